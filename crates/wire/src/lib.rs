@@ -1,0 +1,37 @@
+//! NDN packet format v0.3 and NDNLPv2: borrowed, checked views and builders.
+//!
+//! Decoding borrows from the input, never allocates, never panics and takes time linear in the input. A view that was
+//! decoded is valid as a whole: its accessors cannot fail. Building allocates and is meant for applications, tools and
+//! management; the packet path uses [`rewrite_interest`] and [`lp::encode_header`], which write into given memory.
+
+#![forbid(unsafe_code)]
+
+pub mod announcement;
+pub mod builder;
+pub mod data;
+mod error;
+pub mod interest;
+pub mod lp;
+pub mod name;
+pub mod rewrite;
+pub mod security;
+pub mod signature;
+pub mod tlv;
+
+#[cfg(test)]
+mod test_util;
+
+pub use announcement::PrefixAnnouncement;
+pub use builder::{BuildError, DataBuilder, InterestBuilder};
+pub use data::{Data, DataHeader};
+pub use error::DecodeError;
+pub use interest::{ForwardingHint, Interest};
+pub use name::{ComponentRef, Name, NameRef};
+pub use rewrite::{InterestRewrite, rewrite_interest};
+pub use signature::{KeyLocator, SignatureInfo, ValidityPeriod};
+
+/// Largest network-layer packet or LpPacket in bytes, outer TYPE and LENGTH included.
+pub const MAX_PACKET_SIZE: usize = 8800;
+
+/// Most components a name may have to be forwarded. Longer names decode, but the forwarding engine drops them.
+pub const MAX_NAME_COMPONENTS: usize = 64;

@@ -1,0 +1,19 @@
+//! NDNLPv2: the link protocol that carries network-layer packets between neighbours.
+//!
+//! `LpPacket(100) = header fields, [Fragment(80)]`; header fields stand in increasing order of TYPE and the Fragment last.
+
+mod header;
+mod nack;
+mod packet;
+mod pit_token;
+
+#[cfg(test)]
+mod tests;
+
+pub use header::{LpHeader, encode_header, encode_idle, encode_packet, header_len, idle_len};
+pub use nack::NackReason;
+pub use packet::{Acks, LpPacket};
+pub use pit_token::PitToken;
+
+/// CachePolicyType NoCache: do not keep this Data in a Content Store.
+pub const CACHE_POLICY_NO_CACHE: u64 = 1;

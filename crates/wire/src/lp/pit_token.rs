@@ -1,0 +1,73 @@
+//! The PIT token: bytes that a downstream wants back with the answer (NDNLPv2 "PIT token").
+
+use std::fmt;
+
+/// A PIT token of up to 32 bytes, held inline. Empty stands for "absent": an empty one never goes on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct PitToken {
+    len: u8,
+    /// Zero behind `len`, so that derived comparisons are right.
+    bytes: [u8; PitToken::MAX_LEN],
+}
+
+impl PitToken {
+    /// Most bytes a token may have.
+    pub const MAX_LEN: usize = 32;
+
+    /// No token.
+    #[inline]
+    pub const fn empty() -> Self {
+        PitToken { len: 0, bytes: [0; Self::MAX_LEN] }
+    }
+
+    /// A token with these bytes; `None` when there are more than 32.
+    #[inline]
+    pub fn from_slice(token: &[u8]) -> Option<Self> {
+        let mut bytes = [0; Self::MAX_LEN];
+        bytes.get_mut(..token.len())?.copy_from_slice(token);
+        Some(PitToken { len: token.len() as u8, bytes })
+    }
+
+    /// The token.
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+
+    /// Length in bytes.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Is there no token?
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl fmt::Debug for PitToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PitToken(")?;
+        for byte in self.as_slice() {
+            write!(f, "{byte:02x}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_hold_up_to_32_bytes() {
+        assert!(PitToken::empty().is_empty());
+        assert_eq!(PitToken::from_slice(&[]), Some(PitToken::empty()));
+        let token = PitToken::from_slice(&[7; 32]).expect("32 bytes fit");
+        assert_eq!((token.len(), token.as_slice()), (32, &[7; 32][..]));
+        assert_eq!(PitToken::from_slice(&[7; 33]), None);
+        assert_eq!(format!("{:?}", PitToken::from_slice(&[0xAA, 1]).expect("short")), "PitToken(aa01)");
+    }
+}

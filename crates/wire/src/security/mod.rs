@@ -1,0 +1,72 @@
+//! Signing, verifying, keys and certificates (NDN packet specification, signature.rst, signed-interest.rst,
+//! certificate.rst).
+
+pub mod base64;
+mod certificate;
+mod der;
+mod file;
+mod key;
+mod signer;
+mod verifier;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use certificate::{
+    Certificate, CertificateContents, SELF_ISSUER, issue_certificate, new_key_name, self_signed_certificate,
+};
+pub use file::{load_certificate, load_private_key, save_certificate, save_private_key};
+pub use key::{KeyType, PrivateKey, PublicKey};
+pub use signer::{DigestSigner, HmacSigner, KeySigner, NullSigner, Signer};
+pub use verifier::{DigestVerifier, HmacVerifier, Verifier, verify_data, verify_interest};
+
+use crate::DecodeError;
+
+/// Why something about keys, signatures or certificates fails.
+#[derive(Debug, thiserror::Error)]
+pub enum SecurityError {
+    /// The bytes are not a valid packet.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// A key is malformed or too weak.
+    #[error("the key is malformed or too weak")]
+    BadKey,
+    /// A key or signature algorithm is not supported.
+    #[error("the key or signature algorithm is not supported")]
+    Unsupported,
+    /// The signature does not belong to these bytes and this key.
+    #[error("the signature is wrong")]
+    BadSignature,
+    /// The signature is of a type that this key cannot make.
+    #[error("the signature type does not fit the key")]
+    SignatureType,
+    /// The Interest is not signed.
+    #[error("the Interest is not signed")]
+    NotSigned,
+    /// The parameters digest in the name is not that of the parameters.
+    #[error("the parameters digest is wrong")]
+    ParametersDigest,
+    /// The Data is not a certificate.
+    #[error("the Data is not a certificate")]
+    NotCertificate,
+    /// The certificate is not valid yet or not any more.
+    #[error("the certificate is not valid at this time")]
+    NotValidNow,
+    /// The operating system has no random numbers.
+    #[error("no random numbers from the operating system")]
+    Random,
+    /// A text is not base64 or not PEM.
+    #[error("the text is not valid base64 or PEM")]
+    BadText,
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// Present time in milliseconds since the Unix epoch; 0 when the clock stands before it.
+pub fn unix_time_ms() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,22 @@
+//! TLV elements: numbers, reading and writing (NDN packet specification, tlv.rst).
+//!
+//! An element is TYPE (VAR-NUMBER) LENGTH (VAR-NUMBER) VALUE. Numbers are big endian and must be in their shortest form.
+
+mod ordered;
+mod reader;
+pub mod types;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+pub use ordered::OrderedReader;
+pub use reader::{Element, Reader, decode_nni, frame_length, read_single_element, read_var_number};
+pub use writer::{Nni, Writer, element_len, nni_len, put_header, put_var_number, var_number_len};
+
+/// Is an element of this type critical: must a packet be refused in which it is unknown or out of order?
+/// (NDN packet specification, tlv.rst "Considerations for Evolvability of TLV-Based Encoding")
+#[inline]
+pub const fn is_critical(typ: u32) -> bool {
+    typ <= 31 || typ & 1 == 1
+}
