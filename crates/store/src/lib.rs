@@ -1,0 +1,229 @@
+//! Content-store policies: which packet leaves when the store is full.
+//!
+//! A policy knows packets only as small numbers below its capacity (slots of the Content Store) and orders them. It
+//! holds no packets, so the engine and simulations run the same code. All operations are O(1) and none allocates.
+
+#![forbid(unsafe_code)]
+
+mod list;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::str::FromStr;
+
+use list::LinkedSlots;
+
+/// Order in which packets leave a full store.
+///
+/// The store tells it what happens to each packet; ids are below the capacity the policy was made with, and every
+/// method panics on one that is not.
+pub trait EvictionPolicy {
+    /// The packet entered the store. If it is in the store already, it counts as newly entered.
+    fn admitted(&mut self, id: u32);
+    /// The packet answered an Interest. Nothing happens if it is not in the store.
+    fn hit(&mut self, id: u32);
+    /// The packet left the store, for whatever reason. Nothing happens if it is not in the store.
+    fn removed(&mut self, id: u32);
+    /// The packet to evict next; `None` when the store is empty. It stays in the order until
+    /// [`removed`](Self::removed) is called for it.
+    fn victim(&mut self) -> Option<u32>;
+    /// Packets in the store.
+    fn len(&self) -> usize;
+    /// Is the store empty?
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// First in, first out: the packet that entered first leaves first.
+#[derive(Debug, Clone)]
+pub struct Fifo {
+    order: LinkedSlots,
+}
+
+impl Fifo {
+    /// A policy for ids below `capacity`.
+    pub fn new(capacity: usize) -> Self {
+        Fifo { order: LinkedSlots::new(capacity) }
+    }
+}
+
+impl EvictionPolicy for Fifo {
+    fn admitted(&mut self, id: u32) {
+        self.order.push_back(id);
+    }
+
+    fn hit(&mut self, _id: u32) {}
+
+    fn removed(&mut self, id: u32) {
+        self.order.remove(id);
+    }
+
+    fn victim(&mut self) -> Option<u32> {
+        self.order.front()
+    }
+
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+}
+
+/// Least recently used: the packet whose last hit (or entry) lies longest ago leaves first.
+#[derive(Debug, Clone)]
+pub struct Lru {
+    order: LinkedSlots,
+}
+
+impl Lru {
+    /// A policy for ids below `capacity`.
+    pub fn new(capacity: usize) -> Self {
+        Lru { order: LinkedSlots::new(capacity) }
+    }
+}
+
+impl EvictionPolicy for Lru {
+    fn admitted(&mut self, id: u32) {
+        self.order.push_back(id);
+    }
+
+    fn hit(&mut self, id: u32) {
+        if self.order.contains(id) {
+            self.order.push_back(id);
+        }
+    }
+
+    fn removed(&mut self, id: u32) {
+        self.order.remove(id);
+    }
+
+    fn victim(&mut self) -> Option<u32> {
+        self.order.front()
+    }
+
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+}
+
+/// Names of the policies, as in a configuration file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum PolicyKind {
+    /// [`Fifo`], written `fifo`.
+    Fifo,
+    /// [`Lru`], written `lru`.
+    #[default]
+    Lru,
+}
+
+impl PolicyKind {
+    /// All policies.
+    pub const ALL: [PolicyKind; 2] = [PolicyKind::Fifo, PolicyKind::Lru];
+
+    /// How it is written in a configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PolicyKind::Fifo => "fifo",
+            PolicyKind::Lru => "lru",
+        }
+    }
+}
+
+impl fmt::Display for PolicyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// There is no policy with this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownPolicy(pub String);
+
+impl fmt::Display for UnknownPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown content store policy '{}', expected", self.0)?;
+        for (position, kind) in PolicyKind::ALL.iter().enumerate() {
+            let separator = if position == 0 { "" } else { " or" };
+            write!(f, "{separator} '{kind}'")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for UnknownPolicy {}
+
+impl FromStr for PolicyKind {
+    type Err = UnknownPolicy;
+
+    fn from_str(text: &str) -> Result<Self, UnknownPolicy> {
+        PolicyKind::ALL
+            .into_iter()
+            .find(|kind| text.eq_ignore_ascii_case(kind.name()))
+            .ok_or_else(|| UnknownPolicy(text.to_owned()))
+    }
+}
+
+/// Any of the policies, chosen at run time.
+#[derive(Debug, Clone)]
+pub enum Policy {
+    /// First in, first out.
+    Fifo(Fifo),
+    /// Least recently used.
+    Lru(Lru),
+}
+
+impl Policy {
+    /// The policy of this kind for ids below `capacity`.
+    pub fn new(kind: PolicyKind, capacity: usize) -> Self {
+        match kind {
+            PolicyKind::Fifo => Policy::Fifo(Fifo::new(capacity)),
+            PolicyKind::Lru => Policy::Lru(Lru::new(capacity)),
+        }
+    }
+
+    /// Which one it is.
+    pub fn kind(&self) -> PolicyKind {
+        match self {
+            Policy::Fifo(_) => PolicyKind::Fifo,
+            Policy::Lru(_) => PolicyKind::Lru,
+        }
+    }
+}
+
+impl EvictionPolicy for Policy {
+    fn admitted(&mut self, id: u32) {
+        match self {
+            Policy::Fifo(policy) => policy.admitted(id),
+            Policy::Lru(policy) => policy.admitted(id),
+        }
+    }
+
+    fn hit(&mut self, id: u32) {
+        match self {
+            Policy::Fifo(policy) => policy.hit(id),
+            Policy::Lru(policy) => policy.hit(id),
+        }
+    }
+
+    fn removed(&mut self, id: u32) {
+        match self {
+            Policy::Fifo(policy) => policy.removed(id),
+            Policy::Lru(policy) => policy.removed(id),
+        }
+    }
+
+    fn victim(&mut self) -> Option<u32> {
+        match self {
+            Policy::Fifo(policy) => policy.victim(),
+            Policy::Lru(policy) => policy.victim(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Policy::Fifo(policy) => policy.len(),
+            Policy::Lru(policy) => policy.len(),
+        }
+    }
+}

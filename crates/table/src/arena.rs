@@ -1,0 +1,294 @@
+//! Storage for a fixed number of entries of one type, addressed by 32-bit indexes.
+//!
+//! The memory is reserved at once and touched slot by slot: a slot is made with `T::default()` when it is first given
+//! out and is then never destroyed before the arena is. A freed slot keeps its last contents until it is given out
+//! again, so a generation number inside the entry survives, and reading a stale index is never undefined.
+
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+use std::ptr::NonNull;
+
+use crate::TableError;
+use crate::pages::{BASE_ALIGNMENT, Mapping, PageKind, PageRequest};
+use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read};
+
+/// A fixed-capacity arena; see the module's description.
+pub struct Arena<T> {
+    slots: Mapping,
+    /// Stack of freed indexes.
+    free: Mapping,
+    free_count: u32,
+    /// Slots below this were given out at least once, and hold a `T`.
+    made: u32,
+    capacity: u32,
+    /// Which slots are given out, to catch double frees while testing.
+    #[cfg(debug_assertions)]
+    given_out: Vec<bool>,
+    marker: PhantomData<T>,
+}
+
+impl<T: Default> Arena<T> {
+    /// An empty arena for `capacity` entries.
+    pub fn new(capacity: u32, pages: PageRequest) -> Result<Self, TableError> {
+        const { assert!(align_of::<T>() <= BASE_ALIGNMENT) };
+        let count = capacity as usize;
+        let bytes = count.checked_mul(size_of::<T>()).ok_or(TableError::CapacityTooLarge)?;
+        Ok(Arena {
+            slots: Mapping::new(bytes, pages)?,
+            free: Mapping::new(count * size_of::<u32>(), pages)?,
+            free_count: 0,
+            made: 0,
+            capacity,
+            #[cfg(debug_assertions)]
+            given_out: Vec::new(),
+            marker: PhantomData,
+        })
+    }
+
+    /// Gives out a slot, preferring the one freed last; `None` when all are given out. Its contents are
+    /// `T::default()` the first time and what the last owner left in it afterwards.
+    #[inline]
+    pub fn allocate(&mut self) -> Option<u32> {
+        let index = if self.free_count > 0 {
+            self.free_count -= 1;
+            // SAFETY: the stack has `capacity` places, and those below the old `free_count` were written by `free`.
+            unsafe { self.free_place(self.free_count).read() }
+        } else if self.made < self.capacity {
+            let index = self.made;
+            // SAFETY: below the capacity, so inside the mapping, aligned, and not holding a value yet.
+            unsafe { self.slot(index).write(T::default()) };
+            self.made += 1;
+            index
+        } else {
+            return None;
+        };
+        #[cfg(debug_assertions)]
+        {
+            let length = self.given_out.len().max(index as usize + 1);
+            self.given_out.resize(length, false);
+            self.given_out[index as usize] = true;
+        }
+        Some(index)
+    }
+}
+
+impl<T> Arena<T> {
+    /// Takes a slot back. Each slot must be freed only once per allocation, or two owners get it (debug builds panic).
+    ///
+    /// # Panics
+    /// If the index was never given out.
+    #[inline]
+    pub fn free(&mut self, index: u32) {
+        assert!(index < self.made && self.free_count < self.capacity, "free of a slot that is not given out");
+        #[cfg(debug_assertions)]
+        assert!(std::mem::replace(&mut self.given_out[index as usize], false), "double free of slot {index}");
+        // SAFETY: the stack has `capacity` places and `free_count` is below that.
+        unsafe { self.free_place(self.free_count).write(index) };
+        self.free_count += 1;
+    }
+
+    /// The entry in a slot; `None` if the index was never given out.
+    #[inline]
+    pub fn get(&self, index: u32) -> Option<&T> {
+        // SAFETY: slots below `made` hold a value, which is only changed through `&mut self`.
+        (index < self.made).then(|| unsafe { self.slot(index).as_ref() })
+    }
+
+    /// The entry in a slot, for change; `None` if the index was never given out.
+    #[inline]
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        // SAFETY: as in `get`, and `&mut self` is exclusive.
+        (index < self.made).then(|| unsafe { self.slot(index).as_mut() })
+    }
+
+    /// Asks for the first cache line of a slot. Any index may be given.
+    #[inline(always)]
+    pub fn prefetch(&self, index: u32) {
+        self.prefetch_line(index, 0);
+    }
+
+    /// Asks for cache line `line` (0, 1, …) of a slot. Any index may be given.
+    #[inline(always)]
+    pub fn prefetch_line(&self, index: u32, line: usize) {
+        let offset = (index as usize * size_of::<T>()).wrapping_add(line * CACHE_LINE_BYTES);
+        prefetch_read(self.slots.base().as_ptr().wrapping_add(offset));
+    }
+
+    /// Slots given out now.
+    pub fn len(&self) -> usize {
+        (self.made - self.free_count) as usize
+    }
+
+    /// Is no slot given out?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Slots there are.
+    pub fn capacity(&self) -> usize {
+        self.capacity as usize
+    }
+
+    /// Pages the slots lie on.
+    pub fn page_kind(&self) -> PageKind {
+        self.slots.kind()
+    }
+
+    /// Address of a slot; inside the mapping if `index` is below the capacity.
+    #[inline(always)]
+    fn slot(&self, index: u32) -> NonNull<T> {
+        let base = self.slots.base().cast::<T>().as_ptr();
+        // SAFETY: the start of a mapping is not null, nor is anything else inside it.
+        unsafe { NonNull::new_unchecked(base.wrapping_add(index as usize)) }
+    }
+
+    fn free_place(&self, position: u32) -> NonNull<u32> {
+        let base = self.free.base().cast::<u32>();
+        debug_assert!(position < self.capacity);
+        // SAFETY: callers keep `position` below the capacity, the number of places in this mapping.
+        unsafe { base.add(position as usize) }
+    }
+}
+
+impl<T> Index<u32> for Arena<T> {
+    type Output = T;
+
+    /// # Panics
+    /// If the index was never given out.
+    #[inline]
+    fn index(&self, index: u32) -> &T {
+        match self.get(index) {
+            Some(entry) => entry,
+            None => never_given_out(index),
+        }
+    }
+}
+
+impl<T> IndexMut<u32> for Arena<T> {
+    #[inline]
+    fn index_mut(&mut self, index: u32) -> &mut T {
+        match self.get_mut(index) {
+            Some(entry) => entry,
+            None => never_given_out(index),
+        }
+    }
+}
+
+#[cold]
+fn never_given_out(index: u32) -> ! {
+    panic!("slot {index} was never given out")
+}
+
+impl<T> Drop for Arena<T> {
+    fn drop(&mut self) {
+        if std::mem::needs_drop::<T>() {
+            for index in 0..self.made {
+                // SAFETY: slots below `made` hold a value, dropped once here.
+                unsafe { self.slot(index).drop_in_place() };
+            }
+        }
+    }
+}
+
+impl<T> std::fmt::Debug for Arena<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Arena")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity)
+            .field("pages", &self.page_kind())
+            .finish()
+    }
+}
+
+// SAFETY: an arena owns its values and lends them by the rules of references, like `Vec<T>`.
+unsafe impl<T: Send> Send for Arena<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Arena<T> {}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::rc::Rc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Entry {
+        generation: u32,
+        value: u64,
+    }
+
+    proptest! {
+        #[test]
+        fn slots_are_given_to_one_owner_at_a_time(steps in prop::collection::vec((any::<bool>(), any::<u16>()), 0..200)) {
+            let mut arena = Arena::<Entry>::new(20, PageRequest::Ordinary).expect("memory");
+            let mut model = BTreeMap::new();
+            let mut generations = [0u32; 20];
+            for (number, (allocate, pick)) in steps.into_iter().enumerate() {
+                if allocate {
+                    let index = arena.allocate();
+                    prop_assert_eq!(index.is_none(), model.len() == 20);
+                    let Some(index) = index else { continue };
+                    prop_assert_eq!(arena[index].generation, generations[index as usize]);
+                    arena[index].value = number as u64;
+                    prop_assert!(model.insert(index, number as u64).is_none());
+                } else if let Some(&index) = model.keys().nth(usize::from(pick) % model.len().max(1)) {
+                    arena[index].generation += 1;
+                    generations[index as usize] += 1;
+                    arena.free(index);
+                    model.remove(&index);
+                }
+                prop_assert_eq!(arena.len(), model.len());
+                for (&index, &value) in &model {
+                    prop_assert_eq!(arena[index].value, value);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn values_are_dropped_with_the_arena() {
+        let counted = Rc::new(());
+        let mut arena = Arena::<Option<Rc<()>>>::new(10, PageRequest::Transparent).expect("memory");
+        for _ in 0..3 {
+            let index = arena.allocate().expect("room");
+            arena[index] = Some(Rc::clone(&counted));
+        }
+        arena.free(1);
+        assert_eq!(Rc::strong_count(&counted), 4);
+        drop(arena);
+        assert_eq!(Rc::strong_count(&counted), 1);
+    }
+
+    #[test]
+    fn indexes_never_given_out_are_refused() {
+        let mut arena = Arena::<u64>::new(4, PageRequest::Ordinary).expect("memory");
+        assert!(arena.get(0).is_none());
+        let index = arena.allocate().expect("room");
+        assert_eq!(arena.get(index), Some(&0));
+        assert!(arena.get_mut(1).is_none());
+        assert!(arena.get(u32::MAX).is_none());
+        arena.prefetch(u32::MAX);
+        assert_eq!(arena.allocate().and_then(|_| arena.allocate()), Some(2));
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "double free")]
+    fn double_free_is_caught_in_debug_builds() {
+        let mut arena = Arena::<u64>::new(4, PageRequest::Ordinary).expect("memory");
+        let index = arena.allocate().expect("room");
+        arena.free(index);
+        arena.free(index);
+    }
+
+    #[test]
+    fn an_arena_for_nothing_and_one_for_a_billion() {
+        assert_eq!(Arena::<u64>::new(0, PageRequest::Explicit).expect("memory").allocate(), None);
+        let mut large = Arena::<[u64; 8]>::new(1 << 30, PageRequest::Transparent).expect("address space");
+        assert_eq!(large.allocate(), Some(0));
+        assert_eq!(large.capacity(), 1 << 30);
+    }
+}

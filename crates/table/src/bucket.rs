@@ -1,0 +1,316 @@
+//! The bucket table for one owner: 64-bit hash to 32-bit entry indexes.
+//!
+//! A bucket is one cache line of eight slots; a lookup compares the eight tags at once and hands out the indexes whose
+//! tag matches, as candidates for a full comparison. When a bucket is full, its last slot becomes a link to a bucket of
+//! the overflow pool. Occupied slots of a bucket are always its first ones, and every bucket of a chain but the last is
+//! full, so a lookup of something absent reads no line in vain. Memory is reserved when the table is made; nothing is
+//! allocated afterwards.
+
+use crate::pages::{Mapping, PageKind, PageRequest};
+use crate::prefetch::prefetch_read;
+use crate::tags::{EMPTY, LINK, LINK_SLOT, SLOTS, home_buckets, matching, overflow_buckets, tag_of};
+use crate::{TableError, TableFull};
+
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Bucket {
+    tags: [u32; SLOTS],
+    indexes: [u32; SLOTS],
+}
+
+impl Bucket {
+    /// Occupied slots, the link included. They are the first ones.
+    fn occupied(&self) -> usize {
+        SLOTS - matching(&self.tags, EMPTY).count_ones() as usize
+    }
+
+    /// Next bucket of the chain.
+    #[inline(always)]
+    fn next(&self) -> Option<usize> {
+        (self.tags[LINK_SLOT] == LINK).then_some(self.indexes[LINK_SLOT] as usize)
+    }
+
+    fn set(&mut self, slot: usize, tag: u32, index: u32) {
+        self.tags[slot] = tag;
+        self.indexes[slot] = index;
+    }
+}
+
+/// End marker of the list of freed overflow buckets.
+const NO_BUCKET: u32 = u32::MAX;
+
+/// How full a table is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BucketStatistics {
+    /// Entries in the table.
+    pub entries: usize,
+    /// Entries for which there is always room.
+    pub capacity: usize,
+    /// Home buckets.
+    pub home_buckets: usize,
+    /// Overflow buckets in use.
+    pub overflow_buckets: usize,
+    /// Overflow buckets there are.
+    pub overflow_capacity: usize,
+    /// Pages it lies on.
+    pub pages: PageKind,
+}
+
+/// A hash table from 64-bit hashes to 32-bit indexes; see the module's description.
+pub struct BucketTable {
+    memory: Mapping,
+    home_mask: usize,
+    /// All buckets: home buckets, then the overflow pool.
+    bucket_count: usize,
+    /// First overflow bucket that was never used.
+    fresh_overflow: usize,
+    free_overflow: u32,
+    overflow_in_use: usize,
+    entries: usize,
+    capacity: usize,
+}
+
+impl BucketTable {
+    /// A table with room for at least `capacity` entries (more fit if their hashes spread well).
+    pub fn new(capacity: usize, pages: PageRequest) -> Result<Self, TableError> {
+        if capacity >= NO_BUCKET as usize {
+            return Err(TableError::CapacityTooLarge);
+        }
+        let home_count = home_buckets(capacity);
+        let bucket_count = home_count + overflow_buckets(capacity);
+        let memory = Mapping::new(bucket_count * size_of::<Bucket>(), pages)?;
+        Ok(BucketTable {
+            memory,
+            home_mask: home_count - 1,
+            bucket_count,
+            fresh_overflow: home_count,
+            free_overflow: NO_BUCKET,
+            overflow_in_use: 0,
+            entries: 0,
+            capacity,
+        })
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.entries
+    }
+
+    /// Is there no entry?
+    pub fn is_empty(&self) -> bool {
+        self.entries == 0
+    }
+
+    /// Asks for the home bucket of `hash` to be brought into the cache.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        prefetch_read(&raw const self.buckets()[self.home(hash)]);
+    }
+
+    /// First candidate in the home bucket of `hash`: a good guess at the entry, from one cache line.
+    #[inline]
+    pub fn guess(&self, hash: u64) -> Option<u32> {
+        let bucket = &self.buckets()[self.home(hash)];
+        let matches = matching(&bucket.tags, tag_of(hash));
+        (matches != 0).then(|| bucket.indexes[matches.trailing_zeros() as usize])
+    }
+
+    /// All indexes whose hash may be `hash`.
+    #[inline]
+    pub fn candidates(&self, hash: u64) -> Candidates<'_> {
+        let buckets = self.buckets();
+        let bucket = &buckets[self.home(hash)];
+        let tag = tag_of(hash);
+        Candidates { buckets, bucket, matches: matching(&bucket.tags, tag), tag }
+    }
+
+    /// First candidate for `hash` that `is_it` accepts.
+    #[inline]
+    pub fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.candidates(hash).find(|&index| is_it(index))
+    }
+
+    /// Adds an entry. The same hash, and even the same pair, may be added more than once.
+    pub fn insert(&mut self, hash: u64, index: u32) -> Result<(), TableFull> {
+        let tail = self.tail_of(hash).0;
+        let slot = self.buckets()[tail].occupied();
+        if slot < SLOTS {
+            self.buckets_mut()[tail].set(slot, tag_of(hash), index);
+        } else {
+            let overflow = self.take_overflow()?;
+            let buckets = self.buckets_mut();
+            let Bucket { tags, indexes } = buckets[tail];
+            buckets[overflow].set(0, tags[LINK_SLOT], indexes[LINK_SLOT]);
+            buckets[overflow].set(1, tag_of(hash), index);
+            buckets[tail].set(LINK_SLOT, LINK, overflow as u32);
+        }
+        self.entries += 1;
+        Ok(())
+    }
+
+    /// Removes one entry with this hash and index. `false` if there is none.
+    pub fn remove(&mut self, hash: u64, index: u32) -> bool {
+        let Some((bucket, slot)) = self.position(hash, index) else {
+            return false;
+        };
+        // The last entry of the chain fills the gap.
+        let (tail, before_tail) = self.tail_of(hash);
+        let last = self.buckets()[tail].occupied() - 1;
+        let buckets = self.buckets_mut();
+        let Bucket { tags, indexes } = buckets[tail];
+        buckets[bucket].set(slot, tags[last], indexes[last]);
+        buckets[tail].set(last, EMPTY, 0);
+        if let Some(before_tail) = before_tail
+            && last == 1
+        {
+            // One entry is left in the tail, and the link's own slot has room for it.
+            let Bucket { tags, indexes } = buckets[tail];
+            buckets[before_tail].set(LINK_SLOT, tags[0], indexes[0]);
+            self.return_overflow(tail);
+        }
+        self.entries -= 1;
+        true
+    }
+
+    /// Changes the index of one entry. `false` if there is no entry with this hash and `old` index.
+    pub fn replace(&mut self, hash: u64, old: u32, new: u32) -> bool {
+        match self.position(hash, old) {
+            Some((bucket, slot)) => {
+                self.buckets_mut()[bucket].indexes[slot] = new;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// All indexes, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..=self.home_mask).flat_map(move |home| {
+            let mut next = Some(home);
+            std::iter::from_fn(move || {
+                let bucket = &self.buckets()[next?];
+                next = bucket.next();
+                Some(bucket)
+            })
+            .flat_map(|bucket| {
+                (0..SLOTS)
+                    .filter(|&slot| bucket.tags[slot] != EMPTY && bucket.tags[slot] != LINK)
+                    .map(|slot| bucket.indexes[slot])
+            })
+        })
+    }
+
+    /// How full it is.
+    pub fn statistics(&self) -> BucketStatistics {
+        BucketStatistics {
+            entries: self.entries,
+            capacity: self.capacity,
+            home_buckets: self.home_mask + 1,
+            overflow_buckets: self.overflow_in_use,
+            overflow_capacity: self.bucket_count - self.home_mask - 1,
+            pages: self.memory.kind(),
+        }
+    }
+
+    #[inline(always)]
+    fn home(&self, hash: u64) -> usize {
+        hash as usize & self.home_mask
+    }
+
+    #[inline(always)]
+    fn buckets(&self) -> &[Bucket] {
+        // SAFETY: the mapping has `bucket_count` buckets of initialised (zeroed at first) plain numbers, is aligned to a
+        // page, and is only changed through `&mut self`.
+        unsafe { std::slice::from_raw_parts(self.memory.base().as_ptr().cast(), self.bucket_count) }
+    }
+
+    #[inline(always)]
+    fn buckets_mut(&mut self) -> &mut [Bucket] {
+        // SAFETY: as in `buckets`, and `&mut self` is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.base().as_ptr().cast(), self.bucket_count) }
+    }
+
+    /// Last bucket of the chain of `hash`, and the one before it.
+    fn tail_of(&self, hash: u64) -> (usize, Option<usize>) {
+        let (mut tail, mut before) = (self.home(hash), None);
+        while let Some(next) = self.buckets()[tail].next() {
+            before = Some(tail);
+            tail = next;
+        }
+        (tail, before)
+    }
+
+    /// Bucket and slot of an entry.
+    fn position(&self, hash: u64, index: u32) -> Option<(usize, usize)> {
+        let tag = tag_of(hash);
+        let mut number = self.home(hash);
+        loop {
+            let bucket = &self.buckets()[number];
+            // A link slot's tag is never an entry's, so only entries match.
+            let matches = matching(&bucket.tags, tag) & matching(&bucket.indexes, index);
+            if matches != 0 {
+                return Some((number, matches.trailing_zeros() as usize));
+            }
+            number = bucket.next()?;
+        }
+    }
+
+    fn take_overflow(&mut self) -> Result<usize, TableFull> {
+        let number = if self.free_overflow != NO_BUCKET {
+            let number = self.free_overflow as usize;
+            let bucket = &mut self.buckets_mut()[number];
+            let next_free = bucket.indexes[0];
+            bucket.set(0, EMPTY, 0);
+            self.free_overflow = next_free;
+            number
+        } else if self.fresh_overflow < self.bucket_count {
+            self.fresh_overflow += 1;
+            self.fresh_overflow - 1
+        } else {
+            return Err(TableFull);
+        };
+        self.overflow_in_use += 1;
+        Ok(number)
+    }
+
+    fn return_overflow(&mut self, number: usize) {
+        let next_free = self.free_overflow;
+        // Freed buckets are chained through their first index.
+        self.buckets_mut()[number].set(0, EMPTY, next_free);
+        self.free_overflow = number as u32;
+        self.overflow_in_use -= 1;
+    }
+}
+
+impl std::fmt::Debug for BucketTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.statistics().fmt(f)
+    }
+}
+
+/// Iterator over the indexes whose hash may be the one looked for.
+#[derive(Clone)]
+pub struct Candidates<'a> {
+    buckets: &'a [Bucket],
+    bucket: &'a Bucket,
+    matches: u32,
+    tag: u32,
+}
+
+impl Iterator for Candidates<'_> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        while self.matches == 0 {
+            self.bucket = &self.buckets[self.bucket.next()?];
+            self.matches = matching(&self.bucket.tags, self.tag);
+        }
+        let slot = self.matches.trailing_zeros() as usize;
+        self.matches &= self.matches - 1;
+        Some(self.bucket.indexes[slot])
+    }
+}
+
+#[cfg(test)]
+mod tests;

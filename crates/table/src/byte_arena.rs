@@ -1,0 +1,379 @@
+//! Storage for byte strings of many lengths in one fixed piece of memory.
+//!
+//! The memory is cut into chunks of 64 KiB. A chunk serves one slot size at a time and goes back to the pool of free
+//! chunks when its last slot is freed, so that the mix of sizes may change over time. Slot sizes are multiples of a
+//! cache line: up to 1 KiB a string wastes less than a line, longer ones at most a quarter of their length. What is
+//! free is kept beside the memory, so neither giving out a slot nor freeing it touches the slot.
+
+use crate::TableError;
+use crate::pages::{Mapping, PageKind, PageRequest};
+use crate::prefetch::prefetch_read;
+
+/// Slots are addressed in units of this many bytes.
+const UNIT_BYTES: usize = 64;
+const CHUNK_BYTES: usize = 64 * 1024;
+const UNITS_PER_CHUNK: usize = CHUNK_BYTES / UNIT_BYTES;
+const BITMAP_WORDS: usize = UNITS_PER_CHUNK / 64;
+
+/// Slot sizes in units. The last has room for every NDN packet; the larger ones divide a chunk with little rest.
+const CLASS_UNITS: [u16; 32] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 36, 40, 48, 56, 64, 73, 85, 102,
+    128, 146,
+];
+const LARGEST_UNITS: usize = CLASS_UNITS[CLASS_UNITS.len() - 1] as usize;
+/// Longest byte string that can be stored.
+pub const MAX_SLOT_BYTES: usize = LARGEST_UNITS * UNIT_BYTES;
+
+/// Slot size for every length in units.
+const CLASS_OF_UNITS: [u8; LARGEST_UNITS + 1] = {
+    let mut classes = [0; LARGEST_UNITS + 1];
+    let (mut units, mut class) = (0, 0);
+    while units <= LARGEST_UNITS {
+        if units > CLASS_UNITS[class] as usize {
+            class += 1;
+        }
+        classes[units] = class as u8;
+        units += 1;
+    }
+    classes
+};
+
+/// End marker of the lists of chunks.
+const NO_CHUNK: u32 = u32::MAX;
+
+struct Chunk {
+    class: u8,
+    slots: u16,
+    used: u16,
+    previous: u32,
+    next: u32,
+    /// Bit set: slot given out, or beyond the last slot.
+    taken: [u64; BITMAP_WORDS],
+}
+
+impl Chunk {
+    fn new(class: u8) -> Self {
+        let slots = UNITS_PER_CHUNK / usize::from(CLASS_UNITS[usize::from(class)]);
+        let mut taken = [0; BITMAP_WORDS];
+        for slot in slots..UNITS_PER_CHUNK {
+            taken[slot / 64] |= 1 << (slot % 64);
+        }
+        Chunk { class, slots: slots as u16, used: 0, previous: NO_CHUNK, next: NO_CHUNK, taken }
+    }
+
+    fn units(&self) -> usize {
+        usize::from(CLASS_UNITS[usize::from(self.class)])
+    }
+
+    /// Takes the first free slot.
+    fn take(&mut self) -> Option<usize> {
+        let (number, word) = self.taken.iter_mut().enumerate().find(|(_, word)| **word != u64::MAX)?;
+        let bit = word.trailing_ones() as usize;
+        *word |= 1 << bit;
+        self.used += 1;
+        Some(number * 64 + bit)
+    }
+}
+
+/// A fixed-capacity arena for byte strings; see the module's description.
+pub struct ByteArena {
+    memory: Mapping,
+    chunk_count: u32,
+    /// Chunks that were used at least once.
+    chunks: Vec<Chunk>,
+    /// Head of the list of chunks with free slots, for each slot size.
+    partial: [u32; CLASS_UNITS.len()],
+    /// Head of the list of used chunks that are free as a whole.
+    free: u32,
+    bytes_in_use: usize,
+}
+
+impl ByteArena {
+    /// An empty arena of `capacity_bytes`, rounded up to whole chunks of 64 KiB.
+    pub fn new(capacity_bytes: usize, pages: PageRequest) -> Result<Self, TableError> {
+        let chunk_count = capacity_bytes.div_ceil(CHUNK_BYTES);
+        // All handles stay below `u32::MAX`, so that users may have a "no slot" value.
+        if chunk_count >= u32::MAX as usize / UNITS_PER_CHUNK {
+            return Err(TableError::CapacityTooLarge);
+        }
+        Ok(ByteArena {
+            memory: Mapping::new(chunk_count * CHUNK_BYTES, pages)?,
+            chunk_count: chunk_count as u32,
+            chunks: Vec::with_capacity(chunk_count),
+            partial: [NO_CHUNK; CLASS_UNITS.len()],
+            free: NO_CHUNK,
+            bytes_in_use: 0,
+        })
+    }
+
+    /// Gives out a slot of at least `length` bytes with undetermined contents. `None` if `length` is more than
+    /// [`MAX_SLOT_BYTES`], or if there is no room: then free other slots (of any size, oldest first is best) and retry.
+    pub fn allocate(&mut self, length: usize) -> Option<u32> {
+        let class = *CLASS_OF_UNITS.get(length.div_ceil(UNIT_BYTES))?;
+        let number = match self.partial[usize::from(class)] {
+            NO_CHUNK => self.new_chunk(class)?,
+            number => number,
+        };
+        let chunk = &mut self.chunks[number as usize];
+        let slot = chunk.take()?;
+        let units = chunk.units();
+        if chunk.used == chunk.slots {
+            self.unlink(number);
+        }
+        self.bytes_in_use += units * UNIT_BYTES;
+        Some((number as usize * UNITS_PER_CHUNK + slot * units) as u32)
+    }
+
+    /// Takes a slot back.
+    ///
+    /// # Panics
+    /// If it is not given out.
+    pub fn free(&mut self, slot: u32) {
+        let (number, unit) = (slot as usize / UNITS_PER_CHUNK, slot as usize % UNITS_PER_CHUNK);
+        let chunk = &mut self.chunks[number];
+        let units = chunk.units();
+        let position = unit / units;
+        let (word, bit) = (&mut chunk.taken[position / 64], 1 << (position % 64));
+        assert!(
+            *word & bit != 0 && position < usize::from(chunk.slots) && unit % units == 0,
+            "free of a slot that is not given out"
+        );
+        *word &= !bit;
+        let was_full = chunk.used == chunk.slots;
+        chunk.used -= 1;
+        let is_empty = chunk.used == 0;
+        self.bytes_in_use -= units * UNIT_BYTES;
+        let number = number as u32;
+        if is_empty {
+            if !was_full {
+                self.unlink(number);
+            }
+            self.chunks[number as usize].next = self.free;
+            self.free = number;
+        } else if was_full {
+            self.link(number);
+        }
+    }
+
+    /// First `length` bytes from the start of a slot.
+    ///
+    /// # Panics
+    /// If they would reach beyond the arena. Bytes beyond the slot belong to others.
+    #[inline]
+    pub fn get(&self, slot: u32, length: usize) -> &[u8] {
+        let offset = self.offset(slot, length);
+        // SAFETY: `offset` checked the range; the memory is initialised (zeroed at first) and only changed through
+        // `&mut self`.
+        unsafe { std::slice::from_raw_parts(self.memory.base().as_ptr().add(offset), length) }
+    }
+
+    /// First `length` bytes from the start of a slot, for change.
+    ///
+    /// # Panics
+    /// If they would reach beyond the arena. Bytes beyond the slot belong to others.
+    #[inline]
+    pub fn get_mut(&mut self, slot: u32, length: usize) -> &mut [u8] {
+        let offset = self.offset(slot, length);
+        // SAFETY: as in `get`, and `&mut self` is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.base().as_ptr().add(offset), length) }
+    }
+
+    /// Asks for cache line `line` (0, 1, …) of a slot. Any slot may be given.
+    #[inline(always)]
+    pub fn prefetch_line(&self, slot: u32, line: usize) {
+        let offset = (slot as usize).wrapping_add(line).wrapping_mul(UNIT_BYTES);
+        prefetch_read(self.memory.base().as_ptr().wrapping_add(offset));
+    }
+
+    /// Bytes that a string of `length` bytes takes up; `None` if it is too long to be stored.
+    pub fn slot_bytes(length: usize) -> Option<usize> {
+        let class = *CLASS_OF_UNITS.get(length.div_ceil(UNIT_BYTES))?;
+        Some(usize::from(CLASS_UNITS[usize::from(class)]) * UNIT_BYTES)
+    }
+
+    /// Bytes of all slots given out.
+    pub fn bytes_in_use(&self) -> usize {
+        self.bytes_in_use
+    }
+
+    /// Bytes there are.
+    pub fn capacity_bytes(&self) -> usize {
+        self.chunk_count as usize * CHUNK_BYTES
+    }
+
+    /// Pages it lies on.
+    pub fn page_kind(&self) -> PageKind {
+        self.memory.kind()
+    }
+
+    #[inline(always)]
+    fn offset(&self, slot: u32, length: usize) -> usize {
+        let offset = slot as usize * UNIT_BYTES;
+        assert!(
+            length <= self.capacity_bytes() && offset <= self.capacity_bytes() - length,
+            "slot outside of the arena"
+        );
+        offset
+    }
+
+    /// Gives a free chunk to a slot size.
+    fn new_chunk(&mut self, class: u8) -> Option<u32> {
+        let number = if self.free != NO_CHUNK {
+            let number = self.free;
+            self.free = self.chunks[number as usize].next;
+            self.chunks[number as usize] = Chunk::new(class);
+            number
+        } else {
+            let number = self.chunks.len() as u32;
+            if number == self.chunk_count {
+                return None;
+            }
+            self.chunks.push(Chunk::new(class));
+            number
+        };
+        self.link(number);
+        Some(number)
+    }
+
+    /// Puts a chunk into the list of chunks with free slots.
+    fn link(&mut self, number: u32) {
+        let head = &mut self.partial[usize::from(self.chunks[number as usize].class)];
+        let next = std::mem::replace(head, number);
+        self.chunks[number as usize].previous = NO_CHUNK;
+        self.chunks[number as usize].next = next;
+        if next != NO_CHUNK {
+            self.chunks[next as usize].previous = number;
+        }
+    }
+
+    fn unlink(&mut self, number: u32) {
+        let Chunk { previous, next, class, .. } = self.chunks[number as usize];
+        match previous {
+            NO_CHUNK => self.partial[usize::from(class)] = next,
+            previous => self.chunks[previous as usize].next = next,
+        }
+        if next != NO_CHUNK {
+            self.chunks[next as usize].previous = previous;
+        }
+    }
+}
+
+impl std::fmt::Debug for ByteArena {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ByteArena")
+            .field("bytes_in_use", &self.bytes_in_use)
+            .field("capacity_bytes", &self.capacity_bytes())
+            .field("pages", &self.page_kind())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Allocate(usize),
+        Free(usize),
+    }
+
+    fn length() -> impl Strategy<Value = usize> {
+        prop_oneof![0usize..200, 0usize..2000, 0usize..=MAX_SLOT_BYTES]
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            3 => length().prop_map(Step::Allocate),
+            2 => any::<prop::sample::Index>().prop_map(|index| Step::Free(index.index(1000))),
+        ]
+    }
+
+    fn fill(number: usize, length: usize) -> Vec<u8> {
+        (0..length).map(|position| (number * 31 + position) as u8).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn strings_keep_their_contents(steps in prop::collection::vec(step(), 0..200)) {
+            let mut arena = ByteArena::new(4 * CHUNK_BYTES, PageRequest::Ordinary).expect("memory");
+            let mut model: Vec<(u32, Vec<u8>)> = Vec::new();
+            for (number, step) in steps.into_iter().enumerate() {
+                match step {
+                    Step::Allocate(length) => {
+                        if let Some(slot) = arena.allocate(length) {
+                            let bytes = fill(number, length);
+                            arena.get_mut(slot, length).copy_from_slice(&bytes);
+                            model.push((slot, bytes));
+                        }
+                    }
+                    Step::Free(pick) if !model.is_empty() => {
+                        let (slot, _) = model.swap_remove(pick % model.len());
+                        arena.free(slot);
+                    }
+                    Step::Free(_) => {}
+                }
+                let used: usize = model.iter().filter_map(|(_, bytes)| ByteArena::slot_bytes(bytes.len())).sum();
+                prop_assert_eq!(arena.bytes_in_use(), used);
+            }
+            for (slot, bytes) in &model {
+                prop_assert_eq!(arena.get(*slot, bytes.len()), &bytes[..]);
+            }
+            // When all is free again, every chunk serves every size again.
+            for (slot, _) in model {
+                arena.free(slot);
+            }
+            prop_assert_eq!(arena.bytes_in_use(), 0);
+            for _ in 0..4 * 7 {
+                prop_assert!(arena.allocate(MAX_SLOT_BYTES).is_some());
+            }
+            prop_assert_eq!(arena.allocate(MAX_SLOT_BYTES), None);
+        }
+    }
+
+    #[test]
+    fn every_length_gets_a_slot_that_fits_and_wastes_little() {
+        for length in 0..=MAX_SLOT_BYTES {
+            let slot_bytes = ByteArena::slot_bytes(length).expect("fits");
+            assert!(slot_bytes >= length);
+            if length > 1024 {
+                assert!(slot_bytes * 4 <= (length + UNIT_BYTES) * 5, "{length} in {slot_bytes}");
+            } else {
+                assert!(slot_bytes < length.max(1) + UNIT_BYTES);
+            }
+        }
+        assert_eq!(ByteArena::slot_bytes(MAX_SLOT_BYTES + 1), None);
+        const { assert!(MAX_SLOT_BYTES >= 8800) };
+    }
+
+    #[test]
+    fn small_slots_fill_a_chunk_completely() {
+        let mut arena = ByteArena::new(1, PageRequest::Transparent).expect("memory");
+        let slots: Vec<u32> = std::iter::from_fn(|| arena.allocate(64)).collect();
+        assert_eq!(slots.len(), UNITS_PER_CHUNK);
+        assert_eq!(arena.bytes_in_use(), arena.capacity_bytes());
+        arena.free(slots[500]);
+        assert_eq!(arena.allocate(1), Some(slots[500]));
+        assert_eq!(arena.allocate(1), None);
+        assert_eq!(arena.allocate(MAX_SLOT_BYTES + 1), None);
+        arena.prefetch_line(u32::MAX, 3);
+    }
+
+    #[test]
+    #[should_panic(expected = "not given out")]
+    fn double_free_is_caught() {
+        let mut arena = ByteArena::new(1, PageRequest::Ordinary).expect("memory");
+        let (slot, _other) = (arena.allocate(100).expect("room"), arena.allocate(100));
+        arena.free(slot);
+        arena.free(slot);
+    }
+
+    #[test]
+    #[should_panic(expected = "outside")]
+    fn reads_stay_inside() {
+        let arena = ByteArena::new(1, PageRequest::Ordinary).expect("memory");
+        arena.get(1023, 65);
+    }
+}

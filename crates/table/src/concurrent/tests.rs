@@ -1,0 +1,194 @@
+//! The concurrent table against a model, and readers against a writer that inserts, removes, replaces and grows.
+
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Qsbr;
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Insert(u64, u32),
+    Remove(u64, u32),
+    Replace(u64, u32, u32),
+    Grow(usize),
+}
+
+/// Hashes with few different low bits and few tags. The index says which hash it was inserted with.
+fn hash_of(index: u32) -> u64 {
+    u64::from(2 + index / 64) << 32 | u64::from(index % 3)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let index = 0u32..200;
+    prop_oneof![
+        6 => index.clone().prop_map(|index| Step::Insert(hash_of(index), index)),
+        4 => index.clone().prop_map(|index| Step::Remove(hash_of(index), index)),
+        1 => (index, 0u32..2).prop_map(|(old, up)| Step::Replace(hash_of(old), old, old + 192 * up)),
+        1 => (0usize..200).prop_map(Step::Grow),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn behaves_like_a_list_of_pairs(steps in prop::collection::vec(step(), 0..400)) {
+        let mut table = ConcurrentBucketTable::new(10, PageRequest::Ordinary).expect("memory");
+        let reader = table.reader();
+        let mut model: Vec<(u64, u32)> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Insert(hash, index) => {
+                    if table.insert(hash, index).is_err() {
+                        prop_assert!(table.grow(2 * table.capacity() + 10, |index| hash_of(index) as u32).is_ok());
+                        prop_assert!(table.insert(hash, index).is_ok());
+                    }
+                    model.push((hash, index));
+                }
+                Step::Remove(hash, index) => {
+                    let position = model.iter().position(|&pair| pair == (hash, index));
+                    prop_assert_eq!(table.remove(hash, index), position.is_some());
+                    if let Some(position) = position {
+                        model.swap_remove(position);
+                    }
+                }
+                // Growth needs the low bits, which 192 does not change; the tag stays that of the old index.
+                Step::Replace(hash, old, new) => {
+                    let position = model.iter().position(|&pair| pair == (hash, old));
+                    prop_assert_eq!(table.replace(hash, old, new), position.is_some());
+                    if let Some(position) = position {
+                        model[position].1 = new;
+                    }
+                }
+                Step::Grow(capacity) => {
+                    prop_assert!(table.grow(capacity, |index| hash_of(index) as u32).is_ok());
+                    prop_assert!(table.capacity() >= capacity.max(table.len()));
+                }
+            }
+            prop_assert_eq!(table.len(), model.len());
+        }
+        for index in 0..200 {
+            let hash = hash_of(index);
+            // Hashes with the same tag may share a bucket, so there may be candidates of others too.
+            let is_expected = |&index: &u32| model.contains(&(hash, index));
+            // SAFETY: nothing is retired meanwhile.
+            let candidates: Vec<u32> = unsafe { reader.candidates(hash) }.collect();
+            prop_assert_eq!(&candidates, &table.candidates(hash).collect::<Vec<_>>());
+            let mut found: Vec<u32> = candidates.into_iter().filter(is_expected).collect();
+            let mut expected: Vec<u32> =
+                model.iter().filter(|&&(other, _)| other == hash).map(|&(_, index)| index).collect();
+            found.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(&found, &expected);
+        }
+        let mut all: Vec<u32> = table.iter().collect();
+        all.sort_unstable();
+        let mut expected: Vec<u32> = model.iter().map(|&(_, index)| index).collect();
+        expected.sort_unstable();
+        prop_assert_eq!(&all, &expected);
+        // Once everything is gone, no overflow bucket is in use.
+        for (hash, index) in model {
+            prop_assert!(table.remove(hash, index));
+        }
+        prop_assert_eq!(table.iter().count(), 0);
+        prop_assert_eq!(table.statistics().overflow_buckets, 0);
+    }
+}
+
+#[test]
+fn overflow_buckets_come_and_go() {
+    let mut table = ConcurrentBucketTable::new(40, PageRequest::Ordinary).expect("memory");
+    for round in 0..100 {
+        for index in 0..40 {
+            assert_eq!(table.insert(1 << 40, index), Ok(()), "round {round}");
+        }
+        assert_eq!(table.statistics().overflow_buckets, 5);
+        for index in 0..40 {
+            assert!(table.remove(1 << 40, index));
+        }
+        assert_eq!(table.statistics().overflow_buckets, 0);
+    }
+}
+
+/// A well-mixed sequence of hashes of which every eighth shares its bucket with the one before.
+fn mixed(index: u32) -> u64 {
+    let mut x = u64::from(index / 8).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (u64::from(index) + 1) << 32 | (x >> 16) & 0xffff_ffff
+}
+
+/// Ends the readers' loops when the writer is done, or has panicked.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Entries below `FIXED` stay in the table; readers must find them at every moment. The others come and go.
+#[test]
+fn readers_never_miss_an_entry_that_stays() {
+    const FIXED: u32 = 300;
+    const MOVING: u32 = 3000;
+    let mut table = ConcurrentBucketTable::new(16, PageRequest::Ordinary).expect("memory");
+    let mut qsbr = Qsbr::new();
+    let add = |table: &mut ConcurrentBucketTable, qsbr: &mut Qsbr<RetiredBuckets>, index: u32| {
+        while table.insert(mixed(index % MOVING), index).is_err() {
+            let capacity = table.capacity() * 2;
+            qsbr.retire(table.grow(capacity, |index| mixed(index % MOVING) as u32).expect("memory"));
+        }
+    };
+    for index in 0..FIXED {
+        add(&mut table, &mut qsbr, index);
+    }
+    let stop = AtomicBool::new(false);
+    let readers: Vec<_> = (0..2).map(|_| (table.reader(), qsbr.reader())).collect();
+    thread::scope(|scope| {
+        for (table, mut quiescence) in readers {
+            let stop = &stop;
+            scope.spawn(move || {
+                let mut found = 0u64;
+                while !stop.load(Ordering::Relaxed) {
+                    for index in 0..FIXED {
+                        quiescence.online();
+                        let hash = mixed(index);
+                        // SAFETY: online; the writer drops arrays only through the reclamation.
+                        let hit = unsafe {
+                            table.prefetch(hash);
+                            table.candidates(hash)
+                        }
+                        .any(|candidate| candidate % MOVING == index);
+                        assert!(hit, "entry {index} was missed");
+                        found += 1;
+                        quiescence.quiescent();
+                    }
+                }
+                assert!(found > 0);
+            });
+        }
+        let _stopper = SetOnDrop(&stop);
+        for round in 0..40 {
+            for index in FIXED..MOVING {
+                add(&mut table, &mut qsbr, index);
+            }
+            // A fixed entry changes its index, which readers see as either of the two.
+            for index in 0..FIXED {
+                let (old, new) = if round % 2 == 0 { (index, index + MOVING) } else { (index + MOVING, index) };
+                assert!(table.replace(mixed(index), old, new));
+            }
+            for index in FIXED..MOVING {
+                assert!(table.remove(mixed(index), index));
+            }
+            if round % 5 == 0 {
+                qsbr.retire(table.grow(8, |index| mixed(index % MOVING) as u32).expect("memory"));
+            }
+            qsbr.reclaim(drop);
+            thread::yield_now();
+        }
+    });
+    assert_eq!(table.len(), FIXED as usize);
+    qsbr.reclaim(drop);
+    assert_eq!(qsbr.pending(), 0);
+}

@@ -1,0 +1,51 @@
+//! Memory for tables that are too large for the processor's caches.
+//!
+//! * [`BucketTable`]: a hash table from 64-bit hashes to 32-bit entry indexes, one cache line per bucket, for one owner.
+//! * [`ConcurrentBucketTable`]: the same idea for one writer and lock-free readers; it grows without stalling them.
+//! * [`Arena`], [`ByteArena`]: fixed-capacity storage for entries and for byte strings, on huge pages where the machine
+//!   has them. [`SharedArena`]: entry storage that grows in place and is read by other threads.
+//! * [`CacheLines`]: a plain array of cache lines on the same pages.
+//! * [`Qsbr`]: quiescent-state reclamation, which tells a writer when no reader can still see what it unpublished.
+//! * [`prefetch`]: hints that bring memory into the cache ahead of its use.
+//!
+//! The tables store indexes, not keys. Whoever looks something up compares the key in the entry; a 32-bit tag beside each
+//! index makes a useless comparison rare. Hashes must be well mixed in all 64 bits, and keyed against chosen names.
+
+mod arena;
+mod bucket;
+mod byte_arena;
+mod concurrent;
+mod lines;
+mod pages;
+pub mod prefetch;
+mod qsbr;
+mod shared_arena;
+mod tags;
+
+pub use arena::Arena;
+pub use bucket::{BucketStatistics, BucketTable, Candidates};
+pub use byte_arena::{ByteArena, MAX_SLOT_BYTES};
+pub use concurrent::{ConcurrentBucketReader, ConcurrentBucketTable, ConcurrentCandidates, RetiredBuckets};
+pub use lines::{CacheLine, CacheLines};
+pub use pages::{PageKind, PageRequest};
+pub use qsbr::{Qsbr, QsbrReader};
+pub use shared_arena::{SharedArena, SharedArenaReader};
+
+/// Memory for a table could not be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    /// The system refused to reserve the memory.
+    #[error("the system refused to reserve {bytes} bytes of memory")]
+    OutOfMemory {
+        /// How much was asked for.
+        bytes: usize,
+    },
+    /// More entries were asked for than 32-bit indexes or the address space allow.
+    #[error("table capacity is too large")]
+    CapacityTooLarge,
+}
+
+/// The table holds as many entries as it has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("table is full")]
+pub struct TableFull;

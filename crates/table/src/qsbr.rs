@@ -1,0 +1,282 @@
+//! Quiescent-state reclamation: when may a writer free what it has unpublished?
+//!
+//! Readers take no locks and leave no trace of what they look at. Instead each reader says from time to time "I hold no
+//! reference now" (a quiescent state), which a packet worker does once per burst. Something unpublished before every
+//! reader said so can no longer be seen by anyone. A reader that sleeps goes offline first, so that it does not hold up
+//! the writer; it comes back by itself at its next access.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crossbeam_utils::CachePadded;
+
+/// What a reader's epoch says while the reader is offline.
+const OFFLINE: u64 = 0;
+
+type ReaderEpoch = Arc<CachePadded<AtomicU64>>;
+
+struct Domain {
+    /// Counts the writer's batches of retired things; starts at 1.
+    epoch: CachePadded<AtomicU64>,
+    /// For each reader the epoch it saw at its last quiescent state, or [`OFFLINE`].
+    readers: Mutex<Vec<ReaderEpoch>>,
+}
+
+impl Domain {
+    fn readers(&self) -> MutexGuard<'_, Vec<ReaderEpoch>> {
+        // The list is consistent between any two statements that may panic.
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The writer's side: things retired and not yet safe to free.
+pub struct Qsbr<T> {
+    domain: Arc<Domain>,
+    retired: VecDeque<(u64, T)>,
+}
+
+impl<T> Qsbr<T> {
+    /// A writer without readers.
+    pub fn new() -> Self {
+        Qsbr {
+            domain: Arc::new(Domain {
+                epoch: CachePadded::new(AtomicU64::new(OFFLINE + 1)),
+                readers: Mutex::new(Vec::new()),
+            }),
+            retired: VecDeque::new(),
+        }
+    }
+
+    /// A handle for one more reader thread. It starts offline.
+    pub fn reader(&self) -> QsbrReader {
+        let seen = Arc::new(CachePadded::new(AtomicU64::new(OFFLINE)));
+        self.domain.readers().push(Arc::clone(&seen));
+        QsbrReader { domain: Arc::clone(&self.domain), seen, online: Cell::new(false) }
+    }
+
+    /// Keeps `item` until no reader can see it. The caller has unpublished it already.
+    pub fn retire(&mut self, item: T) {
+        // The epoch moves on in `reclaim` only, so that retiring many things is cheap.
+        let epoch = self.domain.epoch.load(Ordering::Relaxed) + 1;
+        self.retired.push_back((epoch, item));
+    }
+
+    /// Gives everything that no reader can see any more to `dispose`, oldest first. Never waits.
+    pub fn reclaim(&mut self, mut dispose: impl FnMut(T)) {
+        let Some(&(newest, _)) = self.retired.back() else {
+            return;
+        };
+        // Readers that see the new epoch also see all that was unpublished before.
+        if newest > self.domain.epoch.load(Ordering::Relaxed) {
+            self.domain.epoch.store(newest, Ordering::Release);
+        }
+        // Pairs with the fence in `QsbrReader::online`: either a reader that comes online now is seen below, or it sees
+        // everything unpublished up to here.
+        fence(Ordering::SeqCst);
+        let safe = self
+            .domain
+            .readers()
+            .iter()
+            .map(|seen| seen.load(Ordering::Acquire))
+            .filter(|&seen| seen != OFFLINE)
+            .min()
+            .unwrap_or(newest);
+        while self.retired.front().is_some_and(|&(epoch, _)| epoch <= safe) {
+            if let Some((_, item)) = self.retired.pop_front() {
+                dispose(item);
+            }
+        }
+    }
+
+    /// Things retired and not yet reclaimed.
+    pub fn pending(&self) -> usize {
+        self.retired.len()
+    }
+
+    /// Takes all things retired, whether safe to free or not, for someone who will keep them until all readers are gone.
+    pub fn take_retired(&mut self) -> impl Iterator<Item = T> + '_ {
+        self.retired.drain(..).map(|(_, item)| item)
+    }
+}
+
+impl<T> Default for Qsbr<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// One reader thread's side.
+///
+/// References to published things must be obtained while the reader is [online](Self::online) and must be gone when
+/// [`quiescent`](Self::quiescent) or [`offline`](Self::offline) is called; their lifetimes should therefore borrow from
+/// the reader, so that the compiler sees to it.
+pub struct QsbrReader {
+    domain: Arc<Domain>,
+    seen: ReaderEpoch,
+    online: Cell<bool>,
+}
+
+impl QsbrReader {
+    /// Makes sure the reader is online. Cheap if it is.
+    #[inline(always)]
+    pub fn online(&self) {
+        if !self.online.get() {
+            self.come_online();
+        }
+    }
+
+    #[cold]
+    fn come_online(&self) {
+        let epoch = self.domain.epoch.load(Ordering::Acquire);
+        self.seen.store(epoch, Ordering::Relaxed);
+        // Pairs with the fence in `Qsbr::reclaim`.
+        fence(Ordering::SeqCst);
+        self.online.set(true);
+    }
+
+    /// Says that this thread holds no reference to anything published.
+    #[inline]
+    pub fn quiescent(&mut self) {
+        if self.online.get() {
+            let epoch = self.domain.epoch.load(Ordering::Acquire);
+            self.seen.store(epoch, Ordering::Release);
+        }
+    }
+
+    /// Says that this thread holds no reference and will not look at anything until it is online again. To be called
+    /// before sleeping.
+    pub fn offline(&mut self) {
+        self.online.set(false);
+        self.seen.store(OFFLINE, Ordering::Release);
+    }
+}
+
+impl Drop for QsbrReader {
+    fn drop(&mut self) {
+        self.offline();
+        self.domain.readers().retain(|seen| !Arc::ptr_eq(seen, &self.seen));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicPtr};
+    use std::thread;
+
+    use super::*;
+
+    fn reclaimed(qsbr: &mut Qsbr<u32>) -> Vec<u32> {
+        let mut items = Vec::new();
+        qsbr.reclaim(|item| items.push(item));
+        items
+    }
+
+    #[test]
+    fn without_readers_nothing_waits() {
+        let mut qsbr = Qsbr::new();
+        assert_eq!(reclaimed(&mut qsbr), []);
+        qsbr.retire(1);
+        qsbr.retire(2);
+        assert_eq!(qsbr.pending(), 2);
+        assert_eq!(reclaimed(&mut qsbr), [1, 2]);
+        assert_eq!(qsbr.pending(), 0);
+    }
+
+    #[test]
+    fn every_online_reader_is_waited_for() {
+        let mut qsbr = Qsbr::new();
+        let (mut one, mut other) = (qsbr.reader(), qsbr.reader());
+        one.online();
+        qsbr.retire(1);
+        other.online();
+        assert_eq!(reclaimed(&mut qsbr), []);
+        one.quiescent();
+        assert_eq!(reclaimed(&mut qsbr), []);
+        qsbr.retire(2);
+        other.quiescent();
+        // Item 2 was retired in the epoch that both have seen begin, so it waits for one more round.
+        assert_eq!(reclaimed(&mut qsbr), [1]);
+        one.quiescent();
+        other.offline();
+        assert_eq!(reclaimed(&mut qsbr), [2]);
+    }
+
+    #[test]
+    fn offline_and_dropped_readers_hold_nothing_up() {
+        let mut qsbr = Qsbr::new();
+        let mut sleeping = qsbr.reader();
+        let dropped = qsbr.reader();
+        sleeping.online();
+        dropped.online();
+        qsbr.retire(1);
+        assert_eq!(reclaimed(&mut qsbr), []);
+        sleeping.offline();
+        sleeping.quiescent();
+        drop(dropped);
+        assert_eq!(reclaimed(&mut qsbr), [1]);
+        sleeping.online();
+        qsbr.retire(2);
+        assert_eq!(reclaimed(&mut qsbr), []);
+        assert_eq!(qsbr.take_retired().collect::<Vec<_>>(), [2]);
+    }
+
+    /// Readers look at a published value that the writer overwrites with garbage when it is reclaimed.
+    #[test]
+    fn threads_never_see_a_reclaimed_value() {
+        const POISON: u64 = 0xdead;
+        const ROUNDS: u64 = 30_000;
+        let published = AtomicPtr::new(Box::into_raw(Box::new(AtomicU64::new(1))));
+        let stop = AtomicBool::new(false);
+        let mut qsbr = Qsbr::<*mut AtomicU64>::new();
+        let mut graveyard = Vec::new();
+        let readers: Vec<_> = (0..3).map(|_| qsbr.reader()).collect();
+        thread::scope(|scope| {
+            for (number, mut reader) in readers.into_iter().enumerate() {
+                let (published, stop) = (&published, &stop);
+                scope.spawn(move || {
+                    let mut last = 0;
+                    while !stop.load(Ordering::Relaxed) {
+                        reader.online();
+                        for _ in 0..8 {
+                            // SAFETY: values are overwritten when reclaimed, and freed only after the threads end.
+                            let value = unsafe { &*published.load(Ordering::Acquire) };
+                            let seen = value.load(Ordering::Relaxed);
+                            assert_ne!(seen, POISON);
+                            assert!(seen >= last);
+                            last = seen;
+                            std::hint::spin_loop();
+                            assert_eq!(value.load(Ordering::Relaxed), seen);
+                        }
+                        if number == 0 {
+                            reader.offline();
+                        } else {
+                            reader.quiescent();
+                        }
+                    }
+                });
+            }
+            for value in 2..ROUNDS {
+                let new = Box::into_raw(Box::new(AtomicU64::new(value)));
+                qsbr.retire(published.swap(new, Ordering::AcqRel));
+                qsbr.reclaim(|old| {
+                    // SAFETY: still allocated, see above.
+                    unsafe { &*old }.store(POISON, Ordering::Relaxed);
+                    graveyard.push(old);
+                });
+                if value % 64 == 0 {
+                    thread::yield_now();
+                }
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        graveyard.extend(qsbr.take_retired());
+        graveyard.push(published.into_inner());
+        assert_eq!(graveyard.len() as u64, ROUNDS - 1);
+        for pointer in graveyard {
+            // SAFETY: each value was made by a box and is in the list once.
+            drop(unsafe { Box::from_raw(pointer) });
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Storage for entries that one thread writes and others read, growing in place.
+//!
+//! The memory comes in segments, each as large as all before it together, so that an index never moves, growth copies
+//! nothing, and the list of segments fits in three cache lines. The arena itself synchronises nothing but the list of segments:
+//! the writer fills a slot, then publishes its index through something with release ordering (such as a
+//! [`ConcurrentBucketTable`](crate::ConcurrentBucketTable)), and frees it only when [`Qsbr`](crate::Qsbr) says so.
+
+use std::marker::PhantomData;
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::TableError;
+use crate::pages::{BASE_ALIGNMENT, Mapping, PageRequest};
+use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read};
+
+/// The first segment has 2^12 slots.
+const FIRST_SEGMENT_BITS: u32 = 12;
+/// Segments with which all 32-bit indexes are covered.
+const SEGMENTS: usize = (u32::BITS - FIRST_SEGMENT_BITS) as usize + 1;
+
+struct Segments<T> {
+    starts: [AtomicPtr<T>; SEGMENTS],
+    mappings: Mutex<Vec<Mapping>>,
+    marker: PhantomData<T>,
+}
+
+/// Segment of an index, and the first index of that segment.
+#[inline(always)]
+fn locate(index: u32) -> (usize, usize) {
+    let segment = u32::BITS - (index >> FIRST_SEGMENT_BITS).leading_zeros();
+    // Segment s > 0 begins at 2^(12 + s - 1), segment 0 at 0.
+    let first = ((1usize << segment) >> 1) << FIRST_SEGMENT_BITS;
+    (segment as usize, first)
+}
+
+/// Slots of a segment.
+fn segment_slots(segment: usize) -> usize {
+    (1 << FIRST_SEGMENT_BITS) << segment.saturating_sub(1)
+}
+
+impl<T> Segments<T> {
+    /// Address of a slot.
+    ///
+    /// # Safety
+    /// The slot's segment exists, as known to this thread.
+    #[inline(always)]
+    unsafe fn slot(&self, index: u32) -> NonNull<T> {
+        let (segment, first) = locate(index);
+        let start = self.starts[segment].load(Ordering::Acquire);
+        debug_assert!(!start.is_null());
+        // SAFETY: the segment exists and the index is one of its slots.
+        unsafe { NonNull::new_unchecked(start.add(index as usize - first)) }
+    }
+
+    fn prefetch_line(&self, index: u32, line: usize) {
+        let (segment, first) = locate(index);
+        let start = self.starts[segment].load(Ordering::Relaxed);
+        let slot = start.wrapping_add(index as usize - first);
+        prefetch_read(slot.cast::<u8>().wrapping_add(line * CACHE_LINE_BYTES));
+    }
+}
+
+/// The writer's side of a growing arena; see the module's description.
+///
+/// `T` must not need to be dropped: a freed slot keeps its last contents until it is given out again, and the arena
+/// drops nothing.
+pub struct SharedArena<T> {
+    segments: Arc<Segments<T>>,
+    pages: PageRequest,
+    free: Vec<u32>,
+    /// Slots below this were given out at least once.
+    made: u32,
+    /// Slots of all segments there are.
+    room: usize,
+}
+
+impl<T> SharedArena<T> {
+    /// An empty arena. Memory is reserved as it grows.
+    pub fn new(pages: PageRequest) -> Self {
+        const {
+            assert!(align_of::<T>() <= BASE_ALIGNMENT);
+            assert!(size_of::<T>() > 0);
+            assert!(!std::mem::needs_drop::<T>());
+        }
+        SharedArena {
+            segments: Arc::new(Segments {
+                starts: [const { AtomicPtr::new(null_mut()) }; SEGMENTS],
+                mappings: Mutex::new(Vec::new()),
+                marker: PhantomData,
+            }),
+            pages,
+            free: Vec::new(),
+            made: 0,
+            room: 0,
+        }
+    }
+
+    /// A handle for readers.
+    pub fn reader(&self) -> SharedArenaReader<T> {
+        SharedArenaReader { segments: Arc::clone(&self.segments) }
+    }
+
+    /// Puts `value` into a free slot and returns its index, which is never `u32::MAX`.
+    pub fn allocate(&mut self, value: T) -> Result<u32, TableError> {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                if self.made == u32::MAX {
+                    return Err(TableError::CapacityTooLarge);
+                }
+                if self.made as usize == self.room {
+                    self.grow()?;
+                }
+                self.made += 1;
+                self.made - 1
+            }
+        };
+        // SAFETY: the slot's segment exists, and the slot is free, so nobody reads it now.
+        unsafe { self.segments.slot(index).write(value) };
+        Ok(index)
+    }
+
+    fn grow(&mut self) -> Result<(), TableError> {
+        let (segment, _) = locate(self.made);
+        let slots = segment_slots(segment);
+        let bytes = slots.checked_mul(size_of::<T>()).ok_or(TableError::CapacityTooLarge)?;
+        let mapping = Mapping::new(bytes, self.pages)?;
+        self.segments.starts[segment].store(mapping.base().cast().as_ptr(), Ordering::Release);
+        self.segments.mappings.lock().unwrap_or_else(PoisonError::into_inner).push(mapping);
+        self.room += slots;
+        Ok(())
+    }
+
+    /// Takes a slot back.
+    ///
+    /// # Safety
+    /// The slot is given out, and no reader can see it any more.
+    pub unsafe fn free(&mut self, index: u32) {
+        debug_assert!(index < self.made);
+        self.free.push(index);
+    }
+
+    /// The entry in a slot.
+    ///
+    /// # Safety
+    /// The slot was given out at least once, and is not freed or changed while the reference lives.
+    #[inline(always)]
+    pub unsafe fn get(&self, index: u32) -> &T {
+        debug_assert!(index < self.made);
+        // SAFETY: a slot that was given out has a segment and holds a value.
+        unsafe { self.segments.slot(index).as_ref() }
+    }
+
+    /// Slots given out now.
+    pub fn len(&self) -> usize {
+        self.made as usize - self.free.len()
+    }
+
+    /// Is no slot given out?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Slots that were ever given out; their memory is in use. Their indexes are below this number.
+    pub fn slots_made(&self) -> u32 {
+        self.made
+    }
+}
+
+/// A reader's side of a growing arena.
+pub struct SharedArenaReader<T> {
+    segments: Arc<Segments<T>>,
+}
+
+impl<T> SharedArenaReader<T> {
+    /// The entry in a slot.
+    ///
+    /// # Safety
+    /// This thread got the index from where the writer published it with release ordering and the thread read it with
+    /// acquire ordering, and the slot is not freed while the reference lives.
+    #[inline(always)]
+    pub unsafe fn get(&self, index: u32) -> &T {
+        // SAFETY: the segment of a published index was made before the index was published.
+        unsafe { self.segments.slot(index).as_ref() }
+    }
+
+    /// Asks for cache line `line` (0, 1, …) of a slot. Any index may be given.
+    #[inline(always)]
+    pub fn prefetch_line(&self, index: u32, line: usize) {
+        self.segments.prefetch_line(index, line);
+    }
+}
+
+impl<T> Clone for SharedArenaReader<T> {
+    fn clone(&self) -> Self {
+        SharedArenaReader { segments: Arc::clone(&self.segments) }
+    }
+}
+
+// SAFETY: handles move values in on one thread and lend them on others, so `T` must allow both; the handles themselves
+// synchronise the list of segments, and the writer's handle is not cloned.
+unsafe impl<T: Send + Sync> Send for SharedArena<T> {}
+// SAFETY: a shared writer's handle only lends values.
+unsafe impl<T: Send + Sync> Sync for SharedArena<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Send for SharedArenaReader<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Sync for SharedArenaReader<T> {}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use super::*;
+
+    #[test]
+    fn indexes_map_to_slots_without_gaps() {
+        let mut expected = (0, 0);
+        for segment in 0..SEGMENTS {
+            assert_eq!(locate(expected.1 as u32), expected, "start of segment {segment}");
+            let end = expected.1 + segment_slots(segment);
+            assert_eq!(locate((end - 1) as u32), expected, "end of segment {segment}");
+            expected = (segment + 1, end);
+        }
+        assert_eq!(expected, (SEGMENTS, 1 << 32));
+    }
+
+    #[test]
+    fn entries_stay_in_place_while_it_grows() {
+        let mut arena = SharedArena::<u64>::new(PageRequest::Ordinary);
+        let reader = arena.reader();
+        let mut addresses = Vec::new();
+        for value in 0..50_000 {
+            let index = arena.allocate(value).expect("memory");
+            assert_eq!(u64::from(index), value);
+            // SAFETY: given out above.
+            addresses.push(std::ptr::from_ref(unsafe { arena.get(index) }));
+        }
+        for (index, address) in addresses.into_iter().enumerate() {
+            // SAFETY: given out above, on this thread.
+            let entry = unsafe { reader.clone().segments.slot(index as u32).as_ref() };
+            assert_eq!(std::ptr::from_ref(entry), address);
+            assert_eq!(*entry, index as u64);
+        }
+        // SAFETY: given out, and not looked at any more.
+        unsafe { arena.free(7) };
+        assert_eq!(arena.len(), 49_999);
+        assert_eq!(arena.allocate(1), Ok(7));
+        reader.prefetch_line(u32::MAX, 1);
+    }
+
+    #[test]
+    fn a_reader_outlives_the_writer() {
+        let mut arena = SharedArena::<u64>::new(PageRequest::Transparent);
+        assert!(arena.is_empty());
+        let index = arena.allocate(99).expect("memory");
+        let reader = arena.reader();
+        drop(arena);
+        // SAFETY: published on this thread and never freed.
+        assert_eq!(unsafe { *reader.get(index) }, 99);
+    }
+
+    #[test]
+    fn threads_read_what_was_published() {
+        let mut arena = SharedArena::<u64>::new(PageRequest::Ordinary);
+        let reader = arena.reader();
+        let published = AtomicU32::new(u32::MAX);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                loop {
+                    let index = published.load(Ordering::Acquire);
+                    if index != u32::MAX {
+                        // SAFETY: read with acquire ordering, and never freed.
+                        assert_eq!(unsafe { *reader.get(index) }, u64::from(index) + 5);
+                    }
+                    if index == 99_999 {
+                        return;
+                    }
+                }
+            });
+            for value in 0..100_000 {
+                let index = arena.allocate(value + 5).expect("memory");
+                published.store(index, Ordering::Release);
+            }
+        });
+    }
+}
