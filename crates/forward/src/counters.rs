@@ -1,0 +1,175 @@
+//! What the engine counts: packets, cache hits, and every discarded packet by a named reason.
+//!
+//! Counters are plain integers with one writer, the worker that owns the engine; readers get copies.
+
+use std::fmt;
+use std::ops::{Index, IndexMut};
+
+macro_rules! drop_reasons {
+    ($($(#[$doc:meta])* $variant:ident => $name:literal,)+) => {
+        /// Why the engine discarded a packet. The names are stable: they are metric labels.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum DropReason {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl DropReason {
+            /// Every reason, in the order of [`DropReason::index`].
+            pub const ALL: &'static [DropReason] = &[$(DropReason::$variant,)+];
+
+            /// Stable name in kebab case.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(DropReason::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+
+drop_reasons! {
+    /// The packet does not decode by the NDN packet specification.
+    Malformed => "malformed",
+    /// The name has more than `namehop_wire::MAX_NAME_COMPONENTS` components.
+    NameTooDeep => "name-too-deep",
+    /// The packet came in on a face that the engine does not know (any more).
+    UnknownFace => "unknown-face",
+    /// An Interest came in with HopLimit 0.
+    HopLimitZero => "hop-limit-zero",
+    /// An Interest was not sent to a non-local face because its HopLimit had come down to 0.
+    HopLimitExhausted => "hop-limit-exhausted",
+    /// `/localhost` from or to a face that is not local.
+    ScopeViolation => "scope-violation",
+    /// The Dead Nonce List holds the Interest's name and nonce.
+    DeadNonce => "dead-nonce",
+    /// The PIT entry already holds the Interest's nonce.
+    DuplicateNonce => "duplicate-nonce",
+    /// Too many forwarding hints are in use with one name.
+    TooManyHints => "too-many-hints",
+    /// No memory for another PIT entry, even after the oldest ones were given up.
+    PitFull => "pit-full",
+    /// The PIT entry has no room for another downstream.
+    TooManyDownstreams => "too-many-downstreams",
+    /// The PIT entry has no room for another upstream.
+    TooManyUpstreams => "too-many-upstreams",
+    /// The pool had no buffer for a copy or a rewritten packet.
+    NoBuffer => "no-buffer",
+    /// NextHopFaceId names a face that does not exist.
+    NoSuchNextHop => "no-such-next-hop",
+    /// Data that no PIT entry asked for.
+    UnsolicitedData => "unsolicited-data",
+    /// A Nack on a face that is not point-to-point.
+    NackNotPointToPoint => "nack-not-point-to-point",
+    /// A Nack for which no PIT entry has an out-record with this face and nonce.
+    UnmatchedNack => "unmatched-nack",
+}
+
+impl DropReason {
+    /// Number of reasons.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// Position in [`DropReason::ALL`] and in [`DropCounters`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl fmt::Display for DropReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Discarded packets by reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DropCounters([u64; DropReason::COUNT]);
+
+impl DropCounters {
+    /// All reasons together.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Reasons with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (DropReason, u64)> + '_ {
+        DropReason::ALL.iter().map(|&reason| (reason, self[reason]))
+    }
+}
+
+impl Default for DropCounters {
+    fn default() -> Self {
+        DropCounters([0; DropReason::COUNT])
+    }
+}
+
+impl Index<DropReason> for DropCounters {
+    type Output = u64;
+    fn index(&self, reason: DropReason) -> &u64 {
+        &self.0[reason.index()]
+    }
+}
+
+impl IndexMut<DropReason> for DropCounters {
+    fn index_mut(&mut self, reason: DropReason) -> &mut u64 {
+        &mut self.0[reason.index()]
+    }
+}
+
+/// Totals of one engine since its start (NFD management protocol, general status).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EngineCounters {
+    /// Interests handed to the engine, dropped ones included.
+    pub in_interests: u64,
+    /// Data handed to the engine, dropped ones included.
+    pub in_data: u64,
+    /// Nacks handed to the engine, dropped ones included.
+    pub in_nacks: u64,
+    /// Interests sent.
+    pub out_interests: u64,
+    /// Data sent, those from the Content Store included.
+    pub out_data: u64,
+    /// Nacks sent.
+    pub out_nacks: u64,
+    /// PIT entries that ended with Data, and Interests answered from the Content Store.
+    pub satisfied_interests: u64,
+    /// PIT entries that ended without Data, evicted ones included.
+    pub unsatisfied_interests: u64,
+    /// Interests answered from the Content Store.
+    pub cs_hits: u64,
+    /// Interests that the Content Store was asked for in vain.
+    pub cs_misses: u64,
+    /// Data that could not be cached although policy allowed it (no memory for its name, or too many hints).
+    pub cs_rejected: u64,
+    /// PIT entries given up before their time to make room for new ones.
+    pub pit_evictions: u64,
+    /// Interests that joined a pending PIT entry.
+    pub aggregated_interests: u64,
+    /// Self-learning events lost because the control plane did not fetch them in time.
+    pub lost_events: u64,
+    /// Discarded packets by reason.
+    pub drops: DropCounters,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct_kebab_case_and_in_index_order() {
+        for (position, reason) in DropReason::ALL.iter().enumerate() {
+            assert_eq!(reason.index(), position);
+            assert!(reason.name().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'));
+            assert_eq!(DropReason::ALL.iter().filter(|other| other.name() == reason.name()).count(), 1);
+        }
+    }
+
+    #[test]
+    fn total_is_the_sum_over_reasons() {
+        let mut drops = DropCounters::default();
+        drops[DropReason::Malformed] += 2;
+        drops[DropReason::UnmatchedNack] += 3;
+        assert_eq!(drops.total(), 5);
+        assert_eq!(drops.iter().filter(|(_, count)| *count > 0).count(), 2);
+    }
+}

@@ -1,0 +1,169 @@
+//! The dead nonce list: (name, Nonce) pairs that were forwarded lately and whose PIT entry is gone.
+//!
+//! An Interest that carries such a pair has gone in a circle. The list holds hashes only, in a table of single cache
+//! lines: the hash chooses a line, and the line keeps its eight newest hashes with their times. Insertion and lookup
+//! touch that one line, memory is fixed, and nothing has to be swept.
+//!
+//! What can go wrong, and how often:
+//! * **Found although never inserted**: each of the at most eight live hashes of the line matches a given other one in 39
+//!   bits by chance with probability 2^-39, so a lookup errs with probability below 1.5 · 10^-11. At a million Interests
+//!   per second and a full list that is one wrongly dropped Interest in 19 hours; with another Nonce it passes.
+//! * **Forgotten too early**: a line that gets more than eight hashes within a lifetime forgets its oldest. The list is
+//!   sized so that of a list filled to its capacity less than 1 % are lost so (0.02 % if half full). A loop then lives
+//!   until the HopLimit or the next router ends it.
+//! * Times are kept in 64ths of the lifetime and 24 bits, so a hash lives up to 1/64 longer than asked for, and one left
+//!   in a line that nothing else was written to for 18 days (at the default lifetime) would be found again for a moment.
+
+use std::time::Duration;
+
+use namehop_table::prefetch::prefetch_read;
+use namehop_table::{CacheLines, PageRequest, TableError};
+
+use crate::time::Timestamp;
+
+/// How long a pair is remembered by default, as in NFD.
+pub const DEFAULT_LIFETIME: Duration = Duration::from_secs(6);
+
+/// Time units of a lifetime.
+const LIFETIME_UNITS: u64 = 64;
+/// Low bits of a slot: the time in units, wrapping.
+const TIME_BITS: u32 = 24;
+const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
+/// Lowest bit of the hash part, always set, so that no used slot is 0.
+const USED: u64 = 1 << TIME_BITS;
+/// Hashes per line for which the list is sized, of eight slots.
+const FULL_LOAD: usize = 4;
+/// Counters of insertions by time unit; more than a lifetime has.
+const COUNTERS: u64 = 128;
+
+/// The list; see the module's description.
+pub struct DeadNonceList {
+    lines: CacheLines,
+    unit_ns: u64,
+    /// The latest time seen, in units. Time does not go back.
+    latest: u64,
+    /// Live hashes by the unit of their time, for statistics.
+    live: [u32; COUNTERS as usize],
+    forgotten_early: u64,
+}
+
+impl DeadNonceList {
+    /// A list that remembers for `lifetime` and has room for about `capacity` hashes at a time: the rate of Interests
+    /// times the lifetime. It takes 16 to 32 bytes for each, and touches memory only as it fills.
+    pub fn new(lifetime: Duration, capacity: usize) -> Result<Self, TableError> {
+        let lines = capacity.div_ceil(FULL_LOAD).checked_next_power_of_two().ok_or(TableError::CapacityTooLarge)?;
+        let lifetime_ns = u64::try_from(lifetime.as_nanos()).unwrap_or(u64::MAX);
+        Ok(DeadNonceList {
+            lines: CacheLines::new(lines, PageRequest::Transparent)?,
+            unit_ns: lifetime_ns.div_ceil(LIFETIME_UNITS).max(1),
+            latest: 0,
+            live: [0; COUNTERS as usize],
+            forgotten_early: 0,
+        })
+    }
+
+    /// Remembers a pair from now on, where `hash` is [`hash_with_nonce`](namehop_hash::hash_with_nonce) of it.
+    pub fn insert(&mut self, hash: u64, now: Timestamp) {
+        self.advance(now);
+        let latest = self.latest;
+        let number = self.line_of(hash);
+        let line = &mut self.lines[number].0;
+        // Its own old slot, else a free one, else that of the oldest.
+        let rank = |word: u64| if same_hash(word, hash) { u64::MAX } else { age(word, latest) };
+        let mut slot = 0;
+        for other in 1..line.len() {
+            if rank(line[other]) > rank(line[slot]) {
+                slot = other;
+            }
+        }
+        let old = std::mem::replace(&mut line[slot], hash & !TIME_MASK | USED | latest & TIME_MASK);
+        let old_age = age(old, latest);
+        if old_age <= LIFETIME_UNITS {
+            // Saturating, because a hash older than a wrap of the times is not counted any more.
+            let counter = &mut self.live[((latest - old_age.min(latest)) % COUNTERS) as usize];
+            *counter = counter.saturating_sub(1);
+            self.forgotten_early += u64::from(!same_hash(old, hash));
+        }
+        self.live[(latest % COUNTERS) as usize] += 1;
+    }
+
+    /// Was the pair inserted less than a lifetime ago?
+    #[inline]
+    pub fn contains(&self, hash: u64, now: Timestamp) -> bool {
+        let now = self.unit_of(now);
+        let line = &self.lines[self.line_of(hash)].0;
+        line.iter().fold(false, |found, &word| found | (same_hash(word, hash) & (age(word, now) <= LIFETIME_UNITS)))
+    }
+
+    /// Asks for the line of `hash` to be brought into the cache.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        prefetch_read(&raw const self.lines[self.line_of(hash)]);
+    }
+
+    /// Pairs remembered at this time.
+    pub fn len(&self, now: Timestamp) -> usize {
+        let now = self.unit_of(now);
+        let oldest = now.saturating_sub(LIFETIME_UNITS);
+        // Units after the latest insertion have no counter of their own yet.
+        (oldest..=self.latest.min(now)).map(|unit| self.live[(unit % COUNTERS) as usize] as usize).sum()
+    }
+
+    /// Is no pair remembered at this time?
+    pub fn is_empty(&self, now: Timestamp) -> bool {
+        self.len(now) == 0
+    }
+
+    /// Pairs that newer ones displaced before their lifetime was over. Many of them mean that the capacity is too small.
+    pub fn forgotten_early(&self) -> u64 {
+        self.forgotten_early
+    }
+
+    /// Memory of the whole list, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        std::mem::size_of_val(&*self.lines)
+    }
+
+    #[inline]
+    fn line_of(&self, hash: u64) -> usize {
+        // The number of lines is a power of two, and the low bits are not kept in the slots.
+        hash as usize & (self.lines.len() - 1)
+    }
+
+    #[inline]
+    fn unit_of(&self, now: Timestamp) -> u64 {
+        (now.0 / self.unit_ns).max(self.latest)
+    }
+
+    fn advance(&mut self, now: Timestamp) {
+        let now = self.unit_of(now);
+        for back in 0..(now - self.latest).min(COUNTERS) {
+            self.live[((now - back) % COUNTERS) as usize] = 0;
+        }
+        self.latest = now;
+    }
+}
+
+impl std::fmt::Debug for DeadNonceList {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DeadNonceList")
+            .field("memory_bytes", &self.memory_bytes())
+            .field("forgotten_early", &self.forgotten_early)
+            .finish()
+    }
+}
+
+/// Does a slot hold this hash, as far as it can tell?
+#[inline]
+fn same_hash(word: u64, hash: u64) -> bool {
+    word & !TIME_MASK == hash & !TIME_MASK | USED
+}
+
+/// Age of a slot in units; more than any used slot's if it is free.
+#[inline]
+fn age(word: u64, now: u64) -> u64 {
+    if word == 0 { TIME_MASK + 1 } else { now.wrapping_sub(word) & TIME_MASK }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! Settings of an engine, and what it reports of its tables.
+
+use namehop_store::PolicyKind;
+use namehop_table::TableError;
+use namehop_wire::Name;
+
+/// Which Data enters the Content Store although no PIT entry asked for it. Such Data is never forwarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum UnsolicitedPolicy {
+    /// None.
+    #[default]
+    DropAll,
+    /// From local faces.
+    AdmitLocal,
+    /// From faces that are not local.
+    AdmitNetwork,
+    /// All.
+    AdmitAll,
+}
+
+/// Settings of the Content Store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CsConfig {
+    /// Most cached packets.
+    pub capacity_packets: usize,
+    /// Most memory for cached packets.
+    pub capacity_bytes: usize,
+    /// What leaves when it is full.
+    pub policy: PolicyKind,
+    /// May Data enter?
+    pub admit: bool,
+    /// May Interests be answered from it?
+    pub serve: bool,
+}
+
+impl Default for CsConfig {
+    fn default() -> Self {
+        CsConfig {
+            capacity_packets: 65_536,
+            capacity_bytes: 512 << 20,
+            policy: PolicyKind::default(),
+            admit: true,
+            serve: true,
+        }
+    }
+}
+
+/// Settings of one engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// Number of the worker: first byte of its PIT tokens.
+    pub worker: u8,
+    /// Most PIT entries.
+    pub pit_capacity: usize,
+    /// Most memory for names longer than 128 bytes and for copies of Interests that cannot be rebuilt from their name.
+    pub pit_memory_bytes: usize,
+    /// Content Store.
+    pub cs: CsConfig,
+    /// Data that nobody asked for.
+    pub unsolicited: UnsolicitedPolicy,
+    /// How long the Dead Nonce List remembers, in milliseconds.
+    pub dead_nonce_lifetime_ms: u64,
+    /// Most nonces that the Dead Nonce List remembers.
+    pub dead_nonce_capacity: usize,
+    /// HopLimit for Interests that come without; 0 leaves them without.
+    pub default_hop_limit: u8,
+    /// Names of the regions that this router belongs to: a forwarding hint that leads here has done its work.
+    pub producer_regions: Vec<Name>,
+    /// Longest time that a PIT entry is kept, in milliseconds, whatever lifetime its Interest asks for.
+    pub max_lifetime_ms: u64,
+    /// FIB prefixes for which strategies keep measurements.
+    pub measurement_capacity: usize,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        EngineConfig {
+            worker: 0,
+            pit_capacity: 131_072,
+            pit_memory_bytes: 64 << 20,
+            cs: CsConfig::default(),
+            unsolicited: UnsolicitedPolicy::default(),
+            dead_nonce_lifetime_ms: 6_000,
+            dead_nonce_capacity: 1 << 20,
+            default_hop_limit: 0,
+            producer_regions: Vec::new(),
+            max_lifetime_ms: 120_000,
+            measurement_capacity: 4_096,
+        }
+    }
+}
+
+/// Why there is no engine, or a setting cannot be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EngineError {
+    /// Memory for the tables cannot be had.
+    #[error("memory for the tables: {0}")]
+    Table(#[from] TableError),
+}
+
+/// State of the Content Store (NFD management protocol, CS information dataset).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CsInfo {
+    /// Most cached packets.
+    pub capacity: usize,
+    /// May Data enter?
+    pub admit: bool,
+    /// May Interests be answered from it?
+    pub serve: bool,
+    /// Cached packets.
+    pub entries: usize,
+    /// Interests answered.
+    pub hits: u64,
+    /// Interests that found nothing.
+    pub misses: u64,
+}
+
+/// Changes to the Content Store; `None` leaves a setting as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CsSettings {
+    /// Most cached packets. Packets that are too many are evicted at once.
+    pub capacity: Option<usize>,
+    /// May Data enter?
+    pub admit: Option<bool>,
+    /// May Interests be answered from it?
+    pub serve: Option<bool>,
+}
+
+/// Number of entries in each table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TableSizes {
+    /// Pending Interests.
+    pub pit: usize,
+    /// Cached Data.
+    pub cs: usize,
+    /// Remembered nonces.
+    pub dead_nonces: usize,
+    /// FIB prefixes with measurements.
+    pub measurements: usize,
+    /// Entries of the PIT-CS composite table.
+    pub pcct: usize,
+}

@@ -1,0 +1,296 @@
+//! What strategies see and do, implemented over the tables.
+//!
+//! One context serves one PIT slot during one trigger. It knows the packet at hand: for an arriving Interest the buffer
+//! itself, so that the first upstream gets it without copying; for arriving Data the buffer and its announcement.
+
+use namehop_wire::NameRef;
+use namehop_wire::lp::NackReason;
+
+use super::core::Core;
+use super::learning::EngineEvent;
+use super::route::Route;
+use crate::buffer::{BufferPool, PacketBuffer};
+use crate::face::{FaceId, FaceInfo, FaceScope};
+use crate::fib::NextHop;
+use crate::packet::Outgoing;
+use crate::pcct::PitRef;
+use crate::pcct::entry::{InRecord, UpstreamRecord};
+use crate::pipelines::outgoing::DataSource;
+use crate::scope::Traveller;
+use crate::strategy::{self, Measurements, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
+use crate::time::Timestamp;
+
+/// Where the bytes of the arriving Interest are.
+#[derive(Debug)]
+pub(crate) enum Carrier<B> {
+    /// In its own buffer, as it came in.
+    Held(B),
+    /// In the packet with this index among those going out, with Nonce and HopLimit of that one.
+    Sent(usize),
+}
+
+/// An Interest that has just arrived.
+#[derive(Debug)]
+pub(crate) struct InterestAtHand<B> {
+    /// `None` when it is used up and went nowhere.
+    pub(crate) carrier: Option<Carrier<B>>,
+    /// Offsets in the packet.
+    pub(crate) nonce_at: u16,
+    pub(crate) hop_limit_at: Option<u16>,
+    pub(crate) nonce: u32,
+    /// HopLimit that the next hop sees.
+    pub(crate) hop_limit: Option<u8>,
+    pub(crate) congestion_mark: u64,
+}
+
+/// Data that has just arrived.
+#[derive(Debug)]
+pub(crate) struct DataAtHand<B> {
+    /// `None` when it is sent.
+    pub(crate) buffer: Option<B>,
+    pub(crate) source: DataSource,
+    /// The prefix announcement that came with it.
+    pub(crate) announcement: Option<B>,
+    /// Does the announcement go on downstream?
+    pub(crate) pass_announcement: bool,
+}
+
+/// The packet that made the engine call the strategy.
+pub(crate) enum AtHand<'a, B> {
+    /// None: a timer, a new next hop, a Nack.
+    Nothing,
+    /// An Interest.
+    Interest(InterestAtHand<B>),
+    /// Data.
+    Data(&'a mut DataAtHand<B>),
+}
+
+/// One PIT slot during one trigger.
+pub(crate) struct Context<'a, P: BufferPool> {
+    pub(crate) core: &'a mut Core<P>,
+    pub(crate) out: &'a mut Vec<Outgoing<P::Buffer>>,
+    pub(crate) route: Route<'a>,
+    pub(crate) now: Timestamp,
+    pub(crate) pit: PitRef,
+    /// Face of the packet at hand; [`FaceId::INVALID`] without one.
+    pub(crate) ingress: FaceId,
+    /// CongestionMark of an arriving Nack.
+    pub(crate) nack_mark: u64,
+    pub(crate) at_hand: AtHand<'a, P::Buffer>,
+}
+
+impl<'a, P: BufferPool> Context<'a, P> {
+    /// Calls the strategy.
+    pub(crate) fn dispatch(&mut self, trigger: Trigger) {
+        strategy::dispatch(self.route.strategy, trigger, self);
+    }
+
+    /// The arriving Interest as it would go on.
+    fn arriving(&self) -> Option<Traveller<'_>> {
+        let AtHand::Interest(interest) = &self.at_hand else { return None };
+        Some(self.traveller(self.ingress, interest.hop_limit))
+    }
+
+    fn traveller(&self, from: FaceId, hop_limit: Option<u8>) -> Traveller<'_> {
+        let from_scope = self.core.faces.get(from).map_or(FaceScope::NonLocal, |face| face.scope);
+        Traveller { name: self.core.pcct.name(self.pit.entry), from, from_scope, hop_limit }
+    }
+
+    /// Without an arriving Interest: the pending one that may go to `face` and has most hops left.
+    pub(crate) fn best_pending(&self, face: &FaceInfo) -> Option<InRecord> {
+        let is_pending = |record: &&InRecord| record.expiry > self.now && self.core.faces.exists(record.face);
+        let pending = self.core.pcct.in_records(self.pit).filter(is_pending);
+        pending
+            .filter(|record| self.traveller(record.face, record.onward_hop_limit()).may_go_to(face))
+            .max_by_key(|record| record.onward_hop_limit().map_or(u32::from(u8::MAX) + 1, u32::from))
+            .copied()
+    }
+
+    /// Ends the PIT entry if it is due, else sees to it that a timer watches over it. Called once, last.
+    pub(crate) fn settle(mut self) {
+        let slot = self.core.pcct.slot(self.pit);
+        if slot.expiry > self.now {
+            self.core.arm_timer(self.pit);
+            return;
+        }
+        if !slot.is_satisfied() {
+            self.ingress = FaceId::INVALID;
+            self.at_hand = AtHand::Nothing;
+            self.dispatch(Trigger::BeforeExpire);
+        }
+        self.core.end_slot(self.now, self.pit);
+    }
+
+    fn out_index(&self, face: FaceId) -> Option<usize> {
+        self.core.pcct.find_out_record(self.pit, face)
+    }
+}
+
+fn seen_by_strategy(record: &UpstreamRecord) -> OutRecord {
+    OutRecord {
+        face: record.face,
+        nonce: record.nonce,
+        last_renewed: record.last_renewed,
+        expiry: record.expiry(),
+        nacked: record.nacked(),
+    }
+}
+
+impl<P: BufferPool> StrategyContext for Context<'_, P> {
+    fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    fn ingress(&self) -> FaceId {
+        self.ingress
+    }
+
+    fn face(&self, id: FaceId) -> Option<FaceInfo> {
+        self.core.faces.get(id)
+    }
+
+    fn random(&mut self) -> u64 {
+        self.core.random()
+    }
+
+    fn nexthop_count(&self) -> usize {
+        self.route.nexthops.len()
+    }
+
+    fn nexthop(&self, index: usize) -> NextHop {
+        self.route.nexthops[index]
+    }
+
+    fn is_eligible(&self, nexthop: FaceId) -> bool {
+        let Some(face) = self.core.faces.get(nexthop) else { return false };
+        match self.arriving() {
+            Some(interest) => interest.may_go_to(&face),
+            None => self.best_pending(&face).is_some(),
+        }
+    }
+
+    fn face_count(&self) -> usize {
+        self.core.faces.list().len()
+    }
+
+    fn face_at(&self, index: usize) -> FaceInfo {
+        self.core.faces.list()[index]
+    }
+
+    fn in_record_count(&self) -> usize {
+        self.core.pcct.in_count(self.pit)
+    }
+
+    fn in_record_face(&self, index: usize) -> FaceId {
+        self.core.pcct.in_record(self.pit, index).face
+    }
+
+    fn in_record_expiry(&self, index: usize) -> Timestamp {
+        self.core.pcct.in_record(self.pit, index).expiry
+    }
+
+    fn out_record_count(&self) -> usize {
+        self.core.pcct.out_count(self.pit)
+    }
+
+    fn out_record(&self, index: usize) -> OutRecord {
+        seen_by_strategy(self.core.pcct.out_record(self.pit, index))
+    }
+
+    fn out_scratch(&mut self, face: FaceId) -> Option<&mut OutScratch> {
+        let index = self.out_index(face)?;
+        Some(&mut self.core.pcct.out_record_mut(self.pit, index).scratch)
+    }
+
+    fn pit_scratch(&mut self) -> &mut PitScratch {
+        &mut self.core.pcct.slot_mut(self.pit).scratch
+    }
+
+    fn measurements(&mut self) -> Option<&mut Measurements> {
+        Some(self.core.measurements.entry(self.route.prefix_hash, self.now))
+    }
+
+    fn is_non_discovery(&self) -> bool {
+        self.core.pcct.slot(self.pit).is_non_discovery()
+    }
+
+    fn send_interest(&mut self, face: FaceId) -> bool {
+        self.forward_interest(face, false, false)
+    }
+
+    fn send_interest_discovery(&mut self, face: FaceId, non_discovery: bool) -> bool {
+        self.forward_interest(face, false, non_discovery)
+    }
+
+    fn send_probe(&mut self, face: FaceId) -> bool {
+        self.forward_interest(face, true, false)
+    }
+
+    fn send_nack(&mut self, downstream: FaceId, reason: NackReason) {
+        if let Some(index) = self.core.pcct.find_in_record(self.pit, downstream) {
+            self.nack_downstream(index, reason);
+        }
+    }
+
+    fn send_nacks(&mut self, reason: NackReason) {
+        // From the last: an answered downstream is removed and the last one takes its place.
+        for index in (0..self.core.pcct.in_count(self.pit)).rev() {
+            self.nack_downstream(index, reason);
+        }
+    }
+
+    fn reject_pending_interest(&mut self) {
+        self.core.pcct.slot_mut(self.pit).expiry = self.now;
+    }
+
+    fn set_expiry_ms(&mut self, milliseconds: u64) {
+        self.core.pcct.slot_mut(self.pit).expiry = self.now.plus_ms(milliseconds);
+    }
+
+    fn schedule_timer_us(&mut self, delay_us: u64) {
+        let deadline = Timestamp(self.now.0.saturating_add(delay_us.saturating_mul(1_000)));
+        self.core.schedule_strategy_timer(self.pit, deadline);
+    }
+
+    fn send_data_to_all(&mut self) {
+        let AtHand::Data(data) = &mut self.at_hand else { return };
+        let Some(buffer) = data.buffer.take() else { return };
+        let mut downstreams = std::mem::take(&mut self.core.downstreams);
+        downstreams.clear();
+        self.core.take_downstreams(self.now, self.pit, &data.source, &mut downstreams);
+        let announcement = data.announcement.as_ref().filter(|_| data.pass_announcement);
+        self.core.send_data(buffer, &data.source, &downstreams, announcement, self.out);
+        self.core.downstreams = downstreams;
+    }
+
+    fn learn_announced_route(&mut self) -> bool {
+        let AtHand::Data(data) = &mut self.at_hand else { return false };
+        let Some(announcement) = &data.announcement else { return false };
+        data.pass_announcement = true;
+        let announcement = announcement.bytes().to_vec();
+        self.core.report(EngineEvent::RouteLearned { face: self.ingress, announcement })
+    }
+
+    fn request_announcement(&mut self) {
+        let AtHand::Data(data) = &mut self.at_hand else { return };
+        let Some(buffer) = data.buffer.take() else { return };
+        let mut downstreams = std::mem::take(&mut self.core.downstreams);
+        downstreams.clear();
+        self.core.take_downstreams(self.now, self.pit, &data.source, &mut downstreams);
+        let name =
+            namehop_wire::DataHeader::decode(buffer.bytes()).map(|header| header.name.to_owned()).unwrap_or_default();
+        if let Err(buffer) = self.core.await_announcement(self.now, name, data.source, buffer, &downstreams) {
+            self.core.send_data(buffer, &data.source, &downstreams, None, self.out);
+        }
+        self.core.downstreams = downstreams;
+    }
+
+    fn forget_learned_route(&mut self, face: FaceId) {
+        let entry = self.pit.entry;
+        let by_hint = !self.core.pcct.hint(entry).is_empty();
+        let matched = if by_hint { self.core.pcct.hint(entry) } else { self.core.pcct.name(entry) };
+        let matched = NameRef::from_value(matched).unwrap_or_default();
+        let prefix = matched.prefix(self.route.prefix_len).to_owned();
+        self.core.report(EngineEvent::RouteForgotten { prefix, face });
+    }
+}

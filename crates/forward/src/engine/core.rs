@@ -1,0 +1,245 @@
+//! Everything an engine has but the FIB: tables, faces, timers, counters.
+//!
+//! Kept apart from the FIB so that a pipeline can hold a FIB match, which borrows the reader, while it changes the rest.
+
+use std::time::Duration;
+
+use namehop_hash::{HashKey, PrefixHashes, hash_with_nonce};
+use namehop_wire::{Name, NameRef};
+
+use super::config::{EngineConfig, EngineError, UnsolicitedPolicy};
+use super::faces::FaceArray;
+use super::learning::Learning;
+use crate::buffer::BufferPool;
+use crate::counters::{DropReason, EngineCounters};
+use crate::dead_nonce_list::DeadNonceList;
+use crate::face::{FaceId, FaceInfo, LinkType};
+use crate::packet::{LinkFields, Outgoing, PacketKind};
+use crate::pcct::content::ContentConfig;
+use crate::pcct::entry::Selectors;
+use crate::pcct::keys::{Key, NoEntry};
+use crate::pcct::{Downstream, Pcct, PcctConfig, PitRef};
+use crate::strategy::MeasurementTable;
+use crate::time::Timestamp;
+use crate::timer::TimerWheel;
+
+/// Times that memory is cleared for one new PIT entry before it is refused.
+const MAX_RECLAIMS: usize = 4;
+
+/// The engine without its FIB.
+pub(crate) struct Core<P: BufferPool> {
+    pub(crate) worker: u8,
+    pub(crate) key: HashKey,
+    pub(crate) pool: P,
+    pub(crate) pcct: Pcct,
+    pub(crate) faces: FaceArray,
+    pub(crate) dead_nonces: DeadNonceList,
+    pub(crate) timers: TimerWheel,
+    pub(crate) measurements: MeasurementTable,
+    pub(crate) counters: EngineCounters,
+    pub(crate) learning: Learning<P::Buffer>,
+    pub(crate) producer_regions: Vec<Name>,
+    pub(crate) unsolicited: UnsolicitedPolicy,
+    pub(crate) default_hop_limit: u8,
+    pub(crate) max_lifetime_ms: u64,
+    pub(crate) dead_nonce_lifetime_ms: u64,
+    /// Time of the last call.
+    pub(crate) now: Timestamp,
+    random_state: u64,
+    /// Reused lists.
+    pub(crate) matches: Vec<PitRef>,
+    pub(crate) downstreams: Vec<Downstream>,
+    pub(crate) due: Vec<(u32, u32, u8)>,
+    owners: Vec<u32>,
+}
+
+impl<P: BufferPool> Core<P> {
+    pub(crate) fn new(config: EngineConfig, pool: P, key: HashKey) -> Result<Self, EngineError> {
+        let pcct = Pcct::new(&PcctConfig {
+            pit_capacity: config.pit_capacity,
+            memory_bytes: config.pit_memory_bytes,
+            content: ContentConfig {
+                capacity_packets: config.cs.capacity_packets,
+                capacity_bytes: config.cs.capacity_bytes,
+                policy: config.cs.policy,
+                admit: config.cs.admit,
+                serve: config.cs.serve,
+            },
+        })?;
+        Ok(Core {
+            worker: config.worker,
+            key,
+            pool,
+            pcct,
+            faces: FaceArray::new(),
+            dead_nonces: DeadNonceList::new(
+                Duration::from_millis(config.dead_nonce_lifetime_ms),
+                config.dead_nonce_capacity,
+            )?,
+            timers: TimerWheel::new(Timestamp::default()),
+            measurements: MeasurementTable::new(config.measurement_capacity),
+            counters: EngineCounters::default(),
+            learning: Learning::new(),
+            producer_regions: config.producer_regions,
+            unsolicited: config.unsolicited,
+            default_hop_limit: config.default_hop_limit,
+            max_lifetime_ms: config.max_lifetime_ms,
+            dead_nonce_lifetime_ms: config.dead_nonce_lifetime_ms,
+            now: Timestamp::default(),
+            random_state: key.k0 ^ key.k1.rotate_left(32),
+            matches: Vec::new(),
+            downstreams: Vec::new(),
+            due: Vec::new(),
+            owners: Vec::new(),
+        })
+    }
+
+    /// A random number (SplitMix64, seeded by the secret hash key).
+    pub(crate) fn random(&mut self) -> u64 {
+        self.random_state = self.random_state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.random_state;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ mixed >> 31
+    }
+
+    pub(crate) fn count_drop(&mut self, face: FaceId, reason: DropReason) {
+        self.counters.drops[reason] += 1;
+        self.faces.count_drop(face, reason);
+    }
+
+    /// Does a forwarding hint that names `delegation` lead to the region of this router?
+    pub(crate) fn is_producer_region(&self, delegation: NameRef<'_>) -> bool {
+        self.producer_regions.iter().any(|region| delegation.is_prefix_of(region.as_ref()))
+    }
+
+    /// Hands a packet to its face.
+    pub(crate) fn transmit(&mut self, packet: Outgoing<P::Buffer>, out: &mut Vec<Outgoing<P::Buffer>>) {
+        match packet.kind {
+            PacketKind::Interest => self.counters.out_interests += 1,
+            PacketKind::Data => self.counters.out_data += 1,
+            PacketKind::Nack => self.counters.out_nacks += 1,
+        }
+        out.push(packet);
+    }
+
+    /// Answers an Interest that gets no PIT entry with a Nack, if it came in on a point-to-point face.
+    pub(crate) fn refuse(
+        &mut self,
+        ingress: &FaceInfo,
+        buffer: P::Buffer,
+        fields: &LinkFields<P::Buffer>,
+        reason: namehop_wire::lp::NackReason,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        if ingress.link_type != LinkType::PointToPoint {
+            return;
+        }
+        let fields = LinkFields {
+            pit_token: fields.pit_token,
+            nack: Some(reason),
+            congestion_mark: fields.congestion_mark,
+            ..LinkFields::default()
+        };
+        self.transmit(Outgoing { face: ingress.id, kind: PacketKind::Nack, buffer, fields }, out);
+    }
+
+    /// Removes the records of faces that do not exist any more, so that strategies neither wait for them nor count on
+    /// them.
+    pub(crate) fn forget_removed_faces(&mut self, pit: PitRef) {
+        let faces = &self.faces;
+        self.pcct.remove_in_records(pit, |record| !faces.exists(record.face));
+        self.pcct.remove_out_records(pit, |record| !faces.exists(record.face));
+    }
+
+    /// Opens a PIT slot for `key`, giving up old PIT entries when there is no room. `known` is the entry with this key, if
+    /// there is one. `packet` is kept with the slot.
+    pub(crate) fn open_slot(
+        &mut self,
+        now: Timestamp,
+        key: &Key<'_>,
+        selectors: Selectors,
+        known: Option<u32>,
+        packet: Option<&[u8]>,
+    ) -> Result<PitRef, DropReason> {
+        let mut known = known;
+        while self.pcct.pit_is_full() {
+            // The evicted slot may be all that kept the entry alive.
+            known = None;
+            if !self.evict_oldest(now) {
+                return Err(DropReason::PitFull);
+            }
+        }
+        for _ in 0..=MAX_RECLAIMS {
+            let entry = match known.or_else(|| self.pcct.find(key.name_hash, key.name, key.hint)) {
+                Some(entry) => Ok(entry),
+                None => self.pcct.insert(key),
+            };
+            match entry {
+                Ok(entry) => {
+                    let Some(pit) = self.pcct.open_slot(entry, selectors) else {
+                        self.pcct.free_if_unused(entry);
+                        return Err(DropReason::PitFull);
+                    };
+                    if packet.is_none_or(|packet| self.pcct.store_packet(pit, packet)) {
+                        return Ok(pit);
+                    }
+                    self.pcct.close_slot(pit);
+                }
+                Err(NoEntry::TooManyHints) => return Err(DropReason::TooManyHints),
+                Err(NoEntry::NoMemory) => {}
+                Err(NoEntry::TableFull) => {
+                    self.evict_oldest(now);
+                }
+            }
+            known = None;
+            self.reclaim_memory(now);
+        }
+        Err(DropReason::PitFull)
+    }
+
+    /// Gives up the oldest PIT entry. Its downstreams are told nothing. `false` when there is none.
+    fn evict_oldest(&mut self, now: Timestamp) -> bool {
+        match self.pcct.oldest_slot() {
+            Some(oldest) => {
+                self.counters.pit_evictions += 1;
+                self.end_slot(now, oldest);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Gives up all entries that hold memory of one chunk, PIT slots and Data alike, so that any size fits again.
+    fn reclaim_memory(&mut self, now: Timestamp) {
+        let mut owners = std::mem::take(&mut self.owners);
+        self.pcct.memory_owners(&mut owners);
+        for &owner in &owners {
+            while let Some(pit) = self.first_slot(owner) {
+                self.counters.pit_evictions += 1;
+                self.end_slot(now, pit);
+            }
+            if self.pcct.entry(owner).in_use {
+                self.pcct.remove_data(owner);
+            }
+        }
+        self.owners = owners;
+    }
+
+    fn first_slot(&self, entry: u32) -> Option<PitRef> {
+        if self.pcct.entry(entry).in_use { self.pcct.slots(entry).next() } else { None }
+    }
+
+    /// Puts the nonce of an Interest on the Dead Nonce List.
+    pub(crate) fn bury_nonce(&mut self, now: Timestamp, name_hash: u64, nonce: u32) {
+        self.dead_nonces.insert(hash_with_nonce(name_hash, nonce), now);
+    }
+}
+
+/// Is the last component of this name an implicit digest? `hashes` are those of the name.
+pub(crate) fn names_digest(name: &[u8], hashes: &PrefixHashes) -> bool {
+    let depth = hashes.depth();
+    // Component types are in their shortest form, so the first byte of the component is its type or above 252.
+    depth > 0
+        && u32::from(name[hashes.value_bytes(depth - 1)]) == namehop_wire::tlv::types::IMPLICIT_SHA256_DIGEST_COMPONENT
+}

@@ -1,0 +1,134 @@
+//! Interests as bytes: rewriting one that came in, and building one anew from what the PIT remembers of it.
+
+use namehop_wire::interest::DEFAULT_INTEREST_LIFETIME_MS;
+use namehop_wire::tlv::{Nni, element_len, put_header, types};
+use namehop_wire::{Interest, InterestRewrite, MAX_PACKET_SIZE, rewrite_interest};
+
+use super::core::Core;
+use crate::buffer::{BufferPool, PacketBuffer};
+use crate::counters::DropReason;
+use crate::pcct::PitRef;
+use crate::pcct::entry::LIFETIME_ABSENT;
+
+/// Most bytes that a rewrite adds: Nonce, HopLimit, and longer LENGTHs.
+const REWRITE_GROWTH_BYTES: usize = 16;
+const NONCE_BYTES: usize = 4;
+
+/// What differs between the Interests of one PIT entry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Variable {
+    pub(crate) nonce: u32,
+    pub(crate) hop_limit: Option<u8>,
+}
+
+impl Variable {
+    /// Writes Nonce and HopLimit over those of an Interest in memory.
+    pub(crate) fn write(self, packet: &mut [u8], nonce_at: u16, hop_limit_at: Option<u16>) {
+        let nonce_at = usize::from(nonce_at);
+        if let Some(place) = packet.get_mut(nonce_at..nonce_at + NONCE_BYTES) {
+            place.copy_from_slice(&self.nonce.to_be_bytes());
+        }
+        if let (Some(at), Some(hop_limit)) = (hop_limit_at, self.hop_limit)
+            && let Some(place) = packet.get_mut(usize::from(at))
+        {
+            *place = hop_limit;
+        }
+    }
+}
+
+/// The parts of an Interest that has neither parameters nor a forwarding hint.
+struct Parts<'a> {
+    name: &'a [u8],
+    can_be_prefix: bool,
+    must_be_fresh: bool,
+    lifetime_ms: Option<u64>,
+    variable: Variable,
+}
+
+impl Parts<'_> {
+    fn value_len(&self) -> usize {
+        let flags = if self.can_be_prefix { 2 } else { 0 } + if self.must_be_fresh { 2 } else { 0 };
+        let lifetime =
+            self.lifetime_ms.map_or(0, |ms| element_len(types::INTEREST_LIFETIME, Nni::new(ms).as_slice().len()));
+        let hop_limit = if self.variable.hop_limit.is_some() { 3 } else { 0 };
+        element_len(types::NAME, self.name.len())
+            + flags
+            + element_len(types::NONCE, NONCE_BYTES)
+            + lifetime
+            + hop_limit
+    }
+
+    /// Writes the packet to `out`, which has exactly its length.
+    fn write(&self, out: &mut [u8]) {
+        let mut at = put_header(out, types::INTEREST, self.value_len());
+        let mut element = |typ: u32, value: &[u8]| {
+            at += put_header(&mut out[at..], typ, value.len());
+            out[at..at + value.len()].copy_from_slice(value);
+            at += value.len();
+        };
+        element(types::NAME, self.name);
+        if self.can_be_prefix {
+            element(types::CAN_BE_PREFIX, &[]);
+        }
+        if self.must_be_fresh {
+            element(types::MUST_BE_FRESH, &[]);
+        }
+        element(types::NONCE, &self.variable.nonce.to_be_bytes());
+        if let Some(lifetime_ms) = self.lifetime_ms {
+            element(types::INTEREST_LIFETIME, Nni::new(lifetime_ms).as_slice());
+        }
+        if let Some(hop_limit) = self.variable.hop_limit {
+            element(types::HOP_LIMIT, &[hop_limit]);
+        }
+    }
+}
+
+impl<P: BufferPool> Core<P> {
+    /// A rewritten copy of an Interest.
+    pub(crate) fn rewritten(&self, packet: &[u8], change: &InterestRewrite) -> Result<P::Buffer, DropReason> {
+        let room = packet.len() + REWRITE_GROWTH_BYTES;
+        let mut buffer = self.pool.allocate(room).ok_or(DropReason::NoBuffer)?;
+        let out = buffer.append(room).ok_or(DropReason::NoBuffer)?;
+        let length = rewrite_interest(packet, change, out).map_err(|_| DropReason::Malformed)?;
+        buffer.truncate(length);
+        Ok(buffer)
+    }
+
+    /// The pending Interest with this Nonce and HopLimit. `None` when there is no buffer for it.
+    pub(crate) fn rebuilt_interest(&self, pit: PitRef, variable: Variable) -> Option<P::Buffer> {
+        if let Some(packet) = self.pcct.packet(pit) {
+            let nonce = Some(variable.nonce);
+            let change = InterestRewrite { nonce, hop_limit: variable.hop_limit, ..InterestRewrite::default() };
+            return self.rewritten(packet, &change).ok();
+        }
+        let slot = self.pcct.slot(pit);
+        let selectors = slot.selectors();
+        let parts = Parts {
+            name: self.pcct.name(pit.entry),
+            can_be_prefix: selectors.can_be_prefix,
+            must_be_fresh: selectors.must_be_fresh,
+            lifetime_ms: (slot.lifetime_ms != LIFETIME_ABSENT).then_some(u64::from(slot.lifetime_ms)),
+            variable,
+        };
+        let length = element_len(types::INTEREST, parts.value_len());
+        if length > MAX_PACKET_SIZE {
+            return None;
+        }
+        let mut buffer = self.pool.allocate(length)?;
+        parts.write(buffer.append(length)?);
+        Some(buffer)
+    }
+
+    /// InterestLifetime as the PIT keeps it.
+    pub(crate) fn kept_lifetime(interest: &Interest<'_>) -> u32 {
+        let longest = u64::from(LIFETIME_ABSENT) - 1;
+        interest.lifetime_ms.map_or(LIFETIME_ABSENT, |lifetime_ms| lifetime_ms.min(longest) as u32)
+    }
+
+    /// How long the Interest of a PIT slot is pending, in milliseconds.
+    pub(crate) fn pending_ms(&self, kept_lifetime: u32) -> u64 {
+        let asked =
+            if kept_lifetime == LIFETIME_ABSENT { DEFAULT_INTEREST_LIFETIME_MS } else { u64::from(kept_lifetime) };
+        asked.min(self.max_lifetime_ms)
+    }
+}

@@ -1,0 +1,107 @@
+//! The engine of one worker: packets in, packets out.
+//!
+//! It owns the PIT-CS composite table, the Dead Nonce List, timers and counters, and reads the FIB that the control
+//! thread writes. It reads no clock and does no input or output: the caller hands in the time and bursts of packets and
+//! takes away what is to be sent. It never panics on what comes from outside, and allocates nothing per packet once its
+//! lists have grown to the size of a burst.
+//!
+//! Everything that is discarded is counted under a [`DropReason`], in total
+//! ([`Engine::counters`]) and for the face it came in on ([`Engine::face_drops`]).
+
+pub mod config;
+pub(crate) mod context;
+mod control;
+pub(crate) mod core;
+mod faces;
+pub(crate) mod interest_form;
+pub mod learning;
+pub(crate) mod route;
+
+use namehop_hash::{HashKey, PrefixHashes};
+use namehop_wire::tlv::types;
+
+use self::core::Core;
+use crate::buffer::{BufferPool, PacketBuffer};
+use crate::counters::DropReason;
+use crate::fib::FibReader;
+use crate::packet::{Incoming, Outgoing};
+use crate::strategy::StrategyInstance;
+use crate::time::Timestamp;
+pub use config::{CsConfig, CsInfo, CsSettings, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
+pub use learning::EngineEvent;
+
+/// The FIB as engines use it.
+pub type Fib = FibReader<StrategyInstance>;
+
+/// The forwarding engine of one worker.
+pub struct Engine<P: BufferPool> {
+    pub(crate) fib: Fib,
+    pub(crate) core: Core<P>,
+    /// Hashes of the name, and of the delegation, of the packet at hand.
+    pub(crate) hashes: PrefixHashes,
+    pub(crate) hint_hashes: PrefixHashes,
+}
+
+impl<P: BufferPool> Engine<P> {
+    /// An engine without faces. `key` is the one that the FIB was made with.
+    ///
+    /// # Errors
+    /// When the memory for its tables cannot be had.
+    pub fn new(config: EngineConfig, fib: Fib, pool: P, key: HashKey) -> Result<Self, EngineError> {
+        let core = Core::new(config, pool, key)?;
+        Ok(Engine { fib, core, hashes: PrefixHashes::new(), hint_hashes: PrefixHashes::new() })
+    }
+
+    /// Handles due timers and then a burst of packets, in order. The burst is emptied; what is to be sent is appended to
+    /// `out`. `now` must not go back between calls.
+    pub fn process(
+        &mut self,
+        now: Timestamp,
+        burst: &mut Vec<Incoming<P::Buffer>>,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        self.advance(now, out);
+        for packet in burst.drain(..) {
+            let face = packet.face;
+            if let Err(reason) = self.execute(now, packet, out) {
+                self.core.count_drop(face, reason);
+            }
+        }
+        self.fib.quiescent();
+    }
+
+    fn execute(
+        &mut self,
+        now: Timestamp,
+        packet: Incoming<P::Buffer>,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) -> Result<(), DropReason> {
+        // Both packet types are single bytes on the wire.
+        match (packet.buffer.bytes().first().copied().map(u32::from), packet.fields.nack) {
+            (Some(types::INTEREST), Some(reason)) => self.incoming_nack(now, packet, reason, out),
+            (Some(types::INTEREST), None) => self.incoming_interest(now, packet, out),
+            (Some(types::DATA), None) => self.incoming_data(now, packet, out),
+            _ => Err(DropReason::Malformed),
+        }
+    }
+
+    /// Handles due timers only.
+    pub fn advance(&mut self, now: Timestamp, out: &mut Vec<Outgoing<P::Buffer>>) {
+        self.core.now = now;
+        self.fire_timers(now, out);
+        if !self.core.learning.is_idle() {
+            self.core.send_overdue_data(now, out);
+        }
+    }
+
+    /// When [`advance`](Self::advance) has to be called at the latest; `None` when nothing is waiting for time to pass.
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        let timer = self.core.timers.next_deadline();
+        timer.into_iter().chain(self.core.learning.next_deadline()).min()
+    }
+
+    /// To be called before the worker's thread sleeps for long, so that the FIB writer need not wait for it.
+    pub fn prepare_to_sleep(&mut self) {
+        self.fib.offline();
+    }
+}

@@ -1,0 +1,68 @@
+//! What the engine knows of a face: its number, scope, link type and a few permissions.
+//!
+//! Everything else (sockets, addresses, MTU, queues) belongs to the link side and is invisible here.
+
+use std::fmt;
+
+/// Number of a face, as seen in the NFD management protocol.
+///
+/// User faces are numbered from 256. The low 16 bits are the slot in the worker's face array and the high 16 bits
+/// count how often that slot was used before, so a number is not reused until a slot was recycled 65,536 times and a
+/// stale record never points at a newer face.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct FaceId(pub u32);
+
+impl FaceId {
+    /// No face; in management commands "the face this command came in on".
+    pub const INVALID: FaceId = FaceId(0);
+    /// The management face inside the router.
+    pub const INTERNAL: FaceId = FaceId(1);
+    /// Origin of Data that the Content Store answered with.
+    pub const CONTENT_STORE: FaceId = FaceId(254);
+    /// A face that swallows every packet.
+    pub const NULL: FaceId = FaceId(255);
+    /// Lowest number of a face that is not reserved.
+    pub const FIRST_USER: FaceId = FaceId(256);
+
+    /// Index in the worker's face array.
+    pub const fn slot(self) -> usize {
+        (self.0 & 0xFFFF) as usize
+    }
+}
+
+impl fmt::Display for FaceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Whether the peer is on this computer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FaceScope {
+    /// The peer is on another computer: `/localhost` never crosses this face.
+    NonLocal = 0,
+    /// The peer is a process on this computer.
+    Local = 1,
+}
+
+/// How many peers a face reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LinkType {
+    /// Exactly one peer.
+    PointToPoint = 0,
+    /// Several peers that all hear each other.
+    MultiAccess = 1,
+    /// Several peers that may not hear each other: packets may go out where they came in.
+    AdHoc = 2,
+}
+
+/// A face as the engine needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FaceInfo {
+    /// Its number.
+    pub id: FaceId,
+    /// Local or not.
+    pub scope: FaceScope,
+    /// Point-to-point, multi-access or ad hoc.
+    pub link_type: LinkType,
+}

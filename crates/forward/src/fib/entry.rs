@@ -1,0 +1,266 @@
+//! One prefix of the table, in two cache lines.
+//!
+//! The first 16 bytes are numbers. In the other 112 the name grows from the start and the next hops from the end: a name
+//! of up to 48 bytes beside four next hops, or of 96 beside one. The name is then compared in the first line, and the
+//! next hops are read from the second. What does not fit moves to an extension block on the heap as a whole.
+
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::{MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop};
+use crate::face::FaceId;
+
+/// "No entry" where an entry's index is expected.
+pub(super) const NONE: u32 = u32::MAX;
+/// Mark of a freed entry, in place of the index of its next hops' source.
+const VACANT: u32 = u32::MAX - 1;
+
+const INLINE_WORDS: usize = 14;
+const WORD_BYTES: usize = size_of::<u64>();
+const NEXTHOP_WORDS: usize = size_of::<NextHop>() / WORD_BYTES;
+
+// Next hops are built word by word and read in place.
+const _: () = {
+    assert!(size_of::<NextHop>() == 2 * WORD_BYTES && align_of::<NextHop>() <= align_of::<u64>());
+    assert!(offset_of!(NextHop, face) == 0 && size_of::<FaceId>() == 4);
+    assert!(offset_of!(NextHop, cost) == WORD_BYTES);
+    assert!(size_of::<Entry>() == 128 && offset_of!(Entry, body) == 16);
+    assert!(MAX_NEXTHOPS <= u8::MAX as usize && MAX_PREFIX_COMPONENTS <= u8::MAX as usize);
+};
+
+/// What an entry is made of.
+pub(super) struct EntryParts<'a> {
+    /// Name VALUE, at most 65,535 bytes.
+    pub(super) value: &'a [u8],
+    /// Components of the name.
+    pub(super) depth: usize,
+    /// Hash of the name.
+    pub(super) hash: u64,
+    /// Own next hops, at most [`MAX_NEXTHOPS`].
+    pub(super) nexthops: &'a [NextHop],
+    /// Own or inherited strategy choice.
+    pub(super) choice: u32,
+    /// Entry whose next hops count for this one, or [`NONE`]; of no meaning when there are own ones.
+    pub(super) nexthop_source: u32,
+}
+
+/// A prefix; see the module's description. Does not free its extension block when dropped.
+#[repr(C, align(64))]
+pub(super) struct Entry {
+    hash_low: u32,
+    choice: AtomicU32,
+    nexthop_source: AtomicU32,
+    name_bytes: u16,
+    depth: u8,
+    nexthop_count: u8,
+    body: Body,
+}
+
+#[repr(C)]
+union Body {
+    inline: [u64; INLINE_WORDS],
+    /// Start of a leaked `Box<[u64]>` of `extension_words` words.
+    extension: *mut u64,
+}
+
+// SAFETY: the extension block belongs to the entry alone and is not changed while the entry lives; the other mutable
+// fields are atomic.
+unsafe impl Send for Entry {}
+// SAFETY: as above.
+unsafe impl Sync for Entry {}
+
+/// Words that name and next hops take up.
+fn words_needed(name_bytes: usize, nexthop_count: usize) -> usize {
+    name_bytes.div_ceil(WORD_BYTES) + nexthop_count * NEXTHOP_WORDS
+}
+
+/// Puts the name at the start of `words` and the next hops at their end.
+fn fill(words: &mut [u64], value: &[u8], nexthops: &[NextHop]) {
+    for (word, bytes) in words.iter_mut().zip(value.chunks(WORD_BYTES)) {
+        let mut padded = [0; WORD_BYTES];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        *word = u64::from_ne_bytes(padded);
+    }
+    let start = words.len() - nexthops.len() * NEXTHOP_WORDS;
+    for (pair, nexthop) in words[start..].chunks_exact_mut(NEXTHOP_WORDS).zip(nexthops) {
+        let mut face = [0; WORD_BYTES];
+        face[..size_of::<FaceId>()].copy_from_slice(&nexthop.face.0.to_ne_bytes());
+        pair[0] = u64::from_ne_bytes(face);
+        pair[1] = nexthop.cost;
+    }
+}
+
+impl Entry {
+    pub(super) fn new(parts: &EntryParts<'_>) -> Self {
+        let needed = words_needed(parts.value.len(), parts.nexthops.len());
+        let body = if needed <= INLINE_WORDS {
+            let mut inline = [0; INLINE_WORDS];
+            fill(&mut inline, parts.value, parts.nexthops);
+            Body { inline }
+        } else {
+            let mut words = vec![0; needed].into_boxed_slice();
+            fill(&mut words, parts.value, parts.nexthops);
+            Body { extension: Box::into_raw(words).cast() }
+        };
+        Entry {
+            hash_low: parts.hash as u32,
+            choice: AtomicU32::new(parts.choice),
+            nexthop_source: AtomicU32::new(parts.nexthop_source),
+            name_bytes: parts.value.len() as u16,
+            depth: parts.depth as u8,
+            nexthop_count: parts.nexthops.len() as u8,
+            body,
+        }
+    }
+
+    /// Words of the extension block; 0 when there is none.
+    fn extension_words(&self) -> usize {
+        match words_needed(usize::from(self.name_bytes), usize::from(self.nexthop_count)) {
+            0..=INLINE_WORDS => 0,
+            words => words,
+        }
+    }
+
+    /// Bytes of the extension block.
+    pub(super) fn extension_bytes(&self) -> usize {
+        self.extension_words() * WORD_BYTES
+    }
+
+    /// Where name and next hops are.
+    #[inline(always)]
+    fn words(&self) -> &[u64] {
+        match self.extension_words() {
+            // SAFETY: without an extension block, `inline` is what `new` has set.
+            0 => unsafe { &self.body.inline },
+            // SAFETY: `new` has set `extension` to this many initialised words, which live as long as the entry.
+            words => unsafe { std::slice::from_raw_parts(self.body.extension, words) },
+        }
+    }
+
+    /// Name VALUE.
+    #[inline(always)]
+    pub(super) fn value(&self) -> &[u8] {
+        let start = self.words().as_ptr().cast::<u8>();
+        // SAFETY: the name is at the start of the words, which are initialised.
+        unsafe { std::slice::from_raw_parts(start, usize::from(self.name_bytes)) }
+    }
+
+    /// Own next hops, sorted by cost.
+    #[inline(always)]
+    pub(super) fn own_nexthops(&self) -> &[NextHop] {
+        let words = self.words();
+        let count = usize::from(self.nexthop_count);
+        let start = &words[words.len() - count * NEXTHOP_WORDS..];
+        // SAFETY: the next hops are at the end of the words, built field by field as the assertions above describe; all
+        // bit patterns are valid numbers.
+        unsafe { std::slice::from_raw_parts(start.as_ptr().cast(), count) }
+    }
+
+    /// Does it have next hops of its own?
+    #[inline(always)]
+    pub(super) fn has_own_nexthops(&self) -> bool {
+        self.nexthop_count > 0
+    }
+
+    /// Components of the name.
+    #[inline(always)]
+    pub(super) fn depth(&self) -> usize {
+        usize::from(self.depth)
+    }
+
+    /// Low half of the name's hash.
+    pub(super) fn hash_low(&self) -> u32 {
+        self.hash_low
+    }
+
+    /// Own or inherited strategy choice.
+    #[inline(always)]
+    pub(super) fn choice(&self) -> u32 {
+        self.choice.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_choice(&self, choice: u32) {
+        self.choice.store(choice, Ordering::Release);
+    }
+
+    /// Entry whose next hops count for this one, or [`NONE`].
+    #[inline(always)]
+    pub(super) fn nexthop_source(&self) -> u32 {
+        self.nexthop_source.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_nexthop_source(&self, source: u32) {
+        self.nexthop_source.store(source, Ordering::Release);
+    }
+
+    /// Was [`release`](Self::release) called?
+    pub(super) fn is_vacant(&self) -> bool {
+        self.nexthop_source.load(Ordering::Relaxed) == VACANT
+    }
+
+    /// Frees the extension block and marks the entry as vacant.
+    ///
+    /// # Safety
+    /// To be called once, when no reader can see the entry; name and next hops must not be read afterwards.
+    pub(super) unsafe fn release(&self) {
+        debug_assert!(!self.is_vacant());
+        self.nexthop_source.store(VACANT, Ordering::Relaxed);
+        let words = self.extension_words();
+        if words > 0 {
+            // SAFETY: the block was leaked by `new` with this length, and this is the one time that it is taken back.
+            drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.body.extension, words)) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nexthops(count: usize) -> Vec<NextHop> {
+        (0..count as u32).map(|n| NextHop { face: FaceId(256 + n), cost: u64::MAX - u64::from(n) }).collect()
+    }
+
+    #[test]
+    fn names_and_next_hops_of_all_sizes_read_back() {
+        for name_bytes in (0..200usize).chain([8800, 65_535]) {
+            let value: Vec<u8> = (0..name_bytes).map(|position| (position * 7 + 1) as u8).collect();
+            for count in [0, 1, 2, 3, 4, 5, 6, 7, 8, MAX_NEXTHOPS] {
+                let nexthops = nexthops(count);
+                let entry = Entry::new(&EntryParts {
+                    value: &value,
+                    depth: 3,
+                    hash: 0x1122_3344_5566_7788,
+                    nexthops: &nexthops,
+                    choice: 5,
+                    nexthop_source: 6,
+                });
+                assert_eq!(entry.value(), value);
+                assert_eq!(entry.own_nexthops(), nexthops);
+                assert_eq!(entry.has_own_nexthops(), count > 0);
+                assert_eq!((entry.depth(), entry.hash_low()), (3, 0x5566_7788));
+                assert_eq!((entry.choice(), entry.nexthop_source()), (5, 6));
+                let inline = name_bytes.next_multiple_of(8) + 16 * count <= 112;
+                assert_eq!(entry.extension_bytes() == 0, inline);
+                assert!(!entry.is_vacant());
+                // SAFETY: nothing of the entry is read afterwards but the mark.
+                unsafe { entry.release() };
+                assert!(entry.is_vacant());
+            }
+        }
+    }
+
+    #[test]
+    fn a_typical_entry_fits_two_lines() {
+        let entry = Entry::new(&EntryParts {
+            value: &[8; 48],
+            depth: 4,
+            hash: 0,
+            nexthops: &nexthops(4),
+            choice: 0,
+            nexthop_source: NONE,
+        });
+        assert_eq!(entry.extension_bytes(), 0);
+        assert_eq!(size_of_val(&entry), 128);
+    }
+}

@@ -1,0 +1,58 @@
+//! The forwarding information base: where Interests may go and which strategy decides, by longest prefix match.
+//!
+//! FIB and strategy choices share one table of prefixes, so that a packet needs one lookup for both. An entry may have
+//! next hops of its own, a strategy of its own, or both; what it has not it takes from the nearest prefix above it that
+//! has. These inheritances are resolved when the table is changed, so that a lookup follows at most one reference.
+//!
+//! One [`FibWriter`] (the control thread) changes the table; any number of [`FibReader`]s (one per worker) look things up
+//! without locks. An entry's name and next hops never change: an update builds a new entry and publishes it with one
+//! atomic store, and the old one is reclaimed when every reader has passed a quiescent state.
+//!
+//! The table knows strategies as a type parameter only.
+
+mod entry;
+mod reader;
+mod shared;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use namehop_table::TableError;
+
+use crate::face::FaceId;
+
+pub use reader::{FibMatch, FibReader};
+pub use writer::{FibStatistics, FibWriter};
+
+/// Components of the longest prefix that can have an entry, as in NFD.
+pub const MAX_PREFIX_COMPONENTS: usize = 32;
+/// Most next hops of one entry.
+pub const MAX_NEXTHOPS: usize = 32;
+
+/// A face that leads to a prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(C)]
+pub struct NextHop {
+    /// The face.
+    pub face: FaceId,
+    /// Lower is better. No unit.
+    pub cost: u64,
+}
+
+/// Why a change of the FIB was refused. Nothing has changed then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FibError {
+    /// The prefix has more than [`MAX_PREFIX_COMPONENTS`] components.
+    #[error("prefix has more than {MAX_PREFIX_COMPONENTS} components")]
+    PrefixTooLong,
+    /// The entry would have more than [`MAX_NEXTHOPS`] next hops.
+    #[error("entry would have more than {MAX_NEXTHOPS} next hops")]
+    TooManyNextHops,
+    /// The strategy of the root prefix can be replaced but not removed.
+    #[error("the strategy of the root prefix cannot be unset")]
+    RootStrategy,
+    /// No memory for the entry.
+    #[error(transparent)]
+    Memory(#[from] TableError),
+}

@@ -1,0 +1,193 @@
+//! Random sequences of changes, compared after each with a map that looks everything up the long way.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Components of the names: two short ones and one that makes names spill into extension blocks.
+const COMPONENTS: [&str; 3] = ["a", "b", "a-component-that-is-so-long-that-two-of-them-do-not-fit"];
+const FACES: u32 = 8;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Add(Name, u32, u64),
+    Remove(Name, u32),
+    Set(Name, Vec<NextHop>),
+    RemoveFace(u32),
+    SetStrategy(Name, u32),
+    UnsetStrategy(Name),
+    Quiescent,
+    Offline,
+    Reclaim,
+}
+
+fn any_name() -> impl Strategy<Value = Name> {
+    prop::collection::vec(0..COMPONENTS.len(), 0..5)
+        .prop_map(|picks| picks.into_iter().fold(Name::default(), |name, pick| name.append_generic(COMPONENTS[pick])))
+}
+
+fn any_hop() -> impl Strategy<Value = NextHop> {
+    (0..FACES, 0u64..4).prop_map(|(face, cost)| hop(face, cost))
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (any_name(), any_hop()).prop_map(|(name, hop)| Step::Add(name, hop.face.0, hop.cost)),
+        3 => (any_name(), 0..FACES).prop_map(|(name, face)| Step::Remove(name, face)),
+        2 => (any_name(), prop::collection::vec(any_hop(), 0..9)).prop_map(|(name, hops)| Step::Set(name, hops)),
+        1 => (0..FACES).prop_map(Step::RemoveFace),
+        4 => (any_name(), any::<u32>()).prop_map(|(name, strategy)| Step::SetStrategy(name, strategy)),
+        3 => any_name().prop_map(Step::UnsetStrategy),
+        1 => Just(Step::Quiescent),
+        1 => Just(Step::Offline),
+        1 => Just(Step::Reclaim),
+    ]
+}
+
+#[derive(Default)]
+struct Model {
+    nexthops: BTreeMap<Name, BTreeMap<u32, u64>>,
+    strategies: BTreeMap<Name, u32>,
+}
+
+impl Model {
+    fn apply(&mut self, step: &Step) {
+        match step {
+            Step::Add(name, face, cost) => {
+                self.nexthops.entry(name.clone()).or_default().insert(*face, *cost);
+            }
+            Step::Remove(name, face) => {
+                if let Some(hops) = self.nexthops.get_mut(name) {
+                    hops.remove(face);
+                }
+            }
+            Step::Set(name, hops) => {
+                let hops = hops.iter().map(|hop| (hop.face.0, hop.cost)).collect();
+                self.nexthops.insert(name.clone(), hops);
+            }
+            Step::RemoveFace(face) => {
+                for hops in self.nexthops.values_mut() {
+                    hops.remove(face);
+                }
+            }
+            Step::SetStrategy(name, strategy) => {
+                self.strategies.insert(name.clone(), *strategy);
+            }
+            Step::UnsetStrategy(name) if !name.is_empty() => {
+                self.strategies.remove(name);
+            }
+            Step::UnsetStrategy(_) | Step::Quiescent | Step::Offline | Step::Reclaim => {}
+        }
+        self.nexthops.retain(|_, hops| !hops.is_empty());
+    }
+
+    fn sorted(hops: &BTreeMap<u32, u64>) -> Vec<NextHop> {
+        let mut hops: Vec<NextHop> = hops.iter().map(|(&face, &cost)| hop(face, cost)).collect();
+        hops.sort_by_key(|hop| (hop.cost, hop.face));
+        hops
+    }
+
+    /// As [`lookup`] says it.
+    fn lookup(&self, name: &Name) -> (usize, Vec<NextHop>, usize, u32) {
+        let prefixes = || (0..=name.len()).rev().map(|depth| (depth, name.prefix(depth).to_owned()));
+        let (hops_depth, hops) = prefixes()
+            .find_map(|(depth, prefix)| Some((depth, Self::sorted(self.nexthops.get(&prefix)?))))
+            .unwrap_or_default();
+        let (strategy_depth, strategy) = prefixes()
+            .find_map(|(depth, prefix)| Some((depth, *self.strategies.get(&prefix)?)))
+            .expect("the root has a strategy");
+        (hops_depth.max(strategy_depth), hops, hops_depth, strategy)
+    }
+}
+
+fn apply(fib: &mut FibWriter<u32>, reader: &mut FibReader<u32>, step: &Step, model: &Model) -> Result<(), FibError> {
+    let hops_of = |name: &Name| model.nexthops.get(name);
+    match step {
+        Step::Add(name, face, cost) => {
+            let is_new = hops_of(name).is_none_or(|hops| !hops.contains_key(face));
+            assert_eq!(fib.add_nexthop(name.as_ref(), FaceId(*face), *cost)?, is_new);
+        }
+        Step::Remove(name, face) => {
+            let is_there = hops_of(name).is_some_and(|hops| hops.contains_key(face));
+            assert_eq!(fib.remove_nexthop(name.as_ref(), FaceId(*face))?, is_there);
+        }
+        Step::Set(name, hops) => fib.set_nexthops(name.as_ref(), hops)?,
+        Step::RemoveFace(face) => {
+            let count = model.nexthops.values().filter(|hops| hops.contains_key(face)).count();
+            assert_eq!(fib.remove_face(FaceId(*face))?, count);
+        }
+        Step::SetStrategy(name, strategy) => fib.set_strategy(name.as_ref(), *strategy)?,
+        Step::UnsetStrategy(name) if name.is_empty() => {
+            assert_eq!(fib.unset_strategy(name.as_ref()), Err(FibError::RootStrategy));
+        }
+        Step::UnsetStrategy(name) => {
+            assert_eq!(fib.unset_strategy(name.as_ref())?, model.strategies.contains_key(name));
+        }
+        Step::Quiescent => reader.quiescent(),
+        Step::Offline => reader.offline(),
+        Step::Reclaim => {
+            fib.reclaim();
+        }
+    }
+    Ok(())
+}
+
+/// Every name of up to five components.
+fn all_names() -> Vec<Name> {
+    let mut names = vec![Name::default()];
+    let mut start = 0;
+    for _ in 0..5 {
+        let end = names.len();
+        for position in start..end {
+            for component in COMPONENTS {
+                names.push(names[position].clone().append_generic(component));
+            }
+        }
+        start = end;
+    }
+    names
+}
+
+fn check(fib: &FibWriter<u32>, reader: &FibReader<u32>, model: &Model, names: &[Name]) {
+    for name in names {
+        let hashes = hashes(name);
+        let found = reader.longest_prefix_match(&hashes, name.as_ref());
+        let seen = (found.prefix_len(), found.nexthops().to_vec(), found.nexthop_prefix_len(), *found.strategy());
+        assert_eq!(seen, model.lookup(name), "{name:?}");
+        assert_eq!(found.prefix_hash(), hashes.get(found.prefix_len()));
+        assert_eq!(*fib.effective_strategy(name.as_ref()), seen.3);
+    }
+    let listed: BTreeMap<Name, Vec<NextHop>> =
+        fib.entries().map(|(name, hops)| (name.to_owned(), hops.to_vec())).collect();
+    let expected: BTreeMap<Name, Vec<NextHop>> =
+        model.nexthops.iter().map(|(name, hops)| (name.clone(), Model::sorted(hops))).collect();
+    assert_eq!(listed, expected);
+    assert_eq!((fib.entries().count(), fib.len()), (expected.len(), expected.len()));
+    let strategies: Vec<(Name, u32)> = fib.strategies().map(|(name, &strategy)| (name.to_owned(), strategy)).collect();
+    assert_eq!(strategies, model.strategies.clone().into_iter().collect::<Vec<_>>());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn behaves_like_the_model(steps in prop::collection::vec(step(), 1..120)) {
+        let mut fib = FibWriter::new(KEY, 0).expect("memory");
+        let mut reader = fib.reader();
+        let mut model = Model { strategies: BTreeMap::from([(Name::default(), 0)]), ..Model::default() };
+        let names = all_names();
+        let some: Vec<Name> = names.iter().filter(|name| name.len() <= 3).cloned().collect();
+        for step in &steps {
+            prop_assert_eq!(apply(&mut fib, &mut reader, step, &model), Ok(()));
+            model.apply(step);
+            check(&fib, &reader, &model, &some);
+        }
+        check(&fib, &reader, &model, &names);
+        reader.offline();
+        prop_assert_eq!(fib.reclaim(), 0);
+        let prefixes: std::collections::BTreeSet<&Name> = model.nexthops.keys().chain(model.strategies.keys()).collect();
+        prop_assert_eq!(fib.statistics().entries, prefixes.len());
+    }
+}

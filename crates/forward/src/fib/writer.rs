@@ -1,0 +1,307 @@
+//! Changes to the FIB, on the control thread.
+
+mod update;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use namehop_hash::{HashKey, hash_name};
+use namehop_table::{BucketStatistics, ConcurrentBucketTable, PageRequest, Qsbr, SharedArena};
+use namehop_wire::NameRef;
+
+use super::entry::{Entry, EntryParts, NONE};
+use super::shared::{Choice, Retired, Shared};
+use super::{FibError, FibReader, MAX_PREFIX_COMPONENTS, NextHop};
+use crate::face::FaceId;
+
+/// Prefixes for which a new table has room before it grows for the first time.
+const INITIAL_CAPACITY: usize = 4096;
+/// Unpublished things that may pile up before the writer tries to reclaim them unasked.
+const RECLAIM_AFTER: usize = 1024;
+
+/// How large a FIB is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FibStatistics {
+    /// Prefixes with next hops of their own.
+    pub nexthop_entries: usize,
+    /// Prefixes with a strategy of their own, the root included.
+    pub strategies: usize,
+    /// Prefixes with either, the root included.
+    pub entries: usize,
+    /// Unpublished things that some reader may still see.
+    pub pending: usize,
+    /// Memory of entries, extension blocks and buckets in use, in bytes.
+    pub bytes: usize,
+    /// The hash table.
+    pub buckets: BucketStatistics,
+}
+
+/// The one handle that changes a FIB.
+///
+/// Memory of what it replaces or removes is reclaimed by later changes or by [`reclaim`](Self::reclaim), once no reader
+/// can see it. Every error leaves the table as it was, except that [`remove_face`](Self::remove_face) may have done part
+/// of its work.
+pub struct FibWriter<S> {
+    key: HashKey,
+    shared: Arc<Shared<S>>,
+    table: ConcurrentBucketTable,
+    entries: SharedArena<Entry>,
+    choices: SharedArena<Choice<S>>,
+    retired: Qsbr<Retired<S>>,
+    /// Number of prefixes by depth.
+    depth_counts: [usize; MAX_PREFIX_COMPONENTS + 1],
+    /// Choice by Name VALUE, for all prefixes with a strategy of their own. There are few.
+    strategies: BTreeMap<Box<[u8]>, u32>,
+    nexthop_entries: usize,
+    extension_bytes: usize,
+    /// Number of unpublished things at which to try the next reclamation.
+    reclaim_at: usize,
+}
+
+impl<S: Send + Sync> FibWriter<S> {
+    /// A FIB without next hops and with a strategy for all names. Readers hash names with the same `key`.
+    pub fn new(key: HashKey, root_strategy: S) -> Result<Self, FibError> {
+        let pages = PageRequest::Transparent;
+        let table = ConcurrentBucketTable::new(INITIAL_CAPACITY, pages)?;
+        let mut entries = SharedArena::new(pages);
+        let mut choices = SharedArena::new(PageRequest::Ordinary);
+        let root = entries.allocate(Entry::new(&EntryParts {
+            value: &[],
+            depth: 0,
+            hash: hash_name(&key, &[]),
+            nexthops: &[],
+            choice: 0,
+            nexthop_source: NONE,
+        }))?;
+        let choice = choices.allocate(AtomicPtr::new(Arc::into_raw(Arc::new(root_strategy)).cast_mut()))?;
+        debug_assert_eq!(choice, 0);
+        let shared = Shared {
+            root: AtomicU32::new(root),
+            depths: AtomicU64::new(1),
+            table: table.reader(),
+            entries: entries.reader(),
+            choices: choices.reader(),
+            orphans: Mutex::new(Vec::new()),
+        };
+        let mut depth_counts = [0; MAX_PREFIX_COMPONENTS + 1];
+        depth_counts[0] = 1;
+        Ok(FibWriter {
+            key,
+            shared: Arc::new(shared),
+            table,
+            entries,
+            choices,
+            retired: Qsbr::new(),
+            depth_counts,
+            strategies: BTreeMap::from([(Box::default(), choice)]),
+            nexthop_entries: 0,
+            extension_bytes: 0,
+            reclaim_at: RECLAIM_AFTER,
+        })
+    }
+
+    /// A handle for one more worker.
+    pub fn reader(&self) -> FibReader<S> {
+        FibReader::new(Arc::clone(&self.shared), self.retired.reader())
+    }
+
+    /// Adds a next hop, or changes its cost. `true` if the face was no next hop of the prefix before.
+    pub fn add_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId, cost: u64) -> Result<bool, FibError> {
+        let prefix = self.prefix(prefix)?;
+        let mut nexthops = self.own_nexthops(&prefix).to_vec();
+        let old = nexthops.iter().position(|nexthop| nexthop.face == face);
+        match old {
+            Some(position) if nexthops[position].cost == cost => return Ok(false),
+            Some(position) => nexthops[position].cost = cost,
+            None => nexthops.push(NextHop { face, cost }),
+        }
+        self.put_nexthops(&prefix, nexthops)?;
+        Ok(old.is_none())
+    }
+
+    /// Removes a next hop. `true` if it was there. The entry goes with its last next hop, unless it has a strategy.
+    pub fn remove_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId) -> Result<bool, FibError> {
+        let prefix = self.prefix(prefix)?;
+        self.drop_face(&prefix, face)
+    }
+
+    /// Makes `nexthops` the prefix's only next hops. Of several for the same face the last counts.
+    pub fn set_nexthops(&mut self, prefix: NameRef<'_>, nexthops: &[NextHop]) -> Result<(), FibError> {
+        let prefix = self.prefix(prefix)?;
+        let mut unique: Vec<NextHop> = Vec::with_capacity(nexthops.len());
+        for nexthop in nexthops {
+            match unique.iter_mut().find(|other| other.face == nexthop.face) {
+                Some(other) => *other = *nexthop,
+                None => unique.push(*nexthop),
+            }
+        }
+        self.put_nexthops(&prefix, unique)
+    }
+
+    /// Removes a face from all entries. Returns the number of entries that had it. Looks at every entry.
+    pub fn remove_face(&mut self, face: FaceId) -> Result<usize, FibError> {
+        let has_face = |entry: &&Entry| entry.own_nexthops().iter().any(|nexthop| nexthop.face == face);
+        let names: Vec<Box<[u8]>> = self.live_entries().filter(has_face).map(|entry| entry.value().into()).collect();
+        for value in &names {
+            let prefix = self.prefix_of_value(value)?;
+            self.drop_face(&prefix, face)?;
+        }
+        Ok(names.len())
+    }
+
+    /// Chooses the strategy for a prefix and everything below that has no choice of its own. Takes time linear in the
+    /// size of the FIB if the prefix had no choice, else constant time.
+    pub fn set_strategy(&mut self, prefix: NameRef<'_>, strategy: S) -> Result<(), FibError> {
+        let prefix = self.prefix(prefix)?;
+        let strategy = Arc::into_raw(Arc::new(strategy)).cast_mut();
+        if let Some(&choice) = self.strategies.get(prefix.value) {
+            let old = self.choice(choice).swap(strategy, Ordering::AcqRel);
+            // SAFETY: the pointer comes from `Arc::into_raw`, and its count went from the choice to this.
+            self.retired.retire(Retired::Strategy(unsafe { Arc::from_raw(old) }));
+            return Ok(());
+        }
+        let choice = self.choices.allocate(AtomicPtr::new(strategy)).inspect_err(|_| {
+            // SAFETY: made above, and stored nowhere.
+            drop(unsafe { Arc::from_raw(strategy) });
+        })?;
+        let inherited = match self.find(&prefix) {
+            Some(index) => {
+                let entry = self.entry(index);
+                let inherited = entry.choice();
+                entry.set_choice(choice);
+                inherited
+            }
+            None => {
+                let inherited = self.inherited_choice(&prefix);
+                let source = self.nexthops_above(&prefix);
+                if let Err(error) = self.write_entry(&prefix, None, &[], choice, source) {
+                    // SAFETY: no entry refers to the choice, so no reader sees it.
+                    unsafe {
+                        self.shared.release(&Retired::Choice(choice));
+                        self.choices.free(choice);
+                    }
+                    return Err(error);
+                }
+                inherited
+            }
+        };
+        self.strategies.insert(prefix.value.into(), choice);
+        self.pass_on_choice(&prefix, inherited, choice);
+        Ok(())
+    }
+
+    /// Removes the strategy choice of a prefix, which then has that of the next shorter prefix with a choice. `true` if
+    /// there was one. Takes time linear in the size of the FIB.
+    pub fn unset_strategy(&mut self, prefix: NameRef<'_>) -> Result<bool, FibError> {
+        let prefix = self.prefix(prefix)?;
+        if prefix.is_root() {
+            return Err(FibError::RootStrategy);
+        }
+        let Some(choice) = self.strategies.remove(prefix.value) else {
+            return Ok(false);
+        };
+        let inherited = self.inherited_choice(&prefix);
+        self.pass_on_choice(&prefix, choice, inherited);
+        if let Some(index) = self.find(&prefix) {
+            if self.entry(index).has_own_nexthops() {
+                self.entry(index).set_choice(inherited);
+            } else {
+                self.remove_entry(&prefix, index);
+            }
+        }
+        self.retired.retire(Retired::Choice(choice));
+        Ok(true)
+    }
+
+    /// The strategy that counts for a name.
+    pub fn effective_strategy(&self, name: NameRef<'_>) -> &S {
+        let longest = name.prefix(MAX_PREFIX_COMPONENTS);
+        let choice = self.hash_value(longest.value()).map_or(0, |prefix| match self.find(&prefix) {
+            Some(index) => self.entry(index).choice(),
+            None => self.inherited_choice(&prefix),
+        });
+        self.strategy(choice)
+    }
+
+    /// The next hops that the prefix itself has.
+    pub fn nexthops(&self, prefix: NameRef<'_>) -> &[NextHop] {
+        let prefix = self.hash_value(prefix.value());
+        prefix.map_or(&[], |prefix| self.own_nexthops(&prefix))
+    }
+
+    /// All prefixes that have next hops, in no particular order.
+    pub fn entries(&self) -> impl Iterator<Item = (NameRef<'_>, &[NextHop])> {
+        self.live_entries().filter(|entry| entry.has_own_nexthops()).filter_map(|entry| {
+            let name = NameRef::from_value(entry.value()).ok()?;
+            Some((name, entry.own_nexthops()))
+        })
+    }
+
+    /// All prefixes that have a strategy of their own, in canonical order.
+    pub fn strategies(&self) -> impl Iterator<Item = (NameRef<'_>, &S)> {
+        self.strategies.iter().filter_map(|(value, &choice)| {
+            let name = NameRef::from_value(value).ok()?;
+            Some((name, self.strategy(choice)))
+        })
+    }
+
+    /// Number of prefixes that have next hops.
+    pub fn len(&self) -> usize {
+        self.nexthop_entries
+    }
+
+    /// Is there no next hop at all?
+    pub fn is_empty(&self) -> bool {
+        self.nexthop_entries == 0
+    }
+
+    /// How large it is.
+    pub fn statistics(&self) -> FibStatistics {
+        let buckets = self.table.statistics();
+        let slots = self.entries.slots_made() as usize;
+        let lines = buckets.home_buckets + buckets.overflow_buckets;
+        FibStatistics {
+            nexthop_entries: self.nexthop_entries,
+            strategies: self.strategies.len(),
+            entries: self.table.len() + 1,
+            pending: self.retired.pending(),
+            bytes: slots * size_of::<Entry>() + self.extension_bytes + lines * 64,
+            buckets,
+        }
+    }
+
+    /// Frees what was replaced or removed and that no reader can see any more. Returns how many things have to wait for
+    /// readers to pass a quiescent state. To be called from time to time.
+    pub fn reclaim(&mut self) -> usize {
+        let FibWriter { shared, entries, choices, retired, extension_bytes, .. } = self;
+        retired.reclaim(|item| {
+            if let Retired::Entry(index) = item {
+                // SAFETY: given out, and freed below.
+                *extension_bytes -= unsafe { entries.get(index) }.extension_bytes();
+            }
+            // SAFETY: no reader sees the item any more, it is released once, and its slot is not used afterwards.
+            unsafe {
+                shared.release(&item);
+                match item {
+                    Retired::Entry(index) => entries.free(index),
+                    Retired::Choice(choice) => choices.free(choice),
+                    Retired::Strategy(_) | Retired::Buckets(_) => {}
+                }
+            }
+        });
+        self.reclaim_at = RECLAIM_AFTER.max(2 * retired.pending());
+        retired.pending()
+    }
+}
+
+impl<S> Drop for FibWriter<S> {
+    fn drop(&mut self) {
+        // Readers may live on: what is published and what is not yet reclaimed goes with the last of them.
+        let published = std::iter::once(self.shared.root.load(Ordering::Relaxed)).chain(self.table.iter());
+        let mut orphans = self.shared.orphans.lock().unwrap_or_else(PoisonError::into_inner);
+        orphans.extend(published.map(Retired::Entry));
+        orphans.extend(self.strategies.values().map(|&choice| Retired::Choice(choice)));
+        orphans.extend(self.retired.take_retired());
+    }
+}

@@ -1,0 +1,278 @@
+//! The steps that changes to the FIB are made of: finding entries, publishing them, and keeping inheritance right.
+
+use std::ops::Bound;
+use std::sync::atomic::Ordering;
+
+use namehop_hash::{PrefixHashes, hash_name, hash_prefixes};
+use namehop_table::TableError;
+use namehop_wire::NameRef;
+
+use super::{FibWriter, INITIAL_CAPACITY};
+use crate::face::FaceId;
+use crate::fib::entry::{Entry, EntryParts, NONE};
+use crate::fib::shared::{Choice, Retired};
+use crate::fib::{FibError, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop};
+
+/// A prefix to work on: its VALUE and the hashes of all prefixes of it.
+pub(super) struct Prefix<'n> {
+    pub(super) value: &'n [u8],
+    pub(super) depth: usize,
+    pub(super) hashes: PrefixHashes,
+}
+
+impl Prefix<'_> {
+    pub(super) fn hash(&self) -> u64 {
+        self.hashes.get(self.depth)
+    }
+
+    pub(super) fn is_root(&self) -> bool {
+        self.depth == 0
+    }
+}
+
+impl<S: Send + Sync> FibWriter<S> {
+    /// Hashes a prefix that is to be changed, at a moment when no change is under way.
+    pub(super) fn prefix<'n>(&mut self, name: NameRef<'n>) -> Result<Prefix<'n>, FibError> {
+        self.prefix_of_value(name.value())
+    }
+
+    pub(super) fn prefix_of_value<'n>(&mut self, value: &'n [u8]) -> Result<Prefix<'n>, FibError> {
+        if self.retired.pending() >= self.reclaim_at {
+            self.reclaim();
+        }
+        self.hash_value(value).ok_or(FibError::PrefixTooLong)
+    }
+
+    /// `None` if the prefix is too long to be in the table.
+    pub(super) fn hash_value<'n>(&self, value: &'n [u8]) -> Option<Prefix<'n>> {
+        let mut hashes = PrefixHashes::new();
+        hash_prefixes(&self.key, value, &mut hashes).ok()?;
+        let depth = hashes.depth();
+        // The engine's name limit keeps VALUEs far below 64 KiB.
+        (depth <= MAX_PREFIX_COMPONENTS && value.len() <= usize::from(u16::MAX)).then_some(Prefix {
+            value,
+            depth,
+            hashes,
+        })
+    }
+
+    pub(super) fn entry(&self, index: u32) -> &Entry {
+        // SAFETY: indexes come from the table or from entries in it, and entries are freed by `reclaim` only, which
+        // needs `&mut self`.
+        unsafe { self.entries.get(index) }
+    }
+
+    pub(super) fn choice(&self, choice: u32) -> &Choice<S> {
+        // SAFETY: choices come from `strategies` or from entries in the table, and are freed by `reclaim` only, which
+        // needs `&mut self`.
+        unsafe { self.choices.get(choice) }
+    }
+
+    pub(super) fn strategy(&self, choice: u32) -> &S {
+        // SAFETY: the pointer comes from `Arc::into_raw`, and the choice owns a count of it until it is changed or
+        // released, which needs `&mut self`.
+        unsafe { &*self.choice(choice).load(Ordering::Acquire) }
+    }
+
+    fn root(&self) -> u32 {
+        self.shared.root.load(Ordering::Relaxed)
+    }
+
+    /// Every entry that is published.
+    pub(super) fn live_entries(&self) -> impl Iterator<Item = &Entry> {
+        std::iter::once(self.root()).chain(self.table.iter()).map(|index| self.entry(index))
+    }
+
+    /// The entry of exactly this prefix.
+    pub(super) fn find(&self, prefix: &Prefix<'_>) -> Option<u32> {
+        self.find_at(prefix, prefix.depth)
+    }
+
+    /// The entry of the prefix's first `depth` components.
+    fn find_at(&self, prefix: &Prefix<'_>, depth: usize) -> Option<u32> {
+        if depth == 0 {
+            return Some(self.root());
+        }
+        let value = &prefix.value[..prefix.hashes.value_bytes(depth)];
+        self.find_value(value, prefix.hashes.get(depth))
+    }
+
+    fn find_value(&self, value: &[u8], hash: u64) -> Option<u32> {
+        self.table.candidates(hash).find(|&index| self.entry(index).value() == value)
+    }
+
+    pub(super) fn own_nexthops(&self, prefix: &Prefix<'_>) -> &[NextHop] {
+        self.find(prefix).map_or(&[], |index| self.entry(index).own_nexthops())
+    }
+
+    /// The longest entry above the prefix that `accept` accepts.
+    fn find_above(&self, prefix: &Prefix<'_>, accept: impl Fn(&Entry) -> bool) -> Option<u32> {
+        (0..prefix.depth)
+            .rev()
+            .filter(|&depth| self.depth_counts[depth] > 0)
+            .filter_map(|depth| self.find_at(prefix, depth))
+            .find(|&index| accept(self.entry(index)))
+    }
+
+    /// The choice that the prefix has if it has none of its own.
+    pub(super) fn inherited_choice(&self, prefix: &Prefix<'_>) -> u32 {
+        // The root has no entry above, and choice 0.
+        self.find_above(prefix, |_| true).map_or(0, |index| self.entry(index).choice())
+    }
+
+    /// The entry whose next hops the prefix has if it has none of its own, or [`NONE`].
+    pub(super) fn nexthops_above(&self, prefix: &Prefix<'_>) -> u32 {
+        self.find_above(prefix, Entry::has_own_nexthops).unwrap_or(NONE)
+    }
+
+    pub(super) fn drop_face(&mut self, prefix: &Prefix<'_>, face: FaceId) -> Result<bool, FibError> {
+        let mut nexthops = self.own_nexthops(prefix).to_vec();
+        let before = nexthops.len();
+        nexthops.retain(|nexthop| nexthop.face != face);
+        let found = nexthops.len() < before;
+        if found {
+            self.put_nexthops(prefix, nexthops)?;
+        }
+        Ok(found)
+    }
+
+    /// Makes `nexthops` the prefix's own next hops.
+    pub(super) fn put_nexthops(&mut self, prefix: &Prefix<'_>, mut nexthops: Vec<NextHop>) -> Result<(), FibError> {
+        if nexthops.len() > MAX_NEXTHOPS {
+            return Err(FibError::TooManyNextHops);
+        }
+        nexthops.sort_unstable_by_key(|nexthop| (nexthop.cost, nexthop.face));
+        let old = self.find(prefix);
+        let had_nexthops = old.is_some_and(|index| self.entry(index).has_own_nexthops());
+        let choice = match old {
+            Some(index) => self.entry(index).choice(),
+            None => self.inherited_choice(prefix),
+        };
+        if nexthops.is_empty() {
+            let Some(index) = old.filter(|_| had_nexthops) else {
+                return Ok(());
+            };
+            let above = self.nexthops_above(prefix);
+            if self.strategies.contains_key(prefix.value) {
+                self.write_entry(prefix, old, &[], choice, above)?;
+            } else {
+                self.remove_entry(prefix, index);
+            }
+            self.pass_on_nexthops(prefix, above, |_, source| source == index);
+            self.nexthop_entries -= 1;
+        } else {
+            let new = self.write_entry(prefix, old, &nexthops, choice, NONE)?;
+            if had_nexthops {
+                self.pass_on_nexthops(prefix, new, |_, source| Some(source) == old);
+            } else {
+                self.nexthop_entries += 1;
+                let depth = prefix.depth;
+                self.pass_on_nexthops(prefix, new, |fib, source| source == NONE || fib.entry(source).depth() < depth);
+            }
+        }
+        Ok(())
+    }
+
+    /// Below the prefix, entries without own next hops take them from `new` if `replaces` says so of their source.
+    fn pass_on_nexthops(&self, prefix: &Prefix<'_>, new: u32, replaces: impl Fn(&Self, u32) -> bool) {
+        // Only entries with an own strategy have no own next hops, and the VALUEs below a prefix sort right behind it.
+        let below = (Bound::Excluded(prefix.value), Bound::Unbounded);
+        let names = self.strategies.range::<[u8], _>(below).map(|(value, _)| value);
+        for value in names.take_while(|value| value.starts_with(prefix.value)) {
+            if let Some(index) = self.find_value(value, hash_name(&self.key, value)) {
+                let entry = self.entry(index);
+                if !entry.has_own_nexthops() && replaces(self, entry.nexthop_source()) {
+                    entry.set_nexthop_source(new);
+                }
+            }
+        }
+    }
+
+    /// Below the prefix, entries with the choice `old` get the choice `new`.
+    pub(super) fn pass_on_choice(&self, prefix: &Prefix<'_>, old: u32, new: u32) {
+        if self.depth_counts[prefix.depth + 1..].iter().all(|&count| count == 0) {
+            return;
+        }
+        // In order of memory, which is many times faster than in order of the table. Entries that are unpublished and
+        // not yet reclaimed are changed too, and rightly so.
+        for index in 0..self.entries.slots_made() {
+            let entry = self.entry(index);
+            if entry.choice() == old
+                && entry.depth() > prefix.depth
+                && !entry.is_vacant()
+                && entry.value().starts_with(prefix.value)
+            {
+                entry.set_choice(new);
+            }
+        }
+    }
+
+    /// Publishes a new entry for the prefix, in place of `old` if there is one.
+    pub(super) fn write_entry(
+        &mut self,
+        prefix: &Prefix<'_>,
+        old: Option<u32>,
+        nexthops: &[NextHop],
+        choice: u32,
+        nexthop_source: u32,
+    ) -> Result<u32, FibError> {
+        let hash = prefix.hash();
+        let (value, depth) = (prefix.value, prefix.depth);
+        if old.is_none() && self.table.len() >= self.table.capacity() {
+            self.grow()?;
+        }
+        let parts = EntryParts { value, depth, hash, nexthops, choice, nexthop_source };
+        let index = self.entries.allocate(Entry::new(&parts))?;
+        self.extension_bytes += self.entry(index).extension_bytes();
+        match old {
+            Some(_) if prefix.is_root() => self.shared.root.store(index, Ordering::Release),
+            Some(old) => {
+                let replaced = self.table.replace(hash, old, index);
+                debug_assert!(replaced);
+            }
+            None => {
+                if let Err(error) = self.insert(hash, index) {
+                    // Never published, so it may be reclaimed at any time.
+                    self.retired.retire(Retired::Entry(index));
+                    return Err(error);
+                }
+                self.depth_counts[depth] += 1;
+                self.shared.depths.fetch_or(1 << depth, Ordering::Release);
+            }
+        }
+        if let Some(old) = old {
+            self.retired.retire(Retired::Entry(old));
+        }
+        Ok(index)
+    }
+
+    /// Puts a complete entry into the table.
+    fn insert(&mut self, hash: u64, index: u32) -> Result<(), FibError> {
+        if self.table.insert(hash, index).is_err() {
+            // Holes in the wrong places; moving everything closes them.
+            self.grow()?;
+            self.table.insert(hash, index).map_err(|_| TableError::CapacityTooLarge)?;
+        }
+        Ok(())
+    }
+
+    fn grow(&mut self) -> Result<(), FibError> {
+        let FibWriter { table, entries, retired, .. } = self;
+        let capacity = 2 * table.capacity().max(INITIAL_CAPACITY);
+        // SAFETY: indexes in the table are those of entries that are not freed.
+        let old = table.grow(capacity, |index| unsafe { entries.get(index) }.hash_low())?;
+        retired.retire(Retired::Buckets(old));
+        Ok(())
+    }
+
+    /// Unpublishes an entry other than the root.
+    pub(super) fn remove_entry(&mut self, prefix: &Prefix<'_>, index: u32) {
+        let removed = self.table.remove(prefix.hash(), index);
+        debug_assert!(removed);
+        self.depth_counts[prefix.depth] -= 1;
+        if self.depth_counts[prefix.depth] == 0 {
+            self.shared.depths.fetch_and(!(1 << prefix.depth), Ordering::Release);
+        }
+        self.retired.retire(Retired::Entry(index));
+    }
+}

@@ -1,0 +1,32 @@
+//! The forwarding engine of one worker: FIB, PIT-CS composite table, strategies, pipelines.
+//!
+//! [`engine::Engine`] takes bursts of packets and gives back packets to send. What it knows of the world outside is in a
+//! few small modules: time ([`time`]), faces ([`face`]), packet memory ([`buffer`]), packets with their link-layer headers
+//! ([`packet`]). Routes and strategy choices come in through the FIB ([`fib`]), which the control thread writes.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`engine`] | the engine, its settings, and what strategies see of it |
+//! | `pipelines` | what happens to packets, one file per kind of packet |
+//! | `pcct` | pending Interests and cached Data in one table |
+//! | [`fib`] | next hops and strategies by prefix, shared by all workers |
+//! | [`strategy`] | where Interests go, and what is measured for it |
+//! | [`dead_nonce_list`], [`timer`] | looping Interests, and what happens later |
+//! | [`counters`] | packets counted, discarded ones by reason |
+
+pub mod buffer;
+pub mod counters;
+pub mod dead_nonce_list;
+pub mod engine;
+pub mod face;
+pub mod fib;
+pub mod packet;
+mod pcct;
+mod pipelines;
+mod scope;
+pub mod strategy;
+pub mod time;
+pub mod timer;
+
+pub use engine::{CsConfig, CsInfo, CsSettings, Engine, EngineConfig, EngineError, EngineEvent, TableSizes};
+pub use engine::{Fib, UnsolicitedPolicy};

@@ -1,0 +1,69 @@
+//! Self-check of the table: everything that is counted twice must agree.
+
+use namehop_wire::MAX_NAME_COMPONENTS;
+
+use super::entry::NONE;
+use super::{INLINE, Pcct};
+
+fn agree(what: &str, counted: usize, found: usize) -> Result<(), String> {
+    if counted == found { Ok(()) } else { Err(format!("{what}: {counted} counted, {found} found")) }
+}
+
+/// Blocks that hold the records beyond the inline ones.
+fn chain_blocks(records: usize) -> usize {
+    records.saturating_sub(super::entry::INLINE_RECORDS).div_ceil(super::entry::BLOCK_RECORDS)
+}
+
+impl Pcct {
+    /// Compares all counts, lists and arenas with each other. Takes time linear in the size of the table.
+    pub(crate) fn check_invariants(&self) -> Result<(), String> {
+        let mut pending_prefixes = [0u32; MAX_NAME_COMPONENTS + 1];
+        let mut pending_digests = [0u32; MAX_NAME_COMPONENTS + 1];
+        let (mut entries, mut data, mut pit, mut slot_blocks) = (0, 0, 0, 0);
+        let (mut in_blocks, mut out_blocks, mut tokens, mut memory) = (0, 0, 0, 0);
+        for index in self.used_entries() {
+            let entry = self.entry(index);
+            entries += 1;
+            if self.find(entry.name_hash, self.name(index), self.hint(index)) != Some(index) {
+                return Err(format!("entry {index} is not found by its key"));
+            }
+            if !entry.has_slots() && !entry.has_data() {
+                return Err(format!("entry {index} is in use for nothing"));
+            }
+            if self.variants(index).any(|other| self.name(other) != self.name(index)) {
+                return Err(format!("entry {index} is in a ring with another name"));
+            }
+            data += usize::from(entry.has_data());
+            memory += usize::from(!entry.long_key.is_none());
+            for slot_ref in self.slots(index) {
+                let slot = self.slot(slot_ref);
+                pit += 1;
+                slot_blocks += usize::from(slot_ref.block != INLINE);
+                memory += usize::from(!slot.packet.is_none());
+                if self.queue.get(slot.queue_position) != Some(slot_ref) {
+                    return Err(format!("slot {slot_ref:?} is not where it thinks it is queued"));
+                }
+                pending_prefixes[usize::from(entry.depth)] += u32::from(slot.selectors().can_be_prefix);
+                pending_digests[usize::from(entry.depth)] += u32::from(entry.names_digest);
+                in_blocks += chain_blocks(usize::from(slot.in_count));
+                out_blocks += chain_blocks(usize::from(slot.out_count));
+                tokens += self.in_records(slot_ref).filter(|record| record.long_token != NONE).count();
+            }
+        }
+        agree("entries in the arena", self.entries.len(), entries)?;
+        agree("entries in the bucket table", self.table.len(), entries)?;
+        agree("cached Data in the policy", self.content.len(), data)?;
+        agree("memory blocks of cached Data", self.content.blocks.live(), data)?;
+        agree("PIT slots in the queue", self.queue.len(), pit)?;
+        agree("PIT slots outside entries", self.slots.len(), slot_blocks)?;
+        agree("in-record blocks", self.in_blocks.len(), in_blocks)?;
+        agree("out-record blocks", self.out_blocks.len(), out_blocks)?;
+        agree("long tokens", self.tokens.len(), tokens)?;
+        agree("long names and Interest copies", self.memory.live(), memory)?;
+        if pending_prefixes != self.pending_prefixes || pending_digests != self.pending_digests {
+            return Err("pending prefixes or digests by length are miscounted".to_owned());
+        }
+        self.content.blocks.check_invariants()?;
+        self.memory.check_invariants()
+    }
+}

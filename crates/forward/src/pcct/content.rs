@@ -1,0 +1,272 @@
+//! The Content Store: cached Data in the entries of the table.
+//!
+//! Data is copied into a block of its own, behind 32 bytes for its implicit digest, which is computed when first needed.
+//! Per (name, hint) there is one Data, the newest. The policy decides what leaves when there are too many packets, or no
+//! memory for a new one.
+
+use namehop_hash::PrefixHashes;
+use namehop_store::{EvictionPolicy, Policy, PolicyKind};
+use namehop_table::TableError;
+use namehop_wire::data::implicit_digest;
+
+use super::Pcct;
+use super::blocks::{Block, BlockStore};
+use super::entry::Selectors;
+use super::prefix_index::PrefixIndex;
+use crate::time::Timestamp;
+
+/// Bytes of an implicit digest.
+pub(crate) const DIGEST_BYTES: usize = 32;
+/// Packets evicted by policy for the memory of one new packet, before a whole chunk of memory is cleared.
+const EVICTIONS_FOR_MEMORY: usize = 8;
+
+/// Settings of the Content Store.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ContentConfig {
+    pub(crate) capacity_packets: usize,
+    pub(crate) capacity_bytes: usize,
+    pub(crate) policy: PolicyKind,
+    /// May Data enter?
+    pub(crate) admit: bool,
+    /// May Interests be answered?
+    pub(crate) serve: bool,
+}
+
+/// State of the Content Store beside the entries.
+pub(crate) struct ContentStore {
+    pub(crate) blocks: BlockStore,
+    policy: Policy,
+    index: PrefixIndex,
+    pub(crate) capacity: usize,
+    pub(crate) admit: bool,
+    pub(crate) serve: bool,
+}
+
+impl ContentStore {
+    pub(super) fn new(config: &ContentConfig, entry_limit: usize) -> Result<Self, TableError> {
+        Ok(ContentStore {
+            blocks: BlockStore::new(config.capacity_bytes)?,
+            policy: Policy::new(config.policy, entry_limit),
+            index: PrefixIndex::new(config.capacity_packets),
+            capacity: config.capacity_packets,
+            admit: config.admit,
+            serve: config.serve,
+        })
+    }
+
+    /// Cached Data.
+    pub(crate) fn len(&self) -> usize {
+        self.policy.len()
+    }
+}
+
+/// What a cache lookup asks for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Query<'a> {
+    /// Name VALUE of the Interest.
+    pub(crate) name: &'a [u8],
+    pub(crate) hashes: &'a PrefixHashes,
+    pub(crate) names_digest: bool,
+    pub(crate) selectors: Selectors,
+    pub(crate) hint: &'a [u8],
+    pub(crate) hint_hash: u64,
+}
+
+/// Data to be cached.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewData<'a> {
+    pub(crate) packet: &'a [u8],
+    /// Hashes of its name.
+    pub(crate) hashes: &'a PrefixHashes,
+    pub(crate) fresh_until: Timestamp,
+    pub(crate) unsolicited: bool,
+    pub(crate) digest: Option<[u8; DIGEST_BYTES]>,
+}
+
+impl Pcct {
+    /// The cached Data of an entry; empty when it has none.
+    pub(crate) fn data(&self, index: u32) -> &[u8] {
+        let entry = self.entry(index);
+        if !entry.has_data() {
+            return &[];
+        }
+        &self.content.blocks.bytes(entry.data, DIGEST_BYTES + usize::from(entry.data_bytes))[DIGEST_BYTES..]
+    }
+
+    /// Finds cached Data that answers an Interest. `exact` is the entry with the Interest's own name and hint.
+    pub(crate) fn find_data(&mut self, query: &Query<'_>, exact: Option<u32>, now: Timestamp) -> Option<u32> {
+        let must_be_fresh = query.selectors.must_be_fresh;
+        let depth = query.hashes.depth();
+        if let Some(exact) = exact.filter(|&entry| self.may_answer(entry, must_be_fresh, now)) {
+            return Some(exact);
+        }
+        if query.names_digest && depth > 0 {
+            let name = &query.name[..query.hashes.value_bytes(depth - 1)];
+            let wanted = &query.name[query.name.len() - DIGEST_BYTES..];
+            let found = self.find(query.hashes.get(depth - 1), name, query.hint);
+            if let Some(found) = found.filter(|&entry| self.may_answer(entry, must_be_fresh, now))
+                && self.data_digest(found) == *wanted
+            {
+                return Some(found);
+            }
+        }
+        if query.selectors.can_be_prefix {
+            self.content.index.note_wanted(depth, now);
+            let hash = query.hashes.full() ^ query.hint_hash;
+            return self.content.index.find(hash, |entry| {
+                self.may_answer(entry, must_be_fresh, now)
+                    && self.name(entry).starts_with(query.name)
+                    && self.hint(entry) == query.hint
+            });
+        }
+        None
+    }
+
+    fn may_answer(&self, index: u32, must_be_fresh: bool, now: Timestamp) -> bool {
+        let entry = self.entry(index);
+        entry.in_use && entry.has_data() && (!must_be_fresh || entry.fresh_until > now)
+    }
+
+    fn data_digest(&mut self, index: u32) -> [u8; DIGEST_BYTES] {
+        let block = self.entry(index).data;
+        if !self.entry(index).digest_known {
+            let computed = implicit_digest(self.data(index));
+            self.content.blocks.bytes_mut(block, DIGEST_BYTES).copy_from_slice(&computed);
+            self.entry_mut(index).digest_known = true;
+        }
+        let mut known = [0; DIGEST_BYTES];
+        known.copy_from_slice(self.content.blocks.bytes(block, DIGEST_BYTES));
+        known
+    }
+
+    /// The cached Data of an entry answered an Interest.
+    pub(crate) fn note_data_used(&mut self, index: u32) {
+        self.content.policy.hit(index);
+    }
+
+    /// Caches Data in the entry with its name, in place of what was there. `false` when there is no memory for it.
+    pub(crate) fn store_data(&mut self, index: u32, data: &NewData<'_>, now: Timestamp) -> bool {
+        if self.entry(index).has_data() {
+            if self.data(index) == data.packet {
+                let entry = self.entry_mut(index);
+                entry.fresh_until = data.fresh_until;
+                entry.unsolicited &= data.unsolicited;
+                self.content.policy.hit(index);
+                self.index_prefixes(index, data.hashes, now);
+                return true;
+            }
+            self.drop_data(index);
+        }
+        if self.content.capacity == 0 {
+            return false;
+        }
+        while self.content.len() >= self.content.capacity {
+            self.evict_data();
+        }
+        let Some(block) = self.allocate_for_data(DIGEST_BYTES + data.packet.len(), index) else { return false };
+        let bytes = self.content.blocks.bytes_mut(block, DIGEST_BYTES + data.packet.len());
+        bytes[DIGEST_BYTES..].copy_from_slice(data.packet);
+        if let Some(digest) = data.digest {
+            bytes[..DIGEST_BYTES].copy_from_slice(&digest);
+        }
+        let entry = self.entry_mut(index);
+        entry.data = block;
+        entry.data_bytes = data.packet.len() as u16;
+        entry.digest_known = data.digest.is_some();
+        entry.fresh_until = data.fresh_until;
+        entry.unsolicited = data.unsolicited;
+        self.content.policy.admitted(index);
+        self.index_prefixes(index, data.hashes, now);
+        true
+    }
+
+    fn index_prefixes(&mut self, index: u32, hashes: &PrefixHashes, now: Timestamp) {
+        let hint_hash = self.entry(index).hint_hash;
+        self.content.index.start(now);
+        for depth in 1..hashes.depth() {
+            if self.content.index.is_wanted(depth, now) {
+                self.content.index.insert(hashes.get(depth) ^ hint_hash, index);
+            }
+        }
+    }
+
+    fn allocate_for_data(&mut self, bytes: usize, index: u32) -> Option<Block> {
+        for _ in 0..EVICTIONS_FOR_MEMORY {
+            if let Some(block) = self.content.blocks.allocate(bytes, index) {
+                return Some(block);
+            }
+            if !self.evict_data() {
+                break;
+            }
+        }
+        // Memory is divided among packet sizes in another way than is wanted now: clear one piece of it.
+        let mut owners = std::mem::take(&mut self.owners);
+        self.content.blocks.starved_chunk(&mut owners);
+        for &owner in &owners {
+            self.remove_data(owner);
+        }
+        self.owners = owners;
+        self.content.blocks.allocate(bytes, index)
+    }
+
+    /// Evicts the packet that the policy names. `false` when the store is empty.
+    fn evict_data(&mut self) -> bool {
+        match self.content.policy.victim() {
+            Some(victim) => {
+                self.remove_data(victim);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Removes the Data of an entry, and the entry when nothing else is in it.
+    pub(crate) fn remove_data(&mut self, index: u32) {
+        self.drop_data(index);
+        self.free_if_unused(index);
+    }
+
+    fn drop_data(&mut self, index: u32) {
+        let block = std::mem::replace(&mut self.entry_mut(index).data, Block::NONE);
+        if !block.is_none() {
+            self.content.blocks.release(block);
+            self.content.policy.removed(index);
+        }
+    }
+
+    /// Changes how many packets may be cached; evicts what is too much. The capacity may be limited to what the reserved
+    /// address space allows.
+    pub(crate) fn set_content_capacity(&mut self, capacity_packets: usize) -> Result<(), TableError> {
+        let previous_limit = self.entry_limit;
+        self.content.capacity = self.reserve_content(capacity_packets)?;
+        if self.entry_limit > previous_limit {
+            let content = &mut self.content;
+            let mut policy = Policy::new(content.policy.kind(), self.entry_limit);
+            while let Some(next) = content.policy.victim() {
+                content.policy.removed(next);
+                policy.admitted(next);
+            }
+            content.policy = policy;
+            content.index = PrefixIndex::new(content.capacity);
+        }
+        while self.content.len() > self.content.capacity {
+            self.evict_data();
+        }
+        Ok(())
+    }
+
+    /// Removes up to `limit` cached Data whose name starts with `prefix`; returns how many. Looks at all entries.
+    pub(crate) fn erase_data(&mut self, prefix: &[u8], limit: usize) -> usize {
+        let mut erased = 0;
+        for index in 0..self.touched {
+            if erased >= limit {
+                break;
+            }
+            if self.entry(index).in_use && self.entry(index).has_data() && self.name(index).starts_with(prefix) {
+                self.remove_data(index);
+                erased += 1;
+            }
+        }
+        erased
+    }
+}

@@ -1,0 +1,375 @@
+//! What one PCCT entry holds, laid out by cache line.
+//!
+//! An entry belongs to one (name, chosen forwarding hint). It has PIT slots, one for each combination of CanBePrefix and
+//! MustBeFresh in use (the first inline, others in extension blocks), and room for one cached Data.
+
+use namehop_wire::lp::{NackReason, PitToken};
+
+use super::blocks::Block;
+use crate::face::FaceId;
+use crate::strategy::context::{OutScratch, PitScratch};
+use crate::time::Timestamp;
+
+/// Index that names nothing.
+pub(crate) const NONE: u32 = u32::MAX;
+/// Bytes of name and hint together that an entry holds itself; longer ones go to a block.
+pub(crate) const SHORT_KEY_BYTES: usize = 128;
+/// Records of each kind inside a PIT slot.
+pub(crate) const INLINE_RECORDS: usize = 2;
+/// Records of an extension block.
+pub(crate) const BLOCK_RECORDS: usize = 7;
+/// Most in-records, and most out-records, of a PIT slot.
+pub(crate) const MAX_RECORDS: usize = INLINE_RECORDS + 8 * BLOCK_RECORDS;
+
+/// One entry of the table: six cache lines.
+///
+/// | line | what |
+/// |---|---|
+/// | 0 | identity, Data handle, freshness: all that a lookup decides on besides the name |
+/// | 1, 2 | name and hint |
+/// | 3 | state of the inline PIT slot |
+/// | 4 | its first two in-records |
+/// | 5 | its first two out-records |
+#[derive(Debug, Clone)]
+#[repr(C, align(64))]
+pub(crate) struct Entry {
+    /// Hash of the name alone: the key of the bucket table.
+    pub(crate) name_hash: u64,
+    /// Until when the Data is fresh.
+    pub(crate) fresh_until: Timestamp,
+    /// Hash of the hint; 0 without a hint. Separates hints in the prefix index.
+    pub(crate) hint_hash: u64,
+    /// Counts how often this entry was freed, so that an old PIT token is recognised.
+    pub(crate) generation: u32,
+    /// Next entry of the same name with another hint: a ring through all of them, this one when it is alone.
+    pub(crate) next_variant: u32,
+    /// First PIT slot outside the entry.
+    pub(crate) more_slots: u32,
+    /// The cached Data behind its 32-byte digest.
+    pub(crate) data: Block,
+    /// Name and hint when they are longer than `short_key`.
+    pub(crate) long_key: Block,
+    pub(crate) name_bytes: u16,
+    pub(crate) hint_bytes: u16,
+    pub(crate) data_bytes: u16,
+    /// Components of the name.
+    pub(crate) depth: u8,
+    /// Is the last component an implicit digest?
+    pub(crate) names_digest: bool,
+    pub(crate) in_use: bool,
+    /// Is the digest in front of the Data filled in?
+    pub(crate) digest_known: bool,
+    /// Nobody asked for the Data.
+    pub(crate) unsolicited: bool,
+    pub(crate) short_key: [u8; SHORT_KEY_BYTES],
+    pub(crate) slot: PitSlot,
+}
+
+const _: () = assert!(size_of::<Entry>() == 6 * 64);
+const _: () = assert!(std::mem::offset_of!(Entry, short_key) <= 64);
+
+impl Default for Entry {
+    /// An entry that is not in use.
+    fn default() -> Self {
+        Entry {
+            name_hash: 0,
+            fresh_until: Timestamp(0),
+            hint_hash: 0,
+            generation: 0,
+            next_variant: NONE,
+            more_slots: NONE,
+            data: Block::NONE,
+            long_key: Block::NONE,
+            name_bytes: 0,
+            hint_bytes: 0,
+            data_bytes: 0,
+            depth: 0,
+            names_digest: false,
+            in_use: false,
+            digest_known: false,
+            unsolicited: false,
+            short_key: [0; SHORT_KEY_BYTES],
+            slot: PitSlot::default(),
+        }
+    }
+}
+
+impl Entry {
+    pub(crate) fn has_data(&self) -> bool {
+        !self.data.is_none()
+    }
+
+    pub(crate) fn has_slots(&self) -> bool {
+        self.slot.in_use() || self.more_slots != NONE
+    }
+}
+
+/// Which PIT slot of an entry: the Interest's selectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Selectors {
+    pub(crate) can_be_prefix: bool,
+    pub(crate) must_be_fresh: bool,
+}
+
+impl Selectors {
+    /// As two bits.
+    pub(crate) const fn bits(self) -> u8 {
+        (if self.can_be_prefix { CAN_BE_PREFIX } else { 0 }) | (if self.must_be_fresh { MUST_BE_FRESH } else { 0 })
+    }
+
+    pub(crate) const fn from_bits(bits: u8) -> Self {
+        Selectors { can_be_prefix: bits & CAN_BE_PREFIX != 0, must_be_fresh: bits & MUST_BE_FRESH != 0 }
+    }
+}
+
+const CAN_BE_PREFIX: u8 = 1;
+const MUST_BE_FRESH: u8 = 2;
+const SELECTORS: u8 = CAN_BE_PREFIX | MUST_BE_FRESH;
+const IN_USE: u8 = 4;
+const SATISFIED: u8 = 8;
+const NON_DISCOVERY: u8 = 16;
+const KEEP_NONCES: u8 = 32;
+
+/// One PIT entry in the sense of the protocol: three cache lines.
+#[derive(Debug, Clone)]
+#[repr(C, align(64))]
+pub(crate) struct PitSlot {
+    /// When the PIT entry ends.
+    pub(crate) expiry: Timestamp,
+    /// When the timer that watches over `expiry` is due; timers for other times are ignored.
+    pub(crate) timer_at: Timestamp,
+    /// Number of this PIT entry since start: tells timers of earlier ones apart.
+    pub(crate) serial: u32,
+    /// Where the eviction queue lists it.
+    pub(crate) queue_position: u32,
+    /// InterestLifetime of the latest Interest; [`LIFETIME_ABSENT`] when it carried none.
+    pub(crate) lifetime_ms: u32,
+    /// Copy of the Interest, when it cannot be rebuilt from name and selectors.
+    pub(crate) packet: Block,
+    /// First extension block of in-records and of out-records.
+    pub(crate) more_in: u32,
+    pub(crate) more_out: u32,
+    /// Next PIT slot outside the entry.
+    pub(crate) next: u32,
+    pub(crate) scratch: PitScratch,
+    pub(crate) packet_bytes: u16,
+    pub(crate) in_count: u8,
+    pub(crate) out_count: u8,
+    flags: u8,
+    pub(crate) in_records: [InRecord; INLINE_RECORDS],
+    pub(crate) out_records: [UpstreamRecord; INLINE_RECORDS],
+}
+
+const _: () = assert!(size_of::<PitSlot>() == 3 * 64);
+
+/// `lifetime_ms` of an Interest without InterestLifetime.
+pub(crate) const LIFETIME_ABSENT: u32 = u32::MAX;
+
+impl Default for PitSlot {
+    /// A slot that is not in use.
+    fn default() -> Self {
+        PitSlot {
+            expiry: Timestamp::NEVER,
+            timer_at: Timestamp::NEVER,
+            serial: 0,
+            queue_position: 0,
+            lifetime_ms: LIFETIME_ABSENT,
+            packet: Block::NONE,
+            more_in: NONE,
+            more_out: NONE,
+            next: NONE,
+            scratch: PitScratch::default(),
+            packet_bytes: 0,
+            in_count: 0,
+            out_count: 0,
+            flags: 0,
+            in_records: [InRecord::default(); INLINE_RECORDS],
+            out_records: [UpstreamRecord::default(); INLINE_RECORDS],
+        }
+    }
+}
+
+impl PitSlot {
+    /// Resets everything to a new PIT entry. Records are left as they are: the counts say that there are none.
+    pub(crate) fn open(&mut self, selectors: Selectors, serial: u32, queue_position: u32) {
+        self.expiry = Timestamp::NEVER;
+        self.timer_at = Timestamp::NEVER;
+        self.serial = serial;
+        self.queue_position = queue_position;
+        self.lifetime_ms = LIFETIME_ABSENT;
+        self.packet = Block::NONE;
+        self.packet_bytes = 0;
+        self.more_in = NONE;
+        self.more_out = NONE;
+        self.next = NONE;
+        self.scratch = PitScratch::default();
+        self.in_count = 0;
+        self.out_count = 0;
+        self.flags = IN_USE | selectors.bits();
+    }
+
+    /// Marks the slot as not in use.
+    pub(crate) fn close(&mut self) {
+        self.flags = 0;
+    }
+
+    pub(crate) const fn in_use(&self) -> bool {
+        self.flags & IN_USE != 0
+    }
+
+    pub(crate) const fn selectors(&self) -> Selectors {
+        Selectors::from_bits(self.flags & SELECTORS)
+    }
+
+    pub(crate) const fn is_satisfied(&self) -> bool {
+        self.flags & SATISFIED != 0
+    }
+
+    /// Data came. `keep_nonces`: the nonces still have to be remembered, because the Data will not answer from the cache
+    /// for as long as the Dead Nonce List would remember them.
+    pub(crate) fn set_satisfied(&mut self, keep_nonces: bool) {
+        self.flags = self.flags & !KEEP_NONCES | SATISFIED | if keep_nonces { KEEP_NONCES } else { 0 };
+    }
+
+    /// An Interest came after Data: the PIT entry is pending again.
+    pub(crate) fn set_pending(&mut self) {
+        self.flags &= !(SATISFIED | KEEP_NONCES);
+    }
+
+    /// Have the nonces of the out-records to go to the Dead Nonce List at the end?
+    pub(crate) const fn keeps_nonces(&self) -> bool {
+        !self.is_satisfied() || self.flags & KEEP_NONCES != 0
+    }
+
+    pub(crate) const fn is_non_discovery(&self) -> bool {
+        self.flags & NON_DISCOVERY != 0
+    }
+
+    pub(crate) fn set_non_discovery(&mut self, non_discovery: bool) {
+        self.flags = self.flags & !NON_DISCOVERY | if non_discovery { NON_DISCOVERY } else { 0 };
+    }
+}
+
+/// Token bytes that an in-record holds itself.
+pub(crate) const SHORT_TOKEN_BYTES: usize = 8;
+
+/// A downstream: who asked, and what its answer needs.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct InRecord {
+    pub(crate) expiry: Timestamp,
+    pub(crate) face: FaceId,
+    pub(crate) nonce: u32,
+    /// Index of the token block when the token is longer than `short_token`.
+    pub(crate) long_token: u32,
+    pub(crate) token_bytes: u8,
+    /// CongestionMark of the Interest; larger ones count as 255.
+    pub(crate) congestion_mark: u8,
+    /// HopLimit as it came in, if `has_hop_limit`.
+    pub(crate) hop_limit: u8,
+    pub(crate) has_hop_limit: bool,
+    pub(crate) short_token: [u8; SHORT_TOKEN_BYTES],
+}
+
+const _: () = assert!(size_of::<InRecord>() == 32);
+
+impl Default for InRecord {
+    fn default() -> Self {
+        InRecord {
+            expiry: Timestamp(0),
+            face: FaceId::INVALID,
+            nonce: 0,
+            long_token: NONE,
+            token_bytes: 0,
+            congestion_mark: 0,
+            hop_limit: 0,
+            has_hop_limit: false,
+            short_token: [0; SHORT_TOKEN_BYTES],
+        }
+    }
+}
+
+impl InRecord {
+    /// HopLimit as it came in.
+    pub(crate) fn received_hop_limit(&self) -> Option<u8> {
+        self.has_hop_limit.then_some(self.hop_limit)
+    }
+
+    /// HopLimit for the next hop.
+    pub(crate) fn onward_hop_limit(&self) -> Option<u8> {
+        self.has_hop_limit.then(|| self.hop_limit.saturating_sub(1))
+    }
+}
+
+/// An upstream: who was asked.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub(crate) struct UpstreamRecord {
+    pub(crate) last_renewed: Timestamp,
+    pub(crate) face: FaceId,
+    pub(crate) nonce: u32,
+    /// The record ends this long after `last_renewed`.
+    pub(crate) lifetime_ms: u32,
+    /// Reason of the Nack received since; [`NOT_NACKED`] when there was none.
+    nack: u32,
+    pub(crate) scratch: OutScratch,
+}
+
+const _: () = assert!(size_of::<UpstreamRecord>() == 32);
+
+const NOT_NACKED: u32 = u32::MAX;
+
+impl Default for UpstreamRecord {
+    fn default() -> Self {
+        UpstreamRecord {
+            last_renewed: Timestamp(0),
+            face: FaceId::INVALID,
+            nonce: 0,
+            lifetime_ms: 0,
+            nack: NOT_NACKED,
+            scratch: OutScratch::default(),
+        }
+    }
+}
+
+impl UpstreamRecord {
+    /// A record of a face that nothing was sent to yet.
+    pub(crate) fn new(face: FaceId) -> Self {
+        UpstreamRecord { face, ..UpstreamRecord::default() }
+    }
+
+    pub(crate) fn expiry(&self) -> Timestamp {
+        self.last_renewed.plus_ms(u64::from(self.lifetime_ms))
+    }
+
+    pub(crate) fn nacked(&self) -> Option<NackReason> {
+        (self.nack != NOT_NACKED).then_some(NackReason(u64::from(self.nack)))
+    }
+
+    /// Stores or clears a Nack. Reasons beyond 32 bits mean nothing to anybody and become None.
+    pub(crate) fn set_nacked(&mut self, reason: Option<NackReason>) {
+        self.nack = match reason {
+            None => NOT_NACKED,
+            Some(reason) => u32::try_from(reason.code()).ok().filter(|&code| code != NOT_NACKED).unwrap_or(0),
+        };
+    }
+}
+
+/// More in-records or out-records of a slot: four cache lines.
+#[derive(Debug, Clone)]
+#[repr(C, align(64))]
+pub(crate) struct RecordBlock<R> {
+    pub(crate) records: [R; BLOCK_RECORDS],
+    pub(crate) next: u32,
+}
+
+impl<R: Copy + Default> Default for RecordBlock<R> {
+    fn default() -> Self {
+        RecordBlock { records: [R::default(); BLOCK_RECORDS], next: NONE }
+    }
+}
+
+const _: () = assert!(size_of::<RecordBlock<InRecord>>() == 4 * 64);
+
+/// A PIT token too long for its in-record.
+pub(crate) type TokenBlock = [u8; PitToken::MAX_LEN];

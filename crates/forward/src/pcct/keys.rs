@@ -1,0 +1,196 @@
+//! Entries by key: finding, making and freeing them.
+
+use super::blocks::Block;
+use super::entry::{Entry, NONE, SHORT_KEY_BYTES};
+use super::{MAX_VARIANTS, Pcct};
+
+/// What an entry is made for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Key<'a> {
+    /// Name VALUE.
+    pub(crate) name: &'a [u8],
+    pub(crate) name_hash: u64,
+    /// Components of the name.
+    pub(crate) depth: usize,
+    /// Is the last component an implicit digest?
+    pub(crate) names_digest: bool,
+    /// VALUE of the chosen delegation; empty without forwarding hint.
+    pub(crate) hint: &'a [u8],
+    /// Hash of `hint`; 0 when it is empty.
+    pub(crate) hint_hash: u64,
+}
+
+/// Why there is no new entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoEntry {
+    /// The name is in use with [`MAX_VARIANTS`] hints already.
+    TooManyHints,
+    /// All entries are in use.
+    TableFull,
+    /// No memory for the long name.
+    NoMemory,
+}
+
+impl Pcct {
+    pub(crate) fn entry(&self, index: u32) -> &Entry {
+        &self.entries[index]
+    }
+
+    pub(super) fn entry_mut(&mut self, index: u32) -> &mut Entry {
+        &mut self.entries[index]
+    }
+
+    /// Entries in use.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Asks for the bucket of a name to be brought into the cache.
+    pub(crate) fn prefetch_bucket(&self, name_hash: u64) {
+        self.table.prefetch(name_hash);
+    }
+
+    /// Asks for the lines of an entry that Data touches to be brought into the cache. Any index may be given.
+    pub(crate) fn prefetch_entry(&self, index: u32) {
+        for line in 0..size_of::<Entry>() / 64 {
+            self.entries.prefetch_line(index, line);
+        }
+    }
+
+    /// The entry, if the index and the generation bits of a PIT token lead to one that is in use.
+    pub(crate) fn entry_by_token(&self, index: u32, generation_bits: u32) -> Option<u32> {
+        if index >= self.touched {
+            return None;
+        }
+        let entry = self.entry(index);
+        (entry.in_use && super::token::generation_agrees(entry.generation, generation_bits)).then_some(index)
+    }
+
+    fn allocate_entry(&mut self) -> Option<u32> {
+        if self.entries.len() < self.entry_limit { self.entries.allocate() } else { None }
+    }
+
+    fn key_bytes<'a>(&'a self, entry: &'a Entry) -> &'a [u8] {
+        let length = usize::from(entry.name_bytes) + usize::from(entry.hint_bytes);
+        if entry.long_key.is_none() { &entry.short_key[..length] } else { self.memory.bytes(entry.long_key, length) }
+    }
+
+    /// Name VALUE of an entry.
+    pub(crate) fn name(&self, index: u32) -> &[u8] {
+        let entry = self.entry(index);
+        &self.key_bytes(entry)[..usize::from(entry.name_bytes)]
+    }
+
+    /// VALUE of an entry's chosen delegation; empty without forwarding hint.
+    pub(crate) fn hint(&self, index: u32) -> &[u8] {
+        let entry = self.entry(index);
+        &self.key_bytes(entry)[usize::from(entry.name_bytes)..]
+    }
+
+    /// The entry with this key.
+    pub(crate) fn find(&self, name_hash: u64, name: &[u8], hint: &[u8]) -> Option<u32> {
+        self.table.find(name_hash, |index| self.has_key(index, name, hint))
+    }
+
+    fn has_key(&self, index: u32, name: &[u8], hint: &[u8]) -> bool {
+        let entry = self.entry(index);
+        usize::from(entry.name_bytes) == name.len()
+            && usize::from(entry.hint_bytes) == hint.len()
+            && self.key_bytes(entry)[..name.len()] == *name
+            && self.key_bytes(entry)[name.len()..] == *hint
+    }
+
+    /// Any entry with this name; the others are its [`variants`](Self::variants).
+    pub(crate) fn find_name(&self, name_hash: u64, name: &[u8]) -> Option<u32> {
+        self.table.find(name_hash, |index| {
+            usize::from(self.entry(index).name_bytes) == name.len() && self.name(index) == name
+        })
+    }
+
+    /// All entries with the same name as this one, this one first.
+    pub(crate) fn variants(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut next = Some(first);
+        std::iter::from_fn(move || {
+            let current = next?;
+            next = Some(self.entry(current).next_variant).filter(|&index| index != first);
+            Some(current)
+        })
+    }
+
+    /// Makes an entry; the key must not be in the table. It is to be given a slot or Data at once, or freed.
+    pub(crate) fn insert(&mut self, key: &Key<'_>) -> Result<u32, NoEntry> {
+        let sibling = self.find_name(key.name_hash, key.name);
+        if let Some(sibling) = sibling
+            && self.variants(sibling).count() >= MAX_VARIANTS
+        {
+            return Err(NoEntry::TooManyHints);
+        }
+        let key_bytes = key.name.len() + key.hint.len();
+        let mut long_key = Block::NONE;
+        if key_bytes > SHORT_KEY_BYTES {
+            long_key = self.memory.allocate(key_bytes, NONE).ok_or(NoEntry::NoMemory)?;
+        }
+        let Some(index) = self.allocate_entry() else {
+            self.release_memory(long_key);
+            return Err(NoEntry::TableFull);
+        };
+        if self.table.insert(key.name_hash, index).is_err() {
+            self.entries.free(index);
+            self.release_memory(long_key);
+            return Err(NoEntry::TableFull);
+        }
+        self.touched = self.touched.max(index + 1);
+        let next_variant = match sibling {
+            Some(sibling) => std::mem::replace(&mut self.entry_mut(sibling).next_variant, index),
+            None => index,
+        };
+        if !long_key.is_none() {
+            self.memory.set_owner(long_key, index);
+        }
+        let entry = &mut self.entries[index];
+        entry.in_use = true;
+        entry.name_hash = key.name_hash;
+        entry.hint_hash = key.hint_hash;
+        entry.next_variant = next_variant;
+        entry.more_slots = NONE;
+        entry.data = Block::NONE;
+        entry.long_key = long_key;
+        entry.name_bytes = key.name.len() as u16;
+        entry.hint_bytes = key.hint.len() as u16;
+        entry.depth = key.depth as u8;
+        entry.names_digest = key.names_digest;
+        entry.slot.close();
+        let bytes =
+            if long_key.is_none() { &mut entry.short_key[..] } else { self.memory.bytes_mut(long_key, key_bytes) };
+        bytes[..key.name.len()].copy_from_slice(key.name);
+        bytes[key.name.len()..key_bytes].copy_from_slice(key.hint);
+        Ok(index)
+    }
+
+    /// Frees an entry that has neither a PIT slot nor Data.
+    pub(crate) fn free_if_unused(&mut self, index: u32) {
+        let entry = self.entry(index);
+        if !entry.in_use || entry.has_slots() || entry.has_data() {
+            return;
+        }
+        let (name_hash, next, long_key) = (entry.name_hash, entry.next_variant, entry.long_key);
+        if next != index {
+            let previous = self.variants(index).find(|&other| self.entry(other).next_variant == index);
+            if let Some(previous) = previous {
+                self.entry_mut(previous).next_variant = next;
+            }
+        }
+        self.table.remove(name_hash, index);
+        self.release_memory(long_key);
+        let entry = self.entry_mut(index);
+        entry.in_use = false;
+        entry.generation = entry.generation.wrapping_add(1);
+        self.entries.free(index);
+    }
+
+    pub(super) fn release_memory(&mut self, block: Block) {
+        if !block.is_none() {
+            self.memory.release(block);
+        }
+    }
+}

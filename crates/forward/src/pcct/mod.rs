@@ -1,0 +1,93 @@
+//! PIT-CS composite table: pending Interests and cached Data of one worker in one table.
+//!
+//! Entries are keyed by (name, chosen forwarding hint). The bucket table is keyed by the hash of the name alone, and all
+//! entries of one name form a ring, so that Data finds every entry that it may satisfy once it found one. An entry lives
+//! while it has a PIT slot or Data; when an Interest is satisfied, the Data goes into the entry that the Interest made.
+//!
+//! | file | what |
+//! |---|---|
+//! | `entry` | memory layout |
+//! | `keys` | finding, making and freeing entries |
+//! | `slots` | PIT slots: opening, closing, timers, finding the ones that Data satisfies |
+//! | `records` | downstream and upstream records of a slot |
+//! | `content`, `prefix_index` | the Content Store |
+//! | `blocks` | memory for Data, long names, copies of Interests |
+//! | `pit_queue`, `token`, `check` | eviction order, PIT tokens, self-check |
+//!
+//! Nothing here sends packets or knows faces beyond their number. May assume: names are valid Name VALUEs with at most
+//! 64 components.
+
+pub(crate) mod blocks;
+mod check;
+pub(crate) mod content;
+pub(crate) mod entry;
+pub(crate) mod keys;
+mod pit_queue;
+mod prefix_index;
+mod records;
+mod slots;
+pub(crate) mod token;
+
+use namehop_table::{Arena, BucketTable};
+use namehop_wire::MAX_NAME_COMPONENTS;
+
+use blocks::BlockStore;
+use content::{ContentConfig, ContentStore};
+use entry::{Entry, InRecord, NONE, PitSlot, RecordBlock, TokenBlock, UpstreamRecord};
+use pit_queue::PitQueue;
+
+pub(crate) use records::{Arrival, Downstream};
+
+/// `block` of a [`PitRef`] for the slot inside the entry.
+pub(crate) const INLINE: u32 = NONE;
+/// Most entries with one name.
+pub(crate) const MAX_VARIANTS: usize = 8;
+
+/// Names one PIT slot. Valid until the slot is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PitRef {
+    pub(crate) entry: u32,
+    /// [`INLINE`] or the index of a slot block.
+    pub(crate) block: u32,
+}
+
+/// Sizes of the table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PcctConfig {
+    /// Most PIT slots.
+    pub(crate) pit_capacity: usize,
+    /// Most bytes of long names and Interest copies.
+    pub(crate) memory_bytes: usize,
+    pub(crate) content: ContentConfig,
+}
+
+/// The table.
+pub(crate) struct Pcct {
+    table: BucketTable,
+    entries: Arena<Entry>,
+    slots: Arena<PitSlot>,
+    in_blocks: Arena<RecordBlock<InRecord>>,
+    out_blocks: Arena<RecordBlock<UpstreamRecord>>,
+    tokens: Arena<TokenBlock>,
+    /// Long names and Interest copies.
+    memory: BlockStore,
+    queue: PitQueue,
+    pit_capacity: usize,
+    /// Most entries in use: one for each PIT slot and each cached Data there may be.
+    entry_limit: usize,
+    next_serial: u32,
+    /// Entry indices below this one were used at some time.
+    touched: u32,
+    /// CanBePrefix slots by number of components: Data without a token probes only prefixes of these lengths.
+    pending_prefixes: [u32; MAX_NAME_COMPONENTS + 1],
+    /// Slots whose name ends in an implicit digest, by number of components.
+    pending_digests: [u32; MAX_NAME_COMPONENTS + 1],
+    pub(crate) content: ContentStore,
+    /// Scratch: owners of a chunk to be emptied.
+    owners: Vec<u32>,
+}
+
+/// Extension blocks of each kind for so many PIT slots.
+fn extension_capacity(pit_capacity: usize) -> usize {
+    pit_capacity / 4 + 256
+}

@@ -1,0 +1,128 @@
+//! The newest Data under each name prefix, so that Interests with CanBePrefix find cached Data with a longer name.
+//!
+//! A table of fixed size in which every prefix has one bucket, one cache line, and newer Data overwrites older. It never
+//! has to be told that Data is gone: whatever it returns is checked against the entry. Losing an entry costs a cache
+//! hit, never correctness.
+//!
+//! Data is indexed only under prefixes of lengths that Interests lately asked for (all lengths during the first minute in which the store is used),
+//! so traffic that asks by full name pays nothing.
+
+use namehop_wire::MAX_NAME_COMPONENTS;
+
+use crate::time::Timestamp;
+
+/// A length stays interesting for so long after an Interest asked for it, and all lengths after the first use.
+const INTEREST_LASTS_MS: u64 = 60_000;
+/// Places in a bucket: 64 bytes of (tag, entry).
+const PLACES: usize = 8;
+const MIN_BUCKETS: usize = 16;
+const MAX_BUCKETS: usize = 1 << 22;
+
+/// `entry_plus_one` is 0 in a free place.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    tag: u32,
+    entry_plus_one: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(64))]
+struct Bucket([Place; PLACES]);
+
+/// The index.
+pub(super) struct PrefixIndex {
+    buckets: Box<[Bucket]>,
+    /// Until when Data is indexed under prefixes of each length.
+    wanted_until: [Timestamp; MAX_NAME_COMPONENTS + 1],
+    started: bool,
+    /// Place of a full bucket that is overwritten next.
+    cursor: usize,
+}
+
+impl PrefixIndex {
+    /// An index with a place for each of four prefixes of so many packets.
+    pub(super) fn new(capacity_packets: usize) -> Self {
+        let buckets = (capacity_packets / 2).clamp(MIN_BUCKETS, MAX_BUCKETS).next_power_of_two();
+        PrefixIndex {
+            buckets: vec![Bucket::default(); buckets].into_boxed_slice(),
+            wanted_until: [Timestamp(0); MAX_NAME_COMPONENTS + 1],
+            started: false,
+            cursor: 0,
+        }
+    }
+
+    /// The store is in use: the first time, all lengths become interesting.
+    pub(super) fn start(&mut self, now: Timestamp) {
+        if !self.started {
+            self.started = true;
+            self.wanted_until.fill(now.plus_ms(INTEREST_LASTS_MS));
+        }
+    }
+
+    /// An Interest asked for a prefix of this length.
+    pub(super) fn note_wanted(&mut self, depth: usize, now: Timestamp) {
+        self.start(now);
+        self.wanted_until[depth] = self.wanted_until[depth].max(now.plus_ms(INTEREST_LASTS_MS));
+    }
+
+    /// Is Data to be indexed under its prefix of this length?
+    pub(super) fn is_wanted(&self, depth: usize, now: Timestamp) -> bool {
+        self.wanted_until[depth] > now
+    }
+
+    fn place_of(&self, hash: u64) -> (usize, u32) {
+        (hash as usize & (self.buckets.len() - 1), (hash >> 32) as u32)
+    }
+
+    /// Makes `entry` the newest under the prefix with this hash.
+    pub(super) fn insert(&mut self, hash: u64, entry: u32) {
+        let (bucket, tag) = self.place_of(hash);
+        let places = &mut self.buckets[bucket].0;
+        let same = places.iter().position(|place| place.entry_plus_one != 0 && place.tag == tag);
+        let place = same.or_else(|| places.iter().position(|place| place.entry_plus_one == 0)).unwrap_or_else(|| {
+            self.cursor = (self.cursor + 1) % PLACES;
+            self.cursor
+        });
+        places[place] = Place { tag, entry_plus_one: entry + 1 };
+    }
+
+    /// An entry under the prefix with this hash that `is_it` accepts.
+    pub(super) fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+        let (bucket, tag) = self.place_of(hash);
+        let matching = self.buckets[bucket].0.iter().filter(|place| place.entry_plus_one != 0 && place.tag == tag);
+        matching.map(|place| place.entry_plus_one - 1).find(|&entry| is_it(entry))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newest_wins_and_old_ones_are_overwritten() {
+        let mut index = PrefixIndex::new(0);
+        index.insert(1 << 32, 7);
+        index.insert(1 << 32, 8);
+        assert_eq!(index.find(1 << 32, |_| true), Some(8));
+        assert_eq!(index.find(1 << 32, |entry| entry == 7), None);
+        for tag in 2..100u64 {
+            index.insert(tag << 32, tag as u32);
+        }
+        assert_eq!(index.find(99 << 32, |_| true), Some(99));
+        assert_eq!(index.find(1 << 32, |_| true), None);
+    }
+
+    #[test]
+    fn lengths_are_wanted_for_a_minute() {
+        let mut index = PrefixIndex::new(100);
+        index.start(Timestamp(5));
+        index.start(Timestamp(1_000_000));
+        assert!(index.is_wanted(3, Timestamp(5)));
+        let later = Timestamp(5).plus_ms(60_001);
+        assert!(!index.is_wanted(3, later));
+        index.note_wanted(3, later);
+        assert!(index.is_wanted(3, later.plus_ms(59_999)));
+        assert!(!index.is_wanted(2, later));
+        assert!(!index.is_wanted(3, later.plus_ms(60_000)));
+    }
+}

@@ -1,0 +1,237 @@
+//! PIT slots: opening, closing, and finding those that a Data satisfies.
+
+use namehop_hash::PrefixHashes;
+use namehop_table::{Arena, BucketTable, PageRequest, TableError};
+use namehop_wire::MAX_NAME_COMPONENTS;
+
+use super::blocks::{Block, BlockStore};
+use super::content::ContentStore;
+use super::entry::{Entry, NONE, PitSlot, Selectors};
+use super::pit_queue::PitQueue;
+use super::{INLINE, Pcct, PcctConfig, PitRef, extension_capacity};
+
+/// Address space is set aside for at least so many entries with Data, so that the Content Store can be enlarged later.
+const RESERVED_CONTENT_ENTRIES: usize = 4 << 20;
+/// Entries beyond one for each PIT slot and each Data: those that are being made while others are about to be freed.
+const SPARE_ENTRIES: usize = 64;
+
+impl Pcct {
+    /// An empty table.
+    pub(crate) fn new(config: &PcctConfig) -> Result<Self, TableError> {
+        let pages = PageRequest::Transparent;
+        let count = |entries: usize| u32::try_from(entries).map_err(|_| TableError::CapacityTooLarge);
+        let pit_capacity = config.pit_capacity.max(1);
+        let entry_limit = pit_capacity + config.content.capacity_packets + SPARE_ENTRIES;
+        let reserved = pit_capacity + config.content.capacity_packets.max(RESERVED_CONTENT_ENTRIES) + SPARE_ENTRIES;
+        let extensions = count(extension_capacity(pit_capacity))?;
+        Ok(Pcct {
+            table: BucketTable::new(entry_limit, pages)?,
+            entries: Arena::new(count(reserved)?, pages)?,
+            slots: Arena::new(extensions, pages)?,
+            in_blocks: Arena::new(extensions, pages)?,
+            out_blocks: Arena::new(extensions, pages)?,
+            tokens: Arena::new(count(pit_capacity)?, pages)?,
+            memory: BlockStore::new(config.memory_bytes)?,
+            queue: PitQueue::new(pit_capacity),
+            pit_capacity,
+            entry_limit,
+            next_serial: 0,
+            touched: 0,
+            pending_prefixes: [0; MAX_NAME_COMPONENTS + 1],
+            pending_digests: [0; MAX_NAME_COMPONENTS + 1],
+            content: ContentStore::new(&config.content, entry_limit)?,
+            owners: Vec::new(),
+        })
+    }
+
+    /// Makes room for so many cached Data: for more than at the start, the bucket table is built anew. Returns the
+    /// number there is room for.
+    pub(super) fn reserve_content(&mut self, capacity_packets: usize) -> Result<usize, TableError> {
+        let most = self.entries.capacity() - self.pit_capacity - SPARE_ENTRIES;
+        let capacity_packets = capacity_packets.min(most);
+        let entry_limit = self.pit_capacity + capacity_packets + SPARE_ENTRIES;
+        if entry_limit > self.entry_limit {
+            let mut table = BucketTable::new(entry_limit, PageRequest::Transparent)?;
+            for index in self.used_entries() {
+                table.insert(self.entry(index).name_hash, index).map_err(|_| TableError::CapacityTooLarge)?;
+            }
+            self.table = table;
+            self.entry_limit = entry_limit;
+        }
+        Ok(capacity_packets)
+    }
+
+    /// PIT slots in use.
+    pub(crate) fn pit_len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Is there no room for another PIT slot?
+    pub(crate) fn pit_is_full(&self) -> bool {
+        self.queue.len() >= self.pit_capacity
+    }
+
+    /// The PIT slot that was opened first.
+    pub(crate) fn oldest_slot(&mut self) -> Option<PitRef> {
+        self.queue.oldest()
+    }
+
+    /// All PIT slots, oldest first.
+    pub(crate) fn all_slots(&self) -> impl Iterator<Item = PitRef> + '_ {
+        self.queue.iter()
+    }
+
+    pub(crate) fn slot(&self, pit: PitRef) -> &PitSlot {
+        if pit.block == INLINE { &self.entries[pit.entry].slot } else { &self.slots[pit.block] }
+    }
+
+    pub(crate) fn slot_mut(&mut self, pit: PitRef) -> &mut PitSlot {
+        slot_of(&mut self.entries, &mut self.slots, pit)
+    }
+
+    /// All PIT slots of an entry.
+    pub(crate) fn slots(&self, entry: u32) -> impl Iterator<Item = PitRef> + '_ {
+        let inline = self.entry(entry).slot.in_use().then_some(PitRef { entry, block: INLINE });
+        let mut next = self.entry(entry).more_slots;
+        let others = std::iter::from_fn(move || {
+            let block = Some(next).filter(|&block| block != NONE)?;
+            next = self.slots[block].next;
+            Some(PitRef { entry, block })
+        });
+        inline.into_iter().chain(others)
+    }
+
+    /// The PIT slot of an entry for these selectors.
+    pub(crate) fn find_slot(&self, entry: u32, selectors: Selectors) -> Option<PitRef> {
+        self.slots(entry).find(|&pit| self.slot(pit).selectors() == selectors)
+    }
+
+    /// The PIT slot that a timer was set for, if it is still the same.
+    pub(crate) fn find_slot_by_serial(&self, entry: u32, selectors: Selectors, serial: u32) -> Option<PitRef> {
+        if entry >= self.touched || !self.entry(entry).in_use {
+            return None;
+        }
+        self.find_slot(entry, selectors).filter(|&pit| self.slot(pit).serial == serial)
+    }
+
+    /// Opens a PIT slot that the entry does not have yet. `None` when there are too many.
+    pub(crate) fn open_slot(&mut self, entry: u32, selectors: Selectors) -> Option<PitRef> {
+        if self.pit_is_full() {
+            return None;
+        }
+        let block = if self.entry(entry).slot.in_use() { self.slots.allocate()? } else { INLINE };
+        let pit = PitRef { entry, block };
+        let (entries, slots) = (&mut self.entries, &mut self.slots);
+        let position = self.queue.push(pit, |moved, position| {
+            slot_of(entries, slots, moved).queue_position = position;
+        });
+        self.next_serial = self.next_serial.wrapping_add(1);
+        let serial = self.next_serial;
+        self.slot_mut(pit).open(selectors, serial, position);
+        if block != INLINE {
+            let next = std::mem::replace(&mut self.entry_mut(entry).more_slots, block);
+            self.slots[block].next = next;
+        }
+        let (depth, names_digest) = (usize::from(self.entry(entry).depth), self.entry(entry).names_digest);
+        self.pending_prefixes[depth] += u32::from(selectors.can_be_prefix);
+        self.pending_digests[depth] += u32::from(names_digest);
+        Some(pit)
+    }
+
+    /// Closes a PIT slot with all its records, and frees its entry when nothing else is in it.
+    pub(crate) fn close_slot(&mut self, pit: PitRef) {
+        while self.slot(pit).in_count > 0 {
+            self.remove_in_record(pit, usize::from(self.slot(pit).in_count) - 1);
+        }
+        while self.slot(pit).out_count > 0 {
+            self.remove_out_record(pit, usize::from(self.slot(pit).out_count) - 1);
+        }
+        let slot = self.slot_mut(pit);
+        let (packet, position, selectors, next) = (slot.packet, slot.queue_position, slot.selectors(), slot.next);
+        slot.packet = Block::NONE;
+        slot.close();
+        self.release_memory(packet);
+        self.queue.remove(position);
+        let (depth, names_digest) = (usize::from(self.entry(pit.entry).depth), self.entry(pit.entry).names_digest);
+        self.pending_prefixes[depth] -= u32::from(selectors.can_be_prefix);
+        self.pending_digests[depth] -= u32::from(names_digest);
+        if pit.block != INLINE {
+            if self.entry(pit.entry).more_slots == pit.block {
+                self.entry_mut(pit.entry).more_slots = next;
+            } else {
+                let before =
+                    self.slots(pit.entry).find(|&other| other.block != INLINE && self.slot(other).next == pit.block);
+                if let Some(before) = before {
+                    self.slot_mut(before).next = next;
+                }
+            }
+            self.slots.free(pit.block);
+        }
+        self.free_if_unused(pit.entry);
+    }
+
+    /// Keeps a copy of the Interest with the slot. `false` when there is no memory for it.
+    pub(crate) fn store_packet(&mut self, pit: PitRef, packet: &[u8]) -> bool {
+        let Some(block) = self.memory.allocate(packet.len(), pit.entry) else { return false };
+        self.memory.bytes_mut(block, packet.len()).copy_from_slice(packet);
+        let slot = self.slot_mut(pit);
+        slot.packet = block;
+        slot.packet_bytes = packet.len() as u16;
+        true
+    }
+
+    /// The copy of the Interest, if the slot has one.
+    pub(crate) fn packet(&self, pit: PitRef) -> Option<&[u8]> {
+        let slot = self.slot(pit);
+        (!slot.packet.is_none()).then(|| self.memory.bytes(slot.packet, usize::from(slot.packet_bytes)))
+    }
+
+    /// Entries that hold the long names and Interest copies of one memory chunk, a different chunk each time. When none
+    /// of them holds memory any more, there is room for a block of any size.
+    pub(crate) fn memory_owners(&mut self, owners: &mut Vec<u32>) {
+        self.memory.starved_chunk(owners);
+    }
+
+    /// Collects the PIT slots that Data with this name satisfies: those of its exact name, of prefixes with CanBePrefix,
+    /// and of its full name. Returns an entry with its exact name, if there is one.
+    ///
+    /// `known` is an entry that is known to have the exact name. `full_name` gives hash and VALUE of the name with the
+    /// implicit digest; it is called only while an Interest with a digest at this place is pending.
+    pub(crate) fn find_satisfied<B: AsRef<[u8]>>(
+        &self,
+        name: &[u8],
+        hashes: &PrefixHashes,
+        known: Option<u32>,
+        full_name: impl FnOnce() -> (u64, B),
+        matches: &mut Vec<PitRef>,
+    ) -> Option<u32> {
+        let exact = known.or_else(|| self.find_name(hashes.full(), name));
+        if let Some(exact) = exact {
+            matches.extend(self.variants(exact).flat_map(|entry| self.slots(entry)));
+        }
+        for depth in 1..hashes.depth() {
+            if self.pending_prefixes[depth] > 0
+                && let Some(found) = self.find_name(hashes.get(depth), &name[..hashes.value_bytes(depth)])
+            {
+                let slots = self.variants(found).flat_map(|entry| self.slots(entry));
+                matches.extend(slots.filter(|&pit| self.slot(pit).selectors().can_be_prefix));
+            }
+        }
+        if self.pending_digests.get(hashes.depth() + 1).is_some_and(|&pending| pending > 0) {
+            let (hash, full_name) = full_name();
+            if let Some(found) = self.find_name(hash, full_name.as_ref()) {
+                matches.extend(self.variants(found).flat_map(|entry| self.slots(entry)));
+            }
+        }
+        exact
+    }
+
+    pub(super) fn used_entries(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.touched).filter(|&index| self.entry(index).in_use)
+    }
+}
+
+/// Like [`Pcct::slot_mut`], while other parts of the table are borrowed.
+fn slot_of<'a>(entries: &'a mut Arena<Entry>, slots: &'a mut Arena<PitSlot>, pit: PitRef) -> &'a mut PitSlot {
+    if pit.block == INLINE { &mut entries[pit.entry].slot } else { &mut slots[pit.block] }
+}

@@ -1,0 +1,58 @@
+//! The PIT token that this router puts on the Interests it sends: 8 bytes that lead back to the PCCT entry.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0 | worker |
+//! | 1–4 | entry index, big-endian |
+//! | 5–7 | low 24 bits of the entry's generation, big-endian |
+//!
+//! A peer may return anything; the index, the generation and then the name are checked.
+
+use namehop_wire::lp::PitToken;
+
+/// Length of a token.
+const TOKEN_BYTES: usize = 8;
+/// Bits of the generation that the token carries.
+const GENERATION_MASK: u32 = 0x00FF_FFFF;
+
+/// The token for an entry of this generation.
+pub(crate) fn encode(worker: u8, entry: u32, generation: u32) -> PitToken {
+    let mut bytes = [0; TOKEN_BYTES];
+    bytes[0] = worker;
+    bytes[1..5].copy_from_slice(&entry.to_be_bytes());
+    bytes[5..].copy_from_slice(&generation.to_be_bytes()[1..]);
+    PitToken::from_slice(&bytes).unwrap_or_default()
+}
+
+/// Entry index and low bits of the generation; `None` when the token is not one of this worker's.
+pub(crate) fn decode(worker: u8, token: &PitToken) -> Option<(u32, u32)> {
+    let &[owner, e0, e1, e2, e3, g0, g1, g2] = token.as_slice() else { return None };
+    (owner == worker).then(|| (u32::from_be_bytes([e0, e1, e2, e3]), u32::from_be_bytes([0, g0, g1, g2])))
+}
+
+/// Does the generation agree with the bits from a token?
+pub(crate) fn generation_agrees(generation: u32, bits: u32) -> bool {
+    generation & GENERATION_MASK == bits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_leads_back_to_its_entry() {
+        let token = encode(3, 0x0102_0304, 0xAABB_CCDD);
+        assert_eq!(token.as_slice(), [3, 1, 2, 3, 4, 0xBB, 0xCC, 0xDD]);
+        let (entry, bits) = decode(3, &token).expect("own token");
+        assert_eq!(entry, 0x0102_0304);
+        assert!(generation_agrees(0xAABB_CCDD, bits));
+        assert!(!generation_agrees(0xAABB_CCDE, bits));
+    }
+
+    #[test]
+    fn foreign_tokens_are_not_decoded() {
+        assert_eq!(decode(3, &encode(4, 1, 1)), None);
+        assert_eq!(decode(3, &PitToken::from_slice(&[3, 1, 2]).expect("short")), None);
+        assert_eq!(decode(3, &PitToken::empty()), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! Answering Interests from the Content Store, and putting Data into it.
+
+use arrayvec::ArrayVec;
+use namehop_hash::PrefixHashes;
+use namehop_wire::{DataHeader, MAX_PACKET_SIZE};
+
+use crate::buffer::BufferPool;
+use crate::counters::DropReason;
+use crate::engine::config::UnsolicitedPolicy;
+use crate::engine::core::Core;
+use crate::face::{FaceId, FaceInfo, FaceScope};
+use crate::packet::{LinkFields, Outgoing, PacketKind};
+use crate::pcct::content::{DIGEST_BYTES, NewData};
+use crate::pcct::keys::Key;
+use crate::time::Timestamp;
+
+/// Data that came in, as far as the Content Store is concerned.
+pub(super) struct Admission<'a> {
+    pub(super) packet: &'a [u8],
+    pub(super) header: &'a DataHeader<'a>,
+    pub(super) hashes: &'a PrefixHashes,
+    pub(super) digest: Option<[u8; DIGEST_BYTES]>,
+    pub(super) unsolicited: bool,
+}
+
+impl<P: BufferPool> Core<P> {
+    /// Answers an Interest with the cached Data of an entry.
+    pub(super) fn answer_from_cache(
+        &mut self,
+        entry: u32,
+        ingress: &FaceInfo,
+        fields: &LinkFields<P::Buffer>,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) -> Result<(), DropReason> {
+        self.counters.cs_hits += 1;
+        self.counters.satisfied_interests += 1;
+        self.pcct.note_data_used(entry);
+        let buffer = self.pool.copy_of(self.pcct.data(entry)).ok_or(DropReason::NoBuffer)?;
+        let fields = LinkFields {
+            pit_token: fields.pit_token,
+            congestion_mark: fields.congestion_mark,
+            incoming_face_id: Some(FaceId::CONTENT_STORE),
+            ..LinkFields::default()
+        };
+        self.transmit(Outgoing { face: ingress.id, kind: PacketKind::Data, buffer, fields }, out);
+        Ok(())
+    }
+
+    /// Does the policy let Data in that nobody asked for?
+    pub(super) fn admits_unsolicited(&self, ingress: &FaceInfo) -> bool {
+        match self.unsolicited {
+            UnsolicitedPolicy::DropAll => false,
+            UnsolicitedPolicy::AdmitLocal => ingress.scope == FaceScope::Local,
+            UnsolicitedPolicy::AdmitNetwork => ingress.scope == FaceScope::NonLocal,
+            UnsolicitedPolicy::AdmitAll => true,
+        }
+    }
+
+    /// Caches Data under the hint of `partition`, the entry that it satisfies, or under none. `exact` is any entry with the
+    /// name of the Data. Where the Interest asked for exactly this name, its own entry takes the Data in.
+    pub(super) fn admit(&mut self, now: Timestamp, data: &Admission<'_>, partition: Option<u32>, exact: Option<u32>) {
+        if !self.pcct.content.admit || self.pcct.content.capacity == 0 {
+            return;
+        }
+        let hint = partition.map_or(&[][..], |entry| self.pcct.hint(entry));
+        let known = exact.and_then(|exact| self.pcct.variants(exact).find(|&entry| self.pcct.hint(entry) == hint));
+        let entry = match known {
+            Some(entry) => Ok(entry),
+            None => {
+                // The hint is copied because it lies in the table that is about to change.
+                let hint: ArrayVec<u8, MAX_PACKET_SIZE> = hint.iter().copied().collect();
+                self.pcct.insert(&Key {
+                    name: data.header.name.value(),
+                    name_hash: data.hashes.full(),
+                    depth: data.hashes.depth(),
+                    names_digest: crate::engine::core::names_digest(data.header.name.value(), data.hashes),
+                    hint: &hint,
+                    hint_hash: partition.map_or(0, |entry| self.pcct.entry(entry).hint_hash),
+                })
+            }
+        };
+        let stored = entry.is_ok_and(|entry| {
+            let new = NewData {
+                packet: data.packet,
+                hashes: data.hashes,
+                // Without FreshnessPeriod Data is never fresh.
+                fresh_until: now.plus_ms(data.header.freshness_ms.unwrap_or(0)),
+                unsolicited: data.unsolicited,
+                digest: data.digest,
+            };
+            let stored = self.pcct.store_data(entry, &new, now);
+            if !stored {
+                self.pcct.free_if_unused(entry);
+            }
+            stored
+        });
+        self.counters.cs_rejected += u64::from(!stored);
+    }
+}

@@ -1,0 +1,201 @@
+//! Incoming Data pipeline.
+
+use arrayvec::ArrayVec;
+use namehop_hash::{HashKey, hash_name, hash_prefixes};
+use namehop_wire::data::implicit_digest;
+use namehop_wire::tlv::types;
+use namehop_wire::{DataHeader, MAX_PACKET_SIZE, NameRef};
+
+use super::content_store::Admission;
+use super::outgoing::DataSource;
+use crate::buffer::{BufferPool, PacketBuffer};
+use crate::counters::DropReason;
+use crate::engine::Engine;
+use crate::engine::context::{AtHand, Context, DataAtHand};
+use crate::engine::core::Core;
+use crate::engine::route::Route;
+use crate::face::{FaceId, FaceScope};
+use crate::packet::{Incoming, Outgoing};
+use crate::pcct::content::DIGEST_BYTES;
+use crate::pcct::{PitRef, token};
+use crate::scope::is_localhost;
+use crate::strategy::Trigger;
+use crate::time::Timestamp;
+
+/// A name with an implicit digest behind it: TYPE, LENGTH and the digest.
+const FULL_NAME_BYTES: usize = MAX_PACKET_SIZE + 2 + DIGEST_BYTES;
+
+impl<P: BufferPool> Engine<P> {
+    /// Handles a Data. An error is the reason why it was discarded.
+    pub(crate) fn incoming_data(
+        &mut self,
+        now: Timestamp,
+        packet: Incoming<P::Buffer>,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) -> Result<(), DropReason> {
+        let Engine { fib, core, hashes, hint_hashes } = self;
+        core.counters.in_data += 1;
+        let ingress = core.faces.get(packet.face).ok_or(DropReason::UnknownFace)?;
+        // The PIT token leads to an entry; requested here, it arrives while the packet is decoded.
+        let token = token::decode(core.worker, &packet.fields.pit_token);
+        if let Some((entry, _)) = token {
+            core.pcct.prefetch_entry(entry);
+        }
+        let header = DataHeader::decode(packet.buffer.bytes()).map_err(|_| DropReason::Malformed)?;
+        let name = header.name.value();
+        hash_prefixes(&core.key, name, hashes).map_err(|_| DropReason::NameTooDeep)?;
+
+        // Scope: `/localhost` is for processes on this computer.
+        let is_localhost = is_localhost(name);
+        if ingress.scope == FaceScope::NonLocal && is_localhost {
+            return Err(DropReason::ScopeViolation);
+        }
+
+        // PIT token: if it leads to an entry with this name, nothing has to be looked up for the exact name.
+        let by_token = token.and_then(|(entry, generation)| core.pcct.entry_by_token(entry, generation));
+        let known = by_token.filter(|&entry| core.pcct.name(entry) == name);
+
+        // PIT matching: all Interests that this Data satisfies. The digest is computed only when one asks for it.
+        let mut digest = None;
+        let mut matches = std::mem::take(&mut core.matches);
+        matches.clear();
+        let key = &core.key;
+        let full_name = || {
+            let digest = digest.insert(implicit_digest(packet.buffer.bytes()));
+            full_name(key, name, digest)
+        };
+        let exact = core.pcct.find_satisfied(name, hashes, known, full_name, &mut matches);
+        let mut admission =
+            Admission { packet: packet.buffer.bytes(), header: &header, hashes, digest, unsolicited: false };
+
+        // Unsolicited Data is never forwarded, and cached only if the policy says so and the producer does not forbid it.
+        if matches.is_empty() {
+            core.matches = matches;
+            if core.admits_unsolicited(&ingress) && !packet.fields.no_cache {
+                admission.unsolicited = true;
+                core.admit(now, &admission, None, exact);
+            }
+            return Err(DropReason::UnsolicitedData);
+        }
+
+        // Content Store insert, unless the producer forbids it.
+        if !packet.fields.no_cache {
+            let partition = core.partition_of(&matches, by_token, ingress.id);
+            core.admit(now, &admission, Some(partition), exact);
+        }
+
+        // Satisfy the PIT entries.
+        let arrival = Satisfying { now, freshness_ms: header.freshness_ms.unwrap_or(0), ingress: ingress.id };
+        let source = DataSource { face: ingress.id, congestion_mark: packet.fields.congestion_mark, is_localhost };
+        let sole_route = match matches[..] {
+            // The usual case: the hashes at hand are those of the Interest, too.
+            [only] if core.pcct.name(only.entry) == name && core.pcct.hint(only.entry).is_empty() => {
+                Some(Route::find(fib, &core.key, header.name, hashes, NameRef::root(), hint_hashes))
+            }
+            _ => None,
+        };
+        let announcement = packet.fields.announcement;
+        let mut data = DataAtHand { source, buffer: Some(packet.buffer), announcement, pass_announcement: false };
+        let mut route_of = |core: &Core<P>, pit| {
+            sole_route.unwrap_or_else(|| Route::of_pending(fib, &core.key, &core.pcct, pit, hashes, hint_hashes))
+        };
+        match matches[..] {
+            [only] => {
+                let route = route_of(core, only);
+                core.satisfy_one(&arrival, only, route, &mut data, out);
+            }
+            _ => core.satisfy_several(&arrival, &matches, route_of, &mut data, out),
+        }
+        core.matches = matches;
+        Ok(())
+    }
+}
+
+/// What PIT entries note of the Data that satisfies them.
+struct Satisfying {
+    now: Timestamp,
+    freshness_ms: u64,
+    ingress: FaceId,
+}
+
+/// Hash and VALUE of a Data's full name.
+fn full_name(key: &HashKey, name: &[u8], digest: &[u8; DIGEST_BYTES]) -> (u64, ArrayVec<u8, FULL_NAME_BYTES>) {
+    let component_header = [types::IMPLICIT_SHA256_DIGEST_COMPONENT as u8, DIGEST_BYTES as u8];
+    let full: ArrayVec<u8, FULL_NAME_BYTES> = name.iter().chain(&component_header).chain(digest).copied().collect();
+    (hash_name(key, &full), full)
+}
+
+impl<P: BufferPool> Core<P> {
+    /// The entry under whose hint the Data is cached: the one it answers by its token, else one that asked this face, so
+    /// that no peer can put Data where others look for answers by way of another hint.
+    fn partition_of(&self, matches: &[PitRef], by_token: Option<u32>, ingress: FaceId) -> u32 {
+        let asked = |pit: &&PitRef| self.pcct.find_out_record(**pit, ingress).is_some();
+        let by_token = matches.iter().find(|pit| Some(pit.entry) == by_token);
+        by_token.or_else(|| matches.iter().find(asked)).unwrap_or(&matches[0]).entry
+    }
+
+    /// One match: the strategy sends the Data on.
+    fn satisfy_one(
+        &mut self,
+        arrival: &Satisfying,
+        pit: PitRef,
+        route: Route<'_>,
+        data: &mut DataAtHand<P::Buffer>,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        let Satisfying { now, ingress, .. } = *arrival;
+        // The PIT entry ends now, unless the strategy prolongs it to measure late answers.
+        self.pcct.slot_mut(pit).expiry = now;
+        let at_hand = AtHand::Data(data);
+        let mut context = Context { core: self, out, route, now, pit, ingress, nack_mark: 0, at_hand };
+        context.dispatch(Trigger::AfterReceiveData);
+        context.core.mark_satisfied(arrival, pit);
+        context.settle();
+    }
+
+    /// Several matches: the strategies only measure; the Data goes once to every face that waits for it.
+    fn satisfy_several<'a>(
+        &mut self,
+        arrival: &Satisfying,
+        matches: &[PitRef],
+        mut route_of: impl FnMut(&Core<P>, PitRef) -> Route<'a>,
+        data: &mut DataAtHand<P::Buffer>,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        let Satisfying { now, ingress, .. } = *arrival;
+        let mut downstreams = std::mem::take(&mut self.downstreams);
+        downstreams.clear();
+        for &pit in matches {
+            let (route, source) = (route_of(self, pit), data.source);
+            self.pcct.slot_mut(pit).expiry = now;
+            let at_hand = AtHand::Data(data);
+            let mut context = Context { core: self, out, route, now, pit, ingress, nack_mark: 0, at_hand };
+            context.dispatch(Trigger::BeforeSatisfyInterest);
+            context.core.take_downstreams(now, pit, &source, &mut downstreams);
+            context.core.mark_satisfied(arrival, pit);
+            context.settle();
+        }
+        if let Some(buffer) = data.buffer.take() {
+            let announcement = data.announcement.as_ref().filter(|_| data.pass_announcement);
+            self.send_data(buffer, &data.source, &downstreams, announcement, out);
+        }
+        self.downstreams = downstreams;
+    }
+
+    /// Notes that Data came. Nobody waits for this PIT entry any more; if its strategy prolongs it, the next Interest finds
+    /// it without downstreams and asks the Content Store. The upstream that sent it has nothing more to answer; its nonce may still be on its way back,
+    /// and only fresh cached Data would stop an Interest that must be fresh.
+    fn mark_satisfied(&mut self, arrival: &Satisfying, pit: PitRef) {
+        let must_be_fresh = self.pcct.slot(pit).selectors().must_be_fresh;
+        let keep_nonces = must_be_fresh && arrival.freshness_ms < self.dead_nonce_lifetime_ms;
+        self.pcct.slot_mut(pit).set_satisfied(keep_nonces);
+        self.pcct.remove_in_records(pit, |_| true);
+        if let Some(index) = self.pcct.find_out_record(pit, arrival.ingress) {
+            if keep_nonces {
+                let nonce = self.pcct.out_record(pit, index).nonce;
+                self.bury_nonce(arrival.now, self.pcct.entry(pit.entry).name_hash, nonce);
+            }
+            self.pcct.remove_out_record(pit, index);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Incoming Nack pipeline.
+
+use namehop_hash::hash_name;
+use namehop_wire::Interest;
+use namehop_wire::lp::NackReason;
+
+use crate::buffer::{BufferPool, PacketBuffer};
+use crate::counters::DropReason;
+use crate::engine::Engine;
+use crate::engine::core::Core;
+use crate::face::{FaceId, LinkType};
+use crate::packet::{Incoming, Outgoing};
+use crate::pcct::entry::Selectors;
+use crate::pcct::{PitRef, token};
+use crate::strategy::Trigger;
+use crate::time::Timestamp;
+
+impl<P: BufferPool> Engine<P> {
+    /// Handles a Nack. An error is the reason why it was discarded.
+    pub(crate) fn incoming_nack(
+        &mut self,
+        now: Timestamp,
+        packet: Incoming<P::Buffer>,
+        reason: NackReason,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) -> Result<(), DropReason> {
+        let core = &mut self.core;
+        core.counters.in_nacks += 1;
+        let ingress = core.faces.get(packet.face).ok_or(DropReason::UnknownFace)?;
+
+        // Only the one peer of a point-to-point link can say that the link leads nowhere.
+        if ingress.link_type != LinkType::PointToPoint {
+            return Err(DropReason::NackNotPointToPoint);
+        }
+
+        // The PIT entry must have sent exactly this Interest, by its nonce, to exactly this face.
+        let interest = Interest::decode(packet.buffer.bytes()).map_err(|_| DropReason::Malformed)?;
+        let by_token = token::decode(core.worker, &packet.fields.pit_token)
+            .and_then(|(entry, generation)| core.pcct.entry_by_token(entry, generation));
+        let pit = core.find_sent(&interest, by_token, ingress.id).ok_or(DropReason::UnmatchedNack)?;
+
+        // Store the Nack in the out-record. When every upstream has refused, the PIT entry ends, unless the strategy
+        // finds another one. Upstreams whose face is gone are not waited for.
+        core.forget_removed_faces(pit);
+        if let Some(record) = core.pcct.find_out_record(pit, ingress.id) {
+            core.pcct.out_record_mut(pit, record).set_nacked(Some(reason));
+        }
+        if core.pcct.out_records(pit).all(|record| record.nacked().is_some()) {
+            core.pcct.slot_mut(pit).expiry = now;
+        }
+
+        // The strategy decides whether downstreams are told.
+        let mut context = self.pending_context(now, pit, out);
+        context.ingress = ingress.id;
+        context.nack_mark = packet.fields.congestion_mark;
+        context.dispatch(Trigger::AfterReceiveNack(reason));
+        context.settle();
+        Ok(())
+    }
+
+    /// The link gave up delivering an Interest, which may be pending or not: its strategy may try another way. `interest`
+    /// is the packet as it was sent.
+    pub fn dropped_interest(
+        &mut self,
+        now: Timestamp,
+        face: FaceId,
+        interest: &[u8],
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        let Ok(interest) = Interest::decode(interest) else { return };
+        if let Some(pit) = self.core.find_sent(&interest, None, face) {
+            self.core.forget_removed_faces(pit);
+            let mut context = self.pending_context(now, pit, out);
+            context.dispatch(Trigger::OnDroppedInterest(face));
+            context.settle();
+        }
+    }
+}
+
+impl<P: BufferPool> Core<P> {
+    /// The PIT slot that sent this Interest to `face`. `known` is an entry that may be the right one.
+    fn find_sent(&self, interest: &Interest<'_>, known: Option<u32>, face: FaceId) -> Option<PitRef> {
+        let name = interest.name.value();
+        let selectors = Selectors { can_be_prefix: interest.can_be_prefix, must_be_fresh: interest.must_be_fresh };
+        let known = known.filter(|&entry| self.pcct.name(entry) == name);
+        let first = known.or_else(|| self.pcct.find_name(hash_name(&self.key, name), name))?;
+        let mut slots = self.pcct.variants(first).filter_map(|entry| self.pcct.find_slot(entry, selectors));
+        slots.find(|&pit| {
+            let mut records = self.pcct.out_records(pit);
+            records.any(|record| record.face == face && Some(record.nonce) == interest.nonce)
+        })
+    }
+}

@@ -1,0 +1,265 @@
+//! Outgoing pipelines: an Interest to an upstream, Data to downstreams, a Nack to a downstream.
+
+use namehop_wire::lp::NackReason;
+
+use crate::buffer::{BufferPool, PacketBuffer};
+use crate::counters::DropReason;
+use crate::engine::context::{AtHand, Carrier, Context};
+use crate::engine::core::Core;
+use crate::engine::interest_form::Variable;
+use crate::face::{FaceId, FaceInfo, FaceScope, LinkType};
+use crate::packet::{LinkFields, Outgoing, PacketKind};
+use crate::pcct::{Downstream, PitRef, token};
+use crate::time::Timestamp;
+
+/// Data on its way downstream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DataSource {
+    /// Where it came from; [`FaceId::CONTENT_STORE`] for cached Data.
+    pub(crate) face: FaceId,
+    /// CongestionMark that it came with.
+    pub(crate) congestion_mark: u64,
+    /// Is its name under `/localhost`?
+    pub(crate) is_localhost: bool,
+}
+
+impl<P: BufferPool> Context<'_, P> {
+    /// Sends the pending Interest to `face`. `probe`: with a Nonce of its own. `false` when it was not sent.
+    pub(crate) fn forward_interest(&mut self, face: FaceId, probe: bool, non_discovery: bool) -> bool {
+        let Some(face) = self.core.faces.get(face) else { return false };
+
+        // The Interest that goes on: the one that has just arrived, or else one that is pending.
+        let (mut variable, congestion_mark) = match &self.at_hand {
+            AtHand::Interest(interest) => {
+                (Variable { nonce: interest.nonce, hop_limit: interest.hop_limit }, interest.congestion_mark)
+            }
+            _ => match self.best_pending(&face) {
+                Some(record) => {
+                    let variable = Variable { nonce: record.nonce, hop_limit: record.onward_hop_limit() };
+                    (variable, u64::from(record.congestion_mark))
+                }
+                None => return false,
+            },
+        };
+        if probe {
+            variable.nonce = self.core.random() as u32;
+        }
+
+        // HopLimit 0 goes to local faces only.
+        if variable.hop_limit == Some(0) && face.scope == FaceScope::NonLocal {
+            self.core.count_drop(self.ingress, DropReason::HopLimitExhausted);
+            return false;
+        }
+
+        // Insert or renew the out-record, if there is room for it and a buffer to send.
+        let is_new = self.core.pcct.find_out_record(self.pit, face.id).is_none();
+        let Ok(record) = self.core.pcct.find_or_add_out_record(self.pit, face.id) else {
+            self.core.count_drop(self.ingress, DropReason::TooManyUpstreams);
+            return false;
+        };
+        // What the null face gets needs no packet.
+        let mut packet = None;
+        if face.id != FaceId::NULL {
+            packet = self.interest_packet(variable);
+            if packet.is_none() {
+                self.core.count_drop(self.ingress, DropReason::NoBuffer);
+                if is_new {
+                    self.core.pcct.remove_out_record(self.pit, record);
+                }
+                return false;
+            }
+        }
+        let lifetime_ms = self.core.pending_ms(self.core.pcct.slot(self.pit).lifetime_ms);
+        let out_record = self.core.pcct.out_record_mut(self.pit, record);
+        out_record.nonce = variable.nonce;
+        out_record.last_renewed = self.now;
+        out_record.lifetime_ms = u32::try_from(lifetime_ms).unwrap_or(u32::MAX);
+        out_record.set_nacked(None);
+
+        // All other upstreams may have refused: now there is one more to wait for.
+        if matches!(self.at_hand, AtHand::Nothing) && self.core.pcct.slot(self.pit).expiry <= self.now {
+            let last = self.core.pcct.in_records(self.pit).map(|record| record.expiry).max();
+            self.core.pcct.slot_mut(self.pit).expiry = last.unwrap_or(self.now);
+        }
+
+        // Send it, with a token that leads the answer back to this entry.
+        let Some(buffer) = packet else { return true };
+        let generation = self.core.pcct.entry(self.pit.entry).generation;
+        let fields = LinkFields {
+            pit_token: token::encode(self.core.worker, self.pit.entry, generation),
+            congestion_mark,
+            incoming_face_id: Some(self.ingress).filter(|&id| id != FaceId::INVALID),
+            non_discovery,
+            ..LinkFields::default()
+        };
+        self.core.transmit(Outgoing { face: face.id, kind: PacketKind::Interest, buffer, fields }, self.out);
+        true
+    }
+
+    /// The Interest in a buffer: the arriving one's own for the first upstream, then copies.
+    fn interest_packet(&mut self, variable: Variable) -> Option<P::Buffer> {
+        let AtHand::Interest(interest) = &mut self.at_hand else {
+            return self.core.rebuilt_interest(self.pit, variable);
+        };
+        let mut buffer = match interest.carrier.take() {
+            Some(Carrier::Held(buffer)) => {
+                interest.carrier = Some(Carrier::Sent(self.out.len()));
+                buffer
+            }
+            Some(Carrier::Sent(index)) => {
+                interest.carrier = Some(Carrier::Sent(index));
+                self.core.pool.copy_of(self.out.get(index)?.buffer.bytes())?
+            }
+            None => return self.core.rebuilt_interest(self.pit, variable),
+        };
+        variable.write(buffer.bytes_mut(), interest.nonce_at, interest.hop_limit_at);
+        Some(buffer)
+    }
+
+    /// Answers a downstream with a Nack and removes its in-record, if its face is point-to-point and exists.
+    pub(crate) fn nack_downstream(&mut self, index: usize, reason: NackReason) {
+        let record = *self.core.pcct.in_record(self.pit, index);
+        let Some(face) = self.core.faces.get(record.face) else { return };
+        if face.link_type != LinkType::PointToPoint {
+            return;
+        }
+        let downstream = self.core.pcct.downstream(self.pit, index);
+        self.core.pcct.remove_in_record(self.pit, index);
+
+        // The Nack carries the Interest of this very downstream.
+        let held = match &mut self.at_hand {
+            AtHand::Interest(interest) if self.ingress == record.face => match interest.carrier.take() {
+                Some(Carrier::Held(buffer)) => Some(buffer),
+                other => {
+                    interest.carrier = other;
+                    None
+                }
+            },
+            _ => None,
+        };
+        let variable = Variable { nonce: record.nonce, hop_limit: record.received_hop_limit() };
+        let Some(buffer) = held.or_else(|| self.core.rebuilt_interest(self.pit, variable)) else {
+            self.core.count_drop(self.ingress, DropReason::NoBuffer);
+            return;
+        };
+        let fields = LinkFields {
+            pit_token: downstream.token,
+            nack: Some(reason),
+            congestion_mark: downstream.congestion_mark.max(self.nack_mark),
+            incoming_face_id: Some(self.ingress).filter(|&id| id != FaceId::INVALID),
+            ..LinkFields::default()
+        };
+        self.core.transmit(Outgoing { face: face.id, kind: PacketKind::Nack, buffer, fields }, self.out);
+    }
+}
+
+impl<P: BufferPool> Core<P> {
+    /// Moves the downstreams that Data goes to from their in-records to a list: those whose Interest is still pending, but
+    /// not the face that the Data came from unless it is ad hoc. A face is listed once for each token it used.
+    pub(crate) fn take_downstreams(
+        &mut self,
+        now: Timestamp,
+        pit: PitRef,
+        source: &DataSource,
+        downstreams: &mut Vec<Downstream>,
+    ) {
+        for index in (0..self.pcct.in_count(pit)).rev() {
+            let record = self.pcct.in_record(pit, index);
+            let Some(face) = self.faces.get(record.face) else { continue };
+            if record.expiry <= now || (face.id == source.face && face.link_type != LinkType::AdHoc) {
+                continue;
+            }
+            let downstream = self.pcct.downstream(pit, index);
+            self.pcct.remove_in_record(pit, index);
+            if self.may_receive(&face, source) {
+                merge(downstreams, downstream);
+            }
+        }
+    }
+
+    /// `/localhost` never goes to other computers.
+    fn may_receive(&mut self, face: &FaceInfo, source: &DataSource) -> bool {
+        let allowed = face.scope == FaceScope::Local || !source.is_localhost;
+        if !allowed {
+            self.count_drop(source.face, DropReason::ScopeViolation);
+        }
+        allowed
+    }
+
+    /// Sends Data to all downstreams, each with its own token. The last one gets the buffer, the others copies.
+    pub(crate) fn send_data(
+        &mut self,
+        buffer: P::Buffer,
+        source: &DataSource,
+        downstreams: &[Downstream],
+        announcement: Option<&P::Buffer>,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        let Some((last, others)) = downstreams.split_last() else { return };
+        for downstream in others {
+            match self.pool.copy_of(buffer.bytes()) {
+                Some(copy) => self.send_data_to(copy, source, downstream, announcement, out),
+                None => self.count_drop(source.face, DropReason::NoBuffer),
+            }
+        }
+        self.send_data_to(buffer, source, last, announcement, out);
+    }
+
+    fn send_data_to(
+        &mut self,
+        buffer: P::Buffer,
+        source: &DataSource,
+        downstream: &Downstream,
+        announcement: Option<&P::Buffer>,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        let fields = LinkFields {
+            pit_token: downstream.token,
+            // The consumer learns of congestion on either way.
+            congestion_mark: source.congestion_mark.max(downstream.congestion_mark),
+            incoming_face_id: Some(source.face),
+            announcement: announcement.and_then(|announcement| self.pool.copy_of(announcement.bytes())),
+            ..LinkFields::default()
+        };
+        self.transmit(Outgoing { face: downstream.face, kind: PacketKind::Data, buffer, fields }, out);
+    }
+}
+
+/// Adds a downstream to a list in which no face is to get the same Data twice, except with different tokens.
+fn merge(downstreams: &mut Vec<Downstream>, new: Downstream) {
+    for known in downstreams.iter_mut().filter(|known| known.face == new.face) {
+        if known.token == new.token || new.token.is_empty() || known.token.is_empty() {
+            // A peer that sent no token with one of its Interests is content with any answer.
+            if known.token.is_empty() {
+                known.token = new.token;
+            }
+            known.congestion_mark = known.congestion_mark.max(new.congestion_mark);
+            return;
+        }
+    }
+    downstreams.push(new);
+}
+
+#[cfg(test)]
+mod tests {
+    use namehop_wire::lp::PitToken;
+
+    use super::*;
+
+    fn downstream(face: u32, token: &[u8], congestion_mark: u64) -> Downstream {
+        let token = PitToken::from_slice(token).expect("short");
+        Downstream { face: FaceId(face), token, congestion_mark }
+    }
+
+    #[test]
+    fn a_face_is_served_once_per_token() {
+        let mut list = Vec::new();
+        merge(&mut list, downstream(1, b"", 0));
+        merge(&mut list, downstream(1, b"a", 2));
+        merge(&mut list, downstream(1, b"", 1));
+        merge(&mut list, downstream(1, b"b", 0));
+        merge(&mut list, downstream(1, b"a", 3));
+        merge(&mut list, downstream(2, b"a", 0));
+        assert_eq!(list, [downstream(1, b"a", 3), downstream(1, b"b", 0), downstream(2, b"a", 0)]);
+    }
+}

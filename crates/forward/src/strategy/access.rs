@@ -1,0 +1,114 @@
+//! The access strategy for the edge of the network: one next hop at a time, the one that answered last.
+//!
+//! A new Interest goes to the last working next hop of its FIB prefix. When that one is unknown, no longer usable, or does not answer
+//! within its retransmission time-out, the Interest goes to all eligible next hops and the first to answer becomes
+//! the last working one. What was learnt is forgotten 8 s after it was last confirmed.
+
+use super::context::{StrategyContext, Trigger};
+use super::measurements::{record_answer, send_measured};
+use super::nack::process_nack;
+use super::suppression::{Decision, ExponentialSuppression};
+use super::upstreams::{answer_no_route, eligible, is_used};
+use crate::face::FaceId;
+
+/// How long the last working next hop and its round-trip times are remembered.
+const MEASUREMENTS_LIFETIME_MS: u64 = 8_000;
+
+/// Handles every trigger.
+pub fn dispatch<C: StrategyContext>(suppression: &ExponentialSuppression, trigger: Trigger, ctx: &mut C) {
+    match trigger {
+        Trigger::AfterReceiveInterest => after_receive_interest(suppression, ctx),
+        Trigger::Timer => after_timer(ctx),
+        Trigger::AfterReceiveData => {
+            measure_data(ctx);
+            ctx.send_data_to_all();
+        }
+        Trigger::BeforeSatisfyInterest => measure_data(ctx),
+        Trigger::AfterReceiveNack(_) => after_receive_nack(ctx),
+        Trigger::OnInterestLoop
+        | Trigger::OnDroppedInterest(_)
+        | Trigger::AfterNewNextHop(_)
+        | Trigger::BeforeExpire => {}
+    }
+}
+
+fn after_receive_interest<C: StrategyContext>(suppression: &ExponentialSuppression, ctx: &mut C) {
+    match suppression.decide_per_entry(ctx) {
+        Decision::Suppress => {}
+        Decision::New => {
+            if !send_to_last_working(ctx) && multicast(ctx, |_, _| true) == 0 {
+                answer_no_route(ctx);
+            }
+        }
+        Decision::Forward => {
+            multicast(ctx, |_, _| true);
+        }
+    }
+}
+
+/// The retransmission time-out of the last working next hop is over.
+fn after_timer<C: StrategyContext>(ctx: &mut C) {
+    let tried = FaceId(std::mem::take(&mut ctx.pit_scratch().face));
+    // One entry may be sent to the last working next hop more than once; only the first timer finds the face noted.
+    if tried != FaceId::INVALID && ctx.in_record_count() > 0 {
+        multicast(ctx, |ctx, face| face != tried && !is_used(ctx, face));
+    }
+}
+
+/// Data arrived: learn from it.
+fn measure_data<C: StrategyContext>(ctx: &mut C) {
+    if ctx.in_record_count() == 0 {
+        // Another upstream was faster.
+        return;
+    }
+    let (now, ingress) = (ctx.now(), ctx.ingress());
+    if record_answer(ctx, MEASUREMENTS_LIFETIME_MS)
+        && let Some(measurements) = ctx.measurements()
+    {
+        measurements.set_last_working(ingress, now);
+    }
+}
+
+/// A Nack arrived.
+fn after_receive_nack<C: StrategyContext>(ctx: &mut C) {
+    let ingress = ctx.ingress();
+    if let Some(measurements) = ctx.measurements() {
+        measurements.forget_last_working(ingress);
+    }
+    process_nack(ctx);
+}
+
+fn send_to_last_working<C: StrategyContext>(ctx: &mut C) -> bool {
+    let now = ctx.now();
+    let Some(face) =
+        ctx.measurements().and_then(|measurements| measurements.last_working(now, MEASUREMENTS_LIFETIME_MS))
+    else {
+        return false;
+    };
+    if !eligible(ctx).any(|nexthop| nexthop.face == face) || !send_measured(ctx, face, MEASUREMENTS_LIFETIME_MS, false)
+    {
+        return false;
+    }
+    let rto_ns = ctx.measurements().map(|measurements| measurements.rto_ns(face, now, MEASUREMENTS_LIFETIME_MS));
+    if let Some(rto_ns) = rto_ns {
+        ctx.pit_scratch().face = face.0;
+        ctx.schedule_timer_us(rto_ns / 1_000);
+    }
+    true
+}
+
+/// Sends to all eligible next hops for which `wanted` holds; how many were sent to.
+fn multicast<C: StrategyContext>(ctx: &mut C, wanted: impl Fn(&C, FaceId) -> bool) -> usize {
+    let mut sent = 0;
+    for index in 0..ctx.nexthop_count() {
+        let face = ctx.nexthop(index).face;
+        if ctx.is_eligible(face) && wanted(ctx, face) && send_measured(ctx, face, MEASUREMENTS_LIFETIME_MS, false) {
+            sent += 1;
+        }
+    }
+    sent
+}
+
+#[cfg(test)]
+#[path = "tests/access.rs"]
+mod tests;

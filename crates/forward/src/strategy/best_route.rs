@@ -1,0 +1,34 @@
+//! The best-route strategy: the next hop of lowest cost, the others only for retransmissions. The default strategy.
+//!
+//! A new Interest goes to the eligible next hop of lowest cost. A retransmission that is not suppressed goes to the
+//! cheapest one not used yet and, when all are used, to the one used longest ago.
+
+use super::context::StrategyContext;
+use super::suppression::{Decision, ExponentialSuppression};
+use super::upstreams::{answer_no_route, eligible, eligible_unused, eligible_used_longest_ago};
+
+/// An Interest arrived.
+pub fn after_receive_interest<C: StrategyContext>(suppression: &ExponentialSuppression, ctx: &mut C) {
+    match suppression.decide_per_entry(ctx) {
+        Decision::Suppress => {}
+        Decision::New => {
+            let cheapest = eligible(ctx).next();
+            match cheapest {
+                Some(nexthop) => {
+                    ctx.send_interest(nexthop.face);
+                }
+                None => answer_no_route(ctx),
+            }
+        }
+        Decision::Forward => {
+            let unused = eligible_unused(ctx).next().map(|nexthop| nexthop.face);
+            if let Some(face) = unused.or_else(|| eligible_used_longest_ago(ctx)) {
+                ctx.send_interest(face);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/best_route.rs"]
+mod tests;

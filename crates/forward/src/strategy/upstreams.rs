@@ -1,0 +1,73 @@
+//! Questions about the upstreams of a PIT entry that several strategies ask, and the common answer when there is none.
+//!
+//! An out-record is *pending* while its lifetime runs and its face has not answered with a Nack.
+
+use namehop_wire::lp::NackReason;
+
+use super::context::{OutRecord, StrategyContext};
+use crate::face::FaceId;
+use crate::fib::NextHop;
+use crate::time::Timestamp;
+
+/// Is the upstream of this record still expected to answer?
+pub fn is_pending(record: &OutRecord, now: Timestamp) -> bool {
+    record.nacked.is_none() && record.expiry > now
+}
+
+/// All upstream records, in no order.
+pub fn out_records<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = OutRecord> + '_ {
+    (0..ctx.out_record_count()).map(|index| ctx.out_record(index))
+}
+
+/// All upstream records that are pending.
+pub fn pending_out_records<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = OutRecord> + '_ {
+    let now = ctx.now();
+    out_records(ctx).filter(move |record| is_pending(record, now))
+}
+
+/// The upstream record of one face.
+pub fn out_record_of<C: StrategyContext>(ctx: &C, face: FaceId) -> Option<OutRecord> {
+    out_records(ctx).find(|record| record.face == face)
+}
+
+/// Has the pending Interest been sent to this face, without an answer so far?
+pub fn is_used<C: StrategyContext>(ctx: &C, face: FaceId) -> bool {
+    pending_out_records(ctx).any(|record| record.face == face)
+}
+
+/// Is any upstream still expected to answer?
+pub fn has_pending<C: StrategyContext>(ctx: &C) -> bool {
+    pending_out_records(ctx).next().is_some()
+}
+
+/// Next hops that the Interest may go to, lowest cost first.
+pub fn eligible<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = NextHop> + '_ {
+    (0..ctx.nexthop_count()).map(|index| ctx.nexthop(index)).filter(|nexthop| ctx.is_eligible(nexthop.face))
+}
+
+/// Next hops that the Interest may go to and that are not used yet, lowest cost first.
+pub fn eligible_unused<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = NextHop> + '_ {
+    eligible(ctx).filter(|nexthop| !is_used(ctx, nexthop.face))
+}
+
+/// Among the eligible next hops, the one to which the Interest was last sent longest ago.
+pub fn eligible_used_longest_ago<C: StrategyContext>(ctx: &C) -> Option<FaceId> {
+    eligible(ctx)
+        .filter_map(|nexthop| out_record_of(ctx, nexthop.face))
+        .min_by_key(|record| record.last_renewed)
+        .map(|record| record.face)
+}
+
+/// Answers the downstream at hand that there is no route, and ends the PIT entry unless another downstream still waits.
+///
+/// The others are left waiting because the reason may lie in the downstream at hand: the only next hop may be the face
+/// that its Interest came from.
+pub fn answer_no_route<C: StrategyContext>(ctx: &mut C) {
+    let (now, ingress) = (ctx.now(), ctx.ingress());
+    ctx.send_nack(ingress, NackReason::NO_ROUTE);
+    let others_wait = (0..ctx.in_record_count())
+        .any(|index| ctx.in_record_face(index) != ingress && ctx.in_record_expiry(index) > now);
+    if !others_wait {
+        ctx.reject_pending_interest();
+    }
+}

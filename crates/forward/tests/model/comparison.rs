@@ -1,0 +1,131 @@
+//! Comparing what the engine has sent with what the model has sent.
+
+use namehop_forward::buffer::{HeapBuffer, PacketBuffer};
+use namehop_forward::packet::{Outgoing, PacketKind};
+use namehop_wire::NameRef;
+use proptest::prelude::*;
+
+use super::packets::{self, Interest, Name};
+use super::runner::{Asked, Runner};
+use super::{ADDED_NONCES, Nonce, Sent};
+
+impl Runner {
+    /// Compares what the engine has sent with what it should have sent, in any order.
+    pub(super) fn compare(&mut self, out: Vec<Outgoing<HeapBuffer>>) -> Result<(), TestCaseError> {
+        let mut unexpected: Vec<Sent> = Vec::new();
+        for packet in out {
+            let (sent, nonce) = self.describe(&packet)?;
+            match self.position_of(&sent, nonce) {
+                Some(position) => {
+                    self.expected.swap_remove(position);
+                }
+                None => unexpected.push(sent),
+            }
+        }
+        prop_assert!(
+            unexpected.is_empty() && self.expected.is_empty(),
+            "at {} ms the engine sent in excess {:?}\nand the model {:?}",
+            self.now_ms,
+            unexpected,
+            self.expected
+        );
+        let sizes = self.engine.table_sizes();
+        prop_assert_eq!((sizes.pit, sizes.cs), self.model.sizes(), "PIT entries and cached Data at {} ms", self.now_ms);
+        Ok(())
+    }
+
+    /// Where a packet of the engine is among the expected ones. The value of a nonce that the forwarder has added is learnt
+    /// when it is first seen: both sides add nonces in the same order.
+    fn position_of(&mut self, sent: &Sent, nonce: u32) -> Option<usize> {
+        let position = self.expected.iter().position(|expected| expected == sent);
+        if position.is_some() || self.added.contains_key(&nonce) {
+            return position;
+        }
+        let is_new = |expected: &Sent| {
+            added_nonce(expected)
+                .filter(|added| !self.added.values().any(|known| known == added))
+                .filter(|&added| with_nonce(sent, added) == *expected)
+        };
+        let candidates = self.expected.iter().enumerate();
+        let (added, position) =
+            candidates.filter_map(|(position, expected)| Some((is_new(expected)?, position))).min()?;
+        self.added.insert(nonce, added);
+        Some(position)
+    }
+
+    /// A packet from the engine in the model's terms, and its nonce.
+    fn describe(&mut self, packet: &Outgoing<HeapBuffer>) -> Result<(Sent, u32), TestCaseError> {
+        let face = packet.face.0;
+        let bytes = packet.buffer.bytes();
+        let fields = &packet.fields;
+        if packet.kind == PacketKind::Data {
+            let data =
+                namehop_wire::Data::decode(bytes).map_err(|error| TestCaseError::fail(format!("Data: {error}")))?;
+            let sent = Sent::Data {
+                face,
+                digest: packets::hexadecimal(&data.implicit_digest()),
+                token: fields.pit_token.as_slice().to_vec(),
+                mark: fields.congestion_mark,
+                from: fields.incoming_face_id.map_or(0, |from| from.0),
+            };
+            return Ok((sent, 0));
+        }
+        let decoded =
+            namehop_wire::Interest::decode(bytes).map_err(|error| TestCaseError::fail(format!("Interest: {error}")))?;
+        let nonce = decoded.nonce.ok_or_else(|| TestCaseError::fail("an Interest without nonce was sent"))?;
+        let interest = Interest {
+            name: owned(decoded.name),
+            can_be_prefix: decoded.can_be_prefix,
+            must_be_fresh: decoded.must_be_fresh,
+            hints: decoded.forwarding_hint.map_or(Vec::new(), |hint| hint.iter().map(owned).collect()),
+            lifetime_ms: decoded.lifetime_ms,
+            hop_limit: decoded.hop_limit,
+        };
+        let model_nonce = self.added.get(&nonce).copied().unwrap_or(Nonce::from(nonce));
+        let Interest { name, can_be_prefix, must_be_fresh, hop_limit, hints, .. } = interest.clone();
+        let sent = if packet.kind == PacketKind::Interest {
+            self.asked.push(Asked { face, interest, nonce, token: fields.pit_token });
+            Sent::Interest {
+                face,
+                name: packets::uri(&name),
+                can_be_prefix,
+                must_be_fresh,
+                hop_limit,
+                hints: hints.iter().map(packets::uri).collect(),
+                mark: fields.congestion_mark,
+                nonce: model_nonce,
+            }
+        } else {
+            Sent::Nack {
+                face,
+                name: packets::uri(&name),
+                can_be_prefix,
+                must_be_fresh,
+                token: fields.pit_token.as_slice().to_vec(),
+                reason: fields.nack.map_or(u64::MAX, |reason| reason.0),
+                mark: fields.congestion_mark,
+                nonce: model_nonce,
+            }
+        };
+        Ok((sent, nonce))
+    }
+}
+
+fn owned(name: NameRef<'_>) -> Name {
+    name.components().map(|component| (component.typ, component.value.to_vec())).collect()
+}
+
+fn added_nonce(sent: &Sent) -> Option<Nonce> {
+    match sent {
+        Sent::Interest { nonce, .. } | Sent::Nack { nonce, .. } => Some(*nonce).filter(|&nonce| nonce >= ADDED_NONCES),
+        Sent::Data { .. } => None,
+    }
+}
+
+fn with_nonce(sent: &Sent, new_nonce: Nonce) -> Sent {
+    let mut sent = sent.clone();
+    if let Sent::Interest { nonce, .. } | Sent::Nack { nonce, .. } = &mut sent {
+        *nonce = new_nonce;
+    }
+    sent
+}

@@ -1,0 +1,379 @@
+//! A slow, obvious model of the whole forwarder, written from the protocol's rules with vectors and linear searches.
+//!
+//! It is the yardstick of the property tests: whatever happens, the engine must send what the model sends. Time is in
+//! milliseconds. A nonce is a number: those of packets as they are, those that the forwarder adds itself from
+//! [`ADDED_NONCES`] on, because their values cannot be foretold.
+//!
+//! Choices among what the protocol leaves open are those of the engine: Interests with different chosen forwarding hints do not
+//! aggregate and do not share cached Data; the Content Store keeps the newest Data per name; with CanBePrefix it looks at
+//! the newest Data under the prefix only; Data carries the larger of its own CongestionMark and that of the Interest it answers.
+
+mod comparison;
+pub mod packets;
+mod pipelines;
+pub mod runner;
+pub mod scenario;
+mod strategies;
+
+use std::collections::BTreeMap;
+
+use packets::{Data, Interest, Name, name};
+pub use strategies::Strategy;
+
+pub type FaceNumber = u32;
+pub type Nonce = u64;
+
+/// The first nonce that the forwarder adds itself.
+pub const ADDED_NONCES: Nonce = 1 << 32;
+pub const DUPLICATE: u64 = 100;
+pub const NO_ROUTE: u64 = 150;
+/// IncomingFaceId of Data from the Content Store.
+pub const CONTENT_STORE: FaceNumber = 254;
+const DEFAULT_LIFETIME_MS: u64 = 4_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    PointToPoint,
+    MultiAccess,
+    AdHoc,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Face {
+    pub local: bool,
+    pub link: Link,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextHop {
+    pub face: FaceNumber,
+    pub cost: u64,
+}
+
+/// Link headers of an incoming packet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Headers {
+    pub token: Vec<u8>,
+    pub mark: u64,
+    pub next_hop: Option<FaceNumber>,
+    pub no_cache: bool,
+}
+
+/// A packet that the forwarder sends.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sent {
+    Interest {
+        face: FaceNumber,
+        name: String,
+        can_be_prefix: bool,
+        must_be_fresh: bool,
+        hop_limit: Option<u8>,
+        hints: Vec<String>,
+        mark: u64,
+        nonce: Nonce,
+    },
+    Data {
+        face: FaceNumber,
+        digest: String,
+        token: Vec<u8>,
+        mark: u64,
+        from: FaceNumber,
+    },
+    /// The HopLimit of the returned Interest means nothing to anybody and is left out.
+    Nack {
+        face: FaceNumber,
+        name: String,
+        can_be_prefix: bool,
+        must_be_fresh: bool,
+        token: Vec<u8>,
+        reason: u64,
+        mark: u64,
+        nonce: Nonce,
+    },
+}
+
+/// What happens to Data that nobody asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unsolicited {
+    DropAll,
+    AdmitLocal,
+    AdmitNetwork,
+    AdmitAll,
+}
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub dead_nonce_lifetime_ms: u64,
+    /// 0: none is added.
+    pub default_hop_limit: u8,
+    pub producer_regions: Vec<Name>,
+    pub unsolicited: Unsolicited,
+}
+
+/// Who asked.
+#[derive(Debug, Clone)]
+struct InRecord {
+    face: FaceNumber,
+    nonce: Nonce,
+    expiry_ms: u64,
+    token: Vec<u8>,
+    mark: u64,
+    /// For the next hop.
+    hop_limit: Option<u8>,
+}
+
+/// Who was asked.
+#[derive(Debug, Clone)]
+struct OutRecord {
+    face: FaceNumber,
+    nonce: Nonce,
+    sent_ms: u64,
+    expiry_ms: u64,
+    nacked: Option<u64>,
+    suppression_ms: Option<u64>,
+}
+
+impl OutRecord {
+    fn is_pending(&self, now_ms: u64) -> bool {
+        self.nacked.is_none() && self.expiry_ms > now_ms
+    }
+}
+
+#[derive(Debug, Clone)]
+struct PitEntry {
+    name: Name,
+    can_be_prefix: bool,
+    must_be_fresh: bool,
+    hint: Name,
+    /// The forwarding hint of its first Interest.
+    hints: Vec<Name>,
+    lifetime_ms: u64,
+    in_records: Vec<InRecord>,
+    out_records: Vec<OutRecord>,
+    expiry_ms: u64,
+    suppression_ms: Option<u64>,
+    /// Satisfied by Data that answers from the cache for as long as nonces would be remembered.
+    nonces_not_needed: bool,
+}
+
+impl PitEntry {
+    fn has_sent(&self, face: FaceNumber, interest: &Interest, nonce: Nonce) -> bool {
+        self.name == interest.name
+            && self.can_be_prefix == interest.can_be_prefix
+            && self.must_be_fresh == interest.must_be_fresh
+            && self.out_records.iter().any(|record| record.face == face && record.nonce == nonce)
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Cached {
+    data: Data,
+    hint: Name,
+    fresh_until_ms: u64,
+}
+
+/// The forwarder.
+pub struct Model {
+    settings: Settings,
+    now_ms: u64,
+    faces: BTreeMap<FaceNumber, Face>,
+    fib: BTreeMap<Name, Vec<NextHop>>,
+    strategies: BTreeMap<Name, Strategy>,
+    pit: Vec<PitEntry>,
+    /// Newest last.
+    content: Vec<Cached>,
+    admits: bool,
+    serves: bool,
+    dead_nonces: Vec<(Name, Nonce, u64)>,
+    /// Nonces sent to faces that were removed later: they may be remembered or not.
+    uncertain_nonces: Vec<(Name, Nonce)>,
+    added_nonces: u64,
+    sent: Vec<Sent>,
+}
+
+impl Model {
+    pub fn new(settings: Settings) -> Self {
+        Model {
+            settings,
+            now_ms: 0,
+            faces: BTreeMap::new(),
+            fib: BTreeMap::new(),
+            strategies: BTreeMap::from([(Vec::new(), Strategy::BestRoute)]),
+            pit: Vec::new(),
+            content: Vec::new(),
+            admits: true,
+            serves: true,
+            dead_nonces: Vec::new(),
+            uncertain_nonces: Vec::new(),
+            added_nonces: 0,
+            sent: Vec::new(),
+        }
+    }
+
+    pub fn set_face(&mut self, number: FaceNumber, face: Face) {
+        self.faces.insert(number, face);
+    }
+
+    /// The face is gone, and with it its next hops and records.
+    pub fn remove_face(&mut self, number: FaceNumber) {
+        self.faces.remove(&number);
+        for nexthops in self.fib.values_mut() {
+            nexthops.retain(|nexthop| nexthop.face != number);
+        }
+        for entry in &mut self.pit {
+            if let Some(position) = entry.in_records.iter().position(|record| record.face == number) {
+                entry.in_records.swap_remove(position);
+            }
+            let gone = entry.out_records.iter().filter(|record| record.face == number);
+            self.uncertain_nonces.extend(gone.map(|record| (entry.name.clone(), record.nonce)));
+            entry.out_records.retain(|record| record.face != number);
+        }
+    }
+
+    pub fn set_strategy(&mut self, prefix: Name, strategy: Strategy) {
+        self.strategies.insert(prefix, strategy);
+    }
+
+    /// Sets the next hops of a prefix; none removes it.
+    pub fn set_nexthops(&mut self, prefix: Name, mut nexthops: Vec<NextHop>) {
+        nexthops.sort_by_key(|nexthop| nexthop.cost);
+        self.fib.insert(prefix, nexthops);
+    }
+
+    /// Adds a next hop to a prefix.
+    pub fn add_nexthop(&mut self, prefix: Name, nexthop: NextHop) {
+        let nexthops = [self.nexthops(&prefix), vec![nexthop]].concat();
+        self.set_nexthops(prefix, nexthops);
+    }
+
+    /// The next hops of a prefix itself.
+    pub fn nexthops(&self, prefix: &Name) -> Vec<NextHop> {
+        self.fib.get(prefix).cloned().unwrap_or_default()
+    }
+
+    /// Tells the pending Interests under a prefix of a new next hop.
+    pub fn new_nexthop(&mut self, prefix: &Name, nexthop: NextHop) -> Vec<Sent> {
+        for entry in 0..self.pit.len() {
+            if self.fib_prefix_of(entry).as_ref() == Some(prefix) {
+                self.after_new_nexthop(entry, nexthop);
+            }
+        }
+        std::mem::take(&mut self.sent)
+    }
+
+    /// Lets time pass.
+    pub fn advance(&mut self, now_ms: u64) {
+        self.now_ms = now_ms;
+        self.end_due_entries();
+    }
+
+    /// Is it left open whether this nonce is still remembered? A bounded list may forget a little later than it must.
+    pub fn is_uncertain(&self, name: &Name, nonce: Nonce) -> bool {
+        let lifetime_ms = self.settings.dead_nonce_lifetime_ms;
+        let fading = self.dead_nonces.iter().any(|(dead_name, dead_nonce, since_ms)| {
+            let age_ms = self.now_ms - since_ms;
+            dead_name == name && *dead_nonce == nonce && age_ms >= lifetime_ms && age_ms <= 2 * lifetime_ms
+        });
+        fading || self.uncertain_nonces.iter().any(|(known, uncertain)| known == name && *uncertain == nonce)
+    }
+
+    /// Is it left open under which forwarding hint this Data would be cached? `answered` is the Interest whose token
+    /// it carries.
+    pub fn is_hint_open(&self, face: FaceNumber, data: &Data, answered: Option<&Interest>) -> bool {
+        let mut hints: Vec<&Name> = self.caching_entries(face, data).iter().map(|entry| &entry.hint).collect();
+        let by_token = |entry: &&PitEntry| answered.is_some_and(|interest| interest.name == entry.name);
+        hints.extend(self.satisfied_by(data).filter(by_token).map(|entry| &entry.hint));
+        hints.iter().any(|hint| *hint != hints[0])
+    }
+
+    /// Do several PIT entries wait for this Nack?
+    pub fn is_nack_ambiguous(&self, face: FaceNumber, interest: &Interest, nonce: Nonce) -> bool {
+        self.pit.iter().filter(|entry| entry.has_sent(face, interest, nonce)).count() > 1
+    }
+
+    fn satisfied_by(&self, data: &Data) -> impl Iterator<Item = &PitEntry> {
+        self.pit.iter().filter(|entry| packets::matches(&entry.name, entry.can_be_prefix, data))
+    }
+
+    /// The entries that Data is cached for: those that asked this face, or all when it was not asked.
+    fn caching_entries(&self, face: FaceNumber, data: &Data) -> Vec<&PitEntry> {
+        let asked = |entry: &&PitEntry| entry.out_records.iter().any(|record| record.face == face);
+        let entries: Vec<&PitEntry> = self.satisfied_by(data).filter(asked).collect();
+        if entries.is_empty() { self.satisfied_by(data).collect() } else { entries }
+    }
+
+    /// Whether Data may enter the Content Store and Interests may be answered from it.
+    pub fn set_content_flags(&mut self, admit: bool, serve: bool) {
+        self.admits = admit;
+        self.serves = serve;
+    }
+
+    /// Numbers of PIT entries and of cached Data.
+    pub fn sizes(&self) -> (usize, usize) {
+        (self.pit.len(), self.content.len())
+    }
+
+    /// A face by number.
+    pub fn face(&self, number: FaceNumber) -> Option<Face> {
+        self.faces.get(&number).copied()
+    }
+
+    /// Next hops that an Interest of an entry may use: by forwarding hint where it has one.
+    fn nexthops_of(&self, entry: usize) -> Vec<NextHop> {
+        self.nexthops_for(self.looked_up(entry))
+    }
+
+    fn looked_up(&self, entry: usize) -> &Name {
+        let entry = &self.pit[entry];
+        if entry.hint.is_empty() { &entry.name } else { &entry.hint }
+    }
+
+    fn nexthops_for(&self, name: &Name) -> Vec<NextHop> {
+        let prefix = self.fib.keys().filter(|prefix| name.starts_with(prefix) && !self.fib[*prefix].is_empty());
+        prefix.max_by_key(|prefix| prefix.len()).map_or(Vec::new(), |prefix| self.fib[prefix].clone())
+    }
+
+    fn fib_prefix_of(&self, entry: usize) -> Option<Name> {
+        let name = self.looked_up(entry);
+        let prefixes = self.fib.keys().filter(|prefix| name.starts_with(prefix) && !self.fib[*prefix].is_empty());
+        prefixes.max_by_key(|prefix| prefix.len()).cloned()
+    }
+
+    fn strategy_of(&self, name: &Name) -> Strategy {
+        let choices = self.strategies.iter().filter(|(prefix, _)| name.starts_with(prefix));
+        choices.max_by_key(|(prefix, _)| prefix.len()).map_or(Strategy::BestRoute, |(_, strategy)| *strategy)
+    }
+
+    /// Scope and direction: may this downstream's Interest go to that face?
+    fn may_go(&self, name: &Name, downstream: FaceNumber, hop_limit: Option<u8>, upstream: FaceNumber) -> bool {
+        let Some(to) = self.face(upstream) else { return false };
+        let from_local = self.face(downstream).is_some_and(|face| face.local);
+        (upstream != downstream || to.link == Link::AdHoc)
+            && (to.local || !is_under(name, "/localhost"))
+            && (to.local || from_local || !is_under(name, "/localhop"))
+            && (to.local || hop_limit != Some(0))
+    }
+
+    fn is_dead(&self, name: &Name, nonce: Nonce) -> bool {
+        let lifetime_ms = self.settings.dead_nonce_lifetime_ms;
+        self.dead_nonces.iter().any(|(dead_name, dead_nonce, since_ms)| {
+            dead_name == name && *dead_nonce == nonce && self.now_ms - since_ms < lifetime_ms
+        })
+    }
+
+    fn end_due_entries(&mut self) {
+        let now_ms = self.now_ms;
+        let (ended, pending) = std::mem::take(&mut self.pit).into_iter().partition(|entry| entry.expiry_ms <= now_ms);
+        self.pit = pending;
+        let ended: Vec<PitEntry> = ended;
+        for entry in ended.into_iter().filter(|entry| !entry.nonces_not_needed) {
+            for record in entry.out_records {
+                self.dead_nonces.push((entry.name.clone(), record.nonce, now_ms));
+            }
+        }
+    }
+}
+
+fn is_under(name: &Name, prefix: &str) -> bool {
+    name.starts_with(&self::name(prefix))
+}

@@ -1,0 +1,107 @@
+//! The end of PIT entries.
+
+use namehop_forward::EngineConfig;
+use namehop_forward::time::Timestamp;
+
+use crate::router::*;
+
+/// Timers come due within two milliseconds of their deadline.
+const TICK_MS: u64 = 2;
+
+#[test]
+fn how_long_an_interest_is_pending() {
+    // rule; lifetime; pending after so many milliseconds; gone after so many
+    let rows = [
+        ("4 s without InterestLifetime", None, 3_999, 4_000),
+        ("as asked", Some(100), 99, 100),
+        ("a long one", Some(50_000), 49_999, 50_000),
+        ("at most what the router allows", Some(10_000_000), 119_999, 120_000),
+        ("2^63 ms", Some(1 << 63), 119_999, 120_000),
+        ("2^64 - 1 ms", Some(u64::MAX), 119_999, 120_000),
+    ];
+    for (rule, lifetime_ms, pending, gone) in rows {
+        let mut router = Router::with_default_route();
+        let asked = lifetime_ms.map_or(interest("/A"), |milliseconds| interest("/A").lifetime(milliseconds));
+        router.recv(CONSUMER, asked.clone());
+        assert_eq!(router.only().bytes, asked.packet().bytes, "{rule}");
+        router.wait(pending);
+        assert_eq!(router.pit_len(), 1, "{rule}");
+        router.wait(gone - pending + TICK_MS);
+        assert_eq!(router.pit_len(), 0, "{rule}");
+        router.expect(&[]);
+        assert_eq!(router.engine.counters().unsatisfied_interests, 1, "{rule}");
+        assert!(router.engine.is_idle());
+    }
+}
+
+#[test]
+fn lifetime_0_is_forwarded_and_ends_at_once() {
+    let mut router = Router::with_default_route();
+    router.recv(CONSUMER, interest("/A").lifetime(0)).expect(&["I300 /A n1"]);
+    assert_eq!(router.pit_len(), 0);
+    assert_eq!(router.engine.counters().unsatisfied_interests, 1);
+    router.recv(PRODUCER, data("/A")).expect(&[]);
+}
+
+#[test]
+fn the_last_downstream_decides() {
+    let mut router = Router::with_default_route();
+    router.recv(CONSUMER, interest("/A").nonce(1).lifetime(1_000));
+    router.recv(CONSUMER2, interest("/A").nonce(2).lifetime(3_000));
+    router.recv(APP, interest("/A").nonce(3).lifetime(10)).sent();
+    router.wait(2_999);
+    assert_eq!(router.pit_len(), 1);
+    router.wait(1 + TICK_MS);
+    assert_eq!(router.pit_len(), 0);
+}
+
+#[test]
+fn a_retransmission_renews_or_shortens() {
+    let mut router = Router::with_default_route();
+    router.recv(CONSUMER, interest("/A").nonce(1).lifetime(1_000)).wait(900);
+    router.recv(CONSUMER, interest("/A").nonce(2).lifetime(1_000)).wait(900).sent();
+    assert_eq!(router.pit_len(), 1);
+    router.recv(CONSUMER, interest("/A").nonce(3).lifetime(10)).wait(10 + TICK_MS).sent();
+    assert_eq!(router.pit_len(), 0);
+}
+
+#[test]
+fn a_stale_timer_does_not_end_a_newer_pit_entry() {
+    let mut router = Router::with_default_route();
+    router.recv(CONSUMER, interest("/A").nonce(1).lifetime(100)).recv(PRODUCER, data("/A")).sent();
+    router.wait(50).recv(CONSUMER, interest("/A").fresh().nonce(2).lifetime(100)).sent();
+    router.wait(60);
+    assert_eq!(router.pit_len(), 1, "the first timer was due, the second is not");
+    router.recv(PRODUCER, data("/A")).expect(&["D256 /A"]);
+}
+
+#[test]
+fn next_deadline_is_never_late() {
+    let mut router = Router::with_default_route();
+    assert_eq!(router.engine.next_deadline(), None);
+    router.recv(CONSUMER, interest("/A").lifetime(500)).sent();
+    let deadline = router.engine.next_deadline().expect("a timer is set");
+    assert!(deadline > router.now && deadline <= router.now.plus_ms(500 + 10));
+}
+
+#[test]
+fn time_may_start_anywhere() {
+    for start in [0, u64::MAX / 2, 1 << 62] {
+        let mut router = Router::with_default_route();
+        router.now = Timestamp(start);
+        router.recv(CONSUMER, interest("/A").lifetime(100)).sent();
+        router.wait(99);
+        assert_eq!(router.pit_len(), 1, "start at {start}");
+        router.wait(1 + TICK_MS);
+        assert_eq!(router.pit_len(), 0, "start at {start}");
+    }
+}
+
+#[test]
+fn the_cap_on_lifetimes_is_a_setting() {
+    let mut router = Router::with(EngineConfig { max_lifetime_ms: 50, ..EngineConfig::default() });
+    router.route("/", PRODUCER, 1);
+    router.recv(CONSUMER, interest("/A")).sent();
+    router.wait(50 + TICK_MS);
+    assert_eq!(router.pit_len(), 0);
+}

@@ -1,0 +1,154 @@
+//! Floods: tables that are full, and what they do to others.
+
+use namehop_forward::EngineConfig;
+use namehop_forward::buffer::BufferPool;
+use namehop_forward::counters::DropReason;
+
+use crate::router::*;
+
+fn small_pit(pit_capacity: usize) -> Router {
+    let mut router = Router::with(EngineConfig { pit_capacity, ..EngineConfig::default() });
+    router.route("/", PRODUCER, 1);
+    router
+}
+
+#[test]
+fn a_full_pit_gives_up_its_oldest_entries() {
+    let mut router = small_pit(100);
+    for number in 0..1_000 {
+        router.recv(CONSUMER, interest(&format!("/flood/{number}")).nonce(number));
+    }
+    assert_eq!(router.sent().len(), 1_000);
+    assert_eq!(router.pit_len(), 100);
+    assert_eq!(router.engine.counters().pit_evictions, 900);
+    assert_eq!(router.engine.counters().unsatisfied_interests, 900);
+    router.recv(PRODUCER, data("/flood/899")).expect(&[]);
+    router.recv(PRODUCER, data("/flood/900")).expect(&["D256 /flood/900"]);
+    router.wait(5_000);
+    assert!(router.engine.is_idle());
+}
+
+#[test]
+fn an_evicted_nonce_is_remembered() {
+    let mut router = small_pit(1);
+    router.recv(CONSUMER, interest("/A").nonce(1)).recv(CONSUMER, interest("/B").nonce(2)).sent();
+    router.recv(CONSUMER2, interest("/A").nonce(1)).expect(&["N257 /A Duplicate n1"]);
+}
+
+#[test]
+fn a_new_selector_of_the_only_entry_replaces_the_old_one() {
+    let mut router = small_pit(1);
+    router.recv(CONSUMER, interest("/A").nonce(1)).recv(CONSUMER2, interest("/A").fresh().nonce(2)).sent();
+    assert_eq!(router.pit_len(), 1);
+    router.recv(PRODUCER, data("/A")).expect(&["D257 /A"]);
+}
+
+#[test]
+fn cached_data_does_not_take_room_from_pending_interests() {
+    let mut router = small_pit(10);
+    for number in 0..1_000 {
+        let uri = format!("/A/{number}");
+        router.recv(CONSUMER, interest(&uri).nonce(number)).recv(PRODUCER, data(&uri));
+    }
+    router.sent();
+    assert_eq!(router.cs_len(), 1_000);
+    for number in 0..10 {
+        router.recv(CONSUMER, interest(&format!("/B/{number}")).nonce(number));
+    }
+    assert_eq!((router.sent().len(), router.pit_len()), (10, 10));
+    assert_eq!(router.engine.counters().pit_evictions, 0);
+}
+
+#[test]
+fn long_names_cannot_fill_the_memory_for_good() {
+    let mut router =
+        Router::with(EngineConfig { pit_memory_bytes: 256 << 10, pit_capacity: 10_000, ..EngineConfig::default() });
+    router.route("/", PRODUCER, 1);
+    let long = |number: u32, length: usize| format!("/{}/{number}", "x".repeat(length));
+    for length in [200, 8_000, 1_000] {
+        for number in 0..2_000 {
+            router.recv(CONSUMER, interest(&long(number, length)).nonce(number));
+        }
+        let sent = router.sent();
+        assert_eq!(sent.len(), 2_000);
+        assert!(sent.iter().all(|packet| packet.line().starts_with("I300")));
+        router.recv(PRODUCER, data(&long(1_999, length)));
+        assert_eq!(router.sent().len(), 1, "the newest is pending");
+    }
+    assert_eq!(router.all_drops(), 0);
+    assert!(router.engine.counters().pit_evictions > 0);
+    // Interests with parameters use the same memory.
+    for number in 0..2_000 {
+        router.recv(CONSUMER2, interest("/A").parameters(&[number as u8; 900]).nonce(number));
+    }
+    router.sent();
+    router.wait(130_000);
+    assert!(router.engine.is_idle());
+}
+
+#[test]
+fn cached_data_with_long_names_gives_way_to_pending_interests() {
+    let mut router =
+        Router::with(EngineConfig { pit_memory_bytes: 128 << 10, pit_capacity: 10_000, ..EngineConfig::default() });
+    router.route("/", PRODUCER, 1);
+    let long = |number: u32| format!("/{}/{number}", "x".repeat(300));
+    for number in 0..3_000 {
+        router.recv(CONSUMER, interest(&long(number)).nonce(number)).recv(PRODUCER, data(&long(number)));
+    }
+    let lines = router.sent();
+    assert_eq!(lines.len(), 6_000);
+    assert!(router.cs_len() > 100);
+    assert_eq!(router.all_drops(), 0);
+}
+
+#[test]
+fn a_pit_without_memory_refuses_long_names_only() {
+    let mut router = Router::with(EngineConfig { pit_memory_bytes: 0, ..EngineConfig::default() });
+    router.route("/", PRODUCER, 1);
+    let long = format!("/{}", "x".repeat(200));
+    router.recv(CONSUMER, interest(&long).packet().token(&[1]));
+    assert!(router.only().line().contains("Congestion"));
+    assert_eq!(router.drops(DropReason::PitFull), 1);
+    router.recv(CONSUMER, interest("/A")).expect(&["I300 /A n1"]);
+    router.recv(CONSUMER, interest("/A").hint("/x"));
+    assert!(router.only().line().contains("Congestion"));
+}
+
+#[test]
+fn running_out_of_buffers_drops_packets_and_recovers() {
+    let mut router = Router::new();
+    router.strategy("/", "multicast");
+    router.route("/", PRODUCER, 1);
+    router.route("/", PRODUCER2, 1);
+    let mut hoard = Vec::new();
+    while let Some(buffer) = router.pool.allocate(1) {
+        hoard.push(buffer);
+    }
+    hoard.pop();
+    router.recv(CONSUMER, interest("/A").nonce(1)).expect(&["I300 /A n1"]);
+    assert_eq!(router.drops(DropReason::NoBuffer), 1);
+    router.recv(CONSUMER2, interest("/A").nonce(2)).expect(&["I301 /A n2"]);
+    router.recv(PRODUCER, data("/A"));
+    assert_eq!(router.sent().len(), 1, "one downstream of two");
+    assert_eq!(router.drops(DropReason::NoBuffer), 2);
+    drop(hoard);
+    assert_eq!(router.pool.in_use(), 0);
+    router.recv(CONSUMER, interest("/B").nonce(1)).expect(&["I300 /B n1", "I301 /B n1"]);
+}
+
+#[test]
+fn many_next_hops_are_asked_up_to_a_limit() {
+    use namehop_forward::face::{FaceScope, LinkType};
+    let mut router = Router::new();
+    router.strategy("/", "self-learning");
+    for id in 400..500 {
+        router.face(id, FaceScope::NonLocal, LinkType::PointToPoint);
+    }
+    router.recv(APP, interest("/A"));
+    let sent = router.sent().len();
+    assert_eq!(sent, 58);
+    assert_eq!(router.drops(DropReason::TooManyUpstreams), 100 + 6 - 58);
+    router.wait(5_000);
+    assert!(router.engine.is_idle());
+    assert_eq!(router.pool.in_use(), 0);
+}

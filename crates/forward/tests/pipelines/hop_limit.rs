@@ -1,0 +1,66 @@
+//! HopLimit (NDN packet specification, interest.rst "HopLimit").
+
+use namehop_forward::EngineConfig;
+use namehop_forward::counters::DropReason;
+
+use crate::router::*;
+
+#[test]
+fn what_goes_out_for_what_comes_in() {
+    // rule; HopLimit in; route to; sent
+    let rows: [(&str, Option<u8>, u32, &[&str]); 8] = [
+        ("0 is dropped on arrival", Some(0), PRODUCER, &[]),
+        ("0 is dropped even when a local face would take it", Some(0), APP, &[]),
+        ("1 becomes 0, which may not leave this computer", Some(1), PRODUCER, &["N256 /A NoRoute n1 h1"]),
+        ("1 becomes 0, which goes to local faces", Some(1), APP, &["I260 /A n1 h0"]),
+        ("2 becomes 1", Some(2), PRODUCER, &["I300 /A n1 h1"]),
+        ("255 becomes 254", Some(255), PRODUCER, &["I300 /A n1 h254"]),
+        ("an Interest without stays without", None, PRODUCER, &["I300 /A n1"]),
+        ("an Interest without goes to local faces, too", None, APP, &["I260 /A n1"]),
+    ];
+    for (rule, hop_limit, to, expected) in rows {
+        let mut router = Router::new();
+        router.route("/", to, 1);
+        let mut packet = interest("/A");
+        if let Some(hop_limit) = hop_limit {
+            packet = packet.hop_limit(hop_limit);
+        }
+        router.recv(CONSUMER, packet);
+        assert_eq!(router.lines(), expected, "{rule}");
+        let dropped = u64::from(hop_limit == Some(0));
+        assert_eq!(router.drops(DropReason::HopLimitZero), dropped, "{rule}");
+    }
+}
+
+#[test]
+fn hop_limit_0_after_decrement_is_answered_from_the_content_store() {
+    let mut router = Router::with_default_route();
+    router.recv(CONSUMER, interest("/A")).recv(PRODUCER, data("/A")).sent();
+    router.recv(CONSUMER2, interest("/A").hop_limit(1).nonce(2)).expect(&["D257 /A"]);
+}
+
+#[test]
+fn a_default_is_added_only_where_there_is_none() {
+    let mut router = Router::with(EngineConfig { default_hop_limit: 20, ..EngineConfig::default() });
+    router.route("/", PRODUCER, 1);
+    router.recv(CONSUMER, interest("/A")).expect(&["I300 /A n1 h20"]);
+    router.recv(CONSUMER, interest("/B").hop_limit(5)).expect(&["I300 /B n1 h4"]);
+}
+
+#[test]
+fn next_hop_face_id_does_not_override_the_hop_limit() {
+    let mut router = Router::new();
+    router.recv(CONSUMER, interest("/A").hop_limit(1).packet().next_hop(u64::from(PRODUCER))).expect(&[]);
+    assert_eq!(router.drops(DropReason::HopLimitExhausted), 1);
+}
+
+#[test]
+fn a_retry_elsewhere_carries_the_hop_limit_of_the_downstream_with_most_hops_left() {
+    let mut router = Router::new();
+    router.strategy("/", "multicast");
+    router.route("/", PRODUCER, 1);
+    router.recv(CONSUMER, interest("/A").hop_limit(3).nonce(1)).expect(&["I300 /A n1 h2"]);
+    router.recv(CONSUMER2, interest("/A").hop_limit(9).nonce(2)).expect(&[]);
+    router.new_route("/", PRODUCER2, 1);
+    router.expect(&["I301 /A n2 h8"]);
+}

@@ -1,0 +1,21 @@
+//! Packet-in, packet-out tables: what the engine does by which rule, one file per group of rules.
+
+mod aggregation;
+mod content_store;
+mod data_matching;
+mod expiry;
+mod face_fields;
+mod floods;
+mod forwarding_hint;
+mod hop_limit;
+mod loops_and_dead_nonces;
+mod memory;
+mod mutated;
+mod nack;
+mod packets;
+mod pit_token;
+mod router;
+mod scope;
+mod self_learning;
+mod soak;
+mod suppression_best_route;

@@ -1,0 +1,165 @@
+//! Network Nacks (NDNLPv2 "Network Nack").
+
+use namehop_forward::counters::DropReason;
+use namehop_wire::lp::NackReason;
+
+use crate::router::*;
+
+fn nack(uri: &str, nonce: u32, reason: NackReason) -> Packet {
+    interest(uri).nonce(nonce).packet().nack(reason)
+}
+
+#[test]
+fn no_next_hop_is_answered_with_no_route() {
+    // rule; from; sent
+    let rows: [(&str, u32, &[&str]); 3] = [
+        ("point-to-point", CONSUMER, &["N256 /A NoRoute n1"]),
+        ("multi-access gets no Nack", MULTI, &[]),
+        ("ad hoc gets no Nack", ADHOC, &[]),
+    ];
+    for (rule, from, expected) in rows {
+        let mut router = Router::new();
+        router.recv(from, interest("/A"));
+        assert_eq!(router.lines(), expected, "{rule}");
+        assert_eq!(router.pit_len(), 0, "{rule}");
+        assert_eq!(router.engine.counters().unsatisfied_interests, 1, "{rule}");
+    }
+}
+
+#[test]
+fn which_nacks_are_dropped() {
+    // rule; from; the Nack; reason
+    let rows = [
+        ("no PIT entry with this name", PRODUCER, nack("/B", 1, NackReason::NO_ROUTE), DropReason::UnmatchedNack),
+        ("another nonce was sent", PRODUCER, nack("/A", 2, NackReason::NO_ROUTE), DropReason::UnmatchedNack),
+        ("that face was not asked", PRODUCER2, nack("/A", 1, NackReason::NO_ROUTE), DropReason::UnmatchedNack),
+        (
+            "other selectors",
+            PRODUCER,
+            interest("/A").prefix().packet().nack(NackReason::NONE),
+            DropReason::UnmatchedNack,
+        ),
+        ("not point-to-point", MULTI, nack("/A", 1, NackReason::NO_ROUTE), DropReason::NackNotPointToPoint),
+        ("a Nack of Data", PRODUCER, data("/A").packet().nack(NackReason::NO_ROUTE), DropReason::Malformed),
+    ];
+    for (rule, from, packet, reason) in rows {
+        let mut router = Router::with_default_route();
+        router.recv(CONSUMER, interest("/A")).sent();
+        router.recv(from, packet);
+        assert!(router.lines().is_empty(), "{rule}");
+        assert_eq!((router.drops(reason), router.all_drops()), (1, 1), "{rule}");
+        assert_eq!(router.pit_len(), 1, "{rule}");
+    }
+}
+
+#[test]
+fn a_nack_of_the_only_upstream_goes_to_all_downstreams_with_their_own_interests() {
+    let mut router = Router::with_default_route();
+    router.recv(CONSUMER, interest("/A").nonce(1).hop_limit(9).lifetime(1_234).packet().token(&[1]));
+    router.recv(CONSUMER2, interest("/A").nonce(2)).sent();
+    router.recv(MULTI, interest("/A").nonce(3)).expect(&[]);
+    router.recv(PRODUCER, nack("/A", 1, NackReason::CONGESTION).mark(3));
+    router.expect(&["N256 /A Congestion n1 h9 t:01 m3", "N257 /A Congestion n2 m3"]);
+    assert_eq!(router.pit_len(), 0);
+    assert_eq!(router.engine.counters().unsatisfied_interests, 1);
+}
+
+#[test]
+fn the_least_severe_reason_is_passed_on_when_all_upstreams_have_answered() {
+    let mut router = Router::new();
+    router.strategy("/", "multicast");
+    router.route("/", PRODUCER, 1);
+    router.route("/", PRODUCER2, 1);
+    router.recv(CONSUMER, interest("/A")).expect(&["I300 /A n1", "I301 /A n1"]);
+    router.recv(PRODUCER, nack("/A", 1, NackReason::NO_ROUTE)).expect(&[]);
+    assert_eq!(router.pit_len(), 1);
+    router.recv(PRODUCER2, nack("/A", 1, NackReason::CONGESTION)).expect(&["N256 /A Congestion n1"]);
+    assert_eq!(router.pit_len(), 0);
+}
+
+#[test]
+fn an_upstream_whose_face_is_gone_is_not_waited_for() {
+    let mut router = Router::new();
+    router.strategy("/", "multicast");
+    router.route("/", PRODUCER, 1);
+    router.route("/", PRODUCER2, 1);
+    router.recv(CONSUMER, interest("/A")).sent();
+    router.engine.remove_face(namehop_forward::face::FaceId(PRODUCER2));
+    router.recv(PRODUCER, nack("/A", 1, NackReason::NO_ROUTE)).expect(&["N256 /A NoRoute n1"]);
+    assert_eq!(router.pit_len(), 0);
+}
+
+#[test]
+fn data_after_a_nack_of_one_upstream_still_arrives() {
+    let mut router = Router::new();
+    router.strategy("/", "multicast");
+    router.route("/", PRODUCER, 1);
+    router.route("/", PRODUCER2, 1);
+    router.recv(CONSUMER, interest("/A")).sent();
+    router.recv(PRODUCER, nack("/A", 1, NackReason::NO_ROUTE)).recv(PRODUCER2, data("/A")).expect(&["D256 /A"]);
+}
+
+#[test]
+fn two_nodes_that_wait_for_each_other_are_separated() {
+    let mut router = Router::new();
+    router.strategy("/", "multicast");
+    router.route("/", PRODUCER, 1);
+    router.route("/", PRODUCER2, 1);
+    router.recv(CONSUMER, interest("/A").nonce(1)).sent();
+    router.recv(PRODUCER2, interest("/A").nonce(2)).sent();
+    router.recv(PRODUCER, nack("/A", 1, NackReason::NO_ROUTE)).expect(&["N301 /A NoRoute n2"]);
+    assert_eq!(router.pit_len(), 1);
+}
+
+#[test]
+fn a_nack_is_found_by_the_routers_token_and_without() {
+    for with_token in [true, false] {
+        let mut router = Router::with_default_route();
+        router.recv(CONSUMER, interest("/A").hint("/x").nonce(1)).sent();
+        router.recv(CONSUMER2, interest("/A").nonce(2));
+        let token = router.only().token();
+        let mut refused = nack("/A", 2, NackReason::DUPLICATE);
+        if with_token {
+            refused = refused.token(&token);
+        }
+        router.recv(PRODUCER, refused).expect(&["N257 /A Duplicate n2"]);
+        assert_eq!(router.pit_len(), 1);
+    }
+}
+
+#[test]
+fn a_nack_carries_the_parameters_of_its_interest() {
+    let mut router = Router::with_default_route();
+    let first = interest("/A").parameters(b"hello").nonce(1).hop_limit(3);
+    let second = interest("/A").parameters(b"hello").nonce(2).hop_limit(3);
+    router.recv(CONSUMER, first.clone()).recv(CONSUMER2, second.clone()).sent();
+    router.recv(PRODUCER, first.packet().nack(NackReason::NO_ROUTE));
+    let mut answers = router.sent();
+    answers.sort_by_key(|packet| packet.face);
+    assert_eq!(answers[0].bytes, first.packet().bytes);
+    assert_eq!(answers[1].bytes, second.packet().bytes);
+}
+
+#[test]
+fn a_nack_says_nothing_about_an_upstream_that_was_asked_again() {
+    let mut router = Router::with_default_route();
+    router.recv(CONSUMER, interest("/A").nonce(1)).sent();
+    router.wait(300).recv(CONSUMER, interest("/A").nonce(2)).expect(&["I300 /A n2"]);
+    router.recv(PRODUCER, nack("/A", 1, NackReason::NO_ROUTE)).expect(&[]);
+    assert_eq!(router.drops(DropReason::UnmatchedNack), 1);
+    router.recv(PRODUCER, data("/A")).expect(&["D256 /A"]);
+}
+
+#[test]
+fn a_link_that_gives_up_tells_the_strategy() {
+    let mut router = Router::new();
+    router.strategy("/", "multicast");
+    router.route("/", PRODUCER, 1);
+    router.recv(CONSUMER, interest("/A"));
+    let sent = router.only();
+    router.dropped(PRODUCER, &Packet::raw(sent.bytes));
+    router.dropped(PRODUCER, &interest("/other").packet());
+    router.dropped(PRODUCER, &Packet::raw(vec![1, 2, 3]));
+    router.expect(&[]);
+    assert_eq!(router.pit_len(), 1);
+}

@@ -1,0 +1,265 @@
+//! The test fixture: an engine with a few faces, packets in a few words, and what was sent as short lines of text.
+//!
+//! A line is the kind of packet (`I`, `D`, `N`) with its face, the name, and what else matters:
+//! `I300 /A n1 h2` is an Interest to face 300 with Nonce 1 and HopLimit 2, `D256 /A t:0102 m1` a Data with PIT token and
+//! congestion mark, `N256 /A NoRoute n1` a Nack.
+
+use std::fmt::Write;
+
+use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
+use namehop_forward::counters::DropReason;
+use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
+use namehop_forward::fib::{FibWriter, NextHop};
+use namehop_forward::packet::{Incoming, LinkFields, Outgoing, PacketKind};
+use namehop_forward::strategy::StrategyInstance;
+use namehop_forward::time::Timestamp;
+use namehop_forward::{Engine, EngineConfig};
+use namehop_hash::HashKey;
+use namehop_wire::lp::PitToken;
+use namehop_wire::{DataHeader, Interest};
+
+pub use crate::packets::*;
+
+/// Point-to-point faces to other computers.
+pub const CONSUMER: u32 = 256;
+pub const CONSUMER2: u32 = 257;
+pub const PRODUCER: u32 = 300;
+pub const PRODUCER2: u32 = 301;
+/// Faces to processes on this computer.
+pub const APP: u32 = 260;
+pub const APP2: u32 = 261;
+/// Faces with several peers.
+pub const MULTI: u32 = 270;
+pub const ADHOC: u32 = 271;
+
+const STANDARD_FACES: [(u32, FaceScope, LinkType); 8] = [
+    (CONSUMER, FaceScope::NonLocal, LinkType::PointToPoint),
+    (CONSUMER2, FaceScope::NonLocal, LinkType::PointToPoint),
+    (PRODUCER, FaceScope::NonLocal, LinkType::PointToPoint),
+    (PRODUCER2, FaceScope::NonLocal, LinkType::PointToPoint),
+    (APP, FaceScope::Local, LinkType::PointToPoint),
+    (APP2, FaceScope::Local, LinkType::PointToPoint),
+    (MULTI, FaceScope::NonLocal, LinkType::MultiAccess),
+    (ADHOC, FaceScope::NonLocal, LinkType::AdHoc),
+];
+
+/// A packet that the engine sent.
+pub struct Sent {
+    pub face: u32,
+    pub kind: PacketKind,
+    pub bytes: Vec<u8>,
+    pub fields: LinkFields<Vec<u8>>,
+}
+
+impl Sent {
+    /// As a line of text.
+    pub fn line(&self) -> String {
+        let mut line = match self.kind {
+            PacketKind::Data => {
+                let header = DataHeader::decode(&self.bytes).expect("the engine sends valid Data");
+                format!("D{} {}", self.face, header.name)
+            }
+            PacketKind::Interest | PacketKind::Nack => {
+                let interest = Interest::decode(&self.bytes).expect("the engine sends valid Interests");
+                let kind = if self.kind == PacketKind::Nack { 'N' } else { 'I' };
+                let mut line = format!("{kind}{} {}", self.face, interest.name);
+                if let Some(reason) = self.fields.nack {
+                    write!(line, " {reason}").expect("text");
+                }
+                for (flag, word) in [(interest.can_be_prefix, " CBP"), (interest.must_be_fresh, " MBF")] {
+                    line.push_str(if flag { word } else { "" });
+                }
+                for delegation in interest.forwarding_hint.into_iter().flatten() {
+                    write!(line, " hint:{delegation}").expect("text");
+                }
+                write!(line, " n{}", interest.nonce.expect("a Nonce on every link")).expect("text");
+                if let Some(hop_limit) = interest.hop_limit {
+                    write!(line, " h{hop_limit}").expect("text");
+                }
+                line
+            }
+        };
+        if self.kind != PacketKind::Interest && !self.fields.pit_token.is_empty() {
+            line.push_str(" t:");
+            for byte in self.fields.pit_token.as_slice() {
+                write!(line, "{byte:02x}").expect("text");
+            }
+        }
+        if self.fields.congestion_mark > 0 {
+            write!(line, " m{}", self.fields.congestion_mark).expect("text");
+        }
+        if self.fields.non_discovery {
+            line.push_str(" ND");
+        }
+        line
+    }
+
+    pub fn token(&self) -> Vec<u8> {
+        self.fields.pit_token.as_slice().to_vec()
+    }
+}
+
+/// An engine with faces, routes and a clock.
+pub struct Router {
+    pub engine: Engine<HeapPool>,
+    pub fib: FibWriter<StrategyInstance>,
+    pub pool: HeapPool,
+    pub now: Timestamp,
+    out: Vec<Outgoing<<HeapPool as BufferPool>::Buffer>>,
+}
+
+impl Router {
+    pub fn new() -> Self {
+        Router::with(EngineConfig::default())
+    }
+
+    pub fn with(config: EngineConfig) -> Self {
+        let key = HashKey { k0: 1, k1: 2 };
+        let pool = HeapPool::new(100_000, 10_000);
+        let fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
+        let engine = Engine::new(config, fib.reader(), pool.clone(), key).expect("memory");
+        let mut router = Router { engine, fib, pool, now: Timestamp(1_000_000_000), out: Vec::new() };
+        for (id, scope, link_type) in STANDARD_FACES {
+            router.face(id, scope, link_type);
+        }
+        router
+    }
+
+    /// With a route for `/` to [`PRODUCER`].
+    pub fn with_default_route() -> Self {
+        let mut router = Router::new();
+        router.route("/", PRODUCER, 1);
+        router
+    }
+
+    pub fn face(&mut self, id: u32, scope: FaceScope, link_type: LinkType) {
+        self.engine.set_face(FaceInfo { id: FaceId(id), scope, link_type });
+    }
+
+    pub fn route(&mut self, prefix: &str, face: u32, cost: u64) {
+        self.fib.add_nexthop(name(prefix).as_ref(), FaceId(face), cost).expect("route");
+    }
+
+    /// Adds a next hop and tells the engine so.
+    pub fn new_route(&mut self, prefix: &str, face: u32, cost: u64) {
+        self.route(prefix, face, cost);
+        let nexthop = NextHop { face: FaceId(face), cost };
+        self.engine.new_nexthop(self.now, name(prefix).as_ref(), nexthop, &mut self.out);
+    }
+
+    pub fn strategy(&mut self, prefix: &str, strategy: &str) {
+        let strategy = name(&format!("/localhost/nfd/strategy/{strategy}"));
+        let strategy = StrategyInstance::parse(strategy.as_ref()).expect("strategy");
+        self.fib.set_strategy(name(prefix).as_ref(), strategy).expect("strategy");
+    }
+
+    /// A packet arrives.
+    pub fn recv(&mut self, face: u32, packet: impl Into<Packet>) -> &mut Self {
+        let packet = packet.into();
+        let fields = LinkFields {
+            pit_token: PitToken::from_slice(&packet.token).expect("token of at most 32 bytes"),
+            nack: packet.nack,
+            congestion_mark: packet.mark,
+            next_hop_face_id: packet.next_hop,
+            no_cache: packet.no_cache,
+            non_discovery: packet.non_discovery,
+            announcement: packet.announcement.map(|bytes| self.pool.copy_of(&bytes).expect("buffer")),
+            incoming_face_id: None,
+        };
+        let buffer = self.pool.copy_of(&packet.bytes).expect("buffer");
+        let mut burst = vec![Incoming { face: FaceId(face), buffer, fields }];
+        self.engine.process(self.now, &mut burst, &mut self.out);
+        self
+    }
+
+    /// Time passes, and timers fire when they are due.
+    pub fn wait(&mut self, milliseconds: u64) -> &mut Self {
+        let end = self.now.plus_ms(milliseconds);
+        while let Some(deadline) = self.engine.next_deadline().filter(|&deadline| deadline <= end) {
+            self.now = self.now.max(deadline);
+            self.engine.advance(self.now, &mut self.out);
+        }
+        self.now = end;
+        self.engine.advance(self.now, &mut self.out);
+        self
+    }
+
+    pub fn announcement_reply(&mut self, request: u64, announcement: Option<&[u8]>) {
+        self.engine.announcement_reply(request, announcement, &mut self.out);
+    }
+
+    pub fn dropped(&mut self, face: u32, interest: &Packet) {
+        self.engine.dropped_interest(self.now, FaceId(face), &interest.bytes, &mut self.out);
+    }
+
+    /// What was sent since the last call; checks the engine on the way.
+    pub fn sent(&mut self) -> Vec<Sent> {
+        self.engine.check_invariants().expect("invariants");
+        self.sent_unchecked()
+    }
+
+    /// What was sent since the last call.
+    pub fn sent_unchecked(&mut self) -> Vec<Sent> {
+        let convert = |packet: Outgoing<_>| {
+            let Outgoing { face, kind, buffer, fields } = packet;
+            Sent {
+                face: face.0,
+                kind,
+                bytes: PacketBuffer::bytes(&buffer).to_vec(),
+                fields: LinkFields {
+                    pit_token: fields.pit_token,
+                    nack: fields.nack,
+                    congestion_mark: fields.congestion_mark,
+                    incoming_face_id: fields.incoming_face_id,
+                    next_hop_face_id: fields.next_hop_face_id,
+                    no_cache: fields.no_cache,
+                    non_discovery: fields.non_discovery,
+                    announcement: fields.announcement.map(|buffer| PacketBuffer::bytes(&buffer).to_vec()),
+                },
+            }
+        };
+        self.out.drain(..).map(convert).collect()
+    }
+
+    /// What was sent since the last call, as sorted lines.
+    pub fn lines(&mut self) -> Vec<String> {
+        let mut lines: Vec<String> = self.sent().iter().map(Sent::line).collect();
+        lines.sort();
+        lines
+    }
+
+    /// What was sent since the last call must be exactly this, in any order.
+    #[track_caller]
+    pub fn expect(&mut self, expected: &[&str]) -> &mut Self {
+        let mut expected = expected.to_vec();
+        expected.sort_unstable();
+        assert_eq!(self.lines(), expected);
+        self
+    }
+
+    /// The only packet sent since the last call.
+    #[track_caller]
+    pub fn only(&mut self) -> Sent {
+        let mut sent = self.sent();
+        assert_eq!(sent.len(), 1, "{:?}", sent.iter().map(Sent::line).collect::<Vec<_>>());
+        sent.remove(0)
+    }
+
+    /// Packets dropped for this reason so far.
+    pub fn drops(&self, reason: DropReason) -> u64 {
+        self.engine.counters().drops[reason]
+    }
+
+    /// Packets dropped so far.
+    pub fn all_drops(&self) -> u64 {
+        self.engine.counters().drops.total()
+    }
+
+    pub fn pit_len(&self) -> usize {
+        self.engine.table_sizes().pit
+    }
+
+    pub fn cs_len(&self) -> usize {
+        self.engine.table_sizes().cs
+    }
+}
