@@ -1,0 +1,23 @@
+//! Faces and links: what joins the forwarding engine to the outside.
+//!
+//! * [`uri`]: the textual addresses of faces.
+//! * [`registry`]: the faces that exist, with their properties and [`counters`], shared by all threads.
+//! * [`ring`] and [`wake`]: how frames travel between the threads that do input and output and the worker.
+//! * [`link_service`]: NDNLPv2 on one face: between frames and network-layer packets.
+//! * [`socket`]: faces over UDP, TCP, Unix and WebSocket sockets.
+#![forbid(unsafe_code)]
+
+pub mod counters;
+pub mod link_service;
+pub mod registry;
+pub mod ring;
+pub mod socket;
+pub mod uri;
+pub mod wake;
+
+pub use counters::{FaceCounters, LinkDrop};
+pub use link_service::{DroppedInterest, LinkOptions, LinkService};
+pub use registry::{Face, FaceFlags, FaceParams, FacePersistency, FaceTable, FaceTableError};
+pub use ring::{Frame, FrameRing};
+pub use uri::{FaceUri, FaceUriError};
+pub use wake::Waker;

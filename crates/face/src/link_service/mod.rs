@@ -1,0 +1,191 @@
+//! NDNLPv2 on one face: turns received frames into network-layer packets and packets to send into frames.
+//!
+//! A [`LinkService`] belongs to the worker, one for each face, and is driven by it alone: [`LinkService::receive`] for each
+//! frame, [`LinkService::send`] for each packet, [`LinkService::tick`] when [`LinkService::next_deadline`] has come. It
+//! reads no clock, opens no socket and takes no lock; it counts what it does on the face's worker counters, drops
+//! included, so callers do not count again. Buffers come from the pool that is passed in and return to it on drop.
+//!
+//! Limits, all per face:
+//!
+//! | what | limit |
+//! |---|---|
+//! | network-layer packet, LpPacket | [`namehop_wire::MAX_PACKET_SIZE`] = 8800 bytes |
+//! | fragments of one packet, sent or received | [`MAX_FRAGMENTS`] = 400 |
+//! | packets that wait for fragments | [`MAX_PARTIAL_PACKETS`] = 64, one buffer each, for [`REASSEMBLY_TIMEOUT_MS`] = 500 ms |
+//! | frames that wait for an acknowledgement | [`MAX_UNACKNOWLEDGED`] = 1024, one buffer each |
+//! | times a frame is sent again | [`MAX_RETRANSMISSIONS`] = 3 |
+//! | acknowledgements that wait to be sent | [`MAX_PENDING_ACKS`] = 1024, for [`IDLE_ACK_MS`] = 5 ms |
+//! | received Sequence numbers remembered against duplicates | [`REMEMBERED_SEQUENCES`] = 1024 |
+//!
+//! Memory for reassembly is made when a face first needs it and kept; memory for reliability is made when reliability is
+//! switched on and given back when it is switched off. Nothing is allocated per packet after that.
+
+mod acks;
+mod congestion;
+mod fragmenter;
+mod reassembler;
+mod receive;
+mod reliability;
+mod rto;
+mod send;
+#[cfg(test)]
+mod tests;
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_forward::face::FaceId;
+use namehop_forward::time::Timestamp;
+
+use crate::registry::Face;
+use acks::{PendingAcks, ReceivedSequences};
+use congestion::CongestionMarker;
+use reassembler::Reassembler;
+use reliability::SendWindow;
+
+pub use acks::{IDLE_ACK_MS, MAX_PENDING_ACKS, REMEMBERED_SEQUENCES};
+pub use reassembler::{MAX_FRAGMENTS, MAX_PARTIAL_PACKETS, REASSEMBLY_TIMEOUT_MS};
+pub use reliability::{LATER_ACKS_OF_LOSS, MAX_RETRANSMISSIONS, MAX_UNACKNOWLEDGED};
+pub use rto::{INITIAL_RTO_NS, MAX_RTO_NS, MIN_RTO_NS};
+
+/// What the link service needs to know of its face; from [`Face::link_options`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkOptions {
+    /// Largest frame to send, in bytes.
+    pub mtu_bytes: usize,
+    /// The link keeps packet borders, so that larger packets are fragmented. Otherwise it carries whole packets of up to
+    /// 8800 bytes, headers included, and the MTU does not count.
+    pub is_datagram: bool,
+    /// IncomingFaceId is sent and NextHopFaceId accepted.
+    pub local_fields: bool,
+    /// Frames are acknowledged and sent again when lost.
+    pub reliability: bool,
+    /// Packets are marked when the send queue is long.
+    pub congestion_marking: bool,
+    /// NonDiscovery and PrefixAnnouncement are sent and accepted.
+    pub self_learning: bool,
+    /// Time above the threshold before packets are marked, in nanoseconds.
+    pub base_congestion_marking_interval_ns: u64,
+    /// Send-queue length above which congestion begins, in bytes.
+    pub default_congestion_threshold_bytes: u64,
+}
+
+/// An Interest that link reliability gave up. The strategy may try another face (NFD: `onDroppedInterest`).
+#[derive(Debug)]
+pub struct DroppedInterest<B> {
+    /// Face it was sent on.
+    pub face: FaceId,
+    /// The Interest as it was sent.
+    pub buffer: B,
+}
+
+/// State of link reliability, in both directions.
+#[derive(Debug)]
+struct Reliability<B> {
+    window: SendWindow<B>,
+    acks: PendingAcks,
+    received: ReceivedSequences,
+}
+
+impl<B: PacketBuffer> Reliability<B> {
+    fn new() -> Box<Self> {
+        Box::new(Reliability {
+            window: SendWindow::new(),
+            acks: PendingAcks::new(),
+            received: ReceivedSequences::new(),
+        })
+    }
+}
+
+/// NDNLPv2 for one face; see the module description.
+#[derive(Debug)]
+pub struct LinkService<B> {
+    face: Arc<Face>,
+    options: LinkOptions,
+    next_sequence: u64,
+    marker: CongestionMarker,
+    reassembler: Reassembler<B>,
+    /// There when it is switched on.
+    reliability: Option<Box<Reliability<B>>>,
+}
+
+impl<B: PacketBuffer> LinkService<B> {
+    /// For a face, with its present options. Sequence numbers start at random, so that fragments sent before and after a
+    /// restart are not taken for parts of one packet.
+    pub fn new(face: Arc<Face>) -> Self {
+        let first_sequence = RandomState::new().hash_one(face.id());
+        LinkService::with_first_sequence(face, first_sequence)
+    }
+
+    /// As [`LinkService::new`], with a chosen first Sequence.
+    pub fn with_first_sequence(face: Arc<Face>, first_sequence: u64) -> Self {
+        let options = face.link_options();
+        LinkService {
+            face,
+            options,
+            next_sequence: first_sequence,
+            marker: CongestionMarker::default(),
+            reassembler: Reassembler::default(),
+            reliability: options.reliability.then(Reliability::new),
+        }
+    }
+
+    /// The face.
+    pub fn face(&self) -> &Arc<Face> {
+        &self.face
+    }
+
+    /// Applies changed options. Switching reliability off forgets the frames that wait for an acknowledgement.
+    pub fn update(&mut self, options: LinkOptions) {
+        self.options = options;
+        if !options.reliability {
+            self.reliability = None;
+        } else if self.reliability.is_none() {
+            self.reliability = Some(Reliability::new());
+        }
+    }
+
+    /// Does what is due: drops partial packets whose time is over, sends lost frames again, sends acknowledgements that
+    /// found no frame to ride on. Frames to send are added to `frames`, Interests given up to `dropped_interests`.
+    pub fn tick<P: BufferPool<Buffer = B>>(
+        &mut self,
+        now: Timestamp,
+        pool: &P,
+        frames: &mut Vec<B>,
+        dropped_interests: &mut Vec<DroppedInterest<B>>,
+    ) {
+        let counters = &self.face.counters.worker;
+        self.reassembler.expire(now, &counters.link_drops);
+        let Some(reliability) = self.reliability.as_deref_mut() else {
+            return;
+        };
+        let id = self.face.id();
+        let window = &mut reliability.window;
+        window.resend_due(now, id, pool, frames, dropped_interests, counters);
+        if reliability.acks.deadline() <= now {
+            self.send_idle_acks(now, pool, frames);
+        }
+    }
+
+    /// When [`LinkService::tick`] is to be called next; [`Timestamp::NEVER`] when nothing waits. Every call of another
+    /// method may bring it forward, also to a time in the past.
+    pub fn next_deadline(&self) -> Timestamp {
+        let reassembly = self.reassembler.next_deadline();
+        match &self.reliability {
+            None => reassembly,
+            Some(reliability) => reassembly.min(reliability.window.next_deadline()).min(reliability.acks.deadline()),
+        }
+    }
+
+    /// Packets that wait for fragments.
+    pub fn partial_packets(&self) -> usize {
+        self.reassembler.waiting()
+    }
+
+    /// Frames that wait for an acknowledgement.
+    pub fn unacknowledged_frames(&self) -> usize {
+        let reliability = self.reliability.as_deref();
+        reliability.map_or(0, |reliability| reliability.window.waiting())
+    }
+}

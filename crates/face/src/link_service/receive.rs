@@ -1,0 +1,182 @@
+//! From frames to network-layer packets: decoding, the rules for each header field, reassembly, acknowledgements.
+//!
+//! Which fields are allowed on which packet follows NFD's generic link service; a packet that breaks a rule is dropped
+//! with the name of the rule.
+
+use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_forward::packet::{Incoming, LinkFields, PacketKind};
+use namehop_forward::time::Timestamp;
+use namehop_wire::lp::LpPacket;
+use namehop_wire::tlv::{read_single_element, types};
+
+use super::reassembler::Fragment;
+use super::{LinkOptions, LinkService};
+use crate::counters::LinkDrop;
+
+/// How many of this side's own time-outs a received Sequence is remembered: long enough for the peer's last
+/// retransmission, short enough that a peer that restarts with old numbers is heard again soon.
+const DUPLICATE_MEMORY_TIMEOUTS: u64 = 4;
+
+/// Network-layer headers of a packet whose kind is not known yet.
+#[derive(Debug)]
+pub struct NetworkHeader<B> {
+    fields: LinkFields<B>,
+    /// There was a PrefixAnnouncement, whether or not it was kept.
+    has_announcement: bool,
+}
+
+impl<B> Default for NetworkHeader<B> {
+    fn default() -> Self {
+        NetworkHeader { fields: LinkFields::default(), has_announcement: false }
+    }
+}
+
+impl<B: PacketBuffer> NetworkHeader<B> {
+    /// Takes the fields out of a decoded LpPacket. The announcement is copied, because the frame goes on as the packet.
+    fn copy_from<P: BufferPool<Buffer = B>>(packet: &LpPacket<'_>, options: &LinkOptions, pool: &P) -> Self {
+        let announcement = packet.prefix_announcement;
+        NetworkHeader {
+            fields: LinkFields {
+                pit_token: packet.pit_token,
+                nack: packet.nack,
+                congestion_mark: packet.congestion_mark.unwrap_or(0),
+                // What the peer says about its own faces means nothing here.
+                incoming_face_id: None,
+                next_hop_face_id: packet.next_hop_face_id,
+                no_cache: packet.cache_policy.is_some(),
+                non_discovery: packet.non_discovery,
+                // Without a buffer for it the Data is still worth delivering.
+                announcement: announcement
+                    .filter(|_| options.self_learning)
+                    .and_then(|announcement| pool.copy_of(announcement)),
+            },
+            has_announcement: announcement.is_some(),
+        }
+    }
+
+    /// Checks that each field may stand on a packet of this kind from this face, and drops those to be ignored.
+    fn into_fields(mut self, kind: PacketKind, options: &LinkOptions) -> Result<LinkFields<B>, LinkDrop> {
+        let fields = &mut self.fields;
+        if fields.next_hop_face_id.is_some() {
+            if kind != PacketKind::Interest {
+                return Err(LinkDrop::NextHopOnWrongPacket);
+            }
+            if !options.local_fields {
+                return Err(LinkDrop::NextHopNotAllowed);
+            }
+        }
+        if fields.no_cache && kind != PacketKind::Data {
+            return Err(LinkDrop::CachePolicyOnWrongPacket);
+        }
+        if fields.non_discovery && kind != PacketKind::Interest {
+            return Err(LinkDrop::NonDiscoveryOnWrongPacket);
+        }
+        if self.has_announcement && kind != PacketKind::Data {
+            return Err(LinkDrop::AnnouncementOnWrongPacket);
+        }
+        fields.non_discovery &= options.self_learning;
+        Ok(self.fields)
+    }
+}
+
+impl<B: PacketBuffer> LinkService<B> {
+    /// Takes in one received frame: exactly one LpPacket, Interest or Data element. `endpoint` tells the peers of a
+    /// multi-access face apart and is 0 on other faces. A complete network-layer packet is added to `out`; a fragment or
+    /// a frame with only acknowledgements adds nothing.
+    ///
+    /// # Errors
+    /// Why the frame or its packet was dropped. It is counted already.
+    pub fn receive<P: BufferPool<Buffer = B>>(
+        &mut self,
+        now: Timestamp,
+        frame: B,
+        endpoint: u64,
+        pool: &P,
+        out: &mut Vec<Incoming<B>>,
+    ) -> Result<(), LinkDrop> {
+        let counters = &self.face.counters.worker;
+        counters.received.count_frame(frame.bytes().len());
+        let is_bare = matches!(frame.bytes(), [first, ..]
+            if [types::INTEREST, types::DATA].contains(&u32::from(*first)));
+        let result = if is_bare {
+            self.deliver(frame, NetworkHeader::default(), out)
+        } else {
+            self.receive_link_packet(now, frame, endpoint, pool, out)
+        };
+        result.inspect_err(|&reason| self.face.counters.worker.link_drops.add(reason, 1))
+    }
+
+    fn receive_link_packet<P: BufferPool<Buffer = B>>(
+        &mut self,
+        now: Timestamp,
+        mut frame: B,
+        endpoint: u64,
+        pool: &P,
+        out: &mut Vec<Incoming<B>>,
+    ) -> Result<(), LinkDrop> {
+        let packet = LpPacket::decode(frame.bytes()).map_err(|_| LinkDrop::MalformedHeader)?;
+        self.receive_reliability(now, &packet)?;
+        let Some(payload) = packet.fragment else {
+            return Ok(());
+        };
+        let index = packet.frag_index.unwrap_or(0);
+        let count = packet.frag_count.unwrap_or(1);
+        let is_whole = index == 0 && count == 1;
+        if !is_whole && !self.options.is_datagram {
+            return Err(LinkDrop::FragmentOnStreamLink);
+        }
+        let header =
+            if index == 0 { NetworkHeader::copy_from(&packet, &self.options, pool) } else { NetworkHeader::default() };
+        if is_whole {
+            // The Fragment is the last element, so what stands in front of it is header.
+            let header_bytes = frame.bytes().len() - payload.len();
+            frame.trim_front(header_bytes);
+            return self.deliver(frame, header, out);
+        }
+        let fragment = Fragment { endpoint, sequence: packet.sequence, index, count, payload };
+        let drops = &self.face.counters.worker.link_drops;
+        match self.reassembler.accept(now, fragment, header, pool, drops)? {
+            None => Ok(()),
+            Some(whole) => self.deliver(whole.buffer, whole.header, out),
+        }
+    }
+
+    /// Takes in Acks and notes what is to be acknowledged. Without reliability on this face they are ignored.
+    fn receive_reliability(&mut self, now: Timestamp, packet: &LpPacket<'_>) -> Result<(), LinkDrop> {
+        let Some(reliability) = self.reliability.as_deref_mut() else {
+            return Ok(());
+        };
+        let acknowledged = packet.acks().filter(|&ack| reliability.window.acknowledge(now, ack)).count();
+        let counters = &self.face.counters.worker;
+        counters.acknowledged.add(acknowledged as u64);
+        let (Some(tx_sequence), Some(_)) = (packet.tx_sequence, packet.fragment) else {
+            return Ok(());
+        };
+        // A duplicate is acknowledged too: it came because the first acknowledgement was lost.
+        reliability.acks.push(now, tx_sequence);
+        let memory_ns = DUPLICATE_MEMORY_TIMEOUTS.saturating_mul(reliability.window.rto_ns());
+        match packet.sequence {
+            Some(sequence) if reliability.received.is_duplicate(now, sequence, memory_ns) => {
+                Err(LinkDrop::DuplicateSequence)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Hands a complete packet to the network layer.
+    fn deliver(&self, buffer: B, header: NetworkHeader<B>, out: &mut Vec<Incoming<B>>) -> Result<(), LinkDrop> {
+        let element = read_single_element(buffer.bytes()).map_err(|_| LinkDrop::NotInterestOrData)?;
+        let kind = match (element.typ, header.fields.nack) {
+            (types::INTEREST, None) => PacketKind::Interest,
+            (types::INTEREST, Some(_)) => PacketKind::Nack,
+            (types::DATA, None) => PacketKind::Data,
+            (types::DATA, Some(_)) => return Err(LinkDrop::NackOnData),
+            _ => return Err(LinkDrop::NotInterestOrData),
+        };
+        let fields = header.into_fields(kind, &self.options)?;
+        let received = &self.face.counters.worker.received;
+        received.count_packet(kind, buffer.bytes().len());
+        out.push(Incoming { face: self.face.id(), buffer, fields });
+        Ok(())
+    }
+}

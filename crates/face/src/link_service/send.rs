@@ -1,0 +1,313 @@
+//! From network-layer packets to frames: headers in front of the packet where it lies, fragmentation, protection by link
+//! reliability, congestion marks, acknowledgements.
+
+use namehop_forward::buffer::{BufferPool, HEADROOM_BYTES, PacketBuffer};
+use namehop_forward::packet::{LinkFields, Outgoing, PacketKind};
+use namehop_forward::time::Timestamp;
+use namehop_wire::MAX_PACKET_SIZE;
+use namehop_wire::lp::{CACHE_POLICY_NO_CACHE, LpHeader, NackReason, encode_header, encode_idle, header_len, idle_len};
+use namehop_wire::tlv::{Reader, read_single_element, types};
+
+use super::LinkService;
+use super::fragmenter::FragmentPlan;
+use super::reliability::{Carried, ProtectedFrame};
+use crate::counters::LinkDrop;
+
+/// An Ack on the wire.
+const ACK_BYTES: usize = 12;
+/// By how much headers can grow besides the Acks themselves: the packet gets an LpPacket around it, or a LENGTH gets
+/// longer.
+const ACK_MARGIN_BYTES: usize = 8;
+/// TYPE and LENGTH of the largest IDLE packet.
+const IDLE_OVERHEAD_BYTES: usize = 4;
+
+impl<B: PacketBuffer> LinkService<B> {
+    /// Turns a packet into frames and adds them to `frames`. `queue_bytes` is the length of the link's send queue, for
+    /// congestion marking. A packet that fits keeps its buffer and gets its header in the headroom.
+    ///
+    /// # Errors
+    /// Why the packet was dropped; then `frames` is unchanged. It is counted already.
+    pub fn send<P: BufferPool<Buffer = B>>(
+        &mut self,
+        now: Timestamp,
+        packet: Outgoing<B>,
+        queue_bytes: usize,
+        pool: &P,
+        frames: &mut Vec<B>,
+    ) -> Result<(), LinkDrop> {
+        let (kind, packet_bytes, before) = (packet.kind, packet.buffer.bytes().len(), frames.len());
+        let result = self.send_packet(now, packet, queue_bytes, pool, frames);
+        let counters = &self.face.counters.worker;
+        match result {
+            Ok(()) => {
+                counters.sent.count_packet(kind, packet_bytes);
+                for frame in &frames[before..] {
+                    counters.sent.count_frame(frame.bytes().len());
+                }
+            }
+            Err(reason) => {
+                frames.truncate(before);
+                counters.link_drops.add(reason, 1);
+            }
+        }
+        result
+    }
+
+    fn send_packet<P: BufferPool<Buffer = B>>(
+        &mut self,
+        now: Timestamp,
+        packet: Outgoing<B>,
+        queue_bytes: usize,
+        pool: &P,
+        frames: &mut Vec<B>,
+    ) -> Result<(), LinkDrop> {
+        let Outgoing { kind, buffer, fields, .. } = packet;
+        let network = self.network_header(now, kind, &fields, queue_bytes);
+        let limit = if self.options.is_datagram { self.options.mtu_bytes } else { MAX_PACKET_SIZE };
+        let protection = self.reliability.as_deref().map(|r| &r.window);
+        let tx_sequence = protection.filter(|window| window.has_room(1)).map(|window| window.next_tx_sequence());
+        let header = LpHeader { sequence: tx_sequence.map(|_| self.next_sequence), tx_sequence, ..network };
+        let packet_bytes = buffer.bytes().len();
+        let frame_bytes =
+            if header.is_empty() { packet_bytes } else { header_len(&header, packet_bytes) + packet_bytes };
+        if frame_bytes <= limit {
+            self.send_whole(now, kind, buffer, &header, limit - frame_bytes, pool, frames)
+        } else if self.options.is_datagram {
+            self.send_fragments(now, kind, &buffer, &network, pool, frames)
+        } else {
+            Err(LinkDrop::PacketTooLong)
+        }
+    }
+
+    /// The network-layer headers that go out on this face.
+    fn network_header<'a>(
+        &mut self,
+        now: Timestamp,
+        kind: PacketKind,
+        fields: &'a LinkFields<B>,
+        queue_bytes: usize,
+    ) -> LpHeader<'a> {
+        let options = &self.options;
+        let mut congestion_mark = fields.congestion_mark;
+        if options.congestion_marking {
+            let marked = self.marker.should_mark(
+                now,
+                queue_bytes as u64,
+                options.default_congestion_threshold_bytes,
+                options.base_congestion_marking_interval_ns,
+            );
+            if marked && congestion_mark == 0 {
+                congestion_mark = 1;
+                self.face.counters.worker.congestion_marks.add(1);
+            }
+        }
+        let announcement = fields.announcement.as_ref();
+        LpHeader {
+            pit_token: fields.pit_token,
+            nack: (kind == PacketKind::Nack).then(|| fields.nack.unwrap_or(NackReason::NONE)),
+            incoming_face_id: fields.incoming_face_id.filter(|_| options.local_fields).map(|face| u64::from(face.0)),
+            cache_policy: fields.no_cache.then_some(CACHE_POLICY_NO_CACHE),
+            congestion_mark: (congestion_mark != 0).then_some(congestion_mark),
+            non_discovery: fields.non_discovery && options.self_learning,
+            prefix_announcement: announcement.filter(|_| options.self_learning).map(PacketBuffer::bytes),
+            ..LpHeader::default()
+        }
+    }
+
+    /// Sends a packet in one frame that leaves `spare_bytes` of what the link carries.
+    #[allow(clippy::too_many_arguments)]
+    fn send_whole<P: BufferPool<Buffer = B>>(
+        &mut self,
+        now: Timestamp,
+        kind: PacketKind,
+        buffer: B,
+        header: &LpHeader<'_>,
+        spare_bytes: usize,
+        pool: &P,
+        frames: &mut Vec<B>,
+    ) -> Result<(), LinkDrop> {
+        let Some(reliability) = self.reliability.as_deref_mut() else {
+            let frame = if header.is_empty() {
+                buffer
+            } else {
+                put_in_front(buffer, header, pool).ok_or(LinkDrop::NoBuffer)?
+            };
+            frames.push(frame);
+            return Ok(());
+        };
+        let packet_bytes = buffer.bytes().len();
+        let own_header_bytes = header_len(header, packet_bytes);
+        // More Acks than the headroom takes would force a copy of the packet; the others can go alone.
+        let headroom_bytes = HEADROOM_BYTES.saturating_sub(own_header_bytes);
+        let acks = reliability.acks.oldest(ack_room(spare_bytes.min(headroom_bytes)));
+        let ack_count = acks.len();
+        let full_header = LpHeader { acks, ..*header };
+        let frame = if full_header.is_empty() {
+            buffer
+        } else {
+            put_in_front(buffer, &full_header, pool).ok_or(LinkDrop::NoBuffer)?
+        };
+        reliability.acks.consume(ack_count);
+        let counters = &self.face.counters.worker;
+        if header.tx_sequence.is_some() {
+            self.next_sequence = self.next_sequence.wrapping_add(1);
+            let sent = frame.bytes();
+            let copy = if ack_count == 0 {
+                pool.copy_of(sent)
+            } else {
+                build_frame(pool, header, &sent[sent.len() - packet_bytes..])
+            };
+            let carried = match kind {
+                PacketKind::Interest => Carried::Interest,
+                PacketKind::Data | PacketKind::Nack => Carried::Other,
+            };
+            let entry = copy.and_then(|copy| protect(copy, own_header_bytes, carried));
+            counters.unprotected.add(u64::from(entry.is_none()));
+            reliability.window.push(now, entry);
+        } else {
+            counters.unprotected.add(1);
+        }
+        frames.push(frame);
+        Ok(())
+    }
+
+    fn send_fragments<P: BufferPool<Buffer = B>>(
+        &mut self,
+        now: Timestamp,
+        kind: PacketKind,
+        buffer: &B,
+        network: &LpHeader<'_>,
+        pool: &P,
+        frames: &mut Vec<B>,
+    ) -> Result<(), LinkDrop> {
+        let packet = buffer.bytes();
+        let mtu_bytes = self.options.mtu_bytes;
+        let mut plan = FragmentPlan::new(network, self.reliability.is_some(), packet.len(), mtu_bytes)?;
+        let mut first_tx_sequence = None;
+        if let Some(reliability) = self.reliability.as_deref() {
+            if reliability.window.has_room(plan.count) {
+                first_tx_sequence = Some(reliability.window.next_tx_sequence());
+            } else {
+                plan = FragmentPlan::new(network, false, packet.len(), mtu_bytes)?;
+            }
+        }
+        let before = frames.len();
+        let first_sequence = self.next_sequence;
+        let header = |index| plan.header(network, first_sequence, first_tx_sequence, index);
+        for index in 0..plan.count - 1 {
+            let piece = plan.piece(packet, index);
+            let frame = build_frame(pool, &header(index), piece).ok_or(LinkDrop::NoBuffer)?;
+            frames.push(frame);
+        }
+        let last = plan.count - 1;
+        let last_header = header(last);
+        let last_piece = plan.piece(packet, last);
+        let last_bytes = header_len(&last_header, last_piece.len()) + last_piece.len();
+        let spare_bytes = mtu_bytes.saturating_sub(last_bytes);
+        let pending = self.reliability.as_deref_mut().map(|r| &mut r.acks);
+        let acks = pending.map_or(&[][..], |acks| acks.oldest(ack_room(spare_bytes)));
+        let ack_count = acks.len();
+        let full_header = LpHeader { acks, ..last_header };
+        frames.push(build_frame(pool, &full_header, last_piece).ok_or(LinkDrop::NoBuffer)?);
+        self.next_sequence = first_sequence.wrapping_add(plan.count as u64);
+
+        let Some(reliability) = self.reliability.as_deref_mut() else {
+            return Ok(());
+        };
+        reliability.acks.consume(ack_count);
+        let counters = &self.face.counters.worker;
+        if first_tx_sequence.is_none() {
+            counters.unprotected.add(plan.count as u64);
+            return Ok(());
+        }
+        let is_interest = kind == PacketKind::Interest;
+        let interest = is_interest.then(|| pool.copy_of(packet)).flatten();
+        let handle = reliability.window.begin_fragmented(interest);
+        for (index, sent) in frames[before..].iter().enumerate() {
+            let header = header(index);
+            let piece = plan.piece(packet, index);
+            let copy = if index == last && ack_count > 0 {
+                build_frame(pool, &header, piece)
+            } else {
+                pool.copy_of(sent.bytes())
+            };
+            let header_bytes = header_len(&header, piece.len());
+            let carried = Carried::FragmentOf(handle);
+            let entry = copy.and_then(|copy| protect(copy, header_bytes, carried));
+            counters.unprotected.add(u64::from(entry.is_none()));
+            reliability.window.push(now, entry);
+        }
+        reliability.window.end_fragmented(handle);
+        Ok(())
+    }
+
+    /// Sends all waiting acknowledgements in frames of their own.
+    pub(super) fn send_idle_acks<P: BufferPool<Buffer = B>>(&mut self, now: Timestamp, pool: &P, frames: &mut Vec<B>) {
+        let Some(reliability) = self.reliability.as_deref_mut() else {
+            return;
+        };
+        let room_bytes = self.options.mtu_bytes.saturating_sub(IDLE_OVERHEAD_BYTES);
+        let per_frame = (room_bytes / ACK_BYTES).max(1);
+        while !reliability.acks.is_empty() {
+            let acks = reliability.acks.oldest(per_frame);
+            let ack_count = acks.len();
+            let header = LpHeader { acks, ..LpHeader::default() };
+            let length = idle_len(&header);
+            let Some(mut frame) = pool.allocate(length) else {
+                reliability.acks.postpone(now);
+                return;
+            };
+            let Some(place) = frame.append(length) else {
+                reliability.acks.postpone(now);
+                return;
+            };
+            encode_idle(&header, place);
+            reliability.acks.consume(ack_count);
+            self.face.counters.worker.sent.count_frame(length);
+            frames.push(frame);
+        }
+    }
+}
+
+/// How many Acks fit into this many bytes.
+fn ack_room(spare_bytes: usize) -> usize {
+    spare_bytes.saturating_sub(ACK_MARGIN_BYTES) / ACK_BYTES
+}
+
+/// Puts the header into the headroom, or builds a new frame when it is too long for that.
+fn put_in_front<B: PacketBuffer, P: BufferPool<Buffer = B>>(
+    mut buffer: B,
+    header: &LpHeader<'_>,
+    pool: &P,
+) -> Option<B> {
+    let packet_bytes = buffer.bytes().len();
+    if let Some(place) = buffer.prepend(header_len(header, packet_bytes)) {
+        encode_header(header, packet_bytes, place);
+        return Some(buffer);
+    }
+    build_frame(pool, header, buffer.bytes())
+}
+
+/// A frame in a buffer of its own.
+fn build_frame<B: PacketBuffer, P: BufferPool<Buffer = B>>(
+    pool: &P,
+    header: &LpHeader<'_>,
+    payload: &[u8],
+) -> Option<B> {
+    let header_bytes = header_len(header, payload.len());
+    let mut frame = pool.allocate(header_bytes + payload.len())?;
+    let place = frame.append(header_bytes + payload.len())?;
+    encode_header(header, payload.len(), place);
+    place[header_bytes..].copy_from_slice(payload);
+    Some(frame)
+}
+
+/// Notes where the parts of a sent frame are, for sending it again.
+fn protect<B: PacketBuffer>(buffer: B, payload_offset: usize, carried: Carried) -> Option<ProtectedFrame<B>> {
+    let outer = read_single_element(buffer.bytes()).ok()?;
+    let mut reader = Reader::new(outer.value);
+    while reader.read_element().ok()?.typ != types::LP_TX_SEQUENCE {}
+    let outer_header_bytes = outer.wire.len() - outer.value.len();
+    let tx_sequence_offset = outer_header_bytes + reader.position() - size_of::<u64>();
+    Some(ProtectedFrame { buffer, tx_sequence_offset, payload_offset, carried })
+}

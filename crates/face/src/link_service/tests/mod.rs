@@ -1,0 +1,127 @@
+//! Tests of the link service. Here: the bench that the others use.
+
+mod fragmentation;
+mod properties;
+mod receive;
+mod reliability;
+mod send;
+
+use namehop_forward::buffer::{BufferPool, HeapBuffer, HeapPool, PacketBuffer};
+use namehop_forward::face::FaceId;
+use namehop_forward::packet::{Incoming, LinkFields, Outgoing, PacketKind};
+use namehop_forward::time::Timestamp;
+use namehop_wire::lp::{LpHeader, LpPacket, encode_packet};
+
+use super::*;
+use crate::counters::{LinkDrop, WorkerCounters};
+use crate::registry::{FaceParams, FaceTable};
+use crate::uri::FaceUri;
+
+/// Interest `/A`, nonce 01020304.
+const INTEREST: &str = "050B 0703080141 0A0401020304";
+/// A Data as far as the link service looks at it.
+const DATA: &str = "0605 0703080141";
+
+fn hex(text: &str) -> Vec<u8> {
+    let digits: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    assert!(digits.len().is_multiple_of(2), "{text}");
+    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal")).collect()
+}
+
+/// A Data element with this much in it.
+fn data_with(content_bytes: usize, seed: u8) -> Vec<u8> {
+    let mut packet = match content_bytes {
+        0..=252 => vec![6, content_bytes as u8],
+        _ => vec![6, 253, (content_bytes >> 8) as u8, content_bytes as u8],
+    };
+    packet.extend((0..content_bytes).map(|i| (i as u8).wrapping_mul(31).wrapping_add(seed)));
+    packet
+}
+
+/// Everything off, on a stream link.
+const PLAIN: LinkOptions = LinkOptions {
+    mtu_bytes: 8800,
+    is_datagram: false,
+    local_fields: false,
+    reliability: false,
+    congestion_marking: false,
+    self_learning: false,
+    base_congestion_marking_interval_ns: 100_000_000,
+    default_congestion_threshold_bytes: 65_536,
+};
+
+const DATAGRAM: LinkOptions = LinkOptions { is_datagram: true, ..PLAIN };
+
+const RELIABLE: LinkOptions = LinkOptions { reliability: true, ..DATAGRAM };
+
+/// One link service with its pool and clock.
+struct Bench {
+    pool: HeapPool,
+    now: Timestamp,
+    service: LinkService<HeapBuffer>,
+    dropped: Vec<DroppedInterest<HeapBuffer>>,
+}
+
+impl Bench {
+    fn new(options: LinkOptions) -> Self {
+        Bench::with_pool(options, HeapPool::new(10_000, 2_000))
+    }
+
+    fn with_pool(options: LinkOptions, pool: HeapPool) -> Self {
+        let face = FaceTable::new().insert(FaceParams::new(FaceUri::Null, FaceUri::Null)).expect("face");
+        let mut service = LinkService::with_first_sequence(face, 0x1000);
+        service.update(options);
+        Bench { pool, now: Timestamp(0), service, dropped: Vec::new() }
+    }
+
+    fn buffer(&self, bytes: &[u8]) -> HeapBuffer {
+        self.pool.copy_of(bytes).expect("buffer")
+    }
+
+    fn counters(&self) -> &WorkerCounters {
+        &self.service.face().counters.worker
+    }
+
+    fn drops(&self, reason: LinkDrop) -> u64 {
+        self.counters().link_drops.get(reason)
+    }
+
+    fn receive_from(&mut self, endpoint: u64, frame: &[u8]) -> Result<Vec<Incoming<HeapBuffer>>, LinkDrop> {
+        let mut out = Vec::new();
+        let frame = self.buffer(frame);
+        self.service.receive(self.now, frame, endpoint, &self.pool, &mut out).map(|()| out)
+    }
+
+    fn receive(&mut self, frame: &[u8]) -> Result<Vec<Incoming<HeapBuffer>>, LinkDrop> {
+        self.receive_from(0, frame)
+    }
+
+    fn send_with(
+        &mut self,
+        kind: PacketKind,
+        packet: &[u8],
+        fields: LinkFields<HeapBuffer>,
+        queue_bytes: usize,
+    ) -> Result<Vec<Vec<u8>>, LinkDrop> {
+        let mut frames = Vec::new();
+        let packet = Outgoing { face: FaceId(256), kind, buffer: self.buffer(packet), fields };
+        self.service.send(self.now, packet, queue_bytes, &self.pool, &mut frames)?;
+        Ok(frames.iter().map(|frame| frame.bytes().to_vec()).collect())
+    }
+
+    fn send(&mut self, kind: PacketKind, packet: &[u8]) -> Result<Vec<Vec<u8>>, LinkDrop> {
+        self.send_with(kind, packet, LinkFields::default(), 0)
+    }
+
+    fn tick(&mut self) -> Vec<Vec<u8>> {
+        let mut frames = Vec::new();
+        self.service.tick(self.now, &self.pool, &mut frames, &mut self.dropped);
+        frames.iter().map(|frame| frame.bytes().to_vec()).collect()
+    }
+
+    /// Moves the clock and does what is due then.
+    fn tick_at_ms(&mut self, ms: u64) -> Vec<Vec<u8>> {
+        self.now = Timestamp(0).plus_ms(ms);
+        self.tick()
+    }
+}

@@ -1,0 +1,209 @@
+//! The faces that exist, shared by all threads.
+//!
+//! A [`Face`] holds what the management protocol shows and changes of one face (NFD management protocol, face
+//! management): addresses and kind never change, everything else is an atomic. The [`FaceTable`] hands out face numbers.
+//! Its lock is taken by management and by the threads that create faces, never per packet: the worker keeps its own array.
+
+mod face;
+mod params;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use namehop_forward::face::FaceId;
+
+use crate::counters::LinkDropTotals;
+use crate::uri::FaceUri;
+
+pub use face::Face;
+pub use params::{
+    DEFAULT_CONGESTION_THRESHOLD_BYTES, DEFAULT_MARKING_INTERVAL_NS, FaceFlags, FaceParams, FacePersistency,
+    FaceUpdate, MIN_MTU_BYTES, RejectedProperties,
+};
+
+/// Faces that can exist at one time, apart from the reserved ones: one for each slot from 256.
+pub const MAX_USER_FACES: usize = 65_536 - FIRST_USER_SLOT;
+const FIRST_USER_SLOT: usize = FaceId::FIRST_USER.slot();
+/// Slots that rest after use before any is used again. While new slots are left, numbers stay short and readable; what is
+/// indexed by slot stays small all the same.
+const RESTING_SLOTS: usize = 1024;
+
+/// Why a face was not entered into the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FaceTableError {
+    /// Every slot is taken.
+    #[error("the face table is full: {limit} faces exist; destroy some or raise the limit")]
+    Full {
+        /// Faces allowed.
+        limit: usize,
+    },
+    /// The number is not one of the reserved ones.
+    #[error("face number {0} is not a reserved one (1, 254 or 255)")]
+    NotReserved(FaceId),
+    /// The reserved number is taken.
+    #[error("face number {0} exists already")]
+    Exists(FaceId),
+}
+
+#[derive(Debug, Default)]
+struct Faces {
+    by_id: BTreeMap<FaceId, Arc<Face>>,
+    by_remote: HashMap<FaceUri, Vec<FaceId>>,
+    user_faces: usize,
+    /// How often each user slot was given back, modulo 65,536; as long as slots were ever used.
+    reuse: Vec<u16>,
+    /// Slots given back, oldest first, so that a number returns as late as possible.
+    free: VecDeque<u16>,
+}
+
+impl Faces {
+    fn enter(&mut self, id: FaceId, params: FaceParams, totals: &Arc<LinkDropTotals>) -> Arc<Face> {
+        let face = Arc::new(Face::new(id, params, totals));
+        self.by_id.insert(id, Arc::clone(&face));
+        let same_remote = self.by_remote.entry(face.remote_uri().clone());
+        same_remote.or_default().push(id);
+        face
+    }
+}
+
+/// All faces by number.
+#[derive(Debug)]
+pub struct FaceTable {
+    faces: RwLock<Faces>,
+    limit: usize,
+    resting_slots: usize,
+    link_drops: Arc<LinkDropTotals>,
+}
+
+impl Default for FaceTable {
+    fn default() -> Self {
+        FaceTable::new()
+    }
+}
+
+impl FaceTable {
+    /// An empty table with room for [`MAX_USER_FACES`].
+    pub fn new() -> Self {
+        FaceTable::with_limit(MAX_USER_FACES)
+    }
+
+    /// An empty table for at most `limit` faces beside the reserved ones (clamped to [`MAX_USER_FACES`]).
+    pub fn with_limit(limit: usize) -> Self {
+        FaceTable::with_resting_slots(limit, RESTING_SLOTS)
+    }
+
+    fn with_resting_slots(limit: usize, resting_slots: usize) -> Self {
+        FaceTable {
+            faces: RwLock::default(),
+            limit: limit.min(MAX_USER_FACES),
+            resting_slots,
+            link_drops: Arc::default(),
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Faces> {
+        self.faces.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Faces> {
+        self.faces.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Enters a new face under a fresh number. Does not look for a face with the same address: see
+    /// [`FaceTable::find_by_remote`].
+    ///
+    /// # Errors
+    /// [`FaceTableError::Full`].
+    pub fn insert(&self, params: FaceParams) -> Result<Arc<Face>, FaceTableError> {
+        let mut faces = self.write();
+        if faces.user_faces >= self.limit {
+            return Err(FaceTableError::Full { limit: self.limit });
+        }
+        let all_made = faces.reuse.len() >= MAX_USER_FACES;
+        let recycled = if all_made || faces.free.len() > self.resting_slots { faces.free.pop_front() } else { None };
+        let slot = match recycled {
+            Some(slot) => usize::from(slot),
+            None => {
+                faces.reuse.push(0);
+                FIRST_USER_SLOT + faces.reuse.len() - 1
+            }
+        };
+        let reuse = faces.reuse[slot - FIRST_USER_SLOT];
+        faces.user_faces += 1;
+        let id = FaceId((u32::from(reuse) << 16) | slot as u32);
+        Ok(faces.enter(id, params, &self.link_drops))
+    }
+
+    /// Enters one of the faces with a reserved number: internal, content store or null.
+    ///
+    /// # Errors
+    /// When the number is not reserved or is taken.
+    pub fn insert_reserved(&self, id: FaceId, params: FaceParams) -> Result<Arc<Face>, FaceTableError> {
+        if !is_reserved(id) {
+            return Err(FaceTableError::NotReserved(id));
+        }
+        let mut faces = self.write();
+        if faces.by_id.contains_key(&id) {
+            return Err(FaceTableError::Exists(id));
+        }
+        Ok(faces.enter(id, params, &self.link_drops))
+    }
+
+    /// Drops on the link side of all faces that there ever were.
+    pub fn link_drops(&self) -> &LinkDropTotals {
+        &self.link_drops
+    }
+
+    /// The face with this number.
+    pub fn get(&self, id: FaceId) -> Option<Arc<Face>> {
+        self.read().by_id.get(&id).cloned()
+    }
+
+    /// Faces with this remote address, oldest first.
+    pub fn find_by_remote(&self, remote: &FaceUri) -> Vec<Arc<Face>> {
+        let faces = self.read();
+        let ids = faces.by_remote.get(remote).map_or(&[][..], Vec::as_slice);
+        ids.iter().filter_map(|id| faces.by_id.get(id).cloned()).collect()
+    }
+
+    /// Takes a face out and recycles its slot. Other threads may hold the face a little longer.
+    pub fn remove(&self, id: FaceId) -> Option<Arc<Face>> {
+        let mut faces = self.write();
+        let face = faces.by_id.remove(&id)?;
+        if let Some(ids) = faces.by_remote.get_mut(face.remote_uri()) {
+            ids.retain(|&other| other != id);
+            if ids.is_empty() {
+                faces.by_remote.remove(face.remote_uri());
+            }
+        }
+        if !is_reserved(id) {
+            let slot = id.slot();
+            let reuse = &mut faces.reuse[slot - FIRST_USER_SLOT];
+            *reuse = reuse.wrapping_add(1);
+            faces.free.push_back(slot as u16);
+            faces.user_faces -= 1;
+        }
+        Some(face)
+    }
+
+    /// All faces, by number.
+    pub fn snapshot(&self) -> Vec<Arc<Face>> {
+        self.read().by_id.values().cloned().collect()
+    }
+
+    /// Number of faces, the reserved ones included.
+    pub fn len(&self) -> usize {
+        self.read().by_id.len()
+    }
+
+    /// Whether there is no face.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+const fn is_reserved(id: FaceId) -> bool {
+    matches!(id, FaceId::INTERNAL | FaceId::CONTENT_STORE | FaceId::NULL)
+}

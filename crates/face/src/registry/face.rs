@@ -1,0 +1,230 @@
+//! One face as all threads share it: fixed addresses and kind, changeable properties as atomics, counters.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
+use namehop_wire::MAX_PACKET_SIZE;
+
+use super::params::{FaceFlags, FaceParams, FacePersistency, FaceUpdate, MIN_MTU_BYTES, RejectedProperties};
+use crate::counters::{FaceCounters, LinkDropTotals};
+use crate::link_service::LinkOptions;
+use crate::uri::FaceUri;
+
+const NO_EXPIRATION: u64 = u64::MAX;
+
+/// One face, shared by all threads.
+#[derive(Debug)]
+pub struct Face {
+    id: FaceId,
+    remote_uri: FaceUri,
+    local_uri: FaceUri,
+    scope: FaceScope,
+    link_type: LinkType,
+    allowed_persistencies: &'static [FacePersistency],
+    is_datagram: bool,
+    created: Instant,
+    persistency: AtomicU8,
+    is_up: AtomicBool,
+    self_learning: AtomicBool,
+    flags: AtomicU64,
+    link_mtu_bytes: AtomicU32,
+    mtu_override_bytes: AtomicU32,
+    base_congestion_marking_interval_ns: AtomicU64,
+    default_congestion_threshold_bytes: AtomicU64,
+    /// Milliseconds after `created`.
+    expires_at_ms: AtomicU64,
+    /// Bytes that wait to be sent on the link, kept up to date by the thread that serves it.
+    pub send_queue_bytes: AtomicUsize,
+    /// Counters.
+    pub counters: FaceCounters,
+}
+
+impl Face {
+    pub(super) fn new(id: FaceId, params: FaceParams, totals: &Arc<LinkDropTotals>) -> Face {
+        Face {
+            id,
+            scope: params.scope,
+            link_type: params.link_type,
+            allowed_persistencies: params.allowed_persistencies,
+            is_datagram: params.is_datagram,
+            created: Instant::now(),
+            persistency: AtomicU8::new(params.persistency as u8),
+            is_up: AtomicBool::new(true),
+            self_learning: AtomicBool::new(params.self_learning),
+            flags: AtomicU64::new(params.flags.0),
+            link_mtu_bytes: AtomicU32::new(clamp_mtu(params.link_mtu_bytes)),
+            mtu_override_bytes: AtomicU32::new(u32::MAX),
+            base_congestion_marking_interval_ns: AtomicU64::new(params.base_congestion_marking_interval_ns),
+            default_congestion_threshold_bytes: AtomicU64::new(params.default_congestion_threshold_bytes),
+            expires_at_ms: AtomicU64::new(NO_EXPIRATION),
+            send_queue_bytes: AtomicUsize::new(0),
+            counters: FaceCounters::new(totals),
+            remote_uri: params.remote_uri,
+            local_uri: params.local_uri,
+        }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> FaceId {
+        self.id
+    }
+
+    /// Address of the peer.
+    pub fn remote_uri(&self) -> &FaceUri {
+        &self.remote_uri
+    }
+
+    /// Address of this end.
+    pub fn local_uri(&self) -> &FaceUri {
+        &self.local_uri
+    }
+
+    /// Whether the peer is on this computer.
+    pub fn scope(&self) -> FaceScope {
+        self.scope
+    }
+
+    /// How many peers it reaches.
+    pub fn link_type(&self) -> LinkType {
+        self.link_type
+    }
+
+    /// Whether the link keeps packet borders and packets may be fragmented.
+    pub fn is_datagram(&self) -> bool {
+        self.is_datagram
+    }
+
+    /// What happens when the link fails.
+    pub fn persistency(&self) -> FacePersistency {
+        let code = self.persistency.load(Ordering::Relaxed);
+        FacePersistency::from_code(u64::from(code)).unwrap_or(FacePersistency::Persistent)
+    }
+
+    /// Present flags.
+    pub fn flags(&self) -> FaceFlags {
+        FaceFlags(self.flags.load(Ordering::Relaxed))
+    }
+
+    /// Whether the link works. A face starts up.
+    pub fn is_up(&self) -> bool {
+        self.is_up.load(Ordering::Relaxed)
+    }
+
+    /// Sets the state of the link; returns the state before.
+    pub fn set_up(&self, is_up: bool) -> bool {
+        self.is_up.swap(is_up, Ordering::Relaxed)
+    }
+
+    /// Largest frame to send, in bytes: what the link carries, or less if management said so.
+    pub fn mtu_bytes(&self) -> usize {
+        let link = self.link_mtu_bytes.load(Ordering::Relaxed);
+        link.min(self.mtu_override_bytes.load(Ordering::Relaxed)) as usize
+    }
+
+    /// Sets what the link carries, when the network interface changes.
+    pub fn set_link_mtu_bytes(&self, mtu_bytes: usize) {
+        self.link_mtu_bytes.store(clamp_mtu(mtu_bytes), Ordering::Relaxed);
+    }
+
+    /// Time above the threshold before packets are marked, in nanoseconds.
+    pub fn base_congestion_marking_interval_ns(&self) -> u64 {
+        self.base_congestion_marking_interval_ns.load(Ordering::Relaxed)
+    }
+
+    /// Send-queue length at which congestion begins, in bytes.
+    pub fn default_congestion_threshold_bytes(&self) -> u64 {
+        self.default_congestion_threshold_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether self-learning headers are honoured.
+    pub fn self_learning(&self) -> bool {
+        self.self_learning.load(Ordering::Relaxed)
+    }
+
+    /// Switches self-learning headers on or off. The link service sees it at its next `update`.
+    pub fn set_self_learning(&self, enabled: bool) {
+        self.self_learning.store(enabled, Ordering::Relaxed);
+    }
+
+    /// Sets or clears the moment at which the face will be closed unless it is used before.
+    pub fn set_expiration(&self, at: Option<Instant>) {
+        let expires_at_ms = match at {
+            None => NO_EXPIRATION,
+            Some(at) => milliseconds(at.saturating_duration_since(self.created)),
+        };
+        self.expires_at_ms.store(expires_at_ms, Ordering::Relaxed);
+    }
+
+    /// Milliseconds until the face will be closed unless it is used before; `None` when it does not expire.
+    pub fn expiration_period_ms(&self) -> Option<u64> {
+        match self.expires_at_ms.load(Ordering::Relaxed) {
+            NO_EXPIRATION => None,
+            at_ms => Some(at_ms.saturating_sub(milliseconds(self.created.elapsed()))),
+        }
+    }
+
+    /// Changes properties, all or none.
+    ///
+    /// # Errors
+    /// Names the properties that this face refuses; then nothing is changed.
+    pub fn update(&self, update: &FaceUpdate) -> Result<(), RejectedProperties> {
+        let flags = self.flags().changed(update.flags, update.flags_mask);
+        let newly_set = FaceFlags(flags.0 & update.flags_mask);
+        let rejected = RejectedProperties {
+            persistency: update.persistency.is_some_and(|wanted| !self.allowed_persistencies.contains(&wanted)),
+            flags: (newly_set.contains(FaceFlags::LOCAL_FIELDS) && self.scope != FaceScope::Local)
+                || (newly_set.contains(FaceFlags::RELIABILITY) && self.link_type != LinkType::PointToPoint),
+            base_congestion_marking_interval: update.base_congestion_marking_interval_ns == Some(0),
+            mtu: update.mtu_bytes.is_some_and(|mtu| mtu < MIN_MTU_BYTES as u64 || !self.is_datagram),
+        };
+        if rejected != RejectedProperties::default() {
+            return Err(rejected);
+        }
+        if let Some(persistency) = update.persistency {
+            self.persistency.store(persistency as u8, Ordering::Relaxed);
+        }
+        self.flags.store(flags.0, Ordering::Relaxed);
+        if let Some(interval) = update.base_congestion_marking_interval_ns {
+            self.base_congestion_marking_interval_ns.store(interval, Ordering::Relaxed);
+        }
+        if let Some(threshold) = update.default_congestion_threshold_bytes {
+            self.default_congestion_threshold_bytes.store(threshold, Ordering::Relaxed);
+        }
+        if let Some(mtu) = update.mtu_bytes {
+            let mtu = u32::try_from(mtu).unwrap_or(u32::MAX);
+            self.mtu_override_bytes.store(mtu, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// What the engine needs to know.
+    pub fn to_face_info(&self) -> FaceInfo {
+        FaceInfo { id: self.id, scope: self.scope, link_type: self.link_type }
+    }
+
+    /// What the link service needs to know, as of now.
+    pub fn link_options(&self) -> LinkOptions {
+        let flags = self.flags();
+        LinkOptions {
+            mtu_bytes: self.mtu_bytes(),
+            is_datagram: self.is_datagram,
+            local_fields: flags.contains(FaceFlags::LOCAL_FIELDS),
+            // With several peers it would be unknown whose acknowledgement it is.
+            reliability: flags.contains(FaceFlags::RELIABILITY) && self.link_type == LinkType::PointToPoint,
+            congestion_marking: flags.contains(FaceFlags::CONGESTION_MARKING),
+            self_learning: self.self_learning(),
+            base_congestion_marking_interval_ns: self.base_congestion_marking_interval_ns(),
+            default_congestion_threshold_bytes: self.default_congestion_threshold_bytes(),
+        }
+    }
+}
+
+fn clamp_mtu(bytes: usize) -> u32 {
+    bytes.clamp(MIN_MTU_BYTES, MAX_PACKET_SIZE) as u32
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(NO_EXPIRATION - 1)
+}

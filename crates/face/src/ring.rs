@@ -1,0 +1,178 @@
+//! Bounded lock-free rings that carry frames between the threads that do input and output and the worker.
+//!
+//! Any thread may push; one thread pops and owns the [`Waker`] of the ring. Pushing does not wake the consumer, so that
+//! a burst costs one wake-up: push all of it, then call [`FrameRing::wake`].
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crossbeam_queue::ArrayQueue;
+use namehop_forward::face::FaceId;
+
+use crate::wake::Waker;
+
+/// One link-layer packet: a complete LpPacket, Interest or Data element.
+#[derive(Debug)]
+pub struct Frame<B> {
+    /// Face it came in on or goes out on.
+    pub face: FaceId,
+    /// Which peer it came from: 0 on point-to-point links, a hash of the remote address on multi-access links.
+    pub endpoint: u64,
+    /// The bytes.
+    pub buffer: B,
+}
+
+/// A bounded ring of frames with one consumer.
+pub struct FrameRing<B> {
+    queue: ArrayQueue<Frame<B>>,
+    waker: Arc<Waker>,
+    high_water: AtomicUsize,
+    refused: AtomicU64,
+}
+
+impl<B> FrameRing<B> {
+    /// A ring for `capacity` frames (at least 1) whose consumer sleeps on `waker`. Several rings may share a waker.
+    pub fn new(capacity: usize, waker: Arc<Waker>) -> Self {
+        FrameRing {
+            queue: ArrayQueue::new(capacity.max(1)),
+            waker,
+            high_water: AtomicUsize::new(0),
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    /// Adds a frame without waking the consumer.
+    ///
+    /// # Errors
+    /// Gives the frame back when the ring is full; the refusal is counted.
+    pub fn push(&self, frame: Frame<B>) -> Result<(), Frame<B>> {
+        self.queue.push(frame).inspect_err(|_| {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        })
+    }
+
+    /// Wakes the consumer if it sleeps; cheap when it does not.
+    pub fn wake(&self) {
+        self.waker.wake();
+    }
+
+    /// The consumer's waker.
+    pub fn waker(&self) -> &Arc<Waker> {
+        &self.waker
+    }
+
+    /// Moves up to `limit` frames to the end of `out`, oldest first. Returns how many. Consumer only.
+    pub fn pop_burst(&self, out: &mut Vec<Frame<B>>, limit: usize) -> usize {
+        // Between two bursts the ring only grows, so its length here is the peak since the last one.
+        let waiting = self.queue.len();
+        if waiting > self.high_water.load(Ordering::Relaxed) {
+            self.high_water.store(waiting, Ordering::Relaxed);
+        }
+        let mut popped = 0;
+        while popped < limit {
+            let Some(frame) = self.queue.pop() else { break };
+            out.push(frame);
+            popped += 1;
+        }
+        popped
+    }
+
+    /// Whether no frame waits.
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Frames that wait.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Frames that fit.
+    pub fn capacity(&self) -> usize {
+        self.queue.capacity()
+    }
+
+    /// The most frames that were ever found waiting.
+    pub fn high_water(&self) -> usize {
+        self.high_water.load(Ordering::Relaxed)
+    }
+
+    /// Frames refused because the ring was full.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+}
+
+impl<B> fmt::Debug for FrameRing<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameRing")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity())
+            .field("high_water", &self.high_water())
+            .field("refused", &self.refused())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn frame(number: u64) -> Frame<u64> {
+        Frame { face: FaceId(256), endpoint: 0, buffer: number }
+    }
+
+    #[test]
+    fn a_full_ring_gives_the_frame_back_and_counts() {
+        let ring = FrameRing::new(2, Arc::new(Waker::new()));
+        assert!(ring.push(frame(1)).is_ok());
+        assert!(ring.push(frame(2)).is_ok());
+        assert_eq!(ring.push(frame(3)).expect_err("full").buffer, 3);
+        let mut out = Vec::new();
+        assert_eq!(ring.pop_burst(&mut out, 1), 1);
+        assert_eq!(ring.pop_burst(&mut out, 10), 1);
+        assert_eq!(ring.pop_burst(&mut out, 10), 0);
+        assert_eq!(out.iter().map(|f| f.buffer).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!((ring.high_water(), ring.refused(), ring.len()), (2, 1, 0));
+    }
+
+    #[test]
+    fn frames_arrive_in_order_through_a_small_ring_with_a_sleeping_consumer() {
+        const COUNT: u64 = 50_000;
+        let ring = Arc::new(FrameRing::new(16, Arc::new(Waker::new())));
+        let producer = {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || {
+                for number in 0..COUNT {
+                    let mut pending = frame(number);
+                    while let Err(back) = ring.push(pending) {
+                        ring.wake();
+                        thread::yield_now();
+                        pending = back;
+                    }
+                    if number % 3 == 0 {
+                        ring.wake();
+                    }
+                }
+                ring.wake();
+            })
+        };
+        let mut expected = 0;
+        let mut burst = Vec::new();
+        while expected < COUNT {
+            let ready = ring.waker().park(Some(Duration::from_secs(60)), || !ring.is_empty());
+            assert!(ready, "a wake-up was lost after {expected} frames");
+            ring.pop_burst(&mut burst, 8);
+            for frame in burst.drain(..) {
+                assert_eq!(frame.buffer, expected);
+                expected += 1;
+            }
+        }
+        producer.join().expect("producer");
+        assert!(ring.high_water() <= 16);
+    }
+}

@@ -1,0 +1,139 @@
+//! What the socket service listens on and the limits it keeps.
+//!
+//! The defaults are those of the NDN testbed: the ports, groups and time-outs every NDN forwarder uses.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::path::PathBuf;
+
+use namehop_wire::MAX_PACKET_SIZE;
+
+use crate::uri::{DEFAULT_MULTICAST_PORT, DEFAULT_PORT, DEFAULT_WEBSOCKET_PORT};
+
+/// Group of NDN over IPv4 multicast.
+pub const NDN_MULTICAST_V4: Ipv4Addr = Ipv4Addr::new(224, 0, 23, 170);
+/// Group of NDN over IPv6 multicast.
+pub const NDN_MULTICAST_V6: Ipv6Addr = Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 0x1234);
+
+/// A Unix stream listener.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnixListenerConfig {
+    /// Path of the socket file; missing parent directories are created.
+    pub path: PathBuf,
+    /// Permission bits of the socket file. 0666 lets applications of every user connect.
+    pub mode: u32,
+}
+
+/// Which interfaces get a multicast face.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MulticastInterfaces {
+    /// None.
+    Off,
+    /// Every interface that is up, can do multicast and is not the loopback.
+    All,
+    /// Exactly these; it is an error when one does not exist.
+    Named(Vec<String>),
+}
+
+/// UDP multicast faces: one per interface and address family.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MulticastConfig {
+    /// The interfaces.
+    pub interfaces: MulticastInterfaces,
+    /// IPv4 group and port; `None` turns IPv4 multicast off.
+    pub group_v4: Option<SocketAddrV4>,
+    /// IPv6 group and port; `None` turns IPv6 multicast off.
+    pub group_v6: Option<SocketAddrV6>,
+}
+
+impl Default for MulticastConfig {
+    fn default() -> Self {
+        MulticastConfig {
+            interfaces: MulticastInterfaces::All,
+            group_v4: Some(SocketAddrV4::new(NDN_MULTICAST_V4, DEFAULT_MULTICAST_PORT)),
+            group_v6: Some(SocketAddrV6::new(NDN_MULTICAST_V6, DEFAULT_MULTICAST_PORT, 0, 0)),
+        }
+    }
+}
+
+/// Listeners and limits of the socket service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SocketConfig {
+    /// Unix stream listeners.
+    pub unix: Vec<UnixListenerConfig>,
+    /// TCP listeners. Port 0 lets the kernel choose.
+    pub tcp: Vec<SocketAddr>,
+    /// UDP channels: one unconnected socket each, shared by all faces of that local address.
+    ///
+    /// On a computer with several addresses on one network, list the addresses instead of a wildcard: replies leave
+    /// a wildcard socket with the source address that the routing table prefers.
+    pub udp: Vec<SocketAddr>,
+    /// WebSocket listeners.
+    pub websocket: Vec<SocketAddr>,
+    /// UDP multicast.
+    pub multicast: MulticastConfig,
+    /// Most faces over sockets at one time; connections beyond it are refused.
+    pub max_faces: usize,
+    /// Connections the kernel keeps waiting per listener.
+    pub backlog: u32,
+    /// An on-demand UDP face without traffic is closed after one to two times this.
+    pub udp_idle_ms: u64,
+    /// Bytes one stream or WebSocket face may have waiting; packets beyond it are dropped.
+    pub stream_queue_bytes: usize,
+    /// Bytes one UDP socket may have waiting; packets beyond it are dropped.
+    pub datagram_queue_bytes: usize,
+    /// Largest frame on UDP, unicast and multicast; larger packets are fragmented.
+    pub datagram_mtu_bytes: usize,
+    /// Kernel buffer asked for on UDP sockets in each direction; the kernel may give less.
+    pub datagram_kernel_bytes: usize,
+    /// A connection attempt (with its WebSocket handshake) that takes longer has failed.
+    pub connect_timeout_ms: u64,
+    /// First pause before reconnecting a persistent or permanent connection; it doubles with each failure.
+    pub reconnect_initial_ms: u64,
+    /// Longest pause before reconnecting.
+    pub reconnect_max_ms: u64,
+    /// New Unix, TCP and unicast UDP faces mark packets when their send queue grows (NDNLPv2 congestion marking).
+    pub congestion_marking: bool,
+    /// New faces honour the headers of self-learning.
+    pub self_learning: bool,
+}
+
+impl SocketConfig {
+    /// No listeners, default limits: a start for tests and for explicit configurations.
+    pub fn without_listeners() -> Self {
+        SocketConfig {
+            unix: Vec::new(),
+            tcp: Vec::new(),
+            udp: Vec::new(),
+            websocket: Vec::new(),
+            multicast: MulticastConfig { interfaces: MulticastInterfaces::Off, ..MulticastConfig::default() },
+            max_faces: 16_384,
+            backlog: 1024,
+            udp_idle_ms: 600_000,
+            stream_queue_bytes: 1 << 20,
+            datagram_queue_bytes: 4 << 20,
+            datagram_mtu_bytes: MAX_PACKET_SIZE,
+            datagram_kernel_bytes: 4 << 20,
+            connect_timeout_ms: 4000,
+            reconnect_initial_ms: 1000,
+            reconnect_max_ms: 300_000,
+            congestion_marking: true,
+            self_learning: true,
+        }
+    }
+}
+
+impl Default for SocketConfig {
+    fn default() -> Self {
+        let any = |port| {
+            vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)), SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))]
+        };
+        SocketConfig {
+            unix: vec![UnixListenerConfig { path: PathBuf::from("/run/nfd/nfd.sock"), mode: 0o666 }],
+            tcp: any(DEFAULT_PORT),
+            udp: any(DEFAULT_PORT),
+            websocket: any(DEFAULT_WEBSOCKET_PORT),
+            multicast: MulticastConfig::default(),
+            ..SocketConfig::without_listeners()
+        }
+    }
+}

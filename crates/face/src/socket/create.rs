@@ -1,0 +1,134 @@
+//! Creating faces on command (NFD management protocol, `faces/create`): what is refused, and with which status.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use namehop_forward::buffer::BufferPool;
+use tokio::sync::oneshot;
+use tokio::task::spawn_local;
+
+use super::error::CreateError;
+use super::shared::Shared;
+use super::{tcp, udp, websocket};
+use crate::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
+use crate::uri::FaceUri;
+
+type Reply = oneshot::Sender<Result<Arc<Face>, CreateError>>;
+
+/// Carries out one command and replies, now or when a connection is made.
+pub(super) fn create<P: BufferPool>(
+    shared: &Rc<Shared<P>>,
+    uri: FaceUri,
+    local_uri: Option<&FaceUri>,
+    update: FaceUpdate,
+    reply: Reply,
+) {
+    // When a reply cannot be sent, whoever asked has gone away and does not want it.
+    match check(shared, uri, local_uri, &update) {
+        Err(error) => drop(reply.send(Err(error))),
+        Ok(Wanted::Udp(peer)) => drop(reply.send(udp::create(shared, peer, &update))),
+        Ok(Wanted::Tcp(peer)) => {
+            connect(shared, FaceUri::tcp(peer), reply, async move |shared| tcp::create(&shared, peer, update).await);
+        }
+        Ok(Wanted::WebSocket(server)) => {
+            let uri = server.uri.clone();
+            connect(shared, uri, reply, async move |shared| websocket::create(&shared, server, update).await);
+        }
+    }
+}
+
+enum Wanted {
+    Udp(std::net::SocketAddr),
+    Tcp(std::net::SocketAddr),
+    WebSocket(websocket::Server),
+}
+
+fn check<P: BufferPool>(
+    shared: &Shared<P>,
+    uri: FaceUri,
+    local_uri: Option<&FaceUri>,
+    update: &FaceUpdate,
+) -> Result<Wanted, CreateError> {
+    let refuse = |text: &str| Err(CreateError::NotAcceptable(text.to_owned()));
+    if !uri.is_canonical() {
+        return Err(CreateError::Malformed(format!(
+            "face URI {uri} is not canonical: write a numeric address, the address family and the port, for example \
+             udp4://192.0.2.1:6363"
+        )));
+    }
+    let address = uri.socket_address();
+    let wanted = match (&uri, address) {
+        (FaceUri::Udp { .. }, _) if uri.is_multicast() => {
+            return refuse("multicast faces are made by the configuration, not on command");
+        }
+        (FaceUri::Udp { .. }, Some(address)) => Wanted::Udp(address),
+        (FaceUri::Tcp { .. }, Some(address)) if address.ip().is_multicast() => {
+            return refuse("TCP has no multicast");
+        }
+        (FaceUri::Tcp { .. }, Some(address)) => Wanted::Tcp(address),
+        (FaceUri::WebSocket { secure: true, .. }, _) => return refuse("WebSocket over TLS is not supported"),
+        (FaceUri::WebSocket { .. }, Some(address)) => {
+            Wanted::WebSocket(websocket::Server { address, uri: uri.clone() })
+        }
+        (FaceUri::Udp { .. } | FaceUri::Tcp { .. }, None) => {
+            return Err(CreateError::Malformed(format!(
+                "face URI {uri} names an interface this computer does not have"
+            )));
+        }
+        _ => {
+            let scheme = uri.scheme();
+            return Err(CreateError::NotAcceptable(format!(
+                "faces of scheme {scheme} cannot be created over sockets: udp4, udp6, tcp4, tcp6 and ws can"
+            )));
+        }
+    };
+    if local_uri.is_some() {
+        return refuse("a local URI cannot be chosen for this scheme");
+    }
+    if update.persistency == Some(FacePersistency::OnDemand) {
+        return refuse("a face made on command cannot be on-demand: choose persistent or permanent");
+    }
+    let local_fields = update.flags_mask & update.flags.0 & FaceFlags::LOCAL_FIELDS.0 != 0;
+    let may_be_local = !matches!(wanted, Wanted::Udp(_)) && address.is_some_and(|address| address.ip().is_loopback());
+    if local_fields && !may_be_local {
+        return refuse("local fields are for faces to this computer only");
+    }
+    if update.mtu_bytes.is_some() && !matches!(wanted, Wanted::Udp(_)) {
+        return refuse("this transport carries whole packets: it has no MTU to set");
+    }
+    let normal = match &wanted {
+        Wanted::Udp(address) => FaceUri::udp(*address),
+        Wanted::Tcp(address) => FaceUri::tcp(*address),
+        Wanted::WebSocket(server) => server.uri.clone(),
+    };
+    match shared.table.find_by_remote(&normal).into_iter().next() {
+        Some(face) => Err(CreateError::Exists(face)),
+        None => Ok(wanted),
+    }
+}
+
+/// Runs `attempt` unless one for the same URI is under way; then its outcome is waited for.
+fn connect<P: BufferPool>(
+    shared: &Rc<Shared<P>>,
+    uri: FaceUri,
+    reply: Reply,
+    attempt: impl AsyncFnOnce(Rc<Shared<P>>) -> Result<Arc<Face>, CreateError> + 'static,
+) {
+    if let Some(waiting) = shared.connecting.borrow_mut().get_mut(&uri) {
+        waiting.push(reply);
+        return;
+    }
+    shared.connecting.borrow_mut().insert(uri.clone(), Vec::new());
+    let shared = Rc::clone(shared);
+    spawn_local(async move {
+        let result = attempt(Rc::clone(&shared)).await;
+        let later = match &result {
+            Ok(face) => CreateError::Exists(Arc::clone(face)),
+            Err(error) => error.clone(),
+        };
+        for waiting in shared.connecting.borrow_mut().remove(&uri).unwrap_or_default() {
+            let _ = waiting.send(Err(later.clone()));
+        }
+        let _ = reply.send(result);
+    });
+}

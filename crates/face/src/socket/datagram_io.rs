@@ -1,0 +1,211 @@
+//! Many datagrams per system call: `recvmmsg` and `sendmmsg` through the safe wrappers of the `nix` crate.
+//!
+//! Where the kernel (or a sandbox) lacks these calls, the first attempt says so and one call per datagram is used.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::{AsRawFd, RawFd};
+
+use namehop_wire::MAX_PACKET_SIZE;
+use nix::errno::Errno;
+use nix::sys::socket::{ControlMessage, MsgFlags, MultiHeaders, SockaddrStorage, recvfrom, recvmmsg, sendmmsg, sendto};
+
+/// Most datagrams in one call.
+pub(super) const BATCH: usize = 64;
+
+/// Room for one datagram: one byte more than a packet may have, so that a longer one is seen to be too long.
+const SLOT_BYTES: usize = MAX_PACKET_SIZE + 1;
+
+/// Memory that [`DatagramIo::receive`] needs; it may be shared by all sockets of a thread.
+pub(super) fn receive_memory() -> Box<[u8]> {
+    vec![0; BATCH * SLOT_BYTES].into_boxed_slice()
+}
+
+/// Headers for the batch calls of one socket.
+///
+/// They must not be shared between sockets of different address families, because the kernel writes the address length
+/// into them.
+pub(super) struct DatagramIo {
+    received: MultiHeaders<SockaddrStorage>,
+    sent: MultiHeaders<SockaddrStorage>,
+    addresses: Vec<Option<SockaddrStorage>>,
+    batched: bool,
+}
+
+impl DatagramIo {
+    /// Headers for one socket.
+    pub(super) fn new() -> Self {
+        DatagramIo {
+            received: MultiHeaders::preallocate(BATCH, None),
+            sent: MultiHeaders::preallocate(BATCH, None),
+            addresses: Vec::with_capacity(BATCH),
+            batched: true,
+        }
+    }
+
+    /// Receives up to [`BATCH`] datagrams and hands each to `each`; returns how many. Fewer than asked for means the
+    /// socket is empty.
+    pub(super) fn receive(
+        &mut self,
+        socket: &impl AsRawFd,
+        memory: &mut [u8],
+        mut each: impl FnMut(SocketAddr, &[u8]),
+    ) -> io::Result<usize> {
+        let descriptor = socket.as_raw_fd();
+        if self.batched {
+            match receive_batch(descriptor, &mut self.received, memory, &mut each) {
+                Err(Errno::ENOSYS) => self.batched = false,
+                result => return Ok(result?),
+            }
+        }
+        receive_singly(descriptor, memory, each)
+    }
+
+    /// Sends the first of `datagrams`, up to [`BATCH`]; returns how many the kernel took. An error concerns the first
+    /// one only.
+    pub(super) fn send<'d>(
+        &mut self,
+        socket: &impl AsRawFd,
+        datagrams: impl Iterator<Item = (&'d SockaddrStorage, &'d [u8])>,
+    ) -> io::Result<usize> {
+        let descriptor = socket.as_raw_fd();
+        let mut slices = [[IoSlice::new(&[])]; BATCH];
+        self.addresses.clear();
+        for (slot, (address, bytes)) in slices.iter_mut().zip(datagrams) {
+            *slot = [IoSlice::new(bytes)];
+            self.addresses.push(Some(*address));
+        }
+        let slices = &slices[..self.addresses.len()];
+        if self.batched {
+            let none: [ControlMessage<'_>; 0] = [];
+            match sendmmsg(descriptor, &mut self.sent, slices, &self.addresses, none, MsgFlags::MSG_NOSIGNAL) {
+                Err(Errno::ENOSYS) => self.batched = false,
+                Err(error) => return Err(error.into()),
+                Ok(results) => return Ok(results.count()),
+            }
+        }
+        send_singly(descriptor, slices, &self.addresses)
+    }
+}
+
+fn receive_batch(
+    descriptor: RawFd,
+    headers: &mut MultiHeaders<SockaddrStorage>,
+    memory: &mut [u8],
+    each: &mut impl FnMut(SocketAddr, &[u8]),
+) -> Result<usize, Errno> {
+    let mut slots = memory.chunks_exact_mut(SLOT_BYTES);
+    let mut slices: [[IoSliceMut<'_>; 1]; BATCH] =
+        std::array::from_fn(|_| [IoSliceMut::new(slots.next().unwrap_or_default())]);
+    let results = recvmmsg(descriptor, headers, slices.iter_mut(), MsgFlags::MSG_DONTWAIT, None)?;
+    let mut count = 0;
+    for message in results {
+        count += 1;
+        if let Some(address) = message.address.as_ref().and_then(to_std) {
+            each(address, message.iovs().next().unwrap_or_default());
+        }
+    }
+    Ok(count)
+}
+
+fn receive_singly(descriptor: RawFd, memory: &mut [u8], mut each: impl FnMut(SocketAddr, &[u8])) -> io::Result<usize> {
+    let length = memory.len().min(SLOT_BYTES);
+    for count in 0..BATCH {
+        match recvfrom::<SockaddrStorage>(descriptor, &mut memory[..length]) {
+            Ok((received, address)) => {
+                if let Some(address) = address.as_ref().and_then(to_std) {
+                    each(address, &memory[..received.min(length)]);
+                }
+            }
+            Err(error) if count == 0 => return Err(error.into()),
+            Err(_) => return Ok(count),
+        }
+    }
+    Ok(BATCH)
+}
+
+fn send_singly(
+    descriptor: RawFd,
+    slices: &[[IoSlice<'_>; 1]],
+    addresses: &[Option<SockaddrStorage>],
+) -> io::Result<usize> {
+    for (count, ([bytes], address)) in slices.iter().zip(addresses).enumerate() {
+        let Some(address) = address else { return Ok(count) };
+        match sendto(descriptor, bytes, address, MsgFlags::MSG_NOSIGNAL) {
+            Ok(_) => {}
+            Err(error) if count == 0 => return Err(error.into()),
+            Err(_) => return Ok(count),
+        }
+    }
+    Ok(slices.len())
+}
+
+fn to_std(address: &SockaddrStorage) -> Option<SocketAddr> {
+    if let Some(v4) = address.as_sockaddr_in() {
+        return Some(SocketAddr::V4(SocketAddrV4::new(v4.ip(), v4.port())));
+    }
+    // The flow label says nothing about who the peer is.
+    let v6 = address.as_sockaddr_in6()?;
+    Some(SocketAddr::V6(SocketAddrV6::new(v6.ip(), v6.port(), 0, v6.scope_id())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use socket2::{Domain, Socket, Type};
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    fn socket(address: SocketAddr) -> (Socket, SocketAddr) {
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM.nonblocking(), None).expect("socket");
+        socket.bind(&address.into()).expect("bind");
+        let local = socket.local_addr().expect("local").as_socket().expect("internet");
+        (socket, local)
+    }
+
+    fn exchange(address: SocketAddr, batched: bool) {
+        let (left, left_address) = socket(address);
+        let (right, right_address) = socket(address);
+        let mut io = DatagramIo::new();
+        io.batched = batched;
+        let packets: Vec<Vec<u8>> = (0..100_u8).map(|i| vec![i; 1 + usize::from(i)]).collect();
+        let destination = SockaddrStorage::from(right_address);
+        let mut sent = 0;
+        while sent < packets.len() {
+            let rest = packets[sent..].iter().map(|packet| (&destination, packet.as_slice()));
+            sent += io.send(&left, rest).expect("send");
+        }
+        let mut memory = receive_memory();
+        let mut got = Vec::new();
+        for expected in [BATCH, 100 - BATCH] {
+            let count = io
+                .receive(&right, &mut memory, |from, bytes| {
+                    assert_eq!(from, left_address);
+                    got.push(bytes.to_vec());
+                })
+                .expect("receive");
+            assert_eq!(count, expected);
+        }
+        assert_eq!(got, packets);
+        let empty = io.receive(&right, &mut memory, |_, _| {}).expect_err("nothing left");
+        assert_eq!(empty.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn batches_and_single_calls_carry_the_same() {
+        for batched in [true, false] {
+            exchange(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), batched);
+            exchange(SocketAddr::from((Ipv6Addr::LOCALHOST, 0)), batched);
+        }
+    }
+
+    #[test]
+    fn an_oversized_datagram_shows_its_excess() {
+        let (left, _) = socket(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        let (right, right_address) = socket(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        left.send_to(&[1; 20_000], &right_address.into()).expect("send");
+        let mut memory = receive_memory();
+        let mut lengths = Vec::new();
+        DatagramIo::new().receive(&right, &mut memory, |_, bytes| lengths.push(bytes.len())).expect("receive");
+        assert_eq!(lengths, [SLOT_BYTES]);
+    }
+}

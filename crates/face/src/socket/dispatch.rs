@@ -1,0 +1,61 @@
+//! From the worker to the links: takes frames off the ring, queues them per face, and flushes each face once per turn.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use tokio::task::{coop, yield_now};
+
+use super::shared::{Link, Shared, SocketFace};
+use super::{stream, udp};
+use crate::ring::Frame;
+
+/// Frames per turn, so that receiving gets its turn too.
+const BURST: usize = 1024;
+
+/// Serves the ring from the worker for as long as the service lives.
+pub(super) async fn run<P: BufferPool>(shared: Rc<Shared<P>>) {
+    let ring = Arc::clone(&shared.from_worker);
+    let mut frames = Vec::with_capacity(BURST);
+    let mut dirty = Vec::new();
+    loop {
+        ring.waker().wait(|| !ring.is_empty()).await;
+        ring.pop_burst(&mut frames, BURST);
+        for frame in frames.drain(..) {
+            queue(&shared, frame, &mut dirty);
+        }
+        for entry in dirty.drain(..) {
+            flush(&entry);
+        }
+        if ring.is_empty() {
+            // A worker on another thread may refill the ring for ever; the budget lets other tasks in.
+            coop::consume_budget().await;
+        } else {
+            yield_now().await;
+        }
+    }
+}
+
+fn queue<P: BufferPool>(shared: &Shared<P>, frame: Frame<P::Buffer>, dirty: &mut Vec<Rc<SocketFace<P::Buffer>>>) {
+    // A face that was closed while the frame was on its way needs no count: its counters are gone with it.
+    let Some(entry) = shared.face(frame.face) else { return };
+    let queued = match &entry.link {
+        Link::Stream(link) => link.queue(&entry.face, &frame.buffer),
+        Link::Datagram(link) => link.queue(&entry.face, frame.buffer),
+        Link::WebSocket(link) => link.queue(&entry.face, frame.buffer),
+    };
+    match queued {
+        Ok(()) if !entry.dirty.replace(true) => dirty.push(entry),
+        Ok(()) => {}
+        Err(reason) => entry.face.counters.count_transport_drop(reason),
+    }
+}
+
+fn flush<B: PacketBuffer + 'static>(entry: &Rc<SocketFace<B>>) {
+    entry.dirty.set(false);
+    match &entry.link {
+        Link::Stream(link) => stream::flush(entry, link),
+        Link::Datagram(link) => udp::flush(link.channel()),
+        Link::WebSocket(link) => link.flush(),
+    }
+}

@@ -1,0 +1,130 @@
+//! Opening the sockets the service listens on. Nothing here needs a runtime, so that a router learns of a taken port
+//! before it starts anything.
+
+use std::io;
+use std::net::SocketAddr;
+
+use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
+
+use super::config::SocketConfig;
+use super::error::ListenError;
+
+/// Silence on a TCP connection after which the kernel asks whether the peer still lives.
+const KEEPALIVE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// An open socket and the address it got.
+#[derive(Debug)]
+pub(super) struct Bound {
+    pub(super) socket: Socket,
+    pub(super) local: SocketAddr,
+}
+
+/// Opens a listening TCP socket (also for WebSocket). `Ok(None)` when this computer has no IPv6 and a wildcard was
+/// asked for.
+pub(super) fn tcp(
+    protocol: &'static str,
+    address: SocketAddr,
+    config: &SocketConfig,
+) -> Result<Option<Bound>, ListenError> {
+    let open = || -> io::Result<Bound> {
+        let socket = internet_socket(address, Type::STREAM, Protocol::TCP)?;
+        // Without this a restarted router would have to wait for old connections to time out.
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())?;
+        socket.listen(i32::try_from(config.backlog).unwrap_or(i32::MAX))?;
+        with_local(socket)
+    };
+    unless_family_is_missing(protocol, address, open())
+}
+
+/// Opens a unicast UDP socket.
+pub(super) fn udp(address: SocketAddr, config: &SocketConfig) -> Result<Option<Bound>, ListenError> {
+    let open = || -> io::Result<Bound> {
+        let socket = internet_socket(address, Type::DGRAM, Protocol::UDP)?;
+        enlarge_buffers(&socket, config.datagram_kernel_bytes);
+        socket.bind(&address.into())?;
+        with_local(socket)
+    };
+    unless_family_is_missing("UDP", address, open())
+}
+
+/// A non-blocking socket for the family of `address` that leaves IPv4 to IPv4 sockets.
+pub(super) fn internet_socket(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), kind.nonblocking().cloexec(), Some(protocol))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    Ok(socket)
+}
+
+/// Asks for larger kernel buffers. Less than asked for costs packets under load, not correctness.
+pub(super) fn enlarge_buffers(socket: &Socket, bytes: usize) {
+    for result in [socket.set_recv_buffer_size(bytes), socket.set_send_buffer_size(bytes)] {
+        if let Err(error) = result {
+            tracing::debug!(%error, "kernel socket buffers keep their size");
+        }
+    }
+}
+
+/// Options of every TCP connection: no delay for small packets, and notice of dead peers.
+pub(super) fn tune_connection(socket: &Socket) {
+    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);
+    for result in [socket.set_tcp_nodelay(true), socket.set_tcp_keepalive(&keepalive)] {
+        if let Err(error) = result {
+            tracing::debug!(%error, "TCP option not set");
+        }
+    }
+}
+
+/// The Internet address of a socket address, without an IPv6 flow label.
+pub(super) fn internet_address(address: &socket2::SockAddr) -> io::Result<SocketAddr> {
+    let mut address = address.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
+    if let SocketAddr::V6(v6) = &mut address {
+        v6.set_flowinfo(0);
+    }
+    Ok(address)
+}
+
+fn with_local(socket: Socket) -> io::Result<Bound> {
+    let local = internet_address(&socket.local_addr()?)?;
+    Ok(Bound { socket, local })
+}
+
+fn unless_family_is_missing(
+    protocol: &'static str,
+    address: SocketAddr,
+    opened: io::Result<Bound>,
+) -> Result<Option<Bound>, ListenError> {
+    let error = match opened {
+        Ok(bound) => return Ok(Some(bound)),
+        Err(error) => error,
+    };
+    let no_family = error.raw_os_error() == Some(nix::errno::Errno::EAFNOSUPPORT as i32)
+        || error.kind() == io::ErrorKind::AddrNotAvailable;
+    if no_family && address.is_ipv6() && address.ip().is_unspecified() {
+        tracing::warn!(protocol, %address, "this computer has no IPv6: listening on IPv4 only");
+        return Ok(None);
+    }
+    Err(ListenError::internet(protocol, address, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn a_taken_port_and_a_foreign_address_are_named() {
+        let config = SocketConfig::without_listeners();
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let first = tcp("TCP", any, &config).expect("first").expect("IPv4");
+        let error = tcp("TCP", first.local, &config).expect_err("taken");
+        assert!(matches!(error, ListenError::PortInUse { .. }));
+        assert!(error.to_string().contains("is in use by another program"), "{error}");
+        let first = udp(any, &config).expect("first").expect("IPv4");
+        assert!(matches!(udp(first.local, &config), Err(ListenError::PortInUse { .. })));
+        let foreign = SocketAddr::from((Ipv4Addr::new(203, 0, 113, 9), 0));
+        let error = udp(foreign, &config).expect_err("foreign");
+        assert!(error.to_string().contains("no network interface"), "{error}");
+    }
+}

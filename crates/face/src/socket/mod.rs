@@ -1,0 +1,265 @@
+//! Faces over sockets: Unix, TCP, UDP (unicast and multicast) and WebSocket, served by one thread.
+//!
+//! [`SocketService::new`] opens every listener, so that a taken port or a missing permission is known at once;
+//! [`SocketService::run`] serves them on a tokio `LocalSet`. Received packets go to the worker through one ring,
+//! packets to send come through another; the worker may be a task on the same `LocalSet` or a thread of its own.
+//!
+//! How a packet comes in: a readable socket is read once (`stream`, `udp`), the bytes are cut into frames, each frame
+//! is copied into a pool buffer and pushed to the ring, and the worker is woken once. How it goes out: `dispatch`
+//! moves frames from the ring to per-face queues and then flushes each of these with one system call.
+//!
+//! A [`FaceEvent::Created`] is sent before the first frame of that face goes on the ring. Whoever passes the event on
+//! to the worker by another way must expect that a frame may overtake it.
+
+mod config;
+mod connection;
+mod create;
+mod datagram_io;
+mod dispatch;
+mod error;
+mod framing;
+mod listen;
+mod multicast;
+mod peers;
+mod persistence;
+mod send_buffer;
+mod shared;
+mod stream;
+mod tcp;
+mod udp;
+mod unix;
+mod websocket;
+
+use std::fmt;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use namehop_forward::buffer::BufferPool;
+use namehop_forward::face::FaceId;
+use socket2::Socket;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use crate::registry::{Face, FaceTable, FaceUpdate};
+use crate::ring::FrameRing;
+use crate::uri::FaceUri;
+use listen::Bound;
+use shared::Shared;
+
+pub use config::{
+    MulticastConfig, MulticastInterfaces, NDN_MULTICAST_V4, NDN_MULTICAST_V6, SocketConfig, UnixListenerConfig,
+};
+pub use error::{CreateError, ListenError};
+
+/// What the control thread asks of the service.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "commands are few and live for a moment")]
+pub enum SocketCommand {
+    /// Make a face (NFD management protocol, `faces/create`).
+    CreateFace {
+        /// Address of the peer; must be canonical.
+        uri: FaceUri,
+        /// Address of this end, if one was asked for. No transport over sockets allows that.
+        local_uri: Option<FaceUri>,
+        /// Properties asked for.
+        params: FaceUpdate,
+        /// Gets the face or the reason.
+        reply: oneshot::Sender<Result<Arc<Face>, CreateError>>,
+    },
+    /// Close a face.
+    DestroyFace {
+        /// Its number.
+        id: FaceId,
+        /// Gets whether it was a face of this service.
+        reply: oneshot::Sender<bool>,
+    },
+    /// Close everything and return from [`SocketService::run`].
+    Shutdown,
+}
+
+/// What happened to a face.
+#[derive(Debug, Clone)]
+pub enum FaceEvent {
+    /// It was made.
+    Created(Arc<Face>),
+    /// It is gone.
+    Destroyed(Arc<Face>),
+    /// Its link works again.
+    Up(Arc<Face>),
+    /// Its link is broken; the service tries to restore it.
+    Down(Arc<Face>),
+}
+
+/// Counts of what concerns no face.
+#[derive(Debug, Default)]
+pub struct SocketStatistics {
+    /// Connections and peers refused because of the limit of faces.
+    pub refused_faces: AtomicU64,
+    /// Datagrams from unknown peers that are not one packet.
+    pub stray_datagrams: AtomicU64,
+}
+
+/// The socket service, ready to run.
+pub struct SocketService<P: BufferPool> {
+    config: SocketConfig,
+    pool: P,
+    faces: Arc<FaceTable>,
+    to_worker: Arc<FrameRing<P::Buffer>>,
+    from_worker: Arc<FrameRing<P::Buffer>>,
+    events: mpsc::UnboundedSender<FaceEvent>,
+    statistics: Arc<SocketStatistics>,
+    unix: Vec<(Socket, FaceUri, unix::SocketFile)>,
+    tcp: Vec<Bound>,
+    websocket: Vec<Bound>,
+    udp: Vec<Bound>,
+    multicast: Vec<multicast::Joined>,
+}
+
+impl<P: BufferPool> SocketService<P> {
+    /// Opens every listener of `config`.
+    ///
+    /// # Errors
+    /// When one cannot be opened; those opened before are closed again.
+    pub fn new(
+        config: SocketConfig,
+        pool: P,
+        faces: Arc<FaceTable>,
+        to_worker: Arc<FrameRing<P::Buffer>>,
+        from_worker: Arc<FrameRing<P::Buffer>>,
+        events: mpsc::UnboundedSender<FaceEvent>,
+    ) -> Result<Self, ListenError> {
+        let mut unix = Vec::new();
+        for one in &config.unix {
+            let (socket, file) = unix::listen(one, config.backlog)?;
+            unix.push((socket, FaceUri::Unix(one.path.to_string_lossy().into_owned()), file));
+        }
+        let (mut tcp, mut websocket, mut udp) = (Vec::new(), Vec::new(), Vec::new());
+        for &address in &config.tcp {
+            tcp.extend(listen::tcp("TCP", address, &config)?);
+        }
+        for &address in &config.websocket {
+            websocket.extend(listen::tcp("WebSocket", address, &config)?);
+        }
+        for &address in &config.udp {
+            udp.extend(listen::udp(address, &config)?);
+        }
+        let multicast = multicast::join(&config)?;
+        let statistics = Arc::default();
+        Ok(SocketService {
+            config,
+            pool,
+            faces,
+            to_worker,
+            from_worker,
+            events,
+            statistics,
+            unix,
+            tcp,
+            websocket,
+            udp,
+            multicast,
+        })
+    }
+
+    /// Addresses listened on, with the ports that the kernel chose (NFD management protocol, `faces/channels`).
+    pub fn local_uris(&self) -> Vec<FaceUri> {
+        let unix = self.unix.iter().map(|(_, uri, _)| uri.clone());
+        let tcp = self.tcp.iter().map(|bound| FaceUri::tcp(bound.local));
+        let websocket = self.websocket.iter().map(|bound| FaceUri::web_socket(bound.local));
+        let udp = self.udp.iter().map(|bound| FaceUri::udp(bound.local));
+        let multicast = self.multicast.iter().map(multicast::Joined::local_uri);
+        unix.chain(tcp).chain(websocket).chain(udp).chain(multicast).collect()
+    }
+
+    /// Counts of what concerns no face; they live on while the service runs.
+    pub fn statistics(&self) -> Arc<SocketStatistics> {
+        Arc::clone(&self.statistics)
+    }
+
+    /// Serves all sockets and `commands` until told to shut down, or until nobody can send commands any more. Must be
+    /// awaited inside a tokio `LocalSet` with I/O and time enabled.
+    ///
+    /// # Errors
+    /// When the runtime cannot watch a socket, for want of file descriptors or memory.
+    pub async fn run(self, mut commands: mpsc::Receiver<SocketCommand>) -> Result<(), ListenError> {
+        let shared = Rc::new(Shared::new(
+            self.config,
+            self.pool,
+            self.faces,
+            self.to_worker,
+            self.from_worker,
+            self.events,
+            self.statistics,
+        ));
+        let mut tasks = JoinSet::new();
+        let watched = |source| ListenError::System { action: "watch a socket for events", source };
+        let listeners =
+            Listeners { tcp: self.tcp, websocket: self.websocket, udp: self.udp, multicast: self.multicast };
+        // Kept until the end: dropping them removes the socket files.
+        let mut files = Vec::new();
+        for (socket, uri, file) in self.unix {
+            files.push(file);
+            let listener = UnixListener::from_std(socket.into()).map_err(watched)?;
+            tasks.spawn_local(tcp::accept(Rc::clone(&shared), listener, move |shared, stream| {
+                unix::serve_accepted(shared, stream, &uri)
+            }));
+        }
+        listeners.start(&shared, &mut tasks).map_err(watched)?;
+        tasks.spawn_local(dispatch::run(Rc::clone(&shared)));
+        while let Some(command) = commands.recv().await {
+            match command {
+                SocketCommand::CreateFace { uri, local_uri, params, reply } => {
+                    create::create(&shared, uri, local_uri.as_ref(), params, reply);
+                }
+                SocketCommand::DestroyFace { id, reply } => {
+                    let _ = reply.send(shared.close(id));
+                }
+                SocketCommand::Shutdown => break,
+            }
+        }
+        tasks.shutdown().await;
+        shared.close_all();
+        Ok(())
+    }
+}
+
+struct Listeners {
+    tcp: Vec<Bound>,
+    websocket: Vec<Bound>,
+    udp: Vec<Bound>,
+    multicast: Vec<multicast::Joined>,
+}
+
+impl Listeners {
+    fn start<P: BufferPool>(self, shared: &Rc<Shared<P>>, tasks: &mut JoinSet<()>) -> io::Result<()> {
+        for bound in self.tcp {
+            let listener = TcpListener::from_std(bound.socket.into())?;
+            tasks.spawn_local(tcp::accept(Rc::clone(shared), listener, tcp::serve_accepted));
+        }
+        for bound in self.websocket {
+            let listener = TcpListener::from_std(bound.socket.into())?;
+            tasks.spawn_local(tcp::accept(Rc::clone(shared), listener, websocket::serve_accepted));
+        }
+        for bound in self.udp {
+            let channel = udp::Channel::new(bound.socket, bound.local, false, shared.config.datagram_queue_bytes)?;
+            shared.channels.borrow_mut().push(Rc::clone(&channel));
+            tasks.spawn_local(udp::receive(Rc::clone(shared), Rc::clone(&channel)));
+            tasks.spawn_local(udp::expire(Rc::clone(shared), channel));
+        }
+        for joined in self.multicast {
+            if let Some(channel) = multicast::open(shared, joined)? {
+                tasks.spawn_local(udp::receive(Rc::clone(shared), channel));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<P: BufferPool> fmt::Debug for SocketService<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SocketService").field("local_uris", &self.local_uris()).finish_non_exhaustive()
+    }
+}

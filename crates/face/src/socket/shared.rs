@@ -1,0 +1,261 @@
+//! What all tasks of the socket service share: the faces it serves, the rings to and from the worker, scratch memory.
+//!
+//! Everything runs on one thread, so plain cells suffice. No borrow is held across an `await`.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_forward::face::FaceId;
+use namehop_wire::MAX_PACKET_SIZE;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+
+use super::config::SocketConfig;
+use super::error::CreateError;
+use super::stream::{READ_BYTES, StreamLink};
+use super::udp::{Channel, DatagramLink};
+use super::websocket::WebSocketLink;
+use super::{FaceEvent, SocketStatistics, datagram_io};
+use crate::counters::LinkDrop;
+use crate::registry::{Face, FaceFlags, FaceParams, FaceTable, FaceTableError, FaceUpdate, RejectedProperties};
+use crate::ring::{Frame, FrameRing};
+use crate::uri::FaceUri;
+
+/// The transport of one face.
+pub(super) enum Link<B> {
+    Stream(StreamLink),
+    Datagram(DatagramLink<B>),
+    WebSocket(WebSocketLink<B>),
+}
+
+/// One face over a socket.
+pub(super) struct SocketFace<B> {
+    pub(super) face: Arc<Face>,
+    pub(super) link: Link<B>,
+    /// Frames were queued since the last flush.
+    pub(super) dirty: Cell<bool>,
+    /// The task that serves it, if it has one of its own.
+    task: RefCell<Option<AbortHandle>>,
+}
+
+impl<B: PacketBuffer> SocketFace<B> {
+    /// Notes the task to end when the face is closed.
+    pub(super) fn set_task(&self, task: AbortHandle) {
+        *self.task.borrow_mut() = Some(task);
+    }
+}
+
+type Slot<B> = Option<Rc<SocketFace<B>>>;
+
+/// Those who wait for the outcome of a connection attempt that somebody else started.
+pub(super) type Waiting = Vec<oneshot::Sender<Result<Arc<Face>, CreateError>>>;
+
+/// State of the service.
+pub(super) struct Shared<P: BufferPool> {
+    pub(super) config: SocketConfig,
+    pool: P,
+    pub(super) table: Arc<FaceTable>,
+    pub(super) to_worker: Arc<FrameRing<P::Buffer>>,
+    pub(super) from_worker: Arc<FrameRing<P::Buffer>>,
+    events: mpsc::UnboundedSender<FaceEvent>,
+    pub(super) statistics: Arc<SocketStatistics>,
+    /// By slot of the face number.
+    faces: RefCell<Vec<Slot<P::Buffer>>>,
+    open_faces: Cell<usize>,
+    /// Connections that are not faces yet because their WebSocket handshake is not done.
+    handshakes: Rc<Cell<usize>>,
+    is_closing: Cell<bool>,
+    /// Unicast UDP sockets.
+    pub(super) channels: RefCell<Vec<Rc<Channel<P::Buffer>>>>,
+    /// Outgoing connections being made, by remote URI.
+    pub(super) connecting: RefCell<HashMap<FaceUri, Waiting>>,
+    /// Where streams are read to: what the last read left incomplete, and one read.
+    pub(super) stream_memory: RefCell<Box<[u8]>>,
+    /// Where datagrams are received.
+    pub(super) datagram_memory: RefCell<Box<[u8]>>,
+}
+
+impl<P: BufferPool> Shared<P> {
+    pub(super) fn new(
+        config: SocketConfig,
+        pool: P,
+        table: Arc<FaceTable>,
+        to_worker: Arc<FrameRing<P::Buffer>>,
+        from_worker: Arc<FrameRing<P::Buffer>>,
+        events: mpsc::UnboundedSender<FaceEvent>,
+        statistics: Arc<SocketStatistics>,
+    ) -> Self {
+        Shared {
+            config,
+            pool,
+            table,
+            to_worker,
+            from_worker,
+            events,
+            statistics,
+            faces: RefCell::default(),
+            open_faces: Cell::new(0),
+            handshakes: Rc::default(),
+            is_closing: Cell::new(false),
+            channels: RefCell::default(),
+            connecting: RefCell::default(),
+            stream_memory: RefCell::new(vec![0; MAX_PACKET_SIZE + READ_BYTES].into_boxed_slice()),
+            datagram_memory: RefCell::new(datagram_io::receive_memory()),
+        }
+    }
+
+    /// The usual parameters of a face over sockets.
+    pub(super) fn params(&self, remote: FaceUri, local: FaceUri) -> FaceParams {
+        let mut params = FaceParams::new(remote, local);
+        params.self_learning = self.config.self_learning;
+        params
+    }
+
+    /// Flags of a new face on a transport that reports its queue length.
+    pub(super) fn marking_flags(&self) -> FaceFlags {
+        if self.config.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() }
+    }
+
+    /// Whether the limit of faces is reached. Counts the refusal.
+    pub(super) fn refuses(&self) -> bool {
+        let full = self.open_faces.get() + self.handshakes.get() >= self.config.max_faces;
+        if full {
+            self.statistics.count_refused();
+        }
+        full
+    }
+
+    /// Holds the place of a face while its handshake is going on.
+    pub(super) fn reserve_handshake(&self) -> HandshakePlace {
+        self.handshakes.set(self.handshakes.get() + 1);
+        HandshakePlace(Rc::clone(&self.handshakes))
+    }
+
+    /// Enters a face, applies `update` to it and tells everybody.
+    pub(super) fn open(
+        &self,
+        params: FaceParams,
+        update: &FaceUpdate,
+        link: Link<P::Buffer>,
+    ) -> Result<Rc<SocketFace<P::Buffer>>, OpenError> {
+        if self.is_closing.get() {
+            return Err(OpenError::Closing);
+        }
+        if self.refuses() {
+            return Err(OpenError::Limit(self.config.max_faces));
+        }
+        let face = self.table.insert(params).inspect_err(|_| self.statistics.count_refused())?;
+        if let Err(rejected) = face.update(update) {
+            self.table.remove(face.id());
+            return Err(rejected.into());
+        }
+        tracing::debug!(face = %face.id(), remote = %face.remote_uri(), local = %face.local_uri(), "face created");
+        let slot = face.id().slot();
+        let entry = Rc::new(SocketFace { face, link, dirty: Cell::new(false), task: RefCell::new(None) });
+        let mut faces = self.faces.borrow_mut();
+        if faces.len() <= slot {
+            faces.resize_with(slot + 1, || None);
+        }
+        faces[slot] = Some(Rc::clone(&entry));
+        self.open_faces.set(self.open_faces.get() + 1);
+        self.announce(FaceEvent::Created(Arc::clone(&entry.face)));
+        Ok(entry)
+    }
+
+    /// Tells the rest of the router. When nobody listens any more the router is ending.
+    pub(super) fn announce(&self, event: FaceEvent) {
+        let _ = self.events.send(event);
+    }
+
+    /// The face with this number, if it is one of ours and open.
+    pub(super) fn face(&self, id: FaceId) -> Option<Rc<SocketFace<P::Buffer>>> {
+        let faces = self.faces.borrow();
+        faces.get(id.slot())?.as_ref().filter(|entry| entry.face.id() == id).cloned()
+    }
+
+    /// Closes a face; `false` when there is none with this number.
+    pub(super) fn close(&self, id: FaceId) -> bool {
+        let Some(entry) = self.face(id) else { return false };
+        self.faces.borrow_mut()[id.slot()] = None;
+        self.open_faces.set(self.open_faces.get() - 1);
+        match &entry.link {
+            Link::Stream(link) => link.disconnect(&entry.face),
+            Link::Datagram(link) => link.disconnect(&entry.face),
+            Link::WebSocket(link) => link.disconnect(&entry.face),
+        }
+        if let Some(task) = entry.task.take() {
+            task.abort();
+        }
+        entry.face.set_up(false);
+        self.table.remove(id);
+        tracing::debug!(face = %id, remote = %entry.face.remote_uri(), "face closed");
+        self.announce(FaceEvent::Destroyed(Arc::clone(&entry.face)));
+        true
+    }
+
+    /// Closes every face; no new one is made after that.
+    pub(super) fn close_all(&self) {
+        self.is_closing.set(true);
+        let ids: Vec<FaceId> = self.faces.borrow().iter().flatten().map(|entry| entry.face.id()).collect();
+        for id in ids {
+            self.close(id);
+        }
+    }
+
+    /// Notes that the link of a face works or does not, and tells on a change.
+    pub(super) fn set_up(&self, face: &Arc<Face>, up: bool) {
+        if face.set_up(up) != up {
+            let event = if up { FaceEvent::Up } else { FaceEvent::Down };
+            self.announce(event(Arc::clone(face)));
+        }
+    }
+
+    /// Copies a received frame into a pool buffer and puts it on the ring. Whoever calls wakes the worker after the
+    /// last frame of a read.
+    pub(super) fn deliver(&self, face: FaceId, endpoint: u64, bytes: &[u8]) -> Result<(), LinkDrop> {
+        let buffer = self.pool.copy_of(bytes).ok_or(LinkDrop::NoBuffer)?;
+        let frame = Frame { face, endpoint, buffer };
+        self.to_worker.push(frame).map_err(|_| LinkDrop::ReceiveRingFull)
+    }
+}
+
+/// Sets how many bytes wait to be sent.
+pub(super) fn note_queue(face: &Face, bytes: usize) {
+    face.send_queue_bytes.store(bytes, Ordering::Relaxed);
+}
+
+/// Gives the place back when the handshake is over.
+pub(super) struct HandshakePlace(Rc<Cell<usize>>);
+
+impl Drop for HandshakePlace {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+/// Why a face was not opened.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OpenError {
+    #[error("the socket service is shutting down")]
+    Closing,
+    #[error("the limit of {0} faces over sockets is reached: destroy some, or raise the limit in the configuration")]
+    Limit(usize),
+    #[error(transparent)]
+    Table(#[from] FaceTableError),
+    #[error(transparent)]
+    Rejected(#[from] RejectedProperties),
+}
+
+impl SocketStatistics {
+    fn count_refused(&self) {
+        let refused = self.refused_faces.fetch_add(1, Ordering::Relaxed) + 1;
+        // A flood of connections must not become a flood of log lines.
+        if refused.is_power_of_two() {
+            tracing::warn!(refused, "face limit reached: new connections and peers are refused");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! TCP: accepting and making connections. What happens on a connection is in [`super::stream`].
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use namehop_forward::buffer::BufferPool;
+use namehop_forward::face::FaceScope;
+use socket2::SockRef;
+use tokio::net::TcpStream;
+
+use super::connection::{Connection, Listener};
+use super::error::CreateError;
+use super::listen::tune_connection;
+use super::shared::Shared;
+use super::stream;
+use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
+use crate::uri::FaceUri;
+
+/// Pause after the system could not accept a connection, most often for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Accepts connections on `listener` for as long as the service lives, and hands each to `serve`.
+pub(super) async fn accept<P: BufferPool, L: Listener>(
+    shared: Rc<Shared<P>>,
+    listener: L,
+    serve: impl Fn(&Rc<Shared<P>>, L::Accepted) -> io::Result<()>,
+) {
+    loop {
+        let served = listener.next().await.and_then(|accepted| {
+            // Dropping the socket closes it, which is how a refusal looks to the peer.
+            if shared.refuses() { Ok(()) } else { serve(&shared, accepted) }
+        });
+        match served {
+            Ok(()) => {}
+            Err(error) if is_of_one_connection(&error) => {
+                tracing::debug!(%error, "connection lost before it was served")
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept connections; if descriptors ran out, raise `ulimit -n`");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, NotConnected, PermissionDenied};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | NotConnected | PermissionDenied)
+}
+
+/// Local when both ends are on this computer: then only its own processes can be the peer.
+pub(super) fn scope(peer: SocketAddr, local: SocketAddr) -> FaceScope {
+    if peer.ip().is_loopback() && local.ip().is_loopback() { FaceScope::Local } else { FaceScope::NonLocal }
+}
+
+/// Makes an on-demand face of an accepted connection.
+pub(super) fn serve_accepted<P: BufferPool>(
+    shared: &Rc<Shared<P>>,
+    (stream, peer): (TcpStream, SocketAddr),
+) -> io::Result<()> {
+    tune_connection(&SockRef::from(&stream));
+    let mut params = params(shared, peer, stream.local_addr()?);
+    params.persistency = FacePersistency::OnDemand;
+    params.allowed_persistencies = &[FacePersistency::OnDemand, FacePersistency::Persistent];
+    if let Err(error) = stream::adopt(shared, Connection::Tcp(stream), params, &FaceUpdate::default(), None) {
+        tracing::debug!(%peer, %error, "connection refused");
+    }
+    Ok(())
+}
+
+fn params<P: BufferPool>(shared: &Shared<P>, peer: SocketAddr, local: SocketAddr) -> FaceParams {
+    let mut params = shared.params(FaceUri::tcp(peer), FaceUri::tcp(local));
+    params.scope = scope(peer, local);
+    params.flags = shared.marking_flags();
+    params
+}
+
+/// A connection made to a peer.
+pub(super) struct Connected {
+    pub(super) stream: TcpStream,
+    pub(super) local: SocketAddr,
+}
+
+/// Connects to `peer`.
+pub(super) async fn connect(peer: SocketAddr, timeout_ms: u64) -> io::Result<Connected> {
+    let connecting = TcpStream::connect(peer);
+    let stream = tokio::time::timeout(Duration::from_millis(timeout_ms), connecting)
+        .await
+        .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {timeout_ms} ms")))??;
+    tune_connection(&SockRef::from(&stream));
+    let local = stream.local_addr()?;
+    Ok(Connected { stream, local })
+}
+
+/// Connects and makes a face that reconnects when its connection breaks.
+pub(super) async fn create<P: BufferPool>(
+    shared: &Rc<Shared<P>>,
+    peer: SocketAddr,
+    update: FaceUpdate,
+) -> Result<Arc<Face>, CreateError> {
+    let unreachable = |error: io::Error| CreateError::Unreachable(format!("connecting to TCP {peer} failed: {error}"));
+    let connected = connect(peer, shared.config.connect_timeout_ms).await.map_err(unreachable)?;
+    let mut params = params(shared, peer, connected.local);
+    params.allowed_persistencies = &[FacePersistency::Persistent, FacePersistency::Permanent];
+    let connection = Connection::Tcp(connected.stream);
+    stream::adopt(shared, connection, params, &update, Some(peer))
+        .map_err(|error| CreateError::NotAcceptable(error.to_string()))
+}

@@ -1,0 +1,287 @@
+//! WebSocket faces: one binary message per packet.
+//!
+//! The WebSocket library owns its messages, so this transport, unlike the others, allocates once per packet; it serves
+//! browsers, not bulk traffic. Text messages and messages that are not one packet are dropped and counted; a message
+//! longer than any packet ends the connection.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_wire::MAX_PACKET_SIZE;
+use socket2::SockRef;
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::task::{spawn_local, yield_now};
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Bytes, Error as WebSocketError, Message};
+use tokio_tungstenite::{WebSocketStream, accept_async_with_config, client_async_with_config};
+
+use super::error::CreateError;
+use super::framing;
+use super::listen::tune_connection;
+use super::persistence::Backoff;
+use super::shared::{Link, OpenError, Shared, SocketFace, note_queue};
+use super::tcp;
+use crate::counters::LinkDrop;
+use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
+use crate::uri::FaceUri;
+
+/// Read buffer of one connection; the library allocates it at once.
+const READ_BYTES: usize = 16 * 1024;
+/// Bytes the library collects before it writes without being told to.
+const WRITE_BYTES: usize = 64 * 1024;
+/// Pause of a reader while the worker takes no more.
+const REFUSED_PAUSE: Duration = Duration::from_millis(1);
+
+type Connection = WebSocketStream<TcpStream>;
+
+/// Transport state of a WebSocket face.
+pub(super) struct WebSocketLink<B> {
+    waiting: RefCell<VecDeque<B>>,
+    /// Bytes queued and bytes handed to the library but not yet flushed.
+    waiting_bytes: Cell<usize>,
+    limit_bytes: usize,
+    connected: Cell<bool>,
+    news: Notify,
+}
+
+impl<B: PacketBuffer> WebSocketLink<B> {
+    fn new(limit_bytes: usize) -> Self {
+        WebSocketLink {
+            waiting: RefCell::default(),
+            waiting_bytes: Cell::new(0),
+            limit_bytes,
+            connected: Cell::new(true),
+            news: Notify::new(),
+        }
+    }
+
+    /// Queues a frame.
+    pub(super) fn queue(&self, face: &Face, buffer: B) -> Result<(), LinkDrop> {
+        if !self.connected.get() {
+            return Err(LinkDrop::LinkDown);
+        }
+        let total = self.waiting_bytes.get() + buffer.bytes().len();
+        if total > self.limit_bytes {
+            return Err(LinkDrop::SendQueueFull);
+        }
+        self.set_waiting_bytes(face, total);
+        self.waiting.borrow_mut().push_back(buffer);
+        Ok(())
+    }
+
+    /// Tells the writing side that frames wait.
+    pub(super) fn flush(&self) {
+        self.news.notify_one();
+    }
+
+    /// Forgets what waits.
+    pub(super) fn disconnect(&self, face: &Face) {
+        self.connected.set(false);
+        self.waiting.borrow_mut().clear();
+        self.set_waiting_bytes(face, 0);
+    }
+
+    fn set_waiting_bytes(&self, face: &Face, bytes: usize) {
+        self.waiting_bytes.set(bytes);
+        note_queue(face, bytes);
+    }
+}
+
+fn library_config() -> WebSocketConfig {
+    WebSocketConfig::default()
+        .read_buffer_size(READ_BYTES)
+        .write_buffer_size(WRITE_BYTES)
+        .max_message_size(Some(MAX_PACKET_SIZE))
+        .max_frame_size(Some(MAX_PACKET_SIZE))
+}
+
+/// Makes an on-demand face of an accepted TCP connection once the WebSocket handshake is done.
+pub(super) fn serve_accepted<P: BufferPool>(
+    shared: &Rc<Shared<P>>,
+    (stream, peer): (TcpStream, SocketAddr),
+) -> io::Result<()> {
+    tune_connection(&SockRef::from(&stream));
+    let local = stream.local_addr()?;
+    let place = shared.reserve_handshake();
+    let shared = Rc::clone(shared);
+    spawn_local(async move {
+        let limit = Duration::from_millis(shared.config.connect_timeout_ms);
+        let handshake = accept_async_with_config(stream, Some(library_config()));
+        let connection = match tokio::time::timeout(limit, handshake).await {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(error)) => return tracing::debug!(%peer, %error, "WebSocket handshake failed"),
+            Err(_) => return tracing::debug!(%peer, "WebSocket handshake took too long"),
+        };
+        drop(place);
+        let mut params = shared.params(FaceUri::web_socket_client(peer), FaceUri::web_socket(local));
+        params.scope = tcp::scope(peer, local);
+        params.persistency = FacePersistency::OnDemand;
+        params.allowed_persistencies = &[FacePersistency::OnDemand];
+        if let Err(error) = adopt(&shared, connection, params, &FaceUpdate::default(), None) {
+            tracing::debug!(%peer, %error, "connection refused");
+        }
+    });
+    Ok(())
+}
+
+/// A WebSocket server to connect to.
+#[derive(Debug, Clone)]
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+    pub(super) uri: FaceUri,
+}
+
+/// Connects to a server, handshake included; also gives the local address.
+async fn connect(server: &Server, timeout_ms: u64) -> io::Result<(Connection, SocketAddr)> {
+    let attempt = async {
+        let tcp::Connected { stream, local } = tcp::connect(server.address, timeout_ms).await?;
+        let request = server.uri.to_string();
+        let (connection, _response) = client_async_with_config(request, stream, Some(library_config()))
+            .await
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        Ok((connection, local))
+    };
+    let limit = Duration::from_millis(timeout_ms);
+    tokio::time::timeout(limit, attempt)
+        .await
+        .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {timeout_ms} ms"))))
+}
+
+/// Connects and makes a face that reconnects when its connection breaks.
+pub(super) async fn create<P: BufferPool>(
+    shared: &Rc<Shared<P>>,
+    server: Server,
+    update: FaceUpdate,
+) -> Result<Arc<Face>, CreateError> {
+    let (connection, local) = connect(&server, shared.config.connect_timeout_ms)
+        .await
+        .map_err(|error| CreateError::Unreachable(format!("connecting to {} failed: {error}", server.uri)))?;
+    let mut params = shared.params(server.uri.clone(), FaceUri::web_socket_client(local));
+    params.scope = tcp::scope(server.address, local);
+    params.allowed_persistencies = &[FacePersistency::Persistent, FacePersistency::Permanent];
+    adopt(shared, connection, params, &update, Some(server))
+        .map_err(|error| CreateError::NotAcceptable(error.to_string()))
+}
+
+fn adopt<P: BufferPool>(
+    shared: &Rc<Shared<P>>,
+    connection: Connection,
+    params: FaceParams,
+    update: &FaceUpdate,
+    redial: Option<Server>,
+) -> Result<Arc<Face>, OpenError> {
+    let link = WebSocketLink::new(shared.config.stream_queue_bytes);
+    let entry = shared.open(params, update, Link::WebSocket(link))?;
+    let face = Arc::clone(&entry.face);
+    let task = spawn_local(keep(Rc::clone(shared), Rc::clone(&entry), connection, redial));
+    entry.set_task(task.abort_handle());
+    Ok(face)
+}
+
+/// Serves a face until its connection ends for good.
+async fn keep<P: BufferPool>(
+    shared: Rc<Shared<P>>,
+    entry: Rc<SocketFace<P::Buffer>>,
+    mut connection: Connection,
+    redial: Option<Server>,
+) {
+    let Link::WebSocket(link) = &entry.link else { return };
+    let face = &entry.face;
+    loop {
+        let (sink, stream) = connection.split();
+        let end = tokio::select! {
+            end = receive(&shared, face, stream) => end,
+            end = send(face, link, sink) => end,
+        };
+        match end {
+            Ok(()) | Err(WebSocketError::ConnectionClosed) => tracing::debug!(face = %face.id(), "connection closed"),
+            Err(error) => {
+                if matches!(error, WebSocketError::Capacity(_)) {
+                    face.counters.count_transport_drop(LinkDrop::FrameTooLong);
+                }
+                tracing::debug!(face = %face.id(), %error, "connection failed");
+            }
+        }
+        link.disconnect(face);
+        let Some(server) = &redial else { break };
+        shared.set_up(face, false);
+        connection = reconnect(&shared, face, server).await;
+        link.connected.set(true);
+        shared.set_up(face, true);
+    }
+    shared.close(face.id());
+}
+
+async fn reconnect<P: BufferPool>(shared: &Shared<P>, face: &Face, server: &Server) -> Connection {
+    let config = &shared.config;
+    let mut backoff = Backoff::new(config.reconnect_initial_ms, config.reconnect_max_ms);
+    loop {
+        tokio::time::sleep(backoff.pause()).await;
+        match connect(server, config.connect_timeout_ms).await {
+            Ok((connection, _local)) => return connection,
+            Err(error) => tracing::debug!(face = %face.id(), server = %server.uri, %error, "reconnecting failed"),
+        }
+    }
+}
+
+async fn receive<P: BufferPool>(
+    shared: &Shared<P>,
+    face: &Face,
+    mut stream: SplitStream<Connection>,
+) -> Result<(), WebSocketError> {
+    while let Some(message) = stream.next().await {
+        match message? {
+            Message::Binary(packet) if framing::is_whole(&packet) => {
+                let mut delivered = shared.deliver(face.id(), 0, &packet);
+                shared.to_worker.wake();
+                if delivered.is_err() {
+                    // The worker is behind: let it run, and make this peer wait for as long as that takes.
+                    yield_now().await;
+                    delivered = shared.deliver(face.id(), 0, &packet);
+                }
+                while delivered.is_err() {
+                    tokio::time::sleep(REFUSED_PAUSE).await;
+                    delivered = shared.deliver(face.id(), 0, &packet);
+                    shared.to_worker.wake();
+                }
+            }
+            Message::Binary(_) | Message::Text(_) => {
+                face.counters.count_transport_drop(LinkDrop::MalformedFrame);
+            }
+            // The library answers pings and closing by itself.
+            Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_) => {}
+        }
+    }
+    Ok(())
+}
+
+async fn send<B: PacketBuffer>(
+    face: &Face,
+    link: &WebSocketLink<B>,
+    mut sink: SplitSink<Connection, Message>,
+) -> Result<(), WebSocketError> {
+    loop {
+        let mut fed_bytes = 0;
+        // The queue is borrowed for one step at a time: feeding may wait for the peer.
+        while let Some(buffer) = { link.waiting.borrow_mut().pop_front() } {
+            fed_bytes += buffer.bytes().len();
+            sink.feed(Message::Binary(Bytes::copy_from_slice(buffer.bytes()))).await?;
+        }
+        if fed_bytes > 0 {
+            sink.flush().await?;
+            link.set_waiting_bytes(face, link.waiting_bytes.get().saturating_sub(fed_bytes));
+        }
+        if link.waiting.borrow().is_empty() {
+            link.news.notified().await;
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Face URIs: the textual addresses of faces in the management protocol, configuration files and on the command line.
+//!
+//! A [`FaceUri`] is parsed once and compared, hashed and printed as a value. Printing gives the one normal spelling
+//! (lower case, no trailing slash); [`FaceUri::is_canonical`] says whether it also names one concrete address, which is
+//! what `faces/create` demands. Parsing never resolves names and touches neither network nor file system; only
+//! [`FaceUri::canonize`] does, and it blocks.
+
+mod canonize;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+
+/// Port of unicast UDP and of TCP (NFD).
+pub const DEFAULT_PORT: u16 = 6363;
+/// Port of UDP multicast (NFD).
+pub const DEFAULT_MULTICAST_PORT: u16 = 56363;
+/// Port of WebSocket listeners (NFD).
+pub const DEFAULT_WEBSOCKET_PORT: u16 = 9696;
+/// Longest text accepted as a face URI, in bytes.
+pub const MAX_FACE_URI_BYTES: usize = 1024;
+
+/// What is wrong with a face URI, and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("face URI `{uri}`: {problem}; expected {expected}")]
+pub struct FaceUriError {
+    /// The offending text, shortened when very long.
+    pub uri: String,
+    /// What is wrong with it.
+    pub problem: String,
+    /// The form that is accepted in its place.
+    pub expected: &'static str,
+}
+
+impl FaceUriError {
+    fn new(uri: &str, problem: impl Into<String>, expected: &'static str) -> Self {
+        let mut shown: String = uri.chars().take(120).flat_map(char::escape_default).collect();
+        if uri.chars().nth(120).is_some() {
+            shown.push_str("...");
+        }
+        FaceUriError { uri: shown, problem: problem.into(), expected }
+    }
+}
+
+/// Version of the Internet Protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IpFamily {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// The host part of an Internet address.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Host {
+    /// Numeric IPv4.
+    V4(Ipv4Addr),
+    /// Numeric IPv6; the zone is the network interface a link-local address belongs to (`fe80::1%eth0`).
+    V6 {
+        /// The address.
+        address: Ipv6Addr,
+        /// Interface name or number, only on link-local addresses.
+        zone: Option<String>,
+    },
+    /// A host name in lower case, not resolved yet.
+    Name(String),
+}
+
+/// Host and port; the port is absent when the text left it to the default.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct HostPort {
+    /// Host.
+    pub host: Host,
+    /// Port, if written.
+    pub port: Option<u16>,
+}
+
+/// Address of a face or of one of its ends.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum FaceUri {
+    /// `udp4://`, `udp6://`, or `udp://` when the family is open.
+    Udp {
+        /// Address family that the scheme demands.
+        family: Option<IpFamily>,
+        /// Address.
+        at: HostPort,
+    },
+    /// `tcp4://`, `tcp6://`, or `tcp://` when the family is open.
+    Tcp {
+        /// Address family that the scheme demands.
+        family: Option<IpFamily>,
+        /// Address.
+        at: HostPort,
+    },
+    /// `unix:///path`: a stream socket in the file system.
+    Unix(String),
+    /// `fd://17`: the remote end of an accepted local connection, by file descriptor number.
+    FileDescriptor(u32),
+    /// `ether://[08:00:27:01:dd:01]`: a hardware address.
+    Ethernet([u8; 6]),
+    /// `dev://eth0`: a network interface, as local end of an Ethernet face.
+    Device(String),
+    /// `udp4+dev://eth0:56363`, `udp6+dev://eth0:56363`: local end of a UDP multicast face on one interface.
+    UdpDevice {
+        /// Address family.
+        family: IpFamily,
+        /// Network interface.
+        device: String,
+        /// UDP port.
+        port: u16,
+    },
+    /// `ws://host:9696/path` or `wss://…`: a WebSocket server.
+    WebSocket {
+        /// `wss`: inside TLS.
+        secure: bool,
+        /// Address.
+        at: HostPort,
+        /// Request path without its leading slash; usually empty.
+        path: String,
+    },
+    /// `wsclient://192.0.2.1:40000`: the remote end of an accepted WebSocket connection.
+    WebSocketClient(HostPort),
+    /// `internal://`: the management face.
+    Internal,
+    /// `null://`: the face that swallows packets.
+    Null,
+    /// `contentstore://`: origin of cached Data.
+    ContentStore,
+    /// `memif:///path?id=3`: a shared-memory interface.
+    Memif {
+        /// Path of the control socket.
+        socket: String,
+        /// Interface number on that socket.
+        id: u32,
+    },
+}
+
+impl HostPort {
+    /// From a socket address. An IPv4-mapped IPv6 address becomes the IPv4 address it stands for.
+    fn from_socket(address: SocketAddr) -> (IpFamily, HostPort) {
+        let port = Some(address.port());
+        match address {
+            SocketAddr::V4(v4) => (IpFamily::V4, HostPort { host: Host::V4(*v4.ip()), port }),
+            SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {
+                Some(v4) => (IpFamily::V4, HostPort { host: Host::V4(v4), port }),
+                None => {
+                    let zone = (v6.scope_id() != 0).then(|| interface_name(v6.scope_id()));
+                    let host = Host::V6 { address: *v6.ip(), zone };
+                    (IpFamily::V6, HostPort { host, port })
+                }
+            },
+        }
+    }
+
+    /// The socket address, when host and port are numeric and the zone, if any, is an interface of this computer.
+    pub fn socket_address(&self) -> Option<SocketAddr> {
+        let port = self.port?;
+        match &self.host {
+            Host::V4(address) => Some(SocketAddr::new(IpAddr::V4(*address), port)),
+            Host::V6 { address, zone } => {
+                let scope_id = match zone {
+                    None => 0,
+                    Some(zone) => interface_index(zone)?,
+                };
+                Some(SocketAddr::V6(SocketAddrV6::new(*address, port, 0, scope_id)))
+            }
+            Host::Name(_) => None,
+        }
+    }
+
+    fn is_numeric_with_port(&self, family: Option<IpFamily>) -> bool {
+        let family_fits = match (&self.host, family) {
+            (Host::V4(_), Some(IpFamily::V4)) | (Host::V4(_), None) => true,
+            (Host::V6 { address, .. }, Some(IpFamily::V6) | None) => address.to_ipv4_mapped().is_none(),
+            _ => false,
+        };
+        family_fits && self.port.is_some()
+    }
+}
+
+/// Name of the interface with this number, or the number itself when the interface is gone.
+fn interface_name(index: u32) -> String {
+    match nix::net::if_::if_indextoname(index) {
+        Ok(name) => name.to_string_lossy().into_owned(),
+        Err(_) => index.to_string(),
+    }
+}
+
+fn interface_index(zone: &str) -> Option<u32> {
+    match nix::net::if_::if_nametoindex(zone) {
+        Ok(index) => Some(index),
+        Err(_) => zone.parse().ok(),
+    }
+}
+
+impl FaceUri {
+    /// `udp4://` or `udp6://` of a socket address.
+    pub fn udp(address: SocketAddr) -> FaceUri {
+        let (family, at) = HostPort::from_socket(address);
+        FaceUri::Udp { family: Some(family), at }
+    }
+
+    /// `tcp4://` or `tcp6://` of a socket address.
+    pub fn tcp(address: SocketAddr) -> FaceUri {
+        let (family, at) = HostPort::from_socket(address);
+        FaceUri::Tcp { family: Some(family), at }
+    }
+
+    /// `ws://` of a listening address.
+    pub fn web_socket(address: SocketAddr) -> FaceUri {
+        FaceUri::WebSocket { secure: false, at: HostPort::from_socket(address).1, path: String::new() }
+    }
+
+    /// `wsclient://` of the peer of an accepted WebSocket connection.
+    pub fn web_socket_client(address: SocketAddr) -> FaceUri {
+        FaceUri::WebSocketClient(HostPort::from_socket(address).1)
+    }
+
+    /// The scheme, as written before `://`.
+    pub fn scheme(&self) -> &'static str {
+        match self {
+            FaceUri::Udp { family: None, .. } => "udp",
+            FaceUri::Udp { family: Some(IpFamily::V4), .. } => "udp4",
+            FaceUri::Udp { family: Some(IpFamily::V6), .. } => "udp6",
+            FaceUri::Tcp { family: None, .. } => "tcp",
+            FaceUri::Tcp { family: Some(IpFamily::V4), .. } => "tcp4",
+            FaceUri::Tcp { family: Some(IpFamily::V6), .. } => "tcp6",
+            FaceUri::Unix(_) => "unix",
+            FaceUri::FileDescriptor(_) => "fd",
+            FaceUri::Ethernet(_) => "ether",
+            FaceUri::Device(_) => "dev",
+            FaceUri::UdpDevice { family: IpFamily::V4, .. } => "udp4+dev",
+            FaceUri::UdpDevice { family: IpFamily::V6, .. } => "udp6+dev",
+            FaceUri::WebSocket { secure: false, .. } => "ws",
+            FaceUri::WebSocket { secure: true, .. } => "wss",
+            FaceUri::WebSocketClient(_) => "wsclient",
+            FaceUri::Internal => "internal",
+            FaceUri::Null => "null",
+            FaceUri::ContentStore => "contentstore",
+            FaceUri::Memif { .. } => "memif",
+        }
+    }
+
+    /// Host and port of the schemes that have them.
+    pub fn host_port(&self) -> Option<&HostPort> {
+        match self {
+            FaceUri::Udp { at, .. } | FaceUri::Tcp { at, .. } | FaceUri::WebSocket { at, .. } => Some(at),
+            FaceUri::WebSocketClient(at) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// Socket address of a numeric UDP, TCP or WebSocket URI. `None` for other schemes, for host names, when the port
+    /// is missing and when the zone names no interface of this computer.
+    pub fn socket_address(&self) -> Option<SocketAddr> {
+        self.host_port()?.socket_address()
+    }
+
+    /// Whether the address is a multicast group (IP or Ethernet).
+    pub fn is_multicast(&self) -> bool {
+        match self {
+            FaceUri::Ethernet(address) => address[0] & 1 == 1,
+            FaceUri::Udp { at, .. } => match &at.host {
+                Host::V4(address) => address.is_multicast(),
+                Host::V6 { address, .. } => address.is_multicast(),
+                Host::Name(_) => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Whether this names one concrete address: numeric, with explicit family and port. `faces/create` accepts only such.
+    /// A `wss` server keeps its host name, because its certificate is checked against it.
+    pub fn is_canonical(&self) -> bool {
+        match self {
+            FaceUri::Udp { family, at } | FaceUri::Tcp { family, at } => {
+                family.is_some() && at.is_numeric_with_port(*family)
+            }
+            FaceUri::WebSocket { secure: true, at, .. } => match at.host {
+                Host::Name(_) => at.port.is_some(),
+                _ => at.is_numeric_with_port(None),
+            },
+            FaceUri::WebSocket { secure: false, at, .. } | FaceUri::WebSocketClient(at) => {
+                at.is_numeric_with_port(None)
+            }
+            _ => true,
+        }
+    }
+}
+
+impl fmt::Display for HostPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Host::V4(address) => write!(f, "{address}")?,
+            Host::V6 { address, zone: None } => write!(f, "[{address}]")?,
+            // The zone follows a plain percent sign, as other NDN software writes it.
+            Host::V6 { address, zone: Some(zone) } => write!(f, "[{address}%{zone}]")?,
+            Host::Name(name) => f.write_str(name)?,
+        }
+        match self.port {
+            Some(port) => write!(f, ":{port}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for FaceUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://", self.scheme())?;
+        match self {
+            FaceUri::Udp { at, .. } | FaceUri::Tcp { at, .. } => write!(f, "{at}"),
+            FaceUri::WebSocketClient(at) => write!(f, "{at}"),
+            FaceUri::WebSocket { at, path, .. } if path.is_empty() => write!(f, "{at}"),
+            FaceUri::WebSocket { at, path, .. } => write!(f, "{at}/{path}"),
+            FaceUri::Unix(path) => f.write_str(path),
+            FaceUri::FileDescriptor(number) => write!(f, "{number}"),
+            FaceUri::Ethernet([a, b, c, d, e, g]) => {
+                write!(f, "[{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}]")
+            }
+            FaceUri::Device(device) => f.write_str(device),
+            FaceUri::UdpDevice { device, port, .. } => write!(f, "{device}:{port}"),
+            FaceUri::Internal | FaceUri::Null | FaceUri::ContentStore => Ok(()),
+            FaceUri::Memif { socket, id } => write!(f, "{socket}?id={id}"),
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Parsing of face URIs. Assumes nothing about the text; every refusal says what is wrong and which form is expected.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use super::{FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES};
+
+const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, udp4+dev, udp6+dev, ws, \
+     wss, wsclient, internal, null, contentstore, memif, followed by ://";
+const EXPECTED_V4: &str = "an IPv4 address or host name and a port, as in udp4://192.0.2.1:6363";
+const EXPECTED_V6: &str = "an IPv6 address in brackets or a host name and a port, as in udp6://[2001:db8::1]:6363";
+const EXPECTED_INTERNET: &str = "a host name, an IPv4 address or an IPv6 address in brackets, and a port, as in \
+     192.0.2.1:6363 or [2001:db8::1]:6363";
+const EXPECTED_NUMERIC: &str = "a numeric address and a port, as in wsclient://192.0.2.1:40000";
+const EXPECTED_UNIX: &str = "an absolute path, as in unix:///run/nfd/nfd.sock";
+const EXPECTED_FD: &str = "a file descriptor number, as in fd://17";
+const EXPECTED_ETHER: &str = "a hardware address in brackets, as in ether://[08:00:27:01:dd:01]";
+const EXPECTED_DEV: &str = "a network interface name, as in dev://eth0";
+const EXPECTED_UDP_DEV: &str =
+    "a network interface name and a port, as in udp4+dev://eth0:56363 or udp6+dev://eth0:56363";
+const EXPECTED_NOTHING: &str = "nothing after ://";
+const EXPECTED_MEMIF: &str = "an absolute socket path and an interface number, as in memif:///run/memif.sock?id=0";
+const EXPECTED_CANONICAL: &str = "a canonical face URI: numeric address, explicit family and port, lower case, as in \
+     udp4://192.0.2.1:6363";
+
+/// Longest host name in the Domain Name System.
+const MAX_HOST_NAME_BYTES: usize = 253;
+/// Longest interface name in Linux.
+const MAX_DEVICE_NAME_BYTES: usize = 15;
+
+/// The text under work, for error messages.
+struct Parser<'a> {
+    whole: &'a str,
+}
+
+impl Parser<'_> {
+    fn refuse<T>(&self, problem: impl Into<String>, expected: &'static str) -> Result<T, FaceUriError> {
+        Err(FaceUriError::new(self.whole, problem, expected))
+    }
+
+    fn number<N: FromStr>(&self, text: &str, what: &str, expected: &'static str) -> Result<N, FaceUriError> {
+        // A sign or leading zeros would give one address several spellings.
+        let plain = text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+        match text.parse() {
+            Ok(number) if plain => Ok(number),
+            _ => self.refuse(format!("`{text}` is not a valid {what}"), expected),
+        }
+    }
+
+    fn port(&self, text: &str, expected: &'static str) -> Result<u16, FaceUriError> {
+        match self.number(text, "port", expected)? {
+            0 => self.refuse("port 0 cannot be used", expected),
+            port => Ok(port),
+        }
+    }
+
+    fn device(&self, text: &str, expected: &'static str) -> Result<String, FaceUriError> {
+        let fits = (1..=MAX_DEVICE_NAME_BYTES).contains(&text.len());
+        let allowed = |b: u8| b.is_ascii_graphic() && !matches!(b, b'/' | b':' | b'[' | b']' | b'%');
+        if !fits || !text.bytes().all(allowed) || text == "." || text == ".." {
+            return self.refuse(format!("`{text}` is not a network interface name"), expected);
+        }
+        Ok(text.to_owned())
+    }
+
+    fn path(&self, text: &str, expected: &'static str) -> Result<String, FaceUriError> {
+        if !text.starts_with('/') || text.len() < 2 {
+            return self.refuse("the path is not absolute", expected);
+        }
+        if text.chars().any(char::is_control) {
+            return self.refuse("the path contains a control character", expected);
+        }
+        Ok(text.to_owned())
+    }
+
+    fn host_name(&self, text: &str, expected: &'static str) -> Result<Host, FaceUriError> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
+        if text.is_empty() {
+            return self.refuse("the host is missing", expected);
+        }
+        if text.len() > MAX_HOST_NAME_BYTES || !text.bytes().all(allowed) || text.starts_with('.') {
+            return self.refuse(format!("`{text}` is not a host"), expected);
+        }
+        if text.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+            return self.refuse(format!("`{text}` is not an IPv4 address"), expected);
+        }
+        Ok(Host::Name(text.to_ascii_lowercase()))
+    }
+
+    fn bracketed(&self, text: &str, expected: &'static str) -> Result<Host, FaceUriError> {
+        let (address, zone) = match text.split_once('%') {
+            None => (text, None),
+            Some((address, zone)) => (address, Some(zone)),
+        };
+        let Ok(address) = address.parse::<Ipv6Addr>() else {
+            return self.refuse(format!("`{text}` is not an IPv6 address"), expected);
+        };
+        let zone = zone.map(|zone| self.device(zone, expected)).transpose()?;
+        let link_local = address.is_unicast_link_local() || is_link_local_multicast(&address);
+        if zone.is_some() && !link_local {
+            return self.refuse("only a link-local address can have a zone (%interface)", expected);
+        }
+        Ok(Host::V6 { address, zone })
+    }
+
+    /// `host`, `host:port`, `[v6]`, `[v6]:port`.
+    fn host_port(&self, text: &str, expected: &'static str) -> Result<HostPort, FaceUriError> {
+        let (host, port) = if let Some(rest) = text.strip_prefix('[') {
+            let Some((inside, after)) = rest.split_once(']') else {
+                return self.refuse("the bracket `[` is not closed", expected);
+            };
+            let port = match after.strip_prefix(':') {
+                Some(port) => Some(port),
+                None if after.is_empty() => None,
+                None => {
+                    return self.refuse(format!("`{after}` follows the address"), expected);
+                }
+            };
+            (self.bracketed(inside, expected)?, port)
+        } else {
+            let (host, port) = match text.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (text, None),
+            };
+            if port.is_some_and(|port| port.contains(':')) {
+                return self.refuse("an IPv6 address needs brackets", expected);
+            }
+            let host = match host.parse::<Ipv4Addr>() {
+                Ok(address) => Host::V4(address),
+                Err(_) => self.host_name(host, expected)?,
+            };
+            (host, port)
+        };
+        let port = port.map(|port| self.port(port, expected)).transpose()?;
+        Ok(HostPort { host, port })
+    }
+
+    fn internet(&self, family: Option<IpFamily>, text: &str) -> Result<(Option<IpFamily>, HostPort), FaceUriError> {
+        let expected = match family {
+            Some(IpFamily::V4) => EXPECTED_V4,
+            Some(IpFamily::V6) => EXPECTED_V6,
+            None => EXPECTED_INTERNET,
+        };
+        let at = self.host_port(text.strip_suffix('/').unwrap_or(text), expected)?;
+        match (family, &at.host) {
+            (Some(IpFamily::V4), Host::V6 { .. }) => {
+                self.refuse("the scheme says IPv4 and the address is IPv6", expected)
+            }
+            (Some(IpFamily::V6), Host::V4(_)) => self.refuse("the scheme says IPv6 and the address is IPv4", expected),
+            _ => Ok((family, at)),
+        }
+    }
+
+    fn ethernet(&self, text: &str) -> Result<FaceUri, FaceUriError> {
+        let inside = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
+        let Some(inside) = inside else {
+            return self.refuse("the hardware address is not in brackets", EXPECTED_ETHER);
+        };
+        let mut address = [0_u8; 6];
+        let mut groups = inside.split([':', '-']);
+        for byte in &mut address {
+            let group = groups.next().unwrap_or("");
+            let hexadecimal = group.len() == 2 && group.bytes().all(|b| b.is_ascii_hexdigit());
+            match u8::from_str_radix(group, 16) {
+                Ok(value) if hexadecimal => *byte = value,
+                _ => {
+                    return self.refuse(format!("`{inside}` is not a hardware address of six bytes"), EXPECTED_ETHER);
+                }
+            }
+        }
+        if groups.next().is_some() {
+            return self.refuse("the hardware address has more than six bytes", EXPECTED_ETHER);
+        }
+        Ok(FaceUri::Ethernet(address))
+    }
+
+    fn udp_device(&self, family: IpFamily, text: &str) -> Result<FaceUri, FaceUriError> {
+        let Some((device, port)) = text.split_once(':') else {
+            return self.refuse("the port is missing", EXPECTED_UDP_DEV);
+        };
+        Ok(FaceUri::UdpDevice {
+            family,
+            device: self.device(device, EXPECTED_UDP_DEV)?,
+            port: self.port(port, EXPECTED_UDP_DEV)?,
+        })
+    }
+
+    fn web_socket(&self, secure: bool, text: &str) -> Result<FaceUri, FaceUriError> {
+        let (at, path) = text.split_once('/').unwrap_or((text, ""));
+        if !path.bytes().all(|b| b.is_ascii_graphic()) {
+            return self.refuse("the path contains a space, control or non-ASCII character", EXPECTED_INTERNET);
+        }
+        Ok(FaceUri::WebSocket { secure, at: self.host_port(at, EXPECTED_INTERNET)?, path: path.to_owned() })
+    }
+
+    fn web_socket_client(&self, text: &str) -> Result<FaceUri, FaceUriError> {
+        let at = self.host_port(text.strip_suffix('/').unwrap_or(text), EXPECTED_NUMERIC)?;
+        if matches!(at.host, Host::Name(_)) {
+            return self.refuse("the peer is not a numeric address", EXPECTED_NUMERIC);
+        }
+        Ok(FaceUri::WebSocketClient(at))
+    }
+
+    fn memif(&self, text: &str) -> Result<FaceUri, FaceUriError> {
+        let Some((socket, id)) = text.rsplit_once("?id=") else {
+            return self.refuse("the interface number `?id=` is missing", EXPECTED_MEMIF);
+        };
+        Ok(FaceUri::Memif {
+            socket: self.path(socket, EXPECTED_MEMIF)?,
+            id: self.number(id, "interface number", EXPECTED_MEMIF)?,
+        })
+    }
+
+    fn empty(&self, text: &str, uri: FaceUri) -> Result<FaceUri, FaceUriError> {
+        if text.is_empty() || text == "/" {
+            return Ok(uri);
+        }
+        self.refuse(format!("`{text}` follows the scheme"), EXPECTED_NOTHING)
+    }
+}
+
+fn is_link_local_multicast(address: &Ipv6Addr) -> bool {
+    address.segments()[0] & 0xff0f == 0xff02
+}
+
+impl FromStr for FaceUri {
+    type Err = FaceUriError;
+
+    fn from_str(text: &str) -> Result<FaceUri, FaceUriError> {
+        let parser = Parser { whole: text };
+        if text.len() > MAX_FACE_URI_BYTES {
+            return parser.refuse("it is too long", "at most 1024 bytes");
+        }
+        let Some((scheme, rest)) = text.split_once("://") else {
+            return parser.refuse("it has no scheme", EXPECTED_SCHEME);
+        };
+        let (v4, v6) = (Some(IpFamily::V4), Some(IpFamily::V6));
+        let udp = |family| parser.internet(family, rest).map(|(family, at)| FaceUri::Udp { family, at });
+        let tcp = |family| parser.internet(family, rest).map(|(family, at)| FaceUri::Tcp { family, at });
+        match scheme.to_ascii_lowercase().as_str() {
+            "udp" => udp(None),
+            "udp4" => udp(v4),
+            "udp6" => udp(v6),
+            "tcp" => tcp(None),
+            "tcp4" => tcp(v4),
+            "tcp6" => tcp(v6),
+            "unix" => parser.path(rest, EXPECTED_UNIX).map(FaceUri::Unix),
+            "fd" => parser.number(rest, "file descriptor", EXPECTED_FD).map(FaceUri::FileDescriptor),
+            "ether" => parser.ethernet(rest),
+            "dev" => parser.device(rest, EXPECTED_DEV).map(FaceUri::Device),
+            "udp4+dev" => parser.udp_device(IpFamily::V4, rest),
+            "udp6+dev" => parser.udp_device(IpFamily::V6, rest),
+            "ws" => parser.web_socket(false, rest),
+            "wss" => parser.web_socket(true, rest),
+            "wsclient" => parser.web_socket_client(rest),
+            "internal" => parser.empty(rest, FaceUri::Internal),
+            "null" => parser.empty(rest, FaceUri::Null),
+            "contentstore" => parser.empty(rest, FaceUri::ContentStore),
+            "memif" => parser.memif(rest),
+            _ => parser.refuse(format!("`{}` is not a known scheme", scheme.escape_default()), EXPECTED_SCHEME),
+        }
+    }
+}
+
+impl FaceUri {
+    /// Parses `text` and demands that it is in canonical form, letter by letter, as `faces/create` does.
+    ///
+    /// # Errors
+    /// As for parsing; also when the URI is not canonical or is spelt differently from what printing it gives.
+    pub fn parse_canonical(text: &str) -> Result<FaceUri, FaceUriError> {
+        let uri: FaceUri = text.parse()?;
+        let parser = Parser { whole: text };
+        if !uri.is_canonical() {
+            return parser.refuse("it is not canonical", EXPECTED_CANONICAL);
+        }
+        let normal = uri.to_string();
+        if normal != text {
+            return parser.refuse(format!("it is not in canonical form, which is {normal}"), EXPECTED_CANONICAL);
+        }
+        Ok(uri)
+    }
+}

@@ -1,0 +1,242 @@
+//! Tests of face URIs: tables of accepted and refused texts, and round trips of arbitrary values.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// (text, its normal spelling, canonical)
+const ACCEPTED: &[(&str, &str, bool)] = &[
+    ("udp4://192.0.2.1:6363", "udp4://192.0.2.1:6363", true),
+    ("udp4://192.0.2.1:6363/", "udp4://192.0.2.1:6363", true),
+    ("udp4://192.0.2.1", "udp4://192.0.2.1", false),
+    ("udp4://Router.Example.NET:1", "udp4://router.example.net:1", false),
+    ("UDP6://[2001:DB8::1]:6363", "udp6://[2001:db8::1]:6363", true),
+    ("udp6://[fe80::1%eth0]:6363", "udp6://[fe80::1%eth0]:6363", true),
+    ("udp6://[::ffff:192.0.2.1]:6363", "udp6://[::ffff:192.0.2.1]:6363", false),
+    ("udp://192.0.2.1:6363", "udp://192.0.2.1:6363", false),
+    ("tcp4://127.0.0.1:6363", "tcp4://127.0.0.1:6363", true),
+    ("tcp6://[::1]:6363", "tcp6://[::1]:6363", true),
+    ("tcp://localhost", "tcp://localhost", false),
+    ("unix:///run/nfd/nfd.sock", "unix:///run/nfd/nfd.sock", true),
+    ("unix:///tmp/a b%20:c?d", "unix:///tmp/a b%20:c?d", true),
+    ("fd://17", "fd://17", true),
+    ("ether://[08:00:27:01:DD:01]", "ether://[08:00:27:01:dd:01]", true),
+    ("ether://[08-00-27-01-dd-01]", "ether://[08:00:27:01:dd:01]", true),
+    ("dev://eth0.7", "dev://eth0.7", true),
+    ("udp4+dev://eth0:56363", "udp4+dev://eth0:56363", true),
+    ("udp6+dev://wlan0:7001", "udp6+dev://wlan0:7001", true),
+    ("ws://[::1]:9696", "ws://[::1]:9696", true),
+    ("ws://example.net", "ws://example.net", false),
+    ("wss://example.net:443/ws/", "wss://example.net:443/ws/", true),
+    ("wsclient://192.0.2.1:40000", "wsclient://192.0.2.1:40000", true),
+    ("internal://", "internal://", true),
+    ("null://", "null://", true),
+    ("contentstore://", "contentstore://", true),
+    ("memif:///run/ndn/fw.sock?id=3", "memif:///run/ndn/fw.sock?id=3", true),
+];
+
+/// (text, what the message must contain)
+const REFUSED: &[(&str, &str)] = &[
+    ("", "no scheme"),
+    ("udp4", "no scheme"),
+    ("192.0.2.1:6363", "no scheme"),
+    ("sctp://192.0.2.1:6363", "`sctp` is not a known scheme"),
+    ("udp4://", "the host is missing"),
+    ("udp4://:6363", "the host is missing"),
+    ("udp4://192.0.2.1:0", "port 0"),
+    ("udp4://192.0.2.1:", "`` is not a valid port"),
+    ("udp4://192.0.2.1:65536", "`65536` is not a valid port"),
+    ("udp4://192.0.2.1:+80", "`+80` is not a valid port"),
+    ("udp4://192.0.2.1:080", "`080` is not a valid port"),
+    ("udp4://192.0.2.256:80", "not an IPv4 address"),
+    ("udp4://[2001:db8::1]:6363", "the scheme says IPv4"),
+    ("udp6://192.0.2.1:6363", "the scheme says IPv6"),
+    ("udp6://2001:db8::1:6363", "needs brackets"),
+    ("udp6://[2001:db8::1:6363", "not closed"),
+    ("udp6://[2001:db8::1]6363", "`6363` follows"),
+    ("udp6://[2001:db8::g]:6363", "not an IPv6 address"),
+    ("udp6://[2001:db8::1%eth0]:6363", "only a link-local"),
+    ("udp6://[fe80::1%]:6363", "not a network interface"),
+    ("tcp://exa mple:80", "not a host"),
+    ("tcp4://192.0.2.1:80/path", "`80/path` is not a valid port"),
+    ("unix://run/nfd.sock", "not absolute"),
+    ("unix://", "not absolute"),
+    ("unix:///a\nb", "control character"),
+    ("fd://", "not a valid file descriptor"),
+    ("fd://-1", "not a valid file descriptor"),
+    ("fd://4294967296", "not a valid file descriptor"),
+    ("ether://08:00:27:01:dd:01", "not in brackets"),
+    ("ether://[08:00:27:01:dd]", "not a hardware address"),
+    ("ether://[08:00:27:01:dd:+1]", "not a hardware address"),
+    ("ether://[08:00:27:01:dd:01:02]", "more than six"),
+    ("dev://", "not a network interface"),
+    ("dev://name-that-is-far-too-long", "not a network interface"),
+    ("dev://a/b", "not a network interface"),
+    ("udp4+dev://eth0", "port is missing"),
+    ("ws://host/a b", "the path contains"),
+    ("wsclient://example.net:80", "not a numeric address"),
+    ("internal://x", "`x` follows"),
+    ("memif:///run/x.sock", "`?id=` is missing"),
+    ("memif://x?id=1", "not absolute"),
+    ("memif:///x?id=z", "not a valid interface number"),
+];
+
+#[test]
+fn accepted_texts_have_one_normal_spelling() {
+    for (text, normal, canonical) in ACCEPTED {
+        let uri: FaceUri = text.parse().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(uri.to_string(), *normal);
+        assert_eq!(uri.is_canonical(), *canonical, "{text}");
+        assert_eq!(normal.parse::<FaceUri>().as_ref(), Ok(&uri));
+        assert_eq!(FaceUri::parse_canonical(text).is_ok(), *canonical && text == normal, "{text}");
+    }
+}
+
+#[test]
+fn refusals_say_what_is_wrong_and_what_is_expected() {
+    for (text, reason) in REFUSED {
+        let error = text.parse::<FaceUri>().expect_err(text);
+        let message = error.to_string();
+        assert!(message.contains(reason), "{text:?}: {message}");
+        assert!(message.contains("; expected "), "{message}");
+    }
+    let long = format!("unix:///{}", "x".repeat(2000));
+    let message = long.parse::<FaceUri>().expect_err("too long").to_string();
+    assert!(message.contains("too long") && message.len() < 300);
+}
+
+#[test]
+fn the_canonical_form_is_named_when_only_the_spelling_is_wrong() {
+    let error = FaceUri::parse_canonical("UDP4://192.0.2.1:6363").expect_err("upper case");
+    assert!(error.problem.ends_with("which is udp4://192.0.2.1:6363"));
+    let error = FaceUri::parse_canonical("udp://192.0.2.1:6363").expect_err("no family");
+    assert_eq!(error.problem, "it is not canonical");
+}
+
+#[test]
+fn canonizing_fills_in_family_and_port() {
+    let table = [
+        ("udp://192.0.2.1", "udp4://192.0.2.1:6363"),
+        ("udp://224.0.23.170", "udp4://224.0.23.170:56363"),
+        ("udp6://[ff02::1234]", "udp6://[ff02::1234]:56363"),
+        ("tcp://[::1]", "tcp6://[::1]:6363"),
+        ("udp6://[::ffff:192.0.2.1]:1", "udp4://192.0.2.1:1"),
+        ("ws://127.0.0.1", "ws://127.0.0.1:9696"),
+        ("wss://example.net", "wss://example.net:443"),
+        ("dev://eth0", "dev://eth0"),
+    ];
+    for (text, canonical) in table {
+        let uri: FaceUri = text.parse().expect(text);
+        let result = uri.canonize().expect(text);
+        assert_eq!(result.to_string(), canonical);
+        assert!(result.is_canonical());
+    }
+    let local: FaceUri = "tcp4://localhost:99".parse().expect("local");
+    assert_eq!(local.canonize().expect("resolves").to_string(), "tcp4://127.0.0.1:99");
+}
+
+#[test]
+fn socket_addresses_become_uris_and_come_back() {
+    let mapped: SocketAddr = "[::ffff:192.0.2.9]:6363".parse().expect("address");
+    assert_eq!(FaceUri::udp(mapped).to_string(), "udp4://192.0.2.9:6363");
+    let zoned = SocketAddr::V6(SocketAddrV6::new(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1), 6363, 0, 1));
+    let uri = FaceUri::tcp(zoned);
+    assert_eq!(uri.socket_address(), Some(zoned), "{uri}");
+    let number: FaceUri = "udp6://[fe80::1%123456]:6".parse().expect("uri");
+    let Some(SocketAddr::V6(back)) = number.socket_address() else {
+        panic!("an IPv6 address");
+    };
+    assert_eq!(back.scope_id(), 123_456);
+    let name: FaceUri = "udp4://example.net:6".parse().expect("uri");
+    assert_eq!(name.socket_address(), None);
+}
+
+#[test]
+fn multicast_groups_are_recognised() {
+    for (text, multicast) in [
+        ("udp4://224.0.23.170:56363", true),
+        ("udp6://[ff02::1234%lo]:56363", true),
+        ("ether://[01:00:5e:00:17:aa]", true),
+        ("udp4://192.0.2.1:6363", false),
+        ("ether://[02:00:00:00:00:01]", false),
+    ] {
+        let uri: FaceUri = text.parse().expect(text);
+        assert_eq!(uri.is_multicast(), multicast, "{text}");
+    }
+}
+
+fn device() -> impl Strategy<Value = String> {
+    "[a-z][a-z0-9.@_-]{0,14}"
+}
+
+fn host() -> impl Strategy<Value = Host> {
+    prop_oneof![
+        any::<[u8; 4]>().prop_map(|bytes| Host::V4(Ipv4Addr::from(bytes))),
+        any::<[u8; 16]>().prop_map(|bytes| Host::V6 { address: Ipv6Addr::from(bytes), zone: None }),
+        (any::<u64>(), device()).prop_map(|(low, zone)| Host::V6 {
+            address: Ipv6Addr::from((0xfe80_u128 << 112) | u128::from(low)),
+            zone: Some(zone)
+        }),
+        "[a-z][a-z0-9-]{0,20}(\\.[a-z0-9]{1,8}){0,3}".prop_map(Host::Name),
+    ]
+}
+
+fn host_port() -> impl Strategy<Value = HostPort> {
+    (host(), proptest::option::of(1_u16..)).prop_map(|(host, port)| HostPort { host, port })
+}
+
+fn family_for(host: &Host, choice: Option<bool>) -> Option<IpFamily> {
+    let chosen = choice.map(|v6| if v6 { IpFamily::V6 } else { IpFamily::V4 });
+    match host {
+        Host::V4(_) => chosen.map(|_| IpFamily::V4),
+        Host::V6 { .. } => chosen.map(|_| IpFamily::V6),
+        Host::Name(_) => chosen,
+    }
+}
+
+fn face_uri() -> impl Strategy<Value = FaceUri> {
+    prop_oneof![
+        (host_port(), any::<Option<bool>>())
+            .prop_map(|(at, choice)| FaceUri::Udp { family: family_for(&at.host, choice), at }),
+        (host_port(), any::<Option<bool>>())
+            .prop_map(|(at, choice)| FaceUri::Tcp { family: family_for(&at.host, choice), at }),
+        "/[^\\p{C}]{1,60}".prop_map(FaceUri::Unix),
+        any::<u32>().prop_map(FaceUri::FileDescriptor),
+        any::<[u8; 6]>().prop_map(FaceUri::Ethernet),
+        device().prop_map(FaceUri::Device),
+        (device(), any::<bool>(), 1_u16..).prop_map(|(device, v6, port)| FaceUri::UdpDevice {
+            family: if v6 { IpFamily::V6 } else { IpFamily::V4 },
+            device,
+            port
+        }),
+        (host_port(), any::<bool>(), "([a-z/?=]{0,20})")
+            .prop_map(|(at, secure, path)| { FaceUri::WebSocket { secure, at, path } }),
+        host_port().prop_filter("numeric", |at| !matches!(at.host, Host::Name(_))).prop_map(FaceUri::WebSocketClient),
+        Just(FaceUri::Internal),
+        Just(FaceUri::Null),
+        Just(FaceUri::ContentStore),
+        ("/[^\\p{C}]{1,60}", any::<u32>()).prop_map(|(socket, id)| FaceUri::Memif { socket, id }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn printing_and_parsing_are_inverse(uri in face_uri()) {
+        let text = uri.to_string();
+        prop_assert_eq!(text.parse::<FaceUri>(), Ok(uri.clone()));
+        prop_assert_eq!(FaceUri::parse_canonical(&text).is_ok(), uri.is_canonical());
+        prop_assert!(text.starts_with(uri.scheme()));
+    }
+
+    #[test]
+    fn arbitrary_text_never_panics_and_what_parses_prints_stably(
+        text in "(udp|tcp|udp6|tcp4|ws|wss|unix|ether|dev|udp4\\+dev|memif|fd|null)?(://)?[\\[\\]%a-f0-9:./?=id-]{0,40}"
+    ) {
+        if let Ok(uri) = text.parse::<FaceUri>() {
+            let normal = uri.to_string();
+            prop_assert_eq!(normal.parse::<FaceUri>(), Ok(uri));
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Coalescing wake-ups between threads: the consumer of some queues sleeps, and whoever adds to a queue wakes it.
+//!
+//! While the consumer is awake, [`Waker::wake`] costs one memory fence and one load and nothing is sent. Only the first
+//! producer that finds it asleep pays for waking it. The consumer may be a tokio task ([`Waker::wait`]) or an ordinary
+//! thread ([`Waker::park`]); one consumer at a time.
+//!
+//! # Why no wake-up is lost
+//!
+//! The consumer (1) stores `ASLEEP`, (2) executes a sequentially consistent fence, (3) looks at its queues once more and
+//! sleeps only when they are empty. A producer (a) adds to a queue, (b) executes a sequentially consistent fence, (c) loads
+//! the state. All such fences have one total order. If (2) comes before (b), the load (c) sees the store (1) or a later
+//! one: the producer finds `ASLEEP`, or finds `AWAKE` because somebody else is already waking the consumer. If (b) comes
+//! before (2), the look (3) sees the addition (a) and the consumer does not sleep. There is no third case.
+//!
+//! Between the decision to sleep and the sleep itself a notification is kept: [`tokio::sync::Notify`] and
+//! [`std::thread::Thread::unpark`] both store one permit, which makes the next sleep return at once. A permit left over
+//! from an abandoned sleep causes one idle look at the queues and no more.
+
+use std::sync::atomic::{AtomicU8, Ordering, fence};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+const AWAKE: u8 = 0;
+const ASLEEP_TASK: u8 = 1;
+const ASLEEP_THREAD: u8 = 2;
+
+/// Wakes one consumer; see the module description.
+#[derive(Debug, Default)]
+pub struct Waker {
+    state: AtomicU8,
+    notify: Notify,
+    /// The parked thread. Touched only on the way to sleep and when waking it.
+    thread: Mutex<Option<Thread>>,
+}
+
+/// Marks the consumer awake again however it leaves its sleep, also when the waiting future is dropped.
+struct AwakeAgain<'a>(&'a AtomicU8);
+
+impl Drop for AwakeAgain<'_> {
+    fn drop(&mut self) {
+        self.0.store(AWAKE, Ordering::Relaxed);
+    }
+}
+
+impl Waker {
+    /// A waker whose consumer is awake.
+    pub fn new() -> Self {
+        Waker::default()
+    }
+
+    /// Wakes the consumer if it sleeps. Call after adding to its queues: once per burst is enough.
+    #[inline]
+    pub fn wake(&self) {
+        fence(Ordering::SeqCst);
+        if self.state.load(Ordering::Relaxed) != AWAKE {
+            self.wake_sleeper();
+        }
+    }
+
+    #[cold]
+    fn wake_sleeper(&self) {
+        // Whoever takes the state back to awake is the one to send the notification.
+        match self.state.swap(AWAKE, Ordering::AcqRel) {
+            ASLEEP_TASK => self.notify.notify_one(),
+            ASLEEP_THREAD => {
+                let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(thread) = thread.as_ref() {
+                    thread.unpark();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn fall_asleep(&self, kind: u8) -> AwakeAgain<'_> {
+        self.state.store(kind, Ordering::Release);
+        fence(Ordering::SeqCst);
+        AwakeAgain(&self.state)
+    }
+
+    /// Waits, as a task, until `is_ready` is true. `is_ready` must look at every queue this consumer serves. Dropping the
+    /// future is safe at any moment, so it can be one arm of a `select!` beside a timer.
+    pub async fn wait(&self, is_ready: impl Fn() -> bool) {
+        while !is_ready() {
+            let guard = self.fall_asleep(ASLEEP_TASK);
+            if is_ready() {
+                return;
+            }
+            self.notify.notified().await;
+            drop(guard);
+        }
+    }
+
+    /// Waits, as a thread, until `is_ready` is true or `timeout` has passed. Returns whether it is ready.
+    pub fn park(&self, timeout: Option<Duration>, is_ready: impl Fn() -> bool) -> bool {
+        if is_ready() {
+            return true;
+        }
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread::current());
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        loop {
+            let _guard = self.fall_asleep(ASLEEP_THREAD);
+            if is_ready() {
+                return true;
+            }
+            match deadline {
+                None => thread::park(),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return false;
+                    }
+                    thread::park_timeout(left);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    /// Two sides hand a number to and fro; a lost wake-up would hang the test.
+    #[test]
+    fn threads_never_miss_a_wake_up() {
+        const ROUNDS: u64 = 20_000;
+        let number = Arc::new(AtomicU64::new(0));
+        let wakers = [Arc::new(Waker::new()), Arc::new(Waker::new())];
+        let side = |me: u64| {
+            let number = Arc::clone(&number);
+            let (mine, other) = (Arc::clone(&wakers[me as usize]), Arc::clone(&wakers[1 - me as usize]));
+            thread::spawn(move || {
+                for turn in (me..ROUNDS).step_by(2) {
+                    assert!(mine.park(Some(Duration::from_secs(60)), || { number.load(Ordering::Relaxed) == turn }));
+                    number.store(turn + 1, Ordering::Relaxed);
+                    other.wake();
+                }
+            })
+        };
+        for handle in [side(0), side(1)] {
+            handle.join().expect("no wake-up was lost");
+        }
+        assert_eq!(number.load(Ordering::Relaxed), ROUNDS);
+    }
+
+    #[test]
+    fn a_task_never_misses_a_wake_up_from_threads() {
+        const EACH: u64 = 20_000;
+        let waker = Arc::new(Waker::new());
+        let produced = Arc::new(AtomicU64::new(0));
+        let consumed = Arc::new(AtomicU64::new(0));
+        let producers: Vec<_> = (0..2)
+            .map(|_| {
+                let (waker, produced, consumed) = (Arc::clone(&waker), Arc::clone(&produced), Arc::clone(&consumed));
+                thread::spawn(move || {
+                    for round in 0..EACH {
+                        produced.fetch_add(1, Ordering::Relaxed);
+                        waker.wake();
+                        // Let the consumer fall asleep often, so that both paths are taken.
+                        if round % 8 == 0 {
+                            while consumed.load(Ordering::Relaxed) + 2 < produced.load(Ordering::Relaxed) {
+                                thread::yield_now();
+                            }
+                        }
+                    }
+                })
+            })
+            .collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("runtime");
+        runtime.block_on(async {
+            let mut seen = 0;
+            while seen < 2 * EACH {
+                let ready = || produced.load(Ordering::Relaxed) != seen;
+                tokio::time::timeout(Duration::from_secs(60), waker.wait(ready)).await.expect("no wake-up was lost");
+                seen = produced.load(Ordering::Relaxed);
+                consumed.store(seen, Ordering::Relaxed);
+            }
+        });
+        for producer in producers {
+            producer.join().expect("producer");
+        }
+    }
+
+    #[test]
+    fn an_abandoned_wait_leaves_the_consumer_awake() {
+        let waker = Waker::new();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("runtime");
+        runtime.block_on(async {
+            let wait = waker.wait(|| false);
+            assert!(tokio::time::timeout(Duration::from_millis(5), wait).await.is_err());
+        });
+        assert_eq!(waker.state.load(Ordering::Relaxed), AWAKE);
+        assert!(!waker.park(Some(Duration::from_millis(5)), || false));
+        assert_eq!(waker.state.load(Ordering::Relaxed), AWAKE);
+    }
+}
