@@ -1,0 +1,169 @@
+//! Finds the forwarder a client should connect to.
+//!
+//! The order is: an explicit argument, the `NDN_CLIENT_TRANSPORT` environment variable, the
+//! `transport` setting of the first `client.conf` found in `~/.ndn/`, `/usr/local/etc/ndn/` and
+//! `/etc/ndn/`, and last the well-known Unix socket paths. This is what ndn-cxx programs do, with the
+//! per-user socket added, so one setting serves all applications of a machine.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::target::{TransportUri, TransportUriError};
+
+#[cfg(test)]
+mod tests;
+
+/// Name of the environment variable that overrides `client.conf`.
+pub const TRANSPORT_VARIABLE: &str = "NDN_CLIENT_TRANSPORT";
+
+/// Why a transport was chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Given by the caller, for instance as `--transport`.
+    Argument,
+    /// Found in `NDN_CLIENT_TRANSPORT`.
+    Environment,
+    /// Found in this configuration file.
+    File(PathBuf),
+    /// Nothing was configured: one of the well-known socket paths.
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Argument => f.write_str("given as argument"),
+            Self::Environment => write!(f, "from {TRANSPORT_VARIABLE}"),
+            Self::File(path) => write!(f, "from {}", path.display()),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// A place where a forwarder may listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The transport.
+    pub uri: TransportUri,
+    /// Why it is a candidate.
+    pub origin: Origin,
+}
+
+/// Why no candidate could be named.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientConfError {
+    /// A configured URI does not parse.
+    #[error("transport {origin}: {source}")]
+    BadUri {
+        /// Where the text came from.
+        origin: Origin,
+        /// What is wrong with it.
+        source: TransportUriError,
+    },
+    /// A `client.conf` exists but cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// The part of the process's surroundings that decides; tests make their own.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// Value of `NDN_CLIENT_TRANSPORT`.
+    pub transport_variable: Option<String>,
+    /// The `client.conf` files, first found wins.
+    pub config_files: Vec<PathBuf>,
+    /// The well-known sockets, in order of preference.
+    pub default_sockets: Vec<PathBuf>,
+}
+
+impl Surroundings {
+    /// Reads the environment of this process.
+    pub fn of_this_process() -> Self {
+        let directory =
+            |variable: &str| -> Option<OsString> { std::env::var_os(variable).filter(|value| !value.is_empty()) };
+        let mut config_files = Vec::new();
+        if let Some(home) = directory("HOME") {
+            config_files.push(Path::new(&home).join(".ndn/client.conf"));
+        }
+        config_files.push(PathBuf::from("/usr/local/etc/ndn/client.conf"));
+        config_files.push(PathBuf::from("/etc/ndn/client.conf"));
+        let mut default_sockets = vec![PathBuf::from("/run/nfd/nfd.sock"), PathBuf::from("/var/run/nfd/nfd.sock")];
+        if let Some(runtime) = directory("XDG_RUNTIME_DIR") {
+            default_sockets.push(Path::new(&runtime).join("nfd/nfd.sock"));
+        }
+        Self {
+            transport_variable: std::env::var(TRANSPORT_VARIABLE).ok().filter(|value| !value.is_empty()),
+            config_files,
+            default_sockets,
+        }
+    }
+
+    /// Candidates in order of preference; never empty unless there are no default sockets.
+    ///
+    /// # Errors
+    /// A configured transport that does not parse, or a configuration file that cannot be read, is
+    /// an error rather than skipped: silently talking to another forwarder would be worse.
+    pub fn candidates(&self, argument: Option<&str>) -> Result<Vec<Candidate>, ClientConfError> {
+        if let Some(text) = argument {
+            return single(text, Origin::Argument);
+        }
+        if let Some(text) = &self.transport_variable {
+            return single(text, Origin::Environment);
+        }
+        for path in &self.config_files {
+            let text = match fs::read_to_string(path) {
+                Ok(text) => text,
+                Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                    continue;
+                }
+                Err(source) => return Err(ClientConfError::Unreadable { path: path.clone(), source }),
+            };
+            if let Some(uri) = transport_setting(&text) {
+                return single(uri, Origin::File(path.clone()));
+            }
+            // ndn-cxx reads only the first file found, even when it has no transport line.
+            break;
+        }
+        Ok(self
+            .default_sockets
+            .iter()
+            .map(|path| Candidate { uri: TransportUri::Unix(path.clone()), origin: Origin::Default })
+            .collect())
+    }
+}
+
+/// Candidates for this process, in order of preference.
+///
+/// # Errors
+/// See [`Surroundings::candidates`].
+pub fn candidates(argument: Option<&str>) -> Result<Vec<Candidate>, ClientConfError> {
+    Surroundings::of_this_process().candidates(argument)
+}
+
+fn single(text: &str, origin: Origin) -> Result<Vec<Candidate>, ClientConfError> {
+    match text.trim().parse() {
+        Ok(uri) => Ok(vec![Candidate { uri, origin }]),
+        Err(source) => Err(ClientConfError::BadUri { origin, source }),
+    }
+}
+
+/// Value of the `transport` line of a `client.conf`, if there is one that is not empty.
+///
+/// Lines are `key=value`; `;` and `#` start comment lines; section headers are skipped.
+fn transport_setting(text: &str) -> Option<&str> {
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with([';', '#', '[']))
+        .filter_map(|line| line.split_once('='))
+        .find(|(key, _)| key.trim() == "transport")
+        .map(|(_, value)| value.trim().trim_matches('"'))
+        .filter(|value| !value.is_empty())
+}

@@ -1,0 +1,182 @@
+//! The two management commands a producer needs: `rib/register` and `rib/unregister` (NFD
+//! management protocol, RIB management), signed with DigestSha256.
+
+use namehop_wire::builder::{InterestBuilder, InterestSignatureOptions};
+use namehop_wire::security::DigestSigner;
+use namehop_wire::tlv::{Reader, Writer, decode_nni, types};
+use namehop_wire::{Data, Name};
+
+use super::{Endpoint, ExpressError};
+
+/// Lifetime of a command Interest in milliseconds; commands are answered at once or not at all.
+const COMMAND_LIFETIME_MS: u64 = 4000;
+/// Status code of success.
+const OK: u64 = 200;
+
+/// Fields of a route other than its prefix; absent ones are left to the forwarder's defaults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RouteOptions {
+    /// Face to which Interests go; absent = the one on which the command arrives.
+    pub face_id: Option<u64>,
+    /// Who made the route: 0 application, 65 client, 255 static.
+    pub origin: Option<u64>,
+    /// Cost, in arbitrary units.
+    pub cost: Option<u64>,
+    /// 1 = child-inherit, 2 = capture.
+    pub flags: Option<u64>,
+    /// Time until the route disappears, in milliseconds.
+    pub expiration_ms: Option<u64>,
+}
+
+/// Why a command had no effect.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// No answer, or a Nack.
+    #[error("the forwarder did not answer the command: {0}")]
+    Express(#[from] ExpressError),
+    /// The forwarder refused.
+    #[error("the forwarder refused the command: {code} {text}")]
+    Refused {
+        /// Status code of the NFD management protocol.
+        code: u64,
+        /// What the forwarder says.
+        text: String,
+    },
+    /// The answer is not a ControlResponse, or the command could not be built.
+    #[error("{0}")]
+    Malformed(String),
+}
+
+/// Which command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RibVerb {
+    Register,
+    Unregister,
+}
+
+/// Builds a command Interest. `local` chooses between `/localhost` and `/localhop`.
+pub(crate) fn rib_command(
+    local: bool,
+    verb: RibVerb,
+    prefix: &Name,
+    options: &RouteOptions,
+    signature_time_ms: u64,
+) -> Result<Vec<u8>, CommandError> {
+    let mut parameters = Writer::new();
+    parameters.nested(types::nfd::CONTROL_PARAMETERS, |writer| {
+        writer.element(types::NAME, prefix.value());
+        let mut field = |typ, value: Option<u64>| {
+            if let Some(value) = value {
+                writer.nni(typ, value);
+            }
+        };
+        field(types::nfd::FACE_ID, options.face_id);
+        field(types::nfd::ORIGIN, options.origin);
+        if verb == RibVerb::Register {
+            field(types::nfd::COST, options.cost);
+            field(types::nfd::FLAGS, options.flags);
+            field(types::nfd::EXPIRATION_PERIOD, options.expiration_ms);
+        }
+    });
+    command(
+        "rib",
+        if verb == RibVerb::Register { "register" } else { "unregister" },
+        local,
+        &parameters,
+        signature_time_ms,
+    )
+}
+
+/// Builds a signed command Interest from encoded ControlParameters.
+pub(crate) fn command(
+    module: &str,
+    verb: &str,
+    local: bool,
+    parameters: &Writer,
+    signature_time_ms: u64,
+) -> Result<Vec<u8>, CommandError> {
+    let name = Name::new()
+        .append_generic(if local { "localhost" } else { "localhop" })
+        .append_generic("nfd")
+        .append_generic(module)
+        .append_generic(verb)
+        .append_generic(parameters.as_slice());
+    let protection =
+        InterestSignatureOptions { nonce: Some(rand::random()), time_ms: Some(signature_time_ms), sequence: None };
+    InterestBuilder::new(name)
+        .nonce(rand::random())
+        .lifetime_ms(COMMAND_LIFETIME_MS)
+        .sign(&DigestSigner, &protection)
+        .map_err(|error| CommandError::Malformed(format!("cannot build the command: {error}")))
+}
+
+/// Reads a ControlResponse; gives the encoded body (empty when there is none).
+///
+/// # Errors
+/// The forwarder refused, or the answer is not a ControlResponse.
+pub(crate) fn check_response(packet: &[u8]) -> Result<Vec<u8>, CommandError> {
+    let malformed =
+        |error: namehop_wire::DecodeError| CommandError::Malformed(format!("bad answer to the command: {error}"));
+    let data = Data::decode(packet).map_err(malformed)?;
+    let response = Reader::new(data.content).read_typed(types::nfd::CONTROL_RESPONSE).map_err(malformed)?;
+    let mut fields = Reader::new(response.value);
+    let code =
+        fields.read_typed(types::nfd::STATUS_CODE).and_then(|field| decode_nni(field.value)).map_err(malformed)?;
+    let text = fields.read_typed(types::nfd::STATUS_TEXT).map_err(malformed)?;
+    if code == OK {
+        return Ok(fields.remaining().to_vec());
+    }
+    Err(CommandError::Refused { code, text: String::from_utf8_lossy(text.value).into_owned() })
+}
+
+impl Endpoint {
+    /// Asks the forwarder to send Interests under `prefix` here, with default route options.
+    ///
+    /// # Errors
+    /// See [`CommandError`].
+    pub async fn register_prefix(&self, prefix: &Name) -> Result<(), CommandError> {
+        self.register_route(prefix, &RouteOptions::default()).await
+    }
+
+    /// Adds a route; without a face in `options` it leads here.
+    ///
+    /// # Errors
+    /// See [`CommandError`].
+    pub async fn register_route(&self, prefix: &Name, options: &RouteOptions) -> Result<(), CommandError> {
+        self.register_route_at(prefix, options, self.next_signature_time_ms()).await
+    }
+
+    /// Adds a route with a SignatureTime of the caller's choice, for sending many commands quickly:
+    /// some forwarders accept several with the same time.
+    ///
+    /// # Errors
+    /// See [`CommandError`].
+    pub async fn register_route_at(
+        &self,
+        prefix: &Name,
+        options: &RouteOptions,
+        signature_time_ms: u64,
+    ) -> Result<(), CommandError> {
+        self.rib(RibVerb::Register, prefix, options, signature_time_ms).await
+    }
+
+    /// Takes back [`Endpoint::register_prefix`].
+    ///
+    /// # Errors
+    /// See [`CommandError`].
+    pub async fn unregister_prefix(&self, prefix: &Name) -> Result<(), CommandError> {
+        self.rib(RibVerb::Unregister, prefix, &RouteOptions::default(), self.next_signature_time_ms()).await
+    }
+
+    async fn rib(
+        &self,
+        verb: RibVerb,
+        prefix: &Name,
+        options: &RouteOptions,
+        signature_time_ms: u64,
+    ) -> Result<(), CommandError> {
+        let interest = rib_command(self.is_local(), verb, prefix, options, signature_time_ms)?;
+        let response = self.express(interest).await?;
+        check_response(&response.packet).map(drop)
+    }
+}

@@ -1,0 +1,342 @@
+//! A client's end of a connection to a forwarder: expresses Interests, answers Interests for its
+//! prefixes, and registers prefixes.
+//!
+//! An [`Endpoint`] is a cheap handle; clones share the connection, which closes (after writing
+//! what is queued) when the last one is dropped. It must be created inside a tokio runtime, where it
+//! spawns one task that reads and one that writes; whatever is sent between two writes leaves in
+//! one system call on stream connections.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use namehop_wire::builder::InterestBuilder;
+use namehop_wire::lp::{NackReason, PitToken};
+use namehop_wire::{Data, DecodeError, Interest, InterestRewrite, Name, NameRef, rewrite_interest};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::oneshot;
+use tokio::task::{AbortHandle, JoinHandle};
+
+use crate::target::TransportUri;
+use crate::transport::{self, Attempt, ConnectError, Connected, Connection};
+
+pub(crate) mod command;
+mod driver;
+pub(crate) mod frames;
+mod pending;
+mod reassembly;
+mod shared;
+#[cfg(test)]
+mod tests;
+
+pub use command::{CommandError, RouteOptions};
+pub use shared::{EndpointCounters, Responder};
+pub(crate) use shared::{LpFields, write_lp};
+
+use pending::{Outcome, PendingKey};
+use shared::Shared;
+
+/// How long [`Endpoint::close`] waits for the last write.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A Data that answered an Interest.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// The Data element; its name was checked to match, its signature was not verified.
+    pub packet: Vec<u8>,
+    /// CongestionMark that came with it; 0 = none (NDNLPv2).
+    pub congestion_mark: u64,
+    /// When the Interest was handed to the connection.
+    pub sent_at: Instant,
+    /// When the Data was read from the connection.
+    pub received_at: Instant,
+}
+
+impl Response {
+    /// The Data, decoded.
+    ///
+    /// # Errors
+    /// The packet breaks the rules of the Data format after its name.
+    pub fn data(&self) -> Result<Data<'_>, DecodeError> {
+        Data::decode(&self.packet)
+    }
+
+    /// Time between the two instants.
+    pub fn round_trip_time(&self) -> Duration {
+        self.received_at.saturating_duration_since(self.sent_at)
+    }
+}
+
+/// Why an Interest brought no Data.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExpressError {
+    /// The forwarder refused it.
+    #[error("Nack: {}", nack_text(*.0))]
+    Nack(NackReason),
+    /// Nothing came back in time.
+    #[error("no answer within {lifetime_ms} ms")]
+    Timeout {
+        /// InterestLifetime, in milliseconds.
+        lifetime_ms: u64,
+    },
+    /// The connection to the forwarder ended.
+    #[error("connection to the forwarder closed: {0}")]
+    Closed(String),
+    /// The caller's packet is not an Interest.
+    #[error("bad Interest: {0}")]
+    BadInterest(DecodeError),
+    /// The Interest cannot be built: its name is empty or too long.
+    #[error("cannot make the Interest: {0}")]
+    Unbuildable(String),
+}
+
+/// Name of a Nack reason as people write it.
+pub fn nack_text(reason: NackReason) -> String {
+    match reason {
+        NackReason::NONE => "no reason given".to_owned(),
+        NackReason::CONGESTION => "Congestion".to_owned(),
+        NackReason::DUPLICATE => "Duplicate".to_owned(),
+        NackReason::NO_ROUTE => "NoRoute".to_owned(),
+        NackReason(code) => format!("reason {code}"),
+    }
+}
+
+/// An Interest that arrived for a prefix of this endpoint.
+pub struct Request<'a> {
+    /// The Interest.
+    pub interest: &'a Interest<'a>,
+    /// Its bytes.
+    pub packet: &'a [u8],
+    /// Token that has to come back with the answer; answering through [`Answer`] or
+    /// [`Request::responder`] sees to that.
+    pub pit_token: PitToken,
+    /// CongestionMark that came with the Interest; 0 = none.
+    pub congestion_mark: u64,
+    /// Face on which the forwarder got the Interest, when it tells.
+    pub incoming_face_id: Option<u64>,
+    shared: &'a Arc<Shared>,
+}
+
+impl Request<'_> {
+    /// A handle to answer later, from anywhere.
+    pub fn responder(&self) -> Responder {
+        Responder::new(Arc::clone(self.shared), self.pit_token)
+    }
+}
+
+/// Bytes by which a Nonce element and a longer outer LENGTH can make an Interest grow.
+const NONCE_ROOM: usize = 6 + 8;
+
+/// Adds a random Nonce to an Interest without one: some forwarders drop those, although an application may
+/// leave the Nonce to its forwarder. No signature covers it.
+fn with_nonce(interest: Vec<u8>) -> Result<Vec<u8>, DecodeError> {
+    if Interest::decode(&interest)?.nonce.is_some() {
+        return Ok(interest);
+    }
+    let mut changed = vec![0; interest.len() + NONCE_ROOM];
+    let change = InterestRewrite { nonce: Some(rand::random()), ..InterestRewrite::default() };
+    let length = rewrite_interest(&interest, &change, &mut changed)?;
+    changed.truncate(length);
+    Ok(changed)
+}
+
+/// What a handler does with an Interest.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// Sends this Data element.
+    Data(Vec<u8>),
+    /// Refuses.
+    Nack(NackReason),
+    /// Says nothing (or answers later through a [`Responder`]).
+    None,
+}
+
+/// A client's end of a connection to a forwarder. See the module documentation.
+#[derive(Clone)]
+pub struct Endpoint {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    reader: AbortHandle,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The writer ends by itself when the queue is empty.
+        self.reader.abort();
+        self.shared.close("closed by the application");
+    }
+}
+
+/// Forgets a pending Interest when the asker loses interest.
+struct PendingGuard<'a> {
+    shared: &'a Shared,
+    key: Option<PendingKey>,
+}
+
+impl Drop for PendingGuard<'_> {
+    fn drop(&mut self) {
+        if let Some(key) = &self.key {
+            self.shared.lock().pending.remove(key);
+        }
+    }
+}
+
+impl Endpoint {
+    /// Connects to the forwarder of this machine, or the one that `argument` names. Where it looks:
+    /// [`crate::client_conf`].
+    ///
+    /// # Errors
+    /// [`ConnectError`], whose text says where it looked.
+    pub async fn connect(argument: Option<&str>) -> Result<Self, ConnectError> {
+        let (connected, _) = transport::connect(argument).await?;
+        Ok(Self::from_connected(connected))
+    }
+
+    /// Connects to one address.
+    ///
+    /// # Errors
+    /// [`ConnectError::NoForwarder`].
+    pub async fn connect_uri(uri: &TransportUri) -> Result<Self, ConnectError> {
+        match transport::open(uri).await {
+            Ok(connected) => Ok(Self::from_connected(connected)),
+            Err(error) => {
+                let candidate =
+                    crate::client_conf::Candidate { uri: uri.clone(), origin: crate::client_conf::Origin::Argument };
+                Err(ConnectError::NoForwarder(vec![Attempt { candidate, error }]))
+            }
+        }
+    }
+
+    /// Uses a byte stream that is already open, as a local face.
+    pub fn from_stream(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Self {
+        let (reader, writer) = tokio::io::split(stream);
+        Self::start(Connection::Stream(Box::new(reader), Box::new(writer)), None, true)
+    }
+
+    /// Uses a connection from [`crate::transport`].
+    pub fn from_connected(connected: Connected) -> Self {
+        Self::start(connected.connection, Some(connected.uri), connected.local)
+    }
+
+    fn start(connection: Connection, uri: Option<TransportUri>, local: bool) -> Self {
+        let shared = Arc::new(Shared::new(uri, local));
+        let (reader, writer) = driver::spawn(&shared, connection);
+        Self { inner: Arc::new(Inner { shared, reader, writer: Mutex::new(Some(writer)) }) }
+    }
+
+    /// Where the connection leads; `None` for [`Endpoint::from_stream`].
+    pub fn uri(&self) -> Option<&TransportUri> {
+        self.inner.shared.uri.as_ref()
+    }
+
+    /// Whether the forwarder sees this connection as a local face, so that `/localhost` names work.
+    pub fn is_local(&self) -> bool {
+        self.inner.shared.local
+    }
+
+    /// Sends an Interest and waits for its Data. `interest` is a complete Interest element; its
+    /// InterestLifetime is the time-out. It gets a random Nonce if it has none. Dropping the future
+    /// forgets the Interest.
+    ///
+    /// # Errors
+    /// See [`ExpressError`].
+    pub async fn express(&self, interest: Vec<u8>) -> Result<Response, ExpressError> {
+        let shared = &*self.inner.shared;
+        let interest = with_nonce(interest).map_err(ExpressError::BadInterest)?;
+        let (reply, answer) = oneshot::channel();
+        let (lifetime_ms, key) = {
+            let view = Interest::decode(&interest).map_err(ExpressError::BadInterest)?;
+            let mut table = shared.lock();
+            if let Some(reason) = &table.closed {
+                return Err(ExpressError::Closed(reason.clone()));
+            }
+            (view.lifetime_or_default_ms(), table.pending.insert(&view, reply))
+        };
+        let mut guard = PendingGuard { shared, key: Some(key) };
+        shared.outgoing.push(|writer| {
+            writer.raw(&interest);
+        });
+        drop(interest);
+        shared.counters.out_interests.fetch_add(1, Ordering::Relaxed);
+        let outcome = match tokio::time::timeout(Duration::from_millis(lifetime_ms), answer).await {
+            Err(_) => return Err(ExpressError::Timeout { lifetime_ms }),
+            Ok(outcome) => outcome,
+        };
+        guard.key = None;
+        match outcome {
+            Ok(Outcome::Data(response)) => Ok(response),
+            Ok(Outcome::Nack(reason)) => Err(ExpressError::Nack(reason)),
+            Ok(Outcome::Closed(reason)) => Err(ExpressError::Closed(reason)),
+            Err(_) => Err(ExpressError::Closed("the connection task ended".to_owned())),
+        }
+    }
+
+    /// Builds an Interest and [expresses](Self::express) it.
+    ///
+    /// # Errors
+    /// See [`ExpressError`].
+    pub async fn request(&self, interest: InterestBuilder) -> Result<Response, ExpressError> {
+        self.express(interest.build().map_err(|error| ExpressError::Unbuildable(error.to_string()))?).await
+    }
+
+    /// Answers Interests under `prefix` with `handler`, until [`Endpoint::withdraw`]. The longest
+    /// prefix wins; an earlier handler of the same prefix is replaced. The handler runs on the
+    /// reading task and must not block. Registering the prefix with the forwarder is a separate
+    /// step: [`Endpoint::register_prefix`].
+    pub fn produce(&self, prefix: &Name, handler: impl Fn(&Request<'_>) -> Answer + Send + Sync + 'static) {
+        self.inner.shared.lock().set_handler(prefix, Arc::new(handler));
+    }
+
+    /// Ends [`Endpoint::produce`] for this prefix.
+    pub fn withdraw(&self, prefix: &Name) {
+        self.inner.shared.lock().remove_handler(prefix);
+    }
+
+    /// Calls `watcher` with the name of every Data that answers no pending Interest: late or
+    /// duplicate ones. It runs on the reading task.
+    pub fn watch_unsolicited(&self, watcher: impl Fn(NameRef<'_>) + Send + Sync + 'static) {
+        self.inner.shared.lock().unsolicited = Some(Arc::new(watcher));
+    }
+
+    /// Sends a Data element that no handler answers with, for instance a prefix announcement.
+    pub fn send_data(&self, packet: &[u8]) {
+        Responder::new(Arc::clone(&self.inner.shared), PitToken::empty()).send_data(packet);
+    }
+
+    /// How many Interests wait for an answer.
+    pub fn pending_count(&self) -> usize {
+        self.inner.shared.lock().pending.len()
+    }
+
+    /// What went over the connection so far.
+    pub fn counters(&self) -> EndpointCounters {
+        self.inner.shared.counters.snapshot()
+    }
+
+    /// Closes the connection for all clones, after what is queued was written. A program that is
+    /// about to end calls this, since its runtime takes the writing task down with it.
+    pub async fn close(&self) {
+        self.inner.shared.outgoing.close();
+        let writer = self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer {
+            // A forwarder that does not read any more must not keep us.
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, writer).await;
+        }
+    }
+
+    /// Waits until the connection ends and says why.
+    pub async fn closed(&self) -> String {
+        self.inner.shared.wait_closed().await
+    }
+
+    /// A SignatureTime for a signed Interest: milliseconds since the Unix epoch, greater than any
+    /// that this endpoint gave before, as verifiers demand (NDN packet specification,
+    /// signed-interest.rst).
+    pub fn next_signature_time_ms(&self) -> u64 {
+        self.inner.shared.next_signature_time_ms()
+    }
+}

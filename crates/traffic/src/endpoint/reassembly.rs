@@ -1,0 +1,131 @@
+//! Puts packets together that a forwarder fragmented on a datagram link (NDNLPv2, fragmentation).
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use namehop_wire::MAX_PACKET_SIZE;
+
+/// How long after its newest fragment an incomplete packet is kept.
+const TIMEOUT: Duration = Duration::from_millis(500);
+/// Incomplete packets kept at once; the oldest goes first.
+const MAX_PARTIAL: usize = 64;
+/// Fragments of one packet: enough for the largest packet over the smallest link.
+const MAX_FRAGMENTS: u64 = 400;
+
+struct Partial {
+    fragments: Vec<Option<Vec<u8>>>,
+    missing: usize,
+    newest: Instant,
+    /// Link headers travel on fragment 0 only.
+    head: Option<Head>,
+}
+
+/// Headers that belong to the whole packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) pit_token: namehop_wire::lp::PitToken,
+    pub(super) nack: Option<namehop_wire::lp::NackReason>,
+    pub(super) congestion_mark: u64,
+}
+
+/// One fragment and where it belongs.
+pub(super) struct Piece<'a> {
+    pub(super) sequence: u64,
+    pub(super) index: u64,
+    pub(super) count: u64,
+    pub(super) head: Head,
+    pub(super) payload: &'a [u8],
+}
+
+/// Incomplete packets of one link.
+#[derive(Default)]
+pub(super) struct Reassembler {
+    partial: HashMap<u64, Partial>,
+}
+
+impl Reassembler {
+    /// Takes a fragment; gives the packet when it was the last one missing. A fragment that
+    /// contradicts those before it is dropped.
+    pub(super) fn accept(&mut self, now: Instant, piece: &Piece<'_>) -> Option<(Vec<u8>, Head)> {
+        if piece.count > MAX_FRAGMENTS || piece.index >= piece.count {
+            return None;
+        }
+        let message = piece.sequence.wrapping_sub(piece.index);
+        self.partial.retain(|_, partial| now.saturating_duration_since(partial.newest) < TIMEOUT);
+        if !self.partial.contains_key(&message) && self.partial.len() >= MAX_PARTIAL {
+            let oldest = self.partial.iter().min_by_key(|(_, partial)| partial.newest).map(|(&key, _)| key)?;
+            self.partial.remove(&oldest);
+        }
+        let count = piece.count as usize;
+        let partial = self.partial.entry(message).or_insert_with(|| Partial {
+            fragments: vec![None; count],
+            missing: count,
+            newest: now,
+            head: None,
+        });
+        if partial.fragments.len() != count {
+            return None;
+        }
+        let slot = partial.fragments.get_mut(piece.index as usize)?;
+        if slot.is_some() {
+            return None;
+        }
+        *slot = Some(piece.payload.to_vec());
+        partial.missing -= 1;
+        partial.newest = now;
+        if piece.index == 0 {
+            partial.head = Some(piece.head);
+        }
+        if partial.missing > 0 {
+            return None;
+        }
+        let partial = self.partial.remove(&message)?;
+        let packet: Vec<u8> = partial.fragments.into_iter().flatten().flatten().collect();
+        (packet.len() <= MAX_PACKET_SIZE).then_some(())?;
+        Some((packet, partial.head?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use namehop_wire::lp::PitToken;
+
+    fn piece(sequence: u64, index: u64, count: u64, payload: &[u8], mark: u64) -> Piece<'_> {
+        let head = Head { pit_token: PitToken::empty(), nack: None, congestion_mark: mark };
+        Piece { sequence, index, count, head, payload }
+    }
+
+    #[test]
+    fn fragments_in_any_order_make_the_packet_with_the_headers_of_the_first() {
+        let now = Instant::now();
+        let mut reassembler = Reassembler::default();
+        assert!(reassembler.accept(now, &piece(12, 2, 3, b"c", 0)).is_none());
+        assert!(reassembler.accept(now, &piece(10, 0, 3, b"a", 9)).is_none());
+        assert!(reassembler.accept(now, &piece(10, 0, 3, b"x", 8)).is_none());
+        let (packet, head) = reassembler.accept(now, &piece(11, 1, 3, b"b", 0)).unwrap();
+        assert_eq!((packet.as_slice(), head.congestion_mark), (b"abc".as_slice(), 9));
+    }
+
+    #[test]
+    fn contradictions_and_late_fragments_are_dropped() {
+        let now = Instant::now();
+        let mut reassembler = Reassembler::default();
+        assert!(reassembler.accept(now, &piece(1, 5, 3, b"a", 0)).is_none());
+        assert!(reassembler.accept(now, &piece(1, 0, 1000, b"a", 0)).is_none());
+        assert!(reassembler.accept(now, &piece(20, 0, 2, b"a", 0)).is_none());
+        assert!(reassembler.accept(now, &piece(21, 1, 3, b"b", 0)).is_none());
+        assert!(reassembler.accept(now + TIMEOUT, &piece(21, 1, 2, b"b", 0)).is_none());
+        assert!(reassembler.accept(now + TIMEOUT, &piece(20, 0, 2, b"a", 0)).is_some());
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let now = Instant::now();
+        let mut reassembler = Reassembler::default();
+        for message in 0..10_000u64 {
+            reassembler.accept(now, &piece(message * 10, 0, 2, b"a", 0));
+        }
+        assert!(reassembler.partial.len() <= MAX_PARTIAL);
+    }
+}

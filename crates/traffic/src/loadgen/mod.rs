@@ -1,0 +1,259 @@
+//! Saturating load generator: measures how many Interest-Data exchanges per second a forwarder
+//! carries over its sockets.
+//!
+//! A consumer keeps a fixed number of Interests in flight and a producer answers them, on two
+//! connections, each served by one plain thread with blocking sockets. Packets are built once;
+//! per packet only the sequence number and the nonce are patched in, and many packets go through
+//! each system call, so that the generator costs much less than the forwarder it loads. Names are
+//! distinct unless asked otherwise, so that every Interest misses the forwarder's cache.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use namehop_wire::Name;
+
+use crate::target::TransportUri;
+
+mod consumer;
+mod control;
+mod histogram;
+mod link;
+mod packets;
+mod process;
+mod producer;
+#[cfg(test)]
+mod tests;
+
+pub use histogram::Histogram;
+pub use process::ProcessTimes;
+
+use consumer::{Consumer, ConsumerResult};
+use control::{Control, Route};
+use link::Link;
+use packets::{DataTemplate, InterestTemplate};
+
+/// Which side this process plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Consumer and producer, on two connections.
+    Both,
+    /// Only the consumer; a producer for the same prefix and payload runs elsewhere.
+    Consumer,
+    /// Only the producer; runs for the duration and reports what it served.
+    Producer,
+}
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct LoadConfig {
+    /// Side that this process plays.
+    pub role: Role,
+    /// Connection of the consumer.
+    pub consumer: TransportUri,
+    /// Connection of the producer.
+    pub producer: TransportUri,
+    /// Local connection for management commands; needed when the producer is on UDP, where a
+    /// forwarder takes no prefix registrations.
+    pub control: Option<TransportUri>,
+    /// Prefix under which names are made.
+    pub prefix: Name,
+    /// Interests in flight.
+    pub in_flight: usize,
+    /// Bytes of Content in each Data.
+    pub payload_bytes: usize,
+    /// Distinct names to cycle through; 0 = every Interest has a new name.
+    pub names: u64,
+    /// Freshness period of the Data, in milliseconds.
+    pub freshness_ms: u64,
+    /// Time without measuring at the start.
+    pub warm_up: Duration,
+    /// Time measured.
+    pub duration: Duration,
+    /// After this long without an answer an Interest counts as lost.
+    pub lifetime: Duration,
+    /// Process whose CPU time is reported, normally the forwarder's.
+    pub pid: Option<u32>,
+}
+
+/// What was measured.
+#[derive(Clone, Debug)]
+pub struct LoadReport {
+    /// Time measured, in seconds.
+    pub elapsed_s: f64,
+    /// Interests answered by Data in that time.
+    pub exchanges: u64,
+    /// Interests sent in that time.
+    pub interests: u64,
+    /// Interests without an answer.
+    pub timeouts: u64,
+    /// Interests answered by a Nack.
+    pub nacks: u64,
+    /// Data that answered nothing: duplicates and late ones.
+    pub unexpected: u64,
+    /// Interests that the producer answered, over the whole run; 0 when it runs elsewhere.
+    pub served: u64,
+    /// Frames that neither side understood.
+    pub malformed: u64,
+    /// Round-trip times, in nanoseconds.
+    pub rtt_ns: Histogram,
+    /// CPU time that the observed process used in the time measured.
+    pub observed_cpu: Option<ProcessTimes>,
+    /// CPU time that this process used in the time measured.
+    pub own_cpu: ProcessTimes,
+}
+
+impl LoadReport {
+    /// Exchanges per second.
+    pub fn exchanges_per_second(&self) -> f64 {
+        if self.elapsed_s > 0.0 { self.exchanges as f64 / self.elapsed_s } else { 0.0 }
+    }
+
+    /// CPU time per exchange in microseconds, for instance of [`LoadReport::observed_cpu`].
+    pub fn cpu_us_per_exchange(&self, times: ProcessTimes) -> Option<f64> {
+        (self.exchanges > 0).then(|| times.total().as_secs_f64() * 1e6 / self.exchanges as f64)
+    }
+}
+
+/// Why a measurement failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A connection could not be opened.
+    #[error("no forwarder is reachable at {uri}: {source}; start one with 'namehop run'")]
+    Connect {
+        /// Where.
+        uri: TransportUri,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A connection broke while measuring.
+    #[error("connection broke: {0}")]
+    Io(#[from] io::Error),
+    /// The producer's prefix could not be registered.
+    #[error("cannot register {prefix}: {reason}")]
+    Register {
+        /// The prefix.
+        prefix: Name,
+        /// What the forwarder said.
+        reason: String,
+    },
+    /// The numbers make no sense together.
+    #[error("{0}")]
+    Configuration(String),
+    /// The process to observe cannot be read.
+    #[error("cannot read the CPU time of process {pid}: {source}")]
+    Process {
+        /// The process.
+        pid: u32,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// How often the time-keeping thread looks at the flags.
+const TICK: Duration = Duration::from_millis(20);
+
+fn check(config: &LoadConfig) -> Result<(), LoadError> {
+    let fail = |text: String| Err(LoadError::Configuration(text));
+    if config.in_flight == 0 || config.in_flight > 1 << 20 {
+        return fail("the number of Interests in flight must be between 1 and 1048576".to_owned());
+    }
+    if config.names > 0 && config.names < config.in_flight as u64 {
+        return fail(format!(
+            "{} names cannot keep {} Interests in flight: use at least as many names",
+            config.names, config.in_flight
+        ));
+    }
+    if config.duration.is_zero() {
+        return fail("the duration must not be zero".to_owned());
+    }
+    Ok(())
+}
+
+/// Runs one measurement; blocks the calling thread for its duration. `stop` ends it early.
+///
+/// # Errors
+/// See [`LoadError`].
+pub fn run(config: &LoadConfig, stop: &Arc<AtomicBool>) -> Result<LoadReport, LoadError> {
+    check(config)?;
+    let interests = InterestTemplate::new(&config.prefix, config.lifetime.as_millis() as u64);
+    let data = DataTemplate::new(&config.prefix, config.payload_bytes, config.freshness_ms).ok_or_else(|| {
+        LoadError::Configuration(format!("a payload of {} bytes does not fit in a packet", config.payload_bytes))
+    })?;
+    let ended = Arc::new(AtomicBool::new(false));
+    let measuring = Arc::new(AtomicBool::new(false));
+
+    let mut producer = None;
+    let mut route: Option<(Control, Route)> = None;
+    let served = Arc::new(AtomicU64::new(0));
+    if config.role != Role::Consumer {
+        let link = Link::open(&config.producer)?;
+        let (link, registered) = control::register(link, config)?;
+        route = registered;
+        let (ended, served) = (Arc::clone(&ended), Arc::clone(&served));
+        producer = Some(thread::spawn(move || producer::serve(link, data, &ended, &served)));
+    }
+    let mut consumer = None;
+    if config.role != Role::Producer {
+        let mut state = Consumer::new(Link::open(&config.consumer)?, interests, config);
+        let (ended, measuring) = (Arc::clone(&ended), Arc::clone(&measuring));
+        consumer = Some(thread::spawn(move || state.run(&ended, &measuring)));
+    }
+
+    let sides_alive = || {
+        consumer.as_ref().is_none_or(|thread| !thread.is_finished())
+            && producer.as_ref().is_none_or(|thread| !thread.is_finished())
+    };
+    let wait = |time: Duration| {
+        let until = Instant::now() + time;
+        while Instant::now() < until && !stop.load(Ordering::Relaxed) && sides_alive() {
+            thread::sleep(TICK.min(until.saturating_duration_since(Instant::now())));
+        }
+    };
+    let observe = |pid: u32| ProcessTimes::of(pid).map_err(|source| LoadError::Process { pid, source });
+    let observe_both = || -> Result<(Option<ProcessTimes>, ProcessTimes), LoadError> {
+        Ok((config.pid.map(observe).transpose()?, observe(std::process::id())?))
+    };
+    wait(config.warm_up);
+    let before = observe_both();
+    measuring.store(true, Ordering::Release);
+    let started = Instant::now();
+    wait(config.duration);
+    let after = observe_both();
+    let elapsed_s = started.elapsed().as_secs_f64();
+    measuring.store(false, Ordering::Release);
+    ended.store(true, Ordering::Release);
+
+    let consumed = join(consumer)?.unwrap_or_default();
+    let malformed = join(producer)?.unwrap_or(0);
+    if let Some((control, route)) = route {
+        control.withdraw(&route);
+    }
+    let (observed_before, own_before) = before?;
+    let (observed_after, own_after) = after?;
+    let ConsumerResult { interests, exchanges, timeouts, nacks, unexpected, malformed: consumer_malformed, rtt_ns } =
+        consumed;
+    Ok(LoadReport {
+        elapsed_s,
+        exchanges,
+        interests,
+        timeouts,
+        nacks,
+        unexpected,
+        served: served.load(Ordering::Relaxed),
+        malformed: malformed + consumer_malformed,
+        rtt_ns,
+        observed_cpu: observed_after.zip(observed_before).map(|(after, before)| after.since(before)),
+        own_cpu: own_after.since(own_before),
+    })
+}
+
+fn join<T>(thread: Option<thread::JoinHandle<io::Result<T>>>) -> Result<Option<T>, LoadError> {
+    match thread.map(thread::JoinHandle::join) {
+        None => Ok(None),
+        Some(Ok(result)) => Ok(Some(result?)),
+        Some(Err(_)) => Err(LoadError::Io(io::Error::other("a generator thread panicked"))),
+    }
+}

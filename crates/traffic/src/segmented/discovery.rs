@@ -1,0 +1,172 @@
+//! Finds the versioned name of an object.
+
+use std::str::FromStr;
+
+use namehop_wire::builder::InterestBuilder;
+use namehop_wire::data::content_type;
+use namehop_wire::lp::NackReason;
+use namehop_wire::tlv::{Reader, types};
+use namehop_wire::{Data, Name, NameRef};
+
+use super::fetcher::{FetchError, FetchOptions};
+use super::metadata_name;
+use crate::endpoint::{Endpoint, ExpressError, Response};
+
+/// Time-out of one discovery Interest in milliseconds: answers come from the producer, so the
+/// round-trip time is unknown and a second try is cheap.
+const DISCOVERY_LIFETIME_MS: u64 = 1000;
+
+/// How to find the version of a name that has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Discovery {
+    /// Metadata, and when nobody answers, by prefix.
+    #[default]
+    Auto,
+    /// Metadata only.
+    Metadata,
+    /// An Interest with CanBePrefix and MustBeFresh for the object itself.
+    Prefix,
+    /// The name is taken as it is.
+    None,
+}
+
+impl FromStr for Discovery {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "metadata" => Ok(Self::Metadata),
+            "prefix" => Ok(Self::Prefix),
+            "none" => Ok(Self::None),
+            _ => Err(format!("unknown version discovery '{text}' (auto, metadata, prefix, none)")),
+        }
+    }
+}
+
+/// How the version was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiscoveryMethod {
+    /// Not looked for: the name given was complete.
+    Given,
+    /// From metadata.
+    Metadata,
+    /// From a Data under the prefix.
+    Prefix,
+}
+
+impl DiscoveryMethod {
+    /// Name for people and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Given => "given",
+            Self::Metadata => "metadata",
+            Self::Prefix => "prefix",
+        }
+    }
+}
+
+/// What was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) method: DiscoveryMethod,
+    pub(super) object: FoundObject,
+}
+
+#[derive(Debug)]
+pub(super) enum FoundObject {
+    /// Segments under this name; a Data that came already, if any.
+    Segments { name: Name, first: Option<Response> },
+    /// A Data that is no segment: it is the whole object.
+    Single(Response),
+}
+
+pub(super) async fn discover(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> Result<Found, FetchError> {
+    let last = name.last();
+    if last.is_some_and(|component| component.is_segment()) {
+        let response = ask(endpoint, name, false, options).await?;
+        return Ok(Found { method: DiscoveryMethod::Given, object: FoundObject::Single(response) });
+    }
+    if options.discovery == Discovery::None || last.is_some_and(|component| component.is_version()) {
+        let object = FoundObject::Segments { name: name.clone(), first: None };
+        return Ok(Found { method: DiscoveryMethod::Given, object });
+    }
+    match options.discovery {
+        Discovery::Prefix => by_prefix(endpoint, name, options).await,
+        Discovery::Metadata => by_metadata(endpoint, name, options).await,
+        _ => match by_metadata(endpoint, name, options).await {
+            // A route for the object would have carried the metadata Interest too.
+            Err(error @ FetchError::Discovery(ExpressError::Nack(NackReason::NO_ROUTE))) => Err(error),
+            Err(
+                FetchError::Discovery(ExpressError::Timeout { .. } | ExpressError::Nack(_))
+                | FetchError::BadMetadata(_),
+            ) => by_prefix(endpoint, name, options).await,
+            other => other,
+        },
+    }
+}
+
+/// Sends an Interest, and again after a time-out.
+async fn ask(
+    endpoint: &Endpoint,
+    name: &Name,
+    by_prefix: bool,
+    options: &FetchOptions,
+) -> Result<Response, FetchError> {
+    let mut tries = 0;
+    loop {
+        let interest = InterestBuilder::new(name)
+            .can_be_prefix(by_prefix)
+            .must_be_fresh(by_prefix)
+            .lifetime_ms(DISCOVERY_LIFETIME_MS.min(options.lifetime_ms));
+        match endpoint.request(interest).await {
+            Ok(response) => return Ok(response),
+            Err(ExpressError::Timeout { .. }) if tries < options.discovery_retries => tries += 1,
+            Err(error) => return Err(FetchError::Discovery(error)),
+        }
+    }
+}
+
+async fn by_metadata(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> Result<Found, FetchError> {
+    let response = ask(endpoint, &metadata_name(name), true, options).await?;
+    let bad = |text: &str| FetchError::BadMetadata(text.to_owned());
+    let data = response.data().map_err(|error| FetchError::BadMetadata(error.to_string()))?;
+    options
+        .verification
+        .check(&data)
+        .map_err(|error| FetchError::Verification { name: data.name.to_owned(), error })?;
+    if data.content_type == content_type::NACK {
+        return Err(bad("the producer has none"));
+    }
+    let versioned = versioned_name(&data).ok_or_else(|| bad("it holds no name"))?;
+    if !name.is_prefix_of(versioned.as_ref()) {
+        return Err(bad("it names another object"));
+    }
+    let object = FoundObject::Segments { name: versioned, first: None };
+    Ok(Found { method: DiscoveryMethod::Metadata, object })
+}
+
+/// The Name in the Content; whatever else is there belongs to extensions.
+fn versioned_name(data: &Data<'_>) -> Option<Name> {
+    let mut reader = Reader::new(data.content);
+    while !reader.is_empty() {
+        let element = reader.read_element().ok()?;
+        if element.typ == types::NAME {
+            return NameRef::from_value(element.value).ok().map(|name| name.to_owned());
+        }
+    }
+    None
+}
+
+async fn by_prefix(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> Result<Found, FetchError> {
+    let response = ask(endpoint, name, true, options).await?;
+    let found = response.data().map_err(|error| FetchError::BadData { name: name.clone(), error })?.name;
+    let object = match found.last().and_then(|component| component.as_segment()) {
+        Some(segment) => {
+            let name = found.without_last(1).to_owned();
+            FoundObject::Segments { name, first: (segment == 0).then_some(response) }
+        }
+        None => FoundObject::Single(response),
+    };
+    Ok(Found { method: DiscoveryMethod::Prefix, object })
+}

@@ -1,0 +1,367 @@
+//! Fetches an object: discovery, a congestion-controlled stream of Interests, verification, and
+//! writing in order.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use futures_util::future::{AbortHandle, Abortable};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use namehop_wire::builder::InterestBuilder;
+use namehop_wire::data::content_type;
+use namehop_wire::interest::DEFAULT_INTEREST_LIFETIME_MS;
+use namehop_wire::lp::NackReason;
+use namehop_wire::{Data, DecodeError, MAX_PACKET_SIZE, Name};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+
+use super::congestion::{Window, WindowKind};
+use super::discovery::{Discovery, DiscoveryMethod, FoundObject, discover};
+use super::rtt::{RtoBounds, RttEstimator};
+use super::state::{Request, Transfer};
+use super::verification::{Verification, VerificationError};
+use crate::endpoint::{Endpoint, ExpressError, Response};
+
+/// How often a segment may be refused with NoRoute in a row: routes come and go, but an absent
+/// one should not be waited for.
+const NO_ROUTE_ATTEMPTS: u32 = 4;
+/// Pause before an Interest that was refused goes out again; doubles with every attempt.
+const NACK_DELAY: Duration = Duration::from_millis(50);
+const MAX_NACK_DELAY: Duration = Duration::from_secs(2);
+
+/// How to fetch.
+#[derive(Clone, Debug)]
+pub struct FetchOptions {
+    /// How to find the version.
+    pub discovery: Discovery,
+    /// Further tries of a discovery Interest that timed out.
+    pub discovery_retries: u32,
+    /// Law of the congestion window.
+    pub window: WindowKind,
+    /// Interests in flight at the start (throughout, with [`WindowKind::Fixed`]).
+    pub initial_window: f64,
+    /// Most Interests in flight.
+    pub max_window: f64,
+    /// Bounds of the retransmission time-out.
+    pub rto: RtoBounds,
+    /// InterestLifetime of segment Interests, in milliseconds.
+    pub lifetime_ms: u64,
+    /// Attempts per segment before giving up.
+    pub max_attempts: u32,
+    /// Bytes that may wait for a missing segment.
+    pub reorder_bytes: usize,
+    /// What signatures must satisfy.
+    pub verification: Verification,
+}
+
+impl Default for FetchOptions {
+    fn default() -> Self {
+        Self {
+            discovery: Discovery::Auto,
+            discovery_retries: 2,
+            window: WindowKind::Cubic,
+            initial_window: 10.0,
+            max_window: 1024.0,
+            rto: RtoBounds::default(),
+            lifetime_ms: DEFAULT_INTEREST_LIFETIME_MS,
+            max_attempts: 16,
+            reorder_bytes: 64 << 20,
+            verification: Verification::Digest,
+        }
+    }
+}
+
+/// How far a fetch has come.
+#[derive(Clone, Copy, Debug)]
+pub struct FetchProgress {
+    /// Bytes written.
+    pub bytes: u64,
+    /// Segments written.
+    pub segments: u64,
+    /// Number of segments, once known.
+    pub total_segments: Option<u64>,
+}
+
+/// What a fetch did.
+#[derive(Clone, Debug)]
+pub struct FetchReport {
+    /// Versioned name of the object, or the name of its only Data.
+    pub name: Name,
+    /// How the version was found.
+    pub discovery: DiscoveryMethod,
+    /// Bytes of content.
+    pub bytes: u64,
+    /// Segments.
+    pub segments: u64,
+    /// Time from the first Interest to the last byte written.
+    pub elapsed: Duration,
+    /// Interests sent again.
+    pub retransmissions: u64,
+    /// Retransmission time-outs.
+    pub timeouts: u64,
+    /// Nacks.
+    pub nacks: u64,
+    /// Data with a CongestionMark.
+    pub congestion_marks: u64,
+    /// Segments that arrived more than once.
+    pub duplicates: u64,
+    /// Reductions of the congestion window.
+    pub window_decreases: u64,
+    /// Largest congestion window.
+    pub largest_window: usize,
+    /// Round-trip times.
+    pub rtt: RttEstimator,
+    /// Data whose signature was not verified because no key was given for it.
+    pub unverified: u64,
+}
+
+impl FetchReport {
+    /// Content bits per second.
+    pub fn goodput_bits_per_second(&self) -> f64 {
+        let seconds = self.elapsed.as_secs_f64();
+        if seconds > 0.0 { self.bytes as f64 * 8.0 / seconds } else { 0.0 }
+    }
+}
+
+/// Why a fetch failed. What was written before is a correct beginning of the object.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// Nobody told the version.
+    #[error("cannot find the object: {0}")]
+    Discovery(ExpressError),
+    /// Metadata came but does not name a version.
+    #[error("the metadata of the object is unusable: {0}")]
+    BadMetadata(String),
+    /// A segment could not be had.
+    #[error("segment {segment}: {error} ({attempts} attempts)")]
+    Segment {
+        /// Its number.
+        segment: u64,
+        /// The last error.
+        error: ExpressError,
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// Nothing is on its way although this segment has not come.
+    #[error("segment {0} is missing")]
+    Missing(u64),
+    /// The producer says that it has no such object.
+    #[error("the producer has no {0}")]
+    ProducerNack(Name),
+    /// A Data breaks the rules of the packet format.
+    #[error("{name}: {error}")]
+    BadData {
+        /// Its name.
+        name: Name,
+        /// What is wrong.
+        error: DecodeError,
+    },
+    /// A Data's signature does not hold.
+    #[error("{name}: {error}")]
+    Verification {
+        /// Its name.
+        name: Name,
+        /// What is wrong.
+        error: VerificationError,
+    },
+    /// The content could not be written.
+    #[error("cannot write the content: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+impl FetchError {
+    /// Whether nothing came back at all, as opposed to something wrong or a refusal.
+    pub fn is_timeout(&self) -> bool {
+        matches!(
+            self,
+            Self::Discovery(ExpressError::Timeout { .. }) | Self::Segment { error: ExpressError::Timeout { .. }, .. }
+        )
+    }
+}
+
+struct Arrival {
+    segment: u64,
+    result: Result<Response, ExpressError>,
+}
+
+/// One attempt to get a segment, at most for the retransmission time-out.
+async fn attempt(endpoint: &Endpoint, name: &Name, request: Request, rto: Duration, lifetime_ms: u64) -> Arrival {
+    if !request.delay.is_zero() {
+        tokio::time::sleep(request.delay).await;
+    }
+    let interest = InterestBuilder::new(name.clone().append_segment(request.segment)).lifetime_ms(lifetime_ms);
+    let result = match tokio::time::timeout(rto, endpoint.request(interest)).await {
+        Ok(result) => result,
+        Err(_) => Err(ExpressError::Timeout { lifetime_ms: rto.as_millis() as u64 }),
+    };
+    Arrival { segment: request.segment, result }
+}
+
+struct Fetcher<'a> {
+    name: Name,
+    options: &'a FetchOptions,
+    transfer: Transfer,
+    /// Ends the wait for a segment in flight.
+    waits: HashMap<u64, AbortHandle>,
+    unverified: u64,
+    bytes: u64,
+}
+
+impl Fetcher<'_> {
+    fn content<'d>(&mut self, data: &Data<'d>) -> Result<&'d [u8], FetchError> {
+        if data.content_type == content_type::NACK {
+            return Err(FetchError::ProducerNack(data.name.to_owned()));
+        }
+        match self.options.verification.check(data) {
+            Ok(verified) => self.unverified += u64::from(!verified),
+            Err(error) => return Err(FetchError::Verification { name: data.name.to_owned(), error }),
+        }
+        Ok(data.content)
+    }
+
+    fn handle(&mut self, arrival: Arrival) -> Result<(), FetchError> {
+        let segment = arrival.segment;
+        let now = Instant::now();
+        self.waits.remove(&segment);
+        let (attempts, error) = match arrival.result {
+            Ok(response) => return self.segment(segment, &response),
+            Err(error @ ExpressError::Timeout { .. }) => (self.transfer.on_timeout(now, segment), error),
+            Err(ExpressError::Nack(reason)) => {
+                // A Duplicate Nack is answered by the new nonce alone; anything else needs time.
+                let delay = if reason == NackReason::DUPLICATE { Duration::ZERO } else { NACK_DELAY };
+                let attempts = self.transfer.on_nack(now, segment, reason == NackReason::CONGESTION, delay);
+                if let Some(attempts) =
+                    attempts.filter(|&attempts| reason == NackReason::NO_ROUTE && attempts >= NO_ROUTE_ATTEMPTS)
+                {
+                    return Err(FetchError::Segment { segment, error: ExpressError::Nack(reason), attempts });
+                }
+                (attempts, ExpressError::Nack(reason))
+            }
+            Err(error) => return Err(FetchError::Segment { segment, error, attempts: 1 }),
+        };
+        match attempts {
+            Some(attempts) if attempts >= self.options.max_attempts => {
+                Err(FetchError::Segment { segment, error, attempts })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn segment(&mut self, segment: u64, response: &Response) -> Result<(), FetchError> {
+        let data = response.data().map_err(|error| FetchError::BadData { name: self.name.clone(), error })?;
+        let content = self.content(&data)?.to_vec();
+        let last = data.final_block_id.and_then(|component| component.as_segment());
+        let marked = response.congestion_mark > 0;
+        let rtt = response.round_trip_time();
+        for lost in self.transfer.on_data(response.received_at, segment, content, last, rtt, marked) {
+            if let Some(wait) = self.waits.remove(&lost) {
+                wait.abort();
+            }
+        }
+        Ok(())
+    }
+
+    async fn write_ready(&mut self, output: &mut (impl AsyncWrite + Unpin)) -> Result<bool, FetchError> {
+        let mut any = false;
+        while let Some(content) = self.transfer.take_ready() {
+            output.write_all(&content).await?;
+            self.bytes += content.len() as u64;
+            any = true;
+        }
+        Ok(any)
+    }
+
+    fn progress(&self) -> FetchProgress {
+        FetchProgress { bytes: self.bytes, segments: self.transfer.written(), total_segments: self.transfer.total() }
+    }
+
+    fn report(self, discovery: DiscoveryMethod, started: Instant) -> FetchReport {
+        let transfer = self.transfer;
+        FetchReport {
+            name: self.name,
+            discovery,
+            bytes: self.bytes,
+            segments: transfer.written().max(1),
+            elapsed: started.elapsed(),
+            retransmissions: transfer.retransmissions,
+            timeouts: transfer.timeouts,
+            nacks: transfer.nacks,
+            congestion_marks: transfer.marks,
+            duplicates: transfer.duplicates,
+            window_decreases: transfer.window.decreases(),
+            largest_window: transfer.window.largest(),
+            rtt: transfer.rtt,
+            unverified: self.unverified,
+        }
+    }
+}
+
+/// Fetches the object `name`, of its newest version unless the name has one, and writes its content
+/// to `output`, which is flushed at the end. `progress` is called after every write.
+///
+/// # Errors
+/// See [`FetchError`].
+pub async fn fetch(
+    endpoint: &Endpoint,
+    name: &Name,
+    output: &mut (impl AsyncWrite + Unpin),
+    options: &FetchOptions,
+    mut progress: impl FnMut(FetchProgress),
+) -> Result<FetchReport, FetchError> {
+    let started = Instant::now();
+    let found = discover(endpoint, name, options).await?;
+    let window = Window::new(options.window, options.initial_window, options.max_window);
+    let reorder_limit = (options.reorder_bytes / MAX_PACKET_SIZE) as u64;
+    let transfer = Transfer::new(window, RttEstimator::new(options.rto), reorder_limit);
+    let mut fetcher = Fetcher { name: name.clone(), options, transfer, waits: HashMap::new(), unverified: 0, bytes: 0 };
+    let first = match found.object {
+        FoundObject::Single(response) => {
+            let data = response.data().map_err(|error| FetchError::BadData { name: name.clone(), error })?;
+            let content = fetcher.content(&data)?;
+            fetcher.name = data.name.to_owned();
+            fetcher.bytes = content.len() as u64;
+            output.write_all(content).await?;
+            output.flush().await?;
+            return Ok(fetcher.report(found.method, started));
+        }
+        FoundObject::Segments { name, first } => {
+            fetcher.name = name;
+            first
+        }
+    };
+    let versioned = fetcher.name.clone();
+    if let Some(response) = first {
+        fetcher.segment(0, &response)?;
+    }
+
+    let mut flights = FuturesUnordered::new();
+    loop {
+        if fetcher.write_ready(output).await? {
+            progress(fetcher.progress());
+        }
+        if fetcher.transfer.is_complete() {
+            break;
+        }
+        while let Some(mut request) = fetcher.transfer.next_request(Instant::now()) {
+            request.delay = (request.delay * (1 << request.attempt.min(6)) / 2).min(MAX_NACK_DELAY);
+            let rto = fetcher.transfer.rtt.rto();
+            let (wait, registration) = AbortHandle::new_pair();
+            fetcher.waits.insert(request.segment, wait);
+            flights
+                .push(Abortable::new(attempt(endpoint, &versioned, request, rto, options.lifetime_ms), registration));
+        }
+        let mut landed = flights.next().await;
+        if landed.is_none() {
+            return Err(FetchError::Missing(fetcher.transfer.written()));
+        }
+        // What arrived in the same read is handled together, so that its follow-ups leave together.
+        while let Some(result) = landed {
+            if let Ok(arrival) = result {
+                fetcher.handle(arrival)?;
+            }
+            landed = flights.next().now_or_never().flatten();
+        }
+    }
+    drop(flights);
+    output.flush().await?;
+    Ok(fetcher.report(found.method, started))
+}

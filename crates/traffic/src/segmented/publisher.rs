@@ -1,0 +1,297 @@
+//! Publishes an object: answers Interests for its segments and for its metadata.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use namehop_wire::builder::DataBuilder;
+use namehop_wire::security::Signer;
+use namehop_wire::{BuildError, ComponentRef, Interest, MAX_PACKET_SIZE, Name, NameRef};
+use tracing::debug;
+
+use super::metadata_name;
+use crate::endpoint::{Answer, Endpoint, Request};
+
+/// Segments kept after they were signed, so that asking again does not sign again (and, with ECDSA,
+/// does not make a second Data of the same name).
+const REMEMBERED_SEGMENTS: usize = 4096;
+
+/// Where the bytes of an object are.
+#[derive(Debug)]
+pub enum Content {
+    /// In memory.
+    Memory(Vec<u8>),
+    /// In a file of this many bytes, read as segments are asked for.
+    File(File, u64),
+}
+
+impl Content {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// It cannot be opened, or its size is not known.
+    pub fn open(path: &std::path::Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        Ok(Self::File(file, metadata.len()))
+    }
+
+    /// Bytes in all.
+    pub fn size_bytes(&self) -> u64 {
+        match self {
+            Self::Memory(bytes) => bytes.len() as u64,
+            Self::File(_, size) => *size,
+        }
+    }
+
+    fn read(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Memory(bytes) => {
+                let start = usize::try_from(offset).ok().filter(|start| *start <= bytes.len());
+                let rest = start.and_then(|start| bytes.get(start..)).unwrap_or_default();
+                Ok(rest[..length.min(rest.len())].to_vec())
+            }
+            Self::File(file, _) => {
+                let mut piece = vec![0; length];
+                file.read_exact_at(&mut piece, offset)?;
+                Ok(piece)
+            }
+        }
+    }
+}
+
+/// How to publish.
+#[derive(Clone)]
+pub struct PublishOptions {
+    /// Bytes of content per segment.
+    pub segment_bytes: usize,
+    /// Freshness period of segments, in milliseconds.
+    pub freshness_ms: u64,
+    /// Freshness period of metadata, in milliseconds; short, so that a newer version is found soon.
+    pub metadata_freshness_ms: u64,
+    /// Version; the time now in microseconds when absent.
+    pub version: Option<u64>,
+    /// Signs segments and metadata.
+    pub signer: Arc<dyn Signer>,
+}
+
+/// Why an object cannot be published.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PublishError {
+    /// Segments would not fit into packets.
+    #[error("with segments of {segment_bytes} bytes, packets are larger than the allowed {MAX_PACKET_SIZE} bytes")]
+    TooLarge {
+        /// Bytes of content per segment.
+        segment_bytes: usize,
+    },
+    /// Segments of no bytes.
+    #[error("the segment size must be at least 1 byte")]
+    NoSegmentSize,
+    /// The key does not sign.
+    #[error("cannot sign: {0}")]
+    Signing(String),
+    /// The content cannot be read.
+    #[error("cannot read the content: {0}")]
+    Content(String),
+}
+
+/// What a published object was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublisherCounters {
+    /// Segments sent.
+    pub segments: u64,
+    /// Metadata sent.
+    pub metadata: u64,
+    /// Interests that nothing answers.
+    pub unanswered: u64,
+    /// Bytes of content sent.
+    pub bytes: u64,
+}
+
+/// An object and how to answer for it.
+pub struct PublishedObject {
+    name: Name,
+    versioned: Name,
+    content: Content,
+    options: PublishOptions,
+    last_segment: u64,
+    /// The first segments, once they were signed, by number.
+    signed: Vec<OnceLock<Vec<u8>>>,
+    segments: AtomicU64,
+    metadata: AtomicU64,
+    unanswered: AtomicU64,
+    bytes: AtomicU64,
+    last_asked: Mutex<Instant>,
+}
+
+impl PublishedObject {
+    /// Prepares an object; nothing is sent yet.
+    ///
+    /// # Errors
+    /// See [`PublishError`]; the largest segment is built to find out.
+    pub fn new(name: &Name, content: Content, options: PublishOptions) -> Result<Self, PublishError> {
+        if options.segment_bytes == 0 {
+            return Err(PublishError::NoSegmentSize);
+        }
+        let version = options.version.unwrap_or_else(now_us);
+        let segment_bytes = options.segment_bytes as u64;
+        let last_segment = content.size_bytes().div_ceil(segment_bytes).saturating_sub(1);
+        let remembered = (last_segment + 1).min(REMEMBERED_SEGMENTS as u64) as usize;
+        let object = Self {
+            name: name.clone(),
+            versioned: name.clone().append_version(version),
+            signed: std::iter::repeat_with(OnceLock::new).take(remembered).collect(),
+            content,
+            options,
+            last_segment,
+            segments: AtomicU64::new(0),
+            metadata: AtomicU64::new(0),
+            unanswered: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            last_asked: Mutex::new(Instant::now()),
+        };
+        // The last but one is full and has a long number: no other is larger.
+        object.segment(last_segment.saturating_sub(1))?;
+        Ok(object)
+    }
+
+    /// Name with version.
+    pub fn versioned_name(&self) -> &Name {
+        &self.versioned
+    }
+
+    /// Number of segments; an empty object has one.
+    pub fn segment_count(&self) -> u64 {
+        self.last_segment + 1
+    }
+
+    /// Bytes of content.
+    pub fn size_bytes(&self) -> u64 {
+        self.content.size_bytes()
+    }
+
+    /// Time since the last Interest (since the start, before the first).
+    pub fn idle_time(&self) -> Duration {
+        self.last_asked.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    /// What was asked for so far.
+    pub fn counters(&self) -> PublisherCounters {
+        PublisherCounters {
+            segments: self.segments.load(Ordering::Relaxed),
+            metadata: self.metadata.load(Ordering::Relaxed),
+            unanswered: self.unanswered.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Starts answering on `endpoint`. Registering the prefix is left to the caller.
+    pub fn publish(self: &Arc<Self>, endpoint: &Endpoint) {
+        let object = Arc::clone(self);
+        endpoint.produce(&self.name, move |request| object.answer(request));
+    }
+
+    fn answer(&self, request: &Request<'_>) -> Answer {
+        *self.last_asked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        match self.packet_for(request.interest) {
+            Ok(Some(packet)) => Answer::Data(packet),
+            Ok(None) => {
+                self.unanswered.fetch_add(1, Ordering::Relaxed);
+                Answer::None
+            }
+            Err(error) => {
+                debug!(%error, name = %request.interest.name, "cannot answer");
+                self.unanswered.fetch_add(1, Ordering::Relaxed);
+                Answer::None
+            }
+        }
+    }
+
+    fn packet_for(&self, interest: &Interest<'_>) -> Result<Option<Vec<u8>>, PublishError> {
+        let name = interest.name;
+        if name == metadata_name(&self.name).as_ref() {
+            // Without CanBePrefix the Data, whose name is longer, would not match.
+            if !interest.can_be_prefix {
+                return Ok(None);
+            }
+            self.metadata.fetch_add(1, Ordering::Relaxed);
+            return self.metadata_packet().map(Some);
+        }
+        let segment = match self.segment_asked_for(name) {
+            Some(segment) => segment,
+            None if interest.can_be_prefix && name.is_prefix_of(self.versioned.as_ref()) => 0,
+            None => return Ok(None),
+        };
+        if segment > self.last_segment {
+            return Ok(None);
+        }
+        let packet = self.segment(segment)?;
+        self.segments.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(self.piece_bytes(segment) as u64, Ordering::Relaxed);
+        Ok(Some(packet))
+    }
+
+    fn segment_asked_for(&self, name: NameRef<'_>) -> Option<u64> {
+        let ours = name.len() == self.versioned.len() + 1 && self.versioned.is_prefix_of(name);
+        name.last().filter(|_| ours)?.as_segment()
+    }
+
+    fn piece_bytes(&self, segment: u64) -> usize {
+        let offset = segment * self.options.segment_bytes as u64;
+        (self.content.size_bytes() - offset).min(self.options.segment_bytes as u64) as usize
+    }
+
+    /// The signed Data of a segment that exists.
+    fn segment(&self, segment: u64) -> Result<Vec<u8>, PublishError> {
+        let keep = self.signed.get(usize::try_from(segment).unwrap_or(usize::MAX));
+        if let Some(packet) = keep.and_then(OnceLock::get) {
+            return Ok(packet.clone());
+        }
+        let offset = segment * self.options.segment_bytes as u64;
+        let piece = self
+            .content
+            .read(offset, self.piece_bytes(segment))
+            .map_err(|error| PublishError::Content(error.to_string()))?;
+        let last = Name::new().append_segment(self.last_segment);
+        let packet = self.sign(
+            DataBuilder::new(self.versioned.clone().append_segment(segment))
+                .freshness_ms(self.options.freshness_ms)
+                .final_block_id(last.last().unwrap_or(ComponentRef::generic(b"")))
+                .content(piece),
+        )?;
+        if let Some(keep) = keep {
+            // Another thread may have been faster: then its packet is the one that counts.
+            return Ok(keep.get_or_init(|| packet).clone());
+        }
+        Ok(packet)
+    }
+
+    /// A new metadata Data: its own version is the time now, so that caches keep versions apart.
+    fn metadata_packet(&self) -> Result<Vec<u8>, PublishError> {
+        let name = metadata_name(&self.name).append_version(now_us()).append_segment(0);
+        let last = Name::new().append_segment(0);
+        self.sign(
+            DataBuilder::new(name)
+                .freshness_ms(self.options.metadata_freshness_ms)
+                .final_block_id(last.last().unwrap_or(ComponentRef::generic(b"")))
+                .content(self.versioned.to_element()),
+        )
+    }
+
+    fn sign(&self, builder: DataBuilder) -> Result<Vec<u8>, PublishError> {
+        builder.sign(self.options.signer.as_ref()).map_err(|error| match error {
+            BuildError::TooLong => PublishError::TooLarge { segment_bytes: self.options.segment_bytes },
+            other => PublishError::Signing(other.to_string()),
+        })
+    }
+}
+
+fn now_us() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_micros() as u64)
+}

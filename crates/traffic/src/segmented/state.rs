@@ -1,0 +1,385 @@
+//! Bookkeeping of one fetch, without input or output: which segments to ask for, what arrived,
+//! what can be written, and how the congestion window moves.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use super::congestion::Window;
+use super::rtt::RttEstimator;
+
+/// Which segment to ask for next, and whether it was asked for before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) segment: u64,
+    /// 0 at the first attempt.
+    pub(super) attempt: u32,
+    /// Time to wait before sending, after a Nack.
+    pub(super) delay: Duration,
+}
+
+/// Data of this many segments sent later must arrive before a segment can be taken for lost; packets on
+/// several paths overtake each other by a few places.
+const OVERTAKEN: u32 = 3;
+
+/// One Interest on its way.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    /// Interests are numbered as they are sent.
+    order: u64,
+    attempt: u32,
+    sent_at: Instant,
+    /// Data of Interests sent later that have arrived.
+    overtaken: u32,
+}
+
+/// Segments of one object on their way.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    pub(super) window: Window,
+    pub(super) rtt: RttEstimator,
+    /// Segments that may wait for an earlier one.
+    reorder_limit: u64,
+    final_segment: Option<u64>,
+    any_arrived: bool,
+    next_new: u64,
+    next_write: u64,
+    in_flight: HashMap<u64, Flight>,
+    /// Segments in flight, in the order sent.
+    by_order: BTreeMap<u64, u64>,
+    next_order: u64,
+    again: VecDeque<Request>,
+    waiting: BTreeMap<u64, Vec<u8>>,
+    /// Congestion counts only on Interests sent after this: once per round trip.
+    last_reduction: Option<Instant>,
+    last_back_off: Option<Instant>,
+    pub(super) retransmissions: u64,
+    pub(super) timeouts: u64,
+    pub(super) nacks: u64,
+    pub(super) marks: u64,
+    pub(super) duplicates: u64,
+}
+
+impl Transfer {
+    pub(super) fn new(window: Window, rtt: RttEstimator, reorder_limit: u64) -> Self {
+        Self {
+            window,
+            rtt,
+            reorder_limit: reorder_limit.max(1),
+            final_segment: None,
+            any_arrived: false,
+            next_new: 0,
+            next_write: 0,
+            in_flight: HashMap::new(),
+            by_order: BTreeMap::new(),
+            next_order: 0,
+            again: VecDeque::new(),
+            waiting: BTreeMap::new(),
+            last_reduction: None,
+            last_back_off: None,
+            retransmissions: 0,
+            timeouts: 0,
+            nacks: 0,
+            marks: 0,
+            duplicates: 0,
+        }
+    }
+
+    fn take_off(&mut self, now: Instant, request: Request) -> Request {
+        let flight = Flight { order: self.next_order, attempt: request.attempt, sent_at: now, overtaken: 0 };
+        self.next_order += 1;
+        self.by_order.insert(flight.order, request.segment);
+        self.in_flight.insert(request.segment, flight);
+        request
+    }
+
+    fn land(&mut self, segment: u64) -> Option<Flight> {
+        let flight = self.in_flight.remove(&segment)?;
+        self.by_order.remove(&flight.order);
+        Some(flight)
+    }
+
+    /// The next Interest that the window allows, which the caller must send.
+    pub(super) fn next_request(&mut self, now: Instant) -> Option<Request> {
+        if self.in_flight.len() >= self.window.size() {
+            return None;
+        }
+        while let Some(request) = self.again.pop_front() {
+            if self.is_wanted(request.segment) {
+                self.retransmissions += 1;
+                return Some(self.take_off(now, request));
+            }
+        }
+        // The first segment normally tells how many there are: asking for more before would ask
+        // for segments that do not exist.
+        let first_alone = !self.any_arrived && self.next_new > 0;
+        let beyond_end = self.final_segment.is_some_and(|last| self.next_new > last);
+        let too_far_ahead = self.next_new - self.next_write >= self.reorder_limit;
+        if first_alone || beyond_end || too_far_ahead {
+            return None;
+        }
+        let request = Request { segment: self.next_new, attempt: 0, delay: Duration::ZERO };
+        self.next_new += 1;
+        Some(self.take_off(now, request))
+    }
+
+    /// Whether a segment belongs to the object and has not arrived.
+    pub(super) fn is_wanted(&self, segment: u64) -> bool {
+        segment >= self.next_write
+            && self.final_segment.is_none_or(|last| segment <= last)
+            && !self.waiting.contains_key(&segment)
+    }
+
+    /// A segment arrived. `rtt` is the time of its round trip, `final_segment` what its FinalBlockId
+    /// says. Returns the segments that are now taken for lost and will be asked for again: the caller
+    /// stops waiting for them.
+    pub(super) fn on_data(
+        &mut self,
+        now: Instant,
+        segment: u64,
+        content: Vec<u8>,
+        final_segment: Option<u64>,
+        rtt: Duration,
+        marked: bool,
+    ) -> Vec<u64> {
+        let flight = self.land(segment);
+        if !self.is_wanted(segment) {
+            self.duplicates += 1;
+            return Vec::new();
+        }
+        self.any_arrived = true;
+        if let Some(last) = final_segment {
+            // Later segments may extend the object; they never shorten what was written.
+            self.final_segment = Some(last.max(segment));
+        }
+        // A retransmitted segment may have been answered to either Interest: no sample (RFC 6298).
+        let rtt = Some(rtt).filter(|_| flight.is_some_and(|flight| flight.attempt == 0));
+        if let Some(rtt) = rtt {
+            self.rtt.sample(rtt);
+        }
+        match flight {
+            Some(flight) if marked => {
+                self.marks += 1;
+                self.congestion(now, flight.sent_at);
+            }
+            _ => self.window.on_data(now, rtt, self.rtt.min()),
+        }
+        self.next_new = self.next_new.max(segment + 1);
+        self.waiting.insert(segment, content);
+        flight.map(|flight| self.find_lost(now, flight.order)).unwrap_or_default()
+    }
+
+    /// Segments that several later ones have overtaken, and that are late as well: one condition alone
+    /// is met by packets that came another way.
+    fn find_lost(&mut self, now: Instant, order: u64) -> Vec<u64> {
+        let Some(late_after) = self.rtt.late_after() else { return Vec::new() };
+        let mut lost = Vec::new();
+        for segment in self.by_order.range(..order).map(|(_, segment)| *segment) {
+            let Some(flight) = self.in_flight.get_mut(&segment) else { continue };
+            flight.overtaken += 1;
+            if flight.overtaken >= OVERTAKEN && now.saturating_duration_since(flight.sent_at) > late_after {
+                lost.push(segment);
+            }
+        }
+        for &segment in &lost {
+            self.lose(now, segment, Duration::ZERO);
+        }
+        lost
+    }
+
+    /// Ends a flight as lost; gives the number of attempts, or `None` when the segment is not wanted any more.
+    fn lose(&mut self, now: Instant, segment: u64, delay: Duration) -> Option<u32> {
+        let flight = self.land(segment).filter(|_| self.is_wanted(segment))?;
+        self.congestion(now, flight.sent_at);
+        Some(self.ask_again(segment, flight, delay))
+    }
+
+    fn ask_again(&mut self, segment: u64, flight: Flight, delay: Duration) -> u32 {
+        let attempt = flight.attempt + 1;
+        self.again.push_back(Request { segment, attempt, delay });
+        attempt
+    }
+
+    /// The retransmission timer of a segment expired. Returns the number of attempts so far, or
+    /// `None` when the segment is not wanted any more.
+    pub(super) fn on_timeout(&mut self, now: Instant, segment: u64) -> Option<u32> {
+        let attempts = self.lose(now, segment, Duration::ZERO)?;
+        self.timeouts += 1;
+        // One loss usually shows in many timers: they back off once.
+        let rto = self.rtt.rto();
+        if self.last_back_off.is_none_or(|last| now.saturating_duration_since(last) >= rto) {
+            self.last_back_off = Some(now);
+            self.rtt.back_off();
+        }
+        Some(attempts)
+    }
+
+    /// A Nack came. Returns the number of attempts so far, or `None` when the segment is not wanted
+    /// any more.
+    pub(super) fn on_nack(&mut self, now: Instant, segment: u64, congestion: bool, delay: Duration) -> Option<u32> {
+        self.nacks += 1;
+        if congestion {
+            return self.lose(now, segment, delay);
+        }
+        let flight = self.land(segment).filter(|_| self.is_wanted(segment))?;
+        Some(self.ask_again(segment, flight, delay))
+    }
+
+    /// Reduces the window unless it was reduced after this Interest was sent.
+    fn congestion(&mut self, now: Instant, sent_at: Instant) {
+        if self.last_reduction.is_none_or(|last| sent_at > last) {
+            self.last_reduction = Some(now);
+            self.window.on_congestion();
+        }
+    }
+
+    /// Content that can be written now, in order.
+    pub(super) fn take_ready(&mut self) -> Option<Vec<u8>> {
+        let content = self.waiting.remove(&self.next_write)?;
+        self.next_write += 1;
+        Some(content)
+    }
+
+    /// Whether everything was written.
+    pub(super) fn is_complete(&self) -> bool {
+        self.final_segment.is_some_and(|last| self.next_write > last)
+    }
+
+    /// Segments written so far.
+    pub(super) fn written(&self) -> u64 {
+        self.next_write
+    }
+
+    /// Number of segments, once known.
+    pub(super) fn total(&self) -> Option<u64> {
+        self.final_segment.map(|last| last.saturating_add(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::congestion::WindowKind;
+    use super::super::rtt::RtoBounds;
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn transfer(initial: f64, reorder_limit: u64) -> Transfer {
+        let window = Window::new(WindowKind::Aimd, initial, 1000.0);
+        Transfer::new(window, RttEstimator::new(RtoBounds::default()), reorder_limit)
+    }
+
+    /// Times of a test, in milliseconds.
+    fn at(base: Instant, ms: u32) -> Instant {
+        base + MS * ms
+    }
+
+    fn arrive(transfer: &mut Transfer, now: Instant, segment: u64, last: Option<u64>) -> Vec<u64> {
+        transfer.on_data(now, segment, vec![segment as u8], last, MS, false)
+    }
+
+    fn ready(transfer: &mut Transfer) -> Vec<u8> {
+        std::iter::from_fn(|| transfer.take_ready()).flatten().collect()
+    }
+
+    fn requests(transfer: &mut Transfer, now: Instant) -> Vec<u64> {
+        std::iter::from_fn(|| transfer.next_request(now)).map(|request| request.segment).collect()
+    }
+
+    #[test]
+    fn the_first_segment_goes_alone_and_the_rest_in_order() {
+        let (mut transfer, now) = (transfer(4.0, 100), Instant::now());
+        assert_eq!(requests(&mut transfer, now), [0]);
+        arrive(&mut transfer, now, 0, Some(3));
+        assert_eq!(requests(&mut transfer, now), [1, 2, 3]);
+        arrive(&mut transfer, now, 2, None);
+        assert_eq!(ready(&mut transfer), [0]);
+        arrive(&mut transfer, now, 1, None);
+        arrive(&mut transfer, now, 1, None);
+        assert_eq!(ready(&mut transfer), [1, 2]);
+        assert!(!transfer.is_complete());
+        arrive(&mut transfer, now, 3, Some(3));
+        assert_eq!((ready(&mut transfer), transfer.duplicates), (vec![3], 1));
+        assert!(transfer.is_complete());
+    }
+
+    #[test]
+    fn memory_is_bounded_while_a_segment_is_missing() {
+        let (mut transfer, now) = (transfer(100.0, 5), Instant::now());
+        requests(&mut transfer, now);
+        arrive(&mut transfer, now, 0, None);
+        ready(&mut transfer);
+        assert_eq!(requests(&mut transfer, now), [1, 2, 3, 4, 5]);
+        for segment in 2..=5 {
+            arrive(&mut transfer, now, segment, None);
+        }
+        assert_eq!(requests(&mut transfer, now), [0u64; 0]);
+        arrive(&mut transfer, now, 1, None);
+        assert_eq!(ready(&mut transfer).len(), 5);
+        assert_eq!(requests(&mut transfer, now).len(), 5);
+    }
+
+    #[test]
+    fn losses_of_one_round_trip_reduce_the_window_and_back_off_once() {
+        let (mut transfer, base) = (transfer(16.0, 100), Instant::now());
+        requests(&mut transfer, base);
+        arrive(&mut transfer, base, 0, None);
+        let sent = requests(&mut transfer, base);
+        let (before, rto) = (transfer.window.size(), transfer.rtt.rto());
+        for segment in &sent[..5] {
+            assert_eq!(transfer.on_timeout(at(base, 50), *segment), Some(1));
+        }
+        assert_eq!((transfer.window.decreases(), transfer.window.size()), (1, before / 2));
+        assert_eq!(transfer.rtt.rto(), rto * 2);
+        for segment in &sent[5..] {
+            arrive(&mut transfer, at(base, 51), *segment, None);
+        }
+        let again = requests(&mut transfer, at(base, 52));
+        assert_eq!(again[..5], sent[..5]);
+        assert_eq!(transfer.retransmissions, 5);
+        // What was sent after the reduction counts again, retransmissions too.
+        transfer.on_nack(at(base, 60), again[0], true, MS);
+        assert_eq!(transfer.window.decreases(), 2);
+    }
+
+    #[test]
+    fn overtaken_and_late_segments_are_asked_for_again() {
+        let (mut transfer, base) = (transfer(8.0, 100), Instant::now());
+        requests(&mut transfer, base);
+        arrive(&mut transfer, base, 0, None);
+        let sent = requests(&mut transfer, base);
+        assert_eq!(sent[..5], [1, 2, 3, 4, 5]);
+        // Early: only overtaken. The samples make anything over 3 ms late.
+        for segment in [2, 3, 4] {
+            assert_eq!(arrive(&mut transfer, at(base, 1), segment, None), [0u64; 0]);
+        }
+        // Late as well.
+        assert_eq!(arrive(&mut transfer, at(base, 100), 5, None), [1]);
+        assert_eq!((transfer.window.decreases(), transfer.timeouts), (1, 0));
+        let again = transfer.next_request(at(base, 100)).unwrap();
+        assert_eq!((again.segment, again.attempt), (1, 1));
+    }
+
+    #[test]
+    fn segments_beyond_the_end_are_forgotten() {
+        let (mut transfer, now) = (transfer(4.0, 100), Instant::now());
+        requests(&mut transfer, now);
+        arrive(&mut transfer, now, 0, None);
+        assert_eq!(requests(&mut transfer, now), [1, 2, 3, 4, 5]);
+        arrive(&mut transfer, now, 1, Some(1));
+        assert_eq!(transfer.on_timeout(now, 4), None);
+        assert_eq!(transfer.on_nack(now, 5, false, MS), None);
+        assert_eq!((requests(&mut transfer, now).len(), transfer.window.decreases()), (0, 0));
+        assert_eq!(ready(&mut transfer), [0, 1]);
+        assert!(transfer.is_complete());
+    }
+
+    #[test]
+    fn marks_reduce_and_retransmitted_segments_give_no_sample() {
+        let (mut transfer, base) = (transfer(8.0, 100), Instant::now());
+        requests(&mut transfer, base);
+        transfer.on_timeout(at(base, 1), 0);
+        assert_eq!(requests(&mut transfer, at(base, 2)), [0]);
+        transfer.on_data(at(base, 3), 0, Vec::new(), None, MS, true);
+        assert_eq!((transfer.rtt.smoothed(), transfer.marks, transfer.window.decreases()), (None, 1, 2));
+    }
+}

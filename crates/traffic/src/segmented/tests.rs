@@ -1,0 +1,225 @@
+//! Publisher and fetcher through the loopback forwarder, with and without faults.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use namehop_wire::builder::{DataBuilder, InterestBuilder};
+use namehop_wire::lp::NackReason;
+use namehop_wire::security::{DigestSigner, HmacSigner, Signer};
+
+use super::*;
+use crate::endpoint::{Answer, Endpoint, ExpressError};
+use crate::testing::{Faults, Loopback};
+
+fn name(uri: &str) -> Name {
+    uri.parse().unwrap()
+}
+
+fn options(segment_bytes: usize) -> PublishOptions {
+    PublishOptions {
+        segment_bytes,
+        freshness_ms: 10_000,
+        metadata_freshness_ms: 10,
+        version: None,
+        signer: Arc::new(DigestSigner),
+    }
+}
+
+/// Bytes that differ from place to place.
+fn bytes(length: usize) -> Vec<u8> {
+    (0..length as u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
+async fn publish(hub: &Loopback, content: Vec<u8>, options: PublishOptions) -> (Endpoint, Arc<PublishedObject>) {
+    let endpoint = hub.endpoint();
+    let object = Arc::new(PublishedObject::new(&name("/O"), Content::Memory(content), options).unwrap());
+    object.publish(&endpoint);
+    endpoint.register_prefix(&name("/O")).await.unwrap();
+    (endpoint, object)
+}
+
+async fn get(hub: &Loopback, uri: &str, options: &FetchOptions) -> Result<(Vec<u8>, FetchReport), FetchError> {
+    let mut output = Vec::new();
+    let report = fetch(&hub.endpoint(), &name(uri), &mut output, options, |_| {}).await?;
+    Ok((output, report))
+}
+
+/// Time-outs short enough for tests.
+fn impatient() -> FetchOptions {
+    let rto = RtoBounds {
+        initial: Duration::from_millis(50),
+        min: Duration::from_millis(20),
+        max: Duration::from_millis(200),
+    };
+    FetchOptions { rto, lifetime_ms: 300, discovery_retries: 1, ..FetchOptions::default() }
+}
+
+#[tokio::test]
+async fn objects_of_all_sizes_arrive_whole() {
+    for size in [0usize, 1, 99, 100, 101, 5000] {
+        let hub = Loopback::new();
+        let (_endpoint, object) = publish(&hub, bytes(size), options(100)).await;
+        let (output, report) = get(&hub, "/O", &FetchOptions::default()).await.unwrap();
+        assert_eq!(output, bytes(size));
+        assert_eq!(report.name, *object.versioned_name());
+        assert_eq!(report.segments, (size as u64).div_ceil(100).max(1));
+        assert_eq!((report.discovery, report.unverified), (DiscoveryMethod::Metadata, 0));
+        assert_eq!((object.counters().metadata, object.counters().bytes), (1, size as u64));
+    }
+}
+
+#[tokio::test]
+async fn twelve_megabytes_arrive_quickly() {
+    let hub = Loopback::new();
+    let content = bytes(12 << 20);
+    let (_endpoint, _object) = publish(&hub, content.clone(), options(8000)).await;
+    let (output, report) = get(&hub, "/O", &FetchOptions::default()).await.unwrap();
+    assert!(output == content);
+    assert_eq!((report.bytes, report.timeouts), (12 << 20, 0));
+    assert!(report.elapsed < Duration::from_secs(10), "{report:?}");
+}
+
+#[tokio::test]
+async fn losses_and_marks_are_overcome_by_every_window() {
+    for window in [WindowKind::Cubic, WindowKind::Aimd, WindowKind::Fixed] {
+        let hub = Loopback::with_faults(Faults { lose_every: 50, mark_every: 70, ..Faults::default() });
+        let content = bytes(200_000);
+        let (_endpoint, _object) = publish(&hub, content.clone(), options(500)).await;
+        let mut seen = Vec::new();
+        let mut output = Vec::new();
+        let options = FetchOptions { window, ..impatient() };
+        let report =
+            fetch(&hub.endpoint(), &name("/O"), &mut output, &options, |progress| seen.push(progress)).await.unwrap();
+        assert!(output == content);
+        assert!(report.retransmissions >= 4 && report.congestion_marks >= 3, "{report:?}");
+        assert!(
+            report.window_decreases > 0 && report.window_decreases <= report.retransmissions + report.congestion_marks
+        );
+        let last = seen.last().unwrap();
+        assert_eq!((last.bytes, last.total_segments), (200_000, Some(400)));
+        assert!(seen.is_sorted_by_key(|progress| progress.bytes));
+    }
+}
+
+#[tokio::test]
+async fn the_version_may_be_given_or_found_by_prefix() {
+    let hub = Loopback::new();
+    let (_endpoint, object) = publish(&hub, bytes(300), PublishOptions { version: Some(7), ..options(100) }).await;
+    assert_eq!(object.versioned_name().to_string(), "/O/v=7");
+    let (output, report) = get(&hub, "/O/v=7", &impatient()).await.unwrap();
+    assert_eq!((output, report.discovery), (bytes(300), DiscoveryMethod::Given));
+    let by_prefix = FetchOptions { discovery: Discovery::Prefix, ..impatient() };
+    let (output, report) = get(&hub, "/O", &by_prefix).await.unwrap();
+    assert_eq!((output, report.discovery), (bytes(300), DiscoveryMethod::Prefix));
+    let (output, report) = get(&hub, "/O/v=7/seg=2", &impatient()).await.unwrap();
+    assert_eq!((output, report.segments), (bytes(300)[200..].to_vec(), 1));
+}
+
+#[tokio::test]
+async fn without_metadata_auto_discovery_falls_back_to_the_prefix() {
+    let hub = Loopback::new();
+    let producer = hub.endpoint();
+    producer.produce(&name("/S"), |request| {
+        if request.interest.name.len() > 1 {
+            return Answer::None;
+        }
+        let data = DataBuilder::new(name("/S/only")).content("whole").sign(&DigestSigner).unwrap();
+        Answer::Data(data)
+    });
+    producer.register_prefix(&name("/S")).await.unwrap();
+    let (output, report) = get(&hub, "/S", &FetchOptions { discovery_retries: 0, ..impatient() }).await.unwrap();
+    assert_eq!((output.as_slice(), report.name.to_string()), (b"whole".as_slice(), "/S/only".to_owned()));
+}
+
+#[tokio::test]
+async fn an_absent_object_is_reported_as_what_it_is() {
+    let hub = Loopback::new();
+    let error = get(&hub, "/none", &impatient()).await.unwrap_err();
+    assert!(matches!(error, FetchError::Discovery(ExpressError::Nack(NackReason::NO_ROUTE))), "{error}");
+    let (_endpoint, _object) = publish(&hub, bytes(10), options(100)).await;
+    let error = get(&hub, "/O/v=1", &FetchOptions { max_attempts: 2, ..impatient() }).await.unwrap_err();
+    assert!(matches!(error, FetchError::Segment { segment: 0, attempts: 2, .. }) && error.is_timeout(), "{error}");
+    let producer = hub.endpoint();
+    producer.produce(&name("/N"), |request| {
+        let data = DataBuilder::new(request.interest.name).content_type(3).sign(&DigestSigner).unwrap();
+        Answer::Data(data)
+    });
+    producer.register_prefix(&name("/N")).await.unwrap();
+    let error = get(&hub, "/N/v=1", &impatient()).await.unwrap_err();
+    assert!(matches!(error, FetchError::ProducerNack(_)), "{error}");
+}
+
+#[tokio::test]
+async fn wrong_signatures_are_refused() {
+    /// Signs with the right type and the wrong bytes.
+    struct Liar;
+    impl Signer for Liar {
+        fn signature_type(&self) -> u64 {
+            0
+        }
+        fn key_locator(&self) -> Option<namehop_wire::KeyLocator<'_>> {
+            None
+        }
+        fn sign(&self, _: &[&[u8]]) -> Result<Vec<u8>, namehop_wire::security::SecurityError> {
+            Ok(vec![0; 32])
+        }
+    }
+    let hub = Loopback::new();
+    let (_endpoint, _object) =
+        publish(&hub, bytes(300), PublishOptions { signer: Arc::new(Liar), ..options(100) }).await;
+    let error = get(&hub, "/O", &impatient()).await.unwrap_err();
+    assert!(matches!(error, FetchError::Verification { .. }), "{error}");
+    let careless = FetchOptions { verification: Verification::None, ..impatient() };
+    assert_eq!(get(&hub, "/O", &careless).await.unwrap().1.unverified, 3);
+}
+
+#[tokio::test]
+async fn keys_are_verified_when_given() {
+    let hub = Loopback::new();
+    let signer = Arc::new(HmacSigner::new(b"secret", name("/key")));
+    let (_endpoint, _object) = publish(&hub, bytes(300), PublishOptions { signer, ..options(100) }).await;
+    let with = |verification| FetchOptions { verification, ..impatient() };
+    assert_eq!(get(&hub, "/O", &with(Verification::by_secret(b"secret"))).await.unwrap().1.unverified, 0);
+    assert_eq!(get(&hub, "/O", &with(Verification::Digest)).await.unwrap().1.unverified, 3);
+    let error = get(&hub, "/O", &with(Verification::by_secret(b"wrong"))).await.unwrap_err();
+    assert!(matches!(error, FetchError::Verification { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn files_are_read_as_segments_are_asked_for() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(&bytes(1050)).unwrap();
+    let hub = Loopback::new();
+    let endpoint = hub.endpoint();
+    let content = Content::open(file.path()).unwrap();
+    let object = Arc::new(PublishedObject::new(&name("/O"), content, options(100)).unwrap());
+    assert_eq!((object.segment_count(), object.size_bytes()), (11, 1050));
+    object.publish(&endpoint);
+    endpoint.register_prefix(&name("/O")).await.unwrap();
+    assert_eq!(get(&hub, "/O", &impatient()).await.unwrap().0, bytes(1050));
+    assert!(Content::open(file.path().parent().unwrap()).is_err());
+}
+
+#[tokio::test]
+async fn interests_for_other_things_stay_unanswered() {
+    let hub = Loopback::new();
+    let (_endpoint, object) = publish(&hub, bytes(300), PublishOptions { version: Some(7), ..options(100) }).await;
+    let consumer = hub.endpoint();
+    for uri in ["/O/v=7/seg=3", "/O/v=8/seg=0", "/O/32=metadata", "/O/v=7", "/O/x"] {
+        let request = consumer.request(InterestBuilder::new(name(uri)).lifetime_ms(30)).await;
+        assert!(matches!(request, Err(ExpressError::Timeout { .. })), "{uri}");
+    }
+    assert_eq!(object.counters().unanswered, 5);
+    assert!(object.idle_time() < Duration::from_secs(5));
+}
+
+#[test]
+fn sizes_that_cannot_work_are_refused() {
+    let refuse = |segment_bytes| {
+        let content = Content::Memory(bytes(20_000));
+        PublishedObject::new(&name("/O"), content, options(segment_bytes)).err().unwrap()
+    };
+    assert_eq!(refuse(0), PublishError::NoSegmentSize);
+    assert_eq!(refuse(8790), PublishError::TooLarge { segment_bytes: 8790 });
+}

@@ -1,0 +1,74 @@
+//! What the signatures of fetched Data must satisfy.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use namehop_wire::Data;
+use namehop_wire::security::{
+    Certificate, DigestVerifier, HmacVerifier, SecurityError, Verifier, load_certificate, verify_data,
+};
+use namehop_wire::signature::signature_type;
+
+/// What to demand of signatures.
+#[derive(Clone, Default)]
+pub enum Verification {
+    /// Nothing.
+    None,
+    /// DigestSha256 must be right; other signatures are not looked at, since no key is known.
+    #[default]
+    Digest,
+    /// Every Data must be signed with the key of this verifier.
+    Key(Arc<dyn Verifier>),
+}
+
+impl fmt::Debug for Verification {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "None",
+            Self::Digest => "Digest",
+            Self::Key(_) => "Key",
+        })
+    }
+}
+
+/// A signature does not hold.
+#[derive(Debug, thiserror::Error)]
+#[error("signature: {0}")]
+pub struct VerificationError(#[from] SecurityError);
+
+impl Verification {
+    /// Demands signatures by the key of a certificate file (ECDSA, Ed25519 or RSA). The certificate
+    /// itself is trusted because it was named.
+    ///
+    /// # Errors
+    /// The file cannot be read, or its key is not supported.
+    pub fn by_certificate(path: &Path) -> Result<Self, SecurityError> {
+        let packet = load_certificate(path)?;
+        let key = Certificate::decode(&packet)?.public_key()?;
+        Ok(Self::Key(Arc::new(key)))
+    }
+
+    /// Demands HMAC-SHA256 with a shared secret.
+    pub fn by_secret(secret: &[u8]) -> Self {
+        Self::Key(Arc::new(HmacVerifier::new(secret)))
+    }
+
+    /// Checks a Data; says whether its signature was really verified.
+    ///
+    /// # Errors
+    /// It was, and does not hold.
+    pub fn check(&self, data: &Data<'_>) -> Result<bool, VerificationError> {
+        match self {
+            Self::Digest if data.signature_info.signature_type == signature_type::DIGEST_SHA256 => {
+                verify_data(data, &DigestVerifier)?;
+                Ok(true)
+            }
+            Self::Key(verifier) => {
+                verify_data(data, verifier.as_ref())?;
+                Ok(true)
+            }
+            Self::None | Self::Digest => Ok(false),
+        }
+    }
+}
