@@ -1,0 +1,207 @@
+//! Decides whether a command may be carried out.
+
+use std::path::PathBuf;
+
+use namehop_wire::signature::signature_type;
+use namehop_wire::{Data, NameRef};
+use thiserror::Error;
+
+use super::command::CommandSignature;
+use super::replay::ReplayGuard;
+use super::trust::{TrustError, TrustStore, TrustedKey, UntrustedError};
+
+/// Whom a rule is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Signer {
+    /// Every local application.
+    Any,
+    /// Whoever has the key of the certificate in this file.
+    Certificate(PathBuf),
+}
+
+/// Who may command which modules under `/localhost/nfd`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// Who.
+    pub signer: Signer,
+    /// Modules, as in [`module`](crate::nfd::names::module).
+    pub modules: Vec<String>,
+}
+
+/// Trust anchors and certificates below them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TrustConfig {
+    /// Certificate files that are trusted as they are.
+    pub anchors: Vec<PathBuf>,
+    /// Folder of certificates that are trusted when a chain leads from them to an anchor.
+    pub certificates: Option<PathBuf>,
+}
+
+/// Everything that can be configured about who may do what.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SecurityConfig {
+    /// Rules for `/localhost/nfd`. Empty: every local application may command everything.
+    pub rules: Vec<Rule>,
+    /// Trust for `/localhop/nfd/rib`, which does not exist without anchors.
+    pub localhop: TrustConfig,
+    /// Trust for prefix announcements, which are refused without anchors.
+    pub prefix_announcements: TrustConfig,
+}
+
+/// Under which prefix a command came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Zone {
+    /// `/localhost/nfd`, from a local face.
+    Localhost,
+    /// `/localhop/nfd`.
+    Localhop,
+}
+
+/// Why a command or announcement is refused (status code 403).
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct Rejection(pub String);
+
+impl From<UntrustedError> for Rejection {
+    fn from(error: UntrustedError) -> Self {
+        Rejection(error.to_string())
+    }
+}
+
+#[derive(Debug)]
+enum LoadedSigner {
+    Any,
+    Key(Box<TrustedKey>),
+}
+
+#[derive(Debug)]
+struct LoadedRule {
+    signer: LoadedSigner,
+    modules: Vec<String>,
+}
+
+/// Decides on commands and prefix announcements.
+#[derive(Debug)]
+pub struct Authenticator {
+    rules: Vec<LoadedRule>,
+    localhop: TrustStore,
+    prefix_announcements: TrustStore,
+    replay: ReplayGuard,
+}
+
+impl Authenticator {
+    /// Reads the certificates that the configuration names.
+    ///
+    /// # Errors
+    /// Names the file that cannot be read or is not a certificate.
+    pub fn new(config: &SecurityConfig) -> Result<Self, TrustError> {
+        let load = |rule: &Rule| {
+            let signer = match &rule.signer {
+                Signer::Any => LoadedSigner::Any,
+                Signer::Certificate(path) => LoadedSigner::Key(Box::new(TrustedKey::load(path)?)),
+            };
+            Ok(LoadedRule { signer, modules: rule.modules.clone() })
+        };
+        Ok(Authenticator {
+            rules: config.rules.iter().map(load).collect::<Result<_, TrustError>>()?,
+            localhop: TrustStore::load(&config.localhop)?,
+            prefix_announcements: TrustStore::load(&config.prefix_announcements)?,
+            replay: ReplayGuard::new(),
+        })
+    }
+
+    /// Does `/localhop/nfd/rib` exist?
+    pub fn is_localhop_enabled(&self) -> bool {
+        !self.localhop.is_empty()
+    }
+
+    /// May this command to `module` be carried out? Remembers it against replay. `now_ms` is in milliseconds since the
+    /// Unix epoch.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn authorize(
+        &mut self,
+        zone: Zone,
+        module: &str,
+        signature: &CommandSignature<'_>,
+        now_ms: u64,
+    ) -> Result<(), Rejection> {
+        match zone {
+            Zone::Localhop => {
+                let key = self.localhop.verify(&signature.info, &signature.signed_portions, signature.value, now_ms)?;
+                accept_once(&mut self.replay, key.key_name(), signature, now_ms)
+            }
+            Zone::Localhost if self.rules.is_empty() => accept_any(signature),
+            Zone::Localhost => self.authorize_by_rules(module, signature, now_ms),
+        }
+    }
+
+    fn authorize_by_rules(
+        &mut self,
+        module: &str,
+        signature: &CommandSignature<'_>,
+        now_ms: u64,
+    ) -> Result<(), Rejection> {
+        let mut reason = None;
+        let for_module = self.rules.iter().filter(|rule| rule.modules.iter().any(|listed| listed == module));
+        for rule in for_module {
+            match &rule.signer {
+                LoadedSigner::Any => return accept_any(signature),
+                LoadedSigner::Key(key) if key.is_located_by(&signature.info) => {
+                    match key.verify(&signature.info, &signature.signed_portions, signature.value, now_ms) {
+                        Ok(()) => return accept_once(&mut self.replay, key.key_name(), signature, now_ms),
+                        Err(error) => reason = Some(error),
+                    }
+                }
+                LoadedSigner::Key(_) => {}
+            }
+        }
+        Err(match reason {
+            Some(error) => error.into(),
+            None => Rejection(format!("the signer of this command is not authorized for module {module}")),
+        })
+    }
+
+    /// Is this prefix announcement signed by somebody who is trusted to announce? Verifies nothing but the signature.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn verify_announcement(&self, announcement: &Data<'_>, now_ms: u64) -> Result<(), Rejection> {
+        if self.prefix_announcements.is_empty() {
+            return Err(Rejection("no trust anchors for prefix announcements are configured".to_owned()));
+        }
+        self.prefix_announcements.verify(
+            &announcement.signature_info,
+            &[announcement.signed_portion()],
+            announcement.signature_value,
+            now_ms,
+        )?;
+        Ok(())
+    }
+}
+
+fn accept_once(
+    replay: &mut ReplayGuard,
+    key: NameRef<'_>,
+    signature: &CommandSignature<'_>,
+    now_ms: u64,
+) -> Result<(), Rejection> {
+    replay.accept(key, &signature.info, now_ms).map_err(|error| Rejection(error.to_string()))
+}
+
+/// Any local application: only damage is noticed.
+fn accept_any(signature: &CommandSignature<'_>) -> Result<(), Rejection> {
+    if signature.info.signature_type != signature_type::DIGEST_SHA256 {
+        return Ok(());
+    }
+    let mut digest = ring::digest::Context::new(&ring::digest::SHA256);
+    for portion in signature.signed_portions {
+        digest.update(portion);
+    }
+    if digest.finish().as_ref() == signature.value {
+        Ok(())
+    } else {
+        Err(Rejection("the digest of the command is wrong".to_owned()))
+    }
+}

@@ -1,0 +1,232 @@
+//! Keys that are trusted: from certificate files, and by chains of certificates from anchors.
+//!
+//! Chains are verified once, when the files are read: what is left is every certificate that an anchor leads to, with the
+//! certificate above it. Whether those are valid at the moment is looked at with every signature.
+
+use std::path::{Path, PathBuf};
+
+use namehop_wire::security::{Certificate, PublicKey, SecurityError, Verifier, load_certificate, verify_data};
+use namehop_wire::{Data, KeyLocator, Name, NameRef, SignatureInfo, ValidityPeriod};
+use thiserror::Error;
+
+use super::policy::TrustConfig;
+
+/// Why a file of trusted certificates cannot be used.
+#[derive(Debug, Error)]
+pub enum TrustError {
+    /// A certificate file that the configuration names.
+    #[error("cannot use the certificate {}: {source}", path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: SecurityError,
+    },
+    /// The folder of certificates.
+    #[error("cannot read the certificate folder {}: {source}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+}
+
+/// Why a signature is not trusted.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UntrustedError {
+    /// The signature does not name its key.
+    #[error("the signature has no key locator with a name")]
+    NoKeyLocator,
+    /// No chain of certificates leads from a trust anchor to the key.
+    #[error("the key {0} is not trusted")]
+    UnknownKey(Name),
+    /// A certificate is not valid yet or not any more.
+    #[error("the certificate {0} is not valid at this time")]
+    NotValidNow(Name),
+    /// The signature is wrong.
+    #[error("the signature by {0} is wrong")]
+    BadSignature(Name),
+}
+
+/// The key of one certificate.
+#[derive(Debug)]
+pub struct TrustedKey {
+    name: Name,
+    validity: ValidityPeriod,
+    key: PublicKey,
+}
+
+impl TrustedKey {
+    /// Reads a certificate file.
+    ///
+    /// # Errors
+    /// When it cannot be read or is not a certificate with a supported key.
+    pub fn load(path: &Path) -> Result<Self, TrustError> {
+        let failed = |source| TrustError::Certificate { path: path.to_owned(), source };
+        let packet = load_certificate(path).map_err(failed)?;
+        let certificate = Certificate::decode(&packet).map_err(failed)?;
+        TrustedKey::new(&certificate).map_err(failed)
+    }
+
+    fn new(certificate: &Certificate<'_>) -> Result<Self, SecurityError> {
+        Ok(TrustedKey {
+            name: certificate.name().to_owned(),
+            validity: certificate.validity_period(),
+            key: certificate.public_key()?,
+        })
+    }
+
+    /// Name of the key, without issuer and version.
+    pub fn key_name(&self) -> NameRef<'_> {
+        self.name.as_ref().without_last(2)
+    }
+
+    /// Does the signature name this key, or a certificate of it? Also one by another issuer: the key is the same.
+    pub fn is_located_by(&self, info: &SignatureInfo<'_>) -> bool {
+        let Some(KeyLocator::Name(locator)) = info.key_locator else { return false };
+        let identity_components = self.name.len() - 4;
+        (locator.len() > identity_components && locator.is_prefix_of(self.name.as_ref()))
+            || self.key_name().is_prefix_of(locator)
+    }
+
+    fn check_validity(&self, now_ms: u64) -> Result<(), UntrustedError> {
+        if self.validity.contains(now_ms / 1000) { Ok(()) } else { Err(UntrustedError::NotValidNow(self.name.clone())) }
+    }
+
+    /// Is this a signature by this key, and its certificate valid?
+    ///
+    /// # Errors
+    /// `NotValidNow`, `BadSignature`.
+    pub fn verify(
+        &self,
+        info: &SignatureInfo<'_>,
+        signed_portions: &[&[u8]],
+        value: &[u8],
+        now_ms: u64,
+    ) -> Result<(), UntrustedError> {
+        self.check_validity(now_ms)?;
+        self.key
+            .verify(info.signature_type, signed_portions, value)
+            .map_err(|_| UntrustedError::BadSignature(self.key_name().to_owned()))
+    }
+}
+
+#[derive(Debug)]
+struct ChainLink {
+    key: TrustedKey,
+    /// Index of the certificate whose key signed this one; `None` for an anchor.
+    issuer: Option<usize>,
+}
+
+/// Everything that trust anchors lead to.
+#[derive(Debug, Default)]
+pub struct TrustStore {
+    links: Vec<ChainLink>,
+}
+
+impl TrustStore {
+    /// Reads anchors and certificates and verifies the chains between them. Files in the folder that are not certificates,
+    /// or that no anchor leads to, are left out with a warning.
+    ///
+    /// # Errors
+    /// When an anchor cannot be used or the folder cannot be read.
+    pub fn load(config: &TrustConfig) -> Result<Self, TrustError> {
+        let mut store = TrustStore::default();
+        for path in &config.anchors {
+            store.links.push(ChainLink { key: TrustedKey::load(path)?, issuer: None });
+        }
+        if let Some(folder) = &config.certificates {
+            let packets = read_folder(folder)?;
+            store.add_certificates(packets);
+        }
+        Ok(store)
+    }
+
+    fn add_certificates(&mut self, mut packets: Vec<(PathBuf, Vec<u8>)>) {
+        loop {
+            let before = packets.len();
+            packets.retain(|(_, packet)| !self.add_if_issued(packet));
+            if packets.len() == before {
+                break;
+            }
+        }
+        for (path, _) in packets {
+            tracing::warn!(path = %path.display(), "certificate is not issued by a trust anchor");
+        }
+    }
+
+    fn add_if_issued(&mut self, packet: &[u8]) -> bool {
+        let Ok(certificate) = Certificate::decode(packet) else { return false };
+        let data: &Data<'_> = certificate.data();
+        let issuer = self
+            .links
+            .iter()
+            .position(|link| link.key.is_located_by(&data.signature_info) && verify_data(data, &link.key.key).is_ok());
+        match (issuer, TrustedKey::new(&certificate)) {
+            (Some(issuer), Ok(key)) => {
+                self.links.push(ChainLink { key, issuer: Some(issuer) });
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Are there no anchors?
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+
+    /// The trusted key that made this signature.
+    ///
+    /// # Errors
+    /// Why it is not trusted.
+    pub fn verify(
+        &self,
+        info: &SignatureInfo<'_>,
+        signed_portions: &[&[u8]],
+        value: &[u8],
+        now_ms: u64,
+    ) -> Result<&TrustedKey, UntrustedError> {
+        let Some(KeyLocator::Name(locator)) = info.key_locator else { return Err(UntrustedError::NoKeyLocator) };
+        let mut reason = UntrustedError::UnknownKey(locator.to_owned());
+        for link in self.links.iter().filter(|link| link.key.is_located_by(info)) {
+            let verified = link
+                .key
+                .verify(info, signed_portions, value, now_ms)
+                .and_then(|()| self.check_chain(link.issuer, now_ms));
+            match verified {
+                Ok(()) => return Ok(&link.key),
+                Err(error) => reason = error,
+            }
+        }
+        Err(reason)
+    }
+
+    fn check_chain(&self, mut issuer: Option<usize>, now_ms: u64) -> Result<(), UntrustedError> {
+        // An issuer always stands before what it issued, so this ends.
+        while let Some(link) = issuer.and_then(|index| self.links.get(index)) {
+            link.key.check_validity(now_ms)?;
+            issuer = link.issuer;
+        }
+        Ok(())
+    }
+}
+
+fn read_folder(folder: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, TrustError> {
+    let failed = |source| TrustError::Folder { path: folder.to_owned(), source };
+    let mut packets = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if !path.is_file() {
+            continue;
+        }
+        match load_certificate(&path) {
+            Ok(packet) => packets.push((path, packet)),
+            Err(error) => tracing::warn!(path = %path.display(), %error, "file is not a certificate"),
+        }
+    }
+    // The order of a folder is not fixed; that of the chains shall be.
+    packets.sort();
+    Ok(packets)
+}

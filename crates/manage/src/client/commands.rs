@@ -1,0 +1,106 @@
+//! Sending commands, one by one or many at a time.
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use namehop_wire::builder::InterestSignatureOptions;
+use namehop_wire::security::SecurityError;
+use namehop_wire::{BuildError, Data, InterestBuilder, Name};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::{ClientError, Controller, Express};
+use crate::nfd::names::{self, module};
+use crate::nfd::numbers::status_code;
+use crate::nfd::{ControlParameters, ControlResponse};
+
+/// InterestLifetime of a command. A forwarder may try for a few seconds to reach the peer of a new face.
+const COMMAND_LIFETIME_MS: u64 = 10_000;
+
+fn random<const N: usize>() -> Result<[u8; N], ClientError> {
+    let mut bytes = [0; N];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| BuildError::Sign(SecurityError::Random))?;
+    Ok(bytes)
+}
+
+impl<E: Express> Controller<E> {
+    fn prefix(&self) -> Name {
+        if self.express.is_local() { names::localhost() } else { names::localhop() }
+    }
+
+    fn build(&self, name: Name, application_parameters: Option<&[u8]>) -> Result<Vec<u8>, ClientError> {
+        let options = InterestSignatureOptions {
+            nonce: Some(random()?),
+            time_ms: Some(self.express.next_signature_time_ms()),
+            sequence: None,
+        };
+        let mut builder =
+            InterestBuilder::new(name).nonce(u32::from_be_bytes(random()?)).lifetime_ms(COMMAND_LIFETIME_MS);
+        if let Some(parameters) = application_parameters {
+            builder = builder.application_parameters(parameters);
+        }
+        Ok(builder.sign(self.signer.as_ref(), &options)?)
+    }
+
+    async fn send(&self, interest: Vec<u8>) -> Result<ControlResponse, ClientError> {
+        let packet = self.express.express(interest).await?;
+        Ok(ControlResponse::decode(Data::decode(&packet)?.content)?)
+    }
+
+    /// Sends a command and returns what was done.
+    ///
+    /// # Errors
+    /// `Refused` with the response when its status code is not 200; everything that can happen on the way.
+    pub async fn command(
+        &self,
+        module: &str,
+        verb: &str,
+        parameters: &ControlParameters,
+    ) -> Result<ControlParameters, ClientError> {
+        let name = self.prefix().append_generic(module).append_generic(verb).append_generic(parameters.to_vec());
+        accepted(self.send(self.build(name, None)?).await?)
+    }
+
+    /// Announces a prefix with a PrefixAnnouncement Data (`rib/announce`).
+    ///
+    /// # Errors
+    /// As for [`command`](Self::command).
+    pub async fn announce(&self, announcement: &[u8]) -> Result<ControlParameters, ClientError> {
+        let name = self.prefix().append_generic(module::RIB).append_generic("announce");
+        accepted(self.send(self.build(name, Some(announcement))?).await?)
+    }
+
+    /// Sends the same command with many parameters, up to `window` of them unanswered at a time, in the order given. Calls
+    /// `done` with the position and result of each, in the order of the answers.
+    pub async fn commands(
+        &self,
+        module: &str,
+        verb: &str,
+        parameters: impl IntoIterator<Item = ControlParameters>,
+        window: usize,
+        mut done: impl FnMut(usize, Result<ControlParameters, ClientError>),
+    ) {
+        let prefix = self.prefix().append_generic(module).append_generic(verb);
+        let mut pending = FuturesUnordered::new();
+        for (position, parameters) in parameters.into_iter().enumerate() {
+            if pending.len() >= window.max(1)
+                && let Some((position, result)) = pending.next().await
+            {
+                done(position, result);
+            }
+            // Signed here and not in the future, so that signature times increase in the order of sending.
+            let interest = self.build(prefix.clone().append_generic(parameters.to_vec()), None);
+            pending.push(async move {
+                let result = match interest {
+                    Ok(interest) => self.send(interest).await.and_then(accepted),
+                    Err(error) => Err(error),
+                };
+                (position, result)
+            });
+        }
+        while let Some((position, result)) = pending.next().await {
+            done(position, result);
+        }
+    }
+}
+
+fn accepted(response: ControlResponse) -> Result<ControlParameters, ClientError> {
+    if response.code == status_code::OK { Ok(response.parameters()?) } else { Err(ClientError::Refused(response)) }
+}

@@ -1,0 +1,192 @@
+//! Fetching status datasets: finding the newest version and getting all its segments.
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use namehop_wire::data::content_type;
+use namehop_wire::{Data, InterestBuilder, Name};
+
+use super::{ClientError, Controller, Express};
+use crate::nfd::names::{self, module};
+use crate::nfd::{
+    ChannelStatus, ControlResponse, CsInfo, DatasetItem, DropCount, FaceQueryFilter, FaceStatus, FibEntry,
+    GeneralStatus, RibEntry, StrategyChoice, decode_items,
+};
+
+/// InterestLifetime of the first Interest: the forwarder may have to build a long list.
+const FIRST_LIFETIME_MS: u64 = 10_000;
+/// InterestLifetime of the Interests for further segments. Forwarders keep a dataset for one second: within that time a
+/// lost segment has to be asked for again.
+const SEGMENT_LIFETIME_MS: u64 = 250;
+/// Segments asked for at a time.
+const WINDOW: usize = 16;
+/// Tries for each further segment.
+const TRIES: usize = 8;
+
+/// A Data of a dataset, taken apart.
+struct Segment {
+    /// Name without the segment number.
+    versioned: Name,
+    number: u64,
+    last: Option<u64>,
+    content: Vec<u8>,
+}
+
+impl Segment {
+    fn decode(packet: &[u8]) -> Result<Self, ClientError> {
+        let data = Data::decode(packet)?;
+        if data.content_type == content_type::NACK {
+            return Err(ClientError::Refused(ControlResponse::decode(data.content)?));
+        }
+        let number = data.name.last().and_then(|component| component.as_segment());
+        let version = data.name.get_from_end(1).and_then(|component| component.as_version());
+        match (version, number) {
+            (Some(_), Some(number)) => Ok(Segment {
+                versioned: data.name.without_last(1).to_owned(),
+                number,
+                last: data.final_block_id.and_then(|component| component.as_segment()),
+                content: data.content.to_vec(),
+            }),
+            _ => Err(ClientError::UnexpectedName(data.name.to_string())),
+        }
+    }
+}
+
+impl<E: Express> Controller<E> {
+    /// Fetches the newest version of a dataset: the contents of all segments in order.
+    ///
+    /// # Errors
+    /// `Refused` when the forwarder rejects the query; everything that can happen on the way.
+    pub async fn fetch(&self, dataset: &Name) -> Result<Vec<u8>, ClientError> {
+        let interest =
+            InterestBuilder::new(dataset).can_be_prefix(true).must_be_fresh(true).lifetime_ms(FIRST_LIFETIME_MS);
+        let first = Segment::decode(&self.express.express(interest.build()?).await?)?;
+        let versioned = first.versioned.clone();
+        // Any segment may have answered from a cache on the way; the others are asked for by name.
+        let mut contents: Vec<Option<Vec<u8>>> = Vec::new();
+        let mut last = first.last;
+        let place = |contents: &mut Vec<Option<Vec<u8>>>, segment: Segment| {
+            let index = segment.number as usize;
+            if contents.len() <= index {
+                contents.resize_with(index + 1, || None);
+            }
+            contents[index] = Some(segment.content);
+        };
+        let first_number = first.number;
+        if first_number > MAX_SEGMENTS {
+            return Err(ClientError::UnexpectedName(versioned.append_segment(first_number).to_string()));
+        }
+        place(&mut contents, first);
+        let mut pending = FuturesUnordered::new();
+        let mut next = 0;
+        loop {
+            // While the end is unknown, Interests beyond it would only time out.
+            let window = if last.is_some() { WINDOW } else { 1 };
+            while pending.len() < window && last.is_none_or(|last| next <= last) {
+                if next != first_number {
+                    pending.push(self.fetch_segment(versioned.clone().append_segment(next)));
+                }
+                next += 1;
+            }
+            let Some(segment) = pending.next().await else { break };
+            let segment = segment?;
+            last = segment.last.or(last);
+            if segment.number > MAX_SEGMENTS {
+                return Err(ClientError::UnexpectedName(versioned.append_segment(segment.number).to_string()));
+            }
+            place(&mut contents, segment);
+        }
+        Ok(contents.into_iter().flatten().flatten().collect())
+    }
+
+    async fn fetch_segment(&self, name: Name) -> Result<Segment, ClientError> {
+        let mut tries = TRIES;
+        loop {
+            let interest = InterestBuilder::new(&name).lifetime_ms(SEGMENT_LIFETIME_MS).build()?;
+            match self.express.express(interest).await {
+                Ok(packet) => return Segment::decode(&packet),
+                Err(ClientError::Timeout { .. }) if tries > 1 => tries -= 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn list<T: DatasetItem>(&self, dataset: &Name) -> Result<Vec<T>, ClientError> {
+        Ok(decode_items(&self.fetch(dataset).await?)?)
+    }
+
+    /// The router as a whole.
+    ///
+    /// # Errors
+    /// As for [`fetch`](Self::fetch).
+    pub async fn status(&self) -> Result<GeneralStatus, ClientError> {
+        let content = self.fetch(&names::localhost_verb(module::STATUS, "general")).await?;
+        Ok(GeneralStatus::decode(&content)?)
+    }
+
+    /// Discarded packets by reason, in total and by face. Only Namehop has this dataset.
+    ///
+    /// # Errors
+    /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
+    pub async fn drops(&self) -> Result<Vec<DropCount>, ClientError> {
+        self.list(&names::localhost_verb(module::STATUS, "drops")).await
+    }
+
+    /// All faces.
+    ///
+    /// # Errors
+    /// As for [`fetch`](Self::fetch).
+    pub async fn faces(&self) -> Result<Vec<FaceStatus>, ClientError> {
+        self.list(&names::localhost_verb(module::FACES, "list")).await
+    }
+
+    /// The faces that match a filter.
+    ///
+    /// # Errors
+    /// As for [`fetch`](Self::fetch).
+    pub async fn query_faces(&self, filter: &FaceQueryFilter) -> Result<Vec<FaceStatus>, ClientError> {
+        self.list(&names::localhost_verb(module::FACES, "query").append_generic(filter.to_vec())).await
+    }
+
+    /// Addresses that the router listens on.
+    ///
+    /// # Errors
+    /// As for [`fetch`](Self::fetch).
+    pub async fn channels(&self) -> Result<Vec<ChannelStatus>, ClientError> {
+        self.list(&names::localhost_verb(module::FACES, "channels")).await
+    }
+
+    /// The FIB.
+    ///
+    /// # Errors
+    /// As for [`fetch`](Self::fetch).
+    pub async fn fib(&self) -> Result<Vec<FibEntry>, ClientError> {
+        self.list(&names::localhost_verb(module::FIB, "list")).await
+    }
+
+    /// The RIB.
+    ///
+    /// # Errors
+    /// As for [`fetch`](Self::fetch).
+    pub async fn rib(&self) -> Result<Vec<RibEntry>, ClientError> {
+        self.list(&names::localhost_verb(module::RIB, "list")).await
+    }
+
+    /// The strategy choices.
+    ///
+    /// # Errors
+    /// As for [`fetch`](Self::fetch).
+    pub async fn strategies(&self) -> Result<Vec<StrategyChoice>, ClientError> {
+        self.list(&names::localhost_verb(module::STRATEGY_CHOICE, "list")).await
+    }
+
+    /// The Content Store.
+    ///
+    /// # Errors
+    /// As for [`fetch`](Self::fetch).
+    pub async fn cs_info(&self) -> Result<CsInfo, ClientError> {
+        let infos: Vec<CsInfo> = self.list(&names::localhost_verb(module::CS, "info")).await?;
+        infos.into_iter().next().ok_or(ClientError::Codec(crate::nfd::CodecError::Missing("CsInfo")))
+    }
+}
+
+/// Segments of a dataset at most: a forwarder that claims more is not believed.
+const MAX_SEGMENTS: u64 = 1 << 20;

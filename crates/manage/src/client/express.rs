@@ -1,0 +1,56 @@
+//! What the controller needs of a connection.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use namehop_traffic::endpoint::{Endpoint, ExpressError};
+
+use super::ClientError;
+
+/// Something that expresses Interests to a forwarder.
+pub trait Express {
+    /// Expresses a complete Interest and waits for the Data, at most as long as the InterestLifetime.
+    fn express(&self, interest: Vec<u8>) -> impl Future<Output = Result<Vec<u8>, ClientError>>;
+
+    /// Is the forwarder on this computer? If not, only its RIB can be commanded.
+    fn is_local(&self) -> bool;
+
+    /// A SignatureTime in milliseconds since the Unix epoch, higher than every one before.
+    fn next_signature_time_ms(&self) -> u64;
+}
+
+impl Express for Endpoint {
+    async fn express(&self, interest: Vec<u8>) -> Result<Vec<u8>, ClientError> {
+        match Endpoint::express(self, interest).await {
+            Ok(response) => Ok(response.packet),
+            Err(ExpressError::Nack(reason)) => Err(ClientError::Nack(reason)),
+            Err(ExpressError::Timeout { lifetime_ms }) => Err(ClientError::Timeout { lifetime_ms }),
+            Err(ExpressError::BadInterest(error)) => Err(ClientError::Decode(error)),
+            Err(error @ (ExpressError::Closed(_) | ExpressError::Unbuildable(_))) => {
+                Err(ClientError::Closed(error.to_string()))
+            }
+        }
+    }
+
+    fn is_local(&self) -> bool {
+        Endpoint::is_local(self)
+    }
+
+    fn next_signature_time_ms(&self) -> u64 {
+        Endpoint::next_signature_time_ms(self)
+    }
+}
+
+impl<E: Express> Express for Arc<E> {
+    fn express(&self, interest: Vec<u8>) -> impl Future<Output = Result<Vec<u8>, ClientError>> {
+        E::express(self, interest)
+    }
+
+    fn is_local(&self) -> bool {
+        E::is_local(self)
+    }
+
+    fn next_signature_time_ms(&self) -> u64 {
+        E::next_signature_time_ms(self)
+    }
+}

@@ -1,0 +1,16 @@
+//! The control plane as seen from outside: NFD management protocol, RIB, HTTP metrics.
+//!
+//! * [`nfd`]: the messages of the management protocol, for servers and clients.
+//! * [`rib`]: the table of routes and what it means for the FIB.
+//! * [`authentication`]: who may command.
+//! * [`server`]: answers the management protocol for a router.
+//! * [`client`]: sends commands to a router, fetches its datasets, and follows its events.
+//! * [`metrics`]: what a router counts, over HTTP in the Prometheus text format.
+#![forbid(unsafe_code)]
+
+pub mod authentication;
+pub mod client;
+pub mod metrics;
+pub mod nfd;
+pub mod rib;
+pub mod server;

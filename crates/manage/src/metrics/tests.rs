@@ -1,0 +1,106 @@
+//! The text of the metrics, and the HTTP server around it.
+
+use namehop_face::registry::{FaceParams, FaceTable};
+use namehop_forward::counters::DropReason;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::*;
+
+fn snapshot() -> Snapshot {
+    let faces = FaceTable::new();
+    let uri = |text: &str| text.parse().expect("a FaceUri");
+    let face = faces.insert(FaceParams::new(uri("udp4://192.0.2.1:6363"), uri("udp4://192.0.2.2:6363"))).expect("room");
+    face.counters.worker.received.count_packet(namehop_forward::packet::PacketKind::Interest, 100);
+    face.counters.worker.received.count_frame(110);
+    face.counters.count_transport_drop(namehop_face::LinkDrop::SendQueueFull);
+    face.counters.worker.engine_drops.add(DropReason::DeadNonce as u8);
+    face.counters.worker.engine_drops.add(DropReason::NoBuffer as u8);
+    face.counters.worker.link_drops.add(namehop_face::LinkDrop::NoBuffer, 1);
+    let mut snapshot = Snapshot {
+        uptime_seconds: 12.5,
+        rib_routes: 3,
+        content_store: ContentStoreInfo { capacity: 1000, serve: true, ..ContentStoreInfo::default() },
+        faces: faces.snapshot(),
+        ..Snapshot::default()
+    };
+    snapshot.engine.counters.in_interests = 7;
+    snapshot.engine.counters.drops[DropReason::PitFull] = 2;
+    snapshot
+}
+
+#[test]
+fn everything_is_there_with_help_and_labels() {
+    let text = render(&snapshot());
+    let face = r#"face="256",remote="udp4://192.0.2.1:6363",local="udp4://192.0.2.2:6363""#;
+    for line in [
+        "namehop_uptime_seconds 12.5".to_owned(),
+        r#"namehop_packets_total{direction="in",kind="interest"} 7"#.to_owned(),
+        r#"namehop_drops_total{reason="pit-full"} 2"#.to_owned(),
+        r#"namehop_drops_total{reason="malformed"} 0"#.to_owned(),
+        "namehop_cs_capacity_packets 1000.0".to_owned(),
+        "namehop_cs_admit_enabled 0.0".to_owned(),
+        "namehop_rib_routes 3.0".to_owned(),
+        "namehop_faces 1.0".to_owned(),
+        format!(r#"namehop_face_packets_total{{{face},direction="in",kind="interest"}} 1"#),
+        format!(r#"namehop_face_packets_total{{{face},direction="out",kind="data"}} 0"#),
+        format!(r#"namehop_face_bytes_total{{{face},direction="in"}} 110"#),
+        format!(r#"namehop_face_drops_total{{{face},layer="link",reason="send-queue-full"}} 1"#),
+        format!(r#"namehop_face_drops_total{{{face},layer="engine",reason="dead-nonce"}} 1"#),
+        format!(r#"namehop_face_up{{{face}}} 1.0"#),
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+    let mut series: Vec<_> =
+        text.lines().filter(|line| !line.starts_with('#')).filter_map(|l| l.rsplit_once(' ')).collect();
+    let total = series.len();
+    series.sort_unstable();
+    series.dedup_by_key(|(series, _)| *series);
+    assert_eq!(series.len(), total, "no series twice");
+    assert!(text.ends_with("# EOF\n"));
+    assert!(text.contains("namehop_process_resident_memory_bytes "));
+    let metrics = text.lines().filter(|line| line.starts_with("# TYPE ")).count();
+    assert_eq!(text.lines().filter(|line| line.starts_with("# HELP ")).count(), metrics);
+    assert!(text.lines().filter(|line| !line.starts_with('#')).all(|line| line.starts_with("namehop_")));
+}
+
+async fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.expect("connected");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("written");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("read");
+    answer
+}
+
+#[tokio::test]
+async fn the_server_answers_over_http() {
+    let server = MetricsServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
+    let address = server.local_address();
+    let task = tokio::spawn(server.run(snapshot));
+    let metrics = get(address, "/metrics").await;
+    assert!(metrics.starts_with("HTTP/1.1 200"), "{metrics}");
+    assert!(metrics.contains("content-type: application/openmetrics-text"));
+    assert!(metrics.contains("namehop_rib_routes 3"));
+    assert!(get(address, "/").await.contains("/metrics"));
+    assert!(get(address, "/else").await.starts_with("HTTP/1.1 404"));
+    task.abort();
+}
+
+#[tokio::test]
+async fn a_failing_snapshot_is_a_server_error() {
+    let server = MetricsServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
+    let address = server.local_address();
+    let task = tokio::spawn(server.run(|| panic!("no snapshot today")));
+    assert!(get(address, "/metrics").await.starts_with("HTTP/1.1 500"));
+    task.abort();
+}
+
+#[tokio::test]
+async fn a_taken_port_is_named() {
+    let first = MetricsServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
+    let error = MetricsServer::bind(first.local_address()).await.expect_err("taken");
+    assert!(error.to_string().contains(&first.local_address().port().to_string()), "{error}");
+    let foreign = SocketAddr::from(([192, 0, 2, 1], 0));
+    assert!(matches!(MetricsServer::bind(foreign).await, Err(MetricsError::NoSuchAddress(_))));
+}

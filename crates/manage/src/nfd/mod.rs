@@ -1,0 +1,27 @@
+//! The messages of the NFD management protocol as owned structs, with their TLV codecs in both directions.
+//!
+//! Server and clients use the same types. The same TYPE number means different things in different messages, so every
+//! message has its own decoder. Decoders take the fields in any order, the first of each counts, and unknown fields are
+//! ignored; encoders write the order of the NFD management protocol and the shortest numbers.
+
+mod codec;
+mod drops;
+mod faces;
+pub mod names;
+pub mod numbers;
+mod parameters;
+mod response;
+mod status;
+mod tables;
+
+#[cfg(test)]
+mod tests;
+
+pub use codec::{CodecError, DatasetItem, decode_items, encode_item};
+pub use drops::DropCount;
+pub use faces::{ChannelStatus, FaceEventNotification, FaceQueryFilter, FaceStatus};
+pub use numbers::{FaceEventKind, FacePersistency, FaceScope, LinkType};
+pub use parameters::{ControlParameters, FieldSet};
+pub use response::ControlResponse;
+pub use status::{CsInfo, GeneralStatus};
+pub use tables::{FibEntry, NextHopRecord, RibEntry, Route, StrategyChoice};

@@ -1,0 +1,39 @@
+//! Names of the NFD management protocol.
+
+use namehop_wire::Name;
+
+/// Modules of the management protocol.
+pub mod module {
+    /// Faces.
+    pub const FACES: &str = "faces";
+    /// Forwarding Information Base.
+    pub const FIB: &str = "fib";
+    /// Content Store.
+    pub const CS: &str = "cs";
+    /// Strategy choice.
+    pub const STRATEGY_CHOICE: &str = "strategy-choice";
+    /// Routing Information Base.
+    pub const RIB: &str = "rib";
+    /// The router as a whole.
+    pub const STATUS: &str = "status";
+}
+
+/// `/localhost/nfd`: management from this computer.
+pub fn localhost() -> Name {
+    Name::new().append_generic("localhost").append_generic("nfd")
+}
+
+/// `/localhop/nfd`: the RIB, from neighbours.
+pub fn localhop() -> Name {
+    Name::new().append_generic("localhop").append_generic("nfd")
+}
+
+/// `/localhost/nfd/<module>/<verb>`.
+pub fn localhost_verb(module: &str, verb: &str) -> Name {
+    localhost().append_generic(module).append_generic(verb)
+}
+
+/// `/localhost/nfd/faces/events`, the notification stream.
+pub fn face_events() -> Name {
+    localhost_verb(module::FACES, "events")
+}

@@ -1,0 +1,129 @@
+//! Messages about the router as a whole: general status and Content Store.
+
+use namehop_wire::tlv::{Writer, types::nfd};
+
+use super::codec::{CodecError, DatasetItem, Fields};
+
+/// The content of `status/general`, which has no outer element.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GeneralStatus {
+    /// Program and version.
+    pub version: String,
+    /// When the router started, in milliseconds since the Unix epoch.
+    pub start_timestamp_ms: u64,
+    /// Now, in milliseconds since the Unix epoch.
+    pub current_timestamp_ms: u64,
+    /// Entries of the table of names.
+    pub name_tree_entries: u64,
+    /// FIB prefixes.
+    pub fib_entries: u64,
+    /// Pending Interests.
+    pub pit_entries: u64,
+    /// Strategy measurements.
+    pub measurements_entries: u64,
+    /// Data in the Content Store.
+    pub cs_entries: u64,
+    /// Interests received.
+    pub in_interests: u64,
+    /// Data received.
+    pub in_data: u64,
+    /// Nacks received.
+    pub in_nacks: u64,
+    /// Interests sent.
+    pub out_interests: u64,
+    /// Data sent.
+    pub out_data: u64,
+    /// Nacks sent.
+    pub out_nacks: u64,
+    /// Pending Interests that ended with Data.
+    pub satisfied_interests: u64,
+    /// Pending Interests that ended without.
+    pub unsatisfied_interests: u64,
+}
+
+impl GeneralStatus {
+    /// The content as bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut writer = Writer::with_capacity(128);
+        writer
+            .element(nfd::NFD_VERSION, self.version.as_bytes())
+            .nni(nfd::START_TIMESTAMP, self.start_timestamp_ms)
+            .nni(nfd::CURRENT_TIMESTAMP, self.current_timestamp_ms)
+            .nni(nfd::N_NAME_TREE_ENTRIES, self.name_tree_entries)
+            .nni(nfd::N_FIB_ENTRIES, self.fib_entries)
+            .nni(nfd::N_PIT_ENTRIES, self.pit_entries)
+            .nni(nfd::N_MEASUREMENTS_ENTRIES, self.measurements_entries)
+            .nni(nfd::N_CS_ENTRIES, self.cs_entries)
+            .nni(nfd::N_IN_INTERESTS, self.in_interests)
+            .nni(nfd::N_IN_DATA, self.in_data)
+            .nni(nfd::N_IN_NACKS, self.in_nacks)
+            .nni(nfd::N_OUT_INTERESTS, self.out_interests)
+            .nni(nfd::N_OUT_DATA, self.out_data)
+            .nni(nfd::N_OUT_NACKS, self.out_nacks)
+            .nni(nfd::N_SATISFIED_INTERESTS, self.satisfied_interests)
+            .nni(nfd::N_UNSATISFIED_INTERESTS, self.unsatisfied_interests);
+        writer.into_vec()
+    }
+
+    /// Reads the content. The numbers of satisfied and unsatisfied Interests are 0 where a forwarder does not send them.
+    pub fn decode(content: &[u8]) -> Result<Self, CodecError> {
+        let fields = Fields::parse(content)?;
+        Ok(GeneralStatus {
+            version: fields.required_text(nfd::NFD_VERSION, "NfdVersion")?,
+            start_timestamp_ms: fields.required_number(nfd::START_TIMESTAMP, "StartTimestamp")?,
+            current_timestamp_ms: fields.required_number(nfd::CURRENT_TIMESTAMP, "CurrentTimestamp")?,
+            name_tree_entries: fields.required_number(nfd::N_NAME_TREE_ENTRIES, "NNameTreeEntries")?,
+            fib_entries: fields.required_number(nfd::N_FIB_ENTRIES, "NFibEntries")?,
+            pit_entries: fields.required_number(nfd::N_PIT_ENTRIES, "NPitEntries")?,
+            measurements_entries: fields.required_number(nfd::N_MEASUREMENTS_ENTRIES, "NMeasurementsEntries")?,
+            cs_entries: fields.required_number(nfd::N_CS_ENTRIES, "NCsEntries")?,
+            in_interests: fields.required_number(nfd::N_IN_INTERESTS, "NInInterests")?,
+            in_data: fields.required_number(nfd::N_IN_DATA, "NInData")?,
+            in_nacks: fields.required_number(nfd::N_IN_NACKS, "NInNacks")?,
+            out_interests: fields.required_number(nfd::N_OUT_INTERESTS, "NOutInterests")?,
+            out_data: fields.required_number(nfd::N_OUT_DATA, "NOutData")?,
+            out_nacks: fields.required_number(nfd::N_OUT_NACKS, "NOutNacks")?,
+            satisfied_interests: fields.number(nfd::N_SATISFIED_INTERESTS)?.unwrap_or(0),
+            unsatisfied_interests: fields.number(nfd::N_UNSATISFIED_INTERESTS)?.unwrap_or(0),
+        })
+    }
+}
+
+/// The one element of `cs/info`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CsInfo {
+    /// Most Data packets it holds.
+    pub capacity: u64,
+    /// Bits of [`cs_flags`](super::numbers::cs_flags).
+    pub flags: u64,
+    /// Data packets it holds now.
+    pub entries: u64,
+    /// Interests answered from it.
+    pub hits: u64,
+    /// Interests it could not answer.
+    pub misses: u64,
+}
+
+impl DatasetItem for CsInfo {
+    const TYPE: u32 = nfd::CS_INFO;
+
+    fn encode_value(&self, writer: &mut Writer) {
+        writer
+            .nni(nfd::CAPACITY, self.capacity)
+            .nni(nfd::FLAGS, self.flags)
+            .nni(nfd::N_CS_ENTRIES, self.entries)
+            .nni(nfd::N_HITS, self.hits)
+            .nni(nfd::N_MISSES, self.misses);
+    }
+
+    fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
+        let fields = Fields::parse(value)?;
+        Ok(CsInfo {
+            capacity: fields.required_number(nfd::CAPACITY, "Capacity")?,
+            flags: fields.required_number(nfd::FLAGS, "Flags")?,
+            entries: fields.required_number(nfd::N_CS_ENTRIES, "NCsEntries")?,
+            hits: fields.required_number(nfd::N_HITS, "NHits")?,
+            misses: fields.required_number(nfd::N_MISSES, "NMisses")?,
+        })
+    }
+}

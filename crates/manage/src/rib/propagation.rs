@@ -1,0 +1,194 @@
+//! What a change of one name's routes means for the next hops of that name and of the names below it.
+//!
+//! Only two things matter to the names below: what the name passes down for the face that changed, and, when the name
+//! begins or ceases to capture, what it lets through for every other face. So the work is one visit to the ancestors, and
+//! a visit to those descendants that really change.
+
+use namehop_forward::face::FaceId;
+use namehop_wire::NameRef;
+
+use super::routes::{RouteLists, RouteSet};
+use super::tree::{NO_NODE, NodeIndex};
+use super::{FibChanges, Rib};
+
+impl Rib {
+    /// Changes the routes of `node`, of `face` only, by `change` and reports what follows. Keeps the entry count; leaves an
+    /// empty node for the caller to prune.
+    pub(super) fn change_routes(
+        &mut self,
+        node: NodeIndex,
+        face: FaceId,
+        changes: &mut impl FibChanges,
+        change: impl FnOnce(&mut RouteSet, &mut RouteLists),
+    ) {
+        let mut inherited = std::mem::take(&mut self.inherited);
+        self.collect_inherited(node, &mut inherited);
+
+        let before = self.view(node);
+        let before_costs = self.tree.routes(node).costs(face, &self.lists);
+        change(self.tree.routes_mut(node), &mut self.lists);
+        let after = self.view(node);
+        let after_costs = self.tree.routes(node).costs(face, &self.lists);
+        self.entries = self.entries + usize::from(after.exists) - usize::from(before.exists);
+
+        let offered = |wanted: FaceId| inherited.iter().find(|(face, _)| *face == wanted).map(|(_, cost)| *cost);
+        let mut report = Report { rib: self, node, name: Vec::new(), changes };
+        report.next_hop(
+            face,
+            before.effective(before_costs.own, offered(face)),
+            after.effective(after_costs.own, offered(face)),
+        );
+        report.passed_down(
+            face,
+            before.passed_down(before_costs.inheritable, offered(face)),
+            after.passed_down(after_costs.inheritable, offered(face)),
+        );
+        if before != after {
+            for &(other, cost) in inherited.iter().filter(|(other, _)| *other != face) {
+                let costs = report.rib.tree.routes(node).costs(other, &report.rib.lists);
+                report.next_hop(other, before.effective(costs.own, Some(cost)), after.effective(costs.own, Some(cost)));
+                report.passed_down(
+                    other,
+                    before.passed_down(costs.inheritable, Some(cost)),
+                    after.passed_down(costs.inheritable, Some(cost)),
+                );
+            }
+        }
+        self.inherited = inherited;
+    }
+
+    fn view(&self, node: NodeIndex) -> View {
+        let routes = self.tree.routes(node);
+        View { exists: !routes.is_empty(), captures: routes.is_capturing(&self.lists) }
+    }
+
+    /// What shorter names offer to `node`: per face the cost at the nearest name that passes the face down.
+    fn collect_inherited(&self, node: NodeIndex, inherited: &mut Vec<(FaceId, u64)>) {
+        inherited.clear();
+        let mut ancestor = self.tree.parent(node);
+        while ancestor != NO_NODE {
+            let routes = self.tree.routes(ancestor);
+            if !routes.is_empty() {
+                let nearer = inherited.len();
+                routes.for_each_inheritable(&self.lists, |face, cost| {
+                    match inherited.iter_mut().position(|(known, _)| *known == face) {
+                        // The same name may offer a face with several origins: the lowest cost counts.
+                        Some(index) if index >= nearer => inherited[index].1 = inherited[index].1.min(cost),
+                        Some(_) => {}
+                        None => inherited.push((face, cost)),
+                    }
+                });
+                if routes.is_capturing(&self.lists) {
+                    break;
+                }
+            }
+            ancestor = self.tree.parent(ancestor);
+        }
+    }
+
+    /// The next hops that the routes give to `name`, lowest cost first; empty when it has no routes of its own.
+    pub fn effective_nexthops(&self, name: NameRef<'_>) -> Vec<(FaceId, u64)> {
+        let Some(node) = self.tree.find(name) else { return Vec::new() };
+        let routes = self.tree.routes(node);
+        if routes.is_empty() {
+            return Vec::new();
+        }
+        let mut nexthops: Vec<(FaceId, u64)> = Vec::new();
+        for route in routes.iter(&self.lists) {
+            match nexthops.iter_mut().find(|(face, _)| *face == route.face) {
+                Some((_, cost)) => *cost = route.cost.min(*cost),
+                None => nexthops.push((route.face, route.cost)),
+            }
+        }
+        if !routes.is_capturing(&self.lists) {
+            let mut inherited = Vec::new();
+            self.collect_inherited(node, &mut inherited);
+            inherited.retain(|(face, _)| nexthops.iter().all(|(known, _)| known != face));
+            nexthops.append(&mut inherited);
+        }
+        nexthops.sort_by_key(|&(face, cost)| (cost, face));
+        nexthops
+    }
+}
+
+/// The two facts about a name, besides its costs, that decide what it takes and passes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct View {
+    exists: bool,
+    captures: bool,
+}
+
+impl View {
+    /// Cost of a face at this name, from its own routes or else from what shorter names offer.
+    fn effective(self, own: Option<u64>, offered: Option<u64>) -> Option<u64> {
+        if !self.exists { None } else { own.or(if self.captures { None } else { offered }) }
+    }
+
+    /// Cost of a face that longer names are offered by way of this name.
+    fn passed_down(self, inheritable: Option<u64>, offered: Option<u64>) -> Option<u64> {
+        inheritable.or(if self.captures { None } else { offered })
+    }
+}
+
+/// Reports changes at and below one node.
+struct Report<'a, C> {
+    rib: &'a Rib,
+    node: NodeIndex,
+    name: Vec<u8>,
+    changes: &'a mut C,
+}
+
+impl<C: FibChanges> Report<'_, C> {
+    fn next_hop(&mut self, face: FaceId, before: Option<u64>, after: Option<u64>) {
+        self.next_hop_of(self.node, face, before, after);
+    }
+
+    fn next_hop_of(&mut self, node: NodeIndex, face: FaceId, before: Option<u64>, after: Option<u64>) {
+        if before == after {
+            return;
+        }
+        self.rib.tree.name_value(node, &mut self.name);
+        let Ok(name) = NameRef::from_value(&self.name) else { return };
+        match after {
+            Some(cost) => self.changes.set_nexthop(name, face, cost),
+            None => self.changes.remove_nexthop(name, face),
+        }
+    }
+
+    /// Visits the names below the node that take the face from it.
+    fn passed_down(&mut self, face: FaceId, before: Option<u64>, after: Option<u64>) {
+        if before == after {
+            return;
+        }
+        let tree = &self.rib.tree;
+        let mut node = tree.first_child(self.node);
+        while node != NO_NODE {
+            let routes = tree.routes(node);
+            let mut descend = true;
+            if !routes.is_empty() {
+                if routes.is_capturing(&self.rib.lists) {
+                    descend = false;
+                } else {
+                    let costs = routes.costs(face, &self.rib.lists);
+                    if costs.own.is_none() {
+                        self.next_hop_of(node, face, before, after);
+                    }
+                    descend = costs.inheritable.is_none();
+                }
+            }
+            let first_child = tree.first_child(node);
+            if descend && first_child != NO_NODE {
+                node = first_child;
+                continue;
+            }
+            // Next in order: a sibling of this node or of the nearest ancestor that has one.
+            while node != self.node && tree.next_sibling(node) == NO_NODE {
+                node = tree.parent(node);
+            }
+            if node == self.node {
+                return;
+            }
+            node = tree.next_sibling(node);
+        }
+    }
+}

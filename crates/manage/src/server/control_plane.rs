@@ -1,0 +1,148 @@
+//! What management needs of the router around it.
+//!
+//! All methods are called on the control thread. Futures complete when what they stand for has taken effect, so that a
+//! command answered with 200 is done.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use namehop_face::FaceUri;
+use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
+use namehop_face::socket::CreateError;
+use namehop_forward::counters::EngineCounters;
+use namehop_forward::face::FaceId;
+use namehop_forward::fib::{FibWriter, NextHop};
+use namehop_forward::strategy::StrategyInstance;
+use namehop_wire::{Name, NameRef};
+
+use crate::rib::Route;
+
+/// State of the Content Store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ContentStoreInfo {
+    /// Most Data packets it holds.
+    pub capacity: u64,
+    /// Is Data taken in?
+    pub admit: bool,
+    /// Are Interests answered?
+    pub serve: bool,
+    /// Data packets it holds now.
+    pub entries: u64,
+    /// Interests answered from it.
+    pub hits: u64,
+    /// Interests it could not answer.
+    pub misses: u64,
+}
+
+/// Change of the Content Store's settings; absent ones stay as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ContentStoreChange {
+    /// Most Data packets it holds.
+    pub capacity: Option<u64>,
+    /// Is Data taken in?
+    pub admit: Option<bool>,
+    /// Are Interests answered?
+    pub serve: Option<bool>,
+}
+
+/// Counters and table sizes of the forwarding engine, of all workers together.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EngineStatus {
+    /// Packets and drops.
+    pub counters: EngineCounters,
+    /// Entries of the PIT-CS composite table.
+    pub name_entries: u64,
+    /// Pending Interests.
+    pub pit_entries: u64,
+    /// Data in the Content Store.
+    pub cs_entries: u64,
+    /// Strategy measurements.
+    pub measurements_entries: u64,
+}
+
+/// A change made by management that may have to outlive a restart. Told before the command is answered.
+#[derive(Debug)]
+pub enum StateChange<'a> {
+    /// A face was created by command.
+    FaceCreated(&'a Face),
+    /// Properties of a face were changed by command.
+    FaceUpdated(&'a Face),
+    /// A face was destroyed by command.
+    FaceDestroyed(&'a Face),
+    /// A route was added or changed by command.
+    RouteRegistered {
+        /// Its name.
+        prefix: NameRef<'a>,
+        /// The route; its expiry is on the clock of [`Management::now_ms`](super::Management::now_ms).
+        route: &'a Route,
+    },
+    /// A route was removed by command.
+    RouteUnregistered {
+        /// Its name.
+        prefix: NameRef<'a>,
+        /// Its face.
+        face: FaceId,
+        /// Its origin.
+        origin: u64,
+    },
+    /// A strategy was chosen.
+    StrategySet {
+        /// For this prefix.
+        prefix: NameRef<'a>,
+        /// Full name.
+        strategy: &'a Name,
+    },
+    /// The choice for this prefix was removed.
+    StrategyUnset(NameRef<'a>),
+    /// The Content Store was configured.
+    ContentStore(ContentStoreInfo),
+}
+
+/// The router, as management needs it.
+pub trait ControlPlane: 'static {
+    /// The faces that exist.
+    fn faces(&self) -> &FaceTable;
+
+    /// Makes a face. `uri` is canonical.
+    fn create_face(
+        &self,
+        uri: FaceUri,
+        local_uri: Option<FaceUri>,
+        properties: FaceUpdate,
+    ) -> impl Future<Output = Result<Arc<Face>, CreateError>>;
+
+    /// Changes properties of a face, all or none, in the table and wherever they take effect.
+    fn update_face(&self, face: &Arc<Face>, change: FaceUpdate)
+    -> impl Future<Output = Result<(), RejectedProperties>>;
+
+    /// Closes a face. Nothing happens when it is not there.
+    fn destroy_face(&self, id: FaceId) -> impl Future<Output = ()>;
+
+    /// Addresses that are listened on.
+    fn channels(&self) -> Vec<FaceUri>;
+
+    /// Gives access to the FIB. Not nested, and `access` calls no other method than
+    /// [`next_hop_added`](Self::next_hop_added).
+    fn with_fib<R>(&self, access: impl FnOnce(&mut FibWriter<StrategyInstance>) -> R) -> R;
+
+    /// A prefix has a next hop that it did not have; pending Interests may go there.
+    fn next_hop_added(&self, prefix: NameRef<'_>, next_hop: NextHop);
+
+    /// State of the Content Store.
+    fn cs_info(&self) -> impl Future<Output = ContentStoreInfo>;
+
+    /// Changes settings of the Content Store; returns its state after that.
+    fn configure_cs(&self, change: ContentStoreChange) -> impl Future<Output = ContentStoreInfo>;
+
+    /// Erases up to `limit` Data under `prefix` from the Content Store; returns how many.
+    fn erase_cs(&self, prefix: Name, limit: usize) -> impl Future<Output = usize>;
+
+    /// Counters and table sizes.
+    fn engine_status(&self) -> impl Future<Output = EngineStatus>;
+
+    /// Brings the engine's drops of each face up to date in the face's counters.
+    fn publish_face_drops(&self) -> impl Future<Output = ()>;
+
+    /// Something changed that may have to be saved.
+    fn state_changed(&self, change: StateChange<'_>);
+}

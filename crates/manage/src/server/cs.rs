@@ -1,0 +1,57 @@
+//! Module `cs`: settings of the Content Store, and erasing from it.
+
+use super::verbs::bad_request;
+use super::{ContentStoreChange, ContentStoreInfo, ControlPlane, Management, StateChange};
+use crate::nfd::numbers::cs_flags;
+use crate::nfd::{ControlParameters, ControlResponse, CsInfo};
+
+/// Data that one `cs/erase` erases at most, so that it never holds up forwarding for long.
+const ERASE_LIMIT: u64 = 256;
+
+fn flags(info: &ContentStoreInfo) -> u64 {
+    let bit = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
+    bit(info.admit, cs_flags::ADMIT) | bit(info.serve, cs_flags::SERVE)
+}
+
+/// What `cs/info` says.
+pub(super) fn cs_info(info: &ContentStoreInfo) -> CsInfo {
+    CsInfo { capacity: info.capacity, flags: flags(info), entries: info.entries, hits: info.hits, misses: info.misses }
+}
+
+impl<C: ControlPlane> Management<C> {
+    pub(super) async fn configure_cs(&self, parameters: ControlParameters) -> ControlResponse {
+        let (flags_wanted, mask) = (parameters.flags.unwrap_or(0), parameters.mask.unwrap_or(0));
+        let wanted = |bit: u64| (mask & bit != 0).then_some(flags_wanted & bit != 0);
+        let change = ContentStoreChange {
+            capacity: parameters.capacity,
+            admit: wanted(cs_flags::ADMIT),
+            serve: wanted(cs_flags::SERVE),
+        };
+        let info = self.control.configure_cs(change).await;
+        if change != ContentStoreChange::default() {
+            self.control.state_changed(StateChange::ContentStore(info));
+        }
+        ControlResponse::ok(&ControlParameters {
+            capacity: Some(info.capacity),
+            flags: Some(flags(&info)),
+            ..ControlParameters::default()
+        })
+    }
+
+    pub(super) async fn erase_cs(&self, parameters: ControlParameters) -> ControlResponse {
+        if parameters.count == Some(0) {
+            return bad_request("Count must be at least 1".to_owned());
+        }
+        let wanted = parameters.count.unwrap_or(u64::MAX);
+        let limit = wanted.min(ERASE_LIMIT);
+        let name = parameters.name.unwrap_or_default();
+        let erased = self.control.erase_cs(name.clone(), limit as usize).await as u64;
+        ControlResponse::ok(&ControlParameters {
+            name: Some(name),
+            count: Some(erased),
+            // Tells the commander that more may be left: it asks again.
+            capacity: (erased == ERASE_LIMIT && wanted > ERASE_LIMIT).then_some(ERASE_LIMIT),
+            ..ControlParameters::default()
+        })
+    }
+}

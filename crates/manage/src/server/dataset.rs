@@ -1,0 +1,189 @@
+//! Status datasets as versioned, segmented Data.
+//!
+//! An Interest for a dataset makes a new version, and its segment 0 is the answer. The content stays for a second after
+//! it was last asked for, so that the other segments can be fetched; they are made and signed when asked for, because a
+//! list of a million routes has thousands of them. Who asks while a version is being built gets that one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use namehop_wire::data::content_type;
+use namehop_wire::security::unix_time_ms;
+use namehop_wire::tlv::Nni;
+use namehop_wire::tlv::types::SEGMENT_NAME_COMPONENT;
+use namehop_wire::{ComponentRef, MAX_PACKET_SIZE, Name, NameRef};
+
+use super::dispatcher::{Request, VERB_END};
+use super::reply::{ReplyTo, data};
+use super::status::Dataset;
+use super::verbs::bad_request;
+use super::{ControlPlane, Management};
+use crate::nfd::FaceQueryFilter;
+
+/// Payload of a segment.
+const SEGMENT_BYTES: usize = 8000;
+/// Longest name of a dataset with version, in bytes, for which a segment still fits into a packet.
+const MAX_NAME_BYTES: usize = MAX_PACKET_SIZE - SEGMENT_BYTES - 200;
+/// How long a version is kept after it was last asked for.
+const KEPT_MS: u64 = 1000;
+/// Datasets stay out of the Content Store: whoever asks after a command must see what it changed.
+const NO_CACHE: bool = true;
+/// Contents kept at most, together; the oldest version goes first.
+const MAX_STORED_BYTES: usize = 256 << 20;
+
+#[derive(Debug)]
+struct Version {
+    content: Vec<u8>,
+    expires_at_ms: u64,
+}
+
+/// Versions that can be fetched, and datasets being built.
+#[derive(Debug, Default)]
+pub(super) struct DatasetStore {
+    /// By name with version; versions increase with time.
+    versions: BTreeMap<(u64, Name), Version>,
+    stored_bytes: usize,
+    last_version: u64,
+    building: HashMap<Name, Vec<ReplyTo>>,
+}
+
+impl DatasetStore {
+    /// A version number: the time, and always a new one.
+    fn next_version(&mut self) -> u64 {
+        self.last_version = unix_time_ms().saturating_mul(1000).max(self.last_version + 1);
+        self.last_version
+    }
+
+    fn insert(&mut self, version: u64, name: Name, content: Vec<u8>, now_ms: u64) {
+        self.stored_bytes += content.len();
+        self.versions.insert((version, name), Version { content, expires_at_ms: now_ms + KEPT_MS });
+        while self.stored_bytes > MAX_STORED_BYTES && self.versions.len() > 1 {
+            if let Some((_, oldest)) = self.versions.pop_first() {
+                self.stored_bytes -= oldest.content.len();
+            }
+        }
+    }
+
+    pub(super) fn expire(&mut self, now_ms: u64) {
+        let stored_bytes = &mut self.stored_bytes;
+        self.versions.retain(|_, version| {
+            let is_kept = version.expires_at_ms > now_ms;
+            if !is_kept {
+                *stored_bytes -= version.content.len();
+            }
+            is_kept
+        });
+    }
+
+    pub(super) fn next_expiry_ms(&self) -> Option<u64> {
+        self.versions.values().map(|version| version.expires_at_ms).min()
+    }
+
+    /// One segment as Data; `None` when version or segment do not exist.
+    fn segment(&mut self, version: u64, name: &Name, segment: u64, now_ms: u64) -> Option<Vec<u8>> {
+        let key = (version, name.clone());
+        let stored = self.versions.get_mut(&key).filter(|stored| stored.expires_at_ms > now_ms)?;
+        let last = (stored.content.len().max(1) - 1) / SEGMENT_BYTES;
+        let index = usize::try_from(segment).ok().filter(|&index| index <= last)?;
+        let start = index * SEGMENT_BYTES;
+        let payload = &stored.content[start..stored.content.len().min(start + SEGMENT_BYTES)];
+        stored.expires_at_ms = now_ms + KEPT_MS;
+        let segment_name = name.clone().append_version(version).append_segment(segment);
+        let last = Nni::new(last as u64);
+        let final_block_id = ComponentRef::new(SEGMENT_NAME_COMPONENT, last.as_slice()).ok();
+        data(segment_name.as_ref(), content_type::BLOB, payload, final_block_id)
+    }
+}
+
+/// The dataset that a name is about, and how many components name it; an error text when the name is one but wrong.
+fn find_dataset(name: NameRef<'_>, module: &[u8], verb: &[u8]) -> Option<Result<(Dataset, usize), String>> {
+    let dataset = match (module, verb) {
+        (b"status", b"general") => Dataset::General,
+        (b"status", b"drops") => Dataset::Drops,
+        (b"faces", b"list") => Dataset::Faces,
+        (b"faces", b"channels") => Dataset::Channels,
+        (b"fib", b"list") => Dataset::Fib,
+        (b"rib", b"list") => Dataset::Rib,
+        (b"strategy-choice", b"list") => Dataset::StrategyChoices,
+        (b"cs", b"info") => Dataset::ContentStore,
+        (b"faces", b"query") => {
+            let filter = name.get(VERB_END).filter(|component| component.is_generic())?;
+            return Some(match FaceQueryFilter::decode(filter.value) {
+                Ok(filter) => Ok((Dataset::MatchingFaces(filter), VERB_END + 1)),
+                Err(error) => Err(format!("malformed FaceQueryFilter: {error}")),
+            });
+        }
+        _ => return None,
+    };
+    Some(Ok((dataset, VERB_END)))
+}
+
+impl<C: ControlPlane> Management<C> {
+    pub(super) fn serve_dataset(self: &Rc<Self>, request: &Request<'_>, module: &[u8], verb: &[u8]) {
+        let name = request.interest.name;
+        let Some(found) = find_dataset(name, module, verb) else { return };
+        if name.value().len() > MAX_NAME_BYTES {
+            return;
+        }
+        let (dataset, length) = match found {
+            Ok(found) => found,
+            Err(text) => return self.reject_dataset(&request.reply_to(), &bad_request(text)),
+        };
+        let can_be_prefix = request.interest.can_be_prefix;
+        let mut rest = name.suffix(length).components();
+        match (rest.next(), rest.next(), rest.next()) {
+            (None, ..) if can_be_prefix => self.start_dataset(dataset, request.reply_to()),
+            (Some(version), segment, None) => {
+                let segment = match segment {
+                    None if can_be_prefix => Some(0),
+                    None => None,
+                    Some(segment) => segment.as_segment(),
+                };
+                if let (Some(version), Some(segment)) = (version.as_version(), segment) {
+                    self.send_segment(request, name.prefix(length).to_owned(), version, segment);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn send_segment(&self, request: &Request<'_>, dataset: Name, version: u64, segment: u64) {
+        let packet = self.datasets.borrow_mut().segment(version, &dataset, segment, self.now_ms());
+        if let Some(packet) = packet {
+            self.send(request.token, &packet, NO_CACHE);
+        }
+    }
+
+    fn start_dataset(self: &Rc<Self>, dataset: Dataset, to: ReplyTo) {
+        let name = to.name.clone();
+        {
+            let mut store = self.datasets.borrow_mut();
+            if let Some(waiting) = store.building.get_mut(name.value()) {
+                return waiting.push(to);
+            }
+            store.building.insert(name.clone(), vec![to]);
+        }
+        let this = Rc::clone(self);
+        tokio::task::spawn_local(async move {
+            let mut content = this.build_dataset(&dataset).await;
+            content.shrink_to_fit();
+            this.finish_dataset(name, content);
+        });
+    }
+
+    fn finish_dataset(&self, name: Name, content: Vec<u8>) {
+        let now_ms = self.now_ms();
+        let (packet, waiting) = {
+            let mut store = self.datasets.borrow_mut();
+            let version = store.next_version();
+            store.insert(version, name.clone(), content, now_ms);
+            let waiting = store.building.remove(name.value()).unwrap_or_default();
+            (store.segment(version, &name, 0, now_ms), waiting)
+        };
+        self.due_earlier.notify_one();
+        let Some(packet) = packet else { return };
+        for to in waiting {
+            self.send(to.token, &packet, NO_CACHE);
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The notification stream `faces/events`: one numbered Data for each thing that happens to a face.
+//!
+//! A subscriber first asks for the newest by prefix and then for each following number. Interests for what has not
+//! happened yet wait here, with their tokens, and are answered by the event. Events of the last while are kept, so that a
+//! subscriber that is a little late misses nothing.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use namehop_face::registry::Face;
+use namehop_face::socket::FaceEvent;
+use namehop_wire::data::content_type;
+use namehop_wire::lp::PitToken;
+use tokio::time::Instant;
+
+use super::dispatcher::{Request, VERB_END};
+use super::reply::{FRESHNESS_MS, data};
+use super::{ControlPlane, Management};
+use crate::nfd::{FaceEventKind, FaceEventNotification, names};
+
+/// Events kept for subscribers that are late.
+const KEPT_EVENTS: usize = 1024;
+/// Interests that may wait for an event; the oldest is forgotten first.
+const MAX_WAITING: usize = 1024;
+
+#[derive(Debug)]
+struct Waiting {
+    /// The number asked for; `None` = whichever comes next.
+    sequence: Option<u64>,
+    token: PitToken,
+    until: Instant,
+}
+
+/// Events that happened and Interests for those that have not.
+#[derive(Debug, Default)]
+pub(super) struct FaceEvents {
+    /// Newest last. The number of the newest is `count - 1`.
+    kept: VecDeque<Vec<u8>>,
+    count: u64,
+    newest_at: Option<Instant>,
+    waiting: VecDeque<Waiting>,
+}
+
+impl FaceEvents {
+    fn get(&self, sequence: u64) -> Option<&Vec<u8>> {
+        let from_end = self.count.checked_sub(sequence)?;
+        let index = self.kept.len().checked_sub(usize::try_from(from_end).ok()?)?;
+        self.kept.get(index)
+    }
+
+    /// The newest event while it is fresh: an older one would tell a new subscriber old news.
+    fn fresh(&self) -> Option<&Vec<u8>> {
+        let is_fresh = self.newest_at?.elapsed() < Duration::from_millis(FRESHNESS_MS);
+        self.kept.back().filter(|_| is_fresh)
+    }
+
+    fn push(&mut self, packet: Vec<u8>) {
+        if self.kept.len() == KEPT_EVENTS {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(packet);
+        self.count += 1;
+        self.newest_at = Some(Instant::now());
+    }
+
+    fn wait(&mut self, waiting: Waiting) {
+        let now = Instant::now();
+        self.waiting.retain(|other| other.until > now);
+        if self.waiting.len() == MAX_WAITING {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(waiting);
+    }
+
+    /// Takes out who waits for this number.
+    fn take_waiting(&mut self, sequence: u64) -> Vec<PitToken> {
+        let now = Instant::now();
+        let mut tokens = Vec::new();
+        self.waiting.retain(|waiting| {
+            if waiting.until <= now {
+                return false;
+            }
+            let is_answered = waiting.sequence.is_none_or(|wanted| wanted == sequence);
+            if is_answered {
+                tokens.push(waiting.token);
+            }
+            !is_answered
+        });
+        tokens
+    }
+}
+
+fn notification(event: &FaceEvent) -> FaceEventNotification {
+    let (kind, face): (_, &Face) = match event {
+        FaceEvent::Created(face) => (FaceEventKind::Created, face),
+        FaceEvent::Destroyed(face) => (FaceEventKind::Destroyed, face),
+        FaceEvent::Up(face) => (FaceEventKind::Up, face),
+        FaceEvent::Down(face) => (FaceEventKind::Down, face),
+    };
+    FaceEventNotification {
+        kind,
+        face_id: face.id().0.into(),
+        uri: face.remote_uri().to_string(),
+        local_uri: face.local_uri().to_string(),
+        scope: face.scope().into(),
+        persistency: face.persistency().into(),
+        link_type: face.link_type().into(),
+        flags: face.flags().0,
+    }
+}
+
+impl<C: ControlPlane> Management<C> {
+    pub(super) fn publish_face_event(&self, event: &FaceEvent) {
+        let mut events = self.events.borrow_mut();
+        let sequence = events.count;
+        let name = names::face_events().append_sequence(sequence);
+        let Some(packet) = data(name.as_ref(), content_type::BLOB, &notification(event).to_vec(), None) else { return };
+        let mut tokens = events.take_waiting(sequence);
+        // Without tokens one copy answers everybody.
+        tokens.sort_unstable_by(|a, b| a.as_slice().cmp(b.as_slice()));
+        tokens.dedup();
+        events.push(packet.clone());
+        drop(events);
+        for token in tokens {
+            self.send(token, &packet, false);
+        }
+    }
+
+    /// Answers or keeps an Interest under `/localhost/nfd/faces/events`.
+    pub(super) fn serve_face_event(&self, request: &Request<'_>) {
+        let interest = &request.interest;
+        let mut rest = interest.name.suffix(VERB_END).components();
+        let sequence = match (rest.next(), rest.next()) {
+            (None, _) if interest.can_be_prefix => None,
+            (Some(component), None) => match component.as_sequence() {
+                Some(sequence) => Some(sequence),
+                None => return,
+            },
+            _ => return,
+        };
+        let mut events = self.events.borrow_mut();
+        let found = match sequence {
+            Some(sequence) => events.get(sequence),
+            None => events.fresh(),
+        };
+        match found.cloned() {
+            Some(packet) => {
+                drop(events);
+                self.send(request.token, &packet, false);
+            }
+            None if sequence.is_some_and(|sequence| sequence < events.count) => {}
+            None => {
+                // Nobody keeps an Interest for longer than a day; longer lifetimes do not fit the clock.
+                let lifetime_ms = interest.lifetime_or_default_ms().min(86_400_000);
+                let until = Instant::now() + Duration::from_millis(lifetime_ms);
+                events.wait(Waiting { sequence, token: request.token, until });
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Module `faces`: creating, changing and destroying faces.
+
+use std::sync::Arc;
+
+use namehop_face::FaceUri;
+use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate, RejectedProperties};
+use namehop_face::socket::CreateError;
+use namehop_forward::face::FaceId;
+
+use super::dispatcher::face_or_incoming;
+use super::verbs::bad_request;
+use super::{ControlPlane, Management, StateChange};
+use crate::nfd::numbers::status_code;
+use crate::nfd::{self, ControlParameters, ControlResponse, FaceStatus};
+
+impl From<FacePersistency> for nfd::FacePersistency {
+    fn from(persistency: FacePersistency) -> Self {
+        match persistency {
+            FacePersistency::Persistent => nfd::FacePersistency::Persistent,
+            FacePersistency::OnDemand => nfd::FacePersistency::OnDemand,
+            FacePersistency::Permanent => nfd::FacePersistency::Permanent,
+        }
+    }
+}
+
+/// What `faces/list` says about a face.
+pub(super) fn face_status(face: &Face) -> FaceStatus {
+    let (received, sent) = (&face.counters.worker.received, &face.counters.worker.sent);
+    FaceStatus {
+        face_id: face.id().0.into(),
+        uri: face.remote_uri().to_string(),
+        local_uri: face.local_uri().to_string(),
+        expiration_period_ms: face.expiration_period_ms(),
+        scope: face.scope().into(),
+        persistency: face.persistency().into(),
+        link_type: face.link_type().into(),
+        base_congestion_marking_interval_ns: Some(face.base_congestion_marking_interval_ns()),
+        default_congestion_threshold_bytes: Some(face.default_congestion_threshold_bytes()),
+        // A stream has no limit of its own: it carries every packet there can be.
+        mtu_bytes: face.is_datagram().then(|| face.mtu_bytes() as u64),
+        in_interests: received.interests.packets.get(),
+        in_data: received.data.packets.get(),
+        in_nacks: received.nacks.packets.get(),
+        out_interests: sent.interests.packets.get(),
+        out_data: sent.data.packets.get(),
+        out_nacks: sent.nacks.packets.get(),
+        in_bytes: received.bytes.get(),
+        out_bytes: sent.bytes.get(),
+        flags: face.flags().0,
+    }
+}
+
+/// Properties of a face in the answer to a command. Those that may be left out are there when the command was about them:
+/// some clients know no others than the ones they sent.
+fn properties(face: &Face, asked: &ControlParameters) -> ControlParameters {
+    ControlParameters {
+        face_id: Some(face.id().0.into()),
+        flags: Some(face.flags().0),
+        face_persistency: Some(face.persistency() as u64),
+        base_congestion_marking_interval_ns: asked
+            .base_congestion_marking_interval_ns
+            .map(|_| face.base_congestion_marking_interval_ns()),
+        default_congestion_threshold_bytes: asked
+            .default_congestion_threshold_bytes
+            .map(|_| face.default_congestion_threshold_bytes()),
+        mtu_bytes: asked.mtu_bytes.map(|_| face.mtu_bytes() as u64),
+        ..ControlParameters::default()
+    }
+}
+
+fn properties_with_uris(face: &Face, asked: &ControlParameters) -> ControlParameters {
+    ControlParameters {
+        uri: Some(face.remote_uri().to_string()),
+        local_uri: Some(face.local_uri().to_string()),
+        ..properties(face, asked)
+    }
+}
+
+fn to_update(parameters: &ControlParameters) -> Result<FaceUpdate, ControlResponse> {
+    let persistency = match parameters.face_persistency {
+        Some(code) => match FacePersistency::from_code(code) {
+            Some(persistency) => Some(persistency),
+            None => return Err(bad_request(format!("{code} is not a FacePersistency"))),
+        },
+        None => None,
+    };
+    Ok(FaceUpdate {
+        persistency,
+        flags: FaceFlags(parameters.flags.unwrap_or(0)),
+        flags_mask: parameters.mask.unwrap_or(0),
+        base_congestion_marking_interval_ns: parameters.base_congestion_marking_interval_ns,
+        default_congestion_threshold_bytes: parameters.default_congestion_threshold_bytes,
+        mtu_bytes: parameters.mtu_bytes,
+    })
+}
+
+fn canonical_uri(text: &str) -> Result<FaceUri, ControlResponse> {
+    match text.parse::<FaceUri>() {
+        Ok(uri) if uri.is_canonical() => Ok(uri),
+        Ok(uri) => Err(bad_request(format!(
+            "{uri} is not canonical: give a numeric address with the address family in the scheme, and a port"
+        ))),
+        Err(error) => Err(bad_request(error.to_string())),
+    }
+}
+
+fn not_acceptable(text: &str) -> ControlResponse {
+    ControlResponse::new(status_code::NOT_ACCEPTABLE, text)
+}
+
+/// Rules of face creation that hold for every transport.
+fn check_creation(uri: &FaceUri, local_uri: Option<&FaceUri>, update: &FaceUpdate) -> Result<(), ControlResponse> {
+    if update.persistency == Some(FacePersistency::OnDemand) {
+        return Err(not_acceptable("on-demand faces are made by incoming packets, not by commands"));
+    }
+    if uri.is_multicast() {
+        return Err(not_acceptable("multicast faces are made by the configuration, not by commands"));
+    }
+    match (uri, local_uri) {
+        (FaceUri::Udp { .. } | FaceUri::Tcp { .. }, Some(_)) => {
+            Err(not_acceptable("UDP and TCP faces take no LocalUri"))
+        }
+        (FaceUri::Ethernet(_), Some(FaceUri::Device(_))) => Ok(()),
+        (FaceUri::Ethernet(_), _) => {
+            Err(not_acceptable("Ethernet faces need a LocalUri of the form dev://<interface>"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The properties that were refused, with the values that were asked for.
+fn refused(rejected: &RejectedProperties, asked: &ControlParameters) -> ControlParameters {
+    ControlParameters {
+        face_persistency: asked.face_persistency.filter(|_| rejected.persistency),
+        flags: asked.flags.filter(|_| rejected.flags),
+        mask: asked.mask.filter(|_| rejected.flags),
+        base_congestion_marking_interval_ns: asked
+            .base_congestion_marking_interval_ns
+            .filter(|_| rejected.base_congestion_marking_interval),
+        mtu_bytes: asked.mtu_bytes.filter(|_| rejected.mtu),
+        ..ControlParameters::default()
+    }
+}
+
+impl<C: ControlPlane> Management<C> {
+    pub(super) async fn create_face(&self, parameters: ControlParameters) -> ControlResponse {
+        let creation = || {
+            let uri = canonical_uri(parameters.uri.as_deref().unwrap_or_default())?;
+            let local_uri = parameters.local_uri.as_deref().map(canonical_uri).transpose()?;
+            let update = to_update(&parameters)?;
+            check_creation(&uri, local_uri.as_ref(), &update)?;
+            Ok((uri, local_uri, update))
+        };
+        let (uri, local_uri, update) = match creation() {
+            Ok(creation) => creation,
+            Err(response) => return response,
+        };
+        match self.control.create_face(uri, local_uri, update).await {
+            Ok(face) => {
+                self.control.state_changed(StateChange::FaceCreated(&face));
+                ControlResponse::ok(&properties_with_uris(&face, &parameters))
+            }
+            Err(error) => {
+                let response = ControlResponse::new(error.status_code(), error.to_string());
+                match error {
+                    CreateError::Exists(face) => response.with_parameters(&properties_with_uris(&face, &parameters)),
+                    _ => response,
+                }
+            }
+        }
+    }
+
+    pub(super) async fn update_face(&self, parameters: ControlParameters, incoming: FaceId) -> ControlResponse {
+        let update = match to_update(&parameters) {
+            Ok(update) => update,
+            Err(response) => return response,
+        };
+        let Some(face) = self.find_face(parameters.face_id, incoming) else {
+            return ControlResponse::new(status_code::NOT_FOUND, "the face does not exist");
+        };
+        match self.control.update_face(&face, update).await {
+            Ok(()) => {
+                self.control.state_changed(StateChange::FaceUpdated(&face));
+                ControlResponse::ok(&properties(&face, &parameters))
+            }
+            Err(rejected) => ControlResponse::new(status_code::CONFLICT, rejected.to_string())
+                .with_parameters(&refused(&rejected, &parameters)),
+        }
+    }
+
+    pub(super) async fn destroy_face(&self, parameters: ControlParameters) -> ControlResponse {
+        let done = ControlParameters { face_id: parameters.face_id, ..ControlParameters::default() };
+        let face = parameters.face_id.and_then(|id| u32::try_from(id).ok()).map(FaceId);
+        let Some(face) = face.and_then(|id| self.control.faces().get(id)) else { return ControlResponse::ok(&done) };
+        if face.id() < FaceId::FIRST_USER {
+            return not_acceptable("this face belongs to the router itself and cannot be destroyed");
+        }
+        self.control.destroy_face(face.id()).await;
+        // The event that the face is gone may still be on its way; its routes shall be gone with the answer.
+        self.forget_face(face.id());
+        self.control.state_changed(StateChange::FaceDestroyed(&face));
+        ControlResponse::ok(&done)
+    }
+
+    fn find_face(&self, face_id: Option<u64>, incoming: FaceId) -> Option<Arc<Face>> {
+        self.control.faces().get(face_or_incoming(face_id, incoming)?)
+    }
+}

@@ -1,0 +1,91 @@
+//! Module `fib`: next hops set directly, beside those that follow from routes.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
+use namehop_forward::face::FaceId;
+use namehop_forward::fib::{FibError, NextHop};
+use namehop_wire::Name;
+
+use super::dispatcher::face_or_incoming;
+use super::{ControlPlane, Management};
+use crate::nfd::numbers::status_code;
+use crate::nfd::{ControlParameters, ControlResponse};
+
+/// Prefixes by face for which a next hop was set directly. Kept because looking for a face in the whole FIB takes long.
+pub(super) type DirectNextHops = HashMap<FaceId, HashSet<Name>>;
+
+/// The answer when the FIB refuses a change.
+pub(super) fn refused(error: &FibError) -> ControlResponse {
+    let code = match error {
+        FibError::PrefixTooLong => status_code::PREFIX_TOO_LONG,
+        _ => status_code::INTERNAL_ERROR,
+    };
+    ControlResponse::new(code, error.to_string())
+}
+
+impl<C: ControlPlane> Management<C> {
+    pub(super) fn add_next_hop(&self, parameters: ControlParameters, incoming: FaceId) -> ControlResponse {
+        let (name, cost) = (parameters.name.unwrap_or_default(), parameters.cost.unwrap_or(0));
+        let face = face_or_incoming(parameters.face_id, incoming);
+        let Some(face) = face.filter(|&face| self.control.faces().get(face).is_some()) else {
+            return ControlResponse::new(status_code::GONE, "the face does not exist");
+        };
+        let added = self.control.with_fib(|fib| fib.add_nexthop(name.as_ref(), face, cost));
+        match added {
+            Ok(is_new) => {
+                if is_new {
+                    self.control.next_hop_added(name.as_ref(), NextHop { face, cost });
+                }
+                self.direct_next_hops.borrow_mut().entry(face).or_default().insert(name.clone());
+                ControlResponse::ok(&ControlParameters {
+                    name: Some(name),
+                    face_id: Some(face.0.into()),
+                    cost: Some(cost),
+                    ..ControlParameters::default()
+                })
+            }
+            Err(error) => refused(&error),
+        }
+    }
+
+    pub(super) fn remove_next_hop(&self, parameters: ControlParameters, incoming: FaceId) -> ControlResponse {
+        let name = parameters.name.unwrap_or_default();
+        let face_id = match parameters.face_id {
+            None | Some(0) => incoming.0.into(),
+            Some(id) => id,
+        };
+        if let Ok(face) = u32::try_from(face_id) {
+            self.remove_direct_next_hop(&name, FaceId(face));
+        }
+        ControlResponse::ok(&ControlParameters {
+            name: Some(name),
+            face_id: Some(face_id),
+            ..ControlParameters::default()
+        })
+    }
+
+    fn remove_direct_next_hop(&self, name: &Name, face: FaceId) {
+        if let Entry::Occupied(mut names) = self.direct_next_hops.borrow_mut().entry(face) {
+            names.get_mut().remove(name);
+            if names.get().is_empty() {
+                names.remove();
+            }
+        }
+        self.remove_from_fib(name, face);
+    }
+
+    fn remove_from_fib(&self, name: &Name, face: FaceId) {
+        if let Err(error) = self.control.with_fib(|fib| fib.remove_nexthop(name.as_ref(), face)) {
+            tracing::debug!(%name, %face, %error, "next hop not removed from the FIB");
+        }
+    }
+
+    /// Removes the next hops of a face that were set directly. Those that follow from routes go with the routes.
+    pub(super) fn remove_direct_next_hops(&self, face: FaceId) {
+        let names = self.direct_next_hops.borrow_mut().remove(&face).unwrap_or_default();
+        for name in &names {
+            self.remove_from_fib(name, face);
+        }
+    }
+}

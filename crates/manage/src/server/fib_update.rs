@@ -1,0 +1,91 @@
+//! Carries changes of the RIB into the FIB.
+//!
+//! A FIB entry has room for a limited number of next hops. A name that routes give more than that gets the cheapest ones;
+//! such names are remembered, so that another next hop moves in when one of them goes.
+
+use std::collections::HashSet;
+
+use namehop_forward::face::FaceId;
+use namehop_forward::fib::{FibError, FibWriter, MAX_NEXTHOPS, NextHop};
+use namehop_forward::strategy::StrategyInstance;
+use namehop_wire::{Name, NameRef};
+
+use super::ControlPlane;
+use crate::rib::{FibChanges, Rib};
+
+/// Names with more next hops than the FIB has room for.
+#[derive(Debug, Default)]
+pub(super) struct OverfullNames(HashSet<Name>);
+
+/// Applies changes as they are reported.
+pub(super) struct FibUpdate<'a, C> {
+    control: &'a C,
+    fib: &'a mut FibWriter<StrategyInstance>,
+    overfull: &'a mut OverfullNames,
+    /// Overfull names whose next hops have to be chosen anew.
+    to_choose: Vec<Name>,
+}
+
+impl<'a, C: ControlPlane> FibUpdate<'a, C> {
+    pub(super) fn new(
+        control: &'a C,
+        fib: &'a mut FibWriter<StrategyInstance>,
+        overfull: &'a mut OverfullNames,
+    ) -> Self {
+        FibUpdate { control, fib, overfull, to_choose: Vec::new() }
+    }
+
+    /// To be called when all changes are reported: chooses the next hops of overfull names.
+    pub(super) fn finish(mut self, rib: &Rib) {
+        let mut names = std::mem::take(&mut self.to_choose);
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            let mut next_hops: Vec<NextHop> =
+                rib.effective_nexthops(name.as_ref()).into_iter().map(|(face, cost)| NextHop { face, cost }).collect();
+            if next_hops.len() <= MAX_NEXTHOPS {
+                self.overfull.0.remove(name.value());
+            }
+            next_hops.truncate(MAX_NEXTHOPS);
+            let before = self.fib.nexthops(name.as_ref()).to_vec();
+            if let Err(error) = self.fib.set_nexthops(name.as_ref(), &next_hops) {
+                tracing::warn!(%name, %error, "next hops not entered into the FIB");
+                continue;
+            }
+            let is_new = |next_hop: &&NextHop| before.iter().all(|old| old.face != next_hop.face);
+            for next_hop in next_hops.iter().filter(is_new) {
+                self.control.next_hop_added(name.as_ref(), *next_hop);
+            }
+        }
+    }
+
+    fn is_overfull(&self, prefix: NameRef<'_>) -> bool {
+        !self.overfull.0.is_empty() && self.overfull.0.contains(prefix.value())
+    }
+}
+
+impl<C: ControlPlane> FibChanges for FibUpdate<'_, C> {
+    fn set_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId, cost: u64) {
+        if self.is_overfull(prefix) {
+            return self.to_choose.push(prefix.to_owned());
+        }
+        match self.fib.add_nexthop(prefix, face, cost) {
+            Ok(true) => self.control.next_hop_added(prefix, NextHop { face, cost }),
+            Ok(false) => {}
+            Err(FibError::TooManyNextHops) => {
+                self.overfull.0.insert(prefix.to_owned());
+                self.to_choose.push(prefix.to_owned());
+            }
+            Err(error) => tracing::warn!(%prefix, %face, %error, "next hop not entered into the FIB"),
+        }
+    }
+
+    fn remove_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId) {
+        if self.is_overfull(prefix) {
+            return self.to_choose.push(prefix.to_owned());
+        }
+        if let Err(error) = self.fib.remove_nexthop(prefix, face) {
+            tracing::warn!(%prefix, %face, %error, "next hop not removed from the FIB");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The management server: answers the NFD management protocol on the router's internal face and owns the RIB.
+//!
+//! [`Management`] lives on the control thread (a tokio current-thread runtime with a `LocalSet`). It is given the
+//! link-layer packets that the forwarding engine sends to the internal face and hands its answers to a function. Commands
+//! that need nobody else (routes, next hops, strategies) are carried out before [`Management::receive`] returns; those
+//! that wait for another thread run as local tasks, so that a slow connection attempt delays nobody.
+
+mod control_plane;
+mod cs;
+mod dataset;
+mod dispatcher;
+mod face_events;
+mod faces;
+mod fib;
+mod fib_update;
+mod learned_routes;
+mod reply;
+mod rib;
+mod status;
+mod strategy_choice;
+mod verbs;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use namehop_face::socket::FaceEvent;
+use namehop_wire::security::unix_time_ms;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+pub use control_plane::{ContentStoreChange, ContentStoreInfo, ControlPlane, EngineStatus, StateChange};
+pub use learned_routes::AnnouncementError;
+pub use rib::RouteError;
+
+use crate::authentication::Authenticator;
+use dataset::DatasetStore;
+use face_events::FaceEvents;
+use fib::DirectNextHops;
+use rib::Routes;
+
+/// The management server. See the [module documentation](self).
+pub struct Management<C> {
+    control: C,
+    authenticator: RefCell<Authenticator>,
+    routes: RefCell<Routes>,
+    direct_next_hops: RefCell<DirectNextHops>,
+    datasets: RefCell<DatasetStore>,
+    events: RefCell<FaceEvents>,
+    output: Box<dyn Fn(Vec<u8>)>,
+    started: Instant,
+    started_unix_ms: u64,
+    /// Something may be due earlier than what [`run`](Self::run) waits for.
+    due_earlier: Notify,
+}
+
+impl<C: ControlPlane> Management<C> {
+    /// A server without routes. `output` takes the frames for the internal face.
+    pub fn new(control: C, authenticator: Authenticator, output: impl Fn(Vec<u8>) + 'static) -> Rc<Self> {
+        Rc::new(Management {
+            control,
+            authenticator: RefCell::new(authenticator),
+            routes: RefCell::default(),
+            direct_next_hops: RefCell::default(),
+            datasets: RefCell::default(),
+            events: RefCell::default(),
+            output: Box::new(output),
+            started: Instant::now(),
+            started_unix_ms: unix_time_ms(),
+            due_earlier: Notify::new(),
+        })
+    }
+
+    /// The router it was made with.
+    pub fn control(&self) -> &C {
+        &self.control
+    }
+
+    /// Milliseconds since the server was made: the clock of route expiry.
+    pub fn now_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Number of routes and of names that have some.
+    pub fn rib_sizes(&self) -> (usize, usize) {
+        let routes = self.routes.borrow();
+        (routes.rib.route_count(), routes.rib.entry_count())
+    }
+
+    /// Lets routes expire and forgets what is out of date, for ever. To be spawned on the control thread's `LocalSet`.
+    pub async fn run(self: Rc<Self>) {
+        loop {
+            let due_ms = [self.routes.borrow_mut().rib.next_expiry_ms(), self.datasets.borrow().next_expiry_ms()]
+                .into_iter()
+                .flatten()
+                .min();
+            match due_ms {
+                Some(due_ms) => {
+                    let due = self.started + Duration::from_millis(due_ms);
+                    tokio::select! {
+                        () = sleep_until(due) => {}
+                        () = self.due_earlier.notified() => {}
+                    }
+                }
+                None => self.due_earlier.notified().await,
+            }
+            let now_ms = self.now_ms();
+            self.expire_routes(now_ms);
+            self.datasets.borrow_mut().expire(now_ms);
+        }
+    }
+
+    /// To be told of everything that happens to faces: publishes it, and removes the routes and next hops of a face that
+    /// is gone.
+    pub fn face_event(&self, event: &FaceEvent) {
+        if let FaceEvent::Destroyed(face) = event {
+            self.forget_face(face.id());
+        }
+        self.publish_face_event(event);
+    }
+}

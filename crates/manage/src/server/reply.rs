@@ -1,0 +1,72 @@
+//! Answers: Data signed with DigestSha256 in link-layer packets that return the PIT token.
+
+use namehop_wire::data::content_type;
+use namehop_wire::lp::{self, CACHE_POLICY_NO_CACHE, LpHeader, PitToken};
+use namehop_wire::security::DigestSigner;
+use namehop_wire::{ComponentRef, DataBuilder, Name, NameRef};
+
+use super::{ControlPlane, Management};
+use crate::nfd::ControlResponse;
+
+/// FreshnessPeriod of everything the server sends, in milliseconds.
+pub(super) const FRESHNESS_MS: u64 = 1000;
+
+/// Whom to answer, and how.
+#[derive(Debug, Clone)]
+pub(super) struct ReplyTo {
+    pub(super) name: Name,
+    pub(super) token: PitToken,
+    /// Keep the answer out of caches. Answers to local commands concern nobody else, and a million of them would drive
+    /// everything else out of the Content Store. A neighbour's command may be sent again when the answer was lost: a
+    /// cached answer then spares it from being taken for a replay.
+    pub(super) no_cache: bool,
+}
+
+/// Makes a Data of the server; `None` when it would be too large for a packet.
+pub(super) fn data(
+    name: NameRef<'_>,
+    content_type: u64,
+    content: &[u8],
+    final_block_id: Option<ComponentRef<'_>>,
+) -> Option<Vec<u8>> {
+    let mut builder = DataBuilder::new(name).content_type(content_type).freshness_ms(FRESHNESS_MS).content(content);
+    if let Some(component) = final_block_id {
+        builder = builder.final_block_id(component);
+    }
+    builder.sign(&DigestSigner).ok()
+}
+
+impl<C: ControlPlane> Management<C> {
+    /// Sends a Data to whom asked for it.
+    pub(super) fn send(&self, token: PitToken, data: &[u8], no_cache: bool) {
+        let header = LpHeader {
+            pit_token: token,
+            cache_policy: no_cache.then_some(CACHE_POLICY_NO_CACHE),
+            ..LpHeader::default()
+        };
+        (self.output)(lp::encode_packet(&header, Some(data)));
+    }
+
+    /// Answers a command.
+    pub(super) fn respond(&self, to: &ReplyTo, response: &ControlResponse) {
+        tracing::debug!(name = %to.name, code = response.code, text = response.text, "command answered");
+        self.send_response(to, response, content_type::BLOB);
+    }
+
+    /// Refuses to give a dataset.
+    pub(super) fn reject_dataset(&self, to: &ReplyTo, response: &ControlResponse) {
+        self.send_response(to, response, content_type::NACK);
+    }
+
+    fn send_response(&self, to: &ReplyTo, response: &ControlResponse, content_type: u64) {
+        let whole = data(to.name.as_ref(), content_type, &response.to_vec(), None);
+        // A body repeats long names of the command; without it the answer always fits where the command did.
+        let fitting = whole.or_else(|| {
+            let without_body = ControlResponse::new(response.code, response.text.as_str());
+            data(to.name.as_ref(), content_type, &without_body.to_vec(), None)
+        });
+        if let Some(data) = fitting {
+            self.send(to.token, &data, to.no_cache);
+        }
+    }
+}

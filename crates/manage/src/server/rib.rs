@@ -1,0 +1,141 @@
+//! Module `rib`: routes, and what they change in the FIB.
+
+use namehop_forward::face::FaceId;
+use namehop_wire::NameRef;
+use thiserror::Error;
+
+use super::dispatcher::face_or_incoming;
+use super::fib_update::{FibUpdate, OverfullNames};
+use super::{ControlPlane, Management, StateChange};
+use crate::nfd::numbers::{origin, route_flags, status_code};
+use crate::nfd::{ControlParameters, ControlResponse};
+use crate::rib::{Rib, RibError, Route};
+
+/// Routes, and what has to be remembered about carrying them into the FIB.
+#[derive(Debug, Default)]
+pub(super) struct Routes {
+    pub(super) rib: Rib,
+    overfull: OverfullNames,
+}
+
+/// Why a route was not added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum RouteError {
+    /// The face does not exist.
+    #[error("the face does not exist")]
+    NoSuchFace,
+    /// The table refuses the route.
+    #[error(transparent)]
+    Rib(#[from] RibError),
+}
+
+impl RouteError {
+    /// Status code of the NFD management protocol.
+    pub(super) const fn status_code(self) -> u64 {
+        match self {
+            RouteError::NoSuchFace => status_code::GONE,
+            RouteError::Rib(RibError::PrefixTooLong) => status_code::PREFIX_TOO_LONG,
+            RouteError::Rib(RibError::Full) => status_code::INTERNAL_ERROR,
+        }
+    }
+}
+
+impl<C: ControlPlane> Management<C> {
+    /// Changes the RIB by `change` and the FIB by what follows.
+    fn change_routes<R>(&self, change: impl FnOnce(&mut Rib, &mut FibUpdate<'_, C>) -> R) -> R {
+        let Routes { rib, overfull } = &mut *self.routes.borrow_mut();
+        self.control.with_fib(|fib| {
+            let mut update = FibUpdate::new(&self.control, fib, overfull);
+            let result = change(rib, &mut update);
+            update.finish(rib);
+            result
+        })
+    }
+
+    /// Adds a route or replaces the one with the same face and origin. Its expiry is on the clock of
+    /// [`now_ms`](Self::now_ms).
+    ///
+    /// # Errors
+    /// When the face does not exist, the prefix is too long, or the table is full.
+    pub fn add_route(&self, prefix: NameRef<'_>, route: Route) -> Result<(), RouteError> {
+        if self.control.faces().get(route.face).is_none() {
+            return Err(RouteError::NoSuchFace);
+        }
+        let expires = route.expires_at_ms.is_some();
+        self.change_routes(|rib, update| rib.register(prefix, route, update))?;
+        if expires {
+            self.due_earlier.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Removes a route; `false` when there was none.
+    pub fn remove_route(&self, prefix: NameRef<'_>, face: FaceId, origin: u64) -> bool {
+        self.change_routes(|rib, update| rib.unregister(prefix, face, origin, update))
+    }
+
+    pub(super) fn expire_routes(&self, now_ms: u64) {
+        if self.routes.borrow_mut().rib.next_expiry_ms().is_some_and(|due_ms| due_ms <= now_ms) {
+            let expired = self.change_routes(|rib, update| rib.expire(now_ms, update));
+            tracing::debug!(expired, "routes expired");
+        }
+    }
+
+    /// Removes all routes and next hops of a face. Does nothing the second time.
+    pub(super) fn forget_face(&self, face: FaceId) {
+        self.change_routes(|rib, update| rib.remove_face(face, update));
+        self.remove_direct_next_hops(face);
+    }
+
+    pub(super) fn register(&self, parameters: ControlParameters, incoming: FaceId) -> ControlResponse {
+        let name = parameters.name.unwrap_or_default();
+        let Some(face) = face_or_incoming(parameters.face_id, incoming) else {
+            return refused(RouteError::NoSuchFace);
+        };
+        let route = Route {
+            face,
+            origin: parameters.origin.unwrap_or(origin::APP),
+            cost: parameters.cost.unwrap_or(0),
+            flags: parameters.flags.unwrap_or(route_flags::CHILD_INHERIT),
+            expires_at_ms: parameters.expiration_period_ms.map(|period_ms| self.now_ms().saturating_add(period_ms)),
+            announcement: None,
+        };
+        if let Err(error) = self.add_route(name.as_ref(), route.clone()) {
+            return refused(error);
+        }
+        self.control.state_changed(StateChange::RouteRegistered { prefix: name.as_ref(), route: &route });
+        ControlResponse::ok(&ControlParameters {
+            name: Some(name),
+            face_id: Some(face.0.into()),
+            origin: Some(route.origin),
+            cost: Some(route.cost),
+            flags: Some(route.flags),
+            expiration_period_ms: parameters.expiration_period_ms,
+            ..ControlParameters::default()
+        })
+    }
+
+    pub(super) fn unregister(&self, parameters: ControlParameters, incoming: FaceId) -> ControlResponse {
+        let name = parameters.name.unwrap_or_default();
+        let origin = parameters.origin.unwrap_or(origin::APP);
+        let face_id = match parameters.face_id {
+            None | Some(0) => incoming.0.into(),
+            Some(id) => id,
+        };
+        if let Ok(face) = u32::try_from(face_id).map(FaceId)
+            && self.remove_route(name.as_ref(), face, origin)
+        {
+            self.control.state_changed(StateChange::RouteUnregistered { prefix: name.as_ref(), face, origin });
+        }
+        ControlResponse::ok(&ControlParameters {
+            name: Some(name),
+            face_id: Some(face_id),
+            origin: Some(origin),
+            ..ControlParameters::default()
+        })
+    }
+}
+
+pub(super) fn refused(error: RouteError) -> ControlResponse {
+    ControlResponse::new(error.status_code(), error.to_string())
+}

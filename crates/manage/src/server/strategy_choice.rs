@@ -1,0 +1,46 @@
+//! Module `strategy-choice`: which strategy forwards the Interests under a prefix.
+
+use namehop_forward::strategy::{StrategyError, StrategyInstance};
+
+use super::verbs::bad_request;
+use super::{ControlPlane, Management, StateChange, fib};
+use crate::nfd::numbers::status_code;
+use crate::nfd::{ControlParameters, ControlResponse};
+
+impl<C: ControlPlane> Management<C> {
+    pub(super) fn set_strategy(&self, parameters: ControlParameters) -> ControlResponse {
+        let (name, strategy) = (parameters.name.unwrap_or_default(), parameters.strategy.unwrap_or_default());
+        let instance = match StrategyInstance::parse(strategy.as_ref()) {
+            Ok(instance) => instance,
+            Err(error) => {
+                let code = match error {
+                    StrategyError::NotFound => status_code::NOT_FOUND,
+                    StrategyError::BadParameters(_) => status_code::CONFLICT,
+                };
+                return ControlResponse::new(code, error.to_string());
+            }
+        };
+        let full_name = instance.name().clone();
+        if let Err(error) = self.control.with_fib(|fib| fib.set_strategy(name.as_ref(), instance)) {
+            return fib::refused(&error);
+        }
+        self.control.state_changed(StateChange::StrategySet { prefix: name.as_ref(), strategy: &full_name });
+        ControlResponse::ok(&ControlParameters {
+            name: Some(name),
+            strategy: Some(full_name),
+            ..ControlParameters::default()
+        })
+    }
+
+    pub(super) fn unset_strategy(&self, parameters: ControlParameters) -> ControlResponse {
+        let name = parameters.name.unwrap_or_default();
+        if name.is_empty() {
+            return bad_request("the strategy of the name / can be changed and not unset".to_owned());
+        }
+        // A prefix too long for the FIB has no choice to remove.
+        if self.control.with_fib(|fib| fib.unset_strategy(name.as_ref())).unwrap_or(false) {
+            self.control.state_changed(StateChange::StrategyUnset(name.as_ref()));
+        }
+        ControlResponse::ok(&ControlParameters { name: Some(name), ..ControlParameters::default() })
+    }
+}

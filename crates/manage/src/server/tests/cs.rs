@@ -1,0 +1,43 @@
+//! Settings of the Content Store and erasing from it.
+
+use super::*;
+
+#[test]
+fn config_changes_what_was_asked_for() {
+    run(async {
+        let fixture = Fixture::new();
+        let config = async |capacity, flags: Option<u64>, mask: Option<u64>| {
+            let parameters = ControlParameters { capacity, flags, mask, ..ControlParameters::default() };
+            let response = fixture.command("cs", "config", &parameters).await;
+            assert_eq!(response.code, 200);
+            let done = response.parameters().expect("parameters");
+            (done.capacity, done.flags)
+        };
+        assert_eq!(config(None, None, None).await, (Some(65536), Some(3)));
+        assert!(fixture.changes().is_empty(), "nothing changed");
+        assert_eq!(config(Some(100), None, None).await, (Some(100), Some(3)));
+        assert_eq!(config(None, Some(0), Some(1)).await, (Some(100), Some(2)));
+        assert_eq!(config(None, Some(1), Some(3)).await, (Some(100), Some(1)));
+        assert_eq!(fixture.changes().len(), 3);
+    });
+}
+
+#[test]
+fn erase_stops_after_256_and_says_so() {
+    run(async {
+        let fixture = Fixture::new();
+        fixture.router().erasable.set(300);
+        let erase = async |count| {
+            let parameters = ControlParameters { count, ..named("/A") };
+            let response = fixture.command("cs", "erase", &parameters).await;
+            assert_eq!(response.code, 200);
+            let done = response.parameters().expect("parameters");
+            assert_eq!(done.name, Some(name("/A")));
+            (done.count, done.capacity)
+        };
+        assert_eq!(erase(None).await, (Some(256), Some(256)));
+        assert_eq!(erase(Some(10)).await, (Some(10), None));
+        assert_eq!(erase(None).await, (Some(34), None));
+        assert_eq!(erase(Some(1)).await, (Some(0), None));
+    });
+}

@@ -1,0 +1,194 @@
+//! Routes by command, and what they change in the FIB.
+
+use super::*;
+
+fn route(prefix: &str, face: u64, cost: u64) -> ControlParameters {
+    ControlParameters { face_id: Some(face), cost: Some(cost), ..named(prefix) }
+}
+
+#[test]
+fn register_fills_in_the_defaults() {
+    run(async {
+        let fixture = Fixture::new();
+        let response = fixture.command("rib", "register", &named("/A")).await;
+        assert_eq!((response.code, response.text.as_str()), (200, "OK"));
+        let expected =
+            ControlParameters { face_id: Some(APP), origin: Some(0), cost: Some(0), flags: Some(1), ..named("/A") };
+        assert_eq!(response.parameters(), Ok(expected));
+        assert_eq!(fixture.fib("/A"), [(256, 0)]);
+        assert_eq!(*fixture.router().added.borrow(), [("/A".to_owned(), 256, 0)]);
+        assert_eq!(fixture.changes(), ["route /A 256 0"]);
+
+        let zero = ControlParameters { face_id: Some(0), cost: Some(3), ..named("/A") };
+        assert_eq!(fixture.command("rib", "register", &zero).await.code, 200);
+        assert_eq!(fixture.fib("/A"), [(256, 3)], "0 is the commander's own face");
+        assert_eq!(fixture.router().added.borrow().len(), 1, "no new next hop");
+    });
+}
+
+#[test]
+fn register_keeps_what_was_asked_for() {
+    run(async {
+        let fixture = Fixture::new();
+        let parameters = ControlParameters {
+            face_id: Some(NEIGHBOUR),
+            origin: Some(255),
+            cost: Some(10),
+            flags: Some(2),
+            expiration_period_ms: Some(60_000),
+            ..named("/A/B")
+        };
+        let response = fixture.command("rib", "register", &parameters).await;
+        assert_eq!(response.parameters(), Ok(parameters));
+    });
+}
+
+#[test]
+fn register_refuses_what_cannot_be() {
+    run(async {
+        let fixture = Fixture::new();
+        assert_eq!(fixture.command("rib", "register", &route("/A", 9999, 0)).await.code, 410);
+        assert_eq!(fixture.command("rib", "register", &route("/A", u64::MAX, 0)).await.code, 410);
+        let deep = (0..33).fold(Name::new(), |name, i| name.append_generic(i.to_string()));
+        let parameters = ControlParameters { name: Some(deep), ..ControlParameters::default() };
+        assert_eq!(fixture.command("rib", "register", &parameters).await.code, 414);
+        assert_eq!(fixture.management.rib_sizes(), (0, 0));
+        assert!(fixture.changes().is_empty());
+    });
+}
+
+#[test]
+fn unregister_is_always_answered_with_200() {
+    run(async {
+        let fixture = Fixture::new();
+        fixture.command("rib", "register", &named("/A")).await;
+        fixture.changes();
+        let other_origin = ControlParameters { origin: Some(255), ..named("/A") };
+        assert_eq!(fixture.command("rib", "unregister", &other_origin).await.code, 200);
+        assert!(fixture.changes().is_empty());
+        let response = fixture.command("rib", "unregister", &named("/A")).await;
+        let expected = ControlParameters { face_id: Some(APP), origin: Some(0), ..named("/A") };
+        assert_eq!((response.code, response.parameters()), (200, Ok(expected)));
+        assert!(fixture.fib("/A").is_empty());
+        assert_eq!(fixture.changes(), ["no route /A 256 0"]);
+        assert_eq!(fixture.command("rib", "unregister", &named("/A")).await.code, 200);
+        assert_eq!(fixture.command("rib", "unregister", &route_key("/A", 9999)).await.code, 200);
+    });
+}
+
+fn route_key(prefix: &str, face: u64) -> ControlParameters {
+    ControlParameters { face_id: Some(face), ..named(prefix) }
+}
+
+#[test]
+fn flags_work_through_to_the_fib() {
+    run(async {
+        let fixture = Fixture::new();
+        fixture.command("rib", "register", &route("/", NEIGHBOUR, 9)).await;
+        fixture.command("rib", "register", &route("/A", APP, 1)).await;
+        assert_eq!(fixture.fib("/A"), [(256, 1), (257, 9)]);
+        let capture = ControlParameters { flags: Some(3), ..route("/A", APP, 1) };
+        fixture.command("rib", "register", &capture).await;
+        assert_eq!(fixture.fib("/A"), [(256, 1)]);
+        fixture.command("rib", "register", &route("/A/B", NEIGHBOUR, 5)).await;
+        assert_eq!(fixture.fib("/A/B"), [(256, 1), (257, 5)]);
+    });
+}
+
+#[test]
+fn routes_expire_by_themselves() {
+    run(async {
+        let fixture = Fixture::new();
+        tokio::task::spawn_local(Rc::clone(&fixture.management).run());
+        let expiring = |prefix: &str, ms| ControlParameters { expiration_period_ms: Some(ms), ..named(prefix) };
+        fixture.command("rib", "register", &expiring("/A", 5000)).await;
+        fixture.command("rib", "register", &expiring("/B", 2000)).await;
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        assert_eq!((fixture.fib("/A").len(), fixture.fib("/B").len()), (1, 1));
+        tokio::time::sleep(Duration::from_millis(1000)).await;
+        assert_eq!((fixture.fib("/A").len(), fixture.fib("/B").len()), (1, 0));
+        fixture.command("rib", "register", &expiring("/A", 5000)).await;
+        tokio::time::sleep(Duration::from_millis(3000)).await;
+        assert_eq!(fixture.fib("/A").len(), 1, "refreshed");
+        tokio::time::sleep(Duration::from_millis(3000)).await;
+        assert_eq!(fixture.management.rib_sizes(), (0, 0));
+        assert!(fixture.fib("/A").is_empty());
+    });
+}
+
+#[test]
+fn the_cheapest_next_hops_win_when_the_fib_entry_is_full() {
+    run(async {
+        let fixture = Fixture::new();
+        let faces: Vec<u64> = (0..40)
+            .map(|i| {
+                let remote = uri(&format!("udp4://192.0.2.{}:6363", i + 10));
+                let params = FaceParams::new(remote, uri("udp4://192.0.2.2:6363"));
+                fixture.router().faces.insert(params).expect("room").id().0.into()
+            })
+            .collect();
+        for (cost, &face) in (0..).zip(&faces) {
+            let response = fixture.command("rib", "register", &route("/A", face, 100 - cost)).await;
+            assert_eq!(response.code, 200);
+        }
+        let costs = || fixture.fib("/A").iter().map(|(_, cost)| *cost).collect::<Vec<_>>();
+        assert_eq!(costs(), (61..=92).collect::<Vec<_>>());
+        fixture.command("rib", "unregister", &route_key("/A", faces[39])).await;
+        assert_eq!(costs(), (62..=93).collect::<Vec<_>>(), "the next one moves in");
+        for &face in &faces[8..39] {
+            fixture.command("rib", "unregister", &route_key("/A", face)).await;
+        }
+        assert_eq!(costs(), (93..=100).collect::<Vec<_>>());
+        fixture.command("rib", "unregister", &route_key("/A", faces[0])).await;
+        assert_eq!(costs(), (93..=99).collect::<Vec<_>>());
+    });
+}
+
+/// Prints what a registration costs from frame to frame. Run with `--release --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn measure_registrations() {
+    const ROUTES: u32 = 1_000_000;
+    run(async {
+        let fixture = Fixture::new();
+        let frames: Vec<Vec<u8>> = (0..ROUTES)
+            .map(|i| {
+                let prefix = format!("/net{}/site{}/prefix{i}", i % 100, (i / 100) % 1000);
+                let parameters = named(&prefix).to_vec();
+                let interest = signed_command(names::localhost(), "rib", "register", &parameters, &DigestSigner);
+                let header = LpHeader {
+                    incoming_face_id: Some(APP),
+                    pit_token: PitToken::from_slice(b"1234").expect("short"),
+                    ..LpHeader::default()
+                };
+                lp::encode_packet(&header, Some(&interest))
+            })
+            .collect();
+        let start = std::time::Instant::now();
+        for frame in &frames {
+            fixture.management.receive(frame);
+            fixture.sent.borrow_mut().clear();
+        }
+        let elapsed = start.elapsed();
+        println!("{} ns per registration", elapsed.as_nanos() / u128::from(ROUTES));
+        assert_eq!(fixture.management.rib_sizes().0, ROUTES as usize);
+        let list = InterestBuilder::new(names::localhost_verb("rib", "list")).can_be_prefix(true);
+        let start = std::time::Instant::now();
+        fixture.give(&list.build().expect("built"), APP, b"t");
+        let mut longest = Duration::ZERO;
+        while fixture.sent.borrow().is_empty() {
+            let portion = std::time::Instant::now();
+            tokio::task::yield_now().await;
+            longest = longest.max(portion.elapsed());
+        }
+        println!("rib/list after {:?}, longest pause for others {longest:?}", start.elapsed());
+        let list = InterestBuilder::new(names::localhost_verb("fib", "list")).can_be_prefix(true);
+        let start = std::time::Instant::now();
+        fixture.give(&list.build().expect("built"), APP, b"t");
+        fixture.sent.borrow_mut().clear();
+        while fixture.sent.borrow().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        println!("fib/list after {:?}", start.elapsed());
+    });
+}
