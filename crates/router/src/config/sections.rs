@@ -1,0 +1,344 @@
+//! The sections of the configuration file and their defaults.
+//!
+//! `default.toml` beside this file says what each key means; a test holds the two together.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::values::{AutoPath, ByteSize, NameText, StrategyText, UriText};
+
+/// `[log]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    /// Filter directives, `level` or `level,module=level,…`.
+    pub level: String,
+    /// Form of the lines.
+    pub format: LogFormat,
+}
+
+/// Form of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Log { level: "info".to_owned(), format: LogFormat::Text }
+    }
+}
+
+/// `[forwarding]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Forwarding {
+    /// Pending Interests at most.
+    pub pit_capacity: usize,
+    /// Nonces of finished Interests are remembered so long, in milliseconds.
+    pub dead_nonce_list_lifetime_ms: u64,
+    /// HopLimit for Interests that have none; 0 = leave them without.
+    pub default_hop_limit: u8,
+    /// Longest InterestLifetime honoured, in milliseconds.
+    pub max_interest_lifetime_ms: u64,
+    /// Names of the regions this router is in, for forwarding hints.
+    pub producer_regions: Vec<NameText>,
+    /// FIB prefixes for which strategies keep measurements, at most.
+    pub measurement_capacity: usize,
+    /// Packet buffers of 2 KiB, at most.
+    pub small_buffers: usize,
+    /// Packet buffers of 9 KiB, at most.
+    pub large_buffers: usize,
+}
+
+impl Default for Forwarding {
+    fn default() -> Self {
+        Forwarding {
+            pit_capacity: 131_072,
+            dead_nonce_list_lifetime_ms: 6_000,
+            default_hop_limit: 0,
+            max_interest_lifetime_ms: 864_000_000,
+            producer_regions: Vec::new(),
+            measurement_capacity: 65_536,
+            small_buffers: 32_768,
+            large_buffers: 8_192,
+        }
+    }
+}
+
+/// `[content_store]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ContentStore {
+    /// Data packets at most.
+    pub capacity_packets: usize,
+    /// Memory for them at most.
+    pub capacity_bytes: ByteSize,
+    /// Which packet goes when the store is full.
+    pub policy: String,
+    /// Whether Data is taken in.
+    pub admit: bool,
+    /// Whether Interests are answered from the store.
+    pub serve: bool,
+    /// What happens to Data nobody asked for.
+    pub unsolicited: Unsolicited,
+}
+
+/// Policy for unsolicited Data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unsolicited {
+    /// Never cached.
+    DropAll,
+    /// Cached when it comes from a local face.
+    AdmitLocal,
+    /// Cached when it comes from a face that is not local.
+    AdmitNetwork,
+    /// Always cached.
+    AdmitAll,
+}
+
+impl Default for ContentStore {
+    fn default() -> Self {
+        ContentStore {
+            capacity_packets: 65_536,
+            capacity_bytes: ByteSize(512 << 20),
+            policy: "lru".to_owned(),
+            admit: true,
+            serve: true,
+            unsolicited: Unsolicited::DropAll,
+        }
+    }
+}
+
+/// `[faces]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Faces {
+    /// Faces at most, all kinds together.
+    pub max_faces: usize,
+    /// Bytes that may wait for one slow stream peer.
+    pub send_queue_bytes: ByteSize,
+    /// NDNLPv2 congestion marking on new Unix, TCP and UDP faces.
+    pub congestion_marking: bool,
+    /// Headers of self-learning on new faces.
+    pub self_learning: bool,
+    /// Unix stream socket.
+    pub unix: Unix,
+    /// TCP.
+    pub tcp: Listen,
+    /// UDP unicast.
+    pub udp: Udp,
+    /// UDP multicast.
+    pub multicast: Multicast,
+    /// WebSocket.
+    pub websocket: Listen,
+}
+
+impl Default for Faces {
+    fn default() -> Self {
+        Faces {
+            max_faces: 16_384,
+            send_queue_bytes: ByteSize(4 << 20),
+            congestion_marking: true,
+            self_learning: true,
+            unix: Unix::default(),
+            tcp: Listen { listen: loopback(6363) },
+            udp: Udp::default(),
+            multicast: Multicast::default(),
+            websocket: Listen { listen: loopback(9696) },
+        }
+    }
+}
+
+/// Both loopback addresses with a port.
+fn loopback(port: u16) -> Vec<SocketAddr> {
+    vec![SocketAddr::from(([127, 0, 0, 1], port)), SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], port))]
+}
+
+/// `[faces.unix]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Unix {
+    /// Whether there is one.
+    pub enabled: bool,
+    /// Where.
+    pub path: AutoPath,
+    /// Permissions of the socket file, octal text.
+    pub mode: String,
+}
+
+impl Default for Unix {
+    fn default() -> Self {
+        Unix { enabled: true, path: AutoPath::Auto, mode: "0666".to_owned() }
+    }
+}
+
+/// `[faces.tcp]` and `[faces.websocket]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listen {
+    /// Addresses to listen on; none = off.
+    pub listen: Vec<SocketAddr>,
+}
+
+/// `[faces.udp]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Udp {
+    /// Addresses to listen on; none = off.
+    pub listen: Vec<SocketAddr>,
+    /// On-demand faces close after so many seconds without a packet.
+    pub idle_timeout_s: u64,
+    /// Largest datagram that is sent, in bytes.
+    pub mtu: usize,
+}
+
+impl Default for Udp {
+    fn default() -> Self {
+        Udp { listen: loopback(6363), idle_timeout_s: 600, mtu: 8_800 }
+    }
+}
+
+/// `[faces.multicast]`
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Multicast {
+    /// Interfaces to join on, or `all`; none = off.
+    pub interfaces: Vec<String>,
+}
+
+/// `[[face]]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StaticFace {
+    /// Peer.
+    pub uri: UriText,
+    /// Permanent unless said otherwise.
+    #[serde(default)]
+    pub persistency: StaticPersistency,
+    /// MTU in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u64>,
+    /// NDNLPv2 link reliability.
+    #[serde(default)]
+    pub reliability: bool,
+    /// NDNLPv2 congestion marking.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion_marking: Option<bool>,
+}
+
+/// Persistency that a configured face may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StaticPersistency {
+    /// Closed on errors.
+    Persistent,
+    /// Kept and reconnected whatever happens.
+    #[default]
+    Permanent,
+}
+
+/// `[[route]]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StaticRoute {
+    /// Names under this prefix …
+    pub prefix: NameText,
+    /// … go to this peer; the face is made (permanent) when no `[[face]]` names it.
+    pub nexthop: UriText,
+    /// Lower is preferred.
+    #[serde(default)]
+    pub cost: u64,
+    /// RIB flag ChildInherit.
+    #[serde(default = "yes")]
+    pub child_inherit: bool,
+    /// RIB flag Capture.
+    #[serde(default)]
+    pub capture: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// `[[strategy]]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StaticStrategy {
+    /// Names under this prefix …
+    pub prefix: NameText,
+    /// … are forwarded by this strategy.
+    pub strategy: StrategyText,
+}
+
+/// `[management]`
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Management {
+    /// Who may command; empty = every local application.
+    pub authorizations: Vec<Authorization>,
+    /// Trust for `/localhop/nfd/rib`; without anchors it does not exist.
+    pub localhop: Trust,
+    /// Trust for prefix announcements; without anchors they are refused.
+    pub prefix_announcements: Trust,
+}
+
+/// `[[management.authorizations]]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Authorization {
+    /// Certificate file of the commander, or `"any"`.
+    pub certificate: String,
+    /// Modules it may command.
+    pub modules: Vec<String>,
+}
+
+/// Trust anchors and certificates below them.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Trust {
+    /// Certificate files that are trusted as they are.
+    pub anchors: Vec<PathBuf>,
+    /// Folder of certificates that the anchors have issued.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificates: Option<PathBuf>,
+}
+
+/// `[metrics]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Metrics {
+    /// Whether there is an HTTP server for them.
+    pub enabled: bool,
+    /// Its address.
+    pub listen: SocketAddr,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Metrics { enabled: true, listen: SocketAddr::from(([127, 0, 0, 1], 9697)) }
+    }
+}
+
+/// `[state]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct State {
+    /// Whether settings made at run time outlive a restart.
+    pub enabled: bool,
+    /// Their file.
+    pub file: AutoPath,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        State { enabled: true, file: AutoPath::Auto }
+    }
+}

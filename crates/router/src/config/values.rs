@@ -1,0 +1,196 @@
+//! Value types of the configuration file: what a key may hold, and what the error says when it holds something else.
+//!
+//! Each type parses from the TOML value itself, so that an error points at the line with the wrong value.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use namehop_face::uri::FaceUri;
+use namehop_forward::strategy::registry::StrategyInstance;
+use namehop_wire::Name;
+
+/// A number of bytes, written as a whole number or as text with a unit: `"512 MiB"`, `"64 KiB"`, `"2 GB"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ByteSize(pub u64);
+
+const UNITS: [(&str, u64); 8] = [
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("B", 1),
+];
+
+impl FromStr for ByteSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!("`{text}` is not a size in bytes; write for example 1048576, \"64 KiB\", \"512 MiB\" or \"2 GiB\"")
+        };
+        let trimmed = text.trim();
+        let (digits, factor) = UNITS
+            .iter()
+            .find_map(|(unit, factor)| trimmed.strip_suffix(unit).map(|digits| (digits, *factor)))
+            .unwrap_or((trimmed, 1));
+        let count: u64 = digits.trim().replace('_', "").parse().map_err(|_| wrong())?;
+        count.checked_mul(factor).map(ByteSize).ok_or_else(wrong)
+    }
+}
+
+impl fmt::Display for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The three binary units only: what is printed must read back as the same number.
+        match UNITS[..3].iter().find(|(_, factor)| self.0 >= *factor && self.0.is_multiple_of(*factor)) {
+            Some((unit, factor)) => write!(f, "{} {unit}", self.0 / factor),
+            None => write!(f, "{}", self.0),
+        }
+    }
+}
+
+impl Serialize for ByteSize {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ByteSize {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SizeVisitor;
+        impl Visitor<'_> for SizeVisitor {
+            type Value = ByteSize;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a size in bytes, such as 1048576 or \"512 MiB\"")
+            }
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<ByteSize, E> {
+                u64::try_from(value).map(ByteSize).map_err(|_| E::custom("a size cannot be negative"))
+            }
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<ByteSize, E> {
+                Ok(ByteSize(value))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<ByteSize, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(SizeVisitor)
+    }
+}
+
+/// A path, or `"auto"` to let Namehop choose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AutoPath {
+    /// Choose a place that suits the machine and the user.
+    Auto,
+    /// This path.
+    Path(PathBuf),
+}
+
+impl Serialize for AutoPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            AutoPath::Auto => serializer.serialize_str("auto"),
+            AutoPath::Path(path) => path.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for AutoPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.as_str() {
+            "auto" => Ok(AutoPath::Auto),
+            "" => Err(de::Error::custom("an empty path; write a path or \"auto\"")),
+            path => Ok(AutoPath::Path(PathBuf::from(path))),
+        }
+    }
+}
+
+/// Wraps a type that is written as text, with its own explanation of what is wrong.
+macro_rules! text_value {
+    ($(#[$doc:meta])* $name:ident($inner:ty), $parse:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone)]
+        pub struct $name(pub $inner);
+
+        impl FromStr for $name {
+            type Err = String;
+            fn from_str(text: &str) -> Result<Self, String> {
+                let parse: fn(&str) -> Result<$inner, String> = $parse;
+                parse(text).map($name)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+            }
+        }
+    };
+}
+
+text_value!(
+    /// A name in URI form, such as `/example/video`.
+    NameText(Name),
+    |text| Name::from_str(text).map_err(|error| format!("`{text}` is not a name: {error}; write for example \"/example/video\""))
+);
+text_value!(
+    /// A face URI, such as `udp4://192.0.2.1:6363`.
+    UriText(FaceUri),
+    |text| FaceUri::from_str(text).map_err(|error| error.to_string())
+);
+text_value!(
+    /// A strategy, by short name (`best-route`) or by full name with parameters.
+    StrategyText(StrategyInstance),
+    parse_strategy
+);
+
+/// Accepts `asf` for `/localhost/nfd/strategy/asf`, and the full form.
+fn parse_strategy(text: &str) -> Result<StrategyInstance, String> {
+    let full = if text.starts_with('/') { text.to_owned() } else { format!("/localhost/nfd/strategy/{text}") };
+    let name = Name::from_str(&full).map_err(|error| format!("`{text}` is not a strategy name: {error}"))?;
+    StrategyInstance::parse(name.as_ref()).map_err(|error| format!("strategy `{text}`: {error}"))
+}
+
+impl Serialize for NameText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0.as_ref())
+    }
+}
+
+impl Serialize for UriText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl Serialize for StrategyText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0.name().as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_read_back_as_printed() {
+        for (text, bytes) in
+            [("1", 1), ("64 KiB", 65536), ("512MiB", 512 << 20), ("2 GB", 2_000_000_000), ("1_000", 1000)]
+        {
+            let size: ByteSize = text.parse().expect(text);
+            assert_eq!(size.0, bytes, "{text}");
+            assert_eq!(size.to_string().parse::<ByteSize>().expect("printed"), size);
+        }
+        for text in ["", "many", "-1", "1 TiB", "99999999999 GiB"] {
+            assert!(text.parse::<ByteSize>().unwrap_err().contains("512 MiB"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Collects what the metrics server shows, on the control thread, where most of it lives.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::spawn_local;
+use tracing::error;
+
+use namehop_manage::metrics::{MetricsServer, Snapshot};
+use namehop_manage::server::{ControlPlane, Management};
+
+use crate::control::Control;
+
+/// Requests for metrics that may wait.
+const REQUESTS: usize = 16;
+
+/// Serves metrics for as long as the control thread lives.
+pub fn serve(server: MetricsServer, management: &Rc<Management<Control>>) {
+    let started = Instant::now();
+    let (requests, mut inbox) = mpsc::channel::<oneshot::Sender<Snapshot>>(REQUESTS);
+    let management = Rc::clone(management);
+    spawn_local(async move {
+        while let Some(reply) = inbox.recv().await {
+            // Whoever asked may have hung up.
+            let _ = reply.send(collect(&management, started).await);
+        }
+    });
+    spawn_local(async move {
+        // Called on a thread for blocking work; the snapshot itself is made on the control thread.
+        let ask = move || {
+            let (reply, answer) = oneshot::channel();
+            let sent = requests.blocking_send(reply);
+            sent.ok().and_then(|()| answer.blocking_recv().ok()).unwrap_or_default()
+        };
+        if let Err(error) = server.run(ask).await {
+            error!(%error, "the metrics server ended");
+        }
+    });
+}
+
+async fn collect(management: &Management<Control>, started: Instant) -> Snapshot {
+    let control = management.control();
+    let engine = control.engine_status().await;
+    let (rib_routes, rib_entries) = management.rib_sizes();
+    let snapshot = control.worker().snapshot().await.ok();
+    Snapshot {
+        uptime_seconds: started.elapsed().as_secs_f64(),
+        engine,
+        dead_nonces: snapshot.as_ref().map_or(0, |snapshot| snapshot.sizes.dead_nonces as u64),
+        content_store: control.cs_info().await,
+        fib_entries: control.with_fib(|fib| fib.len() as u64),
+        rib_entries: rib_entries as u64,
+        rib_routes: rib_routes as u64,
+        buffers_in_use: snapshot.as_ref().map_or(0, |snapshot| snapshot.buffers_in_use as u64),
+        faces: control.faces().snapshot(),
+    }
+}

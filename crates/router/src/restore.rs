@@ -1,0 +1,219 @@
+//! Brings the configured and the saved settings into effect when the router starts.
+//!
+//! What was set at run time goes before what the configuration file says. A face whose peer does not answer yet is tried
+//! again until it does, and its routes wait for it; everything else is in effect before the first command is answered.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::spawn_local;
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+use namehop_face::FaceUri;
+use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
+use namehop_face::socket::CreateError;
+use namehop_forward::strategy::StrategyInstance;
+use namehop_manage::nfd::numbers::{origin, route_flags};
+use namehop_manage::rib::Route;
+use namehop_manage::server::{ContentStoreChange, ControlPlane, Management};
+use namehop_wire::Name;
+use namehop_wire::security::unix_time_ms;
+
+use crate::config::{Config, StaticPersistency};
+use crate::control::Control;
+use crate::state::{FaceRecord, SavedState};
+
+/// Strategies of a router that nobody configured, besides best-route for everything (as NFD's).
+const INITIAL_STRATEGIES: [(&str, &str); 3] =
+    [("/localhost", "multicast"), ("/localhost/nfd", "best-route"), ("/ndn/broadcast", "multicast")];
+
+/// First and longest pause between two attempts to make a face.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// A face to make, and the routes that lead to it.
+#[derive(Default)]
+struct PlannedFace {
+    update: FaceUpdate,
+    /// Prefix and route; the face number is filled in.
+    routes: BTreeMap<Name, Route>,
+}
+
+type Plan = BTreeMap<String, PlannedFace>;
+
+/// Applies everything.
+pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved: &SavedState) {
+    choose_strategies(management.control(), config, saved);
+    if let Some(settings) = saved.content_store {
+        let change = ContentStoreChange {
+            capacity: Some(settings.capacity_packets),
+            admit: Some(settings.admit),
+            serve: Some(settings.serve),
+        };
+        management.control().configure_cs(change).await;
+    }
+    let mut plan = Plan::new();
+    plan_configured(&mut plan, config);
+    plan_saved(&mut plan, saved, management.now_ms());
+    for (uri, face) in plan {
+        match FaceUri::from_str(&uri) {
+            Ok(uri) => make_face(management, uri, face).await,
+            Err(error) => warn!(%uri, %error, "a face was not restored"),
+        }
+    }
+}
+
+fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
+    let parse = |short: &str| {
+        let name = Name::from_str(&format!("/localhost/nfd/strategy/{short}")).ok()?;
+        StrategyInstance::parse(name.as_ref()).ok()
+    };
+    let initial =
+        INITIAL_STRATEGIES.iter().filter_map(|(prefix, short)| Some((Name::from_str(prefix).ok()?, parse(short)?)));
+    let configured = config.strategy.iter().map(|choice| (choice.prefix.0.clone(), choice.strategy.0.clone()));
+    for (prefix, strategy) in initial.chain(configured) {
+        if let Err(error) = control.with_fib(|fib| fib.set_strategy(prefix.as_ref(), strategy)) {
+            warn!(%prefix, %error, "a strategy was not set");
+        }
+    }
+    for (prefix, strategy) in &saved.strategies {
+        let Ok(prefix) = Name::from_str(prefix) else { continue };
+        let result = match strategy
+            .as_deref()
+            .map(|text| Name::from_str(text).map(|name| StrategyInstance::parse(name.as_ref())))
+        {
+            None => control
+                .with_fib(|fib| fib.unset_strategy(prefix.as_ref()))
+                .map(|_| ())
+                .map_err(|error| error.to_string()),
+            Some(Ok(Ok(strategy))) => {
+                control.with_fib(|fib| fib.set_strategy(prefix.as_ref(), strategy)).map_err(|error| error.to_string())
+            }
+            Some(Ok(Err(error))) => Err(error.to_string()),
+            Some(Err(error)) => Err(error.to_string()),
+        };
+        if let Err(error) = result {
+            warn!(%prefix, error, "a saved strategy choice was not restored");
+        }
+    }
+}
+
+fn plan_configured(plan: &mut Plan, config: &Config) {
+    for face in &config.face {
+        let flag = |flag: FaceFlags, on: bool| if on { flag } else { FaceFlags::default() };
+        plan.entry(face.uri.0.to_string()).or_default().update = FaceUpdate {
+            persistency: Some(match face.persistency {
+                StaticPersistency::Persistent => FacePersistency::Persistent,
+                StaticPersistency::Permanent => FacePersistency::Permanent,
+            }),
+            flags: flag(FaceFlags::RELIABILITY, face.reliability)
+                .union(flag(FaceFlags::CONGESTION_MARKING, face.congestion_marking == Some(true))),
+            flags_mask: flag(FaceFlags::RELIABILITY, face.reliability)
+                .union(flag(FaceFlags::CONGESTION_MARKING, face.congestion_marking.is_some()))
+                .0,
+            mtu_bytes: face.mtu,
+            ..FaceUpdate::default()
+        };
+    }
+    for route in &config.route {
+        let flags = if route.child_inherit { route_flags::CHILD_INHERIT } else { 0 }
+            | if route.capture { route_flags::CAPTURE } else { 0 };
+        let permanent = FaceUpdate { persistency: Some(FacePersistency::Permanent), ..FaceUpdate::default() };
+        let face = plan
+            .entry(route.nexthop.0.to_string())
+            .or_insert_with(|| PlannedFace { update: permanent, ..PlannedFace::default() });
+        face.routes.insert(route.prefix.0.clone(), static_route(route.cost, flags, None));
+    }
+}
+
+/// The face number is filled in when the face exists.
+fn static_route(cost: u64, flags: u64, expires_at_ms: Option<u64>) -> Route {
+    Route { face: Default::default(), origin: origin::STATIC, cost, flags, expires_at_ms, announcement: None }
+}
+
+fn plan_saved(plan: &mut Plan, saved: &SavedState, now_ms: u64) {
+    for face in saved.faces.values() {
+        plan.entry(face.uri.clone()).or_default().update = saved_update(face);
+    }
+    let now_unix_ms = unix_time_ms();
+    for route in saved.routes.values() {
+        let expires_at_ms = match route.expires_unix_ms {
+            Some(at_ms) if at_ms <= now_unix_ms => continue,
+            Some(at_ms) => Some(now_ms + (at_ms - now_unix_ms)),
+            None => None,
+        };
+        let Ok(prefix) = Name::from_str(&route.key.prefix) else { continue };
+        let face = plan.entry(route.key.face.clone()).or_default();
+        face.routes.insert(prefix, static_route(route.cost, route.flags, expires_at_ms));
+    }
+}
+
+fn saved_update(face: &FaceRecord) -> FaceUpdate {
+    FaceUpdate {
+        persistency: FacePersistency::from_code(face.persistency),
+        flags: FaceFlags(face.flags),
+        // Local fields belong to the connection that asked for them.
+        flags_mask: FaceFlags::RELIABILITY.union(FaceFlags::CONGESTION_MARKING).0,
+        base_congestion_marking_interval_ns: face.base_congestion_marking_interval_ns,
+        default_congestion_threshold_bytes: face.default_congestion_threshold_bytes,
+        mtu_bytes: face.mtu,
+    }
+}
+
+/// Makes the face, now or, when its peer does not answer, in the background.
+async fn make_face(management: &Rc<Management<Control>>, uri: FaceUri, planned: PlannedFace) {
+    match attempt(management, &uri, &planned).await {
+        Attempt::Done => {}
+        Attempt::Failed(error) => warn!(%uri, %error, routes = planned.routes.len(), "a face was not restored"),
+        Attempt::Later(error) => {
+            warn!(%uri, %error, routes = planned.routes.len(), "a face could not be restored yet; trying again");
+            let management = Rc::clone(management);
+            spawn_local(async move {
+                let mut pause = RETRY_PAUSE;
+                loop {
+                    sleep(pause).await;
+                    match attempt(&management, &uri, &planned).await {
+                        Attempt::Done => return info!(%uri, "a face was restored"),
+                        Attempt::Failed(error) => return warn!(%uri, %error, "a face was not restored"),
+                        Attempt::Later(_) => pause = (pause * 2).min(RETRY_PAUSE_MAX),
+                    }
+                }
+            });
+        }
+    }
+}
+
+enum Attempt {
+    Done,
+    Later(CreateError),
+    Failed(CreateError),
+}
+
+async fn attempt(management: &Rc<Management<Control>>, uri: &FaceUri, planned: &PlannedFace) -> Attempt {
+    let face = match management.control().create_face(uri.clone(), None, planned.update).await {
+        Ok(face) => face,
+        Err(CreateError::Exists(face)) => {
+            if management.control().update_face(&face, planned.update).await.is_err() {
+                warn!(%uri, "the face exists and does not allow its saved properties");
+            }
+            face
+        }
+        Err(error @ CreateError::Unreachable(_)) => return Attempt::Later(error),
+        Err(error) => return Attempt::Failed(error),
+    };
+    add_routes(management, &face, planned);
+    Attempt::Done
+}
+
+fn add_routes(management: &Rc<Management<Control>>, face: &Arc<Face>, planned: &PlannedFace) {
+    for (prefix, route) in &planned.routes {
+        let route = Route { face: face.id(), ..route.clone() };
+        if let Err(error) = management.add_route(prefix.as_ref(), route) {
+            warn!(%prefix, face = %face.id(), %error, "a route was not restored");
+        }
+    }
+}

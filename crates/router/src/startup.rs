@@ -1,0 +1,228 @@
+//! Builds the parts of a router from its configuration: memory, tables, listeners.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use namehop_face::FaceUri;
+use namehop_face::registry::{FaceFlags, FaceParams, FacePersistency, FaceTable};
+use namehop_face::ring::FrameRing;
+use namehop_face::socket::{
+    FaceEvent, ListenError, MulticastConfig, MulticastInterfaces, SocketConfig, SocketService, UnixListenerConfig,
+};
+use namehop_face::wake::Waker;
+use namehop_forward::buffer::{BufferPool, HeapPool};
+use namehop_forward::engine::{CsConfig, Engine, EngineConfig, EngineError, UnsolicitedPolicy};
+use namehop_forward::face::{FaceId, FaceScope};
+use namehop_forward::fib::{FibError, FibWriter};
+use namehop_forward::strategy::{StrategyInstance, StrategyKind};
+use namehop_hash::HashKey;
+use namehop_manage::authentication::{Rule, SecurityConfig, Signer, TrustConfig, TrustError};
+use namehop_manage::metrics::MetricsError;
+use namehop_store::PolicyKind;
+use namehop_wire::Name;
+
+use crate::config::{Config, Trust, Unsolicited};
+use crate::paths::{self, NoPlace};
+use crate::state::{Journal, SavedState, StateError};
+use crate::worker::{Worker, WorkerHandle, WorkerRings};
+
+/// Frames that fit into the rings between sockets and worker: some milliseconds of traffic at full speed.
+const SOCKET_RING_FRAMES: usize = 8192;
+/// Frames that fit into the rings between worker and control thread.
+const CONTROL_RING_FRAMES: usize = 4096;
+/// Prefixes that the engine sends to the control thread.
+const MANAGEMENT_PREFIXES: [&str; 2] = ["/localhost/nfd", "/localhop/nfd"];
+
+/// Why a router cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// No place for the socket or state file.
+    #[error(transparent)]
+    NoPlace(#[from] NoPlace),
+    /// A listener cannot be opened.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The state file cannot be used.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// A certificate file cannot be used.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// The engine's tables do not fit into memory.
+    #[error("{0}; choose smaller capacities in sections [forwarding] and [content_store]")]
+    Engine(#[from] EngineError),
+    /// The FIB does not fit into memory.
+    #[error("memory for the FIB: {0}")]
+    Fib(#[from] FibError),
+    /// The metrics server cannot listen.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    /// The operating system refuses something else.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What it said.
+        source: std::io::Error,
+    },
+}
+
+/// All parts, ready to be put on their threads.
+pub struct Parts {
+    /// Serves sockets.
+    pub sockets: SocketService<HeapPool>,
+    /// Forwards.
+    pub worker: Worker<HeapPool>,
+    /// How the control thread talks to the worker.
+    pub worker_handle: WorkerHandle,
+    /// All rings.
+    pub rings: WorkerRings<<HeapPool as BufferPool>::Buffer>,
+    /// Packet memory.
+    pub pool: HeapPool,
+    /// All faces.
+    pub faces: Arc<FaceTable>,
+    /// What happens to faces.
+    pub face_events: mpsc::UnboundedReceiver<FaceEvent>,
+    /// The control thread's end of the FIB.
+    pub fib: FibWriter<StrategyInstance>,
+    /// Where changes are saved, unless that is off.
+    pub journal: Option<Journal>,
+    /// What was saved before.
+    pub saved: SavedState,
+}
+
+/// Opens listeners and state file and makes all tables.
+///
+/// # Errors
+/// The first thing that cannot be had; what was opened is closed again.
+pub fn build(config: &Config) -> Result<Parts, StartError> {
+    let key = HashKey::random();
+    let pool = HeapPool::new(config.forwarding.small_buffers, config.forwarding.large_buffers);
+    let faces = Arc::new(FaceTable::with_limit(config.faces.max_faces));
+    insert_internal_face(&faces);
+
+    let (worker_waker, sockets_waker, control_waker) =
+        (Arc::new(Waker::new()), Arc::new(Waker::new()), Arc::new(Waker::new()));
+    let rings = WorkerRings {
+        from_sockets: Arc::new(FrameRing::new(SOCKET_RING_FRAMES, Arc::clone(&worker_waker))),
+        to_sockets: Arc::new(FrameRing::new(SOCKET_RING_FRAMES, sockets_waker)),
+        from_control: Arc::new(FrameRing::new(CONTROL_RING_FRAMES, Arc::clone(&worker_waker))),
+        to_control: Arc::new(FrameRing::new(CONTROL_RING_FRAMES, control_waker)),
+    };
+
+    let (event_sender, face_events) = mpsc::unbounded_channel();
+    let sockets = SocketService::new(
+        socket_config(config)?,
+        pool.clone(),
+        Arc::clone(&faces),
+        Arc::clone(&rings.from_sockets),
+        Arc::clone(&rings.to_sockets),
+        event_sender,
+    )?;
+
+    let (journal, saved) = if config.state.enabled {
+        let (journal, saved) = Journal::open(&paths::state_file(&config.state.file)?)?;
+        (Some(journal), saved)
+    } else {
+        (None, SavedState::default())
+    };
+
+    let mut fib = FibWriter::new(key, StrategyInstance::new(StrategyKind::BestRoute))?;
+    for prefix in MANAGEMENT_PREFIXES {
+        let prefix: Name = prefix.parse().unwrap_or_default();
+        fib.add_nexthop(prefix.as_ref(), FaceId::INTERNAL, 0)?;
+    }
+    let engine = Engine::new(engine_config(config), fib.reader(), pool.clone(), key)?;
+    let (worker, worker_handle) = Worker::new(engine, pool.clone(), Arc::clone(&faces), rings.clone(), worker_waker);
+    Ok(Parts { sockets, worker, worker_handle, rings, pool, faces, face_events, fib, journal, saved })
+}
+
+/// The face between engine and control thread.
+fn insert_internal_face(faces: &FaceTable) {
+    let mut params = FaceParams::new(FaceUri::Internal, FaceUri::Internal);
+    params.scope = FaceScope::Local;
+    params.persistency = FacePersistency::Permanent;
+    params.allowed_persistencies = &[FacePersistency::Permanent];
+    params.flags = FaceFlags::LOCAL_FIELDS;
+    // The table is new, so the number is free.
+    let _ = faces.insert_reserved(FaceId::INTERNAL, params);
+}
+
+fn socket_config(config: &Config) -> Result<SocketConfig, StartError> {
+    let faces = &config.faces;
+    let mut unix = Vec::new();
+    if faces.unix.enabled {
+        let path = paths::unix_socket(&faces.unix.path)?;
+        // The mode was checked with the configuration.
+        unix.push(UnixListenerConfig { path, mode: faces.unix.mode_bits().unwrap_or(0o666) });
+    }
+    let interfaces = match faces.multicast.interfaces.as_slice() {
+        [] => MulticastInterfaces::Off,
+        [all] if all == "all" => MulticastInterfaces::All,
+        names => MulticastInterfaces::Named(names.to_vec()),
+    };
+    Ok(SocketConfig {
+        unix,
+        tcp: faces.tcp.listen.clone(),
+        udp: faces.udp.listen.clone(),
+        websocket: faces.websocket.listen.clone(),
+        multicast: MulticastConfig { interfaces, ..MulticastConfig::default() },
+        max_faces: faces.max_faces,
+        udp_idle_ms: faces.udp.idle_timeout_s.saturating_mul(1000),
+        datagram_mtu_bytes: faces.udp.mtu,
+        stream_queue_bytes: usize::try_from(faces.send_queue_bytes.0).unwrap_or(usize::MAX),
+        congestion_marking: faces.congestion_marking,
+        self_learning: faces.self_learning,
+        ..SocketConfig::without_listeners()
+    })
+}
+
+fn engine_config(config: &Config) -> EngineConfig {
+    let (forwarding, store) = (&config.forwarding, &config.content_store);
+    EngineConfig {
+        pit_capacity: forwarding.pit_capacity,
+        cs: CsConfig {
+            capacity_packets: store.capacity_packets,
+            capacity_bytes: usize::try_from(store.capacity_bytes.0).unwrap_or(usize::MAX),
+            // The policy's name was checked with the configuration.
+            policy: store.policy.parse().unwrap_or(PolicyKind::default()),
+            admit: store.admit,
+            serve: store.serve,
+        },
+        unsolicited: match store.unsolicited {
+            Unsolicited::DropAll => UnsolicitedPolicy::DropAll,
+            Unsolicited::AdmitLocal => UnsolicitedPolicy::AdmitLocal,
+            Unsolicited::AdmitNetwork => UnsolicitedPolicy::AdmitNetwork,
+            Unsolicited::AdmitAll => UnsolicitedPolicy::AdmitAll,
+        },
+        dead_nonce_lifetime_ms: forwarding.dead_nonce_list_lifetime_ms,
+        default_hop_limit: forwarding.default_hop_limit,
+        producer_regions: forwarding.producer_regions.iter().map(|region| region.0.clone()).collect(),
+        max_lifetime_ms: forwarding.max_interest_lifetime_ms,
+        measurement_capacity: forwarding.measurement_capacity,
+        ..EngineConfig::default()
+    }
+}
+
+/// What the management server's authenticator is to know.
+pub fn security_config(config: &Config) -> SecurityConfig {
+    let trust =
+        |trust: &Trust| TrustConfig { anchors: trust.anchors.clone(), certificates: trust.certificates.clone() };
+    SecurityConfig {
+        rules: config
+            .management
+            .authorizations
+            .iter()
+            .map(|rule| Rule {
+                signer: match rule.certificate.as_str() {
+                    "any" => Signer::Any,
+                    file => Signer::Certificate(file.into()),
+                },
+                modules: rule.modules.clone(),
+            })
+            .collect(),
+        localhop: trust(&config.management.localhop),
+        prefix_announcements: trust(&config.management.prefix_announcements),
+    }
+}

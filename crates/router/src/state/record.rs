@@ -1,0 +1,157 @@
+//! The records of the state journal and what they fold to.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One change. Names and URIs are in their text forms.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Record {
+    /// First line of the file.
+    Header {
+        /// Always `namehop-state`.
+        format: String,
+        /// Of the records below; readers refuse a newer one.
+        version: u32,
+    },
+    /// A face was created or updated.
+    Face(FaceRecord),
+    /// The face with this remote URI was destroyed, and its routes with it.
+    FaceRemoved(String),
+    /// The face with this remote URI is not permanent any more; its routes stay.
+    FaceForgotten(String),
+    /// A route was added or changed.
+    Route(RouteRecord),
+    /// A route was removed.
+    RouteRemoved(RouteKey),
+    /// A strategy was chosen.
+    Strategy(StrategyRecord),
+    /// The choice for this prefix was unset.
+    StrategyRemoved(String),
+    /// The Content Store was configured.
+    ContentStore(ContentStoreRecord),
+}
+
+/// A face to create again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaceRecord {
+    /// Remote URI; identifies the face.
+    pub uri: String,
+    /// Local URI, where the face was created with one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_uri: Option<String>,
+    /// FacePersistency code of the management protocol.
+    pub persistency: u64,
+    /// Flags of the management protocol.
+    pub flags: u64,
+    /// Bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u64>,
+    /// Nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_congestion_marking_interval_ns: Option<u64>,
+    /// Bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_congestion_threshold_bytes: Option<u64>,
+}
+
+/// What identifies a static route.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RouteKey {
+    /// Name prefix.
+    pub prefix: String,
+    /// Remote URI of the face.
+    pub face: String,
+}
+
+/// A route with origin static.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteRecord {
+    /// Prefix and face.
+    #[serde(flatten)]
+    pub key: RouteKey,
+    /// Lower is preferred.
+    pub cost: u64,
+    /// Route flags of the management protocol.
+    pub flags: u64,
+    /// End, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_unix_ms: Option<u64>,
+}
+
+/// A strategy choice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StrategyRecord {
+    /// Name prefix.
+    pub prefix: String,
+    /// Full name with version and parameters.
+    pub strategy: String,
+}
+
+/// Content Store settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContentStoreRecord {
+    /// Data packets at most.
+    pub capacity_packets: u64,
+    /// Whether Data is taken in.
+    pub admit: bool,
+    /// Whether Interests are answered.
+    pub serve: bool,
+}
+
+/// All records folded: the latest of each kind and key.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SavedState {
+    /// By remote URI.
+    pub faces: BTreeMap<String, FaceRecord>,
+    /// By prefix and face.
+    pub routes: BTreeMap<RouteKey, RouteRecord>,
+    /// By prefix; `None` where the choice was unset (it may be one of the configuration file).
+    pub strategies: BTreeMap<String, Option<String>>,
+    /// Content Store settings, when they were changed.
+    pub content_store: Option<ContentStoreRecord>,
+}
+
+impl SavedState {
+    /// Applies one change.
+    pub fn fold(&mut self, record: Record) {
+        match record {
+            Record::Header { .. } => {}
+            Record::Face(face) => {
+                self.faces.insert(face.uri.clone(), face);
+            }
+            Record::FaceRemoved(uri) => {
+                self.faces.remove(&uri);
+                self.routes.retain(|key, _| key.face != uri);
+            }
+            Record::FaceForgotten(uri) => {
+                self.faces.remove(&uri);
+            }
+            Record::Route(route) => {
+                self.routes.insert(route.key.clone(), route);
+            }
+            Record::RouteRemoved(key) => {
+                self.routes.remove(&key);
+            }
+            Record::Strategy(choice) => {
+                self.strategies.insert(choice.prefix, Some(choice.strategy));
+            }
+            Record::StrategyRemoved(prefix) => {
+                self.strategies.insert(prefix, None);
+            }
+            Record::ContentStore(settings) => self.content_store = Some(settings),
+        }
+    }
+
+    /// The shortest list of records that folds to this state.
+    pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
+        let faces = self.faces.values().cloned().map(Record::Face);
+        let routes = self.routes.values().cloned().map(Record::Route);
+        let strategies = self.strategies.iter().map(|(prefix, strategy)| match strategy {
+            Some(strategy) => Record::Strategy(StrategyRecord { prefix: prefix.clone(), strategy: strategy.clone() }),
+            None => Record::StrategyRemoved(prefix.clone()),
+        });
+        faces.chain(routes).chain(strategies).chain(self.content_store.map(Record::ContentStore))
+    }
+}

@@ -1,0 +1,153 @@
+//! What the control thread asks of the worker, and how it waits for the answer.
+//!
+//! Commands are rare and carried out between two bursts. Each has a reply, so that the control thread can say "done"
+//! only when it is.
+
+use std::sync::Arc;
+
+use crossbeam_queue::SegQueue;
+use tokio::sync::oneshot;
+
+use namehop_face::registry::Face;
+use namehop_face::wake::Waker;
+use namehop_forward::counters::EngineCounters;
+use namehop_forward::engine::{CsInfo, CsSettings, EngineEvent, TableSizes};
+use namehop_forward::face::FaceId;
+use namehop_forward::fib::NextHop;
+use namehop_wire::Name;
+
+/// One command with its reply.
+pub(super) enum Command {
+    /// A face exists; packets may be sent to it.
+    AddFace(Arc<Face>, oneshot::Sender<()>),
+    /// A face is gone.
+    RemoveFace(FaceId, oneshot::Sender<()>),
+    /// Options of a face have changed.
+    UpdateFace(FaceId, oneshot::Sender<()>),
+    /// A FIB entry has a next hop it had not before; pending Interests may go there.
+    NextHopAdded(Name, NextHop),
+    /// Contents and hit counts of the Content Store.
+    CsInfo(oneshot::Sender<CsInfo>),
+    /// Change Content Store settings.
+    CsConfigure(CsSettings, oneshot::Sender<CsInfo>),
+    /// Erase cached Data under a prefix, at most so many.
+    CsErase(Name, usize, oneshot::Sender<usize>),
+    /// Counters and table sizes.
+    Snapshot(oneshot::Sender<EngineSnapshot>),
+    /// The announcement that a self-learning strategy asked for.
+    AnnouncementReply(u64, Option<Vec<u8>>),
+    /// Stop.
+    Shutdown,
+}
+
+/// The engine's counters and sizes at one moment.
+#[derive(Debug, Clone)]
+pub struct EngineSnapshot {
+    /// Counters since start.
+    pub counters: EngineCounters,
+    /// Entries in the tables.
+    pub sizes: TableSizes,
+    /// Content Store.
+    pub cs: CsInfo,
+    /// Packet buffers in use.
+    pub buffers_in_use: usize,
+}
+
+/// The worker has ended; the router is shutting down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the forwarding worker has stopped")]
+pub struct WorkerGone;
+
+/// Queues between control thread and worker.
+#[derive(Default)]
+pub(super) struct Mailbox {
+    pub(super) commands: SegQueue<Command>,
+    pub(super) events: SegQueue<EngineEvent>,
+}
+
+/// The control thread's end.
+#[derive(Clone)]
+pub struct WorkerHandle {
+    mailbox: Arc<Mailbox>,
+    waker: Arc<Waker>,
+}
+
+impl WorkerHandle {
+    pub(super) fn new(mailbox: Arc<Mailbox>, waker: Arc<Waker>) -> Self {
+        WorkerHandle { mailbox, waker }
+    }
+
+    fn send(&self, command: Command) {
+        self.mailbox.commands.push(command);
+        self.waker.wake();
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, WorkerGone> {
+        let (reply, answer) = oneshot::channel();
+        self.send(command(reply));
+        answer.await.map_err(|_| WorkerGone)
+    }
+
+    /// Makes a face known; afterwards packets can be sent to it.
+    ///
+    /// # Errors
+    /// The worker has stopped; so for all methods here.
+    pub async fn add_face(&self, face: Arc<Face>) -> Result<(), WorkerGone> {
+        self.ask(|reply| Command::AddFace(face, reply)).await
+    }
+
+    /// Makes a face unknown.
+    pub async fn remove_face(&self, id: FaceId) -> Result<(), WorkerGone> {
+        self.ask(|reply| Command::RemoveFace(id, reply)).await
+    }
+
+    /// Applies changed options of a face.
+    pub async fn update_face(&self, id: FaceId) -> Result<(), WorkerGone> {
+        self.ask(|reply| Command::UpdateFace(id, reply)).await
+    }
+
+    /// Tells strategies of a new next hop. Does not wait: nothing depends on it.
+    pub fn next_hop_added(&self, prefix: Name, nexthop: NextHop) {
+        self.send(Command::NextHopAdded(prefix, nexthop));
+    }
+
+    /// Asks for the state of the Content Store.
+    pub async fn cs_info(&self) -> Result<CsInfo, WorkerGone> {
+        self.ask(Command::CsInfo).await
+    }
+
+    /// Changes settings of the Content Store; gives its new state.
+    pub async fn cs_configure(&self, settings: CsSettings) -> Result<CsInfo, WorkerGone> {
+        self.ask(|reply| Command::CsConfigure(settings, reply)).await
+    }
+
+    /// Erases cached Data; gives how many.
+    pub async fn cs_erase(&self, prefix: Name, limit: usize) -> Result<usize, WorkerGone> {
+        self.ask(|reply| Command::CsErase(prefix, limit, reply)).await
+    }
+
+    /// Asks for counters and sizes.
+    pub async fn snapshot(&self) -> Result<EngineSnapshot, WorkerGone> {
+        self.ask(Command::Snapshot).await
+    }
+
+    /// Answers a request of a self-learning strategy.
+    pub fn announcement_reply(&self, request: u64, announcement: Option<Vec<u8>>) {
+        self.send(Command::AnnouncementReply(request, announcement));
+    }
+
+    /// Next thing the engine reports to the control plane, if any.
+    pub fn next_event(&self) -> Option<EngineEvent> {
+        self.mailbox.events.pop()
+    }
+
+    /// Whether [`next_event`](Self::next_event) has something.
+    pub fn has_events(&self) -> bool {
+        !self.mailbox.events.is_empty()
+    }
+
+    /// Ends the worker after what it has in hand.
+    pub fn shutdown(&self) {
+        self.send(Command::Shutdown);
+    }
+}

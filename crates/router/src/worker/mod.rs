@@ -1,0 +1,316 @@
+//! The worker: between the rings and the engine.
+//!
+//! One turn takes a burst of frames from its rings, runs them through link services and engine, and puts the resulting
+//! frames into the rings of the links. The worker knows neither sockets nor threads: [`Worker::run`] makes it a task that
+//! sleeps when nothing is to be done.
+
+mod command;
+mod links;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tracing::{debug, warn};
+
+use namehop_face::counters::LinkDrop;
+use namehop_face::link_service::DroppedInterest;
+use namehop_face::registry::{Face, FaceTable};
+use namehop_face::ring::{Frame, FrameRing};
+use namehop_face::wake::Waker;
+use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_forward::engine::Engine;
+use namehop_forward::face::FaceId;
+use namehop_forward::packet::{Incoming, Outgoing};
+use namehop_forward::time::Timestamp;
+
+use command::{Command, Mailbox};
+use links::Links;
+
+pub use command::{EngineSnapshot, WorkerGone, WorkerHandle};
+
+/// Frames taken from one ring in a turn.
+pub const BURST: usize = 64;
+
+/// Where frames come from and go to.
+pub struct WorkerRings<B> {
+    /// From the sockets.
+    pub from_sockets: Arc<FrameRing<B>>,
+    /// To the sockets.
+    pub to_sockets: Arc<FrameRing<B>>,
+    /// From the control thread.
+    pub from_control: Arc<FrameRing<B>>,
+    /// To the control thread.
+    pub to_control: Arc<FrameRing<B>>,
+}
+
+impl<B> Clone for WorkerRings<B> {
+    fn clone(&self) -> Self {
+        WorkerRings {
+            from_sockets: Arc::clone(&self.from_sockets),
+            to_sockets: Arc::clone(&self.to_sockets),
+            from_control: Arc::clone(&self.from_control),
+            to_control: Arc::clone(&self.to_control),
+        }
+    }
+}
+
+/// One forwarding worker.
+pub struct Worker<P: BufferPool> {
+    engine: Engine<P>,
+    pool: P,
+    faces: Arc<FaceTable>,
+    links: Links<P::Buffer>,
+    rings: WorkerRings<P::Buffer>,
+    mailbox: Arc<Mailbox>,
+    waker: Arc<Waker>,
+    started: Instant,
+    is_stopping: bool,
+    // Scratch of one turn, kept to allocate nothing.
+    frames: Vec<Frame<P::Buffer>>,
+    incoming: Vec<Incoming<P::Buffer>>,
+    outgoing: Vec<Outgoing<P::Buffer>>,
+    encoded: Vec<P::Buffer>,
+    dropped_interests: Vec<DroppedInterest<P::Buffer>>,
+}
+
+impl<P: BufferPool> Worker<P> {
+    /// A worker around an engine, for the faces that exist. `waker` is the one of its incoming rings.
+    pub fn new(
+        engine: Engine<P>,
+        pool: P,
+        faces: Arc<FaceTable>,
+        rings: WorkerRings<P::Buffer>,
+        waker: Arc<Waker>,
+    ) -> (Self, WorkerHandle) {
+        let mailbox = Arc::new(Mailbox::default());
+        let handle = WorkerHandle::new(Arc::clone(&mailbox), Arc::clone(&waker));
+        let mut worker = Worker {
+            engine,
+            pool,
+            faces,
+            links: Links::new(),
+            rings,
+            mailbox,
+            waker,
+            started: Instant::now(),
+            is_stopping: false,
+            frames: Vec::with_capacity(2 * BURST),
+            incoming: Vec::with_capacity(2 * BURST),
+            outgoing: Vec::with_capacity(4 * BURST),
+            encoded: Vec::with_capacity(BURST),
+            dropped_interests: Vec::new(),
+        };
+        for face in worker.faces.snapshot() {
+            worker.add_face(&face);
+        }
+        (worker, handle)
+    }
+
+    /// Works until told to shut down. Sleeps when idle; other tasks of the thread get their turn after every burst.
+    pub async fn run(mut self) {
+        loop {
+            let now = self.now();
+            let worked = self.turn(now);
+            if self.is_stopping {
+                return;
+            }
+            if worked {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            self.engine.prepare_to_sleep();
+            let deadline = self.next_deadline();
+            let waker = Arc::clone(&self.waker);
+            let wait = waker.wait(|| self.has_work());
+            if deadline == Timestamp::NEVER {
+                wait.await;
+            } else {
+                // Timers are exact to a millisecond, as those of the runtime.
+                let pause = Duration::from_nanos(deadline.since_ns(now)).max(Duration::from_millis(1));
+                tokio::select! {
+                    biased;
+                    () = wait => {}
+                    () = tokio::time::sleep(pause) => {}
+                }
+            }
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn has_work(&self) -> bool {
+        !self.rings.from_sockets.is_empty() || !self.rings.from_control.is_empty() || !self.mailbox.commands.is_empty()
+    }
+
+    fn next_deadline(&self) -> Timestamp {
+        self.engine.next_deadline().unwrap_or(Timestamp::NEVER).min(self.links.next_deadline())
+    }
+
+    /// Does what there is to do now; returns whether packets or commands were handled.
+    pub fn turn(&mut self, now: Timestamp) -> bool {
+        let mut worked = false;
+        while let Some(command) = self.mailbox.commands.pop() {
+            worked = true;
+            self.obey(now, command);
+        }
+        self.rings.from_control.pop_burst(&mut self.frames, BURST);
+        self.rings.from_sockets.pop_burst(&mut self.frames, BURST);
+        worked |= !self.frames.is_empty();
+        self.receive(now);
+        self.engine.process(now, &mut self.incoming, &mut self.outgoing);
+        self.run_link_timers(now);
+        self.transmit(now);
+        for event in self.engine.take_events() {
+            self.mailbox.events.push(event);
+        }
+        self.rings.to_sockets.wake();
+        self.rings.to_control.wake();
+        worked
+    }
+
+    /// Link services over the received frames.
+    fn receive(&mut self, now: Timestamp) {
+        let mut frames = std::mem::take(&mut self.frames);
+        for frame in frames.drain(..) {
+            if self.links.get(frame.face).is_none() && !self.meet(frame.face) {
+                // The face was closed while its last frames were in the ring.
+                self.faces.link_drops().add(LinkDrop::LinkDown, 1);
+                continue;
+            }
+            if let Some(link) = self.links.get(frame.face) {
+                // A drop is counted by the link service under its name.
+                let _ = link.receive(now, frame.buffer, frame.endpoint, &self.pool, &mut self.incoming);
+                self.links.note_deadline(frame.face);
+            }
+        }
+        self.frames = frames;
+    }
+
+    /// Enters a face at its first frame; the announcement of the control thread may come later.
+    fn meet(&mut self, id: FaceId) -> bool {
+        match self.faces.get(id) {
+            Some(face) => {
+                self.add_face(&face);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn add_face(&mut self, face: &Arc<Face>) {
+        if self.links.get(face.id()).is_none() {
+            self.links.insert(face);
+            self.engine.set_face(face.to_face_info());
+        }
+    }
+
+    fn run_link_timers(&mut self, now: Timestamp) {
+        let rings = &self.rings;
+        let (dropped, encoded) = (&mut self.dropped_interests, &mut self.encoded);
+        self.links.tick(now, &self.pool, dropped, encoded, |face, frames| push_frames(rings, face, frames));
+        for interest in self.dropped_interests.drain(..) {
+            self.engine.dropped_interest(now, interest.face, interest.buffer.bytes(), &mut self.outgoing);
+        }
+    }
+
+    /// Link services over the packets to send.
+    fn transmit(&mut self, now: Timestamp) {
+        let mut outgoing = std::mem::take(&mut self.outgoing);
+        for packet in outgoing.drain(..) {
+            let id = packet.face;
+            let Some(link) = self.links.get(id) else {
+                self.faces.link_drops().add(LinkDrop::LinkDown, 1);
+                continue;
+            };
+            let queued = link.face().send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed);
+            if link.send(now, packet, queued, &self.pool, &mut self.encoded).is_ok() {
+                push_frames(&self.rings, link.face(), &mut self.encoded);
+            }
+            self.links.note_deadline(id);
+        }
+        self.outgoing = outgoing;
+    }
+
+    /// Brings the engine's drops to the counters of each face, where everybody can read them.
+    fn publish_drops(&mut self) {
+        for face in self.faces.snapshot() {
+            if let Some(drops) = self.engine.face_drops(face.id()) {
+                let published = &face.counters.worker.engine_drops;
+                for (reason, count) in drops.iter() {
+                    published.set(reason.index() as u8, count);
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self, now: Timestamp, command: Command) {
+        // Whoever asked may have stopped waiting; the command is carried out all the same.
+        match command {
+            Command::AddFace(face, reply) => {
+                // It may be gone again already.
+                if self.faces.get(face.id()).is_some() {
+                    self.add_face(&face);
+                }
+                let _ = reply.send(());
+            }
+            Command::RemoveFace(id, reply) => {
+                self.links.remove(id);
+                self.engine.remove_face(id);
+                let _ = reply.send(());
+            }
+            Command::UpdateFace(id, reply) => {
+                if let Some(link) = self.links.get(id) {
+                    let options = link.face().link_options();
+                    link.update(options);
+                }
+                let _ = reply.send(());
+            }
+            Command::NextHopAdded(prefix, nexthop) => {
+                self.engine.new_nexthop(now, prefix.as_ref(), nexthop, &mut self.outgoing);
+            }
+            Command::CsInfo(reply) => {
+                let _ = reply.send(self.engine.cs_info());
+            }
+            Command::CsConfigure(settings, reply) => {
+                if let Err(error) = self.engine.cs_configure(settings) {
+                    warn!(%error, "the Content Store keeps its capacity");
+                }
+                let _ = reply.send(self.engine.cs_info());
+            }
+            Command::CsErase(prefix, limit, reply) => {
+                let _ = reply.send(self.engine.cs_erase(prefix.as_ref(), limit));
+            }
+            Command::Snapshot(reply) => {
+                self.publish_drops();
+                let _ = reply.send(EngineSnapshot {
+                    counters: *self.engine.counters(),
+                    sizes: self.engine.table_sizes(),
+                    cs: self.engine.cs_info(),
+                    buffers_in_use: self.pool.in_use(),
+                });
+            }
+            Command::AnnouncementReply(request, announcement) => {
+                self.engine.announcement_reply(request, announcement.as_deref(), &mut self.outgoing);
+            }
+            Command::Shutdown => {
+                debug!("worker stops");
+                self.is_stopping = true;
+            }
+        }
+    }
+}
+
+/// Puts frames of one face into the ring that leads to its link.
+fn push_frames<B: PacketBuffer>(rings: &WorkerRings<B>, face: &Arc<Face>, frames: &mut Vec<B>) {
+    let ring = if face.id() == FaceId::INTERNAL { &rings.to_control } else { &rings.to_sockets };
+    for buffer in frames.drain(..) {
+        if ring.push(Frame { face: face.id(), endpoint: 0, buffer }).is_err() {
+            face.counters.worker.link_drops.add(LinkDrop::SendQueueFull, 1);
+            if ring.refused() == 1 {
+                warn!(face = %face.id(), "the ring from the worker to the links is full: packets are dropped");
+            }
+        }
+    }
+}
