@@ -1,0 +1,195 @@
+//! `namehop cs`: the content store.
+
+use clap::{Args, Subcommand};
+use namehop_manage::nfd::numbers::cs_flags;
+use namehop_manage::nfd::{ControlParameters, names::module};
+use namehop_wire::Name;
+use serde::Serialize;
+
+use crate::connection::{ConnectionArgs, block_on};
+use crate::failure::Failure;
+use crate::manager::Manager;
+use crate::output::{self, properties};
+use crate::units::parse_switch;
+
+/// Show, configure and erase the cache
+#[derive(Args, Debug)]
+pub struct CsArgs {
+    #[command(subcommand)]
+    command: CsCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum CsCommand {
+    Info(InfoArgs),
+    Config(ConfigArgs),
+    Erase(EraseArgs),
+}
+
+/// Show capacity, entries, hits and misses
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  namehop cs info --json")]
+struct InfoArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Change capacity, or switch admitting and serving on or off
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  namehop cs config --capacity 1000000\n  namehop cs config --admit off --serve on")]
+struct ConfigArgs {
+    /// Most packets in the cache
+    #[arg(long, value_name = "PACKETS")]
+    capacity: Option<u64>,
+    /// Put Data into the cache: on, off
+    #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
+    admit: Option<bool>,
+    /// Answer from the cache: on, off
+    #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
+    serve: Option<bool>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Remove Data under a prefix
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  namehop cs erase /example\n  namehop cs erase / --count 1000")]
+struct EraseArgs {
+    /// Prefix
+    prefix: Name,
+    /// Packets to remove at most; all when absent
+    #[arg(long, value_name = "PACKETS")]
+    count: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct InfoView {
+    capacity_packets: u64,
+    entries: u64,
+    admit: bool,
+    serve: bool,
+    hits: u64,
+    misses: u64,
+    hit_ratio: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct ConfigView {
+    capacity_packets: Option<u64>,
+    admit: Option<bool>,
+    serve: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct EraseView {
+    prefix: String,
+    erased: u64,
+}
+
+fn switch(on: bool) -> String {
+    if on { "on" } else { "off" }.to_owned()
+}
+
+impl CsArgs {
+    pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
+        block_on(async {
+            let manager = Manager::connect(connection).await?;
+            match self.command {
+                CsCommand::Info(args) => args.run(&manager).await,
+                CsCommand::Config(args) => args.run(&manager).await,
+                CsCommand::Erase(args) => args.run(&manager).await,
+            }
+        })
+    }
+}
+
+impl InfoArgs {
+    async fn run(self, manager: &Manager) -> Result<(), Failure> {
+        let info = manager.datasets().cs_info().await?;
+        let lookups = info.hits + info.misses;
+        let view = InfoView {
+            capacity_packets: info.capacity,
+            entries: info.entries,
+            admit: info.flags & cs_flags::ADMIT != 0,
+            serve: info.flags & cs_flags::SERVE != 0,
+            hits: info.hits,
+            misses: info.misses,
+            hit_ratio: (lookups > 0).then(|| info.hits as f64 / lookups as f64),
+        };
+        if self.json {
+            return output::json(&view);
+        }
+        let ratio = view.hit_ratio.map(|ratio| format!(" ({:.1}%)", ratio * 100.0)).unwrap_or_default();
+        output::print(&properties(&[
+            ("Capacity", format!("{} packets", view.capacity_packets)),
+            ("Entries", view.entries.to_string()),
+            ("Admit", switch(view.admit)),
+            ("Serve", switch(view.serve)),
+            ("Hits", format!("{}{ratio}", view.hits)),
+            ("Misses", view.misses.to_string()),
+        ]))
+    }
+}
+
+impl ConfigArgs {
+    async fn run(self, manager: &Manager) -> Result<(), Failure> {
+        let (mut flags, mut mask) = (0, 0);
+        for (bit, switch) in [(cs_flags::ADMIT, self.admit), (cs_flags::SERVE, self.serve)] {
+            if let Some(on) = switch {
+                mask |= bit;
+                flags |= if on { bit } else { 0 };
+            }
+        }
+        if self.capacity.is_none() && mask == 0 {
+            return Err(Failure::usage("nothing to change: give --capacity, --admit or --serve"));
+        }
+        let parameters = ControlParameters {
+            capacity: self.capacity,
+            flags: (mask != 0).then_some(flags),
+            mask: (mask != 0).then_some(mask),
+            ..ControlParameters::default()
+        };
+        let done = manager.command(module::CS, "config", &parameters).await?;
+        let flag = |bit| done.flags.map(|flags| flags & bit != 0);
+        let view =
+            ConfigView { capacity_packets: done.capacity, admit: flag(cs_flags::ADMIT), serve: flag(cs_flags::SERVE) };
+        if self.json {
+            return output::json(&view);
+        }
+        output::print(&properties(&[
+            ("Capacity", view.capacity_packets.map_or_else(|| "-".to_owned(), |packets| format!("{packets} packets"))),
+            ("Admit", view.admit.map_or_else(|| "-".to_owned(), switch)),
+            ("Serve", view.serve.map_or_else(|| "-".to_owned(), switch)),
+        ]))
+    }
+}
+
+impl EraseArgs {
+    async fn run(self, manager: &Manager) -> Result<(), Failure> {
+        let mut erased = 0;
+        loop {
+            let parameters = ControlParameters {
+                name: Some(self.prefix.clone()),
+                count: self.count.map(|count| count - erased),
+                ..ControlParameters::default()
+            };
+            let done = manager.command(module::CS, "erase", &parameters).await?;
+            let count = done.count.unwrap_or(0);
+            erased += count;
+            // One command erases a limited number; Capacity in the answer says that more remain.
+            let more = done.capacity.is_some() && count > 0;
+            if !more || self.count.is_some_and(|limit| erased >= limit) {
+                break;
+            }
+        }
+        if self.json {
+            return output::json(&EraseView { prefix: self.prefix.to_string(), erased });
+        }
+        output::line(format!("{erased} packets under {} erased", self.prefix))
+    }
+}

@@ -1,0 +1,147 @@
+//! The subcommands.
+
+use clap::{Parser, Subcommand};
+
+use crate::connection::ConnectionArgs;
+use crate::failure::{EXIT_CODES, Failure};
+
+mod bench;
+mod cat;
+mod completions;
+mod config;
+mod cs;
+mod face;
+mod fib;
+mod key;
+mod ping;
+mod put;
+mod route;
+mod route_file;
+mod run;
+mod serve;
+mod signing;
+mod status;
+mod strategy;
+
+/// Named Data Networking router and tools.
+///
+/// 'namehop run' is the router. The other commands talk to a running router, be it Namehop, NFD or
+/// another that speaks the NFD management protocol.
+#[derive(Parser, Debug)]
+#[command(name = "namehop", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub struct Cli {
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Run(run::RunArgs),
+    Config(config::ConfigArgs),
+    Status(status::StatusArgs),
+    Face(face::FaceArgs),
+    Route(route::RouteArgs),
+    Fib(fib::FibArgs),
+    Strategy(strategy::StrategyArgs),
+    Cs(cs::CsArgs),
+    Ping(ping::PingArgs),
+    Serve(serve::ServeArgs),
+    Put(put::PutArgs),
+    Cat(cat::CatArgs),
+    Key(key::KeyArgs),
+    Bench(bench::BenchArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+impl Cli {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<(), Failure> {
+        if !matches!(self.command, Command::Run(_)) {
+            log_if_asked();
+        }
+        let connection = &self.connection;
+        match self.command {
+            Command::Run(args) => args.run(),
+            Command::Config(args) => args.run(),
+            Command::Status(args) => args.run(connection),
+            Command::Face(args) => args.run(connection),
+            Command::Route(args) => args.run(connection),
+            Command::Fib(args) => args.run(connection),
+            Command::Strategy(args) => args.run(connection),
+            Command::Cs(args) => args.run(connection),
+            Command::Ping(args) => args.run(connection),
+            Command::Serve(args) => args.run(connection),
+            Command::Put(args) => args.run(connection),
+            Command::Cat(args) => args.run(connection),
+            Command::Key(args) => args.run(),
+            Command::Bench(args) => args.run(connection),
+            Command::Completions(args) => args.run(),
+        }
+    }
+}
+
+/// Tools log to standard error only when `RUST_LOG` says what; the router sets up its own log.
+fn log_if_asked() {
+    if std::env::var_os("RUST_LOG").is_some() {
+        // Fails only when a subscriber exists, which is as good.
+        let _ = tracing_subscriber::fmt()
+            .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
+            .with_writer(std::io::stderr)
+            .try_init();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        fn check(command: &clap::Command, path: &str) {
+            let path = format!("{path} {}", command.get_name());
+            let subcommands: Vec<_> = command.get_subcommands().filter(|sub| sub.get_name() != "help").collect();
+            if subcommands.is_empty() {
+                let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+                assert!(help.contains("namehop "), "{path} shows no example");
+                assert!(command.get_about().is_some(), "{path} does not say what it does");
+            }
+            for sub in subcommands {
+                check(sub, &path);
+            }
+        }
+        check(&Cli::command(), "");
+    }
+
+    #[test]
+    fn usual_command_lines_are_understood() {
+        for line in [
+            "namehop run --config /etc/namehop.toml",
+            "namehop route add /a udp4://192.0.2.1:6363 --cost 10 --origin static --expires 1h",
+            "namehop --transport tcp://h:6363 face create udp://router.example --persistency permanent",
+            "namehop face update 300 --local-fields on --mtu 1400",
+            "namehop route add --file routes.txt",
+            "namehop strategy set / multicast",
+            "namehop cs config --capacity 1000 --serve off",
+            "namehop ping /a --count 4 --interval 100ms",
+            "namehop put /a/b --file x --freshness 10s --segment-size 4000 --exit-after 1m",
+            "namehop cat /a/b --output y --congestion aimd",
+            "namehop bench sockets --in-flight 128 --payload 1000 --duration 5s --pid 1 --json",
+            "namehop completions bash",
+        ] {
+            Cli::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+        for line in ["namehop", "namehop route add /a", "namehop face create nonsense", "namehop ping a/b --interval 5"]
+        {
+            assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! `namehop run`: the router.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use namehop_router::RunOptions;
+
+use crate::failure::Failure;
+
+/// Run the router in the foreground
+///
+/// Listens where the configuration says; without one, on a Unix socket and on TCP, UDP and WebSocket at
+/// the ports of NDN. Ends cleanly at SIGINT and SIGTERM.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  namehop run\n  namehop run --config /etc/namehop.toml")]
+pub struct RunArgs {
+    /// Configuration file (TOML); see 'namehop config show'
+    #[arg(short = 'c', long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl RunArgs {
+    pub fn run(self) -> Result<(), Failure> {
+        namehop_router::run(&RunOptions { config: self.config }).map_err(Failure::failed)
+    }
+}

@@ -1,0 +1,80 @@
+//! `namehop serve`: answers every Interest under a prefix.
+
+use std::time::Duration;
+
+use clap::Args;
+use namehop_traffic::ping::{ServeOptions, serve};
+use namehop_wire::Name;
+
+use super::signing::SigningArgs;
+use crate::connection::{ConnectionArgs, block_on, interrupted};
+use crate::failure::{Failure, Kind};
+use crate::units::{milliseconds, parse_duration};
+
+/// Answer every Interest under a prefix with the same content
+///
+/// Registers PREFIX and answers until interrupted. It is what 'namehop ping', ndnping and
+/// 'ndnd ping' probe.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  namehop serve /example\n  namehop serve /example --size 1000 --freshness 0")]
+pub struct ServeArgs {
+    /// Prefix to answer for
+    prefix: Name,
+    /// Bytes of content in each Data
+    #[arg(short = 's', long, value_name = "BYTES", default_value_t = 0, conflicts_with = "content")]
+    size: usize,
+    /// Text that each Data holds
+    #[arg(long, value_name = "TEXT")]
+    content: Option<String>,
+    /// How long the Data stays fresh; 0 = caches give it only to those who accept old Data
+    #[arg(short = 'f', long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
+    freshness: Duration,
+    #[command(flatten)]
+    signing: SigningArgs,
+    /// Stop after this time
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    exit_after: Option<Duration>,
+    /// Print nothing
+    #[arg(short = 'q', long)]
+    quiet: bool,
+}
+
+impl ServeArgs {
+    pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
+        let content = match &self.content {
+            Some(text) => text.clone().into_bytes(),
+            None => vec![0; self.size.min(namehop_wire::MAX_PACKET_SIZE)],
+        };
+        let signer = self.signing.signer()?;
+        let options = ServeOptions { content, freshness_ms: milliseconds(self.freshness), signer };
+        block_on(async {
+            let endpoint = connection.connect().await?;
+            let counters = serve(&endpoint, &self.prefix, options);
+            endpoint.register_prefix(&self.prefix).await?;
+            if !self.quiet {
+                eprintln!("serving {}", self.prefix);
+            }
+            let lost = tokio::select! {
+                () = interrupted() => None,
+                () = time_limit(self.exit_after) => None,
+                reason = endpoint.closed() => Some(reason),
+            };
+            if !self.quiet {
+                eprintln!("{} Interests answered, {} not", counters.answered(), counters.refused());
+            }
+            endpoint.close().await;
+            match lost {
+                Some(reason) => Err(Failure::new(Kind::NoForwarder, format!("lost the forwarder: {reason}"))),
+                None => Ok(()),
+            }
+        })
+    }
+}
+
+/// Completes after a time, or never.
+pub async fn time_limit(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => tokio::time::sleep(limit).await,
+        None => std::future::pending().await,
+    }
+}

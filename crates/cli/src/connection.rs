@@ -1,0 +1,67 @@
+//! Reaching the forwarder, and running asynchronous code to talk to it.
+
+use std::future::Future;
+
+use clap::Args;
+use namehop_traffic::client_conf;
+use namehop_traffic::endpoint::Endpoint;
+use namehop_traffic::target::TransportUri;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::failure::Failure;
+
+/// Which forwarder to talk to.
+#[derive(Args, Clone, Debug)]
+pub struct ConnectionArgs {
+    /// Forwarder to talk to: unix:///path, tcp://host:port, udp://host:port or ws://host:port
+    ///
+    /// When absent: NDN_CLIENT_TRANSPORT, then client.conf in ~/.ndn, /usr/local/etc/ndn and
+    /// /etc/ndn, then /run/nfd/nfd.sock, /var/run/nfd/nfd.sock and $XDG_RUNTIME_DIR/nfd/nfd.sock.
+    #[arg(long, global = true, value_name = "URI")]
+    pub transport: Option<String>,
+}
+
+impl ConnectionArgs {
+    /// Connects.
+    pub async fn connect(&self) -> Result<Endpoint, Failure> {
+        Ok(Endpoint::connect(self.transport.as_deref()).await?)
+    }
+
+    /// The transport that [`ConnectionArgs::connect`] would try first, or the first whose socket exists.
+    pub fn first_candidate(&self) -> Result<TransportUri, Failure> {
+        let candidates = client_conf::candidates(self.transport.as_deref()).map_err(Failure::usage)?;
+        let exists = candidates.iter().find(|candidate| candidate.uri.unix_path().is_none_or(|path| path.exists()));
+        match exists.or_else(|| candidates.first()) {
+            Some(candidate) => Ok(candidate.uri.clone()),
+            None => Err(Failure::usage("no transport is configured")),
+        }
+    }
+}
+
+/// Runs a command's asynchronous part on this thread.
+pub fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let result = runtime.block_on(work);
+    // A thread that still reads standard input must not hold the process.
+    runtime.shutdown_background();
+    result
+}
+
+/// Completes when the user or the system asks the command to stop (SIGINT, SIGTERM).
+pub async fn interrupted() {
+    let terminate = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminate) => drop(terminate.recv().await),
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        result = tokio::signal::ctrl_c() => {
+            if result.is_err() {
+                // Without a handler the signal ends the process by itself.
+                std::future::pending::<()>().await;
+            }
+        }
+        () = terminate => {}
+    }
+}

@@ -1,0 +1,151 @@
+//! How commands fail: a message for people and an exit code for programs.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use namehop_manage::client::ClientError;
+use namehop_traffic::endpoint::{CommandError, ExpressError};
+use namehop_traffic::loadgen::LoadError;
+use namehop_traffic::segmented::FetchError;
+use namehop_traffic::transport::ConnectError;
+
+/// Explains the codes in `--help`.
+pub const EXIT_CODES: &str = "Exit codes:
+  0  success
+  1  the command failed
+  2  wrong usage
+  3  no forwarder is reachable
+  4  time-out: nothing was received";
+
+/// Kind of a failure; the number is the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The command failed.
+    Failed = 1,
+    /// The arguments make no sense.
+    Usage = 2,
+    /// There is no forwarder.
+    NoForwarder = 3,
+    /// Nothing came back.
+    Nothing = 4,
+}
+
+/// Why a command ended without success.
+#[derive(Debug)]
+pub struct Failure {
+    kind: Kind,
+    /// Empty when everything worth saying was printed already.
+    message: String,
+}
+
+impl Failure {
+    pub fn new(kind: Kind, message: impl fmt::Display) -> Self {
+        Self { kind, message: message.to_string() }
+    }
+
+    pub fn failed(message: impl fmt::Display) -> Self {
+        Self::new(Kind::Failed, message)
+    }
+
+    pub fn usage(message: impl fmt::Display) -> Self {
+        Self::new(Kind::Usage, message)
+    }
+
+    /// A failure whose reason the output shows.
+    pub fn silent(kind: Kind) -> Self {
+        Self { kind, message: String::new() }
+    }
+
+    /// Puts what was attempted in front of the message.
+    pub fn context(mut self, attempted: impl fmt::Display) -> Self {
+        self.message = format!("{attempted}: {}", self.message);
+        self
+    }
+
+    /// Prints the message and gives the exit code.
+    pub fn report(self) -> ExitCode {
+        if !self.message.is_empty() {
+            eprintln!("namehop: {}", self.message);
+        }
+        ExitCode::from(self.kind as u8)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+fn kind_of_express(error: &ExpressError) -> Kind {
+    match error {
+        ExpressError::Timeout { .. } => Kind::Nothing,
+        ExpressError::Closed(_) => Kind::NoForwarder,
+        _ => Kind::Failed,
+    }
+}
+
+impl From<ConnectError> for Failure {
+    fn from(error: ConnectError) -> Self {
+        let kind = match error {
+            ConnectError::Configuration(_) => Kind::Usage,
+            ConnectError::NoForwarder(_) => Kind::NoForwarder,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<ExpressError> for Failure {
+    fn from(error: ExpressError) -> Self {
+        Self::new(kind_of_express(&error), error)
+    }
+}
+
+impl From<CommandError> for Failure {
+    fn from(error: CommandError) -> Self {
+        let kind = match &error {
+            CommandError::Express(error) => kind_of_express(error),
+            _ => Kind::Failed,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let kind = match &error {
+            ClientError::Timeout { .. } => Kind::Nothing,
+            ClientError::Closed(_) => Kind::NoForwarder,
+            _ => Kind::Failed,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<FetchError> for Failure {
+    fn from(error: FetchError) -> Self {
+        let kind = match &error {
+            FetchError::Discovery(ExpressError::Closed(_)) => Kind::NoForwarder,
+            error if error.is_timeout() => Kind::Nothing,
+            _ => Kind::Failed,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        let kind = match &error {
+            LoadError::Connect { .. } => Kind::NoForwarder,
+            LoadError::Configuration(_) => Kind::Usage,
+            _ => Kind::Failed,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::failed(error)
+    }
+}

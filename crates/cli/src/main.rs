@@ -1,0 +1,20 @@
+//! The `namehop` command: one binary, one file per subcommand under `commands/`.
+#![forbid(unsafe_code)]
+
+mod commands;
+mod connection;
+mod failure;
+mod manager;
+mod output;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match commands::Cli::parse().run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

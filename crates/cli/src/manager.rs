@@ -1,0 +1,143 @@
+//! Commands and datasets of the NFD management protocol, with errors as the command line shows them.
+
+use std::time::Duration;
+
+use namehop_face::uri::FaceUri;
+use namehop_manage::client::{ClientError, Controller};
+use namehop_manage::nfd::names::module;
+use namehop_manage::nfd::numbers::status_code;
+use namehop_manage::nfd::{ControlParameters, FaceQueryFilter, FaceStatus};
+use namehop_traffic::endpoint::Endpoint;
+
+use crate::connection::ConnectionArgs;
+use crate::failure::Failure;
+
+/// Datasets stay fresh for one second (NFD management protocol); a little more is waited.
+const DATASET_FRESHNESS: Duration = Duration::from_millis(1100);
+
+/// A connection to a forwarder, for management.
+pub struct Manager {
+    controller: Controller<Endpoint>,
+}
+
+impl Manager {
+    pub async fn connect(connection: &ConnectionArgs) -> Result<Self, Failure> {
+        Ok(Self { controller: Controller::new(connection.connect().await?) })
+    }
+
+    /// The connection underneath.
+    pub fn endpoint(&self) -> &Endpoint {
+        self.controller.express()
+    }
+
+    /// Datasets.
+    pub fn datasets(&self) -> &Controller<Endpoint> {
+        &self.controller
+    }
+
+    /// Runs a command; gives what was done.
+    pub async fn command(
+        &self,
+        module: &str,
+        verb: &str,
+        parameters: &ControlParameters,
+    ) -> Result<ControlParameters, Failure> {
+        let done = self.controller.command(module, verb, parameters).await;
+        done.map_err(|error| Failure::from(error).context(format!("{module}/{verb}")))
+    }
+
+    /// All faces.
+    pub async fn faces(&self) -> Result<Vec<FaceStatus>, Failure> {
+        Ok(self.controller.faces().await?)
+    }
+
+    /// Creates a face, or finds the one that exists; says which. The URI is made canonical first.
+    pub async fn create_face(
+        &self,
+        uri: &FaceUri,
+        options: ControlParameters,
+    ) -> Result<(ControlParameters, bool), Failure> {
+        let canonical = canonize(uri).await?;
+        let parameters = ControlParameters { uri: Some(canonical.to_string()), ..options };
+        match self.controller.command(module::FACES, "create", &parameters).await {
+            Ok(face) => Ok((face, true)),
+            Err(ClientError::Refused(response)) if response.code == status_code::CONFLICT => {
+                match response.parameters() {
+                    Ok(existing) if existing.face_id.is_some() => Ok((existing, false)),
+                    _ => Err(Failure::from(ClientError::Refused(response)).context("faces/create")),
+                }
+            }
+            Err(error) => Err(Failure::from(error).context("faces/create")),
+        }
+    }
+
+    /// The face that a number or a URI on the command line means, without creating one.
+    pub async fn find_face(&self, which: &FaceArg) -> Result<u64, Failure> {
+        let uri = match which {
+            FaceArg::Id(id) => return Ok(*id),
+            FaceArg::Uri(uri) => canonize(uri).await?.to_string(),
+        };
+        let filter = FaceQueryFilter { uri: Some(uri.clone()), ..FaceQueryFilter::default() };
+        let mut found = self.controller.query_faces(&filter).await?;
+        if found.is_empty() {
+            // The answer may be a cached one from before the face was created.
+            tokio::time::sleep(DATASET_FRESHNESS).await;
+            found = self.controller.query_faces(&filter).await?;
+        }
+        let found: Vec<u64> = found.iter().map(|face| face.face_id).collect();
+        match found[..] {
+            [id] => Ok(id),
+            [] => Err(Failure::failed(format!("there is no face to {uri}"))),
+            _ => Err(Failure::failed(format!("there are several faces to {uri}: {found:?}; give the number"))),
+        }
+    }
+
+    /// As [`Manager::find_face`], but a face that does not exist is created.
+    pub async fn find_or_create_face(&self, which: &FaceArg) -> Result<u64, Failure> {
+        let FaceArg::Uri(uri) = which else { return self.find_face(which).await };
+        let (face, _) = self.create_face(uri, ControlParameters::default()).await?;
+        face.face_id.ok_or_else(|| Failure::failed("faces/create: the answer names no face"))
+    }
+}
+
+/// Resolves host names, which may take the resolver's time.
+async fn canonize(uri: &FaceUri) -> Result<FaceUri, Failure> {
+    const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
+    let uri = uri.clone();
+    let resolving = tokio::task::spawn_blocking(move || uri.canonize());
+    match tokio::time::timeout(RESOLVE_TIMEOUT, resolving).await {
+        Ok(Ok(result)) => result.map_err(Failure::failed),
+        Ok(Err(error)) => Err(Failure::failed(error)),
+        Err(_) => Err(Failure::failed("the host name was not resolved in time")),
+    }
+}
+
+/// A face, by number or by address.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum FaceArg {
+    Id(u64),
+    Uri(FaceUri),
+}
+
+impl std::str::FromStr for FaceArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(id) = text.parse() {
+            return Ok(Self::Id(id));
+        }
+        text.parse().map(Self::Uri).map_err(|error| format!("not a face number, and {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faces_are_named_by_number_or_uri() {
+        assert_eq!("300".parse(), Ok(FaceArg::Id(300)));
+        assert!(matches!("udp4://192.0.2.1:6363".parse(), Ok(FaceArg::Uri(_))));
+        assert!("nonsense".parse::<FaceArg>().is_err());
+    }
+}

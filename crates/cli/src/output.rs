@@ -1,0 +1,114 @@
+//! What commands print: aligned tables, lists of properties, and JSON.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Prints text to standard output. A reader that closed its end is no failure: it has seen enough.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        other => Ok(other?),
+    }
+}
+
+/// Prints one line.
+pub fn line(text: impl AsRef<str>) -> Result<(), Failure> {
+    print(&format!("{}\n", text.as_ref()))
+}
+
+/// Prints a value as indented JSON.
+pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::failed)?;
+    line(text)
+}
+
+/// Side on which a column is aligned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Texts.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A table with a head line.
+pub struct Table {
+    columns: Vec<(&'static str, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub fn new(columns: &[(&'static str, Align)]) -> Self {
+        Self { columns: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// Adds a row; it has a cell for every column.
+    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows.push(cells.into());
+    }
+
+    /// The table as text.
+    pub fn render(&self) -> String {
+        let widths: Vec<usize> = (0..self.columns.len())
+            .map(|column| {
+                let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+                cells.max().unwrap_or(0).max(self.columns[column].0.len())
+            })
+            .collect();
+        let head: Vec<String> = self.columns.iter().map(|(title, _)| (*title).to_owned()).collect();
+        let mut text = String::new();
+        for row in std::iter::once(&head).chain(&self.rows) {
+            let mut out = String::new();
+            for ((cell, width), (_, align)) in row.iter().zip(&widths).zip(&self.columns) {
+                if !out.is_empty() {
+                    out.push_str("  ");
+                }
+                match align {
+                    Align::Left => out.push_str(&format!("{cell:<width$}")),
+                    Align::Right => out.push_str(&format!("{cell:>width$}")),
+                }
+            }
+            text.push_str(out.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    pub fn print(&self) -> Result<(), Failure> {
+        print(&self.render())
+    }
+}
+
+/// Names and values below each other, the values aligned.
+pub fn properties(pairs: &[(&str, String)]) -> String {
+    let width = pairs.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    pairs.iter().map(|(name, value)| format!("{name:<width$}  {value}\n")).collect()
+}
+
+/// A number that may be absent.
+pub fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_aligned_and_have_no_trailing_spaces() {
+        let mut table = Table::new(&[("NAME", Align::Left), ("COST", Align::Right), ("NOTE", Align::Left)]);
+        table.row(["/a".to_owned(), "7".to_owned(), String::new()]);
+        table.row(["/long/name".to_owned(), "12345".to_owned(), "x".to_owned()]);
+        assert_eq!(table.render(), "NAME         COST  NOTE\n/a              7\n/long/name  12345  x\n");
+    }
+
+    #[test]
+    fn properties_are_aligned() {
+        assert_eq!(properties(&[("A", "1".to_owned()), ("Long", "2".to_owned())]), "A     1\nLong  2\n");
+        assert_eq!(or_dash(None::<u64>), "-");
+    }
+}

@@ -1,0 +1,104 @@
+//! Numbers with units, as people type and read them.
+
+use std::time::Duration;
+
+/// Reads a duration: a number with one of the units `ms`, `s`, `m`, `h`, `d`, or several of them, as in
+/// `1h30m`. `0` needs no unit.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("'{text}' is not a duration; write for instance 500ms, 10s, 5m, 2h or 1d");
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let mut total = Duration::ZERO;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
+        let value: f64 = rest[..digits].parse().map_err(|_| wrong())?;
+        let after = &rest[digits..];
+        let letters = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let seconds = match &after[..letters] {
+            "us" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => return Err(wrong()),
+        };
+        let part = Duration::try_from_secs_f64(value * seconds).map_err(|_| wrong())?;
+        total = total.checked_add(part).ok_or_else(wrong)?;
+        rest = &after[letters..];
+    }
+    if text.is_empty() { Err(wrong()) } else { Ok(total) }
+}
+
+/// Reads `on` or `off`.
+pub fn parse_switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" | "yes" | "true" => Ok(true),
+        "off" | "no" | "false" => Ok(false),
+        _ => Err(format!("'{text}' is neither 'on' nor 'off'")),
+    }
+}
+
+/// Milliseconds of a duration, for protocol fields.
+pub fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A duration in its two largest units, as in `1h 5m` or `3.2s`.
+pub fn show_duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) if seconds == 0 => format!("{:.1}ms", duration.as_secs_f64() * 1e3),
+        (0, 0, 0) => format!("{:.1}s", duration.as_secs_f64()),
+        (0, 0, _) => format!("{minutes}m {}s", seconds % 60),
+        (0, _, _) => format!("{hours}h {minutes}m"),
+        _ => format!("{days}d {hours}h"),
+    }
+}
+
+/// Bits per second with a metric prefix.
+pub fn show_bit_rate(bits_per_second: f64) -> String {
+    match bits_per_second {
+        rate if rate >= 1e9 => format!("{:.2} Gbit/s", rate / 1e9),
+        rate if rate >= 1e6 => format!("{:.2} Mbit/s", rate / 1e6),
+        rate if rate >= 1e3 => format!("{:.2} kbit/s", rate / 1e3),
+        rate => format!("{rate:.0} bit/s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_with_their_units() {
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_duration("1h30m"), Ok(Duration::from_secs(5400)));
+        assert_eq!(parse_duration("2d"), Ok(Duration::from_secs(172_800)));
+        assert_eq!(parse_duration("0"), Ok(Duration::ZERO));
+        for text in ["", "10", "s", "1x", "-1s", "1s2", "1..2s", "1e999s", "9999999999999999999d"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_and_rates_are_shown_short() {
+        assert_eq!(show_duration(Duration::from_micros(2500)), "2.5ms");
+        assert_eq!(show_duration(Duration::from_millis(3210)), "3.2s");
+        assert_eq!(show_duration(Duration::from_secs(65)), "1m 5s");
+        assert_eq!(show_duration(Duration::from_secs(3900)), "1h 5m");
+        assert_eq!(show_duration(Duration::from_secs(90_000)), "1d 1h");
+        assert_eq!(show_bit_rate(12.0), "12 bit/s");
+        assert_eq!(show_bit_rate(2.5e9), "2.50 Gbit/s");
+    }
+
+    #[test]
+    fn switches() {
+        assert_eq!((parse_switch("on"), parse_switch("off")), (Ok(true), Ok(false)));
+        assert!(parse_switch("maybe").is_err());
+    }
+}

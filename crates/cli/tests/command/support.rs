@@ -1,0 +1,199 @@
+//! Running the `namehop` binary in tests: against the loopback forwarder, or against a router of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use namehop_traffic::testing::Loopback;
+
+/// Time after which a test gives up waiting.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A directory, the socket in it, and what listens on that.
+pub struct Scene {
+    directory: tempfile::TempDir,
+    socket: PathBuf,
+    forwarder: Option<Forwarder>,
+}
+
+enum Forwarder {
+    Loopback(tokio::sync::oneshot::Sender<()>, JoinHandle<()>),
+    Router(Child),
+}
+
+/// What a command printed, and its exit code.
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Ran {
+    /// The output, when the command succeeded.
+    #[track_caller]
+    pub fn ok(self) -> String {
+        assert_eq!(self.code, 0, "stdout: {}\nstderr: {}", self.out, self.err);
+        self.out
+    }
+
+    /// The output as JSON, when the command succeeded.
+    #[track_caller]
+    pub fn json(self) -> serde_json::Value {
+        serde_json::from_str(&self.ok()).expect("the output is JSON")
+    }
+
+    /// What was said on standard error, when the command failed with this code.
+    #[track_caller]
+    pub fn failed(self, code: i32) -> String {
+        assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.out, self.err);
+        self.err
+    }
+}
+
+impl Scene {
+    /// Without a forwarder.
+    pub fn empty() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let socket = directory.path().join("nfd.sock");
+        Self { directory, socket, forwarder: None }
+    }
+
+    /// With the loopback forwarder.
+    pub fn with_loopback() -> Self {
+        let mut scene = Self::empty();
+        let (ready, listening) = mpsc::channel();
+        let (end, ended) = tokio::sync::oneshot::channel();
+        let path = scene.socket.clone();
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            runtime.block_on(async {
+                Loopback::new().listen(&path).expect("a socket");
+                ready.send(()).expect("the test waits");
+                let _ = ended.await;
+            });
+        });
+        listening.recv().expect("the forwarder listens");
+        scene.forwarder = Some(Forwarder::Loopback(end, thread));
+        scene
+    }
+
+    /// With a router that listens on nothing but its socket.
+    pub fn with_router() -> Self {
+        let mut scene = Self::empty();
+        let config = scene.path("namehop.toml");
+        let text = format!(
+            "[log]\nlevel = \"warn\"\n[faces.unix]\npath = \"{}\"\n[faces.tcp]\nlisten = []\n\
+             [faces.udp]\nlisten = [\"127.0.0.1:0\"]\n[faces.websocket]\nlisten = []\n\
+             [metrics]\nenabled = false\n[state]\nfile = \"{}\"\n",
+            scene.socket.display(),
+            scene.path("state.json").display()
+        );
+        std::fs::write(&config, text).expect("a configuration file");
+        let log = std::fs::File::create(scene.path("log")).expect("a log file");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_namehop"));
+        command.args(["run", "--config"]).arg(&config).stdout(Stdio::null()).stderr(log);
+        let router = command.spawn().expect("the router starts");
+        scene.forwarder = Some(Forwarder::Router(router));
+        let log = scene.path("log");
+        wait_until(|| scene.socket.exists(), || std::fs::read_to_string(&log).unwrap_or_default());
+        scene
+    }
+
+    /// A file in the directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Process id of the router.
+    pub fn router_pid(&self) -> u32 {
+        match &self.forwarder {
+            Some(Forwarder::Router(child)) => child.id(),
+            _ => panic!("this scene has no router"),
+        }
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_namehop"));
+        command.args(arguments.split_whitespace()).current_dir(self.directory.path());
+        command.env("NDN_CLIENT_TRANSPORT", format!("unix://{}", self.socket.display())).env_remove("RUST_LOG");
+        command
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, arguments: &str) -> Ran {
+        self.command(arguments).stdin(Stdio::null()).output().expect("the binary runs").into()
+    }
+
+    /// Runs a command with this standard input, in the background.
+    pub fn start(&self, arguments: &str, input: &Path) -> Background {
+        let input = std::fs::File::open(input).expect("the input exists");
+        let said = self.path(&format!("stderr-{}", arguments.replace(['/', ' '], "_")));
+        let stderr = std::fs::File::create(&said).expect("a file");
+        let mut command = self.command(arguments);
+        let child = command.stdin(input).stdout(Stdio::null()).stderr(stderr).spawn().expect("the binary runs");
+        Background { child, said }
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        match self.forwarder.take() {
+            Some(Forwarder::Loopback(end, thread)) => {
+                drop(end);
+                let _ = thread.join();
+            }
+            Some(Forwarder::Router(mut child)) => {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+            None => {}
+        }
+    }
+}
+
+/// A command that runs on.
+pub struct Background {
+    child: Child,
+    said: PathBuf,
+}
+
+impl Background {
+    /// Waits until it has said something on standard error, and gives that.
+    pub fn wait_for(&mut self, text: &str) -> String {
+        let said = || std::fs::read_to_string(&self.said).unwrap_or_default();
+        wait_until(|| said().contains(text), said);
+        said()
+    }
+
+    /// Waits for its end; gives the exit code.
+    pub fn code(&mut self) -> i32 {
+        self.child.wait().expect("the command ends").code().unwrap_or(-1)
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn wait_until(done: impl Fn() -> bool, explain: impl Fn() -> String) {
+    let until = Instant::now() + PATIENCE;
+    while !done() {
+        assert!(Instant::now() < until, "waited in vain; what was said: {}", explain());
+        thread::sleep(Duration::from_millis(20));
+    }
+}

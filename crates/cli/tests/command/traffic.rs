@@ -1,0 +1,106 @@
+//! The traffic commands against the loopback forwarder, and the exit codes.
+
+use crate::support::Scene;
+
+/// Content of several segments that is not the same everywhere.
+fn content() -> Vec<u8> {
+    (0..100_000u32).flat_map(|number| number.wrapping_mul(2_654_435_761).to_be_bytes()).collect()
+}
+
+#[test]
+fn what_is_put_can_be_fetched() {
+    let scene = Scene::with_loopback();
+    std::fs::write(scene.path("input"), content()).unwrap();
+    let mut put = scene.start("put /test/object --segment-size 4000 --idle 3s", &scene.path("input"));
+    let said = put.wait_for("400000 bytes in 100 segments");
+    assert!(said.starts_with("/test/object/v="), "{said}");
+    scene.run("cat /test/object --output fetched --quiet").ok();
+    assert!(std::fs::read(scene.path("fetched")).unwrap() == content());
+
+    let by_version = scene.run(&format!("cat {} --output again --json", said.lines().next().unwrap()));
+    let statistics: serde_json::Value = serde_json::from_str(&by_version.err).unwrap();
+    assert_eq!((&statistics["bytes"], &statistics["segments"]), (&400_000.into(), &100.into()));
+    assert_eq!(statistics["discovery"], "given");
+    assert_eq!(by_version.code, 0);
+    assert_eq!(put.code(), 0);
+}
+
+#[test]
+fn files_are_published_and_signatures_checked() {
+    let scene = Scene::with_loopback();
+    std::fs::write(scene.path("input"), "signed content").unwrap();
+    for (owner, kind) in [("alice", "ed25519"), ("bob", "ecdsa")] {
+        let line = format!("key generate /test/{owner} --key {owner}.key --certificate {owner}.cert --type {kind}");
+        assert!(scene.run(&line).ok().starts_with(&format!("/test/{owner}/KEY/")));
+        let shown = scene.run(&format!("key show {owner}.cert --json")).json();
+        assert_eq!((&shown["identity"], &shown["valid_now"]), (&format!("/test/{owner}").into(), &true.into()));
+    }
+    let line = "put /test/signed --file input --signing-key alice.key --certificate alice.cert";
+    let mut put = scene.start(line, &scene.path("input"));
+    put.wait_for("in 1 segments");
+    assert_eq!(scene.run("cat /test/signed --quiet --certificate alice.cert").ok(), "signed content");
+    let error = scene.run("cat /test/signed --quiet --certificate bob.cert").failed(1);
+    assert!(error.contains("signature"), "{error}");
+    let unchecked = scene.run("cat /test/signed");
+    assert!(unchecked.err.contains("not verified"), "{}", unchecked.err);
+}
+
+#[test]
+fn probes_are_answered() {
+    let scene = Scene::with_loopback();
+    std::fs::write(scene.path("nothing"), "").unwrap();
+    let mut server = scene.start("serve /test/server --size 25", &scene.path("nothing"));
+    server.wait_for("serving");
+    let report = scene.run("ping /test/server --count 3 --interval 10ms --json").json();
+    assert_eq!((&report["sent"], &report["received"]), (&3.into(), &3.into()));
+    assert!(report["rtt_avg_ms"].as_f64().unwrap() > 0.0);
+    let text = scene.run("ping /test/server -c 1").ok();
+    assert!(text.contains("25 bytes from /test/server") && text.contains("1 sent, 1 received"), "{text}");
+    assert!(scene.run("ping /test/nobody -c 1").failed(1).is_empty());
+}
+
+#[test]
+fn the_load_generator_reports_rates() {
+    let scene = Scene::with_loopback();
+    let line = "bench sockets --duration 400ms --warm-up 100ms --in-flight 16 --payload 500 --json";
+    let report = scene.run(&format!("{line} --pid {}", std::process::id())).json();
+    assert!(report["exchanges"].as_u64().unwrap() > 50, "{report}");
+    assert!(report["rtt_p99_us"].as_f64() >= report["rtt_p50_us"].as_f64());
+    assert!(report["forwarder_cpu_us_per_exchange"].is_number());
+}
+
+#[test]
+fn exit_codes_tell_what_happened() {
+    let alone = Scene::empty();
+    let error = alone.run("ping /test -c 1").failed(3);
+    assert!(
+        error.contains("namehop run") && error.contains("nfd.sock") && error.contains("NDN_CLIENT_TRANSPORT"),
+        "{error}"
+    );
+    alone.run("bench sockets --duration 1s").failed(3);
+    alone.run("status").failed(3);
+    alone.run("--transport nonsense status").failed(2);
+    alone.run("ping").failed(2);
+    alone.run("put /test --segment-size 0").failed(1);
+
+    let scene = Scene::with_loopback();
+    std::fs::write(scene.path("nothing"), "").unwrap();
+    // A producer that never answers: its version exists, but nobody asks for this one.
+    let mut put = scene.start("put /test/silent", &scene.path("nothing"));
+    put.wait_for("in 1 segments");
+    scene.run("cat /test/silent/v=1 --attempts 1").failed(4);
+    let ping = scene.run("ping /test/silent -c 1 --timeout 100ms");
+    assert!(ping.out.contains("timeout from /test/silent"), "{}", ping.out);
+    ping.failed(4);
+    let error = scene.run("cat /test/nobody").failed(1);
+    assert!(error.contains("NoRoute"), "{error}");
+}
+
+#[test]
+fn completions_and_help_need_no_forwarder() {
+    let scene = Scene::empty();
+    assert!(scene.run("completions bash").ok().contains("namehop"));
+    let help = scene.run("help route add").ok();
+    assert!(help.contains("namehop route add --file routes.txt") && help.contains("--expires"), "{help}");
+    assert!(scene.run("--help").ok().contains("Exit codes"));
+}
