@@ -1,0 +1,84 @@
+//! Parsers of packets: what decodes encodes to the same, and agrees with itself.
+
+use namehop_hash::{HashKey, PrefixHashes, hash_name, hash_prefixes};
+use namehop_manage::nfd::ControlParameters;
+use namehop_wire::lp::LpPacket;
+use namehop_wire::security::Certificate;
+use namehop_wire::tlv::frame_length;
+use namehop_wire::{Data, DataHeader, Interest, InterestRewrite, MAX_PACKET_SIZE, Name, NameRef, rewrite_interest};
+
+/// A name: every prefix is a prefix, the URI form reads back, and the one-pass hashes are those of the prefixes.
+pub fn name(bytes: &[u8]) {
+    let Ok(name) = NameRef::from_value(bytes) else { return };
+    let count = name.components().count();
+    assert_eq!(count, name.len());
+    let uri = name.to_string();
+    let read: Name = uri.parse().unwrap_or_else(|error| panic!("own URI {uri} does not parse: {error}"));
+    assert_eq!(read.value(), bytes, "{uri}");
+    let key = HashKey { k0: 1, k1: 2 };
+    let mut hashes = PrefixHashes::default();
+    if hash_prefixes(&key, bytes, &mut hashes).is_err() {
+        assert!(count > namehop_wire::MAX_NAME_COMPONENTS);
+        return;
+    }
+    for depth in 0..=count {
+        let prefix = name.prefix(depth);
+        assert!(prefix.is_prefix_of(name));
+        assert_eq!(hashes.get(depth), hash_name(&key, prefix.value()));
+    }
+}
+
+/// An Interest: rewriting changes just what was asked for.
+pub fn interest(bytes: &[u8]) {
+    let _ = frame_length(bytes);
+    let Ok(interest) = Interest::decode(bytes) else { return };
+    assert!(!interest.name.is_empty());
+    let _ = (interest.check_parameters_digest(), interest.signed_portions());
+    let change =
+        InterestRewrite { nonce: Some(7), hop_limit: Some(3), remove_forwarding_hint: true, ..Default::default() };
+    let mut out = vec![0; bytes.len() + 64];
+    let Ok(length) = rewrite_interest(bytes, &change, &mut out) else { return };
+    let changed = Interest::decode(&out[..length]).expect("a rewritten Interest decodes");
+    assert_eq!(changed.name.value(), interest.name.value());
+    assert_eq!((changed.nonce, changed.hop_limit), (Some(7), Some(3)));
+    assert_eq!(changed.can_be_prefix, interest.can_be_prefix);
+    assert_eq!(changed.must_be_fresh, interest.must_be_fresh);
+    assert_eq!(changed.lifetime_ms, interest.lifetime_ms);
+    assert_eq!(changed.application_parameters, interest.application_parameters);
+    assert!(changed.forwarding_hint.is_none());
+}
+
+/// A Data: the short and the full decoder agree.
+pub fn data(bytes: &[u8]) {
+    let head = DataHeader::decode(bytes);
+    let Ok(data) = Data::decode(bytes) else { return };
+    let head = head.expect("what decodes as a whole has a head that decodes");
+    assert_eq!(head.name.value(), data.name.value());
+    assert_eq!(head.freshness_ms, data.freshness_ms);
+    assert_eq!(data.full_name().components().count(), data.name.len() + 1);
+}
+
+/// A link packet: its fields stay inside it.
+pub fn link_packet(bytes: &[u8]) {
+    let Ok(packet) = LpPacket::decode(bytes) else { return };
+    assert!(bytes.len() <= MAX_PACKET_SIZE);
+    let acks = packet.acks().count();
+    assert!(acks * 12 <= bytes.len());
+    if let Some(fragment) = packet.fragment {
+        assert!(bytes.ends_with(fragment) || fragment.is_empty());
+    }
+}
+
+/// A certificate.
+pub fn certificate(bytes: &[u8]) {
+    let Ok(certificate) = Certificate::decode(bytes) else { return };
+    let _ = certificate.public_key();
+    assert!(certificate.identity().is_prefix_of(certificate.key_name()));
+}
+
+/// Parameters of a management command: what decodes encodes to something that decodes to the same.
+pub fn control_parameters(bytes: &[u8]) {
+    let Ok(parameters) = ControlParameters::decode(bytes) else { return };
+    let again = ControlParameters::decode(&parameters.to_vec()).expect("own encoding decodes");
+    assert_eq!(again, parameters);
+}

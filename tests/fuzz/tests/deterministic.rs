@@ -1,0 +1,68 @@
+//! Every fuzz target over its kept corpus and over mutations of it that are the same in every run.
+//!
+//! `NAMEHOP_FUZZ_ROUNDS` (default 20000) is the number of mutations for each target.
+
+use std::fs;
+use std::path::Path;
+
+use namehop_fuzz_checks::TARGETS;
+
+/// SplitMix64: all that is needed here is that it is the same everywhere.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ mixed >> 31
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit.max(1) as u64) as usize
+    }
+}
+
+/// A few changes of the kinds that break parsers.
+fn mutate(input: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut bytes = input.to_vec();
+    for _ in 0..=random.below(4) {
+        let place = random.below(bytes.len());
+        match random.below(7) {
+            0 if !bytes.is_empty() => bytes[place] ^= 1 << random.below(8),
+            1 if !bytes.is_empty() => bytes[place] = [0, 1, 0x7F, 0xFC, 0xFD, 0xFE, 0xFF][random.below(7)],
+            2 => bytes.truncate(place),
+            3 => bytes.insert(place, random.next() as u8),
+            4 if !bytes.is_empty() => drop(bytes.remove(place)),
+            5 => bytes.splice(place..place, other.iter().copied().take(random.below(64))).for_each(drop),
+            _ => {
+                let end = (place + random.below(32)).min(bytes.len());
+                let piece = bytes[place.min(end)..end].to_vec();
+                bytes.extend(piece);
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn every_target_holds_on_its_corpus_and_on_fixed_mutations() {
+    let rounds: usize = std::env::var("NAMEHOP_FUZZ_ROUNDS").map_or(20_000, |text| text.parse().expect("a number"));
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    for (target, check) in TARGETS {
+        let folder = corpus.join(target);
+        let mut files: Vec<_> = fs::read_dir(&folder)
+            .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+            .map(|entry| entry.expect("entry").path())
+            .collect();
+        files.sort();
+        let inputs: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).expect("corpus file")).collect();
+        assert!(!inputs.is_empty(), "{target} has no corpus");
+        inputs.iter().for_each(|input| check(input));
+        let mut random = Random(target.bytes().map(u64::from).sum());
+        for _ in 0..rounds {
+            let input = mutate(&inputs[random.below(inputs.len())], &inputs[random.below(inputs.len())], &mut random);
+            check(&input);
+        }
+    }
+}
