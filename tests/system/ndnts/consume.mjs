@@ -1,0 +1,26 @@
+// node consume.mjs FACE-URI NAME [LIFETIME-MS]: one Interest; reports Data, Nack or time-out.
+import { Interest, Nack } from "@ndn/packet";
+import { consume } from "@ndn/endpoint";
+import { connect, report } from "./connect.mjs";
+
+const [uri, name, lifetime = "1000"] = process.argv.slice(2);
+const face = await connect(uri, { register: false });
+// NDNts' own forwarder keeps Nacks from the consumer, so they are observed on the face.
+let nack;
+face.addEventListener?.("down", () => report({ result: "down" }));
+face.fw.addEventListener("pktrx", ({ packet }) => {
+  if (packet.l3 instanceof Nack) {
+    nack = packet.l3.reason;
+    report({ result: "nack", reason: nack });
+    face.close();
+  }
+});
+try {
+  const data = await consume(new Interest(name, Interest.MustBeFresh, Interest.Lifetime(Number(lifetime))));
+  report({ result: "data", name: data.name.toString(), bytes: data.content.length });
+} catch (error) {
+  if (nack === undefined) {
+    report({ result: "timeout", error: String(error) });
+  }
+}
+face.close();

@@ -1,0 +1,176 @@
+"""Bytes that no well-behaved peer sends: every one is a counted, named drop, and nobody else suffers."""
+
+import json
+import os
+import random
+import socket
+import time
+
+import pytest
+from conftest import wait_until
+from packets import data, interest, name, number, read_element, tlv
+from test_commands import connect_application
+
+
+def closes(connection):
+    """Whether the router ends this connection."""
+    try:
+        while connection.recv(65536):
+            pass
+        return True
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def alive(router):
+    assert router.json("status"), "the router answers"
+
+
+def drops(router):
+    return json.dumps(router.json("status"))
+
+
+@pytest.mark.parametrize("garbage", [
+    b"\x00" * 100,
+    b"\xff" * 100,
+    number(5) + b"\xfe\x7f\xff\xff\xff" + b"x" * 100,
+    number(5) + b"\xfd\x00\x05" + b"x" * 100,
+    tlv(5, b"x" * 9000),
+], ids=["zeros", "ones", "huge-length", "long-form-length", "oversized"])
+@pytest.mark.parametrize("transport", ["unix", "tcp"])
+def test_a_framing_error_closes_that_stream_only(router, transport, garbage):
+    bystander, _ = connect_application(router)
+    if transport == "unix":
+        connection = router.connect()
+    else:
+        connection = socket.create_connection(("127.0.0.1", router.tcp), 5)
+    connection.sendall(garbage)
+    assert closes(connection)
+    bystander.sendall(interest("/still/here", nonce=os.urandom(4)))
+    read_element(bystander)
+    alive(router)
+
+
+def ten_thousand_components():
+    return tlv(5, tlv(7, tlv(8, b"") * 4300) + tlv(0x0A, b"abcd"))
+
+
+WELL_FRAMED = {
+    "empty-interest": tlv(5, b""),
+    "no-name": tlv(5, tlv(0x0A, b"abcd")),
+    "empty-name": tlv(5, tlv(7, b"") + tlv(0x0A, b"abcd")),
+    "short-nonce": tlv(5, name("/a") + tlv(0x0A, b"abc")),
+    "name-too-deep": ten_thousand_components(),
+    "critical-unknown": tlv(5, name("/a") + tlv(0x0A, b"abcd") + tlv(31, b"")),
+    "nested-length": tlv(5, tlv(7, number(8) + number(200) + b"x")),
+    "empty-data": tlv(6, b""),
+    "lp-fragment-missing-sequence": tlv(100, tlv(82, b"\1") + tlv(83, b"\2") + tlv(80, b"x")),
+    "lp-unknown-critical": tlv(100, tlv(0x61, b"") + tlv(80, interest("/a"))),
+    "lp-of-nothing-known": tlv(100, tlv(80, tlv(0xF0, b"abc"))),
+    "hop-limit-zero": interest("/a", hop_limit=0),
+    "next-hop-without-permission": tlv(100, tlv(816, b"\1") + tlv(80, interest("/a"))),
+}
+
+
+@pytest.mark.parametrize("packet", WELL_FRAMED.values(), ids=WELL_FRAMED.keys())
+@pytest.mark.parametrize("transport", ["unix", "udp"])
+def test_a_bad_packet_is_a_named_drop(router, transport, packet):
+    if transport == "unix":
+        connection = router.connect()
+    else:
+        connection = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        connection.connect(("127.0.0.1", router.udp))
+        connection.settimeout(5)
+    before = dropped(router)
+    connection.send(packet)
+    wait_until(lambda: dropped(router) > before, what=f"the drop is counted: {drops(router)}")
+    # The face lives on.
+    connection.send(interest("/after", nonce=os.urandom(4)))
+    assert connection.recv(65536)
+
+
+def dropped(router):
+    return sum(count for layer in router.json("status")["drops"].values() for count in layer.values())
+
+
+def test_random_datagrams(router):
+    generator = random.Random(7)
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    seeds = [interest("/a/b", hop_limit=3), data("/a/b", b"x" * 200), tlv(100, tlv(81, bytes(8)) + tlv(83, b"\3") + tlv(80, b"abc"))]
+    for _ in range(20_000):
+        packet = bytearray(generator.choice(seeds))
+        for _ in range(generator.randrange(6)):
+            packet[generator.randrange(len(packet))] = generator.randrange(256)
+        sender.sendto(packet[: generator.randrange(1, len(packet) + 1)], ("127.0.0.1", router.udp))
+    alive(router)
+
+
+@pytest.mark.parametrize("lifetime", [0, 1, 2**63, 2**64 - 1])
+def test_extreme_lifetimes(router, lifetime):
+    producer, face = connect_application(router)
+    router.namehop("route", "add", "/extreme", face)
+    consumer = router.connect()
+    consumer.sendall(interest("/extreme/x", lifetime=lifetime, nonce=os.urandom(4)))
+    kind, _, _ = read_element(producer)
+    assert kind in (5, 100)
+    alive(router)
+
+
+def test_a_flood_of_unanswered_interests_leaves_room_for_others(make_router):
+    router = make_router("[forwarding]\npit_capacity = 4096\n")
+    silent, silent_face = connect_application(router)
+    router.namehop("route", "add", "/silent", silent_face)
+    producer, face = connect_application(router)
+    router.namehop("route", "add", "/fine", face)
+    flooder, consumer = router.connect(), router.connect()
+    flooder.settimeout(0.01)
+    for burst in range(40):
+        flood = b"".join(interest(f"/silent/{burst}/{i}", nonce=os.urandom(4), lifetime=60000) for i in range(500))
+        flooder.settimeout(5)
+        flooder.sendall(flood)
+        consumer.sendall(interest(f"/fine/{burst}", nonce=os.urandom(4)))
+        read_element(producer)
+        producer.sendall(data(f"/fine/{burst}", b"ok"))
+        kind, _, _ = read_element(consumer)
+        assert kind in (6, 100), "legitimate traffic goes on"
+        silent.setblocking(False)
+        try:
+            while silent.recv(1 << 20):
+                pass
+        except BlockingIOError:
+            pass
+    assert router.json("status")["pit_entries"] <= 4096
+
+
+def test_a_slow_reader_costs_only_itself(make_router):
+    router = make_router('[faces]\nsend_queue_bytes = "64 KiB"\n')
+    producer, face = connect_application(router)
+    router.namehop("route", "add", "/slow", face)
+    slow, quick = router.connect(), router.connect()
+    for i in range(2000):
+        slow.sendall(interest(f"/slow/{i}", nonce=os.urandom(4), lifetime=10000))
+        read_element(producer)
+        producer.sendall(data(f"/slow/{i}", b"x" * 4000))
+    quick.sendall(interest("/slow/quick", nonce=os.urandom(4)))
+    rest = b""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        _, element, rest = read_element(producer, rest)
+        if b"quick" in element:
+            break
+    producer.sendall(data("/slow/quick", b"ok"))
+    kind, _, _ = read_element(quick)
+    assert kind in (6, 100)
+    assert "send-queue-full" in drops(router)
+
+
+def test_many_connections_leave_nothing_behind(router):
+    before = len(router.json("face", "list"))
+    for _ in range(20):
+        connections = [router.connect() for _ in range(50)]
+        for connection in connections:
+            connection.close()
+    # The command's own face is there both times.
+    wait_until(lambda: len(router.json("face", "list")) <= before, what="faces go with their connections")

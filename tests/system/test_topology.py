@@ -1,0 +1,121 @@
+"""Several routers, each a process of its own, in a line, in a loop and in a diamond."""
+
+import hashlib
+import json
+import os
+import time
+
+import pytest
+from conftest import wait_until
+
+
+def link(a, b, transport):
+    """Makes a permanent face from a to b and gives its number."""
+    return a.json("face", "create", b.uri(transport), "--persistency", "permanent")["face_id"]
+
+
+def total(router, key):
+    return sum(face[key] for face in router.json("face", "list"))
+
+
+def serve(router, name):
+    server = router.spawn("serve", name)
+    wait_until(lambda: any(route["prefix"] == name for route in router.json("route", "list")), what=f"{name} registered")
+    return server
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_an_object_through_a_line(make_router, tmp_path, transport):
+    line = [make_router(name=f"line{number}") for number in range(4)]
+    for near, far in zip(line, line[1:]):
+        near.namehop("route", "add", "/far", link(near, far, transport))
+    source = tmp_path / "object"
+    source.write_bytes(os.urandom(3_000_000))
+    with open(source, "rb") as stream:
+        publisher = line[-1].spawn("put", "/far/object", stdin=stream)
+    try:
+        wait_until(lambda: any(r["prefix"] == "/far/object" for r in line[-1].json("route", "list")), what="registered")
+        fetched = line[0].namehop("cat", "/far/object", text=False).stdout
+        assert hashlib.sha256(fetched).digest() == hashlib.sha256(source.read_bytes()).digest()
+        # The caches on the way answer the second time: the publisher may be gone.
+        publisher.terminate()
+        publisher.wait(10)
+        assert line[0].json("cs", "info")["entries"] > 300
+    finally:
+        publisher.kill()
+
+
+def test_no_interest_circulates_in_a_loop(make_router):
+    """Three routers that all point /loop at each other, with multicast: every Interest ends, and soon."""
+    ring = [make_router(name=f"ring{number}") for number in range(3)]
+    for here in ring:
+        for there in ring:
+            if here is not there:
+                here.namehop("route", "add", "/loop", link(here, there, "udp"))
+        here.namehop("strategy", "set", "/loop", "multicast")
+    for number in range(20):
+        ring[0].namehop("ping", f"/loop/{number}", "--count", "1", "--timeout", "200ms", check=False)
+    time.sleep(0.5)
+    before = [total(router, "in_interests") for router in ring]
+    time.sleep(1.0)
+    after = [total(router, "in_interests") for router in ring]
+    # Management Interests of `face list` itself are all that may be new.
+    assert all(late - early < 10 for early, late in zip(before, after)), (before, after)
+    assert all(count < 20 * 12 + 200 for count in before), before
+    text = json.dumps([router.json("status") for router in ring])
+    assert "duplicate-nonce" in text or "dead-nonce" in text, "the loop was recognised"
+
+
+def test_data_returns_around_a_loop_with_a_producer(make_router):
+    ring = [make_router(name=f"ring{number}") for number in range(3)]
+    for here, there in zip(ring, ring[1:] + ring[:1]):
+        here.namehop("route", "add", "/ring", link(here, there, "udp"), "--cost", "10")
+    server = serve(ring[2], "/ring/answer")
+    try:
+        output = ring[0].namehop("ping", "/ring/answer", "--count", "5", "--interval", "20ms").stdout
+        assert " 0.0% loss" in output, output
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def test_asf_recovers_from_a_cut_link(make_router):
+    """A diamond: entry - (upper | lower) - exit. The path in use is cut; asf moves to the other."""
+    entry, upper, lower, exit_ = (make_router(name=name) for name in ("entry", "upper", "lower", "exit"))
+    entry.namehop("route", "add", "/d", link(entry, upper, "udp"), "--cost", "1")
+    entry.namehop("route", "add", "/d", link(entry, lower, "udp"), "--cost", "2")
+    for middle in (upper, lower):
+        middle.namehop("route", "add", "/d", link(middle, exit_, "udp"))
+    entry.namehop("strategy", "set", "/d", "asf")
+    server = serve(exit_, "/d/answer")
+    try:
+        output = entry.namehop("ping", "/d/answer", "--count", "10", "--interval", "20ms").stdout
+        assert " 0.0% loss" in output, output
+        upper.kill()
+        entry.namehop("ping", "/d/answer", "--count", "10", "--interval", "50ms", "--timeout", "300ms", check=False)
+        output = entry.namehop("ping", "/d/answer", "--count", "10", "--interval", "20ms", "--timeout", "300ms").stdout
+        assert " 0.0% loss" in output, output
+        upper.process = None
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def test_a_tcp_link_heals_when_its_peer_comes_back(make_router):
+    near, far = make_router(name="near"), make_router(name="far")
+    near.namehop("route", "add", "/heal", link(near, far, "tcp"))
+    server = serve(far, "/heal/answer")
+    near.namehop("ping", "/heal/answer", "--count", "1")
+    server.kill()
+    far.kill()
+    far.start()
+    server = serve(far, "/heal/answer")
+    try:
+        wait_until(
+            lambda: near.namehop("ping", "/heal/answer", "--count", "1", "--timeout", "500ms", check=False).returncode == 0,
+            15,
+            "the permanent face reconnects",
+        )
+    finally:
+        server.terminate()
+        server.wait(10)
