@@ -42,7 +42,7 @@ fuzz: setup ## every fuzz target for FUZZ_SECONDS each (60), new inputs are adde
 	scripts/fuzz.sh $(FUZZ_SECONDS)
 
 soak: setup ## SOAK_PACKETS (10 million) through the engine with leak checks
-	NAMEHOP_SOAK_PACKETS=$(SOAK_PACKETS) cargo test --release --locked --package namehop-forward --test soak -- --nocapture
+	NAMEHOP_SOAK_PACKETS=$(SOAK_PACKETS) cargo test --release --locked --package namehop-forward --test pipelines -- --nocapture soak
 
 install: build ## install the program, its service and its documentation under PREFIX (/usr/local)
 	install -D -m 755 target/release/namehop $(DESTDIR)$(PREFIX)/bin/namehop

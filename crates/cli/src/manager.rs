@@ -8,6 +8,7 @@ use namehop_manage::nfd::names::module;
 use namehop_manage::nfd::numbers::status_code;
 use namehop_manage::nfd::{ControlParameters, FaceQueryFilter, FaceStatus};
 use namehop_traffic::endpoint::Endpoint;
+use namehop_traffic::target::TransportUri;
 
 use crate::connection::ConnectionArgs;
 use crate::failure::Failure;
@@ -22,6 +23,11 @@ pub struct Manager {
 
 impl Manager {
     pub async fn connect(connection: &ConnectionArgs) -> Result<Self, Failure> {
+        if let TransportUri::Udp { .. } = connection.first_candidate()? {
+            return Err(Failure::usage(
+                "a forwarder takes commands from this computer only, and UDP counts as another: use a unix:// or tcp:// transport",
+            ));
+        }
         Ok(Self { controller: Controller::new(connection.connect().await?) })
     }
 

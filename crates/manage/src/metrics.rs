@@ -17,7 +17,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use namehop_face::Face;
+use namehop_face::{Face, LinkDrop};
 use thiserror::Error;
 use tokio::net::TcpListener;
 
@@ -37,6 +37,8 @@ pub struct Snapshot {
     pub uptime_seconds: f64,
     /// Counters and table sizes of the forwarding engine.
     pub engine: EngineStatus,
+    /// Drops on the link side, of all faces that there ever were.
+    pub link_drops: Vec<(LinkDrop, u64)>,
     /// Nonces in the Dead Nonce List.
     pub dead_nonces: u64,
     /// The Content Store.

@@ -92,9 +92,16 @@ impl Control {
 
     fn record_of(&self, change: StateChange<'_>) -> Option<Record> {
         match change {
-            StateChange::FaceCreated(face) if is_permanent(face) => Some(Record::Face(face_record(face))),
+            // Faces that were made by a connection or packet are never on file.
+            StateChange::FaceCreated(face) | StateChange::FaceUpdated(face) | StateChange::FaceDestroyed(face)
+                if face.persistency() == FacePersistency::OnDemand =>
+            {
+                None
+            }
+            StateChange::FaceCreated(face) | StateChange::FaceUpdated(face) if is_permanent(face) => {
+                Some(Record::Face(face_record(face)))
+            }
             StateChange::FaceCreated(_) => None,
-            StateChange::FaceUpdated(face) if is_permanent(face) => Some(Record::Face(face_record(face))),
             StateChange::FaceUpdated(face) => Some(Record::FaceForgotten(face.remote_uri().to_string())),
             StateChange::FaceDestroyed(face) => Some(Record::FaceRemoved(face.remote_uri().to_string())),
             StateChange::RouteRegistered { prefix, route } => self.route_record(prefix, route).map(Record::Route),

@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
 use tracing::error;
 
+use namehop_face::LinkDrop;
 use namehop_manage::metrics::{MetricsServer, Snapshot};
 use namehop_manage::server::{ControlPlane, Management};
 
@@ -47,6 +48,7 @@ async fn collect(management: &Management<Control>, started: Instant) -> Snapshot
     Snapshot {
         uptime_seconds: started.elapsed().as_secs_f64(),
         engine,
+        link_drops: LinkDrop::ALL.iter().map(|&reason| (reason, control.faces().link_drops().get(reason))).collect(),
         dead_nonces: snapshot.as_ref().map_or(0, |snapshot| snapshot.sizes.dead_nonces as u64),
         content_store: control.cs_info().await,
         fib_entries: control.with_fib(|fib| fib.len() as u64),

@@ -59,14 +59,14 @@ struct ShowArgs {
     json: bool,
 }
 
-/// When a face goes away.
+/// When a face goes away. TCP and WebSocket faces of the last two kinds reconnect when their connection fails.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum PersistencyArg {
     /// After some time without traffic, or when the connection fails
     OnDemand,
-    /// When the connection fails
+    /// When it is destroyed, or the forwarder ends
     Persistent,
-    /// Never
+    /// When it is destroyed: it is there again after a restart
     Permanent,
 }
 

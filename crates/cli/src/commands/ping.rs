@@ -16,7 +16,7 @@ use crate::units::{milliseconds, parse_duration};
 /// Measure round-trip times to a prefix
 ///
 /// Sends Interests PREFIX/ping/NUMBER, which 'namehop serve', ndnpingserver and 'ndnd pingserver'
-/// answer. Ends with exit code 4 when nothing was received.
+/// answer. Ends with exit code 4 when nothing was received, and with 1 when there were only Nacks.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  namehop ping /example\n  namehop ping /example --count 5 --interval 200ms --json")]
 pub struct PingArgs {

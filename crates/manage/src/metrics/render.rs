@@ -121,8 +121,12 @@ fn engine(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
             .iter()
             .try_for_each(|&(direction, kind, count)| family.line(&[("direction", direction), ("kind", kind)], count))
     })?;
-    metrics.family("drops", "Packets discarded by the forwarding engine", MetricType::Counter, |family| {
-        counters.drops.iter().try_for_each(|(reason, count)| family.line(&[("reason", reason.name())], count))
+    metrics.family("drops", "Packets discarded, on faces that are gone too", MetricType::Counter, |family| {
+        let engine = counters.drops.iter().map(|(reason, count)| ("engine", reason.name(), count));
+        let link = snapshot.link_drops.iter().map(|&(reason, count)| ("link", reason.name(), count));
+        engine
+            .chain(link)
+            .try_for_each(|(layer, reason, count)| family.line(&[("layer", layer), ("reason", reason)], count))
     })?;
     for (name, help, count) in [
         ("satisfied_interests", "Pending Interests that ended with Data", counters.satisfied_interests),

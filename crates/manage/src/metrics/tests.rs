@@ -22,6 +22,7 @@ fn snapshot() -> Snapshot {
         rib_routes: 3,
         content_store: ContentStoreInfo { capacity: 1000, serve: true, ..ContentStoreInfo::default() },
         faces: faces.snapshot(),
+        link_drops: vec![(namehop_face::LinkDrop::LinkDown, 4)],
         ..Snapshot::default()
     };
     snapshot.engine.counters.in_interests = 7;
@@ -36,8 +37,9 @@ fn everything_is_there_with_help_and_labels() {
     for line in [
         "namehop_uptime_seconds 12.5".to_owned(),
         r#"namehop_packets_total{direction="in",kind="interest"} 7"#.to_owned(),
-        r#"namehop_drops_total{reason="pit-full"} 2"#.to_owned(),
-        r#"namehop_drops_total{reason="malformed"} 0"#.to_owned(),
+        r#"namehop_drops_total{layer="engine",reason="pit-full"} 2"#.to_owned(),
+        r#"namehop_drops_total{layer="engine",reason="malformed"} 0"#.to_owned(),
+        r#"namehop_drops_total{layer="link",reason="link-down"} 4"#.to_owned(),
         "namehop_cs_capacity_packets 1000.0".to_owned(),
         "namehop_cs_admit_enabled 0.0".to_owned(),
         "namehop_rib_routes 3.0".to_owned(),

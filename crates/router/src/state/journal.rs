@@ -122,7 +122,11 @@ impl Journal {
         }
         let line = line_of(record)?;
         // One write call for the whole line: a killed process leaves all of it or none.
-        self.file.write_all(&line)?;
+        if let Err(error) = self.file.write_all(&line) {
+            // On a full disk half a line may be there, which would spoil the next one.
+            self.file.set_len(self.length)?;
+            return Err(error);
+        }
         self.length += line.len() as u64;
         let is_long = self.length >= REWRITE_MIN_BYTES && self.length >= REWRITE_FACTOR * self.length_after_rewrite;
         if is_long && self.rewriting.is_none() {
@@ -131,8 +135,12 @@ impl Journal {
                 let journal = BufReader::new(File::open(&path)?.take(covers));
                 let (state, _) = read(&path, journal).map_err(io::Error::other)?;
                 write_folded(&path, &state)
-            })?;
-            self.rewriting = Some(Rewriting { thread, covers });
+            });
+            match thread {
+                Ok(thread) => self.rewriting = Some(Rewriting { thread, covers }),
+                // The change is on file; only the file stays long.
+                Err(error) => warn!(file = %self.path.display(), %error, "the state file could not be shortened"),
+            }
         }
         Ok(())
     }
