@@ -46,7 +46,8 @@ soak: setup ## SOAK_PACKETS (10 million) through the engine with leak checks
 
 install: build ## install the program, its service and its documentation under PREFIX (/usr/local)
 	install -D -m 755 target/release/namehop $(DESTDIR)$(PREFIX)/bin/namehop
-	install -D -m 644 packaging/namehop.service $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's|@PREFIX@|$(PREFIX)|' packaging/namehop.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
 	install -D -m 644 crates/router/src/config/default.toml $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop.toml
 
 uninstall: ## remove what install put there

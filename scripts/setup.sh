@@ -41,12 +41,19 @@ setup_rust() {
     if have cargo && at_least "$(cargo --version | cut -d' ' -f2)" "$rust_needed"; then return; fi
     if have rustup; then
         say "updating the Rust toolchain (needs $rust_needed or newer)"
-        rustup toolchain install stable --profile minimal && rustup default stable && return
+        rustup toolchain install stable --profile minimal --component clippy,rustfmt && rustup override set stable && return
     fi
     have curl || apt_install curl ca-certificates
     say "installing the Rust toolchain ($rust_needed or newer) with rustup into $HOME/.cargo"
     curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal --component clippy,rustfmt --no-modify-path \
         || die "no Rust toolchain: install Rust $rust_needed or newer from https://rustup.rs, then start again"
+}
+
+# Formatting and lints are checked by the tests and are not part of a minimal toolchain.
+setup_rust_checks() {
+    cargo clippy --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1 && return
+    have rustup || die "clippy and rustfmt are missing: install them beside cargo, then start again"
+    rustup component add clippy rustfmt
 }
 
 setup_build() {
@@ -84,6 +91,6 @@ setup_node() {
 
 case $what in
     build) setup_build ;;
-    test) setup_build; setup_python; setup_node ;;
+    test) setup_build; setup_rust_checks; setup_python; setup_node ;;
     *) die "usage: $0 build|test" ;;
 esac

@@ -4,6 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use namehop_manage::client::ClientError;
+use namehop_manage::nfd::numbers::status_code;
 use namehop_traffic::endpoint::{CommandError, ExpressError};
 use namehop_traffic::loadgen::LoadError;
 use namehop_traffic::segmented::FetchError;
@@ -16,6 +17,10 @@ pub const EXIT_CODES: &str = "Exit codes:
   2  wrong usage
   3  no forwarder is reachable
   4  time-out: nothing was received";
+
+/// What to do about a command that the forwarder does not allow.
+pub const FORBIDDEN_HINT: &str = "sign the command with the --signing-key and --certificate of a key that may do this; \
+     see \"Signing commands\" in docs/operation.md";
 
 /// Kind of a failure; the number is the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +59,10 @@ impl Failure {
     /// A failure whose reason the output shows.
     pub fn silent(kind: Kind) -> Self {
         Self { kind, message: String::new() }
+    }
+
+    fn forbidden(error: impl fmt::Display) -> Self {
+        Self::failed(format!("{error}\n{FORBIDDEN_HINT}"))
     }
 
     /// Puts what was attempted in front of the message.
@@ -105,6 +114,7 @@ impl From<CommandError> for Failure {
     fn from(error: CommandError) -> Self {
         let kind = match &error {
             CommandError::Express(error) => kind_of_express(error),
+            CommandError::Refused { code: status_code::FORBIDDEN, .. } => return Self::forbidden(error),
             _ => Kind::Failed,
         };
         Self::new(kind, error)
@@ -116,6 +126,7 @@ impl From<ClientError> for Failure {
         let kind = match &error {
             ClientError::Timeout { .. } => Kind::Nothing,
             ClientError::Closed(_) => Kind::NoForwarder,
+            ClientError::Refused(response) if response.code == status_code::FORBIDDEN => return Self::forbidden(error),
             _ => Kind::Failed,
         };
         Self::new(kind, error)

@@ -1,5 +1,6 @@
 //! Commands and datasets of the NFD management protocol, with errors as the command line shows them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use namehop_face::uri::FaceUri;
@@ -9,6 +10,7 @@ use namehop_manage::nfd::numbers::status_code;
 use namehop_manage::nfd::{ControlParameters, FaceQueryFilter, FaceStatus};
 use namehop_traffic::endpoint::Endpoint;
 use namehop_traffic::target::TransportUri;
+use namehop_wire::security::{DigestSigner, Signer};
 
 use crate::connection::ConnectionArgs;
 use crate::failure::Failure;
@@ -22,13 +24,21 @@ pub struct Manager {
 }
 
 impl Manager {
+    /// Connects for looking only, or for commanding a forwarder that does not ask for keys.
     pub async fn connect(connection: &ConnectionArgs) -> Result<Self, Failure> {
+        Self::connect_with_signer(connection, Arc::new(DigestSigner)).await
+    }
+
+    /// Connects for sending commands, which `signer` signs.
+    pub async fn connect_with_signer(connection: &ConnectionArgs, signer: Arc<dyn Signer>) -> Result<Self, Failure> {
         if let TransportUri::Udp { .. } = connection.first_candidate()? {
             return Err(Failure::usage(
                 "a forwarder takes commands from this computer only, and UDP counts as another: use a unix:// or tcp:// transport",
             ));
         }
-        Ok(Self { controller: Controller::new(connection.connect().await?) })
+        let endpoint = connection.connect().await?;
+        endpoint.sign_commands_with(Arc::clone(&signer));
+        Ok(Self { controller: Controller::with_signer(endpoint, signer) })
     }
 
     /// The connection underneath.

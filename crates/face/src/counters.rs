@@ -108,8 +108,12 @@ link_drops! {
     SendFailed = "send-failed",
     /// Received bytes that are not one well-framed TLV element.
     MalformedFrame = "malformed-frame",
+    /// A connection or peer beyond the limit of faces.
+    TooManyFaces = "too-many-faces",
     /// A received frame larger than any LpPacket may be.
     FrameTooLong = "frame-too-long",
+    /// A WebSocket handshake from a web page of an origin that is not allowed.
+    OriginNotAllowed = "origin-not-allowed",
 }
 
 impl LinkDrop {

@@ -15,6 +15,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use namehop_forward::face::FaceId;
 
 use crate::counters::LinkDropTotals;
+use crate::link_service::ReassemblyBudget;
 use crate::uri::FaceUri;
 
 pub use face::Face;
@@ -59,8 +60,8 @@ struct Faces {
 }
 
 impl Faces {
-    fn enter(&mut self, id: FaceId, params: FaceParams, totals: &Arc<LinkDropTotals>) -> Arc<Face> {
-        let face = Arc::new(Face::new(id, params, totals));
+    fn enter(&mut self, face: Face) -> Arc<Face> {
+        let (id, face) = (face.id(), Arc::new(face));
         self.by_id.insert(id, Arc::clone(&face));
         let same_remote = self.by_remote.entry(face.remote_uri().clone());
         same_remote.or_default().push(id);
@@ -75,6 +76,7 @@ pub struct FaceTable {
     limit: usize,
     resting_slots: usize,
     link_drops: Arc<LinkDropTotals>,
+    reassembly_budget: Arc<ReassemblyBudget>,
 }
 
 impl Default for FaceTable {
@@ -100,6 +102,7 @@ impl FaceTable {
             limit: limit.min(MAX_USER_FACES),
             resting_slots,
             link_drops: Arc::default(),
+            reassembly_budget: Arc::default(),
         }
     }
 
@@ -133,7 +136,7 @@ impl FaceTable {
         let reuse = faces.reuse[slot - FIRST_USER_SLOT];
         faces.user_faces += 1;
         let id = FaceId((u32::from(reuse) << 16) | slot as u32);
-        Ok(faces.enter(id, params, &self.link_drops))
+        Ok(faces.enter(self.make(id, params)))
     }
 
     /// Enters one of the faces with a reserved number: internal, content store or null.
@@ -148,7 +151,18 @@ impl FaceTable {
         if faces.by_id.contains_key(&id) {
             return Err(FaceTableError::Exists(id));
         }
-        Ok(faces.enter(id, params, &self.link_drops))
+        Ok(faces.enter(self.make(id, params)))
+    }
+
+    fn make(&self, id: FaceId, params: FaceParams) -> Face {
+        Face::new(id, params, &self.link_drops, &self.reassembly_budget)
+    }
+
+    /// Sets how many partial packets all faces together may have, each of which pins a buffer of the pool: a quarter of
+    /// the pool's large buffers leaves enough for everything else. Initially
+    /// [`DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES`](crate::link_service::DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES).
+    pub fn set_reassembly_limit(&self, partial_packets: usize) {
+        self.reassembly_budget.set_limit(partial_packets);
     }
 
     /// Drops on the link side of all faces that there ever were.

@@ -89,6 +89,9 @@ fn a_tcp_face_connects_and_reconnects_after_failures() {
             FaceUpdate { flags: FaceFlags::LOCAL_FIELDS, flags_mask: FaceFlags::LOCAL_FIELDS.0, ..permanent() };
         let face = service.create(&uri, with_fields).await.expect("created");
         assert_eq!(service.created().await.id(), face.id());
+        assert_eq!((face.is_up(), face.local_uri()), (false, &FaceUri::Null));
+        assert!(matches!(service.next_event().await, FaceEvent::Up(up) if up.id() == face.id()));
+        assert_eq!((face.is_up(), face.local_uri().scheme()), (true, "tcp4"));
         assert_eq!(face.scope(), FaceScope::Local);
         assert_eq!(face.persistency(), FacePersistency::Permanent);
         assert!(face.flags().contains(FaceFlags::LOCAL_FIELDS.union(FaceFlags::CONGESTION_MARKING)));
@@ -182,6 +185,90 @@ fn connecting_fails_in_time() {
 }
 
 #[test]
+fn a_permanent_face_is_there_before_its_peer() {
+    with_service(quick_config(), 64, async |mut service: Harness| {
+        for scheme in ["tcp4", "ws"] {
+            let reserved = TcpListener::bind(loopback()).await.expect("bind");
+            let address = reserved.local_addr().expect("address");
+            drop(reserved);
+            let uri = format!("{scheme}://{address}");
+            let face = service.create(&uri, permanent()).await.expect("made without its peer");
+            assert_eq!(service.created().await.id(), face.id());
+            assert!(!face.is_up());
+            assert_eq!((face.remote_uri().to_string(), face.local_uri()), (uri.clone(), &FaceUri::Null));
+            assert_eq!((face.scope(), face.persistency()), (FaceScope::Local, FacePersistency::Permanent));
+            assert!(service.send(face.id(), &packet(6, 9)));
+            eventually("the drop is counted", || face.counters.link_drop(LinkDrop::LinkDown) == 1).await;
+            assert_eq!(service.create(&uri, permanent()).await.expect_err("exists").status_code(), 409);
+
+            let listener = TcpListener::bind(address).await.expect("bind");
+            let (mut stream, _) = listener.accept().await.expect("accept");
+            if scheme == "ws" {
+                let mut peer = tokio_tungstenite::accept_async(stream).await.expect("handshake");
+                assert!(matches!(service.next_event().await, FaceEvent::Up(up) if up.id() == face.id()));
+                assert!(service.send(face.id(), &packet(6, 10)));
+                assert_eq!(next_binary(&mut peer).await, packet(6, 10));
+            } else {
+                assert!(matches!(service.next_event().await, FaceEvent::Up(up) if up.id() == face.id()));
+                assert!(service.send(face.id(), &packet(6, 10)));
+                expect_bytes(&mut stream, &packet(6, 10)).await;
+            }
+            assert!(face.is_up());
+            assert_ne!(face.local_uri(), &FaceUri::Null);
+            assert!(service.destroy(face.id()).await);
+            service.destroyed(&face).await;
+        }
+    });
+}
+
+#[test]
+fn a_permanent_face_goes_before_an_attempt_that_is_under_way() {
+    with_service(quick_config(), 64, async |mut service: Harness| {
+        let listener = TcpListener::bind(loopback()).await.expect("bind");
+        let uri = format!("tcp4://{}", listener.local_addr().expect("address"));
+        let attempt = service.start_create(&uri, FaceUpdate::default()).await;
+        let face = service.create(&uri, permanent()).await.expect("created");
+        match attempt.await.expect("answer") {
+            Err(CreateError::Exists(existing)) => assert_eq!(existing.id(), face.id()),
+            other => panic!("expected a conflict, got {other:?}"),
+        }
+        service.created().await;
+        assert_eq!(service.faces.len(), 1);
+    });
+}
+
+#[test]
+fn web_pages_from_elsewhere_need_permission() {
+    let mut config = quick_config();
+    config.websocket = vec![loopback()];
+    config.allowed_origins = vec!["https://example.org".to_owned()];
+    with_service(config, 64, async |mut service: Harness| {
+        let address = service.address("ws");
+        let refused = ["https://evil.example", "null", "http://127.0.0.1.evil.example"];
+        for (origin, status) in refused.map(|origin| (origin, 403)).into_iter().chain([
+            ("http://localhost:8080", 101),
+            ("http://[::1]", 101),
+            ("https://example.org", 101),
+        ]) {
+            let mut client = TcpStream::connect(address).await.expect("connect");
+            let request = format!(
+                "GET / HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                 Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nOrigin: {origin}\r\n\r\n"
+            );
+            client.write_all(request.as_bytes()).await.expect("write");
+            expect_bytes(&mut client, format!("HTTP/1.1 {status} ").as_bytes()).await;
+            if status == 101 {
+                let face = service.created().await;
+                drop(client);
+                service.destroyed(&face).await;
+            }
+        }
+        assert!(service.faces.is_empty());
+        assert_eq!(service.faces.link_drops().get(LinkDrop::OriginNotAllowed), 3);
+    });
+}
+
+#[test]
 fn websocket_clients_are_served() {
     let mut config = quick_config();
     config.websocket = vec![loopback()];
@@ -255,6 +342,8 @@ fn a_websocket_face_connects_and_reconnects() {
         let (created, mut peer) = tokio::join!(service.create(&uri, permanent()), server());
         let face = created.expect("created");
         service.created().await;
+        assert!(matches!(service.next_event().await, FaceEvent::Up(_)));
+        assert_eq!(face.local_uri().scheme(), "wsclient");
         assert_eq!(face.remote_uri().to_string(), uri);
         for round in 0..2 {
             peer.send(Message::Binary(packet(5, 8).into())).await.expect("send");

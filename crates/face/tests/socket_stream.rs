@@ -207,7 +207,7 @@ fn connections_beyond_the_limit_are_refused() {
         let second_face = service.created().await;
         let mut third = UnixStream::connect(&path).await.expect("connect");
         expect_closed(&mut third).await;
-        assert_eq!(service.statistics.refused_faces.load(Ordering::Relaxed), 1);
+        assert_eq!(service.faces.link_drops().get(LinkDrop::TooManyFaces), 1);
         first.write_all(&packet(5, 1)).await.expect("write");
         expect_bytes(&mut first, &packet(5, 1)).await;
         drop(second);

@@ -28,5 +28,5 @@ pub mod strategy;
 pub mod time;
 pub mod timer;
 
-pub use engine::{CsConfig, CsInfo, CsSettings, Engine, EngineConfig, EngineError, EngineEvent, TableSizes};
+pub use engine::{CsConfig, CsErasure, CsInfo, CsSettings, Engine, EngineConfig, EngineError, EngineEvent, TableSizes};
 pub use engine::{Fib, UnsolicitedPolicy};

@@ -2,8 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::{sleep, timeout};
 use tracing::{error, warn};
 
 use namehop_face::FaceUri;
@@ -21,6 +23,10 @@ use namehop_wire::{Name, NameRef};
 
 use crate::state::{ContentStoreRecord, FaceRecord, Journal, Record, RouteKey, RouteRecord, StrategyRecord};
 use crate::worker::WorkerHandle;
+
+/// How long the creation of a face waits for its link, and how often it looks.
+const CONNECT_PATIENCE: Duration = Duration::from_millis(300);
+const CONNECT_LOOK: Duration = Duration::from_millis(2);
 
 /// What the control thread holds. All methods run on that thread.
 pub struct Control {
@@ -137,8 +143,11 @@ impl Control {
 
     fn route_key(&self, prefix: NameRef<'_>, face: FaceId) -> Option<RouteKey> {
         let face = self.faces.get(face)?;
-        (face.persistency() != FacePersistency::OnDemand)
-            .then(|| RouteKey { prefix: prefix.to_string(), face: face.remote_uri().to_string() })
+        (face.persistency() != FacePersistency::OnDemand).then(|| RouteKey {
+            prefix: prefix.to_string(),
+            face: face.remote_uri().to_string(),
+            local: face.remote_uri().is_multicast().then(|| face.local_uri().to_string()),
+        })
     }
 }
 
@@ -186,6 +195,13 @@ impl ControlPlane for Control {
         self.sockets.send(command).await.map_err(|_| stopping())?;
         let face = answer.await.map_err(|_| stopping())??;
         self.worker.add_face(Arc::clone(&face)).await.map_err(|_| stopping())?;
+        // A permanent face to a live peer is up in a moment: whoever asked for it can use it then.
+        let _ = timeout(CONNECT_PATIENCE, async {
+            while !face.is_up() {
+                sleep(CONNECT_LOOK).await;
+            }
+        })
+        .await;
         Ok(face)
     }
 

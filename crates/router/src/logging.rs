@@ -1,9 +1,9 @@
 //! Log output: levels per module, for people or as JSON, on standard error.
 
 use std::env;
-use std::str::FromStr;
+use std::io::{self, IsTerminal};
 
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt};
@@ -13,19 +13,29 @@ use crate::config::{Log, LogFormat};
 /// Environment variable that goes before the configured level.
 pub const LOG_VARIABLE: &str = "NAMEHOP_LOG";
 
+const LEVELS: [(&str, LevelFilter); 6] = [
+    ("off", LevelFilter::OFF),
+    ("error", LevelFilter::ERROR),
+    ("warn", LevelFilter::WARN),
+    ("info", LevelFilter::INFO),
+    ("debug", LevelFilter::DEBUG),
+    ("trace", LevelFilter::TRACE),
+];
+
+/// Libraries whose log lines can be had besides Namehop's own.
+const LIBRARIES: [&str; 2] = ["tokio_tungstenite", "tungstenite"];
+
 /// Starts logging for this process. A second call changes nothing.
 ///
 /// # Errors
 /// The text of [`LOG_VARIABLE`] is not a log filter.
 pub fn start(config: &Log) -> Result<(), String> {
-    let (source, directives) = match env::var(LOG_VARIABLE) {
-        Ok(text) if !text.is_empty() => (LOG_VARIABLE, text),
+    let (source, directives) = match env::var_os(LOG_VARIABLE) {
+        Some(text) if !text.is_empty() => (LOG_VARIABLE, text.to_string_lossy().into_owned()),
         _ => ("log.level", config.level.clone()),
     };
-    let filter = Targets::from_str(&directives).map_err(|error| {
-        format!("{source}: `{directives}` is not a log filter ({error}); write for example \"info,namehop_face=debug\"")
-    })?;
-    let lines = fmt::layer().with_writer(std::io::stderr);
+    let filter = parse_filter(&directives).map_err(|error| format!("{source}: {error}"))?;
+    let lines = fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
     let lines = match config.format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().boxed(),
@@ -33,4 +43,76 @@ pub fn start(config: &Log) -> Result<(), String> {
     // Failing means that a subscriber is set already, which is what the caller wants.
     let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
     Ok(())
+}
+
+/// Reads `level,module=level,…`.
+///
+/// Stricter than the parser of the logging library, to which any word is the name of a module: a misspelt level would
+/// turn all lines off, errors too.
+///
+/// # Errors
+/// Names the part that is wrong and what would be right.
+pub fn parse_filter(directives: &str) -> Result<Targets, String> {
+    let mut filter = Targets::new();
+    for directive in directives.split(',').map(str::trim) {
+        filter = match directive.split_once('=') {
+            None => filter.with_default(level(directive)?),
+            Some((module, word)) => {
+                let library = module.split("::").next().unwrap_or_default();
+                if !module.starts_with("namehop") && !LIBRARIES.contains(&library) {
+                    return Err(format!(
+                        "`{module}` is not a module that logs; write one of Namehop, for example namehop_face or \
+                         namehop_manage, or one of the libraries {}",
+                        LIBRARIES.join(", ")
+                    ));
+                }
+                filter.with_target(module, level(word)?)
+            }
+        };
+    }
+    Ok(filter)
+}
+
+fn level(word: &str) -> Result<LevelFilter, String> {
+    let known = LEVELS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
+    known.map(|(_, level)| *level).ok_or_else(|| {
+        let names = LEVELS.map(|(name, _)| name).join(", ");
+        format!("`{word}` is not a log level; the levels are {names}. Write for example \"info,namehop_face=debug\"")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing_subscriber::filter::LevelFilter;
+
+    use super::*;
+
+    #[test]
+    fn levels_and_modules_are_read() {
+        for text in ["info", "OFF", "info,namehop_face=debug", " warn , tokio_tungstenite::compat=trace", "namehop=off"]
+        {
+            assert!(parse_filter(text).is_ok(), "{text}");
+        }
+        let filter = parse_filter("warn,namehop_face=trace").expect("valid");
+        assert_eq!(filter.default_level(), Some(LevelFilter::WARN));
+        assert!(filter.would_enable("namehop_face::socket", &tracing::Level::TRACE));
+        assert!(!filter.would_enable("namehop_manage", &tracing::Level::INFO));
+    }
+
+    #[test]
+    fn what_is_neither_is_refused_with_what_would_be_right() {
+        for (text, reason) in [
+            ("", "`` is not a log level"),
+            ("blah", "`blah` is not a log level"),
+            ("3", "off, error, warn, info, debug, trace"),
+            ("info,", "`` is not a log level"),
+            ("info,namehop_face", "`namehop_face` is not a log level"),
+            ("namehop_face=loud", "`loud` is not a log level"),
+            ("nfd=debug", "`nfd` is not a module"),
+            ("tungstenite2=debug", "namehop_face"),
+        ] {
+            let error = parse_filter(text).expect_err(text);
+            assert!(error.contains(reason), "{text:?}: {error}");
+        }
+    }
 }

@@ -4,7 +4,8 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nix::unistd::{AccessFlags, access};
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, access, geteuid};
 
 use crate::config::AutoPath;
 
@@ -21,9 +22,11 @@ pub struct NoPlace(String);
 /// Path of the Unix socket.
 ///
 /// # Errors
-/// `auto`, and neither `/run/nfd` nor `$XDG_RUNTIME_DIR/nfd` can be written.
+/// `auto`, and neither `/run/nfd` nor `$XDG_RUNTIME_DIR/nfd` can be written; or the folder of the configured path cannot
+/// be made.
 pub fn unix_socket(configured: &AutoPath) -> Result<PathBuf, NoPlace> {
     if let AutoPath::Path(path) = configured {
+        make_folder(path, "socket", "`path` in section [faces.unix]")?;
         return Ok(path.clone());
     }
     let system = PathBuf::from(SYSTEM_SOCKET);
@@ -47,11 +50,21 @@ pub fn unix_socket(configured: &AutoPath) -> Result<PathBuf, NoPlace> {
 /// Path of the state file.
 ///
 /// # Errors
-/// `auto`, and there is neither a writable system folder nor a home.
+/// There is neither a writable system folder nor a home for `auto`, or this user may not use the file.
 pub fn state_file(configured: &AutoPath) -> Result<PathBuf, NoPlace> {
-    if let AutoPath::Path(path) = configured {
-        return Ok(path.clone());
+    const KEY: &str = "`file` in section [state]";
+    let path = match configured {
+        AutoPath::Path(path) => path.clone(),
+        AutoPath::Auto => automatic_state_file()?,
+    };
+    make_folder(&path, "state file", KEY)?;
+    match obstacle(&path).or_else(|| unreadable(&path)) {
+        None => Ok(path),
+        Some(text) => Err(NoPlace(format!("state file {}: {text}; or choose another with {KEY}", path.display()))),
     }
+}
+
+fn automatic_state_file() -> Result<PathBuf, NoPlace> {
     // systemd names the folder that it made for the service.
     if let Some(folder) = env::var_os("STATE_DIRECTORY").filter(|folder| !folder.is_empty()) {
         return Ok(PathBuf::from(folder).join("state.json"));
@@ -75,6 +88,59 @@ pub fn state_file(configured: &AutoPath) -> Result<PathBuf, NoPlace> {
     Ok(base.join("namehop/state.json"))
 }
 
+/// Makes the folder of a file. `file` has a role and the configuration key that says where it is.
+fn make_folder(file: &Path, role: &str, key: &str) -> Result<(), NoPlace> {
+    let folder = folder_of(file);
+    fs::create_dir_all(folder).map_err(|error| {
+        NoPlace(format!(
+            "cannot make the folder {} for the {role} {}: {error}; choose with {key} a place where user {} may write, or \
+             make the folder and give it to this user",
+            folder.display(),
+            file.display(),
+            geteuid()
+        ))
+    })
+}
+
+/// Why no file can be made at `file`, as far as can be seen without making anything, and what to do.
+pub fn obstacle(file: &Path) -> Option<String> {
+    let ancestors = folder_of(file).ancestors();
+    // The last ancestor of a relative path is empty.
+    let existing = ancestors
+        .map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
+        .find(|folder| folder.exists())?;
+    if !existing.is_dir() {
+        return Some(format!("{} is not a folder; correct the path", existing.display()));
+    }
+    if file.is_dir() {
+        return Some(format!("{} is a folder; name a file", file.display()));
+    }
+    let error = access(existing, AccessFlags::W_OK | AccessFlags::X_OK).err()?;
+    Some(denied("write", existing, error))
+}
+
+/// Why a file that exists cannot be read, and what to do.
+pub fn unreadable(file: &Path) -> Option<String> {
+    match access(file, AccessFlags::R_OK) {
+        Ok(()) | Err(Errno::ENOENT) => None,
+        Err(error) => Some(denied("read", file, error)),
+    }
+}
+
+fn denied(permission: &str, path: &Path, error: Errno) -> String {
+    format!(
+        "user {} needs {permission} permission on {} ({}); change it with chmod or chown, or run as the owner",
+        geteuid(),
+        path.display(),
+        error.desc()
+    )
+}
+
+/// The folder that a file is in; the working folder for a mere name.
+fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Whether a file can be made there; makes its folder.
 fn folder_is_usable(file: &Path) -> bool {
     let Some(folder) = file.parent() else { return false };
@@ -86,10 +152,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_configured_path_is_taken_as_it_is() {
-        let path = PathBuf::from("/nonexistent/a.sock");
+    fn a_configured_path_is_taken_as_it_is_and_its_folder_made() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("a/b.sock");
         assert_eq!(unix_socket(&AutoPath::Path(path.clone())).expect("given"), path);
+        assert!(folder.path().join("a").is_dir());
+        let path = folder.path().join("c/state.json");
         assert_eq!(state_file(&AutoPath::Path(path.clone())).expect("given"), path);
+        assert_eq!(obstacle(&path), None);
+        assert_eq!(unreadable(&path), None);
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_is_refused_with_its_key() {
+        let folder = tempfile::tempdir().expect("folder");
+        let file = folder.path().join("file");
+        fs::write(&file, "").expect("written");
+        let below = file.join("a/b.sock");
+        let error = unix_socket(&AutoPath::Path(below.clone())).expect_err("below a file").to_string();
+        assert!(error.contains("`path` in section [faces.unix]"), "{error}");
+        assert!(obstacle(&below).expect("below a file").contains("not a folder"));
+        let error = state_file(&AutoPath::Path(folder.path().to_owned())).expect_err("a folder").to_string();
+        assert!(error.contains("is a folder; name a file") && error.contains("[state]"), "{error}");
     }
 
     #[test]

@@ -9,9 +9,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::spawn_local;
-use tokio::time::sleep;
-use tracing::{info, warn};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tracing::{debug, warn};
 
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
@@ -35,6 +35,9 @@ const INITIAL_STRATEGIES: [(&str, &str); 3] =
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(60);
 
+/// How long the start waits for faces.
+const PATIENCE: Duration = Duration::from_millis(500);
+
 /// A face to make, and the routes that lead to it.
 #[derive(Default)]
 struct PlannedFace {
@@ -43,7 +46,8 @@ struct PlannedFace {
     routes: BTreeMap<Name, Route>,
 }
 
-type Plan = BTreeMap<String, PlannedFace>;
+/// By remote URI and, on multicast groups, local URI.
+type Plan = BTreeMap<(String, Option<String>), PlannedFace>;
 
 /// Applies everything.
 pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved: &SavedState) {
@@ -59,12 +63,18 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
     let mut plan = Plan::new();
     plan_configured(&mut plan, config);
     plan_saved(&mut plan, saved, management.now_ms());
-    for (uri, face) in plan {
+    let mut faces = JoinSet::new();
+    for ((uri, local), face) in plan {
         match FaceUri::from_str(&uri) {
-            Ok(uri) => make_face(management, uri, face).await,
+            // Multicast faces are there or not: they come from the configuration.
+            Ok(uri) if uri.is_multicast() => use_multicast_faces(management, &uri, local.as_deref(), &face),
+            Ok(uri) => drop(faces.spawn_local(make_face(Rc::clone(management), uri, face))),
             Err(error) => warn!(%uri, %error, "a face was not restored"),
         }
     }
+    // Most are there at once. A peer that does not answer must not keep applications waiting.
+    let _ = timeout(PATIENCE, async { while faces.join_next().await.is_some() {} }).await;
+    faces.detach_all();
 }
 
 fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
@@ -105,7 +115,7 @@ fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
 fn plan_configured(plan: &mut Plan, config: &Config) {
     for face in &config.face {
         let flag = |flag: FaceFlags, on: bool| if on { flag } else { FaceFlags::default() };
-        plan.entry(face.uri.0.to_string()).or_default().update = FaceUpdate {
+        plan.entry((face.uri.0.to_string(), None)).or_default().update = FaceUpdate {
             persistency: Some(match face.persistency {
                 StaticPersistency::Persistent => FacePersistency::Persistent,
                 StaticPersistency::Permanent => FacePersistency::Permanent,
@@ -124,7 +134,7 @@ fn plan_configured(plan: &mut Plan, config: &Config) {
             | if route.capture { route_flags::CAPTURE } else { 0 };
         let permanent = FaceUpdate { persistency: Some(FacePersistency::Permanent), ..FaceUpdate::default() };
         let face = plan
-            .entry(route.nexthop.0.to_string())
+            .entry((route.nexthop.0.to_string(), None))
             .or_insert_with(|| PlannedFace { update: permanent, ..PlannedFace::default() });
         face.routes.insert(route.prefix.0.clone(), static_route(route.cost, flags, None));
     }
@@ -137,7 +147,7 @@ fn static_route(cost: u64, flags: u64, expires_at_ms: Option<u64>) -> Route {
 
 fn plan_saved(plan: &mut Plan, saved: &SavedState, now_ms: u64) {
     for face in saved.faces.values() {
-        plan.entry(face.uri.clone()).or_default().update = saved_update(face);
+        plan.entry((face.uri.clone(), None)).or_default().update = saved_update(face);
     }
     let now_unix_ms = unix_time_ms();
     for route in saved.routes.values() {
@@ -147,7 +157,7 @@ fn plan_saved(plan: &mut Plan, saved: &SavedState, now_ms: u64) {
             None => None,
         };
         let Ok(prefix) = Name::from_str(&route.key.prefix) else { continue };
-        let face = plan.entry(route.key.face.clone()).or_default();
+        let face = plan.entry((route.key.face.clone(), route.key.local.clone())).or_default();
         face.routes.insert(prefix, static_route(route.cost, route.flags, expires_at_ms));
     }
 }
@@ -164,26 +174,39 @@ fn saved_update(face: &FaceRecord) -> FaceUpdate {
     }
 }
 
-/// Makes the face, now or, when its peer does not answer, in the background.
-async fn make_face(management: &Rc<Management<Control>>, uri: FaceUri, planned: PlannedFace) {
-    match attempt(management, &uri, &planned).await {
-        Attempt::Done => {}
-        Attempt::Failed(error) => warn!(%uri, %error, routes = planned.routes.len(), "a face was not restored"),
-        Attempt::Later(error) => {
-            warn!(%uri, %error, routes = planned.routes.len(), "a face could not be restored yet; trying again");
-            let management = Rc::clone(management);
-            spawn_local(async move {
-                let mut pause = RETRY_PAUSE;
-                loop {
-                    sleep(pause).await;
-                    match attempt(&management, &uri, &planned).await {
-                        Attempt::Done => return info!(%uri, "a face was restored"),
-                        Attempt::Failed(error) => return warn!(%uri, %error, "a face was not restored"),
-                        Attempt::Later(_) => pause = (pause * 2).min(RETRY_PAUSE_MAX),
-                    }
-                }
-            });
+/// Adds the routes to the multicast faces of a group: to the one with this local URI, or to those of all interfaces.
+fn use_multicast_faces(
+    management: &Rc<Management<Control>>,
+    uri: &FaceUri,
+    local: Option<&str>,
+    planned: &PlannedFace,
+) {
+    let faces = management.control().faces().find_by_remote(uri);
+    let mut found = false;
+    for face in faces.iter().filter(|face| local.is_none_or(|local| face.local_uri().to_string() == local)) {
+        found = true;
+        add_routes(management, face, planned);
+    }
+    if !found {
+        warn!(%uri, local, routes = planned.routes.len(), "there is no such multicast face; see [faces.multicast]");
+    }
+}
+
+/// Makes the face, trying again for as long as its peer does not answer.
+async fn make_face(management: Rc<Management<Control>>, uri: FaceUri, planned: PlannedFace) {
+    let mut pause = RETRY_PAUSE;
+    loop {
+        match attempt(&management, &uri, &planned).await {
+            Attempt::Done => return debug!(%uri, routes = planned.routes.len(), "a face is in place"),
+            Attempt::Failed(error) => {
+                return warn!(%uri, %error, routes = planned.routes.len(), "a face was not restored");
+            }
+            Attempt::Later(error) => {
+                warn!(%uri, %error, routes = planned.routes.len(), "a face could not be restored yet; trying again");
+            }
         }
+        sleep(pause).await;
+        pause = (pause * 2).min(RETRY_PAUSE_MAX);
     }
 }
 

@@ -10,11 +10,11 @@ use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
-use tracing::{debug, info, warn};
+use tracing::{debug, info};
 
-use namehop_face::FaceUri;
 use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::socket::FaceEvent;
+use namehop_face::{FaceUri, LinkDrop};
 use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
 use namehop_forward::engine::EngineEvent;
 use namehop_forward::face::FaceId;
@@ -66,12 +66,17 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
         None => Config::default(),
     };
     logging::start(&config.log).map_err(RunError::Log)?;
+    let control_runtime = new_runtime()?;
+    // Before there is anything that a signal could leave behind, such as the socket file.
+    let (mut interrupt, mut terminate) = {
+        let _context = control_runtime.enter();
+        (signal(SignalKind::interrupt()).map_err(signals)?, signal(SignalKind::terminate()).map_err(signals)?)
+    };
     let authenticator = Authenticator::new(&startup::security_config(&config)).map_err(StartError::Trust)?;
     let parts = startup::build(&config)?;
 
     let Parts { sockets, worker, worker_handle, rings, pool, faces, mut face_events, fib, journal, saved } = parts;
     let channels = sockets.local_uris();
-    let control_runtime = new_runtime()?;
     let metrics = match config.metrics.enabled {
         true => {
             Some(control_runtime.block_on(MetricsServer::bind(config.metrics.listen)).map_err(StartError::Metrics)?)
@@ -99,12 +104,16 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
         .map_err(|source| StartError::System { what: "cannot start the forwarding thread", source })?;
 
     LocalSet::new().block_on(&control_runtime, async move {
-        let control = Control::new(faces, socket_commands, worker_handle, fib, channels.clone(), journal);
         let to_worker = Arc::clone(&rings.from_control);
         let output = {
-            let (pool, ring) = (pool.clone(), Arc::clone(&to_worker));
-            move |frame: Vec<u8>| send_to_worker(&pool, &ring, &frame)
+            let (pool, ring, faces) = (pool.clone(), Arc::clone(&to_worker), Arc::clone(&faces));
+            move |frame: Vec<u8>| {
+                if let Err(reason) = send_to_worker(&pool, &ring, &frame) {
+                    faces.link_drops().add(reason, 1);
+                }
+            }
         };
+        let control = Control::new(faces, socket_commands, worker_handle, fib, channels.clone(), journal);
         let management = Management::new(control, authenticator, output);
         tokio::task::spawn_local(Rc::clone(&management).run());
         restore::apply(&management, &config, &saved).await;
@@ -113,8 +122,6 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
             metrics::serve(server, &management);
         }
 
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(signals)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(signals)?;
         let mut frames = Vec::with_capacity(CONTROL_BURST);
         let from_worker = &rings.to_control;
         let waker = Arc::clone(from_worker.waker());
@@ -130,7 +137,6 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
                     for frame in frames.drain(..) {
                         management.receive(frame.buffer.bytes());
                     }
-                    to_worker.wake();
                     while let Some(event) = management.control().worker().next_event() {
                         engine_event(&management, event);
                     }
@@ -162,16 +168,16 @@ fn signals(source: std::io::Error) -> RunError {
     RunError::Start(StartError::System { what: "cannot watch for signals", source })
 }
 
-/// Puts an answer of the management server into the worker's ring. The caller wakes the worker.
-fn send_to_worker(pool: &HeapPool, ring: &FrameRing<<HeapPool as BufferPool>::Buffer>, frame: &[u8]) {
-    let Some(buffer) = pool.copy_of(frame) else {
-        warn!("no packet buffer for an answer of the management server");
-        return;
-    };
-    if ring.push(Frame { face: FaceId::INTERNAL, endpoint: 0, buffer }).is_err() {
-        debug!("an answer of the management server was dropped: the worker is busy");
-    }
+/// Puts an answer of the management server into the worker's ring.
+fn send_to_worker(
+    pool: &HeapPool,
+    ring: &FrameRing<<HeapPool as BufferPool>::Buffer>,
+    frame: &[u8],
+) -> Result<(), LinkDrop> {
+    let buffer = pool.copy_of(frame).ok_or(LinkDrop::NoBuffer)?;
+    let pushed = ring.push(Frame { face: FaceId::INTERNAL, endpoint: 0, buffer });
     ring.wake();
+    pushed.map_err(|_| LinkDrop::ReceiveRingFull)
 }
 
 async fn face_event(management: &Rc<Management<Control>>, event: FaceEvent) {

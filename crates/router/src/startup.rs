@@ -31,8 +31,11 @@ use crate::worker::{Worker, WorkerHandle, WorkerRings};
 const SOCKET_RING_FRAMES: usize = 8192;
 /// Frames that fit into the rings between worker and control thread.
 const CONTROL_RING_FRAMES: usize = 4096;
-/// Prefixes that the engine sends to the control thread.
-const MANAGEMENT_PREFIXES: [&str; 2] = ["/localhost/nfd", "/localhop/nfd"];
+/// Prefix of commands and datasets for applications on this computer.
+const MANAGEMENT_PREFIX: &str = "/localhost/nfd";
+/// Prefix of RIB commands from other computers. Without trust anchors it is a name like any other: it may lead to a
+/// gateway that takes such commands.
+const NEIGHBOUR_PREFIX: &str = "/localhop/nfd";
 
 /// Why a router cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +103,8 @@ pub fn build(config: &Config) -> Result<Parts, StartError> {
     let key = HashKey::random();
     let pool = HeapPool::new(config.forwarding.small_buffers, config.forwarding.large_buffers);
     let faces = Arc::new(FaceTable::with_limit(config.faces.max_faces));
+    // Fragments of packets that never become whole must not take all memory for large packets.
+    faces.set_reassembly_limit(config.forwarding.large_buffers / 4);
     insert_internal_face(&faces);
 
     let (worker_waker, sockets_waker, control_waker) =
@@ -129,7 +134,8 @@ pub fn build(config: &Config) -> Result<Parts, StartError> {
     };
 
     let mut fib = FibWriter::new(key, StrategyInstance::new(StrategyKind::BestRoute))?;
-    for prefix in MANAGEMENT_PREFIXES {
+    let neighbours = (!config.management.localhop.anchors.is_empty()).then_some(NEIGHBOUR_PREFIX);
+    for prefix in [Some(MANAGEMENT_PREFIX), neighbours].into_iter().flatten() {
         let prefix: Name = prefix.parse().unwrap_or_default();
         fib.add_nexthop(prefix.as_ref(), FaceId::INTERNAL, 0)?;
     }
@@ -167,6 +173,7 @@ fn socket_config(config: &Config) -> Result<SocketConfig, StartError> {
         tcp: faces.tcp.listen.clone(),
         udp: faces.udp.listen.clone(),
         websocket: faces.websocket.listen.clone(),
+        allowed_origins: faces.websocket.allowed_origins.clone(),
         multicast: MulticastConfig { interfaces, ..MulticastConfig::default() },
         max_faces: faces.max_faces,
         udp_idle_ms: faces.udp.idle_timeout_s.saturating_mul(1000),

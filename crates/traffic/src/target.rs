@@ -65,6 +65,9 @@ impl HostPort {
         if host.is_empty() {
             return Err("host is missing".to_owned());
         }
+        if host.contains(['[', ']']) {
+            return Err("brackets are for an IPv6 address, as in tcp6://[::1]:6363".to_owned());
+        }
         let port = match port {
             Some(port) => port.parse().map_err(|_| format!("'{port}' is not a port number"))?,
             None => default_port,

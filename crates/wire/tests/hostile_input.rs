@@ -34,8 +34,13 @@ fn parse_everything(bytes: &[u8]) {
     if let Ok(interest) = Interest::decode(bytes) {
         use_interest(&interest);
     }
-    let change =
-        InterestRewrite { nonce: Some(1), hop_limit: Some(2), remove_forwarding_hint: true, lifetime_ms: Some(3) };
+    let change = InterestRewrite {
+        nonce: Some(1),
+        hop_limit: Some(2),
+        remove_forwarding_hint: true,
+        lifetime_ms: Some(3),
+        ..InterestRewrite::default()
+    };
     let mut out = [0; MAX_PACKET_SIZE];
     if let Ok(length) = rewrite_interest(bytes, &change, &mut out)
         && Interest::decode(bytes).is_ok()

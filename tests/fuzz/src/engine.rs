@@ -133,7 +133,9 @@ fn check_outgoing(out: &mut Vec<namehop_forward::packet::Outgoing<<HeapPool as B
         let name = match packet.kind {
             PacketKind::Interest | PacketKind::Nack => {
                 let interest = Interest::decode(bytes).expect("an Interest goes out whole");
-                assert!(interest.nonce.is_some(), "an Interest goes out with a nonce");
+                // A Nack returns the Interest as it came, and an application may have left the nonce to the router.
+                let is_nack = packet.kind == PacketKind::Nack;
+                assert!(is_nack || interest.nonce.is_some(), "an Interest goes out with a nonce");
                 interest.name
             }
             // The engine does not look at Content and signature.

@@ -2,10 +2,14 @@
 
 use namehop_hash::{HashKey, PrefixHashes, hash_name, hash_prefixes};
 use namehop_manage::nfd::ControlParameters;
+use namehop_wire::data::content_type;
 use namehop_wire::lp::LpPacket;
-use namehop_wire::security::Certificate;
-use namehop_wire::tlv::frame_length;
-use namehop_wire::{Data, DataHeader, Interest, InterestRewrite, MAX_PACKET_SIZE, Name, NameRef, rewrite_interest};
+use namehop_wire::security::{Certificate, DigestSigner, NullSigner};
+use namehop_wire::tlv::{Writer, frame_length, read_single_element, types};
+use namehop_wire::{
+    Data, DataBuilder, DataHeader, Interest, InterestRewrite, MAX_PACKET_SIZE, Name, NameRef, PrefixAnnouncement,
+    SignatureInfo, ValidityPeriod, rewrite_interest,
+};
 
 /// A name: every prefix is a prefix, the URI form reads back, and the one-pass hashes are those of the prefixes.
 pub fn name(bytes: &[u8]) {
@@ -81,4 +85,48 @@ pub fn control_parameters(bytes: &[u8]) {
     let Ok(parameters) = ControlParameters::decode(bytes) else { return };
     let again = ControlParameters::decode(&parameters.to_vec()).expect("own encoding decodes");
     assert_eq!(again, parameters);
+}
+
+/// A SignatureInfo, of a Data or an Interest: what decodes encodes to something that decodes to the same.
+pub fn signature_info(bytes: &[u8]) {
+    let Ok(info) = SignatureInfo::decode(bytes) else { return };
+    let info = SignatureInfo { validity_period: info.validity_period.map(writable), ..info };
+    let mut writer = Writer::new();
+    info.encode(types::SIGNATURE_INFO, &mut writer);
+    let element = read_single_element(writer.as_slice()).expect("one element");
+    assert_eq!(SignatureInfo::decode(element.value), Ok(info));
+}
+
+/// A leap second at the end of the year 9999 can be read, but not written.
+fn writable(validity: ValidityPeriod) -> ValidityPeriod {
+    const LAST_SECOND: u64 = 253_402_300_799;
+    ValidityPeriod {
+        not_before_s: validity.not_before_s.min(LAST_SECOND),
+        not_after_s: validity.not_after_s.min(LAST_SECOND),
+    }
+}
+
+/// A prefix announcement, or the Content of one: what decodes encodes to something that decodes to the same.
+pub fn prefix_announcement(bytes: &[u8]) {
+    let packet;
+    let data = match Data::decode(bytes) {
+        Ok(data) => data,
+        Err(_) => {
+            let name: Name = "/a/32=PA/v=1/seg=0".parse().expect("a name");
+            let builder = DataBuilder::new(name).content_type(content_type::PREFIX_ANNOUNCEMENT).content(bytes);
+            let Ok(built) = builder.sign(&NullSigner) else { return };
+            packet = built;
+            Data::decode(&packet).expect("own encoding")
+        }
+    };
+    let Ok(read) = PrefixAnnouncement::decode(&data) else { return };
+    let read = PrefixAnnouncement { validity_period: read.validity_period.map(writable), ..read };
+    match read.encode(&DigestSigner) {
+        Ok(packet) => {
+            let data = Data::decode(&packet).expect("own encoding");
+            assert_eq!(PrefixAnnouncement::decode(&data), Ok(read));
+        }
+        // A digest is longer than what may have been there.
+        Err(error) => assert!(bytes.len() + 100 > MAX_PACKET_SIZE, "{error}"),
+    }
 }

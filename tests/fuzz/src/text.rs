@@ -1,10 +1,16 @@
-//! Parsers of text: URIs and the configuration file.
+//! Parsers of text: URIs, names of strategies, and the configuration files of router and clients.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use namehop_face::uri::FaceUri;
+use namehop_forward::strategy::{StrategyError, StrategyInstance};
 use namehop_router::config::Config;
-use namehop_wire::Name;
+use namehop_traffic::client_conf::{Candidate, ClientConfError, Origin, Surroundings};
+use namehop_traffic::target::TransportUri;
+use namehop_wire::{Name, NameRef};
+
+use crate::files::Folder;
 
 /// A face URI: its printed form reads back as the same.
 pub fn face_uri(bytes: &[u8]) {
@@ -35,5 +41,58 @@ pub fn configuration(bytes: &[u8]) {
             assert_eq!(again.to_toml(), printed);
         }
         Err(error) => assert!(error.to_string().starts_with("fuzz.toml"), "{error}"),
+    }
+}
+
+/// The name of a strategy behind its fixed prefix, as text, or a whole name: the full name means the same strategy.
+pub fn strategy_name(bytes: &[u8]) {
+    let text = std::str::from_utf8(bytes).ok();
+    let named = text.and_then(|text| format!("/localhost/nfd/strategy/{text}").parse::<Name>().ok());
+    let Some(name) = named.or_else(|| NameRef::from_value(bytes).ok().map(|name| name.to_owned())) else { return };
+    match StrategyInstance::parse(name.as_ref()) {
+        Ok(strategy) => {
+            let again = StrategyInstance::parse(strategy.name().as_ref()).expect("its full name");
+            assert_eq!(again, strategy);
+            assert_eq!((again.kind(), again.parameters()), (strategy.kind(), strategy.parameters()));
+        }
+        Err(StrategyError::BadParameters(reason)) => assert!(!reason.is_empty()),
+        Err(StrategyError::NotFound) => {}
+    }
+}
+
+/// Where a client connects to: the printed form reads back as the same.
+pub fn transport_uri(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(uri) = text.parse::<TransportUri>() else { return };
+    let printed = uri.to_string();
+    let again: TransportUri =
+        printed.parse().unwrap_or_else(|error| panic!("own form {printed} does not parse: {error}"));
+    assert_eq!(again, uri, "{printed}");
+}
+
+/// A `client.conf`: it names one transport, or none, or the error names the file.
+pub fn client_conf(bytes: &[u8]) {
+    let folder = Folder::new();
+    let path = folder.path("client.conf");
+    fs::write(&path, bytes).expect("written");
+    let default = PathBuf::from("/default.sock");
+    let surroundings = Surroundings {
+        config_files: vec![path.clone()],
+        default_sockets: vec![default.clone()],
+        ..Surroundings::default()
+    };
+    let file = Origin::File(path.clone());
+    match surroundings.candidates(None) {
+        Ok(candidates) => {
+            let [Candidate { uri, origin }] = &candidates[..] else { panic!("{candidates:?}") };
+            assert!(*origin == file || (*origin == Origin::Default && uri.unix_path() == Some(&default)));
+        }
+        Err(error) => {
+            assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+            match error {
+                ClientConfError::BadUri { origin, .. } => assert_eq!(origin, file),
+                ClientConfError::Unreadable { .. } => assert!(std::str::from_utf8(bytes).is_err()),
+            }
+        }
     }
 }

@@ -30,6 +30,9 @@ struct ShowArgs {
 }
 
 /// Say whether a configuration file is right
+///
+/// Finds what 'namehop run' would refuse, for this computer and this user: unknown keys, wrong values, and certificates,
+/// folders and network interfaces that are not there. Opens no listeners; a port in use is not found.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop config check /etc/namehop.toml")]
 struct CheckArgs {
@@ -42,7 +45,7 @@ impl ConfigArgs {
         match self.command {
             ConfigCommand::Show(ShowArgs { file: None }) => output::print(DEFAULT_TOML),
             ConfigCommand::Show(ShowArgs { file: Some(file) }) => {
-                let config = Config::load(&file).map_err(Failure::failed)?;
+                let config = Config::read(&file).map_err(Failure::failed)?;
                 output::print(&config.to_toml())
             }
             ConfigCommand::Check(CheckArgs { file }) => {

@@ -6,6 +6,7 @@ use namehop_manage::nfd::{ControlParameters, names::module};
 use namehop_wire::Name;
 use serde::Serialize;
 
+use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::Manager;
@@ -17,6 +18,8 @@ use crate::units::parse_switch;
 pub struct CsArgs {
     #[command(subcommand)]
     command: CsCommand,
+    #[command(flatten)]
+    signing: CommandSigningArgs,
 }
 
 #[derive(Subcommand, Debug)]
@@ -37,7 +40,10 @@ struct InfoArgs {
 
 /// Change capacity, or switch admitting and serving on or off
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  namehop cs config --capacity 1000000\n  namehop cs config --admit off --serve on")]
+#[command(after_help = "Examples:
+  namehop cs config --capacity 1000000
+  namehop cs config --admit off --serve on
+  namehop cs config --capacity 1000000 --signing-key operator.key --certificate operator.ndncert")]
 struct ConfigArgs {
     /// Most packets in the cache
     #[arg(long, value_name = "PACKETS")]
@@ -98,7 +104,10 @@ fn switch(on: bool) -> String {
 impl CsArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         block_on(async {
-            let manager = Manager::connect(connection).await?;
+            let manager = match &self.command {
+                CsCommand::Info(_) => Manager::connect(connection).await?,
+                _ => Manager::connect_with_signer(connection, self.signing.signer()?).await?,
+            };
             match self.command {
                 CsCommand::Info(args) => args.run(&manager).await,
                 CsCommand::Config(args) => args.run(&manager).await,

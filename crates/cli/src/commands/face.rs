@@ -8,6 +8,7 @@ use namehop_manage::nfd::numbers::face_flags;
 use namehop_manage::nfd::{ControlParameters, FacePersistency, FaceStatus, names::module};
 use serde::Serialize;
 
+use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::{FaceArg, Manager};
@@ -19,6 +20,8 @@ use crate::units::{parse_duration, parse_switch, show_duration};
 pub struct FaceArgs {
     #[command(subcommand)]
     command: FaceCommand,
+    #[command(flatten)]
+    signing: CommandSigningArgs,
 }
 
 #[derive(Subcommand, Debug)]
@@ -133,7 +136,8 @@ impl PropertyArgs {
 #[command(after_help = "Examples:
   namehop face create udp4://router.example:6363
   namehop face create tcp://192.0.2.1 --persistency permanent
-  namehop face create 'ether://[08:00:27:01:01:01]' --local dev://eth0")]
+  namehop face create 'ether://[08:00:27:01:01:01]' --local dev://eth0
+  namehop face create tcp://192.0.2.1 --signing-key operator.key --certificate operator.ndncert")]
 struct CreateArgs {
     /// Remote address; host names are resolved first
     uri: FaceUri,
@@ -266,7 +270,10 @@ impl ChangedFace {
 impl FaceArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         block_on(async {
-            let manager = Manager::connect(connection).await?;
+            let manager = match &self.command {
+                FaceCommand::List(_) | FaceCommand::Show(_) => Manager::connect(connection).await?,
+                _ => Manager::connect_with_signer(connection, self.signing.signer()?).await?,
+            };
             match self.command {
                 FaceCommand::List(args) => args.run(&manager).await,
                 FaceCommand::Show(args) => args.run(&manager).await,

@@ -135,12 +135,20 @@ mod tests {
             "namehop put /a/b --file x --freshness 10s --segment-size 4000 --exit-after 1m",
             "namehop cat /a/b --output y --congestion aimd",
             "namehop bench sockets --in-flight 128 --payload 1000 --duration 5s --pid 1 --json",
+            "namehop route add /a 300 --signing-key a.key --certificate a.ndncert",
+            "namehop face --signing-key a.key --certificate a.ndncert destroy 300",
+            "namehop serve /a --signing-key a.key --key-name /a --command-key b.key --command-certificate b.ndncert",
             "namehop completions bash",
         ] {
             Cli::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
         }
-        for line in ["namehop", "namehop route add /a", "namehop face create nonsense", "namehop ping a/b --interval 5"]
-        {
+        for line in [
+            "namehop",
+            "namehop route add /a",
+            "namehop face create nonsense",
+            "namehop ping a/b --interval 5",
+            "namehop put /a --signing-key a.key",
+        ] {
             assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{line}");
         }
     }

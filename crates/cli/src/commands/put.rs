@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use namehop_traffic::segmented::{Content, PublishOptions, PublishedObject};
 use namehop_wire::Name;
+use namehop_wire::security::Signer;
 
 use super::serve::time_limit;
 use super::signing::SigningArgs;
@@ -28,7 +29,8 @@ const METADATA_FRESHNESS_MS: u64 = 10;
 #[command(after_help = "Examples:
   namehop put /example/readme < README.md
   namehop put /example/film --file film.mp4 --segment-size 8000 --freshness 1h --idle 10m
-  namehop put /example/signed --file data --signing-key my.key --certificate my.ndncert")]
+  namehop put /example/signed --file data --signing-key my.key --certificate my.ndncert
+  namehop put /example/data --file data --command-key operator.key --command-certificate operator.ndncert")]
 pub struct PutArgs {
     /// Name of the object, without version
     name: Name,
@@ -66,6 +68,7 @@ impl PutArgs {
             version: self.version,
             signer: self.signing.signer()?,
         };
+        let command_signer = self.signing.command_signer()?;
         let content = match &self.file {
             Some(path) => Content::open(path).map_err(|error| Failure::failed(error).context(path.display()))?,
             None => {
@@ -75,11 +78,17 @@ impl PutArgs {
             }
         };
         let object = Arc::new(PublishedObject::new(&self.name, content, options).map_err(Failure::failed)?);
-        block_on(self.serve(connection, &object))
+        block_on(self.serve(connection, &object, command_signer))
     }
 
-    async fn serve(&self, connection: &ConnectionArgs, object: &Arc<PublishedObject>) -> Result<(), Failure> {
+    async fn serve(
+        &self,
+        connection: &ConnectionArgs,
+        object: &Arc<PublishedObject>,
+        command_signer: Arc<dyn Signer>,
+    ) -> Result<(), Failure> {
         let endpoint = connection.connect().await?;
+        endpoint.sign_commands_with(command_signer);
         object.publish(&endpoint);
         endpoint.register_prefix(&self.name).await?;
         eprintln!("{}", object.versioned_name());

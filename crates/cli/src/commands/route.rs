@@ -10,6 +10,7 @@ use namehop_wire::Name;
 use serde::Serialize;
 
 use super::route_file;
+use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::{FaceArg, Manager};
@@ -21,6 +22,8 @@ use crate::units::{milliseconds, parse_duration, show_duration};
 pub struct RouteArgs {
     #[command(subcommand)]
     command: RouteCommand,
+    #[command(flatten)]
+    signing: CommandSigningArgs,
 }
 
 #[derive(Subcommand, Debug)]
@@ -103,6 +106,7 @@ pub struct RouteOptionArgs {
   namehop route add /example udp4://router.example:6363 --cost 10
   namehop route add /example 300 --expires 1h --origin client
   namehop route add --file routes.txt
+  namehop route add /example 300 --signing-key operator.key --certificate operator.ndncert
 
 A file has one route per line: PREFIX NEXTHOP [COST]. Empty lines and lines that begin with # are
 skipped. A NEXTHOP address without a face gets one.")]
@@ -161,7 +165,10 @@ impl RouteView {
 impl RouteArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         block_on(async {
-            let manager = Manager::connect(connection).await?;
+            let manager = match &self.command {
+                RouteCommand::List(_) => Manager::connect(connection).await?,
+                _ => Manager::connect_with_signer(connection, self.signing.signer()?).await?,
+            };
             match self.command {
                 RouteCommand::List(args) => args.run(&manager).await,
                 RouteCommand::Add(args) => args.run(&manager).await,

@@ -20,7 +20,7 @@ use namehop_wire::security::unix_time_ms;
 use serde::Serialize;
 
 use super::route::RouteOptionArgs;
-use crate::failure::Failure;
+use crate::failure::{FORBIDDEN_HINT, Failure};
 use crate::manager::{FaceArg, Manager};
 use crate::output;
 use crate::units::{milliseconds, show_duration};
@@ -112,7 +112,17 @@ pub async fn add(manager: &Manager, path: &Path, options: &RouteOptionArgs, json
     } else {
         output::line(format!("{added} of {} routes added in {}", lines.len(), show_duration(elapsed)))?;
     }
-    if failures.is_empty() { Ok(()) } else { Err(Failure::failed(format!("{} routes were not added", failures.len()))) }
+    match failures.len() {
+        0 => Ok(()),
+        count if failures.iter().any(|(_, error)| is_forbidden(error)) => {
+            Err(Failure::failed(format!("{count} routes were not added\n{FORBIDDEN_HINT}")))
+        }
+        count => Err(Failure::failed(format!("{count} routes were not added"))),
+    }
+}
+
+fn is_forbidden(error: &CommandError) -> bool {
+    matches!(error, CommandError::Refused { code: status_code::FORBIDDEN, .. })
 }
 
 type Failed = (usize, CommandError);
@@ -152,7 +162,7 @@ async fn send_all(
         let Some((line, was_paced, result)) = flights.next().await else { return Ok(failures) };
         match result {
             Ok(()) => bar.inc(1),
-            Err(CommandError::Refused { code: status_code::FORBIDDEN, .. }) if !was_paced => {
+            Err(error) if is_forbidden(&error) && !was_paced => {
                 paced = true;
                 queue.push_back(line);
             }

@@ -16,7 +16,10 @@ use crate::units::{milliseconds, parse_duration};
 /// Registers PREFIX and answers until interrupted. It is what 'namehop ping', ndnping and
 /// 'ndnd ping' probe.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  namehop serve /example\n  namehop serve /example --size 1000 --freshness 0")]
+#[command(after_help = "Examples:
+  namehop serve /example
+  namehop serve /example --size 1000 --freshness 0
+  namehop serve /example --command-key operator.key --command-certificate operator.ndncert")]
 pub struct ServeArgs {
     /// Prefix to answer for
     prefix: Name,
@@ -46,9 +49,11 @@ impl ServeArgs {
             None => vec![0; self.size.min(namehop_wire::MAX_PACKET_SIZE)],
         };
         let signer = self.signing.signer()?;
+        let command_signer = self.signing.command_signer()?;
         let options = ServeOptions { content, freshness_ms: milliseconds(self.freshness), signer };
         block_on(async {
             let endpoint = connection.connect().await?;
+            endpoint.sign_commands_with(command_signer);
             let counters = serve(&endpoint, &self.prefix, options);
             endpoint.register_prefix(&self.prefix).await?;
             if !self.quiet {

@@ -1,49 +1,137 @@
-//! Options of producing commands that say how Data is signed.
+//! Options that say with which keys Data and commands are signed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use namehop_wire::Name;
 use namehop_wire::security::{
-    Certificate, DigestSigner, HmacSigner, KeySigner, Signer, load_certificate, load_private_key,
+    Certificate, DigestSigner, HmacSigner, KeySigner, PrivateKey, Signer, load_certificate, load_private_key,
 };
 
 use crate::failure::Failure;
 
-/// How Data is signed; a plain SHA-256 digest when nothing is given.
+/// Name the key and the certificate that sign commands where no option does.
+const KEY_VARIABLE: &str = "NAMEHOP_SIGNING_KEY";
+const CERTIFICATE_VARIABLE: &str = "NAMEHOP_CERTIFICATE";
+
+/// How commands to the forwarder are signed; a plain SHA-256 digest when nothing is given.
+#[derive(Args, Debug)]
+pub struct CommandSigningArgs {
+    /// Private key that signs commands, for a forwarder that obeys certain keys only
+    ///
+    /// A file that 'namehop key generate' makes (PKCS#8). When absent: NAMEHOP_SIGNING_KEY.
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Signing")]
+    signing_key: Option<PathBuf>,
+    /// Certificate of the signing key
+    ///
+    /// When absent: NAMEHOP_CERTIFICATE.
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Signing")]
+    certificate: Option<PathBuf>,
+}
+
+impl CommandSigningArgs {
+    /// The signer that the options and the environment describe.
+    pub fn signer(&self) -> Result<Arc<dyn Signer>, Failure> {
+        let key = self.signing_key.clone().or_else(|| file_in_environment(KEY_VARIABLE));
+        let certificate = self.certificate.clone().or_else(|| file_in_environment(CERTIFICATE_VARIABLE));
+        Ok(signer_in_files(key.as_deref(), certificate.as_deref())?.unwrap_or_else(|| Arc::new(DigestSigner)))
+    }
+}
+
+/// How Data is signed, a plain SHA-256 digest when nothing is given, and how the registration of its prefix is.
 #[derive(Args, Debug)]
 pub struct SigningArgs {
     /// Private key (PKCS#8: PEM, base64 or binary; ECDSA P-256, Ed25519 or RSA) that signs the Data
-    #[arg(long, value_name = "FILE", requires = "locator", conflicts_with = "hmac_key")]
+    ///
+    /// It signs the registration of the prefix too, unless --command-key or NAMEHOP_SIGNING_KEY is given.
+    #[arg(long, value_name = "FILE", requires = "locator", conflicts_with = "hmac_key", help_heading = "Signing")]
     signing_key: Option<PathBuf>,
     /// Certificate whose name goes into the key locator
-    #[arg(long, value_name = "FILE", group = "locator")]
+    #[arg(long, value_name = "FILE", group = "locator", help_heading = "Signing")]
     certificate: Option<PathBuf>,
     /// Name that goes into the key locator
-    #[arg(long, value_name = "NAME", group = "locator")]
+    #[arg(long, value_name = "NAME", group = "locator", help_heading = "Signing")]
     key_name: Option<Name>,
     /// File with a shared secret for HMAC-SHA256
-    #[arg(long, value_name = "FILE", requires = "key_name")]
+    #[arg(long, value_name = "FILE", requires = "key_name", help_heading = "Signing")]
     hmac_key: Option<PathBuf>,
+    /// Private key that signs the registration of the prefix, for a forwarder that obeys certain keys only
+    ///
+    /// When absent: NAMEHOP_SIGNING_KEY, then --signing-key.
+    #[arg(long, value_name = "FILE", help_heading = "Signing")]
+    command_key: Option<PathBuf>,
+    /// Certificate of the key that signs the registration
+    ///
+    /// When absent: NAMEHOP_CERTIFICATE.
+    #[arg(long, value_name = "FILE", help_heading = "Signing")]
+    command_certificate: Option<PathBuf>,
 }
 
 impl SigningArgs {
-    /// The signer that the options describe.
+    /// The signer of Data that the options describe.
     pub fn signer(&self) -> Result<Arc<dyn Signer>, Failure> {
         if let Some(path) = &self.hmac_key {
-            let secret = std::fs::read(path).map_err(|error| Failure::failed(error).context(path.display()))?;
+            let secret = std::fs::read(path).map_err(at(path))?;
             return Ok(Arc::new(HmacSigner::new(&secret, self.key_name.clone().unwrap_or_default())));
         }
-        let Some(path) = &self.signing_key else { return Ok(Arc::new(DigestSigner)) };
-        let key = load_private_key(path).map_err(|error| Failure::failed(error).context(path.display()))?;
-        Ok(Arc::new(KeySigner::new(key, self.locator()?)))
+        self.key_signer()
     }
 
-    fn locator(&self) -> Result<Name, Failure> {
-        let Some(path) = &self.certificate else { return Ok(self.key_name.clone().unwrap_or_default()) };
-        let fail = |error| Failure::failed(error).context(path.display());
-        let packet = load_certificate(path).map_err(fail)?;
-        Ok(Certificate::decode(&packet).map_err(fail)?.name().to_owned())
+    /// The signer of commands that the options and the environment describe.
+    pub fn command_signer(&self) -> Result<Arc<dyn Signer>, Failure> {
+        let key = self.command_key.clone().or_else(|| file_in_environment(KEY_VARIABLE));
+        let certificate = self.command_certificate.clone().or_else(|| file_in_environment(CERTIFICATE_VARIABLE));
+        match signer_in_files(key.as_deref(), certificate.as_deref())? {
+            Some(signer) => Ok(signer),
+            // A shared secret means nothing to a forwarder, so it stays out of this.
+            None => self.key_signer(),
+        }
     }
+
+    fn key_signer(&self) -> Result<Arc<dyn Signer>, Failure> {
+        let Some(path) = &self.signing_key else { return Ok(Arc::new(DigestSigner)) };
+        let key = load_private_key(path).map_err(at(path))?;
+        let locator = match &self.certificate {
+            Some(certificate) => name_of_certificate(certificate, path, &key)?,
+            None => self.key_name.clone().unwrap_or_default(),
+        };
+        Ok(Arc::new(KeySigner::new(key, locator)))
+    }
+}
+
+fn at<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> Failure + '_ {
+    move |error| Failure::failed(error).context(path.display())
+}
+
+/// The file that a variable names; an empty variable counts as none.
+fn file_in_environment(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// The signer with this key and certificate. None without both; one alone is a mistake.
+fn signer_in_files(key: Option<&Path>, certificate: Option<&Path>) -> Result<Option<Arc<dyn Signer>>, Failure> {
+    let (path, certificate) = match (key, certificate) {
+        (None, None) => return Ok(None),
+        (Some(key), Some(certificate)) => (key, certificate),
+        (Some(alone), None) | (None, Some(alone)) => {
+            let message = "signing commands takes a private key and its certificate, and the other one is missing";
+            return Err(Failure::usage(message).context(alone.display()));
+        }
+    };
+    let key = load_private_key(path).map_err(at(path))?;
+    let locator = name_of_certificate(certificate, path, &key)?;
+    Ok(Some(Arc::new(KeySigner::new(key, locator))))
+}
+
+/// The name in a certificate file, which must be about this key: signatures that nobody can verify help nobody.
+fn name_of_certificate(path: &Path, key_path: &Path, key: &PrivateKey) -> Result<Name, Failure> {
+    let packet = load_certificate(path).map_err(at(path))?;
+    let certificate = Certificate::decode(&packet).map_err(at(path))?;
+    let certified = certificate.public_key().map_err(at(path))?;
+    if certified.to_der() != key.public_key().to_der() {
+        let message = format!("this is the certificate of another key than {}", key_path.display());
+        return Err(Failure::failed(message).context(path.display()));
+    }
+    Ok(certificate.name().to_owned())
 }

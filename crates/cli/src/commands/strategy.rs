@@ -5,6 +5,7 @@ use namehop_manage::nfd::{ControlParameters, names::module};
 use namehop_wire::Name;
 use serde::Serialize;
 
+use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::Manager;
@@ -15,6 +16,8 @@ use crate::output::{self, Align, Table};
 pub struct StrategyArgs {
     #[command(subcommand)]
     command: StrategyCommand,
+    #[command(flatten)]
+    signing: CommandSigningArgs,
 }
 
 #[derive(Subcommand, Debug)]
@@ -37,7 +40,8 @@ struct ListArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop strategy set /example multicast
-  namehop strategy set / /localhost/nfd/strategy/asf/v=5/probing-interval~30000")]
+  namehop strategy set / /localhost/nfd/strategy/asf/v=5/probing-interval~30000
+  namehop strategy set /example asf --signing-key operator.key --certificate operator.ndncert")]
 struct SetArgs {
     /// Prefix
     prefix: Name,
@@ -70,7 +74,10 @@ fn strategy_name(text: &str) -> Result<Name, Failure> {
 impl StrategyArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         block_on(async {
-            let manager = Manager::connect(connection).await?;
+            let manager = match &self.command {
+                StrategyCommand::List(_) => Manager::connect(connection).await?,
+                _ => Manager::connect_with_signer(connection, self.signing.signer()?).await?,
+            };
             match self.command {
                 StrategyCommand::List(args) => args.run(&manager).await,
                 StrategyCommand::Set(args) => args.run(&manager).await,

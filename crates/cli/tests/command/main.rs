@@ -1,5 +1,6 @@
 //! The `namehop` binary as users meet it.
 
 mod management;
+mod signed;
 mod support;
 mod traffic;

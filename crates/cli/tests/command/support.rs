@@ -92,23 +92,28 @@ impl Scene {
     /// With a router that listens on nothing but its socket.
     pub fn with_router() -> Self {
         let mut scene = Self::empty();
-        let config = scene.path("namehop.toml");
+        scene.start_router("");
+        scene
+    }
+
+    /// Starts a router whose configuration has this text at its end.
+    pub fn start_router(&mut self, extra: &str) {
+        let config = self.path("namehop.toml");
         let text = format!(
             "[log]\nlevel = \"warn\"\n[faces.unix]\npath = \"{}\"\n[faces.tcp]\nlisten = []\n\
              [faces.udp]\nlisten = [\"127.0.0.1:0\"]\n[faces.websocket]\nlisten = []\n\
-             [metrics]\nenabled = false\n[state]\nfile = \"{}\"\n",
-            scene.socket.display(),
-            scene.path("state.json").display()
+             [metrics]\nenabled = false\n[state]\nfile = \"{}\"\n{extra}",
+            self.socket.display(),
+            self.path("state.json").display()
         );
         std::fs::write(&config, text).expect("a configuration file");
-        let log = std::fs::File::create(scene.path("log")).expect("a log file");
+        let log = std::fs::File::create(self.path("log")).expect("a log file");
         let mut command = Command::new(env!("CARGO_BIN_EXE_namehop"));
         command.args(["run", "--config"]).arg(&config).stdout(Stdio::null()).stderr(log);
         let router = command.spawn().expect("the router starts");
-        scene.forwarder = Some(Forwarder::Router(router));
-        let log = scene.path("log");
-        wait_until(|| scene.socket.exists(), || std::fs::read_to_string(&log).unwrap_or_default());
-        scene
+        self.forwarder = Some(Forwarder::Router(router));
+        let log = self.path("log");
+        wait_until(|| self.socket.exists(), || std::fs::read_to_string(&log).unwrap_or_default());
     }
 
     /// A file in the directory.
@@ -128,12 +133,20 @@ impl Scene {
         let mut command = Command::new(env!("CARGO_BIN_EXE_namehop"));
         command.args(arguments.split_whitespace()).current_dir(self.directory.path());
         command.env("NDN_CLIENT_TRANSPORT", format!("unix://{}", self.socket.display())).env_remove("RUST_LOG");
+        command.env_remove("NAMEHOP_SIGNING_KEY").env_remove("NAMEHOP_CERTIFICATE");
         command
     }
 
     /// Runs a command to its end.
     pub fn run(&self, arguments: &str) -> Ran {
         self.command(arguments).stdin(Stdio::null()).output().expect("the binary runs").into()
+    }
+
+    /// Runs a command to its end with the key and certificate that variables name.
+    pub fn run_as(&self, key: &str, certificate: &str, arguments: &str) -> Ran {
+        let mut command = self.command(arguments);
+        command.env("NAMEHOP_SIGNING_KEY", key).env("NAMEHOP_CERTIFICATE", certificate);
+        command.stdin(Stdio::null()).output().expect("the binary runs").into()
     }
 
     /// Runs a command with this standard input, in the background.

@@ -5,7 +5,7 @@
 //! reads no clock, opens no socket and takes no lock; it counts what it does on the face's worker counters, drops
 //! included, so callers do not count again. Buffers come from the pool that is passed in and return to it on drop.
 //!
-//! Limits, all per face:
+//! Limits, per face:
 //!
 //! | what | limit |
 //! |---|---|
@@ -17,10 +17,14 @@
 //! | acknowledgements that wait to be sent | [`MAX_PENDING_ACKS`] = 1024, for [`IDLE_ACK_MS`] = 5 ms |
 //! | received Sequence numbers remembered against duplicates | [`REMEMBERED_SEQUENCES`] = 1024 |
 //!
-//! Memory for reassembly is made when a face first needs it and kept; memory for reliability is made when reliability is
+//! All faces together have at most as many partial packets as
+//! [`FaceTable::set_reassembly_limit`](crate::FaceTable::set_reassembly_limit) says.
+//!
+//! Memory for reassembly is made when a face first needs it and kept until packets remain incomplete; memory for reliability is made when reliability is
 //! switched on and given back when it is switched off. Nothing is allocated per packet after that.
 
 mod acks;
+mod budget;
 mod congestion;
 mod fragmenter;
 mod reassembler;
@@ -45,6 +49,7 @@ use reassembler::Reassembler;
 use reliability::SendWindow;
 
 pub use acks::{IDLE_ACK_MS, MAX_PENDING_ACKS, REMEMBERED_SEQUENCES};
+pub use budget::{DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES, ReassemblyBudget};
 pub use reassembler::{MAX_FRAGMENTS, MAX_PARTIAL_PACKETS, REASSEMBLY_TIMEOUT_MS};
 pub use reliability::{LATER_ACKS_OF_LOSS, MAX_RETRANSMISSIONS, MAX_UNACKNOWLEDGED};
 pub use rto::{INITIAL_RTO_NS, MAX_RTO_NS, MIN_RTO_NS};
@@ -121,12 +126,13 @@ impl<B: PacketBuffer> LinkService<B> {
     /// As [`LinkService::new`], with a chosen first Sequence.
     pub fn with_first_sequence(face: Arc<Face>, first_sequence: u64) -> Self {
         let options = face.link_options();
+        let reassembler = Reassembler::new(Arc::clone(face.reassembly_budget()));
         LinkService {
             face,
             options,
             next_sequence: first_sequence,
             marker: CongestionMarker::default(),
-            reassembler: Reassembler::default(),
+            reassembler,
             reliability: options.reliability.then(Reliability::new),
         }
     }

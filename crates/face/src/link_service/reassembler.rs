@@ -2,13 +2,17 @@
 //!
 //! A partial packet is known by its sender's endpoint and its message id (Sequence minus FragIndex). Its fragments are
 //! copied behind one another into one pooled buffer as they come; when they came in order, which is the rule, that buffer
-//! is the packet. A partial packet thus pins one buffer however many fragments it has, and a face at most
-//! [`MAX_PARTIAL_PACKETS`]. The tables of a finished partial packet are kept for the next one.
+//! is the packet. A partial packet thus pins one buffer however many fragments it has, no larger than its first-seen
+//! fragment lets expect; a face has at most [`MAX_PARTIAL_PACKETS`], and all faces together what their
+//! [`ReassemblyBudget`] allows. The tables of a finished partial packet are kept for the next one.
+
+use std::sync::Arc;
 
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
 use namehop_forward::time::Timestamp;
 use namehop_wire::MAX_PACKET_SIZE;
 
+use super::budget::ReassemblyBudget;
 use super::receive::NetworkHeader;
 use crate::counters::{LinkDrop, LinkDropCounters};
 
@@ -18,6 +22,8 @@ pub const MAX_FRAGMENTS: u64 = 400;
 pub const MAX_PARTIAL_PACKETS: usize = 64;
 /// A partial packet is dropped when no fragment came for this long, in milliseconds.
 pub const REASSEMBLY_TIMEOUT_MS: u64 = 500;
+/// Tables kept for later when partial packets were given up: who sends many incomplete ones must not leave much behind.
+const SPARE_TABLES: usize = 4;
 
 /// One fragment, as received.
 #[derive(Debug, Clone, Copy)]
@@ -103,21 +109,28 @@ pub struct Reassembler<B> {
     live: usize,
     /// Not later than the first time-out. May be earlier, which costs one idle look.
     next_timeout: Timestamp,
+    /// One place is taken for each live partial packet.
+    budget: Arc<ReassemblyBudget>,
 }
 
-impl<B: PacketBuffer> Default for Reassembler<B> {
-    fn default() -> Self {
-        Reassembler { partials: Vec::new(), live: 0, next_timeout: Timestamp::NEVER }
+impl<B> Drop for Reassembler<B> {
+    fn drop(&mut self) {
+        self.budget.give(self.live);
     }
 }
 
 impl<B: PacketBuffer> Reassembler<B> {
+    /// Without partial packets; takes places for them from `budget`.
+    pub fn new(budget: Arc<ReassemblyBudget>) -> Self {
+        Reassembler { partials: Vec::new(), live: 0, next_timeout: Timestamp::NEVER, budget }
+    }
+
     /// Takes in a fragment; gives the packet when it was the last one missing. `header` must be there for fragment 0;
     /// those of other fragments are ignored.
     ///
     /// # Errors
     /// The reason why this fragment, or with [`LinkDrop::ReassembledTooLong`] and [`LinkDrop::NoBuffer`] possibly the
-    /// whole packet, was dropped. Partial packets that had to make room are counted in `drops`.
+    /// whole packet, was dropped; [`LinkDrop::ReassemblyEvicted`] when no new partial packet may begin. Partial packets that had to make room are counted in `drops`.
     pub fn accept<P: BufferPool<Buffer = B>>(
         &mut self,
         now: Timestamp,
@@ -152,14 +165,19 @@ impl<B: PacketBuffer> Reassembler<B> {
                 slot
             }
             None => {
-                let buffer = pool.allocate(MAX_PACKET_SIZE).ok_or(LinkDrop::NoBuffer)?;
-                let slot = self.free_slot(drops);
+                // All but the last fragment are usually of one size.
+                let expected = fragment.payload.len().saturating_mul(fragment.count as usize).min(MAX_PACKET_SIZE);
+                let buffer = pool.allocate(expected).ok_or(LinkDrop::NoBuffer)?;
+                let slot = self.free_slot(drops)?;
                 let count = fragment.count as u16;
                 self.partials[slot].begin(fragment.endpoint, message_id, count, buffer);
                 slot
             }
         };
-        self.add_piece(slot, now, &fragment, header)?;
+        if let Err(reason) = self.add_piece(slot, now, &fragment, header, pool) {
+            self.release(slot);
+            return Err(reason);
+        }
         if self.partials[slot].received < self.partials[slot].count {
             self.next_timeout = self.next_timeout.min(self.partials[slot].deadline());
             return Ok(None);
@@ -169,25 +187,30 @@ impl<B: PacketBuffer> Reassembler<B> {
         result.map(Some)
     }
 
-    fn add_piece(
+    /// Copies a fragment into its partial packet, which is of no use any more when that fails.
+    fn add_piece<P: BufferPool<Buffer = B>>(
         &mut self,
         slot: usize,
         now: Timestamp,
         fragment: &Fragment<'_>,
         header: NetworkHeader<B>,
+        pool: &P,
     ) -> Result<(), LinkDrop> {
         let partial = &mut self.partials[slot];
-        let target = partial.buffer.as_mut();
-        let offset = target.as_ref().map_or(0, |buffer| buffer.bytes().len());
-        let room = target
-            .filter(|_| offset + fragment.payload.len() <= MAX_PACKET_SIZE)
-            .and_then(|buffer| buffer.append(fragment.payload.len()));
-        let Some(room) = room else {
-            // Nothing that may still come can make this a packet.
-            self.release(slot);
+        // Every live partial packet has a buffer.
+        let target = partial.buffer.as_mut().ok_or(LinkDrop::NoBuffer)?;
+        let offset = target.bytes().len();
+        if offset + fragment.payload.len() > MAX_PACKET_SIZE {
             return Err(LinkDrop::ReassembledTooLong);
-        };
-        room.copy_from_slice(fragment.payload);
+        }
+        if !append(target, fragment.payload) {
+            // Larger than expected: the fragment seen first was shorter than the others.
+            let mut larger = pool.allocate(MAX_PACKET_SIZE).ok_or(LinkDrop::NoBuffer)?;
+            if !append(&mut larger, target.bytes()) || !append(&mut larger, fragment.payload) {
+                return Err(LinkDrop::NoBuffer);
+            }
+            *target = larger;
+        }
         partial.pieces[fragment.index as usize] =
             Piece { offset: offset as u16, length: fragment.payload.len() as u16 };
         partial.in_order &= fragment.index == u64::from(partial.received);
@@ -199,23 +222,29 @@ impl<B: PacketBuffer> Reassembler<B> {
         Ok(())
     }
 
-    /// A slot at the end of the live ones, made or freed as needed.
-    fn free_slot(&mut self, drops: &LinkDropCounters) -> usize {
-        if self.live == MAX_PARTIAL_PACKETS {
+    /// A slot at the end of the live ones, made or freed as needed, with a place of the budget. When all faces together
+    /// have too many partial packets, one of this face makes room; without any, the new one is refused.
+    fn free_slot(&mut self, drops: &LinkDropCounters) -> Result<usize, LinkDrop> {
+        if self.live == MAX_PARTIAL_PACKETS || !self.budget.take() {
             let waiting = self.partials[..self.live].iter().enumerate();
-            if let Some((oldest, _)) = waiting.min_by_key(|(_, partial)| partial.newest) {
-                drops.add(LinkDrop::ReassemblyEvicted, 1);
-                self.release(oldest);
-            }
+            let (oldest, _) = waiting.min_by_key(|(_, partial)| partial.newest).ok_or(LinkDrop::ReassemblyEvicted)?;
+            drops.add(LinkDrop::ReassemblyEvicted, 1);
+            self.vacate(oldest);
         }
         if self.live == self.partials.len() {
             self.partials.push(Partial::unused());
         }
         self.live += 1;
-        self.live - 1
+        Ok(self.live - 1)
     }
 
     fn release(&mut self, slot: usize) {
+        self.vacate(slot);
+        self.budget.give(1);
+    }
+
+    /// Empties a slot; its place of the budget passes to the next partial packet.
+    fn vacate(&mut self, slot: usize) {
         self.live -= 1;
         self.partials.swap(slot, self.live);
         let partial = &mut self.partials[self.live];
@@ -244,6 +273,7 @@ impl<B: PacketBuffer> Reassembler<B> {
             }
         }
         self.next_timeout = next_timeout;
+        self.partials.truncate(self.live.max(SPARE_TABLES));
     }
 
     /// When [`Reassembler::expire`] wants to be called next.
@@ -255,6 +285,11 @@ impl<B: PacketBuffer> Reassembler<B> {
     pub fn waiting(&self) -> usize {
         self.live
     }
+}
+
+/// Adds `bytes` at the end; `false` when the buffer is too small for them.
+fn append(buffer: &mut impl PacketBuffer, bytes: &[u8]) -> bool {
+    buffer.append(bytes.len()).map(|room| room.copy_from_slice(bytes)).is_some()
 }
 
 /// Takes the complete packet out of its slot, with the fragments in order.

@@ -1,7 +1,7 @@
 //! One face as all threads share it: fixed addresses and kind, changeable properties as atomics, counters.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
@@ -9,7 +9,7 @@ use namehop_wire::MAX_PACKET_SIZE;
 
 use super::params::{FaceFlags, FaceParams, FacePersistency, FaceUpdate, MIN_MTU_BYTES, RejectedProperties};
 use crate::counters::{FaceCounters, LinkDropTotals};
-use crate::link_service::LinkOptions;
+use crate::link_service::{LinkOptions, ReassemblyBudget};
 use crate::uri::FaceUri;
 
 const NO_EXPIRATION: u64 = u64::MAX;
@@ -19,7 +19,8 @@ const NO_EXPIRATION: u64 = u64::MAX;
 pub struct Face {
     id: FaceId,
     remote_uri: FaceUri,
-    local_uri: FaceUri,
+    /// Not known before the first connection.
+    local_uri: OnceLock<FaceUri>,
     scope: FaceScope,
     link_type: LinkType,
     allowed_persistencies: &'static [FacePersistency],
@@ -39,10 +40,16 @@ pub struct Face {
     pub send_queue_bytes: AtomicUsize,
     /// Counters.
     pub counters: FaceCounters,
+    reassembly_budget: Arc<ReassemblyBudget>,
 }
 
 impl Face {
-    pub(super) fn new(id: FaceId, params: FaceParams, totals: &Arc<LinkDropTotals>) -> Face {
+    pub(super) fn new(
+        id: FaceId,
+        params: FaceParams,
+        totals: &Arc<LinkDropTotals>,
+        budget: &Arc<ReassemblyBudget>,
+    ) -> Face {
         Face {
             id,
             scope: params.scope,
@@ -51,7 +58,7 @@ impl Face {
             is_datagram: params.is_datagram,
             created: Instant::now(),
             persistency: AtomicU8::new(params.persistency as u8),
-            is_up: AtomicBool::new(true),
+            is_up: AtomicBool::new(params.is_up),
             self_learning: AtomicBool::new(params.self_learning),
             flags: AtomicU64::new(params.flags.0),
             link_mtu_bytes: AtomicU32::new(clamp_mtu(params.link_mtu_bytes)),
@@ -61,8 +68,9 @@ impl Face {
             expires_at_ms: AtomicU64::new(NO_EXPIRATION),
             send_queue_bytes: AtomicUsize::new(0),
             counters: FaceCounters::new(totals),
+            reassembly_budget: Arc::clone(budget),
             remote_uri: params.remote_uri,
-            local_uri: params.local_uri,
+            local_uri: if params.local_uri == FaceUri::Null { OnceLock::new() } else { params.local_uri.into() },
         }
     }
 
@@ -76,9 +84,16 @@ impl Face {
         &self.remote_uri
     }
 
-    /// Address of this end.
+    /// Address of this end. On a face that waits for its first connection it is [`FaceUri::Null`]; on one that was
+    /// connected again it is that of the first connection.
     pub fn local_uri(&self) -> &FaceUri {
-        &self.local_uri
+        self.local_uri.get().unwrap_or(&FaceUri::Null)
+    }
+
+    /// Notes the address of this end when a connection is made. Only the first one counts.
+    pub fn set_local_uri(&self, uri: FaceUri) {
+        // Fails when it is known already.
+        let _ = self.local_uri.set(uri);
     }
 
     /// Whether the peer is on this computer.
@@ -107,7 +122,7 @@ impl Face {
         FaceFlags(self.flags.load(Ordering::Relaxed))
     }
 
-    /// Whether the link works. A face starts up.
+    /// Whether the link works.
     pub fn is_up(&self) -> bool {
         self.is_up.load(Ordering::Relaxed)
     }
@@ -197,6 +212,11 @@ impl Face {
             self.mtu_override_bytes.store(mtu, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// The partial packets that all faces together may have.
+    pub(crate) fn reassembly_budget(&self) -> &Arc<ReassemblyBudget> {
+        &self.reassembly_budget
     }
 
     /// What the engine needs to know.

@@ -69,7 +69,7 @@ impl FaceFlags {
 pub struct FaceParams {
     /// Address of the peer.
     pub remote_uri: FaceUri,
-    /// Address of this end.
+    /// Address of this end; [`FaceUri::Null`] when it is not known yet.
     pub local_uri: FaceUri,
     /// Whether the peer is on this computer.
     pub scope: FaceScope,
@@ -86,6 +86,8 @@ pub struct FaceParams {
     /// Packets keep their borders on this link and may need fragmentation (UDP, Ethernet). Otherwise it is a stream of
     /// whole packets.
     pub is_datagram: bool,
+    /// The link works from the start.
+    pub is_up: bool,
     /// NonDiscovery and PrefixAnnouncement headers are honoured.
     pub self_learning: bool,
     /// See [`DEFAULT_MARKING_INTERVAL_NS`].
@@ -95,7 +97,7 @@ pub struct FaceParams {
 }
 
 impl FaceParams {
-    /// A persistent non-local point-to-point face on a stream link with all flags off.
+    /// A persistent non-local point-to-point face on a working stream link with all flags off.
     pub fn new(remote_uri: FaceUri, local_uri: FaceUri) -> Self {
         FaceParams {
             remote_uri,
@@ -107,6 +109,7 @@ impl FaceParams {
             flags: FaceFlags::default(),
             link_mtu_bytes: MAX_PACKET_SIZE,
             is_datagram: false,
+            is_up: true,
             self_learning: false,
             base_congestion_marking_interval_ns: DEFAULT_MARKING_INTERVAL_NS,
             default_congestion_threshold_bytes: DEFAULT_CONGESTION_THRESHOLD_BYTES,

@@ -69,9 +69,13 @@ pub struct SocketConfig {
     pub udp: Vec<SocketAddr>,
     /// WebSocket listeners.
     pub websocket: Vec<SocketAddr>,
+    /// Origins of web pages that may connect to the WebSocket listeners, as `https://example.org`; `*` stands for any.
+    /// Pages of this computer and programs that are not browsers always may.
+    pub allowed_origins: Vec<String>,
     /// UDP multicast.
     pub multicast: MulticastConfig,
-    /// Most faces over sockets at one time; connections beyond it are refused.
+    /// Most faces over sockets at one time; connections beyond it are refused. A quarter (at least 16, at most half) is
+    /// kept for applications on this computer and for faces made by configuration or command.
     pub max_faces: usize,
     /// Connections the kernel keeps waiting per listener.
     pub backlog: u32,
@@ -105,6 +109,7 @@ impl SocketConfig {
             tcp: Vec::new(),
             udp: Vec::new(),
             websocket: Vec::new(),
+            allowed_origins: Vec::new(),
             multicast: MulticastConfig { interfaces: MulticastInterfaces::Off, ..MulticastConfig::default() },
             max_faces: 16_384,
             backlog: 1024,

@@ -8,9 +8,12 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 use std::task::{Context, Poll, ready};
 
+use namehop_forward::face::FaceScope;
 use nix::sys::socket::{MsgFlags, Shutdown, recv, send, shutdown};
 use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+
+use super::tcp;
 
 /// A connected stream socket.
 #[derive(Debug)]
@@ -89,6 +92,9 @@ pub(super) trait Listener {
 
     /// The next connection.
     async fn next(&self) -> io::Result<Self::Accepted>;
+
+    /// Whether its peer is on this computer.
+    fn scope(accepted: &Self::Accepted) -> io::Result<FaceScope>;
 }
 
 impl Listener for UnixListener {
@@ -97,6 +103,10 @@ impl Listener for UnixListener {
     async fn next(&self) -> io::Result<UnixStream> {
         self.accept().await.map(|(stream, _unnamed)| stream)
     }
+
+    fn scope(_: &UnixStream) -> io::Result<FaceScope> {
+        Ok(FaceScope::Local)
+    }
 }
 
 impl Listener for TcpListener {
@@ -104,5 +114,9 @@ impl Listener for TcpListener {
 
     async fn next(&self) -> io::Result<(TcpStream, SocketAddr)> {
         self.accept().await
+    }
+
+    fn scope((stream, peer): &(TcpStream, SocketAddr)) -> io::Result<FaceScope> {
+        Ok(tcp::scope(*peer, stream.local_addr()?))
     }
 }

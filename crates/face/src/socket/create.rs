@@ -23,10 +23,16 @@ pub(super) fn create<P: BufferPool>(
     update: FaceUpdate,
     reply: Reply,
 ) {
+    let is_permanent = update.persistency == Some(FacePersistency::Permanent);
     // When a reply cannot be sent, whoever asked has gone away and does not want it.
     match check(shared, uri, local_uri, &update) {
         Err(error) => drop(reply.send(Err(error))),
         Ok(Wanted::Udp(peer)) => drop(reply.send(udp::create(shared, peer, &update))),
+        // Whoever makes a permanent face wants it whether or not its peer is there now.
+        Ok(Wanted::Tcp(peer)) if is_permanent => drop(reply.send(tcp::create_down(shared, peer, &update))),
+        Ok(Wanted::WebSocket(server)) if is_permanent => {
+            drop(reply.send(websocket::create_down(shared, server, &update)));
+        }
         Ok(Wanted::Tcp(peer)) => {
             connect(shared, FaceUri::tcp(peer), reply, async move |shared| tcp::create(&shared, peer, update).await);
         }
@@ -101,9 +107,15 @@ fn check<P: BufferPool>(
         Wanted::Tcp(address) => FaceUri::tcp(*address),
         Wanted::WebSocket(server) => server.uri.clone(),
     };
-    match shared.table.find_by_remote(&normal).into_iter().next() {
+    refuse_second(shared, &normal)?;
+    Ok(wanted)
+}
+
+/// An error when there is a face to `remote`.
+pub(super) fn refuse_second<P: BufferPool>(shared: &Shared<P>, remote: &FaceUri) -> Result<(), CreateError> {
+    match shared.table.find_by_remote(remote).into_iter().next() {
         Some(face) => Err(CreateError::Exists(face)),
-        None => Ok(wanted),
+        None => Ok(()),
     }
 }
 

@@ -8,6 +8,7 @@ use tokio::task::{coop, yield_now};
 
 use super::shared::{Link, Shared, SocketFace};
 use super::{stream, udp};
+use crate::counters::LinkDrop;
 use crate::ring::Frame;
 
 /// Frames per turn, so that receiving gets its turn too.
@@ -37,8 +38,10 @@ pub(super) async fn run<P: BufferPool>(shared: Rc<Shared<P>>) {
 }
 
 fn queue<P: BufferPool>(shared: &Shared<P>, frame: Frame<P::Buffer>, dirty: &mut Vec<Rc<SocketFace<P::Buffer>>>) {
-    // A face that was closed while the frame was on its way needs no count: its counters are gone with it.
-    let Some(entry) = shared.face(frame.face) else { return };
+    let Some(entry) = shared.face(frame.face) else {
+        // It was closed while the frame was on its way.
+        return shared.table.link_drops().add(LinkDrop::LinkDown, 1);
+    };
     let queued = match &entry.link {
         Link::Stream(link) => link.queue(&entry.face, &frame.buffer),
         Link::Datagram(link) => link.queue(&entry.face, frame.buffer),

@@ -19,8 +19,8 @@ pub(super) struct Bound {
     pub(super) local: SocketAddr,
 }
 
-/// Opens a listening TCP socket (also for WebSocket). `Ok(None)` when this computer has no IPv6 and a wildcard was
-/// asked for.
+/// Opens a listening TCP socket (also for WebSocket). `Ok(None)` when this computer has no IPv6 and its
+/// wildcard or loopback address was asked for.
 pub(super) fn tcp(
     protocol: &'static str,
     address: SocketAddr,
@@ -101,8 +101,10 @@ fn unless_family_is_missing(
     };
     let no_family = error.raw_os_error() == Some(nix::errno::Errno::EAFNOSUPPORT as i32)
         || error.kind() == io::ErrorKind::AddrNotAvailable;
-    if no_family && address.is_ipv6() && address.ip().is_unspecified() {
-        tracing::warn!(protocol, %address, "this computer has no IPv6: listening on IPv4 only");
+    // Every computer with IPv6 has these two; any other address that is missing is a mistake in the configuration.
+    let comes_with_ipv6 = address.is_ipv6() && (address.ip().is_unspecified() || address.ip().is_loopback());
+    if no_family && comes_with_ipv6 {
+        tracing::info!(protocol, %address, "this computer has no IPv6: listening on IPv4 only");
         return Ok(None);
     }
     Err(ListenError::internet(protocol, address, error))
@@ -126,5 +128,25 @@ mod tests {
         let foreign = SocketAddr::from((Ipv4Addr::new(203, 0, 113, 9), 0));
         let error = udp(foreign, &config).expect_err("foreign");
         assert!(error.to_string().contains("no network interface"), "{error}");
+    }
+
+    #[test]
+    fn a_computer_without_ipv6_listens_on_ipv4_only() {
+        use nix::errno::Errno;
+        let open = |address: &str, errno: Errno| {
+            let address = address.parse().expect("address");
+            unless_family_is_missing("TCP", address, Err(io::Error::from_raw_os_error(errno as i32)))
+        };
+        for errno in [Errno::EAFNOSUPPORT, Errno::EADDRNOTAVAIL] {
+            for address in ["[::]:6363", "[::1]:6363"] {
+                assert!(matches!(open(address, errno), Ok(None)), "{address} {errno}");
+            }
+            for address in ["[2001:db8::1]:6363", "127.0.0.1:6363", "0.0.0.0:6363"] {
+                assert!(open(address, errno).is_err(), "{address} {errno}");
+            }
+        }
+        for errno in [Errno::EADDRINUSE, Errno::EACCES] {
+            assert!(open("[::1]:6363", errno).is_err(), "{errno}");
+        }
     }
 }

@@ -20,8 +20,10 @@ mod error;
 mod framing;
 mod listen;
 mod multicast;
+mod origin;
 mod peers;
 mod persistence;
+mod places;
 mod send_buffer;
 mod shared;
 mod stream;
@@ -34,7 +36,6 @@ use std::fmt;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use namehop_forward::buffer::BufferPool;
 use namehop_forward::face::FaceId;
@@ -58,7 +59,8 @@ pub use error::{CreateError, ListenError};
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "commands are few and live for a moment")]
 pub enum SocketCommand {
-    /// Make a face (NFD management protocol, `faces/create`).
+    /// Make a face (NFD management protocol, `faces/create`). A permanent TCP or WebSocket face is made at once, down,
+    /// and comes up when its peer answers; a persistent one only when the peer answers in time.
     CreateFace {
         /// Address of the peer; must be canonical.
         uri: FaceUri,
@@ -93,15 +95,6 @@ pub enum FaceEvent {
     Down(Arc<Face>),
 }
 
-/// Counts of what concerns no face.
-#[derive(Debug, Default)]
-pub struct SocketStatistics {
-    /// Connections and peers refused because of the limit of faces.
-    pub refused_faces: AtomicU64,
-    /// Datagrams from unknown peers that are not one packet.
-    pub stray_datagrams: AtomicU64,
-}
-
 /// The socket service, ready to run.
 pub struct SocketService<P: BufferPool> {
     config: SocketConfig,
@@ -110,7 +103,6 @@ pub struct SocketService<P: BufferPool> {
     to_worker: Arc<FrameRing<P::Buffer>>,
     from_worker: Arc<FrameRing<P::Buffer>>,
     events: mpsc::UnboundedSender<FaceEvent>,
-    statistics: Arc<SocketStatistics>,
     unix: Vec<(Socket, FaceUri, unix::SocketFile)>,
     tcp: Vec<Bound>,
     websocket: Vec<Bound>,
@@ -147,21 +139,7 @@ impl<P: BufferPool> SocketService<P> {
             udp.extend(listen::udp(address, &config)?);
         }
         let multicast = multicast::join(&config)?;
-        let statistics = Arc::default();
-        Ok(SocketService {
-            config,
-            pool,
-            faces,
-            to_worker,
-            from_worker,
-            events,
-            statistics,
-            unix,
-            tcp,
-            websocket,
-            udp,
-            multicast,
-        })
+        Ok(SocketService { config, pool, faces, to_worker, from_worker, events, unix, tcp, websocket, udp, multicast })
     }
 
     /// Addresses listened on, with the ports that the kernel chose (NFD management protocol, `faces/channels`).
@@ -174,26 +152,14 @@ impl<P: BufferPool> SocketService<P> {
         unix.chain(tcp).chain(websocket).chain(udp).chain(multicast).collect()
     }
 
-    /// Counts of what concerns no face; they live on while the service runs.
-    pub fn statistics(&self) -> Arc<SocketStatistics> {
-        Arc::clone(&self.statistics)
-    }
-
     /// Serves all sockets and `commands` until told to shut down, or until nobody can send commands any more. Must be
     /// awaited inside a tokio `LocalSet` with I/O and time enabled.
     ///
     /// # Errors
     /// When the runtime cannot watch a socket, for want of file descriptors or memory.
     pub async fn run(self, mut commands: mpsc::Receiver<SocketCommand>) -> Result<(), ListenError> {
-        let shared = Rc::new(Shared::new(
-            self.config,
-            self.pool,
-            self.faces,
-            self.to_worker,
-            self.from_worker,
-            self.events,
-            self.statistics,
-        ));
+        let shared =
+            Rc::new(Shared::new(self.config, self.pool, self.faces, self.to_worker, self.from_worker, self.events));
         let mut tasks = JoinSet::new();
         let watched = |source| ListenError::System { action: "watch a socket for events", source };
         let listeners =

@@ -16,10 +16,11 @@ use tokio::task::AbortHandle;
 
 use super::config::SocketConfig;
 use super::error::CreateError;
+use super::places::{Guest, Place, Places};
 use super::stream::{READ_BYTES, StreamLink};
 use super::udp::{Channel, DatagramLink};
 use super::websocket::WebSocketLink;
-use super::{FaceEvent, SocketStatistics, datagram_io};
+use super::{FaceEvent, datagram_io};
 use crate::counters::LinkDrop;
 use crate::registry::{Face, FaceFlags, FaceParams, FaceTable, FaceTableError, FaceUpdate, RejectedProperties};
 use crate::ring::{Frame, FrameRing};
@@ -49,7 +50,7 @@ impl<B: PacketBuffer> SocketFace<B> {
     }
 }
 
-type Slot<B> = Option<Rc<SocketFace<B>>>;
+type Slot<B> = Option<(Rc<SocketFace<B>>, Place)>;
 
 /// Those who wait for the outcome of a connection attempt that somebody else started.
 pub(super) type Waiting = Vec<oneshot::Sender<Result<Arc<Face>, CreateError>>>;
@@ -62,12 +63,9 @@ pub(super) struct Shared<P: BufferPool> {
     pub(super) to_worker: Arc<FrameRing<P::Buffer>>,
     pub(super) from_worker: Arc<FrameRing<P::Buffer>>,
     events: mpsc::UnboundedSender<FaceEvent>,
-    pub(super) statistics: Arc<SocketStatistics>,
     /// By slot of the face number.
     faces: RefCell<Vec<Slot<P::Buffer>>>,
-    open_faces: Cell<usize>,
-    /// Connections that are not faces yet because their WebSocket handshake is not done.
-    handshakes: Rc<Cell<usize>>,
+    places: Rc<Places>,
     is_closing: Cell<bool>,
     /// Unicast UDP sockets.
     pub(super) channels: RefCell<Vec<Rc<Channel<P::Buffer>>>>,
@@ -87,19 +85,16 @@ impl<P: BufferPool> Shared<P> {
         to_worker: Arc<FrameRing<P::Buffer>>,
         from_worker: Arc<FrameRing<P::Buffer>>,
         events: mpsc::UnboundedSender<FaceEvent>,
-        statistics: Arc<SocketStatistics>,
     ) -> Self {
         Shared {
+            places: Places::new(config.max_faces),
             config,
             pool,
             table,
             to_worker,
             from_worker,
             events,
-            statistics,
             faces: RefCell::default(),
-            open_faces: Cell::new(0),
-            handshakes: Rc::default(),
             is_closing: Cell::new(false),
             channels: RefCell::default(),
             connecting: RefCell::default(),
@@ -120,19 +115,31 @@ impl<P: BufferPool> Shared<P> {
         if self.config.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() }
     }
 
-    /// Whether the limit of faces is reached. Counts the refusal.
-    pub(super) fn refuses(&self) -> bool {
-        let full = self.open_faces.get() + self.handshakes.get() >= self.config.max_faces;
-        if full {
-            self.statistics.count_refused();
+    /// Whether there is no place for another face. Counts the refusal.
+    pub(super) fn refuses(&self, guest: Guest) -> bool {
+        let refused = !self.places.has_room(guest);
+        if refused {
+            self.count_refused();
         }
-        full
+        refused
     }
 
-    /// Holds the place of a face while its handshake is going on.
-    pub(super) fn reserve_handshake(&self) -> HandshakePlace {
-        self.handshakes.set(self.handshakes.get() + 1);
-        HandshakePlace(Rc::clone(&self.handshakes))
+    /// Takes a place for a face, or for a connection whose WebSocket handshake is going on. Counts the refusal.
+    pub(super) fn take_place(&self, guest: Guest) -> Result<Place, OpenError> {
+        self.places.take(guest).ok_or_else(|| {
+            self.count_refused();
+            OpenError::Limit(self.config.max_faces)
+        })
+    }
+
+    fn count_refused(&self) {
+        let drops = self.table.link_drops();
+        drops.add(LinkDrop::TooManyFaces, 1);
+        let refused = drops.get(LinkDrop::TooManyFaces);
+        // A flood of connections must not become a flood of log lines.
+        if refused.is_power_of_two() {
+            tracing::warn!(refused, "face limit reached: new connections and peers are refused");
+        }
     }
 
     /// Enters a face, applies `update` to it and tells everybody.
@@ -145,10 +152,8 @@ impl<P: BufferPool> Shared<P> {
         if self.is_closing.get() {
             return Err(OpenError::Closing);
         }
-        if self.refuses() {
-            return Err(OpenError::Limit(self.config.max_faces));
-        }
-        let face = self.table.insert(params).inspect_err(|_| self.statistics.count_refused())?;
+        let place = self.take_place(Guest::of_face(&params))?;
+        let face = self.table.insert(params).inspect_err(|_| self.count_refused())?;
         if let Err(rejected) = face.update(update) {
             self.table.remove(face.id());
             return Err(rejected.into());
@@ -160,8 +165,7 @@ impl<P: BufferPool> Shared<P> {
         if faces.len() <= slot {
             faces.resize_with(slot + 1, || None);
         }
-        faces[slot] = Some(Rc::clone(&entry));
-        self.open_faces.set(self.open_faces.get() + 1);
+        faces[slot] = Some((Rc::clone(&entry), place));
         self.announce(FaceEvent::Created(Arc::clone(&entry.face)));
         Ok(entry)
     }
@@ -174,14 +178,13 @@ impl<P: BufferPool> Shared<P> {
     /// The face with this number, if it is one of ours and open.
     pub(super) fn face(&self, id: FaceId) -> Option<Rc<SocketFace<P::Buffer>>> {
         let faces = self.faces.borrow();
-        faces.get(id.slot())?.as_ref().filter(|entry| entry.face.id() == id).cloned()
+        faces.get(id.slot())?.as_ref().map(|(entry, _)| entry).filter(|entry| entry.face.id() == id).cloned()
     }
 
     /// Closes a face; `false` when there is none with this number.
     pub(super) fn close(&self, id: FaceId) -> bool {
         let Some(entry) = self.face(id) else { return false };
         self.faces.borrow_mut()[id.slot()] = None;
-        self.open_faces.set(self.open_faces.get() - 1);
         match &entry.link {
             Link::Stream(link) => link.disconnect(&entry.face),
             Link::Datagram(link) => link.disconnect(&entry.face),
@@ -200,7 +203,7 @@ impl<P: BufferPool> Shared<P> {
     /// Closes every face; no new one is made after that.
     pub(super) fn close_all(&self) {
         self.is_closing.set(true);
-        let ids: Vec<FaceId> = self.faces.borrow().iter().flatten().map(|entry| entry.face.id()).collect();
+        let ids: Vec<FaceId> = self.faces.borrow().iter().flatten().map(|(entry, _)| entry.face.id()).collect();
         for id in ids {
             self.close(id);
         }
@@ -228,15 +231,6 @@ pub(super) fn note_queue(face: &Face, bytes: usize) {
     face.send_queue_bytes.store(bytes, Ordering::Relaxed);
 }
 
-/// Gives the place back when the handshake is over.
-pub(super) struct HandshakePlace(Rc<Cell<usize>>);
-
-impl Drop for HandshakePlace {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
-    }
-}
-
 /// Why a face was not opened.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OpenError {
@@ -248,14 +242,4 @@ pub(super) enum OpenError {
     Table(#[from] FaceTableError),
     #[error(transparent)]
     Rejected(#[from] RejectedProperties),
-}
-
-impl SocketStatistics {
-    fn count_refused(&self) {
-        let refused = self.refused_faces.fetch_add(1, Ordering::Relaxed) + 1;
-        // A flood of connections must not become a flood of log lines.
-        if refused.is_power_of_two() {
-            tracing::warn!(refused, "face limit reached: new connections and peers are refused");
-        }
-    }
 }

@@ -19,12 +19,13 @@ use tokio::task::{AbortHandle, spawn_local, yield_now};
 
 use super::connection::Connection;
 use super::framing::{Stop, cut};
-use super::persistence::Backoff;
+use super::persistence::{Backoff, dial};
 use super::send_buffer::{Flush, SendBuffer};
 use super::shared::{Link, OpenError, Shared, SocketFace, note_queue};
 use super::tcp;
 use crate::counters::LinkDrop;
 use crate::registry::{Face, FaceParams, FaceUpdate};
+use crate::uri::FaceUri;
 
 /// Most bytes of one read.
 pub(super) const READ_BYTES: usize = 256 * 1024;
@@ -34,7 +35,7 @@ const PATIENCE: u32 = 8;
 
 /// Transport state of a stream face.
 pub(super) struct StreamLink {
-    /// `None` while reconnecting.
+    /// `None` while connecting.
     connection: RefCell<Option<Rc<Connection>>>,
     waiting: RefCell<SendBuffer>,
     /// The task that waits until the kernel takes more.
@@ -42,9 +43,9 @@ pub(super) struct StreamLink {
 }
 
 impl StreamLink {
-    fn new(connection: Connection, limit_bytes: usize) -> Self {
+    fn new(connection: Option<Connection>, limit_bytes: usize) -> Self {
         StreamLink {
-            connection: RefCell::new(Some(Rc::new(connection))),
+            connection: RefCell::new(connection.map(Rc::new)),
             waiting: RefCell::new(SendBuffer::new(limit_bytes)),
             drain: RefCell::new(None),
         }
@@ -115,10 +116,10 @@ async fn drain<B: PacketBuffer>(entry: Rc<SocketFace<B>>, connection: Rc<Connect
     link.drain.take();
 }
 
-/// Makes a face of a connected socket and serves it; with `redial`, a broken connection to that peer is made again.
+/// Makes a face of a connected socket and serves it; with `redial`, a missing or broken connection to that peer is made.
 pub(super) fn adopt<P: BufferPool>(
     shared: &Rc<Shared<P>>,
-    connection: Connection,
+    connection: Option<Connection>,
     params: FaceParams,
     update: &FaceUpdate,
     redial: Option<SocketAddr>,
@@ -135,41 +136,38 @@ pub(super) fn adopt<P: BufferPool>(
 async fn keep<P: BufferPool>(shared: Rc<Shared<P>>, entry: Rc<SocketFace<P::Buffer>>, redial: Option<SocketAddr>) {
     let Link::Stream(link) = &entry.link else { return };
     let face = &entry.face;
+    let config = &shared.config;
     loop {
-        let Some(connection) = link.connection.borrow().clone() else { break };
-        let end = receive(&shared, face, &connection).await;
-        match end {
-            End::Closed => tracing::debug!(face = %face.id(), "peer closed the connection"),
-            End::Failed(error) => tracing::debug!(face = %face.id(), %error, "connection failed"),
-            End::Bad(error) => {
-                tracing::info!(face = %face.id(), remote = %face.remote_uri(), %error, "stream is not NDN: closing");
-                let reason = match error {
-                    DecodeError::TooLong => LinkDrop::FrameTooLong,
-                    _ => LinkDrop::MalformedFrame,
-                };
-                face.counters.count_transport_drop(reason);
-            }
+        let connection = link.connection.borrow().clone();
+        let was_connected = connection.is_some();
+        if let Some(connection) = connection {
+            note_end(face, receive(&shared, face, &connection).await);
         }
         // The socket closes when the last reference goes, so that the peer sees the end before a new attempt.
-        drop(connection);
         link.disconnect(face);
         let Some(peer) = redial else { break };
         shared.set_up(face, false);
-        let connection = reconnect(&shared, face, peer).await;
-        *link.connection.borrow_mut() = Some(Rc::new(connection));
+        let backoff = Backoff::of(config, was_connected);
+        let connected = dial(face, backoff, || tcp::connect(peer, config.connect_timeout_ms)).await;
+        face.set_local_uri(FaceUri::tcp(connected.local));
+        *link.connection.borrow_mut() = Some(Rc::new(Connection::Tcp(connected.stream)));
         shared.set_up(face, true);
     }
     shared.close(entry.face.id());
 }
 
-async fn reconnect<P: BufferPool>(shared: &Shared<P>, face: &Face, peer: SocketAddr) -> Connection {
-    let config = &shared.config;
-    let mut backoff = Backoff::new(config.reconnect_initial_ms, config.reconnect_max_ms);
-    loop {
-        tokio::time::sleep(backoff.pause()).await;
-        match tcp::connect(peer, config.connect_timeout_ms).await {
-            Ok(connected) => return Connection::Tcp(connected.stream),
-            Err(error) => tracing::debug!(face = %face.id(), %peer, %error, "reconnecting failed"),
+/// Logs and counts why a connection ended.
+fn note_end(face: &Face, end: End) {
+    match end {
+        End::Closed => tracing::debug!(face = %face.id(), "peer closed the connection"),
+        End::Failed(error) => tracing::debug!(face = %face.id(), %error, "connection failed"),
+        End::Bad(error) => {
+            tracing::info!(face = %face.id(), remote = %face.remote_uri(), %error, "stream is not NDN: closing");
+            let reason = match error {
+                DecodeError::TooLong => LinkDrop::FrameTooLong,
+                _ => LinkDrop::MalformedFrame,
+            };
+            face.counters.count_transport_drop(reason);
         }
     }
 }

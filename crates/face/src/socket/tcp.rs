@@ -12,8 +12,10 @@ use socket2::SockRef;
 use tokio::net::TcpStream;
 
 use super::connection::{Connection, Listener};
+use super::create::refuse_second;
 use super::error::CreateError;
 use super::listen::tune_connection;
+use super::places::Guest;
 use super::shared::Shared;
 use super::stream;
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
@@ -31,7 +33,8 @@ pub(super) async fn accept<P: BufferPool, L: Listener>(
     loop {
         let served = listener.next().await.and_then(|accepted| {
             // Dropping the socket closes it, which is how a refusal looks to the peer.
-            if shared.refuses() { Ok(()) } else { serve(&shared, accepted) }
+            let guest = Guest::of_scope(L::scope(&accepted)?);
+            if shared.refuses(guest) { Ok(()) } else { serve(&shared, accepted) }
         });
         match served {
             Ok(()) => {}
@@ -62,18 +65,22 @@ pub(super) fn serve_accepted<P: BufferPool>(
     (stream, peer): (TcpStream, SocketAddr),
 ) -> io::Result<()> {
     tune_connection(&SockRef::from(&stream));
-    let mut params = params(shared, peer, stream.local_addr()?);
+    let mut params = params(shared, peer, Some(stream.local_addr()?));
     params.persistency = FacePersistency::OnDemand;
     params.allowed_persistencies = &[FacePersistency::OnDemand, FacePersistency::Persistent];
-    if let Err(error) = stream::adopt(shared, Connection::Tcp(stream), params, &FaceUpdate::default(), None) {
+    let connection = Some(Connection::Tcp(stream));
+    if let Err(error) = stream::adopt(shared, connection, params, &FaceUpdate::default(), None) {
         tracing::debug!(%peer, %error, "connection refused");
     }
     Ok(())
 }
 
-fn params<P: BufferPool>(shared: &Shared<P>, peer: SocketAddr, local: SocketAddr) -> FaceParams {
-    let mut params = shared.params(FaceUri::tcp(peer), FaceUri::tcp(local));
-    params.scope = scope(peer, local);
+/// Without a local address the face starts down.
+fn params<P: BufferPool>(shared: &Shared<P>, peer: SocketAddr, local: Option<SocketAddr>) -> FaceParams {
+    let mut params = shared.params(FaceUri::tcp(peer), local.map_or(FaceUri::Null, FaceUri::tcp));
+    params.is_up = local.is_some();
+    // Connections to a loopback address start from one.
+    params.scope = scope(peer, local.unwrap_or(peer));
     params.flags = shared.marking_flags();
     params
 }
@@ -103,9 +110,28 @@ pub(super) async fn create<P: BufferPool>(
 ) -> Result<Arc<Face>, CreateError> {
     let unreachable = |error: io::Error| CreateError::Unreachable(format!("connecting to TCP {peer} failed: {error}"));
     let connected = connect(peer, shared.config.connect_timeout_ms).await.map_err(unreachable)?;
-    let mut params = params(shared, peer, connected.local);
+    refuse_second(shared, &FaceUri::tcp(peer))?;
+    enter(shared, peer, Some(connected), &update)
+}
+
+/// Makes a face that connects as soon as its peer answers, and reconnects when its connection breaks.
+pub(super) fn create_down<P: BufferPool>(
+    shared: &Rc<Shared<P>>,
+    peer: SocketAddr,
+    update: &FaceUpdate,
+) -> Result<Arc<Face>, CreateError> {
+    enter(shared, peer, None, update)
+}
+
+fn enter<P: BufferPool>(
+    shared: &Rc<Shared<P>>,
+    peer: SocketAddr,
+    connected: Option<Connected>,
+    update: &FaceUpdate,
+) -> Result<Arc<Face>, CreateError> {
+    let mut params = params(shared, peer, connected.as_ref().map(|connected| connected.local));
     params.allowed_persistencies = &[FacePersistency::Persistent, FacePersistency::Permanent];
-    let connection = Connection::Tcp(connected.stream);
-    stream::adopt(shared, connection, params, &update, Some(peer))
+    let connection = connected.map(|connected| Connection::Tcp(connected.stream));
+    stream::adopt(shared, connection, params, update, Some(peer))
         .map_err(|error| CreateError::NotAcceptable(error.to_string()))
 }

@@ -198,7 +198,7 @@ impl<B: PacketBuffer + 'static> Channel<B> {
         }
         if !is_whole {
             // Noise from a stranger is not worth a face.
-            shared.statistics.stray_datagrams.fetch_add(1, Ordering::Relaxed);
+            shared.table.link_drops().add(LinkDrop::MalformedFrame, 1);
             return None;
         }
         let local = source_towards(from, self.local).unwrap_or(self.local);

@@ -101,7 +101,8 @@ pub(super) fn serve_accepted<P: BufferPool>(
     params.flags = shared.marking_flags();
     params.persistency = FacePersistency::OnDemand;
     params.allowed_persistencies = &[FacePersistency::OnDemand];
-    if let Err(error) = stream::adopt(shared, Connection::Unix(stream), params, &FaceUpdate::default(), None) {
+    let connection = Some(Connection::Unix(stream));
+    if let Err(error) = stream::adopt(shared, connection, params, &FaceUpdate::default(), None) {
         tracing::debug!(%error, "connection refused");
     }
     Ok(())

@@ -20,16 +20,19 @@ use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::{spawn_local, yield_now};
+use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Bytes, Error as WebSocketError, Message};
-use tokio_tungstenite::{WebSocketStream, accept_async_with_config, client_async_with_config};
+use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config, client_async_with_config};
 
+use super::create::refuse_second;
 use super::error::CreateError;
 use super::framing;
 use super::listen::tune_connection;
-use super::persistence::Backoff;
+use super::persistence::{Backoff, dial};
+use super::places::Guest;
 use super::shared::{Link, OpenError, Shared, SocketFace, note_queue};
-use super::tcp;
+use super::{origin, tcp};
 use crate::counters::LinkDrop;
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
@@ -54,12 +57,12 @@ pub(super) struct WebSocketLink<B> {
 }
 
 impl<B: PacketBuffer> WebSocketLink<B> {
-    fn new(limit_bytes: usize) -> Self {
+    fn new(connected: bool, limit_bytes: usize) -> Self {
         WebSocketLink {
             waiting: RefCell::default(),
             waiting_bytes: Cell::new(0),
             limit_bytes,
-            connected: Cell::new(true),
+            connected: Cell::new(connected),
             news: Notify::new(),
         }
     }
@@ -111,11 +114,21 @@ pub(super) fn serve_accepted<P: BufferPool>(
 ) -> io::Result<()> {
     tune_connection(&SockRef::from(&stream));
     let local = stream.local_addr()?;
-    let place = shared.reserve_handshake();
+    let scope = tcp::scope(peer, local);
+    // Dropping the socket closes it, which is how a refusal looks to the peer.
+    let Ok(place) = shared.take_place(Guest::of_scope(scope)) else { return Ok(()) };
     let shared = Rc::clone(shared);
     spawn_local(async move {
         let limit = Duration::from_millis(shared.config.connect_timeout_ms);
-        let handshake = accept_async_with_config(stream, Some(library_config()));
+        #[expect(clippy::result_large_err, reason = "the library wants it so")]
+        let check = |request: &Request, response: Response| {
+            if origin::is_allowed(request, &shared.config.allowed_origins) {
+                return Ok(response);
+            }
+            shared.table.link_drops().add(LinkDrop::OriginNotAllowed, 1);
+            Err(origin::refusal())
+        };
+        let handshake = accept_hdr_async_with_config(stream, check, Some(library_config()));
         let connection = match tokio::time::timeout(limit, handshake).await {
             Ok(Ok(connection)) => connection,
             Ok(Err(error)) => return tracing::debug!(%peer, %error, "WebSocket handshake failed"),
@@ -123,10 +136,10 @@ pub(super) fn serve_accepted<P: BufferPool>(
         };
         drop(place);
         let mut params = shared.params(FaceUri::web_socket_client(peer), FaceUri::web_socket(local));
-        params.scope = tcp::scope(peer, local);
+        params.scope = scope;
         params.persistency = FacePersistency::OnDemand;
         params.allowed_persistencies = &[FacePersistency::OnDemand];
-        if let Err(error) = adopt(&shared, connection, params, &FaceUpdate::default(), None) {
+        if let Err(error) = adopt(&shared, Some(connection), params, &FaceUpdate::default(), None) {
             tracing::debug!(%peer, %error, "connection refused");
         }
     });
@@ -162,24 +175,47 @@ pub(super) async fn create<P: BufferPool>(
     server: Server,
     update: FaceUpdate,
 ) -> Result<Arc<Face>, CreateError> {
-    let (connection, local) = connect(&server, shared.config.connect_timeout_ms)
+    let connected = connect(&server, shared.config.connect_timeout_ms)
         .await
         .map_err(|error| CreateError::Unreachable(format!("connecting to {} failed: {error}", server.uri)))?;
-    let mut params = shared.params(server.uri.clone(), FaceUri::web_socket_client(local));
-    params.scope = tcp::scope(server.address, local);
+    refuse_second(shared, &server.uri)?;
+    enter(shared, server, Some(connected), &update)
+}
+
+/// Makes a face that connects as soon as its server answers, and reconnects when its connection breaks.
+pub(super) fn create_down<P: BufferPool>(
+    shared: &Rc<Shared<P>>,
+    server: Server,
+    update: &FaceUpdate,
+) -> Result<Arc<Face>, CreateError> {
+    enter(shared, server, None, update)
+}
+
+fn enter<P: BufferPool>(
+    shared: &Rc<Shared<P>>,
+    server: Server,
+    connected: Option<(Connection, SocketAddr)>,
+    update: &FaceUpdate,
+) -> Result<Arc<Face>, CreateError> {
+    let (connection, local) = connected.unzip();
+    let local_uri = local.map_or(FaceUri::Null, FaceUri::web_socket_client);
+    let mut params = shared.params(server.uri.clone(), local_uri);
+    params.is_up = connection.is_some();
+    // Connections to a loopback address start from one.
+    params.scope = tcp::scope(server.address, local.unwrap_or(server.address));
     params.allowed_persistencies = &[FacePersistency::Persistent, FacePersistency::Permanent];
-    adopt(shared, connection, params, &update, Some(server))
+    adopt(shared, connection, params, update, Some(server))
         .map_err(|error| CreateError::NotAcceptable(error.to_string()))
 }
 
 fn adopt<P: BufferPool>(
     shared: &Rc<Shared<P>>,
-    connection: Connection,
+    connection: Option<Connection>,
     params: FaceParams,
     update: &FaceUpdate,
     redial: Option<Server>,
 ) -> Result<Arc<Face>, OpenError> {
-    let link = WebSocketLink::new(shared.config.stream_queue_bytes);
+    let link = WebSocketLink::new(connection.is_some(), shared.config.stream_queue_bytes);
     let entry = shared.open(params, update, Link::WebSocket(link))?;
     let face = Arc::clone(&entry.face);
     let task = spawn_local(keep(Rc::clone(shared), Rc::clone(&entry), connection, redial));
@@ -191,44 +227,44 @@ fn adopt<P: BufferPool>(
 async fn keep<P: BufferPool>(
     shared: Rc<Shared<P>>,
     entry: Rc<SocketFace<P::Buffer>>,
-    mut connection: Connection,
+    mut connection: Option<Connection>,
     redial: Option<Server>,
 ) {
     let Link::WebSocket(link) = &entry.link else { return };
     let face = &entry.face;
+    let config = &shared.config;
     loop {
-        let (sink, stream) = connection.split();
-        let end = tokio::select! {
-            end = receive(&shared, face, stream) => end,
-            end = send(face, link, sink) => end,
-        };
-        match end {
-            Ok(()) | Err(WebSocketError::ConnectionClosed) => tracing::debug!(face = %face.id(), "connection closed"),
-            Err(error) => {
-                if matches!(error, WebSocketError::Capacity(_)) {
-                    face.counters.count_transport_drop(LinkDrop::FrameTooLong);
-                }
-                tracing::debug!(face = %face.id(), %error, "connection failed");
-            }
+        let was_connected = connection.is_some();
+        if let Some(connection) = connection {
+            let (sink, stream) = connection.split();
+            let end = tokio::select! {
+                end = receive(&shared, face, stream) => end,
+                end = send(face, link, sink) => end,
+            };
+            note_end(face, end);
         }
         link.disconnect(face);
         let Some(server) = &redial else { break };
         shared.set_up(face, false);
-        connection = reconnect(&shared, face, server).await;
+        let backoff = Backoff::of(config, was_connected);
+        let (connected, local) = dial(face, backoff, || connect(server, config.connect_timeout_ms)).await;
+        face.set_local_uri(FaceUri::web_socket_client(local));
+        connection = Some(connected);
         link.connected.set(true);
         shared.set_up(face, true);
     }
     shared.close(face.id());
 }
 
-async fn reconnect<P: BufferPool>(shared: &Shared<P>, face: &Face, server: &Server) -> Connection {
-    let config = &shared.config;
-    let mut backoff = Backoff::new(config.reconnect_initial_ms, config.reconnect_max_ms);
-    loop {
-        tokio::time::sleep(backoff.pause()).await;
-        match connect(server, config.connect_timeout_ms).await {
-            Ok((connection, _local)) => return connection,
-            Err(error) => tracing::debug!(face = %face.id(), server = %server.uri, %error, "reconnecting failed"),
+/// Logs and counts why a connection ended.
+fn note_end(face: &Face, end: Result<(), WebSocketError>) {
+    match end {
+        Ok(()) | Err(WebSocketError::ConnectionClosed) => tracing::debug!(face = %face.id(), "connection closed"),
+        Err(error) => {
+            if matches!(error, WebSocketError::Capacity(_)) {
+                face.counters.count_transport_drop(LinkDrop::FrameTooLong);
+            }
+            tracing::debug!(face = %face.id(), %error, "connection failed");
         }
     }
 }

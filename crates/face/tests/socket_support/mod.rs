@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use namehop_face::registry::FaceUpdate;
-use namehop_face::socket::{
-    CreateError, FaceEvent, SocketCommand, SocketConfig, SocketService, SocketStatistics, UnixListenerConfig,
-};
+use namehop_face::socket::{CreateError, FaceEvent, SocketCommand, SocketConfig, SocketService, UnixListenerConfig};
 use namehop_face::{Face, FaceTable, FaceUri, Frame, FrameRing, Waker};
 use namehop_forward::buffer::{BufferPool, HeapBuffer, HeapPool};
 use namehop_forward::face::FaceId;
@@ -30,7 +28,6 @@ pub struct Harness {
     pub to_worker: Arc<Ring>,
     pub from_worker: Arc<Ring>,
     pub uris: Vec<FaceUri>,
-    pub statistics: Arc<SocketStatistics>,
     pub events: mpsc::UnboundedReceiver<FaceEvent>,
     pub commands: mpsc::Sender<SocketCommand>,
     worker: Option<AbortHandle>,
@@ -60,7 +57,6 @@ pub fn with_service<F: Future<Output = ()>>(
     )
     .expect("listeners");
     let uris = service.local_uris();
-    let statistics = service.statistics();
     let shutdown = commands.clone();
     let harness = Harness {
         faces: Arc::clone(&faces),
@@ -68,7 +64,6 @@ pub fn with_service<F: Future<Output = ()>>(
         to_worker: Arc::clone(&to_worker),
         from_worker: Arc::clone(&from_worker),
         uris,
-        statistics,
         events,
         commands,
         worker: None,

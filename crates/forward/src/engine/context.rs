@@ -34,6 +34,8 @@ pub(crate) enum Carrier<B> {
 pub(crate) struct InterestAtHand<B> {
     /// `None` when it is used up and went nowhere.
     pub(crate) carrier: Option<Carrier<B>>,
+    /// The packet as it came in, when the one in `carrier` was made from it with changes.
+    pub(crate) original: Option<B>,
     /// Offsets in the packet.
     pub(crate) nonce_at: u16,
     pub(crate) hop_limit_at: Option<u16>,
@@ -41,6 +43,22 @@ pub(crate) struct InterestAtHand<B> {
     /// HopLimit that the next hop sees.
     pub(crate) hop_limit: Option<u8>,
     pub(crate) congestion_mark: u64,
+}
+
+impl<B> InterestAtHand<B> {
+    /// The packet as it came in, as long as nothing was sent in its buffer.
+    pub(crate) fn take_original(&mut self) -> Option<B> {
+        if self.original.is_some() {
+            return self.original.take();
+        }
+        match self.carrier.take() {
+            Some(Carrier::Held(buffer)) => Some(buffer),
+            other => {
+                self.carrier = other;
+                None
+            }
+        }
+    }
 }
 
 /// Data that has just arrived.
@@ -101,8 +119,8 @@ impl<'a, P: BufferPool> Context<'a, P> {
         let is_pending = |record: &&InRecord| record.expiry > self.now && self.core.faces.exists(record.face);
         let pending = self.core.pcct.in_records(self.pit).filter(is_pending);
         pending
-            .filter(|record| self.traveller(record.face, record.onward_hop_limit()).may_go_to(face))
-            .max_by_key(|record| record.onward_hop_limit().map_or(u32::from(u8::MAX) + 1, u32::from))
+            .filter(|record| self.traveller(record.face, record.hop_limit.onward()).may_go_to(face))
+            .max_by_key(|record| record.hop_limit.onward().map_or(u32::from(u8::MAX) + 1, u32::from))
             .copied()
     }
 

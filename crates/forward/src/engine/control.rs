@@ -3,15 +3,10 @@
 use namehop_wire::{Name, NameRef};
 
 use super::config::{CsInfo, CsSettings, EngineError, TableSizes, UnsolicitedPolicy};
-use super::{Engine, route::Route};
+use super::{CsErasure, Engine};
 use crate::buffer::BufferPool;
 use crate::counters::{DropCounters, EngineCounters};
 use crate::face::{FaceId, FaceInfo};
-use crate::fib::NextHop;
-use crate::packet::Outgoing;
-use crate::pcct::PitRef;
-use crate::strategy::Trigger;
-use crate::time::Timestamp;
 
 impl<P: BufferPool> Engine<P> {
     /// Adds a face, or changes what is known of it.
@@ -88,36 +83,12 @@ impl<P: BufferPool> Engine<P> {
         Ok(())
     }
 
-    /// Removes up to `limit` cached Data under a prefix and returns how many. Looks at the whole table.
-    pub fn cs_erase(&mut self, prefix: NameRef<'_>, limit: usize) -> usize {
-        self.core.pcct.erase_data(prefix.value(), limit)
-    }
-
-    /// A FIB entry got a new next hop: strategies may send pending Interests there. Looks at the whole PIT.
-    pub fn new_nexthop(
-        &mut self,
-        now: Timestamp,
-        prefix: NameRef<'_>,
-        nexthop: NextHop,
-        out: &mut Vec<Outgoing<P::Buffer>>,
-    ) {
-        let pcct = &self.core.pcct;
-        let concerns = |pit: &PitRef| {
-            let hint = pcct.hint(pit.entry);
-            let routed_by = if hint.is_empty() { pcct.name(pit.entry) } else { hint };
-            routed_by.starts_with(prefix.value()) && !pcct.slot(*pit).is_satisfied()
-        };
-        let concerned: Vec<PitRef> = pcct.all_slots().filter(concerns).collect();
-        for pit in concerned {
-            let context = self.pending_context(now, pit, out);
-            // A longer prefix with next hops of its own hides the one that has changed.
-            if is_routed_by(&context.route, prefix) {
-                let mut context = context;
-                context.dispatch(Trigger::AfterNewNextHop(nexthop));
-                context.settle();
-            }
-        }
-        self.fib.quiescent();
+    /// Erases up to `limit` cached Data under a prefix and returns how many. Looks at a bounded number of entries: call it
+    /// again with the same `erasure`, which starts as the default, until so many are erased or it is complete. Data that
+    /// is cached in the meantime may stay. An erasure starts where the last one ended, so a sequence of limited ones does
+    /// not look at the same entries again and again.
+    pub fn cs_erase(&mut self, prefix: NameRef<'_>, limit: usize, erasure: &mut CsErasure) -> usize {
+        self.core.pcct.erase_data(prefix.value(), limit, erasure)
     }
 
     /// Compares everything that is counted twice: tables, lists, memory. For tests and fuzzers; takes time linear in the
@@ -137,8 +108,4 @@ impl<P: BufferPool> Engine<P> {
     pub fn is_idle(&self) -> bool {
         self.core.pcct.pit_len() == 0 && self.core.learning.is_idle()
     }
-}
-
-fn is_routed_by(route: &Route<'_>, prefix: NameRef<'_>) -> bool {
-    route.prefix_len == prefix.len()
 }

@@ -10,6 +10,7 @@ use namehop_wire::{Name, NameRef};
 use super::config::{EngineConfig, EngineError, UnsolicitedPolicy};
 use super::faces::FaceArray;
 use super::learning::Learning;
+use super::new_nexthop::NewNextHops;
 use crate::buffer::BufferPool;
 use crate::counters::{DropReason, EngineCounters};
 use crate::dead_nonce_list::DeadNonceList;
@@ -38,6 +39,7 @@ pub(crate) struct Core<P: BufferPool> {
     pub(crate) measurements: MeasurementTable,
     pub(crate) counters: EngineCounters,
     pub(crate) learning: Learning<P::Buffer>,
+    pub(crate) new_nexthops: NewNextHops,
     pub(crate) producer_regions: Vec<Name>,
     pub(crate) unsolicited: UnsolicitedPolicy,
     pub(crate) default_hop_limit: u8,
@@ -80,6 +82,7 @@ impl<P: BufferPool> Core<P> {
             measurements: MeasurementTable::new(config.measurement_capacity),
             counters: EngineCounters::default(),
             learning: Learning::new(),
+            new_nexthops: NewNextHops::new(),
             producer_regions: config.producer_regions,
             unsolicited: config.unsolicited,
             default_hop_limit: config.default_hop_limit,

@@ -94,11 +94,13 @@ impl<P: BufferPool> Core<P> {
         Ok(buffer)
     }
 
-    /// The pending Interest with this Nonce and HopLimit. `None` when there is no buffer for it.
+    /// The pending Interest with this Nonce, and with this HopLimit or none. `None` when there is no buffer for it.
     pub(crate) fn rebuilt_interest(&self, pit: PitRef, variable: Variable) -> Option<P::Buffer> {
         if let Some(packet) = self.pcct.packet(pit) {
             let nonce = Some(variable.nonce);
-            let change = InterestRewrite { nonce, hop_limit: variable.hop_limit, ..InterestRewrite::default() };
+            // The copy has the HopLimit of the Interest that opened the PIT entry, if that had one.
+            let Variable { hop_limit, .. } = variable;
+            let change = InterestRewrite { nonce, hop_limit, remove_hop_limit: true, ..InterestRewrite::default() };
             return self.rewritten(packet, &change).ok();
         }
         let slot = self.pcct.slot(pit);

@@ -15,6 +15,7 @@ pub(crate) mod core;
 mod faces;
 pub(crate) mod interest_form;
 pub mod learning;
+pub(crate) mod new_nexthop;
 pub(crate) mod route;
 
 use namehop_hash::{HashKey, PrefixHashes};
@@ -29,6 +30,8 @@ use crate::strategy::StrategyInstance;
 use crate::time::Timestamp;
 pub use config::{CsConfig, CsInfo, CsSettings, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
 pub use learning::EngineEvent;
+
+pub use crate::pcct::content::CsErasure;
 
 /// The FIB as engines use it.
 pub type Fib = FibReader<StrategyInstance>;
@@ -85,17 +88,21 @@ impl<P: BufferPool> Engine<P> {
         }
     }
 
-    /// Handles due timers only.
+    /// Handles due timers, and a part of what new next hops left to do.
     pub fn advance(&mut self, now: Timestamp, out: &mut Vec<Outgoing<P::Buffer>>) {
         self.core.now = now;
         self.fire_timers(now, out);
         if !self.core.learning.is_idle() {
             self.core.send_overdue_data(now, out);
         }
+        self.continue_new_nexthops(now, out);
     }
 
-    /// When [`advance`](Self::advance) has to be called at the latest; `None` when nothing is waiting for time to pass.
+    /// When [`advance`](Self::advance) has to be called at the latest; `None` when nothing is waiting for it.
     pub fn next_deadline(&self) -> Option<Timestamp> {
+        if !self.core.new_nexthops.is_idle() {
+            return Some(self.core.now);
+        }
         let timer = self.core.timers.next_deadline();
         timer.into_iter().chain(self.core.learning.next_deadline()).min()
     }

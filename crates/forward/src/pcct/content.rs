@@ -20,6 +20,9 @@ pub(crate) const DIGEST_BYTES: usize = 32;
 /// Packets evicted by policy for the memory of one new packet, before a whole chunk of memory is cleared.
 const EVICTIONS_FOR_MEMORY: usize = 8;
 
+/// Entries that one call of [`Pcct::erase_data`] looks at.
+const ENTRIES_PER_ERASE: usize = 8_192;
+
 /// Settings of the Content Store.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ContentConfig {
@@ -32,11 +35,35 @@ pub(crate) struct ContentConfig {
     pub(crate) serve: bool,
 }
 
+/// How far the erasing of cached Data has come; see [`Engine::cs_erase`](crate::Engine::cs_erase).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CsErasure {
+    /// `None` before the first step.
+    walk: Option<CsErasureWalk>,
+}
+
+/// Once around the entries that were there at the first step.
+#[derive(Debug, Clone, Copy)]
+struct CsErasureWalk {
+    next: u32,
+    total: u32,
+    left: u32,
+}
+
+impl CsErasure {
+    /// Has every entry been looked at?
+    pub fn is_complete(&self) -> bool {
+        self.walk.is_some_and(|walk| walk.left == 0)
+    }
+}
+
 /// State of the Content Store beside the entries.
 pub(crate) struct ContentStore {
     pub(crate) blocks: BlockStore,
     policy: Policy,
     index: PrefixIndex,
+    /// Entry where the next erasure starts.
+    next_to_erase: u32,
     pub(crate) capacity: usize,
     pub(crate) admit: bool,
     pub(crate) serve: bool,
@@ -48,6 +75,7 @@ impl ContentStore {
             blocks: BlockStore::new(config.capacity_bytes)?,
             policy: Policy::new(config.policy, entry_limit),
             index: PrefixIndex::new(config.capacity_packets),
+            next_to_erase: 0,
             capacity: config.capacity_packets,
             admit: config.admit,
             serve: config.serve,
@@ -255,18 +283,26 @@ impl Pcct {
         Ok(())
     }
 
-    /// Removes up to `limit` cached Data whose name starts with `prefix`; returns how many. Looks at all entries.
-    pub(crate) fn erase_data(&mut self, prefix: &[u8], limit: usize) -> usize {
+    /// Removes up to `limit` cached Data whose name starts with `prefix`; returns how many. Looks at a bounded number of
+    /// entries and notes in `erasure` where to go on.
+    pub(crate) fn erase_data(&mut self, prefix: &[u8], limit: usize, erasure: &mut CsErasure) -> usize {
+        let total = self.touched;
+        let start = CsErasureWalk { next: self.content.next_to_erase, total, left: total };
+        let walk = erasure.walk.get_or_insert(start);
         let mut erased = 0;
-        for index in 0..self.touched {
-            if erased >= limit {
+        for _ in 0..ENTRIES_PER_ERASE {
+            if erased >= limit || walk.left == 0 {
                 break;
             }
+            let index = if walk.next < walk.total { walk.next } else { 0 };
+            walk.next = index + 1;
+            walk.left -= 1;
             if self.entry(index).in_use && self.entry(index).has_data() && self.name(index).starts_with(prefix) {
                 self.remove_data(index);
                 erased += 1;
             }
         }
+        self.content.next_to_erase = walk.next;
         erased
     }
 }

@@ -253,6 +253,36 @@ impl PitSlot {
 /// Token bytes that an in-record holds itself.
 pub(crate) const SHORT_TOKEN_BYTES: usize = 8;
 
+/// HopLimit of a pending Interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PendingHopLimit {
+    /// It has none.
+    Absent,
+    /// It came in with this one; the next hop sees one less.
+    Received(u8),
+    /// It came in with none; the next hop sees this one.
+    Added(u8),
+}
+
+impl PendingHopLimit {
+    /// As the downstream sent it.
+    pub(crate) fn received(self) -> Option<u8> {
+        match self {
+            PendingHopLimit::Received(hop_limit) => Some(hop_limit),
+            PendingHopLimit::Absent | PendingHopLimit::Added(_) => None,
+        }
+    }
+
+    /// As the next hop sees it.
+    pub(crate) fn onward(self) -> Option<u8> {
+        match self {
+            PendingHopLimit::Absent => None,
+            PendingHopLimit::Received(hop_limit) => Some(hop_limit.saturating_sub(1)),
+            PendingHopLimit::Added(hop_limit) => Some(hop_limit),
+        }
+    }
+}
+
 /// A downstream: who asked, and what its answer needs.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
@@ -265,9 +295,7 @@ pub(crate) struct InRecord {
     pub(crate) token_bytes: u8,
     /// CongestionMark of the Interest; larger ones count as 255.
     pub(crate) congestion_mark: u8,
-    /// HopLimit as it came in, if `has_hop_limit`.
-    pub(crate) hop_limit: u8,
-    pub(crate) has_hop_limit: bool,
+    pub(crate) hop_limit: PendingHopLimit,
     pub(crate) short_token: [u8; SHORT_TOKEN_BYTES],
 }
 
@@ -282,22 +310,9 @@ impl Default for InRecord {
             long_token: NONE,
             token_bytes: 0,
             congestion_mark: 0,
-            hop_limit: 0,
-            has_hop_limit: false,
+            hop_limit: PendingHopLimit::Absent,
             short_token: [0; SHORT_TOKEN_BYTES],
         }
-    }
-}
-
-impl InRecord {
-    /// HopLimit as it came in.
-    pub(crate) fn received_hop_limit(&self) -> Option<u8> {
-        self.has_hop_limit.then_some(self.hop_limit)
-    }
-
-    /// HopLimit for the next hop.
-    pub(crate) fn onward_hop_limit(&self) -> Option<u8> {
-        self.has_hop_limit.then(|| self.hop_limit.saturating_sub(1))
     }
 }
 

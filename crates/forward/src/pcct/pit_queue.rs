@@ -3,6 +3,8 @@
 //! A ring of (entry, block) pairs, written at its tail. Every slot knows its position, so a slot that ends writes a
 //! gap over its pair; no other memory is touched, and gaps at the head are passed over in sequence.
 
+use std::ops::Range;
+
 use super::PitRef;
 
 /// Gaps at the head that one insertion passes over at most: twice what it adds.
@@ -12,6 +14,8 @@ const PASS_PER_INSERTION: usize = 2;
 pub(crate) struct PitQueue {
     ring: Box<[Option<PitRef>]>,
     head: usize,
+    /// Sequence number of the head. Every position gets the next number when something is written there.
+    head_sequence: u64,
     /// Positions in use from `head` on, gaps included.
     span: usize,
     live: usize,
@@ -21,7 +25,13 @@ impl PitQueue {
     /// A queue for at most `capacity` PIT slots.
     pub(crate) fn new(capacity: usize) -> Self {
         // Twice the capacity, so that gaps and slots together seldom fill it.
-        PitQueue { ring: vec![None; 2 * capacity.max(1)].into_boxed_slice(), head: 0, span: 0, live: 0 }
+        PitQueue {
+            ring: vec![None; 2 * capacity.max(1)].into_boxed_slice(),
+            head: 0,
+            head_sequence: 0,
+            span: 0,
+            live: 0,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -32,12 +42,17 @@ impl PitQueue {
         if position >= self.ring.len() { position - self.ring.len() } else { position }
     }
 
+    fn pass_head(&mut self) {
+        self.head = self.wrap(self.head + 1);
+        self.head_sequence += 1;
+    }
+
     fn pass_gaps(&mut self, limit: usize) {
         for _ in 0..limit {
             if self.span == 0 || self.ring[self.head].is_some() {
                 break;
             }
-            self.head = self.wrap(self.head + 1);
+            self.pass_head();
             self.span -= 1;
         }
     }
@@ -52,7 +67,7 @@ impl PitQueue {
                 Some(old) => {
                     // Full ring: the tail is where the head was.
                     let position = self.head;
-                    self.head = self.wrap(self.head + 1);
+                    self.pass_head();
                     self.ring[position] = Some(old);
                     moved(old, position as u32);
                     if self.live == self.ring.len() {
@@ -90,6 +105,20 @@ impl PitQueue {
         (0..self.span).filter_map(|offset| self.ring[self.wrap(self.head + offset)])
     }
 
+    /// Sequence numbers in use, from head to tail, gaps included. A slot keeps its number until it ends or moves to the
+    /// tail.
+    pub(crate) fn sequences(&self) -> Range<u64> {
+        self.head_sequence..self.head_sequence + self.span as u64
+    }
+
+    /// The slot with a sequence number; `None` when there is a gap or the number is not in use.
+    pub(crate) fn at(&self, sequence: u64) -> Option<PitRef> {
+        if !self.sequences().contains(&sequence) {
+            return None;
+        }
+        self.ring[self.wrap(self.head + (sequence - self.head_sequence) as usize)]
+    }
+
     /// The slot listed at this position.
     pub(crate) fn get(&self, position: u32) -> Option<PitRef> {
         self.ring.get(position as usize).copied().flatten()
@@ -109,9 +138,15 @@ mod tests {
         let mut queue = PitQueue::new(4);
         let positions: Vec<u32> = (0..4).map(|entry| queue.push(slot(entry), |_, _| ())).collect();
         assert_eq!(queue.oldest(), Some(slot(0)));
+        assert_eq!(queue.sequences(), 0..4);
         queue.remove(positions[0]);
         queue.remove(positions[2]);
         assert_eq!(queue.oldest(), Some(slot(1)));
+        assert_eq!(queue.sequences(), 1..4);
+        assert_eq!(
+            [0, 1, 2, 3, 4].map(|sequence| queue.at(sequence)),
+            [None, Some(slot(1)), None, Some(slot(3)), None]
+        );
         assert_eq!(queue.iter().collect::<Vec<_>>(), [slot(1), slot(3)]);
         assert_eq!(queue.len(), 2);
     }
@@ -126,6 +161,9 @@ mod tests {
                 keeper = position;
             });
             assert_eq!(queue.get(keeper), Some(slot(1000)));
+            let listed: Vec<_> = queue.sequences().filter_map(|sequence| queue.at(sequence)).collect();
+            assert_eq!(listed, queue.iter().collect::<Vec<_>>());
+            assert_eq!(queue.at(queue.sequences().end - 1), Some(slot(entry)));
             queue.remove(position);
         }
         assert_eq!(queue.iter().collect::<Vec<_>>(), [slot(1000)]);

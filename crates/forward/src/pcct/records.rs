@@ -6,8 +6,8 @@
 use namehop_table::Arena;
 use namehop_wire::lp::PitToken;
 
-use super::entry::UpstreamRecord;
 use super::entry::{BLOCK_RECORDS, INLINE_RECORDS, InRecord, MAX_RECORDS, NONE, RecordBlock, SHORT_TOKEN_BYTES};
+use super::entry::{PendingHopLimit, UpstreamRecord};
 use super::{Pcct, PitRef};
 use crate::face::FaceId;
 use crate::time::Timestamp;
@@ -30,8 +30,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) face: FaceId,
     pub(crate) nonce: u32,
     pub(crate) expiry: Timestamp,
-    /// HopLimit as it came in.
-    pub(crate) hop_limit: Option<u8>,
+    pub(crate) hop_limit: PendingHopLimit,
     pub(crate) congestion_mark: u64,
     pub(crate) token: &'a PitToken,
 }
@@ -141,8 +140,7 @@ impl Pcct {
         record.nonce = arrival.nonce;
         record.expiry = arrival.expiry;
         record.congestion_mark = u8::try_from(arrival.congestion_mark).unwrap_or(u8::MAX);
-        record.hop_limit = arrival.hop_limit.unwrap_or(0);
-        record.has_hop_limit = arrival.hop_limit.is_some();
+        record.hop_limit = arrival.hop_limit;
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! PIT slots: opening, closing, and finding those that a Data satisfies.
 
+use std::ops::Range;
+
 use namehop_hash::PrefixHashes;
 use namehop_table::{Arena, BucketTable, PageRequest, TableError};
 use namehop_wire::MAX_NAME_COMPONENTS;
@@ -79,6 +81,30 @@ impl Pcct {
     /// All PIT slots, oldest first.
     pub(crate) fn all_slots(&self) -> impl Iterator<Item = PitRef> + '_ {
         self.queue.iter()
+    }
+
+    /// Sequence numbers of the PIT slots and of gaps between them, oldest first. A new slot is beyond the end; seldom, an
+    /// old one moves there.
+    pub(crate) fn queued_sequences(&self) -> Range<u64> {
+        self.queue.sequences()
+    }
+
+    /// The PIT slot with this sequence number, if it has not ended or moved.
+    pub(crate) fn queued_slot(&self, sequence: u64) -> Option<PitRef> {
+        self.queue.at(sequence)
+    }
+
+    /// Asks for the identity and the first bytes of the name behind a sequence number to be brought into the cache.
+    pub(crate) fn prefetch_queued(&self, sequence: u64) {
+        if let Some(pit) = self.queue.at(sequence) {
+            self.entries.prefetch_line(pit.entry, 0);
+            self.entries.prefetch_line(pit.entry, 1);
+        }
+    }
+
+    /// `serial` of the PIT slot opened last.
+    pub(crate) fn last_serial(&self) -> u32 {
+        self.next_serial
     }
 
     pub(crate) fn slot(&self, pit: PitRef) -> &PitSlot {

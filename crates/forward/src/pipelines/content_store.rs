@@ -10,6 +10,7 @@ use crate::engine::config::UnsolicitedPolicy;
 use crate::engine::core::Core;
 use crate::face::{FaceId, FaceInfo, FaceScope};
 use crate::packet::{LinkFields, Outgoing, PacketKind};
+use crate::pcct::PitRef;
 use crate::pcct::content::{DIGEST_BYTES, NewData};
 use crate::pcct::keys::Key;
 use crate::time::Timestamp;
@@ -24,18 +25,34 @@ pub(super) struct Admission<'a> {
 }
 
 impl<P: BufferPool> Core<P> {
-    /// Answers an Interest with the cached Data of an entry.
+    /// Answers an Interest with the cached Data of an entry. `pending` is the PIT slot of the Interest, when there is one
+    /// that nobody waits for any more: it ends.
     pub(super) fn answer_from_cache(
         &mut self,
+        now: Timestamp,
         entry: u32,
+        pending: Option<PitRef>,
         ingress: &FaceInfo,
         fields: &LinkFields<P::Buffer>,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) -> Result<(), DropReason> {
         self.counters.cs_hits += 1;
-        self.counters.satisfied_interests += 1;
         self.pcct.note_data_used(entry);
-        let buffer = self.pool.copy_of(self.pcct.data(entry)).ok_or(DropReason::NoBuffer)?;
+        let copy = self.pool.copy_of(self.pcct.data(entry));
+        match pending {
+            Some(pit) => {
+                // Nonces that are still on their way are stopped by the cached Data for as long as it may answer.
+                let forgotten = now.plus_ms(self.dead_nonce_lifetime_ms);
+                let answers_long = self.pcct.entry(entry).fresh_until >= forgotten;
+                let slot = self.pcct.slot_mut(pit);
+                // One kept by its strategy for late Data stands for an earlier Interest, too.
+                self.counters.satisfied_interests += u64::from(slot.is_satisfied());
+                slot.set_satisfied(slot.selectors().must_be_fresh && !answers_long);
+                self.end_slot(now, pit);
+            }
+            None => self.counters.satisfied_interests += 1,
+        }
+        let buffer = copy.ok_or(DropReason::NoBuffer)?;
         let fields = LinkFields {
             pit_token: fields.pit_token,
             congestion_mark: fields.congestion_mark,

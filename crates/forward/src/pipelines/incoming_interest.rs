@@ -13,7 +13,7 @@ use crate::engine::route::{Route, choose_delegation};
 use crate::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use crate::packet::{Incoming, Outgoing};
 use crate::pcct::content::Query;
-use crate::pcct::entry::Selectors;
+use crate::pcct::entry::{PendingHopLimit, Selectors};
 use crate::pcct::keys::Key;
 use crate::pcct::{Arrival, PitRef};
 
@@ -65,23 +65,22 @@ impl<P: BufferPool> Engine<P> {
             .forwarding_hint
             .is_some_and(|hint| hint.iter().any(|delegation| core.is_producer_region(delegation)));
         // HopLimit may be added for Interests that come without.
-        let added_hop_limit = Some(core.default_hop_limit).filter(|&limit| limit > 0 && interest.hop_limit.is_none());
+        let hop_limit = match (interest.hop_limit, core.default_hop_limit) {
+            (Some(received), _) => PendingHopLimit::Received(received),
+            (None, 0) => PendingHopLimit::Absent,
+            (None, added) => PendingHopLimit::Added(added),
+        };
         let change = InterestRewrite {
             nonce: interest.nonce.is_none().then_some(nonce),
-            hop_limit: added_hop_limit,
+            hop_limit: hop_limit.onward().filter(|_| interest.hop_limit.is_none()),
             remove_forwarding_hint: hint_reached,
-            lifetime_ms: None,
+            ..InterestRewrite::default()
         };
         let rewritten =
             if change == InterestRewrite::default() { None } else { Some(core.rewritten(buffer.bytes(), &change)?) };
         let interest = match &rewritten {
             Some(rewritten) => Interest::decode(rewritten.bytes()).map_err(|_| DropReason::Malformed)?,
             None => interest,
-        };
-        // What came in, and what goes on: one hop less. An added HopLimit starts with the next hop.
-        let received_hop_limit = match added_hop_limit {
-            Some(added) => Some(added.saturating_add(1)),
-            None => interest.hop_limit,
         };
 
         // Of several delegations one is chosen; Interests with different choices are kept apart.
@@ -99,7 +98,7 @@ impl<P: BufferPool> Engine<P> {
         if let Some(pit) = pending {
             core.forget_removed_faces(pit);
             if core.is_looping(pit, nonce, &ingress) {
-                core.refuse(&ingress, rewritten.unwrap_or(buffer), &fields, NackReason::DUPLICATE, out);
+                core.refuse(&ingress, buffer, &fields, NackReason::DUPLICATE, out);
                 return Err(DropReason::DuplicateNonce);
             }
         }
@@ -110,7 +109,7 @@ impl<P: BufferPool> Engine<P> {
         if !is_aggregated && core.pcct.content.serve {
             let query = Query { name, hashes, names_digest, selectors, hint: hint.value(), hint_hash };
             if let Some(found) = core.pcct.find_data(&query, entry, now) {
-                return core.answer_from_cache(found, &ingress, &fields, out);
+                return core.answer_from_cache(now, found, pending, &ingress, &fields, out);
             }
             core.counters.cs_misses += 1;
         }
@@ -127,7 +126,7 @@ impl<P: BufferPool> Engine<P> {
                 match core.open_slot(now, &key, selectors, entry, kept) {
                     Ok(pit) => pit,
                     Err(reason) => {
-                        core.refuse(&ingress, rewritten.unwrap_or(buffer), &fields, NackReason::CONGESTION, out);
+                        core.refuse(&ingress, buffer, &fields, NackReason::CONGESTION, out);
                         return Err(reason);
                     }
                 }
@@ -140,7 +139,7 @@ impl<P: BufferPool> Engine<P> {
             face: ingress.id,
             nonce,
             expiry: now.plus_ms(core.pending_ms(lifetime_ms)),
-            hop_limit: received_hop_limit,
+            hop_limit,
             congestion_mark: fields.congestion_mark,
             token: &fields.pit_token,
         };
@@ -148,20 +147,26 @@ impl<P: BufferPool> Engine<P> {
             if pending.is_none() {
                 core.pcct.close_slot(pit);
             }
-            core.refuse(&ingress, rewritten.unwrap_or(buffer), &fields, NackReason::CONGESTION, out);
+            core.refuse(&ingress, buffer, &fields, NackReason::CONGESTION, out);
             return Err(DropReason::TooManyDownstreams);
         }
         core.renew_slot(pit, lifetime_ms, fields.non_discovery);
 
         // NextHopFaceId: a privileged application chooses the face itself. Otherwise the strategy does.
         let route = Route::find(fib, &core.key, interest.name, hashes, hint, hint_hashes);
+        let (nonce_at, hop_limit_at) = (interest.offsets.nonce.unwrap_or(u16::MAX), interest.offsets.hop_limit);
+        let (onward, original) = match rewritten {
+            Some(rewritten) => (rewritten, Some(buffer)),
+            None => (buffer, None),
+        };
         let at_hand = InterestAtHand {
-            nonce_at: interest.offsets.nonce.unwrap_or(u16::MAX),
-            hop_limit_at: interest.offsets.hop_limit,
+            nonce_at,
+            hop_limit_at,
             nonce,
-            hop_limit: received_hop_limit.map(|limit| limit.saturating_sub(1)),
+            hop_limit: hop_limit.onward(),
             congestion_mark: fields.congestion_mark,
-            carrier: Some(Carrier::Held(rewritten.unwrap_or(buffer))),
+            carrier: Some(Carrier::Held(onward)),
+            original,
         };
         let at_hand = AtHand::Interest(at_hand);
         let mut context = Context { core, out, route, now, pit, ingress: ingress.id, nack_mark: 0, at_hand };

@@ -35,7 +35,7 @@ impl<P: BufferPool> Context<'_, P> {
             }
             _ => match self.best_pending(&face) {
                 Some(record) => {
-                    let variable = Variable { nonce: record.nonce, hop_limit: record.onward_hop_limit() };
+                    let variable = Variable { nonce: record.nonce, hop_limit: record.hop_limit.onward() };
                     (variable, u64::from(record.congestion_mark))
                 }
                 None => return false,
@@ -126,18 +126,12 @@ impl<P: BufferPool> Context<'_, P> {
         let downstream = self.core.pcct.downstream(self.pit, index);
         self.core.pcct.remove_in_record(self.pit, index);
 
-        // The Nack carries the Interest of this very downstream.
+        // The Nack carries the Interest of this very downstream: the packet itself, or what the PIT knows of it.
         let held = match &mut self.at_hand {
-            AtHand::Interest(interest) if self.ingress == record.face => match interest.carrier.take() {
-                Some(Carrier::Held(buffer)) => Some(buffer),
-                other => {
-                    interest.carrier = other;
-                    None
-                }
-            },
+            AtHand::Interest(interest) if self.ingress == record.face => interest.take_original(),
             _ => None,
         };
-        let variable = Variable { nonce: record.nonce, hop_limit: record.received_hop_limit() };
+        let variable = Variable { nonce: record.nonce, hop_limit: record.hop_limit.received() };
         let Some(buffer) = held.or_else(|| self.core.rebuilt_interest(self.pit, variable)) else {
             self.core.count_drop(self.ingress, DropReason::NoBuffer);
             return;

@@ -40,7 +40,7 @@ impl Default for ExponentialSuppression {
 
 impl ExponentialSuppression {
     /// Decides with one interval for the whole PIT entry, measured from the last time that any upstream was sent to.
-    /// Grows the interval when the answer is [`Decision::Forward`].
+    /// Grows the interval when the answer is `Decision::Forward`.
     pub fn decide_per_entry<C: StrategyContext>(&self, ctx: &mut C) -> Decision {
         if !has_pending(ctx) {
             return Decision::New;

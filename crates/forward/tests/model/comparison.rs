@@ -36,7 +36,13 @@ impl Runner {
 
     /// Where a packet of the engine is among the expected ones. The value of a nonce that the forwarder has added is learnt
     /// when it is first seen: both sides add nonces in the same order.
-    fn position_of(&mut self, sent: &Sent, nonce: u32) -> Option<usize> {
+    fn position_of(&mut self, sent: &Sent, nonce: Option<u32>) -> Option<usize> {
+        let Some(nonce) = nonce else {
+            // A Nack that gives an Interest without nonce back as it came.
+            let fits =
+                |expected: &Sent| added_nonce(expected).is_some_and(|added| with_nonce(sent, added) == *expected);
+            return self.expected.iter().position(fits);
+        };
         let position = self.expected.iter().position(|expected| expected == sent);
         if position.is_some() || self.added.contains_key(&nonce) {
             return position;
@@ -53,8 +59,8 @@ impl Runner {
         Some(position)
     }
 
-    /// A packet from the engine in the model's terms, and its nonce.
-    fn describe(&mut self, packet: &Outgoing<HeapBuffer>) -> Result<(Sent, u32), TestCaseError> {
+    /// A packet from the engine in the model's terms, and its nonce if it is not Data. Only a Nack may be without.
+    fn describe(&mut self, packet: &Outgoing<HeapBuffer>) -> Result<(Sent, Option<u32>), TestCaseError> {
         let face = packet.face.0;
         let bytes = packet.buffer.bytes();
         let fields = &packet.fields;
@@ -68,11 +74,13 @@ impl Runner {
                 mark: fields.congestion_mark,
                 from: fields.incoming_face_id.map_or(0, |from| from.0),
             };
-            return Ok((sent, 0));
+            return Ok((sent, Some(0)));
         }
         let decoded =
             namehop_wire::Interest::decode(bytes).map_err(|error| TestCaseError::fail(format!("Interest: {error}")))?;
-        let nonce = decoded.nonce.ok_or_else(|| TestCaseError::fail("an Interest without nonce was sent"))?;
+        let is_nack = packet.kind == PacketKind::Nack;
+        prop_assert!(is_nack || decoded.nonce.is_some(), "an Interest without nonce was sent");
+        let nonce = decoded.nonce.unwrap_or(0);
         let interest = Interest {
             name: owned(decoded.name),
             can_be_prefix: decoded.can_be_prefix,
@@ -83,7 +91,7 @@ impl Runner {
         };
         let model_nonce = self.added.get(&nonce).copied().unwrap_or(Nonce::from(nonce));
         let Interest { name, can_be_prefix, must_be_fresh, hop_limit, hints, .. } = interest.clone();
-        let sent = if packet.kind == PacketKind::Interest {
+        let sent = if !is_nack {
             self.asked.push(Asked { face, interest, nonce, token: fields.pit_token });
             Sent::Interest {
                 face,
@@ -107,7 +115,7 @@ impl Runner {
                 nonce: model_nonce,
             }
         };
-        Ok((sent, nonce))
+        Ok((sent, decoded.nonce))
     }
 }
 

@@ -63,10 +63,11 @@ impl Model {
             && let Some(cached) = self.cached_for(interest, &hint)
         {
             let (digest, mark) = (hexadecimal(&cached.data.digest), headers.mark);
+            let answers_long = cached.fresh_until_ms >= self.now_ms + self.settings.dead_nonce_lifetime_ms;
             self.sent.push(Sent::Data { face, digest, token: headers.token.clone(), mark, from: CONTENT_STORE });
             if let Some(index) = found {
                 self.pit[index].expiry_ms = self.now_ms;
-                self.pit[index].nonces_not_needed = true;
+                self.pit[index].nonces_not_needed = !interest.must_be_fresh || answers_long;
             }
             return;
         }

@@ -1,6 +1,8 @@
 //! The Content Store: what it answers, what enters, what leaves.
 
-use namehop_forward::{CsConfig, CsSettings, EngineConfig};
+use namehop_forward::counters::DropReason;
+use namehop_forward::face::FaceId;
+use namehop_forward::{CsConfig, CsErasure, CsSettings, EngineConfig};
 
 use crate::router::*;
 
@@ -192,7 +194,7 @@ fn the_newest_data_answers_a_prefix() {
         fetch(&mut router, &format!("/A/{version}"));
     }
     router.recv(CONSUMER2, interest("/A").prefix()).expect(&["D257 /A/3"]);
-    assert_eq!(router.engine.cs_erase(name("/A/3").as_ref(), 100), 1);
+    assert_eq!(router.erase("/A/3", 100), 1);
     router.recv(CONSUMER2, interest("/A").prefix().nonce(5)).expect(&["I300 /A CBP n5"]);
 }
 
@@ -216,13 +218,69 @@ fn erase_is_limited_and_by_prefix() {
     for uri in ["/A/1", "/A/2", "/A/3", "/B/1"] {
         fetch(&mut router, uri);
     }
-    assert_eq!(router.engine.cs_erase(name("/A").as_ref(), 2), 2);
-    assert_eq!(router.engine.cs_erase(name("/A").as_ref(), 2), 1);
-    assert_eq!(router.engine.cs_erase(name("/A").as_ref(), 2), 0);
+    assert_eq!(router.erase("/A", 2), 2);
+    assert_eq!(router.erase("/A", 2), 1);
+    assert_eq!(router.erase("/A", 2), 0);
     assert_eq!(router.cs_len(), 1);
-    assert_eq!(router.engine.cs_erase(name("/").as_ref(), 256), 1);
+    assert_eq!(router.erase("/", 256), 1);
     assert_eq!(router.engine.table_sizes().pcct, 0);
     router.expect(&[]);
+}
+
+#[test]
+fn an_erasure_looks_at_a_bounded_number_of_entries_at_a_time() {
+    let mut router = router_with(CsConfig { capacity_packets: 50_000, ..CsConfig::default() });
+    for number in 0..20_000u32 {
+        let uri = format!("/{}/{number}", if number < 19_990 { "A" } else { "B" });
+        router.recv(CONSUMER, interest(&uri).nonce(number)).recv(PRODUCER, data(&uri)).sent_unchecked();
+    }
+    let step = |router: &mut Router, prefix: &str, erasure: &mut CsErasure| {
+        router.engine.cs_erase(name(prefix).as_ref(), 4, erasure)
+    };
+    // The wanted Data lies in the last of three parts.
+    let mut erasure = CsErasure::default();
+    let erased = [(); 3].map(|()| step(&mut router, "/B", &mut erasure));
+    assert_eq!((erased, erasure.is_complete()), ([0, 0, 4], false));
+    // The next erasure goes on where this one ended, and around.
+    let mut erasure = CsErasure::default();
+    assert_eq!(step(&mut router, "/B", &mut erasure), 4);
+    let mut erasure = CsErasure::default();
+    assert_eq!(step(&mut router, "/B", &mut erasure), 2);
+    assert!(!erasure.is_complete());
+    assert_eq!([(); 2].map(|()| step(&mut router, "/B", &mut erasure)), [0, 0]);
+    assert!(erasure.is_complete());
+    assert_eq!(step(&mut router, "/A", &mut erasure), 0, "it has looked at everything");
+    assert_eq!(router.erase("/", usize::MAX), 19_990);
+    assert_eq!(router.engine.table_sizes().pcct, 0);
+    router.engine.check_invariants().expect("invariants");
+}
+
+#[test]
+fn a_hit_ends_a_pit_entry_that_nobody_waits_for() {
+    // rule; the Interest; freshness of the cached Data; is the nonce sent upstream remembered
+    let rows = [
+        ("any Data", interest("/A"), 1_000, false),
+        ("Data that is fresh for long", interest("/A").fresh(), 60_000, false),
+        ("Data that will soon not stop a loop", interest("/A").fresh(), 1_000, true),
+    ];
+    let serve = |router: &mut Router, serve| {
+        router.engine.cs_configure(CsSettings { serve: Some(serve), ..CsSettings::default() }).expect("settings");
+    };
+    for (rule, asked, freshness_ms, is_remembered) in rows {
+        let mut router = Router::with_default_route();
+        router.recv(APP, interest("/A").nonce(99)).recv(PRODUCER, data("/A").freshness(freshness_ms)).sent();
+        serve(&mut router, false);
+        router.recv(CONSUMER, asked.clone().nonce(1)).sent();
+        assert_eq!(router.pit_len(), 1, "{rule}");
+        serve(&mut router, true);
+        router.engine.remove_face(FaceId(CONSUMER));
+        router.recv(CONSUMER2, asked.clone().nonce(2)).expect(&["D257 /A"]);
+        assert_eq!(router.pit_len(), 0, "{rule}");
+        let counters = router.engine.counters();
+        assert_eq!((counters.satisfied_interests, counters.unsatisfied_interests), (2, 0), "{rule}");
+        router.recv(PRODUCER2, asked.nonce(1)).sent();
+        assert_eq!(router.drops(DropReason::DeadNonce), u64::from(is_remembered), "{rule}");
+    }
 }
 
 #[test]

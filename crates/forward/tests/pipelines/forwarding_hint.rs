@@ -113,5 +113,5 @@ fn the_interest_kept_for_a_nack_has_its_hint() {
     router.recv(CONSUMER2, interest("/A").hint("/isp").nonce(2)).expect(&[]);
     let refused = interest("/A").hint("/isp").nonce(1).packet().nack(NackReason::NO_ROUTE);
     router.recv(PRODUCER, refused);
-    router.expect(&["N256 /A NoRoute hint:/isp n1 h4 t:01", "N257 /A NoRoute hint:/isp n2 h4"]);
+    router.expect(&["N256 /A NoRoute hint:/isp n1 h4 t:01", "N257 /A NoRoute hint:/isp n2"]);
 }

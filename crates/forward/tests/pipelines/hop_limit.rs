@@ -2,6 +2,7 @@
 
 use namehop_forward::EngineConfig;
 use namehop_forward::counters::DropReason;
+use namehop_wire::lp::NackReason;
 
 use crate::router::*;
 
@@ -63,4 +64,74 @@ fn a_retry_elsewhere_carries_the_hop_limit_of_the_downstream_with_most_hops_left
     router.recv(CONSUMER2, interest("/A").hop_limit(9).nonce(2)).expect(&[]);
     router.new_route("/", PRODUCER2, 1);
     router.expect(&["I301 /A n2 h8"]);
+}
+
+#[test]
+fn a_rebuilt_interest_has_the_hop_limit_of_its_own_downstream_or_none() {
+    // Interests with a forwarding hint are kept as they came first; the others are rebuilt from the name.
+    for (hint, line) in [(None, ""), (Some("/x"), " hint:/x")] {
+        let asked = || hint.map_or(interest("/A"), |hint| interest("/A").hint(hint));
+        let mut router = Router::new();
+        router.strategy("/", "multicast");
+        router.route("/", PRODUCER, 1);
+        router.recv(CONSUMER, asked().hop_limit(9).nonce(1)).recv(CONSUMER2, asked().nonce(2)).sent();
+        // The one without HopLimit may go farthest, so it is the one that is sent.
+        router.new_route("/", PRODUCER2, 1);
+        router.expect(&[&format!("I301 /A{line} n2")]);
+        for face in [PRODUCER, PRODUCER2] {
+            let nonce = if face == PRODUCER { 1 } else { 2 };
+            router.recv(face, asked().nonce(nonce).packet().nack(NackReason::NO_ROUTE));
+        }
+        router.expect(&[&format!("N256 /A NoRoute{line} n1 h9"), &format!("N257 /A NoRoute{line} n2")]);
+    }
+}
+
+#[test]
+fn a_nack_gives_back_the_interest_that_came() {
+    let config = || EngineConfig {
+        default_hop_limit: 20,
+        producer_regions: vec![name("/region/here")],
+        ..EngineConfig::default()
+    };
+    // Refused at once: exactly the packet.
+    for asked in
+        [interest("/A"), interest("/A").no_nonce(), interest("/A").hint("/region"), interest("/A").hop_limit(3)]
+    {
+        let mut router = Router::with(config());
+        router.recv(CONSUMER, asked.clone());
+        let nack = router.only();
+        assert_eq!((nack.fields.nack, nack.bytes), (Some(NackReason::NO_ROUTE), asked.packet().bytes));
+    }
+    // Refused by the next hop: no HopLimit that this router has added.
+    for hint in [None, Some("/x")] {
+        let asked = || hint.map_or(interest("/A"), |hint| interest("/A").hint(hint));
+        let mut router = Router::with(config());
+        router.route("/", PRODUCER, 1);
+        router.recv(CONSUMER, asked().nonce(1)).recv(CONSUMER2, asked().hop_limit(5).nonce(2));
+        assert!(router.only().line().ends_with(" n1 h20"));
+        router.recv(PRODUCER, asked().nonce(1).packet().nack(NackReason::NO_ROUTE));
+        let mut nacks = router.sent();
+        nacks.sort_by_key(|nack| nack.face);
+        let sent = [asked().nonce(1), asked().hop_limit(5).nonce(2)];
+        assert_eq!(nacks.len(), 2);
+        for (nack, sent) in nacks.iter().zip(sent) {
+            assert_eq!(nack.bytes, sent.packet().bytes);
+        }
+    }
+    // Refused because the Interest loops: the packet that looped.
+    let mut router = Router::with(config());
+    router.route("/", PRODUCER, 1);
+    router.recv(CONSUMER, interest("/A")).sent();
+    router.recv(CONSUMER2, interest("/A"));
+    assert_eq!(router.only().bytes, interest("/A").packet().bytes);
+}
+
+#[test]
+fn the_largest_default_is_not_cut() {
+    let mut router = Router::with(EngineConfig { default_hop_limit: 255, ..EngineConfig::default() });
+    router.strategy("/", "multicast");
+    router.route("/", PRODUCER, 1);
+    router.recv(CONSUMER, interest("/A")).expect(&["I300 /A n1 h255"]);
+    router.new_route("/", PRODUCER2, 1);
+    router.expect(&["I301 /A n1 h255"]);
 }

@@ -2,6 +2,7 @@
 
 mod aggregation;
 mod content_store;
+mod cost;
 mod data_matching;
 mod expiry;
 mod face_fields;
@@ -12,6 +13,7 @@ mod loops_and_dead_nonces;
 mod memory;
 mod mutated;
 mod nack;
+mod new_nexthop;
 mod packets;
 mod pit_token;
 mod router;

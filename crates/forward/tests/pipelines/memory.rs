@@ -57,7 +57,7 @@ fn every_ending_of_an_interest_frees_everything() {
         }
         router.wait(200_000).sent();
         assert!(router.engine.is_idle(), "{ending}");
-        router.engine.cs_erase(name("/").as_ref(), usize::MAX);
+        router.erase("/", usize::MAX);
         assert_eq!(router.engine.table_sizes().pcct, 0, "{ending}");
         assert_eq!(router.pool.in_use(), 0, "{ending}");
         router.engine.check_invariants().expect(ending);

@@ -13,7 +13,7 @@ use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::packet::{Incoming, LinkFields, Outgoing, PacketKind};
 use namehop_forward::strategy::StrategyInstance;
 use namehop_forward::time::Timestamp;
-use namehop_forward::{Engine, EngineConfig};
+use namehop_forward::{CsErasure, Engine, EngineConfig};
 use namehop_hash::HashKey;
 use namehop_wire::lp::PitToken;
 use namehop_wire::{DataHeader, Interest};
@@ -72,7 +72,11 @@ impl Sent {
                 for delegation in interest.forwarding_hint.into_iter().flatten() {
                     write!(line, " hint:{delegation}").expect("text");
                 }
-                write!(line, " n{}", interest.nonce.expect("a Nonce on every link")).expect("text");
+                match interest.nonce {
+                    Some(nonce) => write!(line, " n{nonce}").expect("text"),
+                    // A Nack gives an Interest back as it came.
+                    None => assert_eq!(self.kind, PacketKind::Nack, "every Interest that is sent has a Nonce"),
+                }
                 if let Some(hop_limit) = interest.hop_limit {
                     write!(line, " h{hop_limit}").expect("text");
                 }
@@ -143,7 +147,11 @@ impl Router {
     /// Adds a next hop and tells the engine so.
     pub fn new_route(&mut self, prefix: &str, face: u32, cost: u64) {
         self.route(prefix, face, cost);
-        let nexthop = NextHop { face: FaceId(face), cost };
+        self.tell_new_nexthop(prefix, NextHop { face: FaceId(face), cost });
+    }
+
+    /// Tells the engine of a next hop that the FIB has.
+    pub fn tell_new_nexthop(&mut self, prefix: &str, nexthop: NextHop) {
         self.engine.new_nexthop(self.now, name(prefix).as_ref(), nexthop, &mut self.out);
     }
 
@@ -184,12 +192,26 @@ impl Router {
         self
     }
 
+    /// One call of `advance`, without time passing.
+    pub fn wait_one_step(&mut self) {
+        self.engine.advance(self.now, &mut self.out);
+    }
+
     pub fn announcement_reply(&mut self, request: u64, announcement: Option<&[u8]>) {
         self.engine.announcement_reply(request, announcement, &mut self.out);
     }
 
     pub fn dropped(&mut self, face: u32, interest: &Packet) {
         self.engine.dropped_interest(self.now, FaceId(face), &interest.bytes, &mut self.out);
+    }
+
+    /// Erases cached Data, in as many steps as it takes.
+    pub fn erase(&mut self, prefix: &str, limit: usize) -> usize {
+        let (mut erased, mut erasure) = (0, CsErasure::default());
+        while erased < limit && !erasure.is_complete() {
+            erased += self.engine.cs_erase(name(prefix).as_ref(), limit - erased, &mut erasure);
+        }
+        erased
     }
 
     /// What was sent since the last call; checks the engine on the way.

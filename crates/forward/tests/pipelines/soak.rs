@@ -160,7 +160,7 @@ fn random_traffic_leaves_nothing_behind() {
     assert_eq!(router.pool.in_use(), 0);
     let sizes = router.engine.table_sizes();
     assert_eq!((sizes.pit, sizes.pcct), (0, sizes.cs));
-    assert_eq!(router.engine.cs_erase(name("/").as_ref(), usize::MAX), sizes.cs);
+    assert_eq!(router.erase("/", usize::MAX), sizes.cs);
     assert_eq!((router.cs_len(), router.engine.table_sizes().pcct), (0, 0));
     let counters = router.engine.counters();
     // Every Interest that became a PIT entry has ended one way or the other.

@@ -178,6 +178,9 @@ impl<C: ControlPlane> Management<C> {
         let Some(face) = self.find_face(parameters.face_id, incoming) else {
             return ControlResponse::new(status_code::NOT_FOUND, "the face does not exist");
         };
+        if face.id() < FaceId::FIRST_USER {
+            return ControlResponse::new(status_code::NOT_ACCEPTABLE, "the router's own faces cannot be changed");
+        }
         match self.control.update_face(&face, update).await {
             Ok(()) => {
                 self.control.state_changed(StateChange::FaceUpdated(&face));

@@ -73,6 +73,7 @@ impl<C: ControlPlane> FibChanges for FibUpdate<'_, C> {
             Ok(true) => self.control.next_hop_added(prefix, NextHop { face, cost }),
             Ok(false) => {}
             Err(FibError::TooManyNextHops) => {
+                tracing::warn!(%prefix, "more next hops than the {MAX_NEXTHOPS} a FIB entry holds: the cheapest are used");
                 self.overfull.0.insert(prefix.to_owned());
                 self.to_choose.push(prefix.to_owned());
             }

@@ -3,13 +3,16 @@
 use namehop_wire::data::content_type;
 use namehop_wire::lp::{self, CACHE_POLICY_NO_CACHE, LpHeader, PitToken};
 use namehop_wire::security::DigestSigner;
-use namehop_wire::{ComponentRef, DataBuilder, Name, NameRef};
+use namehop_wire::{ComponentRef, DataBuilder, MAX_PACKET_SIZE, Name, NameRef};
 
 use super::{ControlPlane, Management};
 use crate::nfd::ControlResponse;
 
 /// FreshnessPeriod of everything the server sends, in milliseconds.
 pub(super) const FRESHNESS_MS: u64 = 1000;
+
+/// Room for the link header of an answer: LpPacket, PIT token, CachePolicy, Fragment.
+const LINK_HEADER_BYTES: usize = 64;
 
 /// Whom to answer, and how.
 #[derive(Debug, Clone)]
@@ -22,7 +25,7 @@ pub(super) struct ReplyTo {
     pub(super) no_cache: bool,
 }
 
-/// Makes a Data of the server; `None` when it would be too large for a packet.
+/// Makes a Data of the server; `None` when it would be too large for a link packet.
 pub(super) fn data(
     name: NameRef<'_>,
     content_type: u64,
@@ -33,7 +36,7 @@ pub(super) fn data(
     if let Some(component) = final_block_id {
         builder = builder.final_block_id(component);
     }
-    builder.sign(&DigestSigner).ok()
+    builder.sign(&DigestSigner).ok().filter(|packet| packet.len() <= MAX_PACKET_SIZE - LINK_HEADER_BYTES)
 }
 
 impl<C: ControlPlane> Management<C> {
@@ -61,10 +64,13 @@ impl<C: ControlPlane> Management<C> {
     fn send_response(&self, to: &ReplyTo, response: &ControlResponse, content_type: u64) {
         let whole = data(to.name.as_ref(), content_type, &response.to_vec(), None);
         // A body repeats long names of the command; without it the answer always fits where the command did.
-        let fitting = whole.or_else(|| {
-            let without_body = ControlResponse::new(response.code, response.text.as_str());
-            data(to.name.as_ref(), content_type, &without_body.to_vec(), None)
-        });
+        let shorter = |text: &str| {
+            data(to.name.as_ref(), content_type, &ControlResponse::new(response.code, text).to_vec(), None)
+        };
+        // A text, too, may repeat what was asked for.
+        let fitting = whole
+            .or_else(|| shorter(&response.text))
+            .or_else(|| shorter("the answer is too long to be given in words"));
         if let Some(data) = fitting {
             self.send(to.token, &data, to.no_cache);
         }

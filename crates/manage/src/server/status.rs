@@ -18,6 +18,8 @@ use crate::nfd::{
 };
 use crate::rib::Cursor;
 
+/// Name in the list of drops of pending Interests that were given up to make room for new ones.
+const PIT_EVICTED: &str = "pit-evicted";
 /// Entries of a long list that are built between two pauses.
 const PORTION: usize = 2048;
 
@@ -62,7 +64,7 @@ impl<C: ControlPlane> Management<C> {
     /// Totals first, then what each face has seen.
     async fn drop_list(&self) -> Vec<u8> {
         self.control.publish_face_drops().await;
-        let engine = self.control.engine_status().await.counters.drops;
+        let counters = self.control.engine_status().await.counters;
         let faces = self.control.faces();
         let mut writer = Writer::new();
         let mut put = |face_id, layer: &str, reason: &str, count| {
@@ -71,9 +73,10 @@ impl<C: ControlPlane> Management<C> {
                 encode_item(&item, &mut writer);
             }
         };
-        for (reason, count) in engine.iter() {
+        for (reason, count) in counters.drops.iter() {
             put(None, "engine", reason.name(), count);
         }
+        put(None, "engine", PIT_EVICTED, counters.pit_evictions);
         for &reason in LinkDrop::ALL {
             put(None, "link", reason.name(), faces.link_drops().get(reason));
         }

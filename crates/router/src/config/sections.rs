@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::values::{AutoPath, ByteSize, NameText, StrategyText, UriText};
+use super::values::{AutoPath, ByteSize, NameText, StrategyText, UriText, address, addresses};
 
 /// `[log]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -138,7 +138,7 @@ pub struct Faces {
     /// UDP multicast.
     pub multicast: Multicast,
     /// WebSocket.
-    pub websocket: Listen,
+    pub websocket: WebSocket,
 }
 
 impl Default for Faces {
@@ -152,7 +152,7 @@ impl Default for Faces {
             tcp: Listen { listen: loopback(6363) },
             udp: Udp::default(),
             multicast: Multicast::default(),
-            websocket: Listen { listen: loopback(9696) },
+            websocket: WebSocket::default(),
         }
     }
 }
@@ -180,11 +180,29 @@ impl Default for Unix {
     }
 }
 
-/// `[faces.tcp]` and `[faces.websocket]`
+/// `[faces.websocket]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WebSocket {
+    /// Addresses to listen on; none = off.
+    #[serde(deserialize_with = "addresses")]
+    pub listen: Vec<SocketAddr>,
+    /// Web pages from elsewhere than this computer that may connect; `*` = all.
+    pub allowed_origins: Vec<String>,
+}
+
+impl Default for WebSocket {
+    fn default() -> Self {
+        WebSocket { listen: loopback(9696), allowed_origins: Vec::new() }
+    }
+}
+
+/// `[faces.tcp]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Listen {
     /// Addresses to listen on; none = off.
+    #[serde(deserialize_with = "addresses")]
     pub listen: Vec<SocketAddr>,
 }
 
@@ -193,6 +211,7 @@ pub struct Listen {
 #[serde(deny_unknown_fields, default)]
 pub struct Udp {
     /// Addresses to listen on; none = off.
+    #[serde(deserialize_with = "addresses")]
     pub listen: Vec<SocketAddr>,
     /// On-demand faces close after so many seconds without a packet.
     pub idle_timeout_s: u64,
@@ -238,9 +257,9 @@ pub struct StaticFace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StaticPersistency {
-    /// Closed on errors.
+    /// Reconnected; not kept in the saved state.
     Persistent,
-    /// Kept and reconnected whatever happens.
+    /// Reconnected, and kept in the saved state.
     #[default]
     Permanent,
 }
@@ -318,6 +337,7 @@ pub struct Metrics {
     /// Whether there is an HTTP server for them.
     pub enabled: bool,
     /// Its address.
+    #[serde(deserialize_with = "address")]
     pub listen: SocketAddr,
 }
 

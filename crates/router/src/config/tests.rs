@@ -58,7 +58,7 @@ fn errors_name_file_line_and_remedy() {
         ("[log]\nlevel = \"namehop=loud\"\n", "test.toml:2:1:", "info"),
         (
             "[[management.authorizations]]\ncertificate = \"any\"\nmodules = [\"face\"]\n",
-            "test.toml:3:1:",
+            "test.toml:3:12:",
             "strategy-choice",
         ),
         ("[log\n", "test.toml:1:", ""),
@@ -79,4 +79,206 @@ fn a_missing_file_is_named() {
 fn the_documentation_shows_the_same_defaults() {
     let documentation = include_str!("../../../../docs/configuration.md");
     assert!(documentation.contains(DEFAULT_TOML), "docs/configuration.md does not hold default.toml");
+}
+
+/// What is wrong with a file that is looked at together with this computer; it stands in a folder of its own.
+fn load(folder: &Path, text: &str) -> Result<Config, String> {
+    let file = folder.join("test.toml");
+    std::fs::write(&file, text).expect("written");
+    let prefix = format!("{}/", folder.display());
+    Config::load(&file).map_err(|error| error.to_string().replacen(&prefix, "", 1))
+}
+
+#[test]
+fn peers_that_no_face_can_be_made_to_are_refused() {
+    for (uri, reason) in [
+        ("udp://h", "not canonical"),
+        ("udp4://192.0.2.1", "the port"),
+        ("udp4://example.net:6363", "numeric address"),
+        ("ether://[01:02:03:04:05:06]", "udp4, udp6, tcp4, tcp6 and ws"),
+        ("unix:///tmp/x", "udp4, udp6, tcp4, tcp6 and ws"),
+        ("wss://example.net:443", "use ws"),
+        ("udp4://224.0.23.170:56363", "[faces.multicast]"),
+        ("udp6://[ff02::1234]:56363", "[faces.multicast]"),
+        ("tcp4://224.0.23.170:6363", "which only UDP has"),
+    ] {
+        for (table, place) in [
+            (format!("\n[[face]]\nuri = \"{uri}\"\n"), "test.toml:3:7: "),
+            (format!("[[route]]\nprefix = \"/a\"\nnexthop = \"{uri}\"\n"), "test.toml:3:11: "),
+        ] {
+            let error = parse(&table).expect_err(uri);
+            assert!(error.starts_with(place) && error.contains(reason) && error.contains(uri), "{error}");
+        }
+    }
+    for uri in ["udp6://[2001:db8::1]:6363", "tcp4://192.0.2.1:6363", "ws://192.0.2.1:9696/ndn"] {
+        parse(&format!("[[face]]\nuri = \"{uri}\"\n")).expect(uri);
+    }
+}
+
+#[test]
+fn the_mtu_of_a_face_is_checked_where_it_stands() {
+    let first = "[[face]]\nuri = \"udp4://192.0.2.1:6363\"\nmtu = 64\n[[face]]\n";
+    for (second, reason) in [
+        ("uri = \"udp4://192.0.2.2:6363\"\nmtu = 5\n", "`mtu` is 5; it must be from 64 to 8800"),
+        ("uri = \"udp4://192.0.2.2:6363\"\nmtu = 8801\n", "from 64 to 8800"),
+        ("uri = \"tcp4://192.0.2.2:6363\"\nmtu = 1400\n", "tcp4 faces carry whole packets"),
+    ] {
+        let error = parse(&format!("{first}{second}")).expect_err(second);
+        assert!(error.starts_with("test.toml:6:1: ") && error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn addresses_are_refused_with_the_value_and_an_example() {
+    for (text, place) in [
+        ("[faces.tcp]\nlisten = [\"127.0.0.1:1\", \"foo:1\"]\n", "test.toml:2:26: "),
+        ("[faces.udp]\nlisten = [\"foo:1\"]\n", "test.toml:2:11: "),
+        ("[metrics]\nlisten = \"foo:1\"\n", "test.toml:2:10: "),
+        ("[faces.websocket]\nlisten = [\n  \"foo:1\"\n]\n", "test.toml:3:3: "),
+    ] {
+        let error = parse(text).expect_err(text);
+        assert!(error.starts_with(place), "{error}");
+        assert!(error.contains("`foo:1` is not an address with port") && error.contains("127.0.0.1:6363"), "{error}");
+    }
+}
+
+#[test]
+fn log_levels_and_modules_must_exist() {
+    for (level, reason) in [("blah", "off, error, warn"), ("info,nfd=debug", "namehop_face"), ("", "log level")] {
+        let error = parse(&format!("[log]\nlevel = \"{level}\"\n")).expect_err(level);
+        assert!(error.starts_with("test.toml:2:1: ") && error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn types_are_named_in_words() {
+    for (text, meaning) in [
+        ("[forwarding]\npit_capacity = \"many\"\n", "expected a whole number, 0 or more"),
+        ("[forwarding]\ndefault_hop_limit = 256\n", "expected a whole number from 0 to 255"),
+        ("[[route]]\nprefix = \"/a\"\n", "missing field `nexthop`; `namehop config show`"),
+    ] {
+        let error = parse(text).expect_err(text);
+        assert!(error.contains(meaning), "{error}");
+    }
+}
+
+#[test]
+fn text_that_is_not_utf8_is_refused_with_its_place() {
+    let folder = tempfile::tempdir().expect("folder");
+    let file = folder.path().join("test.toml");
+    std::fs::write(&file, b"[log]\n# caf\xe9\nlevel = \"info\"\n").expect("written");
+    let error = Config::load(&file).expect_err("Latin-1").to_string();
+    assert!(error.ends_with("test.toml:2:6: this is not UTF-8 text; save the file as UTF-8"), "{error}");
+}
+
+#[test]
+fn files_that_cannot_be_read_say_what_to_do() {
+    let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+    let text = environment::unreadable(Path::new("/etc/namehop.toml"), &denied);
+    assert!(text.contains("needs read permission") && text.contains("chmod"), "{text}");
+    let folder = tempfile::tempdir().expect("folder");
+    let error = Config::load(folder.path()).expect_err("a folder").to_string();
+    assert!(error.contains("name a file, not a folder"), "{error}");
+    let error = Config::read(&folder.path().join("absent")).expect_err("absent").to_string();
+    assert!(error.contains("namehop config show"), "{error}");
+}
+
+#[test]
+fn a_socket_path_that_the_system_cannot_hold_is_refused() {
+    let error = parse(&format!("[faces.unix]\npath = \"/{}\"\n", "x".repeat(107))).expect_err("108 bytes");
+    assert!(error.starts_with("test.toml:2:1: `path` is 108 bytes long; "), "{error}");
+    parse(&format!("[faces.unix]\npath = \"/{}\"\n", "x".repeat(106))).expect("107 bytes");
+}
+
+/// A certificate file, as `namehop key generate` writes it.
+fn write_certificate(path: &Path) {
+    use namehop_wire::ValidityPeriod;
+    use namehop_wire::security::{KeySigner, KeyType, PrivateKey, save_certificate, self_signed_certificate};
+    let key = PrivateKey::generate(KeyType::Ed25519).expect("generated");
+    let signer = KeySigner::new(key, "/operator/KEY/1".parse().expect("name"));
+    let period = ValidityPeriod { not_before_s: 0, not_after_s: 4_000_000_000 };
+    save_certificate(path, &self_signed_certificate(&signer, 1, period).expect("signed")).expect("written");
+}
+
+#[test]
+fn certificates_must_be_there() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (good, bad, absent) = (path("good.ndncert"), path("bad.ndncert"), path("absent"));
+    write_certificate(Path::new(&good));
+    std::fs::write(&bad, "not a certificate").expect("written");
+    let rule = |file: &str| format!("[[management.authorizations]]\ncertificate = \"{file}\"\nmodules = [\"rib\"]\n");
+    let everything = format!(
+        "{}{}[management.localhop]\nanchors = [\"{good}\"]\ncertificates = \"{}\"\n",
+        rule("any"),
+        rule(&good),
+        folder.path().display()
+    );
+    load(folder.path(), &everything).expect("all there");
+    for (text, place, reason) in [
+        (
+            rule("any") + &rule(&absent),
+            "test.toml:5:1: `certificate` in section [[management.authorizations]]: ",
+            "No such file",
+        ),
+        (rule(&bad), "test.toml:2:1: `certificate` in ", "namehop key generate"),
+        (
+            format!("[management.localhop]\nanchors = [\"{good}\",\n\"{bad}\"]\n"),
+            "test.toml:3:1: `anchors` in section [management.localhop]: ",
+            "base64",
+        ),
+        (
+            "[management.localhop]\nanchors = [\"absent\"]\n".to_owned(),
+            "test.toml:2:12: `anchors` in section [management.localhop]: ",
+            "starts at the working folder",
+        ),
+        (
+            format!("[management.prefix_announcements]\ncertificates = \"{good}\"\n"),
+            "test.toml:2:1: `certificates` in section [management.prefix_announcements]: ",
+            "name a folder, not a file",
+        ),
+    ] {
+        parse(&text).expect("right by itself");
+        let error = load(folder.path(), &text).expect_err(&text);
+        assert!(error.starts_with(place) && error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn multicast_interfaces_must_be_there() {
+    let folder = tempfile::tempdir().expect("folder");
+    for (interfaces, fault) in [
+        ("[\"lo\"]", None),
+        ("[\"all\"]", None),
+        ("[\"lo\", \"nope0\"]", Some(("test.toml:2:21: `interfaces` in section [faces.multicast]: ", "it has ", "lo"))),
+        ("[\"all\", \"lo\"]", Some(("test.toml:2:15: ", "stands alone", "all"))),
+    ] {
+        match (load(folder.path(), &format!("[faces.multicast]\ninterfaces = {interfaces}\n")), fault) {
+            (Ok(_), None) => {}
+            (Err(error), Some((place, reason, name))) => {
+                assert!(error.starts_with(place) && error.contains(reason) && error.contains(name), "{error}");
+            }
+            (result, _) => panic!("{interfaces}: {result:?}"),
+        }
+    }
+}
+
+#[test]
+fn folders_of_socket_and_state_must_be_usable_and_are_not_made() {
+    let folder = tempfile::tempdir().expect("folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(at("file"), "").expect("written");
+    let new =
+        format!("[faces.unix]\npath = \"{}\"\n[state]\nfile = \"{}\"\n", at("new/a.sock"), at("new/b/state.json"));
+    load(folder.path(), &new).expect("can be made");
+    assert!(!Path::new(&at("new")).exists());
+    for (text, place, reason) in [
+        (format!("[faces.unix]\npath = \"{}\"\n", at("file/a.sock")), "[faces.unix]", "is not a folder"),
+        (format!("[faces.unix]\npath = \"{}\"\n", at("file")), "[faces.unix]", "is not a socket"),
+        (format!("[state]\nfile = \"{}\"\n", folder.path().display()), "[state]", "name a file"),
+    ] {
+        let error = load(folder.path(), &text).expect_err(&text);
+        assert!(error.starts_with("test.toml:2:1: ") && error.contains(place) && error.contains(reason), "{error}");
+    }
+    load(folder.path(), &format!("[state]\nenabled = false\nfile = \"{}\"\n", at("file/x"))).expect("not used");
 }

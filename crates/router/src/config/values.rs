@@ -3,13 +3,14 @@
 //! Each type parses from the TOML value itself, so that an error points at the line with the wrong value.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use namehop_face::uri::FaceUri;
+use namehop_face::uri::{FaceUri, Host};
 use namehop_forward::strategy::registry::StrategyInstance;
 use namehop_wire::Name;
 
@@ -129,7 +130,18 @@ macro_rules! text_value {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+                struct TextVisitor;
+                impl Visitor<'_> for TextVisitor {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("a string")
+                    }
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$name, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                }
+                // Not by way of `String`: an error of the visitor points at this value, also in a list.
+                deserializer.deserialize_str(TextVisitor)
             }
         }
     };
@@ -141,15 +153,66 @@ text_value!(
     |text| Name::from_str(text).map_err(|error| format!("`{text}` is not a name: {error}; write for example \"/example/video\""))
 );
 text_value!(
-    /// A face URI, such as `udp4://192.0.2.1:6363`.
+    /// The URI of a peer to which a face can be made, such as `udp4://192.0.2.1:6363`.
     UriText(FaceUri),
-    |text| FaceUri::from_str(text).map_err(|error| error.to_string())
+    parse_peer
+);
+text_value!(
+    /// An address with port to listen on, such as `127.0.0.1:6363`.
+    AddressText(SocketAddr),
+    |text| text.parse().map_err(|_| {
+        format!("`{text}` is not an address with port; write for example \"127.0.0.1:6363\" or \"[::]:6363\"")
+    })
 );
 text_value!(
     /// A strategy, by short name (`best-route`) or by full name with parameters.
     StrategyText(StrategyInstance),
     parse_strategy
 );
+
+/// Reads an address with port.
+pub(super) fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    AddressText::deserialize(deserializer).map(|address| address.0)
+}
+
+/// Reads a list of addresses with port.
+pub(super) fn addresses<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<SocketAddr>, D::Error> {
+    let list = Vec::<AddressText>::deserialize(deserializer)?;
+    Ok(list.into_iter().map(|address| address.0).collect())
+}
+
+/// Accepts what the router can make a face to: here, because it would be too late when the router runs.
+fn parse_peer(text: &str) -> Result<FaceUri, String> {
+    let refuse = |problem: &str| {
+        Err(format!(
+            "`{text}` {problem}; write for example \"udp4://192.0.2.1:6363\", \"tcp6://[2001:db8::1]:6363\" or \
+             \"ws://192.0.2.1:9696\""
+        ))
+    };
+    let uri = match FaceUri::from_str(text) {
+        Ok(uri) => uri,
+        Err(error) => return Err(error.to_string()),
+    };
+    match &uri {
+        FaceUri::Udp { .. } if uri.is_multicast() => {
+            return Err(format!(
+                "`{text}` is a multicast group; multicast faces are made by `interfaces` in section [faces.multicast]"
+            ));
+        }
+        FaceUri::WebSocket { secure: true, .. } => return refuse("needs TLS, which faces do not have; use ws"),
+        FaceUri::Udp { .. } | FaceUri::Tcp { .. } | FaceUri::WebSocket { .. } => {}
+        _ => return refuse("is no peer: faces can be made for udp4, udp6, tcp4, tcp6 and ws"),
+    }
+    if !uri.is_canonical() {
+        return refuse("is not canonical: it needs the address family (udp4, not udp), a numeric address and the port");
+    }
+    let is_multicast = uri.host_port().is_some_and(|at| match &at.host {
+        Host::V4(address) => address.is_multicast(),
+        Host::V6 { address, .. } => address.is_multicast(),
+        Host::Name(_) => false,
+    });
+    if is_multicast { refuse("is a multicast group, which only UDP has") } else { Ok(uri) }
+}
 
 /// Accepts `asf` for `/localhost/nfd/strategy/asf`, and the full form.
 fn parse_strategy(text: &str) -> Result<StrategyInstance, String> {

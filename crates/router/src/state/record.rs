@@ -63,6 +63,9 @@ pub struct RouteKey {
     pub prefix: String,
     /// Remote URI of the face.
     pub face: String,
+    /// Its local URI, where several faces have the same remote one: on multicast groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local: Option<String>,
 }
 
 /// A route with origin static.

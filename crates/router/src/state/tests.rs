@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::*;
 
 fn route(prefix: &str, face: &str, cost: u64) -> Record {
-    let key = RouteKey { prefix: prefix.to_owned(), face: face.to_owned() };
+    let key = RouteKey { prefix: prefix.to_owned(), face: face.to_owned(), local: None };
     Record::Route(RouteRecord { key, cost, flags: 1, expires_unix_ms: None })
 }
 
@@ -38,7 +38,7 @@ fn changes_are_there_after_reopening_without_any_closing() {
         route("/a", "udp4://192.0.2.1:6363", 5),
         route("/a", "udp4://192.0.2.1:6363", 7),
         route("/b", "udp4://192.0.2.1:6363", 1),
-        Record::RouteRemoved(RouteKey { prefix: "/b".into(), face: "udp4://192.0.2.1:6363".into() }),
+        Record::RouteRemoved(RouteKey { prefix: "/b".into(), face: "udp4://192.0.2.1:6363".into(), local: None }),
         strategy("/a", "/localhost/nfd/strategy/asf/v=5"),
         Record::StrategyRemoved("/z".into()),
         Record::ContentStore(ContentStoreRecord { capacity_packets: 10, admit: true, serve: false }),
@@ -130,6 +130,6 @@ fn a_long_journal_is_rewritten_while_it_grows() {
     drop(journal);
     let (_journal, state) = Journal::open(&path).expect("again");
     assert_eq!(state.routes.len() as u64, cost + 2);
-    let key = RouteKey { prefix: format!("/{long}"), face: "f".into() };
+    let key = RouteKey { prefix: format!("/{long}"), face: "f".into(), local: None };
     assert_eq!(state.routes[&key].cost, cost);
 }

@@ -7,9 +7,11 @@
 mod command;
 mod links;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
 use namehop_face::counters::LinkDrop;
@@ -18,10 +20,11 @@ use namehop_face::registry::{Face, FaceTable};
 use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::wake::Waker;
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
-use namehop_forward::engine::Engine;
+use namehop_forward::engine::{CsErasure, Engine};
 use namehop_forward::face::FaceId;
 use namehop_forward::packet::{Incoming, Outgoing};
 use namehop_forward::time::Timestamp;
+use namehop_wire::Name;
 
 use command::{Command, Mailbox};
 use links::Links;
@@ -54,6 +57,15 @@ impl<B> Clone for WorkerRings<B> {
     }
 }
 
+/// Cached Data being erased: a part in every turn, so that forwarding goes on meanwhile.
+struct Erasing {
+    prefix: Name,
+    limit: usize,
+    erased: usize,
+    erasure: CsErasure,
+    reply: oneshot::Sender<usize>,
+}
+
 /// One forwarding worker.
 pub struct Worker<P: BufferPool> {
     engine: Engine<P>,
@@ -65,6 +77,7 @@ pub struct Worker<P: BufferPool> {
     waker: Arc<Waker>,
     started: Instant,
     is_stopping: bool,
+    erasing: VecDeque<Erasing>,
     // Scratch of one turn, kept to allocate nothing.
     frames: Vec<Frame<P::Buffer>>,
     incoming: Vec<Incoming<P::Buffer>>,
@@ -94,6 +107,7 @@ impl<P: BufferPool> Worker<P> {
             waker,
             started: Instant::now(),
             is_stopping: false,
+            erasing: VecDeque::new(),
             frames: Vec::with_capacity(2 * BURST),
             incoming: Vec::with_capacity(2 * BURST),
             outgoing: Vec::with_capacity(4 * BURST),
@@ -155,6 +169,7 @@ impl<P: BufferPool> Worker<P> {
             worked = true;
             self.obey(now, command);
         }
+        worked |= self.erase();
         self.rings.from_control.pop_burst(&mut self.frames, BURST);
         self.rings.from_sockets.pop_burst(&mut self.frames, BURST);
         worked |= !self.frames.is_empty();
@@ -280,7 +295,7 @@ impl<P: BufferPool> Worker<P> {
                 let _ = reply.send(self.engine.cs_info());
             }
             Command::CsErase(prefix, limit, reply) => {
-                let _ = reply.send(self.engine.cs_erase(prefix.as_ref(), limit));
+                self.erasing.push_back(Erasing { prefix, limit, erased: 0, erasure: CsErasure::default(), reply });
             }
             Command::Snapshot(reply) => {
                 self.publish_drops();
@@ -299,6 +314,22 @@ impl<P: BufferPool> Worker<P> {
                 self.is_stopping = true;
             }
         }
+    }
+}
+
+impl<P: BufferPool> Worker<P> {
+    /// Erases a part of the cached Data that is to be erased; returns whether there was anything to do.
+    fn erase(&mut self) -> bool {
+        let Some(mut erasing) = self.erasing.pop_front() else { return false };
+        let Erasing { prefix, limit, erased, erasure, .. } = &mut erasing;
+        *erased += self.engine.cs_erase(prefix.as_ref(), *limit - *erased, erasure);
+        if *erased < *limit && !erasure.is_complete() {
+            self.erasing.push_front(erasing);
+        } else {
+            // Whoever asked may have stopped waiting.
+            let _ = erasing.reply.send(erasing.erased);
+        }
+        true
     }
 }
 

@@ -1,8 +1,10 @@
 //! The two management commands a producer needs: `rib/register` and `rib/unregister` (NFD
-//! management protocol, RIB management), signed with DigestSha256.
+//! management protocol, RIB management), signed with DigestSha256 unless the application gives a key.
+
+use std::sync::Arc;
 
 use namehop_wire::builder::{InterestBuilder, InterestSignatureOptions};
-use namehop_wire::security::DigestSigner;
+use namehop_wire::security::{DigestSigner, Signer};
 use namehop_wire::tlv::{Reader, Writer, decode_nni, types};
 use namehop_wire::{Data, Name};
 
@@ -54,14 +56,17 @@ pub(crate) enum RibVerb {
     Unregister,
 }
 
-/// Builds a command Interest. `local` chooses between `/localhost` and `/localhop`.
-pub(crate) fn rib_command(
-    local: bool,
-    verb: RibVerb,
-    prefix: &Name,
-    options: &RouteOptions,
-    signature_time_ms: u64,
-) -> Result<Vec<u8>, CommandError> {
+impl RibVerb {
+    fn name(self) -> &'static str {
+        match self {
+            RibVerb::Register => "register",
+            RibVerb::Unregister => "unregister",
+        }
+    }
+}
+
+/// Encodes the ControlParameters of a RIB command.
+fn rib_parameters(verb: RibVerb, prefix: &Name, options: &RouteOptions) -> Writer {
     let mut parameters = Writer::new();
     parameters.nested(types::nfd::CONTROL_PARAMETERS, |writer| {
         writer.element(types::NAME, prefix.value());
@@ -78,21 +83,37 @@ pub(crate) fn rib_command(
             field(types::nfd::EXPIRATION_PERIOD, options.expiration_ms);
         }
     });
-    command(
-        "rib",
-        if verb == RibVerb::Register { "register" } else { "unregister" },
-        local,
-        &parameters,
-        signature_time_ms,
-    )
+    parameters
 }
 
-/// Builds a signed command Interest from encoded ControlParameters.
+/// Builds a RIB command signed with DigestSha256. `local` chooses between `/localhost` and `/localhop`.
+pub(crate) fn rib_command(
+    local: bool,
+    verb: RibVerb,
+    prefix: &Name,
+    options: &RouteOptions,
+    signature_time_ms: u64,
+) -> Result<Vec<u8>, CommandError> {
+    command("rib", verb.name(), local, &rib_parameters(verb, prefix, options), signature_time_ms)
+}
+
+/// Builds a command Interest from encoded ControlParameters, signed with DigestSha256.
 pub(crate) fn command(
     module: &str,
     verb: &str,
     local: bool,
     parameters: &Writer,
+    signature_time_ms: u64,
+) -> Result<Vec<u8>, CommandError> {
+    signed_command(module, verb, local, parameters, &DigestSigner, signature_time_ms)
+}
+
+fn signed_command(
+    module: &str,
+    verb: &str,
+    local: bool,
+    parameters: &Writer,
+    signer: &dyn Signer,
     signature_time_ms: u64,
 ) -> Result<Vec<u8>, CommandError> {
     let name = Name::new()
@@ -106,7 +127,7 @@ pub(crate) fn command(
     InterestBuilder::new(name)
         .nonce(rand::random())
         .lifetime_ms(COMMAND_LIFETIME_MS)
-        .sign(&DigestSigner, &protection)
+        .sign(signer, &protection)
         .map_err(|error| CommandError::Malformed(format!("cannot build the command: {error}")))
 }
 
@@ -130,6 +151,12 @@ pub(crate) fn check_response(packet: &[u8]) -> Result<Vec<u8>, CommandError> {
 }
 
 impl Endpoint {
+    /// Signs the commands that this endpoint and its clones send from now on with this signer, for forwarders that take
+    /// commands from certain keys only.
+    pub fn sign_commands_with(&self, signer: Arc<dyn Signer>) {
+        self.inner.shared.lock().command_signer = Some(signer);
+    }
+
     /// Asks the forwarder to send Interests under `prefix` here, with default route options.
     ///
     /// # Errors
@@ -175,7 +202,10 @@ impl Endpoint {
         options: &RouteOptions,
         signature_time_ms: u64,
     ) -> Result<(), CommandError> {
-        let interest = rib_command(self.is_local(), verb, prefix, options, signature_time_ms)?;
+        let signer = self.inner.shared.lock().command_signer.clone().unwrap_or_else(|| Arc::new(DigestSigner));
+        let parameters = rib_parameters(verb, prefix, options);
+        let interest =
+            signed_command("rib", verb.name(), self.is_local(), &parameters, signer.as_ref(), signature_time_ms)?;
         let response = self.express(interest).await?;
         check_response(&response.packet).map(drop)
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use namehop_wire::lp::{LpPacket, NackReason, PitToken};
+use namehop_wire::security::Signer;
 use namehop_wire::tlv::{self, Writer, types};
 use namehop_wire::{DataHeader, DecodeError, Interest, MAX_PACKET_SIZE, Name, NameRef};
 use tokio::sync::Notify;
@@ -85,6 +86,8 @@ pub(super) struct Table {
     handlers: Vec<(Name, Arc<Handler>)>,
     pub(super) unsolicited: Option<Arc<Watcher>>,
     pub(super) closed: Option<String>,
+    /// Signs commands; a digest when absent.
+    pub(super) command_signer: Option<Arc<dyn Signer>>,
 }
 
 impl Table {

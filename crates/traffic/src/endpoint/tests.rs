@@ -3,7 +3,7 @@
 use std::sync::Mutex as StdMutex;
 
 use namehop_wire::builder::DataBuilder;
-use namehop_wire::security::DigestSigner;
+use namehop_wire::security::{DigestSigner, HmacSigner, HmacVerifier, verify_interest};
 use namehop_wire::tlv::Writer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -73,6 +73,22 @@ async fn refused_commands_are_errors() {
     let error = endpoint.register_prefix(&name("/A")).await.unwrap_err();
     assert_eq!(error, CommandError::Refused { code: 403, text: "authorization rejected".to_owned() });
     answer.await.unwrap();
+}
+
+#[tokio::test]
+async fn commands_are_signed_with_the_given_key() {
+    let (near, mut far) = tokio::io::duplex(65536);
+    let endpoint = Endpoint::from_stream(near);
+    let secret = b"shared by the operator and the forwarder";
+    endpoint.clone().sign_commands_with(Arc::new(HmacSigner::new(secret, name("/operator/KEY/1"))));
+    let registration = tokio::spawn(async move { endpoint.register_prefix(&name("/A")).await });
+    let mut buffer = vec![0; 9000];
+    let length = far.read(&mut buffer).await.unwrap();
+    let command = Interest::decode(&buffer[..length]).unwrap();
+    verify_interest(&command, &HmacVerifier::new(secret)).unwrap();
+    assert!(verify_interest(&command, &HmacVerifier::new(b"another secret")).is_err());
+    drop(far);
+    assert!(registration.await.unwrap().is_err());
 }
 
 #[tokio::test]

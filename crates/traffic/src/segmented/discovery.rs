@@ -146,8 +146,9 @@ async fn by_metadata(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -
     Ok(Found { method: DiscoveryMethod::Metadata, object })
 }
 
-/// The Name in the Content; whatever else is there belongs to extensions.
-fn versioned_name(data: &Data<'_>) -> Option<Name> {
+/// The versioned name of an object that its metadata holds: the first Name in the Content (Realtime Data Retrieval).
+/// Whatever else is there belongs to extensions. `None` when there is none.
+pub fn versioned_name(data: &Data<'_>) -> Option<Name> {
     let mut reader = Reader::new(data.content);
     while !reader.is_empty() {
         let element = reader.read_element().ok()?;

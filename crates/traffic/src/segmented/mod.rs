@@ -19,7 +19,7 @@ mod tests;
 mod verification;
 
 pub use congestion::{Window, WindowKind};
-pub use discovery::{Discovery, DiscoveryMethod};
+pub use discovery::{Discovery, DiscoveryMethod, versioned_name};
 pub use fetcher::{FetchError, FetchOptions, FetchProgress, FetchReport, fetch};
 pub use publisher::{Content, PublishError, PublishOptions, PublishedObject, PublisherCounters};
 pub use rtt::{RtoBounds, RttEstimator};

@@ -14,6 +14,8 @@ pub struct InterestRewrite {
     pub nonce: Option<u32>,
     /// Sets or inserts the HopLimit.
     pub hop_limit: Option<u8>,
+    /// Removes the HopLimit, unless `hop_limit` sets it.
+    pub remove_hop_limit: bool,
     /// Removes the ForwardingHint.
     pub remove_forwarding_hint: bool,
     /// Sets or inserts the InterestLifetime.
@@ -56,12 +58,14 @@ struct Edits {
 impl Edits {
     fn new(change: &InterestRewrite) -> Self {
         let lifetime = change.lifetime_ms.map(Nni::new);
+        let hop_limit = change.hop_limit.map(|hop_limit| [hop_limit]);
         Edits {
             edits: [
                 change.remove_forwarding_hint.then(|| Edit::new(types::FORWARDING_HINT, None)),
                 change.nonce.map(|nonce| Edit::new(types::NONCE, Some(&nonce.to_be_bytes()))),
                 lifetime.map(|lifetime| Edit::new(types::INTEREST_LIFETIME, Some(lifetime.as_slice()))),
-                change.hop_limit.map(|hop_limit| Edit::new(types::HOP_LIMIT, Some(&[hop_limit]))),
+                (hop_limit.is_some() || change.remove_hop_limit)
+                    .then(|| Edit::new(types::HOP_LIMIT, hop_limit.as_ref().map(|value| &value[..]))),
             ],
             placed: 0,
         }

@@ -20,6 +20,7 @@ fn missing_elements_are_put_in_at_their_place() {
         hop_limit: Some(3),
         remove_forwarding_hint: true,
         lifetime_ms: Some(1000),
+        remove_hop_limit: true,
     };
     assert_eq!(rewrite(&bare, &all), Ok(hex("05 12 07 03 08 01 41 0A 04 01 02 03 04 0C 02 03 E8 22 01 03")));
     let selectors = hex("05 0C 07 03 08 01 41 21 00 12 00 22 01 09");
@@ -36,8 +37,13 @@ fn existing_elements_are_replaced_and_the_hint_removed() {
         hop_limit: Some(2),
         remove_forwarding_hint: true,
         lifetime_ms: Some(5),
+        remove_hop_limit: true,
     };
     assert_eq!(rewrite(&bytes, &change), Ok(hex("05 11 07 03 08 01 41 0A 04 AA BB CC DD 0C 01 05 22 01 02")));
+    let no_hop_limit = InterestRewrite { remove_hop_limit: true, ..Default::default() };
+    let without = hex("05 16 07 03 08 01 41 1E 05 07 03 08 01 42 0A 04 01 02 03 04 0C 02 03 E8");
+    assert_eq!(rewrite(&bytes, &no_hop_limit), Ok(without.clone()));
+    assert_eq!(rewrite(&without, &no_hop_limit), Ok(without), "there is none to remove");
     let hint_only = InterestRewrite { remove_forwarding_hint: true, ..Default::default() };
     assert_eq!(rewrite(&bytes, &hint_only), Ok(hex("05 12 07 03 08 01 41 0A 04 01 02 03 04 0C 02 03 E8 22 01 03")));
 }
@@ -71,10 +77,11 @@ fn what_cannot_be_rewritten() {
 }
 
 fn any_change() -> impl Strategy<Value = InterestRewrite> {
-    (option::of(any::<u32>()), option::of(any::<u8>()), any::<bool>(), option::of(any::<u64>())).prop_map(
-        |(nonce, hop_limit, remove_forwarding_hint, lifetime_ms)| InterestRewrite {
+    (option::of(any::<u32>()), option::of(any::<u8>()), any::<(bool, bool)>(), option::of(any::<u64>())).prop_map(
+        |(nonce, hop_limit, (remove_hop_limit, remove_forwarding_hint), lifetime_ms)| InterestRewrite {
             nonce,
             hop_limit,
+            remove_hop_limit,
             remove_forwarding_hint,
             lifetime_ms,
         },
@@ -88,13 +95,13 @@ proptest! {
         let after = rewrite(&before, &change).expect("rewritten");
         let (old, new) = (Interest::decode(&before).expect("valid"), Interest::decode(&after).expect("valid"));
         prop_assert_eq!(new.nonce, change.nonce.or(old.nonce));
-        prop_assert_eq!(new.hop_limit, change.hop_limit.or(old.hop_limit));
+        prop_assert_eq!(new.hop_limit, change.hop_limit.or(old.hop_limit.filter(|_| !change.remove_hop_limit)));
         prop_assert_eq!(new.lifetime_ms, change.lifetime_ms.or(old.lifetime_ms));
         prop_assert_eq!(new.application_parameters, old.application_parameters);
         prop_assert!(new.check_parameters_digest());
         // The builder writes the same bytes as the rewriter.
         parts.nonce = change.nonce.or(parts.nonce);
-        parts.hop_limit = change.hop_limit.or(parts.hop_limit);
+        parts.hop_limit = change.hop_limit.or(parts.hop_limit.filter(|_| !change.remove_hop_limit));
         parts.lifetime_ms = change.lifetime_ms.or(parts.lifetime_ms);
         if change.remove_forwarding_hint {
             parts.forwarding_hint = Vec::<Name>::new();

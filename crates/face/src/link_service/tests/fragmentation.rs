@@ -225,9 +225,61 @@ fn more_than_the_largest_packet_is_not_gathered() {
 fn without_buffers_fragments_are_dropped() {
     let mut bench = Bench::with_pool(DATAGRAM, HeapPool::new(4, 1));
     let packet = data_with(30, 0);
-    bench.receive(&fragment(1, 1, 2, &packet[10..])).expect("takes the large buffer");
-    let result = bench.receive(&fragment(7, 0, 2, &packet[..10]));
+    let large = [0; 1500];
+    bench.receive(&fragment(20, 0, 3, &large)).expect("takes the large buffer");
+    let result = bench.receive(&fragment(30, 0, 3, &large));
     assert_eq!(result.err(), Some(LinkDrop::NoBuffer));
-    // Putting fragments into order needs a second buffer, which is there in the small size.
+    // What will be small takes a small one, and a second one to be put into order.
+    bench.receive(&fragment(1, 1, 2, &packet[10..])).expect("small");
     assert_eq!(bench.receive(&fragment(0, 0, 2, &packet[..10])).expect("complete").len(), 1);
+    // A packet that gets larger than its first-seen fragment let expect needs a larger buffer.
+    bench.receive(&fragment(41, 1, 2, &large[..100])).expect("small");
+    assert_eq!(bench.receive(&fragment(40, 0, 2, &[0; 1880])).err(), Some(LinkDrop::NoBuffer));
+    assert_eq!(bench.service.partial_packets(), 1);
+}
+
+#[test]
+fn a_partial_packet_grows_when_its_shortest_fragment_comes_first() {
+    let packet = data_with(8000, 7);
+    let mut bench = Bench::new(DATAGRAM);
+    bench.receive(&fragment(2, 2, 3, &packet[8000..])).expect("last");
+    bench.receive(&fragment(1, 1, 3, &packet[4000..8000])).expect("middle");
+    let out = bench.receive(&fragment(0, 0, 3, &packet[..4000])).expect("first");
+    assert_eq!(out[0].buffer.bytes(), packet);
+    drop(out);
+    assert_eq!((bench.service.partial_packets(), bench.pool.in_use()), (0, 0));
+}
+
+#[test]
+fn all_faces_share_a_number_of_partial_packets() {
+    let faces = FaceTable::new();
+    faces.set_reassembly_limit(3);
+    let mut benches = [(); 3].map(|()| Bench::on(&faces, DATAGRAM, HeapPool::new(100, 100)));
+    let packet = data_with(30, 0);
+    let [first, second, third] = &mut benches;
+    for message in 0..2 {
+        first.now = Timestamp(message);
+        first.receive(&fragment(message * 10, 0, 2, &packet[..10])).expect("has a place");
+    }
+    second.receive(&fragment(10, 0, 2, &packet[..10])).expect("the last place");
+    // Who has none is refused; who has some gives up the oldest.
+    assert_eq!(third.receive(&fragment(10, 0, 2, &packet[..10])).err(), Some(LinkDrop::ReassemblyEvicted));
+    assert_eq!((third.drops(LinkDrop::ReassemblyEvicted), third.pool.in_use()), (1, 0));
+    first.receive(&fragment(20, 0, 2, &packet[..10])).expect("instead of message 0");
+    assert_eq!((first.drops(LinkDrop::ReassemblyEvicted), first.service.partial_packets()), (1, 2));
+    assert_eq!(first.receive(&fragment(11, 1, 2, &packet[10..])).expect("message 10").len(), 1);
+    // A complete packet, a time-out and the end of a face give their places back.
+    third.receive(&fragment(10, 0, 2, &packet[..10])).expect("a place is free");
+    assert!(third.receive(&fragment(20, 0, 2, &packet[..10])).is_ok(), "instead of message 10");
+    assert_eq!(third.service.partial_packets(), 1);
+    second.tick_at_ms(500);
+    third.receive(&fragment(30, 0, 2, &packet[..10])).expect("a place is free");
+    assert_eq!(third.service.partial_packets(), 2);
+    let [first, second, third] = benches;
+    drop((first, third));
+    let mut second = second;
+    for message in 0..3 {
+        second.receive(&fragment(message * 10, 0, 2, &packet[..10])).expect("all places are free");
+    }
+    assert_eq!(second.service.partial_packets(), 3);
 }

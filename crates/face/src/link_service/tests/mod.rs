@@ -68,7 +68,11 @@ impl Bench {
     }
 
     fn with_pool(options: LinkOptions, pool: HeapPool) -> Self {
-        let face = FaceTable::new().insert(FaceParams::new(FaceUri::Null, FaceUri::Null)).expect("face");
+        Bench::on(&FaceTable::new(), options, pool)
+    }
+
+    fn on(faces: &FaceTable, options: LinkOptions, pool: HeapPool) -> Self {
+        let face = faces.insert(FaceParams::new(FaceUri::Null, FaceUri::Null)).expect("face");
         let mut service = LinkService::with_first_sequence(face, 0x1000);
         service.update(options);
         Bench { pool, now: Timestamp(0), service, dropped: Vec::new() }

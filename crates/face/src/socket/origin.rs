@@ -1,0 +1,113 @@
+//! Which web pages may open a WebSocket.
+//!
+//! A browser lets every page connect to this computer, where it would be a local application with the rights of one. It
+//! does say where the page is from (RFC 6455, section 10.2, and RFC 6454), so pages from elsewhere are refused unless the
+//! configuration names their origin. Programs other than browsers send no Origin.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request};
+use tokio_tungstenite::tungstenite::http::StatusCode;
+use tokio_tungstenite::tungstenite::http::header::ORIGIN;
+
+/// Any origin, in the list of those allowed.
+const ANY: &str = "*";
+
+/// Whether a handshake may go on: every Origin header in it is of a page from this computer or in `allowed`.
+pub(super) fn is_allowed(request: &Request, allowed: &[String]) -> bool {
+    request.headers().get_all(ORIGIN).iter().all(|origin| {
+        allowed
+            .iter()
+            .any(|one| one == ANY || origin.as_bytes().eq_ignore_ascii_case(one.trim_end_matches('/').as_bytes()))
+            || origin.to_str().is_ok_and(is_loopback)
+    })
+}
+
+/// The answer to a handshake that may not go on.
+pub(super) fn refusal() -> ErrorResponse {
+    let text = "web pages of this origin may not connect: the configuration of the router can allow them\n";
+    let mut response = ErrorResponse::new(Some(text.to_owned()));
+    *response.status_mut() = StatusCode::FORBIDDEN;
+    response
+}
+
+/// Whether an origin (`scheme://host:port`) is this computer. The origin `null` is not: a page from anywhere can have it.
+fn is_loopback(origin: &str) -> bool {
+    let Some((scheme, authority)) = origin.split_once("://") else { return false };
+    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+        return false;
+    }
+    let (is_this_computer, rest) = if let Some(bracketed) = authority.strip_prefix('[') {
+        let Some((host, rest)) = bracketed.split_once(']') else { return false };
+        (host.parse().is_ok_and(|address: Ipv6Addr| address.is_loopback()), rest)
+    } else {
+        let (host, rest) = authority.split_at(authority.find(':').unwrap_or(authority.len()));
+        let is_address = host.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback());
+        (is_address || host.eq_ignore_ascii_case("localhost"), rest)
+    };
+    let is_port = |port: &str| port.parse::<u16>().is_ok();
+    is_this_computer && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allows(origins: &[&str], allowed: &[&str]) -> bool {
+        let mut request = Request::new(());
+        for origin in origins {
+            request.headers_mut().append(ORIGIN, origin.parse().expect("header"));
+        }
+        let allowed: Vec<String> = allowed.iter().map(|&one| one.to_owned()).collect();
+        is_allowed(&request, &allowed)
+    }
+
+    #[test]
+    fn pages_of_this_computer_and_programs_that_are_no_browsers_are_allowed() {
+        assert!(allows(&[], &[]));
+        for origin in [
+            "http://localhost",
+            "https://LOCALHOST:8443",
+            "http://127.0.0.1:3000",
+            "http://127.9.8.7",
+            "http://[::1]",
+            "http://[::1]:80",
+        ] {
+            assert!(allows(&[origin], &[]), "{origin}");
+        }
+    }
+
+    #[test]
+    fn other_pages_need_permission() {
+        for origin in [
+            "null",
+            "",
+            "localhost",
+            "https://example.org",
+            "http://192.0.2.1",
+            "http://128.0.0.1",
+            "http://[2001:db8::1]",
+            "http://[::1",
+            "http://[::1]x",
+            "http://[::1]:x",
+            "http://localhost.example.org",
+            "http://127.0.0.1.example.org",
+            "http://localhost:80.example.org",
+            "http://localhost@example.org",
+            "http://localhost/x",
+            "http://localhost:",
+            "file://localhost",
+        ] {
+            assert!(!allows(&[origin], &[]), "{origin}");
+            assert!(allows(&[origin], &["*"]), "{origin}");
+        }
+        let list = ["https://example.org/", "null"];
+        assert!(allows(&["https://example.org"], &list));
+        assert!(allows(&["https://EXAMPLE.org"], &list));
+        assert!(allows(&["null"], &list));
+        for origin in ["http://example.org", "https://example.org:8443", "https://www.example.org"] {
+            assert!(!allows(&[origin], &list), "{origin}");
+        }
+        assert!(!allows(&["http://localhost", "https://evil.example"], &list));
+    }
+}

@@ -1,0 +1,167 @@
+//! Telling strategies of new next hops, a little at a time.
+//!
+//! A new next hop concerns all pending Interests under its prefix, and to find them the whole PIT has to be looked
+//! at. When many routes are registered while much is pending, that must not hold up forwarding: between two calls of
+//! [`Engine::advance`] only a part of the PIT is looked at, and what is left waits in a short queue. When too many new next
+//! hops wait, the one that has waited longest is given up: Interests that were pending before it came then do not use it
+//! unless they are sent again.
+
+use std::collections::VecDeque;
+
+use namehop_wire::{Name, NameRef};
+
+use super::Engine;
+use crate::buffer::BufferPool;
+use crate::fib::NextHop;
+use crate::packet::Outgoing;
+use crate::pcct::{Pcct, PitRef};
+use crate::strategy::Trigger;
+use crate::time::Timestamp;
+
+/// New next hops that wait; more push out the oldest.
+const MAX_WAITING: usize = 64;
+/// Work between two calls of `advance`: 4096 PIT slots looked at, of which 256 may be handed to their strategy.
+const WORK: usize = 4_096 * LOOK_COST;
+/// What each step costs. A position whose slot has ended is only read, in sequence; a slot is somewhere in memory; a
+/// strategy looks up the FIB and may send a packet.
+const GAP_COST: usize = 1;
+const LOOK_COST: usize = 8;
+const STRATEGY_COST: usize = 128;
+/// So many positions ahead are brought into the cache.
+const PREFETCH_DISTANCE: u64 = 8;
+
+/// A new next hop that not all pending Interests know of yet.
+struct Job {
+    prefix: Name,
+    depth: usize,
+    nexthop: NextHop,
+    /// Where in the eviction queue of the PIT to go on.
+    next_sequence: u64,
+    /// The last slot opened before; later ones were forwarded by the new FIB from the start.
+    last_serial: u32,
+}
+
+impl Job {
+    /// Is this an unsatisfied Interest from before, under the prefix? Looks at one or two cache lines of most slots.
+    fn concerns(&self, pcct: &Pcct, pit: PitRef) -> bool {
+        let entry = pcct.entry(pit.entry);
+        let by_name = entry.hint_bytes == 0;
+        if by_name && usize::from(entry.depth) < self.depth {
+            return false;
+        }
+        let routed_by = if by_name { pcct.name(pit.entry) } else { pcct.hint(pit.entry) };
+        if !routed_by.starts_with(self.prefix.as_ref().value()) {
+            return false;
+        }
+        let slot = pcct.slot(pit);
+        let is_later = slot.serial.wrapping_sub(self.last_serial).cast_signed() > 0;
+        !slot.is_satisfied() && !is_later
+    }
+}
+
+/// New next hops that wait, oldest first.
+pub(crate) struct NewNextHops {
+    waiting: VecDeque<Job>,
+    /// Work that may be done before the next `advance`.
+    work_left: usize,
+}
+
+impl NewNextHops {
+    pub(crate) fn new() -> Self {
+        NewNextHops { waiting: VecDeque::new(), work_left: WORK }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
+impl<P: BufferPool> Engine<P> {
+    /// A FIB entry got a new next hop: strategies may send pending Interests there. To be called when the FIB has it.
+    ///
+    /// Up to 4096 PIT slots are looked at, over all calls since the last [`advance`](Self::advance); what is left is done in
+    /// later calls of `advance`, and [`next_deadline`](Self::next_deadline) asks for them. Of more than 64 new next hops that
+    /// wait, the oldest is given up.
+    pub fn new_nexthop(
+        &mut self,
+        now: Timestamp,
+        prefix: NameRef<'_>,
+        nexthop: NextHop,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        let pcct = &self.core.pcct;
+        if pcct.pit_len() == 0 {
+            return;
+        }
+        let job = Job {
+            prefix: prefix.to_owned(),
+            depth: prefix.len(),
+            nexthop,
+            next_sequence: pcct.queued_sequences().start,
+            last_serial: pcct.last_serial(),
+        };
+        let waiting = &mut self.core.new_nexthops.waiting;
+        if waiting.len() >= MAX_WAITING {
+            waiting.pop_front();
+        }
+        waiting.push_back(job);
+        self.work_on_new_nexthops(now, out);
+        self.fib.quiescent();
+    }
+
+    /// Does the next part of the work.
+    pub(super) fn continue_new_nexthops(&mut self, now: Timestamp, out: &mut Vec<Outgoing<P::Buffer>>) {
+        self.core.new_nexthops.work_left = WORK;
+        if self.core.pcct.pit_len() == 0 {
+            self.core.new_nexthops.waiting.clear();
+        }
+        self.work_on_new_nexthops(now, out);
+    }
+
+    fn work_on_new_nexthops(&mut self, now: Timestamp, out: &mut Vec<Outgoing<P::Buffer>>) {
+        while self.core.new_nexthops.work_left > 0
+            && let Some(mut job) = self.core.new_nexthops.waiting.pop_front()
+        {
+            if !self.work_on(now, &mut job, out) {
+                self.core.new_nexthops.waiting.push_front(job);
+            }
+        }
+    }
+
+    /// Goes on with one new next hop. Returns whether it is done; if not, no work is left.
+    fn work_on(&mut self, now: Timestamp, job: &mut Job, out: &mut Vec<Outgoing<P::Buffer>>) -> bool {
+        let queued = self.core.pcct.queued_sequences();
+        // Slots at the head may have ended; a slot that was moved to the tail has not, and is met there.
+        job.next_sequence = job.next_sequence.max(queued.start);
+        while job.next_sequence < queued.end {
+            if self.core.new_nexthops.work_left == 0 {
+                return false;
+            }
+            self.core.pcct.prefetch_queued(job.next_sequence + PREFETCH_DISTANCE);
+            let slot = self.core.pcct.queued_slot(job.next_sequence);
+            job.next_sequence += 1;
+            let mut cost = GAP_COST;
+            if let Some(pit) = slot {
+                cost = LOOK_COST;
+                if job.concerns(&self.core.pcct, pit) {
+                    cost = STRATEGY_COST;
+                    self.tell_strategy(now, pit, job, out);
+                }
+            }
+            let work_left = &mut self.core.new_nexthops.work_left;
+            *work_left = work_left.saturating_sub(cost);
+        }
+        true
+    }
+
+    fn tell_strategy(&mut self, now: Timestamp, pit: PitRef, job: &Job, out: &mut Vec<Outgoing<P::Buffer>>) {
+        self.core.forget_removed_faces(pit);
+        let mut context = self.pending_context(now, pit, out);
+        // A longer prefix with next hops of its own hides the one that has changed; and by now the next hop may be gone.
+        let is_routed_by = context.route.prefix_len == job.depth;
+        if is_routed_by && context.route.nexthops.iter().any(|nexthop| nexthop.face == job.nexthop.face) {
+            context.dispatch(Trigger::AfterNewNextHop(job.nexthop));
+            context.settle();
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What a configuration needs from this computer and this user: certificates, folders, network interfaces.
+//!
+//! Finds what would keep the router from starting, without opening or making anything. Places that are chosen by
+//! themselves ("auto") are not looked at: they are a matter of who runs the router, not of the file.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use nix::net::if_::if_nametoindex;
+use nix::unistd::geteuid;
+
+use namehop_manage::authentication::{TrustConfig, TrustError, TrustStore};
+use namehop_wire::security::SecurityError;
+
+use super::fault::Fault;
+use super::{AutoPath, Config, Trust};
+use crate::paths;
+
+impl Config {
+    /// The first thing that cannot be had.
+    pub(super) fn environment_fault(&self) -> Option<Fault> {
+        self.certificate_fault().or_else(|| self.multicast_fault()).or_else(|| self.place_fault())
+    }
+
+    fn certificate_fault(&self) -> Option<Fault> {
+        let management = &self.management;
+        management
+            .authorizations
+            .iter()
+            .enumerate()
+            .filter(|(_, rule)| rule.certificate != "any")
+            .find_map(|(index, rule)| {
+                let message = unusable_certificate(Path::new(&rule.certificate))?;
+                Some(Fault::with_key(format!("management.authorizations[{index}].certificate"), &message))
+            })
+            .or_else(|| trust_fault("management.localhop", &management.localhop))
+            .or_else(|| trust_fault("management.prefix_announcements", &management.prefix_announcements))
+    }
+
+    fn multicast_fault(&self) -> Option<Fault> {
+        let names = &self.faces.multicast.interfaces;
+        if let [all] = names.as_slice()
+            && all == "all"
+        {
+            return None;
+        }
+        names.iter().enumerate().find_map(|(index, name)| {
+            let message = match name.as_str() {
+                "all" => "\"all\" stands alone, without other interfaces".to_owned(),
+                name if if_nametoindex(name).is_err() => format!(
+                    "there is no network interface `{name}` on this computer; it has {}. Write one of these, [\"all\"], \
+                     or [] for no multicast",
+                    interfaces()
+                ),
+                _ => return None,
+            };
+            Some(Fault::with_key(format!("faces.multicast.interfaces[{index}]"), &message))
+        })
+    }
+
+    fn place_fault(&self) -> Option<Fault> {
+        if let (true, AutoPath::Path(path)) = (self.faces.unix.enabled, &self.faces.unix.path) {
+            let is_other = fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket());
+            let message = match paths::obstacle(path) {
+                None if is_other => {
+                    Some(format!("{} exists and is not a socket; remove it, or choose another path", path.display()))
+                }
+                obstacle => obstacle,
+            };
+            if let Some(message) = message {
+                return Some(Fault::with_key("faces.unix.path", &message));
+            }
+        }
+        match &self.state.file {
+            AutoPath::Path(file) if self.state.enabled => {
+                let message = paths::obstacle(file).or_else(|| paths::unreadable(file))?;
+                Some(Fault::with_key("state.file", &message))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn trust_fault(section: &str, trust: &Trust) -> Option<Fault> {
+    let anchor = trust.anchors.iter().enumerate().find_map(|(index, path)| {
+        Some(Fault::with_key(format!("{section}.anchors[{index}]"), &unusable_certificate(path)?))
+    });
+    anchor.or_else(|| {
+        let folder = trust.certificates.as_ref()?;
+        let error = fs::read_dir(folder).and_then(|mut entries| entries.try_for_each(|entry| entry.map(drop))).err()?;
+        let message =
+            format!("cannot read the certificate folder {}: {}", folder.display(), unreadable(folder, &error));
+        Some(Fault::with_key(format!("{section}.certificates"), &message))
+    })
+}
+
+/// Why this file cannot be used as a certificate; asks those who will read it when the router starts.
+fn unusable_certificate(path: &Path) -> Option<String> {
+    let config = TrustConfig { anchors: vec![path.to_owned()], certificates: None };
+    let source = match TrustStore::load(&config).err()? {
+        TrustError::Certificate { source, .. } => source,
+        error @ TrustError::Folder { .. } => return Some(error.to_string()),
+    };
+    let reason = match source {
+        // A binary file is found out while it is read as text.
+        SecurityError::Io(error) if error.kind() != io::ErrorKind::InvalidData => unreadable(path, &error),
+        error => format!(
+            "{error}; it must hold an NDN certificate in base64, as `namehop key generate` and `ndnsec cert-dump` write \
+             it"
+        ),
+    };
+    Some(format!("cannot use the certificate {}: {reason}", path.display()))
+}
+
+/// Error and remedy for a file or folder that cannot be read.
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> String {
+    let remedy = match error.kind() {
+        io::ErrorKind::PermissionDenied => format!(
+            "user {} needs read permission on it and search permission on its folders; change them with chmod or chown, \
+             or run as the owner",
+            geteuid()
+        ),
+        io::ErrorKind::NotFound if path.is_relative() => {
+            let folder = env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+            format!("correct the path, which starts at the working folder {}", folder.display())
+        }
+        io::ErrorKind::IsADirectory => "name a file, not a folder".to_owned(),
+        io::ErrorKind::NotADirectory => "name a folder, not a file".to_owned(),
+        _ => "correct the path".to_owned(),
+    };
+    format!("{error}; {remedy}")
+}
+
+/// Names of this computer's network interfaces, for messages.
+fn interfaces() -> String {
+    let mut names: Vec<String> =
+        nix::ifaddrs::getifaddrs().into_iter().flatten().map(|interface| interface.interface_name).collect();
+    names.sort();
+    names.dedup();
+    names.join(", ")
+}

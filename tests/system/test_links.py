@@ -1,0 +1,354 @@
+"""Links between routers: fragments, loss and reliability, multicast, idle faces, and what applications see of faces."""
+
+import hashlib
+import json
+import os
+import random
+import select
+import socket
+import subprocess
+import threading
+from contextlib import contextmanager
+
+import pytest
+from conftest import PROGRAM, Router, wait_until
+from ndn.app_support.nfd_mgmt import make_command
+from ndn.encoding import InterestParam, make_interest
+from packets import data, interest, name, number, read_element, read_number, tlv
+from test_commands import connect_application
+
+INCOMING_FACE_ID, NEXT_HOP_FACE_ID = 812, 816
+MEGABYTE = 1_000_000
+
+
+@contextmanager
+def published(router, prefix, content, *options):
+    """`namehop put` of the content, registered."""
+    publisher = router.spawn("put", prefix, "--file", content, *options)
+    try:
+        wait_until(lambda: any(route["prefix"] == prefix for route in router.json("route", "list")), what=f"{prefix} registered")
+        yield
+    finally:
+        publisher.kill()
+        publisher.wait(10)
+
+
+@pytest.fixture
+def content(tmp_path):
+    file = tmp_path / "object.bin"
+    file.write_bytes(os.urandom(MEGABYTE))
+    return file
+
+
+def same(fetched, file):
+    return hashlib.sha256(fetched).digest() == hashlib.sha256(file.read_bytes()).digest()
+
+
+def face_to(router, uri):
+    """The face to a peer, which may not have appeared yet."""
+    (face,) = wait_until(lambda: [face for face in router.json("face", "list") if face["remote_uri"] == uri], what=f"a face to {uri}")
+    return face
+
+
+@pytest.mark.parametrize("mtu", [1400, 300])
+def test_big_segments_through_a_small_mtu(make_router, content, mtu):
+    """8000-byte segments in fragments, in both directions of the link."""
+    near, far = make_router(name="near"), make_router(name="far", start=False)
+    far.extra = f'[faces.udp]\nlisten = ["127.0.0.1:{far.udp}"]\nmtu = {mtu}\n'
+    far.start()
+    with LossyLink(far.udp, loss=0) as wire:
+        link = near.json("face", "create", wire.uri, "--persistency", "permanent", "--mtu", str(mtu))["face_id"]
+        near.namehop("route", "add", "/far", link)
+        with published(far, "/far/object", content):
+            assert same(near.namehop("cat", "/far/object", text=False).stdout, content)
+        back = face_to(far, wire.far_uri)
+        assert back["mtu_bytes"] == mtu
+        # The same in the other direction, over the face that the peer's datagram made.
+        far.namehop("route", "add", "/near", back["face_id"])
+        with published(near, "/near/object", content):
+            assert same(far.namehop("cat", "/near/object", text=False).stdout, content)
+        assert mtu - 50 < wire.longest <= mtu and wire.carried > 2 * MEGABYTE / mtu
+    assert near.json("face", "show", link)["mtu_bytes"] == mtu
+
+
+class LossyLink:
+    """Carries datagrams between one peer and a router, and loses or reorders some."""
+
+    def __init__(self, port, loss, seed=1):
+        self.near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.near.bind(("127.0.0.1", 0))
+        self.far = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.far.bind(("127.0.0.1", 0))
+        for end in (self.near, self.far):
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        self.far.connect(("127.0.0.1", port))
+        self.loss, self.chance = loss, random.Random(seed)
+        self.carried = self.lost = self.longest = 0
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.carry)
+
+    uri = property(lambda self: f"udp4://127.0.0.1:{self.near.getsockname()[1]}")
+    far_uri = property(lambda self: f"udp4://127.0.0.1:{self.far.getsockname()[1]}")
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.thread.join()
+        self.near.close()
+        self.far.close()
+
+    def carry(self):
+        peer = None
+        while not self.ended.is_set():
+            for end in select.select([self.near, self.far], [], [], 0.05)[0]:
+                packet, sender = end.recvfrom(65536)
+                if end is self.near:
+                    peer = sender
+                self.longest = max(self.longest, len(packet))
+                if self.chance.random() < self.loss:
+                    self.lost += 1
+                    continue
+                self.carried += 1
+                if end is self.near:
+                    self.far.send(packet)
+                elif peer:
+                    self.near.sendto(packet, peer)
+
+
+def test_reliability_repairs_a_lossy_link(make_router, content):
+    near, far = make_router(name="near"), make_router(name="far")
+    with LossyLink(far.udp, loss=0) as link, published(far, "/far/object", content):
+        here = near.json("face", "create", link.uri, "--persistency", "permanent")["face_id"]
+        near.namehop("route", "add", "/far", here)
+        # The far end of the link comes to be with the first datagram.
+        near.namehop("ping", "/far/nobody", "--count", "1", "--timeout", "50ms", check=False)
+        there = face_to(far, link.far_uri)["face_id"]
+        for router, face in [(far, there), (near, here)]:
+            router.namehop("face", "update", face, "--mtu", "1400", "--reliability", "on")
+            assert router.json("face", "show", face)["reliability"]
+        link.loss = 0.1
+        arguments = ["--json", "--congestion", "fixed", "--window", "16", "--lifetime", "500ms"]
+        result = near.namehop("cat", "/far/object", *arguments, text=False)
+        assert same(result.stdout, content)
+        assert link.lost > 50 and link.longest <= 1400
+    # A segment is six fragments: every second one would be lost without reliability, and asked for again by `cat`.
+    statistics = json.loads(result.stderr)
+    assert statistics["segments"] == 125 and statistics["retransmissions"] < 40, statistics
+
+
+def test_ndnts_puts_fragments_together(make_router, clients, content, tmp_path):
+    router = make_router(start=False)
+    router.extra = f'[faces.udp]\nlisten = ["127.0.0.1:{router.udp}"]\nmtu = 1400\n'
+    router.start()
+    clients.start("ndnts", "serve", router.unix_uri, "/far/object", content)
+    got = tmp_path / "got.bin"
+    clients.run("ndnts", "fetch-verified", router.udp_uri, "/far/object", got, "digest")
+    assert same(got.read_bytes(), content)
+
+
+def ip(*arguments):
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+class NamespaceRouter(Router):
+    """A router in a network namespace of its own."""
+
+    def __init__(self, folder, namespace, extra):
+        super().__init__(folder, extra, namespace)
+        self.namespace = namespace
+
+    def start(self):
+        self.write_config()
+        with open(self.log, "ab") as log:
+            command = ["ip", "netns", "exec", self.namespace, PROGRAM, "run", "--config", str(self.config)]
+            self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder)
+        wait_until(self._answers, 20, f"{self.name} listens (see {self.log})")
+        return self
+
+
+@pytest.fixture
+def neighbours(tmp_path):
+    """Two routers, each in a network namespace, joined by one Ethernet."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to make network namespaces")
+    names = [f"namehop-{os.getpid()}-{end}" for end in "ab"]
+    routers = []
+    try:
+        try:
+            for namespace in names:
+                ip("netns", "add", namespace)
+            ip("link", "add", "lan", "netns", names[0], "type", "veth", "peer", "name", "lan", "netns", names[1])
+        except (subprocess.CalledProcessError, FileNotFoundError) as error:
+            pytest.skip(f"cannot make network namespaces: {error}")
+        for index, namespace in enumerate(names):
+            ip("-n", namespace, "address", "add", f"192.0.2.{index + 1}/24", "dev", "lan")
+            ip("-n", namespace, "link", "set", "lan", "addrgenmode", "none")
+            ip("-n", namespace, "address", "add", f"fe80::{index + 1}/64", "dev", "lan", "nodad")
+            ip("-n", namespace, "link", "set", "lo", "up")
+            ip("-n", namespace, "link", "set", "lan", "up")
+        for namespace in names:
+            routers.append(NamespaceRouter(tmp_path, namespace, '[faces.multicast]\ninterfaces = ["lan"]\n').start())
+        yield routers
+        for router in routers:
+            router.stop()
+    finally:
+        for router in routers:
+            if router.process.poll() is None:
+                router.kill()
+        for namespace in names:
+            subprocess.run(["ip", "netns", "delete", namespace], capture_output=True)
+
+
+@pytest.mark.parametrize("group", ["udp4://224.0.23.170:56363", "udp6://[ff02::1234%lan]:56363"])
+def test_multicast_between_two_computers(neighbours, content, group):
+    here, there = neighbours
+    listed = here.json("face", "list")
+    (face,) = [face for face in listed if face["remote_uri"] == group] or pytest.fail(f"no {group}: {[f['remote_uri'] for f in listed]}")
+    assert (face["scope"], face["persistency"], face["link_type"]) == ("non-local", "permanent", "multi-access")
+    here.namehop("route", "add", "/group", face["face_id"])
+    with published(there, "/group/object", content):
+        assert same(here.namehop("cat", "/group/object", text=False).stdout, content)
+    # The group's own face was used, and nothing came back to its sender.
+    face = here.json("face", "show", face["face_id"])
+    assert face["out_interests"] >= 125 and face["in_data"] >= 125 and face["in_interests"] == 0
+
+
+def test_idle_faces_close_and_subscribers_are_told(make_router, clients):
+    router = make_router(start=False)
+    router.extra = f'[faces.udp]\nlisten = ["127.0.0.1:{router.udp}"]\nidle_timeout_s = 1\n'
+    router.start()
+    kept = router.json("face", "create", "udp4://127.0.0.1:9")["face_id"]
+    peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    peer.settimeout(5)
+    peer.connect(("127.0.0.1", router.udp))
+    uri = f"udp4://127.0.0.1:{peer.getsockname()[1]}"
+    clients.start("python", "events", router.unix_uri, uri, "DESTROYED")
+    peer.send(interest("/nobody"))
+    peer.recv(9000)
+    face = face_to(router, uri)
+    assert face["expiration_ms"] <= 2000
+    router.namehop("route", "add", "/peer", face["face_id"])
+    seen = [json.loads(line) for line in clients.running[-1].stdout]
+    assert [event["kind"] for event in seen if event["uri"] == uri] == ["CREATED", "DESTROYED"]
+    assert {event["local_uri"] for event in seen if event["uri"] == uri} == {router.udp_uri}
+    assert {event["scope"] for event in seen if event["uri"] == uri} == {"NON_LOCAL"}
+    sequences = [event["sequence"] for event in seen]
+    assert sequences == list(range(sequences[0], sequences[0] + len(seen))), "no event is missing"
+    faces = {face["remote_uri"]: face["face_id"] for face in router.json("face", "list")}
+    assert uri not in faces and kept in faces.values(), "faces that were created by command stay"
+    assert not any(route["prefix"] == "/peer" for route in router.json("route", "list"))
+
+
+def test_subscribers_hear_of_a_link_that_goes_down_and_up(make_router, clients):
+    near, far = make_router(name="near"), make_router(name="far")
+    clients.start("python", "events", near.unix_uri, far.tcp_uri, "UP")
+    near.namehop("face", "create", far.tcp_uri, "--persistency", "permanent")
+    far.kill()
+    far.start()
+    seen = [json.loads(line) for line in clients.running[-1].stdout]
+    kinds = [event["kind"] for event in seen if event["uri"] == far.tcp_uri]
+    assert kinds in (["CREATED", "DOWN", "UP"], ["CREATED", "UP", "DOWN", "UP"]), kinds
+
+
+def enable_local_fields(connection, enabled=True):
+    """The application asks for local fields on the face that it is on."""
+    command = make_command("faces", "update", flags=int(enabled), mask=1)
+    connection.sendall(bytes(make_interest(command, InterestParam(can_be_prefix=False, lifetime=2000))))
+    _, answer, rest = read_element(connection)
+    assert not rest and b"\x66\x01\xc8" in answer, answer  # StatusCode 200
+
+
+def fields(packet):
+    """Header fields of an NDNLPv2 packet, {} for a bare packet."""
+    kind, at = read_number(packet, 0)
+    if kind != 0x64:
+        return {}
+    _, at = read_number(packet, at)
+    found = {}
+    while at < len(packet):
+        kind, at = read_number(packet, at)
+        length, at = read_number(packet, at)
+        found[kind] = packet[at : at + length]
+        at += length
+    return found
+
+
+def with_next_hop(payload, face):
+    return tlv(0x64, number(NEXT_HOP_FACE_ID) + number(2) + face.to_bytes(2, "big") + tlv(0x50, payload))
+
+
+def test_local_fields_tell_where_packets_came_from(router):
+    producer, producer_face = connect_application(router)
+    consumer, consumer_face = connect_application(router)
+    router.namehop("route", "add", "/fields", producer_face)
+
+    def ask(uri):
+        consumer.sendall(interest(uri, nonce=os.urandom(4)))
+        _, asked, _ = read_element(producer)
+        producer.sendall(data(uri))
+        _, answer, _ = read_element(consumer)
+        return fields(asked), fields(answer)
+
+    asked, answer = ask("/fields/off")
+    assert INCOMING_FACE_ID not in asked and INCOMING_FACE_ID not in answer
+    enable_local_fields(producer)
+    enable_local_fields(consumer)
+    assert router.json("face", "show", producer_face)["local_fields"]
+    asked, answer = ask("/fields/on")
+    assert int.from_bytes(asked[INCOMING_FACE_ID], "big") == consumer_face
+    assert int.from_bytes(answer[INCOMING_FACE_ID], "big") == producer_face
+    consumer.sendall(interest("/fields/on", nonce=os.urandom(4)))
+    _, cached, _ = read_element(consumer)
+    assert int.from_bytes(fields(cached)[INCOMING_FACE_ID], "big") == 254, "the Content Store"
+    enable_local_fields(producer, False)
+    asked, answer = ask("/fields/off-again")
+    assert INCOMING_FACE_ID not in asked and INCOMING_FACE_ID in answer
+
+
+def test_the_chosen_next_hop_is_obeyed(router):
+    """NextHopFaceId goes before the FIB, from faces that have local fields, and from no other."""
+    first, first_face = connect_application(router)
+    second, second_face = connect_application(router)
+    consumer, _ = connect_application(router)
+    router.namehop("route", "add", "/choice", first_face)
+
+    def arrives_at(uri, next_hop):
+        consumer.sendall(with_next_hop(interest(uri, nonce=os.urandom(4)), next_hop))
+        (reached,) = select.select([first, second, consumer], [], [], 0.3)[0] or [None]
+        if reached:
+            _, packet, _ = read_element(reached)
+            assert name(uri) in packet
+        return reached
+
+    assert arrives_at("/choice/disabled", second_face) is None
+    enable_local_fields(consumer)
+    assert arrives_at("/choice/second", second_face) is second
+    assert arrives_at("/choice/first", first_face) is first
+    # A prefix without any route.
+    assert arrives_at("/unrouted", second_face) is second
+    # A face that does not exist: the Interest goes nowhere.
+    assert arrives_at("/choice/nowhere", 60000) is None
+    # What the chosen one answers comes back.
+    second.sendall(data("/unrouted", b"chosen"))
+    _, answer, _ = read_element(consumer)
+    assert b"chosen" in answer
+
+
+def test_no_field_leaves_a_face_that_did_not_ask(router):
+    """A UDP peer can neither enable local fields nor choose next hops."""
+    producer, producer_face = connect_application(router)
+    peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    peer.settimeout(5)
+    peer.connect(("127.0.0.1", router.udp))
+    peer.send(interest("/nobody"))
+    peer.recv(9000)
+    face = face_to(router, f"udp4://127.0.0.1:{peer.getsockname()[1]}")["face_id"]
+    refused = router.namehop("face", "update", face, "--local-fields", "on", check=False)
+    assert refused.returncode == 1, refused.stdout
+    peer.send(with_next_hop(interest("/unrouted/by/peer", nonce=b"abcd"), producer_face))
+    producer.settimeout(0.3)
+    with pytest.raises(TimeoutError):
+        read_element(producer)

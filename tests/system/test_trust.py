@@ -1,0 +1,266 @@
+"""Who may do what: signed commands from other computers, commands limited to certain keys, and prefix announcements.
+
+Keys, certificates, signed commands and announcements are made by NDNts, except where a test says otherwise.
+"""
+
+import re
+import socket
+import time
+from base64 import b64decode
+from types import SimpleNamespace
+
+import pytest
+from conftest import Clients, wait_until
+from ndn.app_support.nfd_mgmt import make_command
+from ndn.encoding import Component, InterestParam, Name, SignatureInfo, make_interest
+from ndn.security import Sha256WithEcdsaSigner
+from packets import tlv
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    """Stems of key files: an operator, somebody whom the operator has issued a certificate, and a stranger."""
+    folder = tmp_path_factory.mktemp("keys")
+    maker = Clients(folder)
+    (folder / "issued").mkdir()
+    stems = SimpleNamespace(
+        operator=folder / "operator", member=folder / "issued/member", stranger=folder / "stranger", issued=folder / "issued"
+    )
+    for identity, stem, *issuer in [
+        ("/net/operator", stems.operator),
+        ("/net/member", stems.member, stems.operator),
+        ("/elsewhere/stranger", stems.stranger),
+    ]:
+        (made,) = maker.run("ndnts", "key", identity, stem, *issuer)
+        setattr(stems, f"{stem.name}_key", Name.from_str(made["key"]))
+    return stems
+
+
+def localhop(keys):
+    return f'[management.localhop]\nanchors = ["{keys.operator}.ndncert"]\ncertificates = "{keys.issued}"\n'
+
+
+def announcements(keys):
+    return f'[management.prefix_announcements]\nanchors = ["{keys.operator}.ndncert"]\ncertificates = "{keys.issued}"\n'
+
+
+def only_the_operator_routes(keys):
+    return f'[[management.authorizations]]\ncertificate = "{keys.operator}.ndncert"\nmodules = ["rib"]\n'
+
+
+def routes(router, prefix):
+    return [route for route in router.json("route", "list") if route["prefix"] == prefix]
+
+
+def codes(answers):
+    return [answer["code"] for answer in answers]
+
+
+REGISTER = ("rib/register", '{"name": "/a"}')
+
+
+@pytest.mark.parametrize("transport, signer", [("udp", "member"), ("tcp", "operator")])
+def test_ndnts_registers_from_another_computer(make_router, clients, keys, transport, signer):
+    """A producer behind UDP or TCP, with NDNts' own choice of prefix on UDP, is reached by a local consumer."""
+    router = make_router(localhop(keys))
+    zone = "default" if transport == "udp" else "localhop"
+    clients.start("ndnts", "produce", router.uri(transport), "/remote/thing", zone, getattr(keys, signer))
+    (route,) = wait_until(lambda: routes(router, "/remote/thing"), what="registered")
+    assert (route["origin"], route["flags"]) == ("client", "capture")
+    (answer,) = clients.run("ndnts", "consume", router.unix_uri, "/remote/thing/1")
+    assert answer["result"] == "data"
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_untrusted_commands_from_another_computer_are_refused(make_router, clients, keys, transport):
+    router = make_router(localhop(keys))
+    uri = router.uri(transport)
+    assert codes(clients.run("ndnts", "command", uri, "localhop", keys.stranger, *REGISTER)) == [403]
+    assert codes(clients.run("ndnts", "command", uri, "localhop", "digest", *REGISTER, "unsigned", '{"name": "/a"}')) == [403, None]
+    assert not routes(router, "/a")
+
+
+def test_only_routes_can_be_commanded_from_another_computer(make_router, clients, keys):
+    router = make_router(localhop(keys) + announcements(keys))
+    steps = ["faces/create", '{"uri": "udp4://127.0.0.1:9"}', "announce", keys.stranger, "announce", keys.member, *REGISTER]
+    assert codes(clients.run("ndnts", "command", router.udp_uri, "localhop", keys.operator, *steps)) == [None, 403, 200, 200]
+    assert [route["origin"] for route in routes(router, "/announced")] == ["prefixann"]
+    # The other prefix stays closed, whoever signs.
+    assert codes(clients.run("ndnts", "command", router.udp_uri, "localhost", keys.operator, *REGISTER)) == [None]
+
+
+def test_without_trust_anchors_other_computers_command_nothing(router, clients, keys):
+    assert codes(clients.run("ndnts", "command", router.udp_uri, "localhop", keys.operator, *REGISTER)) == [None]
+    assert not routes(router, "/a")
+
+
+def test_a_replayed_command_is_refused(make_router, clients, keys):
+    """The answers stay in caches for a second; after that the router itself has to answer, and nothing may change."""
+    router = make_router(localhop(keys))
+    steps = [*REGISTER, "rib/unregister", '{"name": "/a", "origin": 0}', "sleep", "1200", "replay", "0"]
+    answers = clients.run("ndnts", "command", router.udp_uri, "localhop", keys.operator, *steps)
+    assert codes(answers) == [200, 200, 403], answers
+    assert not routes(router, "/a"), "the replayed registration has no effect"
+    assert codes(clients.run("ndnts", "command", router.udp_uri, "localhop", keys.operator, *REGISTER)) == [200]
+
+
+def older_command(stem, key_name, **parameters):
+    """A command of python-ndn in the form before signed Interests: all in name components, signed by a key."""
+    pem = re.sub(r"-----[^-]+-----|\s", "", open(f"{stem}.pem").read())
+    signer = Sha256WithEcdsaSigner(key_name, b64decode(pem))
+    # python-ndn's own signature is a digest: its two components are replaced.
+    command = [bytes(component) for component in make_command("rib", "register", **parameters)[:-2]]
+    command[0] = Component.from_str("localhop")
+    info = SignatureInfo()
+    signer.write_signature_info(info)
+    command.append(Component.from_bytes(tlv(0x16, info.encode())))
+    value = bytearray(signer.get_signature_value_size())
+    length = signer.write_signature_value(memoryview(value), [memoryview(part) for part in command])
+    command.append(Component.from_bytes(tlv(0x17, bytes(value[:length]))))
+    return bytes(make_interest(command, InterestParam(lifetime=1000)))
+
+
+def test_the_older_form_of_commands(make_router, keys):
+    router = make_router(localhop(keys))
+    for stem, expected in [(keys.stranger, b"\x66\x02\x01\x93"), (keys.operator, b"\x66\x01\xc8")]:
+        peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        peer.settimeout(3)
+        peer.connect(("127.0.0.1", router.udp))
+        # Both claim to be the operator.
+        peer.send(older_command(stem, keys.operator_key, name="/older", flags=1))
+        assert expected in peer.recv(9000)
+        assert len(routes(router, "/older")) == (stem == keys.operator)
+
+
+def test_only_the_listed_certificate_commands_its_module(make_router, clients, keys):
+    router = make_router(only_the_operator_routes(keys))
+    both = [*REGISTER, "cs/erase", '{"name": "/a"}']
+    for signer in (keys.member, keys.stranger, "digest"):
+        assert codes(clients.run("ndnts", "command", router.unix_uri, "localhost", signer, *both)) == [403, 403]
+    assert not routes(router, "/a")
+    # Listed for module rib means for module rib only, and every command counts once.
+    steps = [*both, "rib/unregister", '{"name": "/a", "origin": 0}', "replay", "0"]
+    answers = clients.run("ndnts", "command", router.unix_uri, "localhost", keys.operator, *steps)
+    assert codes(answers) == [200, 403, 200, 403], answers
+    assert not routes(router, "/a")
+
+
+def test_any_may_command_what_a_rule_gives_to_any(make_router, clients, keys):
+    router = make_router('[[management.authorizations]]\ncertificate = "any"\nmodules = ["rib"]\n' + only_the_operator_routes(keys).replace("rib", "cs"))
+    steps = [*REGISTER, "cs/erase", '{"name": "/a"}']
+    assert codes(clients.run("ndnts", "command", router.unix_uri, "localhost", "digest", *steps)) == [200, 403]
+    assert codes(clients.run("ndnts", "command", router.unix_uri, "localhost", keys.operator, *steps[2:])) == [200]
+
+
+def test_namehop_commands_with_and_without_the_listed_key(make_router, keys, tmp_path):
+    """Datasets stay open to everybody; a command is refused with the reason, or signed with the key of NDNts."""
+    router = make_router(only_the_operator_routes(keys))
+    assert router.json("status")
+
+    def key(stem):
+        return ["--signing-key", f"{stem}.pem", "--certificate", f"{stem}.ndncert"]
+
+    for signing in ([], key(keys.stranger), key(keys.member)):
+        refused = router.namehop("route", "add", "/b", "1", *signing, check=False)
+        assert refused.returncode == 1 and "403" in refused.stderr and "not authorized" in refused.stderr, refused.stderr
+    assert not routes(router, "/b")
+    router.namehop("route", "add", "/b", "1", *key(keys.operator))
+    assert len(routes(router, "/b")) == 1
+    environment = {"NAMEHOP_SIGNING_KEY": f"{keys.operator}.pem", "NAMEHOP_CERTIFICATE": f"{keys.operator}.ndncert"}
+    router.namehop("route", "remove", "/b", "1", env=environment)
+    assert not routes(router, "/b")
+    # Another module is another rule.
+    refused = router.namehop("strategy", "set", "/b", "multicast", *key(keys.operator), check=False)
+    assert refused.returncode == 1 and "403" in refused.stderr, refused.stderr
+
+    # A publisher's registration is signed with the key of its Data.
+    content = tmp_path / "content"
+    content.write_bytes(b"content")
+    refused = router.namehop("put", "/c", "--file", content, check=False, timeout=10)
+    assert refused.returncode == 1 and "403" in refused.stderr, refused.stderr
+    publisher = router.spawn("put", "/c", "--file", content, *key(keys.operator))
+    try:
+        wait_until(lambda: routes(router, "/c"), what="registered")
+        assert router.namehop("cat", "/c", "--certificate", f"{keys.operator}.ndncert").stdout == "content"
+    finally:
+        publisher.kill()
+        publisher.wait(10)
+
+
+def test_certificates_of_namehop_serve_ndnts_and_back(make_router, clients, keys, tmp_path):
+    """`namehop key generate` for an NDNts client, and a certificate of NDNts in `namehop key show`."""
+    stem = tmp_path / "made"
+    router = make_router(localhop(SimpleNamespace(operator=stem, issued=keys.issued)), start=False)
+    router.namehop("key", "generate", "/net/made", "--key", f"{stem}.pem", "--certificate", f"{stem}.ndncert")
+    router.start()
+    assert codes(clients.run("ndnts", "command", router.udp_uri, "localhop", stem, *REGISTER)) == [200]
+    shown = router.json("key", "show", f"{keys.member}.ndncert")
+    assert shown["identity"] == "/net/member" and shown["valid_now"]
+
+
+def test_a_trusted_announcement_makes_a_route(make_router, clients, keys):
+    router = make_router(announcements(keys))
+    clients.start("ndnts", "produce", router.unix_uri, "/announced", "localhost", "digest", keys.member)
+    (route,) = wait_until(lambda: routes(router, "/announced"), what="announced")
+    assert route["origin"] == "prefixann" and route["flags"] == "child-inherit" and 0 < route["expires_ms"] <= 3_600_000
+    (answer,) = clients.run("ndnts", "consume", router.tcp_uri, "/announced/1")
+    assert answer["result"] == "data"
+    clients.stop()
+    wait_until(lambda: not routes(router, "/announced"), what="the route goes with its face")
+
+
+def test_an_untrusted_announcement_is_refused(make_router, clients, keys):
+    router = make_router(announcements(keys))
+    steps = ["announce", keys.stranger, "announce", "digest", "announce", keys.operator]
+    answers = clients.run("ndnts", "command", router.unix_uri, "localhost", "digest", *steps)
+    assert codes(answers) == [403, 403, 200], answers
+    without_anchors = make_router()
+    answers = clients.run("ndnts", "command", without_anchors.unix_uri, "localhost", "digest", "announce", keys.operator)
+    assert codes(answers) == [403], answers
+
+
+def learners(make_router, trust):
+    """Three routers in a line that learn routes, linked by UDP. `trust` has the configuration of each."""
+    line = [make_router(extra, name=name) for extra, name in zip(trust, ("entry", "middle", "exit"))]
+    for near, far in zip(line, line[1:]):
+        near.namehop("face", "create", far.udp_uri, "--persistency", "permanent")
+    for router in line:
+        router.namehop("strategy", "set", "/", "self-learning")
+    return line
+
+
+def learned(line, prefix):
+    return [[route["origin"] for route in routes(router, prefix)] for router in line]
+
+
+def test_self_learning_finds_a_producer_and_leaves_routes(make_router, clients, keys):
+    entry, middle, exit_ = line = learners(make_router, [announcements(keys)] * 3)
+    clients.start("ndnts", "produce", exit_.unix_uri, "/learn/me", "localhost", "digest", keys.member)
+    wait_until(lambda: routes(exit_, "/learn/me"), what="announced")
+    assert learned(line, "/learn/me") == [[], [], ["prefixann"]]
+    (answer,) = clients.run("ndnts", "consume", entry.unix_uri, "/learn/me/1")
+    assert answer["result"] == "data"
+    wait_until(lambda: learned(line, "/learn/me") == [["prefixann"]] * 3, 3, "learned on the way")
+    (towards,) = [face for face in entry.json("face", "list") if face["remote_uri"] == middle.udp_uri]
+    assert routes(entry, "/learn/me")[0]["face_id"] == towards["face_id"]
+    # Further Interests follow the routes.
+    output = entry.namehop("ping", "/learn/me", "--count", "3", "--interval", "10ms").stdout
+    assert " 0.0% loss" in output, output
+
+    # The producer is gone: the NoRoute of its router makes the others forget.
+    clients.stop()
+    wait_until(lambda: not routes(exit_, "/learn/me"), what="the route goes with its face")
+    clients.run("ndnts", "consume", entry.unix_uri, "/learn/me/2", 300)
+    wait_until(lambda: learned(line, "/learn/me") == [[], [], []], 3, "forgotten on the way")
+
+
+def test_self_learning_learns_nothing_from_strangers(make_router, clients, keys):
+    """The exit trusts the stranger, the others do not: Data comes back, but no route stays."""
+    trusts_the_stranger = announcements(SimpleNamespace(operator=keys.stranger, issued=keys.issued))
+    entry, _, exit_ = line = learners(make_router, [announcements(keys), announcements(keys), trusts_the_stranger])
+    clients.start("ndnts", "produce", exit_.unix_uri, "/learn/me", "localhost", "digest", keys.stranger)
+    wait_until(lambda: routes(exit_, "/learn/me"), what="announced")
+    (answer,) = clients.run("ndnts", "consume", entry.unix_uri, "/learn/me/1", 2000)
+    assert answer["result"] == "data"
+    time.sleep(0.2)
+    assert learned(line, "/learn/me") == [[], [], ["prefixann"]]
