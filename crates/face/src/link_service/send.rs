@@ -5,7 +5,9 @@ use namehop_forward::buffer::{BufferPool, HEADROOM_BYTES, PacketBuffer};
 use namehop_forward::packet::{LinkFields, Outgoing, PacketKind};
 use namehop_forward::time::Timestamp;
 use namehop_wire::MAX_PACKET_SIZE;
-use namehop_wire::lp::{CACHE_POLICY_NO_CACHE, LpHeader, NackReason, encode_header, encode_idle, header_len, idle_len};
+use namehop_wire::lp::{
+    CACHE_POLICY_NO_CACHE, LpHeader, NackReason, PitToken, encode_header, encode_idle, header_len, idle_len,
+};
 use namehop_wire::tlv::{Reader, read_single_element, types};
 
 use super::LinkService;
@@ -68,15 +70,20 @@ impl<B: PacketBuffer> LinkService<B> {
         let tx_sequence = protection.filter(|window| window.has_room(1)).map(|window| window.next_tx_sequence());
         let header = LpHeader { sequence: tx_sequence.map(|_| self.next_sequence), tx_sequence, ..network };
         let packet_bytes = buffer.bytes().len();
-        let frame_bytes =
-            if header.is_empty() { packet_bytes } else { header_len(&header, packet_bytes) + packet_bytes };
+        let frame_bytes = frame_len(&header, packet_bytes);
         if frame_bytes <= limit {
-            self.send_whole(now, kind, buffer, &header, limit - frame_bytes, pool, frames)
-        } else if self.options.is_datagram {
-            self.send_fragments(now, kind, &buffer, &network, pool, frames)
-        } else {
-            Err(LinkDrop::PacketTooLong)
+            return self.send_whole(now, kind, buffer, &header, limit - frame_bytes, pool, frames);
         }
+        if self.options.is_datagram {
+            return self.send_fragments(now, kind, &buffer, &network, pool, frames);
+        }
+        // The token on an Interest is this router's own, and Data is recognised without it.
+        let tokenless = LpHeader { pit_token: PitToken::empty(), ..header };
+        let frame_bytes = frame_len(&tokenless, packet_bytes);
+        if kind == PacketKind::Interest && frame_bytes <= limit {
+            return self.send_whole(now, kind, buffer, &tokenless, limit - frame_bytes, pool, frames);
+        }
+        Err(LinkDrop::PacketTooLong)
     }
 
     /// The network-layer headers that go out on this face.
@@ -267,6 +274,11 @@ impl<B: PacketBuffer> LinkService<B> {
             frames.push(frame);
         }
     }
+}
+
+/// Length of the frame that carries a packet of this length with this header.
+fn frame_len(header: &LpHeader<'_>, packet_bytes: usize) -> usize {
+    if header.is_empty() { packet_bytes } else { header_len(header, packet_bytes) + packet_bytes }
 }
 
 /// How many Acks fit into this many bytes.

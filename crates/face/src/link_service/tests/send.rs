@@ -1,6 +1,7 @@
 //! Sending: header fields by table, congestion marks, packets that are too large.
 
 use namehop_wire::lp::{NackReason, PitToken};
+use namehop_wire::{InterestBuilder, Name};
 
 use super::*;
 
@@ -118,6 +119,18 @@ fn the_header_goes_into_the_headroom_and_a_long_one_into_a_new_buffer() {
         assert_eq!(decoded.fragment, Some(&packet[..]));
     }
     assert_eq!(bench.pool.in_use(), 0);
+}
+
+#[test]
+fn an_interest_without_room_for_the_token_goes_without_it() {
+    let mut bench = Bench::new(PLAIN);
+    let parameters = vec![7; 8742];
+    let builder = InterestBuilder::new("/big".parse::<Name>().expect("a name")).nonce(1);
+    let interest = builder.application_parameters(parameters).build().expect("an Interest");
+    assert!((8795..=8800).contains(&interest.len()), "{}", interest.len());
+    let fields = LinkFields { pit_token: PitToken::from_slice(b"12345678").expect("a token"), ..fields() };
+    let frames = bench.send_with(PacketKind::Interest, &interest, fields, 0).expect("sent");
+    assert_eq!(frames, [interest]);
 }
 
 #[test]
