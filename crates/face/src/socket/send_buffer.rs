@@ -2,8 +2,9 @@
 
 use std::io;
 
-/// Storage kept by an idle face; what a burst needed beyond it is given back.
-const KEPT_BYTES: usize = 64 * 1024;
+/// Storage kept by an idle face; what a burst needed beyond it is given back. Enough for a usual burst of large packets:
+/// growing and shrinking with each would cost two calls to the kernel.
+const KEPT_BYTES: usize = 256 * 1024;
 
 /// What a flush achieved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -180,8 +180,13 @@ impl<P: BufferPool> Worker<P> {
         for event in self.engine.take_events() {
             self.mailbox.events.push(event);
         }
-        self.rings.to_sockets.wake();
-        self.rings.to_control.wake();
+        // Waking a thread costs more than a burst of packets: only when there is something for it.
+        if !self.rings.to_sockets.is_empty() {
+            self.rings.to_sockets.wake();
+        }
+        if !self.rings.to_control.is_empty() || !self.mailbox.events.is_empty() {
+            self.rings.to_control.wake();
+        }
         worked
     }
 
