@@ -117,6 +117,8 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
         let management = Management::new(control, authenticator, output);
         tokio::task::spawn_local(Rc::clone(&management).run());
         restore::apply(&management, &config, &saved).await;
+        // A million saved routes take as much memory as the routes themselves.
+        drop(saved);
         announce(&channels, metrics.as_ref().map(MetricsServer::local_address));
         if let Some(server) = metrics {
             metrics::serve(server, &management);
