@@ -133,6 +133,23 @@ fn update_changes_all_or_nothing() {
 }
 
 #[test]
+fn the_routers_own_faces_cannot_be_changed() {
+    run(async {
+        let fixture = Fixture::new();
+        let mut params = FaceParams::new(FaceUri::Internal, FaceUri::Internal);
+        params.scope = namehop_forward::face::FaceScope::Local;
+        params.flags = FaceFlags::LOCAL_FIELDS;
+        fixture.router().faces.insert_reserved(FaceId::INTERNAL, params).expect("free");
+        let parameters =
+            ControlParameters { face_id: Some(1), flags: Some(0), mask: Some(1), ..ControlParameters::default() };
+        let response = fixture.command("faces", "update", &parameters).await;
+        assert_eq!(response.code, 406, "{}", response.text);
+        let face = fixture.router().faces.get(FaceId::INTERNAL).expect("there");
+        assert!(flags(&face).contains(FaceFlags::LOCAL_FIELDS), "management would get no more IncomingFaceId");
+    });
+}
+
+#[test]
 fn update_without_a_face_means_the_own_one() {
     run(async {
         let fixture = Fixture::new();
