@@ -22,7 +22,7 @@ use namehop_wire::security::unix_time_ms;
 use namehop_wire::{Name, NameRef};
 
 use crate::state::{ContentStoreRecord, FaceRecord, Journal, Record, RouteKey, RouteRecord, StrategyRecord};
-use crate::worker::WorkerHandle;
+use crate::worker::{EngineSnapshot, WorkerHandle};
 
 /// How long the creation of a face waits for its link, and how often it looks.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(300);
@@ -167,7 +167,8 @@ fn face_record(face: &Face) -> FaceRecord {
     }
 }
 
-fn content_store_info(info: &CsInfo) -> ContentStoreInfo {
+/// State of the Content Store as management shows it.
+pub fn content_store_info(info: &CsInfo) -> ContentStoreInfo {
     ContentStoreInfo {
         capacity: info.capacity as u64,
         admit: info.admit,
@@ -175,6 +176,17 @@ fn content_store_info(info: &CsInfo) -> ContentStoreInfo {
         entries: info.entries as u64,
         hits: info.hits,
         misses: info.misses,
+    }
+}
+
+/// The engine as management shows it.
+pub fn engine_status(snapshot: &EngineSnapshot) -> EngineStatus {
+    EngineStatus {
+        counters: snapshot.counters,
+        name_entries: snapshot.sizes.pcct as u64,
+        pit_entries: snapshot.sizes.pit as u64,
+        cs_entries: snapshot.sizes.cs as u64,
+        measurements_entries: snapshot.sizes.measurements as u64,
     }
 }
 
@@ -252,19 +264,7 @@ impl ControlPlane for Control {
     }
 
     async fn engine_status(&self) -> EngineStatus {
-        let Ok(snapshot) = self.worker.snapshot().await else { return EngineStatus::default() };
-        EngineStatus {
-            counters: snapshot.counters,
-            name_entries: snapshot.sizes.pcct as u64,
-            pit_entries: snapshot.sizes.pit as u64,
-            cs_entries: snapshot.sizes.cs as u64,
-            measurements_entries: snapshot.sizes.measurements as u64,
-        }
-    }
-
-    async fn publish_face_drops(&self) {
-        // The worker brings the counters up to date before it answers.
-        let _ = self.worker.snapshot().await;
+        self.worker.snapshot().await.map(|snapshot| engine_status(&snapshot)).unwrap_or_default()
     }
 
     fn state_changed(&self, change: StateChange<'_>) {

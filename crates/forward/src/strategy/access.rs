@@ -25,10 +25,7 @@ pub fn dispatch<C: StrategyContext>(suppression: &ExponentialSuppression, trigge
         }
         Trigger::BeforeSatisfyInterest => measure_data(ctx),
         Trigger::AfterReceiveNack(_) => after_receive_nack(ctx),
-        Trigger::OnInterestLoop
-        | Trigger::OnDroppedInterest(_)
-        | Trigger::AfterNewNextHop(_)
-        | Trigger::BeforeExpire => {}
+        Trigger::OnDroppedInterest(_) | Trigger::AfterNewNextHop(_) | Trigger::BeforeExpire => {}
     }
 }
 

@@ -85,7 +85,7 @@ pub fn dispatch<C: StrategyContext>(parameters: &AsfParameters, trigger: Trigger
             }
         }
         Trigger::BeforeExpire => settle_all(parameters, ctx),
-        Trigger::OnInterestLoop | Trigger::AfterNewNextHop(_) | Trigger::Timer => {}
+        Trigger::AfterNewNextHop(_) | Trigger::Timer => {}
     }
 }
 

@@ -122,14 +122,12 @@ pub trait StrategyContext {
     fn forget_learned_route(&mut self, face: FaceId);
 }
 
-/// What made the engine call the strategy.
+/// What made the engine call the strategy. A looping Interest is none of these: the pipeline answers it with Nack Duplicate
+/// itself, since there may be no PIT entry to call a strategy for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
     /// An Interest arrived that is not a loop and was not answered from the Content Store; its in-record is inserted.
     AfterReceiveInterest,
-    /// A looping Interest arrived on a point-to-point face. The pipeline answers it with Nack Duplicate itself and calls no
-    /// strategy: there may be no PIT entry to call it for.
-    OnInterestLoop,
     /// Data arrived for this PIT entry; the strategy sends it on (default: `send_data_to_all`).
     AfterReceiveData,
     /// Data arrived that satisfies several PIT entries; the pipeline sends it, the strategy only measures.

@@ -59,7 +59,6 @@ fn by_default<C: StrategyContext>(trigger: Trigger, ctx: &mut C) {
         Trigger::AfterReceiveData => ctx.send_data_to_all(),
         Trigger::AfterReceiveNack(_) => nack::process_nack(ctx),
         Trigger::AfterReceiveInterest
-        | Trigger::OnInterestLoop
         | Trigger::BeforeSatisfyInterest
         | Trigger::OnDroppedInterest(_)
         | Trigger::AfterNewNextHop(_)

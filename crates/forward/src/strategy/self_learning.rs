@@ -25,11 +25,7 @@ pub fn dispatch<C: StrategyContext>(suppression: &ExponentialSuppression, trigge
         Trigger::AfterReceiveData => after_receive_data(ctx),
         Trigger::BeforeSatisfyInterest => before_satisfy_interest(ctx),
         Trigger::AfterReceiveNack(reason) => after_receive_nack(reason, ctx),
-        Trigger::OnInterestLoop
-        | Trigger::OnDroppedInterest(_)
-        | Trigger::AfterNewNextHop(_)
-        | Trigger::Timer
-        | Trigger::BeforeExpire => {}
+        Trigger::OnDroppedInterest(_) | Trigger::AfterNewNextHop(_) | Trigger::Timer | Trigger::BeforeExpire => {}
     }
 }
 

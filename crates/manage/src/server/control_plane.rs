@@ -137,11 +137,8 @@ pub trait ControlPlane: 'static {
     /// Erases up to `limit` Data under `prefix` from the Content Store; returns how many.
     fn erase_cs(&self, prefix: Name, limit: usize) -> impl Future<Output = usize>;
 
-    /// Counters and table sizes.
+    /// Counters and table sizes; brings the engine's drops of each face up to date in the face's counters.
     fn engine_status(&self) -> impl Future<Output = EngineStatus>;
-
-    /// Brings the engine's drops of each face up to date in the face's counters.
-    fn publish_face_drops(&self) -> impl Future<Output = ()>;
 
     /// Something changed that may have to be saved.
     fn state_changed(&self, change: StateChange<'_>);

@@ -63,7 +63,6 @@ impl<C: ControlPlane> Management<C> {
 
     /// Totals first, then what each face has seen.
     async fn drop_list(&self) -> Vec<u8> {
-        self.control.publish_face_drops().await;
         let counters = self.control.engine_status().await.counters;
         let faces = self.control.faces();
         let mut writer = Writer::new();

@@ -123,7 +123,5 @@ impl ControlPlane for Router {
         EngineStatus::default()
     }
 
-    async fn publish_face_drops(&self) {}
-
     fn state_changed(&self, _: StateChange<'_>) {}
 }

@@ -162,8 +162,6 @@ impl ControlPlane for FakeRouter {
         self.engine.get()
     }
 
-    async fn publish_face_drops(&self) {}
-
     fn state_changed(&self, change: StateChange<'_>) {
         self.changes.borrow_mut().push(match change {
             StateChange::FaceCreated(face) => format!("created {}", face.remote_uri()),
