@@ -195,24 +195,13 @@ impl<P: BufferPool> StrategyContext for Context<'_, P> {
         self.core.faces.list()[index]
     }
 
-    fn in_record_count(&self) -> usize {
-        self.core.pcct.in_count(self.pit)
+    fn in_records(&self) -> impl Iterator<Item = strategy::InRecord> {
+        let records = self.core.pcct.in_records(self.pit);
+        records.map(|record| strategy::InRecord { face: record.face, expiry: record.expiry })
     }
 
-    fn in_record_face(&self, index: usize) -> FaceId {
-        self.core.pcct.in_record(self.pit, index).face
-    }
-
-    fn in_record_expiry(&self, index: usize) -> Timestamp {
-        self.core.pcct.in_record(self.pit, index).expiry
-    }
-
-    fn out_record_count(&self) -> usize {
-        self.core.pcct.out_count(self.pit)
-    }
-
-    fn out_record(&self, index: usize) -> OutRecord {
-        seen_by_strategy(self.core.pcct.out_record(self.pit, index))
+    fn out_records(&self) -> impl Iterator<Item = OutRecord> {
+        self.core.pcct.out_records(self.pit).map(seen_by_strategy)
     }
 
     fn out_scratch(&mut self, face: FaceId) -> Option<&mut OutScratch> {
@@ -245,16 +234,11 @@ impl<P: BufferPool> StrategyContext for Context<'_, P> {
     }
 
     fn send_nack(&mut self, downstream: FaceId, reason: NackReason) {
-        if let Some(index) = self.core.pcct.find_in_record(self.pit, downstream) {
-            self.nack_downstream(index, reason);
-        }
+        self.nack_downstreams(reason, |face| face == downstream);
     }
 
     fn send_nacks(&mut self, reason: NackReason) {
-        // From the last: an answered downstream is removed and the last one takes its place.
-        for index in (0..self.core.pcct.in_count(self.pit)).rev() {
-            self.nack_downstream(index, reason);
-        }
+        self.nack_downstreams(reason, |_| true);
     }
 
     fn reject_pending_interest(&mut self) {

@@ -17,7 +17,7 @@ use crate::dead_nonce_list::DeadNonceList;
 use crate::face::{FaceId, FaceInfo, LinkType};
 use crate::packet::{LinkFields, Outgoing, PacketKind};
 use crate::pcct::content::ContentConfig;
-use crate::pcct::entry::Selectors;
+use crate::pcct::entry::{InRecord, Selectors};
 use crate::pcct::keys::{Key, NoEntry};
 use crate::pcct::{Downstream, Pcct, PcctConfig, PitRef};
 use crate::strategy::MeasurementTable;
@@ -51,6 +51,7 @@ pub(crate) struct Core<P: BufferPool> {
     /// Reused lists.
     pub(crate) matches: Vec<PitRef>,
     pub(crate) downstreams: Vec<Downstream>,
+    pub(crate) answered: Vec<(InRecord, Downstream)>,
     pub(crate) due: Vec<(u32, u32, u8)>,
     owners: Vec<u32>,
 }
@@ -92,6 +93,7 @@ impl<P: BufferPool> Core<P> {
             random_state: key.k0 ^ key.k1.rotate_left(32),
             matches: Vec::new(),
             downstreams: Vec::new(),
+            answered: Vec::new(),
             due: Vec::new(),
             owners: Vec::new(),
         })
@@ -222,7 +224,7 @@ impl<P: BufferPool> Core<P> {
                 self.counters.pit_evictions += 1;
                 self.end_slot(now, pit);
             }
-            if self.pcct.entry(owner).in_use {
+            if self.pcct.entry(owner).in_use() {
                 self.pcct.remove_data(owner);
             }
         }
@@ -230,7 +232,7 @@ impl<P: BufferPool> Core<P> {
     }
 
     fn first_slot(&self, entry: u32) -> Option<PitRef> {
-        if self.pcct.entry(entry).in_use { self.pcct.slots(entry).next() } else { None }
+        if self.pcct.entry(entry).in_use() { self.pcct.slots(entry).next() } else { None }
     }
 
     /// Puts the nonce of an Interest on the Dead Nonce List.

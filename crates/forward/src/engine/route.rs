@@ -68,22 +68,22 @@ impl<'a> Route<'a> {
 }
 
 /// Chooses the delegation to go by: the first with next hops, and without any the first one, so that Interests with
-/// different hints are never mixed. `None` when the hint names nothing usable.
+/// different hints are never mixed, with the low half of its hash. `None` when the hint names nothing usable.
 pub(crate) fn choose_delegation<'h>(
     fib: &Fib,
     key: &HashKey,
     hint: ForwardingHint<'h>,
     scratch: &mut PrefixHashes,
-) -> Option<(NameRef<'h>, u64)> {
+) -> Option<(NameRef<'h>, u32)> {
     let mut first = None;
     for delegation in hint.iter().take(MAX_DELEGATIONS) {
         if delegation.is_empty() || hash_prefixes(key, delegation.value(), scratch).is_err() {
             continue;
         }
         if fib.longest_prefix_match(scratch, delegation).has_nexthops() {
-            return Some((delegation, scratch.full()));
+            return Some((delegation, scratch.full() as u32));
         }
-        first = first.or(Some((delegation, scratch.full())));
+        first = first.or(Some((delegation, scratch.full() as u32)));
     }
     first
 }

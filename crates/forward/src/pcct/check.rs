@@ -44,7 +44,7 @@ impl Pcct {
                     return Err(format!("slot {slot_ref:?} is not where it thinks it is queued"));
                 }
                 pending_prefixes[usize::from(entry.depth)] += u32::from(slot.selectors().can_be_prefix);
-                pending_digests[usize::from(entry.depth)] += u32::from(entry.names_digest);
+                pending_digests[usize::from(entry.depth)] += u32::from(entry.names_digest());
                 in_blocks += chain_blocks(usize::from(slot.in_count));
                 out_blocks += chain_blocks(usize::from(slot.out_count));
                 tokens += self.in_records(slot_ref).filter(|record| record.long_token != NONE).count();

@@ -11,7 +11,7 @@ use namehop_wire::data::implicit_digest;
 
 use super::Pcct;
 use super::blocks::{Block, BlockStore};
-use super::entry::Selectors;
+use super::entry::{EntryFlags, Selectors};
 use super::prefix_index::PrefixIndex;
 use crate::time::Timestamp;
 
@@ -97,7 +97,7 @@ pub(crate) struct Query<'a> {
     pub(crate) names_digest: bool,
     pub(crate) selectors: Selectors,
     pub(crate) hint: &'a [u8],
-    pub(crate) hint_hash: u64,
+    pub(crate) hint_hash: u32,
 }
 
 /// Data to be cached.
@@ -107,8 +107,12 @@ pub(crate) struct NewData<'a> {
     /// Hashes of its name.
     pub(crate) hashes: &'a PrefixHashes,
     pub(crate) fresh_until: Timestamp,
-    pub(crate) unsolicited: bool,
     pub(crate) digest: Option<[u8; DIGEST_BYTES]>,
+}
+
+/// A hint's half hash over all 64 bits, so that it changes place and tag of the prefix index alike.
+fn spread(hint_hash: u32) -> u64 {
+    u64::from(hint_hash) << 32 | u64::from(hint_hash)
 }
 
 impl Pcct {
@@ -140,7 +144,7 @@ impl Pcct {
         }
         if query.selectors.can_be_prefix {
             self.content.index.note_wanted(depth, now);
-            let hash = query.hashes.full() ^ query.hint_hash;
+            let hash = query.hashes.full() ^ spread(query.hint_hash);
             return self.content.index.find(hash, |entry| {
                 self.may_answer(entry, must_be_fresh, now)
                     && self.name(entry).starts_with(query.name)
@@ -152,15 +156,15 @@ impl Pcct {
 
     fn may_answer(&self, index: u32, must_be_fresh: bool, now: Timestamp) -> bool {
         let entry = self.entry(index);
-        entry.in_use && entry.has_data() && (!must_be_fresh || entry.fresh_until > now)
+        entry.in_use() && entry.has_data() && (!must_be_fresh || entry.fresh_until > now)
     }
 
     fn data_digest(&mut self, index: u32) -> [u8; DIGEST_BYTES] {
         let block = self.entry(index).data;
-        if !self.entry(index).digest_known {
+        if !self.entry(index).flags.has(EntryFlags::DIGEST_KNOWN) {
             let computed = implicit_digest(self.data(index));
             self.content.blocks.bytes_mut(block, DIGEST_BYTES).copy_from_slice(&computed);
-            self.entry_mut(index).digest_known = true;
+            self.entry_mut(index).flags.set(EntryFlags::DIGEST_KNOWN, true);
         }
         let mut known = [0; DIGEST_BYTES];
         known.copy_from_slice(self.content.blocks.bytes(block, DIGEST_BYTES));
@@ -178,7 +182,6 @@ impl Pcct {
             if self.data(index) == data.packet {
                 let entry = self.entry_mut(index);
                 entry.fresh_until = data.fresh_until;
-                entry.unsolicited &= data.unsolicited;
                 self.content.policy.hit(index);
                 self.index_prefixes(index, data.hashes, now);
                 return true;
@@ -200,16 +203,15 @@ impl Pcct {
         let entry = self.entry_mut(index);
         entry.data = block;
         entry.data_bytes = data.packet.len() as u16;
-        entry.digest_known = data.digest.is_some();
+        entry.flags.set(EntryFlags::DIGEST_KNOWN, data.digest.is_some());
         entry.fresh_until = data.fresh_until;
-        entry.unsolicited = data.unsolicited;
         self.content.policy.admitted(index);
         self.index_prefixes(index, data.hashes, now);
         true
     }
 
     fn index_prefixes(&mut self, index: u32, hashes: &PrefixHashes, now: Timestamp) {
-        let hint_hash = self.entry(index).hint_hash;
+        let hint_hash = spread(self.entry(index).hint_hash);
         self.content.index.start(now);
         for depth in 1..hashes.depth() {
             if self.content.index.is_wanted(depth, now) {
@@ -297,7 +299,7 @@ impl Pcct {
             let index = if walk.next < walk.total { walk.next } else { 0 };
             walk.next = index + 1;
             walk.left -= 1;
-            if self.entry(index).in_use && self.entry(index).has_data() && self.name(index).starts_with(prefix) {
+            if self.entry(index).in_use() && self.entry(index).has_data() && self.name(index).starts_with(prefix) {
                 self.remove_data(index);
                 erased += 1;
             }

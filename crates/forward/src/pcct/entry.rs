@@ -13,23 +13,24 @@ use crate::time::Timestamp;
 /// Index that names nothing.
 pub(crate) const NONE: u32 = u32::MAX;
 /// Bytes of name and hint together that an entry holds itself; longer ones go to a block.
-pub(crate) const SHORT_KEY_BYTES: usize = 128;
+pub(crate) const SHORT_KEY_BYTES: usize = 80;
 /// Records of each kind inside a PIT slot.
-pub(crate) const INLINE_RECORDS: usize = 2;
+pub(crate) const INLINE_RECORDS: usize = 1;
 /// Records of an extension block.
 pub(crate) const BLOCK_RECORDS: usize = 7;
-/// Most in-records, and most out-records, of a PIT slot.
-pub(crate) const MAX_RECORDS: usize = INLINE_RECORDS + 8 * BLOCK_RECORDS;
+/// Most in-records of a PIT slot. An Interest takes one pass over them, so their number must not be the peers' choice.
+pub(crate) const MAX_DOWNSTREAMS: usize = INLINE_RECORDS + 292 * BLOCK_RECORDS;
+/// Most out-records of a PIT slot.
+pub(crate) const MAX_UPSTREAMS: usize = INLINE_RECORDS + 36 * BLOCK_RECORDS;
 
-/// One entry of the table: six cache lines.
+/// One entry of the table: four cache lines.
 ///
 /// | line | what |
 /// |---|---|
-/// | 0 | identity, Data handle, freshness: all that a lookup decides on besides the name |
-/// | 1, 2 | name and hint |
-/// | 3 | state of the inline PIT slot |
-/// | 4 | its first two in-records |
-/// | 5 | its first two out-records |
+/// | 0 | identity, Data handle, freshness: all that a lookup decides on besides the name; start of the name |
+/// | 1 | rest of the name, hint |
+/// | 2 | state of the inline PIT slot |
+/// | 3 | its first in-record and its first out-record |
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub(crate) struct Entry {
@@ -37,8 +38,8 @@ pub(crate) struct Entry {
     pub(crate) name_hash: u64,
     /// Until when the Data is fresh.
     pub(crate) fresh_until: Timestamp,
-    /// Hash of the hint; 0 without a hint. Separates hints in the prefix index.
-    pub(crate) hint_hash: u64,
+    /// Low half of the hash of the hint; 0 without a hint. Separates hints in the prefix index.
+    pub(crate) hint_hash: u32,
     /// Counts how often this entry was freed, so that an old PIT token is recognised.
     pub(crate) generation: u32,
     /// Next entry of the same name with another hint: a ring through all of them, this one when it is alone.
@@ -54,19 +55,34 @@ pub(crate) struct Entry {
     pub(crate) data_bytes: u16,
     /// Components of the name.
     pub(crate) depth: u8,
-    /// Is the last component an implicit digest?
-    pub(crate) names_digest: bool,
-    pub(crate) in_use: bool,
-    /// Is the digest in front of the Data filled in?
-    pub(crate) digest_known: bool,
-    /// Nobody asked for the Data.
-    pub(crate) unsolicited: bool,
+    pub(crate) flags: EntryFlags,
     pub(crate) short_key: [u8; SHORT_KEY_BYTES],
     pub(crate) slot: PitSlot,
 }
 
-const _: () = assert!(size_of::<Entry>() == 6 * 64);
-const _: () = assert!(std::mem::offset_of!(Entry, short_key) <= 64);
+const _: () = assert!(size_of::<Entry>() == 4 * 64);
+const _: () = assert!(std::mem::offset_of!(Entry, slot) == 2 * 64);
+
+/// Yes-or-no facts of an entry, in one byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct EntryFlags(u8);
+
+impl EntryFlags {
+    /// Holds a name.
+    pub(crate) const IN_USE: EntryFlags = EntryFlags(1);
+    /// The last component of the name is an implicit digest.
+    pub(crate) const NAMES_DIGEST: EntryFlags = EntryFlags(2);
+    /// The digest in front of the Data is filled in.
+    pub(crate) const DIGEST_KNOWN: EntryFlags = EntryFlags(4);
+
+    pub(crate) const fn has(self, flag: EntryFlags) -> bool {
+        self.0 & flag.0 != 0
+    }
+
+    pub(crate) fn set(&mut self, flag: EntryFlags, value: bool) {
+        self.0 = self.0 & !flag.0 | if value { flag.0 } else { 0 };
+    }
+}
 
 impl Default for Entry {
     /// An entry that is not in use.
@@ -84,10 +100,7 @@ impl Default for Entry {
             hint_bytes: 0,
             data_bytes: 0,
             depth: 0,
-            names_digest: false,
-            in_use: false,
-            digest_known: false,
-            unsolicited: false,
+            flags: EntryFlags::default(),
             short_key: [0; SHORT_KEY_BYTES],
             slot: PitSlot::default(),
         }
@@ -95,6 +108,15 @@ impl Default for Entry {
 }
 
 impl Entry {
+    pub(crate) fn in_use(&self) -> bool {
+        self.flags.has(EntryFlags::IN_USE)
+    }
+
+    /// Is the last component of the name an implicit digest?
+    pub(crate) fn names_digest(&self) -> bool {
+        self.flags.has(EntryFlags::NAMES_DIGEST)
+    }
+
     pub(crate) fn has_data(&self) -> bool {
         !self.data.is_none()
     }
@@ -130,7 +152,7 @@ const SATISFIED: u8 = 8;
 const NON_DISCOVERY: u8 = 16;
 const KEEP_NONCES: u8 = 32;
 
-/// One PIT entry in the sense of the protocol: three cache lines.
+/// One PIT entry in the sense of the protocol: two cache lines, state and records.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub(crate) struct PitSlot {
@@ -153,14 +175,15 @@ pub(crate) struct PitSlot {
     pub(crate) next: u32,
     pub(crate) scratch: PitScratch,
     pub(crate) packet_bytes: u16,
-    pub(crate) in_count: u8,
-    pub(crate) out_count: u8,
+    pub(crate) in_count: u16,
+    pub(crate) out_count: u16,
     flags: u8,
     pub(crate) in_records: [InRecord; INLINE_RECORDS],
     pub(crate) out_records: [UpstreamRecord; INLINE_RECORDS],
 }
 
-const _: () = assert!(size_of::<PitSlot>() == 3 * 64);
+const _: () = assert!(size_of::<PitSlot>() == 2 * 64);
+const _: () = assert!(std::mem::offset_of!(PitSlot, in_records) == 64);
 
 /// `lifetime_ms` of an Interest without InterestLifetime.
 pub(crate) const LIFETIME_ABSENT: u32 = u32::MAX;

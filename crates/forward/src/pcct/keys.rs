@@ -1,7 +1,7 @@
 //! Entries by key: finding, making and freeing them.
 
 use super::blocks::Block;
-use super::entry::{Entry, NONE, SHORT_KEY_BYTES};
+use super::entry::{Entry, EntryFlags, NONE, SHORT_KEY_BYTES};
 use super::{MAX_VARIANTS, Pcct};
 
 /// What an entry is made for.
@@ -16,8 +16,8 @@ pub(crate) struct Key<'a> {
     pub(crate) names_digest: bool,
     /// VALUE of the chosen delegation; empty without forwarding hint.
     pub(crate) hint: &'a [u8],
-    /// Hash of `hint`; 0 when it is empty.
-    pub(crate) hint_hash: u64,
+    /// Low half of the hash of `hint`; 0 when it is empty.
+    pub(crate) hint_hash: u32,
 }
 
 /// Why there is no new entry.
@@ -63,7 +63,7 @@ impl Pcct {
             return None;
         }
         let entry = self.entry(index);
-        (entry.in_use && super::token::generation_agrees(entry.generation, generation_bits)).then_some(index)
+        (entry.in_use() && super::token::generation_agrees(entry.generation, generation_bits)).then_some(index)
     }
 
     fn allocate_entry(&mut self) -> Option<u32> {
@@ -148,7 +148,6 @@ impl Pcct {
             self.memory.set_owner(long_key, index);
         }
         let entry = &mut self.entries[index];
-        entry.in_use = true;
         entry.name_hash = key.name_hash;
         entry.hint_hash = key.hint_hash;
         entry.next_variant = next_variant;
@@ -158,7 +157,8 @@ impl Pcct {
         entry.name_bytes = key.name.len() as u16;
         entry.hint_bytes = key.hint.len() as u16;
         entry.depth = key.depth as u8;
-        entry.names_digest = key.names_digest;
+        entry.flags = EntryFlags::IN_USE;
+        entry.flags.set(EntryFlags::NAMES_DIGEST, key.names_digest);
         entry.slot.close();
         let bytes =
             if long_key.is_none() { &mut entry.short_key[..] } else { self.memory.bytes_mut(long_key, key_bytes) };
@@ -170,7 +170,7 @@ impl Pcct {
     /// Frees an entry that has neither a PIT slot nor Data.
     pub(crate) fn free_if_unused(&mut self, index: u32) {
         let entry = self.entry(index);
-        if !entry.in_use || entry.has_slots() || entry.has_data() {
+        if !entry.in_use() || entry.has_slots() || entry.has_data() {
             return;
         }
         let (name_hash, next, long_key) = (entry.name_hash, entry.next_variant, entry.long_key);
@@ -183,7 +183,7 @@ impl Pcct {
         self.table.remove(name_hash, index);
         self.release_memory(long_key);
         let entry = self.entry_mut(index);
-        entry.in_use = false;
+        entry.flags.set(EntryFlags::IN_USE, false);
         entry.generation = entry.generation.wrapping_add(1);
         self.entries.free(index);
     }

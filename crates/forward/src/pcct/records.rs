@@ -1,13 +1,14 @@
-//! In-records and out-records of a PIT slot: the first ones inline, further ones in a chain of blocks.
+//! In-records and out-records of a PIT slot: the first one inline, further ones in a chain of blocks.
 //!
-//! Records are addressed by index. Removing one moves the last one into its place. Every block of a chain but the last
-//! is full.
+//! Every block of a chain but the last is full. Passes over all records walk the chain once; removing one record by index
+//! moves the last one into its place.
 
 use namehop_table::Arena;
 use namehop_wire::lp::PitToken;
 
-use super::entry::{BLOCK_RECORDS, INLINE_RECORDS, InRecord, MAX_RECORDS, NONE, RecordBlock, SHORT_TOKEN_BYTES};
-use super::entry::{PendingHopLimit, UpstreamRecord};
+use super::entry::{BLOCK_RECORDS, INLINE_RECORDS, InRecord, MAX_DOWNSTREAMS, MAX_UPSTREAMS, NONE, PendingHopLimit};
+use super::entry::{RecordBlock, SHORT_TOKEN_BYTES, TokenBlock, UpstreamRecord};
+use super::slots::slot_of;
 use super::{Pcct, PitRef};
 use crate::face::FaceId;
 use crate::time::Timestamp;
@@ -35,8 +36,10 @@ pub(crate) struct Arrival<'a> {
     pub(crate) token: &'a PitToken,
 }
 
+type Blocks<R> = Arena<RecordBlock<R>>;
+
 /// Block and place in it of the record with this index, which is not inline.
-fn locate<R>(blocks: &Arena<RecordBlock<R>>, first: u32, index: usize) -> (u32, usize) {
+fn locate<R>(blocks: &Blocks<R>, first: u32, index: usize) -> (u32, usize) {
     let index = index - INLINE_RECORDS;
     let mut block = first;
     for _ in 0..index / BLOCK_RECORDS {
@@ -45,9 +48,31 @@ fn locate<R>(blocks: &Arena<RecordBlock<R>>, first: u32, index: usize) -> (u32, 
     (block, index % BLOCK_RECORDS)
 }
 
+/// The records of a slot, walked once.
+fn walk<'a, R>(
+    inline: &'a [R; INLINE_RECORDS],
+    blocks: &'a Blocks<R>,
+    first: u32,
+    count: usize,
+) -> impl Iterator<Item = &'a R> {
+    let mut next = first;
+    let mut left = count.saturating_sub(INLINE_RECORDS);
+    let chained = std::iter::from_fn(move || {
+        let taken = left.min(BLOCK_RECORDS);
+        if taken == 0 {
+            return None;
+        }
+        let block = &blocks[next];
+        next = block.next;
+        left -= taken;
+        Some(&block.records[..taken])
+    });
+    inline[..count.min(INLINE_RECORDS)].iter().chain(chained.flatten())
+}
+
 /// Makes room for a record behind `count` others. `first` is the head of the chain.
-fn extend<R: Copy + Default>(blocks: &mut Arena<RecordBlock<R>>, first: &mut u32, count: usize) -> Result<(), NoRoom> {
-    if count >= MAX_RECORDS {
+fn extend<R: Copy + Default>(blocks: &mut Blocks<R>, first: &mut u32, count: usize, most: usize) -> Result<(), NoRoom> {
+    if count >= most {
         return Err(NoRoom);
     }
     if count >= INLINE_RECORDS && (count - INLINE_RECORDS).is_multiple_of(BLOCK_RECORDS) {
@@ -63,17 +88,80 @@ fn extend<R: Copy + Default>(blocks: &mut Arena<RecordBlock<R>>, first: &mut u32
     Ok(())
 }
 
-/// Gives up the room of the last of `count` records.
-fn shrink<R: Copy + Default>(blocks: &mut Arena<RecordBlock<R>>, first: &mut u32, count: usize) {
-    if count > INLINE_RECORDS && (count - 1 - INLINE_RECORDS).is_multiple_of(BLOCK_RECORDS) {
-        let (block, _) = locate(blocks, *first, count - 1);
-        if count - 1 == INLINE_RECORDS {
-            *first = NONE;
-        } else {
-            let (last, _) = locate(blocks, *first, count - 2);
-            blocks[last].next = NONE;
+/// Gives up the blocks that `count` records do not need.
+fn truncate<R>(blocks: &mut Blocks<R>, first: &mut u32, count: usize) {
+    let mut spare = if count <= INLINE_RECORDS {
+        std::mem::replace(first, NONE)
+    } else {
+        let (last, _) = locate(blocks, *first, count - 1);
+        std::mem::replace(&mut blocks[last].next, NONE)
+    };
+    while spare != NONE {
+        let next = blocks[spare].next;
+        blocks.free(spare);
+        spare = next;
+    }
+}
+
+/// Keeps the records that `keep` says so of, in their order, and returns how many those are.
+fn retain<R: Copy>(
+    inline: &mut [R; INLINE_RECORDS],
+    blocks: &mut Blocks<R>,
+    first: &mut u32,
+    count: usize,
+    mut keep: impl FnMut(&R) -> bool,
+) -> usize {
+    let (mut kept, mut read, mut write) = (0, Place::FIRST, Place::FIRST);
+    for _ in 0..count {
+        let record = *read.of(inline, blocks);
+        if keep(&record) {
+            if read != write {
+                *write.of(inline, blocks) = record;
+            }
+            write = write.next(blocks, *first);
+            kept += 1;
         }
-        blocks.free(block);
+        read = read.next(blocks, *first);
+    }
+    truncate(blocks, first, kept);
+    kept
+}
+
+/// Where a record is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Inline(usize),
+    Block(u32, usize),
+}
+
+impl Place {
+    const FIRST: Place = Place::Inline(0);
+
+    fn of<'a, R>(self, inline: &'a mut [R; INLINE_RECORDS], blocks: &'a mut Blocks<R>) -> &'a mut R {
+        match self {
+            Place::Inline(place) => &mut inline[place],
+            Place::Block(block, place) => &mut blocks[block].records[place],
+        }
+    }
+
+    fn next<R>(self, blocks: &Blocks<R>, first: u32) -> Place {
+        match self {
+            Place::Inline(place) if place + 1 < INLINE_RECORDS => Place::Inline(place + 1),
+            Place::Inline(_) => Place::Block(first, 0),
+            Place::Block(block, place) if place + 1 < BLOCK_RECORDS => Place::Block(block, place + 1),
+            Place::Block(block, _) => Place::Block(blocks[block].next, 0),
+        }
+    }
+}
+
+/// What the downstream with this record is told with its answer.
+fn told(record: &InRecord, tokens: &Arena<TokenBlock>) -> Downstream {
+    let length = usize::from(record.token_bytes);
+    let bytes = if record.long_token == NONE { &record.short_token[..] } else { &tokens[record.long_token][..] };
+    Downstream {
+        face: record.face,
+        token: PitToken::from_slice(&bytes[..length]).unwrap_or_default(),
+        congestion_mark: u64::from(record.congestion_mark),
     }
 }
 
@@ -83,13 +171,9 @@ impl Pcct {
         usize::from(self.slot(pit).in_count)
     }
 
-    /// A downstream.
-    ///
-    /// # Panics
-    /// Like indexing, if there are not so many.
-    pub(crate) fn in_record(&self, pit: PitRef, index: usize) -> &InRecord {
+    fn in_record(&self, pit: PitRef, index: usize) -> &InRecord {
         let slot = self.slot(pit);
-        assert!(index < usize::from(slot.in_count));
+        debug_assert!(index < usize::from(slot.in_count));
         match slot.in_records.get(index) {
             Some(record) => record,
             None => {
@@ -109,24 +193,19 @@ impl Pcct {
 
     /// All downstreams.
     pub(crate) fn in_records(&self, pit: PitRef) -> impl Iterator<Item = &InRecord> + '_ {
-        (0..self.in_count(pit)).map(move |index| self.in_record(pit, index))
-    }
-
-    /// Position of a face's in-record.
-    pub(crate) fn find_in_record(&self, pit: PitRef, face: FaceId) -> Option<usize> {
-        self.in_records(pit).position(|record| record.face == face)
+        let slot = self.slot(pit);
+        walk(&slot.in_records, &self.in_blocks, slot.more_in, usize::from(slot.in_count))
     }
 
     /// Inserts or renews the in-record of a face.
     pub(crate) fn renew_in_record(&mut self, pit: PitRef, arrival: &Arrival<'_>) -> Result<(), NoRoom> {
-        let index = match self.find_in_record(pit, arrival.face) {
+        let known = self.in_records(pit).position(|record| record.face == arrival.face);
+        let index = match known {
             Some(index) => index,
             None => {
                 let count = self.in_count(pit);
-                let mut first = self.slot(pit).more_in;
-                extend(&mut self.in_blocks, &mut first, count)?;
-                let slot = self.slot_mut(pit);
-                slot.more_in = first;
+                let slot = slot_of(&mut self.entries, &mut self.slots, pit);
+                extend(&mut self.in_blocks, &mut slot.more_in, count, MAX_DOWNSTREAMS)?;
                 slot.in_count += 1;
                 *self.in_record_mut(pit, count) = InRecord { face: arrival.face, ..InRecord::default() };
                 count
@@ -165,65 +244,54 @@ impl Pcct {
         Ok(())
     }
 
-    /// What the downstream is told with its answer.
-    pub(crate) fn downstream(&self, pit: PitRef, index: usize) -> Downstream {
-        let record = self.in_record(pit, index);
-        let length = usize::from(record.token_bytes);
-        let bytes =
-            if record.long_token == NONE { &record.short_token[..] } else { &self.tokens[record.long_token][..] };
-        Downstream {
-            face: record.face,
-            token: PitToken::from_slice(&bytes[..length]).unwrap_or_default(),
-            congestion_mark: u64::from(record.congestion_mark),
-        }
-    }
-
     /// Removes a downstream; the last one takes its place.
-    pub(crate) fn remove_in_record(&mut self, pit: PitRef, index: usize) {
+    fn remove_in_record(&mut self, pit: PitRef, index: usize) {
         let last = self.in_count(pit) - 1;
         let long_token = self.in_record(pit, index).long_token;
         if long_token != NONE {
             self.tokens.free(long_token);
         }
         *self.in_record_mut(pit, index) = *self.in_record(pit, last);
-        let mut first = self.slot(pit).more_in;
-        shrink(&mut self.in_blocks, &mut first, last + 1);
-        let slot = self.slot_mut(pit);
-        slot.more_in = first;
+        let slot = slot_of(&mut self.entries, &mut self.slots, pit);
+        truncate(&mut self.in_blocks, &mut slot.more_in, last);
         slot.in_count -= 1;
     }
 
-    /// Removes the downstreams that `is_gone` says so of.
-    pub(crate) fn remove_in_records(&mut self, pit: PitRef, mut is_gone: impl FnMut(&InRecord) -> bool) {
-        for index in (0..self.in_count(pit)).rev() {
-            if is_gone(self.in_record(pit, index)) {
-                self.remove_in_record(pit, index);
+    /// Removes the downstreams that `is_taken` says so of, and hands each to `taken` with what it is to be told.
+    pub(crate) fn take_in_records(
+        &mut self,
+        pit: PitRef,
+        mut is_taken: impl FnMut(&InRecord) -> bool,
+        mut taken: impl FnMut(&InRecord, Downstream),
+    ) {
+        let slot = slot_of(&mut self.entries, &mut self.slots, pit);
+        let (tokens, count) = (&mut self.tokens, usize::from(slot.in_count));
+        let kept = retain(&mut slot.in_records, &mut self.in_blocks, &mut slot.more_in, count, |record| {
+            if !is_taken(record) {
+                return true;
             }
-        }
+            taken(record, told(record, tokens));
+            if record.long_token != NONE {
+                tokens.free(record.long_token);
+            }
+            false
+        });
+        slot.in_count = kept as u16;
     }
 
-    /// Number of upstreams.
-    pub(crate) fn out_count(&self, pit: PitRef) -> usize {
+    /// Removes the downstreams that `is_gone` says so of.
+    pub(crate) fn remove_in_records(&mut self, pit: PitRef, is_gone: impl FnMut(&InRecord) -> bool) {
+        self.take_in_records(pit, is_gone, |_, _| ());
+    }
+
+    fn out_count(&self, pit: PitRef) -> usize {
         usize::from(self.slot(pit).out_count)
     }
 
-    /// An upstream.
+    /// An upstream, for change.
     ///
     /// # Panics
-    /// Like indexing, if there are not so many.
-    pub(crate) fn out_record(&self, pit: PitRef, index: usize) -> &UpstreamRecord {
-        let slot = self.slot(pit);
-        assert!(index < usize::from(slot.out_count));
-        match slot.out_records.get(index) {
-            Some(record) => record,
-            None => {
-                let (block, place) = locate(&self.out_blocks, slot.more_out, index);
-                &self.out_blocks[block].records[place]
-            }
-        }
-    }
-
-    /// An upstream, for change.
+    /// May panic like indexing, if there are not so many.
     pub(crate) fn out_record_mut(&mut self, pit: PitRef, index: usize) -> &mut UpstreamRecord {
         if index < INLINE_RECORDS {
             return &mut self.slot_mut(pit).out_records[index];
@@ -234,7 +302,8 @@ impl Pcct {
 
     /// All upstreams.
     pub(crate) fn out_records(&self, pit: PitRef) -> impl Iterator<Item = &UpstreamRecord> + '_ {
-        (0..self.out_count(pit)).map(move |index| self.out_record(pit, index))
+        let slot = self.slot(pit);
+        walk(&slot.out_records, &self.out_blocks, slot.more_out, usize::from(slot.out_count))
     }
 
     /// Position of a face's out-record.
@@ -248,32 +317,19 @@ impl Pcct {
             return Ok(index);
         }
         let count = self.out_count(pit);
-        let mut first = self.slot(pit).more_out;
-        extend(&mut self.out_blocks, &mut first, count)?;
-        let slot = self.slot_mut(pit);
-        slot.more_out = first;
+        let slot = slot_of(&mut self.entries, &mut self.slots, pit);
+        extend(&mut self.out_blocks, &mut slot.more_out, count, MAX_UPSTREAMS)?;
         slot.out_count += 1;
         *self.out_record_mut(pit, count) = UpstreamRecord::new(face);
         Ok(count)
     }
 
-    /// Removes an upstream; the last one takes its place.
-    pub(crate) fn remove_out_record(&mut self, pit: PitRef, index: usize) {
-        let last = self.out_count(pit) - 1;
-        *self.out_record_mut(pit, index) = *self.out_record(pit, last);
-        let mut first = self.slot(pit).more_out;
-        shrink(&mut self.out_blocks, &mut first, last + 1);
-        let slot = self.slot_mut(pit);
-        slot.more_out = first;
-        slot.out_count -= 1;
-    }
-
     /// Removes the upstreams that `is_gone` says so of.
     pub(crate) fn remove_out_records(&mut self, pit: PitRef, mut is_gone: impl FnMut(&UpstreamRecord) -> bool) {
-        for index in (0..self.out_count(pit)).rev() {
-            if is_gone(self.out_record(pit, index)) {
-                self.remove_out_record(pit, index);
-            }
-        }
+        let slot = slot_of(&mut self.entries, &mut self.slots, pit);
+        let count = usize::from(slot.out_count);
+        let kept =
+            retain(&mut slot.out_records, &mut self.out_blocks, &mut slot.more_out, count, |record| !is_gone(record));
+        slot.out_count = kept as u16;
     }
 }

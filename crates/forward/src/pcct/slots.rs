@@ -134,7 +134,7 @@ impl Pcct {
 
     /// The PIT slot that a timer was set for, if it is still the same.
     pub(crate) fn find_slot_by_serial(&self, entry: u32, selectors: Selectors, serial: u32) -> Option<PitRef> {
-        if entry >= self.touched || !self.entry(entry).in_use {
+        if entry >= self.touched || !self.entry(entry).in_use() {
             return None;
         }
         self.find_slot(entry, selectors).filter(|&pit| self.slot(pit).serial == serial)
@@ -158,7 +158,7 @@ impl Pcct {
             let next = std::mem::replace(&mut self.entry_mut(entry).more_slots, block);
             self.slots[block].next = next;
         }
-        let (depth, names_digest) = (usize::from(self.entry(entry).depth), self.entry(entry).names_digest);
+        let (depth, names_digest) = (usize::from(self.entry(entry).depth), self.entry(entry).names_digest());
         self.pending_prefixes[depth] += u32::from(selectors.can_be_prefix);
         self.pending_digests[depth] += u32::from(names_digest);
         Some(pit)
@@ -166,19 +166,15 @@ impl Pcct {
 
     /// Closes a PIT slot with all its records, and frees its entry when nothing else is in it.
     pub(crate) fn close_slot(&mut self, pit: PitRef) {
-        while self.slot(pit).in_count > 0 {
-            self.remove_in_record(pit, usize::from(self.slot(pit).in_count) - 1);
-        }
-        while self.slot(pit).out_count > 0 {
-            self.remove_out_record(pit, usize::from(self.slot(pit).out_count) - 1);
-        }
+        self.remove_in_records(pit, |_| true);
+        self.remove_out_records(pit, |_| true);
         let slot = self.slot_mut(pit);
         let (packet, position, selectors, next) = (slot.packet, slot.queue_position, slot.selectors(), slot.next);
         slot.packet = Block::NONE;
         slot.close();
         self.release_memory(packet);
         self.queue.remove(position);
-        let (depth, names_digest) = (usize::from(self.entry(pit.entry).depth), self.entry(pit.entry).names_digest);
+        let (depth, names_digest) = (usize::from(self.entry(pit.entry).depth), self.entry(pit.entry).names_digest());
         self.pending_prefixes[depth] -= u32::from(selectors.can_be_prefix);
         self.pending_digests[depth] -= u32::from(names_digest);
         if pit.block != INLINE {
@@ -253,11 +249,15 @@ impl Pcct {
     }
 
     pub(super) fn used_entries(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.touched).filter(|&index| self.entry(index).in_use)
+        (0..self.touched).filter(|&index| self.entry(index).in_use())
     }
 }
 
 /// Like [`Pcct::slot_mut`], while other parts of the table are borrowed.
-fn slot_of<'a>(entries: &'a mut Arena<Entry>, slots: &'a mut Arena<PitSlot>, pit: PitRef) -> &'a mut PitSlot {
+pub(super) fn slot_of<'a>(
+    entries: &'a mut Arena<Entry>,
+    slots: &'a mut Arena<PitSlot>,
+    pit: PitRef,
+) -> &'a mut PitSlot {
     if pit.block == INLINE { &mut entries[pit.entry].slot } else { &mut slots[pit.block] }
 }

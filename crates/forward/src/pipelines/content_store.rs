@@ -21,7 +21,6 @@ pub(super) struct Admission<'a> {
     pub(super) header: &'a DataHeader<'a>,
     pub(super) hashes: &'a PrefixHashes,
     pub(super) digest: Option<[u8; DIGEST_BYTES]>,
-    pub(super) unsolicited: bool,
 }
 
 impl<P: BufferPool> Core<P> {
@@ -102,7 +101,6 @@ impl<P: BufferPool> Core<P> {
                 hashes: data.hashes,
                 // Without FreshnessPeriod Data is never fresh.
                 fresh_until: now.plus_ms(data.header.freshness_ms.unwrap_or(0)),
-                unsolicited: data.unsolicited,
                 digest: data.digest,
             };
             let stored = self.pcct.store_data(entry, &new, now);

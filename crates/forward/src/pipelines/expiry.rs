@@ -1,5 +1,7 @@
 //! The end of PIT entries, and the timers that bring it about.
 
+use namehop_hash::hash_with_nonce;
+
 use crate::buffer::BufferPool;
 use crate::engine::Engine;
 use crate::engine::context::{AtHand, Context};
@@ -46,9 +48,8 @@ impl<P: BufferPool> Core<P> {
         // Nonces that may still be on their way back are remembered, unless cached Data will stop them.
         if slot.keeps_nonces() {
             let name_hash = self.pcct.entry(pit.entry).name_hash;
-            for index in 0..self.pcct.out_count(pit) {
-                let nonce = self.pcct.out_record(pit, index).nonce;
-                self.bury_nonce(now, name_hash, nonce);
+            for record in self.pcct.out_records(pit) {
+                self.dead_nonces.insert(hash_with_nonce(name_hash, record.nonce), now);
             }
         }
         self.pcct.close_slot(pit);

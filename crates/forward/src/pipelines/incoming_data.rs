@@ -65,14 +65,12 @@ impl<P: BufferPool> Engine<P> {
             full_name(key, name, digest)
         };
         let exact = core.pcct.find_satisfied(name, hashes, known, full_name, &mut matches);
-        let mut admission =
-            Admission { packet: packet.buffer.bytes(), header: &header, hashes, digest, unsolicited: false };
+        let admission = Admission { packet: packet.buffer.bytes(), header: &header, hashes, digest };
 
         // Unsolicited Data is never forwarded, and cached only if the policy says so and the producer does not forbid it.
         if matches.is_empty() {
             core.matches = matches;
             if core.admits_unsolicited(&ingress) && !packet.fields.no_cache {
-                admission.unsolicited = true;
                 core.admit(now, &admission, None, exact);
             }
             return Err(DropReason::UnsolicitedData);
@@ -176,6 +174,7 @@ impl<P: BufferPool> Core<P> {
             context.settle();
         }
         if let Some(buffer) = data.buffer.take() {
+            super::outgoing::merge(&mut downstreams);
             let announcement = data.announcement.as_ref().filter(|_| data.pass_announcement);
             self.send_data(buffer, &data.source, &downstreams, announcement, out);
         }
@@ -190,12 +189,10 @@ impl<P: BufferPool> Core<P> {
         let keep_nonces = must_be_fresh && arrival.freshness_ms < self.dead_nonce_lifetime_ms;
         self.pcct.slot_mut(pit).set_satisfied(keep_nonces);
         self.pcct.remove_in_records(pit, |_| true);
-        if let Some(index) = self.pcct.find_out_record(pit, arrival.ingress) {
-            if keep_nonces {
-                let nonce = self.pcct.out_record(pit, index).nonce;
-                self.bury_nonce(arrival.now, self.pcct.entry(pit.entry).name_hash, nonce);
-            }
-            self.pcct.remove_out_record(pit, index);
+        let answered = self.pcct.out_records(pit).find(|record| record.face == arrival.ingress);
+        if let Some(nonce) = answered.map(|record| record.nonce).filter(|_| keep_nonces) {
+            self.bury_nonce(arrival.now, self.pcct.entry(pit.entry).name_hash, nonce);
         }
+        self.pcct.remove_out_records(pit, |record| record.face == arrival.ingress);
     }
 }

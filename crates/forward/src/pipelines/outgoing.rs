@@ -7,8 +7,9 @@ use crate::counters::DropReason;
 use crate::engine::context::{AtHand, Carrier, Context};
 use crate::engine::core::Core;
 use crate::engine::interest_form::Variable;
-use crate::face::{FaceId, FaceInfo, FaceScope, LinkType};
+use crate::face::{FaceId, FaceScope, LinkType};
 use crate::packet::{LinkFields, Outgoing, PacketKind};
+use crate::pcct::entry::InRecord;
 use crate::pcct::{Downstream, PitRef, token};
 use crate::time::Timestamp;
 
@@ -64,7 +65,7 @@ impl<P: BufferPool> Context<'_, P> {
             if packet.is_none() {
                 self.core.count_drop(self.ingress, DropReason::NoBuffer);
                 if is_new {
-                    self.core.pcct.remove_out_record(self.pit, record);
+                    self.core.pcct.remove_out_records(self.pit, |record| record.face == face.id);
                 }
                 return false;
             }
@@ -116,16 +117,22 @@ impl<P: BufferPool> Context<'_, P> {
         Some(buffer)
     }
 
-    /// Answers a downstream with a Nack and removes its in-record, if its face is point-to-point and exists.
-    pub(crate) fn nack_downstream(&mut self, index: usize, reason: NackReason) {
-        let record = *self.core.pcct.in_record(self.pit, index);
-        let Some(face) = self.core.faces.get(record.face) else { return };
-        if face.link_type != LinkType::PointToPoint {
-            return;
+    /// Answers the downstreams that `is_meant` says so of with a Nack and removes their in-records. Those whose face is not
+    /// point-to-point, or gone, are left alone.
+    pub(crate) fn nack_downstreams(&mut self, reason: NackReason, is_meant: impl Fn(FaceId) -> bool) {
+        let mut answered = std::mem::take(&mut self.core.answered);
+        let faces = &self.core.faces;
+        let is_taken = |record: &InRecord| {
+            is_meant(record.face) && faces.get(record.face).is_some_and(|face| face.link_type == LinkType::PointToPoint)
+        };
+        self.core.pcct.take_in_records(self.pit, is_taken, |record, told| answered.push((*record, told)));
+        for (record, downstream) in answered.drain(..) {
+            self.nack_downstream(&record, &downstream, reason);
         }
-        let downstream = self.core.pcct.downstream(self.pit, index);
-        self.core.pcct.remove_in_record(self.pit, index);
+        self.core.answered = answered;
+    }
 
+    fn nack_downstream(&mut self, record: &InRecord, downstream: &Downstream, reason: NackReason) {
         // The Nack carries the Interest of this very downstream: the packet itself, or what the PIT knows of it.
         let held = match &mut self.at_hand {
             AtHand::Interest(interest) if self.ingress == record.face => interest.take_original(),
@@ -143,7 +150,7 @@ impl<P: BufferPool> Context<'_, P> {
             incoming_face_id: Some(self.ingress).filter(|&id| id != FaceId::INVALID),
             ..LinkFields::default()
         };
-        self.core.transmit(Outgoing { face: face.id, kind: PacketKind::Nack, buffer, fields }, self.out);
+        self.core.transmit(Outgoing { face: record.face, kind: PacketKind::Nack, buffer, fields }, self.out);
     }
 }
 
@@ -157,27 +164,24 @@ impl<P: BufferPool> Core<P> {
         source: &DataSource,
         downstreams: &mut Vec<Downstream>,
     ) {
-        for index in (0..self.pcct.in_count(pit)).rev() {
-            let record = self.pcct.in_record(pit, index);
-            let Some(face) = self.faces.get(record.face) else { continue };
-            if record.expiry <= now || (face.id == source.face && face.link_type != LinkType::AdHoc) {
-                continue;
+        let faces = &self.faces;
+        let is_taken = |record: &InRecord| {
+            let Some(face) = faces.get(record.face) else { return false };
+            record.expiry > now && (face.id != source.face || face.link_type == LinkType::AdHoc)
+        };
+        let mut out_of_scope = 0;
+        self.pcct.take_in_records(pit, is_taken, |record, downstream| {
+            // `/localhost` never goes to other computers.
+            let is_local = faces.get(record.face).is_some_and(|face| face.scope == FaceScope::Local);
+            if is_local || !source.is_localhost {
+                downstreams.push(downstream);
+            } else {
+                out_of_scope += 1;
             }
-            let downstream = self.pcct.downstream(pit, index);
-            self.pcct.remove_in_record(pit, index);
-            if self.may_receive(&face, source) {
-                merge(downstreams, downstream);
-            }
-        }
-    }
-
-    /// `/localhost` never goes to other computers.
-    fn may_receive(&mut self, face: &FaceInfo, source: &DataSource) -> bool {
-        let allowed = face.scope == FaceScope::Local || !source.is_localhost;
-        if !allowed {
+        });
+        for _ in 0..out_of_scope {
             self.count_drop(source.face, DropReason::ScopeViolation);
         }
-        allowed
     }
 
     /// Sends Data to all downstreams, each with its own token. The last one gets the buffer, the others copies.
@@ -219,19 +223,21 @@ impl<P: BufferPool> Core<P> {
     }
 }
 
-/// Adds a downstream to a list in which no face is to get the same Data twice, except with different tokens.
-fn merge(downstreams: &mut Vec<Downstream>, new: Downstream) {
-    for known in downstreams.iter_mut().filter(|known| known.face == new.face) {
-        if known.token == new.token || new.token.is_empty() || known.token.is_empty() {
-            // A peer that sent no token with one of its Interests is content with any answer.
-            if known.token.is_empty() {
-                known.token = new.token;
-            }
-            known.congestion_mark = known.congestion_mark.max(new.congestion_mark);
-            return;
-        }
+/// Merges downstreams of several PIT entries so that no face gets the same Data twice, except with different tokens.
+pub(super) fn merge(downstreams: &mut Vec<Downstream>) {
+    // Sorting takes no more than n log n; the list may be as long as all downstreams of several entries.
+    fn order(downstream: &Downstream) -> (u32, bool, &[u8]) {
+        (downstream.face.0, downstream.token.is_empty(), downstream.token.as_slice())
     }
-    downstreams.push(new);
+    downstreams.sort_unstable_by(|one, other| order(one).cmp(&order(other)));
+    downstreams.dedup_by(|new, known| {
+        // A peer that sent no token with one of its Interests is content with any answer; sorting put those last.
+        let is_same = known.face == new.face && (known.token == new.token || new.token.is_empty());
+        if is_same {
+            known.congestion_mark = known.congestion_mark.max(new.congestion_mark);
+        }
+        is_same
+    });
 }
 
 #[cfg(test)]
@@ -247,13 +253,17 @@ mod tests {
 
     #[test]
     fn a_face_is_served_once_per_token() {
-        let mut list = Vec::new();
-        merge(&mut list, downstream(1, b"", 0));
-        merge(&mut list, downstream(1, b"a", 2));
-        merge(&mut list, downstream(1, b"", 1));
-        merge(&mut list, downstream(1, b"b", 0));
-        merge(&mut list, downstream(1, b"a", 3));
-        merge(&mut list, downstream(2, b"a", 0));
-        assert_eq!(list, [downstream(1, b"a", 3), downstream(1, b"b", 0), downstream(2, b"a", 0)]);
+        let mut list = vec![
+            downstream(1, b"", 4),
+            downstream(1, b"a", 2),
+            downstream(1, b"", 1),
+            downstream(3, b"", 0),
+            downstream(1, b"b", 0),
+            downstream(1, b"a", 3),
+            downstream(2, b"a", 0),
+        ];
+        merge(&mut list);
+        let merged = [downstream(1, b"a", 3), downstream(1, b"b", 4), downstream(2, b"a", 0), downstream(3, b"", 0)];
+        assert_eq!(list, merged);
     }
 }

@@ -47,14 +47,14 @@ fn after_receive_interest<C: StrategyContext>(suppression: &ExponentialSuppressi
 fn after_timer<C: StrategyContext>(ctx: &mut C) {
     let tried = FaceId(std::mem::take(&mut ctx.pit_scratch().face));
     // One entry may be sent to the last working next hop more than once; only the first timer finds the face noted.
-    if tried != FaceId::INVALID && ctx.in_record_count() > 0 {
+    if tried != FaceId::INVALID && ctx.in_records().next().is_some() {
         multicast(ctx, |ctx, face| face != tried && !is_used(ctx, face));
     }
 }
 
 /// Data arrived: learn from it.
 fn measure_data<C: StrategyContext>(ctx: &mut C) {
-    if ctx.in_record_count() == 0 {
+    if ctx.in_records().next().is_none() {
         // Another upstream was faster.
         return;
     }

@@ -10,9 +10,7 @@ use super::context::{StrategyContext, Trigger};
 use super::measurements::{record_answer, send_measured};
 use super::nack::process_nack;
 use super::suppression::{Decision, ExponentialSuppression};
-use super::upstreams::{
-    answer_no_route, eligible, eligible_used_longest_ago, is_used, out_records, pending_out_records,
-};
+use super::upstreams::{answer_no_route, eligible, eligible_used_longest_ago, is_used, pending_out_records};
 use crate::face::FaceId;
 use crate::fib::NextHop;
 use crate::time::Timestamp;
@@ -143,7 +141,7 @@ fn after_receive_nack<C: StrategyContext>(parameters: &AsfParameters, reason: Na
 
 fn settle_all<C: StrategyContext>(parameters: &AsfParameters, ctx: &mut C) {
     let now = ctx.now();
-    let faces: ArrayVec<FaceId, MAX_RANKED> = out_records(ctx).map(|record| record.face).take(MAX_RANKED).collect();
+    let faces: ArrayVec<FaceId, MAX_RANKED> = ctx.out_records().map(|record| record.face).take(MAX_RANKED).collect();
     if let Some(measurements) = ctx.measurements() {
         for face in faces {
             if let Some(measured) = measurements.next_hop(face, now, parameters.measurements_lifetime_ms) {

@@ -10,6 +10,15 @@ use crate::fib::NextHop;
 use crate::strategy::measurements::Measurements;
 use crate::time::Timestamp;
 
+/// A downstream record of the PIT entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InRecord {
+    /// Downstream face.
+    pub face: FaceId,
+    /// When the lifetime of its Interest ends.
+    pub expiry: Timestamp,
+}
+
 /// An upstream record of the PIT entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutRecord {
@@ -47,7 +56,7 @@ pub struct OutScratch {
 
 /// The packet being handled and the PIT entry it belongs to.
 ///
-/// All record accessors concern the PIT entry of the trigger. Lists are read by index, because actions change them.
+/// All record accessors concern the PIT entry of the trigger.
 pub trait StrategyContext {
     /// Time of the packet.
     fn now(&self) -> Timestamp;
@@ -74,16 +83,10 @@ pub trait StrategyContext {
     /// A face of the router; in no order, indices valid until the trigger ends.
     fn face_at(&self, index: usize) -> FaceInfo;
 
-    /// Downstream records.
-    fn in_record_count(&self) -> usize;
-    /// Face of a downstream record.
-    fn in_record_face(&self, index: usize) -> FaceId;
-    /// When the in-record with this index ends.
-    fn in_record_expiry(&self, index: usize) -> Timestamp;
-    /// Upstream records.
-    fn out_record_count(&self) -> usize;
-    /// An upstream record.
-    fn out_record(&self, index: usize) -> OutRecord;
+    /// All downstream records, in no order.
+    fn in_records(&self) -> impl Iterator<Item = InRecord>;
+    /// All upstream records, in no order.
+    fn out_records(&self) -> impl Iterator<Item = OutRecord>;
     /// Scratch of the upstream record for `face`, if there is one.
     fn out_scratch(&mut self, face: FaceId) -> Option<&mut OutScratch>;
     /// Scratch of the PIT entry.

@@ -22,7 +22,7 @@ mod tests;
 mod upstreams;
 
 pub use asf::AsfParameters;
-pub use context::{OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
+pub use context::{InRecord, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
 pub use measurements::{MeasurementTable, Measurements};
 pub use registry::{Parameters, STRATEGIES, StrategyError, StrategyInfo, StrategyInstance, StrategyKind};
 pub use rtt::RttEstimator;

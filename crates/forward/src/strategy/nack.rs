@@ -3,7 +3,7 @@
 use namehop_wire::lp::NackReason;
 
 use super::context::StrategyContext;
-use super::upstreams::{is_pending, out_records};
+use super::upstreams::is_pending;
 use crate::face::FaceId;
 
 /// Handles a Nack that is already stored in its out-record.
@@ -15,7 +15,7 @@ pub fn process_nack<C: StrategyContext>(ctx: &mut C) {
     let mut least_severe = NackReason::NONE;
     let mut pending = 0;
     let mut last_pending = None;
-    for record in out_records(ctx) {
+    for record in ctx.out_records() {
         if is_pending(&record, now) {
             pending += 1;
             last_pending = Some(record.face);
@@ -37,7 +37,7 @@ pub fn process_nack<C: StrategyContext>(ctx: &mut C) {
 }
 
 fn is_downstream<C: StrategyContext>(ctx: &C, face: FaceId) -> bool {
-    (0..ctx.in_record_count()).any(|index| ctx.in_record_face(index) == face)
+    ctx.in_records().any(|record| record.face == face)
 }
 
 #[cfg(test)]

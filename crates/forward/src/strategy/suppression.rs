@@ -5,7 +5,7 @@
 //! number, kept per PIT entry or per out-record as the strategy chooses, so that nothing is allocated.
 
 use super::context::StrategyContext;
-use super::upstreams::{has_pending, is_pending, out_record_of, out_records};
+use super::upstreams::{has_pending, is_pending, out_record_of};
 use crate::face::FaceId;
 use crate::time::Timestamp;
 
@@ -46,7 +46,7 @@ impl ExponentialSuppression {
             return Decision::New;
         }
         // Records with a Nack count too: the interval runs from the last time anything was sent.
-        let last = out_records(ctx).map(|record| record.last_renewed).max().unwrap_or_default();
+        let last = ctx.out_records().map(|record| record.last_renewed).max().unwrap_or_default();
         let now = ctx.now();
         let scratch = ctx.pit_scratch();
         let interval_us = self.current(scratch.suppression_us);

@@ -14,20 +14,15 @@ pub fn is_pending(record: &OutRecord, now: Timestamp) -> bool {
     record.nacked.is_none() && record.expiry > now
 }
 
-/// All upstream records, in no order.
-pub fn out_records<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = OutRecord> + '_ {
-    (0..ctx.out_record_count()).map(|index| ctx.out_record(index))
-}
-
 /// All upstream records that are pending.
 pub fn pending_out_records<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = OutRecord> + '_ {
     let now = ctx.now();
-    out_records(ctx).filter(move |record| is_pending(record, now))
+    ctx.out_records().filter(move |record| is_pending(record, now))
 }
 
 /// The upstream record of one face.
 pub fn out_record_of<C: StrategyContext>(ctx: &C, face: FaceId) -> Option<OutRecord> {
-    out_records(ctx).find(|record| record.face == face)
+    ctx.out_records().find(|record| record.face == face)
 }
 
 /// Has the pending Interest been sent to this face, without an answer so far?
@@ -65,8 +60,7 @@ pub fn eligible_used_longest_ago<C: StrategyContext>(ctx: &C) -> Option<FaceId> 
 pub fn answer_no_route<C: StrategyContext>(ctx: &mut C) {
     let (now, ingress) = (ctx.now(), ctx.ingress());
     ctx.send_nack(ingress, NackReason::NO_ROUTE);
-    let others_wait = (0..ctx.in_record_count())
-        .any(|index| ctx.in_record_face(index) != ingress && ctx.in_record_expiry(index) > now);
+    let others_wait = ctx.in_records().any(|record| record.face != ingress && record.expiry > now);
     if !others_wait {
         ctx.reject_pending_interest();
     }

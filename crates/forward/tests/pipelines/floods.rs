@@ -141,13 +141,13 @@ fn many_next_hops_are_asked_up_to_a_limit() {
     use namehop_forward::face::{FaceScope, LinkType};
     let mut router = Router::new();
     router.strategy("/", "self-learning");
-    for id in 400..500 {
+    for id in 400..700 {
         router.face(id, FaceScope::NonLocal, LinkType::PointToPoint);
     }
     router.recv(APP, interest("/A"));
     let sent = router.sent().len();
-    assert_eq!(sent, 58);
-    assert_eq!(router.drops(DropReason::TooManyUpstreams), 100 + 6 - 58);
+    assert_eq!(sent, 253);
+    assert_eq!(router.drops(DropReason::TooManyUpstreams), 300 + 6 - 253);
     router.wait(5_000);
     assert!(router.engine.is_idle());
     assert_eq!(router.pool.in_use(), 0);

@@ -2,7 +2,7 @@
 
 use namehop_wire::lp::NackReason;
 
-use super::context::{OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
+use super::context::{InRecord, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
 use super::measurements::Measurements;
 use super::{StrategyInstance, dispatch};
 use crate::face::{FaceId, FaceInfo, FaceScope, LinkType};
@@ -30,12 +30,6 @@ pub enum Action {
     Learn,
     RequestAnnouncement,
     Forget(FaceId),
-}
-
-#[derive(Debug, Clone, Copy)]
-pub struct InRecord {
-    pub face: FaceId,
-    pub expiry: Timestamp,
 }
 
 /// One PIT entry, its FIB match and the faces around it.
@@ -195,20 +189,11 @@ impl StrategyContext for Mock {
     fn face_at(&self, index: usize) -> FaceInfo {
         self.faces[index]
     }
-    fn in_record_count(&self) -> usize {
-        self.in_records.len()
+    fn in_records(&self) -> impl Iterator<Item = InRecord> {
+        self.in_records.iter().copied()
     }
-    fn in_record_face(&self, index: usize) -> FaceId {
-        self.in_records[index].face
-    }
-    fn in_record_expiry(&self, index: usize) -> Timestamp {
-        self.in_records[index].expiry
-    }
-    fn out_record_count(&self) -> usize {
-        self.out_records.len()
-    }
-    fn out_record(&self, index: usize) -> OutRecord {
-        self.out_records[index].0
+    fn out_records(&self) -> impl Iterator<Item = OutRecord> {
+        self.out_records.iter().map(|(record, _)| *record)
     }
     fn out_scratch(&mut self, face: FaceId) -> Option<&mut OutScratch> {
         self.out_records.iter_mut().find(|(record, _)| record.face == face).map(|(_, scratch)| scratch)
