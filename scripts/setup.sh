@@ -26,9 +26,11 @@ as_root() {
 }
 
 apt_updated=
+apt_update() { if [ -z "$apt_updated" ]; then as_root apt-get update -qq; apt_updated=1; fi; }
+
 apt_install() {
     have apt-get || die "please install: $* (this script can do it on Debian and Ubuntu only)"
-    if [ -z "$apt_updated" ]; then as_root apt-get update -qq; apt_updated=1; fi
+    apt_update
     say "installing Debian packages: $*"
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
@@ -36,11 +38,28 @@ apt_install() {
 # True when version $1 is at least version $2.
 at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
 
+# The version of a Debian package that could be installed; empty when there is none.
+candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^  Candidate: \([0-9][^+~-]*\).*/\1/p'; }
+
+have_rust() { have cargo && at_least "$(cargo --version | cut -d' ' -f2)" "$rust_needed"; }
+
 setup_rust() {
     [ -f "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
-    if have cargo && at_least "$(cargo --version | cut -d' ' -f2)" "$rust_needed"; then return; fi
+    if have_rust; then return; fi
+    if have apt-get && ! have rustup && ! have rustc; then
+        # Debian keeps a recent compiler for its web browsers; Ubuntu has rustup.
+        apt_update
+        local packaged
+        packaged=$(candidate rustc-web)
+        if [ -n "$packaged" ] && at_least "$packaged" "$rust_needed"; then
+            apt_install rustc-web cargo-web
+            hash -r
+            if have_rust; then return; fi
+        fi
+        if [ -n "$(candidate rustup)" ]; then apt_install rustup; fi
+    fi
     if have rustup; then
-        say "updating the Rust toolchain (needs $rust_needed or newer)"
+        say "installing the Rust toolchain ($rust_needed or newer) with rustup"
         rustup toolchain install stable --profile minimal --component clippy,rustfmt && rustup override set stable && return
     fi
     have curl || apt_install curl ca-certificates
@@ -52,12 +71,19 @@ setup_rust() {
 # Formatting and lints are checked by the tests and are not part of a minimal toolchain.
 setup_rust_checks() {
     cargo clippy --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1 && return
-    have rustup || die "clippy and rustfmt are missing: install them beside cargo, then start again"
-    rustup component add clippy rustfmt
+    if have rustup; then
+        rustup component add clippy rustfmt
+    elif have apt-get && dpkg -s rustc-web >/dev/null 2>&1; then
+        apt_install rust-web-clippy rustfmt-web
+    else
+        die "clippy and rustfmt are missing: install them beside cargo, then start again"
+    fi
 }
 
 setup_build() {
     have cc || apt_install build-essential
+    # cargo fetches the libraries over HTTPS.
+    [ -e /etc/ssl/certs/ca-certificates.crt ] || ! have apt-get || apt_install ca-certificates
     setup_rust
 }
 

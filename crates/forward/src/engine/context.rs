@@ -11,7 +11,6 @@ use super::learning::EngineEvent;
 use super::route::Route;
 use crate::buffer::{BufferPool, PacketBuffer};
 use crate::face::{FaceId, FaceInfo, FaceScope};
-use crate::fib::NextHop;
 use crate::packet::Outgoing;
 use crate::pcct::PitRef;
 use crate::pcct::entry::{InRecord, UpstreamRecord};
@@ -175,7 +174,7 @@ impl<P: BufferPool> StrategyContext for Context<'_, P> {
         self.route.nexthops.len()
     }
 
-    fn nexthop(&self, index: usize) -> NextHop {
+    fn nexthop(&self, index: usize) -> FaceId {
         self.route.nexthops[index]
     }
 

@@ -159,7 +159,7 @@ impl<P: BufferPool> Engine<P> {
         let mut context = self.pending_context(now, pit, out);
         // A longer prefix with next hops of its own hides the one that has changed; and by now the next hop may be gone.
         let is_routed_by = context.route.prefix_len == job.depth;
-        if is_routed_by && context.route.nexthops.iter().any(|nexthop| nexthop.face == job.nexthop.face) {
+        if is_routed_by && context.route.nexthops.contains(&job.nexthop.face) {
             context.dispatch(Trigger::AfterNewNextHop(job.nexthop));
             context.settle();
         }

@@ -4,7 +4,7 @@ use namehop_hash::{HashKey, PrefixHashes, hash_prefixes};
 use namehop_wire::{ForwardingHint, NameRef};
 
 use super::Fib;
-use crate::fib::NextHop;
+use crate::face::FaceId;
 use crate::pcct::{Pcct, PitRef};
 use crate::strategy::StrategyInstance;
 
@@ -17,7 +17,7 @@ const MAX_DELEGATIONS: usize = 8;
 pub(crate) struct Route<'a> {
     pub(crate) strategy: &'a StrategyInstance,
     /// Lowest cost first.
-    pub(crate) nexthops: &'a [NextHop],
+    pub(crate) nexthops: &'a [FaceId],
     /// Hash of the FIB prefix, for measurements.
     pub(crate) prefix_hash: u64,
     /// Components of the prefix that the next hops are from.
@@ -43,7 +43,7 @@ impl<'a> Route<'a> {
         };
         Route {
             strategy,
-            nexthops: matched.nexthops(),
+            nexthops: matched.nexthops().faces(),
             prefix_hash: matched.prefix_hash(),
             prefix_len: matched.nexthop_prefix_len(),
         }

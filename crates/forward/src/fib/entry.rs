@@ -1,13 +1,14 @@
 //! One prefix of the table, in two cache lines.
 //!
-//! The first 16 bytes are numbers. In the other 112 the name grows from the start and the next hops from the end: a name
-//! of up to 48 bytes beside four next hops, or of 96 beside one. The name is then compared in the first line, and the
-//! next hops are read from the second. What does not fit moves to an extension block on the heap as a whole.
+//! The first 16 bytes are numbers. The other 112 start with the name; right behind it are the faces of the next hops, and
+//! behind those their costs, which packets do not need. A name of up to 44 bytes and one face fit into the first line,
+//! so that is all a packet touches of a typical entry. A name of up to 48 bytes beside five next hops, or of 96 beside
+//! one, fits into the entry. What does not moves to an extension block on the heap as a whole.
 
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop};
+use super::{MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop, NextHops};
 use crate::face::FaceId;
 
 /// "No entry" where an entry's index is expected.
@@ -17,13 +18,11 @@ const VACANT: u32 = u32::MAX - 1;
 
 const INLINE_WORDS: usize = 14;
 const WORD_BYTES: usize = size_of::<u64>();
-const NEXTHOP_WORDS: usize = size_of::<NextHop>() / WORD_BYTES;
+const FACE_BYTES: usize = size_of::<FaceId>();
 
-// Next hops are built word by word and read in place.
+// Faces and costs are written as bytes and read in place.
 const _: () = {
-    assert!(size_of::<NextHop>() == 2 * WORD_BYTES && align_of::<NextHop>() <= align_of::<u64>());
-    assert!(offset_of!(NextHop, face) == 0 && size_of::<FaceId>() == 4);
-    assert!(offset_of!(NextHop, cost) == WORD_BYTES);
+    assert!(FACE_BYTES == 4 && align_of::<FaceId>() == 4 && align_of::<u64>() <= WORD_BYTES);
     assert!(size_of::<Entry>() == 128 && offset_of!(Entry, body) == 16);
     assert!(MAX_NEXTHOPS <= u8::MAX as usize && MAX_PREFIX_COMPONENTS <= u8::MAX as usize);
 };
@@ -69,24 +68,37 @@ unsafe impl Send for Entry {}
 // SAFETY: as above.
 unsafe impl Sync for Entry {}
 
-/// Words that name and next hops take up.
-fn words_needed(name_bytes: usize, nexthop_count: usize) -> usize {
-    name_bytes.div_ceil(WORD_BYTES) + nexthop_count * NEXTHOP_WORDS
+/// Where the faces start, in bytes behind the start of the name.
+#[inline(always)]
+const fn faces_at(name_bytes: usize) -> usize {
+    name_bytes.next_multiple_of(FACE_BYTES)
 }
 
-/// Puts the name at the start of `words` and the next hops at their end.
+/// Where the costs start, in words.
+#[inline(always)]
+const fn costs_at(name_bytes: usize, nexthop_count: usize) -> usize {
+    (faces_at(name_bytes) + nexthop_count * FACE_BYTES).div_ceil(WORD_BYTES)
+}
+
+/// Words that name and next hops take up.
+#[inline(always)]
+const fn words_needed(name_bytes: usize, nexthop_count: usize) -> usize {
+    costs_at(name_bytes, nexthop_count) + nexthop_count
+}
+
+/// Writes name, faces and costs into zeroed `words`.
 fn fill(words: &mut [u64], value: &[u8], nexthops: &[NextHop]) {
-    for (word, bytes) in words.iter_mut().zip(value.chunks(WORD_BYTES)) {
-        let mut padded = [0; WORD_BYTES];
-        padded[..bytes.len()].copy_from_slice(bytes);
-        *word = u64::from_ne_bytes(padded);
-    }
-    let start = words.len() - nexthops.len() * NEXTHOP_WORDS;
-    for (pair, nexthop) in words[start..].chunks_exact_mut(NEXTHOP_WORDS).zip(nexthops) {
-        let mut face = [0; WORD_BYTES];
-        face[..size_of::<FaceId>()].copy_from_slice(&nexthop.face.0.to_ne_bytes());
-        pair[0] = u64::from_ne_bytes(face);
-        pair[1] = nexthop.cost;
+    let mut put = |at: usize, bytes: &[u8]| {
+        for (offset, &byte) in (at..).zip(bytes) {
+            let mut word = words[offset / WORD_BYTES].to_ne_bytes();
+            word[offset % WORD_BYTES] = byte;
+            words[offset / WORD_BYTES] = u64::from_ne_bytes(word);
+        }
+    };
+    put(0, value);
+    for (position, nexthop) in nexthops.iter().enumerate() {
+        put(faces_at(value.len()) + position * FACE_BYTES, &nexthop.face.0.to_ne_bytes());
+        put((costs_at(value.len(), nexthops.len()) + position) * WORD_BYTES, &nexthop.cost.to_ne_bytes());
     }
 }
 
@@ -147,13 +159,17 @@ impl Entry {
 
     /// Own next hops, sorted by cost.
     #[inline(always)]
-    pub(super) fn own_nexthops(&self) -> &[NextHop] {
+    pub(super) fn own_nexthops(&self) -> NextHops<'_> {
+        let (name_bytes, count) = (usize::from(self.name_bytes), usize::from(self.nexthop_count));
         let words = self.words();
-        let count = usize::from(self.nexthop_count);
-        let start = &words[words.len() - count * NEXTHOP_WORDS..];
-        // SAFETY: the next hops are at the end of the words, built field by field as the assertions above describe; all
-        // bit patterns are valid numbers.
-        unsafe { std::slice::from_raw_parts(start.as_ptr().cast(), count) }
+        let costs = &words[costs_at(name_bytes, count)..][..count];
+        // SAFETY: `fill` put as many faces behind the name, which is `faces_at` bytes from the start of the words and
+        // inside them, because the costs begin behind the last; the words are aligned to more than a face, `faces_at` is
+        // a multiple of a face, and all bit patterns are valid numbers.
+        let faces = unsafe {
+            std::slice::from_raw_parts(words.as_ptr().cast::<u8>().add(faces_at(name_bytes)).cast::<FaceId>(), count)
+        };
+        NextHops { faces, costs }
     }
 
     /// Does it have next hops of its own?
@@ -236,11 +252,11 @@ mod tests {
                     nexthop_source: 6,
                 });
                 assert_eq!(entry.value(), value);
-                assert_eq!(entry.own_nexthops(), nexthops);
+                assert_eq!(entry.own_nexthops().iter().collect::<Vec<_>>(), nexthops);
                 assert_eq!(entry.has_own_nexthops(), count > 0);
                 assert_eq!((entry.depth(), entry.hash_low()), (3, 0x5566_7788));
                 assert_eq!((entry.choice(), entry.nexthop_source()), (5, 6));
-                let inline = name_bytes.next_multiple_of(8) + 16 * count <= 112;
+                let inline = (name_bytes.next_multiple_of(4) + 4 * count).next_multiple_of(8) + 8 * count <= 112;
                 assert_eq!(entry.extension_bytes() == 0, inline);
                 assert!(!entry.is_vacant());
                 // SAFETY: nothing of the entry is read afterwards but the mark.
@@ -251,16 +267,18 @@ mod tests {
     }
 
     #[test]
-    fn a_typical_entry_fits_two_lines() {
+    fn packets_read_the_first_line_of_a_typical_entry() {
         let entry = Entry::new(&EntryParts {
-            value: &[8; 48],
+            value: &[8; 44],
             depth: 4,
             hash: 0,
-            nexthops: &nexthops(4),
+            nexthops: &nexthops(1),
             choice: 0,
             nexthop_source: NONE,
         });
         assert_eq!(entry.extension_bytes(), 0);
         assert_eq!(size_of_val(&entry), 128);
+        let face = &raw const entry.own_nexthops().faces[0];
+        assert_eq!(face.addr() - (&raw const entry).addr(), 60);
     }
 }

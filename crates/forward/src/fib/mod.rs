@@ -30,9 +30,45 @@ pub const MAX_PREFIX_COMPONENTS: usize = 32;
 /// Most next hops of one entry.
 pub const MAX_NEXTHOPS: usize = 32;
 
+/// The next hops of a prefix, sorted by cost, then by face number.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NextHops<'a> {
+    faces: &'a [FaceId],
+    costs: &'a [u64],
+}
+
+impl<'a> NextHops<'a> {
+    /// The faces, best first. Reading these alone touches less memory than reading next hops.
+    #[inline(always)]
+    pub fn faces(self) -> &'a [FaceId] {
+        self.faces
+    }
+
+    /// The next hops, best first.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = NextHop> + 'a {
+        self.faces.iter().zip(self.costs).map(|(&face, &cost)| NextHop { face, cost })
+    }
+
+    /// How many there are.
+    #[inline(always)]
+    pub fn len(self) -> usize {
+        self.faces.len()
+    }
+
+    /// Is there none?
+    #[inline(always)]
+    pub fn is_empty(self) -> bool {
+        self.faces.is_empty()
+    }
+
+    /// The next hops in memory of their own.
+    pub fn to_vec(self) -> Vec<NextHop> {
+        self.iter().collect()
+    }
+}
+
 /// A face that leads to a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(C)]
 pub struct NextHop {
     /// The face.
     pub face: FaceId,

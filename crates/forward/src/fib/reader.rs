@@ -7,7 +7,7 @@ use namehop_hash::PrefixHashes;
 use namehop_table::QsbrReader;
 use namehop_wire::NameRef;
 
-use super::NextHop;
+use super::NextHops;
 use super::entry::{Entry, NONE};
 use super::shared::Shared;
 
@@ -137,8 +137,8 @@ pub struct FibMatch<'a, S> {
 impl<'a, S> FibMatch<'a, S> {
     /// Next hops of the longest prefix that has any, sorted by cost, then by face number.
     #[inline]
-    pub fn nexthops(&self) -> &'a [NextHop] {
-        self.nexthop_entry.map_or(&[], Entry::own_nexthops)
+    pub fn nexthops(&self) -> NextHops<'a> {
+        self.nexthop_entry.map_or(NextHops::default(), Entry::own_nexthops)
     }
 
     /// Is there a next hop?

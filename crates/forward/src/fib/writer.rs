@@ -12,7 +12,7 @@ use namehop_wire::NameRef;
 
 use super::entry::{Entry, EntryParts, NONE};
 use super::shared::{Choice, Retired, Shared};
-use super::{FibError, FibReader, MAX_PREFIX_COMPONENTS, NextHop};
+use super::{FibError, FibReader, MAX_PREFIX_COMPONENTS, NextHop, NextHops};
 use crate::face::FaceId;
 
 /// Prefixes for which a new table has room before it grows for the first time.
@@ -141,7 +141,7 @@ impl<S: Send + Sync> FibWriter<S> {
 
     /// Removes a face from all entries. Returns the number of entries that had it. Looks at every entry.
     pub fn remove_face(&mut self, face: FaceId) -> Result<usize, FibError> {
-        let has_face = |entry: &&Entry| entry.own_nexthops().iter().any(|nexthop| nexthop.face == face);
+        let has_face = |entry: &&Entry| entry.own_nexthops().faces().contains(&face);
         let names: Vec<Box<[u8]>> = self.live_entries().filter(has_face).map(|entry| entry.value().into()).collect();
         for value in &names {
             let prefix = self.prefix_of_value(value)?;
@@ -225,13 +225,13 @@ impl<S: Send + Sync> FibWriter<S> {
     }
 
     /// The next hops that the prefix itself has.
-    pub fn nexthops(&self, prefix: NameRef<'_>) -> &[NextHop] {
+    pub fn nexthops(&self, prefix: NameRef<'_>) -> NextHops<'_> {
         let prefix = self.hash_value(prefix.value());
-        prefix.map_or(&[], |prefix| self.own_nexthops(&prefix))
+        prefix.map_or(NextHops::default(), |prefix| self.own_nexthops(&prefix))
     }
 
     /// All prefixes that have next hops, in no particular order.
-    pub fn entries(&self) -> impl Iterator<Item = (NameRef<'_>, &[NextHop])> {
+    pub fn entries(&self) -> impl Iterator<Item = (NameRef<'_>, NextHops<'_>)> {
         self.live_entries().filter(|entry| entry.has_own_nexthops()).filter_map(|entry| {
             let name = NameRef::from_value(entry.value()).ok()?;
             Some((name, entry.own_nexthops()))

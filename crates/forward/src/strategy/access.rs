@@ -82,8 +82,7 @@ fn send_to_last_working<C: StrategyContext>(ctx: &mut C) -> bool {
     else {
         return false;
     };
-    if !eligible(ctx).any(|nexthop| nexthop.face == face) || !send_measured(ctx, face, MEASUREMENTS_LIFETIME_MS, false)
-    {
+    if !eligible(ctx).any(|nexthop| nexthop == face) || !send_measured(ctx, face, MEASUREMENTS_LIFETIME_MS, false) {
         return false;
     }
     let rto_ns = ctx.measurements().map(|measurements| measurements.rto_ns(face, now, MEASUREMENTS_LIFETIME_MS));
@@ -98,7 +97,7 @@ fn send_to_last_working<C: StrategyContext>(ctx: &mut C) -> bool {
 fn multicast<C: StrategyContext>(ctx: &mut C, wanted: impl Fn(&C, FaceId) -> bool) -> usize {
     let mut sent = 0;
     for index in 0..ctx.nexthop_count() {
-        let face = ctx.nexthop(index).face;
+        let face = ctx.nexthop(index);
         if ctx.is_eligible(face) && wanted(ctx, face) && send_measured(ctx, face, MEASUREMENTS_LIFETIME_MS, false) {
             sent += 1;
         }

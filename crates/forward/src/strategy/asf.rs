@@ -12,7 +12,6 @@ use super::nack::process_nack;
 use super::suppression::{Decision, ExponentialSuppression};
 use super::upstreams::{answer_no_route, eligible, eligible_used_longest_ago, is_used, pending_out_records};
 use crate::face::FaceId;
-use crate::fib::NextHop;
 use crate::time::Timestamp;
 
 /// The first probe for a prefix is sent at a random time within this many nanoseconds, so that routers do not probe in step.
@@ -60,7 +59,8 @@ enum Class {
 struct Ranked {
     class: Class,
     srtt_ns: u64,
-    cost: u64,
+    /// Position in the order of cost.
+    position: usize,
     face: FaceId,
 }
 
@@ -162,12 +162,13 @@ fn ranked<C: StrategyContext>(
     wanted: impl Fn(&C, FaceId) -> bool,
 ) -> ArrayVec<Ranked, MAX_RANKED> {
     let now = ctx.now();
-    let nexthops: ArrayVec<NextHop, MAX_RANKED> =
-        eligible(ctx).filter(|nexthop| wanted(ctx, nexthop.face)).take(MAX_RANKED).collect();
+    let nexthops: ArrayVec<FaceId, MAX_RANKED> =
+        eligible(ctx).filter(|&nexthop| wanted(ctx, nexthop)).take(MAX_RANKED).collect();
     let mut measurements = ctx.measurements();
     nexthops
         .into_iter()
-        .map(|NextHop { face, cost }| {
+        .enumerate()
+        .map(|(position, face)| {
             let measured = measurements
                 .as_deref_mut()
                 .and_then(|measurements| measurements.next_hop(face, now, parameters.measurements_lifetime_ms));
@@ -182,7 +183,7 @@ fn ranked<C: StrategyContext>(
                     }
                 }
             };
-            Ranked { class, srtt_ns, cost, face }
+            Ranked { class, srtt_ns, position, face }
         })
         .collect()
 }

@@ -15,13 +15,13 @@ pub fn after_receive_interest<C: StrategyContext>(suppression: &ExponentialSuppr
             let cheapest = eligible(ctx).next();
             match cheapest {
                 Some(nexthop) => {
-                    ctx.send_interest(nexthop.face);
+                    ctx.send_interest(nexthop);
                 }
                 None => answer_no_route(ctx),
             }
         }
         Decision::Forward => {
-            let unused = eligible_unused(ctx).next().map(|nexthop| nexthop.face);
+            let unused = eligible_unused(ctx).next();
             if let Some(face) = unused.or_else(|| eligible_used_longest_ago(ctx)) {
                 ctx.send_interest(face);
             }

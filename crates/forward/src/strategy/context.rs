@@ -71,7 +71,7 @@ pub trait StrategyContext {
     /// Number of next hops of the Interest's FIB match (by forwarding hint where it has one).
     fn nexthop_count(&self) -> usize;
     /// Next hop by rank: lowest cost first.
-    fn nexthop(&self, index: usize) -> NextHop;
+    fn nexthop(&self, index: usize) -> FaceId;
     /// May the Interest go to this face? Checks that the face exists, is not the ingress (unless ad hoc), and scope rules
     /// (`/localhost`, `/localhop`, HopLimit 0). `ingress` is the downstream on whose behalf the Interest would be sent.
     ///

@@ -11,7 +11,7 @@ use crate::fib::NextHop;
 /// An Interest arrived.
 pub fn after_receive_interest<C: StrategyContext>(suppression: &ExponentialSuppression, ctx: &mut C) {
     for index in 0..ctx.nexthop_count() {
-        let face = ctx.nexthop(index).face;
+        let face = ctx.nexthop(index);
         if !ctx.is_eligible(face) {
             continue;
         }

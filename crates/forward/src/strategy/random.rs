@@ -21,7 +21,7 @@ pub fn after_receive_interest<C: StrategyContext>(suppression: &ExponentialSuppr
         return;
     }
     let drawn = (ctx.random() % count) as usize;
-    let face = eligible(ctx).nth(drawn).map(|nexthop| nexthop.face);
+    let face = eligible(ctx).nth(drawn);
     if let Some(face) = face {
         ctx.send_interest(face);
     }

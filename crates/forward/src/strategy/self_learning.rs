@@ -37,7 +37,7 @@ fn after_receive_interest<C: StrategyContext>(suppression: &ExponentialSuppressi
     }
     if ctx.nexthop_count() > 0 {
         for index in 0..ctx.nexthop_count() {
-            let face = ctx.nexthop(index).face;
+            let face = ctx.nexthop(index);
             send(suppression, ctx, face, true);
         }
     } else if non_discovery {

@@ -6,7 +6,6 @@ use namehop_wire::lp::NackReason;
 
 use super::context::{OutRecord, StrategyContext};
 use crate::face::FaceId;
-use crate::fib::NextHop;
 use crate::time::Timestamp;
 
 /// Is the upstream of this record still expected to answer?
@@ -36,19 +35,19 @@ pub fn has_pending<C: StrategyContext>(ctx: &C) -> bool {
 }
 
 /// Next hops that the Interest may go to, lowest cost first.
-pub fn eligible<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = NextHop> + '_ {
-    (0..ctx.nexthop_count()).map(|index| ctx.nexthop(index)).filter(|nexthop| ctx.is_eligible(nexthop.face))
+pub fn eligible<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = FaceId> + '_ {
+    (0..ctx.nexthop_count()).map(|index| ctx.nexthop(index)).filter(|&nexthop| ctx.is_eligible(nexthop))
 }
 
 /// Next hops that the Interest may go to and that are not used yet, lowest cost first.
-pub fn eligible_unused<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = NextHop> + '_ {
-    eligible(ctx).filter(|nexthop| !is_used(ctx, nexthop.face))
+pub fn eligible_unused<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = FaceId> + '_ {
+    eligible(ctx).filter(|&nexthop| !is_used(ctx, nexthop))
 }
 
 /// Among the eligible next hops, the one to which the Interest was last sent longest ago.
 pub fn eligible_used_longest_ago<C: StrategyContext>(ctx: &C) -> Option<FaceId> {
     eligible(ctx)
-        .filter_map(|nexthop| out_record_of(ctx, nexthop.face))
+        .filter_map(|nexthop| out_record_of(ctx, nexthop))
         .min_by_key(|record| record.last_renewed)
         .map(|record| record.face)
 }

@@ -133,7 +133,7 @@ impl<C: ControlPlane> Management<C> {
             for (name, next_hops) in fib.entries() {
                 writer.nested(FibEntry::TYPE, |writer| {
                     writer.element(NAME, name.value());
-                    for next_hop in next_hops {
+                    for next_hop in next_hops.iter() {
                         let record = NextHopRecord { face_id: next_hop.face.0.into(), cost: next_hop.cost };
                         encode_item(&record, writer);
                     }

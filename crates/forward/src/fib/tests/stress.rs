@@ -63,9 +63,9 @@ fn read(mut reader: FibReader<Canary>, number: usize, stop: &AtomicBool) -> u64 
             if number < FIXED {
                 // These prefixes always have next hops.
                 assert_eq!(found.nexthop_prefix_len(), prefix(number).len());
-                check_hops(number, found.nexthops());
+                check_hops(number, &found.nexthops().to_vec());
             } else if found.nexthop_prefix_len() > 0 {
-                check_hops(number, found.nexthops());
+                check_hops(number, &found.nexthops().to_vec());
             }
             // Strategies are numbered by the depth of the prefix they are set for.
             let strategy = found.strategy().number();

@@ -11,7 +11,7 @@ use super::{FibWriter, INITIAL_CAPACITY};
 use crate::face::FaceId;
 use crate::fib::entry::{Entry, EntryParts, NONE};
 use crate::fib::shared::{Choice, Retired};
-use crate::fib::{FibError, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop};
+use crate::fib::{FibError, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop, NextHops};
 
 /// A prefix to work on: its VALUE and the hashes of all prefixes of it.
 pub(super) struct Prefix<'n> {
@@ -101,8 +101,8 @@ impl<S: Send + Sync> FibWriter<S> {
         self.table.candidates(hash).find(|&index| self.entry(index).value() == value)
     }
 
-    pub(super) fn own_nexthops(&self, prefix: &Prefix<'_>) -> &[NextHop] {
-        self.find(prefix).map_or(&[], |index| self.entry(index).own_nexthops())
+    pub(super) fn own_nexthops(&self, prefix: &Prefix<'_>) -> NextHops<'_> {
+        self.find(prefix).map_or(NextHops::default(), |index| self.entry(index).own_nexthops())
     }
 
     /// The longest entry above the prefix that `accept` accepts.

@@ -243,7 +243,7 @@ fn interests_the_link_gave_up_count_as_time_outs() {
 
 #[test]
 fn probes_prefer_unmeasured_next_hops_and_then_better_ranks() {
-    let ranked = |class, srtt_ns, face| Ranked { class, srtt_ns, cost: 0, face };
+    let ranked = |class, srtt_ns, face| Ranked { class, srtt_ns, position: 0, face };
     let candidates = [ranked(Class::Working, 5, A), ranked(Class::Unmeasured, 0, B), ranked(Class::TimedOut, 0, C)];
     for random in 0..10 {
         assert_eq!(choose_probe(&candidates, random), Some(B));

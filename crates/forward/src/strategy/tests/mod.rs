@@ -168,8 +168,8 @@ impl StrategyContext for Mock {
     fn nexthop_count(&self) -> usize {
         self.nexthops.len()
     }
-    fn nexthop(&self, index: usize) -> NextHop {
-        self.nexthops[index]
+    fn nexthop(&self, index: usize) -> FaceId {
+        self.nexthops[index].face
     }
     fn is_eligible(&self, nexthop: FaceId) -> bool {
         let Some(info) = self.face(nexthop) else {
