@@ -7,6 +7,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`engine`] | the engine, its settings, and what strategies see of it |
+//! | [`schedule`] | what is fetched ahead of the packets that need it |
 //! | `pipelines` | what happens to packets, one file per kind of packet |
 //! | `pcct` | pending Interests and cached Data in one table |
 //! | [`fib`] | next hops and strategies by prefix, shared by all workers |
@@ -23,6 +24,7 @@ pub mod fib;
 pub mod packet;
 mod pcct;
 mod pipelines;
+pub mod schedule;
 mod scope;
 pub mod strategy;
 pub mod time;

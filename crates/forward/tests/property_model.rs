@@ -7,18 +7,37 @@
 mod model;
 
 use model::runner::Runner;
-use model::scenario::any_scenario;
+use model::scenario::{Scenario, any_scenario};
+use namehop_forward::schedule::{BucketPrefetch, Burst, Naive, PreHash, Schedule, Speculative};
 use proptest::prelude::*;
+
+/// Runs a scenario; everything the engine sends.
+fn sent<S: Schedule>(scenario: &Scenario) -> Result<Vec<String>, TestCaseError> {
+    let mut runner = Runner::<S>::new(scenario);
+    for action in &scenario.actions {
+        runner.act(action)?;
+    }
+    runner.finish()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(400), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_schedules_send_the_same_bytes(scenario in any_scenario()) {
+        let naive = sent::<Naive>(&scenario)?;
+        prop_assert_eq!(&naive, &sent::<BucketPrefetch>(&scenario)?);
+        prop_assert_eq!(&naive, &sent::<PreHash>(&scenario)?);
+        prop_assert_eq!(&naive, &sent::<Speculative>(&scenario)?);
+        prop_assert_eq!(&naive, &sent::<Burst>(&scenario)?);
+    }
+}
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(3_000), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_engine_sends_what_the_model_sends(scenario in any_scenario()) {
-        let mut runner = Runner::new(&scenario);
-        for action in &scenario.actions {
-            runner.act(action)?;
-        }
-        runner.finish()?;
+        sent::<Burst>(&scenario)?;
     }
 }

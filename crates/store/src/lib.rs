@@ -29,6 +29,9 @@ pub trait EvictionPolicy {
     /// The packet to evict next; `None` when the store is empty. It stays in the order until
     /// [`removed`](Self::removed) is called for it.
     fn victim(&mut self) -> Option<u32>;
+    /// The packet to evict after `victim`, or first: what [`victim`](Self::victim) will say later if nothing else happens
+    /// meanwhile. `None` at the end of the order, or when it is not known.
+    fn victim_after(&self, victim: Option<u32>) -> Option<u32>;
     /// Packets in the store.
     fn len(&self) -> usize;
     /// Is the store empty?
@@ -63,6 +66,10 @@ impl EvictionPolicy for Fifo {
 
     fn victim(&mut self) -> Option<u32> {
         self.order.front()
+    }
+
+    fn victim_after(&self, victim: Option<u32>) -> Option<u32> {
+        self.order.after(victim)
     }
 
     fn len(&self) -> usize {
@@ -100,6 +107,10 @@ impl EvictionPolicy for Lru {
 
     fn victim(&mut self) -> Option<u32> {
         self.order.front()
+    }
+
+    fn victim_after(&self, victim: Option<u32>) -> Option<u32> {
+        self.order.after(victim)
     }
 
     fn len(&self) -> usize {
@@ -217,6 +228,13 @@ impl EvictionPolicy for Policy {
         match self {
             Policy::Fifo(policy) => policy.victim(),
             Policy::Lru(policy) => policy.victim(),
+        }
+    }
+
+    fn victim_after(&self, victim: Option<u32>) -> Option<u32> {
+        match self {
+            Policy::Fifo(policy) => policy.victim_after(victim),
+            Policy::Lru(policy) => policy.victim_after(victim),
         }
     }
 

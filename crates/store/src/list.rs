@@ -42,6 +42,14 @@ impl LinkedSlots {
         }
     }
 
+    /// The number behind `id`, or at the front.
+    pub(crate) fn after(&self, id: Option<u32>) -> Option<u32> {
+        match self.links[id.map_or(END, Self::node)][NEXT] {
+            0 | 1 => None,
+            link => Some(link - 2),
+        }
+    }
+
     /// Puts `id` at the back, taking it from its old place if it has one.
     pub(crate) fn push_back(&mut self, id: u32) {
         self.remove(id);

@@ -73,6 +73,17 @@ impl<T: Default> Arena<T> {
 }
 
 impl<T> Arena<T> {
+    /// The slot that [`allocate`](Self::allocate) will give out after `before` others, if no slot is freed meanwhile.
+    #[inline]
+    pub fn upcoming(&self, before: usize) -> Option<u32> {
+        let before = u32::try_from(before).ok()?;
+        match self.free_count.checked_sub(before + 1) {
+            // SAFETY: the stack has `capacity` places, and those below `free_count` were written by `free`.
+            Some(position) => Some(unsafe { self.free_place(position).read() }),
+            None => Some(self.made + (before - self.free_count)).filter(|&index| index < self.capacity),
+        }
+    }
+
     /// Takes a slot back. Each slot must be freed only once per allocation, or two owners get it (debug builds panic).
     ///
     /// # Panics

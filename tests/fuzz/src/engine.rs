@@ -6,7 +6,8 @@ use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
 use namehop_forward::engine::{CsConfig, Engine, EngineConfig, UnsolicitedPolicy};
 use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::packet::{Incoming, LinkFields, PacketKind};
+use namehop_forward::packet::{Incoming, LinkFields, Outgoing, PacketKind};
+use namehop_forward::schedule::{BucketPrefetch, Burst, Naive, PreHash, Schedule, Speculative};
 use namehop_forward::strategy::{STRATEGIES, StrategyInstance};
 use namehop_forward::time::Timestamp;
 use namehop_hash::HashKey;
@@ -30,8 +31,18 @@ const fn face(id: u32, scope: FaceScope, link_type: LinkType) -> FaceInfo {
 }
 
 /// Each event is a packet on a face (bytes as on a link, with or without LpPacket), time that passes, or a change of
-/// faces and routes.
+/// faces and routes. All schedules must send the same bytes.
 pub fn engine(bytes: &[u8]) {
+    let sent = run::<Burst>(bytes);
+    assert!(sent == run::<Naive>(bytes), "burst and naive differ");
+    assert!(sent == run::<BucketPrefetch>(bytes), "burst and bucket-prefetch differ");
+    assert!(sent == run::<PreHash>(bytes), "burst and pre-hash differ");
+    assert!(sent == run::<Speculative>(bytes), "burst and speculative differ");
+}
+
+/// Runs the events; everything that the engine sends.
+fn run<S: Schedule>(bytes: &[u8]) -> Vec<u8> {
+    let mut sent = Vec::new();
     let key = HashKey { k0: 1, k1: 2 };
     let pool = HeapPool::new(4096, 1024);
     let mut fib = routes(key);
@@ -44,7 +55,7 @@ pub fn engine(bytes: &[u8]) {
         measurement_capacity: 64,
         ..EngineConfig::default()
     };
-    let mut engine = Engine::new(config, fib.reader(), pool.clone(), key).expect("small tables fit");
+    let mut engine = Engine::<_, S>::new(config, fib.reader(), pool.clone(), key).expect("small tables fit");
     FACES.iter().for_each(|face| engine.set_face(*face));
     let mut now = Timestamp(0);
     let (mut burst, mut out) = (Vec::new(), Vec::new());
@@ -55,11 +66,14 @@ pub fn engine(bytes: &[u8]) {
                 if let Some(packet) = incoming(&pool, FACES[which].id, bytes) {
                     burst.push(packet);
                 }
-                engine.process(now, &mut burst, &mut out);
+                // Half of the packets wait for others, so that there are bursts.
+                if kind & 8 == 0 {
+                    engine.process(now, &mut burst, &mut out);
+                }
             }
             12 | 13 => {
                 now = now + Duration::from_millis(bytes.len() as u64 * 10);
-                engine.advance(now, &mut out);
+                engine.process(now, &mut burst, &mut out);
             }
             14 => {
                 engine.remove_face(FACES[which].id);
@@ -73,19 +87,20 @@ pub fn engine(bytes: &[u8]) {
                 fib.reclaim();
             }
         }
-        check_outgoing(&mut out);
+        check_outgoing(&mut out, &mut sent);
         engine.check_invariants().unwrap_or_else(|fault| panic!("{fault}"));
     }
     // Whatever came in, all that is pending ends with the longest lifetime.
     for _ in 0..4 {
         now = now + Duration::from_secs(11);
-        engine.advance(now, &mut out);
-        check_outgoing(&mut out);
+        engine.process(now, &mut burst, &mut out);
+        check_outgoing(&mut out, &mut sent);
     }
     assert!(engine.is_idle(), "something is pending for ever");
     engine.check_invariants().unwrap_or_else(|fault| panic!("{fault}"));
     drop(engine);
     assert_eq!(pool.in_use(), 0, "buffers leaked");
+    sent
 }
 
 fn routes(key: HashKey) -> FibWriter<StrategyInstance> {
@@ -126,10 +141,12 @@ fn incoming(pool: &HeapPool, face: FaceId, bytes: &[u8]) -> Option<Incoming<<Hea
     Some(Incoming { face, buffer: pool.copy_of(packet.fragment?)?, fields })
 }
 
-/// What goes out is well formed, and `/localhost` stays on this computer.
-fn check_outgoing(out: &mut Vec<namehop_forward::packet::Outgoing<<HeapPool as BufferPool>::Buffer>>) {
+/// What goes out is well formed, and `/localhost` stays on this computer. It is appended to `sent`.
+fn check_outgoing(out: &mut Vec<Outgoing<<HeapPool as BufferPool>::Buffer>>, sent: &mut Vec<u8>) {
     for packet in out.drain(..) {
         let bytes = packet.buffer.bytes();
+        sent.extend_from_slice(format!("{} {:?} {:?} ", packet.face, packet.kind, packet.fields).as_bytes());
+        sent.extend_from_slice(bytes);
         let name = match packet.kind {
             PacketKind::Interest | PacketKind::Nack => {
                 let interest = Interest::decode(bytes).expect("an Interest goes out whole");

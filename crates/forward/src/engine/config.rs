@@ -4,6 +4,9 @@ use namehop_store::PolicyKind;
 use namehop_table::TableError;
 use namehop_wire::Name;
 
+/// Packets looked at together where nothing else is known.
+pub const DEFAULT_LOOKAHEAD: usize = 8;
+
 /// Which Data enters the Content Store although no PIT entry asked for it. Such Data is never forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum UnsolicitedPolicy {
@@ -70,6 +73,9 @@ pub struct EngineConfig {
     pub max_lifetime_ms: u64,
     /// FIB prefixes for which strategies keep measurements.
     pub measurement_capacity: usize,
+    /// Packets of a burst that are looked at together ahead of their turn, from 1 to 64. More of them keep more memory
+    /// accesses under way, but what was fetched must still be in the cache when its packet has its turn.
+    pub lookahead: usize,
 }
 
 impl Default for EngineConfig {
@@ -86,6 +92,7 @@ impl Default for EngineConfig {
             producer_regions: Vec::new(),
             max_lifetime_ms: 120_000,
             measurement_capacity: 4_096,
+            lookahead: DEFAULT_LOOKAHEAD,
         }
     }
 }

@@ -7,8 +7,9 @@ use super::{CsErasure, Engine};
 use crate::buffer::BufferPool;
 use crate::counters::{DropCounters, EngineCounters};
 use crate::face::{FaceId, FaceInfo};
+use crate::schedule::Schedule;
 
-impl<P: BufferPool> Engine<P> {
+impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// Adds a face, or changes what is known of it.
     pub fn set_face(&mut self, info: FaceInfo) {
         self.core.faces.set(info);

@@ -20,6 +20,7 @@ use crate::pcct::content::ContentConfig;
 use crate::pcct::entry::{InRecord, Selectors};
 use crate::pcct::keys::{Key, NoEntry};
 use crate::pcct::{Downstream, Pcct, PcctConfig, PitRef};
+use crate::schedule::MAX_BURST;
 use crate::strategy::MeasurementTable;
 use crate::time::Timestamp;
 use crate::timer::TimerWheel;
@@ -45,6 +46,12 @@ pub(crate) struct Core<P: BufferPool> {
     pub(crate) default_hop_limit: u8,
     pub(crate) max_lifetime_ms: u64,
     pub(crate) dead_nonce_lifetime_ms: u64,
+    /// Packets of a group that the hint plane works on at a time.
+    pub(crate) lookahead: usize,
+    /// What the FIB said at the start of the burst, and the serial number of the first PIT entry since it last said
+    /// something else.
+    pub(crate) strategies_version: u64,
+    pub(crate) strategies_since: u32,
     /// Time of the last call.
     pub(crate) now: Timestamp,
     random_state: u64,
@@ -89,6 +96,9 @@ impl<P: BufferPool> Core<P> {
             default_hop_limit: config.default_hop_limit,
             max_lifetime_ms: config.max_lifetime_ms,
             dead_nonce_lifetime_ms: config.dead_nonce_lifetime_ms,
+            lookahead: config.lookahead.clamp(1, MAX_BURST),
+            strategies_version: 0,
+            strategies_since: 0,
             now: Timestamp::default(),
             random_state: key.k0 ^ key.k1.rotate_left(32),
             matches: Vec::new(),

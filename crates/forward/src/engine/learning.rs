@@ -16,6 +16,7 @@ use crate::face::FaceId;
 use crate::packet::Outgoing;
 use crate::pcct::Downstream;
 use crate::pipelines::outgoing::DataSource;
+use crate::schedule::Schedule;
 use crate::time::Timestamp;
 
 /// Reports that wait for the control plane; more are lost, and counted.
@@ -128,7 +129,7 @@ impl<P: BufferPool> Core<P> {
     }
 }
 
-impl<P: BufferPool> Engine<P> {
+impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// Empties the queue of reports.
     pub fn take_events(&mut self) -> Vec<EngineEvent> {
         std::mem::take(&mut self.core.learning.events)

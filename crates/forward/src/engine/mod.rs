@@ -18,6 +18,8 @@ pub mod learning;
 pub(crate) mod new_nexthop;
 pub(crate) mod route;
 
+use std::marker::PhantomData;
+
 use namehop_hash::{HashKey, PrefixHashes};
 use namehop_wire::tlv::types;
 
@@ -26,6 +28,7 @@ use crate::buffer::{BufferPool, PacketBuffer};
 use crate::counters::DropReason;
 use crate::fib::FibReader;
 use crate::packet::{Incoming, Outgoing};
+use crate::schedule::{Burst, MAX_BURST, Schedule, Summary};
 use crate::strategy::StrategyInstance;
 use crate::time::Timestamp;
 pub use config::{CsConfig, CsInfo, CsSettings, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
@@ -37,22 +40,34 @@ pub use crate::pcct::content::CsErasure;
 pub type Fib = FibReader<StrategyInstance>;
 
 /// The forwarding engine of one worker.
-pub struct Engine<P: BufferPool> {
+///
+/// Its output does not depend on the schedule `S`, only its speed does.
+pub struct Engine<P: BufferPool, S: Schedule = Burst> {
     pub(crate) fib: Fib,
     pub(crate) core: Core<P>,
-    /// Hashes of the name, and of the delegation, of the packet at hand.
+    /// Hashes of the name, and of the delegation, of a pending Interest.
     pub(crate) hashes: PrefixHashes,
     pub(crate) hint_hashes: PrefixHashes,
+    /// What is known of the packets of a burst.
+    pub(crate) summaries: Box<[Summary]>,
+    schedule: PhantomData<S>,
 }
 
-impl<P: BufferPool> Engine<P> {
+impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// An engine without faces. `key` is the one that the FIB was made with.
     ///
     /// # Errors
     /// When the memory for its tables cannot be had.
     pub fn new(config: EngineConfig, fib: Fib, pool: P, key: HashKey) -> Result<Self, EngineError> {
         let core = Core::new(config, pool, key)?;
-        Ok(Engine { fib, core, hashes: PrefixHashes::new(), hint_hashes: PrefixHashes::new() })
+        Ok(Engine {
+            fib,
+            core,
+            hashes: PrefixHashes::new(),
+            hint_hashes: PrefixHashes::new(),
+            summaries: (0..MAX_BURST).map(|_| Summary::new()).collect(),
+            schedule: PhantomData,
+        })
     }
 
     /// Handles due timers and then a burst of packets, in order. The burst is emptied; what is to be sent is appended to
@@ -64,27 +79,29 @@ impl<P: BufferPool> Engine<P> {
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         self.advance(now, out);
-        for packet in burst.drain(..) {
-            let face = packet.face;
-            if let Err(reason) = self.execute(now, packet, out) {
-                self.core.count_drop(face, reason);
-            }
-        }
+        self.core.note_strategies(self.fib.strategies_version());
+        self.run(now, burst, out);
         self.fib.quiescent();
     }
 
-    fn execute(
+    /// Handles one packet, of which `summary` may know something already.
+    pub(crate) fn handle(
         &mut self,
         now: Timestamp,
         packet: Incoming<P::Buffer>,
+        summary: &mut Summary,
         out: &mut Vec<Outgoing<P::Buffer>>,
-    ) -> Result<(), DropReason> {
+    ) {
+        let face = packet.face;
         // Both packet types are single bytes on the wire.
-        match (packet.buffer.bytes().first().copied().map(u32::from), packet.fields.nack) {
+        let handled = match (packet.buffer.bytes().first().copied().map(u32::from), packet.fields.nack) {
             (Some(types::INTEREST), Some(reason)) => self.incoming_nack(now, packet, reason, out),
-            (Some(types::INTEREST), None) => self.incoming_interest(now, packet, out),
-            (Some(types::DATA), None) => self.incoming_data(now, packet, out),
+            (Some(types::INTEREST), None) => self.incoming_interest(now, packet, summary, out),
+            (Some(types::DATA), None) => self.incoming_data(now, packet, summary, out),
             _ => Err(DropReason::Malformed),
+        };
+        if let Err(reason) = handled {
+            self.core.count_drop(face, reason);
         }
     }
 

@@ -15,6 +15,7 @@ use crate::buffer::BufferPool;
 use crate::fib::NextHop;
 use crate::packet::Outgoing;
 use crate::pcct::{Pcct, PitRef};
+use crate::schedule::Schedule;
 use crate::strategy::Trigger;
 use crate::time::Timestamp;
 
@@ -76,7 +77,7 @@ impl NewNextHops {
     }
 }
 
-impl<P: BufferPool> Engine<P> {
+impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// A FIB entry got a new next hop: strategies may send pending Interests there. To be called when the FIB has it.
     ///
     /// Up to 4096 PIT slots are looked at, over all calls since the last [`advance`](Self::advance); what is left is done in

@@ -125,6 +125,12 @@ impl Entry {
         }
     }
 
+    /// Are a name of this length and one face in the entry's first cache line?
+    #[inline(always)]
+    pub(super) const fn is_read_in_one_line(name_bytes: usize) -> bool {
+        offset_of!(Entry, body) + faces_at(name_bytes) + FACE_BYTES <= 64
+    }
+
     /// Words of the extension block; 0 when there is none.
     fn extension_words(&self) -> usize {
         match words_needed(usize::from(self.name_bytes), usize::from(self.nexthop_count)) {

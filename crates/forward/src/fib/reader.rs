@@ -61,15 +61,43 @@ impl<S: Send + Sync> FibReader<S> {
     /// buckets alone. Best when they are in the cache.
     #[inline]
     pub fn prefetch_entry(&self, hashes: &PrefixHashes) {
+        if let Some((depth, index)) = self.candidates(hashes).next() {
+            self.prefetch_lines(index, hashes.value_bytes(depth));
+        }
+    }
+
+    /// Asks for all entries that the buckets point to, needed or not.
+    #[inline]
+    pub fn prefetch_all_entries(&self, hashes: &PrefixHashes) {
+        for (depth, index) in self.candidates(hashes) {
+            self.prefetch_lines(index, hashes.value_bytes(depth));
+        }
+    }
+
+    /// Depth and index of the entries that may be prefixes of the name, longest first.
+    #[inline(always)]
+    fn candidates(&self, hashes: &PrefixHashes) -> impl Iterator<Item = (usize, u32)> {
         self.quiescence.online();
-        let guess = self.depths(hashes).find_map(|depth| {
+        self.depths(hashes).filter_map(|depth| {
             // SAFETY: this thread is online, see `longest_prefix_match`.
-            unsafe { self.shared.table.candidates(hashes.get(depth)) }.next()
-        });
-        if let Some(index) = guess {
-            self.shared.entries.prefetch_line(index, 0);
+            let first = unsafe { self.shared.table.candidates(hashes.get(depth)) }.next();
+            first.map(|index| (depth, index))
+        })
+    }
+
+    /// The lines that a packet reads of an entry with a name of this length.
+    #[inline(always)]
+    fn prefetch_lines(&self, index: u32, name_bytes: usize) {
+        self.shared.entries.prefetch_line(index, 0);
+        if !Entry::is_read_in_one_line(name_bytes) {
             self.shared.entries.prefetch_line(index, 1);
         }
+    }
+
+    /// A number that changes whenever a strategy choice has changed. While it stays the same, a name keeps its strategy.
+    #[inline]
+    pub fn strategies_version(&self) -> u64 {
+        self.shared.strategies_version.load(Ordering::Acquire)
     }
 
     /// Says that this worker holds nothing from the table. To be called at least once per burst.

@@ -28,6 +28,8 @@ pub(super) struct Shared<S> {
     pub(super) root: AtomicU32,
     /// Bit `d` is set when the table holds prefixes with `d` components. Bit 0, for the root, is always set.
     pub(super) depths: AtomicU64,
+    /// Changes whenever a strategy choice has changed.
+    pub(super) strategies_version: AtomicU64,
     /// All entries but the root.
     pub(super) table: ConcurrentBucketReader,
     pub(super) entries: SharedArenaReader<Entry>,

@@ -79,6 +79,7 @@ impl<S: Send + Sync> FibWriter<S> {
         let shared = Shared {
             root: AtomicU32::new(root),
             depths: AtomicU64::new(1),
+            strategies_version: AtomicU64::new(0),
             table: table.reader(),
             entries: entries.reader(),
             choices: choices.reader(),
@@ -159,6 +160,7 @@ impl<S: Send + Sync> FibWriter<S> {
             let old = self.choice(choice).swap(strategy, Ordering::AcqRel);
             // SAFETY: the pointer comes from `Arc::into_raw`, and its count went from the choice to this.
             self.retired.retire(Retired::Strategy(unsafe { Arc::from_raw(old) }));
+            self.note_strategies_changed();
             return Ok(());
         }
         let choice = self.choices.allocate(AtomicPtr::new(strategy)).inspect_err(|_| {
@@ -188,7 +190,13 @@ impl<S: Send + Sync> FibWriter<S> {
         };
         self.strategies.insert(prefix.value.into(), choice);
         self.pass_on_choice(&prefix, inherited, choice);
+        self.note_strategies_changed();
         Ok(())
+    }
+
+    /// To be called when the change is published, so that no worker takes an old strategy for a new one.
+    fn note_strategies_changed(&self) {
+        self.shared.strategies_version.fetch_add(1, Ordering::Release);
     }
 
     /// Removes the strategy choice of a prefix, which then has that of the next shorter prefix with a choice. `true` if
@@ -211,6 +219,7 @@ impl<S: Send + Sync> FibWriter<S> {
             }
         }
         self.retired.retire(Retired::Choice(choice));
+        self.note_strategies_changed();
         Ok(true)
     }
 

@@ -77,6 +77,13 @@ impl BlockStore {
         self.arena.get_mut(block.0, length)
     }
 
+    /// Asks for the first `lines` cache lines of a block.
+    pub(crate) fn prefetch(&self, block: Block, lines: usize) {
+        for line in 0..lines {
+            self.arena.prefetch_line(block.0, line);
+        }
+    }
+
     /// Names the owner of a block anew.
     pub(crate) fn set_owner(&mut self, block: Block, owner: u32) {
         self.owners[block.0 as usize] = owner.wrapping_add(1);

@@ -60,6 +60,8 @@ impl Pcct {
         agree("out-record blocks", self.out_blocks.len(), out_blocks)?;
         agree("long tokens", self.tokens.len(), tokens)?;
         agree("long names and Interest copies", self.memory.live(), memory)?;
+        let unusual: u32 = pending_prefixes.iter().chain(&pending_digests).sum();
+        agree("Interests that ask for prefixes or digests", self.pending_unusual as usize, unusual as usize)?;
         if pending_prefixes != self.pending_prefixes || pending_digests != self.pending_digests {
             return Err("pending prefixes or digests by length are miscounted".to_owned());
         }

@@ -60,7 +60,7 @@ impl CsErasure {
 /// State of the Content Store beside the entries.
 pub(crate) struct ContentStore {
     pub(crate) blocks: BlockStore,
-    policy: Policy,
+    pub(super) policy: Policy,
     index: PrefixIndex,
     /// Entry where the next erasure starts.
     next_to_erase: u32,
@@ -80,6 +80,16 @@ impl ContentStore {
             admit: config.admit,
             serve: config.serve,
         })
+    }
+
+    /// Is new Data put into the index of prefixes, whatever its length?
+    pub(super) fn indexes(&self, now: Timestamp) -> bool {
+        self.index.is_any_wanted(now)
+    }
+
+    /// Asks for the bucket of a prefix to be brought into the cache.
+    pub(super) fn prefetch_prefix(&self, name_hash: u64) {
+        self.index.prefetch(name_hash);
     }
 
     /// Cached Data.
@@ -105,7 +115,8 @@ pub(crate) struct Query<'a> {
 pub(crate) struct NewData<'a> {
     pub(crate) packet: &'a [u8],
     /// Hashes of its name.
-    pub(crate) hashes: &'a PrefixHashes,
+    /// `None` when no prefix of it is indexed.
+    pub(crate) hashes: Option<&'a PrefixHashes>,
     pub(crate) fresh_until: Timestamp,
     pub(crate) digest: Option<[u8; DIGEST_BYTES]>,
 }
@@ -210,7 +221,8 @@ impl Pcct {
         true
     }
 
-    fn index_prefixes(&mut self, index: u32, hashes: &PrefixHashes, now: Timestamp) {
+    fn index_prefixes(&mut self, index: u32, hashes: Option<&PrefixHashes>, now: Timestamp) {
+        let Some(hashes) = hashes else { return };
         let hint_hash = spread(self.entry(index).hint_hash);
         self.content.index.start(now);
         for depth in 1..hashes.depth() {

@@ -151,6 +151,7 @@ const IN_USE: u8 = 4;
 const SATISFIED: u8 = 8;
 const NON_DISCOVERY: u8 = 16;
 const KEEP_NONCES: u8 = 32;
+const MEASURED: u8 = 64;
 
 /// One PIT entry in the sense of the protocol: two cache lines, state and records.
 #[derive(Debug, Clone)]
@@ -262,6 +263,15 @@ impl PitSlot {
     /// Have the nonces of the out-records to go to the Dead Nonce List at the end?
     pub(crate) const fn keeps_nonces(&self) -> bool {
         !self.is_satisfied() || self.flags & KEEP_NONCES != 0
+    }
+
+    /// Did the strategy, when the last Interest came, want to be told of Data?
+    pub(crate) const fn is_measured(&self) -> bool {
+        self.flags & MEASURED != 0
+    }
+
+    pub(crate) fn set_measured(&mut self, measured: bool) {
+        self.flags = self.flags & !MEASURED | if measured { MEASURED } else { 0 };
     }
 
     pub(crate) const fn is_non_discovery(&self) -> bool {

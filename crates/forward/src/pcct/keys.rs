@@ -45,18 +45,6 @@ impl Pcct {
         self.entries.len()
     }
 
-    /// Asks for the bucket of a name to be brought into the cache.
-    pub(crate) fn prefetch_bucket(&self, name_hash: u64) {
-        self.table.prefetch(name_hash);
-    }
-
-    /// Asks for the lines of an entry that Data touches to be brought into the cache. Any index may be given.
-    pub(crate) fn prefetch_entry(&self, index: u32) {
-        for line in 0..size_of::<Entry>() / 64 {
-            self.entries.prefetch_line(index, line);
-        }
-    }
-
     /// The entry, if the index and the generation bits of a PIT token lead to one that is in use.
     pub(crate) fn entry_by_token(&self, index: u32, generation_bits: u32) -> Option<u32> {
         if index >= self.touched {

@@ -11,6 +11,7 @@
 //! | `slots` | PIT slots: opening, closing, timers, finding the ones that Data satisfies |
 //! | `records` | downstream and upstream records of a slot |
 //! | `content`, `prefix_index` | the Content Store |
+//! | `hints` | fetches ahead of time |
 //! | `blocks` | memory for Data, long names, copies of Interests |
 //! | `pit_queue`, `token`, `check` | eviction order, PIT tokens, self-check |
 //!
@@ -21,6 +22,7 @@ pub(crate) mod blocks;
 mod check;
 pub(crate) mod content;
 pub(crate) mod entry;
+mod hints;
 pub(crate) mod keys;
 mod pit_queue;
 mod prefix_index;
@@ -82,6 +84,8 @@ pub(crate) struct Pcct {
     pending_prefixes: [u32; MAX_NAME_COMPONENTS + 1],
     /// Slots whose name ends in an implicit digest, by number of components.
     pending_digests: [u32; MAX_NAME_COMPONENTS + 1],
+    /// The sum of both: pending Interests that Data may satisfy by another name than its own.
+    pending_unusual: u32,
     pub(crate) content: ContentStore,
     /// Scratch: owners of a chunk to be emptied.
     owners: Vec<u32>,

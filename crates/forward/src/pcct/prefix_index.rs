@@ -7,6 +7,7 @@
 //! Data is indexed only under prefixes of lengths that Interests lately asked for (all lengths during the first minute in which the store is used),
 //! so traffic that asks by full name pays nothing.
 
+use namehop_table::prefetch::prefetch_read;
 use namehop_wire::MAX_NAME_COMPONENTS;
 
 use crate::time::Timestamp;
@@ -34,6 +35,8 @@ pub(super) struct PrefixIndex {
     buckets: Box<[Bucket]>,
     /// Until when Data is indexed under prefixes of each length.
     wanted_until: [Timestamp; MAX_NAME_COMPONENTS + 1],
+    /// The latest of these times.
+    last_wanted_until: Timestamp,
     started: bool,
     /// Place of a full bucket that is overwritten next.
     cursor: usize,
@@ -46,6 +49,7 @@ impl PrefixIndex {
         PrefixIndex {
             buckets: vec![Bucket::default(); buckets].into_boxed_slice(),
             wanted_until: [Timestamp(0); MAX_NAME_COMPONENTS + 1],
+            last_wanted_until: Timestamp(0),
             started: false,
             cursor: 0,
         }
@@ -55,7 +59,8 @@ impl PrefixIndex {
     pub(super) fn start(&mut self, now: Timestamp) {
         if !self.started {
             self.started = true;
-            self.wanted_until.fill(now.plus_ms(INTEREST_LASTS_MS));
+            self.last_wanted_until = now.plus_ms(INTEREST_LASTS_MS);
+            self.wanted_until.fill(self.last_wanted_until);
         }
     }
 
@@ -63,6 +68,12 @@ impl PrefixIndex {
     pub(super) fn note_wanted(&mut self, depth: usize, now: Timestamp) {
         self.start(now);
         self.wanted_until[depth] = self.wanted_until[depth].max(now.plus_ms(INTEREST_LASTS_MS));
+        self.last_wanted_until = self.last_wanted_until.max(self.wanted_until[depth]);
+    }
+
+    /// Is Data to be indexed under any prefix?
+    pub(super) fn is_any_wanted(&self, now: Timestamp) -> bool {
+        !self.started || self.last_wanted_until > now
     }
 
     /// Is Data to be indexed under its prefix of this length?
@@ -72,6 +83,11 @@ impl PrefixIndex {
 
     fn place_of(&self, hash: u64) -> (usize, u32) {
         (hash as usize & (self.buckets.len() - 1), (hash >> 32) as u32)
+    }
+
+    /// Asks for the bucket of a prefix to be brought into the cache.
+    pub(super) fn prefetch(&self, hash: u64) {
+        prefetch_read(&raw const self.buckets[self.place_of(hash).0]);
     }
 
     /// Makes `entry` the newest under the prefix with this hash.

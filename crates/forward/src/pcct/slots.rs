@@ -41,6 +41,7 @@ impl Pcct {
             touched: 0,
             pending_prefixes: [0; MAX_NAME_COMPONENTS + 1],
             pending_digests: [0; MAX_NAME_COMPONENTS + 1],
+            pending_unusual: 0,
             content: ContentStore::new(&config.content, entry_limit)?,
             owners: Vec::new(),
         })
@@ -161,6 +162,7 @@ impl Pcct {
         let (depth, names_digest) = (usize::from(self.entry(entry).depth), self.entry(entry).names_digest());
         self.pending_prefixes[depth] += u32::from(selectors.can_be_prefix);
         self.pending_digests[depth] += u32::from(names_digest);
+        self.pending_unusual += u32::from(selectors.can_be_prefix) + u32::from(names_digest);
         Some(pit)
     }
 
@@ -177,6 +179,7 @@ impl Pcct {
         let (depth, names_digest) = (usize::from(self.entry(pit.entry).depth), self.entry(pit.entry).names_digest());
         self.pending_prefixes[depth] -= u32::from(selectors.can_be_prefix);
         self.pending_digests[depth] -= u32::from(names_digest);
+        self.pending_unusual -= u32::from(selectors.can_be_prefix) + u32::from(names_digest);
         if pit.block != INLINE {
             if self.entry(pit.entry).more_slots == pit.block {
                 self.entry_mut(pit.entry).more_slots = next;
@@ -217,20 +220,22 @@ impl Pcct {
     /// Collects the PIT slots that Data with this name satisfies: those of its exact name, of prefixes with CanBePrefix,
     /// and of its full name. Returns an entry with its exact name, if there is one.
     ///
-    /// `known` is an entry that is known to have the exact name. `full_name` gives hash and VALUE of the name with the
+    /// `known` is an entry that is known to have the exact name; without `hashes`, which may be left out then when nothing
+    /// [asks for prefixes](Self::asks_for_prefixes), it is the only one looked at. `full_name` gives hash and VALUE of the name with the
     /// implicit digest; it is called only while an Interest with a digest at this place is pending.
     pub(crate) fn find_satisfied<B: AsRef<[u8]>>(
         &self,
         name: &[u8],
-        hashes: &PrefixHashes,
+        hashes: Option<&PrefixHashes>,
         known: Option<u32>,
         full_name: impl FnOnce() -> (u64, B),
         matches: &mut Vec<PitRef>,
     ) -> Option<u32> {
-        let exact = known.or_else(|| self.find_name(hashes.full(), name));
+        let exact = known.or_else(|| self.find_name(hashes?.full(), name));
         if let Some(exact) = exact {
             matches.extend(self.variants(exact).flat_map(|entry| self.slots(entry)));
         }
+        let Some(hashes) = hashes else { return exact };
         for depth in 1..hashes.depth() {
             if self.pending_prefixes[depth] > 0
                 && let Some(found) = self.find_name(hashes.get(depth), &name[..hashes.value_bytes(depth)])

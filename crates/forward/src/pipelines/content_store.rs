@@ -12,14 +12,15 @@ use crate::face::{FaceId, FaceInfo, FaceScope};
 use crate::packet::{LinkFields, Outgoing, PacketKind};
 use crate::pcct::PitRef;
 use crate::pcct::content::{DIGEST_BYTES, NewData};
-use crate::pcct::keys::Key;
+use crate::pcct::keys::{Key, NoEntry};
 use crate::time::Timestamp;
 
 /// Data that came in, as far as the Content Store is concerned.
 pub(super) struct Admission<'a> {
     pub(super) packet: &'a [u8],
     pub(super) header: &'a DataHeader<'a>,
-    pub(super) hashes: &'a PrefixHashes,
+    /// Needed unless the Data goes into the entry of an Interest with its exact name.
+    pub(super) hashes: Option<&'a PrefixHashes>,
     pub(super) digest: Option<[u8; DIGEST_BYTES]>,
 }
 
@@ -80,16 +81,17 @@ impl<P: BufferPool> Core<P> {
         }
         let hint = partition.map_or(&[][..], |entry| self.pcct.hint(entry));
         let known = exact.and_then(|exact| self.pcct.variants(exact).find(|&entry| self.pcct.hint(entry) == hint));
-        let entry = match known {
-            Some(entry) => Ok(entry),
-            None => {
+        let entry = match (known, data.hashes) {
+            (Some(entry), _) => Ok(entry),
+            (None, None) => Err(NoEntry::NoMemory),
+            (None, Some(hashes)) => {
                 // The hint is copied because it lies in the table that is about to change.
                 let hint: ArrayVec<u8, MAX_PACKET_SIZE> = hint.iter().copied().collect();
                 self.pcct.insert(&Key {
                     name: data.header.name.value(),
-                    name_hash: data.hashes.full(),
-                    depth: data.hashes.depth(),
-                    names_digest: crate::engine::core::names_digest(data.header.name.value(), data.hashes),
+                    name_hash: hashes.full(),
+                    depth: hashes.depth(),
+                    names_digest: crate::engine::core::names_digest(data.header.name.value(), hashes),
                     hint: &hint,
                     hint_hash: partition.map_or(0, |entry| self.pcct.entry(entry).hint_hash),
                 })

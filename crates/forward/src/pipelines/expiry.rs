@@ -11,6 +11,7 @@ use crate::face::FaceId;
 use crate::packet::Outgoing;
 use crate::pcct::PitRef;
 use crate::pcct::entry::Selectors;
+use crate::schedule::Schedule;
 use crate::strategy::Trigger;
 use crate::time::Timestamp;
 
@@ -56,7 +57,7 @@ impl<P: BufferPool> Core<P> {
     }
 }
 
-impl<P: BufferPool> Engine<P> {
+impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// Handles all timers that are due.
     pub(crate) fn fire_timers(&mut self, now: Timestamp, out: &mut Vec<Outgoing<P::Buffer>>) {
         let mut due = std::mem::take(&mut self.core.due);
@@ -99,7 +100,7 @@ impl<P: BufferPool> Engine<P> {
         pit: PitRef,
         out: &'a mut Vec<Outgoing<P::Buffer>>,
     ) -> Context<'a, P> {
-        let Engine { fib, core, hashes, hint_hashes } = self;
+        let Engine { fib, core, hashes, hint_hashes, .. } = self;
         let route = Route::of_pending(fib, &core.key, &core.pcct, pit, hashes, hint_hashes);
         Context { core, out, route, now, pit, ingress: FaceId::INVALID, nack_mark: 0, at_hand: AtHand::Nothing }
     }

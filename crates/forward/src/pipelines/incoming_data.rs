@@ -1,10 +1,10 @@
 //! Incoming Data pipeline.
 
 use arrayvec::ArrayVec;
-use namehop_hash::{HashKey, hash_name, hash_prefixes};
+use namehop_hash::{HashKey, hash_name};
 use namehop_wire::data::implicit_digest;
 use namehop_wire::tlv::types;
-use namehop_wire::{DataHeader, MAX_PACKET_SIZE, NameRef};
+use namehop_wire::{DataHeader, MAX_PACKET_SIZE};
 
 use super::content_store::Admission;
 use super::outgoing::DataSource;
@@ -18,6 +18,7 @@ use crate::face::{FaceId, FaceScope};
 use crate::packet::{Incoming, Outgoing};
 use crate::pcct::content::DIGEST_BYTES;
 use crate::pcct::{PitRef, token};
+use crate::schedule::{Schedule, Summary};
 use crate::scope::is_localhost;
 use crate::strategy::Trigger;
 use crate::time::Timestamp;
@@ -25,25 +26,23 @@ use crate::time::Timestamp;
 /// A name with an implicit digest behind it: TYPE, LENGTH and the digest.
 const FULL_NAME_BYTES: usize = MAX_PACKET_SIZE + 2 + DIGEST_BYTES;
 
-impl<P: BufferPool> Engine<P> {
+/// More PIT entries than are made while one is pending.
+const MOST_SERIALS: i32 = 1 << 30;
+
+impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// Handles a Data. An error is the reason why it was discarded.
     pub(crate) fn incoming_data(
         &mut self,
         now: Timestamp,
         packet: Incoming<P::Buffer>,
+        summary: &mut Summary,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) -> Result<(), DropReason> {
-        let Engine { fib, core, hashes, hint_hashes } = self;
+        let Engine { fib, core, hashes: pending_hashes, hint_hashes, .. } = self;
         core.counters.in_data += 1;
         let ingress = core.faces.get(packet.face).ok_or(DropReason::UnknownFace)?;
-        // The PIT token leads to an entry; requested here, it arrives while the packet is decoded.
-        let token = token::decode(core.worker, &packet.fields.pit_token);
-        if let Some((entry, _)) = token {
-            core.pcct.prefetch_entry(entry);
-        }
         let header = DataHeader::decode(packet.buffer.bytes()).map_err(|_| DropReason::Malformed)?;
         let name = header.name.value();
-        hash_prefixes(&core.key, name, hashes).map_err(|_| DropReason::NameTooDeep)?;
 
         // Scope: `/localhost` is for processes on this computer.
         let is_localhost = is_localhost(name);
@@ -51,9 +50,15 @@ impl<P: BufferPool> Engine<P> {
             return Err(DropReason::ScopeViolation);
         }
 
-        // PIT token: if it leads to an entry with this name, nothing has to be looked up for the exact name.
+        // PIT token: if it leads to an entry with this name, nothing has to be looked up for the exact name, and in the usual
+        // case nothing at all.
+        let token = token::decode(core.worker, &packet.fields.pit_token);
         let by_token = token.and_then(|(entry, generation)| core.pcct.entry_by_token(entry, generation));
         let known = by_token.filter(|&entry| core.pcct.name(entry) == name);
+        let hashes = match known {
+            Some(_) if !core.pcct.asks_for_prefixes(now) => None,
+            _ => Some(summary.hashes(&core.key, header.name)?),
+        };
 
         // PIT matching: all Interests that this Data satisfies. The digest is computed only when one asks for it.
         let mut digest = None;
@@ -85,24 +90,17 @@ impl<P: BufferPool> Engine<P> {
         // Satisfy the PIT entries.
         let arrival = Satisfying { now, freshness_ms: header.freshness_ms.unwrap_or(0), ingress: ingress.id };
         let source = DataSource { face: ingress.id, congestion_mark: packet.fields.congestion_mark, is_localhost };
-        let sole_route = match matches[..] {
-            // The usual case: the hashes at hand are those of the Interest, too.
-            [only] if core.pcct.name(only.entry) == name && core.pcct.hint(only.entry).is_empty() => {
-                Some(Route::find(fib, &core.key, header.name, hashes, NameRef::root(), hint_hashes))
-            }
-            _ => None,
-        };
-        let announcement = packet.fields.announcement;
-        let mut data = DataAtHand { source, buffer: Some(packet.buffer), announcement, pass_announcement: false };
-        let mut route_of = |core: &Core<P>, pit| {
-            sole_route.unwrap_or_else(|| Route::of_pending(fib, &core.key, &core.pcct, pit, hashes, hint_hashes))
-        };
+        let route_of =
+            |core: &Core<P>, pit| Route::of_pending(fib, &core.key, &core.pcct, pit, pending_hashes, hint_hashes);
         match matches[..] {
-            [only] => {
-                let route = route_of(core, only);
-                core.satisfy_one(&arrival, only, route, &mut data, out);
+            // The usual case: there is no strategy to be told.
+            [only] if core.goes_straight(only) => core.satisfy_straight(&arrival, only, &source, packet.buffer, out),
+            _ => {
+                let announcement = packet.fields.announcement;
+                let buffer = Some(packet.buffer);
+                let mut data = DataAtHand { source, buffer, announcement, pass_announcement: false };
+                core.satisfy(&arrival, &matches, route_of, &mut data, out);
             }
-            _ => core.satisfy_several(&arrival, &matches, route_of, &mut data, out),
         }
         core.matches = matches;
         Ok(())
@@ -130,6 +128,61 @@ impl<P: BufferPool> Core<P> {
         let asked = |pit: &&PitRef| self.pcct.find_out_record(**pit, ingress).is_some();
         let by_token = matches.iter().find(|pit| Some(pit.entry) == by_token);
         by_token.or_else(|| matches.iter().find(asked)).unwrap_or(&matches[0]).entry
+    }
+
+    /// Does the strategy of this PIT entry do with Data what all do by default, so that it need not be looked up?
+    fn goes_straight(&self, pit: PitRef) -> bool {
+        let slot = self.pcct.slot(pit);
+        // A PIT entry that was there before the last change of strategies knows nothing of the strategy it has now.
+        !slot.is_measured() && slot.serial.wrapping_sub(self.strategies_since) as i32 >= 0
+    }
+
+    /// Remembers from which PIT entry on strategies are what they are now.
+    pub(crate) fn note_strategies(&mut self, version: u64) {
+        if version != self.strategies_version {
+            self.strategies_version = version;
+            self.strategies_since = self.pcct.last_serial().wrapping_add(1);
+        }
+        // Serial numbers wrap. So far back there is no PIT entry that is still pending.
+        let last = self.pcct.last_serial();
+        if last.wrapping_sub(self.strategies_since) as i32 > MOST_SERIALS {
+            self.strategies_since = last.wrapping_sub(MOST_SERIALS as u32);
+        }
+    }
+
+    /// One match, and no strategy that wants to know: the Data goes to the downstreams.
+    fn satisfy_straight(
+        &mut self,
+        arrival: &Satisfying,
+        pit: PitRef,
+        source: &DataSource,
+        buffer: P::Buffer,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        let mut downstreams = std::mem::take(&mut self.downstreams);
+        downstreams.clear();
+        self.take_downstreams(arrival.now, pit, source, &mut downstreams);
+        self.send_data(buffer, source, &downstreams, None, out);
+        self.downstreams = downstreams;
+        self.mark_satisfied(arrival, pit);
+        self.end_slot(arrival.now, pit);
+    }
+
+    /// The strategies of all matches are told.
+    fn satisfy<'a>(
+        &mut self,
+        arrival: &Satisfying,
+        matches: &[PitRef],
+        mut route_of: impl FnMut(&Core<P>, PitRef) -> Route<'a>,
+        data: &mut DataAtHand<P::Buffer>,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        if let [only] = *matches {
+            let route = route_of(self, only);
+            self.satisfy_one(arrival, only, route, data, out);
+        } else {
+            self.satisfy_several(arrival, matches, route_of, data, out);
+        }
     }
 
     /// One match: the strategy sends the Data on.

@@ -1,6 +1,6 @@
 //! Incoming Interest pipeline. The order of the steps matters.
 
-use namehop_hash::{hash_prefixes, hash_with_nonce};
+use namehop_hash::hash_with_nonce;
 use namehop_wire::lp::NackReason;
 use namehop_wire::{Interest, InterestRewrite, NameRef};
 
@@ -17,32 +17,30 @@ use crate::pcct::entry::{PendingHopLimit, Selectors};
 use crate::pcct::keys::Key;
 use crate::pcct::{Arrival, PitRef};
 
+use crate::schedule::{Schedule, Summary};
 use crate::scope::is_localhost;
 use crate::strategy::Trigger;
 use crate::time::Timestamp;
 
-impl<P: BufferPool> Engine<P> {
+impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// Handles an Interest. An error is the reason why it was discarded.
     pub(crate) fn incoming_interest(
         &mut self,
         now: Timestamp,
         packet: Incoming<P::Buffer>,
+        summary: &mut Summary,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) -> Result<(), DropReason> {
-        let Engine { fib, core, hashes, hint_hashes } = self;
+        let Engine { fib, core, hint_hashes, .. } = self;
         let Incoming { face, buffer, fields } = packet;
         core.counters.in_interests += 1;
         let ingress = core.faces.get(face).ok_or(DropReason::UnknownFace)?;
         let interest = Interest::decode(buffer.bytes()).map_err(|_| DropReason::Malformed)?;
-        hash_prefixes(&core.key, interest.name.value(), hashes).map_err(|_| DropReason::NameTooDeep)?;
+        let hashes = summary.hashes(&core.key, interest.name)?;
 
         // A missing Nonce is added.
         let nonce = interest.nonce.unwrap_or_else(|| core.random() as u32);
-        // The lookups below wait for memory. Requested together, they wait together.
         let nonce_hash = hash_with_nonce(hashes.full(), nonce);
-        core.dead_nonces.prefetch(nonce_hash);
-        core.pcct.prefetch_bucket(hashes.full());
-        fib.prefetch_buckets(hashes);
 
         // HopLimit: an Interest with 0 should not have been sent.
         if interest.hop_limit == Some(0) {
@@ -154,6 +152,7 @@ impl<P: BufferPool> Engine<P> {
 
         // NextHopFaceId: a privileged application chooses the face itself. Otherwise the strategy does.
         let route = Route::find(fib, &core.key, interest.name, hashes, hint, hint_hashes);
+        core.pcct.slot_mut(pit).set_measured(route.strategy.wants_data());
         let (nonce_at, hop_limit_at) = (interest.offsets.nonce.unwrap_or(u16::MAX), interest.offsets.hop_limit);
         let (onward, original) = match rewritten {
             Some(rewritten) => (rewritten, Some(buffer)),

@@ -12,10 +12,11 @@ use crate::face::{FaceId, LinkType};
 use crate::packet::{Incoming, Outgoing};
 use crate::pcct::entry::Selectors;
 use crate::pcct::{PitRef, token};
+use crate::schedule::Schedule;
 use crate::strategy::Trigger;
 use crate::time::Timestamp;
 
-impl<P: BufferPool> Engine<P> {
+impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// Handles a Nack. An error is the reason why it was discarded.
     pub(crate) fn incoming_nack(
         &mut self,

@@ -221,6 +221,14 @@ impl StrategyInstance {
         StrategyInstance { inner: Arc::new(Inner { name: kind.info().versioned_name(), kind, parameters }) }
     }
 
+    /// Does it do more with Data than to send it to all downstreams?
+    pub fn wants_data(&self) -> bool {
+        match self.inner.parameters {
+            Parameters::BestRoute(_) | Parameters::Random(_) | Parameters::Multicast(_) => false,
+            Parameters::Access(_) | Parameters::Asf(_) | Parameters::SelfLearning(_) => true,
+        }
+    }
+
     /// Reads a strategy name.
     ///
     /// # Errors

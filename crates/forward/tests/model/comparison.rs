@@ -2,6 +2,7 @@
 
 use namehop_forward::buffer::{HeapBuffer, PacketBuffer};
 use namehop_forward::packet::{Outgoing, PacketKind};
+use namehop_forward::schedule::Schedule;
 use namehop_wire::NameRef;
 use proptest::prelude::*;
 
@@ -9,11 +10,13 @@ use super::packets::{self, Interest, Name};
 use super::runner::{Asked, Runner};
 use super::{ADDED_NONCES, Nonce, Sent};
 
-impl Runner {
+impl<S: Schedule> Runner<S> {
     /// Compares what the engine has sent with what it should have sent, in any order.
     pub(super) fn compare(&mut self, out: Vec<Outgoing<HeapBuffer>>) -> Result<(), TestCaseError> {
         let mut unexpected: Vec<Sent> = Vec::new();
         for packet in out {
+            let bytes = packet.buffer.bytes();
+            self.sent.push(format!("{} {:?} {:?} {bytes:02x?}", packet.face, packet.kind, packet.fields));
             let (sent, nonce) = self.describe(&packet)?;
             match self.position_of(&sent, nonce) {
                 Some(position) => {

@@ -7,6 +7,7 @@ use namehop_forward::engine::{CsConfig, CsSettings, Engine, EngineConfig, Unsoli
 use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_forward::fib::{self, FibWriter};
 use namehop_forward::packet::{Incoming, LinkFields};
+use namehop_forward::schedule::{Burst, Schedule};
 use namehop_forward::strategy::{StrategyInstance, StrategyKind};
 use namehop_forward::time::Timestamp;
 use namehop_hash::HashKey;
@@ -38,10 +39,10 @@ struct Received {
 }
 
 /// The engine and the model side by side.
-pub struct Runner {
+pub struct Runner<S: Schedule = Burst> {
     pub(super) now_ms: u64,
     pool: HeapPool,
-    pub(super) engine: Engine<HeapPool>,
+    pub(super) engine: Engine<HeapPool, S>,
     fib: FibWriter<StrategyInstance>,
     pub(super) model: Model,
     /// Current number of each face; `None` when it is removed.
@@ -53,9 +54,11 @@ pub struct Runner {
     received: Vec<Received>,
     /// Values of nonces that the forwarder added.
     pub(super) added: BTreeMap<u32, Nonce>,
+    /// Everything that the engine has sent, byte for byte and in order.
+    pub sent: Vec<String>,
 }
 
-impl Runner {
+impl<S: Schedule> Runner<S> {
     pub fn new(scenario: &Scenario) -> Self {
         let settings = Settings {
             dead_nonce_lifetime_ms: DEAD_NONCE_LIFETIME_MS,
@@ -103,6 +106,7 @@ impl Runner {
             asked: Vec::new(),
             received: Vec::new(),
             added: BTreeMap::new(),
+            sent: Vec::new(),
         };
         for index in 0..FACES_AT_START {
             runner.add_face(index);
@@ -373,7 +377,7 @@ impl Runner {
     }
 
     /// Ends the scenario: when all lifetimes are over, nothing may be left but cached Data.
-    pub fn finish(mut self) -> Result<(), TestCaseError> {
+    pub fn finish(mut self) -> Result<Vec<String>, TestCaseError> {
         self.end_burst()?;
         self.engine.check_invariants().map_err(TestCaseError::fail)?;
         self.now_ms += LIFETIMES_MS.iter().flatten().max().unwrap_or(&0) + 1_000;
@@ -384,7 +388,7 @@ impl Runner {
         prop_assert!(self.engine.is_idle(), "pending Interests outlive their lifetime");
         self.engine.check_invariants().map_err(TestCaseError::fail)?;
         prop_assert_eq!(self.pool.in_use(), 0, "packet buffers were not returned");
-        Ok(())
+        Ok(self.sent)
     }
 }
 

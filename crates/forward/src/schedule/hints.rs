@@ -1,0 +1,125 @@
+//! What to fetch for a packet: its buckets first, then what they point to, then what that points to.
+//!
+//! Each step reads only memory that the step before asked for. Guesses may be wrong: a bucket names an entry by 32 bits of
+//! a hash, and whatever was read may have changed when the packet has its turn.
+
+use super::summary::Summary;
+use super::{Schedule, ScheduleKind, glance::glance};
+use crate::buffer::{BufferPool, PacketBuffer};
+use crate::engine::Engine;
+use crate::packet::Incoming;
+use crate::pcct::token;
+
+/// Where the hint plane is ahead of the execution plane, within one burst.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    /// Interests that entries were looked up for and that are still to be handled: so many new entries may be made before
+    /// the next one.
+    pub(super) new_entries: usize,
+    /// The victim that was fetched last.
+    victim: Option<u32>,
+}
+
+impl<P: BufferPool, S: Schedule> Engine<P, S> {
+    /// Looks at a packet and hashes its name, if the execution plane will need the hashes.
+    #[inline]
+    pub(super) fn hint_hash(&self, packet: &Incoming<P::Buffer>, summary: &mut Summary) {
+        summary.clear();
+        // Data with a token, and every Nack, finds its entry without.
+        if !self.needs_hashes(packet) {
+            return;
+        }
+        let bytes = packet.buffer.bytes();
+        if let Some(seen) = glance(bytes) {
+            summary.nonce = seen.nonce;
+            summary.can_be_prefix = seen.can_be_prefix;
+            summary.hash(&self.core.key, &bytes[seen.name]);
+        }
+    }
+
+    fn needs_hashes(&self, packet: &Incoming<P::Buffer>) -> bool {
+        is_interest(packet)
+            || packet.fields.nack.is_none()
+                && (token::decode(self.core.worker, &packet.fields.pit_token).is_none()
+                    || self.core.pcct.asks_for_prefixes(self.core.now))
+    }
+
+    /// First step: buckets, and the entry that a PIT token names.
+    #[inline]
+    pub(super) fn hint_buckets(&self, packet: &Incoming<P::Buffer>, summary: &mut Summary) {
+        let core = &self.core;
+        if is_interest(packet) {
+            let Some(hashes) = summary.known_hashes() else { return };
+            core.pcct.prefetch_bucket(hashes.full());
+            self.fib.prefetch_buckets(hashes);
+            if let Some(nonce) = summary.nonce {
+                core.dead_nonces.prefetch(namehop_hash::hash_with_nonce(hashes.full(), nonce));
+            }
+            if summary.can_be_prefix && core.pcct.content.serve {
+                core.pcct.prefetch_prefix(hashes.full());
+            }
+            return;
+        }
+        if let Some((entry, _)) = token::decode(core.worker, &packet.fields.pit_token) {
+            core.pcct.prefetch_entry(entry);
+            summary.entry = Some(entry);
+        }
+        if let Some(hashes) = summary.known_hashes() {
+            core.pcct.prefetch_satisfied(hashes);
+        }
+    }
+
+    /// Second step: what the buckets point to.
+    #[inline]
+    pub(super) fn hint_entries(&self, packet: &Incoming<P::Buffer>, summary: &mut Summary, ahead: &mut Ahead) {
+        let core = &self.core;
+        let is_interest = is_interest(packet);
+        if let Some(hashes) = summary.known_hashes() {
+            if is_interest {
+                if S::KIND == ScheduleKind::Speculative {
+                    self.fib.prefetch_all_entries(hashes);
+                } else {
+                    self.fib.prefetch_entry(hashes);
+                }
+            }
+            if summary.entry.is_none() {
+                summary.entry = core.pcct.guess(hashes.full());
+                match summary.entry {
+                    Some(entry) => core.pcct.prefetch_entry(entry),
+                    None if is_interest => core.pcct.prefetch_new_entry(ahead.new_entries),
+                    None => {}
+                }
+            }
+        }
+        if is_interest {
+            summary.makes_entry = summary.known_hashes().is_some() && summary.entry.is_none();
+            ahead.new_entries += usize::from(summary.makes_entry);
+        } else if packet.fields.nack.is_none() && core.pcct.content.is_full() {
+            ahead.victim = core.pcct.content.victim_after(ahead.victim);
+            summary.victim = ahead.victim;
+            if let Some(victim) = summary.victim {
+                core.pcct.prefetch_identity(victim);
+            }
+        }
+    }
+
+    /// Third step: what the entries point to.
+    #[inline]
+    pub(super) fn hint_contents(&self, packet: &Incoming<P::Buffer>, summary: &Summary) {
+        let core = &self.core;
+        if is_interest(packet) {
+            if let Some(entry) = summary.entry {
+                core.pcct.prefetch_data(entry);
+            }
+            return;
+        }
+        if let Some(victim) = summary.victim {
+            core.pcct.prefetch_eviction(victim);
+        }
+    }
+}
+
+fn is_interest<B: PacketBuffer>(packet: &Incoming<B>) -> bool {
+    use namehop_wire::tlv::types;
+    packet.fields.nack.is_none() && packet.buffer.bytes().first().copied().map(u32::from) == Some(types::INTEREST)
+}

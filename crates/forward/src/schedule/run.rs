@@ -1,0 +1,130 @@
+//! The order of hints and packets, one function for each schedule. Packets are handled in the order in which they came.
+
+use super::hints::Ahead;
+use super::summary::Summary;
+use super::{MAX_BURST, Schedule, ScheduleKind};
+use crate::buffer::BufferPool;
+use crate::engine::Engine;
+use crate::packet::{Incoming, Outgoing};
+use crate::time::Timestamp;
+
+impl<P: BufferPool, S: Schedule> Engine<P, S> {
+    /// Handles a burst of packets. The burst is emptied.
+    pub(crate) fn run(
+        &mut self,
+        now: Timestamp,
+        burst: &mut Vec<Incoming<P::Buffer>>,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        let mut summaries = std::mem::take(&mut self.summaries);
+        match S::KIND {
+            ScheduleKind::Naive => self.run_naive(now, burst, &mut summaries[0], out),
+            ScheduleKind::BucketPrefetch => self.run_bucket_prefetch(now, burst, &mut summaries[0], out),
+            ScheduleKind::PreHash | ScheduleKind::Speculative => self.run_ahead(now, burst, &mut summaries, out),
+            ScheduleKind::Burst => {
+                while !burst.is_empty() {
+                    self.run_burst(now, burst, &mut summaries, out);
+                }
+            }
+        }
+        self.summaries = summaries;
+    }
+
+    fn run_naive(
+        &mut self,
+        now: Timestamp,
+        burst: &mut Vec<Incoming<P::Buffer>>,
+        summary: &mut Summary,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        for packet in burst.drain(..) {
+            summary.clear();
+            self.handle(now, packet, summary, out);
+        }
+    }
+
+    fn run_bucket_prefetch(
+        &mut self,
+        now: Timestamp,
+        burst: &mut Vec<Incoming<P::Buffer>>,
+        summary: &mut Summary,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        for packet in burst.drain(..) {
+            self.hint_hash(&packet, summary);
+            self.hint_buckets(&packet, summary);
+            self.handle(now, packet, summary, out);
+        }
+    }
+
+    /// One packet ahead: [`PreHash`](super::PreHash), and [`Speculative`](super::Speculative), which also fetches entries.
+    /// "After fetching hash buckets" of a packet its entries are fetched, and the hash computation of the next one hides the
+    /// wait (ICN 2017, section 4.2).
+    fn run_ahead(
+        &mut self,
+        now: Timestamp,
+        burst: &mut Vec<Incoming<P::Buffer>>,
+        summaries: &mut [Summary],
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        let mut packets = burst.drain(..);
+        let [first, second, ..] = summaries else { return };
+        let (mut current, mut next) = (first, second);
+        if let Some(packet) = packets.as_slice().first() {
+            self.hint_hash(packet, current);
+            self.hint_buckets(packet, current);
+        }
+        while let Some(packet) = packets.next() {
+            if S::KIND == ScheduleKind::Speculative {
+                self.hint_entries(&packet, current, &mut Ahead::default());
+                self.hint_contents(&packet, current);
+            }
+            if let Some(following) = packets.as_slice().first() {
+                self.hint_hash(following, next);
+                self.hint_buckets(following, next);
+            }
+            self.handle(now, packet, current, out);
+            std::mem::swap(&mut current, &mut next);
+        }
+    }
+
+    /// Up to [`MAX_BURST`] packets: while one group of packets is handled, what the next one's entries point to is on its
+    /// way, and so are the entries of the one behind it and the buckets of the third.
+    fn run_burst(
+        &mut self,
+        now: Timestamp,
+        burst: &mut Vec<Incoming<P::Buffer>>,
+        summaries: &mut [Summary],
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        let count = burst.len().min(MAX_BURST);
+        let group = self.core.lookahead;
+        for (packet, summary) in burst[..count].iter().zip(&mut *summaries) {
+            self.hint_hash(packet, summary);
+        }
+        let mut packets = burst.drain(..count);
+        let mut ahead = Ahead::default();
+        let (mut handled, mut with_contents, mut with_entries, mut with_buckets) = (0, 0, 0, 0);
+        while handled < count {
+            let coming = packets.as_slice();
+            while with_buckets < count.min(handled + 3 * group) {
+                self.hint_buckets(&coming[with_buckets - handled], &mut summaries[with_buckets]);
+                with_buckets += 1;
+            }
+            while with_entries < count.min(handled + 2 * group) {
+                self.hint_entries(&coming[with_entries - handled], &mut summaries[with_entries], &mut ahead);
+                with_entries += 1;
+            }
+            while with_contents < count.min(handled + group) {
+                self.hint_contents(&coming[with_contents - handled], &summaries[with_contents]);
+                with_contents += 1;
+            }
+            for packet in packets.by_ref().take(group) {
+                let summary = &mut summaries[handled];
+                self.handle(now, packet, summary, out);
+                ahead.new_entries -= usize::from(summary.makes_entry);
+                handled += 1;
+            }
+        }
+    }
+}
