@@ -1,0 +1,18 @@
+//! Analytic models of packet forwarding on one computer: arithmetic only, no measurement.
+//!
+//! | module | what it computes | source |
+//! |---|---|---|
+//! | [`throughput`] | most packets per second that cores and memory allow | Taniguchi et al. (2016), Takemasa (2019) 3.2 |
+//! | [`patricia`] | memory accesses of a lookup in a binary Patricia trie | Takemasa et al. (2017) 6.3, Takemasa (2019) 4.1.3 |
+//! | [`hash_table`] | memory accesses of a longest prefix match in a hash table | the same, and 4.1.2 |
+//! | [`pipeline`] | where a processor's cycles go, from hardware counters | Yasin (2014), Takemasa (2019) 3.2 |
+//! | [`prefetch`] | what prefetching saves and what useless prefetches cost | Takemasa et al. (2017) 6.5, 6.7 |
+//!
+//! All functions are total: what has no meaning gives 0, infinity or NaN as floating-point division does, never a panic.
+#![forbid(unsafe_code)]
+
+pub mod hash_table;
+pub mod patricia;
+pub mod pipeline;
+pub mod prefetch;
+pub mod throughput;

@@ -1,0 +1,173 @@
+//! How many packets per second a computer can forward at most: its cores or its memory set the limit.
+//!
+//! λ ≤ min(N·F/C, B/M), equation 1 of Taniguchi et al., "A Method for Designing High-speed Software NDN Routers" (ICN
+//! 2016), and equation 3.1 of Takemasa's thesis (2019). What is counted, packets or Interest-Data pairs, is a matter of
+//! what the cost is given for.
+
+use serde::Serialize;
+
+/// The two resources of a computer that forwarding uses up.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Computer {
+    /// Cores that forward: N.
+    pub cores: u32,
+    /// Cycles per second of one core: F.
+    pub hz: f64,
+    /// Bytes per second between memory and processor: B.
+    pub memory_bytes_per_second: f64,
+}
+
+/// What it takes to forward one packet (or one pair, or whatever the rate shall be in).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Cost {
+    /// Cycles of one core: C.
+    pub cycles: f64,
+    /// Bytes read from and written to memory: M.
+    pub bytes: f64,
+}
+
+/// What sets the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bottleneck {
+    /// N·F/C is the smaller.
+    Computation,
+    /// B/M is the smaller.
+    Memory,
+}
+
+/// Upper bounds of the forwarding rate, per second.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bound {
+    /// N·F/C.
+    pub by_computation: f64,
+    /// B/M.
+    pub by_memory: f64,
+}
+
+impl Computer {
+    /// N·F/C and B/M.
+    pub fn bound(&self, cost: &Cost) -> Bound {
+        Bound {
+            by_computation: f64::from(self.cores) * self.hz / cost.cycles,
+            by_memory: self.memory_bytes_per_second / cost.bytes,
+        }
+    }
+}
+
+impl Bound {
+    /// min(N·F/C, B/M).
+    pub fn rate(&self) -> f64 {
+        self.by_computation.min(self.by_memory)
+    }
+
+    /// Which of the two is the limit.
+    pub fn bottleneck(&self) -> Bottleneck {
+        if self.by_computation <= self.by_memory { Bottleneck::Computation } else { Bottleneck::Memory }
+    }
+}
+
+/// Costs of the three ways that packets take, as in table 3.1 of Takemasa (2019).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PacketCosts {
+    /// An Interest that the Content Store does not answer.
+    pub interest_miss: Cost,
+    /// An Interest that the Content Store answers.
+    pub interest_hit: Cost,
+    /// A Data packet.
+    pub data: Cost,
+}
+
+impl PacketCosts {
+    /// Average cost of one packet when `hit_ratio` of the Interests are answered by the Content Store and one Data counts
+    /// for every Interest, wherever it comes from: ((1−h)·I-miss + h·I-hit + Data) / 2.
+    ///
+    /// This weighting reproduces C and M of Takemasa (2019) 3.2.3 from its table 3.1 within 0.3 % (the table is rounded,
+    /// and the thesis does not print the formula).
+    pub fn per_packet(&self, hit_ratio: f64) -> Cost {
+        let average = |of: fn(&Cost) -> f64| {
+            ((1.0 - hit_ratio) * of(&self.interest_miss) + hit_ratio * of(&self.interest_hit) + of(&self.data)) / 2.0
+        };
+        Cost { cycles: average(|cost| cost.cycles), bytes: average(|cost| cost.bytes) }
+    }
+}
+
+/// Threads at which memory becomes the limit: B/M divided by what one core forwards, F/C. Linear speed-up ends there
+/// (Takemasa 2019, 4.4.3).
+pub fn threads_at_memory_bound(computer: &Computer, cost: &Cost) -> f64 {
+    let bound = Computer { cores: 1, ..*computer }.bound(cost);
+    bound.by_memory / bound.by_computation
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn computer(cores: u32, ghz: f64) -> Computer {
+        Computer { cores, hz: ghz * 1e9, memory_bytes_per_second: 76.8e9 }
+    }
+
+    #[track_caller]
+    fn close(value: f64, published: f64, tolerance: f64) {
+        assert!((value - published).abs() <= tolerance, "{value} against {published}");
+    }
+
+    #[test]
+    fn poster_of_2016() {
+        let cost = Cost { cycles: 2794.2, bytes: 4484.1 };
+        let large = computer(22, 2.2).bound(&cost);
+        close(large.by_computation / 1e6, 17.3, 0.05);
+        close(large.by_memory / 1e6, 17.1, 0.05);
+        assert_eq!(large.bottleneck(), Bottleneck::Memory);
+        let small = computer(4, 2.6).bound(&cost);
+        close(small.by_computation / 1e6, 3.7, 0.05);
+        assert_eq!(small.bottleneck(), Bottleneck::Computation);
+        assert_eq!(small.rate(), small.by_computation);
+    }
+
+    #[test]
+    fn thesis_of_2019() {
+        let cost = Cost { cycles: 925.4, bytes: 800.7 };
+        close(computer(22, 2.2).bound(&cost).by_computation / 1e6, 52.3, 0.05);
+        close(computer(4, 2.6).bound(&cost).by_computation / 1e6, 11.2, 0.05);
+        close(computer(4, 2.6).bound(&cost).by_memory / 1e6, 95.9, 0.05);
+        // 4.4.3: "when the number of threads is 40" memory is used up.
+        close(threads_at_memory_bound(&computer(22, 2.2), &cost), 40.0, 0.5);
+    }
+
+    #[test]
+    fn costs_of_the_thesis_follow_from_its_table() {
+        let costs = PacketCosts {
+            interest_miss: Cost { cycles: 1470.0, bytes: 909.0 },
+            interest_hit: Cost { cycles: 860.0, bytes: 511.0 },
+            data: Cost { cycles: 565.0, bytes: 816.0 },
+        };
+        let average = costs.per_packet(0.3);
+        close(average.cycles, 925.4, 0.003 * 925.4);
+        close(average.bytes, 800.7, 0.003 * 800.7);
+    }
+
+    proptest! {
+        #[test]
+        fn the_rate_is_the_smaller_bound(cores in 1u32..1000, hz in 1e8..1e10, b in 1e9..1e12, c in 1.0..1e5, m in 1.0..1e5) {
+            let computer = Computer { cores, hz, memory_bytes_per_second: b };
+            let bound = computer.bound(&Cost { cycles: c, bytes: m });
+            prop_assert!(bound.rate() <= bound.by_computation && bound.rate() <= bound.by_memory);
+            let threads = threads_at_memory_bound(&computer, &Cost { cycles: c, bytes: m });
+            prop_assert_eq!(bound.bottleneck() == Bottleneck::Computation, f64::from(cores) <= threads * (1.0 + 1e-12));
+        }
+
+        #[test]
+        fn averages_lie_between_the_extremes(hit_ratio in 0.0..=1.0, miss in 0.0..1e4, hit in 0.0..1e4, data in 0.0..1e4) {
+            let cost = |cycles| Cost { cycles, bytes: cycles };
+            let costs = PacketCosts { interest_miss: cost(miss), interest_hit: cost(hit), data: cost(data) };
+            let average = costs.per_packet(hit_ratio);
+            let low = miss.min(hit).min(data);
+            let high = miss.max(hit).max(data);
+            prop_assert!(average.cycles >= low - 1e-9 && average.cycles <= high + 1e-9);
+            prop_assert_eq!(average.cycles, average.bytes);
+        }
+    }
+}
