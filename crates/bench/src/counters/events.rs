@@ -1,0 +1,190 @@
+//! Which events to count on which processor, and what their counts mean.
+//!
+//! Codes are those of Intel's published event lists for each generation, in the layout of the x86 event-select registers.
+
+use std::fs;
+
+use namehop_model::pipeline::{BackendCycles, LoadLevels, SlotCounters, StageCycles, StageSlots};
+
+use super::CounterFigures;
+
+/// An event's code in perf_event's raw layout.
+const fn code(event: u64, unit_mask: u64, counter_mask: u64) -> u64 {
+    event | unit_mask << 8 | counter_mask << 24
+}
+
+const CYCLES: u64 = code(0x3c, 0, 0);
+const INSTRUCTIONS: u64 = code(0xc0, 0, 0);
+
+/// Issue slots per cycle of the generations without slot counters.
+const WIDTH: f64 = 4.0;
+/// Four issue slots by fate, counted by special registers. The first event has to lead the group.
+const METRICS: [u64; 5] = [
+    code(0x00, 0x04, 0), // all slots
+    code(0x00, 0x80, 0), // retired
+    code(0x00, 0x81, 0), // wrong speculation
+    code(0x00, 0x82, 0), // frontend
+    code(0x00, 0x83, 0), // backend
+];
+/// Cycles, slots not delivered, micro-operations issued, slots retired; recovery cycles come last.
+const SLOTS_SKYLAKE: [u64; 5] =
+    [CYCLES, code(0x9c, 0x01, 0), code(0x0e, 0x01, 0), code(0xc2, 0x02, 0), code(0x0d, 0x01, 0)];
+const SLOTS_BROADWELL: [u64; 5] =
+    [CYCLES, code(0x9c, 0x01, 0), code(0x0e, 0x01, 0), code(0xc2, 0x02, 0), code(0x0d, 0x03, 1)];
+/// Execution stalls: all; with a load pending; after misses of the first, second, third level; with the store buffer full.
+const STALLS_SKYLAKE: [u64; 6] = [
+    code(0xa3, 0x04, 4),
+    code(0xa3, 0x14, 20),
+    code(0xa3, 0x0c, 12),
+    code(0xa3, 0x05, 5),
+    code(0xa3, 0x06, 6),
+    code(0xa6, 0x40, 0),
+];
+const STALLS_ICE_LAKE: [u64; 6] = [
+    code(0xa3, 0x04, 4),
+    code(0xa3, 0x14, 20),
+    code(0xa3, 0x0c, 12),
+    code(0xa3, 0x05, 5),
+    code(0xa3, 0x06, 6),
+    code(0xa6, 0x40, 2),
+];
+const STALLS_SAPPHIRE_RAPIDS: [u64; 6] = [
+    code(0xa3, 0x04, 4),
+    code(0xa6, 0x21, 5),
+    code(0x47, 0x03, 3),
+    code(0x47, 0x05, 5),
+    code(0x47, 0x09, 9),
+    code(0xa6, 0x40, 2),
+];
+/// Loads retired that hit the first, second, third level, and that missed the third.
+const LOADS: [u64; 4] = [code(0xd1, 0x01, 0), code(0xd1, 0x02, 0), code(0xd1, 0x04, 0), code(0xd1, 0x20, 0)];
+
+/// How the stages of the pipeline are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StageEvents {
+    /// By special registers.
+    Metrics([u64; 5]),
+    /// From micro-operations.
+    Slots([u64; 5]),
+}
+
+/// The events of one generation of processors, in groups that are counted at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EventSets {
+    pub(super) basic: [u64; 2],
+    pub(super) stages: Option<StageEvents>,
+    pub(super) stalls: Option<[u64; 6]>,
+    pub(super) loads: Option<[u64; 4]>,
+}
+
+/// What to count here.
+pub(super) fn for_this_processor() -> EventSets {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| {
+        let line = text.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let intel = field("vendor_id").is_some_and(|vendor| vendor == "GenuineIntel");
+    let family = field("cpu family").and_then(|number| number.parse().ok());
+    let model = field("model").and_then(|number| number.parse().ok());
+    match (intel, family, model) {
+        (true, Some(6), Some(model)) => for_intel_model(model),
+        _ => UNKNOWN,
+    }
+}
+
+const UNKNOWN: EventSets = EventSets { basic: [CYCLES, INSTRUCTIONS], stages: None, stalls: None, loads: None };
+
+fn for_intel_model(model: u32) -> EventSets {
+    let (stages, stalls) = match model {
+        // Broadwell: no event for stalls after misses of the third level.
+        61 | 71 | 79 | 86 => (StageEvents::Slots(SLOTS_BROADWELL), None),
+        // Skylake, Cascade Lake and Cooper Lake; Skylake, Kaby Lake, Coffee Lake and Comet Lake.
+        85 | 78 | 94 | 142 | 158 | 165 | 166 => (StageEvents::Slots(SLOTS_SKYLAKE), Some(STALLS_SKYLAKE)),
+        // Ice Lake, Tiger Lake, Rocket Lake.
+        106 | 108 | 125 | 126 | 140 | 141 | 167 => (StageEvents::Metrics(METRICS), Some(STALLS_ICE_LAKE)),
+        // Sapphire Rapids and Emerald Rapids.
+        143 | 207 => (StageEvents::Metrics(METRICS), Some(STALLS_SAPPHIRE_RAPIDS)),
+        _ => return UNKNOWN,
+    };
+    EventSets { stages: Some(stages), stalls, loads: Some(LOADS), ..UNKNOWN }
+}
+
+/// Counts of the events of [`EventSets`], in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Counts {
+    pub(super) basic: [f64; 2],
+    pub(super) metrics: Option<[f64; 5]>,
+    pub(super) slots: Option<[f64; 5]>,
+    pub(super) stalls: Option<[f64; 6]>,
+    pub(super) loads: Option<[f64; 4]>,
+}
+
+impl Counts {
+    /// What they mean.
+    pub(super) fn figures(&self) -> CounterFigures {
+        let [cycles, instructions] = self.basic;
+        let metrics = self.metrics.map(|[_, retirement, speculation, frontend, backend]| StageSlots {
+            frontend,
+            backend,
+            speculation,
+            retirement,
+        });
+        let slots = self.slots.map(|[cycles, fetch_bubbles, issued, retired, recovery]| {
+            let (total, recovery_bubbles) = (WIDTH * cycles, WIDTH * recovery);
+            SlotCounters { total, fetch_bubbles, issued, retired, recovery_bubbles }.slots()
+        });
+        let stages = metrics.or(slots).map(|slots| StageCycles::of_slots(cycles, &slots));
+        let backend = stages
+            .zip(self.stalls)
+            .map(|(stages, [all, load, _, _, _, store])| BackendCycles::of_stalls(stages.backend, load, store, all));
+        let load_stalls = backend
+            .zip(self.stalls)
+            .map(|(backend, [_, pending, l1d, l2, l3, _])| LoadLevels::of_stalls(backend.load, pending, l1d, l2, l3));
+        let retired_loads = self.loads.map(|[l1d, l2, l3, dram]| LoadLevels { l1d, l2, l3, dram });
+        CounterFigures { cycles, instructions, stages, backend, load_stalls, retired_loads }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generations_have_their_events() {
+        assert_eq!(for_intel_model(207).stalls, Some(STALLS_SAPPHIRE_RAPIDS));
+        assert_eq!(for_intel_model(85).stages, Some(StageEvents::Slots(SLOTS_SKYLAKE)));
+        assert_eq!(for_intel_model(79).stalls, None);
+        assert_eq!(for_intel_model(1), UNKNOWN);
+        assert_eq!(code(0xa3, 0x14, 20), 0x1400_14a3);
+        assert_eq!(METRICS[0], 0x0400);
+        assert_eq!(for_this_processor().basic, [0x3c, 0xc0]);
+    }
+
+    #[test]
+    fn counts_of_both_kinds_give_the_same_stages() {
+        let basic = [1000.0, 1200.0];
+        let slots = Counts { basic, slots: Some([1000.0, 400.0, 1500.0, 1300.0, 10.0]), ..Counts::default() };
+        let metrics = Counts { basic, metrics: Some([4000.0, 1300.0, 240.0, 400.0, 2060.0]), ..Counts::default() };
+        assert_eq!(slots.figures(), metrics.figures());
+        assert_eq!(slots.figures().stages.map(|stages| stages.backend), Some(515.0));
+        assert_eq!(slots.figures().backend, None);
+    }
+
+    #[test]
+    fn stalls_are_divided_by_unit_and_level() {
+        let counts = Counts {
+            basic: [1000.0, 500.0],
+            metrics: Some([6000.0, 1200.0, 600.0, 600.0, 3600.0]),
+            stalls: Some([600.0, 450.0, 420.0, 420.0, 400.0, 30.0]),
+            loads: Some([322.0, 1.0, 1.0, 4.0]),
+            ..Counts::default()
+        };
+        let figures = counts.figures();
+        let backend = figures.backend.expect("backend");
+        assert_eq!((backend.load, backend.store, backend.core), (450.0, 30.0, 120.0));
+        let levels = figures.load_stalls.expect("levels");
+        assert_eq!((levels.l1d, levels.l2, levels.l3, levels.dram), (30.0, 0.0, 20.0, 400.0));
+        assert_eq!(figures.retired_loads.map(|loads| loads.total()), Some(328.0));
+    }
+}

@@ -1,0 +1,23 @@
+//! Measurements of this machine and of lookup structures.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`memory`] | DRAM latency, and random cache lines per second: the floor of every packet's cost |
+//! | [`counters`] | where cycles go, by the processor's performance counters, where it has them |
+//! | [`workload`] | names for a FIB and for packets, computed from their number |
+//! | [`lpm`] | longest prefix match in three structures over the same prefixes |
+//! | [`schedule`] | what measurements of the forwarding engine say, and the trait through which they are asked for |
+//! | [`machine`] | what the machine is, and its clock |
+//!
+//! Everything runs on the calling thread unless it says otherwise. Numbers are only as good as the machine is quiet.
+#![forbid(unsafe_code)]
+
+pub mod counters;
+pub mod lpm;
+pub mod machine;
+pub mod memory;
+mod permutation;
+pub mod schedule;
+pub mod workload;
+
+pub use permutation::Permutation;

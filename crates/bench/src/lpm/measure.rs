@@ -1,0 +1,124 @@
+//! Time of one lookup, in any of the structures.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use namehop_hash::{HashKey, PrefixHashes, hash_prefixes};
+use namehop_table::cycles;
+use namehop_wire::NameRef;
+use serde::Serialize;
+
+use super::{LongestPrefixMatch, MAX_GROUP, Query};
+use crate::machine::cycles_hz;
+use crate::workload::Workload;
+
+/// Pieces that a measurement is cut into; the median counts.
+const PIECES: usize = 5;
+
+/// How to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LookupOptions {
+    /// Names that are looked up as one group with prefetching, at most [`MAX_GROUP`].
+    pub group: usize,
+    /// Number of the first name; take another one for the next measurement, so that its names are new.
+    pub first_name: u64,
+    /// Time for each of the two figures.
+    pub time: Duration,
+}
+
+/// Cost of one lookup, the hashing of the name not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LookupFigures {
+    /// Nanoseconds, one name after the other.
+    pub plain_ns: f64,
+    /// Ticks of the time-stamp counter for the same.
+    pub plain_cycles: f64,
+    /// Nanoseconds, in groups with prefetching.
+    pub prefetched_ns: f64,
+    /// Ticks of the time-stamp counter for the same.
+    pub prefetched_cycles: f64,
+    /// Share of the names for which a prefix was found, 0 to 1.
+    pub found: f64,
+}
+
+/// Names of a group and the hashes of their prefixes.
+struct Names {
+    values: Vec<u8>,
+    hashes: Vec<PrefixHashes>,
+}
+
+impl Names {
+    fn new(workload: &Workload, group: usize) -> Self {
+        Names { values: vec![0; group * workload.name_bytes()], hashes: vec![PrefixHashes::new(); group] }
+    }
+
+    /// Makes the next names.
+    fn fill(&mut self, workload: &Workload, key: &HashKey, next_name: &mut u64) {
+        for (value, hashes) in self.values.chunks_exact_mut(workload.name_bytes()).zip(&mut self.hashes) {
+            workload.write_name(*next_name, value);
+            *next_name += 1;
+            // A workload's names are never too deep.
+            let _ = hash_prefixes(key, value, hashes);
+        }
+    }
+
+    fn queries(&self, name_bytes: usize) -> Vec<Query<'_>> {
+        let values = self.values.chunks_exact(name_bytes);
+        let queries = values.zip(&self.hashes).filter_map(|(value, hashes)| {
+            let name = NameRef::from_value(value).ok()?;
+            Some(Query { name, hashes })
+        });
+        queries.collect()
+    }
+}
+
+/// Looks up names that were never looked up before. The structure holds the workload's prefixes, hashed with `key`.
+pub fn measure_lookups<L: LongestPrefixMatch>(
+    structure: &L,
+    workload: &Workload,
+    key: &HashKey,
+    options: &LookupOptions,
+) -> LookupFigures {
+    let group = options.group.clamp(1, MAX_GROUP);
+    let mut names = Names::new(workload, group);
+    let mut next_name = options.first_name;
+    let mut looked_up = 0u64;
+    let mut hits = 0u64;
+    let mut run = |prefetch: bool| {
+        let mut pieces = [0.0; PIECES];
+        for piece in &mut pieces {
+            let start = Instant::now();
+            let (mut ticks, mut count) = (0, 0u64);
+            while start.elapsed() < options.time / PIECES as u32 {
+                names.fill(workload, key, &mut next_name);
+                let queries = names.queries(workload.name_bytes());
+                let mut found = [None; MAX_GROUP];
+                let before = cycles();
+                if prefetch {
+                    structure.find_group(&queries, &mut found);
+                } else {
+                    for (query, found) in queries.iter().zip(&mut found) {
+                        *found = structure.find(query);
+                    }
+                }
+                ticks += cycles().wrapping_sub(before);
+                count += queries.len() as u64;
+                hits += black_box(&found).iter().flatten().count() as u64;
+            }
+            looked_up += count;
+            *piece = ticks as f64 / count.max(1) as f64;
+        }
+        pieces.sort_by(f64::total_cmp);
+        pieces[PIECES / 2]
+    };
+    let plain_cycles = run(false);
+    let prefetched_cycles = run(true);
+    let ns = 1e9 / cycles_hz();
+    LookupFigures {
+        plain_ns: plain_cycles * ns,
+        plain_cycles,
+        prefetched_ns: prefetched_cycles * ns,
+        prefetched_cycles,
+        found: hits as f64 / looked_up.max(1) as f64,
+    }
+}

@@ -1,0 +1,105 @@
+//! What the machine is, as far as it matters to measurements.
+
+use std::fs;
+use std::hint::spin_loop;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use namehop_table::cycles;
+use serde::Serialize;
+
+/// How long the tick rate is measured: long enough that reading the clocks does not matter.
+const CALIBRATION: Duration = Duration::from_millis(50);
+
+/// The machine that runs this.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Machine {
+    /// Name of the processor.
+    pub processor: String,
+    /// Logical cores that this process may use.
+    pub cores: usize,
+    /// Last-level cache, all of it, in bytes; on a virtual machine others may use it too. `None` where it is unknown.
+    pub last_level_cache_bytes: Option<u64>,
+    /// Ticks of [`cycles`] per second.
+    pub cycles_hz: f64,
+}
+
+impl Machine {
+    /// Finds out.
+    pub fn detect() -> Self {
+        Machine {
+            processor: processor_name(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            last_level_cache_bytes: last_level_cache_bytes(),
+            cycles_hz: cycles_hz(),
+        }
+    }
+}
+
+/// Ticks of [`cycles`] per second, measured once.
+pub fn cycles_hz() -> f64 {
+    static RATE: OnceLock<f64> = OnceLock::new();
+    *RATE.get_or_init(|| {
+        let (start, first) = (Instant::now(), cycles());
+        while start.elapsed() < CALIBRATION {
+            spin_loop();
+        }
+        let (ticks, elapsed) = (cycles().wrapping_sub(first), start.elapsed());
+        ticks as f64 / elapsed.as_secs_f64()
+    })
+}
+
+fn processor_name() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+fn last_level_cache_bytes() -> Option<u64> {
+    (0..8)
+        .filter_map(|index| {
+            let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+            parse_size(fs::read_to_string(path).ok()?.trim())
+        })
+        .max()
+}
+
+/// A size as the kernel writes it: `48K`, `2M`.
+fn parse_size(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.as_bytes().last()? {
+        b'K' => (&text[..text.len() - 1], 1 << 10),
+        b'M' => (&text[..text.len() - 1], 1 << 20),
+        b'G' => (&text[..text.len() - 1], 1 << 30),
+        _ => (text, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// Bytes of memory that can be had without pushing anything out; `None` where the system does not say.
+pub fn available_memory_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_knows_itself() {
+        let machine = Machine::detect();
+        assert!(machine.cores >= 1);
+        assert!(!machine.processor.is_empty());
+        assert!((1e6..1e11).contains(&machine.cycles_hz), "{}", machine.cycles_hz);
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_size("266240K"), Some(266_240 << 10));
+        assert_eq!(parse_size("2M"), Some(2 << 20));
+        assert_eq!(parse_size("17"), Some(17));
+        assert_eq!(parse_size("K"), None);
+        assert_eq!(parse_size(""), None);
+    }
+}

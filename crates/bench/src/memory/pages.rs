@@ -1,0 +1,162 @@
+//! Which pages an area lies on, which could be had, and what to do about those that could not.
+
+use std::fmt;
+use std::fs;
+
+use namehop_table::{CacheLines, PageKind, PageRequest, prefetch::CACHE_LINE_BYTES};
+use serde::Serialize;
+
+const MEBIBYTE: usize = 1 << 20;
+const HUGE_2M_BYTES: usize = 2 * MEBIBYTE;
+const HUGE_1G_BYTES: usize = 1024 * MEBIBYTE;
+/// Size of ordinary pages where the system does not say.
+const ORDINARY_BYTES: usize = 4096;
+/// All kinds, largest first.
+const KINDS: [PageKind; 4] = [PageKind::Huge1G, PageKind::Huge2M, PageKind::Transparent, PageKind::Ordinary];
+
+/// Pages of an area.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PageInfo {
+    /// Kind: `1 GiB pages`, `2 MiB pages`, `transparent huge pages` or `ordinary pages`.
+    pub kind: String,
+    /// Size of one.
+    pub page_bytes: usize,
+    /// Share of the area that lies on huge pages, where the system decides and says so: 0 to 1.
+    pub huge_share: Option<f64>,
+}
+
+impl PageInfo {
+    /// Of an area that was touched as a whole.
+    pub(super) fn of(lines: &CacheLines) -> Self {
+        let kind = lines.page_kind();
+        let page_bytes = match kind {
+            PageKind::Huge1G => HUGE_1G_BYTES,
+            PageKind::Huge2M | PageKind::Transparent => HUGE_2M_BYTES,
+            PageKind::Ordinary => ORDINARY_BYTES,
+        };
+        let explicit = matches!(kind, PageKind::Huge1G | PageKind::Huge2M);
+        let huge_share = if explicit { None } else { huge_share(lines) };
+        PageInfo { kind: kind.to_string(), page_bytes, huge_share }
+    }
+}
+
+impl fmt::Display for PageInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.kind)
+    }
+}
+
+/// A kind of page that was not to be had.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MissingPages {
+    /// Kind.
+    pub kind: String,
+    /// How to get it.
+    pub remedy: String,
+}
+
+/// Requests that lead to different pages for areas of this size, larger pages first.
+pub(super) fn distinct_requests(area_bytes: usize) -> Vec<PageRequest> {
+    let mut kinds = Vec::new();
+    let mut requests = [PageRequest::Explicit, PageRequest::Transparent, PageRequest::Ordinary].to_vec();
+    requests.retain(|&request| {
+        // Reserving alone does not touch memory.
+        let kind = CacheLines::new(area_bytes / CACHE_LINE_BYTES, request).map(|lines| lines.page_kind());
+        match kind {
+            Ok(kind) if kinds.contains(&kind) => false,
+            Ok(kind) => {
+                kinds.push(kind);
+                true
+            }
+            Err(_) => true,
+        }
+    });
+    requests
+}
+
+/// The kinds that are not among `had`.
+pub(super) fn missing<'a>(had: impl Iterator<Item = &'a PageInfo>, area_bytes: usize) -> Vec<MissingPages> {
+    let had: Vec<&str> = had.map(|info| info.kind.as_str()).collect();
+    let missing = KINDS.into_iter().filter(|kind| !had.contains(&kind.to_string().as_str()));
+    missing.map(|kind| MissingPages { kind: kind.to_string(), remedy: remedy(kind, area_bytes) }).collect()
+}
+
+fn remedy(kind: PageKind, area_bytes: usize) -> String {
+    let reserve = |page_bytes: usize, directory: &str| {
+        let pages = area_bytes.div_ceil(page_bytes);
+        format!("as root: echo {pages} > /sys/kernel/mm/hugepages/{directory}/nr_hugepages")
+    };
+    match kind {
+        PageKind::Huge1G => format!(
+            "{}; if the system has no free gigabyte in one piece any more, reserve at boot with the kernel parameters \
+             hugepagesz=1G hugepages={}",
+            reserve(HUGE_1G_BYTES, "hugepages-1048576kB"),
+            area_bytes.div_ceil(HUGE_1G_BYTES)
+        ),
+        PageKind::Huge2M => {
+            format!("{}, while no 1 GiB pages are free", reserve(HUGE_2M_BYTES, "hugepages-2048kB"))
+        }
+        PageKind::Transparent => "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled".to_owned(),
+        PageKind::Ordinary => "ordinary pages are what the system refused, for lack of memory".to_owned(),
+    }
+}
+
+/// Share of the area on transparent huge pages, as the system counts it for the mapping that the area lies in.
+fn huge_share(lines: &CacheLines) -> Option<f64> {
+    let start = lines.as_ptr().addr();
+    let maps = fs::read_to_string("/proc/self/smaps").ok()?;
+    let huge_kilobytes = huge_kilobytes_at(&maps, start)?;
+    Some((huge_kilobytes as f64 * 1024.0 / size_of_val::<[_]>(lines) as f64).min(1.0))
+}
+
+/// `AnonHugePages` of the mapping that `address` is in, from the text of `smaps`.
+fn huge_kilobytes_at(maps: &str, address: usize) -> Option<u64> {
+    let mut inside = false;
+    for line in maps.lines() {
+        if let Some((start, end)) = address_range(line) {
+            inside = (start..end).contains(&address);
+        } else if inside && let Some(rest) = line.strip_prefix("AnonHugePages:") {
+            return rest.trim().strip_suffix("kB")?.trim().parse().ok();
+        }
+    }
+    None
+}
+
+/// The range in the head line of a mapping: `7f00-7f10 rw-p …`.
+fn address_range(line: &str) -> Option<(usize, usize)> {
+    let (start, end) = line.split(' ').next()?.split_once('-')?;
+    Some((usize::from_str_radix(start, 16).ok()?, usize::from_str_radix(end, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_remedy() {
+        let none = missing(std::iter::empty(), 4 << 30);
+        assert_eq!(none.len(), 4);
+        assert!(none[0].remedy.contains("echo 4 >") && none[0].remedy.contains("hugepages=4"));
+        assert!(none[1].remedy.contains("echo 2048 >"));
+        let info = PageInfo { kind: PageKind::Ordinary.to_string(), page_bytes: 4096, huge_share: None };
+        assert_eq!(missing([info].iter(), 4 << 30), none[..3]);
+    }
+
+    #[test]
+    fn huge_pages_are_read_for_the_right_mapping() {
+        let maps = "1000-2000 rw-p 00000000 00:00 0 \nSize: 4 kB\nAnonHugePages:         0 kB\n\
+                    200000-800000 rw-p 00000000 00:00 0 \nSize: 6144 kB\nAnonHugePages:      4096 kB\n";
+        assert_eq!(huge_kilobytes_at(maps, 0x20_0040), Some(4096));
+        assert_eq!(huge_kilobytes_at(maps, 0x1fff), Some(0));
+        assert_eq!(huge_kilobytes_at(maps, 0x80_0000), None);
+    }
+
+    #[test]
+    fn ordinary_pages_are_always_among_the_requests() {
+        let requests = distinct_requests(1 << 20);
+        assert!(!requests.is_empty());
+        let kinds: Vec<PageKind> =
+            requests.iter().map(|&request| CacheLines::new(1 << 14, request).expect("memory").page_kind()).collect();
+        assert!(kinds.contains(&PageKind::Ordinary), "{kinds:?}");
+    }
+}

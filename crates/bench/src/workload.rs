@@ -1,0 +1,322 @@
+//! Names for measurements: prefixes for a FIB and names below them, computed from their number.
+//!
+//! A name is a function of its number and the seed, through bijections, so that names never repeat within the
+//! [capacity](Workload::name_capacity) and no list of them is kept: 13,548,815 prefixes take no memory. All components are
+//! generic and of equal length, in the characters `@` and `A` to `O`, which are sixteen in a row with evenly spread bits, as
+//! models of tries take them to be. Prefixes are drawn anew for every name, so that neighbouring numbers have nothing to do
+//! with each other in any table.
+
+use namehop_wire::MAX_PACKET_SIZE;
+use serde::Serialize;
+
+use crate::permutation::{Permutation, mix};
+
+const GENERIC_COMPONENT: u8 = 8;
+const HEADER_BYTES: usize = 2;
+/// Letters that one 64-bit word gives.
+const WORD_LETTERS: usize = 16;
+/// Longest component whose length takes one byte in the packet format.
+const MAX_COMPONENT_BYTES: usize = 252;
+/// Most components of a name that the forwarder accepts.
+const MAX_COMPONENTS: usize = namehop_wire::MAX_NAME_COMPONENTS;
+/// Room in a packet that a name may take, so that the rest of the packet has room too.
+const MAX_VALUE_BYTES: usize = MAX_PACKET_SIZE / 2;
+
+/// The shape of a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct WorkloadParameters {
+    /// Prefixes in the FIB.
+    pub prefixes: u64,
+    /// Components of each prefix.
+    pub prefix_components: usize,
+    /// Components of each name, at least as many.
+    pub components: usize,
+    /// Bytes of each component, 1 to 252.
+    pub component_bytes: usize,
+    /// Chooses the letters. Different seeds give different names.
+    pub seed: u64,
+}
+
+impl Default for WorkloadParameters {
+    /// The workload of Takemasa et al. (2017), 6.2.
+    fn default() -> Self {
+        WorkloadParameters { prefixes: 13_548_815, prefix_components: 4, components: 7, component_bytes: 9, seed: 1 }
+    }
+}
+
+/// Why there is no such workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WorkloadError {
+    /// Without prefixes or with empty ones there is nothing to look up.
+    #[error("a workload needs at least one prefix of at least one component")]
+    NoPrefix,
+    /// Names are shorter than prefixes.
+    #[error("names must have at least as many components as prefixes, and at most {MAX_COMPONENTS}")]
+    Components,
+    /// Components of no or too many bytes.
+    #[error("components must have 1 to {MAX_COMPONENT_BYTES} bytes")]
+    ComponentBytes,
+    /// Names fill a packet.
+    #[error("names of {0} bytes are too long, at most {MAX_VALUE_BYTES}")]
+    TooLong(usize),
+    /// There are not that many different prefixes of this shape.
+    #[error("there are only {0} different prefixes of this shape")]
+    TooFewPrefixes(u64),
+}
+
+/// Names by number; see the module's description.
+#[derive(Debug, Clone, Copy)]
+pub struct Workload {
+    parameters: WorkloadParameters,
+    prefix_letters: Permutation,
+    /// Range of the prefix letters' permutation, in bits.
+    prefix_bits: u32,
+    /// The same for the components after the prefix; `None` when there are none.
+    suffix: Option<(Permutation, u32)>,
+}
+
+impl Workload {
+    /// A workload of this shape.
+    pub fn new(parameters: WorkloadParameters) -> Result<Self, WorkloadError> {
+        let WorkloadParameters { prefixes, prefix_components, components, component_bytes, seed } = parameters;
+        if prefixes == 0 || prefix_components == 0 {
+            return Err(WorkloadError::NoPrefix);
+        }
+        if !(prefix_components..=MAX_COMPONENTS).contains(&components) {
+            return Err(WorkloadError::Components);
+        }
+        if !(1..=MAX_COMPONENT_BYTES).contains(&component_bytes) {
+            return Err(WorkloadError::ComponentBytes);
+        }
+        let value_bytes = components * (HEADER_BYTES + component_bytes);
+        if value_bytes > MAX_VALUE_BYTES {
+            return Err(WorkloadError::TooLong(value_bytes));
+        }
+        let bits = |components: usize| ((4 * components * component_bytes).min(64)) as u32;
+        let prefix_bits = bits(prefix_components);
+        if prefixes - 1 > u64::MAX >> (64 - prefix_bits) {
+            return Err(WorkloadError::TooFewPrefixes(1 << prefix_bits));
+        }
+        let suffix_components = components - prefix_components;
+        let suffix = (suffix_components > 0)
+            .then(|| (Permutation::new(bits(suffix_components), seed ^ 0x7375_6666), bits(suffix_components)));
+        Ok(Workload { parameters, prefix_letters: Permutation::new(prefix_bits, seed), prefix_bits, suffix })
+    }
+
+    /// The shape.
+    pub fn parameters(&self) -> &WorkloadParameters {
+        &self.parameters
+    }
+
+    /// Bytes of a name's VALUE.
+    pub fn name_bytes(&self) -> usize {
+        self.parameters.components * (HEADER_BYTES + self.parameters.component_bytes)
+    }
+
+    /// Bytes of a prefix's VALUE: that many first bytes of the names below it.
+    pub fn prefix_bytes(&self) -> usize {
+        self.parameters.prefix_components * (HEADER_BYTES + self.parameters.component_bytes)
+    }
+
+    /// Names with a number below this are all different.
+    pub fn name_capacity(&self) -> u64 {
+        match self.suffix {
+            None => self.parameters.prefixes,
+            Some((_, bits)) => u64::MAX >> (64 - bits),
+        }
+    }
+
+    /// Writes the VALUE of prefix number `number` (modulo the number of prefixes) to the start of `out`; returns its length.
+    ///
+    /// # Panics
+    /// If `out` is shorter than [`prefix_bytes`](Self::prefix_bytes).
+    #[inline]
+    pub fn write_prefix(&self, number: u64, out: &mut [u8]) -> usize {
+        let out = &mut out[..self.prefix_bytes()];
+        let letters = self.prefix_letters.apply(number % self.parameters.prefixes);
+        self.write_components(letters, self.prefix_bits, out);
+        out.len()
+    }
+
+    /// Number of the prefix that name number `name` is below.
+    #[inline(always)]
+    pub fn prefix_of(&self, name: u64) -> u64 {
+        let prefixes = self.parameters.prefixes;
+        match self.suffix {
+            // Each prefix is a name, once.
+            None => name % prefixes,
+            Some(_) => {
+                let draw = mix(name ^ self.parameters.seed.rotate_left(32));
+                ((u128::from(draw) * u128::from(prefixes)) >> 64) as u64
+            }
+        }
+    }
+
+    /// Writes the VALUE of name number `number` to the start of `out`; returns its length.
+    ///
+    /// # Panics
+    /// If `out` is shorter than [`name_bytes`](Self::name_bytes).
+    #[inline]
+    pub fn write_name(&self, number: u64, out: &mut [u8]) -> usize {
+        let out = &mut out[..self.name_bytes()];
+        let (prefix, rest) = out.split_at_mut(self.prefix_bytes());
+        self.write_components(self.prefix_letters.apply(self.prefix_of(number)), self.prefix_bits, prefix);
+        if let Some((letters, bits)) = self.suffix {
+            self.write_components(letters.apply(number), bits, rest);
+        }
+        out.len()
+    }
+
+    /// Fills `out` with components whose letters tell `value`, of which `bits` bits count: component after component
+    /// takes as many bits as it has letters, and when they are used up the letters are made from them.
+    #[inline(always)]
+    fn write_components(&self, value: u64, bits: u32, out: &mut [u8]) {
+        let component_bytes = self.parameters.component_bytes;
+        for (number, component) in out.chunks_exact_mut(HEADER_BYTES + component_bytes).enumerate() {
+            let (header, text) = component.split_at_mut(HEADER_BYTES);
+            header.copy_from_slice(&[GENERIC_COMPONENT, component_bytes as u8]);
+            let used = 4 * component_bytes * number;
+            let word = if used < bits as usize {
+                value.rotate_right(used as u32)
+            } else {
+                mix(value.wrapping_add(number as u64))
+            };
+            write_text(word, text);
+        }
+    }
+}
+
+/// Fills a component with the letters of `word`, and of words made from it when it is longer.
+#[inline(always)]
+fn write_text(word: u64, text: &mut [u8]) {
+    let (low, high) = (letters(word as u32), letters((word >> 32) as u32));
+    match text.len() {
+        // The lengths of usual components, with stores of fixed size.
+        8..WORD_LETTERS => {
+            let (first, rest) = text.split_at_mut(8);
+            first.copy_from_slice(&low);
+            rest.copy_from_slice(&high[..rest.len()]);
+        }
+        0..8 => text.copy_from_slice(&low[..text.len()]),
+        _ => {
+            let mut word = word;
+            for chunk in text.chunks_mut(WORD_LETTERS) {
+                let mut all = [0; WORD_LETTERS];
+                all[..8].copy_from_slice(&letters(word as u32));
+                all[8..].copy_from_slice(&letters((word >> 32) as u32));
+                chunk.copy_from_slice(&all[..chunk.len()]);
+                word = mix(word);
+            }
+        }
+    }
+}
+
+/// Eight letters for eight digits of four bits, the lowest first.
+#[inline(always)]
+fn letters(digits: u32) -> [u8; 8] {
+    let mut x = u64::from(digits);
+    x = (x | x << 16) & 0x0000_ffff_0000_ffff;
+    x = (x | x << 8) & 0x00ff_00ff_00ff_00ff;
+    x = (x | x << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    (x | 0x4040_4040_4040_4040).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use namehop_wire::NameRef;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn name(workload: &Workload, number: u64) -> Vec<u8> {
+        let mut value = vec![0; workload.name_bytes()];
+        assert_eq!(workload.write_name(number, &mut value), value.len());
+        value
+    }
+
+    fn prefix(workload: &Workload, number: u64) -> Vec<u8> {
+        let mut value = vec![0; workload.prefix_bytes()];
+        assert_eq!(workload.write_prefix(number, &mut value), value.len());
+        value
+    }
+
+    #[test]
+    fn the_published_workload() {
+        let workload = Workload::new(WorkloadParameters::default()).expect("workload");
+        assert_eq!((workload.name_bytes(), workload.prefix_bytes()), (77, 44));
+        assert!(workload.name_capacity() > 80_000_000);
+        let mut names = HashSet::new();
+        let mut prefixes = HashSet::new();
+        for number in 0..100_000 {
+            let value = name(&workload, number);
+            assert_eq!(value[..44], prefix(&workload, workload.prefix_of(number)));
+            assert!(names.insert(value), "name {number} is repeated");
+            assert!(prefixes.insert(prefix(&workload, number)), "prefix {number} is repeated");
+        }
+        // Draws are spread evenly: 100,000 of 13.5 million hit about 99,632 different ones.
+        let drawn: HashSet<u64> = (0..100_000).map(|number| workload.prefix_of(number)).collect();
+        assert!((99_400..99_850).contains(&drawn.len()), "{}", drawn.len());
+    }
+
+    #[test]
+    fn all_prefixes_and_names_of_small_shapes_are_different() {
+        for (prefix_components, components, component_bytes) in [(1, 1, 3), (1, 2, 3), (3, 5, 1), (2, 4, 2)] {
+            let prefixes = 1 << (4 * prefix_components * component_bytes);
+            let parameters = WorkloadParameters { prefixes, prefix_components, components, component_bytes, seed: 3 };
+            let workload = Workload::new(parameters).expect("workload");
+            let all: HashSet<_> = (0..prefixes).map(|number| prefix(&workload, number)).collect();
+            assert_eq!(all.len() as u64, prefixes);
+            let capacity = workload.name_capacity();
+            let all: HashSet<_> = (0..capacity).map(|number| name(&workload, number)).collect();
+            assert_eq!(all.len() as u64, capacity);
+        }
+    }
+
+    #[test]
+    fn seeds_give_different_names() {
+        let workload =
+            |seed| Workload::new(WorkloadParameters { seed, ..WorkloadParameters::default() }).expect("fits");
+        assert_ne!(name(&workload(1), 0), name(&workload(2), 0));
+        assert_eq!(name(&workload(1), 9), name(&workload(1), 9));
+    }
+
+    #[test]
+    fn impossible_shapes_are_refused() {
+        let good = WorkloadParameters::default();
+        let error = |parameters| Workload::new(parameters).expect_err("refused");
+        assert_eq!(error(WorkloadParameters { prefixes: 0, ..good }), WorkloadError::NoPrefix);
+        assert_eq!(error(WorkloadParameters { prefix_components: 8, ..good }), WorkloadError::Components);
+        assert_eq!(error(WorkloadParameters { components: 65, ..good }), WorkloadError::Components);
+        assert_eq!(error(WorkloadParameters { component_bytes: 0, ..good }), WorkloadError::ComponentBytes);
+        assert_eq!(error(WorkloadParameters { component_bytes: 253, ..good }), WorkloadError::ComponentBytes);
+        let long = WorkloadParameters { components: 64, component_bytes: 252, ..good };
+        assert_eq!(error(long), WorkloadError::TooLong(64 * 254));
+        let few = WorkloadParameters { prefix_components: 1, component_bytes: 5, ..good };
+        assert_eq!(error(few), WorkloadError::TooFewPrefixes(1 << 20));
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_valid_and_below_their_prefix(
+            prefix_components in 1usize..8,
+            more in 0usize..8,
+            component_bytes in 1usize..60,
+            seed: u64,
+            number: u64,
+        ) {
+            let components = prefix_components + more;
+            let prefixes = 1000.min(1 << (4 * prefix_components * component_bytes).min(20));
+            let parameters = WorkloadParameters { prefixes, prefix_components, components, component_bytes, seed };
+            let workload = Workload::new(parameters).expect("workload");
+            let value = name(&workload, number);
+            let parsed = NameRef::from_value(&value).expect("valid name");
+            prop_assert_eq!(parsed.len(), components);
+            prop_assert!(parsed.components().all(|component| component.value.len() == component_bytes));
+            let prefix = prefix(&workload, workload.prefix_of(number));
+            let parsed_prefix = NameRef::from_value(&prefix).expect("valid prefix");
+            prop_assert!(parsed_prefix.is_prefix_of(parsed));
+        }
+    }
+}
