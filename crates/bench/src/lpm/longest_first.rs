@@ -36,7 +36,7 @@ impl LongestPrefixMatch for LongestFirst {
     #[inline]
     fn find(&self, query: &Query<'_>) -> Option<u32> {
         let found = self.reader.longest_prefix_match(query.hashes, query.name);
-        found.nexthops().first().map(|nexthop| nexthop.face.0)
+        found.nexthops().faces().first().map(|face| face.0)
     }
 
     fn find_group(&self, queries: &[Query<'_>], found: &mut [Option<u32>; MAX_GROUP]) {
