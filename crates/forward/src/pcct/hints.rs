@@ -16,7 +16,7 @@ impl Pcct {
     /// Are hashes of a Data name needed although its PIT token leads to an entry with this name? They are while Interests
     /// with CanBePrefix or with an implicit digest are pending, or while such Interests were lately answered.
     pub(crate) fn asks_for_prefixes(&self, now: Timestamp) -> bool {
-        self.pending_unusual > 0 || (self.content.admit && self.content.capacity > 0 && self.content.indexes(now))
+        self.pending_unusual > 0 || (self.content.admits() && self.content.indexes(now))
     }
 
     /// Bucket of a name.
@@ -78,6 +78,14 @@ impl Pcct {
         self.content.blocks.prefetch(entry.data, lines.min(DATA_LINES));
     }
 
+    /// What the end of an entry touches. Reads the entry.
+    #[inline]
+    pub(crate) fn prefetch_removal(&self, index: u32) {
+        if let Some(entry) = self.entries.get(index) {
+            self.table.prefetch(entry.name_hash);
+        }
+    }
+
     /// What the eviction of an entry's Data touches, and what new Data is then written over. Reads the entry.
     #[inline]
     pub(crate) fn prefetch_eviction(&self, index: u32) {
@@ -88,10 +96,16 @@ impl Pcct {
 }
 
 impl ContentStore {
+    /// May Data enter?
+    #[inline]
+    pub(crate) fn admits(&self) -> bool {
+        self.admit && self.capacity > 0
+    }
+
     /// Does the next new Data displace another?
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.admit && self.capacity > 0 && self.len() >= self.capacity
+        self.admits() && self.len() >= self.capacity
     }
 
     /// The Data that will be evicted after `victim`, or first.

@@ -78,6 +78,9 @@ pub(crate) struct Pcct {
     /// Most entries in use: one for each PIT slot and each cached Data there may be.
     entry_limit: usize,
     next_serial: u32,
+    /// By entry: `serial` of its inline slot while that is in use, else 0. Timers look here first, because most of them come
+    /// due long after their PIT entry has ended, and its entry is in the cache no more.
+    inline_serials: Vec<u32>,
     /// Entry indices below this one were used at some time.
     touched: u32,
     /// CanBePrefix slots by number of components: Data without a token probes only prefixes of these lengths.

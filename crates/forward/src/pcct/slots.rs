@@ -38,6 +38,7 @@ impl Pcct {
             pit_capacity,
             entry_limit,
             next_serial: 0,
+            inline_serials: vec![0; reserved],
             touched: 0,
             pending_prefixes: [0; MAX_NAME_COMPONENTS + 1],
             pending_digests: [0; MAX_NAME_COMPONENTS + 1],
@@ -135,10 +136,19 @@ impl Pcct {
 
     /// The PIT slot that a timer was set for, if it is still the same.
     pub(crate) fn find_slot_by_serial(&self, entry: u32, selectors: Selectors, serial: u32) -> Option<PitRef> {
-        if entry >= self.touched || !self.entry(entry).in_use() {
+        if self.is_inline_serial(entry, serial) {
+            return Some(PitRef { entry, block: INLINE });
+        }
+        if self.slots.is_empty() || entry >= self.touched || !self.entry(entry).in_use() {
             return None;
         }
         self.find_slot(entry, selectors).filter(|&pit| self.slot(pit).serial == serial)
+    }
+
+    /// Is this the serial number of the entry's inline slot? Answered without looking at the entry.
+    #[inline]
+    pub(crate) fn is_inline_serial(&self, entry: u32, serial: u32) -> bool {
+        self.inline_serials.get(entry as usize) == Some(&serial)
     }
 
     /// Opens a PIT slot that the entry does not have yet. `None` when there are too many.
@@ -152,10 +162,13 @@ impl Pcct {
         let position = self.queue.push(pit, |moved, position| {
             slot_of(entries, slots, moved).queue_position = position;
         });
-        self.next_serial = self.next_serial.wrapping_add(1);
+        // 0 means "none".
+        self.next_serial = self.next_serial.wrapping_add(1).max(1);
         let serial = self.next_serial;
         self.slot_mut(pit).open(selectors, serial, position);
-        if block != INLINE {
+        if block == INLINE {
+            self.inline_serials[entry as usize] = serial;
+        } else {
             let next = std::mem::replace(&mut self.entry_mut(entry).more_slots, block);
             self.slots[block].next = next;
         }
@@ -180,7 +193,9 @@ impl Pcct {
         self.pending_prefixes[depth] -= u32::from(selectors.can_be_prefix);
         self.pending_digests[depth] -= u32::from(names_digest);
         self.pending_unusual -= u32::from(selectors.can_be_prefix) + u32::from(names_digest);
-        if pit.block != INLINE {
+        if pit.block == INLINE {
+            self.inline_serials[pit.entry as usize] = 0;
+        } else {
             if self.entry(pit.entry).more_slots == pit.block {
                 self.entry_mut(pit.entry).more_slots = next;
             } else {

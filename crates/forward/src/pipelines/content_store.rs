@@ -76,7 +76,7 @@ impl<P: BufferPool> Core<P> {
     /// Caches Data under the hint of `partition`, the entry that it satisfies, or under none. `exact` is any entry with the
     /// name of the Data. Where the Interest asked for exactly this name, its own entry takes the Data in.
     pub(super) fn admit(&mut self, now: Timestamp, data: &Admission<'_>, partition: Option<u32>, exact: Option<u32>) {
-        if !self.pcct.content.admit || self.pcct.content.capacity == 0 {
+        if !self.pcct.content.admits() {
             return;
         }
         let hint = partition.map_or(&[][..], |entry| self.pcct.hint(entry));

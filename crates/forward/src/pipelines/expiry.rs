@@ -11,7 +11,7 @@ use crate::face::FaceId;
 use crate::packet::Outgoing;
 use crate::pcct::PitRef;
 use crate::pcct::entry::Selectors;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, ScheduleKind};
 use crate::strategy::Trigger;
 use crate::time::Timestamp;
 
@@ -62,12 +62,20 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     pub(crate) fn fire_timers(&mut self, now: Timestamp, out: &mut Vec<Outgoing<P::Buffer>>) {
         let mut due = std::mem::take(&mut self.core.due);
         self.core.timers.poll(now, |entry, serial, kind| due.push((entry, serial, kind)));
-        for (entry, serial, kind) in due.drain(..) {
+        for index in 0..due.len() {
+            if S::KIND != ScheduleKind::Naive
+                && let Some(&(entry, serial, _)) = due.get(index + self.core.lookahead)
+                && self.core.pcct.is_inline_serial(entry, serial)
+            {
+                self.core.pcct.prefetch_entry(entry);
+            }
+            let (entry, serial, kind) = due[index];
             // The timer of a PIT entry that has ended finds nothing.
             if let Some(pit) = self.core.pcct.find_slot_by_serial(entry, Selectors::from_bits(kind), serial) {
                 self.fire_timer(now, pit, kind & STRATEGY_TIMER != 0, out);
             }
         }
+        due.clear();
         self.core.due = due;
     }
 

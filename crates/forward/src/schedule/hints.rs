@@ -113,8 +113,11 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             }
             return;
         }
-        if let Some(victim) = summary.victim {
-            core.pcct.prefetch_eviction(victim);
+        match (summary.victim, summary.entry) {
+            (Some(victim), _) => core.pcct.prefetch_eviction(victim),
+            // The entry ends with its PIT entry.
+            (None, Some(entry)) if !core.pcct.content.admits() => core.pcct.prefetch_removal(entry),
+            _ => {}
         }
     }
 }
