@@ -49,25 +49,45 @@ fn locate<R>(blocks: &Blocks<R>, first: u32, index: usize) -> (u32, usize) {
 }
 
 /// The records of a slot, walked once.
-fn walk<'a, R>(
-    inline: &'a [R; INLINE_RECORDS],
+pub(crate) struct Walk<'a, R> {
+    /// Inline ones, or those of one block.
+    piece: std::slice::Iter<'a, R>,
     blocks: &'a Blocks<R>,
-    first: u32,
-    count: usize,
-) -> impl Iterator<Item = &'a R> {
-    let mut next = first;
-    let mut left = count.saturating_sub(INLINE_RECORDS);
-    let chained = std::iter::from_fn(move || {
-        let taken = left.min(BLOCK_RECORDS);
-        if taken == 0 {
-            return None;
+    next: u32,
+    /// Records behind this piece.
+    left: usize,
+}
+
+impl<'a, R> Walk<'a, R> {
+    #[inline]
+    fn new(inline: &'a [R; INLINE_RECORDS], blocks: &'a Blocks<R>, first: u32, count: usize) -> Self {
+        let here = count.min(INLINE_RECORDS);
+        Walk { piece: inline[..here].iter(), blocks, next: first, left: count - here }
+    }
+
+    /// Nearly all slots have one record, so this is seldom called.
+    #[cold]
+    fn next_block(&mut self) -> Option<&'a R> {
+        let block = &self.blocks[self.next];
+        let here = self.left.min(BLOCK_RECORDS);
+        self.piece = block.records[..here].iter();
+        self.next = block.next;
+        self.left -= here;
+        self.piece.next()
+    }
+}
+
+impl<'a, R> Iterator for Walk<'a, R> {
+    type Item = &'a R;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a R> {
+        match self.piece.next() {
+            Some(record) => Some(record),
+            None if self.left == 0 => None,
+            None => self.next_block(),
         }
-        let block = &blocks[next];
-        next = block.next;
-        left -= taken;
-        Some(&block.records[..taken])
-    });
-    inline[..count.min(INLINE_RECORDS)].iter().chain(chained.flatten())
+    }
 }
 
 /// Makes room for a record behind `count` others. `first` is the head of the chain.
@@ -104,7 +124,23 @@ fn truncate<R>(blocks: &mut Blocks<R>, first: &mut u32, count: usize) {
 }
 
 /// Keeps the records that `keep` says so of, in their order, and returns how many those are.
+#[inline]
 fn retain<R: Copy>(
+    inline: &mut [R; INLINE_RECORDS],
+    blocks: &mut Blocks<R>,
+    first: &mut u32,
+    count: usize,
+    mut keep: impl FnMut(&R) -> bool,
+) -> usize {
+    match count {
+        0 => 0,
+        1 => usize::from(keep(&inline[0])),
+        _ => retain_of_many(inline, blocks, first, count, keep),
+    }
+}
+
+#[cold]
+fn retain_of_many<R: Copy>(
     inline: &mut [R; INLINE_RECORDS],
     blocks: &mut Blocks<R>,
     first: &mut u32,
@@ -154,13 +190,33 @@ impl Place {
     }
 }
 
+/// The record of an Interest. A token that is not in a block of its own fits into the record.
+#[inline]
+fn in_record(arrival: &Arrival<'_>, long_token: u32) -> InRecord {
+    InRecord {
+        expiry: arrival.expiry,
+        face: arrival.face,
+        nonce: arrival.nonce,
+        long_token,
+        token_bytes: arrival.token.len() as u8,
+        congestion_mark: u8::try_from(arrival.congestion_mark).unwrap_or(u8::MAX),
+        hop_limit: arrival.hop_limit,
+        short_token: arrival.token.first_bytes(),
+    }
+}
+
 /// What the downstream with this record is told with its answer.
+#[inline]
 fn told(record: &InRecord, tokens: &Arena<TokenBlock>) -> Downstream {
     let length = usize::from(record.token_bytes);
-    let bytes = if record.long_token == NONE { &record.short_token[..] } else { &tokens[record.long_token][..] };
+    let token = if record.long_token == NONE {
+        PitToken::short(record.short_token, length)
+    } else {
+        PitToken::from_slice(&tokens[record.long_token][..length])
+    };
     Downstream {
         face: record.face,
-        token: PitToken::from_slice(&bytes[..length]).unwrap_or_default(),
+        token: token.unwrap_or_default(),
         congestion_mark: u64::from(record.congestion_mark),
     }
 }
@@ -192,56 +248,64 @@ impl Pcct {
     }
 
     /// All downstreams.
-    pub(crate) fn in_records(&self, pit: PitRef) -> impl Iterator<Item = &InRecord> + '_ {
+    #[inline]
+    pub(crate) fn in_records(&self, pit: PitRef) -> Walk<'_, InRecord> {
         let slot = self.slot(pit);
-        walk(&slot.in_records, &self.in_blocks, slot.more_in, usize::from(slot.in_count))
+        Walk::new(&slot.in_records, &self.in_blocks, slot.more_in, usize::from(slot.in_count))
     }
 
     /// Inserts or renews the in-record of a face.
+    #[inline]
     pub(crate) fn renew_in_record(&mut self, pit: PitRef, arrival: &Arrival<'_>) -> Result<(), NoRoom> {
+        let count = self.in_count(pit);
+        // The usual case: the first downstream, with a token that fits.
+        if count == 0 && arrival.token.len() <= SHORT_TOKEN_BYTES {
+            let slot = self.slot_mut(pit);
+            slot.in_records[0] = in_record(arrival, NONE);
+            slot.in_count = 1;
+            return Ok(());
+        }
+        self.renew_one_of_many(pit, arrival, count)
+    }
+
+    #[cold]
+    fn renew_one_of_many(&mut self, pit: PitRef, arrival: &Arrival<'_>, count: usize) -> Result<(), NoRoom> {
         let known = self.in_records(pit).position(|record| record.face == arrival.face);
         let index = match known {
             Some(index) => index,
             None => {
-                let count = self.in_count(pit);
                 let slot = slot_of(&mut self.entries, &mut self.slots, pit);
                 extend(&mut self.in_blocks, &mut slot.more_in, count, MAX_DOWNSTREAMS)?;
                 slot.in_count += 1;
-                *self.in_record_mut(pit, count) = InRecord { face: arrival.face, ..InRecord::default() };
+                *self.in_record_mut(pit, count) = InRecord::default();
                 count
             }
         };
-        if self.set_token(pit, index, arrival.token).is_err() {
-            self.remove_in_record(pit, index);
-            return Err(NoRoom);
+        match self.keep_token(self.in_record(pit, index).long_token, arrival.token) {
+            Ok(long_token) => {
+                *self.in_record_mut(pit, index) = in_record(arrival, long_token);
+                Ok(())
+            }
+            Err(no_room) => {
+                self.remove_in_record(pit, index);
+                Err(no_room)
+            }
         }
-        let record = self.in_record_mut(pit, index);
-        record.nonce = arrival.nonce;
-        record.expiry = arrival.expiry;
-        record.congestion_mark = u8::try_from(arrival.congestion_mark).unwrap_or(u8::MAX);
-        record.hop_limit = arrival.hop_limit;
-        Ok(())
     }
 
-    fn set_token(&mut self, pit: PitRef, index: usize, token: &PitToken) -> Result<(), NoRoom> {
+    /// Stores a token that is too long for a record. `long_token` is the token block that the record has already; the
+    /// result is the one it is to have.
+    fn keep_token(&mut self, long_token: u32, token: &PitToken) -> Result<u32, NoRoom> {
         let bytes = token.as_slice();
-        let mut long_token = self.in_record(pit, index).long_token;
-        if bytes.len() > SHORT_TOKEN_BYTES {
-            if long_token == NONE {
-                long_token = self.tokens.allocate().ok_or(NoRoom)?;
+        if bytes.len() <= SHORT_TOKEN_BYTES {
+            if long_token != NONE {
+                self.tokens.free(long_token);
             }
-            self.tokens[long_token][..bytes.len()].copy_from_slice(bytes);
-        } else if long_token != NONE {
-            self.tokens.free(long_token);
-            long_token = NONE;
+            return Ok(NONE);
         }
-        let record = self.in_record_mut(pit, index);
-        record.long_token = long_token;
-        record.token_bytes = bytes.len() as u8;
-        if long_token == NONE {
-            record.short_token[..bytes.len()].copy_from_slice(bytes);
-        }
-        Ok(())
+        let block = if long_token == NONE { self.tokens.allocate().ok_or(NoRoom)? } else { long_token };
+        self.tokens[block][..bytes.len()].copy_from_slice(bytes);
+        Ok(block)
     }
 
     /// Removes a downstream; the last one takes its place.
@@ -301,9 +365,10 @@ impl Pcct {
     }
 
     /// All upstreams.
-    pub(crate) fn out_records(&self, pit: PitRef) -> impl Iterator<Item = &UpstreamRecord> + '_ {
+    #[inline]
+    pub(crate) fn out_records(&self, pit: PitRef) -> Walk<'_, UpstreamRecord> {
         let slot = self.slot(pit);
-        walk(&slot.out_records, &self.out_blocks, slot.more_out, usize::from(slot.out_count))
+        Walk::new(&slot.out_records, &self.out_blocks, slot.more_out, usize::from(slot.out_count))
     }
 
     /// Position of a face's out-record.
@@ -311,17 +376,17 @@ impl Pcct {
         self.out_records(pit).position(|record| record.face == face)
     }
 
-    /// Position of a face's out-record, made if need be.
-    pub(crate) fn find_or_add_out_record(&mut self, pit: PitRef, face: FaceId) -> Result<usize, NoRoom> {
+    /// Position of a face's out-record, made if need be, and whether it is new.
+    pub(crate) fn find_or_add_out_record(&mut self, pit: PitRef, face: FaceId) -> Result<(usize, bool), NoRoom> {
         if let Some(index) = self.find_out_record(pit, face) {
-            return Ok(index);
+            return Ok((index, false));
         }
         let count = self.out_count(pit);
         let slot = slot_of(&mut self.entries, &mut self.slots, pit);
         extend(&mut self.out_blocks, &mut slot.more_out, count, MAX_UPSTREAMS)?;
         slot.out_count += 1;
         *self.out_record_mut(pit, count) = UpstreamRecord::new(face);
-        Ok(count)
+        Ok((count, true))
     }
 
     /// Removes the upstreams that `is_gone` says so of.

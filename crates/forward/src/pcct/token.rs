@@ -17,17 +17,15 @@ const GENERATION_MASK: u32 = 0x00FF_FFFF;
 
 /// The token for an entry of this generation.
 pub(crate) fn encode(worker: u8, entry: u32, generation: u32) -> PitToken {
-    let mut bytes = [0; TOKEN_BYTES];
-    bytes[0] = worker;
-    bytes[1..5].copy_from_slice(&entry.to_be_bytes());
-    bytes[5..].copy_from_slice(&generation.to_be_bytes()[1..]);
-    PitToken::from_slice(&bytes).unwrap_or_default()
+    let number = u64::from(worker) << 56 | u64::from(entry) << 24 | u64::from(generation & GENERATION_MASK);
+    PitToken::short(number.to_be_bytes(), TOKEN_BYTES).unwrap_or_default()
 }
 
 /// Entry index and low bits of the generation; `None` when the token is not one of this worker's.
 pub(crate) fn decode(worker: u8, token: &PitToken) -> Option<(u32, u32)> {
-    let &[owner, e0, e1, e2, e3, g0, g1, g2] = token.as_slice() else { return None };
-    (owner == worker).then(|| (u32::from_be_bytes([e0, e1, e2, e3]), u32::from_be_bytes([0, g0, g1, g2])))
+    let number = u64::from_be_bytes(token.first_bytes());
+    let is_own = token.len() == TOKEN_BYTES && (number >> 56) as u8 == worker;
+    is_own.then_some(((number >> 24) as u32, number as u32 & GENERATION_MASK))
 }
 
 /// Does the generation agree with the bits from a token?

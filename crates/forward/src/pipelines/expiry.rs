@@ -48,12 +48,17 @@ impl<P: BufferPool> Core<P> {
         }
         // Nonces that may still be on their way back are remembered, unless cached Data will stop them.
         if slot.keeps_nonces() {
-            let name_hash = self.pcct.entry(pit.entry).name_hash;
-            for record in self.pcct.out_records(pit) {
-                self.dead_nonces.insert(hash_with_nonce(name_hash, record.nonce), now);
-            }
+            self.bury_nonces(now, pit);
         }
         self.pcct.close_slot(pit);
+    }
+
+    /// Puts all nonces that were sent upstream on the Dead Nonce List.
+    pub(crate) fn bury_nonces(&mut self, now: Timestamp, pit: PitRef) {
+        let name_hash = self.pcct.entry(pit.entry).name_hash;
+        for record in self.pcct.out_records(pit) {
+            self.dead_nonces.insert(hash_with_nonce(name_hash, record.nonce), now);
+        }
     }
 }
 

@@ -53,8 +53,7 @@ impl<P: BufferPool> Context<'_, P> {
         }
 
         // Insert or renew the out-record, if there is room for it and a buffer to send.
-        let is_new = self.core.pcct.find_out_record(self.pit, face.id).is_none();
-        let Ok(record) = self.core.pcct.find_or_add_out_record(self.pit, face.id) else {
+        let Ok((record, is_new)) = self.core.pcct.find_or_add_out_record(self.pit, face.id) else {
             self.core.count_drop(self.ingress, DropReason::TooManyUpstreams);
             return false;
         };

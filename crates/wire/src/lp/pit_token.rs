@@ -28,6 +28,30 @@ impl PitToken {
         Some(PitToken { len: token.len() as u8, bytes })
     }
 
+    /// A token of the first `length` of these bytes; `None` when there are not so many. Cheaper than
+    /// [`from_slice`](Self::from_slice).
+    #[inline]
+    pub fn short(first: [u8; 8], length: usize) -> Option<Self> {
+        // What is behind the token must be zero.
+        let mask = match length {
+            0..8 => (1 << (8 * length)) - 1,
+            8 => u64::MAX,
+            _ => return None,
+        };
+        let mut bytes = [0; Self::MAX_LEN];
+        bytes[..8].copy_from_slice(&(u64::from_le_bytes(first) & mask).to_le_bytes());
+        Some(PitToken { len: length as u8, bytes })
+    }
+
+    /// The first bytes, zeros behind a shorter token.
+    #[inline]
+    pub fn first_bytes<const COUNT: usize>(&self) -> [u8; COUNT] {
+        const { assert!(COUNT <= Self::MAX_LEN) };
+        let mut first = [0; COUNT];
+        first.copy_from_slice(&self.bytes[..COUNT]);
+        first
+    }
+
     /// The token.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
@@ -60,6 +84,18 @@ impl fmt::Debug for PitToken {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_tokens_are_like_others() {
+        let bytes = [1, 2, 3, 4, 5, 6, 7, 8];
+        for length in 0..=8 {
+            let token = PitToken::short(bytes, length);
+            assert_eq!(token, PitToken::from_slice(&bytes[..length]));
+            let first = token.expect("short").first_bytes::<8>();
+            assert_eq!((&first[..length], &first[length..]), (&bytes[..length], &[0; 8][length..]));
+        }
+        assert_eq!(PitToken::short(bytes, 9), None);
+    }
 
     #[test]
     fn tokens_hold_up_to_32_bytes() {
