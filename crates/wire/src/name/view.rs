@@ -15,6 +15,8 @@ pub struct NameRef<'a> {
     count: u32,
 }
 
+const GENERIC: u8 = types::GENERIC_NAME_COMPONENT as u8;
+
 /// What one pass over a Name VALUE found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NameScan<'a> {
@@ -25,9 +27,17 @@ pub(crate) struct NameScan<'a> {
 impl<'a> NameScan<'a> {
     #[inline]
     pub(crate) fn new(value: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(value);
         let mut count = 0;
         let mut parameters_digests = 0;
+        // Nearly all components are generic ones with a LENGTH of one byte, and often all of a name are.
+        let mut rest = value;
+        while let &[GENERIC, length @ 0..253, ref behind @ ..] = rest
+            && let Some((_, behind)) = behind.split_at_checked(usize::from(length))
+        {
+            rest = behind;
+            count += 1;
+        }
+        let mut reader = Reader::new(rest);
         while !reader.is_empty() {
             let element = reader.read_element()?;
             let component = ComponentRef::new(element.typ, element.value)?;
