@@ -1,87 +1,57 @@
 //! A connected stream socket, Unix or TCP, and how both are accepted.
-//!
-//! Reading tells the runtime that the socket is empty as soon as a read comes back short. Otherwise each turn would end
-//! with one more system call that only finds out that nothing is there.
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, RawFd};
-use std::task::{Context, Poll, ready};
+use std::os::fd::AsRawFd;
+use std::task::{Context, Poll};
 
 use namehop_forward::face::FaceScope;
 use nix::sys::socket::{MsgFlags, Shutdown, recv, send, shutdown};
-use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::tcp;
+use super::watch::{Read, Watched};
 
 /// A connected stream socket.
 #[derive(Debug)]
-pub(super) enum Connection {
-    Unix(UnixStream),
-    Tcp(TcpStream),
+pub(super) struct Connection {
+    socket: Watched,
 }
 
 impl Connection {
+    /// Takes over a connected Unix socket.
+    pub(super) fn unix(stream: UnixStream) -> io::Result<Connection> {
+        Ok(Connection { socket: Watched::new(stream.into_std()?.into())? })
+    }
+
+    /// Takes over a connected TCP socket.
+    pub(super) fn tcp(stream: TcpStream) -> io::Result<Connection> {
+        Ok(Connection { socket: Watched::new(stream.into_std()?.into())? })
+    }
+
     /// Reads into `memory`; 0 at the end of the stream.
     pub(super) fn poll_read(&self, cx: &mut Context<'_>, memory: &mut [u8]) -> Poll<io::Result<usize>> {
-        loop {
-            match self {
-                Connection::Unix(stream) => ready!(stream.poll_read_ready(cx))?,
-                Connection::Tcp(stream) => ready!(stream.poll_read_ready(cx))?,
-            }
-            let mut received = None;
-            let attempt = self.attempt(Interest::READABLE, || {
-                let count = recv(self.as_raw_fd(), memory, MsgFlags::MSG_DONTWAIT)?;
-                received = Some(count);
-                // The end of the stream stays readable.
-                if count > 0 && count < memory.len() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
-            });
-            if let Some(count) = received {
-                return Poll::Ready(Ok(count));
-            }
-            if let Err(error) = attempt
-                && !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
-            {
-                return Poll::Ready(Err(error));
-            }
-        }
+        self.socket.poll_read(cx, |descriptor| {
+            let count = recv(descriptor, memory, MsgFlags::MSG_DONTWAIT)?;
+            // A read that comes back short emptied the socket; but the end of the stream stays readable.
+            Ok(Read { value: count, is_drained: count > 0 && count < memory.len() })
+        })
     }
 
     /// Writes what the kernel takes at once, without asking the runtime whether it takes anything.
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(send(self.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT)?)
+        Ok(send(self.socket.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT)?)
     }
 
-    /// Waits until the kernel takes more. `attempt` answers `WouldBlock` when it did not take everything.
-    pub(super) async fn when_writable(&self, attempt: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        match self {
-            Connection::Unix(stream) => stream.writable().await?,
-            Connection::Tcp(stream) => stream.writable().await?,
-        }
-        self.attempt(Interest::WRITABLE, attempt)
+    /// Makes `attempt` whenever the kernel takes more, until it does not answer `WouldBlock`.
+    pub(super) async fn write_when_possible(&self, attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+        self.socket.write_when_possible(attempt).await
     }
 
     /// Ends both directions; the reader finds the end of the stream.
     pub(super) fn shut_down(&self) {
         // It fails when the peer was faster, which is as good.
-        let _ = shutdown(self.as_raw_fd(), Shutdown::Both);
-    }
-
-    fn attempt(&self, interest: Interest, operation: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
-        match self {
-            Connection::Unix(stream) => stream.try_io(interest, operation),
-            Connection::Tcp(stream) => stream.try_io(interest, operation),
-        }
-    }
-}
-
-impl AsRawFd for Connection {
-    fn as_raw_fd(&self) -> RawFd {
-        match self {
-            Connection::Unix(stream) => stream.as_raw_fd(),
-            Connection::Tcp(stream) => stream.as_raw_fd(),
-        }
+        let _ = shutdown(self.socket.as_raw_fd(), Shutdown::Both);
     }
 }
 

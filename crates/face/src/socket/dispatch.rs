@@ -11,8 +11,10 @@ use super::{stream, udp};
 use crate::counters::LinkDrop;
 use crate::ring::Frame;
 
-/// Frames per turn, so that receiving gets its turn too.
+/// Frames taken from the ring at once.
 const BURST: usize = 1024;
+/// Bursts per turn, so that receiving gets its turn too. Those of one turn leave together.
+const BURSTS: usize = 8;
 
 /// Serves the ring from the worker for as long as the service lives.
 pub(super) async fn run<P: BufferPool>(shared: Rc<Shared<P>>) {
@@ -21,9 +23,13 @@ pub(super) async fn run<P: BufferPool>(shared: Rc<Shared<P>>) {
     let mut dirty = Vec::new();
     loop {
         ring.waker().wait(|| !ring.is_empty()).await;
-        ring.pop_burst(&mut frames, BURST);
-        for frame in frames.drain(..) {
-            queue(&shared, frame, &mut dirty);
+        for _ in 0..BURSTS {
+            if ring.pop_burst(&mut frames, BURST) == 0 {
+                break;
+            }
+            for frame in frames.drain(..) {
+                queue(&shared, frame, &mut dirty);
+            }
         }
         for entry in dirty.drain(..) {
             flush(&entry);

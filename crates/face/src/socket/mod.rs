@@ -11,6 +11,7 @@
 //! A [`FaceEvent::Created`] is sent before the first frame of that face goes on the ring. Whoever passes the event on
 //! to the worker by another way must expect that a frame may overtake it.
 
+mod backlog;
 mod config;
 mod connection;
 mod create;
@@ -30,6 +31,7 @@ mod stream;
 mod tcp;
 mod udp;
 mod unix;
+mod watch;
 mod websocket;
 
 use std::fmt;

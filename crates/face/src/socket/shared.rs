@@ -14,10 +14,11 @@ use namehop_wire::MAX_PACKET_SIZE;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
+use super::backlog::{Backlog, READ_BYTES};
 use super::config::SocketConfig;
 use super::error::CreateError;
 use super::places::{Guest, Place, Places};
-use super::stream::{READ_BYTES, StreamLink};
+use super::stream::StreamLink;
 use super::udp::{Channel, DatagramLink};
 use super::websocket::WebSocketLink;
 use super::{FaceEvent, datagram_io};
@@ -71,6 +72,8 @@ pub(super) struct Shared<P: BufferPool> {
     pub(super) channels: RefCell<Vec<Rc<Channel<P::Buffer>>>>,
     /// Outgoing connections being made, by remote URI.
     pub(super) connecting: RefCell<HashMap<FaceUri, Waiting>>,
+    /// What streams hold because the worker is behind.
+    pub(super) backlog: Backlog,
     /// Where streams are read to: what the last read left incomplete, and one read.
     pub(super) stream_memory: RefCell<Box<[u8]>>,
     /// Where datagrams are received.
@@ -98,6 +101,7 @@ impl<P: BufferPool> Shared<P> {
             is_closing: Cell::new(false),
             channels: RefCell::default(),
             connecting: RefCell::default(),
+            backlog: Backlog::default(),
             stream_memory: RefCell::new(vec![0; MAX_PACKET_SIZE + READ_BYTES].into_boxed_slice()),
             datagram_memory: RefCell::new(datagram_io::receive_memory()),
         }

@@ -1,8 +1,9 @@
 //! Faces over byte streams (Unix and TCP): reading and cutting, the write queue, reconnecting.
 //!
 //! One read takes up to 256 KiB and may hold thousands of packets; the worker is woken once per read. Reading goes to
-//! memory shared by all streams, a face keeps only what a read left incomplete. Writing happens straight from the
-//! dispatcher, one call per turn; a task waits for room only while the kernel takes no more.
+//! memory shared by all streams; a face keeps what a read left incomplete, and what is more than its share of a round
+//! of the thread (`backlog`). Writing happens straight from the dispatcher, one call per turn; a task waits for room
+//! only while the kernel takes no more.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -26,9 +27,6 @@ use super::tcp;
 use crate::counters::LinkDrop;
 use crate::registry::{Face, FaceParams, FaceUpdate};
 use crate::uri::FaceUri;
-
-/// Most bytes of one read.
-pub(super) const READ_BYTES: usize = 256 * 1024;
 
 /// Times a blocked reader only lets others run before it sleeps.
 const PATIENCE: u32 = 8;
@@ -102,16 +100,15 @@ pub(super) fn flush<B: PacketBuffer + 'static>(entry: &Rc<SocketFace<B>>, link: 
 
 async fn drain<B: PacketBuffer>(entry: Rc<SocketFace<B>>, connection: Rc<Connection>) {
     let Link::Stream(link) = &entry.link else { return };
-    loop {
-        let attempt = || match link.write(&entry.face, &connection) {
-            Ok(Flush::Blocked) => Err(io::ErrorKind::WouldBlock.into()),
-            Ok(Flush::Empty) => Ok(()),
-            Err(error) => Err(error),
-        };
-        match connection.when_writable(attempt).await {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Ok(()) | Err(_) => break,
-        }
+    let attempt = || match link.write(&entry.face, &connection) {
+        Ok(Flush::Blocked) => Err(io::ErrorKind::WouldBlock.into()),
+        Ok(Flush::Empty) => Ok(()),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = connection.write_when_possible(attempt).await {
+        // Without a descriptor to wait with, what is queued could never leave. After a failed write this is done already.
+        tracing::debug!(face = %entry.face.id(), %error, "cannot write");
+        connection.shut_down();
     }
     link.drain.take();
 }
@@ -148,9 +145,13 @@ async fn keep<P: BufferPool>(shared: Rc<Shared<P>>, entry: Rc<SocketFace<P::Buff
         let Some(peer) = redial else { break };
         shared.set_up(face, false);
         let backoff = Backoff::of(config, was_connected);
-        let connected = dial(face, backoff, || tcp::connect(peer, config.connect_timeout_ms)).await;
-        face.set_local_uri(FaceUri::tcp(connected.local));
-        *link.connection.borrow_mut() = Some(Rc::new(Connection::Tcp(connected.stream)));
+        let (connection, local) = dial(face, backoff, async || {
+            let connected = tcp::connect(peer, config.connect_timeout_ms).await?;
+            Ok((Connection::tcp(connected.stream)?, connected.local))
+        })
+        .await;
+        face.set_local_uri(FaceUri::tcp(local));
+        *link.connection.borrow_mut() = Some(Rc::new(connection));
         shared.set_up(face, true);
     }
     shared.close(entry.face.id());
@@ -185,30 +186,31 @@ enum Turn {
     Drained,
     /// The read was as long as it may be: there is probably more.
     Full,
-    /// The worker takes no more for now.
-    Refused,
+    /// There are whole packets left: this stream has had its share, or the worker takes no more for now.
+    Behind,
     End(End),
 }
 
 async fn receive<P: BufferPool>(shared: &Shared<P>, face: &Face, connection: &Connection) -> End {
-    // Received, not yet handed over: at most one incomplete packet, unless the worker refused.
+    // Received, not yet handed over: at most one incomplete packet, unless the worker is behind.
     let mut rest = Vec::new();
     loop {
         let mut turn = poll_fn(|cx| poll_turn(cx, shared, face, connection, &mut rest)).await;
-        if matches!(turn, Turn::Refused) {
-            turn = when_accepted(shared, face, &mut rest).await;
+        if matches!(turn, Turn::Behind) {
+            turn = catch_up(shared, face, &mut rest).await;
         }
         match turn {
             Turn::Full => yield_now().await,
             Turn::End(end) => return end,
-            Turn::Drained | Turn::Refused => {}
+            Turn::Drained | Turn::Behind => {}
         }
     }
 }
 
-/// Waits until the worker has taken all whole packets of `rest`. Meanwhile bytes stay in the kernel and make the peer
+/// Hands over all whole packets of `rest`, a share in each round. Meanwhile bytes stay in the kernel and make the peer
 /// wait; other faces are not affected.
-async fn when_accepted<P: BufferPool>(shared: &Shared<P>, face: &Face, rest: &mut Vec<u8>) -> Turn {
+async fn catch_up<P: BufferPool>(shared: &Shared<P>, face: &Face, rest: &mut Vec<u8>) -> Turn {
+    let _held = shared.backlog.hold(rest.len());
     let mut used = 0;
     let mut refusals = 0;
     loop {
@@ -226,8 +228,8 @@ async fn when_accepted<P: BufferPool>(shared: &Shared<P>, face: &Face, rest: &mu
         if count > 0 {
             refusals = 0;
         }
-        if !matches!(turn, Turn::Refused) {
-            // What a refusal piled up is given back; an incomplete packet is small.
+        if !matches!(turn, Turn::Behind) {
+            // The memory of a backlog is given back; an incomplete packet is small.
             *rest = rest[used..].to_vec();
             return turn;
         }
@@ -243,7 +245,8 @@ fn poll_turn<P: BufferPool>(
 ) -> Poll<Turn> {
     let mut memory = shared.stream_memory.borrow_mut();
     let kept = rest.len();
-    let count = match ready!(connection.poll_read(cx, &mut memory[kept..kept + READ_BYTES])) {
+    let limit = shared.backlog.read_bytes();
+    let count = match ready!(connection.poll_read(cx, &mut memory[kept..kept + limit])) {
         Ok(0) => return Poll::Ready(Turn::End(End::Closed)),
         Ok(count) => count,
         Err(error) => return Poll::Ready(Turn::End(End::Failed(error))),
@@ -254,19 +257,25 @@ fn poll_turn<P: BufferPool>(
     rest.clear();
     rest.extend_from_slice(&bytes[used..]);
     Poll::Ready(match turn {
-        Turn::Drained if count == READ_BYTES => Turn::Full,
+        Turn::Drained if count == limit => Turn::Full,
         turn => turn,
     })
 }
 
-/// Cuts `bytes` and puts the packets on the ring; returns how many bytes that were.
+/// Cuts `bytes` and puts the packets on the ring, no more than the share of this stream; returns how many bytes that
+/// were.
 fn hand_over<P: BufferPool>(shared: &Shared<P>, face: &Face, bytes: &[u8]) -> (usize, Turn) {
     let id = face.id();
-    let (used, stop) = cut(bytes, |packet| shared.deliver(id, 0, packet).is_ok());
+    let mut share = shared.backlog.share_frames();
+    let (used, stop) = cut(bytes, |packet| {
+        let is_accepted = share > 0 && shared.deliver(id, 0, packet).is_ok();
+        share = share.saturating_sub(1);
+        is_accepted
+    });
     shared.to_worker.wake();
     let turn = match stop {
         Stop::Incomplete => Turn::Drained,
-        Stop::Refused => Turn::Refused,
+        Stop::Refused => Turn::Behind,
         Stop::Bad(error) => Turn::End(End::Bad(error)),
     };
     (used, turn)

@@ -68,7 +68,7 @@ pub(super) fn serve_accepted<P: BufferPool>(
     let mut params = params(shared, peer, Some(stream.local_addr()?));
     params.persistency = FacePersistency::OnDemand;
     params.allowed_persistencies = &[FacePersistency::OnDemand, FacePersistency::Persistent];
-    let connection = Some(Connection::Tcp(stream));
+    let connection = Some(Connection::tcp(stream)?);
     if let Err(error) = stream::adopt(shared, connection, params, &FaceUpdate::default(), None) {
         tracing::debug!(%peer, %error, "connection refused");
     }
@@ -131,7 +131,10 @@ fn enter<P: BufferPool>(
 ) -> Result<Arc<Face>, CreateError> {
     let mut params = params(shared, peer, connected.as_ref().map(|connected| connected.local));
     params.allowed_persistencies = &[FacePersistency::Persistent, FacePersistency::Permanent];
-    let connection = connected.map(|connected| Connection::Tcp(connected.stream));
+    let connection = connected
+        .map(|connected| Connection::tcp(connected.stream))
+        .transpose()
+        .map_err(|error| CreateError::Unreachable(format!("the connection to TCP {peer} cannot be used: {error}")))?;
     stream::adopt(shared, connection, params, update, Some(peer))
         .map_err(|error| CreateError::NotAcceptable(error.to_string()))
 }

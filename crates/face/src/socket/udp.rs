@@ -12,15 +12,13 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
 use namehop_wire::MAX_PACKET_SIZE;
 use nix::sys::socket::SockaddrStorage;
 use socket2::{Protocol, Socket, Type};
-use tokio::io::Interest;
-use tokio::net::UdpSocket;
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::Instant;
 
@@ -30,6 +28,7 @@ use super::framing;
 use super::listen::{internet_address, internet_socket};
 use super::peers::{PeerTable, endpoint_number};
 use super::shared::{Link, OpenError, Shared, note_queue};
+use super::watch::{Read, Watched};
 use crate::counters::LinkDrop;
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
@@ -61,7 +60,7 @@ enum Receivers {
 
 /// A UDP socket.
 pub(super) struct Channel<B> {
-    socket: UdpSocket,
+    socket: Watched,
     local: SocketAddr,
     io: RefCell<DatagramIo>,
     receivers: RefCell<Receivers>,
@@ -127,7 +126,7 @@ impl<B: PacketBuffer + 'static> Channel<B> {
     pub(super) fn new(socket: Socket, local: SocketAddr, is_group: bool, limit_bytes: usize) -> io::Result<Rc<Self>> {
         let receivers = if is_group { Receivers::Group(None) } else { Receivers::Unicast(PeerTable::new()) };
         Ok(Rc::new(Channel {
-            socket: UdpSocket::from_std(socket.into())?,
+            socket: Watched::new(socket.into())?,
             local,
             io: RefCell::new(DatagramIo::new()),
             receivers: RefCell::new(receivers),
@@ -234,22 +233,15 @@ impl<B: PacketBuffer + 'static> Channel<B> {
         cx: &mut Context<'_>,
         shared: &Shared<P>,
     ) -> Poll<io::Result<bool>> {
-        ready!(self.socket.poll_recv_ready(cx))?;
         let mut memory = shared.datagram_memory.borrow_mut();
-        let received = self.socket.try_io(Interest::READABLE, || {
+        let received = self.socket.poll_read(cx, |_| {
             let mut io = self.io.borrow_mut();
-            match io.receive(&self.socket, &mut memory, |from, datagram| self.accept(shared, from, datagram)) {
-                // A short batch emptied the socket: saying so saves the call that would find nothing.
-                Ok(count) if count < BATCH => Err(io::ErrorKind::WouldBlock.into()),
-                received => received,
-            }
+            let count = io.receive(&self.socket, &mut memory, |from, datagram| self.accept(shared, from, datagram))?;
+            // A short batch emptied the socket.
+            Ok(Read { value: count == BATCH, is_drained: count < BATCH })
         });
         shared.to_worker.wake();
-        Poll::Ready(match received {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(error),
-        })
+        received
     }
 
     /// Sends until nothing waits; `false` when the kernel takes no more for now.
@@ -289,11 +281,10 @@ pub(super) fn flush<B: PacketBuffer + 'static>(channel: &Rc<Channel<B>>) {
     channel.draining.set(true);
     let channel = Rc::clone(channel);
     spawn_local(async move {
-        while channel.socket.writable().await.is_ok() {
-            let attempt = || if channel.send() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) };
-            if channel.socket.try_io(Interest::WRITABLE, attempt).is_ok() {
-                break;
-            }
+        let attempt = || if channel.send() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) };
+        if let Err(error) = channel.socket.write_when_possible(attempt).await {
+            // What waits leaves with the next packet.
+            tracing::debug!(local = %channel.local, %error, "cannot wait for room to send");
         }
         channel.draining.set(false);
     });

@@ -101,7 +101,7 @@ pub(super) fn serve_accepted<P: BufferPool>(
     params.flags = shared.marking_flags();
     params.persistency = FacePersistency::OnDemand;
     params.allowed_persistencies = &[FacePersistency::OnDemand];
-    let connection = Some(Connection::Unix(stream));
+    let connection = Some(Connection::unix(stream)?);
     if let Err(error) = stream::adopt(shared, connection, params, &FaceUpdate::default(), None) {
         tracing::debug!(%error, "connection refused");
     }

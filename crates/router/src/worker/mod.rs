@@ -1,15 +1,17 @@
 //! The worker: between the rings and the engine.
 //!
 //! One turn takes a burst of frames from its rings, runs them through link services and engine, and puts the resulting
-//! frames into the rings of the links. The worker knows neither sockets nor threads: [`Worker::run`] makes it a task that
-//! sleeps when nothing is to be done.
+//! frames into the rings of the links. The worker knows neither sockets nor threads: when it has its turns, and when it
+//! sleeps, is decided by whoever drives it ([`Worker::run`], in `task`).
 
 mod command;
+mod idle;
 mod links;
+mod task;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
@@ -120,59 +122,52 @@ impl<P: BufferPool> Worker<P> {
         (worker, handle)
     }
 
-    /// Works until told to shut down. Sleeps when idle; other tasks of the thread get their turn after every burst.
-    pub async fn run(mut self) {
-        loop {
-            let now = self.now();
-            let worked = self.turn(now);
-            if self.is_stopping {
-                return;
-            }
-            if worked {
-                tokio::task::yield_now().await;
-                continue;
-            }
-            self.engine.prepare_to_sleep();
-            let deadline = self.next_deadline();
-            let waker = Arc::clone(&self.waker);
-            let wait = waker.wait(|| self.has_work());
-            if deadline == Timestamp::NEVER {
-                wait.await;
-            } else {
-                // Timers are exact to a millisecond, as those of the runtime.
-                let pause = Duration::from_nanos(deadline.since_ns(now)).max(Duration::from_millis(1));
-                tokio::select! {
-                    biased;
-                    () = wait => {}
-                    () = tokio::time::sleep(pause) => {}
-                }
-            }
-        }
-    }
-
+    /// Time on the worker's clock, which started with it.
     fn now(&self) -> Timestamp {
         Timestamp(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
+    /// Whether a turn would find packets, commands or a task that goes on.
     fn has_work(&self) -> bool {
-        !self.rings.from_sockets.is_empty() || !self.rings.from_control.is_empty() || !self.mailbox.commands.is_empty()
+        !self.rings.from_sockets.is_empty()
+            || !self.rings.from_control.is_empty()
+            || !self.mailbox.commands.is_empty()
+            || !self.erasing.is_empty()
     }
 
+    /// Whether a ring to the links has become so full that another turn might overfill it.
+    fn is_output_behind(&self) -> bool {
+        [&self.rings.to_sockets, &self.rings.to_control].into_iter().any(|ring| ring.len() > ring.capacity() / 2)
+    }
+
+    /// When a turn is due although there is no work; [`Timestamp::NEVER`] when no timer runs.
     fn next_deadline(&self) -> Timestamp {
         self.engine.next_deadline().unwrap_or(Timestamp::NEVER).min(self.links.next_deadline())
     }
 
-    /// Does what there is to do now; returns whether packets or commands were handled.
-    pub fn turn(&mut self, now: Timestamp) -> bool {
-        let mut worked = false;
+    /// To be called before sleeping, so that nobody waits for this worker meanwhile. The next turn ends it.
+    fn prepare_to_sleep(&mut self) {
+        self.engine.prepare_to_sleep();
+    }
+
+    /// Wakes the worker; of all rings to it and of the commands.
+    fn waker(&self) -> &Waker {
+        &self.waker
+    }
+
+    /// Whether it was told to shut down.
+    fn is_stopping(&self) -> bool {
+        self.is_stopping
+    }
+
+    /// Does what there is to do now: commands, a burst from each ring, due timers.
+    fn turn(&mut self, now: Timestamp) {
         while let Some(command) = self.mailbox.commands.pop() {
-            worked = true;
             self.obey(now, command);
         }
-        worked |= self.erase();
+        self.erase();
         self.rings.from_control.pop_burst(&mut self.frames, BURST);
         self.rings.from_sockets.pop_burst(&mut self.frames, BURST);
-        worked |= !self.frames.is_empty();
         self.receive(now);
         self.engine.process(now, &mut self.incoming, &mut self.outgoing);
         self.run_link_timers(now);
@@ -187,7 +182,6 @@ impl<P: BufferPool> Worker<P> {
         if !self.rings.to_control.is_empty() || !self.mailbox.events.is_empty() {
             self.rings.to_control.wake();
         }
-        worked
     }
 
     /// Link services over the received frames.
@@ -323,9 +317,9 @@ impl<P: BufferPool> Worker<P> {
 }
 
 impl<P: BufferPool> Worker<P> {
-    /// Erases a part of the cached Data that is to be erased; returns whether there was anything to do.
-    fn erase(&mut self) -> bool {
-        let Some(mut erasing) = self.erasing.pop_front() else { return false };
+    /// Erases a part of the cached Data that is to be erased.
+    fn erase(&mut self) {
+        let Some(mut erasing) = self.erasing.pop_front() else { return };
         let Erasing { prefix, limit, erased, erasure, .. } = &mut erasing;
         *erased += self.engine.cs_erase(prefix.as_ref(), *limit - *erased, erasure);
         if *erased < *limit && !erasure.is_complete() {
@@ -334,7 +328,6 @@ impl<P: BufferPool> Worker<P> {
             // Whoever asked may have stopped waiting.
             let _ = erasing.reply.send(erasing.erased);
         }
-        true
     }
 }
 

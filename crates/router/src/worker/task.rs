@@ -1,0 +1,75 @@
+//! The worker as a task on the thread of the sockets: how it shares the thread, and when it sleeps.
+//!
+//! What a worker does is in [`Worker::turn`]; this is only when. A thread that has the worker to itself needs nothing of
+//! this file but the order: turns while there is work, then a look for a while, then
+//! [`Worker::prepare_to_sleep`] and a sleep until its waker or its next deadline.
+
+use std::time::{Duration, Instant};
+
+use tokio::task::yield_now;
+
+use namehop_forward::buffer::BufferPool;
+use namehop_forward::time::Timestamp;
+
+use super::Worker;
+use super::idle::IdleLook;
+
+/// Turns before the sockets get theirs.
+const TURNS: usize = 16;
+
+impl<P: BufferPool> Worker<P> {
+    /// Works until told to shut down. Sleeps when idle; other tasks of the thread get their turn in between.
+    pub async fn run(mut self) {
+        let mut look = IdleLook::default();
+        loop {
+            self.work();
+            if self.is_stopping() {
+                return;
+            }
+            if self.has_work() {
+                yield_now().await;
+                continue;
+            }
+            let idle_since = Instant::now();
+            let mut found = false;
+            while !found && idle_since.elapsed() < look.window() {
+                yield_now().await;
+                found = self.has_work();
+            }
+            if !found {
+                self.sleep().await;
+            }
+            look.ended(idle_since.elapsed());
+        }
+    }
+
+    /// Some turns, so that what the sockets brought in one round is done before they bring more; fewer when what is to be
+    /// sent piles up.
+    fn work(&mut self) {
+        for _ in 0..TURNS {
+            let now = self.now();
+            self.turn(now);
+            if self.is_stopping() || !self.has_work() || self.is_output_behind() {
+                break;
+            }
+        }
+    }
+
+    /// Sleeps until there is work or a deadline has come.
+    async fn sleep(&mut self) {
+        self.prepare_to_sleep();
+        let wait = self.waker().wait(|| self.has_work());
+        match self.next_deadline() {
+            Timestamp::NEVER => wait.await,
+            deadline => {
+                // Timers are exact to a millisecond, as those of the runtime.
+                let pause = Duration::from_nanos(deadline.since_ns(self.now())).max(Duration::from_millis(1));
+                tokio::select! {
+                    biased;
+                    () = wait => {}
+                    () = tokio::time::sleep(pause) => {}
+                }
+            }
+        }
+    }
+}
