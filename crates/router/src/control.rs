@@ -21,7 +21,9 @@ use namehop_manage::server::{ContentStoreChange, ContentStoreInfo, ControlPlane,
 use namehop_wire::security::unix_time_ms;
 use namehop_wire::{Name, NameRef};
 
-use crate::state::{ContentStoreRecord, FaceRecord, Journal, Record, RouteKey, RouteRecord, StrategyRecord};
+use crate::state::{
+    ContentStoreRecord, FaceRecord, Journal, Record, RouteKey, RouteRecord, RouteTerms, StrategyRecord,
+};
 use crate::worker::{EngineSnapshot, WorkerHandle};
 
 /// How long the creation of a face waits for its link, and how often it looks.
@@ -135,9 +137,11 @@ impl Control {
         }
         Some(RouteRecord {
             key: self.route_key(prefix, route.face)?,
-            cost: route.cost,
-            flags: route.flags,
-            expires_unix_ms: route.expires_at_ms.map(|at_ms| self.clock_start_unix_ms.saturating_add(at_ms)),
+            terms: RouteTerms {
+                cost: route.cost,
+                flags: route.flags,
+                expires_unix_ms: route.expires_at_ms.map(|at_ms| self.clock_start_unix_ms.saturating_add(at_ms)),
+            },
         })
     }
 
@@ -158,7 +162,6 @@ fn is_permanent(face: &Face) -> bool {
 fn face_record(face: &Face) -> FaceRecord {
     FaceRecord {
         uri: face.remote_uri().to_string(),
-        local_uri: None,
         persistency: face.persistency() as u64,
         flags: face.flags().0,
         mtu: face.is_datagram().then(|| face.mtu_bytes() as u64),

@@ -3,7 +3,9 @@
 //! What was set at run time goes before what the configuration file says. A face whose peer does not answer yet is tried
 //! again until it does, and its routes wait for it; everything else is in effect before the first command is answered.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::mem;
 use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ use namehop_wire::security::unix_time_ms;
 
 use crate::config::{Config, StaticPersistency};
 use crate::control::Control;
-use crate::state::{FaceRecord, SavedState};
+use crate::state::{FaceRecord, RouteKey, RouteTerms, SavedState};
 
 /// Strategies of a router that nobody configured, besides best-route for everything (as NFD's).
 const INITIAL_STRATEGIES: [(&str, &str); 3] =
@@ -42,16 +44,30 @@ const PATIENCE: Duration = Duration::from_millis(500);
 #[derive(Default)]
 struct PlannedFace {
     update: FaceUpdate,
-    /// Prefix and route; the face number is filled in.
+    /// By prefix, those that wait for the face; the face number is filled in.
     routes: BTreeMap<Name, Route>,
+    outcome: Outcome,
+}
+
+/// What became of a planned face.
+#[derive(Default)]
+enum Outcome {
+    /// It is being made.
+    #[default]
+    Pending,
+    /// It is there; on a multicast group possibly several.
+    Made(Vec<Arc<Face>>),
+    /// It cannot be made.
+    Failed,
 }
 
 /// By remote URI and, on multicast groups, local URI.
-type Plan = BTreeMap<(String, Option<String>), PlannedFace>;
+type Plan = BTreeMap<(String, Option<String>), Rc<RefCell<PlannedFace>>>;
 
-/// Applies everything.
-pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved: &SavedState) {
-    choose_strategies(management.control(), config, saved);
+/// Applies everything. The saved routes are let go of one by one as they come into effect: a million of them take as
+/// much memory here as in the tables.
+pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved: SavedState) {
+    choose_strategies(management.control(), config, &saved);
     if let Some(settings) = saved.content_store {
         let change = ContentStoreChange {
             capacity: Some(settings.capacity_packets),
@@ -62,19 +78,23 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
     }
     let mut plan = Plan::new();
     plan_configured(&mut plan, config);
-    plan_saved(&mut plan, saved, management.now_ms());
+    plan_saved(&mut plan, &saved);
     let mut faces = JoinSet::new();
-    for ((uri, local), face) in plan {
-        match FaceUri::from_str(&uri) {
+    for ((uri, local), face) in &plan {
+        match FaceUri::from_str(uri) {
             // Multicast faces are there or not: they come from the configuration.
-            Ok(uri) if uri.is_multicast() => use_multicast_faces(management, &uri, local.as_deref(), &face),
-            Ok(uri) => drop(faces.spawn_local(make_face(Rc::clone(management), uri, face))),
-            Err(error) => warn!(%uri, %error, "a face was not restored"),
+            Ok(uri) if uri.is_multicast() => use_multicast_faces(management, &uri, local.as_deref(), face),
+            Ok(uri) => drop(faces.spawn_local(make_face(Rc::clone(management), uri, Rc::clone(face)))),
+            Err(error) => {
+                warn!(%uri, %error, "a face was not restored");
+                face.borrow_mut().outcome = Outcome::Failed;
+            }
         }
     }
     // Most are there at once. A peer that does not answer must not keep applications waiting.
     let _ = timeout(PATIENCE, async { while faces.join_next().await.is_some() {} }).await;
     faces.detach_all();
+    add_saved_routes(management, &plan, saved.routes);
 }
 
 fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
@@ -115,7 +135,7 @@ fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
 fn plan_configured(plan: &mut Plan, config: &Config) {
     for face in &config.face {
         let flag = |flag: FaceFlags, on: bool| if on { flag } else { FaceFlags::default() };
-        plan.entry((face.uri.0.to_string(), None)).or_default().update = FaceUpdate {
+        plan.entry((face.uri.0.to_string(), None)).or_default().borrow_mut().update = FaceUpdate {
             persistency: Some(match face.persistency {
                 StaticPersistency::Persistent => FacePersistency::Persistent,
                 StaticPersistency::Permanent => FacePersistency::Permanent,
@@ -135,8 +155,8 @@ fn plan_configured(plan: &mut Plan, config: &Config) {
         let permanent = FaceUpdate { persistency: Some(FacePersistency::Permanent), ..FaceUpdate::default() };
         let face = plan
             .entry((route.nexthop.0.to_string(), None))
-            .or_insert_with(|| PlannedFace { update: permanent, ..PlannedFace::default() });
-        face.routes.insert(route.prefix.0.clone(), static_route(route.cost, flags, None));
+            .or_insert_with(|| Rc::new(RefCell::new(PlannedFace { update: permanent, ..PlannedFace::default() })));
+        face.borrow_mut().routes.insert(route.prefix.0.clone(), static_route(route.cost, flags, None));
     }
 }
 
@@ -145,20 +165,39 @@ fn static_route(cost: u64, flags: u64, expires_at_ms: Option<u64>) -> Route {
     Route { face: Default::default(), origin: origin::STATIC, cost, flags, expires_at_ms, announcement: None }
 }
 
-fn plan_saved(plan: &mut Plan, saved: &SavedState, now_ms: u64) {
+fn plan_saved(plan: &mut Plan, saved: &SavedState) {
     for face in saved.faces.values() {
-        plan.entry((face.uri.clone(), None)).or_default().update = saved_update(face);
+        plan.entry((face.uri.clone(), None)).or_default().borrow_mut().update = saved_update(face);
     }
-    let now_unix_ms = unix_time_ms();
-    for route in saved.routes.values() {
-        let expires_at_ms = match route.expires_unix_ms {
+    // Persistent faces are not saved, but their routes are.
+    for key in saved.routes.keys() {
+        plan.entry((key.face.clone(), key.local.clone())).or_default();
+    }
+}
+
+/// Adds the saved routes to the faces that are there, and leaves them to those that are still being made.
+fn add_saved_routes(management: &Management<Control>, plan: &Plan, routes: BTreeMap<RouteKey, RouteTerms>) {
+    let (now_ms, now_unix_ms) = (management.now_ms(), unix_time_ms());
+    let mut lost: BTreeMap<String, usize> = BTreeMap::new();
+    for (key, terms) in routes {
+        let expires_at_ms = match terms.expires_unix_ms {
             Some(at_ms) if at_ms <= now_unix_ms => continue,
             Some(at_ms) => Some(now_ms + (at_ms - now_unix_ms)),
             None => None,
         };
-        let Ok(prefix) = Name::from_str(&route.key.prefix) else { continue };
-        let face = plan.entry((route.key.face.clone(), route.key.local.clone())).or_default();
-        face.routes.insert(prefix, static_route(route.cost, route.flags, expires_at_ms));
+        let Ok(prefix) = Name::from_str(&key.prefix) else { continue };
+        let route = static_route(terms.cost, terms.flags, expires_at_ms);
+        let place = (key.face, key.local);
+        let Some(planned) = plan.get(&place) else { continue };
+        let planned = &mut *planned.borrow_mut();
+        match &planned.outcome {
+            Outcome::Made(faces) => faces.iter().for_each(|face| add_route(management, face, &prefix, &route)),
+            Outcome::Pending => drop(planned.routes.insert(prefix, route)),
+            Outcome::Failed => *lost.entry(place.0).or_default() += 1,
+        }
+    }
+    for (uri, routes) in lost {
+        warn!(%uri, routes, "saved routes were not restored: their face is not there");
     }
 }
 
@@ -174,35 +213,43 @@ fn saved_update(face: &FaceRecord) -> FaceUpdate {
     }
 }
 
-/// Adds the routes to the multicast faces of a group: to the one with this local URI, or to those of all interfaces.
+/// Takes the multicast faces of a group: the one with this local URI, or those of all interfaces.
 fn use_multicast_faces(
-    management: &Rc<Management<Control>>,
+    management: &Management<Control>,
     uri: &FaceUri,
     local: Option<&str>,
-    planned: &PlannedFace,
+    planned: &RefCell<PlannedFace>,
 ) {
-    let faces = management.control().faces().find_by_remote(uri);
-    let mut found = false;
-    for face in faces.iter().filter(|face| local.is_none_or(|local| face.local_uri().to_string() == local)) {
-        found = true;
-        add_routes(management, face, planned);
-    }
-    if !found {
-        warn!(%uri, local, routes = planned.routes.len(), "there is no such multicast face; see [faces.multicast]");
+    let mut faces = management.control().faces().find_by_remote(uri);
+    faces.retain(|face| local.is_none_or(|local| face.local_uri().to_string() == local));
+    if faces.is_empty() {
+        warn!(%uri, local, "there is no such multicast face for routes to lead to; see [faces.multicast]");
+        planned.borrow_mut().outcome = Outcome::Failed;
+    } else {
+        settle(management, planned, faces);
     }
 }
 
 /// Makes the face, trying again for as long as its peer does not answer.
-async fn make_face(management: Rc<Management<Control>>, uri: FaceUri, planned: PlannedFace) {
+async fn make_face(management: Rc<Management<Control>>, uri: FaceUri, planned: Rc<RefCell<PlannedFace>>) {
     let mut pause = RETRY_PAUSE;
+    let update = planned.borrow().update;
     loop {
-        match attempt(&management, &uri, &planned).await {
-            Attempt::Done => return debug!(%uri, routes = planned.routes.len(), "a face is in place"),
-            Attempt::Failed(error) => {
-                return warn!(%uri, %error, routes = planned.routes.len(), "a face was not restored");
+        match attempt(&management, &uri, update).await {
+            Ok(face) => {
+                debug!(%uri, "a face is in place");
+                return settle(&management, &planned, vec![face]);
             }
-            Attempt::Later(error) => {
-                warn!(%uri, %error, routes = planned.routes.len(), "a face could not be restored yet; trying again");
+            Err(error @ CreateError::Unreachable(_)) => {
+                let routes = planned.borrow().routes.len();
+                warn!(%uri, %error, routes, "a face could not be restored yet; trying again");
+            }
+            Err(error) => {
+                let planned = &mut *planned.borrow_mut();
+                warn!(%uri, %error, routes = planned.routes.len(), "a face was not restored");
+                planned.routes.clear();
+                planned.outcome = Outcome::Failed;
+                return;
             }
         }
         sleep(pause).await;
@@ -210,33 +257,34 @@ async fn make_face(management: Rc<Management<Control>>, uri: FaceUri, planned: P
     }
 }
 
-enum Attempt {
-    Done,
-    Later(CreateError),
-    Failed(CreateError),
-}
-
-async fn attempt(management: &Rc<Management<Control>>, uri: &FaceUri, planned: &PlannedFace) -> Attempt {
-    let face = match management.control().create_face(uri.clone(), None, planned.update).await {
-        Ok(face) => face,
+async fn attempt(
+    management: &Management<Control>,
+    uri: &FaceUri,
+    update: FaceUpdate,
+) -> Result<Arc<Face>, CreateError> {
+    match management.control().create_face(uri.clone(), None, update).await {
         Err(CreateError::Exists(face)) => {
-            if management.control().update_face(&face, planned.update).await.is_err() {
+            if management.control().update_face(&face, update).await.is_err() {
                 warn!(%uri, "the face exists and does not allow its saved properties");
             }
-            face
+            Ok(face)
         }
-        Err(error @ CreateError::Unreachable(_)) => return Attempt::Later(error),
-        Err(error) => return Attempt::Failed(error),
-    };
-    add_routes(management, &face, planned);
-    Attempt::Done
+        made => made,
+    }
 }
 
-fn add_routes(management: &Rc<Management<Control>>, face: &Arc<Face>, planned: &PlannedFace) {
-    for (prefix, route) in &planned.routes {
-        let route = Route { face: face.id(), ..route.clone() };
-        if let Err(error) = management.add_route(prefix.as_ref(), route) {
-            warn!(%prefix, face = %face.id(), %error, "a route was not restored");
-        }
+/// The faces are there: adds the routes that waited for them.
+fn settle(management: &Management<Control>, planned: &RefCell<PlannedFace>, faces: Vec<Arc<Face>>) {
+    let planned = &mut *planned.borrow_mut();
+    for (prefix, route) in mem::take(&mut planned.routes) {
+        faces.iter().for_each(|face| add_route(management, face, &prefix, &route));
+    }
+    planned.outcome = Outcome::Made(faces);
+}
+
+fn add_route(management: &Management<Control>, face: &Face, prefix: &Name, route: &Route) {
+    let route = Route { face: face.id(), ..route.clone() };
+    if let Err(error) = management.add_route(prefix.as_ref(), route) {
+        warn!(%prefix, face = %face.id(), %error, "a route was not restored");
     }
 }

@@ -116,9 +116,7 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
         let control = Control::new(faces, socket_commands, worker_handle, fib, channels.clone(), journal);
         let management = Management::new(control, authenticator, output);
         tokio::task::spawn_local(Rc::clone(&management).run());
-        restore::apply(&management, &config, &saved).await;
-        // A million saved routes take as much memory as the routes themselves.
-        drop(saved);
+        restore::apply(&management, &config, saved).await;
         announce(&channels, metrics.as_ref().map(MetricsServer::local_address));
         if let Some(server) = metrics {
             metrics::serve(server, &management);

@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tracing::{info, warn};
 
 use super::record::{Record, SavedState};
+use super::shorten::copy_counting;
 
 /// Value of `format` in the header.
 const FORMAT: &str = "namehop-state";
@@ -63,7 +64,7 @@ pub struct Journal {
 /// A rewrite under way on a thread of its own, because a long journal takes seconds and commands must not wait.
 #[derive(Debug)]
 struct Rewriting {
-    /// Writes the folded records to the temporary file; gives its length.
+    /// Writes the records that still count to the temporary file; gives its length.
     thread: JoinHandle<io::Result<u64>>,
     /// What is in the journal up to here is in the temporary file; what came later is not.
     covers: u64,
@@ -132,9 +133,9 @@ impl Journal {
         if is_long && self.rewriting.is_none() {
             let (path, covers) = (self.path.clone(), self.length);
             let thread = thread::Builder::new().name("state file".to_owned()).spawn(move || {
-                let journal = BufReader::new(File::open(&path)?.take(covers));
-                let (state, _) = read(&path, journal).map_err(io::Error::other)?;
-                write_folded(&path, &state)
+                write_temporary(&path, |writer| {
+                    copy_counting(|| Ok(BufReader::new(File::open(&path)?.take(covers))), writer)
+                })
             });
             match thread {
                 Ok(thread) => self.rewriting = Some(Rewriting { thread, covers }),
@@ -181,16 +182,23 @@ fn sibling(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn line_of(record: &Record) -> io::Result<Vec<u8>> {
+/// First line of the file.
+pub(super) fn header_line() -> io::Result<Vec<u8>> {
+    line_of(&Record::Header { format: FORMAT.to_owned(), version: VERSION })
+}
+
+/// A record as a line of the file.
+pub(super) fn line_of(record: &Record) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(record)?;
     line.push(b'\n');
     Ok(line)
 }
 
 /// Lines that make no sense: their numbers and what is wrong.
-type Faults = Vec<(usize, String)>;
+pub(super) type Faults = Vec<(usize, String)>;
 
-fn read(path: &Path, mut file: impl BufRead) -> Result<(SavedState, Faults), StateError> {
+/// Folds the lines of a journal; `path` is for messages only.
+pub(super) fn read(path: &Path, mut file: impl BufRead) -> Result<(SavedState, Faults), StateError> {
     let io_error = |source| StateError::Io { path: path.to_owned(), source };
     let mut state = SavedState::default();
     let mut faults = Faults::new();
@@ -230,21 +238,29 @@ fn set_aside(path: &Path, line: usize, fault: &str, count: usize) -> io::Result<
 
 /// Replaces the file in one step by one that holds just this state.
 fn rewrite(path: &Path, state: &SavedState) -> io::Result<(File, u64)> {
-    let length = write_folded(path, state)?;
+    let length = write_temporary(path, |writer| {
+        let mut length = 0;
+        for record in state.records() {
+            let line = line_of(&record)?;
+            length += line.len() as u64;
+            writer.write_all(&line)?;
+        }
+        Ok(length)
+    })?;
     install(path)?;
     Ok((OpenOptions::new().append(true).open(path)?, length))
 }
 
-/// Writes the state to the temporary file; gives its length in bytes.
-fn write_folded(path: &Path, state: &SavedState) -> io::Result<u64> {
-    let mut length = 0;
+/// Writes the temporary file: the header, and what `write_records` writes, which gives the length of that. Gives the
+/// length of the file in bytes.
+fn write_temporary(
+    path: &Path,
+    write_records: impl FnOnce(&mut BufWriter<File>) -> io::Result<u64>,
+) -> io::Result<u64> {
     let mut writer = BufWriter::new(File::create(sibling(path, TEMPORARY))?);
-    let header = Record::Header { format: FORMAT.to_owned(), version: VERSION };
-    for record in std::iter::once(header).chain(state.records()) {
-        let line = line_of(&record)?;
-        length += line.len() as u64;
-        writer.write_all(&line)?;
-    }
+    let header = header_line()?;
+    writer.write_all(&header)?;
+    let length = header.len() as u64 + write_records(&mut writer)?;
     writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
     Ok(length)
 }

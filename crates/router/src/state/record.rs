@@ -38,9 +38,6 @@ pub enum Record {
 pub struct FaceRecord {
     /// Remote URI; identifies the face.
     pub uri: String,
-    /// Local URI, where the face was created with one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub local_uri: Option<String>,
     /// FacePersistency code of the management protocol.
     pub persistency: u64,
     /// Flags of the management protocol.
@@ -57,7 +54,7 @@ pub struct FaceRecord {
 }
 
 /// What identifies a static route.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RouteKey {
     /// Name prefix.
     pub prefix: String,
@@ -74,6 +71,14 @@ pub struct RouteRecord {
     /// Prefix and face.
     #[serde(flatten)]
     pub key: RouteKey,
+    /// All the rest.
+    #[serde(flatten)]
+    pub terms: RouteTerms,
+}
+
+/// What a route says about its prefix and face.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteTerms {
     /// Lower is preferred.
     pub cost: u64,
     /// Route flags of the management protocol.
@@ -109,7 +114,7 @@ pub struct SavedState {
     /// By remote URI.
     pub faces: BTreeMap<String, FaceRecord>,
     /// By prefix and face.
-    pub routes: BTreeMap<RouteKey, RouteRecord>,
+    pub routes: BTreeMap<RouteKey, RouteTerms>,
     /// By prefix; `None` where the choice was unset (it may be one of the configuration file).
     pub strategies: BTreeMap<String, Option<String>>,
     /// Content Store settings, when they were changed.
@@ -132,7 +137,7 @@ impl SavedState {
                 self.faces.remove(&uri);
             }
             Record::Route(route) => {
-                self.routes.insert(route.key.clone(), route);
+                self.routes.insert(route.key, route.terms);
             }
             Record::RouteRemoved(key) => {
                 self.routes.remove(&key);
@@ -150,7 +155,8 @@ impl SavedState {
     /// The shortest list of records that folds to this state.
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
         let faces = self.faces.values().cloned().map(Record::Face);
-        let routes = self.routes.values().cloned().map(Record::Route);
+        let routes = self.routes.iter();
+        let routes = routes.map(|(key, terms)| Record::Route(RouteRecord { key: key.clone(), terms: *terms }));
         let strategies = self.strategies.iter().map(|(prefix, strategy)| match strategy {
             Some(strategy) => Record::Strategy(StrategyRecord { prefix: prefix.clone(), strategy: strategy.clone() }),
             None => Record::StrategyRemoved(prefix.clone()),

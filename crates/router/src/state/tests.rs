@@ -8,13 +8,12 @@ use super::*;
 
 fn route(prefix: &str, face: &str, cost: u64) -> Record {
     let key = RouteKey { prefix: prefix.to_owned(), face: face.to_owned(), local: None };
-    Record::Route(RouteRecord { key, cost, flags: 1, expires_unix_ms: None })
+    Record::Route(RouteRecord { key, terms: RouteTerms { cost, flags: 1, expires_unix_ms: None } })
 }
 
 fn face(uri: &str) -> Record {
     Record::Face(FaceRecord {
         uri: uri.to_owned(),
-        local_uri: None,
         persistency: 2,
         flags: 0,
         mtu: Some(1400),

@@ -1,0 +1,201 @@
+//! Shortening a journal without holding what it says: one reading finds which lines still count, a second one copies
+//! them. A journal of a million routes takes some tens of megabytes this way, instead of several hundred.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io::{self, BufRead, Write};
+
+use super::record::Record;
+
+/// Number of a face of [`Survey::faces`]; of those that have none, this.
+const NO_FACE: u32 = u32::MAX;
+
+/// The last line that said something about a key.
+#[derive(Debug, Clone, Copy)]
+struct Latest {
+    line: u32,
+    /// The face that the line depends on.
+    face: u32,
+    /// It says that there is something, so it counts.
+    holds: bool,
+}
+
+/// What was found of a journal: the latest line of each key, and the line at which each face was last removed.
+#[derive(Debug, Default)]
+struct Survey {
+    /// By two hashes of the key under different secrets: 128 bits, so that no two keys are ever taken for one.
+    latest: HashMap<[u64; 2], Latest>,
+    secrets: [RandomState; 2],
+    faces: HashMap<String, u32>,
+    removed_at: Vec<u32>,
+}
+
+impl Survey {
+    fn face(&mut self, uri: &str) -> u32 {
+        if let Some(&number) = self.faces.get(uri) {
+            return number;
+        }
+        let number = self.removed_at.len() as u32;
+        self.faces.insert(uri.to_owned(), number);
+        // Line 0 is the header.
+        self.removed_at.push(0);
+        number
+    }
+
+    fn note(&mut self, key: (&str, &impl std::hash::Hash), latest: Latest) {
+        let hashes = [0, 1].map(|secret: usize| self.secrets[secret].hash_one(key));
+        self.latest.insert(hashes, latest);
+    }
+
+    /// Takes in one line.
+    fn take(&mut self, line: u32, record: &Record) {
+        let (there, gone) = (Latest { line, face: NO_FACE, holds: true }, Latest { line, face: NO_FACE, holds: false });
+        match record {
+            Record::Header { .. } => {}
+            Record::Face(face) => self.note(("face", &face.uri), there),
+            Record::FaceForgotten(uri) => self.note(("face", uri), gone),
+            Record::FaceRemoved(uri) => {
+                let face = self.face(uri);
+                self.removed_at[face as usize] = line;
+                self.note(("face", uri), gone);
+            }
+            Record::Route(route) => {
+                let face = self.face(&route.key.face);
+                self.note(("route", &route.key), Latest { face, ..there });
+            }
+            Record::RouteRemoved(key) => self.note(("route", key), gone),
+            Record::Strategy(choice) => self.note(("strategy", &choice.prefix), there),
+            Record::StrategyRemoved(prefix) => self.note(("strategy", prefix), there),
+            Record::ContentStore(_) => self.note(("content store", &()), there),
+        }
+    }
+
+    /// For each line whether it counts.
+    fn counting(self, lines: u32) -> Vec<bool> {
+        let mut counting = vec![false; lines as usize];
+        for latest in self.latest.into_values().filter(|latest| latest.holds) {
+            let removed_at = self.removed_at.get(latest.face as usize).copied().unwrap_or(0);
+            counting[latest.line as usize] = latest.line > removed_at;
+        }
+        counting
+    }
+}
+
+/// Copies from a journal the lines that still count, without its header; `open` gives it from its start, each time with
+/// the same bytes. Lines that make no sense do not count. Returns how many bytes were written.
+///
+/// # Errors
+/// The journal cannot be read, or the copy not written.
+pub(super) fn copy_counting<R: BufRead>(open: impl Fn() -> io::Result<R>, to: &mut impl Write) -> io::Result<u64> {
+    let mut survey = Survey::default();
+    let mut lines = 0_u32;
+    each_line(open()?, |line| {
+        if let Ok(record) = serde_json::from_slice(line) {
+            survey.take(lines, &record);
+        }
+        lines = lines.checked_add(1).ok_or_else(|| io::Error::other("the journal has too many lines"))?;
+        Ok(())
+    })?;
+    let mut counting = survey.counting(lines).into_iter();
+    let mut written = 0;
+    each_line(open()?, |line| {
+        if counting.next() == Some(true) {
+            to.write_all(line)?;
+            written += line.len() as u64;
+        }
+        Ok(())
+    })?;
+    Ok(written)
+}
+
+fn each_line(mut from: impl BufRead, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if from.read_until(b'\n', &mut line)? == 0 {
+            return Ok(());
+        }
+        each(&line)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use proptest::prelude::*;
+
+    use super::super::journal::{header_line, line_of, read};
+    use super::super::record::{
+        ContentStoreRecord, FaceRecord, RouteKey, RouteRecord, RouteTerms, SavedState, StrategyRecord,
+    };
+    use super::*;
+
+    /// Few names, so that records meet.
+    fn text() -> impl Strategy<Value = String> {
+        "[ab]"
+    }
+
+    fn key() -> impl Strategy<Value = RouteKey> {
+        (text(), text(), proptest::option::of(text())).prop_map(|(prefix, face, local)| RouteKey {
+            prefix,
+            face,
+            local,
+        })
+    }
+
+    fn record() -> impl Strategy<Value = Record> {
+        prop_oneof![
+            (text(), 0..3_u64).prop_map(|(uri, flags)| Record::Face(FaceRecord {
+                uri,
+                persistency: 2,
+                flags,
+                mtu: None,
+                base_congestion_marking_interval_ns: None,
+                default_congestion_threshold_bytes: None,
+            })),
+            text().prop_map(Record::FaceRemoved),
+            text().prop_map(Record::FaceForgotten),
+            (key(), 0..9_u64).prop_map(|(key, cost)| Record::Route(RouteRecord {
+                key,
+                terms: RouteTerms { cost, flags: 1, expires_unix_ms: None }
+            })),
+            key().prop_map(Record::RouteRemoved),
+            (text(), text()).prop_map(|(prefix, strategy)| Record::Strategy(StrategyRecord { prefix, strategy })),
+            text().prop_map(Record::StrategyRemoved),
+            (0..9_u64).prop_map(|capacity_packets| {
+                Record::ContentStore(ContentStoreRecord { capacity_packets, admit: true, serve: false })
+            }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_copied_folds_to_the_same_state(records in prop::collection::vec(record(), 0..60)) {
+            let mut journal = header_line().expect("header");
+            let mut expected = SavedState::default();
+            for record in records {
+                journal.extend(line_of(&record).expect("line"));
+                expected.fold(record);
+            }
+            let mut copied = header_line().expect("header");
+            let before = copied.len();
+            let written = copy_counting(|| Ok(Cursor::new(&journal)), &mut copied).expect("copied");
+            prop_assert_eq!(written as usize, copied.len() - before);
+            let shortest = expected.records().count();
+            prop_assert_eq!(copied.iter().filter(|byte| **byte == b'\n').count(), 1 + shortest);
+            let (state, faults) = read("test".as_ref(), Cursor::new(&copied)).expect("read");
+            prop_assert_eq!(state, expected);
+            prop_assert!(faults.is_empty());
+        }
+    }
+
+    #[test]
+    fn damaged_lines_do_not_count() {
+        let mut copied = Vec::new();
+        let journal = b"\xff\n{\"unknown\":1}\n{\"strategy_removed\":\"/a\"}\n{\"strategy_removed\":\"/b";
+        copy_counting(|| Ok(Cursor::new(journal)), &mut copied).expect("copied");
+        assert_eq!(copied, b"{\"strategy_removed\":\"/a\"}\n");
+    }
+}
