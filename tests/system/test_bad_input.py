@@ -4,6 +4,8 @@ import json
 import os
 import random
 import socket
+import subprocess
+import sys
 import time
 
 import pytest
@@ -142,6 +144,46 @@ def test_a_flood_of_unanswered_interests_leaves_room_for_others(make_router):
         except BlockingIOError:
             pass
     assert router.json("status")["pit_entries"] <= 4096
+
+
+FLOODER = """
+import os, socket, sys, threading
+connection = socket.socket(socket.AF_UNIX)
+connection.connect(sys.argv[1])
+flood = sys.stdin.buffer.read()
+def drain():
+    while connection.recv(1 << 20):
+        pass
+threading.Thread(target=drain, daemon=True).start()
+print("flooding", flush=True)
+while True:
+    connection.sendall(flood)
+"""
+
+
+@pytest.mark.parametrize("transport", ["unix", "udp"])
+def test_applications_that_flood_do_not_starve_others(router, transport):
+    """Two local applications send as fast as they are let; a third one gets its answers all the same."""
+    packets = b"".join(interest(f"/no/route/{i}", nonce=os.urandom(4)) for i in range(20_000))
+    server = router.spawn("serve", "/fair")
+    flooders = []
+    try:
+        wait_until(lambda: any(r["prefix"] == "/fair" for r in router.json("route", "list")), what="registered")
+        for _ in range(2):
+            flooder = subprocess.Popen(
+                [sys.executable, "-c", FLOODER, str(router.socket)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+            flooders.append(flooder)
+            flooder.stdin.write(packets)
+            flooder.stdin.close()
+            assert flooder.stdout.readline()
+        ping = ["ping", "/fair", "--count", "20", "--interval", "50ms", "--timeout", "3s"]
+        output = router.namehop(*ping, "--transport", router.uri(transport)).stdout
+        assert " 0.0% loss" in output, output
+    finally:
+        for process in (server, *flooders):
+            process.kill()
+            process.wait(10)
 
 
 def test_a_slow_reader_costs_only_itself(make_router):

@@ -67,25 +67,53 @@ pub struct RouteKey {
 
 /// A route with origin static.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "RouteLine", into = "RouteLine")]
 pub struct RouteRecord {
     /// Prefix and face.
-    #[serde(flatten)]
     pub key: RouteKey,
     /// All the rest.
-    #[serde(flatten)]
     pub terms: RouteTerms,
 }
 
 /// What a route says about its prefix and face.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteTerms {
     /// Lower is preferred.
     pub cost: u64,
     /// Route flags of the management protocol.
     pub flags: u64,
     /// End, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_unix_ms: Option<u64>,
+}
+
+/// A [`RouteRecord`] as it is written. Most lines of a long journal are routes, and flattening structs while reading
+/// takes several times as long.
+#[derive(Serialize, Deserialize)]
+struct RouteLine {
+    prefix: String,
+    face: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    local: Option<String>,
+    cost: u64,
+    flags: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_unix_ms: Option<u64>,
+}
+
+impl From<RouteLine> for RouteRecord {
+    fn from(line: RouteLine) -> Self {
+        let RouteLine { prefix, face, local, cost, flags, expires_unix_ms } = line;
+        let terms = RouteTerms { cost, flags, expires_unix_ms };
+        RouteRecord { key: RouteKey { prefix, face, local }, terms }
+    }
+}
+
+impl From<RouteRecord> for RouteLine {
+    fn from(route: RouteRecord) -> Self {
+        let RouteRecord { key: RouteKey { prefix, face, local }, terms } = route;
+        let RouteTerms { cost, flags, expires_unix_ms } = terms;
+        RouteLine { prefix, face, local, cost, flags, expires_unix_ms }
+    }
 }
 
 /// A strategy choice.
