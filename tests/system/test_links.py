@@ -169,6 +169,17 @@ class NamespaceRouter(Router):
         return self
 
 
+def connect_neighbours(names):
+    """Joins two network namespaces by one Ethernet."""
+    ip("link", "add", "lan", "netns", names[0], "type", "veth", "peer", "name", "lan", "netns", names[1])
+    for index, namespace in enumerate(names):
+        ip("-n", namespace, "address", "add", f"192.0.2.{index + 1}/24", "dev", "lan")
+        ip("-n", namespace, "link", "set", "lan", "addrgenmode", "none")
+        ip("-n", namespace, "address", "add", f"fe80::{index + 1}/64", "dev", "lan", "nodad")
+        ip("-n", namespace, "link", "set", "lo", "up")
+        ip("-n", namespace, "link", "set", "lan", "up")
+
+
 @pytest.fixture
 def neighbours(tmp_path):
     """Two routers, each in a network namespace, joined by one Ethernet."""
@@ -180,15 +191,9 @@ def neighbours(tmp_path):
         try:
             for namespace in names:
                 ip("netns", "add", namespace)
-            ip("link", "add", "lan", "netns", names[0], "type", "veth", "peer", "name", "lan", "netns", names[1])
+            connect_neighbours(names)
         except (subprocess.CalledProcessError, FileNotFoundError) as error:
             pytest.skip(f"cannot make network namespaces: {error}")
-        for index, namespace in enumerate(names):
-            ip("-n", namespace, "address", "add", f"192.0.2.{index + 1}/24", "dev", "lan")
-            ip("-n", namespace, "link", "set", "lan", "addrgenmode", "none")
-            ip("-n", namespace, "address", "add", f"fe80::{index + 1}/64", "dev", "lan", "nodad")
-            ip("-n", namespace, "link", "set", "lo", "up")
-            ip("-n", namespace, "link", "set", "lan", "up")
         for namespace in names:
             routers.append(NamespaceRouter(tmp_path, namespace, '[faces.multicast]\ninterfaces = ["lan"]\n').start())
         yield routers
@@ -214,6 +219,27 @@ def test_multicast_between_two_computers(neighbours, content, group):
     # The group's own face was used, and nothing came back to its sender.
     face = here.json("face", "show", face["face_id"])
     assert face["out_interests"] >= 125 and face["in_data"] >= 125 and face["in_interests"] == 0
+
+
+@pytest.mark.parametrize("group", ["udp4://224.0.23.170:56363", "udp6://[ff02::1234%lan]:56363"])
+def test_multicast_survives_its_interface(neighbours, content, group):
+    here, there = neighbours
+    (number,) = [face["face_id"] for face in here.json("face", "list") if face["remote_uri"] == group]
+    here.namehop("route", "add", "/group", number)
+    ip("-n", here.namespace, "link", "delete", "lan")
+    ping = ["ping", "/group/object", "--count", "1", "--timeout", "200ms"]
+    def is_down():
+        here.namehop(*ping, check=False)
+        return "link-down" in json.dumps(here.json("status"))
+    wait_until(is_down, what="the face is down")
+    connect_neighbours([here.namespace, there.namespace])
+    with published(there, "/group/object", content):
+        fetched = wait_until(
+            lambda: here.namehop("cat", "/group/object", text=False, check=False).stdout, 20, "the group is joined again"
+        )
+    assert same(fetched, content)
+    face = here.json("face", "show", number)
+    assert face["in_data"] >= 125, "the same face, with its route"
 
 
 def test_idle_faces_close_and_subscribers_are_told(make_router, clients):

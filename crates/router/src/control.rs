@@ -70,6 +70,15 @@ impl Control {
         &self.worker
     }
 
+    /// Waits until the faces are there that the socket service makes by itself.
+    pub async fn await_sockets(&self) {
+        let (reply, answer) = oneshot::channel();
+        // Without an answer the service has ended, and the router is about to.
+        if self.sockets.send(SocketCommand::AwaitStart { reply }).await.is_ok() {
+            let _ = answer.await;
+        }
+    }
+
     /// Ends the socket service.
     pub async fn shut_down_sockets(&self) {
         // It may have ended already, which is what is wanted.

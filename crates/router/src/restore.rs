@@ -79,6 +79,7 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
     let mut plan = Plan::new();
     plan_configured(&mut plan, config);
     plan_saved(&mut plan, &saved);
+    management.control().await_sockets().await;
     let mut faces = JoinSet::new();
     for ((uri, local), face) in &plan {
         match FaceUri::from_str(uri) {

@@ -51,7 +51,7 @@ fn queue<P: BufferPool>(shared: &Shared<P>, frame: Frame<P::Buffer>, dirty: &mut
     let queued = match &entry.link {
         Link::Stream(link) => link.queue(&entry.face, &frame.buffer),
         Link::Datagram(link) => link.queue(&entry.face, frame.buffer),
-        Link::WebSocket(link) => link.queue(&entry.face, frame.buffer),
+        Link::WebSocket(link) => link.queue(&entry.face, &frame.buffer),
     };
     match queued {
         Ok(()) if !entry.dirty.replace(true) => dirty.push(entry),
@@ -64,7 +64,7 @@ fn flush<B: PacketBuffer + 'static>(entry: &Rc<SocketFace<B>>) {
     entry.dirty.set(false);
     match &entry.link {
         Link::Stream(link) => stream::flush(entry, link),
-        Link::Datagram(link) => udp::flush(link.channel()),
+        Link::Datagram(link) => udp::flush(&link.channel()),
         Link::WebSocket(link) => link.flush(),
     }
 }

@@ -19,6 +19,7 @@ mod datagram_io;
 mod dispatch;
 mod error;
 mod framing;
+mod interfaces;
 mod listen;
 mod multicast;
 mod origin;
@@ -79,6 +80,11 @@ pub enum SocketCommand {
         id: FaceId,
         /// Gets whether it was a face of this service.
         reply: oneshot::Sender<bool>,
+    },
+    /// Say when all listeners are served and the multicast faces are made.
+    AwaitStart {
+        /// Gets word of it.
+        reply: oneshot::Sender<()>,
     },
     /// Close everything and return from [`SocketService::run`].
     Shutdown,
@@ -185,6 +191,8 @@ impl<P: BufferPool> SocketService<P> {
                 SocketCommand::DestroyFace { id, reply } => {
                     let _ = reply.send(shared.close(id));
                 }
+                // Commands are taken only after that.
+                SocketCommand::AwaitStart { reply } => drop(reply.send(())),
                 SocketCommand::Shutdown => break,
             }
         }
@@ -217,10 +225,8 @@ impl Listeners {
             tasks.spawn_local(udp::receive(Rc::clone(shared), Rc::clone(&channel)));
             tasks.spawn_local(udp::expire(Rc::clone(shared), channel));
         }
-        for joined in self.multicast {
-            if let Some(channel) = multicast::open(shared, joined)? {
-                tasks.spawn_local(udp::receive(Rc::clone(shared), channel));
-            }
+        if shared.config.multicast.interfaces != MulticastInterfaces::Off {
+            tasks.spawn_local(multicast::Memberships::open(shared, self.multicast)?.keep());
         }
         Ok(())
     }

@@ -1,30 +1,45 @@
 //! UDP multicast: one face per interface and address family.
 //!
 //! Each face has a socket bound to the group, so that it receives nothing else and sends from the NDN multicast port.
-//! Packets never leave the link (TTL 1) and do not come back to this computer.
+//! Packets never leave the link (TTL 1) and do not come back to this computer. When an interface goes away its faces stay,
+//! with their numbers and routes, and are down until an interface of that name is there again.
 
+use std::future::pending;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::rc::Rc;
+use std::time::Duration;
 
 use namehop_forward::buffer::BufferPool;
-use namehop_forward::face::LinkType;
-use nix::net::if_::{InterfaceFlags, if_nametoindex};
+use namehop_forward::face::{FaceId, LinkType};
+use nix::net::if_::InterfaceFlags;
 use socket2::{InterfaceIndexOrAddress, Protocol, Socket, Type};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{sleep, timeout};
 
 use super::config::{MulticastInterfaces, SocketConfig};
 use super::error::ListenError;
+use super::interfaces::{Changes, Interface, interfaces};
 use super::listen::{enlarge_buffers, internet_socket};
-use super::shared::Shared;
-use super::udp::Channel;
+use super::shared::{Link, Shared};
+use super::udp::{self, Channel};
 use crate::registry::{FacePersistency, FaceUpdate};
 use crate::uri::{FaceUri, IpFamily};
+
+/// Interfaces and addresses change several at a time.
+const SETTLING: Duration = Duration::from_millis(200);
+/// When joining failed, the next attempt comes after this even without news.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Where a group is joined: index of the interface, and the own address for IPv4. Another index is another interface.
+type Place = (u32, Option<Ipv4Addr>);
 
 /// A socket that has joined a group on one interface.
 #[derive(Debug)]
 pub(super) struct Joined {
     socket: Socket,
     interface: String,
+    place: Place,
     /// The group; for IPv6 with the interface as scope.
     group: SocketAddr,
 }
@@ -37,30 +52,6 @@ impl Joined {
     }
 }
 
-struct Interface {
-    name: String,
-    flags: InterfaceFlags,
-    v4: Option<Ipv4Addr>,
-    has_v6: bool,
-}
-
-fn interfaces() -> io::Result<Vec<Interface>> {
-    let mut found: Vec<Interface> = Vec::new();
-    for one in nix::ifaddrs::getifaddrs()? {
-        let known = found.iter().position(|interface| interface.name == one.interface_name);
-        let index = known.unwrap_or_else(|| {
-            found.push(Interface { name: one.interface_name.clone(), flags: one.flags, v4: None, has_v6: false });
-            found.len() - 1
-        });
-        let (Some(interface), Some(address)) = (found.get_mut(index), one.address) else { continue };
-        if let Some(v4) = address.as_sockaddr_in() {
-            interface.v4.get_or_insert(v4.ip());
-        }
-        interface.has_v6 |= address.as_sockaddr_in6().is_some();
-    }
-    Ok(found)
-}
-
 /// Joins the configured groups. An interface that was named must work; one that was found by itself may fail with a
 /// warning.
 pub(super) fn join(config: &SocketConfig) -> Result<Vec<Joined>, ListenError> {
@@ -70,31 +61,51 @@ pub(super) fn join(config: &SocketConfig) -> Result<Vec<Joined>, ListenError> {
     }
     let found = interfaces().map_err(|source| ListenError::System { action: "list network interfaces", source })?;
     let is_named = matches!(multicast.interfaces, MulticastInterfaces::Named(_));
-    let chosen: Vec<&Interface> = match &multicast.interfaces {
-        MulticastInterfaces::Off => Vec::new(),
-        MulticastInterfaces::All => found.iter().filter(|interface| is_suitable(interface.flags)).collect(),
-        MulticastInterfaces::Named(names) => {
-            let mut chosen = Vec::new();
-            for name in names {
-                let one = found.iter().find(|interface| interface.name == *name);
-                chosen.push(one.ok_or_else(|| ListenError::NoSuchInterface { interface: name.clone() })?);
-            }
-            chosen
-        }
-    };
+    if let MulticastInterfaces::Named(names) = &multicast.interfaces
+        && let Some(missing) = names.iter().find(|name| !found.iter().any(|interface| interface.name == **name))
+    {
+        return Err(ListenError::NoSuchInterface { interface: missing.clone() });
+    }
     let mut joined = Vec::new();
-    for interface in chosen {
-        let v4 = multicast.group_v4.zip(interface.v4).map(|(group, own)| join_v4(interface, group, own, config));
-        let v6 = multicast.group_v6.filter(|_| interface.has_v6).map(|group| join_v6(interface, group, config));
-        for result in [v4, v6].into_iter().flatten() {
-            match result {
-                Ok(one) => joined.push(one),
-                Err(error) if is_named => return Err(error),
-                Err(error) => tracing::warn!(interface = interface.name, %error, "no multicast face on this interface"),
+    for wanted in wanted(&found, config) {
+        match wanted.join(config) {
+            Ok(one) => joined.push(one),
+            Err(error) if is_named => return Err(error),
+            Err(error) => {
+                tracing::warn!(interface = wanted.interface.name, %error, "no multicast face on this interface");
             }
         }
     }
     Ok(joined)
+}
+
+/// A group that should be joined on an interface.
+struct Wanted<'a> {
+    interface: &'a Interface,
+    group: SocketAddr,
+    place: Place,
+}
+
+/// What should be joined on these interfaces.
+fn wanted<'a>(found: &'a [Interface], config: &SocketConfig) -> Vec<Wanted<'a>> {
+    let multicast = &config.multicast;
+    let is_chosen = |interface: &Interface| match &multicast.interfaces {
+        MulticastInterfaces::Off => false,
+        MulticastInterfaces::All => is_suitable(interface.flags),
+        MulticastInterfaces::Named(names) => names.contains(&interface.name),
+    };
+    let mut wanted = Vec::new();
+    for interface in found.iter().filter(|interface| interface.index != 0 && is_chosen(interface)) {
+        let index = interface.index;
+        if let (Some(group), Some(own)) = (multicast.group_v4, interface.v4) {
+            wanted.push(Wanted { interface, group: group.into(), place: (index, Some(own)) });
+        }
+        if let Some(group) = multicast.group_v6.filter(|_| interface.has_v6) {
+            let group = SocketAddrV6::new(*group.ip(), group.port(), 0, index);
+            wanted.push(Wanted { interface, group: group.into(), place: (index, None) });
+        }
+    }
+    wanted
 }
 
 fn is_suitable(flags: InterfaceFlags) -> bool {
@@ -102,41 +113,35 @@ fn is_suitable(flags: InterfaceFlags) -> bool {
         && !flags.contains(InterfaceFlags::IFF_LOOPBACK)
 }
 
-fn join_v4(
-    interface: &Interface,
-    group: SocketAddrV4,
-    own: Ipv4Addr,
-    config: &SocketConfig,
-) -> Result<Joined, ListenError> {
-    let open = || -> io::Result<Socket> {
-        let index = if_nametoindex(interface.name.as_str())?;
-        let socket = group_socket(SocketAddr::V4(group), config)?;
-        socket.join_multicast_v4_n(group.ip(), &InterfaceIndexOrAddress::Index(index))?;
-        socket.set_multicast_if_v4(&own)?;
-        socket.set_multicast_loop_v4(false)?;
-        socket.set_multicast_ttl_v4(1)?;
-        // Otherwise this socket would also hear the group on interfaces that other sockets joined.
-        socket.set_multicast_all_v4(false)?;
-        Ok(socket)
-    };
-    joined(interface, SocketAddr::V4(group), open())
-}
+impl Wanted<'_> {
+    fn join(&self, config: &SocketConfig) -> Result<Joined, ListenError> {
+        let socket = self.joined_socket(config);
+        let socket = socket.map_err(|source| ListenError::internet("UDP multicast", self.group, source))?;
+        Ok(Joined { socket, interface: self.interface.name.clone(), place: self.place, group: self.group })
+    }
 
-fn join_v6(interface: &Interface, group: SocketAddrV6, config: &SocketConfig) -> Result<Joined, ListenError> {
-    let index = if_nametoindex(interface.name.as_str()).unwrap_or(0);
-    let group = SocketAddr::V6(SocketAddrV6::new(*group.ip(), group.port(), 0, index));
-    let open = || -> io::Result<Socket> {
-        let socket = group_socket(group, config)?;
-        if let SocketAddr::V6(group) = group {
-            socket.join_multicast_v6(group.ip(), index)?;
+    fn joined_socket(&self, config: &SocketConfig) -> io::Result<Socket> {
+        let socket = group_socket(self.group, config)?;
+        let (index, own) = self.place;
+        // "All" off: otherwise this socket would also hear the group on interfaces that other sockets joined.
+        match self.group {
+            SocketAddr::V4(group) => {
+                socket.join_multicast_v4_n(group.ip(), &InterfaceIndexOrAddress::Index(index))?;
+                socket.set_multicast_if_v4(&own.unwrap_or(Ipv4Addr::UNSPECIFIED))?;
+                socket.set_multicast_loop_v4(false)?;
+                socket.set_multicast_ttl_v4(1)?;
+                socket.set_multicast_all_v4(false)?;
+            }
+            SocketAddr::V6(group) => {
+                socket.join_multicast_v6(group.ip(), index)?;
+                socket.set_multicast_if_v6(index)?;
+                socket.set_multicast_loop_v6(false)?;
+                socket.set_multicast_hops_v6(1)?;
+                socket.set_multicast_all_v6(false)?;
+            }
         }
-        socket.set_multicast_if_v6(index)?;
-        socket.set_multicast_loop_v6(false)?;
-        socket.set_multicast_hops_v6(1)?;
-        socket.set_multicast_all_v6(false)?;
         Ok(socket)
-    };
-    joined(interface, group, open())
+    }
 }
 
 fn group_socket(group: SocketAddr, config: &SocketConfig) -> io::Result<Socket> {
@@ -148,28 +153,151 @@ fn group_socket(group: SocketAddr, config: &SocketConfig) -> io::Result<Socket> 
     Ok(socket)
 }
 
-fn joined(interface: &Interface, group: SocketAddr, socket: io::Result<Socket>) -> Result<Joined, ListenError> {
-    match socket {
-        Ok(socket) => Ok(Joined { socket, interface: interface.name.clone(), group }),
-        Err(source) => Err(ListenError::internet("UDP multicast", group, source)),
+/// The face of a group on one interface.
+struct Membership {
+    interface: String,
+    is_v4: bool,
+    face: FaceId,
+    /// Where the group is joined; `None` while the interface is gone.
+    place: Option<Place>,
+    receiving: AbortHandle,
+}
+
+/// The faces of all joined groups, kept as interfaces come and go.
+pub(super) struct Memberships<P: BufferPool> {
+    shared: Rc<Shared<P>>,
+    all: Vec<Membership>,
+    receivers: JoinSet<()>,
+}
+
+impl<P: BufferPool> Memberships<P> {
+    /// Makes the faces of the groups joined at the start.
+    pub(super) fn open(shared: &Rc<Shared<P>>, joined: Vec<Joined>) -> io::Result<Self> {
+        let mut memberships = Memberships { shared: Rc::clone(shared), all: Vec::new(), receivers: JoinSet::new() };
+        for one in joined {
+            memberships.add(one)?;
+        }
+        Ok(memberships)
+    }
+
+    /// Follows the changes of interfaces for as long as the service lives.
+    pub(super) async fn keep(mut self) {
+        let changes = match Changes::subscribe() {
+            Ok(changes) => changes,
+            Err(error) => {
+                tracing::warn!(%error, "multicast faces will not follow changes of network interfaces");
+                return pending().await;
+            }
+        };
+        loop {
+            // What changed before the subscription is noticed too.
+            let is_complete = self.follow();
+            let news = async {
+                if let Err(error) = changes.next().await {
+                    tracing::debug!(%error, "reading news of network interfaces failed");
+                    sleep(RETRY).await;
+                }
+            };
+            if is_complete {
+                news.await;
+            } else {
+                // When there is no news, it is time to try again all the same.
+                let _ = timeout(RETRY, news).await;
+            }
+            sleep(SETTLING).await;
+        }
+    }
+
+    /// Joins and leaves as the interfaces are now; `false` when something could not be joined.
+    fn follow(&mut self) -> bool {
+        let config = &Rc::clone(&self.shared).config;
+        let Ok(found) = interfaces() else { return false };
+        let wanted = wanted(&found, config);
+        let mut complete = true;
+        for membership in &mut self.all {
+            let is_there = |wanted: &Wanted<'_>| {
+                wanted.interface.name == membership.interface
+                    && wanted.group.is_ipv4() == membership.is_v4
+                    && Some(wanted.place) == membership.place
+            };
+            if membership.place.is_some() && !wanted.iter().any(is_there) {
+                membership.leave(&self.shared);
+            }
+        }
+        for wanted in wanted {
+            let same = |membership: &Membership| {
+                membership.interface == wanted.interface.name && membership.is_v4 == wanted.group.is_ipv4()
+            };
+            let known = self.all.iter().position(same);
+            if known.is_some_and(|known| self.all[known].place.is_some()) {
+                continue;
+            }
+            let done = wanted.join(config).map_err(|error| error.to_string()).and_then(|joined| {
+                let done = match known {
+                    Some(known) => self.all[known].rejoin(&self.shared, joined, &mut self.receivers),
+                    None => self.add(joined),
+                };
+                done.map_err(|error| error.to_string())
+            });
+            if let Err(error) = done {
+                tracing::debug!(interface = wanted.interface.name, error, "a multicast group could not be joined yet");
+                complete = false;
+            }
+        }
+        complete
+    }
+
+    /// Makes the permanent face of a joined group.
+    fn add(&mut self, joined: Joined) -> io::Result<()> {
+        let shared = &self.shared;
+        let Joined { interface, place, group, .. } = &joined;
+        let (interface, place, group) = (interface.clone(), *place, *group);
+        let mut params = shared.params(FaceUri::udp(group), joined.local_uri());
+        params.link_type = LinkType::MultiAccess;
+        params.persistency = FacePersistency::Permanent;
+        params.allowed_persistencies = &[FacePersistency::Permanent];
+        let channel = Channel::new(joined.socket, group, true, shared.config.datagram_queue_bytes)?;
+        match channel.open(shared, group, params, &FaceUpdate::default()) {
+            Ok(peer) => {
+                let receiving = self.receivers.spawn_local(udp::receive(Rc::clone(shared), channel));
+                let (is_v4, face, place) = (group.is_ipv4(), peer.face_id(), Some(place));
+                self.all.push(Membership { interface, is_v4, face, place, receiving });
+            }
+            Err(error) => tracing::warn!(%group, interface, %error, "no multicast face"),
+        }
+        Ok(())
     }
 }
 
-/// Makes the permanent face of a joined group.
-pub(super) fn open<P: BufferPool>(
-    shared: &Rc<Shared<P>>,
-    joined: Joined,
-) -> io::Result<Option<Rc<Channel<P::Buffer>>>> {
-    let mut params = shared.params(FaceUri::udp(joined.group), joined.local_uri());
-    params.link_type = LinkType::MultiAccess;
-    params.persistency = FacePersistency::Permanent;
-    params.allowed_persistencies = &[FacePersistency::Permanent];
-    let channel = Channel::new(joined.socket, joined.group, true, shared.config.datagram_queue_bytes)?;
-    match channel.open(shared, joined.group, params, &FaceUpdate::default()) {
-        Ok(_) => Ok(Some(channel)),
-        Err(error) => {
-            tracing::warn!(group = %joined.group, interface = joined.interface, %error, "no multicast face");
-            Ok(None)
+impl Membership {
+    /// The interface is gone: the face stays, and is down.
+    fn leave<P: BufferPool>(&mut self, shared: &Shared<P>) {
+        self.place = None;
+        self.receiving.abort();
+        let Some(entry) = shared.face(self.face) else { return };
+        if let Link::Datagram(link) = &entry.link {
+            link.disconnect(&entry.face);
         }
+        tracing::info!(interface = self.interface, face = %self.face, "interface gone: the multicast face is down");
+        shared.set_up(&entry.face, false);
+    }
+
+    /// The interface is back: the face works again, over a new socket.
+    fn rejoin<P: BufferPool>(
+        &mut self,
+        shared: &Rc<Shared<P>>,
+        joined: Joined,
+        receivers: &mut JoinSet<()>,
+    ) -> io::Result<()> {
+        // A face that was destroyed on command does not come back by itself.
+        let Some(entry) = shared.face(self.face) else { return Ok(()) };
+        let Link::Datagram(link) = &entry.link else { return Ok(()) };
+        let channel = Channel::new(joined.socket, joined.group, true, shared.config.datagram_queue_bytes)?;
+        channel.attach(&entry.face, link, joined.group);
+        self.place = Some(joined.place);
+        self.receiving = receivers.spawn_local(udp::receive(Rc::clone(shared), channel));
+        tracing::info!(interface = self.interface, face = %self.face, "interface back: the multicast face is up");
+        shared.set_up(&entry.face, true);
+        Ok(())
     }
 }

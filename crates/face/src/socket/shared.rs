@@ -31,7 +31,7 @@ use crate::uri::FaceUri;
 pub(super) enum Link<B> {
     Stream(StreamLink),
     Datagram(DatagramLink<B>),
-    WebSocket(WebSocketLink<B>),
+    WebSocket(WebSocketLink),
 }
 
 /// One face over a socket.

@@ -16,6 +16,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_forward::face::FaceId;
 use namehop_wire::MAX_PACKET_SIZE;
 use nix::sys::socket::SockaddrStorage;
 use socket2::{Protocol, Socket, Type};
@@ -33,6 +34,8 @@ use crate::counters::LinkDrop;
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
 
+/// Most datagrams that wait on one socket, each in a buffer of the router's pool: small ones must not take all of it.
+const MAX_WAITING: usize = 4096;
 /// Pause after the socket itself failed, so that a lasting failure does not spin.
 const FAILURE_PAUSE: Duration = Duration::from_millis(10);
 
@@ -43,6 +46,13 @@ pub(super) struct Peer {
     destination: SockaddrStorage,
     /// Packets came in or went out since the last look for idle faces.
     used: Cell<bool>,
+}
+
+impl Peer {
+    /// Number of the face.
+    pub(super) fn face_id(&self) -> FaceId {
+        self.face.id()
+    }
 }
 
 struct Waiting<B> {
@@ -73,43 +83,45 @@ pub(super) struct Channel<B> {
 
 /// Transport state of a UDP face.
 pub(super) struct DatagramLink<B> {
-    channel: Rc<Channel<B>>,
+    /// Another one after a multicast group was joined anew.
+    channel: RefCell<Rc<Channel<B>>>,
     peer: RefCell<Option<Rc<Peer>>>,
 }
 
 impl<B: PacketBuffer> DatagramLink<B> {
     /// The link of a face that is about to be made; it is complete when [`Channel::attach`] was called.
     pub(super) fn new(channel: &Rc<Channel<B>>) -> Self {
-        DatagramLink { channel: Rc::clone(channel), peer: RefCell::new(None) }
+        DatagramLink { channel: RefCell::new(Rc::clone(channel)), peer: RefCell::new(None) }
     }
 
-    pub(super) fn channel(&self) -> &Rc<Channel<B>> {
-        &self.channel
+    pub(super) fn channel(&self) -> Rc<Channel<B>> {
+        Rc::clone(&self.channel.borrow())
     }
 
     /// Queues a frame on the channel.
     pub(super) fn queue(&self, face: &Face, buffer: B) -> Result<(), LinkDrop> {
         let peer = self.peer.borrow().clone().ok_or(LinkDrop::LinkDown)?;
+        let channel = self.channel.borrow();
         let bytes = buffer.bytes().len();
-        let total = self.channel.waiting_bytes.get() + bytes;
-        if total > self.channel.limit_bytes {
+        let total = channel.waiting_bytes.get() + bytes;
+        if total > channel.limit_bytes || channel.waiting.borrow().len() == MAX_WAITING {
             return Err(LinkDrop::SendQueueFull);
         }
-        self.channel.waiting_bytes.set(total);
+        channel.waiting_bytes.set(total);
         note_queue(face, face.send_queue_bytes.load(Ordering::Relaxed) + bytes);
         peer.used.set(true);
-        self.channel.waiting.borrow_mut().push_back(Waiting { peer, buffer });
+        channel.waiting.borrow_mut().push_back(Waiting { peer, buffer });
         Ok(())
     }
 
     /// Forgets the peer and what waits for it.
     pub(super) fn disconnect(&self, face: &Face) {
         let Some(peer) = self.peer.take() else { return };
-        match &mut *self.channel.receivers.borrow_mut() {
+        let channel = self.channel.borrow();
+        match &mut *channel.receivers.borrow_mut() {
             Receivers::Unicast(peers) => drop(peers.remove(&peer.address)),
             Receivers::Group(group) => *group = None,
         }
-        let channel = &self.channel;
         channel.waiting.borrow_mut().retain(|waiting| {
             let stays = !Rc::ptr_eq(&waiting.peer, &peer);
             if !stays {
@@ -148,20 +160,22 @@ impl<B: PacketBuffer + 'static> Channel<B> {
         params.is_datagram = true;
         params.link_mtu_bytes = shared.config.datagram_mtu_bytes;
         let entry = shared.open(params, update, Link::Datagram(DatagramLink::new(self)))?;
-        let peer = Rc::new(Peer {
-            face: Arc::clone(&entry.face),
-            address,
-            destination: SockaddrStorage::from(address),
-            used: Cell::new(true),
-        });
-        if let Link::Datagram(link) = &entry.link {
-            *link.peer.borrow_mut() = Some(Rc::clone(&peer));
-        }
+        // It was made so just now; otherwise there would be no such face.
+        let Link::Datagram(link) = &entry.link else { return Err(OpenError::Closing) };
+        Ok(self.attach(&entry.face, link, address))
+    }
+
+    /// Has the link of a face use this channel to reach `address`.
+    pub(super) fn attach(self: &Rc<Self>, face: &Arc<Face>, link: &DatagramLink<B>, address: SocketAddr) -> Rc<Peer> {
+        let destination = SockaddrStorage::from(address);
+        let peer = Rc::new(Peer { face: Arc::clone(face), address, destination, used: Cell::new(true) });
+        *link.channel.borrow_mut() = Rc::clone(self);
+        *link.peer.borrow_mut() = Some(Rc::clone(&peer));
         match &mut *self.receivers.borrow_mut() {
             Receivers::Unicast(peers) => peers.insert(address, Rc::clone(&peer)),
             Receivers::Group(group) => *group = Some(Rc::clone(&peer)),
         }
-        Ok(peer)
+        peer
     }
 
     fn open_unicast<P: BufferPool<Buffer = B>>(

@@ -1,7 +1,7 @@
 //! WebSocket faces: one binary message per packet.
 //!
 //! The WebSocket library owns its messages, so this transport, unlike the others, allocates once per packet; it serves
-//! browsers, not bulk traffic. Text messages and messages that are not one packet are dropped and counted; a message
+//! browsers, not bulk traffic. Packets that wait are copies, so that slow peers do not hold the router's buffers. Text messages and messages that are not one packet are dropped and counted; a message
 //! longer than any packet ends the connection.
 
 use std::cell::{Cell, RefCell};
@@ -46,17 +46,20 @@ const REFUSED_PAUSE: Duration = Duration::from_millis(1);
 
 type Connection = WebSocketStream<TcpStream>;
 
+/// What a waiting packet takes besides its bytes, about.
+const PER_PACKET_BYTES: usize = 64;
+
 /// Transport state of a WebSocket face.
-pub(super) struct WebSocketLink<B> {
-    waiting: RefCell<VecDeque<B>>,
-    /// Bytes queued and bytes handed to the library but not yet flushed.
+pub(super) struct WebSocketLink {
+    waiting: RefCell<VecDeque<Bytes>>,
+    /// Memory for what is queued, and for what was handed to the library but is not yet flushed.
     waiting_bytes: Cell<usize>,
     limit_bytes: usize,
     connected: Cell<bool>,
     news: Notify,
 }
 
-impl<B: PacketBuffer> WebSocketLink<B> {
+impl WebSocketLink {
     fn new(connected: bool, limit_bytes: usize) -> Self {
         WebSocketLink {
             waiting: RefCell::default(),
@@ -68,16 +71,16 @@ impl<B: PacketBuffer> WebSocketLink<B> {
     }
 
     /// Queues a frame.
-    pub(super) fn queue(&self, face: &Face, buffer: B) -> Result<(), LinkDrop> {
+    pub(super) fn queue(&self, face: &Face, frame: &impl PacketBuffer) -> Result<(), LinkDrop> {
         if !self.connected.get() {
             return Err(LinkDrop::LinkDown);
         }
-        let total = self.waiting_bytes.get() + buffer.bytes().len();
+        let total = self.waiting_bytes.get() + frame.bytes().len() + PER_PACKET_BYTES;
         if total > self.limit_bytes {
             return Err(LinkDrop::SendQueueFull);
         }
         self.set_waiting_bytes(face, total);
-        self.waiting.borrow_mut().push_back(buffer);
+        self.waiting.borrow_mut().push_back(Bytes::copy_from_slice(frame.bytes()));
         Ok(())
     }
 
@@ -300,17 +303,17 @@ async fn receive<P: BufferPool>(
     Ok(())
 }
 
-async fn send<B: PacketBuffer>(
+async fn send(
     face: &Face,
-    link: &WebSocketLink<B>,
+    link: &WebSocketLink,
     mut sink: SplitSink<Connection, Message>,
 ) -> Result<(), WebSocketError> {
     loop {
         let mut fed_bytes = 0;
         // The queue is borrowed for one step at a time: feeding may wait for the peer.
-        while let Some(buffer) = { link.waiting.borrow_mut().pop_front() } {
-            fed_bytes += buffer.bytes().len();
-            sink.feed(Message::Binary(Bytes::copy_from_slice(buffer.bytes()))).await?;
+        while let Some(packet) = { link.waiting.borrow_mut().pop_front() } {
+            fed_bytes += packet.len() + PER_PACKET_BYTES;
+            sink.feed(Message::Binary(packet)).await?;
         }
         if fed_bytes > 0 {
             sink.flush().await?;

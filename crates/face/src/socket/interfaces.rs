@@ -1,0 +1,85 @@
+//! The network interfaces of this computer, and news of their changes (rtnetlink(7)).
+
+use std::future::poll_fn;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::AsRawFd;
+
+use nix::errno::Errno;
+use nix::net::if_::{InterfaceFlags, if_nametoindex};
+use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket};
+
+use super::watch::{Read, Watched};
+
+/// Multicast groups of rtnetlink: links, IPv4 addresses, IPv6 addresses (`RTMGRP_*` in linux/rtnetlink.h).
+const NEWS: u32 = 0x1 | 0x10 | 0x100;
+/// Room for one message; what does not fit is cut off and not needed.
+const MESSAGE_BYTES: usize = 8192;
+
+/// One interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Interface {
+    pub(super) name: String,
+    /// Tells two interfaces apart that had the same name one after the other.
+    pub(super) index: u32,
+    pub(super) flags: InterfaceFlags,
+    /// Its first IPv4 address.
+    pub(super) v4: Option<Ipv4Addr>,
+    pub(super) has_v6: bool,
+}
+
+/// All interfaces.
+pub(super) fn interfaces() -> io::Result<Vec<Interface>> {
+    let mut found: Vec<Interface> = Vec::new();
+    for one in nix::ifaddrs::getifaddrs()? {
+        let known = found.iter().position(|interface| interface.name == one.interface_name);
+        let position = known.unwrap_or_else(|| {
+            // 0, which is no interface, when it has just gone.
+            let index = if_nametoindex(one.interface_name.as_str()).unwrap_or(0);
+            let (name, flags) = (one.interface_name.clone(), one.flags);
+            found.push(Interface { name, index, flags, v4: None, has_v6: false });
+            found.len() - 1
+        });
+        let (Some(interface), Some(address)) = (found.get_mut(position), one.address) else { continue };
+        if let Some(v4) = address.as_sockaddr_in() {
+            interface.v4.get_or_insert(v4.ip());
+        }
+        interface.has_v6 |= address.as_sockaddr_in6().is_some();
+    }
+    Ok(found)
+}
+
+/// Tells when interfaces or their addresses may have changed.
+#[derive(Debug)]
+pub(super) struct Changes {
+    news: Watched,
+}
+
+impl Changes {
+    /// Subscribes. Needs a runtime.
+    pub(super) fn subscribe() -> io::Result<Changes> {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let news = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
+        bind(news.as_raw_fd(), &NetlinkAddr::new(0, NEWS))?;
+        Ok(Changes { news: Watched::new(news)? })
+    }
+
+    /// Waits for the next changes; several at once count as one.
+    pub(super) async fn next(&self) -> io::Result<()> {
+        poll_fn(|cx| {
+            self.news.poll_read(cx, |descriptor| {
+                let mut message = [0; MESSAGE_BYTES];
+                let mut changed = false;
+                loop {
+                    match recv(descriptor, &mut message, MsgFlags::MSG_DONTWAIT) {
+                        // Lost messages are changes too.
+                        Ok(_) | Err(Errno::ENOBUFS) => changed = true,
+                        Err(Errno::EAGAIN) if changed => return Ok(Read { value: (), is_drained: true }),
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+            })
+        })
+        .await
+    }
+}
