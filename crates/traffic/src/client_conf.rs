@@ -87,20 +87,20 @@ pub struct Surroundings {
 impl Surroundings {
     /// Reads the environment of this process.
     pub fn of_this_process() -> Self {
-        let directory =
-            |variable: &str| -> Option<OsString> { std::env::var_os(variable).filter(|value| !value.is_empty()) };
+        let variable = |name: &str| -> Option<OsString> { std::env::var_os(name).filter(|value| !value.is_empty()) };
         let mut config_files = Vec::new();
-        if let Some(home) = directory("HOME") {
+        if let Some(home) = variable("HOME") {
             config_files.push(Path::new(&home).join(".ndn/client.conf"));
         }
         config_files.push(PathBuf::from("/usr/local/etc/ndn/client.conf"));
         config_files.push(PathBuf::from("/etc/ndn/client.conf"));
         let mut default_sockets = vec![PathBuf::from("/run/nfd/nfd.sock"), PathBuf::from("/var/run/nfd/nfd.sock")];
-        if let Some(runtime) = directory("XDG_RUNTIME_DIR") {
+        if let Some(runtime) = variable("XDG_RUNTIME_DIR") {
             default_sockets.push(Path::new(&runtime).join("nfd/nfd.sock"));
         }
         Self {
-            transport_variable: std::env::var(TRANSPORT_VARIABLE).ok().filter(|value| !value.is_empty()),
+            // Not text: then it names no forwarder either, which its replacement characters will show.
+            transport_variable: variable(TRANSPORT_VARIABLE).map(|value| value.to_string_lossy().into_owned()),
             config_files,
             default_sockets,
         }

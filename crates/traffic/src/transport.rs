@@ -141,7 +141,8 @@ pub async fn open(uri: &TransportUri) -> io::Result<Connected> {
             Ok(Connected { connection: Connection::Stream(Box::new(reader), Box::new(writer)), uri: uri_copy, local })
         }
         TransportUri::Udp(to) => {
-            let remote = resolve(to).await?;
+            // Nobody refuses a datagram: the first address has to be the right one.
+            let remote = resolve(to).await?[0];
             let any: SocketAddr = if remote.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
             let socket = UdpSocket::bind(any).await?;
             // Answers come in bursts of large packets. Best effort: the system may allow less.
@@ -161,23 +162,32 @@ pub async fn open(uri: &TransportUri) -> io::Result<Connected> {
 }
 
 async fn connect_tcp(to: &HostPort) -> io::Result<TcpStream> {
-    let address = resolve(to).await?;
-    let stream = timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await.map_err(|_| io::ErrorKind::TimedOut)??;
+    let attempt = async { TcpStream::connect(&resolve(to).await?[..]).await };
+    let stream = timeout(CONNECT_TIMEOUT, attempt).await.map_err(|_| io::ErrorKind::TimedOut)??;
     // Packets are written in batches already; waiting for more would only add delay.
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-/// First address of the wanted family that the host name resolves to.
-async fn resolve(to: &HostPort) -> io::Result<SocketAddr> {
-    lookup_host((to.host.as_str(), to.port))
-        .await?
-        .find(|address| match to.family {
+/// The addresses of the wanted family that the host name resolves to; there is at least one.
+async fn resolve(to: &HostPort) -> io::Result<Vec<SocketAddr>> {
+    of_family(to, lookup_host((to.host.as_str(), to.port)).await?)
+}
+
+/// Those of a host's addresses that the URI allows, in their order; there is at least one.
+pub(crate) fn of_family(to: &HostPort, addresses: impl Iterator<Item = SocketAddr>) -> io::Result<Vec<SocketAddr>> {
+    let wanted: Vec<SocketAddr> = addresses
+        .filter(|address| match to.family {
             Family::Any => true,
             Family::V4 => address.is_ipv4(),
             Family::V6 => address.is_ipv6(),
         })
-        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("'{}' has no address of that family", to.host)))
+        .collect();
+    if wanted.is_empty() {
+        let text = format!("'{}' has no address of that family", to.host);
+        return Err(io::Error::new(io::ErrorKind::NotFound, text));
+    }
+    Ok(wanted)
 }
 
 #[cfg(test)]
@@ -205,6 +215,19 @@ mod tests {
         let (connected, used) = connect_first(candidates.to_vec()).await.unwrap();
         assert_eq!(used.uri, TransportUri::Unix(path));
         assert!(connected.local);
+    }
+
+    #[tokio::test]
+    async fn every_address_of_a_host_is_tried() {
+        // On most systems the name stands for ::1 before 127.0.0.1.
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert!(open(&format!("tcp://localhost:{port}").parse().unwrap()).await.is_ok());
+        let both = || ["[::1]:1".parse().unwrap(), "127.0.0.1:1".parse().unwrap()].into_iter();
+        let to = |family| HostPort { host: "h".to_owned(), port: 1, family };
+        assert_eq!(of_family(&to(Family::Any), both()).unwrap().len(), 2);
+        assert_eq!(of_family(&to(Family::V4), both()).unwrap(), ["127.0.0.1:1".parse().unwrap()]);
+        assert!(of_family(&to(Family::V6), both().skip(1)).is_err());
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use namehop_wire::builder::InterestBuilder;
 use namehop_wire::lp::{NackReason, PitToken};
-use namehop_wire::{Data, DecodeError, Interest, InterestRewrite, Name, NameRef, rewrite_interest};
+use namehop_wire::{Data, DecodeError, Interest, InterestRewrite, MAX_PACKET_SIZE, Name, NameRef, rewrite_interest};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinHandle};
@@ -35,6 +35,9 @@ pub(crate) use shared::{LpFields, write_lp};
 
 use pending::{Outcome, PendingKey};
 use shared::Shared;
+
+/// What those are told who still wait when the connection is closed from this side.
+const CLOSED_BY_APPLICATION: &str = "closed by the application";
 
 /// How long [`Endpoint::close`] waits for the last write.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -136,6 +139,9 @@ fn with_nonce(interest: Vec<u8>) -> Result<Vec<u8>, DecodeError> {
     let mut changed = vec![0; interest.len() + NONCE_ROOM];
     let change = InterestRewrite { nonce: Some(rand::random()), ..InterestRewrite::default() };
     let length = rewrite_interest(&interest, &change, &mut changed)?;
+    if length > MAX_PACKET_SIZE {
+        return Err(DecodeError::TooLong);
+    }
     changed.truncate(length);
     Ok(changed)
 }
@@ -167,7 +173,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         // The writer ends by itself when the queue is empty.
         self.reader.abort();
-        self.shared.close("closed by the application");
+        self.shared.close(CLOSED_BY_APPLICATION);
     }
 }
 
@@ -320,7 +326,7 @@ impl Endpoint {
     /// Closes the connection for all clones, after what is queued was written. A program that is
     /// about to end calls this, since its runtime takes the writing task down with it.
     pub async fn close(&self) {
-        self.inner.shared.outgoing.close();
+        self.inner.shared.close(CLOSED_BY_APPLICATION);
         let writer = self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(writer) = writer {
             // A forwarder that does not read any more must not keep us.

@@ -89,14 +89,15 @@ impl PendingTable {
         packet: &[u8],
         congestion_mark: u64,
     ) -> Result<usize, DecodeError> {
+        // Decoded before anything is taken out: a Data that is malformed behind its name satisfies nobody.
+        let full_name = if self.digests > 0 { Some(Data::decode(packet)?.full_name()) } else { None };
         let mut satisfied = self.take(name.value(), |_| true);
         if self.prefixes > 0 {
             for length in 0..name.len() {
                 satisfied.extend(self.take(name.prefix(length).value(), |entry| entry.can_be_prefix));
             }
         }
-        if self.digests > 0 {
-            let full_name = Data::decode(packet)?.full_name();
+        if let Some(full_name) = full_name {
             satisfied.extend(self.take(full_name.value(), |_| true));
         }
         let received_at = Instant::now();

@@ -14,6 +14,7 @@ const MAX_FRAGMENTS: u64 = 400;
 
 struct Partial {
     fragments: Vec<Option<Vec<u8>>>,
+    bytes: usize,
     missing: usize,
     newest: Instant,
     /// Link headers travel on fragment 0 only.
@@ -59,6 +60,7 @@ impl Reassembler {
         let count = piece.count as usize;
         let partial = self.partial.entry(message).or_insert_with(|| Partial {
             fragments: vec![None; count],
+            bytes: 0,
             missing: count,
             newest: now,
             head: None,
@@ -67,10 +69,12 @@ impl Reassembler {
             return None;
         }
         let slot = partial.fragments.get_mut(piece.index as usize)?;
-        if slot.is_some() {
+        // What is longer than a packet never becomes one.
+        if slot.is_some() || partial.bytes + piece.payload.len() > MAX_PACKET_SIZE {
             return None;
         }
         *slot = Some(piece.payload.to_vec());
+        partial.bytes += piece.payload.len();
         partial.missing -= 1;
         partial.newest = now;
         if piece.index == 0 {
@@ -80,9 +84,7 @@ impl Reassembler {
             return None;
         }
         let partial = self.partial.remove(&message)?;
-        let packet: Vec<u8> = partial.fragments.into_iter().flatten().flatten().collect();
-        (packet.len() <= MAX_PACKET_SIZE).then_some(())?;
-        Some((packet, partial.head?))
+        Some((partial.fragments.into_iter().flatten().flatten().collect(), partial.head?))
     }
 }
 
@@ -127,5 +129,10 @@ mod tests {
             reassembler.accept(now, &piece(message * 10, 0, 2, b"a", 0));
         }
         assert!(reassembler.partial.len() <= MAX_PARTIAL);
+        let mut reassembler = Reassembler::default();
+        for index in 0..400 {
+            assert!(reassembler.accept(now, &piece(index, index, 400, &[1; 1000], 0)).is_none());
+        }
+        assert_eq!(reassembler.partial[&0].bytes, 8000);
     }
 }

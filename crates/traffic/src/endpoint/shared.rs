@@ -278,26 +278,28 @@ impl Responder {
 
     /// Sends a Data element. One that is larger than a packet may be is not sent.
     pub fn send_data(&self, packet: &[u8]) {
-        if packet.len() > MAX_PACKET_SIZE {
-            debug!(bytes = packet.len(), "Data is too large to send");
-            return;
+        if self.send(LpFields::default(), packet) {
+            count(&self.shared.counters.out_data);
         }
-        count(&self.shared.counters.out_data);
-        self.shared
-            .outgoing
-            .push(|writer| write_lp(writer, &LpFields { pit_token: self.pit_token, ..LpFields::default() }, packet));
     }
 
     /// Refuses `interest`, the complete element that was received.
     pub fn send_nack(&self, reason: NackReason, interest: &[u8]) {
-        count(&self.shared.counters.out_nacks);
-        self.shared.outgoing.push(|writer| {
-            write_lp(
-                writer,
-                &LpFields { pit_token: self.pit_token, nack: Some(reason), ..LpFields::default() },
-                interest,
-            )
-        });
+        if self.send(LpFields { nack: Some(reason), ..LpFields::default() }, interest) {
+            count(&self.shared.counters.out_nacks);
+        }
+    }
+
+    /// Sends with the token of the Interest. A packet that leaves no room for the token goes without, since a forwarder
+    /// closes a stream on which something longer comes, and finds the Interest by its name as well.
+    fn send(&self, fields: LpFields, packet: &[u8]) -> bool {
+        let with_token = LpFields { pit_token: self.pit_token, ..fields };
+        let fitting = [with_token, fields].into_iter().find(|fields| fields.fits(packet));
+        match fitting {
+            Some(fields) => self.shared.outgoing.push(|writer| write_lp(writer, &fields, packet)),
+            None => debug!(bytes = packet.len(), "packet is too large to send"),
+        }
+        fitting.is_some()
     }
 }
 
@@ -309,10 +311,43 @@ pub(crate) struct LpFields {
     pub(crate) congestion_mark: u64,
 }
 
+/// TYPE and LENGTH of an LpPacket and of its Fragment, when they hold about as much as there may be.
+const ENVELOPE_BYTES: usize = 4 + 4;
+/// TYPE and LENGTH of a PIT token.
+const TOKEN_HEADER_BYTES: usize = 2;
+/// Nack with NackReason, its number in the longest form.
+const NACK_BYTES: usize = 4 + 4 + 8;
+/// CongestionMark, its number in the longest form.
+const CONGESTION_MARK_BYTES: usize = 4 + 8;
+
+impl LpFields {
+    fn is_empty(&self) -> bool {
+        self.pit_token.is_empty() && self.nack.is_none() && self.congestion_mark == 0
+    }
+
+    /// Whether `fragment` with these headers is no longer than a link carries.
+    fn fits(&self, fragment: &[u8]) -> bool {
+        let mut length = fragment.len();
+        if !self.is_empty() {
+            length += ENVELOPE_BYTES;
+        }
+        if !self.pit_token.is_empty() {
+            length += TOKEN_HEADER_BYTES + self.pit_token.as_slice().len();
+        }
+        if self.nack.is_some() {
+            length += NACK_BYTES;
+        }
+        if self.congestion_mark > 0 {
+            length += CONGESTION_MARK_BYTES;
+        }
+        length <= MAX_PACKET_SIZE
+    }
+}
+
 /// Appends `fragment` with the link headers it needs, or bare when it needs none.
 pub(crate) fn write_lp(writer: &mut Writer, fields: &LpFields, fragment: &[u8]) {
     let LpFields { pit_token, nack, congestion_mark } = *fields;
-    if pit_token.is_empty() && nack.is_none() && congestion_mark == 0 {
+    if fields.is_empty() {
         writer.raw(fragment);
         return;
     }

@@ -235,6 +235,61 @@ async fn garbage_is_counted_and_survived() {
 }
 
 #[tokio::test]
+async fn data_that_is_malformed_behind_its_name_answers_nobody() {
+    let (endpoint, mut far) = pair();
+    let digest = format!("/A/sha256digest={}", "00".repeat(32));
+    let requests = [digest, "/A".to_owned()].map(|uri| {
+        let endpoint = endpoint.clone();
+        tokio::spawn(async move { content(&endpoint, interest(&uri)).await })
+    });
+    while endpoint.pending_count() < 2 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // A name and nothing else, then what was asked for.
+    far.write_all(b"\x06\x05\x07\x03\x08\x01A").await.unwrap();
+    far.write_all(&data(&name("/A"), "x")).await.unwrap();
+    let [by_digest, by_name] = requests;
+    assert_eq!(by_name.await.unwrap().unwrap(), "x");
+    assert!(matches!(by_digest.await.unwrap(), Err(ExpressError::Timeout { .. })));
+}
+
+#[tokio::test]
+async fn nothing_longer_than_a_packet_is_sent() {
+    let (endpoint, far) = pair();
+    let mut frames = FrameReader::new(far);
+    let sized = |bytes: usize| {
+        let packet =
+            |content: usize| DataBuilder::new(name("/A")).content(vec![1; content]).sign(&DigestSigner).unwrap();
+        packet(bytes - (packet(8000).len() - 8000))
+    };
+    let responder = Responder::new(Arc::clone(&endpoint.inner.shared), PitToken::from_slice(&[7; 32]).unwrap());
+    for (bytes, with_token) in [(8758, true), (8759, false), (8800, false)] {
+        responder.send_data(&sized(bytes));
+        assert!(frames.fill().await.unwrap());
+        let frame = frames.next_frame().unwrap().unwrap();
+        let packet = namehop_wire::lp::LpPacket::decode(frame).unwrap();
+        assert_eq!(packet.fragment.unwrap().len(), bytes);
+        assert_eq!(!packet.pit_token.is_empty(), with_token, "{bytes}");
+    }
+    let sent = endpoint.counters();
+    responder.send_data(&vec![6; 8801]);
+    responder.send_nack(NackReason::NO_ROUTE, &vec![5; 8790]);
+    assert_eq!(endpoint.counters(), sent);
+    responder.send_nack(NackReason::NO_ROUTE, &vec![5; 8770]);
+    assert_eq!(endpoint.counters().out_nacks, 1);
+
+    // Without a Nonce it just fits, and forwarders demand one.
+    let long = name("/A").append_generic(vec![1; 8782]);
+    let mut interest = Writer::new();
+    interest.nested(5, |writer| {
+        writer.element(7, long.value());
+    });
+    assert!(interest.len() <= MAX_PACKET_SIZE && interest.len() + 6 > MAX_PACKET_SIZE, "{}", interest.len());
+    let error = endpoint.express(interest.into_vec()).await.unwrap_err();
+    assert_eq!(error, ExpressError::BadInterest(DecodeError::TooLong));
+}
+
+#[tokio::test]
 async fn unsolicited_data_is_shown_to_the_watcher() {
     let (endpoint, mut far) = pair();
     let (sender, mut seen) = tokio::sync::mpsc::unbounded_channel();
@@ -253,6 +308,11 @@ async fn closing_writes_what_is_queued() {
     let mut received = Vec::new();
     far.read_to_end(&mut received).await.unwrap();
     assert_eq!(received, packet);
+    assert_eq!(endpoint.closed().await, "closed by the application");
+    assert_eq!(
+        endpoint.request(interest("/A")).await.unwrap_err(),
+        ExpressError::Closed("closed by the application".to_owned())
+    );
 }
 
 #[tokio::test]

@@ -129,21 +129,22 @@ async fn ask(
 
 async fn by_metadata(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> Result<Found, FetchError> {
     let response = ask(endpoint, &metadata_name(name), true, options).await?;
-    let bad = |text: &str| FetchError::BadMetadata(text.to_owned());
     let data = response.data().map_err(|error| FetchError::BadMetadata(error.to_string()))?;
-    options
-        .verification
-        .check(&data)
-        .map_err(|error| FetchError::Verification { name: data.name.to_owned(), error })?;
+    Ok(Found { method: DiscoveryMethod::Metadata, object: object_of_metadata(&data, name, options)? })
+}
+
+/// The object that metadata of `name` is about.
+fn object_of_metadata(data: &Data<'_>, name: &Name, options: &FetchOptions) -> Result<FoundObject, FetchError> {
+    let bad = |text: &str| FetchError::BadMetadata(text.to_owned());
+    options.verification.check(data).map_err(|error| FetchError::Verification { name: data.name.to_owned(), error })?;
     if data.content_type == content_type::NACK {
         return Err(bad("the producer has none"));
     }
-    let versioned = versioned_name(&data).ok_or_else(|| bad("it holds no name"))?;
+    let versioned = versioned_name(data).ok_or_else(|| bad("it holds no name"))?;
     if !name.is_prefix_of(versioned.as_ref()) {
         return Err(bad("it names another object"));
     }
-    let object = FoundObject::Segments { name: versioned, first: None };
-    Ok(Found { method: DiscoveryMethod::Metadata, object })
+    Ok(FoundObject::Segments { name: versioned, first: None })
 }
 
 /// The versioned name of an object that its metadata holds: the first Name in the Content (Realtime Data Retrieval).
@@ -161,7 +162,12 @@ pub fn versioned_name(data: &Data<'_>) -> Option<Name> {
 
 async fn by_prefix(endpoint: &Endpoint, name: &Name, options: &FetchOptions) -> Result<Found, FetchError> {
     let response = ask(endpoint, name, true, options).await?;
-    let found = response.data().map_err(|error| FetchError::BadData { name: name.clone(), error })?.name;
+    let data = response.data().map_err(|error| FetchError::BadData { name: name.clone(), error })?;
+    if metadata_name(name).is_prefix_of(data.name) {
+        // Metadata of the object stands under its prefix as well, and a cache may give it first.
+        return Ok(Found { method: DiscoveryMethod::Prefix, object: object_of_metadata(&data, name, options)? });
+    }
+    let found = data.name;
     let object = match found.last().and_then(|component| component.as_segment()) {
         Some(segment) => {
             let name = found.without_last(1).to_owned();

@@ -85,7 +85,10 @@ pub struct PublishOptions {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
     /// Segments would not fit into packets.
-    #[error("with segments of {segment_bytes} bytes, packets are larger than the allowed {MAX_PACKET_SIZE} bytes")]
+    #[error(
+        "with segments of {segment_bytes} bytes, packets are larger than the allowed {MAX_PACKET_SIZE} bytes: \
+         choose smaller segments"
+    )]
     TooLarge {
         /// Bytes of content per segment.
         segment_bytes: usize,
@@ -156,8 +159,9 @@ impl PublishedObject {
             bytes: AtomicU64::new(0),
             last_asked: Mutex::new(Instant::now()),
         };
-        // The last but one is full and has a long number: no other is larger.
+        // The last but one is full and the last has the longest number: no other is larger than both.
         object.segment(last_segment.saturating_sub(1))?;
+        object.segment(last_segment)?;
         Ok(object)
     }
 

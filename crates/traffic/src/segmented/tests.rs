@@ -117,6 +117,27 @@ async fn the_version_may_be_given_or_found_by_prefix() {
 }
 
 #[tokio::test]
+async fn metadata_found_by_prefix_is_not_taken_for_the_object() {
+    let hub = Loopback::new();
+    let producer = hub.endpoint();
+    producer.produce(&name("/O"), |request| {
+        // As from a cache that has seen metadata: that stands before the segments in the order of names.
+        let (data_name, content) = match request.interest.name.len() {
+            1 => (name("/O/32=metadata/v=1/seg=0"), name("/O/v=7").to_element()),
+            _ => (request.interest.name.to_owned(), b"whole".to_vec()),
+        };
+        let last = Name::new().append_segment(0);
+        let data = DataBuilder::new(data_name).content(content).final_block_id(last.last().unwrap());
+        Answer::Data(data.sign(&DigestSigner).unwrap())
+    });
+    producer.register_prefix(&name("/O")).await.unwrap();
+    let by_prefix = FetchOptions { discovery: Discovery::Prefix, ..impatient() };
+    let (output, report) = get(&hub, "/O", &by_prefix).await.unwrap();
+    assert_eq!((output.as_slice(), report.name), (b"whole".as_slice(), name("/O/v=7")));
+    assert_eq!(report.discovery, DiscoveryMethod::Prefix);
+}
+
+#[tokio::test]
 async fn without_metadata_auto_discovery_falls_back_to_the_prefix() {
     let hub = Loopback::new();
     let producer = hub.endpoint();
@@ -222,4 +243,11 @@ fn sizes_that_cannot_work_are_refused() {
     };
     assert_eq!(refuse(0), PublishError::NoSegmentSize);
     assert_eq!(refuse(8790), PublishError::TooLarge { segment_bytes: 8790 });
+    // The number of the last segment is a byte longer than the one before.
+    let fits = |segments: usize, segment_bytes: usize| {
+        let content = Content::Memory(vec![0; segments * segment_bytes]);
+        PublishedObject::new(&name("/O"), content, options(segment_bytes)).is_ok()
+    };
+    let largest = (8000..8800).rev().find(|&bytes| fits(256, bytes)).unwrap();
+    assert!(!fits(257, largest) && fits(257, largest - 2));
 }
