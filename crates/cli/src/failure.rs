@@ -149,6 +149,9 @@ impl From<LoadError> for Failure {
         let kind = match &error {
             LoadError::Connect { .. } => Kind::NoForwarder,
             LoadError::Configuration(_) => Kind::Usage,
+            LoadError::Register { source: CommandError::Refused { code: status_code::FORBIDDEN, .. }, .. } => {
+                return Self::forbidden(error);
+            }
             _ => Kind::Failed,
         };
         Self::new(kind, error)

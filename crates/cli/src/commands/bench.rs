@@ -10,10 +10,11 @@ use namehop_traffic::target::TransportUri;
 use namehop_wire::Name;
 use serde::Serialize;
 
+use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, interrupted};
 use crate::failure::{Failure, Kind};
 use crate::output::{self, properties};
-use crate::units::parse_duration;
+use crate::units::{milliseconds, parse_duration};
 
 /// Measure how much a forwarder carries
 #[derive(Args, Debug)]
@@ -47,7 +48,8 @@ enum RoleArg {
 #[command(after_help = "Examples:
   namehop bench sockets --duration 10s --pid $(pidof namehop)
   namehop bench sockets --in-flight 256 --payload 1000 --json
-  namehop bench sockets --transport udp4://127.0.0.1:6363 --control unix:///run/nfd/nfd.sock")]
+  namehop bench sockets --transport udp4://127.0.0.1:6363 --control unix:///run/nfd/nfd.sock
+  namehop bench sockets --signing-key operator.key --certificate operator.ndncert")]
 struct SocketsArgs {
     /// Side that this process plays
     #[arg(long, value_enum, default_value = "both")]
@@ -85,6 +87,8 @@ struct SocketsArgs {
     /// Forwarder's process id: report its CPU time
     #[arg(long, value_name = "PID")]
     pid: Option<u32>,
+    #[command(flatten)]
+    signing: CommandSigningArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -197,11 +201,12 @@ impl SocketsArgs {
             consumer,
             producer,
             control: self.control,
+            signer: self.signing.signer()?,
             prefix: self.prefix,
             in_flight: self.in_flight,
             payload_bytes: self.payload,
             names: self.names,
-            freshness_ms: crate::units::milliseconds(self.freshness),
+            freshness_ms: milliseconds(self.freshness),
             warm_up: self.warm_up,
             duration: self.duration,
             lifetime: self.lifetime,

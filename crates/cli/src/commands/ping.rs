@@ -89,10 +89,13 @@ impl PingArgs {
                     printed = output::line(describe(event, &self.prefix));
                 }
             };
-            let report = ping(&endpoint, &config, interrupted(), show).await?;
+            let report = ping(&endpoint, &config, interrupted(), show).await;
             printed.map(|()| report)
         })?;
         self.show(&report)?;
+        if let Some(error) = report.broken {
+            return Err(error.into());
+        }
         if report.received > 0 {
             return Ok(());
         }

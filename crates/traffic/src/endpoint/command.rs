@@ -57,7 +57,7 @@ pub(crate) enum RibVerb {
 }
 
 impl RibVerb {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             RibVerb::Register => "register",
             RibVerb::Unregister => "unregister",
@@ -66,7 +66,7 @@ impl RibVerb {
 }
 
 /// Encodes the ControlParameters of a RIB command.
-fn rib_parameters(verb: RibVerb, prefix: &Name, options: &RouteOptions) -> Writer {
+pub(crate) fn rib_parameters(verb: RibVerb, prefix: &Name, options: &RouteOptions) -> Writer {
     let mut parameters = Writer::new();
     parameters.nested(types::nfd::CONTROL_PARAMETERS, |writer| {
         writer.element(types::NAME, prefix.value());
@@ -86,31 +86,9 @@ fn rib_parameters(verb: RibVerb, prefix: &Name, options: &RouteOptions) -> Write
     parameters
 }
 
-/// Builds a RIB command signed with DigestSha256. `local` chooses between `/localhost` and `/localhop`.
-pub(crate) fn rib_command(
-    local: bool,
-    verb: RibVerb,
-    prefix: &Name,
-    options: &RouteOptions,
-    signature_time_ms: u64,
-) -> Result<Vec<u8>, CommandError> {
-    command("rib", verb.name(), local, &rib_parameters(verb, prefix, options), signature_time_ms)
-}
-
-/// Builds a command Interest from encoded ControlParameters, signed with DigestSha256.
+/// Builds a signed command Interest from encoded ControlParameters. `local` chooses between `/localhost` and `/localhop`.
 pub(crate) fn command(
-    module: &str,
-    verb: &str,
-    local: bool,
-    parameters: &Writer,
-    signature_time_ms: u64,
-) -> Result<Vec<u8>, CommandError> {
-    signed_command(module, verb, local, parameters, &DigestSigner, signature_time_ms)
-}
-
-fn signed_command(
-    module: &str,
-    verb: &str,
+    (module, verb): (&str, &str),
     local: bool,
     parameters: &Writer,
     signer: &dyn Signer,
@@ -204,8 +182,7 @@ impl Endpoint {
     ) -> Result<(), CommandError> {
         let signer = self.inner.shared.lock().command_signer.clone().unwrap_or_else(|| Arc::new(DigestSigner));
         let parameters = rib_parameters(verb, prefix, options);
-        let interest =
-            signed_command("rib", verb.name(), self.is_local(), &parameters, signer.as_ref(), signature_time_ms)?;
+        let interest = command(("rib", verb.name()), self.is_local(), &parameters, signer.as_ref(), signature_time_ms)?;
         let response = self.express(interest).await?;
         check_response(&response.packet).map(drop)
     }

@@ -4,10 +4,12 @@
 //! commands by default, so a local control connection creates a face to the producer's address and
 //! registers the prefix for it.
 
-use std::net::SocketAddr;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use namehop_wire::lp::LpPacket;
+use namehop_wire::security::{Signer, unix_time_ms};
 use namehop_wire::tlv::{Reader, Writer, decode_nni, types};
 use namehop_wire::{Data, Interest};
 
@@ -20,33 +22,42 @@ use command::{CommandError, RibVerb};
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A face that was created for the measurement and has to go after it.
-pub(super) struct Route {
+pub(super) struct CreatedFace {
+    commander: Commander,
+    link: Link,
     face_id: u64,
 }
 
-/// A connection for commands.
-pub(super) struct Control {
-    link: Link,
+/// Registers the prefix of the measurement for the producer's link. Gives the face that had to be created for that.
+pub(super) fn register(link: &mut Link, config: &LoadConfig) -> Result<Option<CreatedFace>, LoadError> {
+    let failed = |source: CommandError| LoadError::Register { prefix: config.prefix.clone(), source };
+    let mut commander = Commander { signer: Arc::clone(&config.signer), last_time_ms: 0 };
+    let (Some(address), Some(control)) = (link.udp_address(), &config.control) else {
+        commander.register_route(link, config, RouteOptions::default()).map_err(failed)?;
+        return Ok(None);
+    };
+    let mut control = Link::open(control)?;
+    let face_id = commander.create_face(&mut control, address).map_err(failed)?;
+    let mut created = CreatedFace { commander, link: control, face_id };
+    let options = RouteOptions { face_id: Some(face_id), ..RouteOptions::default() };
+    match created.commander.register_route(&mut created.link, config, options) {
+        Ok(()) => Ok(Some(created)),
+        Err(error) => {
+            created.destroy();
+            Err(failed(error))
+        }
+    }
 }
 
-/// Registers the prefix of the measurement for the producer's link, which is given back.
-pub(super) fn register(mut link: Link, config: &LoadConfig) -> Result<(Link, Option<(Control, Route)>), LoadError> {
-    let fail = |reason: String| LoadError::Register { prefix: config.prefix.clone(), reason };
-    let Some(address) = link.udp_address() else {
-        let mut control = Control { link };
-        control.register_route(config, RouteOptions::default()).map_err(|error| fail(error.to_string()))?;
-        link = control.link;
-        return Ok((link, None));
-    };
-    let Some(uri) = &config.control else {
-        return Err(fail("a producer on UDP needs a local control connection".to_owned()));
-    };
-    let mut control = Control { link: Link::open(uri)? };
-    let face_id = control.create_face(address).map_err(|error| fail(error.to_string()))?;
-    let route = Route { face_id };
-    let options = RouteOptions { face_id: Some(face_id), ..RouteOptions::default() };
-    control.register_route(config, options).map_err(|error| fail(error.to_string()))?;
-    Ok((link, Some((control, route))))
+impl CreatedFace {
+    /// Removes the face, and with it its routes. Errors do not matter any more.
+    pub(super) fn destroy(mut self) {
+        let mut parameters = Writer::new();
+        parameters.nested(types::nfd::CONTROL_PARAMETERS, |writer| {
+            writer.nni(types::nfd::FACE_ID, self.face_id);
+        });
+        let _ = self.commander.exchange(&mut self.link, ("faces", "destroy"), &parameters);
+    }
 }
 
 /// Sent to the forwarder, the producer's wildcard address is the loopback one.
@@ -54,49 +65,50 @@ fn face_uri(address: SocketAddr) -> String {
     let port = address.port();
     match address {
         SocketAddr::V4(v4) => {
-            let ip = if v4.ip().is_unspecified() { std::net::Ipv4Addr::LOCALHOST } else { *v4.ip() };
+            let ip = if v4.ip().is_unspecified() { Ipv4Addr::LOCALHOST } else { *v4.ip() };
             format!("udp4://{ip}:{port}")
         }
         SocketAddr::V6(v6) => {
-            let ip = if v6.ip().is_unspecified() { std::net::Ipv6Addr::LOCALHOST } else { *v6.ip() };
+            let ip = if v6.ip().is_unspecified() { Ipv6Addr::LOCALHOST } else { *v6.ip() };
             format!("udp6://[{ip}]:{port}")
         }
     }
 }
 
-impl Control {
-    fn register_route(&mut self, config: &LoadConfig, options: RouteOptions) -> Result<(), CommandError> {
-        let interest = command::rib_command(true, RibVerb::Register, &config.prefix, &options, now_ms())?;
-        self.exchange(&interest).and_then(|packet| command::check_response(&packet)).map(drop)
+/// Sends commands, signed, each with a newer time than the one before.
+struct Commander {
+    signer: Arc<dyn Signer>,
+    last_time_ms: u64,
+}
+
+impl Commander {
+    fn register_route(
+        &mut self,
+        link: &mut Link,
+        config: &LoadConfig,
+        options: RouteOptions,
+    ) -> Result<(), CommandError> {
+        let verb = RibVerb::Register;
+        let parameters = command::rib_parameters(verb, &config.prefix, &options);
+        self.exchange(link, ("rib", verb.name()), &parameters).map(drop)
     }
 
-    /// Creates a face, or finds the one that exists.
-    fn create_face(&mut self, remote: SocketAddr) -> Result<u64, CommandError> {
+    fn create_face(&mut self, link: &mut Link, remote: SocketAddr) -> Result<u64, CommandError> {
         let mut parameters = Writer::new();
         parameters.nested(types::nfd::CONTROL_PARAMETERS, |writer| {
             writer.element(types::nfd::URI, face_uri(remote).as_bytes());
         });
-        let interest = command::command("faces", "create", true, &parameters, now_ms())?;
-        let body = command::check_response(&self.exchange(&interest)?)?;
+        let body = self.exchange(link, ("faces", "create"), &parameters)?;
         face_id(&body).ok_or_else(|| CommandError::Malformed("the answer to faces/create names no face".to_owned()))
     }
 
-    /// Removes the face, and with it its routes. Errors do not matter any more.
-    pub(super) fn withdraw(mut self, route: &Route) {
-        let mut parameters = Writer::new();
-        parameters.nested(types::nfd::CONTROL_PARAMETERS, |writer| {
-            writer.nni(types::nfd::FACE_ID, route.face_id);
-        });
-        if let Ok(interest) = command::command("faces", "destroy", true, &parameters, now_ms()) {
-            let _ = self.exchange(&interest);
-        }
-    }
-
-    /// Sends a command and waits for the Data of the same name.
-    fn exchange(&mut self, interest: &[u8]) -> Result<Vec<u8>, CommandError> {
+    /// Sends a command and waits for the Data of the same name; gives the body of the answer.
+    fn exchange(&mut self, link: &mut Link, verb: (&str, &str), parameters: &Writer) -> Result<Vec<u8>, CommandError> {
+        self.last_time_ms = unix_time_ms().max(self.last_time_ms + 1);
+        let interest = command::command(verb, link.is_local(), parameters, self.signer.as_ref(), self.last_time_ms)?;
         let broken = |error: std::io::Error| CommandError::Malformed(format!("connection broke: {error}"));
-        let name = Interest::decode(interest).map_err(|error| CommandError::Malformed(error.to_string()))?.name;
-        self.link.send(interest, &[interest.len()]).map_err(broken)?;
+        let name = Interest::decode(&interest).map_err(|error| CommandError::Malformed(error.to_string()))?.name;
+        link.send(&interest, &[interest.len()]).map_err(broken)?;
         let until = Instant::now() + COMMAND_TIMEOUT;
         let mut answer = None;
         while Instant::now() < until {
@@ -107,10 +119,10 @@ impl Control {
                     answer =
                         Some(Err(CommandError::Malformed("the forwarder refused the command with a Nack".to_owned())));
                 } else if Data::decode(fragment).is_ok_and(|data| data.name == name) {
-                    answer = Some(Ok(fragment.to_vec()));
+                    answer = Some(command::check_response(fragment));
                 }
             };
-            self.link.receive(receive).map_err(broken)?;
+            link.receive(receive).map_err(broken)?;
             if let Some(answer) = answer {
                 return answer;
             }
@@ -129,8 +141,4 @@ fn face_id(body: &[u8]) -> Option<u64> {
         }
     }
     None
-}
-
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_millis() as u64)
 }

@@ -11,7 +11,8 @@ use namehop_wire::tlv::frame_length;
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg, setsockopt, sockopt};
 
 use super::LoadError;
-use crate::target::{Family, HostPort, TransportUri};
+use crate::target::{HostPort, TransportUri};
+use crate::transport::of_family;
 
 /// A read returns after this long at the latest, so that threads notice when they should end.
 pub(super) const READ_TIMEOUT: Duration = Duration::from_millis(20);
@@ -50,13 +51,13 @@ impl Link {
                 Kind::Unix(stream)
             }
             TransportUri::Tcp(to) => {
-                let stream = TcpStream::connect(resolve(to)?)?;
+                let stream = TcpStream::connect(&resolve(to)?[..])?;
                 stream.set_nodelay(true)?;
                 stream.set_read_timeout(Some(READ_TIMEOUT))?;
                 Kind::Tcp(stream)
             }
             TransportUri::Udp(to) => {
-                let remote = resolve(to)?;
+                let remote = resolve(to)?[0];
                 let any: SocketAddr = if remote.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
                 let socket = UdpSocket::bind(any)?;
                 socket.connect(remote)?;
@@ -85,6 +86,15 @@ impl Link {
         match &self.kind {
             Kind::Udp(socket) => socket.local_addr().ok(),
             _ => None,
+        }
+    }
+
+    /// Whether a forwarder takes this for a local face: as [`crate::transport::Connected::local`].
+    pub(super) fn is_local(&self) -> bool {
+        match &self.kind {
+            Kind::Unix(_) => true,
+            Kind::Tcp(stream) => stream.peer_addr().is_ok_and(|address| address.ip().is_loopback()),
+            Kind::Udp(_) => false,
         }
     }
 
@@ -141,15 +151,8 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), TimedOut | WouldBlock | Interrupted | ConnectionRefused)
 }
 
-fn resolve(to: &HostPort) -> io::Result<SocketAddr> {
-    (to.host.as_str(), to.port)
-        .to_socket_addrs()?
-        .find(|address| match to.family {
-            Family::Any => true,
-            Family::V4 => address.is_ipv4(),
-            Family::V6 => address.is_ipv6(),
-        })
-        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the host has no address of that family"))
+fn resolve(to: &HostPort) -> io::Result<Vec<SocketAddr>> {
+    of_family(to, (to.host.as_str(), to.port).to_socket_addrs()?)
 }
 
 fn receive_datagrams(socket: &UdpSocket, buffer: &mut [u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {

@@ -14,7 +14,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use namehop_wire::Name;
+use namehop_wire::security::Signer;
 
+use crate::endpoint::CommandError;
 use crate::target::TransportUri;
 
 mod consumer;
@@ -31,7 +33,6 @@ pub use histogram::Histogram;
 pub use process::ProcessTimes;
 
 use consumer::{Consumer, ConsumerResult};
-use control::{Control, Route};
 use link::Link;
 use packets::{DataTemplate, InterestTemplate};
 
@@ -47,7 +48,7 @@ pub enum Role {
 }
 
 /// What to measure.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct LoadConfig {
     /// Side that this process plays.
     pub role: Role,
@@ -58,6 +59,8 @@ pub struct LoadConfig {
     /// Local connection for management commands; needed when the producer is on UDP, where a
     /// forwarder takes no prefix registrations.
     pub control: Option<TransportUri>,
+    /// Signs the commands that register the prefix.
+    pub signer: Arc<dyn Signer>,
     /// Prefix under which names are made.
     pub prefix: Name,
     /// Interests in flight.
@@ -132,12 +135,12 @@ pub enum LoadError {
     #[error("connection broke: {0}")]
     Io(#[from] io::Error),
     /// The producer's prefix could not be registered.
-    #[error("cannot register {prefix}: {reason}")]
+    #[error("cannot register {prefix}: {source}")]
     Register {
         /// The prefix.
         prefix: Name,
         /// What the forwarder said.
-        reason: String,
+        source: CommandError,
     },
     /// The numbers make no sense together.
     #[error("{0}")]
@@ -154,6 +157,8 @@ pub enum LoadError {
 
 /// How often the time-keeping thread looks at the flags.
 const TICK: Duration = Duration::from_millis(20);
+/// Longest time that can be asked for: what overflows the clock is a mistake anyway.
+const LONGEST: Duration = Duration::from_secs(30 * 86_400);
 
 fn check(config: &LoadConfig) -> Result<(), LoadError> {
     let fail = |text: String| Err(LoadError::Configuration(text));
@@ -169,7 +174,25 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
     if config.duration.is_zero() {
         return fail("the duration must not be zero".to_owned());
     }
+    if config.lifetime < Duration::from_millis(1) {
+        return fail("the time after which an Interest counts as lost must be at least 1 ms".to_owned());
+    }
+    if [config.warm_up, config.duration, config.lifetime].into_iter().any(|time| time > LONGEST) {
+        return fail("no time may be longer than 30 days".to_owned());
+    }
+    let producer_on_udp = config.role != Role::Consumer && matches!(config.producer, TransportUri::Udp(_));
+    if producer_on_udp && config.control.is_none() {
+        return fail(
+            "a forwarder takes no commands over UDP: name a local connection, as in --control unix:///run/nfd/nfd.sock, \
+             which registers the prefix of the producer"
+                .to_owned(),
+        );
+    }
     Ok(())
+}
+
+fn observe(pid: u32) -> Result<ProcessTimes, LoadError> {
+    ProcessTimes::of(pid).map_err(|source| LoadError::Process { pid, source })
 }
 
 /// Runs one measurement; blocks the calling thread for its duration. `stop` ends it early.
@@ -185,22 +208,23 @@ pub fn run(config: &LoadConfig, stop: &Arc<AtomicBool>) -> Result<LoadReport, Lo
     let ended = Arc::new(AtomicBool::new(false));
     let measuring = Arc::new(AtomicBool::new(false));
 
+    // Whatever can fail is tried before the forwarder is changed.
+    config.pid.map(observe).transpose()?;
+    let consumer_link = if config.role == Role::Producer { None } else { Some(Link::open(&config.consumer)?) };
     let mut producer = None;
-    let mut route: Option<(Control, Route)> = None;
+    let mut created_face = None;
     let served = Arc::new(AtomicU64::new(0));
     if config.role != Role::Consumer {
-        let link = Link::open(&config.producer)?;
-        let (link, registered) = control::register(link, config)?;
-        route = registered;
+        let mut link = Link::open(&config.producer)?;
+        created_face = control::register(&mut link, config)?;
         let (ended, served) = (Arc::clone(&ended), Arc::clone(&served));
         producer = Some(thread::spawn(move || producer::serve(link, data, &ended, &served)));
     }
-    let mut consumer = None;
-    if config.role != Role::Producer {
-        let mut state = Consumer::new(Link::open(&config.consumer)?, interests, config);
+    let consumer = consumer_link.map(|link| {
+        let mut state = Consumer::new(link, interests, config);
         let (ended, measuring) = (Arc::clone(&ended), Arc::clone(&measuring));
-        consumer = Some(thread::spawn(move || state.run(&ended, &measuring)));
-    }
+        thread::spawn(move || state.run(&ended, &measuring))
+    });
 
     let sides_alive = || {
         consumer.as_ref().is_none_or(|thread| !thread.is_finished())
@@ -212,7 +236,6 @@ pub fn run(config: &LoadConfig, stop: &Arc<AtomicBool>) -> Result<LoadReport, Lo
             thread::sleep(TICK.min(until.saturating_duration_since(Instant::now())));
         }
     };
-    let observe = |pid: u32| ProcessTimes::of(pid).map_err(|source| LoadError::Process { pid, source });
     let observe_both = || -> Result<(Option<ProcessTimes>, ProcessTimes), LoadError> {
         Ok((config.pid.map(observe).transpose()?, observe(std::process::id())?))
     };
@@ -226,11 +249,11 @@ pub fn run(config: &LoadConfig, stop: &Arc<AtomicBool>) -> Result<LoadReport, Lo
     measuring.store(false, Ordering::Release);
     ended.store(true, Ordering::Release);
 
-    let consumed = join(consumer)?.unwrap_or_default();
-    let malformed = join(producer)?.unwrap_or(0);
-    if let Some((control, route)) = route {
-        control.withdraw(&route);
+    let (consumed, produced) = (join(consumer), join(producer));
+    if let Some(face) = created_face {
+        face.destroy();
     }
+    let (consumed, malformed) = (consumed?.unwrap_or_default(), produced?.unwrap_or(0));
     let (observed_before, own_before) = before?;
     let (observed_after, own_after) = after?;
     let ConsumerResult { interests, exchanges, timeouts, nacks, unexpected, malformed: consumer_malformed, rtt_ns } =

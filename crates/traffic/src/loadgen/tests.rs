@@ -5,6 +5,7 @@ use super::*;
 use crate::endpoint::{LpFields, write_lp};
 use crate::testing::{Faults, Loopback};
 use namehop_wire::lp::{LpPacket, NackReason};
+use namehop_wire::security::{DigestSigner, HmacSigner, HmacVerifier, verify_interest};
 use namehop_wire::{Data, Interest};
 
 fn prefix() -> Name {
@@ -71,6 +72,7 @@ fn config(socket: &std::path::Path) -> LoadConfig {
         consumer: TransportUri::Unix(socket.to_owned()),
         producer: TransportUri::Unix(socket.to_owned()),
         control: None,
+        signer: Arc::new(DigestSigner),
         prefix: prefix(),
         in_flight: 32,
         payload_bytes: 100,
@@ -141,6 +143,58 @@ fn cycling_names_stay_within_their_number() {
     assert!(report.unwrap().exchanges > 100);
 }
 
+/// A forwarder of one connection that answers commands with these codes, as long as there are some. Gives the commands.
+fn command_server(socket: &std::path::Path, codes: Vec<u64>) -> thread::JoinHandle<Vec<Vec<u8>>> {
+    use std::io::{Read, Write};
+    let listener = std::os::unix::net::UnixListener::bind(socket).unwrap();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut commands = Vec::new();
+        for code in codes {
+            let mut buffer = vec![0; 9000];
+            let length = stream.read(&mut buffer).unwrap();
+            buffer.truncate(length);
+            let name = Interest::decode(&buffer).unwrap().name.to_owned();
+            let mut response = namehop_wire::tlv::Writer::new();
+            response.nested(101, |writer| {
+                writer.nni(102, code).element(103, b"said").nested(104, |writer| {
+                    writer.nni(105, 300);
+                });
+            });
+            let data = namehop_wire::DataBuilder::new(&name).content(response.into_vec()).sign(&DigestSigner).unwrap();
+            stream.write_all(&data).unwrap();
+            commands.push(buffer);
+        }
+        commands
+    })
+}
+
+#[test]
+fn commands_are_signed_and_a_refusal_leaves_no_face_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("control.sock");
+    let server = command_server(&socket, vec![200, 403, 200]);
+    let secret = b"known to the operator";
+    let config = LoadConfig {
+        role: Role::Producer,
+        producer: "udp4://127.0.0.1:9".parse().unwrap(),
+        control: Some(TransportUri::Unix(socket.clone())),
+        signer: Arc::new(HmacSigner::new(secret, "/operator/KEY/1".parse().unwrap())),
+        ..config(&socket)
+    };
+    let error = run(&config, &Arc::new(AtomicBool::new(false))).unwrap_err();
+    assert!(matches!(error, LoadError::Register { source: CommandError::Refused { code: 403, .. }, .. }), "{error}");
+    let commands = server.join().unwrap();
+    let commands: Vec<_> = commands.iter().map(|command| Interest::decode(command).unwrap()).collect();
+    for (command, verb) in commands.iter().zip(["faces/create", "rib/register", "faces/destroy"]) {
+        let prefix: Name = format!("/localhost/nfd/{verb}").parse().unwrap();
+        assert!(prefix.is_prefix_of(command.name), "{}", command.name);
+        verify_interest(command, &HmacVerifier::new(secret)).unwrap();
+    }
+    let times: Vec<_> = commands.iter().map(|command| command.signature_info.unwrap().time_ms).collect();
+    assert!(times.is_sorted_by(|earlier, later| earlier < later), "{times:?}");
+}
+
 #[test]
 fn senseless_numbers_and_absent_forwarders_are_errors() {
     let directory = tempfile::tempdir().unwrap();
@@ -152,4 +206,15 @@ fn senseless_numbers_and_absent_forwarders_are_errors() {
     bad.names = 0;
     bad.payload_bytes = 9000;
     assert!(matches!(run(&bad, &stop), Err(LoadError::Configuration(_))));
+    bad.payload_bytes = 10;
+    for time in [Duration::ZERO, Duration::MAX] {
+        let wrong = LoadConfig { lifetime: time, ..bad.clone() };
+        assert!(matches!(run(&wrong, &stop), Err(LoadError::Configuration(_))));
+        let wrong = LoadConfig { duration: time, ..bad.clone() };
+        assert!(matches!(run(&wrong, &stop), Err(LoadError::Configuration(_))));
+    }
+    let wrong = LoadConfig { producer: "udp4://127.0.0.1".parse().unwrap(), ..bad.clone() };
+    assert!(run(&wrong, &stop).unwrap_err().to_string().contains("--control"));
+    bad.pid = Some(u32::MAX);
+    assert!(matches!(run(&bad, &stop), Err(LoadError::Process { .. })), "at once, not after the measurement");
 }

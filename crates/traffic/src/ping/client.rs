@@ -90,6 +90,8 @@ pub struct PingReport {
     pub duplicates: u64,
     /// Round-trip times; `None` when no Data came.
     pub rtt: Option<RttSummary>,
+    /// Why the series ended before its time: the connection broke. Probes in flight then are not counted as lost.
+    pub broken: Option<ExpressError>,
 }
 
 impl PingReport {
@@ -157,15 +159,12 @@ async fn probe(endpoint: &Endpoint, name: Name, sequence: u64, config: &PingConf
 
 /// Sends probes at a steady rate until the count is reached or `stop` completes, and tells `each`
 /// what became of every one. Probes in flight when it stops early are not counted as lost.
-///
-/// # Errors
-/// The connection broke.
 pub async fn ping(
     endpoint: &Endpoint,
     config: &PingConfig,
     stop: impl Future<Output = ()>,
     mut each: impl FnMut(&PingEvent),
-) -> Result<PingReport, ExpressError> {
+) -> PingReport {
     let prefix = probe_prefix(config);
     let first = config.start.unwrap_or_else(|| rand::random::<u64>() >> 1);
     let duplicates = watch_duplicates(endpoint, &prefix, first);
@@ -183,7 +182,13 @@ pub async fn ping(
         tokio::select! {
             () = &mut stop => break,
             Some(event) = flights.next() => {
-                let event: PingEvent = event?;
+                let event: PingEvent = match event {
+                    Ok(event) => event,
+                    Err(error) => {
+                        report.broken = Some(error);
+                        break;
+                    }
+                };
                 match &event {
                     PingEvent::Data { rtt, .. } => {
                         report.received += 1;
@@ -203,7 +208,7 @@ pub async fn ping(
     }
     report.rtt = samples.summary();
     report.duplicates = duplicates.load(Ordering::Relaxed);
-    Ok(report)
+    report
 }
 
 /// Counts Data of this series that answer no pending probe.
