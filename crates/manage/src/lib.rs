@@ -6,6 +6,7 @@
 //! * [`server`]: answers the management protocol for a router.
 //! * [`client`]: sends commands to a router, fetches its datasets, and follows its events.
 //! * [`metrics`]: what a router counts, over HTTP in the Prometheus text format.
+//! * [`testing`]: a router in memory, for tests of the server.
 #![forbid(unsafe_code)]
 
 pub mod authentication;
@@ -14,3 +15,4 @@ pub mod metrics;
 pub mod nfd;
 pub mod rib;
 pub mod server;
+pub mod testing;

@@ -58,6 +58,7 @@ pub const TARGETS: &[Target] = &[
     target("strategy_name", text::strategy_name, 1),
     target("transport_uri", text::transport_uri, 1),
     target("client_conf", text::client_conf, 2),
+    target("route_file", text::route_file, 1),
     target("configuration", text::configuration, 1),
     target("state_record", state::state_record, 1),
     target("state_file", state::state_file, 4),

@@ -2,18 +2,19 @@
 
 mod answers;
 mod requests;
-mod router;
 
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
+use namehop_face::registry::FaceTable;
 use namehop_face::socket::FaceEvent;
 use namehop_forward::face::{FaceId, FaceScope};
 use namehop_manage::authentication::{Authenticator, Rule, SecurityConfig, Signer, TrustConfig};
 use namehop_manage::nfd::names::module;
 use namehop_manage::server::Management;
+use namehop_manage::testing::{APP, FakeRouter, NEIGHBOUR};
 use namehop_wire::Interest;
 use namehop_wire::lp::{self, LpHeader, LpPacket, PitToken};
 use tokio::task::{LocalSet, spawn_local};
@@ -21,10 +22,13 @@ use tokio::task::{LocalSet, spawn_local};
 use crate::script::Events;
 use answers::Answer;
 use requests::Request;
-use router::{APP, NEIGHBOUR, Router};
 
 /// Events of one input at most.
 const MAX_EVENTS: usize = 100;
+/// Faces that the router has room for.
+const MAX_FACES: usize = 8;
+/// Data in its cache: more than one command erases.
+const CACHED_DATA: usize = 600;
 /// Bytes of the PIT tokens of Interests that this check made itself: other frames bring tokens of their own.
 const TOKEN_BYTES: usize = 5;
 
@@ -61,7 +65,7 @@ fn security(options: u8) -> SecurityConfig {
 
 /// The server, what it was asked, and what it sent.
 struct Scene {
-    management: Rc<Management<Router>>,
+    management: Rc<Management<FakeRouter>>,
     sent: Rc<RefCell<Vec<Vec<u8>>>>,
     /// Interests given to it; the PIT token holds the index.
     asked: Vec<Vec<u8>>,
@@ -72,7 +76,11 @@ async fn run(options: u8, script: &[u8]) {
     let sent = Rc::new(RefCell::new(Vec::new()));
     let output = Rc::clone(&sent);
     let authenticator = Authenticator::new(&security(options)).expect("the certificate is good");
-    let management = Management::new(Router::new(), authenticator, move |frame| output.borrow_mut().push(frame));
+    let router = FakeRouter::with_faces(FaceTable::with_limit(MAX_FACES));
+    router.cached_data.set(CACHED_DATA);
+    // The clock stands still while an answer is waited for.
+    router.connect_time.set(Duration::ZERO);
+    let management = Management::new(router, authenticator, move |frame| output.borrow_mut().push(frame));
     spawn_local(Rc::clone(&management).run());
     let mut scene = Scene { management, sent, asked: Vec::new(), has_anchors: options & option::ANCHORS != 0 };
     for (kind, bytes) in Events(script).take(MAX_EVENTS) {

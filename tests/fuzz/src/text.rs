@@ -1,10 +1,11 @@
-//! Parsers of text: URIs, names of strategies, and the configuration files of router and clients.
+//! Parsers of text: URIs, names of strategies, files of routes, and the configuration files of router and clients.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use namehop_face::uri::FaceUri;
 use namehop_forward::strategy::{StrategyError, StrategyInstance};
+use namehop_manage::client::{RouteLine, parse_route_file};
 use namehop_router::config::Config;
 use namehop_traffic::client_conf::{Candidate, ClientConfError, Origin, Surroundings};
 use namehop_traffic::target::TransportUri;
@@ -68,6 +69,30 @@ pub fn transport_uri(bytes: &[u8]) {
     let again: TransportUri =
         printed.parse().unwrap_or_else(|error| panic!("own form {printed} does not parse: {error}"));
     assert_eq!(again, uri, "{printed}");
+}
+
+/// A file of routes: its routes written one on each line read back as the same, or the error names a line that is there.
+pub fn route_file(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let routes = match parse_route_file(text) {
+        Ok(routes) => routes,
+        Err(error) => {
+            assert!((1..=text.lines().count()).contains(&error.line), "{error}");
+            assert!(error.to_string().starts_with(&format!("line {}: ", error.line)));
+            return;
+        }
+    };
+    assert!(routes.is_sorted_by(|earlier, later| earlier.line < later.line));
+    let printed: String = routes
+        .iter()
+        .map(|route| {
+            let cost = route.cost.map(|cost| format!(" {cost}")).unwrap_or_default();
+            format!("{} {}{cost}\n", route.prefix, route.next_hop)
+        })
+        .collect();
+    let again = parse_route_file(&printed).unwrap_or_else(|error| panic!("{error}\n{printed}"));
+    let without_line = |route: &RouteLine| (route.prefix.clone(), route.next_hop.clone(), route.cost);
+    assert!(again.iter().map(without_line).eq(routes.iter().map(without_line)), "{printed}");
 }
 
 /// A `client.conf`: it names one transport, or none, or the error names the file.

@@ -1,6 +1,5 @@
-//! Sending commands, one by one or many at a time.
+//! Sending commands.
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use namehop_wire::builder::InterestSignatureOptions;
 use namehop_wire::security::SecurityError;
 use namehop_wire::{BuildError, Data, InterestBuilder, Name};
@@ -65,39 +64,6 @@ impl<E: Express> Controller<E> {
     pub async fn announce(&self, announcement: &[u8]) -> Result<ControlParameters, ClientError> {
         let name = self.prefix().append_generic(module::RIB).append_generic("announce");
         accepted(self.send(self.build(name, Some(announcement))?).await?)
-    }
-
-    /// Sends the same command with many parameters, up to `window` of them unanswered at a time, in the order given. Calls
-    /// `done` with the position and result of each, in the order of the answers.
-    pub async fn commands(
-        &self,
-        module: &str,
-        verb: &str,
-        parameters: impl IntoIterator<Item = ControlParameters>,
-        window: usize,
-        mut done: impl FnMut(usize, Result<ControlParameters, ClientError>),
-    ) {
-        let prefix = self.prefix().append_generic(module).append_generic(verb);
-        let mut pending = FuturesUnordered::new();
-        for (position, parameters) in parameters.into_iter().enumerate() {
-            if pending.len() >= window.max(1)
-                && let Some((position, result)) = pending.next().await
-            {
-                done(position, result);
-            }
-            // Signed here and not in the future, so that signature times increase in the order of sending.
-            let interest = self.build(prefix.clone().append_generic(parameters.to_vec()), None);
-            pending.push(async move {
-                let result = match interest {
-                    Ok(interest) => self.send(interest).await.and_then(accepted),
-                    Err(error) => Err(error),
-                };
-                (position, result)
-            });
-        }
-        while let Some((position, result)) = pending.next().await {
-            done(position, result);
-        }
     }
 }
 

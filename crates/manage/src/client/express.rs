@@ -25,9 +25,9 @@ impl Express for Endpoint {
             Ok(response) => Ok(response.packet),
             Err(ExpressError::Nack(reason)) => Err(ClientError::Nack(reason)),
             Err(ExpressError::Timeout { lifetime_ms }) => Err(ClientError::Timeout { lifetime_ms }),
-            Err(ExpressError::BadInterest(error)) => Err(ClientError::Decode(error)),
-            Err(error @ (ExpressError::Closed(_) | ExpressError::Unbuildable(_))) => {
-                Err(ClientError::Closed(error.to_string()))
+            Err(ExpressError::Closed(reason)) => Err(ClientError::Closed(reason)),
+            Err(error @ (ExpressError::BadInterest(_) | ExpressError::Unbuildable(_))) => {
+                Err(ClientError::NotSent(error.to_string()))
             }
         }
     }

@@ -1,4 +1,5 @@
-//! The client side of the NFD management protocol: commands, status datasets, and the stream of face events.
+//! The client side of the NFD management protocol: commands, status datasets, the stream of face events, and files of
+//! routes.
 //!
 //! A [`Controller`] works over anything that expresses Interests ([`Express`]), usually a
 //! [`namehop_traffic::endpoint::Endpoint`], and with any forwarder that speaks the protocol.
@@ -7,6 +8,7 @@ mod commands;
 mod datasets;
 mod events;
 mod express;
+mod route_file;
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,7 @@ use thiserror::Error;
 
 pub use events::FaceEvents;
 pub use express::Express;
+pub use route_file::{FaceSelector, RouteFileError, RouteLine, parse_route_file};
 
 use crate::nfd::{CodecError, ControlResponse};
 
@@ -44,6 +47,9 @@ pub enum ClientError {
     /// The Interest cannot be made.
     #[error("cannot make the Interest: {0}")]
     Build(#[from] BuildError),
+    /// The Interest was made and cannot be sent.
+    #[error("{0}")]
+    NotSent(String),
     /// The answer is not a valid Data.
     #[error("malformed answer: {0}")]
     Decode(#[from] DecodeError),

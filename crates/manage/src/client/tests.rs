@@ -16,6 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::*;
 use crate::nfd::names::module;
 use crate::nfd::{ControlParameters, FaceEventKind, FaceQueryFilter};
+use crate::server::ControlPlane;
 use crate::server::tests::{APP, Fixture, NEIGHBOUR, name, run};
 
 /// Expresses Interests to the server of a fixture.
@@ -105,35 +106,14 @@ fn commands_are_answered_or_refused() {
 }
 
 #[test]
-fn many_commands_are_in_flight_at_a_time() {
-    run(async {
-        let direct = Direct::new();
-        let controller = Controller::new(direct.clone());
-        let parameters = (0..500).map(|i| match i {
-            77 => ControlParameters { face_id: Some(9999), ..named("/bad") },
-            _ => named(&format!("/prefix/{i}")),
-        });
-        let mut results = vec![None; 500];
-        controller
-            .commands(module::RIB, "register", parameters, 32, |position, result| {
-                assert!(results[position].is_none());
-                results[position] = Some(result.is_ok());
-            })
-            .await;
-        assert_eq!(results.iter().filter(|result| **result == Some(true)).count(), 499);
-        assert_eq!(results[77], Some(false));
-        assert_eq!(direct.fixture.management.rib_sizes(), (499, 499));
-        assert_eq!(direct.most_pending.get(), (0, 32));
-    });
-}
-
-#[test]
 fn datasets_come_whole_even_when_interests_are_lost() {
     run(async {
         let direct = Direct::new();
         let controller = Controller::new(direct.clone());
-        let parameters = (0..2000).map(|i| named(&format!("/a-prefix-with-a-long-name/{i}")));
-        controller.commands(module::RIB, "register", parameters, 64, |_, result| drop(result.expect("done"))).await;
+        for i in 0..2000 {
+            let parameters = named(&format!("/a-prefix-with-a-long-name/{i}"));
+            controller.command(module::RIB, "register", &parameters).await.expect("registered");
+        }
         assert_eq!(controller.rib().await.expect("the RIB").len(), 2000);
         let fib = controller.fib().await.expect("the FIB");
         assert!(fib.iter().all(|entry| entry.next_hops[0].face_id == APP) && fib.len() == 2000);
@@ -213,7 +193,7 @@ fn events_are_followed_without_losing_any() {
     run(async {
         let direct = Direct::new();
         let fixture = Rc::clone(&direct.fixture);
-        let face = fixture.router().faces.get(FaceId(257)).expect("there");
+        let face = fixture.router().faces().get(FaceId(257)).expect("there");
         let happen = tokio::task::spawn_local(async move {
             tokio::time::sleep(Duration::from_secs(100)).await;
             for _ in 0..3 {
@@ -265,5 +245,15 @@ fn an_endpoint_carries_it_over_a_stream() {
         let done = controller.command(module::RIB, "register", &named("/A")).await.expect("registered");
         assert_eq!(done.face_id, Some(APP));
         assert_eq!(controller.rib().await.expect("the RIB").len(), 1);
+    });
+}
+
+#[test]
+fn a_closed_connection_is_reported_once() {
+    run(async {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        drop(far);
+        let error = Controller::new(Endpoint::from_stream(near)).rib().await.expect_err("nobody there");
+        assert_eq!(error.to_string(), "the connection to the forwarder is closed: the forwarder closed it");
     });
 }

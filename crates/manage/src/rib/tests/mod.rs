@@ -303,39 +303,3 @@ proptest! {
         }
     }
 }
-
-/// Not a test of behaviour: prints what a million routes cost. Run with `--release --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement"]
-fn measure_a_million_routes() {
-    struct Ignore;
-    impl FibChanges for Ignore {
-        fn set_nexthop(&mut self, _: NameRef<'_>, _: FaceId, _: u64) {}
-        fn remove_nexthop(&mut self, _: NameRef<'_>, _: FaceId) {}
-    }
-    let names: Vec<Name> = (0..1_000_000u32)
-        .map(|i| {
-            name(&format!(
-                "/net{}/site{}/prefix{}",
-                i % 100,
-                (i / 100) % 1000,
-                i.wrapping_mul(2_654_435_761) % 1_000_003
-            ))
-        })
-        .collect();
-    let mut rib = Rib::new();
-    let start = std::time::Instant::now();
-    for (i, name) in names.iter().enumerate() {
-        rib.register(name.as_ref(), route(256 + (i % 32) as u32, 10, INHERIT), &mut Ignore).expect("registered");
-    }
-    let elapsed = start.elapsed();
-    println!(
-        "{} routes: {} ns and {} bytes per route",
-        rib.route_count(),
-        elapsed.as_nanos() / rib.route_count() as u128,
-        rib.memory_bytes() / rib.route_count()
-    );
-    let start = std::time::Instant::now();
-    rib.remove_face(FaceId(256), &mut Ignore);
-    println!("removing a face with {} routes: {} ms", 1_000_000 / 32, start.elapsed().as_millis());
-}

@@ -26,7 +26,7 @@ fn config_changes_what_was_asked_for() {
 fn erase_stops_after_256_and_says_so() {
     run(async {
         let fixture = Fixture::new();
-        fixture.router().erasable.set(300);
+        fixture.router().cached_data.set(300);
         let erase = async |count| {
             let parameters = ControlParameters { count, ..named("/A") };
             let response = fixture.command("cs", "erase", &parameters).await;

@@ -27,7 +27,7 @@ fn create_answers_with_the_properties_of_the_new_face() {
             ..parameters
         };
         assert_eq!(response.parameters(), Ok(expected), "just the optional properties that were asked for");
-        assert!(flags(&fixture.router().faces.get(FaceId(258)).expect("made")).contains(FaceFlags::RELIABILITY));
+        assert!(flags(&fixture.router().faces().get(FaceId(258)).expect("made")).contains(FaceFlags::RELIABILITY));
         assert_eq!(fixture.changes(), ["created udp4://192.0.2.9:6363"]);
     });
 }
@@ -74,7 +74,7 @@ fn create_refuses_what_cannot_be() {
             assert_eq!(response.code, code, "{parameters:?}: {}", response.text);
             assert!(!response.text.is_empty());
         }
-        assert_eq!(fixture.router().faces.len(), 2);
+        assert_eq!(fixture.router().faces().len(), 2);
         assert!(fixture.changes().is_empty());
     });
 }
@@ -126,7 +126,7 @@ fn update_changes_all_or_nothing() {
         let response = fixture.command("faces", "update", &bad).await;
         let refused = ControlParameters { face_id: None, face_persistency: None, ..bad };
         assert_eq!((response.code, response.parameters()), (409, Ok(refused)));
-        let face = fixture.router().faces.get(FaceId(257)).expect("there");
+        let face = fixture.router().faces().get(FaceId(257)).expect("there");
         assert_eq!(face.persistency(), FacePersistency::Permanent, "nothing changed");
         assert!(fixture.changes().is_empty());
     });
@@ -139,12 +139,12 @@ fn the_routers_own_faces_cannot_be_changed() {
         let mut params = FaceParams::new(FaceUri::Internal, FaceUri::Internal);
         params.scope = namehop_forward::face::FaceScope::Local;
         params.flags = FaceFlags::LOCAL_FIELDS;
-        fixture.router().faces.insert_reserved(FaceId::INTERNAL, params).expect("free");
+        fixture.router().faces().insert_reserved(FaceId::INTERNAL, params).expect("free");
         let parameters =
             ControlParameters { face_id: Some(1), flags: Some(0), mask: Some(1), ..ControlParameters::default() };
         let response = fixture.command("faces", "update", &parameters).await;
         assert_eq!(response.code, 406, "{}", response.text);
-        let face = fixture.router().faces.get(FaceId::INTERNAL).expect("there");
+        let face = fixture.router().faces().get(FaceId::INTERNAL).expect("there");
         assert!(flags(&face).contains(FaceFlags::LOCAL_FIELDS), "management would get no more IncomingFaceId");
     });
 }
@@ -185,7 +185,7 @@ fn destroy_takes_the_routes_along_and_is_answered_for_absent_faces_too() {
         assert!(fixture.changes().is_empty());
 
         let internal = FaceParams::new(uri("internal://"), uri("internal://"));
-        fixture.router().faces.insert_reserved(FaceId::INTERNAL, internal).expect("free");
+        fixture.router().faces().insert_reserved(FaceId::INTERNAL, internal).expect("free");
         assert_eq!(fixture.command("faces", "destroy", &destroy(1)).await.code, 406);
     });
 }

@@ -15,7 +15,7 @@ fn add_next_hop_adds_and_updates() {
         let dearer = ControlParameters { cost: Some(9), ..named("/A") };
         assert_eq!(fixture.command("fib", "add-nexthop", &dearer).await.code, 200);
         assert_eq!(fixture.fib("/A"), [(257, 5), (256, 9)]);
-        assert_eq!(fixture.router().added.borrow().len(), 2);
+        assert_eq!(fixture.router().added_next_hops.borrow().len(), 2);
     });
 }
 

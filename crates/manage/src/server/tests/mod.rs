@@ -1,4 +1,4 @@
-//! The management server against a small router in memory: real faces and a real FIB, everything else pretended.
+//! The management server against the small router in memory of [`crate::testing`].
 
 mod announcements;
 mod cs;
@@ -10,42 +10,29 @@ mod fib;
 mod rib;
 mod strategy_choice;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use namehop_face::FaceUri;
-use namehop_face::registry::{Face, FaceFlags, FaceParams, FacePersistency, FaceTable, FaceUpdate, RejectedProperties};
-use namehop_face::socket::CreateError;
-use namehop_forward::face::{FaceId, FaceScope};
-use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::strategy::StrategyInstance;
-use namehop_hash::HashKey;
+use namehop_face::registry::{Face, FaceFlags, FaceParams, FacePersistency};
+use namehop_forward::face::FaceId;
 use namehop_wire::builder::InterestSignatureOptions;
 use namehop_wire::lp::{self, LpHeader, LpPacket, PitToken};
 use namehop_wire::security::{DigestSigner, Signer, unix_time_ms};
-use namehop_wire::{Data, InterestBuilder, Name, NameRef};
+use namehop_wire::{Data, InterestBuilder, Name};
 use tokio::task::LocalSet;
 
 use super::*;
 use crate::authentication::SecurityConfig;
 use crate::nfd::{ControlParameters, ControlResponse, names};
+use crate::testing::{self, FakeRouter};
 
-/// A local application's face; the first that a [`FakeRouter`] has.
-pub(crate) const APP: u64 = 256;
-/// A neighbour's face; the second.
-pub(crate) const NEIGHBOUR: u64 = 257;
-
-pub(crate) struct FakeRouter {
-    pub(crate) faces: FaceTable,
-    fib: RefCell<FibWriter<StrategyInstance>>,
-    cs: Cell<ContentStoreInfo>,
-    erasable: Cell<usize>,
-    engine: Cell<EngineStatus>,
-    added: RefCell<Vec<(String, u32, u64)>>,
-    changes: RefCell<Vec<String>>,
-}
+/// Number of the local application's face.
+pub(crate) const APP: u64 = testing::APP.0 as u64;
+/// Number of the neighbour's face.
+pub(crate) const NEIGHBOUR: u64 = testing::NEIGHBOUR.0 as u64;
 
 pub(crate) fn uri(text: &str) -> FaceUri {
     text.parse().expect("a FaceUri")
@@ -53,127 +40,6 @@ pub(crate) fn uri(text: &str) -> FaceUri {
 
 pub(crate) fn name(text: &str) -> Name {
     text.parse().expect("a name")
-}
-
-impl FakeRouter {
-    fn new() -> Self {
-        let key = HashKey { k0: 1, k1: 2 };
-        let router = FakeRouter {
-            faces: FaceTable::new(),
-            fib: RefCell::new(FibWriter::new(key, StrategyInstance::default()).expect("a FIB")),
-            cs: Cell::new(ContentStoreInfo { capacity: 65536, admit: true, serve: true, ..Default::default() }),
-            erasable: Cell::new(0),
-            engine: Cell::default(),
-            added: RefCell::default(),
-            changes: RefCell::default(),
-        };
-        let app =
-            FaceParams { scope: FaceScope::Local, ..FaceParams::new(uri("fd://7"), uri("unix:///run/nfd/nfd.sock")) };
-        assert_eq!(u64::from(router.faces.insert(app).expect("room").id().0), APP);
-        let neighbour = FaceParams {
-            is_datagram: true,
-            allowed_persistencies: &[FacePersistency::Persistent, FacePersistency::Permanent],
-            ..FaceParams::new(uri("udp4://192.0.2.1:6363"), uri("udp4://192.0.2.2:6363"))
-        };
-        assert_eq!(u64::from(router.faces.insert(neighbour).expect("room").id().0), NEIGHBOUR);
-        router
-    }
-}
-
-impl ControlPlane for FakeRouter {
-    fn faces(&self) -> &FaceTable {
-        &self.faces
-    }
-
-    async fn create_face(
-        &self,
-        uri: FaceUri,
-        _: Option<FaceUri>,
-        properties: FaceUpdate,
-    ) -> Result<Arc<Face>, CreateError> {
-        if let Some(face) = self.faces.find_by_remote(&uri).into_iter().next() {
-            return Err(CreateError::Exists(face));
-        }
-        match uri.scheme() {
-            "ether" => return Err(CreateError::NotAcceptable("no Ethernet here".to_owned())),
-            "tcp4" => {
-                tokio::time::sleep(Duration::from_secs(4)).await;
-                return Err(CreateError::Unreachable("the peer does not answer".to_owned()));
-            }
-            _ => {}
-        }
-        let params = FaceParams {
-            is_datagram: true,
-            persistency: properties.persistency.unwrap_or(FacePersistency::Persistent),
-            ..FaceParams::new(uri, super::tests::uri("udp4://192.0.2.2:6363"))
-        };
-        let face = self.faces.insert(params).expect("room");
-        match face.update(&FaceUpdate { persistency: None, ..properties }) {
-            Ok(()) => Ok(face),
-            Err(error) => {
-                self.faces.remove(face.id());
-                Err(CreateError::NotAcceptable(error.to_string()))
-            }
-        }
-    }
-
-    async fn update_face(&self, face: &Arc<Face>, change: FaceUpdate) -> Result<(), RejectedProperties> {
-        face.update(&change)
-    }
-
-    async fn destroy_face(&self, id: FaceId) {
-        self.faces.remove(id);
-    }
-
-    fn channels(&self) -> Vec<FaceUri> {
-        vec![uri("udp4://0.0.0.0:6363"), uri("unix:///run/nfd/nfd.sock")]
-    }
-
-    fn with_fib<R>(&self, access: impl FnOnce(&mut FibWriter<StrategyInstance>) -> R) -> R {
-        access(&mut self.fib.borrow_mut())
-    }
-
-    fn next_hop_added(&self, prefix: NameRef<'_>, next_hop: NextHop) {
-        self.added.borrow_mut().push((prefix.to_string(), next_hop.face.0, next_hop.cost));
-    }
-
-    async fn cs_info(&self) -> ContentStoreInfo {
-        self.cs.get()
-    }
-
-    async fn configure_cs(&self, change: ContentStoreChange) -> ContentStoreInfo {
-        let old = self.cs.get();
-        self.cs.set(ContentStoreInfo {
-            capacity: change.capacity.unwrap_or(old.capacity),
-            admit: change.admit.unwrap_or(old.admit),
-            serve: change.serve.unwrap_or(old.serve),
-            ..old
-        });
-        self.cs.get()
-    }
-
-    async fn erase_cs(&self, _: Name, limit: usize) -> usize {
-        let erased = self.erasable.get().min(limit);
-        self.erasable.set(self.erasable.get() - erased);
-        erased
-    }
-
-    async fn engine_status(&self) -> EngineStatus {
-        self.engine.get()
-    }
-
-    fn state_changed(&self, change: StateChange<'_>) {
-        self.changes.borrow_mut().push(match change {
-            StateChange::FaceCreated(face) => format!("created {}", face.remote_uri()),
-            StateChange::FaceUpdated(face) => format!("updated {}", face.remote_uri()),
-            StateChange::FaceDestroyed(face) => format!("destroyed {}", face.remote_uri()),
-            StateChange::RouteRegistered { prefix, route } => format!("route {prefix} {} {}", route.face, route.cost),
-            StateChange::RouteUnregistered { prefix, face, origin } => format!("no route {prefix} {face} {origin}"),
-            StateChange::StrategySet { prefix, strategy } => format!("strategy {prefix} {strategy}"),
-            StateChange::StrategyUnset(prefix) => format!("no strategy {prefix}"),
-            StateChange::ContentStore(info) => format!("cs {}", info.capacity),
-        });
-    }
 }
 
 /// A server, and everything it sent.
@@ -210,7 +76,7 @@ impl Fixture {
         let output = Rc::clone(&sent);
         let authenticator = Authenticator::new(security).expect("certificates");
         let management =
-            Management::new(FakeRouter::new(), authenticator, move |frame| output.borrow_mut().push(frame));
+            Management::new(FakeRouter::default(), authenticator, move |frame| output.borrow_mut().push(frame));
         Fixture { management, sent }
     }
 

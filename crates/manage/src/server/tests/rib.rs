@@ -16,13 +16,13 @@ fn register_fills_in_the_defaults() {
             ControlParameters { face_id: Some(APP), origin: Some(0), cost: Some(0), flags: Some(1), ..named("/A") };
         assert_eq!(response.parameters(), Ok(expected));
         assert_eq!(fixture.fib("/A"), [(256, 0)]);
-        assert_eq!(*fixture.router().added.borrow(), [("/A".to_owned(), 256, 0)]);
+        assert_eq!(*fixture.router().added_next_hops.borrow(), [("/A".to_owned(), 256, 0)]);
         assert_eq!(fixture.changes(), ["route /A 256 0"]);
 
         let zero = ControlParameters { face_id: Some(0), cost: Some(3), ..named("/A") };
         assert_eq!(fixture.command("rib", "register", &zero).await.code, 200);
         assert_eq!(fixture.fib("/A"), [(256, 3)], "0 is the commander's own face");
-        assert_eq!(fixture.router().added.borrow().len(), 1, "no new next hop");
+        assert_eq!(fixture.router().added_next_hops.borrow().len(), 1, "no new next hop");
     });
 }
 
@@ -124,7 +124,7 @@ fn the_cheapest_next_hops_win_when_the_fib_entry_is_full() {
             .map(|i| {
                 let remote = uri(&format!("udp4://192.0.2.{}:6363", i + 10));
                 let params = FaceParams::new(remote, uri("udp4://192.0.2.2:6363"));
-                fixture.router().faces.insert(params).expect("room").id().0.into()
+                fixture.router().faces().insert(params).expect("room").id().0.into()
             })
             .collect();
         for (cost, &face) in (0..).zip(&faces) {
@@ -141,54 +141,5 @@ fn the_cheapest_next_hops_win_when_the_fib_entry_is_full() {
         assert_eq!(costs(), (93..=100).collect::<Vec<_>>());
         fixture.command("rib", "unregister", &route_key("/A", faces[0])).await;
         assert_eq!(costs(), (93..=99).collect::<Vec<_>>());
-    });
-}
-
-/// Prints what a registration costs from frame to frame. Run with `--release --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement"]
-fn measure_registrations() {
-    const ROUTES: u32 = 1_000_000;
-    run(async {
-        let fixture = Fixture::new();
-        let frames: Vec<Vec<u8>> = (0..ROUTES)
-            .map(|i| {
-                let prefix = format!("/net{}/site{}/prefix{i}", i % 100, (i / 100) % 1000);
-                let parameters = named(&prefix).to_vec();
-                let interest = signed_command(names::localhost(), "rib", "register", &parameters, &DigestSigner);
-                let header = LpHeader {
-                    incoming_face_id: Some(APP),
-                    pit_token: PitToken::from_slice(b"1234").expect("short"),
-                    ..LpHeader::default()
-                };
-                lp::encode_packet(&header, Some(&interest))
-            })
-            .collect();
-        let start = std::time::Instant::now();
-        for frame in &frames {
-            fixture.management.receive(frame);
-            fixture.sent.borrow_mut().clear();
-        }
-        let elapsed = start.elapsed();
-        println!("{} ns per registration", elapsed.as_nanos() / u128::from(ROUTES));
-        assert_eq!(fixture.management.rib_sizes().0, ROUTES as usize);
-        let list = InterestBuilder::new(names::localhost_verb("rib", "list")).can_be_prefix(true);
-        let start = std::time::Instant::now();
-        fixture.give(&list.build().expect("built"), APP, b"t");
-        let mut longest = Duration::ZERO;
-        while fixture.sent.borrow().is_empty() {
-            let portion = std::time::Instant::now();
-            tokio::task::yield_now().await;
-            longest = longest.max(portion.elapsed());
-        }
-        println!("rib/list after {:?}, longest pause for others {longest:?}", start.elapsed());
-        let list = InterestBuilder::new(names::localhost_verb("fib", "list")).can_be_prefix(true);
-        let start = std::time::Instant::now();
-        fixture.give(&list.build().expect("built"), APP, b"t");
-        fixture.sent.borrow_mut().clear();
-        while fixture.sent.borrow().is_empty() {
-            tokio::task::yield_now().await;
-        }
-        println!("fib/list after {:?}", start.elapsed());
     });
 }

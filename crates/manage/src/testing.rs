@@ -1,0 +1,184 @@
+//! A small router in memory for tests and fuzzing of the management server: real faces and a real FIB, everything else
+//! pretended and remembered.
+//!
+//! It has two faces from the start: that of a local application and that of a neighbour. It is not a router: no packet
+//! goes anywhere.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::Duration;
+
+use namehop_face::FaceUri;
+use namehop_face::registry::{Face, FaceParams, FacePersistency, FaceTable, FaceUpdate, RejectedProperties};
+use namehop_face::socket::CreateError;
+use namehop_forward::face::{FaceId, FaceScope};
+use namehop_forward::fib::{FibWriter, NextHop};
+use namehop_forward::strategy::StrategyInstance;
+use namehop_hash::HashKey;
+use namehop_wire::{Name, NameRef};
+
+use crate::server::{ContentStoreChange, ContentStoreInfo, ControlPlane, EngineStatus, StateChange};
+
+/// The face of a local application.
+pub const APP: FaceId = FaceId(256);
+/// The face of a neighbour.
+pub const NEIGHBOUR: FaceId = FaceId(257);
+
+/// The router.
+pub struct FakeRouter {
+    faces: FaceTable,
+    fib: RefCell<FibWriter<StrategyInstance>>,
+    cs: Cell<ContentStoreInfo>,
+    /// Data that `cs/erase` still finds, under every prefix.
+    pub cached_data: Cell<usize>,
+    /// What `status/general` and `status/drops` are made from.
+    pub engine: Cell<EngineStatus>,
+    /// How long it takes to find out that a TCP peer does not answer: none does.
+    pub connect_time: Cell<Duration>,
+    /// Next hops that were reported as new: prefix, face, cost.
+    pub added_next_hops: RefCell<Vec<(String, u32, u64)>>,
+    /// Changes that were reported as worth saving, in words.
+    pub changes: RefCell<Vec<String>>,
+}
+
+fn uri(text: &str) -> FaceUri {
+    text.parse().expect("a FaceUri")
+}
+
+/// A face to another computer.
+fn neighbour(remote: FaceUri) -> FaceParams {
+    FaceParams {
+        is_datagram: true,
+        allowed_persistencies: &[FacePersistency::Persistent, FacePersistency::Permanent],
+        ..FaceParams::new(remote, uri("udp4://192.0.2.2:6363"))
+    }
+}
+
+impl Default for FakeRouter {
+    fn default() -> Self {
+        Self::with_faces(FaceTable::new())
+    }
+}
+
+impl FakeRouter {
+    /// A router with an empty table of faces, into which it puts its two.
+    ///
+    /// # Panics
+    /// When there is no room for two.
+    pub fn with_faces(faces: FaceTable) -> Self {
+        let app =
+            FaceParams { scope: FaceScope::Local, ..FaceParams::new(uri("fd://7"), uri("unix:///run/nfd/nfd.sock")) };
+        let remote = neighbour(uri("udp4://192.0.2.1:6363"));
+        assert_eq!([app, remote].map(|params| faces.insert(params).expect("room").id()), [APP, NEIGHBOUR]);
+        let fib = FibWriter::new(HashKey { k0: 1, k1: 2 }, StrategyInstance::default()).expect("a small FIB fits");
+        FakeRouter {
+            faces,
+            fib: RefCell::new(fib),
+            cs: Cell::new(ContentStoreInfo { capacity: 65536, admit: true, serve: true, ..Default::default() }),
+            cached_data: Cell::default(),
+            engine: Cell::default(),
+            connect_time: Cell::new(Duration::from_secs(4)),
+            added_next_hops: RefCell::default(),
+            changes: RefCell::default(),
+        }
+    }
+
+    /// A face that exists.
+    pub fn face(&self, id: FaceId) -> Option<Arc<Face>> {
+        self.faces.get(id)
+    }
+}
+
+impl ControlPlane for FakeRouter {
+    fn faces(&self) -> &FaceTable {
+        &self.faces
+    }
+
+    async fn create_face(
+        &self,
+        uri: FaceUri,
+        _: Option<FaceUri>,
+        properties: FaceUpdate,
+    ) -> Result<Arc<Face>, CreateError> {
+        if let Some(face) = self.faces.find_by_remote(&uri).into_iter().next() {
+            return Err(CreateError::Exists(face));
+        }
+        match uri.scheme() {
+            "ether" => return Err(CreateError::NotAcceptable("no Ethernet here".to_owned())),
+            "tcp4" => {
+                tokio::time::sleep(self.connect_time.get()).await;
+                return Err(CreateError::Unreachable("the peer does not answer".to_owned()));
+            }
+            _ => {}
+        }
+        let params =
+            FaceParams { persistency: properties.persistency.unwrap_or(FacePersistency::Persistent), ..neighbour(uri) };
+        let face = self.faces.insert(params).map_err(|error| CreateError::Unreachable(error.to_string()))?;
+        match face.update(&FaceUpdate { persistency: None, ..properties }) {
+            Ok(()) => Ok(face),
+            Err(error) => {
+                self.faces.remove(face.id());
+                Err(CreateError::NotAcceptable(error.to_string()))
+            }
+        }
+    }
+
+    async fn update_face(&self, face: &Arc<Face>, change: FaceUpdate) -> Result<(), RejectedProperties> {
+        face.update(&change)
+    }
+
+    async fn destroy_face(&self, id: FaceId) {
+        self.faces.remove(id);
+    }
+
+    fn channels(&self) -> Vec<FaceUri> {
+        vec![uri("udp4://0.0.0.0:6363"), uri("unix:///run/nfd/nfd.sock")]
+    }
+
+    fn with_fib<R>(&self, access: impl FnOnce(&mut FibWriter<StrategyInstance>) -> R) -> R {
+        access(&mut self.fib.borrow_mut())
+    }
+
+    fn next_hop_added(&self, prefix: NameRef<'_>, next_hop: NextHop) {
+        assert!(self.face(next_hop.face).is_some(), "a next hop on {}, which is not there", next_hop.face);
+        self.added_next_hops.borrow_mut().push((prefix.to_string(), next_hop.face.0, next_hop.cost));
+    }
+
+    async fn cs_info(&self) -> ContentStoreInfo {
+        self.cs.get()
+    }
+
+    async fn configure_cs(&self, change: ContentStoreChange) -> ContentStoreInfo {
+        let old = self.cs.get();
+        self.cs.set(ContentStoreInfo {
+            capacity: change.capacity.unwrap_or(old.capacity),
+            admit: change.admit.unwrap_or(old.admit),
+            serve: change.serve.unwrap_or(old.serve),
+            ..old
+        });
+        self.cs.get()
+    }
+
+    async fn erase_cs(&self, _: Name, limit: usize) -> usize {
+        let erased = self.cached_data.get().min(limit);
+        self.cached_data.set(self.cached_data.get() - erased);
+        erased
+    }
+
+    async fn engine_status(&self) -> EngineStatus {
+        self.engine.get()
+    }
+
+    fn state_changed(&self, change: StateChange<'_>) {
+        self.changes.borrow_mut().push(match change {
+            StateChange::FaceCreated(face) => format!("created {}", face.remote_uri()),
+            StateChange::FaceUpdated(face) => format!("updated {}", face.remote_uri()),
+            StateChange::FaceDestroyed(face) => format!("destroyed {}", face.remote_uri()),
+            StateChange::RouteRegistered { prefix, route } => format!("route {prefix} {} {}", route.face, route.cost),
+            StateChange::RouteUnregistered { prefix, face, origin } => format!("no route {prefix} {face} {origin}"),
+            StateChange::StrategySet { prefix, strategy } => format!("strategy {prefix} {strategy}"),
+            StateChange::StrategyUnset(prefix) => format!("no strategy {prefix}"),
+            StateChange::ContentStore(info) => format!("cs {}", info.capacity),
+        });
+    }
+}
