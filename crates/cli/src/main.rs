@@ -6,6 +6,7 @@ mod connection;
 mod failure;
 mod manager;
 mod output;
+mod output_file;
 mod units;
 
 use std::process::ExitCode;

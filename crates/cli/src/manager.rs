@@ -1,10 +1,11 @@
 //! Commands and datasets of the NFD management protocol, with errors as the command line shows them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use namehop_face::uri::FaceUri;
-use namehop_manage::client::{ClientError, Controller};
+use namehop_manage::client::{ClientError, Controller, FaceSelector};
 use namehop_manage::nfd::names::module;
 use namehop_manage::nfd::numbers::status_code;
 use namehop_manage::nfd::{ControlParameters, FaceQueryFilter, FaceStatus};
@@ -87,30 +88,50 @@ impl Manager {
         }
     }
 
-    /// The face that a number or a URI on the command line means, without creating one.
-    pub async fn find_face(&self, which: &FaceArg) -> Result<u64, Failure> {
-        let uri = match which {
-            FaceArg::Id(id) => return Ok(*id),
-            FaceArg::Uri(uri) => canonize(uri).await?.to_string(),
+    /// Remote addresses of all faces, by number.
+    pub async fn remote_uris(&self) -> Result<HashMap<u64, String>, Failure> {
+        Ok(self.faces().await?.into_iter().map(|face| (face.face_id, face.uri)).collect())
+    }
+
+    /// The number of the face that a number or an address on the command line means, without creating one. A number need
+    /// not be that of a face that exists.
+    pub async fn find_face(&self, which: &FaceSelector) -> Result<u64, Failure> {
+        match which {
+            FaceSelector::Id(id) => Ok(*id),
+            FaceSelector::Uri(_) => Ok(self.existing_face(which).await?.face_id),
+        }
+    }
+
+    /// The face that a number or an address on the command line means, which must exist.
+    pub async fn existing_face(&self, which: &FaceSelector) -> Result<FaceStatus, Failure> {
+        let (filter, which) = match which {
+            FaceSelector::Id(id) => {
+                (FaceQueryFilter { face_id: Some(*id), ..FaceQueryFilter::default() }, format!("face {id}"))
+            }
+            FaceSelector::Uri(uri) => {
+                let uri = canonize(uri).await?.to_string();
+                let text = format!("face to {uri}");
+                (FaceQueryFilter { uri: Some(uri), ..FaceQueryFilter::default() }, text)
+            }
         };
-        let filter = FaceQueryFilter { uri: Some(uri.clone()), ..FaceQueryFilter::default() };
         let mut found = self.controller.query_faces(&filter).await?;
         if found.is_empty() {
             // The answer may be a cached one from before the face was created.
             tokio::time::sleep(DATASET_FRESHNESS).await;
             found = self.controller.query_faces(&filter).await?;
         }
-        let found: Vec<u64> = found.iter().map(|face| face.face_id).collect();
-        match found[..] {
-            [id] => Ok(id),
-            [] => Err(Failure::failed(format!("there is no face to {uri}"))),
-            _ => Err(Failure::failed(format!("there are several faces to {uri}: {found:?}; give the number"))),
+        if found.len() > 1 {
+            let numbers: Vec<u64> = found.iter().map(|face| face.face_id).collect();
+            return Err(Failure::failed(format!("there is more than one {which}: {numbers:?}; give the number")));
         }
+        found.pop().ok_or_else(|| {
+            Failure::failed(format!("there is no {which}; 'namehop face list' shows those that there are"))
+        })
     }
 
     /// As [`Manager::find_face`], but a face that does not exist is created.
-    pub async fn find_or_create_face(&self, which: &FaceArg) -> Result<u64, Failure> {
-        let FaceArg::Uri(uri) = which else { return self.find_face(which).await };
+    pub async fn find_or_create_face(&self, which: &FaceSelector) -> Result<u64, Failure> {
+        let FaceSelector::Uri(uri) = which else { return self.find_face(which).await };
         let (face, _) = self.create_face(uri, ControlParameters::default()).await?;
         face.face_id.ok_or_else(|| Failure::failed("faces/create: the answer names no face"))
     }
@@ -119,41 +140,15 @@ impl Manager {
 /// Resolves host names, which may take the resolver's time.
 async fn canonize(uri: &FaceUri) -> Result<FaceUri, Failure> {
     const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
-    let uri = uri.clone();
+    let (original, uri) = (uri, uri.clone());
     let resolving = tokio::task::spawn_blocking(move || uri.canonize());
     match tokio::time::timeout(RESOLVE_TIMEOUT, resolving).await {
         Ok(Ok(result)) => result.map_err(Failure::failed),
         Ok(Err(error)) => Err(Failure::failed(error)),
-        Err(_) => Err(Failure::failed("the host name was not resolved in time")),
-    }
-}
-
-/// A face, by number or by address.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum FaceArg {
-    Id(u64),
-    Uri(FaceUri),
-}
-
-impl std::str::FromStr for FaceArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if let Ok(id) = text.parse() {
-            return Ok(Self::Id(id));
-        }
-        text.parse().map(Self::Uri).map_err(|error| format!("not a face number, and {error}"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn faces_are_named_by_number_or_uri() {
-        assert_eq!("300".parse(), Ok(FaceArg::Id(300)));
-        assert!(matches!("udp4://192.0.2.1:6363".parse(), Ok(FaceArg::Uri(_))));
-        assert!("nonsense".parse::<FaceArg>().is_err());
+        Err(_) => Err(Failure::failed(format!(
+            "the host name in {} was not resolved within {} s: give a numeric address, or look after the name service",
+            original,
+            RESOLVE_TIMEOUT.as_secs()
+        ))),
     }
 }

@@ -41,6 +41,11 @@ pub fn parse_switch(text: &str) -> Result<bool, String> {
     }
 }
 
+/// As [`parse_switch`] reads it.
+pub fn show_switch(on: bool) -> String {
+    if on { "on" } else { "off" }.to_owned()
+}
+
 /// Milliseconds of a duration, for protocol fields.
 pub fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

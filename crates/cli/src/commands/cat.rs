@@ -1,13 +1,13 @@
 //! `namehop cat`: fetches a segmented object.
 
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use namehop_traffic::segmented::{
-    Discovery, FetchOptions, FetchProgress, FetchReport, Verification, WindowKind, fetch,
+    Discovery, FetchError, FetchOptions, FetchProgress, FetchReport, Verification, WindowKind, fetch,
 };
 use namehop_wire::Name;
 use serde::Serialize;
@@ -16,6 +16,7 @@ use tokio::io::{AsyncWrite, BufWriter};
 use crate::connection::{ConnectionArgs, block_on, interrupted};
 use crate::failure::Failure;
 use crate::output::properties;
+use crate::output_file::OutputFile;
 use crate::units::{milliseconds, parse_duration, show_bit_rate, show_duration};
 
 /// Bytes collected before they are written: writing is a switch to another thread.
@@ -175,20 +176,24 @@ impl CatArgs {
             let endpoint = connection.connect().await?;
             let mut output: Box<dyn AsyncWrite + Unpin> = match &self.output {
                 Some(path) => {
-                    let file = tokio::fs::File::create(path).await;
-                    Box::new(file.map_err(|error| Failure::failed(error).context(path.display()))?)
+                    Box::new(OutputFile::open(path).map_err(|error| Failure::failed(error).context(path.display()))?)
                 }
                 None => Box::new(tokio::io::stdout()),
             };
             let mut output = BufWriter::with_capacity(WRITE_BUFFER_BYTES, &mut output);
             let fetching = fetch(&endpoint, &self.name, &mut output, &options, |progress| advance(&bar, progress));
             tokio::select! {
-                report = fetching => Ok(report?),
+                report = fetching => match report {
+                    // Whoever reads our output has seen enough.
+                    Err(FetchError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(None),
+                    report => Ok(Some(report?)),
+                },
                 () = interrupted() => Err(Failure::failed("interrupted")),
             }
         });
         bar.finish_and_clear();
-        let statistics = Statistics::of(&result?);
+        let Some(report) = result? else { return Ok(()) };
+        let statistics = Statistics::of(&report);
         if self.json {
             eprintln!("{}", serde_json::to_string_pretty(&statistics).map_err(Failure::failed)?);
         } else if !self.quiet {

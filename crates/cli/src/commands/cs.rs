@@ -11,7 +11,7 @@ use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::Manager;
 use crate::output::{self, properties};
-use crate::units::parse_switch;
+use crate::units::{parse_switch, show_switch};
 
 /// Show, configure and erase the cache
 #[derive(Args, Debug)]
@@ -45,7 +45,7 @@ struct InfoArgs {
   namehop cs config --admit off --serve on
   namehop cs config --capacity 1000000 --signing-key operator.key --certificate operator.ndncert")]
 struct ConfigArgs {
-    /// Most packets in the cache
+    /// Most packets in the cache, as far as its memory (capacity_bytes in the configuration) suffices
     #[arg(long, value_name = "PACKETS")]
     capacity: Option<u64>,
     /// Put Data into the cache: on, off
@@ -89,16 +89,28 @@ struct ConfigView {
     capacity_packets: Option<u64>,
     admit: Option<bool>,
     serve: Option<bool>,
+    /// What was asked for, when the forwarder does not give all of it, and what to do about that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requested_capacity_packets: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
+/// What to say when the forwarder takes fewer packets than it was asked to.
+fn capacity_warning(requested: Option<u64>, effective: Option<u64>) -> Option<String> {
+    let (requested, effective) = (requested?, effective?);
+    (effective < requested).then(|| {
+        format!(
+            "the router has room for {effective} packets in its cache and not for {requested}; for more, raise \
+             capacity_packets and capacity_bytes in section [content_store] of its configuration and start it again"
+        )
+    })
 }
 
 #[derive(Serialize)]
 struct EraseView {
     prefix: String,
     erased: u64,
-}
-
-fn switch(on: bool) -> String {
-    if on { "on" } else { "off" }.to_owned()
 }
 
 impl CsArgs {
@@ -120,7 +132,7 @@ impl CsArgs {
 impl InfoArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
         let info = manager.datasets().cs_info().await?;
-        let lookups = info.hits + info.misses;
+        let lookups = info.hits.saturating_add(info.misses);
         let view = InfoView {
             capacity_packets: info.capacity,
             entries: info.entries,
@@ -137,8 +149,8 @@ impl InfoArgs {
         output::print(&properties(&[
             ("Capacity", format!("{} packets", view.capacity_packets)),
             ("Entries", view.entries.to_string()),
-            ("Admit", switch(view.admit)),
-            ("Serve", switch(view.serve)),
+            ("Admit", show_switch(view.admit)),
+            ("Serve", show_switch(view.serve)),
             ("Hits", format!("{}{ratio}", view.hits)),
             ("Misses", view.misses.to_string()),
         ]))
@@ -165,31 +177,41 @@ impl ConfigArgs {
         };
         let done = manager.command(module::CS, "config", &parameters).await?;
         let flag = |bit| done.flags.map(|flags| flags & bit != 0);
-        let view =
-            ConfigView { capacity_packets: done.capacity, admit: flag(cs_flags::ADMIT), serve: flag(cs_flags::SERVE) };
+        let warning = capacity_warning(self.capacity, done.capacity);
+        let view = ConfigView {
+            capacity_packets: done.capacity,
+            admit: flag(cs_flags::ADMIT),
+            serve: flag(cs_flags::SERVE),
+            requested_capacity_packets: self.capacity.filter(|_| warning.is_some()),
+            warning,
+        };
         if self.json {
             return output::json(&view);
         }
         output::print(&properties(&[
             ("Capacity", view.capacity_packets.map_or_else(|| "-".to_owned(), |packets| format!("{packets} packets"))),
-            ("Admit", view.admit.map_or_else(|| "-".to_owned(), switch)),
-            ("Serve", view.serve.map_or_else(|| "-".to_owned(), switch)),
-        ]))
+            ("Admit", view.admit.map_or_else(|| "-".to_owned(), show_switch)),
+            ("Serve", view.serve.map_or_else(|| "-".to_owned(), show_switch)),
+        ]))?;
+        if let Some(warning) = view.warning {
+            eprintln!("namehop: {warning}");
+        }
+        Ok(())
     }
 }
 
 impl EraseArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
-        let mut erased = 0;
+        let mut erased: u64 = 0;
         loop {
             let parameters = ControlParameters {
                 name: Some(self.prefix.clone()),
-                count: self.count.map(|count| count - erased),
+                count: self.count.map(|count| count.saturating_sub(erased)),
                 ..ControlParameters::default()
             };
             let done = manager.command(module::CS, "erase", &parameters).await?;
             let count = done.count.unwrap_or(0);
-            erased += count;
+            erased = count.saturating_add(erased);
             // One command erases a limited number; Capacity in the answer says that more remain.
             let more = done.capacity.is_some() && count > 0;
             if !more || self.count.is_some_and(|limit| erased >= limit) {

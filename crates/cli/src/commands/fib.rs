@@ -1,11 +1,9 @@
 //! `namehop fib`: the forwarding information base.
 
-use std::collections::HashMap;
-
 use clap::{Args, Subcommand};
-use namehop_wire::Name;
 use serde::Serialize;
 
+use super::prefixes::PrefixArgs;
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::Manager;
@@ -27,9 +25,8 @@ enum FibCommand {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  namehop fib list\n  namehop fib list --prefix /example --json")]
 struct ListArgs {
-    /// Only entries under this name
-    #[arg(long, value_name = "NAME")]
-    prefix: Option<Name>,
+    #[command(flatten)]
+    prefixes: PrefixArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -57,11 +54,8 @@ impl FibArgs {
 
 impl ListArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
-        let mut entries = manager.datasets().fib().await?;
-        entries.sort_by(|left, right| left.name.cmp(&right.name));
-        entries.retain(|entry| self.prefix.as_ref().is_none_or(|prefix| prefix.is_prefix_of(entry.name.as_ref())));
-        let faces: HashMap<u64, String> =
-            manager.faces().await?.into_iter().map(|face| (face.face_id, face.uri)).collect();
+        let entries = self.prefixes.select(manager.datasets().fib().await?, |entry| &entry.name);
+        let faces = manager.remote_uris().await?;
         let views: Vec<FibView> = entries
             .iter()
             .map(|entry| FibView {

@@ -98,8 +98,17 @@ impl GenerateArgs {
             Kind::Ed25519 => KeyType::Ed25519,
         };
         let key = PrivateKey::generate(kind).map_err(Failure::failed)?;
-        save_private_key(&self.key, &key).map_err(at(&self.key))?;
-        let signer = KeySigner::new(key, new_key_name(self.identity.as_ref()).map_err(Failure::failed)?);
+        let key_name = new_key_name(self.identity.as_ref()).map_err(Failure::failed)?;
+        save_private_key(&self.key, &key).map_err(|error| {
+            Failure::failed(format!("cannot make a new file for the private key: {error}")).context(self.key.display())
+        })?;
+        self.certify(KeySigner::new(key, key_name)).inspect_err(|_| {
+            // A private key without certificate is of no use, and in the way of the next attempt.
+            let _ = std::fs::remove_file(&self.key);
+        })
+    }
+
+    fn certify(&self, signer: KeySigner) -> Result<(), Failure> {
         let now_s = now_s();
         let period =
             ValidityPeriod { not_before_s: now_s, not_after_s: now_s.saturating_add(self.valid_for.as_secs()) };
@@ -130,8 +139,7 @@ impl ShowArgs {
             ("Name", view.name),
             ("Identity", view.identity),
             ("Signature type", view.signature_type.to_string()),
-            ("Not before", format!("{} s since 1970", view.not_before_unix_s)),
-            ("Not after", format!("{} s since 1970", view.not_after_unix_s)),
+            ("Valid", period.to_string()),
             ("Valid now", if view.valid_now { "yes" } else { "no" }.to_owned()),
         ]))
     }

@@ -14,6 +14,7 @@ mod face;
 mod fib;
 mod key;
 mod ping;
+mod prefixes;
 mod put;
 mod route;
 mod route_file;

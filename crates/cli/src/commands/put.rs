@@ -1,14 +1,16 @@
 //! `namehop put`: publishes a segmented, versioned object.
 
-use std::io::Read;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use namehop_traffic::segmented::{Content, PublishOptions, PublishedObject};
-use namehop_wire::Name;
-use namehop_wire::security::Signer;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use namehop_traffic::endpoint::Endpoint;
+use namehop_traffic::segmented::{Content, PublishError, PublishOptions, PublishedObject};
+use namehop_wire::{MAX_PACKET_SIZE, Name};
+use tokio::io::AsyncReadExt;
 
 use super::serve::time_limit;
 use super::signing::SigningArgs;
@@ -19,6 +21,9 @@ use crate::units::{milliseconds, parse_duration};
 /// Time that metadata stays fresh: long enough to serve a crowd from caches, short enough for a new
 /// version to be found at once.
 const METADATA_FRESHNESS_MS: u64 = 10;
+
+/// How often the progress is shown anew.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Publish standard input or a file under a name
 ///
@@ -61,6 +66,11 @@ pub struct PutArgs {
 
 impl PutArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
+        if !(1..=MAX_PACKET_SIZE).contains(&self.segment_size) {
+            let range =
+                format!("--segment-size must be between 1 and less than the {MAX_PACKET_SIZE} bytes of a packet");
+            return Err(Failure::usage(range));
+        }
         let options = PublishOptions {
             segment_bytes: self.segment_size,
             freshness_ms: milliseconds(self.freshness),
@@ -69,38 +79,49 @@ impl PutArgs {
             signer: self.signing.signer()?,
         };
         let command_signer = self.signing.command_signer()?;
-        let content = match &self.file {
-            Some(path) => Content::open(path).map_err(|error| Failure::failed(error).context(path.display()))?,
-            None => {
-                let mut bytes = Vec::new();
-                std::io::stdin().lock().read_to_end(&mut bytes)?;
-                Content::Memory(bytes)
-            }
-        };
-        let object = Arc::new(PublishedObject::new(&self.name, content, options).map_err(Failure::failed)?);
-        block_on(self.serve(connection, &object, command_signer))
+        block_on(async {
+            // First of all: without a forwarder, reading would be in vain.
+            let endpoint = connection.connect().await?;
+            endpoint.sign_commands_with(command_signer);
+            let content = tokio::select! {
+                content = self.content() => content?,
+                () = interrupted() => return Err(Failure::failed("interrupted")),
+            };
+            let object = PublishedObject::new(&self.name, content, options).map_err(|error| match error {
+                PublishError::TooLarge { .. } => Failure::usage(error),
+                error => Failure::failed(error),
+            })?;
+            self.serve(&endpoint, &Arc::new(object)).await
+        })
     }
 
-    async fn serve(
-        &self,
-        connection: &ConnectionArgs,
-        object: &Arc<PublishedObject>,
-        command_signer: Arc<dyn Signer>,
-    ) -> Result<(), Failure> {
-        let endpoint = connection.connect().await?;
-        endpoint.sign_commands_with(command_signer);
-        object.publish(&endpoint);
+    async fn content(&self) -> Result<Content, Failure> {
+        match &self.file {
+            Some(path) => Content::open(path).map_err(|error| Failure::failed(error).context(path.display())),
+            None => {
+                let mut bytes = Vec::new();
+                tokio::io::stdin().read_to_end(&mut bytes).await?;
+                Ok(Content::Memory(bytes))
+            }
+        }
+    }
+
+    async fn serve(&self, endpoint: &Endpoint, object: &Arc<PublishedObject>) -> Result<(), Failure> {
+        object.publish(endpoint);
         endpoint.register_prefix(&self.name).await?;
         eprintln!("{}", object.versioned_name());
         if !self.quiet {
             eprintln!("{} bytes in {} segments", object.size_bytes(), object.segment_count());
         }
+        let bar = self.progress_bar();
         let lost = tokio::select! {
             () = interrupted() => None,
             () = time_limit(self.exit_after) => None,
             () = idle(object, self.idle) => None,
+            () = show_progress(object, &bar) => None,
             reason = endpoint.closed() => Some(reason),
         };
+        bar.finish_and_clear();
         if !self.quiet {
             let counters = object.counters();
             eprintln!(
@@ -113,6 +134,27 @@ impl PutArgs {
             Some(reason) => Err(Failure::new(Kind::NoForwarder, format!("lost the forwarder: {reason}"))),
             None => Ok(()),
         }
+    }
+
+    /// What was sent so far. How much there is to send depends on who asks: there is no end to show.
+    fn progress_bar(&self) -> ProgressBar {
+        let bar = ProgressBar::new_spinner();
+        if self.quiet || !std::io::stderr().is_terminal() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar
+    }
+}
+
+/// Keeps the progress up to date, for ever.
+async fn show_progress(object: &PublishedObject, bar: &ProgressBar) {
+    loop {
+        let sent = object.counters();
+        bar.set_message(format!("{} segments ({:.1} MB) sent", sent.segments, sent.bytes as f64 / 1e6));
+        bar.tick();
+        tokio::time::sleep(PROGRESS_INTERVAL).await;
     }
 }
 

@@ -4,16 +4,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use namehop_manage::client::FaceSelector;
 use namehop_manage::nfd::numbers::{origin, route_flags};
 use namehop_manage::nfd::{ControlParameters, Route, names::module};
 use namehop_wire::Name;
 use serde::Serialize;
 
+use super::prefixes::PrefixArgs;
 use super::route_file;
 use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
-use crate::manager::{FaceArg, Manager};
+use crate::manager::Manager;
 use crate::output::{self, Align, Table, or_dash};
 use crate::units::{milliseconds, parse_duration, show_duration};
 
@@ -68,12 +70,11 @@ fn show_flags(flags: u64) -> String {
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  namehop route list\n  namehop route list --prefix /example --json")]
 struct ListArgs {
-    /// Only routes under this name
-    #[arg(long, value_name = "NAME")]
-    prefix: Option<Name>,
+    #[command(flatten)]
+    prefixes: PrefixArgs,
     /// Only routes to this face (number or address)
     #[arg(long, value_name = "FACE")]
-    face: Option<FaceArg>,
+    face: Option<FaceSelector>,
     /// Only routes of this origin
     #[arg(long, value_name = "ORIGIN", value_parser = parse_origin)]
     origin: Option<u64>,
@@ -115,7 +116,7 @@ struct AddArgs {
     #[arg(required_unless_present = "file", requires = "nexthop")]
     prefix: Option<Name>,
     /// Face number, or address of a face that is created when it does not exist
-    nexthop: Option<FaceArg>,
+    nexthop: Option<FaceSelector>,
     /// Read routes from this file; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prefix", "nexthop"])]
     file: Option<PathBuf>,
@@ -133,7 +134,7 @@ struct RemoveArgs {
     /// Prefix of the route
     prefix: Name,
     /// Face number or address
-    nexthop: FaceArg,
+    nexthop: FaceSelector,
     /// Who made the route: app, client, static, nlsr, … or a number
     #[arg(short = 'o', long, default_value = "static", value_parser = parse_origin)]
     origin: u64,
@@ -143,6 +144,9 @@ struct RemoveArgs {
 struct RouteView {
     prefix: String,
     face_id: u64,
+    /// In lists only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remote_uri: Option<String>,
     origin: String,
     cost: u64,
     flags: String,
@@ -154,6 +158,7 @@ impl RouteView {
         Self {
             prefix: prefix.to_string(),
             face_id: route.face_id,
+            remote_uri: None,
             origin: origin::name(route.origin).into_owned(),
             cost: route.cost,
             flags: show_flags(route.flags),
@@ -184,14 +189,16 @@ impl ListArgs {
             Some(face) => Some(manager.find_face(face).await?),
             None => None,
         };
-        let mut entries = manager.datasets().rib().await?;
-        entries.sort_by(|left, right| left.name.cmp(&right.name));
-        entries.retain(|entry| self.prefix.as_ref().is_none_or(|prefix| prefix.is_prefix_of(entry.name.as_ref())));
+        let entries = self.prefixes.select(manager.datasets().rib().await?, |entry| &entry.name);
+        let faces = manager.remote_uris().await?;
         let routes = entries.iter().flat_map(|entry| entry.routes.iter().map(move |route| (&entry.name, route)));
         let views: Vec<RouteView> = routes
             .filter(|(_, route)| face.is_none_or(|face| route.face_id == face))
             .filter(|(_, route)| self.origin.is_none_or(|origin| route.origin == origin))
-            .map(|(name, route)| RouteView::new(name, route))
+            .map(|(name, route)| RouteView {
+                remote_uri: faces.get(&route.face_id).cloned(),
+                ..RouteView::new(name, route)
+            })
             .collect();
         if self.json {
             return output::json(&views);
@@ -203,6 +210,7 @@ impl ListArgs {
             ("COST", Align::Right),
             ("FLAGS", Align::Left),
             ("EXPIRES-IN", Align::Right),
+            ("REMOTE", Align::Left),
         ]);
         for view in views {
             let expires = view.expires_ms.map(|ms| show_duration(Duration::from_millis(ms)));
@@ -213,6 +221,7 @@ impl ListArgs {
                 view.cost.to_string(),
                 view.flags,
                 or_dash(expires),
+                view.remote_uri.unwrap_or_default(),
             ]);
         }
         table.print()

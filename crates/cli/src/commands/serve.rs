@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use namehop_traffic::ping::{ServeOptions, serve};
-use namehop_wire::Name;
+use namehop_wire::{BuildError, MAX_PACKET_SIZE, Name};
 
 use super::signing::SigningArgs;
 use crate::connection::{ConnectionArgs, block_on, interrupted};
@@ -46,11 +46,19 @@ impl ServeArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         let content = match &self.content {
             Some(text) => text.clone().into_bytes(),
-            None => vec![0; self.size.min(namehop_wire::MAX_PACKET_SIZE)],
+            None => vec![0; self.size.min(MAX_PACKET_SIZE)],
         };
         let signer = self.signing.signer()?;
         let command_signer = self.signing.command_signer()?;
         let options = ServeOptions { content, freshness_ms: milliseconds(self.freshness), signer };
+        // The shortest name there is: longer ones leave less room.
+        options.answer(self.prefix.as_ref()).map_err(|error| match error {
+            BuildError::TooLong => Failure::usage(format!(
+                "this content, its name and its signature make more than the {MAX_PACKET_SIZE} bytes of a packet: \
+                 answer with less, or publish it in segments with 'namehop put'"
+            )),
+            error => Failure::failed(error),
+        })?;
         block_on(async {
             let endpoint = connection.connect().await?;
             endpoint.sign_commands_with(command_signer);

@@ -5,6 +5,7 @@ use namehop_manage::nfd::{ControlParameters, names::module};
 use namehop_wire::Name;
 use serde::Serialize;
 
+use super::prefixes::PrefixArgs;
 use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
@@ -31,6 +32,8 @@ enum StrategyCommand {
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop strategy list --json")]
 struct ListArgs {
+    #[command(flatten)]
+    prefixes: PrefixArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -89,8 +92,7 @@ impl StrategyArgs {
 
 impl ListArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
-        let mut choices = manager.datasets().strategies().await?;
-        choices.sort_by(|left, right| left.name.cmp(&right.name));
+        let choices = self.prefixes.select(manager.datasets().strategies().await?, |choice| &choice.name);
         let views: Vec<ChoiceView> = choices
             .iter()
             .map(|choice| ChoiceView { prefix: choice.name.to_string(), strategy: choice.strategy.to_string() })

@@ -24,8 +24,11 @@ fn a_router_can_be_managed() {
     let routes = scene.run("route list --prefix /a --json").json();
     assert_eq!((routes.as_array().unwrap().len(), &routes[0]["origin"]), (1, &"static".into()));
     assert!(routes[0]["expires_ms"].as_u64().unwrap() > 3_000_000);
-    let table = scene.run("fib list --prefix /a").ok();
-    assert!(table.starts_with("PREFIX") && table.contains("/a/b"), "{table}");
+    assert_eq!(routes[0]["remote_uri"], "udp4://127.0.0.1:46363");
+    for list in ["fib list", "route list"] {
+        let table = scene.run(&format!("{list} --prefix /a")).ok();
+        assert!(table.starts_with("PREFIX") && table.contains("/a/b") && table.contains(":46363\n"), "{table}");
+    }
     scene.run("route remove /a/b udp4://127.0.0.1:46363").ok();
 
     let strategy = scene.run("strategy set /a multicast --json").json();
@@ -38,7 +41,27 @@ fn a_router_can_be_managed() {
     assert_eq!((&cs["capacity_packets"], &cs["serve"]), (&500.into(), &false.into()));
     scene.run("cs erase /").ok();
     assert!(scene.run("cs info").ok().contains("500 packets"));
-    scene.run(&format!("face destroy {id}")).ok();
+    let created = scene.run("face create udp4://127.0.0.1:46363 --mtu 2000").ok();
+    assert!(created.contains("exists") && created.contains("face update"), "{created}");
+    assert!(scene.run(&format!("face destroy {id}")).ok().contains("udp4://127.0.0.1:46363 destroyed"));
+    for gone in [id.to_string(), "udp4://127.0.0.1:46363".to_owned()] {
+        for verb in ["destroy", "show"] {
+            assert!(scene.run(&format!("face {verb} {gone}")).failed(1).contains("there is no face"), "{verb} {gone}");
+        }
+    }
+}
+
+#[test]
+fn a_capacity_that_the_router_cannot_have_is_said_to_be_so() {
+    let scene = Scene::with_router();
+    let large = scene.run("cs config --capacity 1000000000");
+    assert!(large.err.contains("capacity_bytes") && large.err.contains("1000000000"), "{}", large.err);
+    assert!(!large.ok().contains("1000000000"));
+    let json = scene.run("cs config --capacity 1000000000 --json").json();
+    assert_eq!(json["requested_capacity_packets"], 1_000_000_000);
+    assert!(json["capacity_packets"].as_u64() < Some(1_000_000_000) && json["warning"].is_string(), "{json}");
+    let small = scene.run("cs config --capacity 10 --json").json();
+    assert_eq!((&small["capacity_packets"], small.get("warning")), (&10.into(), None));
 }
 
 #[test]

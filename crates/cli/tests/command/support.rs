@@ -142,6 +142,17 @@ impl Scene {
         self.command(arguments).stdin(Stdio::null()).output().expect("the binary runs").into()
     }
 
+    /// Runs a command to its end while its standard input stays open.
+    pub fn run_with_open_input(&self, arguments: &str) -> Ran {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary runs");
+        let input = child.stdin.take();
+        let ran = child.wait_with_output().expect("the binary ends").into();
+        drop(input);
+        ran
+    }
+
     /// Runs a command to its end with the key and certificate that variables name.
     pub fn run_as(&self, key: &str, certificate: &str, arguments: &str) -> Ran {
         let mut command = self.command(arguments);

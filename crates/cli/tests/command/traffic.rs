@@ -81,7 +81,12 @@ fn exit_codes_tell_what_happened() {
     alone.run("status").failed(3);
     alone.run("--transport nonsense status").failed(2);
     alone.run("ping").failed(2);
-    alone.run("put /test --segment-size 0").failed(1);
+    alone.run("put /test --segment-size 0").failed(2);
+    alone.run("put /test --segment-size 9000").failed(2);
+    alone.run_with_open_input("put /test").failed(3);
+    let error = alone.run("serve /test --size 8790").failed(2);
+    assert!(error.contains("namehop put"), "{error}");
+    alone.run("bench sockets --lifetime 0").failed(2);
 
     let scene = Scene::with_loopback();
     std::fs::write(scene.path("nothing"), "").unwrap();
@@ -94,6 +99,12 @@ fn exit_codes_tell_what_happened() {
     ping.failed(4);
     let error = scene.run("cat /test/nobody").failed(1);
     assert!(error.contains("NoRoute"), "{error}");
+    std::fs::write(scene.path("kept"), "from before").unwrap();
+    scene.run("cat /test/nobody --output kept").failed(1);
+    assert_eq!(std::fs::read_to_string(scene.path("kept")).unwrap(), "from before");
+    scene.run("cat /test/nobody --output /nowhere/file").failed(1);
+    std::fs::write(scene.path("large"), vec![0; 9000]).unwrap();
+    scene.run("put /test --file large --segment-size 8790").failed(2);
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use namehop_wire::Name;
 use namehop_wire::builder::DataBuilder;
 use namehop_wire::security::Signer;
+use namehop_wire::{BuildError, Name, NameRef};
 use tracing::debug;
 
 use crate::endpoint::{Answer, Endpoint};
@@ -19,6 +19,19 @@ pub struct ServeOptions {
     pub freshness_ms: u64,
     /// Signs every Data.
     pub signer: Arc<dyn Signer>,
+}
+
+impl ServeOptions {
+    /// The Data of this name.
+    ///
+    /// # Errors
+    /// It would be too large, or the key does not sign.
+    pub fn answer(&self, name: NameRef<'_>) -> Result<Vec<u8>, BuildError> {
+        DataBuilder::new(name)
+            .freshness_ms(self.freshness_ms)
+            .content(self.content.as_slice())
+            .sign(self.signer.as_ref())
+    }
 }
 
 /// What a server did so far.
@@ -52,11 +65,7 @@ pub fn serve(endpoint: &Endpoint, prefix: &Name, options: ServeOptions) -> Arc<S
             counting.refused.fetch_add(1, Ordering::Relaxed);
             return Answer::None;
         }
-        let data = DataBuilder::new(name)
-            .freshness_ms(options.freshness_ms)
-            .content(options.content.as_slice())
-            .sign(options.signer.as_ref());
-        match data {
+        match options.answer(name) {
             Ok(packet) => {
                 counting.answered.fetch_add(1, Ordering::Relaxed);
                 Answer::Data(packet)

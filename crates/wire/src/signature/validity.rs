@@ -1,5 +1,7 @@
 //! The time for which a certificate or announcement is valid (NDN packet specification, certificate.rst).
 
+use std::fmt::{self, Write as _};
+
 use crate::DecodeError;
 use crate::tlv::{OrderedReader, Writer, types};
 
@@ -51,6 +53,27 @@ impl ValidityPeriod {
     /// Is the given time, in seconds since the Unix epoch, inside?
     pub const fn contains(&self, now_s: u64) -> bool {
         self.not_before_s <= now_s && now_s <= self.not_after_s
+    }
+}
+
+/// As `2026-01-31 00:00:00 UTC to 2027-01-30 23:59:59 UTC`.
+impl fmt::Display for ValidityPeriod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let show = |f: &mut fmt::Formatter<'_>, seconds| {
+            let text = format_time(seconds);
+            for (place, &digit) in text.iter().enumerate() {
+                f.write_str(match place {
+                    4 | 6 => "-",
+                    11 | 13 => ":",
+                    _ => "",
+                })?;
+                f.write_char(if digit == b'T' { ' ' } else { digit.into() })?;
+            }
+            f.write_str(" UTC")
+        };
+        show(f, self.not_before_s)?;
+        f.write_str(" to ")?;
+        show(f, self.not_after_s)
     }
 }
 
@@ -146,6 +169,8 @@ mod tests {
             assert_eq!(parse_time(text), Ok(seconds));
             assert_eq!(&format_time(seconds), text);
         }
+        let period = ValidityPeriod { not_before_s: 951_868_799, not_after_s: 1_704_067_200 };
+        assert_eq!(period.to_string(), "2000-02-29 23:59:59 UTC to 2024-01-01 00:00:00 UTC");
         assert_eq!(parse_time(b"19691231T235959"), Ok(0));
         assert_eq!(parse_time(b"00000101T000000"), Ok(0));
         assert_eq!(&format_time(u64::MAX), b"99991231T235959");

@@ -1,19 +1,22 @@
 //! `namehop face`: connections of the forwarder to others.
 
+mod view;
+
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use namehop_face::uri::FaceUri;
+use namehop_manage::client::FaceSelector;
 use namehop_manage::nfd::numbers::face_flags;
 use namehop_manage::nfd::{ControlParameters, FacePersistency, FaceStatus, names::module};
-use serde::Serialize;
 
 use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
-use crate::manager::{FaceArg, Manager};
-use crate::output::{self, Align, Table, or_dash, properties};
-use crate::units::{parse_duration, parse_switch, show_duration};
+use crate::manager::Manager;
+use crate::output::{self, Align, Table};
+use crate::units::{parse_duration, parse_switch};
+use view::{ChangedFace, FaceView};
 
 /// List, create, change and destroy faces
 #[derive(Args, Debug)]
@@ -56,7 +59,7 @@ struct ListArgs {
 #[command(after_help = "Examples:\n  namehop face show 300\n  namehop face show udp4://192.0.2.1:6363 --json")]
 struct ShowArgs {
     /// Number or remote address
-    face: FaceArg,
+    face: FaceSelector,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -156,7 +159,7 @@ struct CreateArgs {
 #[command(after_help = "Example:\n  namehop face update 300 --reliability on --mtu 1400")]
 struct UpdateArgs {
     /// Number or remote address
-    face: FaceArg,
+    face: FaceSelector,
     #[command(flatten)]
     properties: PropertyArgs,
     /// Print JSON
@@ -169,102 +172,7 @@ struct UpdateArgs {
 #[command(after_help = "Example:\n  namehop face destroy udp4://192.0.2.1:6363")]
 struct DestroyArgs {
     /// Number or remote address
-    face: FaceArg,
-}
-
-#[derive(Serialize)]
-struct FaceView<'a> {
-    face_id: u64,
-    remote_uri: &'a str,
-    local_uri: &'a str,
-    scope: String,
-    persistency: String,
-    link_type: String,
-    expiration_ms: Option<u64>,
-    mtu_bytes: Option<u64>,
-    local_fields: bool,
-    reliability: bool,
-    congestion_marking: bool,
-    congestion_interval_ns: Option<u64>,
-    congestion_threshold_bytes: Option<u64>,
-    in_interests: u64,
-    in_data: u64,
-    in_nacks: u64,
-    in_bytes: u64,
-    out_interests: u64,
-    out_data: u64,
-    out_nacks: u64,
-    out_bytes: u64,
-}
-
-impl<'a> From<&'a FaceStatus> for FaceView<'a> {
-    fn from(face: &'a FaceStatus) -> Self {
-        let flag = |bit| face.flags & bit != 0;
-        Self {
-            face_id: face.face_id,
-            remote_uri: &face.uri,
-            local_uri: &face.local_uri,
-            scope: face.scope.to_string(),
-            persistency: face.persistency.to_string(),
-            link_type: face.link_type.to_string(),
-            expiration_ms: face.expiration_period_ms,
-            mtu_bytes: face.mtu_bytes,
-            local_fields: flag(face_flags::LOCAL_FIELDS),
-            reliability: flag(face_flags::RELIABILITY),
-            congestion_marking: flag(face_flags::CONGESTION_MARKING),
-            congestion_interval_ns: face.base_congestion_marking_interval_ns,
-            congestion_threshold_bytes: face.default_congestion_threshold_bytes,
-            in_interests: face.in_interests,
-            in_data: face.in_data,
-            in_nacks: face.in_nacks,
-            in_bytes: face.in_bytes,
-            out_interests: face.out_interests,
-            out_data: face.out_data,
-            out_nacks: face.out_nacks,
-            out_bytes: face.out_bytes,
-        }
-    }
-}
-
-/// What a command did to a face.
-#[derive(Serialize)]
-struct ChangedFace {
-    face_id: Option<u64>,
-    remote_uri: Option<String>,
-    local_uri: Option<String>,
-    created: Option<bool>,
-    persistency: Option<String>,
-    local_fields: Option<bool>,
-    reliability: Option<bool>,
-    congestion_marking: Option<bool>,
-    mtu_bytes: Option<u64>,
-}
-
-impl ChangedFace {
-    fn new(parameters: ControlParameters, created: Option<bool>) -> Self {
-        let flag = |bit| parameters.flags.map(|flags| flags & bit != 0);
-        let persistency = parameters.face_persistency;
-        let persistency = persistency.and_then(|code| FacePersistency::try_from(code).ok());
-        Self {
-            created,
-            persistency: persistency.map(|persistency| persistency.to_string()),
-            local_fields: flag(face_flags::LOCAL_FIELDS),
-            reliability: flag(face_flags::RELIABILITY),
-            congestion_marking: flag(face_flags::CONGESTION_MARKING),
-            face_id: parameters.face_id,
-            remote_uri: parameters.uri,
-            local_uri: parameters.local_uri,
-            mtu_bytes: parameters.mtu_bytes,
-        }
-    }
-
-    fn print(&self, json: bool, what: &str) -> Result<(), Failure> {
-        if json {
-            return output::json(self);
-        }
-        let remote = self.remote_uri.as_ref().map(|uri| format!(" to {uri}")).unwrap_or_default();
-        output::line(format!("face {}{remote} {what}", or_dash(self.face_id)))
-    }
+    face: FaceSelector,
 }
 
 impl FaceArgs {
@@ -337,45 +245,24 @@ impl ListArgs {
 
 impl ShowArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
-        let id = manager.find_face(&self.face).await?;
-        let faces = manager.faces().await?;
-        let face = faces.iter().find(|face| face.face_id == id);
-        let face = face.ok_or_else(|| Failure::failed(format!("there is no face {id}")))?;
-        let view = FaceView::from(face);
-        if self.json {
-            return output::json(&view);
-        }
-        let switch = |on: bool| if on { "on" } else { "off" }.to_owned();
-        let expires = view.expiration_ms.map(|ms| show_duration(Duration::from_millis(ms)));
-        let interval = view.congestion_interval_ns.map(|ns| show_duration(Duration::from_nanos(ns)));
-        output::print(&properties(&[
-            ("Face", view.face_id.to_string()),
-            ("Remote address", view.remote_uri.to_owned()),
-            ("Local address", view.local_uri.to_owned()),
-            ("Scope", view.scope),
-            ("Link type", view.link_type),
-            ("Persistency", view.persistency),
-            ("Expires in", or_dash(expires)),
-            ("MTU (bytes)", or_dash(view.mtu_bytes)),
-            ("Local fields", switch(view.local_fields)),
-            ("Reliability", switch(view.reliability)),
-            ("Congestion marking", switch(view.congestion_marking)),
-            ("Congestion interval", or_dash(interval)),
-            ("Congestion threshold (bytes)", or_dash(view.congestion_threshold_bytes)),
-            ("Interests", format!("{} in, {} out", view.in_interests, view.out_interests)),
-            ("Data", format!("{} in, {} out", view.in_data, view.out_data)),
-            ("Nacks", format!("{} in, {} out", view.in_nacks, view.out_nacks)),
-            ("Bytes", format!("{} in, {} out", view.in_bytes, view.out_bytes)),
-        ]))
+        let face = manager.existing_face(&self.face).await?;
+        let view = FaceView::from(&face);
+        if self.json { output::json(&view) } else { output::print(&view.describe()) }
     }
 }
 
 impl CreateArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
         let local_uri = self.local.map(|uri| uri.to_string());
-        let options = ControlParameters { local_uri, ..self.properties.parameters() };
-        let (face, created) = manager.create_face(&self.uri, options).await?;
-        ChangedFace::new(face, Some(created)).print(self.json, if created { "created" } else { "exists" })
+        let properties = self.properties.parameters();
+        let wants_properties = properties != ControlParameters::default();
+        let (face, created) = manager.create_face(&self.uri, ControlParameters { local_uri, ..properties }).await?;
+        let what = match (created, wants_properties) {
+            (true, _) => "created",
+            (false, false) => "exists",
+            (false, true) => "exists, with the properties that it had: 'namehop face update' changes them",
+        };
+        ChangedFace::new(face, Some(created)).print(self.json, what)
     }
 }
 
@@ -393,9 +280,10 @@ impl UpdateArgs {
 
 impl DestroyArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
-        let face_id = Some(manager.find_face(&self.face).await?);
-        let parameters = ControlParameters { face_id, ..ControlParameters::default() };
-        let done = manager.command(module::FACES, "destroy", &parameters).await?;
-        output::line(format!("face {} destroyed", or_dash(done.face_id)))
+        // A forwarder answers 200 as well when there was nothing to destroy.
+        let face = manager.existing_face(&self.face).await?;
+        let parameters = ControlParameters { face_id: Some(face.face_id), ..ControlParameters::default() };
+        manager.command(module::FACES, "destroy", &parameters).await?;
+        output::line(format!("face {} to {} destroyed", face.face_id, face.uri))
     }
 }
