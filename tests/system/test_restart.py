@@ -42,6 +42,17 @@ def test_settings_survive(make_router, end):
     assert not faces and "/kept" not in str(routes) and "/kept" not in str(strategies)
 
 
+def test_a_face_that_is_no_longer_permanent_is_not_kept(make_router):
+    router = make_router()
+    for number in (7009, 17009):
+        face = router.json("face", "create", f"udp4://127.0.0.1:{number}", "--persistency", "permanent")["face_id"]
+        router.namehop("face", "update", face, "--persistency", "on-demand")
+    router.namehop("face", "destroy", face)
+    router.kill()
+    router.start()
+    assert settings(router)[0] == []
+
+
 def test_a_damaged_state_file_does_not_stop_the_router(make_router):
     router = make_router()
     change_everything(router)

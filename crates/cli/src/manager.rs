@@ -8,7 +8,7 @@ use namehop_face::uri::FaceUri;
 use namehop_manage::client::{ClientError, Controller, FaceSelector};
 use namehop_manage::nfd::names::module;
 use namehop_manage::nfd::numbers::status_code;
-use namehop_manage::nfd::{ControlParameters, FaceQueryFilter, FaceStatus};
+use namehop_manage::nfd::{ControlParameters, FaceQueryFilter, FaceStatus, FieldSet};
 use namehop_traffic::endpoint::Endpoint;
 use namehop_traffic::target::TransportUri;
 use namehop_wire::security::{DigestSigner, Signer};
@@ -93,6 +93,19 @@ impl Manager {
         Ok(self.faces().await?.into_iter().map(|face| (face.face_id, face.uri)).collect())
     }
 
+    /// Changes properties of a face; gives what it has then.
+    pub async fn update_face(&self, parameters: &ControlParameters) -> Result<ControlParameters, Failure> {
+        match self.controller.command(module::FACES, "update", parameters).await {
+            Ok(done) => Ok(done),
+            Err(ClientError::Refused(response)) if response.code == status_code::CONFLICT => {
+                let refused = response.parameters().map(|refused| explain_refused(&refused)).unwrap_or_default();
+                let failure = Failure::from(ClientError::Refused(response)).context("faces/update");
+                Err(Failure::failed(format!("{failure}{refused}")))
+            }
+            Err(error) => Err(Failure::from(error).context("faces/update")),
+        }
+    }
+
     /// The number of the face that a number or an address on the command line means, without creating one. A number need
     /// not be that of a face that exists.
     pub async fn find_face(&self, which: &FaceSelector) -> Result<u64, Failure> {
@@ -151,4 +164,22 @@ async fn canonize(uri: &FaceUri) -> Result<FaceUri, Failure> {
             RESOLVE_TIMEOUT.as_secs()
         ))),
     }
+}
+
+/// What is wrong with the properties that a face refuses: a line for each.
+fn explain_refused(refused: &ControlParameters) -> String {
+    let fields = refused.fields();
+    [
+        (FieldSet::FACE_PERSISTENCY, "persistency: faces of this kind cannot have that one"),
+        (
+            FieldSet::FLAGS,
+            "flags: local fields are for applications on this computer, reliability for links to one peer",
+        ),
+        (FieldSet::BASE_CONGESTION_MARKING_INTERVAL, "congestion interval: it must be longer than 0"),
+        (FieldSet::MTU, "MTU: it must be 64 bytes or more, and links that carry a stream have none"),
+    ]
+    .into_iter()
+    .filter(|(field, _)| fields.contains(*field))
+    .map(|(_, reason)| format!("\nrefused: {reason}"))
+    .collect()
 }

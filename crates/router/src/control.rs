@@ -109,9 +109,10 @@ impl Control {
 
     fn record_of(&self, change: StateChange<'_>) -> Option<Record> {
         match change {
-            // Faces that were made by a connection or packet are never on file.
+            // Faces that were made by a connection are never on file. Those of UDP may have been permanent before.
             StateChange::FaceCreated(face) | StateChange::FaceUpdated(face) | StateChange::FaceDestroyed(face)
-                if face.persistency() == FacePersistency::OnDemand =>
+                if face.persistency() == FacePersistency::OnDemand
+                    && !matches!(face.remote_uri(), FaceUri::Udp { .. }) =>
             {
                 None
             }

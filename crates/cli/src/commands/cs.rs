@@ -66,7 +66,7 @@ struct EraseArgs {
     /// Prefix
     prefix: Name,
     /// Packets to remove at most; all when absent
-    #[arg(long, value_name = "PACKETS")]
+    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Print JSON
     #[arg(long)]

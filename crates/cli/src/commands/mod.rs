@@ -148,6 +148,8 @@ mod tests {
             "namehop route add /a",
             "namehop face create nonsense",
             "namehop ping a/b --interval 5",
+            "namehop ping /a --count 0",
+            "namehop cs erase / --count 0",
             "namehop put /a --signing-key a.key",
         ] {
             assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{line}");

@@ -23,7 +23,7 @@ pub struct PingArgs {
     /// Prefix of the server
     prefix: Name,
     /// Probes to send; without it, until interrupted
-    #[arg(short = 'c', long, value_name = "N")]
+    #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Time between two probes
     #[arg(short = 'i', long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]

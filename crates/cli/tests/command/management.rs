@@ -18,6 +18,9 @@ fn a_router_can_be_managed() {
     scene.run(&format!("face update {id} --congestion-marking off --mtu 1400")).ok();
     assert!(scene.run("face update 4000000 --mtu 1400").failed(1).contains("404"));
     scene.run(&format!("face update {id}")).failed(2);
+    let error = scene.run(&format!("face update {id} --mtu 10 --local-fields on --persistency persistent")).failed(1);
+    assert!(error.contains("refused: MTU") && error.contains("refused: flags"), "{error}");
+    assert!(error.contains("409") && !error.contains("refused: persistency"), "{error}");
 
     let route = scene.run("route add /a/b udp4://127.0.0.1:46363 --cost 7 --flags capture --expires 1h --json").json();
     assert_eq!((&route["face_id"], &route["cost"], &route["flags"]), (&id.into(), &7.into(), &"capture".into()));

@@ -119,9 +119,9 @@ impl FieldSet {
         FieldSet(self.0 & !other.0)
     }
 
-    /// Name of one field of the set; `None` when it is empty.
-    pub fn first_name(self) -> Option<&'static str> {
-        Self::NAMES.get(self.0.trailing_zeros() as usize).copied()
+    /// Names of the fields of the set.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        Self::NAMES.into_iter().enumerate().filter(move |(bit, _)| self.0 >> bit & 1 == 1).map(|(_, name)| name)
     }
 }
 

@@ -286,8 +286,9 @@ fn field_sets_name_their_fields() {
     let fields = parameters.fields();
     assert_eq!(fields, FieldSet::URI | FieldSet::MTU);
     assert!(fields.contains(FieldSet::URI) && !fields.contains(FieldSet::NAME));
-    assert_eq!(fields.without(FieldSet::URI).first_name(), Some("Mtu"));
-    assert_eq!(FieldSet::NONE.first_name(), None);
+    assert_eq!(fields.without(FieldSet::URI).names().next(), Some("Mtu"));
+    assert_eq!(FieldSet::NAME.with(FieldSet::MTU).names().collect::<Vec<_>>(), ["Name", "Mtu"]);
+    assert_eq!(FieldSet::NONE.names().next(), None);
 }
 
 #[test]

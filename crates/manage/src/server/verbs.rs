@@ -76,10 +76,10 @@ impl Verb {
     pub(super) fn check(self, parameters: &ControlParameters) -> Result<(), ControlResponse> {
         let (required, optional) = self.fields();
         let fields = parameters.fields();
-        if let Some(field) = required.without(fields).first_name() {
+        if let Some(field) = required.without(fields).names().next() {
             return Err(bad_request(format!("{field} is required")));
         }
-        if let Some(field) = fields.without(required | optional).first_name() {
+        if let Some(field) = fields.without(required | optional).names().next() {
             return Err(bad_request(format!("{field} is not a parameter of this command")));
         }
         let takes_mask = (required | optional).contains(FieldSet::MASK);

@@ -273,7 +273,7 @@ impl UpdateArgs {
             return Err(Failure::usage("nothing to change: give at least one property"));
         }
         let face_id = Some(manager.find_face(&self.face).await?);
-        let done = manager.command(module::FACES, "update", &ControlParameters { face_id, ..parameters }).await?;
+        let done = manager.update_face(&ControlParameters { face_id, ..parameters }).await?;
         ChangedFace::new(done, None).print(self.json, "updated")
     }
 }
