@@ -152,8 +152,9 @@ def test_status_names_every_drop(router):
 
 
 def test_it_says_where_it_listens(router):
+    # The router listens before it says so.
+    wait_until(lambda: f"NDN_CLIENT_TRANSPORT=unix://{router.socket}" in router.log.read_text(), what="the router says where")
     log = router.log.read_text()
-    assert f"NDN_CLIENT_TRANSPORT=unix://{router.socket}" in log
     for port in (router.tcp, router.udp, router.ws):
         assert str(port) in log
 
