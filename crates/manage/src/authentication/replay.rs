@@ -16,8 +16,9 @@ pub const MAX_KEYS: usize = 1000;
 pub const KEY_LIFETIME_MS: u64 = 3_600_000;
 /// How far the first time of a key may be from the present, in milliseconds.
 pub const GRACE_MS: u64 = 120_000;
-/// Nonces kept for one time of one key. A further command within that millisecond is refused.
-const MAX_NONCES: usize = 65_536;
+/// Nonces kept for one time of one key: enough for 65536 of the usual length. A further command within that millisecond
+/// is refused, unless it has a sequence number.
+const MAX_NONCE_BYTES: usize = 65_536 * 8;
 
 /// Why a command is taken for a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -44,6 +45,7 @@ struct KeyRecord {
     last_used_ms: u64,
     time_ms: u64,
     nonces: HashSet<Box<[u8]>>,
+    nonce_bytes: usize,
     sequence: Option<u64>,
 }
 
@@ -77,7 +79,8 @@ impl ReplayGuard {
         }
         self.make_room(now_ms);
         let nonces = info.nonce.map(Box::from).into_iter().collect();
-        let record = KeyRecord { last_used_ms: now_ms, time_ms, nonces, sequence: info.sequence };
+        let nonce_bytes = info.nonce.map_or(0, <[u8]>::len);
+        let record = KeyRecord { last_used_ms: now_ms, time_ms, nonces, nonce_bytes, sequence: info.sequence };
         self.keys.insert(key.to_owned(), record);
         Ok(())
     }
@@ -109,20 +112,27 @@ impl KeyRecord {
         if time_ms == self.time_ms {
             match info.nonce {
                 Some(nonce) if self.nonces.contains(nonce) => return Err(ReplayError::RepeatedNonce),
-                Some(_) if self.nonces.len() < MAX_NONCES => {}
+                Some(nonce) if self.has_room_for(nonce) => {}
                 _ if is_higher => {}
                 _ => return Err(ReplayError::TimeNotNewer),
             }
         } else {
             self.nonces.clear();
+            self.nonce_bytes = 0;
         }
         self.time_ms = time_ms;
         self.last_used_ms = now_ms;
         self.sequence = info.sequence.or(self.sequence);
-        if let Some(nonce) = info.nonce {
+        // Without room the sequence number alone protects.
+        if let Some(nonce) = info.nonce.filter(|nonce| self.has_room_for(nonce)) {
             self.nonces.insert(nonce.into());
+            self.nonce_bytes += nonce.len();
         }
         Ok(())
+    }
+
+    fn has_room_for(&self, nonce: &[u8]) -> bool {
+        self.nonce_bytes + nonce.len() <= MAX_NONCE_BYTES
     }
 }
 
@@ -175,6 +185,21 @@ mod tests {
         assert_eq!(accept(NOW, b"b"), Err(ReplayError::RepeatedNonce));
         assert_eq!(accept(NOW + 1, b"a"), Ok(()), "the time tells them apart");
         assert_eq!(accept(NOW, b"c"), Err(ReplayError::TimeNotNewer));
+    }
+
+    #[test]
+    fn nonces_of_one_millisecond_take_bounded_memory() {
+        let mut guard = ReplayGuard::new();
+        let mut accept = |number: u64, sequence| {
+            let nonce = [number.to_be_bytes(); 1000].concat();
+            guard.accept(key(1).as_ref(), &info(NOW, Some(&nonce), sequence), NOW)
+        };
+        let room = (MAX_NONCE_BYTES / 8000) as u64;
+        assert!((0..room).all(|number| accept(number, None).is_ok()));
+        assert_eq!(accept(room, None), Err(ReplayError::TimeNotNewer));
+        assert!((0..100).all(|number| accept(room + number, Some(number)).is_ok()));
+        assert_eq!(accept(room + 100, Some(99)), Err(ReplayError::SequenceNotHigher));
+        assert!(guard.keys.values().all(|record| record.nonces.len() as u64 == room));
     }
 
     #[test]
