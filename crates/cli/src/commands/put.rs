@@ -99,6 +99,9 @@ impl PutArgs {
         match &self.file {
             Some(path) => Content::open(path).map_err(|error| Failure::failed(error).context(path.display())),
             None => {
+                if !self.quiet && std::io::stdin().is_terminal() {
+                    eprintln!("reading from the terminal: Ctrl-D on a line of its own ends the content");
+                }
                 let mut bytes = Vec::new();
                 tokio::io::stdin().read_to_end(&mut bytes).await?;
                 Ok(Content::Memory(bytes))

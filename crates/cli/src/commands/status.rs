@@ -42,9 +42,9 @@ struct StatusView<'a> {
     out_nacks: u64,
     satisfied_interests: u64,
     unsatisfied_interests: u64,
-    /// By layer, then by reason.
-    drops: BTreeMap<&'a str, BTreeMap<&'a str, u64>>,
-    face_drops: Vec<FaceDropView<'a>>,
+    /// By layer, then by reason. Absent where the forwarder does not tell.
+    drops: Option<BTreeMap<&'a str, BTreeMap<&'a str, u64>>>,
+    face_drops: Option<Vec<FaceDropView<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -64,7 +64,8 @@ impl StatusArgs {
             let manager = Manager::connect(connection).await?;
             let datasets = manager.datasets();
             let status = datasets.status().await?;
-            let drops = if status.version.starts_with(OWN_VERSION) { datasets.drops().await? } else { Vec::new() };
+            let tells_drops = status.version.starts_with(OWN_VERSION);
+            let drops = if tells_drops { Some(datasets.drops().await?) } else { None };
             Ok((status, drops))
         })?;
         let uptime = Duration::from_millis(status.current_timestamp_ms.saturating_sub(status.start_timestamp_ms));
@@ -87,8 +88,8 @@ impl StatusArgs {
                 out_nacks: status.out_nacks,
                 satisfied_interests: status.satisfied_interests,
                 unsatisfied_interests: status.unsatisfied_interests,
-                drops: totals(&drops),
-                face_drops: of_faces(&drops).collect(),
+                drops: drops.as_deref().map(totals),
+                face_drops: drops.as_deref().map(|drops| of_faces(drops).collect()),
             });
         }
         let mut text = properties(&[
@@ -104,7 +105,7 @@ impl StatusArgs {
             ("Nacks", format!("{} in, {} out", status.in_nacks, status.out_nacks)),
             ("Interests answered", format!("{} yes, {} no", status.satisfied_interests, status.unsatisfied_interests)),
         ]);
-        if !drops.is_empty() {
+        if let Some(drops) = drops.filter(|drops| !drops.is_empty()) {
             text.push_str(&show_drops(&drops));
         }
         output::print(&text)

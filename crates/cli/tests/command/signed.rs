@@ -66,6 +66,14 @@ fn many_routes_from_a_file_are_signed() {
     std::fs::write(scene.path("more"), format!("/more/1 {face}\n/more/2 {face}\n")).unwrap();
     let error = scene.run("route add --file more").failed(1);
     assert!(error.contains("2 routes were not added") && error.contains("--signing-key"), "{error}");
+    let lines: String = (0..5000).map(|number| format!("/more/{number} {face}\n")).collect();
+    std::fs::write(scene.path("many"), lines).unwrap();
+    let refused = scene.run("route add --file many --json");
+    let summary: serde_json::Value = serde_json::from_str(&refused.out).unwrap();
+    assert_eq!((&summary["added"], &summary["failed"]), (&0.into(), &5000.into()));
+    // One after the other, a millisecond apart, they would take five.
+    assert!(summary["elapsed_s"].as_f64() < Some(4.0), "{summary}");
+    assert!(refused.failed(1).lines().count() < 200);
 }
 
 #[test]

@@ -153,6 +153,15 @@ impl Scene {
         ran
     }
 
+    /// Runs a command to its end while nobody reads its standard output.
+    pub fn run_with_closed_output(&self, arguments: &str) -> Ran {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary runs");
+        drop(child.stdout.take());
+        child.wait_with_output().expect("the binary ends").into()
+    }
+
     /// Runs a command to its end with the key and certificate that variables name.
     pub fn run_as(&self, key: &str, certificate: &str, arguments: &str) -> Ran {
         let mut command = self.command(arguments);

@@ -17,6 +17,10 @@ fn what_is_put_can_be_fetched() {
     scene.run("cat /test/object --output fetched --quiet").ok();
     assert!(std::fs::read(scene.path("fetched")).unwrap() == content());
 
+    for line in ["cat /test/object", "ping /test/object/v=1 -c 1 --timeout 50ms"] {
+        let closed = scene.run_with_closed_output(line);
+        assert_eq!((closed.code, closed.err.as_str()), (0, ""), "{line}");
+    }
     let by_version = scene.run(&format!("cat {} --output again --json", said.lines().next().unwrap()));
     let statistics: serde_json::Value = serde_json::from_str(&by_version.err).unwrap();
     assert_eq!((&statistics["bytes"], &statistics["segments"]), (&400_000.into(), &100.into()));
