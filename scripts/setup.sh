@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building (and, with "test", testing) Namehop needs and the machine lacks. Does nothing when all is there.
 #
-#   scripts/setup.sh build    C compiler, Rust toolchain
+#   scripts/setup.sh build    C compiler, DPDK with its headers, Rust toolchain
 #   scripts/setup.sh test     the above, Python with python-ndn, Node.js with NDNts
 #
 # Debian 12 and Ubuntu 24.04 are the systems it knows; on others it says what is missing and stops.
@@ -84,6 +84,8 @@ setup_build() {
     have cc || apt_install build-essential
     # cargo fetches the libraries over HTTPS.
     [ -e /etc/ssl/certs/ca-certificates.crt ] || ! have apt-get || apt_install ca-certificates
+    have pkg-config || apt_install pkg-config
+    pkg-config --exists 'libdpdk >= 22.11' || apt_install libdpdk-dev
     setup_rust
 }
 

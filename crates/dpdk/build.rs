@@ -1,0 +1,61 @@
+//! Compiles the C shim against the DPDK of this computer and links DPDK's shared objects.
+//!
+//! Flags come from pkg-config, so that headers, instruction set and libraries belong together.
+
+use std::env;
+use std::process::{Command, exit};
+
+/// Libraries that the shim calls. Drivers are loaded by DPDK itself when it starts.
+const LIBRARIES: [&str; 5] = ["rte_ethdev", "rte_mbuf", "rte_mempool", "rte_ring", "rte_eal"];
+
+fn main() {
+    println!("cargo::rerun-if-changed=shim/shim.c");
+    println!("cargo::rerun-if-changed=shim/shim.h");
+    println!("cargo::rerun-if-changed=shim/interface.c");
+    println!("cargo::rerun-if-env-changed=PKG_CONFIG");
+    println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
+    let mut shim = cc::Build::new();
+    shim.file("shim/shim.c")
+        .file("shim/interface.c")
+        .define("_GNU_SOURCE", None)
+        .std("gnu11")
+        .warnings(true)
+        .extra_warnings(true);
+    for flag in pkg_config("--cflags") {
+        // As system headers: what they do is no concern of this crate's warnings.
+        match flag.strip_prefix("-I") {
+            Some(folder) => shim.flag("-isystem").flag(folder),
+            None => shim.flag(flag),
+        };
+    }
+    shim.compile("namehop_dpdk_shim");
+    for flag in pkg_config("--libs-only-L") {
+        println!("cargo::rustc-link-search=native={}", flag.trim_start_matches("-L"));
+    }
+    for library in LIBRARIES {
+        println!("cargo::rustc-link-lib=dylib={library}");
+    }
+}
+
+/// What pkg-config says of DPDK; ends the build with the remedy when there is none.
+fn pkg_config(question: &str) -> Vec<String> {
+    let program = env::var("PKG_CONFIG").unwrap_or_else(|_| "pkg-config".to_owned());
+    match Command::new(&program).args([question, "libdpdk >= 22.11"]).output() {
+        Ok(output) if output.status.success() => {
+            String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect()
+        }
+        Ok(output) => give_up(&String::from_utf8_lossy(&output.stderr)),
+        Err(error) => give_up(&format!("cannot run {program}: {error}")),
+    }
+}
+
+fn give_up(reason: &str) -> ! {
+    for line in reason.lines().filter(|line| !line.trim().is_empty()) {
+        println!("cargo::error={line}");
+    }
+    println!(
+        "cargo::error=DPDK 22.11 or newer is needed: run scripts/setup.sh, or install libdpdk-dev and pkg-config. A router \
+         for sockets only builds without it: cargo build --package namehop --no-default-features"
+    );
+    exit(1)
+}

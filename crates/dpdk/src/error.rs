@@ -1,0 +1,45 @@
+//! What goes wrong in DPDK.
+
+use std::ffi::CStr;
+
+use crate::ffi;
+
+/// Something that DPDK or the kernel refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DpdkError {
+    /// A call failed.
+    #[error("cannot {action}: {reason}")]
+    Refused {
+        /// What was tried.
+        action: String,
+        /// Number of the error, as in errno(3).
+        code: i32,
+        /// What it means.
+        reason: String,
+    },
+    /// A value that cannot be handed to DPDK.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+impl DpdkError {
+    /// From the negative errno of a failed call.
+    pub(crate) fn refused(action: impl Into<String>, result: i32) -> DpdkError {
+        let code = result.saturating_neg();
+        // SAFETY: the function takes any number and returns text that lives until this thread asks again.
+        let reason = unsafe { CStr::from_ptr(ffi::namehop_error_text(code)) }.to_string_lossy().into_owned();
+        DpdkError::Refused { action: action.into(), code, reason }
+    }
+
+    /// `result` unless it is a negative errno.
+    pub(crate) fn check(result: i32, action: impl FnOnce() -> String) -> Result<u32, DpdkError> {
+        u32::try_from(result).map_err(|_| DpdkError::refused(action(), result))
+    }
+
+    /// Whether the process lacks a privilege.
+    pub fn is_permission(&self) -> bool {
+        const EPERM: i32 = 1;
+        const EACCES: i32 = 13;
+        matches!(self, DpdkError::Refused { code: EPERM | EACCES, .. })
+    }
+}

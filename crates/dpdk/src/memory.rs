@@ -1,0 +1,95 @@
+//! A link in memory: two ends of which each receives what the other sends, with no device between. For tests and benches.
+
+use std::ffi::CString;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::eal::Eal;
+use crate::error::DpdkError;
+use crate::ffi::{self, RawRing};
+use crate::header::Header;
+use crate::mbuf::Mbuf;
+use crate::port::{BURST, forget_front};
+
+/// Rings have names of their own.
+static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// One direction: a ring with one producer and one consumer.
+struct Ring(NonNull<RawRing>);
+
+// SAFETY: one end pushes and the other pops, each through a `&mut`; that is what the ring is made for.
+unsafe impl Send for Ring {}
+// SAFETY: as above.
+unsafe impl Sync for Ring {}
+
+impl Ring {
+    fn new(slots: u32) -> Result<Ring, DpdkError> {
+        let action = || format!("make a ring of {slots} frames");
+        let name = format!("memory{}", NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
+        let name = CString::new(name).map_err(|_| DpdkError::Unusable(format!("cannot {}", action())))?;
+        let mut error = 0;
+        // SAFETY: the environment runs, which whoever calls has the proof of.
+        let ring = unsafe { ffi::namehop_ring_create(name.as_ptr(), slots, &mut error) };
+        NonNull::new(ring).map(Ring).ok_or_else(|| DpdkError::refused(action(), error))
+    }
+
+    /// Adds up to [`BURST`] frames to `frames`; returns how many.
+    fn pop(&self, frames: &mut Vec<Mbuf>) -> usize {
+        frames.reserve(BURST);
+        // SAFETY: there is room for `BURST` more; what comes out are the pointers that were pushed, each once.
+        unsafe {
+            let end: *mut *mut Header = frames.as_mut_ptr().add(frames.len()).cast();
+            let count = ffi::namehop_ring_pop(self.0.as_ptr(), end, BURST as u32) as usize;
+            frames.set_len(frames.len() + count);
+            count
+        }
+    }
+
+    /// Moves frames from the front into the ring, as many as fit.
+    fn push(&self, frames: &mut Vec<Mbuf>) {
+        let count = u32::try_from(frames.len()).unwrap_or(u32::MAX);
+        // SAFETY: so many pointers are there; those that the ring took are forgotten here.
+        let taken = unsafe { ffi::namehop_ring_push(self.0.as_ptr(), frames.as_mut_ptr().cast(), count) };
+        forget_front(frames, taken as usize);
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        let mut left = Vec::new();
+        while self.pop(&mut left) > 0 {
+            left.clear();
+        }
+        // SAFETY: the ring is empty, and this was the last reference.
+        unsafe { ffi::namehop_ring_free(self.0.as_ptr()) };
+    }
+}
+
+/// One end of a link in memory.
+pub struct MemoryPort {
+    incoming: Arc<Ring>,
+    outgoing: Arc<Ring>,
+}
+
+impl MemoryPort {
+    /// Two ends with room for `slots` frames in each direction.
+    ///
+    /// # Errors
+    /// When there is no memory for the rings.
+    pub fn pair(_environment: &Eal, slots: u32) -> Result<(MemoryPort, MemoryPort), DpdkError> {
+        let (there, back) = (Arc::new(Ring::new(slots)?), Arc::new(Ring::new(slots)?));
+        let left = MemoryPort { incoming: Arc::clone(&back), outgoing: Arc::clone(&there) };
+        Ok((left, MemoryPort { incoming: there, outgoing: back }))
+    }
+
+    /// Adds up to [`BURST`] received frames to `frames`.
+    pub fn receive(&mut self, frames: &mut Vec<Mbuf>) {
+        self.incoming.pop(frames);
+    }
+
+    /// Sends frames from the front and takes them out; those that stay did not fit.
+    pub fn transmit(&mut self, frames: &mut Vec<Mbuf>) {
+        self.outgoing.push(frames);
+    }
+}
