@@ -114,6 +114,14 @@ link_drops! {
     FrameTooLong = "frame-too-long",
     /// A WebSocket handshake from a web page of an origin that is not allowed.
     OriginNotAllowed = "origin-not-allowed",
+    /// An Ethernet frame that does not carry NDN.
+    NotNdnFrame = "not-ndn-frame",
+    /// An NDN frame to a hardware address that is not this port's.
+    ForeignFrame = "foreign-frame",
+    /// An NDN frame to a multicast group that no face stands for.
+    UnknownGroup = "unknown-group",
+    /// An NDN frame from a hardware address that no face stands for.
+    UnknownSender = "unknown-sender",
 }
 
 impl LinkDrop {

@@ -5,10 +5,13 @@
 //! * [`ring`] and [`wake`]: how frames travel between the threads that do input and output and the worker.
 //! * [`link_service`]: NDNLPv2 on one face: between frames and network-layer packets.
 //! * [`socket`]: faces over UDP, TCP, Unix and WebSocket sockets.
+//! * [`ethernet`]: faces over links that the worker polls by itself.
 #![forbid(unsafe_code)]
 
 pub mod counters;
+pub mod ethernet;
 pub mod link_service;
+mod peers;
 pub mod registry;
 pub mod ring;
 pub mod socket;

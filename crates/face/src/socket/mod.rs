@@ -23,7 +23,6 @@ mod interfaces;
 mod listen;
 mod multicast;
 mod origin;
-mod peers;
 mod persistence;
 mod places;
 mod send_buffer;

@@ -27,10 +27,10 @@ use super::datagram_io::{BATCH, DatagramIo};
 use super::error::CreateError;
 use super::framing;
 use super::listen::{internet_address, internet_socket};
-use super::peers::{PeerTable, endpoint_number};
 use super::shared::{Link, OpenError, Shared, note_queue};
 use super::watch::{Read, Watched};
 use crate::counters::LinkDrop;
+use crate::peers::{PeerTable, endpoint_number};
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
 

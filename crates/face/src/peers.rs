@@ -1,7 +1,7 @@
-//! Finding a face by the remote address of a datagram.
+//! Finding a face by the remote address of a datagram or Ethernet frame.
 //!
 //! A small open-addressing table: one multiply, usually one probe, no allocation per look-up. The hash is keyed, so
-//! remote hosts cannot choose ports that collide.
+//! remote hosts cannot choose addresses that collide.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
@@ -9,28 +9,34 @@ use std::net::{IpAddr, SocketAddr};
 /// Slots of an empty table; a power of two.
 const INITIAL_SLOTS: usize = 16;
 
+/// An address that peers are told apart by.
+pub(crate) trait PeerAddress: Copy + Eq {
+    /// A hash that those who do not know the key cannot steer.
+    fn hash(&self, key: (u64, u64)) -> u64;
+}
+
 /// A map from remote address to `V`.
 #[derive(Debug)]
-pub(super) struct PeerTable<V> {
-    slots: Vec<Option<(SocketAddr, V)>>,
+pub(crate) struct PeerTable<V, A = SocketAddr> {
+    slots: Vec<Option<(A, V)>>,
     used: usize,
     key: (u64, u64),
 }
 
-impl<V> PeerTable<V> {
+impl<V, A: PeerAddress> PeerTable<V, A> {
     /// An empty table with a fresh key.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let random = RandomState::new();
         PeerTable { slots: empty(INITIAL_SLOTS), used: 0, key: (random.hash_one(0_u8), random.hash_one(1_u8) | 1) }
     }
 
     /// The entry of `address`.
-    pub(super) fn get(&self, address: &SocketAddr) -> Option<&V> {
+    pub(crate) fn get(&self, address: &A) -> Option<&V> {
         self.slots[self.find(address)].as_ref().map(|(_, value)| value)
     }
 
     /// Adds or replaces the entry of `address`.
-    pub(super) fn insert(&mut self, address: SocketAddr, value: V) {
+    pub(crate) fn insert(&mut self, address: A, value: V) {
         // At most half full, so probe sequences stay short and always end at an empty slot.
         if (self.used + 1) * 2 > self.slots.len() {
             let larger = empty(self.slots.len() * 2);
@@ -46,7 +52,7 @@ impl<V> PeerTable<V> {
     }
 
     /// Removes the entry of `address`.
-    pub(super) fn remove(&mut self, address: &SocketAddr) -> Option<V> {
+    pub(crate) fn remove(&mut self, address: &A) -> Option<V> {
         let mut hole = self.find(address);
         let (_, value) = self.slots[hole].take()?;
         self.used -= 1;
@@ -65,12 +71,12 @@ impl<V> PeerTable<V> {
     }
 
     /// All entries.
-    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
         self.slots.iter().flatten().map(|(_, value)| value)
     }
 
     /// The slot that holds `address`, or the empty one where it belongs.
-    fn find(&self, address: &SocketAddr) -> usize {
+    fn find(&self, address: &A) -> usize {
         let mask = self.slots.len() - 1;
         let mut slot = self.home(address);
         while let Some((held, _)) = &self.slots[slot] {
@@ -82,14 +88,14 @@ impl<V> PeerTable<V> {
         slot
     }
 
-    fn home(&self, address: &SocketAddr) -> usize {
-        let hash = address_hash(address, self.key);
+    fn home(&self, address: &A) -> usize {
+        let hash = address.hash(self.key);
         // The mask is a power of two less one, so truncation keeps every bit that counts.
         hash as usize & (self.slots.len() - 1)
     }
 }
 
-fn empty<V>(slots: usize) -> Vec<Option<(SocketAddr, V)>> {
+fn empty<V, A>(slots: usize) -> Vec<Option<(A, V)>> {
     std::iter::repeat_with(|| None).take(slots).collect()
 }
 
@@ -98,22 +104,32 @@ fn mix(left: u64, right: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-fn address_hash(address: &SocketAddr, key: (u64, u64)) -> u64 {
-    let port = u64::from(address.port());
-    match address.ip() {
-        IpAddr::V4(ip) => mix(((u64::from(ip.to_bits()) << 16) | port) ^ key.0, key.1),
-        IpAddr::V6(ip) => {
-            let bits = ip.to_bits();
-            let high = mix((bits >> 64) as u64 ^ key.0, key.1);
-            mix(high ^ bits as u64, key.1) ^ mix(port ^ key.1, key.0 | 1)
+impl PeerAddress for SocketAddr {
+    fn hash(&self, key: (u64, u64)) -> u64 {
+        let port = u64::from(self.port());
+        match self.ip() {
+            IpAddr::V4(ip) => mix(((u64::from(ip.to_bits()) << 16) | port) ^ key.0, key.1),
+            IpAddr::V6(ip) => {
+                let bits = ip.to_bits();
+                let high = mix((bits >> 64) as u64 ^ key.0, key.1);
+                mix(high ^ bits as u64, key.1) ^ mix(port ^ key.1, key.0 | 1)
+            }
         }
+    }
+}
+
+/// A hardware address.
+impl PeerAddress for [u8; 6] {
+    fn hash(&self, key: (u64, u64)) -> u64 {
+        let [a, b, c, d, e, f] = *self;
+        mix(u64::from_be_bytes([0, 0, a, b, c, d, e, f]) ^ key.0, key.1)
     }
 }
 
 /// A number that stands for a sender on a multi-access link. Never 0, which stands for the only peer of a
 /// point-to-point link.
-pub(super) fn endpoint_number(address: &SocketAddr) -> u64 {
-    address_hash(address, (0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93)) | 1
+pub(crate) fn endpoint_number(address: &impl PeerAddress) -> u64 {
+    address.hash((0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93)) | 1
 }
 
 #[cfg(test)]

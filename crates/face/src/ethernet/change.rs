@@ -1,0 +1,122 @@
+//! What the control side asks of the worker's ports, and how it waits for the answer.
+//!
+//! Changes are rare. The control side runs on a thread of its own, because opening links takes time, so it waits by
+//! blocking; a worker that has ended is found out by its silence.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::Duration;
+
+use crossbeam_queue::SegQueue;
+use namehop_forward::face::FaceId;
+
+use super::FramePort;
+use super::header::MacAddress;
+use super::port::{PortId, PortParams};
+use crate::registry::Face;
+use crate::wake::Waker;
+
+/// How long the control side waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One change with its reply.
+pub(super) enum PortChange<B> {
+    /// A port is there.
+    Add(PortId, PortParams<B>, SyncSender<()>),
+    /// A port is gone; its faces were removed before.
+    Remove(PortId, SyncSender<Option<Box<dyn FramePort<B>>>>),
+    /// The link is needed elsewhere; the port stays.
+    TakeLink(PortId, SyncSender<Option<Box<dyn FramePort<B>>>>),
+    /// The link is back.
+    GiveLink(PortId, Box<dyn FramePort<B>>, SyncSender<()>),
+    /// The link works or not, and this is what it carries.
+    SetState(PortId, bool, usize),
+    /// A face is there.
+    AddFace(PortId, Arc<Face>, MacAddress, SyncSender<()>),
+    /// A face is gone.
+    RemoveFace(FaceId, SyncSender<()>),
+}
+
+/// Changes on their way to the worker.
+pub(super) type Changes<B> = Arc<SegQueue<PortChange<B>>>;
+
+/// The worker does not answer: it has ended, and the router is about to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the forwarding worker does not answer")]
+pub struct WorkerSilent;
+
+/// The control side's hold on the ports of a worker. Methods block until the change is in effect.
+pub struct PortControl<B> {
+    changes: Changes<B>,
+    waker: Arc<Waker>,
+}
+
+impl<B> PortControl<B> {
+    pub(super) fn new(changes: Changes<B>, waker: Arc<Waker>) -> Self {
+        PortControl { changes, waker }
+    }
+
+    fn send(&self, change: PortChange<B>) {
+        self.changes.push(change);
+        self.waker.wake();
+    }
+
+    fn ask<T>(&self, change: impl FnOnce(SyncSender<T>) -> PortChange<B>) -> Result<T, WorkerSilent> {
+        let (reply, answer): (_, Receiver<T>) = sync_channel(1);
+        self.send(change(reply));
+        answer.recv_timeout(PATIENCE).map_err(|_| WorkerSilent)
+    }
+
+    /// Puts a port to use; the number is not taken.
+    ///
+    /// # Errors
+    /// The worker has ended; so for all methods here.
+    pub fn add(&self, id: PortId, params: PortParams<B>) -> Result<(), WorkerSilent> {
+        self.ask(|reply| PortChange::Add(id, params, reply))
+    }
+
+    /// Takes a port out of use and gives its link back. Its faces must have been removed.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn remove(&self, id: PortId) -> Result<Option<Box<dyn FramePort<B>>>, WorkerSilent> {
+        self.ask(|reply| PortChange::Remove(id, reply))
+    }
+
+    /// Gives the link of a port back, to be restarted. Meanwhile its faces drop what they are to send.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn take_link(&self, id: PortId) -> Result<Option<Box<dyn FramePort<B>>>, WorkerSilent> {
+        self.ask(|reply| PortChange::TakeLink(id, reply))
+    }
+
+    /// Puts a link back into its port.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn give_link(&self, id: PortId, link: Box<dyn FramePort<B>>) -> Result<(), WorkerSilent> {
+        self.ask(|reply| PortChange::GiveLink(id, link, reply))
+    }
+
+    /// Says whether a link works and what it carries now. Does not wait: nothing depends on it.
+    pub fn set_state(&self, id: PortId, is_up: bool, mtu_bytes: usize) {
+        self.send(PortChange::SetState(id, is_up, mtu_bytes));
+    }
+
+    /// Attaches a face to a port: to this remote address or group, or as the only one of a bare link.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn add_face(&self, id: PortId, face: Arc<Face>, remote: MacAddress) -> Result<(), WorkerSilent> {
+        self.ask(|reply| PortChange::AddFace(id, face, remote, reply))
+    }
+
+    /// Detaches a face from its port.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn remove_face(&self, face: FaceId) -> Result<(), WorkerSilent> {
+        self.ask(|reply| PortChange::RemoveFace(face, reply))
+    }
+}

@@ -1,0 +1,309 @@
+//! All ports of a worker: polls them, sorts what they receive to faces, sends what faces give.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crossbeam_queue::SegQueue;
+use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_forward::face::FaceId;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::change::{Changes, PortChange, PortControl};
+use super::header::{self, HEADER_BYTES, MacAddress};
+use super::port::{Framing, Owner, Port, PortId};
+use super::{FramePort, face_params};
+use crate::counters::LinkDrop;
+use crate::registry::{Face, FaceFlags, FacePersistency, FaceTable};
+use crate::ring::Frame;
+use crate::socket::FaceEvent;
+use crate::wake::Waker;
+
+/// Frames that one port may have waiting; more are dropped and counted.
+pub const MAX_QUEUED_FRAMES: usize = 4096;
+
+/// How a face sends.
+struct Route {
+    face: Arc<Face>,
+    port: PortId,
+    remote: MacAddress,
+    /// Ready to be put in front; unused on a bare link.
+    header: [u8; HEADER_BYTES],
+}
+
+/// The ports of one worker.
+pub struct PortSet<B> {
+    /// By number of the port.
+    ports: Vec<Option<Port<B>>>,
+    /// By slot of the face number.
+    routes: Vec<Option<Route>>,
+    changes: Changes<B>,
+    table: Arc<FaceTable>,
+    events: UnboundedSender<FaceEvent>,
+    /// Properties of the faces that senders make.
+    on_demand_flags: FaceFlags,
+    self_learning: bool,
+    received: Vec<B>,
+}
+
+impl<B: PacketBuffer> PortSet<B> {
+    /// A set without ports, and the control side's hold on it. `waker` is the worker's. On-demand faces get
+    /// `on_demand_flags`, and honour the headers of self-learning if `self_learning` says so.
+    pub fn new(
+        table: Arc<FaceTable>,
+        events: UnboundedSender<FaceEvent>,
+        waker: Arc<Waker>,
+        on_demand_flags: FaceFlags,
+        self_learning: bool,
+    ) -> (Self, PortControl<B>) {
+        let changes: Changes<B> = Arc::new(SegQueue::new());
+        let set = PortSet {
+            ports: Vec::new(),
+            routes: Vec::new(),
+            changes: Arc::clone(&changes),
+            table,
+            events,
+            on_demand_flags,
+            self_learning,
+            received: Vec::new(),
+        };
+        (set, PortControl::new(changes, waker))
+    }
+
+    /// Whether there is no port to poll.
+    pub fn is_empty(&self) -> bool {
+        self.ports.is_empty()
+    }
+
+    /// Whether changes wait to be carried out.
+    pub fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// Carries out the changes that wait; whether there were any.
+    pub fn obey(&mut self) -> bool {
+        let mut obeyed = false;
+        while let Some(change) = self.changes.pop() {
+            obeyed = true;
+            // Whoever asked may have stopped waiting; the change is made all the same.
+            match change {
+                PortChange::Add(id, params, reply) => {
+                    let slot = usize::from(id.0);
+                    if self.ports.len() <= slot {
+                        self.ports.resize_with(slot + 1, || None);
+                    }
+                    self.ports[slot] = Some(Port::new(params));
+                    let _ = reply.send(());
+                }
+                PortChange::Remove(id, reply) => {
+                    let port = self.ports.get_mut(usize::from(id.0)).and_then(Option::take);
+                    while matches!(self.ports.last(), Some(None)) {
+                        self.ports.pop();
+                    }
+                    let _ = reply.send(port.and_then(|port| port.params.link));
+                }
+                PortChange::TakeLink(id, reply) => {
+                    let link = self.port(id).and_then(|port| port.params.link.take());
+                    let _ = reply.send(link);
+                }
+                PortChange::GiveLink(id, link, reply) => {
+                    if let Some(port) = self.port(id) {
+                        port.params.link = Some(link);
+                    }
+                    let _ = reply.send(());
+                }
+                PortChange::SetState(id, is_up, mtu_bytes) => self.set_state(id, is_up, mtu_bytes),
+                PortChange::AddFace(id, face, remote, reply) => {
+                    self.attach(id, face, remote);
+                    let _ = reply.send(());
+                }
+                PortChange::RemoveFace(id, reply) => {
+                    self.detach(id);
+                    let _ = reply.send(());
+                }
+            }
+        }
+        obeyed
+    }
+
+    fn port(&mut self, id: PortId) -> Option<&mut Port<B>> {
+        self.ports.get_mut(usize::from(id.0))?.as_mut()
+    }
+
+    fn set_state(&mut self, id: PortId, is_up: bool, mtu_bytes: usize) {
+        let Some(port) = self.port(id) else { return };
+        port.params.is_up = is_up;
+        port.params.mtu_bytes = mtu_bytes;
+        if !is_up {
+            let count = port.discard();
+            self.table.link_drops().add(LinkDrop::LinkDown, count as u64);
+        }
+    }
+
+    fn attach(&mut self, id: PortId, face: Arc<Face>, remote: MacAddress) {
+        let Some(port) = self.port(id) else { return };
+        port.attach(face.id(), remote);
+        let header = header::encode(&remote, &port.params.address);
+        let slot = face.id().slot();
+        if self.routes.len() <= slot {
+            self.routes.resize_with(slot + 1, || None);
+        }
+        self.routes[slot] = Some(Route { face, port: id, remote, header });
+    }
+
+    fn detach(&mut self, id: FaceId) {
+        let Some(route) = self.routes.get_mut(id.slot()).and_then(|route| route.take_if(|route| route.face.id() == id))
+        else {
+            return;
+        };
+        if let Some(port) = self.port(route.port) {
+            port.detach(id, &route.remote);
+            if route.face.persistency() == FacePersistency::OnDemand {
+                port.on_demand_faces = port.on_demand_faces.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Receives a burst from every port; what belongs to a face is added to `frames`. Whether any port had something.
+    pub fn receive(&mut self, frames: &mut Vec<Frame<B>>) -> bool {
+        let mut any = false;
+        for index in 0..self.ports.len() {
+            let mut received = std::mem::take(&mut self.received);
+            if let Some(Some(Port { params, .. })) = self.ports.get_mut(index)
+                && let Some(link) = &mut params.link
+            {
+                link.receive(&mut received);
+            }
+            any |= !received.is_empty();
+            for mut buffer in received.drain(..) {
+                let Some(Some(port)) = self.ports.get(index) else { continue };
+                let owner = match port.sort(&mut buffer) {
+                    Ok(Owner::Face(face, endpoint)) => Ok((face, endpoint)),
+                    Ok(Owner::Stranger(address)) => self.meet(PortId(index as u16), address),
+                    Err(reason) => Err(reason),
+                };
+                match owner {
+                    Ok((face, endpoint)) => frames.push(Frame { face, endpoint, buffer }),
+                    Err(reason) => self.table.link_drops().add(reason, 1),
+                }
+            }
+            self.received = received;
+        }
+        any
+    }
+
+    /// Makes a face for an unknown sender, where that is allowed.
+    #[cold]
+    fn meet(&mut self, id: PortId, address: MacAddress) -> Result<(FaceId, u64), LinkDrop> {
+        let flags = self.on_demand_flags;
+        let self_learning = self.self_learning;
+        let port = self.port(id).ok_or(LinkDrop::UnknownSender)?;
+        if port.params.max_on_demand_faces == 0 {
+            return Err(LinkDrop::UnknownSender);
+        }
+        if port.on_demand_faces >= port.params.max_on_demand_faces {
+            return Err(LinkDrop::TooManyFaces);
+        }
+        let mut params = face_params(address, port.params.local_uri.clone(), port.params.mtu_bytes);
+        params.persistency = FacePersistency::OnDemand;
+        params.flags = flags;
+        params.self_learning = self_learning;
+        let face = self.table.insert(params).map_err(|_| LinkDrop::TooManyFaces)?;
+        if let Some(port) = self.port(id) {
+            port.on_demand_faces += 1;
+        }
+        tracing::debug!(face = %face.id(), remote = %face.remote_uri(), local = %face.local_uri(), "face created");
+        let number = face.id();
+        self.attach(id, Arc::clone(&face), address);
+        // When nobody listens any more the router is ending.
+        let _ = self.events.send(FaceEvent::Created(face));
+        Ok((number, 0))
+    }
+
+    /// Takes the frames of a face that is on one of these ports; `false` when it is not. They go out with
+    /// [`PortSet::flush`]. Drops are counted on the face.
+    pub fn send<P: BufferPool<Buffer = B>>(&mut self, face: &Face, frames: &mut Vec<B>, pool: &P) -> bool {
+        let Some(Some(route)) = self.routes.get(face.id().slot()) else { return false };
+        if route.face.id() != face.id() {
+            return false;
+        }
+        let header = route.header;
+        let drops = &face.counters.worker.link_drops;
+        let Some(Some(port)) = self.ports.get_mut(usize::from(route.port.0)) else { return false };
+        for frame in frames.drain(..) {
+            if !port.params.is_up || port.params.link.is_none() {
+                drops.add(LinkDrop::LinkDown, 1);
+            } else if port.waiting.len() >= MAX_QUEUED_FRAMES {
+                drops.add(LinkDrop::SendQueueFull, 1);
+            } else {
+                let framed = match port.params.framing {
+                    Framing::Ethernet => put_header(frame, &header, pool),
+                    Framing::Bare => Some(frame),
+                };
+                match framed {
+                    Some(framed) => port.queue(framed),
+                    None => drops.add(LinkDrop::NoBuffer, 1),
+                }
+            }
+        }
+        if port.is_congested {
+            face.send_queue_bytes.store(port.waiting_bytes, Ordering::Relaxed);
+        }
+        true
+    }
+
+    /// Sends what waits on all ports, as far as their links take it. Whether something is left.
+    pub fn flush(&mut self) -> bool {
+        let mut left = false;
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            let Some(port) = port else { continue };
+            if port.waiting.is_empty() {
+                continue;
+            }
+            port.flush();
+            let was_congested = std::mem::replace(&mut port.is_congested, !port.waiting.is_empty());
+            left |= port.is_congested;
+            if was_congested && !port.is_congested {
+                let id = PortId(index as u16);
+                for route in self.routes.iter().flatten().filter(|route| route.port == id) {
+                    route.face.send_queue_bytes.store(0, Ordering::Relaxed);
+                }
+            }
+        }
+        left
+    }
+
+    fn links(&self) -> impl Iterator<Item = &dyn FramePort<B>> {
+        self.ports.iter().flatten().filter_map(|port| port.params.link.as_deref())
+    }
+
+    /// The bells of all links; `None` when one has none and must be polled.
+    pub fn bells(&self) -> Option<Vec<BorrowedFd<'_>>> {
+        self.links().map(FramePort::bell).collect()
+    }
+
+    /// Arms or disarms the bells of all links.
+    pub fn arm(&mut self, armed: bool) {
+        for port in self.ports.iter_mut().flatten() {
+            if let Some(link) = &mut port.params.link {
+                link.arm(armed);
+            }
+        }
+    }
+}
+
+/// Puts an Ethernet header in front of an NDN frame, and padding behind a short one.
+fn put_header<P: BufferPool>(mut frame: P::Buffer, header: &[u8; HEADER_BYTES], pool: &P) -> Option<P::Buffer> {
+    match frame.prepend(HEADER_BYTES) {
+        Some(place) => place.copy_from_slice(header),
+        // Link-layer headers took all the headroom.
+        None => {
+            let mut copy = pool.allocate(frame.bytes().len() + HEADER_BYTES)?;
+            copy.append(HEADER_BYTES)?.copy_from_slice(header);
+            copy.append(frame.bytes().len())?.copy_from_slice(frame.bytes());
+            frame = copy;
+        }
+    }
+    header::pad(&mut frame);
+    Some(frame)
+}
