@@ -46,6 +46,29 @@ pub fn show_switch(on: bool) -> String {
     if on { "on" } else { "off" }.to_owned()
 }
 
+/// Reads a number of bytes, plain or with one of the units `KiB`, `MiB`, `GiB`.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let wrong = || format!("'{text}' is not a size; write for instance 4096, 512MiB or 4GiB");
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit = match &text[digits..] {
+        "" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    text[..digits].parse::<u64>().ok().and_then(|count| count.checked_mul(unit)).ok_or_else(wrong)
+}
+
+/// A number of bytes in the largest unit that fits, as in `4.0 GiB`.
+pub fn show_bytes(bytes: u64) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.into_iter().find(|&(unit, _)| bytes >= unit) {
+        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / unit as f64),
+        None => format!("{bytes} bytes"),
+    }
+}
+
 /// Milliseconds of a duration, for protocol fields.
 pub fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
@@ -99,6 +122,18 @@ mod tests {
         assert_eq!(show_duration(Duration::from_secs(90_000)), "1d 1h");
         assert_eq!(show_bit_rate(12.0), "12 bit/s");
         assert_eq!(show_bit_rate(2.5e9), "2.50 Gbit/s");
+    }
+
+    #[test]
+    fn sizes_are_read_and_shown() {
+        assert_eq!(parse_bytes("4GiB"), Ok(4 << 30));
+        assert_eq!(parse_bytes("100"), Ok(100));
+        for text in ["", "GiB", "4GB", "-1", "1.5GiB", "99999999999999GiB"] {
+            assert!(parse_bytes(text).is_err(), "{text}");
+        }
+        assert_eq!(show_bytes(1536), "1.5 KiB");
+        assert_eq!(show_bytes(4 << 30), "4.0 GiB");
+        assert_eq!(show_bytes(17), "17 bytes");
     }
 
     #[test]

@@ -48,14 +48,15 @@ struct Names {
 }
 
 impl Names {
-    fn new(workload: &Workload, group: usize) -> Self {
-        Names { values: vec![0; group * workload.name_bytes()], hashes: vec![PrefixHashes::new(); group] }
+    fn new(name_bytes: usize, group: usize) -> Self {
+        Names { values: vec![0; group * name_bytes], hashes: vec![PrefixHashes::new(); group] }
     }
 
-    /// Makes the next names.
-    fn fill(&mut self, workload: &Workload, key: &HashKey, next_name: &mut u64) {
-        for (value, hashes) in self.values.chunks_exact_mut(workload.name_bytes()).zip(&mut self.hashes) {
-            workload.write_name(*next_name, value);
+    /// Makes the next names, below each workload's prefixes in turn.
+    fn fill(&mut self, workloads: &[Workload], name_bytes: usize, key: &HashKey, next_name: &mut u64) {
+        for (value, hashes) in self.values.chunks_exact_mut(name_bytes).zip(&mut self.hashes) {
+            let kinds = workloads.len() as u64;
+            workloads[(*next_name % kinds) as usize].write_name(*next_name / kinds, value);
             *next_name += 1;
             // A workload's names are never too deep.
             let _ = hash_prefixes(key, value, hashes);
@@ -72,15 +73,20 @@ impl Names {
     }
 }
 
-/// Looks up names that were never looked up before. The structure holds the workload's prefixes, hashed with `key`.
+/// Looks up names that were never looked up before. The structure holds the prefixes of all `workloads`, hashed with `key`.
+///
+/// # Panics
+/// If there is no workload, or their names are of different lengths.
 pub fn measure_lookups<L: LongestPrefixMatch>(
     structure: &L,
-    workload: &Workload,
+    workloads: &[Workload],
     key: &HashKey,
     options: &LookupOptions,
 ) -> LookupFigures {
     let group = options.group.clamp(1, MAX_GROUP);
-    let mut names = Names::new(workload, group);
+    let name_bytes = workloads[0].name_bytes();
+    assert!(workloads.iter().all(|workload| workload.name_bytes() == name_bytes), "names are of different lengths");
+    let mut names = Names::new(name_bytes, group);
     let mut next_name = options.first_name;
     let mut looked_up = 0u64;
     let mut hits = 0u64;
@@ -90,8 +96,8 @@ pub fn measure_lookups<L: LongestPrefixMatch>(
             let start = Instant::now();
             let (mut ticks, mut count) = (0, 0u64);
             while start.elapsed() < options.time / PIECES as u32 {
-                names.fill(workload, key, &mut next_name);
-                let queries = names.queries(workload.name_bytes());
+                names.fill(workloads, name_bytes, key, &mut next_name);
+                let queries = names.queries(name_bytes);
                 let mut found = [None; MAX_GROUP];
                 let before = cycles();
                 if prefetch {

@@ -105,7 +105,7 @@ fn measurements_measure() {
         trie.insert(namehop_wire::NameRef::from_value(&buffer).expect("valid"), number as u32).expect("room");
     }
     let options = LookupOptions { group: 16, first_name: 0, time: Duration::from_millis(5) };
-    let figures = measure_lookups(&trie, &workload, &KEY, &options);
+    let figures = measure_lookups(&trie, &[workload], &KEY, &options);
     assert_eq!(figures.found, 1.0);
     assert!(figures.plain_ns > 1.0 && figures.prefetched_ns > 1.0, "{figures:?}");
     assert!(figures.plain_cycles > 1.0 && figures.prefetched_cycles > 1.0);

@@ -8,16 +8,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use namehop_table::{CacheLine, prefetch::prefetch_read};
+use serde::Serialize;
+
+use crate::machine::cycles_hz;
 
 use crate::permutation::Permutation;
 
 /// Numbers of lines in flight that are measured.
 pub const IN_FLIGHT: [usize; 10] = [1, 2, 4, 8, 12, 16, 24, 32, 48, 64];
 const MAX_IN_FLIGHT: usize = IN_FLIGHT[IN_FLIGHT.len() - 1];
-/// Lines read between two looks at the clock.
-const BATCH_LINES: usize = 1 << 15;
-/// Pieces that a measurement is cut into; the median counts, so that a disturbance spoils no figure.
-const PIECES: usize = 5;
+/// Lines read between two looks at the clock: so few that hardly any batch is interrupted even on a busy machine.
+const BATCH_LINES: usize = 1 << 12;
 
 /// An area of a power of two of lines, linked in random order.
 #[derive(Clone, Copy)]
@@ -99,6 +100,35 @@ impl<'a> LinkedArea<'a> {
         })
     }
 
+    /// What a prefetch instruction costs the program that issues it.
+    pub fn prefetch_issue(&self, time: Duration) -> PrefetchIssue {
+        let cycles_per = |rate: f64| cycles_hz() / rate;
+        let near = &self.lines[..NEAR_LINES.min(self.lines.len())];
+        let cached_cycles = cycles_per(median_rate(time, || {
+            for line in near {
+                prefetch_read(black_box(line));
+            }
+            near.len()
+        }));
+        let alone = cycles_per(median_rate(time, || {
+            (0..WORK_ROUNDS).fold(0, |sum, round| work(sum ^ round));
+            WORK_ROUNDS as usize
+        }));
+        let mut position = 0;
+        let together = cycles_per(median_rate(time, || {
+            for round in 0..WORK_ROUNDS {
+                for _ in 0..PREFETCHES_AT_ONCE {
+                    position += 1;
+                    prefetch_read(&raw const self.lines[self.order.apply(position) as usize]);
+                }
+                black_box(work(round));
+            }
+            WORK_ROUNDS as usize
+        }));
+        let dram_cycles = ((together - alone) / f64::from(PREFETCHES_AT_ONCE)).max(0.0);
+        PrefetchIssue { cached_cycles, dram_cycles }
+    }
+
     fn chains<const CHAINS: usize>(&self, time: Duration) -> f64 {
         let spacing = (self.lines.len() / CHAINS) as u64;
         let mut at: [u64; CHAINS] = std::array::from_fn(|chain| self.order.apply(chain as u64 * spacing));
@@ -112,6 +142,27 @@ impl<'a> LinkedArea<'a> {
             BATCH_LINES / CHAINS * CHAINS
         })
     }
+}
+
+/// Cycles that one prefetch instruction takes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PrefetchIssue {
+    /// One after the other, of lines in the first-level cache.
+    pub cached_cycles: f64,
+    /// Added to other work by each of a few prefetches of random lines in memory, their addresses' computation included.
+    pub dram_cycles: f64,
+}
+
+/// Lines that any first-level cache holds.
+const NEAR_LINES: usize = 256;
+/// Fewer than any processor can have outstanding.
+const PREFETCHES_AT_ONCE: u32 = 8;
+const WORK_ROUNDS: u64 = 256;
+
+/// Computation without memory, in which each step waits for the one before: longer than one DRAM access.
+#[inline(never)]
+fn work(seed: u64) -> u64 {
+    black_box((0..400).fold(seed, |x, _| x.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 1))
 }
 
 /// A prefetched walk through random lines.
@@ -158,23 +209,21 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Things per second that `batch` does (it says how many it did), over about `time`.
+/// Things per second that `batch` does (it says how many it did), over about `time`: the median of all batches, so that
+/// those that were interrupted do not count.
 fn median_rate(time: Duration, mut batch: impl FnMut() -> usize) -> f64 {
     batch();
-    let piece = time / PIECES as u32;
-    let mut rates: [f64; PIECES] = std::array::from_fn(|_| {
-        let start = Instant::now();
-        let mut done = 0;
-        loop {
-            done += black_box(batch());
-            let elapsed = start.elapsed();
-            if elapsed >= piece {
-                return done as f64 / elapsed.as_secs_f64();
-            }
-        }
-    });
-    rates.sort_by(f64::total_cmp);
-    rates[PIECES / 2]
+    let start = Instant::now();
+    let mut last = start;
+    let mut rates = Vec::new();
+    while rates.is_empty() || last - start < time {
+        let done = black_box(batch());
+        let now = Instant::now();
+        rates.push(done as f64 / (now - last).as_secs_f64());
+        last = now;
+    }
+    let middle = rates.len() / 2;
+    *rates.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
 /// Bytes per second that `threads` together read from `lines`, each going through a part of its own from start to end.

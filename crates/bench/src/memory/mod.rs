@@ -16,7 +16,8 @@ use namehop_table::{CacheLines, PageRequest, TableError, prefetch::CACHE_LINE_BY
 use serde::Serialize;
 
 pub use access::IN_FLIGHT;
-use access::{LinkedArea, sequential_bytes_per_second};
+use access::LinkedArea;
+pub use access::PrefetchIssue;
 pub use pages::{MissingPages, PageInfo};
 
 use crate::machine::{Machine, available_memory_bytes};
@@ -226,6 +227,18 @@ pub fn measure_dram(
     Ok((info, figures))
 }
 
+/// Bytes per second that `threads` together read in sequence, from an area of the largest pages to be had.
+pub fn sequential_bytes_per_second(options: &MemoryOptions, threads: usize) -> Result<f64, MemoryError> {
+    let area = Area::new(checked_area(options)?, PageRequest::Explicit)?;
+    Ok(access::sequential_bytes_per_second(&area.lines, threads))
+}
+
+/// Measures what a prefetch instruction costs the program that issues it.
+pub fn measure_prefetch_issue(options: &MemoryOptions) -> Result<PrefetchIssue, MemoryError> {
+    let mut area = Area::new(checked_area(options)?, PageRequest::Explicit)?;
+    Ok(LinkedArea::link(&mut area.lines).prefetch_issue(options.time))
+}
+
 /// Measures everything.
 pub fn measure(options: &MemoryOptions, on_progress: &mut OnProgress<'_>) -> Result<MemoryReport, MemoryError> {
     let area_bytes = checked_area(options)?;
@@ -243,7 +256,7 @@ pub fn measure(options: &MemoryOptions, on_progress: &mut OnProgress<'_>) -> Res
         let info = area.info.clone();
         if by_pages.is_empty() {
             steps.next("sequential reading");
-            sequential = sequential_bytes_per_second(&area.lines, machine.cores);
+            sequential = access::sequential_bytes_per_second(&area.lines, machine.cores);
             for &bytes in &sizes {
                 steps.next(&format!("{} MiB area", bytes >> 20));
                 let linked = LinkedArea::link(&mut area.lines[..bytes / CACHE_LINE_BYTES]);

@@ -59,6 +59,13 @@ fn one_kind_of_page_alone() {
 }
 
 #[test]
+fn sequential_reading_and_prefetch_instructions() {
+    assert!(sequential_bytes_per_second(&options(), 2).expect("memory") > 1e7);
+    let issue = measure_prefetch_issue(&options()).expect("memory");
+    assert!(issue.cached_cycles > 0.01 && issue.dram_cycles.is_finite(), "{issue:?}");
+}
+
+#[test]
 fn impossible_areas_are_refused() {
     let measure = |area_bytes| measure(&MemoryOptions { area_bytes, ..options() }, &mut |_| ()).expect_err("refused");
     assert_eq!(measure(1000), MemoryError::TooSmall);

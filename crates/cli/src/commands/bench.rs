@@ -1,4 +1,4 @@
-//! `namehop bench`: load generators.
+//! `namehop bench`: measurements, and the load generator for sockets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,12 +11,13 @@ use namehop_wire::Name;
 use serde::Serialize;
 
 use super::signing::CommandSigningArgs;
+use super::bench_memory::MemoryArgs;
 use crate::connection::{ConnectionArgs, interrupted};
 use crate::failure::{Failure, Kind};
 use crate::output::{self, properties};
 use crate::units::{milliseconds, parse_duration};
 
-/// Measure how much a forwarder carries
+/// Measure a forwarder or this machine
 #[derive(Args, Debug)]
 pub struct BenchArgs {
     #[command(subcommand)]
@@ -25,7 +26,8 @@ pub struct BenchArgs {
 
 #[derive(Subcommand, Debug)]
 enum BenchCommand {
-    Sockets(SocketsArgs),
+    Sockets(Box<SocketsArgs>),
+    Memory(MemoryArgs),
 }
 
 /// Side that this process plays.
@@ -182,8 +184,10 @@ impl BenchResult {
 
 impl BenchArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
-        let BenchCommand::Sockets(args) = self.command;
-        args.run(connection)
+        match self.command {
+            BenchCommand::Sockets(args) => args.run(connection),
+            BenchCommand::Memory(args) => args.run(),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::connection::ConnectionArgs;
 use crate::failure::{EXIT_CODES, Failure};
 
 mod bench;
+mod bench_memory;
 mod cat;
 mod completions;
 mod config;
@@ -136,6 +137,7 @@ mod tests {
             "namehop put /a/b --file x --freshness 10s --segment-size 4000 --exit-after 1m",
             "namehop cat /a/b --output y --congestion aimd",
             "namehop bench sockets --in-flight 128 --payload 1000 --duration 5s --pid 1 --json",
+            "namehop bench memory --area 8GiB --time 1s --json",
             "namehop route add /a 300 --signing-key a.key --certificate a.ndncert",
             "namehop face --signing-key a.key --certificate a.ndncert destroy 300",
             "namehop serve /a --signing-key a.key --key-name /a --command-key b.key --command-certificate b.ndncert",

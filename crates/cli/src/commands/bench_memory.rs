@@ -1,0 +1,149 @@
+//! `namehop bench memory`: how fast this machine's memory is.
+
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use namehop_bench::memory::{self, MemoryOptions, MemoryReport, PageFigures, Progress};
+
+use crate::failure::Failure;
+use crate::output::{self, Align, Table, properties};
+use crate::units::{parse_bytes, parse_duration, show_bytes};
+
+/// Measure DRAM latency and random cache lines per second
+///
+/// Walks through an area far larger than any cache in random order, with 1 to 64 cache lines in flight, on every
+/// kind of page that can be had. Says which kinds were missing and how to get them. Takes about a minute; other
+/// programs on the machine, and other virtual machines on the same processor, slow it down.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  namehop bench memory
+  namehop bench memory --area 16GiB --time 1s
+  namehop bench memory --json > memory.json")]
+pub struct MemoryArgs {
+    /// Size of the area, rounded down to a power of two [default: 4GiB, or what half of the free memory allows]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    area: Option<u64>,
+    /// Time for each figure
+    #[arg(long, value_name = "DURATION", default_value = "300ms", value_parser = parse_duration)]
+    time: Duration,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl MemoryArgs {
+    pub fn run(self) -> Result<(), Failure> {
+        let mut options = MemoryOptions { time: self.time, ..MemoryOptions::default() };
+        if let Some(bytes) = self.area {
+            options.area_bytes = usize::try_from(bytes).map_err(Failure::usage)?;
+        }
+        let bar = progress_bar();
+        let report = memory::measure(&options, &mut |progress| show_progress(&bar, &progress))?;
+        bar.finish_and_clear();
+        if self.json { output::json(&report) } else { output::print(&describe(&report)) }
+    }
+}
+
+/// A bar on standard error, if that is a terminal.
+pub fn progress_bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}");
+    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// Shows where a measurement is.
+pub fn show_progress(bar: &ProgressBar, progress: &Progress) {
+    bar.set_length(progress.total as u64);
+    bar.set_position(progress.done as u64);
+    bar.set_message(progress.next.clone());
+}
+
+impl From<memory::MemoryError> for Failure {
+    fn from(error: memory::MemoryError) -> Self {
+        match error {
+            memory::MemoryError::TooSmall | memory::MemoryError::TooLarge { .. } => Failure::usage(error),
+            memory::MemoryError::Table(_) => Failure::failed(error),
+        }
+    }
+}
+
+fn millions(rate: f64) -> String {
+    format!("{:.1}", rate / 1e6)
+}
+
+fn describe(report: &MemoryReport) -> String {
+    let machine = &report.machine;
+    let cache = machine.last_level_cache_bytes.map_or_else(|| "unknown".to_owned(), show_bytes);
+    let mut text = properties(&[
+        (
+            "Processor",
+            format!("{}, {} cores, {:.2} GHz counter", machine.processor, machine.cores, machine.cycles_hz / 1e9),
+        ),
+        ("Last-level cache", cache),
+        ("Area", show_bytes(report.area_bytes as u64)),
+        ("Sequential reading", format!("{:.1} GB/s, all cores", report.sequential_bytes_per_second / 1e9)),
+    ]);
+    for figures in &report.by_pages {
+        text.push_str(&describe_pages(figures));
+    }
+    text.push_str("\nEffect of the area's size, on the first of these pages\n");
+    let mut table =
+        Table::new(&[("AREA", Align::Right), ("DEPENDENT ns", Align::Right), ("32 IN FLIGHT M/s", Align::Right)]);
+    for area in &report.by_area {
+        table.row([
+            show_bytes(area.area_bytes as u64),
+            format!("{:.1}", area.dependent_ns),
+            millions(area.lines_per_second),
+        ]);
+    }
+    text.push_str(&table.render());
+    if !report.missing.is_empty() {
+        text.push_str("\nNot to be had\n");
+        for missing in &report.missing {
+            text.push_str(&format!("  {}: {}\n", missing.kind, missing.remedy));
+        }
+    }
+    text
+}
+
+fn describe_pages(figures: &PageFigures) -> String {
+    let PageFigures { pages, dram, lines_per_second_by_threads } = figures;
+    let share = pages.huge_share.map_or_else(String::new, |share| format!(", {:.0}% of it huge", 100.0 * share));
+    let mut text = format!("\n{pages}{share}\n");
+    let best = dram.best_lines_per_second();
+    text.push_str(&properties(&[
+        ("  Dependent access", format!("{:.1} ns", dram.dependent_ns)),
+        ("  Best rate", format!("{} million lines/s, one each {:.2} ns", millions(best), dram.floor_ns(1.0))),
+        ("  Sufficient", format!("{} lines in flight reach 95% of it", dram.sufficient_in_flight())),
+    ]));
+    let mut table =
+        Table::new(&[("IN FLIGHT", Align::Right), ("CHAINS M/s", Align::Right), ("PREFETCHED M/s", Align::Right)]);
+    for rate in &dram.lines_per_second_by_in_flight {
+        table.row([
+            rate.in_flight.to_string(),
+            millions(rate.chains_lines_per_second),
+            millions(rate.sweep_lines_per_second),
+        ]);
+    }
+    text.push_str(&table.render());
+    for rate in lines_per_second_by_threads.iter().filter(|rate| rate.threads > 1) {
+        let all = millions(rate.lines_per_second);
+        text.push_str(&format!("  {} threads together: {all} million lines/s\n", rate.threads));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_area_is_measured_and_described() {
+        let options = MemoryOptions { area_bytes: 2 << 20, time: Duration::from_millis(1) };
+        let report = memory::measure(&options, &mut |_| ()).expect("memory");
+        let text = describe(&report);
+        for part in ["Processor", "Area                2.0 MiB", "IN FLIGHT", "Dependent access", "ordinary pages"] {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
+        }
+    }
+}
