@@ -15,6 +15,7 @@
 pub mod counters;
 pub mod lpm;
 pub mod machine;
+mod median;
 pub mod memory;
 mod permutation;
 pub mod schedule;

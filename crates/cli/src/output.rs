@@ -37,17 +37,18 @@ pub enum Align {
 
 /// A table with a head line.
 pub struct Table {
-    columns: Vec<(&'static str, Align)>,
+    columns: Vec<(String, Align)>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    pub fn new(columns: &[(&'static str, Align)]) -> Self {
-        Self { columns: columns.to_vec(), rows: Vec::new() }
+    pub fn new(columns: &[(&str, Align)]) -> Self {
+        let columns = columns.iter().map(|&(title, align)| (title.to_owned(), align)).collect();
+        Self { columns, rows: Vec::new() }
     }
 
     /// Adds a row; it has a cell for every column.
-    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
+    pub fn row(&mut self, cells: impl Into<Vec<String>>) {
         self.rows.push(cells.into());
     }
 
@@ -59,7 +60,7 @@ impl Table {
                 cells.max().unwrap_or(0).max(self.columns[column].0.len())
             })
             .collect();
-        let head: Vec<String> = self.columns.iter().map(|(title, _)| (*title).to_owned()).collect();
+        let head: Vec<String> = self.columns.iter().map(|(title, _)| title.clone()).collect();
         let mut text = String::new();
         for row in std::iter::once(&head).chain(&self.rows) {
             let mut out = String::new();

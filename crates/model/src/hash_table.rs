@@ -36,7 +36,17 @@ pub fn longest_first_accesses(lookups: f64) -> f64 {
 /// Prefixes that a longest-first search looks up in a name of `name_components` when the prefix found has
 /// `prefix_components`: from the full name down to it.
 pub fn longest_first_lookups(name_components: u32, prefix_components: u32) -> u32 {
-    name_components.saturating_sub(prefix_components) + 1
+    longest_first_lookups_of(0..=name_components, name_components, prefix_components.min(name_components))
+}
+
+/// The same in a table that knows the lengths of its prefixes and looks up no others.
+pub fn longest_first_lookups_of(
+    lengths: impl IntoIterator<Item = u32>,
+    name_components: u32,
+    prefix_components: u32,
+) -> u32 {
+    let needed = lengths.into_iter().filter(|length| (prefix_components..=name_components).contains(length));
+    needed.count() as u32
 }
 
 /// Buckets and entries that a 2-stage search touches.
@@ -85,6 +95,9 @@ mod tests {
         assert!((longest_first_accesses(3.87) - 4.87).abs() < 1e-9);
         // 6.2: names of 7 components and prefixes of 4 give "slightly more" lookups than 3.87.
         assert_eq!(longest_first_lookups(7, 4), 4);
+        assert_eq!(longest_first_lookups_of([4], 7, 4), 1);
+        assert_eq!(longest_first_lookups_of(2..=6, 7, 4), 3);
+        assert_eq!(longest_first_lookups_of(2..=6, 5, 4), 2);
         assert_eq!(SearchOrder::LongestFirst.dependent_accesses(), 2);
         assert_eq!(SearchOrder::TwoStage.dependent_accesses(), 4);
     }

@@ -27,8 +27,20 @@ impl UselessPrefetches {
     /// For a name of `name_components` whose longest matching prefix has `prefix_components`, when all its prefixes but
     /// the empty one are prefetched.
     pub fn of(name_components: u32, prefix_components: u32) -> Self {
-        let prefix_components = prefix_components.min(name_components);
-        UselessPrefetches { shorter: prefix_components.saturating_sub(1), longer: name_components - prefix_components }
+        Self::of_lengths(1..=name_components, prefix_components.min(name_components))
+    }
+
+    /// The same when only prefixes of these lengths are prefetched: those of the name that any prefix in the table has.
+    pub fn of_lengths(lengths: impl IntoIterator<Item = u32>, prefix_components: u32) -> Self {
+        lengths.into_iter().fold(UselessPrefetches { shorter: 0, longer: 0 }, |useless, length| UselessPrefetches {
+            shorter: useless.shorter + u32::from(length < prefix_components),
+            longer: useless.longer + u32::from(length > prefix_components),
+        })
+    }
+
+    /// All of them.
+    pub fn total(self) -> u32 {
+        self.shorter + self.longer
     }
 
     /// Share of the lines that a packet fetches anyway.
@@ -73,7 +85,8 @@ mod tests {
         fn every_prefix_is_useful_or_not(name in 1u32..64, prefix in 1u32..64) {
             let prefix = prefix.min(name);
             let useless = UselessPrefetches::of(name, prefix);
-            prop_assert_eq!(useless.shorter + useless.longer + 1, name);
+            prop_assert_eq!(useless.total() + 1, name);
+            prop_assert_eq!(UselessPrefetches::of_lengths([prefix], prefix).total(), 0);
         }
 
         #[test]

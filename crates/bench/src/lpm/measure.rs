@@ -10,10 +10,8 @@ use serde::Serialize;
 
 use super::{LongestPrefixMatch, MAX_GROUP, Query};
 use crate::machine::cycles_hz;
+use crate::median::median;
 use crate::workload::Workload;
-
-/// Pieces that a measurement is cut into; the median counts.
-const PIECES: usize = 5;
 
 /// How to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +24,7 @@ pub struct LookupOptions {
     pub time: Duration,
 }
 
-/// Cost of one lookup, the hashing of the name not counted.
+/// Cost of one lookup, the hashing of the name not counted: the median of all groups.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LookupFigures {
     /// Nanoseconds, one name after the other.
@@ -91,31 +89,26 @@ pub fn measure_lookups<L: LongestPrefixMatch>(
     let mut looked_up = 0u64;
     let mut hits = 0u64;
     let mut run = |prefetch: bool| {
-        let mut pieces = [0.0; PIECES];
-        for piece in &mut pieces {
-            let start = Instant::now();
-            let (mut ticks, mut count) = (0, 0u64);
-            while start.elapsed() < options.time / PIECES as u32 {
-                names.fill(workloads, name_bytes, key, &mut next_name);
-                let queries = names.queries(name_bytes);
-                let mut found = [None; MAX_GROUP];
-                let before = cycles();
-                if prefetch {
-                    structure.find_group(&queries, &mut found);
-                } else {
-                    for (query, found) in queries.iter().zip(&mut found) {
-                        *found = structure.find(query);
-                    }
+        let start = Instant::now();
+        let mut costs = Vec::new();
+        while costs.is_empty() || start.elapsed() < options.time {
+            names.fill(workloads, name_bytes, key, &mut next_name);
+            let queries = names.queries(name_bytes);
+            let mut found = [None; MAX_GROUP];
+            let before = cycles();
+            if prefetch {
+                structure.find_group(&queries, &mut found);
+            } else {
+                for (query, found) in queries.iter().zip(&mut found) {
+                    *found = structure.find(query);
                 }
-                ticks += cycles().wrapping_sub(before);
-                count += queries.len() as u64;
-                hits += black_box(&found).iter().flatten().count() as u64;
             }
-            looked_up += count;
-            *piece = ticks as f64 / count.max(1) as f64;
+            let ticks = cycles().wrapping_sub(before);
+            looked_up += queries.len() as u64;
+            hits += black_box(&found).iter().flatten().count() as u64;
+            costs.push(ticks as f64 / queries.len().max(1) as f64);
         }
-        pieces.sort_by(f64::total_cmp);
-        pieces[PIECES / 2]
+        median(&mut costs)
     };
     let plain_cycles = run(false);
     let prefetched_cycles = run(true);

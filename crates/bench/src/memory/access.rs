@@ -11,6 +11,7 @@ use namehop_table::{CacheLine, prefetch::prefetch_read};
 use serde::Serialize;
 
 use crate::machine::cycles_hz;
+use crate::median::median;
 
 use crate::permutation::Permutation;
 
@@ -222,8 +223,7 @@ fn median_rate(time: Duration, mut batch: impl FnMut() -> usize) -> f64 {
         rates.push(done as f64 / (now - last).as_secs_f64());
         last = now;
     }
-    let middle = rates.len() / 2;
-    *rates.select_nth_unstable_by(middle, f64::total_cmp).1
+    median(&mut rates)
 }
 
 /// Bytes per second that `threads` together read from `lines`, each going through a part of its own from start to end.

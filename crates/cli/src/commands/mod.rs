@@ -17,6 +17,7 @@ mod key;
 mod ping;
 mod prefixes;
 mod put;
+mod reproduce;
 mod route;
 mod route_file;
 mod run;
@@ -54,6 +55,7 @@ enum Command {
     Cat(cat::CatArgs),
     Key(key::KeyArgs),
     Bench(bench::BenchArgs),
+    Reproduce(reproduce::ReproduceArgs),
     Completions(completions::CompletionsArgs),
 }
 
@@ -79,6 +81,7 @@ impl Cli {
             Command::Cat(args) => args.run(connection),
             Command::Key(args) => args.run(),
             Command::Bench(args) => args.run(connection),
+            Command::Reproduce(args) => args.run(),
             Command::Completions(args) => args.run(),
         }
     }
@@ -138,6 +141,7 @@ mod tests {
             "namehop cat /a/b --output y --congestion aimd",
             "namehop bench sockets --in-flight 128 --payload 1000 --duration 5s --pid 1 --json",
             "namehop bench memory --area 8GiB --time 1s --json",
+            "namehop reproduce all --prefixes 1000000 --svg figures --json",
             "namehop route add /a 300 --signing-key a.key --certificate a.ndncert",
             "namehop face --signing-key a.key --certificate a.ndncert destroy 300",
             "namehop serve /a --signing-key a.key --key-name /a --command-key b.key --command-certificate b.ndncert",
@@ -153,6 +157,7 @@ mod tests {
             "namehop ping /a --count 0",
             "namehop cs erase / --count 0",
             "namehop put /a --signing-key a.key",
+            "namehop reproduce patricia --list",
         ] {
             assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{line}");
         }

@@ -1,0 +1,22 @@
+//! The median, which disturbances of less than half of the samples do not move.
+
+/// The middle one of the values; 0 of none. Changes their order.
+pub(crate) fn median(values: &mut [f64]) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outliers_do_not_count() {
+        assert_eq!(median(&mut [5.0, 1e9, 4.0, 6.0, -1e9]), 5.0);
+        assert_eq!(median(&mut [1.0]), 1.0);
+        assert_eq!(median(&mut []), 0.0);
+    }
+}

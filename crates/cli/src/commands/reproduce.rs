@@ -1,0 +1,172 @@
+//! `namehop reproduce`: the published tables and figures, regenerated beside their published values.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use namehop_bench::memory::MemoryOptions;
+use namehop_reproduce::{Cell, Context, Item, Report, ReproduceError, Settings, published};
+
+use crate::failure::Failure;
+use crate::output::{self, Align, Table};
+use crate::units::{parse_bytes, parse_duration};
+
+/// Regenerate published tables and figures on this machine
+///
+/// Prints each beside its published values, with one sentence on why they differ here. Without an ID, lists what there is;
+/// 'all' runs everything. The published number of prefixes takes 6 GB of memory and some minutes.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  namehop reproduce
+  namehop reproduce throughput-bound patricia
+  namehop reproduce all --svg figures
+  namehop reproduce two-stage --prefixes 1000000 --json")]
+pub struct ReproduceArgs {
+    /// Tables and figures to regenerate, or 'all'
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// List what can be regenerated
+    #[arg(long, conflicts_with = "ids")]
+    list: bool,
+    /// Write the charts to this directory, as SVG
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+    /// Prefixes in the FIB
+    #[arg(long, value_name = "N", default_value_t = published::PREFIXES)]
+    prefixes: u64,
+    /// Size of the area for measurements of memory [default: 4GiB, or what half of the free memory allows]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    area: Option<u64>,
+    /// Time for each figure
+    #[arg(long, value_name = "DURATION", default_value = "300ms", value_parser = parse_duration)]
+    time: Duration,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl From<ReproduceError> for Failure {
+    fn from(error: ReproduceError) -> Self {
+        match error {
+            ReproduceError::Unknown(_) | ReproduceError::Workload(_) => Failure::usage(error),
+            ReproduceError::Memory(error) => error.into(),
+            _ => Failure::failed(error),
+        }
+    }
+}
+
+impl ReproduceArgs {
+    pub fn run(self) -> Result<(), Failure> {
+        let mut memory = MemoryOptions { time: self.time, ..MemoryOptions::default() };
+        if let Some(bytes) = self.area {
+            memory.area_bytes = usize::try_from(bytes).map_err(Failure::usage)?;
+        }
+        let settings = Settings { prefixes: self.prefixes, memory };
+        let bar = spinner();
+        let mut on_progress = |what: &str| {
+            bar.set_message(what.to_owned());
+            bar.tick();
+        };
+        let mut context = Context::new(settings, None, &mut on_progress);
+        if self.list || self.ids.is_empty() {
+            return list(context.items(), self.json);
+        }
+        let mut ids: Vec<String> = Vec::new();
+        for id in self.ids {
+            if id == "all" {
+                ids.extend(context.items().map(|item| item.id.to_owned()));
+            } else {
+                ids.push(id);
+            }
+        }
+        // A wrong word should not come to light after minutes of measuring.
+        if let Some(unknown) = ids.iter().find(|id| !context.items().any(|item| item.id == id.as_str())) {
+            return Err(ReproduceError::Unknown(unknown.clone()).into());
+        }
+        let mut reports = Vec::new();
+        for id in &ids {
+            let report = context.run(id)?;
+            if let Some(directory) = &self.svg {
+                write_charts(directory, &report)?;
+            }
+            if self.json {
+                reports.push(report);
+            } else {
+                bar.suspend(|| output::print(&describe(&report)))?;
+            }
+        }
+        bar.finish_and_clear();
+        if self.json { output::json(&reports) } else { Ok(()) }
+    }
+}
+
+/// What is being done, on standard error, if that is a terminal.
+fn spinner() -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {msg}");
+    ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+}
+
+fn list(items: impl Iterator<Item = &'static Item>, json: bool) -> Result<(), Failure> {
+    #[derive(serde::Serialize)]
+    struct Listed {
+        id: &'static str,
+        title: &'static str,
+        source: &'static str,
+    }
+    let items: Vec<Listed> = items.map(|item| Listed { id: item.id, title: item.title, source: item.source }).collect();
+    if json {
+        return output::json(&items);
+    }
+    let mut table = Table::new(&[("ID", Align::Left), ("SHOWS", Align::Left), ("SOURCE", Align::Left)]);
+    for item in items {
+        table.row([item.id.to_owned(), item.title.to_owned(), item.source.to_owned()]);
+    }
+    table.print()
+}
+
+fn write_charts(directory: &Path, report: &Report) -> Result<(), Failure> {
+    let context = |error: std::io::Error| Failure::from(error).context(directory.display());
+    fs::create_dir_all(directory).map_err(context)?;
+    for chart in &report.charts {
+        fs::write(directory.join(format!("{}.svg", chart.name)), chart.to_svg()).map_err(context)?;
+    }
+    Ok(())
+}
+
+fn describe(report: &Report) -> String {
+    let mut columns = vec![("", Align::Left)];
+    columns.extend(report.columns.iter().map(|column| (column.as_str(), Align::Right)));
+    let mut table = Table::new(&columns);
+    for row in &report.rows {
+        let cells = row.cells.iter().map(Cell::show);
+        table.row(std::iter::once(row.label.clone()).chain(cells).collect::<Vec<_>>());
+    }
+    let mut text = format!("{}: {}\n{}\n\n{}", report.id, report.title, report.source, table.render());
+    for why in report.not_measured() {
+        text.push_str(&format!("Not measured: {why}.\n"));
+    }
+    text.push_str(&format!("{}\n\n", report.difference));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_described_and_its_charts_are_written() {
+        let memory = MemoryOptions { area_bytes: 2 << 20, time: Duration::from_millis(1) };
+        let mut quiet = |_: &str| ();
+        let mut context = Context::new(Settings { prefixes: 1000, memory }, None, &mut quiet);
+        let report = context.run("patricia").expect("report");
+        let text = describe(&report);
+        assert!(text.starts_with("patricia: DRAM accesses") && text.contains("as published"), "{text}");
+        assert!(text.contains(&report.difference));
+        let directory = tempfile::tempdir().expect("directory");
+        let figures = directory.path().join("figures");
+        write_charts(&figures, &report).expect("written");
+        assert!(fs::read_to_string(figures.join("patricia.svg")).expect("chart").contains("<polyline"));
+    }
+}
