@@ -52,6 +52,8 @@ class Router:
         self.udp = free_port(socket.SOCK_DGRAM)
         self.config = self.folder / "namehop.toml"
         self.extra = extra
+        # A command to run it with, for example in a network namespace.
+        self.prefix = []
         self.process = None
         self.log = self.folder / "log.txt"
 
@@ -93,7 +95,7 @@ class Router:
         self.write_config()
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [PROGRAM, "run", "--config", str(self.config)], stdout=log, stderr=subprocess.STDOUT, cwd=self.folder
+                [*self.prefix, PROGRAM, "run", "--config", str(self.config)], stdout=log, stderr=subprocess.STDOUT, cwd=self.folder
             )
         wait_until(self._answers, 20, f"{self.name} listens (see {self.log})")
         return self

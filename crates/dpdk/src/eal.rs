@@ -59,6 +59,11 @@ impl Eal {
         ENVIRONMENT.get_or_init(|| start(packet_bytes + OWN_BYTES)).as_ref().map_err(DpdkError::clone)
     }
 
+    /// The environment, if it runs.
+    pub fn running() -> Option<&'static Eal> {
+        ENVIRONMENT.get()?.as_ref().ok()
+    }
+
     /// What packets lie in.
     pub fn pages(&self) -> Pages {
         self.pages
@@ -138,8 +143,7 @@ extern "C" fn log(level: u32, text: *const c_char, length: usize) {
         match level {
             // Emergency, alert, critical.
             0..=3 => tracing::error!(target: "namehop_dpdk", "{line}"),
-            // DPDK calls errors what it then does another way.
-            4 => tracing::info!(target: "namehop_dpdk", "{line}"),
+            // DPDK calls errors what it then does another way, or what the caller is told as well.
             _ => tracing::debug!(target: "namehop_dpdk", "{line}"),
         }
     }

@@ -116,9 +116,10 @@ impl Device {
                 let frame_bytes = Interface::query(interface)?.mtu_bytes + ETHERNET_BYTES;
                 let fits = frame_bytes + AF_PACKET_OVERHEAD_BYTES <= AF_PACKET_SLOT_BYTES;
                 let slot_bytes = if fits { AF_PACKET_SLOT_BYTES } else { AF_PACKET_JUMBO_SLOT_BYTES };
-                // Four slots in a block are a whole number of pages for both sizes.
+                // Four slots in a block are a whole number of pages for both sizes. Frames go through the traffic control
+                // of the interface, so that shaping applies to them and tools that capture see them.
                 let arguments = format!(
-                    "iface={},blocksz={},framesz={slot_bytes},framecnt={AF_PACKET_SLOTS}",
+                    "iface={},blocksz={},framesz={slot_bytes},framecnt={AF_PACKET_SLOTS},qdisc_bypass=0",
                     argument(interface)?,
                     4 * slot_bytes
                 );

@@ -15,6 +15,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 
+use std::any::Any;
 use std::os::fd::BorrowedFd;
 
 use namehop_forward::face::LinkType;
@@ -27,8 +28,8 @@ pub use header::{ETHERTYPE_NDN, HEADER_BYTES, MIN_FRAME_BYTES, MacAddress, NDN_G
 pub use port::{Framing, PortId, PortParams};
 pub use set::{MAX_QUEUED_FRAMES, PortSet};
 
-/// A link that gives and takes frames in bursts. One thread uses it.
-pub trait FramePort<B>: Send {
+/// A link that gives and takes frames in bursts. One thread uses it; whoever gets it back may ask what it is.
+pub trait FramePort<B>: Any + Send {
     /// Adds a burst of received frames, each in one buffer, to `frames`. Does not wait.
     fn receive(&mut self, frames: &mut Vec<B>);
 

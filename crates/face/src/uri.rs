@@ -53,6 +53,16 @@ pub enum IpFamily {
     V6,
 }
 
+/// Which end of a shared-memory interface this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum MemifRole {
+    /// Makes the control socket and waits for the other end.
+    #[default]
+    Server,
+    /// Connects to the control socket.
+    Client,
+}
+
 /// The host part of an Internet address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Host {
@@ -129,12 +139,14 @@ pub enum FaceUri {
     Null,
     /// `contentstore://`: origin of cached Data.
     ContentStore,
-    /// `memif:///path?id=3`: a shared-memory interface.
+    /// `memif:///path?id=3`, `memif:///path?id=3&role=client`: a shared-memory interface.
     Memif {
         /// Path of the control socket.
         socket: String,
         /// Interface number on that socket.
         id: u32,
+        /// Which end this is.
+        role: MemifRole,
     },
 }
 
@@ -323,7 +335,8 @@ impl fmt::Display for FaceUri {
             FaceUri::Device(device) => f.write_str(device),
             FaceUri::UdpDevice { device, port, .. } => write!(f, "{device}:{port}"),
             FaceUri::Internal | FaceUri::Null | FaceUri::ContentStore => Ok(()),
-            FaceUri::Memif { socket, id } => write!(f, "{socket}?id={id}"),
+            FaceUri::Memif { socket, id, role: MemifRole::Server } => write!(f, "{socket}?id={id}"),
+            FaceUri::Memif { socket, id, role: MemifRole::Client } => write!(f, "{socket}?id={id}&role=client"),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! While the consumer is awake, [`Waker::wake`] costs one memory fence and one load and nothing is sent. Only the first
 //! producer that finds it asleep pays for waking it. The consumer may be a tokio task ([`Waker::wait`]) or an ordinary
-//! thread ([`Waker::park`]); one consumer at a time.
+//! thread ([`Waker::park`], [`Waker::poll`]); one consumer at a time.
 //!
 //! # Why no wake-up is lost
 //!
@@ -13,19 +13,26 @@
 //! before (2), the look (3) sees the addition (a) and the consumer does not sleep. There is no third case.
 //!
 //! Between the decision to sleep and the sleep itself a notification is kept: [`tokio::sync::Notify`] and
-//! [`std::thread::Thread::unpark`] both store one permit, which makes the next sleep return at once. A permit left over
-//! from an abandoned sleep causes one idle look at the queues and no more.
+//! [`std::thread::Thread::unpark`] both store one permit, which makes the next sleep return at once, and so does the
+//! counter of an eventfd. A permit left over from an abandoned sleep causes one idle look at the queues and no more.
 
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU8, Ordering, fence};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::time::TimeSpec;
 use tokio::sync::Notify;
 
 const AWAKE: u8 = 0;
 const ASLEEP_TASK: u8 = 1;
 const ASLEEP_THREAD: u8 = 2;
+const ASLEEP_POLL: u8 = 3;
 
 /// Wakes one consumer; see the module description.
 #[derive(Debug, Default)]
@@ -34,6 +41,8 @@ pub struct Waker {
     notify: Notify,
     /// The parked thread. Touched only on the way to sleep and when waking it.
     thread: Mutex<Option<Thread>>,
+    /// Wakes a thread that sleeps in poll(2); made at its first such sleep.
+    event: OnceLock<EventFd>,
 }
 
 /// Marks the consumer awake again however it leaves its sleep, also when the waiting future is dropped.
@@ -69,6 +78,12 @@ impl Waker {
                 let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(thread) = thread.as_ref() {
                     thread.unpark();
+                }
+            }
+            ASLEEP_POLL => {
+                if let Some(event) = self.event.get() {
+                    // Fails only when the counter is full, and then the sleeper is being woken.
+                    let _ = event.write(1);
                 }
             }
             _ => {}
@@ -117,6 +132,42 @@ impl Waker {
                 }
             }
         }
+    }
+}
+
+impl Waker {
+    /// Waits, as a thread, until `is_ready` is true, one of `descriptors` is readable or has failed, or `timeout` has
+    /// passed; the timeout is exact to a microsecond or so. May return for no reason.
+    ///
+    /// # Errors
+    /// When the kernel has no descriptor or memory for it.
+    pub fn poll(
+        &self,
+        descriptors: &[BorrowedFd<'_>],
+        timeout: Option<Duration>,
+        is_ready: impl Fn() -> bool,
+    ) -> io::Result<()> {
+        let event = match self.event.get() {
+            Some(event) => event,
+            None => {
+                let event = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
+                self.event.get_or_init(|| event)
+            }
+        };
+        let readable = |descriptor| PollFd::new(descriptor, PollFlags::POLLIN);
+        let mut polled: Vec<PollFd<'_>> = descriptors.iter().map(|&descriptor| readable(descriptor)).collect();
+        polled.push(readable(event.as_fd()));
+        let _guard = self.fall_asleep(ASLEEP_POLL);
+        if is_ready() {
+            return Ok(());
+        }
+        match ppoll(&mut polled, timeout.map(TimeSpec::from), None) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        // Empties the counter; an error means that it is empty.
+        let _ = event.read();
+        Ok(())
     }
 }
 
@@ -186,6 +237,44 @@ mod tests {
         for producer in producers {
             producer.join().expect("producer");
         }
+    }
+
+    #[test]
+    fn a_polling_thread_never_misses_a_wake_up_and_hears_descriptors_and_the_clock() {
+        const EACH: u64 = 20_000;
+        let waker = Arc::new(Waker::new());
+        let produced = Arc::new(AtomicU64::new(0));
+        let producer = {
+            let (waker, produced) = (Arc::clone(&waker), Arc::clone(&produced));
+            thread::spawn(move || {
+                for round in 0..EACH {
+                    produced.fetch_add(1, Ordering::Relaxed);
+                    waker.wake();
+                    if round % 3 == 0 {
+                        thread::yield_now();
+                    }
+                }
+            })
+        };
+        let mut seen = 0;
+        while seen < EACH {
+            let before = Instant::now();
+            let limit = Duration::from_secs(60);
+            waker.poll(&[], Some(limit), || produced.load(Ordering::Relaxed) != seen).expect("polled");
+            assert!(before.elapsed() < limit, "a wake-up was lost");
+            seen = produced.load(Ordering::Relaxed);
+        }
+        producer.join().expect("producer");
+        // What is left of the last wake-up.
+        waker.poll(&[], Some(Duration::ZERO), || false).expect("polled");
+
+        let bell = EventFd::new().expect("descriptor");
+        bell.write(1).expect("rung");
+        waker.poll(&[bell.as_fd()], None, || false).expect("the descriptor ends the sleep");
+        let before = Instant::now();
+        waker.poll(&[], Some(Duration::from_micros(1500)), || false).expect("polled");
+        assert!(before.elapsed() >= Duration::from_micros(1500));
+        assert_eq!(waker.state.load(Ordering::Relaxed), AWAKE);
     }
 
     #[test]

@@ -21,8 +21,10 @@ use namehop_manage::server::{ContentStoreChange, ContentStoreInfo, ControlPlane,
 use namehop_wire::security::unix_time_ms;
 use namehop_wire::{Name, NameRef};
 
+use crate::config::Config;
+use crate::ports::PortService;
 use crate::state::{
-    ContentStoreRecord, FaceRecord, Journal, Record, RouteKey, RouteRecord, RouteTerms, StrategyRecord,
+    ContentStoreRecord, FaceRecord, Journal, Record, RouteKey, RouteRecord, RouteTerms, StrategyRecord, identity,
 };
 use crate::worker::{EngineSnapshot, WorkerHandle};
 
@@ -34,6 +36,7 @@ const CONNECT_LOOK: Duration = Duration::from_millis(2);
 pub struct Control {
     faces: Arc<FaceTable>,
     sockets: mpsc::Sender<SocketCommand>,
+    ports: PortService,
     worker: WorkerHandle,
     fib: RefCell<FibWriter<StrategyInstance>>,
     channels: Vec<FaceUri>,
@@ -48,6 +51,7 @@ impl Control {
     pub fn new(
         faces: Arc<FaceTable>,
         sockets: mpsc::Sender<SocketCommand>,
+        ports: PortService,
         worker: WorkerHandle,
         fib: FibWriter<StrategyInstance>,
         channels: Vec<FaceUri>,
@@ -56,6 +60,7 @@ impl Control {
         Control {
             faces,
             sockets,
+            ports,
             worker,
             fib: RefCell::new(fib),
             channels,
@@ -77,6 +82,28 @@ impl Control {
         if self.sockets.send(SocketCommand::AwaitStart { reply }).await.is_ok() {
             let _ = answer.await;
         }
+    }
+
+    /// Opens the ports that the configuration names.
+    pub async fn open_ports(&self, config: &Config) {
+        self.ports.open_configured(config).await;
+    }
+
+    /// Closes all ports.
+    pub async fn shut_down_ports(&self) {
+        self.ports.shut_down().await;
+    }
+
+    async fn create_socket_face(
+        &self,
+        uri: FaceUri,
+        local_uri: Option<FaceUri>,
+        params: FaceUpdate,
+    ) -> Result<Arc<Face>, CreateError> {
+        let (reply, answer) = oneshot::channel();
+        let command = SocketCommand::CreateFace { uri, local_uri, params, reply };
+        self.sockets.send(command).await.map_err(|_| stopping())?;
+        answer.await.map_err(|_| stopping())?
     }
 
     /// Ends the socket service.
@@ -120,8 +147,8 @@ impl Control {
                 Some(Record::Face(face_record(face)))
             }
             StateChange::FaceCreated(_) => None,
-            StateChange::FaceUpdated(face) => Some(Record::FaceForgotten(face.remote_uri().to_string())),
-            StateChange::FaceDestroyed(face) => Some(Record::FaceRemoved(face.remote_uri().to_string())),
+            StateChange::FaceUpdated(face) => Some(Record::FaceForgotten(face_identity(face))),
+            StateChange::FaceDestroyed(face) => Some(Record::FaceRemoved(face_identity(face))),
             StateChange::RouteRegistered { prefix, route } => self.route_record(prefix, route).map(Record::Route),
             StateChange::RouteUnregistered { prefix, face, origin: origin::STATIC } => {
                 self.route_key(prefix, face).map(Record::RouteRemoved)
@@ -160,18 +187,34 @@ impl Control {
         (face.persistency() != FacePersistency::OnDemand).then(|| RouteKey {
             prefix: prefix.to_string(),
             face: face.remote_uri().to_string(),
-            local: face.remote_uri().is_multicast().then(|| face.local_uri().to_string()),
+            local: distinguishing_local_uri(&face),
         })
     }
+}
+
+fn stopping() -> CreateError {
+    CreateError::Unreachable("the router is shutting down".to_owned())
 }
 
 fn is_permanent(face: &Face) -> bool {
     face.persistency() == FacePersistency::Permanent
 }
 
+/// The local URI, where faces of several interfaces may have the same remote one.
+fn distinguishing_local_uri(face: &Face) -> Option<String> {
+    let is_shared = face.remote_uri().is_multicast() || matches!(face.remote_uri(), FaceUri::Ethernet(_));
+    is_shared.then(|| face.local_uri().to_string())
+}
+
+/// What tells the face apart in the saved state.
+fn face_identity(face: &Face) -> String {
+    identity(&face.remote_uri().to_string(), distinguishing_local_uri(face).as_deref()).into_owned()
+}
+
 fn face_record(face: &Face) -> FaceRecord {
     FaceRecord {
         uri: face.remote_uri().to_string(),
+        local_uri: distinguishing_local_uri(face),
         persistency: face.persistency() as u64,
         flags: face.flags().0,
         mtu: face.is_datagram().then(|| face.mtu_bytes() as u64),
@@ -214,11 +257,10 @@ impl ControlPlane for Control {
         local_uri: Option<FaceUri>,
         params: FaceUpdate,
     ) -> Result<Arc<Face>, CreateError> {
-        let stopping = || CreateError::Unreachable("the router is shutting down".to_owned());
-        let (reply, answer) = oneshot::channel();
-        let command = SocketCommand::CreateFace { uri, local_uri, params, reply };
-        self.sockets.send(command).await.map_err(|_| stopping())?;
-        let face = answer.await.map_err(|_| stopping())??;
+        let face = match PortService::serves(&uri) {
+            true => self.ports.create_face(uri, local_uri, params).await?,
+            false => self.create_socket_face(uri, local_uri, params).await?,
+        };
         self.worker.add_face(Arc::clone(&face)).await.map_err(|_| stopping())?;
         // A permanent face to a live peer is up in a moment: whoever asked for it can use it then.
         let _ = timeout(CONNECT_PATIENCE, async {
@@ -239,7 +281,8 @@ impl ControlPlane for Control {
 
     async fn destroy_face(&self, id: FaceId) {
         let (reply, answer) = oneshot::channel();
-        if self.sockets.send(SocketCommand::DestroyFace { id, reply }).await.is_ok() && answer.await == Ok(true) {
+        let sent = self.sockets.send(SocketCommand::DestroyFace { id, reply }).await.is_ok();
+        if (sent && answer.await == Ok(true)) || self.ports.destroy_face(id).await {
             let _ = self.worker.remove_face(id).await;
         }
     }

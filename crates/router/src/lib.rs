@@ -6,6 +6,7 @@
 //! | [`run`](mod@run) | the router as a process |
 //! | `startup` | its parts, made from the configuration |
 //! | [`worker`] | the engine between its rings |
+//! | `ports` | links that the worker polls by itself, through DPDK |
 //! | `control` | the control thread's hold on everything |
 //! | `restore` | configured and saved settings, brought into effect |
 //! | [`state`] | what outlives a restart |
@@ -17,6 +18,8 @@ mod control;
 mod logging;
 mod metrics;
 mod paths;
+#[cfg_attr(not(feature = "dpdk"), path = "ports_absent.rs")]
+mod ports;
 mod restore;
 mod run;
 mod startup;

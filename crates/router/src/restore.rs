@@ -61,7 +61,7 @@ enum Outcome {
     Failed,
 }
 
-/// By remote URI and, on multicast groups, local URI.
+/// By remote URI and, over Ethernet and on multicast groups, local URI.
 type Plan = BTreeMap<(String, Option<String>), Rc<RefCell<PlannedFace>>>;
 
 /// Applies everything. The saved routes are let go of one by one as they come into effect: a million of them take as
@@ -76,6 +76,7 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
         };
         management.control().configure_cs(change).await;
     }
+    management.control().open_ports(config).await;
     let mut plan = Plan::new();
     plan_configured(&mut plan, config);
     plan_saved(&mut plan, &saved);
@@ -83,9 +84,14 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
     let mut faces = JoinSet::new();
     for ((uri, local), face) in &plan {
         match FaceUri::from_str(uri) {
-            // Multicast faces are there or not: they come from the configuration.
-            Ok(uri) if uri.is_multicast() => use_multicast_faces(management, &uri, local.as_deref(), face),
-            Ok(uri) => drop(faces.spawn_local(make_face(Rc::clone(management), uri, Rc::clone(face)))),
+            // Multicast faces over sockets are there or not: they come from the configuration.
+            Ok(uri @ FaceUri::Udp { .. }) if uri.is_multicast() => {
+                use_multicast_faces(management, &uri, local.as_deref(), face);
+            }
+            Ok(uri) => {
+                let local = local.as_ref().and_then(|local| local.parse().ok());
+                drop(faces.spawn_local(make_face(Rc::clone(management), uri, local, Rc::clone(face))));
+            }
             Err(error) => {
                 warn!(%uri, %error, "a face was not restored");
                 face.borrow_mut().outcome = Outcome::Failed;
@@ -136,7 +142,8 @@ fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
 fn plan_configured(plan: &mut Plan, config: &Config) {
     for face in &config.face {
         let flag = |flag: FaceFlags, on: bool| if on { flag } else { FaceFlags::default() };
-        plan.entry((face.uri.0.to_string(), None)).or_default().borrow_mut().update = FaceUpdate {
+        let local = face.local.as_ref().map(|local| local.0.to_string());
+        plan.entry((face.uri.0.to_string(), local)).or_default().borrow_mut().update = FaceUpdate {
             persistency: Some(match face.persistency {
                 StaticPersistency::Persistent => FacePersistency::Persistent,
                 StaticPersistency::Permanent => FacePersistency::Permanent,
@@ -154,8 +161,9 @@ fn plan_configured(plan: &mut Plan, config: &Config) {
         let flags = if route.child_inherit { route_flags::CHILD_INHERIT } else { 0 }
             | if route.capture { route_flags::CAPTURE } else { 0 };
         let permanent = FaceUpdate { persistency: Some(FacePersistency::Permanent), ..FaceUpdate::default() };
+        let local = config.local_uri_of(&route.nexthop.0).map(FaceUri::to_string);
         let face = plan
-            .entry((route.nexthop.0.to_string(), None))
+            .entry((route.nexthop.0.to_string(), local))
             .or_insert_with(|| Rc::new(RefCell::new(PlannedFace { update: permanent, ..PlannedFace::default() })));
         face.borrow_mut().routes.insert(route.prefix.0.clone(), static_route(route.cost, flags, None));
     }
@@ -168,7 +176,7 @@ fn static_route(cost: u64, flags: u64, expires_at_ms: Option<u64>) -> Route {
 
 fn plan_saved(plan: &mut Plan, saved: &SavedState) {
     for face in saved.faces.values() {
-        plan.entry((face.uri.clone(), None)).or_default().borrow_mut().update = saved_update(face);
+        plan.entry((face.uri.clone(), face.local_uri.clone())).or_default().borrow_mut().update = saved_update(face);
     }
     // Persistent faces are not saved, but their routes are.
     for key in saved.routes.keys() {
@@ -232,11 +240,16 @@ fn use_multicast_faces(
 }
 
 /// Makes the face, trying again for as long as its peer does not answer.
-async fn make_face(management: Rc<Management<Control>>, uri: FaceUri, planned: Rc<RefCell<PlannedFace>>) {
+async fn make_face(
+    management: Rc<Management<Control>>,
+    uri: FaceUri,
+    local: Option<FaceUri>,
+    planned: Rc<RefCell<PlannedFace>>,
+) {
     let mut pause = RETRY_PAUSE;
     let update = planned.borrow().update;
     loop {
-        match attempt(&management, &uri, update).await {
+        match attempt(&management, &uri, local.as_ref(), update).await {
             Ok(face) => {
                 debug!(%uri, "a face is in place");
                 return settle(&management, &planned, vec![face]);
@@ -261,9 +274,10 @@ async fn make_face(management: Rc<Management<Control>>, uri: FaceUri, planned: R
 async fn attempt(
     management: &Management<Control>,
     uri: &FaceUri,
+    local: Option<&FaceUri>,
     update: FaceUpdate,
 ) -> Result<Arc<Face>, CreateError> {
-    match management.control().create_face(uri.clone(), None, update).await {
+    match management.control().create_face(uri.clone(), local.cloned(), update).await {
         Err(CreateError::Exists(face)) => {
             if management.control().update_face(&face, update).await.is_err() {
                 warn!(%uri, "the face exists and does not allow its saved properties");

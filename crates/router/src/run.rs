@@ -10,12 +10,12 @@ use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
-use tracing::{debug, info};
+use tracing::{debug, error, info};
 
 use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::socket::FaceEvent;
 use namehop_face::{FaceUri, LinkDrop};
-use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
+use namehop_forward::buffer::{BufferPool, PacketBuffer};
 use namehop_forward::engine::EngineEvent;
 use namehop_forward::face::FaceId;
 use namehop_manage::authentication::Authenticator;
@@ -24,6 +24,7 @@ use namehop_manage::server::Management;
 
 use crate::config::{Config, ConfigError};
 use crate::control::Control;
+use crate::ports::RouterPool;
 use crate::startup::{self, Parts, StartError};
 use crate::{logging, metrics, restore};
 
@@ -75,7 +76,8 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
     let authenticator = Authenticator::new(&startup::security_config(&config)).map_err(StartError::Trust)?;
     let parts = startup::build(&config)?;
 
-    let Parts { sockets, worker, worker_handle, rings, pool, faces, mut face_events, fib, journal, saved } = parts;
+    let Parts { sockets, ports, worker, worker_handle, rings, pool, faces, mut face_events, fib, journal, saved } =
+        parts;
     let channels = sockets.local_uris();
     let metrics = match config.metrics.enabled {
         true => {
@@ -85,19 +87,23 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
     };
     let (socket_commands, socket_inbox) = mpsc::channel(SOCKET_COMMANDS);
     let (ended_sender, mut ended) = mpsc::channel::<()>(1);
+    let processor = config.ports.worker_processor;
     let forwarding = thread::Builder::new()
         .name("forwarding".to_owned())
         .spawn(move || {
             // Dropped when this thread ends, however it ends.
             let _ended = ended_sender;
             LocalSet::new().block_on(&new_runtime()?, async move {
-                let worker = tokio::task::spawn_local(worker.run());
-                let result = sockets.run(socket_inbox).await;
-                if let Err(error) = &result {
-                    tracing::error!(%error, "the socket service ended");
+                let sockets = tokio::task::spawn_local(sockets.run(socket_inbox));
+                match worker.serve(processor).await {
+                    // The sockets were told to end before the worker.
+                    Ok(()) => match sockets.await {
+                        Ok(Ok(())) => {}
+                        Ok(Err(error)) => error!(%error, "the socket service ended"),
+                        Err(error) => error!(%error, "the socket service ended by itself"),
+                    },
+                    Err(error) => error!(%error, "forwarding has ended"),
                 }
-                // The worker ends after the sockets, so that nothing waits for it in vain.
-                let _ = worker.await;
             });
             Ok::<(), RunError>(())
         })
@@ -113,7 +119,7 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
                 }
             }
         };
-        let control = Control::new(faces, socket_commands, worker_handle, fib, channels.clone(), journal);
+        let control = Control::new(faces, socket_commands, ports, worker_handle, fib, channels.clone(), journal);
         let management = Management::new(control, authenticator, output);
         tokio::task::spawn_local(Rc::clone(&management).run());
         restore::apply(&management, &config, saved).await;
@@ -147,6 +153,7 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
         };
         info!("shutting down");
         management.control().sync_state();
+        management.control().shut_down_ports().await;
         management.control().shut_down_sockets().await;
         management.control().worker().shutdown();
         result
@@ -170,8 +177,8 @@ fn signals(source: std::io::Error) -> RunError {
 
 /// Puts an answer of the management server into the worker's ring.
 fn send_to_worker(
-    pool: &HeapPool,
-    ring: &FrameRing<<HeapPool as BufferPool>::Buffer>,
+    pool: &RouterPool,
+    ring: &FrameRing<<RouterPool as BufferPool>::Buffer>,
     frame: &[u8],
 ) -> Result<(), LinkDrop> {
     let buffer = pool.copy_of(frame).ok_or(LinkDrop::NoBuffer)?;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use namehop_face::FaceUri;
+use namehop_face::ethernet::PortSet;
 use namehop_face::registry::{FaceFlags, FaceParams, FacePersistency, FaceTable};
 use namehop_face::ring::FrameRing;
 use namehop_face::socket::{
     FaceEvent, ListenError, MulticastConfig, MulticastInterfaces, SocketConfig, SocketService, UnixListenerConfig,
 };
 use namehop_face::wake::Waker;
-use namehop_forward::buffer::{BufferPool, HeapPool};
+use namehop_forward::buffer::BufferPool;
 use namehop_forward::engine::{CsConfig, Engine, EngineConfig, EngineError, UnsolicitedPolicy};
 use namehop_forward::face::{FaceId, FaceScope};
 use namehop_forward::fib::{FibError, FibWriter};
@@ -24,6 +25,7 @@ use namehop_wire::Name;
 
 use crate::config::{Config, Trust, Unsolicited};
 use crate::paths::{self, NoPlace};
+use crate::ports::{PortContext, PortService, RouterPool};
 use crate::state::{Journal, SavedState, StateError};
 use crate::worker::{Worker, WorkerHandle, WorkerRings};
 
@@ -74,15 +76,17 @@ pub enum StartError {
 /// All parts, ready to be put on their threads.
 pub struct Parts {
     /// Serves sockets.
-    pub sockets: SocketService<HeapPool>,
+    pub sockets: SocketService<RouterPool>,
+    /// Opens and closes ports.
+    pub ports: PortService,
     /// Forwards.
-    pub worker: Worker<HeapPool>,
+    pub worker: Worker<RouterPool>,
     /// How the control thread talks to the worker.
     pub worker_handle: WorkerHandle,
     /// All rings.
-    pub rings: WorkerRings<<HeapPool as BufferPool>::Buffer>,
+    pub rings: WorkerRings<<RouterPool as BufferPool>::Buffer>,
     /// Packet memory.
-    pub pool: HeapPool,
+    pub pool: RouterPool,
     /// All faces.
     pub faces: Arc<FaceTable>,
     /// What happens to faces.
@@ -101,7 +105,7 @@ pub struct Parts {
 /// The first thing that cannot be had; what was opened is closed again.
 pub fn build(config: &Config) -> Result<Parts, StartError> {
     let key = HashKey::random();
-    let pool = HeapPool::new(config.forwarding.small_buffers, config.forwarding.large_buffers);
+    let pool = RouterPool::new(config.forwarding.small_buffers, config.forwarding.large_buffers);
     let faces = Arc::new(FaceTable::with_limit(config.faces.max_faces));
     // Fragments of packets that never become whole must not take all memory for large packets.
     faces.set_reassembly_limit(config.forwarding.large_buffers / 4);
@@ -123,8 +127,16 @@ pub fn build(config: &Config) -> Result<Parts, StartError> {
         Arc::clone(&faces),
         Arc::clone(&rings.from_sockets),
         Arc::clone(&rings.to_sockets),
-        event_sender,
+        event_sender.clone(),
     )?;
+    let marking = if config.faces.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() };
+    let (port_set, port_control) = PortSet::new(
+        Arc::clone(&faces),
+        event_sender.clone(),
+        Arc::clone(&worker_waker),
+        marking,
+        config.faces.self_learning,
+    );
 
     let (journal, saved) = if config.state.enabled {
         let (journal, saved) = Journal::open(&paths::state_file(&config.state.file)?)?;
@@ -140,8 +152,17 @@ pub fn build(config: &Config) -> Result<Parts, StartError> {
         fib.add_nexthop(prefix.as_ref(), FaceId::INTERNAL, 0)?;
     }
     let engine = Engine::new(engine_config(config), fib.reader(), pool.clone(), key)?;
-    let (worker, worker_handle) = Worker::new(engine, pool.clone(), Arc::clone(&faces), rings.clone(), worker_waker);
-    Ok(Parts { sockets, worker, worker_handle, rings, pool, faces, face_events, fib, journal, saved })
+    let (worker, worker_handle) =
+        Worker::new(engine, pool.clone(), Arc::clone(&faces), rings.clone(), port_set, worker_waker);
+    let context = PortContext {
+        faces: Arc::clone(&faces),
+        events: event_sender,
+        pool: pool.clone(),
+        control: port_control,
+        worker: worker_handle.clone(),
+    };
+    let ports = PortService::new(context, config);
+    Ok(Parts { sockets, ports, worker, worker_handle, rings, pool, faces, face_events, fib, journal, saved })
 }
 
 /// The face between engine and control thread.

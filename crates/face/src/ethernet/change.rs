@@ -27,8 +27,8 @@ pub(super) enum PortChange<B> {
     Remove(PortId, SyncSender<Option<Box<dyn FramePort<B>>>>),
     /// The link is needed elsewhere; the port stays.
     TakeLink(PortId, SyncSender<Option<Box<dyn FramePort<B>>>>),
-    /// The link is back.
-    GiveLink(PortId, Box<dyn FramePort<B>>, SyncSender<()>),
+    /// The link is back, with this hardware address.
+    GiveLink(PortId, Box<dyn FramePort<B>>, MacAddress, SyncSender<()>),
     /// The link works or not, and this is what it carries.
     SetState(PortId, bool, usize),
     /// A face is there.
@@ -91,12 +91,12 @@ impl<B> PortControl<B> {
         self.ask(|reply| PortChange::TakeLink(id, reply))
     }
 
-    /// Puts a link back into its port.
+    /// Puts a link into its port, or back into it; it may have another hardware address than before.
     ///
     /// # Errors
     /// As above.
-    pub fn give_link(&self, id: PortId, link: Box<dyn FramePort<B>>) -> Result<(), WorkerSilent> {
-        self.ask(|reply| PortChange::GiveLink(id, link, reply))
+    pub fn give_link(&self, id: PortId, link: Box<dyn FramePort<B>>, address: MacAddress) -> Result<(), WorkerSilent> {
+        self.ask(|reply| PortChange::GiveLink(id, link, address, reply))
     }
 
     /// Says whether a link works and what it carries now. Does not wait: nothing depends on it.

@@ -74,7 +74,7 @@ pub(super) struct Port<B> {
     pub(super) is_congested: bool,
 }
 
-impl<B: PacketBuffer> Port<B> {
+impl<B: PacketBuffer + 'static> Port<B> {
     pub(super) fn new(params: PortParams<B>) -> Self {
         Port {
             params,

@@ -46,7 +46,7 @@ pub struct PortSet<B> {
     received: Vec<B>,
 }
 
-impl<B: PacketBuffer> PortSet<B> {
+impl<B: PacketBuffer + 'static> PortSet<B> {
     /// A set without ports, and the control side's hold on it. `waker` is the worker's. On-demand faces get
     /// `on_demand_flags`, and honour the headers of self-learning if `self_learning` says so.
     pub fn new(
@@ -106,10 +106,8 @@ impl<B: PacketBuffer> PortSet<B> {
                     let link = self.port(id).and_then(|port| port.params.link.take());
                     let _ = reply.send(link);
                 }
-                PortChange::GiveLink(id, link, reply) => {
-                    if let Some(port) = self.port(id) {
-                        port.params.link = Some(link);
-                    }
+                PortChange::GiveLink(id, link, address, reply) => {
+                    self.give_link(id, link, address);
                     let _ = reply.send(());
                 }
                 PortChange::SetState(id, is_up, mtu_bytes) => self.set_state(id, is_up, mtu_bytes),
@@ -128,6 +126,15 @@ impl<B: PacketBuffer> PortSet<B> {
 
     fn port(&mut self, id: PortId) -> Option<&mut Port<B>> {
         self.ports.get_mut(usize::from(id.0))?.as_mut()
+    }
+
+    fn give_link(&mut self, id: PortId, link: Box<dyn FramePort<B>>, address: MacAddress) {
+        let Some(port) = self.port(id) else { return };
+        port.params.link = Some(link);
+        port.params.address = address;
+        for route in self.routes.iter_mut().flatten().filter(|route| route.port == id) {
+            route.header = header::encode(&route.remote, &address);
+        }
     }
 
     fn set_state(&mut self, id: PortId, is_up: bool, mtu_bytes: usize) {

@@ -266,10 +266,12 @@ fn a_link_that_is_down_or_being_restarted_drops_and_counts() {
     bench.send(&face, &INTEREST);
     assert_eq!(face.counters.link_drop(LinkDrop::LinkDown), 2);
     bench.wire().room = 1;
-    bench.ask(move |control| control.give_link(PortId(0), link)).expect("given");
+    let elsewhere = [0x02, 0, 0, 0, 0, 0x09];
+    bench.ask(move |control| control.give_link(PortId(0), link, elsewhere)).expect("given");
     bench.send(&face, &INTEREST);
     assert!(!bench.set.flush());
-    assert_eq!(bench.wire().sent.len(), 1);
+    assert_eq!(bench.wire().sent, [frame(PEER, elsewhere, ETHERTYPE_NDN, &INTEREST)]);
+    assert_eq!(bench.receive(frame(elsewhere, PEER, ETHERTYPE_NDN, &INTEREST)).len(), 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use super::{FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES};
+use super::{FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, MemifRole};
 
 const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, udp4+dev, udp6+dev, ws, \
      wss, wsclient, internal, null, contentstore, memif, followed by ://";
@@ -19,7 +19,8 @@ const EXPECTED_DEV: &str = "a network interface name, as in dev://eth0";
 const EXPECTED_UDP_DEV: &str =
     "a network interface name and a port, as in udp4+dev://eth0:56363 or udp6+dev://eth0:56363";
 const EXPECTED_NOTHING: &str = "nothing after ://";
-const EXPECTED_MEMIF: &str = "an absolute socket path and an interface number, as in memif:///run/memif.sock?id=0";
+const EXPECTED_MEMIF: &str = "an absolute socket path, an interface number and, unless this end is the server, \
+     &role=client, as in memif:///run/memif.sock?id=0";
 const EXPECTED_CANONICAL: &str = "a canonical face URI: numeric address, explicit family and port, lower case, as in \
      udp4://192.0.2.1:6363";
 
@@ -205,9 +206,16 @@ impl Parser<'_> {
         let Some((socket, id)) = text.rsplit_once("?id=") else {
             return self.refuse("the interface number `?id=` is missing", EXPECTED_MEMIF);
         };
+        let (id, role) = match id.split_once("&role=") {
+            None => (id, MemifRole::Server),
+            Some((id, "server")) => (id, MemifRole::Server),
+            Some((id, "client")) => (id, MemifRole::Client),
+            Some((_, role)) => return self.refuse(format!("`{role}` is not a role"), EXPECTED_MEMIF),
+        };
         Ok(FaceUri::Memif {
             socket: self.path(socket, EXPECTED_MEMIF)?,
             id: self.number(id, "interface number", EXPECTED_MEMIF)?,
+            role,
         })
     }
 

@@ -35,6 +35,8 @@ const ACCEPTED: &[(&str, &str, bool)] = &[
     ("null://", "null://", true),
     ("contentstore://", "contentstore://", true),
     ("memif:///run/ndn/fw.sock?id=3", "memif:///run/ndn/fw.sock?id=3", true),
+    ("memif:///run/ndn/fw.sock?id=3&role=server", "memif:///run/ndn/fw.sock?id=3", true),
+    ("memif:///run/ndn/fw.sock?id=3&role=client", "memif:///run/ndn/fw.sock?id=3&role=client", true),
 ];
 
 /// (text, what the message must contain)
@@ -81,6 +83,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("memif:///run/x.sock", "`?id=` is missing"),
     ("memif://x?id=1", "not absolute"),
     ("memif:///x?id=z", "not a valid interface number"),
+    ("memif:///x?id=1&role=master", "`master` is not a role"),
 ];
 
 #[test]
@@ -217,7 +220,8 @@ fn face_uri() -> impl Strategy<Value = FaceUri> {
         Just(FaceUri::Internal),
         Just(FaceUri::Null),
         Just(FaceUri::ContentStore),
-        ("/[^\\p{C}]{1,60}", any::<u32>()).prop_map(|(socket, id)| FaceUri::Memif { socket, id }),
+        ("/[^\\p{C}]{1,60}", any::<u32>(), prop_oneof![Just(MemifRole::Server), Just(MemifRole::Client)])
+            .prop_map(|(socket, id, role)| FaceUri::Memif { socket, id, role }),
     ]
 }
 

@@ -113,16 +113,16 @@ fn check_creation(uri: &FaceUri, local_uri: Option<&FaceUri>, update: &FaceUpdat
     if update.persistency == Some(FacePersistency::OnDemand) {
         return Err(not_acceptable("on-demand faces are made by incoming packets, not by commands"));
     }
-    if uri.is_multicast() {
+    if uri.is_multicast() && !matches!(uri, FaceUri::Ethernet(_)) {
         return Err(not_acceptable("multicast faces are made by the configuration, not by commands"));
     }
     match (uri, local_uri) {
         (FaceUri::Udp { .. } | FaceUri::Tcp { .. }, Some(_)) => {
             Err(not_acceptable("UDP and TCP faces take no LocalUri"))
         }
-        (FaceUri::Ethernet(_), Some(FaceUri::Device(_))) => Ok(()),
+        (FaceUri::Ethernet(_), Some(FaceUri::Device(_) | FaceUri::Memif { .. })) => Ok(()),
         (FaceUri::Ethernet(_), _) => {
-            Err(not_acceptable("Ethernet faces need a LocalUri of the form dev://<interface>"))
+            Err(not_acceptable("Ethernet faces need a LocalUri of the form dev://<interface> or memif://<socket>?id=<n>"))
         }
         _ => Ok(()),
     }

@@ -30,11 +30,12 @@ impl Config {
                 anywhere.then(|| Fault::new("metrics.listen", "port 0 is for loopback addresses only; choose a port"))
             })
             .or_else(|| self.authorization_fault())
+            .or_else(|| self.port_fault())
             .or_else(|| self.face.iter().enumerate().find_map(|(index, face)| mtu_fault(index, face)))
     }
 
     fn range_fault(&self) -> Option<Fault> {
-        let (forwarding, store, faces) = (&self.forwarding, &self.content_store, &self.faces);
+        let (forwarding, store, faces, ports) = (&self.forwarding, &self.content_store, &self.faces, &self.ports);
         let ranges = [
             ("forwarding.pit_capacity", forwarding.pit_capacity as u64, 64, 1 << 28),
             ("forwarding.dead_nonce_list_lifetime_ms", forwarding.dead_nonce_list_lifetime_ms, 50, 600_000),
@@ -47,6 +48,9 @@ impl Config {
             ("faces.send_queue_bytes", faces.send_queue_bytes.0, 16_384, 1 << 30),
             ("faces.udp.mtu", faces.udp.mtu as u64, MIN_MTU_BYTES as u64, MAX_PACKET_SIZE as u64),
             ("faces.udp.idle_timeout_s", faces.udp.idle_timeout_s, 1, 1 << 32),
+            ("ports.idle_timeout_s", ports.idle_timeout_s, 1, 1 << 32),
+            ("ports.memif_ring_frames", ports.memif_ring_frames.into(), 2, 16_384),
+            ("ports.memif_buffer_bytes", ports.memif_buffer_bytes.into(), 512, 9_216),
         ];
         ranges.into_iter().find_map(|(path, value, low, high)| range_fault(path, value, low, high))
     }
@@ -95,12 +99,14 @@ fn range_fault(path: impl Into<String>, value: u64, low: u64, high: u64) -> Opti
     Some(Fault::new(path, message))
 }
 
-/// Streams carry whole packets, so only UDP faces have an MTU to set.
+/// Streams carry whole packets, so only faces over datagrams and frames have an MTU to set.
 fn mtu_fault(index: usize, face: &StaticFace) -> Option<Fault> {
     let mtu = face.mtu?;
     let path = format!("face[{index}].mtu");
     match &face.uri.0 {
-        FaceUri::Udp { .. } => range_fault(path, mtu, MIN_MTU_BYTES as u64, MAX_PACKET_SIZE as u64),
+        FaceUri::Udp { .. } | FaceUri::Ethernet(_) | FaceUri::Memif { .. } => {
+            range_fault(path, mtu, MIN_MTU_BYTES as u64, MAX_PACKET_SIZE as u64)
+        }
         uri => Some(Fault::new(
             path,
             format!("{} faces carry whole packets and have no `mtu`; remove it, or use udp4 or udp6", uri.scheme()),

@@ -8,6 +8,7 @@
 mod check;
 mod environment;
 mod fault;
+mod ports;
 mod sections;
 mod values;
 
@@ -20,8 +21,9 @@ use serde::{Deserialize, Serialize};
 
 use fault::Fault;
 
+pub use ports::{Ports, Processor, StaticPort};
 pub use sections::*;
-pub use values::{AutoPath, ByteSize, NameText, StrategyText, UriText};
+pub use values::{AutoPath, ByteSize, NameText, PortText, StrategyText, UriText};
 
 /// Every key with its default and what it means.
 pub const DEFAULT_TOML: &str = include_str!("default.toml");
@@ -43,12 +45,16 @@ pub struct Config {
     pub content_store: ContentStore,
     /// Listeners and limits of faces.
     pub faces: Faces,
+    /// Links that the worker polls by itself.
+    pub ports: Ports,
     /// Who may command.
     pub management: Management,
     /// Prometheus metrics.
     pub metrics: Metrics,
     /// What survives a restart.
     pub state: State,
+    /// Ports to open at start.
+    pub port: Vec<StaticPort>,
     /// Faces to create at start.
     pub face: Vec<StaticFace>,
     /// Routes to add at start.
@@ -159,8 +165,12 @@ fn fault_at(fault: Fault, text: &str, file: &Path) -> ConfigError {
 /// Says what is to be done where the messages of the TOML reader do not, and what number types mean.
 fn with_remedy(message: &str) -> String {
     let message = message.trim_end();
-    for (expected, meaning) in [("u8", "a whole number from 0 to 255"), ("u64", WHOLE_NUMBER), ("usize", WHOLE_NUMBER)]
-    {
+    for (expected, meaning) in [
+        ("u8", "a whole number from 0 to 255"),
+        ("u16", "a whole number from 0 to 65535"),
+        ("u64", WHOLE_NUMBER),
+        ("usize", WHOLE_NUMBER),
+    ] {
         if let Some(start) = message.strip_suffix(expected).filter(|start| start.ends_with("expected ")) {
             return format!("{start}{meaning}");
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::values::{AutoPath, ByteSize, NameText, StrategyText, UriText, address, addresses};
+use super::values::{AutoPath, ByteSize, NameText, PortText, StrategyText, UriText, address, addresses};
 
 /// `[log]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -239,6 +239,9 @@ pub struct Multicast {
 pub struct StaticFace {
     /// Peer.
     pub uri: UriText,
+    /// The port it is on, for Ethernet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local: Option<PortText>,
     /// Permanent unless said otherwise.
     #[serde(default)]
     pub persistency: StaticPersistency,

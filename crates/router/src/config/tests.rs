@@ -95,8 +95,8 @@ fn peers_that_no_face_can_be_made_to_are_refused() {
         ("udp://h", "not canonical"),
         ("udp4://192.0.2.1", "the port"),
         ("udp4://example.net:6363", "numeric address"),
-        ("ether://[01:02:03:04:05:06]", "udp4, udp6, tcp4, tcp6 and ws"),
-        ("unix:///tmp/x", "udp4, udp6, tcp4, tcp6 and ws"),
+        ("dev://eth1", "udp4, udp6, tcp4, tcp6, ws, ether and memif"),
+        ("unix:///tmp/x", "udp4, udp6, tcp4, tcp6, ws, ether and memif"),
         ("wss://example.net:443", "use ws"),
         ("udp4://224.0.23.170:56363", "[faces.multicast]"),
         ("udp6://[ff02::1234]:56363", "[faces.multicast]"),
@@ -281,4 +281,48 @@ fn folders_of_socket_and_state_must_be_usable_and_are_not_made() {
         assert!(error.starts_with("test.toml:2:1: ") && error.contains(place) && error.contains(reason), "{error}");
     }
     load(folder.path(), &format!("[state]\nenabled = false\nfile = \"{}\"\n", at("file/x"))).expect("not used");
+}
+
+#[test]
+fn ports_and_their_faces_must_fit_together() {
+    let text = r#"
+        [ports]
+        worker_processor = 1
+        [[port]]
+        uri = "dev://eth1"
+        multicast = true
+        on_demand = true
+        [[port]]
+        uri = "memif:///run/x.sock?id=1&role=client"
+        [[face]]
+        uri = "ether://[02:00:00:00:00:01]"
+        local = "dev://eth1"
+        mtu = 1400
+        [[face]]
+        uri = "memif:///run/x.sock?id=0"
+        [[route]]
+        prefix = "/a"
+        nexthop = "ether://[02:00:00:00:00:01]"
+        [[route]]
+        prefix = "/b"
+        nexthop = "memif:///run/x.sock?id=0"
+    "#;
+    let config = parse(text).expect("valid");
+    assert_eq!(config.ports.worker_processor, Processor::Number(1));
+    assert_eq!(parse(&config.to_toml()).expect("own output is valid").to_toml(), config.to_toml());
+    let ether = "ether://[02:00:00:00:00:01]";
+    for (text, place, remedy) in [
+        ("[ports]\nworker_processor = \"last\"\n".to_owned(), "test.toml:2:20: ", "\"auto\""),
+        ("[ports]\nworker_processor = -1\n".to_owned(), "test.toml:2:20: ", "from 0"),
+        ("[ports]\nmemif_ring_frames = 1000\n".to_owned(), "test.toml:2:1: ", "power of two"),
+        ("[ports]\nmemif_buffer_bytes = 100\n".to_owned(), "test.toml:2:1: ", "512"),
+        ("[[port]]\nuri = \"udp4://192.0.2.1:6363\"\n".to_owned(), "test.toml:2:7: ", "dev://eth1"),
+        (format!("[[face]]\nuri = \"{ether}\"\n"), "test.toml:2:1: ", "local = "),
+        (format!("[[face]]\nuri = \"{ether}\"\nlocal = \"{ether}\"\n"), "test.toml:3:9: ", "dev://eth1"),
+        ("[[face]]\nuri = \"udp4://192.0.2.1:6363\"\nlocal = \"dev://eth1\"\n".to_owned(), "test.toml:3:1: ", "remove"),
+        (format!("[[route]]\nprefix = \"/a\"\nnexthop = \"{ether}\"\n"), "test.toml:3:1: ", "[[face]]"),
+    ] {
+        let error = parse(&text).expect_err(&text);
+        assert!(error.starts_with(place) && error.contains(remedy), "{text}: {error}");
+    }
 }

@@ -158,6 +158,15 @@ text_value!(
     parse_peer
 );
 text_value!(
+    /// The URI of a port, such as `dev://eth1` or `memif:///run/x.sock?id=0`.
+    PortText(FaceUri),
+    |text| match FaceUri::from_str(text) {
+        Ok(uri @ (FaceUri::Device(_) | FaceUri::Memif { .. })) => Ok(uri),
+        Ok(_) => Err(format!("`{text}` is not a port; write for example \"dev://eth1\" or \"memif:///run/ndn/x.sock?id=0\"")),
+        Err(error) => Err(error.to_string()),
+    }
+);
+text_value!(
     /// An address with port to listen on, such as `127.0.0.1:6363`.
     AddressText(SocketAddr),
     |text| text.parse().map_err(|_| {
@@ -201,7 +210,8 @@ fn parse_peer(text: &str) -> Result<FaceUri, String> {
         }
         FaceUri::WebSocket { secure: true, .. } => return refuse("needs TLS, which faces do not have; use ws"),
         FaceUri::Udp { .. } | FaceUri::Tcp { .. } | FaceUri::WebSocket { .. } => {}
-        _ => return refuse("is no peer: faces can be made for udp4, udp6, tcp4, tcp6 and ws"),
+        FaceUri::Ethernet(_) | FaceUri::Memif { .. } => return Ok(uri),
+        _ => return refuse("is no peer: faces can be made for udp4, udp6, tcp4, tcp6, ws, ether and memif"),
     }
     if !uri.is_canonical() {
         return refuse("is not canonical: it needs the address family (udp4, not udp), a numeric address and the port");
@@ -228,6 +238,12 @@ impl Serialize for NameText {
 }
 
 impl Serialize for UriText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl Serialize for PortText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }

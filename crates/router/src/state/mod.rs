@@ -12,7 +12,7 @@ mod shorten;
 
 pub use journal::{Journal, StateError};
 pub use record::{
-    ContentStoreRecord, FaceRecord, Record, RouteKey, RouteRecord, RouteTerms, SavedState, StrategyRecord,
+    ContentStoreRecord, FaceRecord, Record, RouteKey, RouteRecord, RouteTerms, SavedState, StrategyRecord, identity,
 };
 
 #[cfg(test)]

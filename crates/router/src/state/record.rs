@@ -1,5 +1,6 @@
 //! The records of the state journal and what they fold to.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -17,9 +18,9 @@ pub enum Record {
     },
     /// A face was created or updated.
     Face(FaceRecord),
-    /// The face with this remote URI was destroyed, and its routes with it.
+    /// The face with this [`identity`] was destroyed, and its routes with it.
     FaceRemoved(String),
-    /// The face with this remote URI is not permanent any more; its routes stay.
+    /// The face with this [`identity`] is not permanent any more; its routes stay.
     FaceForgotten(String),
     /// A route was added or changed.
     Route(RouteRecord),
@@ -33,11 +34,19 @@ pub enum Record {
     ContentStore(ContentStoreRecord),
 }
 
+/// What tells a face apart: its remote URI, followed by the local one where there is one.
+pub fn identity<'a>(uri: &'a str, local_uri: Option<&str>) -> Cow<'a, str> {
+    local_uri.map_or(Cow::Borrowed(uri), |local_uri| Cow::Owned(format!("{uri} {local_uri}")))
+}
+
 /// A face to create again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaceRecord {
-    /// Remote URI; identifies the face.
+    /// Remote URI.
     pub uri: String,
+    /// Local URI, where several faces may have the same remote one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_uri: Option<String>,
     /// FacePersistency code of the management protocol.
     pub persistency: u64,
     /// Flags of the management protocol.
@@ -60,7 +69,7 @@ pub struct RouteKey {
     pub prefix: String,
     /// Remote URI of the face.
     pub face: String,
-    /// Its local URI, where several faces have the same remote one: on multicast groups.
+    /// Its local URI, where several faces may have the same remote one: over Ethernet and on multicast groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<String>,
 }
@@ -139,7 +148,7 @@ pub struct ContentStoreRecord {
 /// All records folded: the latest of each kind and key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SavedState {
-    /// By remote URI.
+    /// By [`identity`].
     pub faces: BTreeMap<String, FaceRecord>,
     /// By prefix and face.
     pub routes: BTreeMap<RouteKey, RouteTerms>,
@@ -155,11 +164,11 @@ impl SavedState {
         match record {
             Record::Header { .. } => {}
             Record::Face(face) => {
-                self.faces.insert(face.uri.clone(), face);
+                self.faces.insert(identity(&face.uri, face.local_uri.as_deref()).into_owned(), face);
             }
             Record::FaceRemoved(uri) => {
                 self.faces.remove(&uri);
-                self.routes.retain(|key, _| key.face != uri);
+                self.routes.retain(|key, _| identity(&key.face, key.local.as_deref()) != uri);
             }
             Record::FaceForgotten(uri) => {
                 self.faces.remove(&uri);

@@ -6,7 +6,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io::{self, BufRead, Write};
 
-use super::record::Record;
+use super::record::{Record, identity};
 
 /// Number of a face of [`Survey::faces`]; of those that have none, this.
 const NO_FACE: u32 = u32::MAX;
@@ -53,7 +53,9 @@ impl Survey {
         let (there, gone) = (Latest { line, face: NO_FACE, holds: true }, Latest { line, face: NO_FACE, holds: false });
         match record {
             Record::Header { .. } => {}
-            Record::Face(face) => self.note(("face", &face.uri), there),
+            Record::Face(face) => {
+                self.note(("face", &identity(&face.uri, face.local_uri.as_deref())), there);
+            }
             Record::FaceForgotten(uri) => self.note(("face", uri), gone),
             Record::FaceRemoved(uri) => {
                 let face = self.face(uri);
@@ -61,7 +63,7 @@ impl Survey {
                 self.note(("face", uri), gone);
             }
             Record::Route(route) => {
-                let face = self.face(&route.key.face);
+                let face = self.face(&identity(&route.key.face, route.key.local.as_deref()));
                 self.note(("route", &route.key), Latest { face, ..there });
             }
             Record::RouteRemoved(key) => self.note(("route", key), gone),
@@ -145,18 +147,26 @@ mod tests {
         })
     }
 
+    /// The identity of a face.
+    fn face() -> impl Strategy<Value = String> {
+        (text(), proptest::option::of(text())).prop_map(|(uri, local)| identity(&uri, local.as_deref()).into_owned())
+    }
+
     fn record() -> impl Strategy<Value = Record> {
         prop_oneof![
-            (text(), 0..3_u64).prop_map(|(uri, flags)| Record::Face(FaceRecord {
-                uri,
-                persistency: 2,
-                flags,
-                mtu: None,
-                base_congestion_marking_interval_ns: None,
-                default_congestion_threshold_bytes: None,
-            })),
-            text().prop_map(Record::FaceRemoved),
-            text().prop_map(Record::FaceForgotten),
+            (text(), proptest::option::of(text()), 0..3_u64).prop_map(|(uri, local_uri, flags)| Record::Face(
+                FaceRecord {
+                    uri,
+                    local_uri,
+                    persistency: 2,
+                    flags,
+                    mtu: None,
+                    base_congestion_marking_interval_ns: None,
+                    default_congestion_threshold_bytes: None,
+                }
+            )),
+            face().prop_map(Record::FaceRemoved),
+            face().prop_map(Record::FaceForgotten),
             (key(), 0..9_u64).prop_map(|(key, cost)| Record::Route(RouteRecord {
                 key,
                 terms: RouteTerms { cost, flags: 1, expires_unix_ms: None }

@@ -14,6 +14,7 @@ fn route(prefix: &str, face: &str, cost: u64) -> Record {
 fn face(uri: &str) -> Record {
     Record::Face(FaceRecord {
         uri: uri.to_owned(),
+        local_uri: None,
         persistency: 2,
         flags: 0,
         mtu: Some(1400),

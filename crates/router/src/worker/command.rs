@@ -106,6 +106,12 @@ impl WorkerHandle {
         self.ask(|reply| Command::UpdateFace(id, reply)).await
     }
 
+    /// Has changed options of a face applied, without waiting for it.
+    pub fn face_changed(&self, id: FaceId) {
+        let (reply, _) = oneshot::channel();
+        self.send(Command::UpdateFace(id, reply));
+    }
+
     /// Tells strategies of a new next hop. Does not wait: nothing depends on it.
     pub fn next_hop_added(&self, prefix: Name, nexthop: NextHop) {
         self.send(Command::NextHopAdded(prefix, nexthop));

@@ -1,12 +1,14 @@
 //! The worker: between the rings and the engine.
 //!
 //! One turn takes a burst of frames from its rings, runs them through link services and engine, and puts the resulting
-//! frames into the rings of the links. The worker knows neither sockets nor threads: when it has its turns, and when it
-//! sleeps, is decided by whoever drives it ([`Worker::run`], in `task`).
+//! frames into the rings of the links; ports it polls and fills by itself. When it has its turns, and when it sleeps, is
+//! decided by whoever drives it: [`Worker::serve`] makes it a task (in `task`), and a thread of its own as soon as there is
+//! a port (in `polling`).
 
 mod command;
 mod idle;
 mod links;
+mod polling;
 mod task;
 
 use std::collections::VecDeque;
@@ -17,6 +19,7 @@ use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
 use namehop_face::counters::LinkDrop;
+use namehop_face::ethernet::PortSet;
 use namehop_face::link_service::DroppedInterest;
 use namehop_face::registry::{Face, FaceTable};
 use namehop_face::ring::{Frame, FrameRing};
@@ -75,6 +78,9 @@ pub struct Worker<P: BufferPool> {
     faces: Arc<FaceTable>,
     links: Links<P::Buffer>,
     rings: WorkerRings<P::Buffer>,
+    ports: PortSet<P::Buffer>,
+    /// Frames were left over when the ports last sent.
+    has_full_port: bool,
     mailbox: Arc<Mailbox>,
     waker: Arc<Waker>,
     started: Instant,
@@ -95,6 +101,7 @@ impl<P: BufferPool> Worker<P> {
         pool: P,
         faces: Arc<FaceTable>,
         rings: WorkerRings<P::Buffer>,
+        ports: PortSet<P::Buffer>,
         waker: Arc<Waker>,
     ) -> (Self, WorkerHandle) {
         let mailbox = Arc::new(Mailbox::default());
@@ -105,6 +112,8 @@ impl<P: BufferPool> Worker<P> {
             faces,
             links: Links::new(),
             rings,
+            ports,
+            has_full_port: false,
             mailbox,
             waker,
             started: Instant::now(),
@@ -133,6 +142,7 @@ impl<P: BufferPool> Worker<P> {
             || !self.rings.from_control.is_empty()
             || !self.mailbox.commands.is_empty()
             || !self.erasing.is_empty()
+            || self.ports.has_changes()
     }
 
     /// Whether a ring to the links has become so full that another turn might overfill it.
@@ -160,18 +170,26 @@ impl<P: BufferPool> Worker<P> {
         self.is_stopping
     }
 
-    /// Does what there is to do now: commands, a burst from each ring, due timers.
-    fn turn(&mut self, now: Timestamp) {
+    /// Does what there is to do now: commands, a burst from each ring and each port, due timers. Returns whether there were
+    /// commands or packets.
+    fn turn(&mut self, now: Timestamp) -> bool {
+        let mut worked = false;
         while let Some(command) = self.mailbox.commands.pop() {
+            worked = true;
             self.obey(now, command);
         }
         self.erase();
+        worked |= !self.erasing.is_empty();
+        worked |= self.ports.obey();
         self.rings.from_control.pop_burst(&mut self.frames, BURST);
         self.rings.from_sockets.pop_burst(&mut self.frames, BURST);
+        worked |= self.ports.receive(&mut self.frames);
+        worked |= !self.frames.is_empty();
         self.receive(now);
         self.engine.process(now, &mut self.incoming, &mut self.outgoing);
         self.run_link_timers(now);
         self.transmit(now);
+        self.has_full_port = self.ports.flush();
         for event in self.engine.take_events() {
             self.mailbox.events.push(event);
         }
@@ -182,6 +200,7 @@ impl<P: BufferPool> Worker<P> {
         if !self.rings.to_control.is_empty() || !self.mailbox.events.is_empty() {
             self.rings.to_control.wake();
         }
+        worked
     }
 
     /// Link services over the received frames.
@@ -221,9 +240,9 @@ impl<P: BufferPool> Worker<P> {
     }
 
     fn run_link_timers(&mut self, now: Timestamp) {
-        let rings = &self.rings;
+        let (rings, ports, pool) = (&self.rings, &mut self.ports, &self.pool);
         let (dropped, encoded) = (&mut self.dropped_interests, &mut self.encoded);
-        self.links.tick(now, &self.pool, dropped, encoded, |face, frames| push_frames(rings, face, frames));
+        self.links.tick(now, pool, dropped, encoded, |face, frames| push_frames(rings, ports, pool, face, frames));
         for interest in self.dropped_interests.drain(..) {
             self.engine.dropped_interest(now, interest.face, interest.buffer.bytes(), &mut self.outgoing);
         }
@@ -240,7 +259,7 @@ impl<P: BufferPool> Worker<P> {
             };
             let queued = link.face().send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed);
             if link.send(now, packet, queued, &self.pool, &mut self.encoded).is_ok() {
-                push_frames(&self.rings, link.face(), &mut self.encoded);
+                push_frames(&self.rings, &mut self.ports, &self.pool, link.face(), &mut self.encoded);
             }
             self.links.note_deadline(id);
         }
@@ -331,8 +350,17 @@ impl<P: BufferPool> Worker<P> {
     }
 }
 
-/// Puts frames of one face into the ring that leads to its link.
-fn push_frames<B: PacketBuffer>(rings: &WorkerRings<B>, face: &Arc<Face>, frames: &mut Vec<B>) {
+/// Hands frames of one face to its port, or puts them into the ring that leads to its link.
+fn push_frames<P: BufferPool>(
+    rings: &WorkerRings<P::Buffer>,
+    ports: &mut PortSet<P::Buffer>,
+    pool: &P,
+    face: &Arc<Face>,
+    frames: &mut Vec<P::Buffer>,
+) {
+    if ports.send(face, frames, pool) {
+        return;
+    }
     let ring = if face.id() == FaceId::INTERNAL { &rings.to_control } else { &rings.to_sockets };
     for buffer in frames.drain(..) {
         if ring.push(Frame { face: face.id(), endpoint: 0, buffer }).is_err() {

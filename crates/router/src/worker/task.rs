@@ -1,8 +1,6 @@
 //! The worker as a task on the thread of the sockets: how it shares the thread, and when it sleeps.
 //!
-//! What a worker does is in [`Worker::turn`]; this is only when. A thread that has the worker to itself needs nothing of
-//! this file but the order: turns while there is work, then a look for a while, then
-//! [`Worker::prepare_to_sleep`] and a sleep until its waker or its next deadline.
+//! What a worker does is in [`Worker::turn`]; this is only when. As soon as there is a port, `polling` takes over.
 
 use std::time::{Duration, Instant};
 
@@ -18,13 +16,17 @@ use super::idle::IdleLook;
 const TURNS: usize = 16;
 
 impl<P: BufferPool> Worker<P> {
-    /// Works until told to shut down. Sleeps when idle; other tasks of the thread get their turn in between.
-    pub async fn run(mut self) {
+    /// Works until told to shut down, or until there is a port: then the worker comes back, to go on as a thread. Sleeps
+    /// when idle; other tasks of the thread get their turn in between.
+    pub(super) async fn run(mut self) -> Option<Self> {
         let mut look = IdleLook::default();
         loop {
             self.work();
             if self.is_stopping() {
-                return;
+                return None;
+            }
+            if !self.ports.is_empty() {
+                return Some(self);
             }
             if self.has_work() {
                 yield_now().await;

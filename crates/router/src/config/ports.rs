@@ -1,0 +1,139 @@
+//! Sections `[ports]` and `[[port]]`, and what must fit together for faces on ports.
+
+use std::fmt;
+
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use namehop_face::FaceUri;
+
+use super::fault::Fault;
+use super::values::{PortText, UriText};
+use super::{Config, StaticFace};
+
+/// A processor, or `"auto"` to let Namehop choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Processor {
+    /// The last one that the process may run on.
+    #[default]
+    Auto,
+    /// The one with this number.
+    Number(usize),
+}
+
+impl Serialize for Processor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Processor::Auto => serializer.serialize_str("auto"),
+            Processor::Number(number) => number.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Processor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ProcessorVisitor;
+        impl Visitor<'_> for ProcessorVisitor {
+            type Value = Processor;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the number of a processor, or \"auto\"")
+            }
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Processor, E> {
+                let number = usize::try_from(value).map_err(|_| E::custom("processors are numbered from 0"));
+                number.map(Processor::Number)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Processor, E> {
+                match text {
+                    "auto" => Ok(Processor::Auto),
+                    _ => Err(E::custom(format!("`{text}` is not a processor; write its number, or \"auto\""))),
+                }
+            }
+        }
+        deserializer.deserialize_any(ProcessorVisitor)
+    }
+}
+
+/// `[ports]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ports {
+    /// Where the worker runs once it has a port.
+    pub worker_processor: Processor,
+    /// On-demand Ethernet faces close after so many seconds without a frame.
+    pub idle_timeout_s: u64,
+    /// Frames that fit into each ring of a memif.
+    pub memif_ring_frames: u16,
+    /// Bytes of one buffer of a memif.
+    pub memif_buffer_bytes: u16,
+}
+
+impl Default for Ports {
+    fn default() -> Self {
+        Ports {
+            worker_processor: Processor::Auto,
+            idle_timeout_s: 600,
+            memif_ring_frames: 1024,
+            memif_buffer_bytes: 2048,
+        }
+    }
+}
+
+/// `[[port]]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StaticPort {
+    /// What it is: `dev://` or `memif://`.
+    pub uri: PortText,
+    /// A face for the NDN multicast group.
+    #[serde(default)]
+    pub multicast: bool,
+    /// Unknown senders make faces.
+    #[serde(default)]
+    pub on_demand: bool,
+}
+
+impl Config {
+    /// The first value of ports and their faces that is wrong.
+    pub(super) fn port_fault(&self) -> Option<Fault> {
+        let ring_frames = self.ports.memif_ring_frames;
+        if !ring_frames.is_power_of_two() {
+            let message = format!("`memif_ring_frames` is {ring_frames}; it must be a power of two");
+            return Some(Fault::new("ports.memif_ring_frames", message));
+        }
+        let faces = self.face.iter().enumerate();
+        faces.filter_map(|(index, face)| local_fault(index, face)).next().or_else(|| self.next_hop_fault())
+    }
+
+    /// The local URI that the faces to this peer are configured with.
+    pub(crate) fn local_uri_of(&self, peer: &FaceUri) -> Option<&FaceUri> {
+        self.face.iter().find(|face| face.uri.0 == *peer)?.local.as_ref().map(|local| &local.0)
+    }
+
+    /// A route over Ethernet leads to a face that is configured, because the route does not say over which interface.
+    fn next_hop_fault(&self) -> Option<Fault> {
+        self.route.iter().enumerate().find_map(|(index, route)| {
+            let UriText(next_hop @ FaceUri::Ethernet(_)) = &route.nexthop else { return None };
+            let unknown = self.local_uri_of(next_hop).is_none();
+            unknown.then(|| {
+                let message =
+                    format!("`nexthop` {next_hop} needs a [[face]] with this `uri` and its `local` interface");
+                Fault::new(format!("route[{index}].nexthop"), message)
+            })
+        })
+    }
+}
+
+fn local_fault(index: usize, face: &StaticFace) -> Option<Fault> {
+    let uri = &face.uri.0;
+    match (uri, &face.local) {
+        (FaceUri::Ethernet(_), None) => {
+            let message = format!("{uri} needs `local`, for example local = \"dev://eth1\"");
+            Some(Fault::new(format!("face[{index}].uri"), message))
+        }
+        (FaceUri::Ethernet(_), Some(_)) | (_, None) => None,
+        (_, Some(_)) => {
+            let message = format!("{} faces take no `local`; remove it", uri.scheme());
+            Some(Fault::new(format!("face[{index}].local"), message))
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Ports: links that the worker polls by itself, through DPDK.
+//!
+//! Opening and closing links takes time and may fail slowly, so a thread of its own does that ([`thread`]). It starts with
+//! the first face that needs a port, and DPDK with it: a router for sockets only has neither.
+
+mod link;
+mod managed;
+mod memif;
+mod open;
+mod thread;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
+
+use namehop_dpdk::{Mbuf, MbufPool};
+use namehop_face::FaceUri;
+use namehop_face::ethernet::PortControl;
+use namehop_face::registry::{Face, FaceTable, FaceUpdate};
+use namehop_face::socket::{CreateError, FaceEvent};
+use namehop_forward::face::FaceId;
+
+use crate::config::Config;
+use crate::worker::WorkerHandle;
+use thread::{Command, Ports};
+
+/// Where packets lie: mbufs, so that every face reaches every other without a copy.
+pub type RouterPool = MbufPool;
+
+/// What ports need of the router.
+pub struct PortContext {
+    /// All faces.
+    pub faces: Arc<FaceTable>,
+    /// What happens to faces.
+    pub events: UnboundedSender<FaceEvent>,
+    /// Packet memory.
+    pub pool: MbufPool,
+    /// The ports of the worker.
+    pub control: PortControl<Mbuf>,
+    /// The worker.
+    pub worker: WorkerHandle,
+}
+
+enum State {
+    /// Nobody needed a port yet.
+    Waiting(Box<Ports>),
+    Running(Sender<Command>, JoinHandle<()>),
+    Ended,
+}
+
+/// The control thread's hold on the ports.
+pub struct PortService {
+    state: RefCell<State>,
+}
+
+impl PortService {
+    /// Without ports.
+    pub fn new(context: PortContext, config: &Config) -> Self {
+        PortService { state: RefCell::new(State::Waiting(Box::new(Ports::new(context, config)))) }
+    }
+
+    /// Whether faces with this remote URI are faces of ports.
+    pub fn serves(uri: &FaceUri) -> bool {
+        matches!(uri, FaceUri::Ethernet(_) | FaceUri::Memif { .. })
+    }
+
+    /// Makes a face, and opens its port unless that is open.
+    ///
+    /// # Errors
+    /// Why that cannot be.
+    pub async fn create_face(
+        &self,
+        uri: FaceUri,
+        local_uri: Option<FaceUri>,
+        update: FaceUpdate,
+    ) -> Result<Arc<Face>, CreateError> {
+        self.ask(|reply| Command::CreateFace { uri, local_uri, update, reply }).await.unwrap_or_else(Err)
+    }
+
+    /// Closes a face, and its port when it was the last one there; whether it was a face of a port.
+    pub async fn destroy_face(&self, id: FaceId) -> bool {
+        if matches!(*self.state.borrow(), State::Waiting(_)) {
+            return false;
+        }
+        self.ask(|reply| Command::DestroyFace { id, reply }).await.unwrap_or(false)
+    }
+
+    /// Opens the ports that the configuration names, with their multicast faces.
+    pub async fn open_configured(&self, config: &Config) {
+        if !config.port.is_empty() {
+            // A port that cannot be opened is logged, and tried again.
+            let _ = self.ask(Command::OpenConfigured).await;
+        }
+    }
+
+    /// Closes all faces and ports and ends the thread.
+    pub async fn shut_down(&self) {
+        if matches!(*self.state.borrow(), State::Waiting(_)) {
+            return;
+        }
+        let _ = self.ask(Command::Shutdown).await;
+        if let State::Running(_, thread) = self.state.replace(State::Ended)
+            && thread.join().is_err()
+        {
+            tracing::error!("the ports' thread ended by itself");
+        }
+    }
+
+    /// Sends a command to the thread, which is started for the first one, and waits for the answer.
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, CreateError> {
+        let stopping = || CreateError::Unreachable("the router is shutting down".to_owned());
+        let (reply, answer) = oneshot::channel();
+        self.sender()?.send(command(reply)).map_err(|_| stopping())?;
+        answer.await.map_err(|_| stopping())
+    }
+
+    fn sender(&self) -> Result<Sender<Command>, CreateError> {
+        let mut state = self.state.borrow_mut();
+        if let State::Running(sender, _) = &*state {
+            return Ok(sender.clone());
+        }
+        let State::Waiting(ports) = std::mem::replace(&mut *state, State::Ended) else {
+            return Err(CreateError::Unreachable("the router is shutting down".to_owned()));
+        };
+        let (sender, receiver) = channel();
+        let thread = std::thread::Builder::new().name("ports".to_owned()).spawn(move || ports.run(&receiver));
+        let thread = thread.map_err(|error| CreateError::Unreachable(format!("no thread for ports: {error}")))?;
+        *state = State::Running(sender.clone(), thread);
+        Ok(sender)
+    }
+}

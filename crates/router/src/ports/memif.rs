@@ -1,0 +1,46 @@
+//! The control socket of a memif server.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+/// Makes the folder of a control socket and removes a socket that a server has left behind. One that somebody listens on
+/// stays: several links may share it.
+///
+/// # Errors
+/// When there is no permission for that.
+pub(super) fn prepare_socket(socket: &Path) -> io::Result<()> {
+    if let Some(folder) = socket.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let is_socket = fs::symlink_metadata(socket).is_ok_and(|found| found.file_type().is_socket());
+    // A listener of memif's kind would answer that this is the wrong kind of connection.
+    let is_dead =
+        is_socket && UnixStream::connect(socket).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+    if is_dead { fs::remove_file(socket) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn only_a_socket_without_listener_is_removed() {
+        let folder = tempfile::tempdir().expect("folder");
+        let socket = folder.path().join("new").join("memif.sock");
+        prepare_socket(&socket).expect("nothing to remove");
+        let listener = UnixListener::bind(&socket).expect("the folder is there");
+        prepare_socket(&socket).expect("in use");
+        assert!(socket.exists());
+        drop(listener);
+        prepare_socket(&socket).expect("removed");
+        assert!(!socket.exists());
+        fs::write(&socket, "a file").expect("written");
+        prepare_socket(&socket).expect("not a socket");
+        assert!(socket.exists());
+    }
+}

@@ -1,0 +1,277 @@
+//! The thread that opens and closes ports and makes their faces, and looks after both from time to time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use tracing::{debug, info, warn};
+
+use namehop_dpdk::{Eal, MbufPool};
+use namehop_face::FaceUri;
+use namehop_face::ethernet::{Framing, NDN_GROUP, PortId, bare_face_params, face_params, is_group};
+use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
+use namehop_face::socket::{CreateError, FaceEvent};
+use namehop_forward::face::FaceId;
+
+use super::PortContext;
+use super::managed::ManagedPort;
+use super::open::{MemifSettings, refused};
+use crate::config::{Config, StaticPort};
+
+/// How often links are looked at. A link that breaks is noticed so late.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// Faces that unknown senders may make on one port.
+const MAX_ON_DEMAND_FACES: usize = 4096;
+
+pub(super) type FaceReply = oneshot::Sender<Result<Arc<Face>, CreateError>>;
+
+/// What the control thread asks.
+pub(super) enum Command {
+    /// Open the ports of the configuration.
+    OpenConfigured(oneshot::Sender<()>),
+    /// Make a face.
+    CreateFace { uri: FaceUri, local_uri: Option<FaceUri>, update: FaceUpdate, reply: FaceReply },
+    /// Close a face.
+    DestroyFace { id: FaceId, reply: oneshot::Sender<bool> },
+    /// Close everything.
+    Shutdown(oneshot::Sender<()>),
+}
+
+/// All ports, open and to be opened.
+pub(super) struct Ports {
+    pub(super) context: PortContext,
+    packet_bytes: usize,
+    memif: MemifSettings,
+    marking: FaceFlags,
+    self_learning: bool,
+    idle_timeout: Duration,
+    configured: Vec<StaticPort>,
+    /// Configured ports that could not be opened yet.
+    missing: Vec<StaticPort>,
+    open: Vec<ManagedPort>,
+    /// Frames of on-demand faces at the last look for idle ones.
+    used: HashMap<FaceId, u64>,
+    next_idle_look: Instant,
+}
+
+impl Ports {
+    pub(super) fn new(context: PortContext, config: &Config) -> Self {
+        let (forwarding, ports) = (&config.forwarding, &config.ports);
+        let idle_timeout = Duration::from_secs(ports.idle_timeout_s);
+        Ports {
+            context,
+            packet_bytes: MbufPool::mempool_bytes(forwarding.small_buffers, forwarding.large_buffers),
+            memif: MemifSettings { ring_frames: ports.memif_ring_frames, buffer_bytes: ports.memif_buffer_bytes },
+            marking: if config.faces.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() },
+            self_learning: config.faces.self_learning,
+            idle_timeout,
+            configured: config.port.clone(),
+            missing: Vec::new(),
+            open: Vec::new(),
+            used: HashMap::new(),
+            next_idle_look: Instant::now() + idle_timeout,
+        }
+    }
+
+    /// Serves commands until told to shut down or until nobody can send any more.
+    pub(super) fn run(mut self, commands: &Receiver<Command>) {
+        let mut next_look = Instant::now() + LOOK_INTERVAL;
+        loop {
+            // When a reply cannot be sent, whoever asked has gone away and does not want it.
+            match commands.recv_timeout(next_look.saturating_duration_since(Instant::now())) {
+                Ok(Command::OpenConfigured(reply)) => {
+                    self.missing = std::mem::take(&mut self.configured);
+                    self.open_missing();
+                    let _ = reply.send(());
+                }
+                Ok(Command::CreateFace { uri, local_uri, update, reply }) => {
+                    let _ = reply.send(self.create_face(&uri, local_uri, &update));
+                }
+                Ok(Command::DestroyFace { id, reply }) => {
+                    let _ = reply.send(self.destroy_face(id));
+                }
+                Ok(Command::Shutdown(reply)) => {
+                    self.close_all();
+                    let _ = reply.send(());
+                    return;
+                }
+                Err(RecvTimeoutError::Disconnected) => return self.close_all(),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.look();
+                    next_look = Instant::now() + LOOK_INTERVAL;
+                }
+            }
+        }
+    }
+
+    fn open_missing(&mut self) {
+        for port in std::mem::take(&mut self.missing) {
+            match self.open_configured(&port) {
+                Ok(()) => {}
+                Err(CreateError::Unreachable(error)) => {
+                    debug!(port = %port.uri.0, error, "a port cannot be opened yet; trying again");
+                    self.missing.push(port);
+                }
+                Err(error) => warn!(port = %port.uri.0, %error, "a configured port was not opened"),
+            }
+        }
+    }
+
+    fn open_configured(&mut self, port: &StaticPort) -> Result<(), CreateError> {
+        let index = self.find_or_open(&port.uri.0, Framing::Ethernet, port.on_demand)?;
+        self.open[index].stays = true;
+        if port.multicast {
+            let update = FaceUpdate::default();
+            match self.create_face(&FaceUri::Ethernet(NDN_GROUP), Some(port.uri.0.clone()), &update) {
+                Ok(_) | Err(CreateError::Exists(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The open port with this local URI.
+    fn find_or_open(&mut self, local: &FaceUri, framing: Framing, on_demand: bool) -> Result<usize, CreateError> {
+        if let Some(index) = self.open.iter().position(|port| port.is_at(local)) {
+            return match self.open[index].framing == framing {
+                true => Ok(index),
+                false => Err(CreateError::NotAcceptable(format!(
+                    "{local} carries either bare NDN packets, for one memif face, or Ethernet faces; it is in use the \
+                     other way"
+                ))),
+            };
+        }
+        let eal = Eal::start(self.packet_bytes).map_err(|error| refused(&error))?;
+        self.context.pool.use_mempools(eal).map_err(|error| refused(&error))?;
+        let taken = |id: u16| self.open.iter().any(|port| port.id == PortId(id));
+        let id = PortId((0..u16::MAX).find(|&id| !taken(id)).unwrap_or_default());
+        let max_on_demand = if on_demand { MAX_ON_DEMAND_FACES } else { 0 };
+        let port = ManagedPort::open(&self.context, eal, id, local, framing, self.memif, max_on_demand)?;
+        info!(port = %local, "port opened");
+        self.open.push(port);
+        Ok(self.open.len() - 1)
+    }
+
+    fn create_face(
+        &mut self,
+        uri: &FaceUri,
+        local_uri: Option<FaceUri>,
+        update: &FaceUpdate,
+    ) -> Result<Arc<Face>, CreateError> {
+        let (local, framing, remote) = match (uri, local_uri) {
+            (FaceUri::Ethernet(remote), Some(local)) => (local, Framing::Ethernet, *remote),
+            (FaceUri::Ethernet(_), None) => {
+                let text = "an Ethernet face needs a local URI: dev://INTERFACE or memif:///SOCKET?id=NUMBER";
+                return Err(CreateError::NotAcceptable(text.to_owned()));
+            }
+            (memif, None) => (memif.clone(), Framing::Bare, [0; 6]),
+            (memif, Some(local)) if *memif == local => (local, Framing::Bare, [0; 6]),
+            (_, Some(_)) => {
+                let text = "a memif face has no other local URI than its own".to_owned();
+                return Err(CreateError::NotAcceptable(text));
+            }
+        };
+        if update.persistency == Some(FacePersistency::OnDemand) {
+            let text = "a face made on command cannot be on-demand: choose persistent or permanent".to_owned();
+            return Err(CreateError::NotAcceptable(text));
+        }
+        if let Some(face) = self.context.face_at(uri, &local) {
+            return Err(CreateError::Exists(face));
+        }
+        let index = self.find_or_open(&local, framing, false)?;
+        let port = &mut self.open[index];
+        let mut params = match framing {
+            Framing::Ethernet => face_params(remote, port.local.clone(), port.mtu_bytes),
+            Framing::Bare => bare_face_params(port.local.clone(), port.mtu_bytes),
+        };
+        params.is_up = port.is_up;
+        params.self_learning = self.self_learning;
+        if !is_group(&remote) {
+            params.flags = self.marking;
+        }
+        let result = port.add_face(&self.context, params, remote, update);
+        if result.is_err() {
+            self.close_if_unused(index);
+        }
+        result
+    }
+
+    fn destroy_face(&mut self, id: FaceId) -> bool {
+        let Some(face) = self.context.faces.get(id) else { return false };
+        let Some(index) = self.open.iter().position(|port| port.is_at(face.local_uri())) else { return false };
+        self.open[index].remove_face(&self.context, &face);
+        self.close_if_unused(index);
+        true
+    }
+
+    /// Closes a port that the configuration does not ask for and that has no face left.
+    fn close_if_unused(&mut self, index: usize) {
+        let port = &self.open[index];
+        if !port.stays && port.faces(&self.context).is_empty() {
+            info!(port = %port.local, "port closed");
+            self.open.swap_remove(index).close(&self.context);
+        }
+    }
+
+    fn close_all(&mut self) {
+        for mut port in std::mem::take(&mut self.open) {
+            for face in port.faces(&self.context) {
+                port.remove_face(&self.context, &face);
+            }
+            port.close(&self.context);
+        }
+    }
+
+    /// What has changed by itself.
+    fn look(&mut self) {
+        let now = Instant::now();
+        if !self.missing.is_empty() {
+            self.open_missing();
+        }
+        if let Some(eal) = Eal::running() {
+            for port in &mut self.open {
+                port.look(&self.context, eal, self.memif, now);
+            }
+        }
+        if now >= self.next_idle_look {
+            self.next_idle_look = now + self.idle_timeout;
+            self.close_idle_faces(now);
+        }
+    }
+
+    /// Closes on-demand faces without a frame since the last look.
+    fn close_idle_faces(&mut self, now: Instant) {
+        let mut used = HashMap::new();
+        for index in 0..self.open.len() {
+            for face in self.open[index].faces(&self.context) {
+                if face.persistency() != FacePersistency::OnDemand {
+                    face.set_expiration(None);
+                    continue;
+                }
+                let counters = &face.counters.worker;
+                let frames = counters.received.frames.get() + counters.sent.frames.get();
+                if self.used.get(&face.id()) == Some(&frames) {
+                    self.open[index].remove_face(&self.context, &face);
+                } else {
+                    face.set_expiration(Some(now + self.idle_timeout));
+                    used.insert(face.id(), frames);
+                }
+            }
+        }
+        self.used = used;
+    }
+}
+
+impl PortContext {
+    /// Tells the rest of the router. When nobody listens any more the router is ending.
+    pub(super) fn announce(&self, event: FaceEvent) {
+        let _ = self.events.send(event);
+    }
+
+    /// The face with these addresses.
+    fn face_at(&self, remote: &FaceUri, local: &FaceUri) -> Option<Arc<Face>> {
+        self.faces.find_by_remote(remote).into_iter().find(|face| face.local_uri() == local)
+    }
+}

@@ -1,0 +1,66 @@
+//! In place of `ports` in a router that was built without DPDK: packets lie on the heap, and no port can be opened.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use namehop_face::FaceUri;
+use namehop_face::ethernet::PortControl;
+use namehop_face::registry::{Face, FaceTable, FaceUpdate};
+use namehop_face::socket::{CreateError, FaceEvent};
+use namehop_forward::buffer::{HeapBuffer, HeapPool};
+use namehop_forward::face::FaceId;
+
+use crate::config::Config;
+use crate::worker::WorkerHandle;
+
+/// Where packets lie.
+pub type RouterPool = HeapPool;
+
+/// What ports would need of the router.
+pub struct PortContext {
+    pub faces: Arc<FaceTable>,
+    pub events: UnboundedSender<FaceEvent>,
+    pub pool: HeapPool,
+    pub control: PortControl<HeapBuffer>,
+    pub worker: WorkerHandle,
+}
+
+/// Refuses everything.
+pub struct PortService;
+
+impl PortService {
+    /// Without ports.
+    pub fn new(_: PortContext, _: &Config) -> Self {
+        PortService
+    }
+
+    /// Whether faces with this remote URI would be faces of ports.
+    pub fn serves(uri: &FaceUri) -> bool {
+        matches!(uri, FaceUri::Ethernet(_) | FaceUri::Memif { .. })
+    }
+
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always.
+    pub async fn create_face(&self, uri: FaceUri, _: Option<FaceUri>, _: FaceUpdate) -> Result<Arc<Face>, CreateError> {
+        let scheme = uri.scheme();
+        Err(CreateError::NotAcceptable(format!("this router was built without DPDK, which {scheme} faces need")))
+    }
+
+    /// There is none.
+    pub async fn destroy_face(&self, _: FaceId) -> bool {
+        false
+    }
+
+    /// Says that ports of the configuration are not opened.
+    pub async fn open_configured(&self, config: &Config) {
+        for port in &config.port {
+            tracing::warn!(port = %port.uri.0, "not opened: this router was built without DPDK");
+        }
+    }
+
+    /// Nothing to do.
+    pub async fn shut_down(&self) {}
+}

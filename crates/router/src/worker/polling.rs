@@ -1,0 +1,134 @@
+//! The worker as a thread of its own, once there is a port: polls ports and rings alike and sleeps when all are idle.
+//!
+//! An idle worker looks again for [`SPIN_NS`], because the next packet often follows at once, and then sleeps. It is woken
+//! by its rings and by its timers. Ports that can ring a bell (AF_PACKET) end the sleep when a frame arrives. Others
+//! (memif) are looked at after a pause that grows with the time without traffic, so a frame waits at most
+//! [`LONGEST_PAUSE`] for a worker that had nothing to do for long, and an idle router takes next to no processor time.
+
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::prctl::set_timerslack;
+use nix::unistd::Pid;
+use tokio::sync::oneshot;
+use tracing::{info, warn};
+
+use namehop_forward::buffer::BufferPool;
+use namehop_forward::time::Timestamp;
+
+use super::Worker;
+use crate::config::Processor;
+
+/// How long a worker without work looks again before it sleeps, in nanoseconds.
+const SPIN_NS: u64 = 20_000;
+/// Pauses between two looks at ports without a bell: up to how long without work, and how long the pause is.
+const PAUSES: [(Duration, Duration); 3] = [
+    (Duration::from_millis(1), Duration::from_micros(20)),
+    (Duration::from_millis(50), Duration::from_micros(100)),
+    (Duration::from_secs(1), Duration::from_millis(1)),
+];
+/// The pause after that.
+const LONGEST_PAUSE: Duration = Duration::from_millis(5);
+/// Pause before a port that was full is tried again; also the shortest sleep for a timer.
+const SHORT_PAUSE: Duration = Duration::from_micros(50);
+/// Sleeps end this much late at most, in nanoseconds; the kernel's default would double the short ones.
+const TIMER_SLACK_NS: u64 = 1_000;
+
+impl<P: BufferPool> Worker<P> {
+    /// Works until told to shut down: as a task until there is a port, and on a thread of its own from then on.
+    ///
+    /// # Errors
+    /// When the thread cannot be started, or ended by itself.
+    pub async fn serve(self, processor: Processor) -> io::Result<()> {
+        let Some(worker) = self.run().await else { return Ok(()) };
+        let (sender, ended) = oneshot::channel();
+        thread::Builder::new().name("worker".to_owned()).spawn(move || {
+            worker.poll(processor);
+            // Whoever waited has gone when the router is ending in a hurry.
+            let _ = sender.send(());
+        })?;
+        ended.await.map_err(|_| io::Error::other("the worker's thread ended by itself"))
+    }
+
+    fn poll(mut self, processor: Processor) {
+        pin(processor);
+        if let Err(error) = set_timerslack(TIMER_SLACK_NS) {
+            warn!(%error, "the worker's sleeps will be longer than they should");
+        }
+        let mut idle_since = None;
+        loop {
+            let now = self.now();
+            let worked = self.turn(now);
+            if self.is_stopping {
+                return;
+            }
+            if worked {
+                idle_since = None;
+                continue;
+            }
+            let idle_ns = now.since_ns(*idle_since.get_or_insert(now));
+            if idle_ns < SPIN_NS {
+                std::hint::spin_loop();
+            } else {
+                self.sleep_beside_ports(now, Duration::from_nanos(idle_ns));
+            }
+        }
+    }
+
+    /// Sleeps until there may be work.
+    fn sleep_beside_ports(&mut self, now: Timestamp, idle: Duration) {
+        self.prepare_to_sleep();
+        let deadline = self.next_deadline();
+        let mut limit =
+            (deadline != Timestamp::NEVER).then(|| Duration::from_nanos(deadline.since_ns(now)).max(SHORT_PAUSE));
+        let mut at_most = |pause: Duration| limit = Some(limit.map_or(pause, |limit| limit.min(pause)));
+        if self.has_full_port {
+            at_most(SHORT_PAUSE);
+        }
+        let has_bells = self.ports.bells().is_some();
+        if has_bells {
+            self.ports.arm(true);
+            // What came before the bells were armed.
+            if self.ports.receive(&mut self.frames) {
+                self.ports.arm(false);
+                return;
+            }
+        } else {
+            let pause = PAUSES.iter().find(|(until, _)| idle < *until).map_or(LONGEST_PAUSE, |(_, pause)| *pause);
+            at_most(pause);
+        }
+        let bells = self.ports.bells().unwrap_or_default();
+        if let Err(error) = self.waker.poll(&bells, limit, || self.has_work()) {
+            warn!(%error, "the worker cannot sleep as it should");
+            thread::sleep(LONGEST_PAUSE);
+        }
+        if has_bells {
+            self.ports.arm(false);
+        }
+    }
+}
+
+/// Pins this thread to a processor. A worker that cannot be pinned works all the same.
+fn pin(processor: Processor) {
+    let this = Pid::from_raw(0);
+    let pinned = sched_getaffinity(this).and_then(|allowed| {
+        let number = match processor {
+            Processor::Number(number) => number,
+            // The first ones serve interrupts and everything else.
+            Processor::Auto => {
+                let usable = |&number: &usize| allowed.is_set(number).unwrap_or(false);
+                (0..CpuSet::count()).rev().find(usable).unwrap_or(0)
+            }
+        };
+        let mut only = CpuSet::new();
+        only.set(number)?;
+        sched_setaffinity(this, &only)?;
+        Ok(number)
+    });
+    match pinned {
+        Ok(processor) => info!(processor, "the worker has a thread of its own and polls ports"),
+        Err(error) => warn!(%error, ?processor, "the worker is not pinned to a processor"),
+    }
+}
