@@ -1,15 +1,9 @@
 //! What the machine is, as far as it matters to measurements.
 
 use std::fs;
-use std::hint::spin_loop;
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
-use namehop_table::cycles;
+use namehop_table::clock::cycles_per_second;
 use serde::Serialize;
-
-/// How long the tick rate is measured: long enough that reading the clocks does not matter.
-const CALIBRATION: Duration = Duration::from_millis(50);
 
 /// The machine that runs this.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -20,7 +14,7 @@ pub struct Machine {
     pub cores: usize,
     /// Last-level cache, all of it, in bytes; on a virtual machine others may use it too. `None` where it is unknown.
     pub last_level_cache_bytes: Option<u64>,
-    /// Ticks of [`cycles`] per second.
+    /// Ticks of the time-stamp counter per second.
     pub cycles_hz: f64,
 }
 
@@ -31,22 +25,9 @@ impl Machine {
             processor: processor_name(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             last_level_cache_bytes: last_level_cache_bytes(),
-            cycles_hz: cycles_hz(),
+            cycles_hz: cycles_per_second() as f64,
         }
     }
-}
-
-/// Ticks of [`cycles`] per second, measured once.
-pub fn cycles_hz() -> f64 {
-    static RATE: OnceLock<f64> = OnceLock::new();
-    *RATE.get_or_init(|| {
-        let (start, first) = (Instant::now(), cycles());
-        while start.elapsed() < CALIBRATION {
-            spin_loop();
-        }
-        let (ticks, elapsed) = (cycles().wrapping_sub(first), start.elapsed());
-        ticks as f64 / elapsed.as_secs_f64()
-    })
 }
 
 fn processor_name() -> String {

@@ -5,9 +5,15 @@
 //! running state is finished on a copy at every component boundary. The key is drawn at start, so nobody outside can
 //! choose names that collide.
 //!
+//! The pass is made for one name ([`hash_prefixes`]) or for a burst of names side by side in vector registers
+//! ([`hash_group`]), with identical results.
+//!
 //! This crate knows nothing of packets. It expects VALUEs that were validated before; on anything else it returns some
 //! hash and never fails.
 
+mod components;
+mod lanes;
+mod prefixes;
 mod siphash;
 
 #[cfg(test)]
@@ -16,7 +22,9 @@ mod tests;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use siphash::State;
+pub use lanes::{Lanes, hash_group};
+use prefixes::{Prefix, Prefixes};
+use siphash::{State, partial_word};
 
 /// Components of the longest name that can be hashed with all its prefixes.
 pub const MAX_DEPTH: usize = 64;
@@ -24,13 +32,20 @@ pub const MAX_DEPTH: usize = 64;
 /// The secret key of all name hashes of one process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct HashKey {
-    /// First half, little-endian bytes 0..8 of the SipHash key.
-    pub k0: u64,
-    /// Second half, little-endian bytes 8..16 of the SipHash key.
-    pub k1: u64,
+    k0: u64,
+    k1: u64,
+    /// Hash of the empty name, which is the first prefix of every name.
+    empty: u64,
 }
 
 impl HashKey {
+    /// The key of which `k0` are bytes 0..8 and `k1` bytes 8..16, little-endian.
+    pub const fn new(k0: u64, k1: u64) -> Self {
+        let mut key = HashKey { k0, k1, empty: 0 };
+        key.empty = State::new(&key).finish(0);
+        key
+    }
+
     /// A key from the operating system's randomness.
     pub fn random() -> Self {
         // Each `RandomState` is itself a keyed hash seeded by the system; its output on fixed input is unpredictable.
@@ -39,7 +54,7 @@ impl HashKey {
             hasher.write_u64(salt);
             hasher.finish()
         };
-        HashKey { k0: draw(0x6e61_6d65), k1: draw(0x686f_7021) }
+        HashKey::new(draw(0x6e61_6d65), draw(0x686f_7021))
     }
 }
 
@@ -62,51 +77,67 @@ impl fmt::Display for TooDeep {
 
 impl std::error::Error for TooDeep {}
 
+/// Entries for which there is room: the empty prefix, those of the deepest name, and one for what is deeper.
+const PLACES: usize = MAX_DEPTH + 2;
+/// In the empty prefix's entry, in place of its length, which is always 0: the depth of the name, or this.
+const TOO_DEEP: u64 = 1 << 32;
+
 /// Hashes and byte lengths of all prefixes of one name, from the empty prefix to the full name.
 ///
-/// Made to be reused: filling it again touches only as many cache lines as the name is deep.
+/// Made to be reused: filling it again touches only as many cache lines as the name needs, one for every four prefixes.
 #[derive(Clone)]
+#[repr(C, align(64))]
 pub struct PrefixHashes {
-    depth: usize,
-    hashes: [u64; MAX_DEPTH + 1],
-    value_bytes: [u32; MAX_DEPTH + 1],
+    /// Hash and length of the prefix with 0, 1, … components; see [`TOO_DEEP`] for the first length.
+    entries: [[u64; 2]; PLACES],
 }
 
 impl PrefixHashes {
     /// Space for the hashes of one name. Until it is filled, its depth is 0 and its only hash is 0.
     pub const fn new() -> Self {
-        PrefixHashes { depth: 0, hashes: [0; MAX_DEPTH + 1], value_bytes: [0; MAX_DEPTH + 1] }
+        PrefixHashes { entries: [[0; 2]; PLACES] }
     }
 
     /// Number of components of the full name.
+    #[inline]
     pub fn depth(&self) -> usize {
-        self.depth
+        // Of a name that is too deep, the lower half is zero.
+        self.entries[0][1] as u32 as usize
     }
 
     /// Hash of the prefix with `depth` components.
     ///
     /// # Panics
     /// If `depth` is larger than [`depth()`](Self::depth).
+    #[inline]
     pub fn get(&self, depth: usize) -> u64 {
-        self.hashes[..=self.depth][depth]
+        self.entries[..=self.depth()][depth][0]
     }
 
     /// Hash of the full name.
+    #[inline]
     pub fn full(&self) -> u64 {
-        self.hashes[self.depth]
+        self.entries[self.depth()][0]
     }
 
     /// Length in bytes of the prefix with `depth` components, so that it is `name_value[..value_bytes(depth)]`.
     ///
     /// # Panics
     /// If `depth` is larger than [`depth()`](Self::depth).
+    #[inline]
     pub fn value_bytes(&self, depth: usize) -> usize {
-        self.value_bytes[..=self.depth][depth] as usize
+        if depth == 0 { 0 } else { self.entries[..=self.depth()][depth][1] as usize }
+    }
+
+    /// Whether the name could be hashed. The only prefix of a name that is too deep is the empty one.
+    #[inline]
+    pub fn result(&self) -> Result<(), TooDeep> {
+        if self.entries[0][1] == TOO_DEEP { Err(TooDeep) } else { Ok(()) }
     }
 
     /// Hashes of the prefixes with 0, 1, … components.
-    pub fn as_slice(&self) -> &[u64] {
-        &self.hashes[..=self.depth]
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.entries[..=self.depth()].iter().map(|&[hash, _]| hash)
     }
 }
 
@@ -118,7 +149,7 @@ impl Default for PrefixHashes {
 
 impl fmt::Debug for PrefixHashes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.as_slice()).finish()
+        f.debug_list().entries(self.iter()).finish()
     }
 }
 
@@ -127,32 +158,27 @@ impl fmt::Debug for PrefixHashes {
 /// The hash of each prefix equals [`hash_name`] of that prefix's VALUE. When the name is too deep, `out` holds the
 /// empty prefix only.
 pub fn hash_prefixes(key: &HashKey, name_value: &[u8], out: &mut PrefixHashes) -> Result<(), TooDeep> {
-    let mut state = State::new(key);
-    let mut hashed = 0;
-    let mut end = 0;
+    out.entries[0] = [key.empty, TOO_DEEP];
     let mut depth = 0;
-    out.depth = 0;
-    out.hashes[0] = state.finish(name_value, 0, 0);
-    out.value_bytes[0] = 0;
-    while end < name_value.len() {
+    for Prefix { end, state, last_word } in Prefixes::new(key, name_value) {
         if depth == MAX_DEPTH {
             return Err(TooDeep);
         }
-        end = component_end(name_value, end);
         depth += 1;
-        hashed = state.absorb(name_value, hashed, end);
-        out.hashes[depth] = state.finish(name_value, hashed, end);
-        out.value_bytes[depth] = u32::try_from(end).unwrap_or(u32::MAX);
+        out.entries[depth] = [state.finish(last_word), end as u64];
     }
-    out.depth = depth;
+    out.entries[0][1] = depth as u64;
     Ok(())
 }
 
 /// Hash of the name (or prefix) with this VALUE.
 pub fn hash_name(key: &HashKey, name_value: &[u8]) -> u64 {
+    let (words, rest) = name_value.as_chunks();
     let mut state = State::new(key);
-    let hashed = state.absorb(name_value, 0, name_value.len());
-    state.finish(name_value, hashed, name_value.len())
+    for word in words {
+        state.compress(u64::from_le_bytes(*word));
+    }
+    state.finish(partial_word(rest) | (name_value.len() as u64) << 56)
 }
 
 /// Mixes a Nonce into the hash of a name: what the dead nonce list stores.
@@ -164,35 +190,4 @@ pub fn hash_with_nonce(name_hash: u64, nonce: u32) -> u64 {
     x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     x ^ (x >> 32)
-}
-
-/// End of the component that starts at `start`; the end of the name if the component is cut off.
-fn component_end(name_value: &[u8], start: usize) -> usize {
-    let rest = &name_value[start..];
-    let Some((_, type_bytes)) = var_number(rest) else {
-        return name_value.len();
-    };
-    let Some((length, length_bytes)) = var_number(&rest[type_bytes..]) else {
-        return name_value.len();
-    };
-    let available = rest.len() - type_bytes - length_bytes;
-    match usize::try_from(length) {
-        Ok(length) if length <= available => start + type_bytes + length_bytes + length,
-        _ => name_value.len(),
-    }
-}
-
-/// Reads a TLV variable-size number: its value and its size in bytes.
-#[inline]
-fn var_number(bytes: &[u8]) -> Option<(u64, usize)> {
-    let first = *bytes.first()?;
-    let size = match first {
-        0..=252 => return Some((u64::from(first), 1)),
-        253 => 2,
-        254 => 4,
-        255 => 8,
-    };
-    let digits = bytes.get(1..=size)?;
-    let value = digits.iter().fold(0, |value, &byte| value << 8 | u64::from(byte));
-    Some((value, size + 1))
 }

@@ -6,7 +6,7 @@
 use crate::HashKey;
 
 /// Bytes compressed at a time.
-const WORD_BYTES: usize = 8;
+pub(crate) const WORD_BYTES: usize = 8;
 
 /// The four words of SipHash state.
 #[derive(Clone, Copy)]
@@ -18,7 +18,8 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(key: &HashKey) -> Self {
+    #[inline(always)]
+    pub(crate) const fn new(key: &HashKey) -> Self {
         State {
             v0: key.k0 ^ 0x736f_6d65_7073_6575,
             v1: key.k1 ^ 0x646f_7261_6e64_6f6d,
@@ -27,47 +28,34 @@ impl State {
         }
     }
 
-    /// Compresses the whole words of `bytes[hashed..end]` and returns where the rest starts. `hashed` is what the
-    /// previous call returned, at first 0.
-    #[inline]
-    pub(crate) fn absorb(&mut self, bytes: &[u8], hashed: usize, end: usize) -> usize {
-        let mut position = hashed;
-        for word in bytes[hashed..end].chunks_exact(WORD_BYTES) {
-            let mut little_endian = [0; WORD_BYTES];
-            little_endian.copy_from_slice(word);
-            self.compress(u64::from_le_bytes(little_endian));
-            position += WORD_BYTES;
-        }
-        position
+    /// The words v0, v1, v2 and v3.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const fn words(&self) -> [u64; 4] {
+        [self.v0, self.v1, self.v2, self.v3]
     }
 
-    /// Hash of `bytes[..end]`, of which `bytes[..hashed]` is absorbed and less than a word is not.
-    #[inline]
-    pub(crate) fn finish(mut self, bytes: &[u8], hashed: usize, end: usize) -> u64 {
-        let tail_bytes = end - hashed;
-        let tail = match bytes[hashed..].first_chunk::<WORD_BYTES>() {
-            // One load and a mask instead of a byte loop; the bytes behind the tail belong to the next components.
-            Some(word) => u64::from_le_bytes(*word) & ((1 << (8 * tail_bytes)) - 1),
-            None => bytes[hashed..end].iter().rev().fold(0, |tail, &byte| tail << 8 | u64::from(byte)),
-        };
-        self.compress(tail | (end as u64) << 56);
+    /// Hash, when `last` is the last word: what is left of the bytes, with the length in the top byte.
+    #[inline(always)]
+    pub(crate) const fn finish(mut self, last: u64) -> u64 {
+        self.compress(last);
         self.v2 ^= 0xff;
-        for _ in 0..4 {
-            self.round();
-        }
+        self.round();
+        self.round();
+        self.round();
+        self.round();
         self.v0 ^ self.v1 ^ self.v2 ^ self.v3
     }
 
-    #[inline]
-    fn compress(&mut self, word: u64) {
+    #[inline(always)]
+    pub(crate) const fn compress(&mut self, word: u64) {
         self.v3 ^= word;
         self.round();
         self.round();
         self.v0 ^= word;
     }
 
-    #[inline]
-    fn round(&mut self) {
+    #[inline(always)]
+    const fn round(&mut self) {
         self.v0 = self.v0.wrapping_add(self.v1);
         self.v2 = self.v2.wrapping_add(self.v3);
         self.v1 = self.v1.rotate_left(13) ^ self.v0;
@@ -79,4 +67,10 @@ impl State {
         self.v3 = self.v3.rotate_left(21) ^ self.v0;
         self.v2 = self.v2.rotate_left(32);
     }
+}
+
+/// The bytes of a word that is not full, in its lower part.
+#[inline]
+pub(crate) fn partial_word(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
 }

@@ -70,7 +70,7 @@ impl FakeRouter {
             FaceParams { scope: FaceScope::Local, ..FaceParams::new(uri("fd://7"), uri("unix:///run/nfd/nfd.sock")) };
         let remote = neighbour(uri("udp4://192.0.2.1:6363"));
         assert_eq!([app, remote].map(|params| faces.insert(params).expect("room").id()), [APP, NEIGHBOUR]);
-        let fib = FibWriter::new(HashKey { k0: 1, k1: 2 }, StrategyInstance::default()).expect("a small FIB fits");
+        let fib = FibWriter::new(HashKey::new(1, 2), StrategyInstance::default()).expect("a small FIB fits");
         FakeRouter {
             faces,
             fib: RefCell::new(fib),

@@ -6,7 +6,8 @@
 //!   has them. [`SharedArena`]: entry storage that grows in place and is read by other threads.
 //! * [`CacheLines`]: a plain array of cache lines on the same pages.
 //! * [`Qsbr`]: quiescent-state reclamation, which tells a writer when no reader can still see what it unpublished.
-//! * [`prefetch`]: hints that bring memory into the cache ahead of its use; [`cycles`]: the clock to measure it with.
+//! * [`prefetch`]: hints that bring memory into the cache ahead of its use.
+//! * [`clock`]: the processor's time-stamp counter.
 //!
 //! The tables store indexes, not keys. Whoever looks something up compares the key in the entry; a 32-bit tag beside each
 //! index makes a useless comparison rare. Hashes must be well mixed in all 64 bits, and keyed against chosen names.
@@ -14,8 +15,8 @@
 mod arena;
 mod bucket;
 mod byte_arena;
+pub mod clock;
 mod concurrent;
-mod cycles;
 mod lines;
 mod pages;
 pub mod prefetch;
@@ -27,7 +28,6 @@ pub use arena::Arena;
 pub use bucket::{BucketStatistics, BucketTable, Candidates};
 pub use byte_arena::{ByteArena, MAX_SLOT_BYTES};
 pub use concurrent::{ConcurrentBucketReader, ConcurrentBucketTable, ConcurrentCandidates, RetiredBuckets};
-pub use cycles::cycles;
 pub use lines::{CacheLine, CacheLines};
 pub use pages::{PageKind, PageRequest};
 pub use qsbr::{Qsbr, QsbrReader};

@@ -43,7 +43,7 @@ pub fn engine(bytes: &[u8]) {
 /// Runs the events; everything that the engine sends.
 fn run<S: Schedule>(bytes: &[u8]) -> Vec<u8> {
     let mut sent = Vec::new();
-    let key = HashKey { k0: 1, k1: 2 };
+    let key = HashKey::new(1, 2);
     let pool = HeapPool::new(4096, 1024);
     let mut fib = routes(key);
     let config = EngineConfig {

@@ -1,6 +1,6 @@
 //! Parsers of packets: what decodes encodes to the same, and agrees with itself.
 
-use namehop_hash::{HashKey, PrefixHashes, hash_name, hash_prefixes};
+use namehop_hash::{HashKey, Lanes, PrefixHashes, hash_group, hash_name, hash_prefixes};
 use namehop_manage::nfd::ControlParameters;
 use namehop_wire::data::content_type;
 use namehop_wire::lp::LpPacket;
@@ -11,7 +11,8 @@ use namehop_wire::{
     SignatureInfo, ValidityPeriod, rewrite_interest,
 };
 
-/// A name: every prefix is a prefix, the URI form reads back, and the one-pass hashes are those of the prefixes.
+/// A name: every prefix is a prefix, the URI form reads back, and the one-pass hashes, alone
+/// and in a group, are those of the prefixes.
 pub fn name(bytes: &[u8]) {
     let Ok(name) = NameRef::from_value(bytes) else { return };
     let count = name.components().count();
@@ -19,9 +20,21 @@ pub fn name(bytes: &[u8]) {
     let uri = name.to_string();
     let read: Name = uri.parse().unwrap_or_else(|error| panic!("own URI {uri} does not parse: {error}"));
     assert_eq!(read.value(), bytes, "{uri}");
-    let key = HashKey { k0: 1, k1: 2 };
+    let key = HashKey::new(1, 2);
     let mut hashes = PrefixHashes::default();
-    if hash_prefixes(&key, bytes, &mut hashes).is_err() {
+    let hashed = hash_prefixes(&key, bytes, &mut hashes);
+    // In a group, its neighbours being parts of it that need not be names.
+    let group = [&bytes[..bytes.len() / 2], bytes, &bytes[bytes.len() / 3..], bytes, b""];
+    for lanes in Lanes::available() {
+        let mut results = [const { PrefixHashes::new() }; 5];
+        hash_group(&key, lanes, &group, &mut results);
+        for result in [&results[1], &results[3]] {
+            assert_eq!(result.result(), hashed);
+            assert!(result.iter().eq(hashes.iter()), "{lanes}");
+        }
+        assert_eq!(results[4].full(), hash_name(&key, b""));
+    }
+    if hashed.is_err() {
         assert!(count > namehop_wire::MAX_NAME_COMPONENTS);
         return;
     }

@@ -4,12 +4,11 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use namehop_hash::{HashKey, PrefixHashes, hash_prefixes};
-use namehop_table::cycles;
+use namehop_table::clock::{cycles, cycles_per_second};
 use namehop_wire::NameRef;
 use serde::Serialize;
 
 use super::{LongestPrefixMatch, MAX_GROUP, Query};
-use crate::machine::cycles_hz;
 use crate::median::median;
 use crate::workload::Workload;
 
@@ -112,7 +111,7 @@ pub fn measure_lookups<L: LongestPrefixMatch>(
     };
     let plain_cycles = run(false);
     let prefetched_cycles = run(true);
-    let ns = 1e9 / cycles_hz();
+    let ns = 1e9 / cycles_per_second() as f64;
     LookupFigures {
         plain_ns: plain_cycles * ns,
         plain_cycles,

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::workload::{Workload, WorkloadParameters};
 
-const KEY: HashKey = HashKey { k0: 1, k1: 2 };
+const KEY: HashKey = HashKey::new(1, 2);
 const CAPACITY: u32 = 1000;
 
 fn structures(start: usize) -> [Box<dyn LongestPrefixMatch>; 3] {

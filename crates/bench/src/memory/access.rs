@@ -7,10 +7,10 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use namehop_table::clock::cycles_per_second;
 use namehop_table::{CacheLine, prefetch::prefetch_read};
 use serde::Serialize;
 
-use crate::machine::cycles_hz;
 use crate::median::median;
 
 use crate::permutation::Permutation;
@@ -103,7 +103,7 @@ impl<'a> LinkedArea<'a> {
 
     /// What a prefetch instruction costs the program that issues it.
     pub fn prefetch_issue(&self, time: Duration) -> PrefetchIssue {
-        let cycles_per = |rate: f64| cycles_hz() / rate;
+        let cycles_per = |rate: f64| cycles_per_second() as f64 / rate;
         let near = &self.lines[..NEAR_LINES.min(self.lines.len())];
         let cached_cycles = cycles_per(median_rate(time, || {
             for line in near {

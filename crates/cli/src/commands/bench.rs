@@ -10,8 +10,8 @@ use namehop_traffic::target::TransportUri;
 use namehop_wire::Name;
 use serde::Serialize;
 
-use super::signing::CommandSigningArgs;
 use super::bench_memory::MemoryArgs;
+use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, interrupted};
 use crate::failure::{Failure, Kind};
 use crate::output::{self, properties};

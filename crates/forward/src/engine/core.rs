@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use namehop_hash::{HashKey, PrefixHashes, hash_with_nonce};
+use namehop_hash::{HashKey, PrefixHashes, hash_name, hash_with_nonce};
 use namehop_wire::{Name, NameRef};
 
 use super::config::{EngineConfig, EngineError, UnsolicitedPolicy};
@@ -100,7 +100,8 @@ impl<P: BufferPool> Core<P> {
             strategies_version: 0,
             strategies_since: 0,
             now: Timestamp::default(),
-            random_state: key.k0 ^ key.k1.rotate_left(32),
+            // Seeded by the key, of which what others see of the numbers says nothing.
+            random_state: hash_name(&key, b"random numbers"),
             matches: Vec::new(),
             downstreams: Vec::new(),
             answered: Vec::new(),

@@ -10,7 +10,7 @@ use namehop_wire::Name;
 
 use super::*;
 
-const KEY: HashKey = HashKey { k0: 1, k1: 2 };
+const KEY: HashKey = HashKey::new(1, 2);
 
 fn name(uri: &str) -> Name {
     uri.parse().expect("valid URI")

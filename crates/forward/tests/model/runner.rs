@@ -88,7 +88,7 @@ impl<S: Schedule> Runner<S> {
             measurement_capacity: 16,
             ..EngineConfig::default()
         };
-        let key = HashKey { k0: 0x0123_4567_89AB_CDEF, k1: 0xFEDC_BA98_7654_3210 };
+        let key = HashKey::new(0x0123_4567_89AB_CDEF, 0xFEDC_BA98_7654_3210);
         let fib = FibWriter::new(key, StrategyInstance::default()).expect("memory for a FIB");
         let reader = fib.reader();
         let pool = HeapPool::new(4_096, 64);

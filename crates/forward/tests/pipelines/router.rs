@@ -118,7 +118,7 @@ impl Router {
     }
 
     pub fn with(config: EngineConfig) -> Self {
-        let key = HashKey { k0: 1, k1: 2 };
+        let key = HashKey::new(1, 2);
         let pool = HeapPool::new(100_000, 10_000);
         let fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
         let engine = Engine::new(config, fib.reader(), pool.clone(), key).expect("memory");

@@ -1,0 +1,86 @@
+//! Prefixes of a group's names that have ended and are yet to be finished.
+
+use super::states::States;
+use super::vector::{MAX_LANES, Vector, all};
+
+/// Prefixes that wait until there are enough of them to fill a vector.
+pub(super) struct Pending {
+    states: [[u64; Self::ROOM]; 4],
+    last_words: [u64; Self::ROOM],
+    ends: [u64; Self::ROOM],
+    places: [u64; Self::ROOM],
+    count: usize,
+    /// What places are counted from.
+    pub(super) results: *mut u64,
+}
+
+/// # Safety
+/// Every function requires what [`Vector`] requires, and that the places given can be written.
+impl Pending {
+    /// Fewer than a vector wait when up to a vector is added.
+    const ROOM: usize = 2 * MAX_LANES;
+
+    pub(super) fn new(results: *mut u64) -> Self {
+        let none = [0; Self::ROOM];
+        Pending { states: [none; 4], last_words: none, ends: none, places: none, count: 0, results }
+    }
+
+    /// Adds the lanes whose bits are set, with their ends and their places in the results.
+    #[inline(always)]
+    pub(super) unsafe fn push<V: Vector>(&mut self, states: States<V>, last_words: V, ends: V, places: V, bits: u32) {
+        // SAFETY: the caller vouches for the processor and the places. Fewer than `V::LANES` wait, so that there is room
+        // for a vector behind them.
+        unsafe {
+            if self.count == 0 && bits == all::<V>() {
+                // No need to wait. This is so for all prefixes while the names are of the same shape.
+                states.finish(last_words).scatter_pairs(ends, self.results, places, bits);
+                return;
+            }
+            let at = self.count % V::LANES;
+            let [v0, v1, v2, v3] = &mut self.states;
+            states.v0.compress(bits, v0.as_mut_ptr().add(at));
+            states.v1.compress(bits, v1.as_mut_ptr().add(at));
+            states.v2.compress(bits, v2.as_mut_ptr().add(at));
+            states.v3.compress(bits, v3.as_mut_ptr().add(at));
+            last_words.compress(bits, self.last_words.as_mut_ptr().add(at));
+            ends.compress(bits, self.ends.as_mut_ptr().add(at));
+            places.compress(bits, self.places.as_mut_ptr().add(at));
+            self.count = at + bits.count_ones() as usize;
+            if self.count >= V::LANES {
+                self.finish::<V>(all::<V>());
+                self.count -= V::LANES;
+                let [v0, v1, v2, v3] = &mut self.states;
+                for words in [v0, v1, v2, v3, &mut self.last_words, &mut self.ends, &mut self.places] {
+                    let start = words.as_mut_ptr();
+                    V::load_unaligned(start.add(V::LANES)).store_unaligned(start);
+                }
+            }
+        }
+    }
+
+    /// Finishes all that wait.
+    #[inline(always)]
+    pub(super) unsafe fn finish_rest<V: Vector>(&mut self) {
+        // SAFETY: the caller vouches for the processor and the places.
+        unsafe { self.finish::<V>((1 << self.count) - 1) }
+        self.count = 0;
+    }
+
+    /// Finishes the first vector of those that wait.
+    #[inline(always)]
+    unsafe fn finish<V: Vector>(&self, bits: u32) {
+        let [v0, v1, v2, v3] = &self.states;
+        // SAFETY: the caller vouches for the processor and the places; all arrays have room for a vector.
+        unsafe {
+            let states = States {
+                v0: V::load_unaligned(v0.as_ptr()),
+                v1: V::load_unaligned(v1.as_ptr()),
+                v2: V::load_unaligned(v2.as_ptr()),
+                v3: V::load_unaligned(v3.as_ptr()),
+            };
+            let hashes = states.finish(V::load_unaligned(self.last_words.as_ptr()));
+            let (ends, places) = (V::load_unaligned(self.ends.as_ptr()), V::load_unaligned(self.places.as_ptr()));
+            hashes.scatter_pairs(ends, self.results, places, bits);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The processor's time-stamp counter, for measuring how long things take.
+//!
+//! It counts at a fixed rate, whatever the speed at which the processor runs: 100 of its cycles are the same time always,
+//! and not always 100 cycles of the core.
+
+use std::sync::OnceLock;
+
+/// The counter. Reading it takes some ten nanoseconds at most and is no system call. The processor may read it before
+/// instructions in front of it are done, so it measures stretches of hundreds of cycles and more.
+///
+/// On processors for which there is no such counter here, it counts nanoseconds of the system's clock.
+#[inline(always)]
+pub fn cycles() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads a register that every x86-64 processor has.
+    unsafe {
+        std::arch::x86_64::_rdtsc()
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let count: u64;
+        // SAFETY: reads a register, which Linux and macOS let every program do.
+        unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) count, options(nomem, nostack, preserves_flags)) };
+        count
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        since_start_ns()
+    }
+}
+
+/// Cycles of the counter in a second. The first call may take 20 ms to measure it.
+pub fn cycles_per_second() -> u64 {
+    static RATE: OnceLock<u64> = OnceLock::new();
+    *RATE.get_or_init(rate)
+}
+
+/// Time that so many cycles take, in nanoseconds.
+pub fn cycles_to_ns(cycles: u64) -> f64 {
+    cycles as f64 * 1e9 / cycles_per_second() as f64
+}
+
+/// Not every processor says at which rate it counts, so the rate is taken from the system's clock.
+#[cfg(target_arch = "x86_64")]
+fn rate() -> u64 {
+    use std::time::{Duration, Instant};
+    // The readings of counter and clock that belong together most closely, of a few.
+    let reading = || {
+        let readings = (0..8).map(|_| {
+            let before = cycles();
+            let now = Instant::now();
+            let after = cycles();
+            (after.wrapping_sub(before), before.wrapping_add(after.wrapping_sub(before) / 2), now)
+        });
+        let closest = readings.min_by_key(|&(apart, ..)| apart);
+        closest.map_or_else(|| (cycles(), Instant::now()), |(_, count, now)| (count, now))
+    };
+    let (first, start) = reading();
+    std::thread::sleep(Duration::from_millis(20));
+    let (last, end) = reading();
+    let elapsed_ns = end.duration_since(start).as_nanos().max(1);
+    u64::try_from(u128::from(last.wrapping_sub(first)) * 1_000_000_000 / elapsed_ns).unwrap_or(u64::MAX).max(1)
+}
+
+#[cfg(target_arch = "aarch64")]
+fn rate() -> u64 {
+    let hertz: u64;
+    // SAFETY: reads a register, which Linux and macOS let every program do.
+    unsafe { std::arch::asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags)) };
+    hertz.max(1)
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn rate() -> u64 {
+    1_000_000_000
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn since_start_ns() -> u64 {
+    use std::time::Instant;
+    static START: OnceLock<Instant> = OnceLock::new();
+    u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn the_counter_agrees_with_the_clock() {
+        // The machine may be busy, so one of several attempts has to do.
+        let agrees = (0..20).any(|_| {
+            let (start, clock) = (cycles(), Instant::now());
+            std::thread::sleep(Duration::from_millis(10));
+            let by_counter_ns = cycles_to_ns(cycles() - start);
+            let by_clock_ns = clock.elapsed().as_nanos() as f64;
+            (by_counter_ns / by_clock_ns - 1.0).abs() < 0.02
+        });
+        assert!(agrees, "{} cycles per second", cycles_per_second());
+    }
+}
