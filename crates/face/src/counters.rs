@@ -191,15 +191,8 @@ impl Default for LinkDropCounters {
 pub struct EngineDropCounters([Counter; DropReason::COUNT]);
 
 impl EngineDropCounters {
-    /// Counts one drop; nothing happens for a number that is no reason. Worker only.
-    pub fn add(&self, reason: u8) {
-        if let Some(counter) = self.0.get(usize::from(reason)) {
-            counter.add(1);
-        }
-    }
-
-    /// Sets the total for this reason number; nothing happens for a number that is no reason. For a worker
-    /// whose engine counts by itself and publishes from time to time. Worker only.
+    /// Sets the total for this reason number; nothing happens for a number that is no reason. The engine counts by
+    /// itself, and the worker publishes from time to time. Worker only.
     pub fn set(&self, reason: u8, total: u64) {
         if let Some(counter) = self.0.get(usize::from(reason)) {
             counter.0.store(total, Ordering::Relaxed);
@@ -358,11 +351,9 @@ mod tests {
         let dead_nonce = DropReason::DeadNonce.index() as u8;
         counters.worker.engine_drops.set(dead_nonce, 5);
         counters.worker.engine_drops.set(255, 7);
-        counters.worker.engine_drops.add(dead_nonce);
-        counters.worker.engine_drops.add(255);
         let listed: Vec<_> = counters.drops().collect();
-        assert_eq!(listed, [("no-buffer", 3), ("dead-nonce", 6)]);
-        assert_eq!(counters.worker.engine_drops.get(dead_nonce), 6);
+        assert_eq!(listed, [("no-buffer", 3), ("dead-nonce", 5)]);
+        assert_eq!(counters.worker.engine_drops.get(dead_nonce), 5);
         assert_eq!(counters.worker.engine_drops.get(255), 0);
     }
 

@@ -252,6 +252,24 @@ fn a_thousand_connections_leave_nothing_behind() {
 }
 
 #[test]
+fn connections_wait_until_others_have_heard_of_the_closed_ones() {
+    let (config, path, _directory) = unix_config();
+    with_service(config, 4, async |mut service: Harness| {
+        // Nobody takes the events. In the end the kernel's queue of connections is full.
+        for _ in 0..3000 {
+            if UnixStream::connect(&path).await.is_err() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(service.events.len() < 2100, "{} events wait", service.events.len());
+        while service.events.try_recv().is_ok() {}
+        service.created().await;
+    });
+}
+
+#[test]
 fn destroying_a_face_closes_its_connection() {
     let (config, path, _directory) = unix_config();
     with_service(config, 256, async |mut service: Harness| {

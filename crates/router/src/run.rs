@@ -76,8 +76,7 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
     let authenticator = Authenticator::new(&startup::security_config(&config)).map_err(StartError::Trust)?;
     let parts = startup::build(&config)?;
 
-    let Parts { sockets, ports, worker, worker_handle, rings, pool, faces, mut face_events, fib, journal, saved } =
-        parts;
+    let Parts { sockets, ports, worker, worker_handle, rings, pool, faces, face_events, fib, journal, saved } = parts;
     let channels = sockets.local_uris();
     let metrics = match config.metrics.enabled {
         true => {
@@ -122,6 +121,7 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
         let control = Control::new(faces, socket_commands, ports, worker_handle, fib, channels.clone(), journal);
         let management = Management::new(control, authenticator, output);
         tokio::task::spawn_local(Rc::clone(&management).run());
+        tokio::task::spawn_local(follow_faces(Rc::clone(&management), face_events));
         restore::apply(&management, &config, saved).await;
         announce(&channels, metrics.as_ref().map(MetricsServer::local_address));
         if let Some(server) = metrics {
@@ -137,7 +137,6 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
                 _ = interrupt.recv() => break Ok(()),
                 _ = terminate.recv() => break Ok(()),
                 _ = ended.recv() => break Err(RunError::ForwardingEnded),
-                Some(event) = face_events.recv() => face_event(&management, event).await,
                 () = waker.wait(|| !from_worker.is_empty() || management.control().worker().has_events()) => {
                     from_worker.pop_burst(&mut frames, CONTROL_BURST);
                     for frame in frames.drain(..) {
@@ -187,15 +186,18 @@ fn send_to_worker(
     pushed.map_err(|_| LinkDrop::ReceiveRingFull)
 }
 
-async fn face_event(management: &Rc<Management<Control>>, event: FaceEvent) {
-    let worker = management.control().worker();
-    // An error means that the worker has ended, and the router is about to.
-    let _ = match &event {
-        FaceEvent::Created(face) => worker.add_face(Arc::clone(face)).await,
-        FaceEvent::Destroyed(face) => worker.remove_face(face.id()).await,
-        FaceEvent::Up(_) | FaceEvent::Down(_) => Ok(()),
-    };
-    management.face_event(&event);
+/// Passes on what happens to faces, one by one in a task of its own: a flood of connections must not keep commands
+/// waiting.
+async fn follow_faces(management: Rc<Management<Control>>, mut events: mpsc::UnboundedReceiver<FaceEvent>) {
+    while let Some(event) = events.recv().await {
+        let worker = management.control().worker();
+        match &event {
+            FaceEvent::Created(face) => worker.face_created(Arc::clone(face)),
+            FaceEvent::Destroyed(face) => worker.face_destroyed(face.id()),
+            FaceEvent::Up(_) | FaceEvent::Down(_) => {}
+        }
+        management.face_event(&event);
+    }
 }
 
 fn engine_event(management: &Rc<Management<Control>>, event: EngineEvent) {

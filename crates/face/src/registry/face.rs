@@ -28,7 +28,7 @@ pub struct Face {
     created: Instant,
     persistency: AtomicU8,
     is_up: AtomicBool,
-    self_learning: AtomicBool,
+    self_learning: bool,
     flags: AtomicU64,
     link_mtu_bytes: AtomicU32,
     mtu_override_bytes: AtomicU32,
@@ -59,7 +59,7 @@ impl Face {
             created: Instant::now(),
             persistency: AtomicU8::new(params.persistency as u8),
             is_up: AtomicBool::new(params.is_up),
-            self_learning: AtomicBool::new(params.self_learning),
+            self_learning: params.self_learning,
             flags: AtomicU64::new(params.flags.0),
             link_mtu_bytes: AtomicU32::new(clamp_mtu(params.link_mtu_bytes)),
             mtu_override_bytes: AtomicU32::new(u32::MAX),
@@ -155,12 +155,7 @@ impl Face {
 
     /// Whether self-learning headers are honoured.
     pub fn self_learning(&self) -> bool {
-        self.self_learning.load(Ordering::Relaxed)
-    }
-
-    /// Switches self-learning headers on or off. The link service sees it at its next `update`.
-    pub fn set_self_learning(&self, enabled: bool) {
-        self.self_learning.store(enabled, Ordering::Relaxed);
+        self.self_learning
     }
 
     /// Sets or clears the moment at which the face will be closed unless it is used before.

@@ -3,10 +3,10 @@
 //! Everything runs on one thread, so plain cells suffice. No borrow is held across an `await`.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
 use namehop_forward::face::FaceId;
@@ -26,6 +26,9 @@ use crate::counters::LinkDrop;
 use crate::registry::{Face, FaceFlags, FaceParams, FaceTable, FaceTableError, FaceUpdate, RejectedProperties};
 use crate::ring::{Frame, FrameRing};
 use crate::uri::FaceUri;
+
+/// Closed faces that other threads may still hold before no more connections are accepted.
+const MAX_LINGERING: usize = 1024;
 
 /// The transport of one face.
 pub(super) enum Link<B> {
@@ -67,6 +70,8 @@ pub(super) struct Shared<P: BufferPool> {
     /// By slot of the face number.
     faces: RefCell<Vec<Slot<P::Buffer>>>,
     places: Rc<Places>,
+    /// Closed faces, some of which other threads still hold, because they have not heard of it yet.
+    lingering: RefCell<VecDeque<Weak<Face>>>,
     is_closing: Cell<bool>,
     /// Unicast UDP sockets.
     pub(super) channels: RefCell<Vec<Rc<Channel<P::Buffer>>>>,
@@ -98,6 +103,7 @@ impl<P: BufferPool> Shared<P> {
             from_worker,
             events,
             faces: RefCell::default(),
+            lingering: RefCell::default(),
             is_closing: Cell::new(false),
             channels: RefCell::default(),
             connecting: RefCell::default(),
@@ -201,7 +207,19 @@ impl<P: BufferPool> Shared<P> {
         self.table.remove(id);
         tracing::debug!(face = %id, remote = %entry.face.remote_uri(), "face closed");
         self.announce(FaceEvent::Destroyed(Arc::clone(&entry.face)));
+        self.lingering.borrow_mut().push_back(Arc::downgrade(&entry.face));
+        self.is_far_ahead();
         true
+    }
+
+    /// Whether so many faces were closed that the other threads are yet to hear of it. Who connects and disconnects all
+    /// the time must not fill the memory with what they have to be told.
+    pub(super) fn is_far_ahead(&self) -> bool {
+        let mut lingering = self.lingering.borrow_mut();
+        if lingering.len() >= MAX_LINGERING {
+            lingering.retain(|face| face.strong_count() > 0);
+        }
+        lingering.len() >= MAX_LINGERING
     }
 
     /// Closes every face; no new one is made after that.

@@ -23,6 +23,8 @@ use crate::uri::FaceUri;
 
 /// Pause after the system could not accept a connection, most often for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Looks, a millisecond apart, whether the other threads have caught up with closed faces, before going on all the same.
+const PATIENCE: usize = 100;
 
 /// Accepts connections on `listener` for as long as the service lives, and hands each to `serve`.
 pub(super) async fn accept<P: BufferPool, L: Listener>(
@@ -31,6 +33,12 @@ pub(super) async fn accept<P: BufferPool, L: Listener>(
     serve: impl Fn(&Rc<Shared<P>>, L::Accepted) -> io::Result<()>,
 ) {
     loop {
+        for _ in 0..PATIENCE {
+            if !shared.is_far_ahead() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         let served = listener.next().await.and_then(|accepted| {
             // Dropping the socket closes it, which is how a refusal looks to the peer.
             let guest = Guest::of_scope(L::scope(&accepted)?);

@@ -14,8 +14,8 @@ fn snapshot() -> Snapshot {
     face.counters.worker.received.count_packet(namehop_forward::packet::PacketKind::Interest, 100);
     face.counters.worker.received.count_frame(110);
     face.counters.count_transport_drop(namehop_face::LinkDrop::SendQueueFull);
-    face.counters.worker.engine_drops.add(DropReason::DeadNonce as u8);
-    face.counters.worker.engine_drops.add(DropReason::NoBuffer as u8);
+    face.counters.worker.engine_drops.set(DropReason::DeadNonce as u8, 1);
+    face.counters.worker.engine_drops.set(DropReason::NoBuffer as u8, 1);
     face.counters.worker.link_drops.add(namehop_face::LinkDrop::NoBuffer, 1);
     let mut snapshot = Snapshot {
         uptime_seconds: 12.5,

@@ -18,10 +18,10 @@ use namehop_wire::Name;
 
 /// One command with its reply.
 pub(super) enum Command {
-    /// A face exists; packets may be sent to it.
-    AddFace(Arc<Face>, oneshot::Sender<()>),
+    /// A face exists; packets may be sent to it. Somebody may wait for that.
+    AddFace(Arc<Face>, Option<oneshot::Sender<()>>),
     /// A face is gone.
-    RemoveFace(FaceId, oneshot::Sender<()>),
+    RemoveFace(FaceId, Option<oneshot::Sender<()>>),
     /// Options of a face have changed.
     UpdateFace(FaceId, oneshot::Sender<()>),
     /// A FIB entry has a next hop it had not before; pending Interests may go there.
@@ -93,12 +93,23 @@ impl WorkerHandle {
     /// # Errors
     /// The worker has stopped; so for all methods here.
     pub async fn add_face(&self, face: Arc<Face>) -> Result<(), WorkerGone> {
-        self.ask(|reply| Command::AddFace(face, reply)).await
+        self.ask(|reply| Command::AddFace(face, Some(reply))).await
     }
 
     /// Makes a face unknown.
     pub async fn remove_face(&self, id: FaceId) -> Result<(), WorkerGone> {
-        self.ask(|reply| Command::RemoveFace(id, reply)).await
+        self.ask(|reply| Command::RemoveFace(id, Some(reply))).await
+    }
+
+    /// Makes known a face that came by itself. Does not wait, so that many connections at once do not keep commands
+    /// waiting: what is sent to the worker later finds the face there.
+    pub fn face_created(&self, face: Arc<Face>) {
+        self.send(Command::AddFace(face, None));
+    }
+
+    /// Makes unknown a face that ended by itself. Does not wait.
+    pub fn face_destroyed(&self, id: FaceId) {
+        self.send(Command::RemoveFace(id, None));
     }
 
     /// Applies changed options of a face.

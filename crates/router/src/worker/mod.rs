@@ -286,12 +286,12 @@ impl<P: BufferPool> Worker<P> {
                 if self.faces.get(face.id()).is_some() {
                     self.add_face(&face);
                 }
-                let _ = reply.send(());
+                let _ = reply.map(|reply| reply.send(()));
             }
             Command::RemoveFace(id, reply) => {
                 self.links.remove(id);
                 self.engine.remove_face(id);
-                let _ = reply.send(());
+                let _ = reply.map(|reply| reply.send(()));
             }
             Command::UpdateFace(id, reply) => {
                 if let Some(link) = self.links.get(id) {
