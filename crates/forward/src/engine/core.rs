@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use namehop_hash::{HashKey, PrefixHashes, hash_name, hash_with_nonce};
+use namehop_hash::{HashKey, Lanes, PrefixHashes, hash_name, hash_with_nonce};
 use namehop_wire::{Name, NameRef};
 
 use super::config::{EngineConfig, EngineError, UnsolicitedPolicy};
@@ -48,6 +48,8 @@ pub(crate) struct Core<P: BufferPool> {
     pub(crate) dead_nonce_lifetime_ms: u64,
     /// Packets of a group that the hint plane works on at a time.
     pub(crate) lookahead: usize,
+    /// How names of a burst are hashed.
+    pub(crate) lanes: Lanes,
     /// What the FIB said at the start of the burst, and the serial number of the first PIT entry since it last said
     /// something else.
     pub(crate) strategies_version: u64,
@@ -97,6 +99,7 @@ impl<P: BufferPool> Core<P> {
             max_lifetime_ms: config.max_lifetime_ms,
             dead_nonce_lifetime_ms: config.dead_nonce_lifetime_ms,
             lookahead: config.lookahead.clamp(1, MAX_BURST),
+            lanes: Lanes::best(),
             strategies_version: 0,
             strategies_since: 0,
             now: Timestamp::default(),

@@ -28,7 +28,7 @@ use crate::buffer::{BufferPool, PacketBuffer};
 use crate::counters::DropReason;
 use crate::fib::FibReader;
 use crate::packet::{Incoming, Outgoing};
-use crate::schedule::{Burst, MAX_BURST, Schedule, Summary};
+use crate::schedule::{Burst, Known, Schedule, Scratch};
 use crate::strategy::StrategyInstance;
 use crate::time::Timestamp;
 pub use config::{CsConfig, CsInfo, CsSettings, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
@@ -49,7 +49,7 @@ pub struct Engine<P: BufferPool, S: Schedule = Burst> {
     pub(crate) hashes: PrefixHashes,
     pub(crate) hint_hashes: PrefixHashes,
     /// What is known of the packets of a burst.
-    pub(crate) summaries: Box<[Summary]>,
+    pub(crate) scratch: Scratch,
     schedule: PhantomData<S>,
 }
 
@@ -65,7 +65,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             core,
             hashes: PrefixHashes::new(),
             hint_hashes: PrefixHashes::new(),
-            summaries: (0..MAX_BURST).map(|_| Summary::new()).collect(),
+            scratch: Scratch::new(),
             schedule: PhantomData,
         })
     }
@@ -84,20 +84,20 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         self.fib.quiescent();
     }
 
-    /// Handles one packet, of which `summary` may know something already.
+    /// Handles one packet, of which something may be known already.
     pub(crate) fn handle(
         &mut self,
         now: Timestamp,
         packet: Incoming<P::Buffer>,
-        summary: &mut Summary,
+        known: Known<'_>,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         let face = packet.face;
         // Both packet types are single bytes on the wire.
         let handled = match (packet.buffer.bytes().first().copied().map(u32::from), packet.fields.nack) {
             (Some(types::INTEREST), Some(reason)) => self.incoming_nack(now, packet, reason, out),
-            (Some(types::INTEREST), None) => self.incoming_interest(now, packet, summary, out),
-            (Some(types::DATA), None) => self.incoming_data(now, packet, summary, out),
+            (Some(types::INTEREST), None) => self.incoming_interest(now, packet, known, out),
+            (Some(types::DATA), None) => self.incoming_data(now, packet, known, out),
             _ => Err(DropReason::Malformed),
         };
         if let Err(reason) = handled {

@@ -18,7 +18,7 @@ use crate::face::{FaceId, FaceScope};
 use crate::packet::{Incoming, Outgoing};
 use crate::pcct::content::DIGEST_BYTES;
 use crate::pcct::{PitRef, token};
-use crate::schedule::{Schedule, Summary};
+use crate::schedule::{Known, Schedule};
 use crate::scope::is_localhost;
 use crate::strategy::Trigger;
 use crate::time::Timestamp;
@@ -35,7 +35,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         &mut self,
         now: Timestamp,
         packet: Incoming<P::Buffer>,
-        summary: &mut Summary,
+        mut ahead: Known<'_>,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) -> Result<(), DropReason> {
         let Engine { fib, core, hashes: pending_hashes, hint_hashes, .. } = self;
@@ -57,7 +57,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let known = by_token.filter(|&entry| core.pcct.name(entry) == name);
         let hashes = match known {
             Some(_) if !core.pcct.asks_for_prefixes(now) => None,
-            _ => Some(summary.hashes(&core.key, header.name)?),
+            _ => Some(ahead.hashes(&core.key, header.name)?),
         };
 
         // PIT matching: all Interests that this Data satisfies. The digest is computed only when one asks for it.

@@ -17,7 +17,7 @@ use crate::pcct::entry::{PendingHopLimit, Selectors};
 use crate::pcct::keys::Key;
 use crate::pcct::{Arrival, PitRef};
 
-use crate::schedule::{Schedule, Summary};
+use crate::schedule::{Known, Schedule};
 use crate::scope::is_localhost;
 use crate::strategy::Trigger;
 use crate::time::Timestamp;
@@ -28,7 +28,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         &mut self,
         now: Timestamp,
         packet: Incoming<P::Buffer>,
-        summary: &mut Summary,
+        mut ahead: Known<'_>,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) -> Result<(), DropReason> {
         let Engine { fib, core, hint_hashes, .. } = self;
@@ -36,7 +36,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         core.counters.in_interests += 1;
         let ingress = core.faces.get(face).ok_or(DropReason::UnknownFace)?;
         let interest = Interest::decode(buffer.bytes()).map_err(|_| DropReason::Malformed)?;
-        let hashes = summary.hashes(&core.key, interest.name)?;
+        let hashes = ahead.hashes(&core.key, interest.name)?;
 
         // A missing Nonce is added.
         let nonce = interest.nonce.unwrap_or_else(|| core.random() as u32);

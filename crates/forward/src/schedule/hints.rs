@@ -3,8 +3,11 @@
 //! Each step reads only memory that the step before asked for. Guesses may be wrong: a bucket names an entry by 32 bits of
 //! a hash, and whatever was read may have changed when the packet has its turn.
 
-use super::summary::Summary;
-use super::{Schedule, ScheduleKind, glance::glance};
+use namehop_hash::{Lanes, PrefixHashes, hash_group};
+
+use super::glance::glance;
+use super::summary::{Scratch, Summary};
+use super::{MAX_BURST, Schedule, ScheduleKind};
 use crate::buffer::{BufferPool, PacketBuffer};
 use crate::engine::Engine;
 use crate::packet::Incoming;
@@ -21,19 +24,38 @@ pub(super) struct Ahead {
 }
 
 impl<P: BufferPool, S: Schedule> Engine<P, S> {
-    /// Looks at a packet and hashes its name, if the execution plane will need the hashes.
+    /// Looks at packets and hashes the names of those whose hashes the execution plane will need. What is known of them is
+    /// put into `scratch` from position `first` on.
     #[inline]
-    pub(super) fn hint_hash(&self, packet: &Incoming<P::Buffer>, summary: &mut Summary) {
-        summary.clear();
-        // Data with a token, and every Nack, finds its entry without.
-        if !self.needs_hashes(packet) {
-            return;
+    pub(super) fn hint_hashes(
+        &self,
+        packets: &[Incoming<P::Buffer>],
+        scratch: &mut Scratch,
+        first: usize,
+        lanes: Lanes,
+    ) {
+        let mut names: [&[u8]; MAX_BURST] = [&[]; MAX_BURST];
+        let mut any = false;
+        for ((packet, summary), name) in packets.iter().zip(&mut scratch.summaries[first..]).zip(&mut names) {
+            *summary = Summary::default();
+            // Data with a token, and every Nack, finds its entry without.
+            if !self.needs_hashes(packet) {
+                continue;
+            }
+            let bytes = packet.buffer.bytes();
+            if let Some(seen) = glance(bytes) {
+                any = true;
+                *name = &bytes[seen.name];
+                *summary = Summary {
+                    is_hashed: true,
+                    nonce: seen.nonce,
+                    can_be_prefix: seen.can_be_prefix,
+                    ..Summary::default()
+                };
+            }
         }
-        let bytes = packet.buffer.bytes();
-        if let Some(seen) = glance(bytes) {
-            summary.nonce = seen.nonce;
-            summary.can_be_prefix = seen.can_be_prefix;
-            summary.hash(&self.core.key, &bytes[seen.name]);
+        if any {
+            hash_group(&self.core.key, lanes, &names[..packets.len()], &mut scratch.hashes[first..]);
         }
     }
 
@@ -46,10 +68,14 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
 
     /// First step: buckets, and the entry that a PIT token names.
     #[inline]
-    pub(super) fn hint_buckets(&self, packet: &Incoming<P::Buffer>, summary: &mut Summary) {
+    pub(super) fn hint_buckets(
+        &self,
+        packet: &Incoming<P::Buffer>,
+        (summary, hashes): (&mut Summary, Option<&PrefixHashes>),
+    ) {
         let core = &self.core;
         if is_interest(packet) {
-            let Some(hashes) = summary.known_hashes() else { return };
+            let Some(hashes) = hashes else { return };
             core.pcct.prefetch_bucket(hashes.full());
             self.fib.prefetch_buckets(hashes);
             if let Some(nonce) = summary.nonce {
@@ -64,17 +90,22 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             core.pcct.prefetch_entry(entry);
             summary.entry = Some(entry);
         }
-        if let Some(hashes) = summary.known_hashes() {
+        if let Some(hashes) = hashes {
             core.pcct.prefetch_satisfied(hashes);
         }
     }
 
     /// Second step: what the buckets point to.
     #[inline]
-    pub(super) fn hint_entries(&self, packet: &Incoming<P::Buffer>, summary: &mut Summary, ahead: &mut Ahead) {
+    pub(super) fn hint_entries(
+        &self,
+        packet: &Incoming<P::Buffer>,
+        (summary, hashes): (&mut Summary, Option<&PrefixHashes>),
+        ahead: &mut Ahead,
+    ) {
         let core = &self.core;
         let is_interest = is_interest(packet);
-        if let Some(hashes) = summary.known_hashes() {
+        if let Some(hashes) = hashes {
             if is_interest {
                 if S::KIND == ScheduleKind::Speculative {
                     self.fib.prefetch_all_entries(hashes);
@@ -92,7 +123,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             }
         }
         if is_interest {
-            summary.makes_entry = summary.known_hashes().is_some() && summary.entry.is_none();
+            summary.makes_entry = hashes.is_some() && summary.entry.is_none();
             ahead.new_entries += usize::from(summary.makes_entry);
         } else if packet.fields.nack.is_none() && core.pcct.content.is_full() {
             ahead.victim = core.pcct.content.victim_after(ahead.victim);

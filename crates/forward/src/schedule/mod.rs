@@ -22,7 +22,7 @@ mod summary;
 use std::fmt;
 use std::str::FromStr;
 
-pub(crate) use summary::Summary;
+pub(crate) use summary::{Known, Scratch};
 
 /// Packets that the hint plane looks at together.
 pub const MAX_BURST: usize = 64;

@@ -1,7 +1,9 @@
 //! The order of hints and packets, one function for each schedule. Packets are handled in the order in which they came.
 
 use super::hints::Ahead;
-use super::summary::Summary;
+use namehop_hash::Lanes;
+
+use super::summary::Scratch;
 use super::{MAX_BURST, Schedule, ScheduleKind};
 use crate::buffer::BufferPool;
 use crate::engine::Engine;
@@ -16,30 +18,31 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         burst: &mut Vec<Incoming<P::Buffer>>,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
-        let mut summaries = std::mem::take(&mut self.summaries);
+        let mut scratch = std::mem::take(&mut self.scratch);
         match S::KIND {
-            ScheduleKind::Naive => self.run_naive(now, burst, &mut summaries[0], out),
-            ScheduleKind::BucketPrefetch => self.run_bucket_prefetch(now, burst, &mut summaries[0], out),
-            ScheduleKind::PreHash | ScheduleKind::Speculative => self.run_ahead(now, burst, &mut summaries, out),
+            ScheduleKind::Naive => self.run_naive(now, burst, &mut scratch, out),
+            ScheduleKind::BucketPrefetch => self.run_bucket_prefetch(now, burst, &mut scratch, out),
+            ScheduleKind::PreHash | ScheduleKind::Speculative => self.run_ahead(now, burst, &mut scratch, out),
             ScheduleKind::Burst => {
                 while !burst.is_empty() {
-                    self.run_burst(now, burst, &mut summaries, out);
+                    self.run_burst(now, burst, &mut scratch, out);
                 }
             }
         }
-        self.summaries = summaries;
+        self.scratch = scratch;
     }
 
     fn run_naive(
         &mut self,
         now: Timestamp,
         burst: &mut Vec<Incoming<P::Buffer>>,
-        summary: &mut Summary,
+        scratch: &mut Scratch,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         for packet in burst.drain(..) {
-            summary.clear();
-            self.handle(now, packet, summary, out);
+            let mut known = scratch.known(0);
+            known.forget();
+            self.handle(now, packet, known, out);
         }
     }
 
@@ -47,13 +50,13 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         &mut self,
         now: Timestamp,
         burst: &mut Vec<Incoming<P::Buffer>>,
-        summary: &mut Summary,
+        scratch: &mut Scratch,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         for packet in burst.drain(..) {
-            self.hint_hash(&packet, summary);
-            self.hint_buckets(&packet, summary);
-            self.handle(now, packet, summary, out);
+            self.hint_hashes(std::slice::from_ref(&packet), scratch, 0, Lanes::SCALAR);
+            self.hint_buckets(&packet, scratch.hints(0));
+            self.handle(now, packet, scratch.known(0), out);
         }
     }
 
@@ -64,26 +67,25 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         &mut self,
         now: Timestamp,
         burst: &mut Vec<Incoming<P::Buffer>>,
-        summaries: &mut [Summary],
+        scratch: &mut Scratch,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         let mut packets = burst.drain(..);
-        let [first, second, ..] = summaries else { return };
-        let (mut current, mut next) = (first, second);
-        if let Some(packet) = packets.as_slice().first() {
-            self.hint_hash(packet, current);
-            self.hint_buckets(packet, current);
+        let (mut current, mut next) = (0, 1);
+        if let [packet, ..] = packets.as_slice() {
+            self.hint_hashes(std::slice::from_ref(packet), scratch, current, Lanes::SCALAR);
+            self.hint_buckets(packet, scratch.hints(current));
         }
         while let Some(packet) = packets.next() {
             if S::KIND == ScheduleKind::Speculative {
-                self.hint_entries(&packet, current, &mut Ahead::default());
-                self.hint_contents(&packet, current);
+                self.hint_entries(&packet, scratch.hints(current), &mut Ahead::default());
+                self.hint_contents(&packet, scratch.hints(current).0);
             }
-            if let Some(following) = packets.as_slice().first() {
-                self.hint_hash(following, next);
-                self.hint_buckets(following, next);
+            if let [following, ..] = packets.as_slice() {
+                self.hint_hashes(std::slice::from_ref(following), scratch, next, Lanes::SCALAR);
+                self.hint_buckets(following, scratch.hints(next));
             }
-            self.handle(now, packet, current, out);
+            self.handle(now, packet, scratch.known(current), out);
             std::mem::swap(&mut current, &mut next);
         }
     }
@@ -94,35 +96,32 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         &mut self,
         now: Timestamp,
         burst: &mut Vec<Incoming<P::Buffer>>,
-        summaries: &mut [Summary],
+        scratch: &mut Scratch,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         let count = burst.len().min(MAX_BURST);
         let group = self.core.lookahead;
-        for (packet, summary) in burst[..count].iter().zip(&mut *summaries) {
-            self.hint_hash(packet, summary);
-        }
+        self.hint_hashes(&burst[..count], scratch, 0, self.core.lanes);
         let mut packets = burst.drain(..count);
         let mut ahead = Ahead::default();
         let (mut handled, mut with_contents, mut with_entries, mut with_buckets) = (0, 0, 0, 0);
         while handled < count {
             let coming = packets.as_slice();
             while with_buckets < count.min(handled + 3 * group) {
-                self.hint_buckets(&coming[with_buckets - handled], &mut summaries[with_buckets]);
+                self.hint_buckets(&coming[with_buckets - handled], scratch.hints(with_buckets));
                 with_buckets += 1;
             }
             while with_entries < count.min(handled + 2 * group) {
-                self.hint_entries(&coming[with_entries - handled], &mut summaries[with_entries], &mut ahead);
+                self.hint_entries(&coming[with_entries - handled], scratch.hints(with_entries), &mut ahead);
                 with_entries += 1;
             }
             while with_contents < count.min(handled + group) {
-                self.hint_contents(&coming[with_contents - handled], &summaries[with_contents]);
+                self.hint_contents(&coming[with_contents - handled], &scratch.summaries[with_contents]);
                 with_contents += 1;
             }
             for packet in packets.by_ref().take(group) {
-                let summary = &mut summaries[handled];
-                self.handle(now, packet, summary, out);
-                ahead.new_entries -= usize::from(summary.makes_entry);
+                self.handle(now, packet, scratch.known(handled), out);
+                ahead.new_entries -= usize::from(scratch.summaries[handled].makes_entry);
                 handled += 1;
             }
         }

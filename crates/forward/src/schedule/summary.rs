@@ -1,27 +1,17 @@
-//! What is known of a packet ahead of its turn. One of these per packet of a burst is kept by the engine and used again.
+//! What is known of a packet ahead of its turn. The engine keeps one of these for each packet of a burst and uses it again.
 
 use namehop_hash::{HashKey, PrefixHashes, hash_prefixes};
 use namehop_wire::NameRef;
 
+use super::MAX_BURST;
 use crate::counters::DropReason;
 
-/// What became of hashing a packet's name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hashed {
-    /// Not tried.
-    No,
-    /// The hashes are there.
-    Yes,
-    /// The name has too many components.
-    TooDeep,
-}
-
-/// See the module's description.
-#[derive(Debug)]
-pub(crate) struct Summary {
-    hashes: PrefixHashes,
-    hashed: Hashed,
-    /// Nonce, as far as the hint plane has seen one.
+/// What the hint plane notes of one packet, beside the hashes of its name.
+#[derive(Debug, Default)]
+pub(super) struct Summary {
+    /// Are the hashes there?
+    pub(super) is_hashed: bool,
+    /// Nonce, as far as one was seen.
     pub(super) nonce: Option<u32>,
     pub(super) can_be_prefix: bool,
     /// Entry of the PIT-CS composite table that the packet probably concerns.
@@ -32,44 +22,48 @@ pub(crate) struct Summary {
     pub(super) victim: Option<u32>,
 }
 
-impl Summary {
-    /// Nothing is known.
+/// Summaries and hashes of a burst, by position. Hashes lie together because a group of names is hashed at once.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    pub(super) summaries: Box<[Summary]>,
+    pub(super) hashes: Box<[PrefixHashes]>,
+}
+
+impl Scratch {
+    /// For bursts of up to [`MAX_BURST`] packets.
     pub(crate) fn new() -> Self {
-        Summary {
-            hashes: PrefixHashes::new(),
-            hashed: Hashed::No,
-            nonce: None,
-            can_be_prefix: false,
-            entry: None,
-            makes_entry: false,
-            victim: None,
+        Scratch {
+            summaries: (0..MAX_BURST).map(|_| Summary::default()).collect(),
+            hashes: (0..MAX_BURST).map(|_| PrefixHashes::new()).collect(),
         }
     }
 
-    /// Forgets everything.
+    /// What is known of the packet at this position.
     #[inline]
-    pub(super) fn clear(&mut self) {
-        self.hashed = Hashed::No;
-        self.nonce = None;
-        self.can_be_prefix = false;
-        self.entry = None;
-        self.makes_entry = false;
-        self.victim = None;
+    pub(super) fn known(&mut self, position: usize) -> Known<'_> {
+        Known { summary: &mut self.summaries[position], hashes: &mut self.hashes[position] }
     }
 
-    /// Hashes what looks like the packet's name.
+    /// The packet at this position and its hashes, if there are any that are of use.
     #[inline]
-    pub(super) fn hash(&mut self, key: &HashKey, name_value: &[u8]) {
-        self.hashed = match hash_prefixes(key, name_value, &mut self.hashes) {
-            Ok(()) => Hashed::Yes,
-            Err(_) => Hashed::TooDeep,
-        };
+    pub(super) fn hints(&mut self, position: usize) -> (&mut Summary, Option<&PrefixHashes>) {
+        let (summary, hashes) = (&mut self.summaries[position], &self.hashes[position]);
+        let usable = summary.is_hashed && hashes.result().is_ok();
+        (summary, usable.then_some(hashes))
     }
+}
 
-    /// The hashes, if there are any yet.
+/// What is known of the packet that has its turn.
+pub(crate) struct Known<'a> {
+    summary: &'a mut Summary,
+    hashes: &'a mut PrefixHashes,
+}
+
+impl Known<'_> {
+    /// Nothing.
     #[inline]
-    pub(super) fn known_hashes(&self) -> Option<&PrefixHashes> {
-        (self.hashed == Hashed::Yes).then_some(&self.hashes)
+    pub(super) fn forget(&mut self) {
+        *self.summary = Summary::default();
     }
 
     /// The hashes of the packet's name, computed unless they are there already.
@@ -78,15 +72,13 @@ impl Summary {
     /// When the name has too many components.
     #[inline]
     pub(crate) fn hashes(&mut self, key: &HashKey, name: NameRef<'_>) -> Result<&PrefixHashes, DropReason> {
-        if self.hashed == Hashed::No {
-            self.hash(key, name.value());
+        if !self.summary.is_hashed {
+            // The result is kept with the hashes.
+            let _ = hash_prefixes(key, name.value(), self.hashes);
+            self.summary.is_hashed = true;
         }
-        match self.hashed {
-            Hashed::TooDeep => Err(DropReason::NameTooDeep),
-            _ => {
-                debug_assert_eq!(self.hashes.full(), namehop_hash::hash_name(key, name.value()));
-                Ok(&self.hashes)
-            }
-        }
+        self.hashes.result().map_err(|_| DropReason::NameTooDeep)?;
+        debug_assert_eq!(self.hashes.full(), namehop_hash::hash_name(key, name.value()));
+        Ok(self.hashes)
     }
 }
