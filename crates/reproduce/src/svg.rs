@@ -12,6 +12,8 @@ const TOP: f64 = 48.0;
 const BOTTOM: f64 = 64.0;
 /// Distinguishable also without colour vision (Okabe and Ito's palette).
 const COLOURS: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
+/// Of an average letter, for telling whether names fit beside each other.
+const LETTER_WIDTH: f64 = 7.0;
 /// Intervals that the vertical axis has at most.
 const MOST_TICKS: f64 = 6.0;
 
@@ -101,15 +103,13 @@ impl Canvas {
         let group = (WIDTH - LEFT - RIGHT) / categories.len().max(1) as f64;
         let bar = 0.8 * group / series.len().max(1) as f64;
         let base = HEIGHT - BOTTOM;
+        let longest = categories.iter().map(|category| category.chars().count()).max().unwrap_or(0);
+        let staggered = longest as f64 * LETTER_WIDTH > group;
         for (position, category) in categories.iter().enumerate() {
             let start = LEFT + position as f64 * group;
             let middle = start + group / 2.0;
-            draw!(
-                self,
-                r#"<text x="{middle:.1}" y="{}" text-anchor="middle">{}</text>"#,
-                base + 20.0,
-                escape(category)
-            );
+            let y = base + 20.0 + if staggered { 18.0 * (position % 2) as f64 } else { 0.0 };
+            draw!(self, r#"<text x="{middle:.1}" y="{y}" text-anchor="middle">{}</text>"#, escape(category));
             for (index, series) in series.iter().enumerate() {
                 let Some(&Some(value)) = series.values.get(position) else { continue };
                 let x = start + 0.1 * group + index as f64 * bar;
@@ -206,6 +206,14 @@ mod tests {
         assert_eq!(svg.matches("<rect").count(), 8);
         let height = (HEIGHT - TOP - BOTTOM) * 1470.0 / 1500.0;
         assert!(svg.contains(&format!("height=\"{height:.1}\"")), "{svg}");
+    }
+
+    #[test]
+    fn names_that_do_not_fit_beside_each_other_are_staggered() {
+        let svg = |category: &str| chart(ChartKind::Bars { categories: vec![category.to_owned(); 3] }).to_svg();
+        let lower = format!("y=\"{}\"", HEIGHT - BOTTOM + 38.0);
+        assert!(!svg("Data").contains(&lower));
+        assert!(svg("an Interest that no cache answers").contains(&lower));
     }
 
     #[test]

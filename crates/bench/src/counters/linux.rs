@@ -2,7 +2,7 @@
 
 use std::io;
 
-use perf_event::events::Raw;
+use perf_event::events::{Event, Hardware, Raw};
 use perf_event::{Builder, Counter, ReadFormat};
 
 use super::WhyNot;
@@ -15,16 +15,19 @@ struct EventGroup {
 }
 
 impl EventGroup {
-    fn open(codes: &[u64]) -> io::Result<Self> {
-        let Some((&first, rest)) = codes.split_first() else {
-            return Err(io::ErrorKind::InvalidInput.into());
-        };
+    fn open<E: Event>(first: E, rest: impl IntoIterator<Item = E>) -> io::Result<Self> {
         let format =
             ReadFormat::GROUP | ReadFormat::ID | ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
-        let mut leader = Builder::new(Raw::new(first)).read_format(format).build()?;
-        let members = rest.iter().map(|&code| Builder::new(Raw::new(code)).build_with_group(&mut leader));
+        let mut leader = Builder::new(first).read_format(format).build()?;
+        let members = rest.into_iter().map(|event| Builder::new(event).build_with_group(&mut leader));
         let members = members.collect::<io::Result<_>>()?;
         Ok(EventGroup { leader, members })
+    }
+
+    /// Events by code; `None` if the processor does not have them after all.
+    fn open_raw(codes: &[u64]) -> Option<Self> {
+        let (&first, rest) = codes.split_first()?;
+        Self::open(Raw::new(first), rest.iter().map(|&code| Raw::new(code))).ok()
     }
 
     fn start(&mut self) -> io::Result<()> {
@@ -59,14 +62,15 @@ pub(super) struct Groups {
 impl Groups {
     /// Opens what the processor offers; cycles and instructions it must.
     pub(super) fn open(events: EventSets) -> Result<Self, WhyNot> {
-        let basic = EventGroup::open(&events.basic).map_err(|error| why_not(&error))?;
+        let basic = EventGroup::open(Hardware::CPU_CYCLES, [Hardware::INSTRUCTIONS]);
+        let basic = basic.map_err(|error| why_not(&error))?;
         let (metrics, slots) = match &events.stages {
-            Some(StageEvents::Metrics(codes)) => (EventGroup::open(codes).ok(), None),
-            Some(StageEvents::Slots(codes)) => (None, EventGroup::open(codes).ok()),
+            Some(StageEvents::Metrics(codes)) => (EventGroup::open_raw(codes), None),
+            Some(StageEvents::Slots(codes)) => (None, EventGroup::open_raw(codes)),
             None => (None, None),
         };
-        let stalls = events.stalls.and_then(|codes| EventGroup::open(&codes).ok());
-        let loads = events.loads.and_then(|codes| EventGroup::open(&codes).ok());
+        let stalls = events.stalls.and_then(|codes| EventGroup::open_raw(&codes));
+        let loads = events.loads.and_then(|codes| EventGroup::open_raw(&codes));
         Ok(Groups { basic, metrics, slots, stalls, loads })
     }
 

@@ -12,7 +12,7 @@ mod pages;
 
 use std::time::Duration;
 
-use namehop_table::{CacheLines, PageRequest, TableError, prefetch::CACHE_LINE_BYTES};
+use namehop_table::{CacheLines, PageKind, PageRequest, TableError, prefetch::CACHE_LINE_BYTES};
 use serde::Serialize;
 
 pub use access::IN_FLIGHT;
@@ -191,12 +191,15 @@ struct Area {
 
 impl Area {
     fn new(bytes: usize, request: PageRequest) -> Result<Self, MemoryError> {
-        if let Some(available) = available_memory_bytes().filter(|&available| available < bytes as u64)
-            && request != PageRequest::Explicit
+        let mut lines = CacheLines::new(bytes / CACHE_LINE_BYTES, request)?;
+        // Reserved pages are there for sure; others are taken from what is free when they are touched.
+        let reserved = matches!(lines.page_kind(), PageKind::Huge1G | PageKind::Huge2M);
+        if let Some(available) = available_memory_bytes()
+            && !reserved
+            && available < bytes as u64
         {
             return Err(MemoryError::TooLarge { wanted: bytes, available });
         }
-        let mut lines = CacheLines::new(bytes / CACHE_LINE_BYTES, request)?;
         for line in lines.iter_mut() {
             line.0[0] = 1;
         }

@@ -1,0 +1,41 @@
+//! Commands that measure this machine: they need no forwarder.
+
+use std::process::Command;
+
+use super::support::Ran;
+
+fn namehop(arguments: &str) -> Ran {
+    let output = Command::new(env!("CARGO_BIN_EXE_namehop")).args(arguments.split(' ')).output();
+    Ran::from(output.expect("the program runs"))
+}
+
+#[test]
+fn memory_figures_come_as_json_and_as_text() {
+    let report = namehop("bench memory --area 2MiB --time 1ms --json").json();
+    let dram = &report["by_pages"][0]["dram"];
+    assert!(dram["dependent_ns"].as_f64().expect("number") > 0.0);
+    assert_eq!(dram["lines_per_second_by_in_flight"][0]["in_flight"], 1);
+    assert!(dram["page_bytes"].as_u64().expect("number") >= 4096);
+    assert!(namehop("bench memory --area 2MiB --time 1ms").ok().contains("Dependent access"));
+    assert!(namehop("bench memory --area 1KiB").failed(2).contains("at least"));
+}
+
+#[test]
+fn published_figures_are_listed_and_regenerated() {
+    let listed = namehop("reproduce --json").json();
+    let ids: Vec<&str> = listed.as_array().expect("list").iter().filter_map(|item| item["id"].as_str()).collect();
+    assert!(ids.contains(&"patricia") && ids.contains(&"two-stage"), "{ids:?}");
+    assert_eq!(namehop("reproduce --list").ok().lines().count(), ids.len() + 1);
+
+    let directory = tempfile::tempdir().expect("directory");
+    let svg = directory.path().join("charts");
+    let all = format!("reproduce all --prefixes 5000 --area 2MiB --time 1ms --json --svg {}", svg.display());
+    let reports = namehop(&all).json();
+    assert_eq!(reports.as_array().map(Vec::len), Some(ids.len()));
+    let patricia = reports.as_array().and_then(|reports| reports.iter().find(|report| report["id"] == "patricia"));
+    let published = &patricia.expect("report")["rows"][0]["cells"];
+    assert_eq!((&published[4], &published[5]), (&serde_json::json!(7.0), &serde_json::json!(7.0)));
+    assert!(svg.join("throughput-bound.svg").exists());
+
+    assert!(namehop("reproduce nonsense").failed(2).contains("nonsense"));
+}
