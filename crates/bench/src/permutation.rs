@@ -1,6 +1,6 @@
 //! Seeded bijections on the numbers below a power of two.
 //!
-//! They put things in random order without a table: positions of a walk through memory, and the letters of names.
+//! They put things in random order without a table: positions of a walk through memory, and the bytes of names.
 
 /// A bijection on `0..2^bits`; see the module's description. Made for benchmarks, not against adversaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

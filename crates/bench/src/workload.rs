@@ -2,9 +2,9 @@
 //!
 //! A name is a function of its number and the seed, through bijections, so that names never repeat within the
 //! [capacity](Workload::name_capacity) and no list of them is kept: 13,548,815 prefixes take no memory. All components are
-//! generic and of equal length, in the characters `@` and `A` to `O`, which are sixteen in a row with evenly spread bits, as
-//! models of tries take them to be. Prefixes are drawn anew for every name, so that neighbouring numbers have nothing to do
-//! with each other in any table.
+//! generic and of equal length. Their bytes take any value, evenly, as models of tries take them to do and as nothing is
+//! faster to write. Prefixes are drawn anew for every name, so that neighbouring numbers have nothing to do with each other
+//! in any table.
 
 use namehop_wire::MAX_PACKET_SIZE;
 use serde::Serialize;
@@ -13,8 +13,9 @@ use crate::permutation::{Permutation, mix};
 
 const GENERIC_COMPONENT: u8 = 8;
 const HEADER_BYTES: usize = 2;
-/// Letters that one 64-bit word gives.
-const WORD_LETTERS: usize = 16;
+/// Bytes of a component in the published workload.
+const PUBLISHED_COMPONENT_BYTES: usize = 9;
+const WORD_BYTES: usize = 8;
 /// Longest component whose length takes one byte in the packet format.
 const MAX_COMPONENT_BYTES: usize = 252;
 /// Most components of a name that the forwarder accepts.
@@ -33,14 +34,20 @@ pub struct WorkloadParameters {
     pub components: usize,
     /// Bytes of each component, 1 to 252.
     pub component_bytes: usize,
-    /// Chooses the letters. Different seeds give different names.
+    /// Chooses the bytes. Different seeds give different names.
     pub seed: u64,
 }
 
 impl Default for WorkloadParameters {
     /// The workload of Takemasa et al. (2017), 6.2.
     fn default() -> Self {
-        WorkloadParameters { prefixes: 13_548_815, prefix_components: 4, components: 7, component_bytes: 9, seed: 1 }
+        WorkloadParameters {
+            prefixes: 13_548_815,
+            prefix_components: 4,
+            components: 7,
+            component_bytes: PUBLISHED_COMPONENT_BYTES,
+            seed: 1,
+        }
     }
 }
 
@@ -68,8 +75,8 @@ pub enum WorkloadError {
 #[derive(Debug, Clone, Copy)]
 pub struct Workload {
     parameters: WorkloadParameters,
-    prefix_letters: Permutation,
-    /// Range of the prefix letters' permutation, in bits.
+    prefix_values: Permutation,
+    /// Range of the prefix values, in bits.
     prefix_bits: u32,
     /// The same for the components after the prefix; `None` when there are none.
     suffix: Option<(Permutation, u32)>,
@@ -92,7 +99,7 @@ impl Workload {
         if value_bytes > MAX_VALUE_BYTES {
             return Err(WorkloadError::TooLong(value_bytes));
         }
-        let bits = |components: usize| ((4 * components * component_bytes).min(64)) as u32;
+        let bits = |components: usize| ((8 * components * component_bytes).min(64)) as u32;
         let prefix_bits = bits(prefix_components);
         if prefixes - 1 > u64::MAX >> (64 - prefix_bits) {
             return Err(WorkloadError::TooFewPrefixes(1 << prefix_bits));
@@ -100,7 +107,7 @@ impl Workload {
         let suffix_components = components - prefix_components;
         let suffix = (suffix_components > 0)
             .then(|| (Permutation::new(bits(suffix_components), seed ^ 0x7375_6666), bits(suffix_components)));
-        Ok(Workload { parameters, prefix_letters: Permutation::new(prefix_bits, seed), prefix_bits, suffix })
+        Ok(Workload { parameters, prefix_values: Permutation::new(prefix_bits, seed), prefix_bits, suffix })
     }
 
     /// The shape.
@@ -133,8 +140,8 @@ impl Workload {
     #[inline]
     pub fn write_prefix(&self, number: u64, out: &mut [u8]) -> usize {
         let out = &mut out[..self.prefix_bytes()];
-        let letters = self.prefix_letters.apply(number % self.parameters.prefixes);
-        self.write_components(letters, self.prefix_bits, out);
+        let value = self.prefix_values.apply(number % self.parameters.prefixes);
+        self.write_components(value, self.prefix_bits, out);
         out.len()
     }
 
@@ -160,65 +167,57 @@ impl Workload {
     pub fn write_name(&self, number: u64, out: &mut [u8]) -> usize {
         let out = &mut out[..self.name_bytes()];
         let (prefix, rest) = out.split_at_mut(self.prefix_bytes());
-        self.write_components(self.prefix_letters.apply(self.prefix_of(number)), self.prefix_bits, prefix);
-        if let Some((letters, bits)) = self.suffix {
-            self.write_components(letters.apply(number), bits, rest);
+        self.write_components(self.prefix_values.apply(self.prefix_of(number)), self.prefix_bits, prefix);
+        if let Some((values, bits)) = self.suffix {
+            self.write_components(values.apply(number), bits, rest);
         }
         out.len()
     }
 
-    /// Fills `out` with components whose letters tell `value`, of which `bits` bits count: component after component
-    /// takes as many bits as it has letters, and when they are used up the letters are made from them.
+    /// Fills `out` with components that tell `value`, of which `bits` bits count: component after component takes as many
+    /// bits as it has, and when they are used up the bytes are made from them.
     #[inline(always)]
     fn write_components(&self, value: u64, bits: u32, out: &mut [u8]) {
-        let component_bytes = self.parameters.component_bytes;
-        for (number, component) in out.chunks_exact_mut(HEADER_BYTES + component_bytes).enumerate() {
-            let (header, text) = component.split_at_mut(HEADER_BYTES);
-            header.copy_from_slice(&[GENERIC_COMPONENT, component_bytes as u8]);
-            let used = 4 * component_bytes * number;
-            let word = if used < bits as usize {
-                value.rotate_right(used as u32)
-            } else {
-                mix(value.wrapping_add(number as u64))
-            };
-            write_text(word, text);
+        match self.parameters.component_bytes {
+            // The published length; a constant makes all stores here of fixed size.
+            PUBLISHED_COMPONENT_BYTES => write_components_of(PUBLISHED_COMPONENT_BYTES, value, bits, out),
+            component_bytes => write_components_of(component_bytes, value, bits, out),
         }
     }
 }
 
-/// Fills a component with the letters of `word`, and of words made from it when it is longer.
+#[inline(always)]
+fn write_components_of(component_bytes: usize, value: u64, bits: u32, out: &mut [u8]) {
+    let (mut rest, mut used, mut word) = (out, 0, value);
+    while rest.len() >= HEADER_BYTES + component_bytes {
+        let (component, after) = rest.split_at_mut(HEADER_BYTES + component_bytes);
+        let (header, text) = component.split_at_mut(HEADER_BYTES);
+        header.copy_from_slice(&[GENERIC_COMPONENT, component_bytes as u8]);
+        word = if used < bits as usize { value.rotate_right(used as u32) } else { next_word(word) };
+        write_text(word, text);
+        rest = after;
+        used += 8 * component_bytes;
+    }
+}
+
+/// Fills a component with the bytes of `word`, and of words made from it when it is longer.
 #[inline(always)]
 fn write_text(word: u64, text: &mut [u8]) {
-    let (low, high) = (letters(word as u32), letters((word >> 32) as u32));
-    match text.len() {
-        // The lengths of usual components, with stores of fixed size.
-        8..WORD_LETTERS => {
-            let (first, rest) = text.split_at_mut(8);
-            first.copy_from_slice(&low);
-            rest.copy_from_slice(&high[..rest.len()]);
-        }
-        0..8 => text.copy_from_slice(&low[..text.len()]),
-        _ => {
-            let mut word = word;
-            for chunk in text.chunks_mut(WORD_LETTERS) {
-                let mut all = [0; WORD_LETTERS];
-                all[..8].copy_from_slice(&letters(word as u32));
-                all[8..].copy_from_slice(&letters((word >> 32) as u32));
-                chunk.copy_from_slice(&all[..chunk.len()]);
-                word = mix(word);
-            }
-        }
+    let (mut word, mut rest) = (word, text);
+    while rest.len() >= WORD_BYTES {
+        let (chunk, after) = rest.split_at_mut(WORD_BYTES);
+        chunk.copy_from_slice(&word.to_le_bytes());
+        word = next_word(word);
+        rest = after;
     }
+    let count = rest.len();
+    rest.copy_from_slice(&word.to_le_bytes()[..count]);
 }
 
-/// Eight letters for eight digits of four bits, the lowest first.
+/// A word made from a well-mixed one. One multiplication has to do: the word itself tells names apart, this is filling.
 #[inline(always)]
-fn letters(digits: u32) -> [u8; 8] {
-    let mut x = u64::from(digits);
-    x = (x | x << 16) & 0x0000_ffff_0000_ffff;
-    x = (x | x << 8) & 0x00ff_00ff_00ff_00ff;
-    x = (x | x << 4) & 0x0f0f_0f0f_0f0f_0f0f;
-    (x | 0x4040_4040_4040_4040).to_le_bytes()
+const fn next_word(word: u64) -> u64 {
+    word.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
 
 #[cfg(test)]
@@ -262,8 +261,8 @@ mod tests {
 
     #[test]
     fn all_prefixes_and_names_of_small_shapes_are_different() {
-        for (prefix_components, components, component_bytes) in [(1, 1, 3), (1, 2, 3), (3, 5, 1), (2, 4, 2)] {
-            let prefixes = 1 << (4 * prefix_components * component_bytes);
+        for (prefix_components, components, component_bytes) in [(1, 1, 2), (1, 2, 2), (2, 3, 1), (1, 3, 1)] {
+            let prefixes = 1 << (8 * prefix_components * component_bytes);
             let parameters = WorkloadParameters { prefixes, prefix_components, components, component_bytes, seed: 3 };
             let workload = Workload::new(parameters).expect("workload");
             let all: HashSet<_> = (0..prefixes).map(|number| prefix(&workload, number)).collect();
@@ -293,8 +292,8 @@ mod tests {
         assert_eq!(error(WorkloadParameters { component_bytes: 253, ..good }), WorkloadError::ComponentBytes);
         let long = WorkloadParameters { components: 64, component_bytes: 252, ..good };
         assert_eq!(error(long), WorkloadError::TooLong(64 * 254));
-        let few = WorkloadParameters { prefix_components: 1, component_bytes: 5, ..good };
-        assert_eq!(error(few), WorkloadError::TooFewPrefixes(1 << 20));
+        let few = WorkloadParameters { prefix_components: 1, component_bytes: 2, ..good };
+        assert_eq!(error(few), WorkloadError::TooFewPrefixes(1 << 16));
     }
 
     proptest! {
@@ -307,7 +306,7 @@ mod tests {
             number: u64,
         ) {
             let components = prefix_components + more;
-            let prefixes = 1000.min(1 << (4 * prefix_components * component_bytes).min(20));
+            let prefixes = 1000.min(1 << (8 * prefix_components * component_bytes).min(20));
             let parameters = WorkloadParameters { prefixes, prefix_components, components, component_bytes, seed };
             let workload = Workload::new(parameters).expect("workload");
             let value = name(&workload, number);

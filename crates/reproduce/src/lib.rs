@@ -27,7 +27,7 @@ use namehop_bench::machine::Machine;
 use namehop_bench::memory::{self, DramFigures, MemoryError, MemoryOptions};
 use namehop_bench::schedule::{EngineMeasurements, EngineParameters, Schedule, ScheduleFigures};
 use namehop_bench::workload::{WorkloadError, WorkloadParameters};
-use namehop_table::PageRequest;
+use namehop_table::PageKind;
 
 pub use report::{Cell, Chart, ChartKind, Report, Row, Series};
 
@@ -127,7 +127,7 @@ impl<'a> Context<'a> {
             return Ok(figures.clone());
         }
         self.progress("memory, random lines");
-        let (_, figures) = memory::measure_dram(PageRequest::Explicit, &self.settings.memory, &mut |_| ())?;
+        let (_, figures) = memory::measure_dram(PageKind::Huge1G, &self.settings.memory, &mut |_| ())?;
         Ok(self.dram.insert(figures).clone())
     }
 

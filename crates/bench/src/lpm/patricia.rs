@@ -93,7 +93,7 @@ impl Path {
 impl Patricia {
     /// A trie for at most `capacity` prefixes.
     pub fn new(capacity: u32) -> Result<Self, LpmError> {
-        let pages = PageRequest::Transparent;
+        let pages = PageRequest::default();
         let nodes = Arena::new(capacity.checked_mul(2).ok_or(LpmError::Full)?, pages)?;
         Ok(Patricia { root: NONE, nodes, keys: Arena::new(capacity, pages)? })
     }

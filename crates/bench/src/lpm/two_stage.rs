@@ -56,7 +56,7 @@ struct SecondStage {
 impl TwoStage {
     /// A table for `capacity` entries, signposts included, that starts its searches at `start` components (M).
     pub fn new(key: HashKey, start: usize, capacity: u32) -> Result<Self, LpmError> {
-        let pages = PageRequest::Transparent;
+        let pages = PageRequest::default();
         let table = BucketTable::new(capacity as usize, pages)?;
         Ok(TwoStage { key, start: start.max(1), table, entries: Arena::new(capacity, pages)? })
     }

@@ -12,7 +12,7 @@ mod pages;
 
 use std::time::Duration;
 
-use namehop_table::{CacheLines, PageKind, PageRequest, TableError, prefetch::CACHE_LINE_BYTES};
+use namehop_table::{CacheLines, PageKind, TableError, prefetch::CACHE_LINE_BYTES};
 use serde::Serialize;
 
 pub use access::IN_FLIGHT;
@@ -190,8 +190,8 @@ struct Area {
 }
 
 impl Area {
-    fn new(bytes: usize, request: PageRequest) -> Result<Self, MemoryError> {
-        let mut lines = CacheLines::new(bytes / CACHE_LINE_BYTES, request)?;
+    fn new(bytes: usize, wanted: PageKind) -> Result<Self, MemoryError> {
+        let mut lines = pages::reserve(bytes, wanted)?;
         // Reserved pages are there for sure; others are taken from what is free when they are touched.
         let reserved = matches!(lines.page_kind(), PageKind::Huge1G | PageKind::Huge2M);
         if let Some(available) = available_memory_bytes()
@@ -216,15 +216,15 @@ fn checked_area(options: &MemoryOptions) -> Result<usize, MemoryError> {
     Ok(1 << options.area_bytes.ilog2())
 }
 
-/// Measures one thread on an area of the pages asked for, or the next best.
+/// Measures one thread on an area of the pages wanted, or the next best.
 pub fn measure_dram(
-    request: PageRequest,
+    wanted: PageKind,
     options: &MemoryOptions,
     on_progress: &mut OnProgress<'_>,
 ) -> Result<(PageInfo, DramFigures), MemoryError> {
     let mut steps = Steps { done: 0, total: steps_per_pages(0), on_progress };
     steps.next("preparing memory");
-    let mut area = Area::new(checked_area(options)?, request)?;
+    let mut area = Area::new(checked_area(options)?, wanted)?;
     let info = area.info.clone();
     let figures = dram_figures(&LinkedArea::link(&mut area.lines), &info, options.time, &mut steps);
     Ok((info, figures))
@@ -232,13 +232,13 @@ pub fn measure_dram(
 
 /// Bytes per second that `threads` together read in sequence, from an area of the largest pages to be had.
 pub fn sequential_bytes_per_second(options: &MemoryOptions, threads: usize) -> Result<f64, MemoryError> {
-    let area = Area::new(checked_area(options)?, PageRequest::Explicit)?;
+    let area = Area::new(checked_area(options)?, PageKind::Huge1G)?;
     Ok(access::sequential_bytes_per_second(&area.lines, threads))
 }
 
 /// Measures what a prefetch instruction costs the program that issues it.
 pub fn measure_prefetch_issue(options: &MemoryOptions) -> Result<PrefetchIssue, MemoryError> {
-    let mut area = Area::new(checked_area(options)?, PageRequest::Explicit)?;
+    let mut area = Area::new(checked_area(options)?, PageKind::Huge1G)?;
     Ok(LinkedArea::link(&mut area.lines).prefetch_issue(options.time))
 }
 
@@ -246,16 +246,16 @@ pub fn measure_prefetch_issue(options: &MemoryOptions) -> Result<PrefetchIssue, 
 pub fn measure(options: &MemoryOptions, on_progress: &mut OnProgress<'_>) -> Result<MemoryReport, MemoryError> {
     let area_bytes = checked_area(options)?;
     let machine = Machine::detect();
-    let requests = pages::distinct_requests(area_bytes);
+    let kinds = pages::obtainable(area_bytes);
     let sizes = area_sizes(area_bytes);
-    let total = requests.len() * steps_per_pages(machine.cores) + sizes.len() + 1;
+    let total = kinds.len() * steps_per_pages(machine.cores) + sizes.len() + 1;
     let mut steps = Steps { done: 0, total, on_progress };
     let mut by_pages: Vec<PageFigures> = Vec::new();
     let mut by_area = Vec::new();
     let mut sequential = 0.0;
-    for request in requests {
+    for kind in kinds {
         steps.next("preparing memory");
-        let mut area = Area::new(area_bytes, request)?;
+        let mut area = Area::new(area_bytes, kind)?;
         let info = area.info.clone();
         if by_pages.is_empty() {
             steps.next("sequential reading");

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 
-use namehop_table::{CacheLines, PageKind, PageRequest, prefetch::CACHE_LINE_BYTES};
+use namehop_table::{CacheLines, PageKind, PageRequest, TableError, prefetch::CACHE_LINE_BYTES};
 use serde::Serialize;
 
 const MEBIBYTE: usize = 1 << 20;
@@ -55,23 +55,21 @@ pub struct MissingPages {
     pub remedy: String,
 }
 
-/// Requests that lead to different pages for areas of this size, larger pages first.
-pub(super) fn distinct_requests(area_bytes: usize) -> Vec<PageRequest> {
-    let mut kinds = Vec::new();
-    let mut requests = [PageRequest::Explicit, PageRequest::Transparent, PageRequest::Ordinary].to_vec();
-    requests.retain(|&request| {
-        // Reserving alone does not touch memory.
-        let kind = CacheLines::new(area_bytes / CACHE_LINE_BYTES, request).map(|lines| lines.page_kind());
-        match kind {
-            Ok(kind) if kinds.contains(&kind) => false,
-            Ok(kind) => {
-                kinds.push(kind);
-                true
-            }
-            Err(_) => true,
-        }
-    });
-    requests
+/// An untouched area on pages of the kind wanted, or the next best.
+pub(super) fn reserve(area_bytes: usize, wanted: PageKind) -> Result<CacheLines, TableError> {
+    let request = match wanted {
+        PageKind::Huge1G | PageKind::Huge2M => PageRequest::Explicit,
+        PageKind::Transparent => PageRequest::Transparent,
+        PageKind::Ordinary => PageRequest::Ordinary,
+    };
+    CacheLines::new(area_bytes / CACHE_LINE_BYTES, request)
+}
+
+/// The kinds that an area of this size can be had on, largest first. Ordinary pages are always among them; if there is no
+/// room for an area at all, that comes to light when it is made.
+pub(super) fn obtainable(area_bytes: usize) -> Vec<PageKind> {
+    let had = |wanted: PageKind| reserve(area_bytes, wanted).is_ok_and(|lines| lines.page_kind() == wanted);
+    KINDS.into_iter().filter(|&kind| kind == PageKind::Ordinary || had(kind)).collect()
 }
 
 /// The kinds that are not among `had`.
@@ -152,11 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_pages_are_always_among_the_requests() {
-        let requests = distinct_requests(1 << 20);
-        assert!(!requests.is_empty());
-        let kinds: Vec<PageKind> =
-            requests.iter().map(|&request| CacheLines::new(1 << 14, request).expect("memory").page_kind()).collect();
-        assert!(kinds.contains(&PageKind::Ordinary), "{kinds:?}");
+    fn areas_are_on_the_pages_that_can_be_had() {
+        let kinds = obtainable(1 << 20);
+        assert_eq!(kinds.last(), Some(&PageKind::Ordinary));
+        for kind in kinds {
+            assert_eq!(reserve(1 << 20, kind).expect("memory").page_kind(), kind);
+        }
     }
 }

@@ -52,7 +52,7 @@ fn a_whole_report() {
 #[test]
 fn one_kind_of_page_alone() {
     let mut steps = 0;
-    let (info, figures) = measure_dram(PageRequest::Ordinary, &options(), &mut |_| steps += 1).expect("memory");
+    let (info, figures) = measure_dram(PageKind::Ordinary, &options(), &mut |_| steps += 1).expect("memory");
     assert_eq!(steps, steps_per_pages(0));
     assert_eq!(figures.page_bytes, info.page_bytes);
     assert!(figures.dependent_ns > 0.0);
