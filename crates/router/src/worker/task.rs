@@ -33,10 +33,14 @@ impl<P: BufferPool> Worker<P> {
                 continue;
             }
             let idle_since = Instant::now();
-            let mut found = false;
-            while !found && idle_since.elapsed() < look.window() {
+            let window = look.window(idle_since);
+            let (mut found, mut before) = (false, idle_since);
+            while !found && before.duration_since(idle_since) < window {
                 yield_now().await;
                 found = self.has_work();
+                let now = Instant::now();
+                look.looked(before, now);
+                before = now;
             }
             if !found {
                 self.sleep().await;
