@@ -188,7 +188,7 @@ def test_frames_on_the_wire_are_ndn(make_router, link, tmp_path):
     interests, data = decode([payload for destination, _, payload in frames if destination == peer])
     assert not data and len(set(interests)) == 21, "20 segments, after the discovery of the version"
     interests, data = decode([payload for destination, _, payload in frames if destination == here])
-    assert not interests and len(set(data)) == 20, "the answer to the discovery is the first segment"
+    assert not interests and len(set(data)) == 21, "20 segments and the answer to the discovery"
 
 
 def test_a_unicast_face_is_made_used_and_destroyed_at_run_time(make_router, link, content):

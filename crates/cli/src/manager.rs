@@ -142,9 +142,13 @@ impl Manager {
         })
     }
 
-    /// As [`Manager::find_face`], but a face that does not exist is created.
+    /// As [`Manager::find_face`], but a face that does not exist is created. One over Ethernet must exist: its address does
+    /// not say on which interface.
     pub async fn find_or_create_face(&self, which: &FaceSelector) -> Result<u64, Failure> {
-        let FaceSelector::Uri(uri) = which else { return self.find_face(which).await };
+        let uri = match which {
+            FaceSelector::Id(_) | FaceSelector::Uri(FaceUri::Ethernet(_)) => return self.find_face(which).await,
+            FaceSelector::Uri(uri) => uri,
+        };
         let (face, _) = self.create_face(uri, ControlParameters::default()).await?;
         face.face_id.ok_or_else(|| Failure::failed("faces/create: the answer names no face"))
     }

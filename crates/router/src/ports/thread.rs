@@ -28,6 +28,7 @@ const MAX_ON_DEMAND_FACES: usize = 4096;
 pub(super) type FaceReply = oneshot::Sender<Result<Arc<Face>, CreateError>>;
 
 /// What the control thread asks.
+#[expect(clippy::large_enum_variant, reason = "commands are few and live for a moment")]
 pub(super) enum Command {
     /// Open the ports of the configuration.
     OpenConfigured(oneshot::Sender<()>),
