@@ -16,6 +16,8 @@
 
 /* Ethernet type of NDN. */
 #define ETHERTYPE_NDN 0x8624
+/* Frames that are forgotten at once. Whatever is left rings the bell once more. */
+#define MOST_KEPT 1024
 
 static int request(int descriptor, const char *name, unsigned long code, struct ifreq *answer)
 {
@@ -56,7 +58,7 @@ int namehop_interface_arm(int descriptor, int armed)
     if (setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0)
         return -errno;
     /* What was kept before; also takes an error that would make the descriptor readable for ever. */
-    while (recv(descriptor, &byte, 1, MSG_DONTWAIT) >= 0)
+    for (int kept = 0; kept < MOST_KEPT && recv(descriptor, &byte, 1, MSG_DONTWAIT) >= 0; kept++)
         ;
     return 0;
 }

@@ -21,7 +21,6 @@ use namehop_manage::server::{ContentStoreChange, ContentStoreInfo, ControlPlane,
 use namehop_wire::security::unix_time_ms;
 use namehop_wire::{Name, NameRef};
 
-use crate::config::Config;
 use crate::ports::PortService;
 use crate::state::{
     ContentStoreRecord, FaceRecord, Journal, Record, RouteKey, RouteRecord, RouteTerms, StrategyRecord, identity,
@@ -85,8 +84,8 @@ impl Control {
     }
 
     /// Opens the ports that the configuration names.
-    pub async fn open_ports(&self, config: &Config) {
-        self.ports.open_configured(config).await;
+    pub async fn open_ports(&self) {
+        self.ports.open_configured().await;
     }
 
     /// Closes all ports.

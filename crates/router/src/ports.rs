@@ -89,10 +89,13 @@ impl PortService {
         self.ask(|reply| Command::DestroyFace { id, reply }).await.unwrap_or(false)
     }
 
-    /// Opens the ports that the configuration names, with their multicast faces.
-    pub async fn open_configured(&self, config: &Config) {
-        if !config.port.is_empty() {
-            // A port that cannot be opened is logged, and tried again.
+    /// Opens the ports that the configuration names, with their multicast faces. One that cannot be opened is logged.
+    pub async fn open_configured(&self) {
+        let wants = match &*self.state.borrow() {
+            State::Waiting(ports) => ports.has_configured(),
+            State::Running(..) | State::Ended => true,
+        };
+        if wants {
             let _ = self.ask(Command::OpenConfigured).await;
         }
     }

@@ -11,13 +11,14 @@ use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_forward::buffer::{HeapBuffer, HeapPool};
 use namehop_forward::face::FaceId;
 
-use crate::config::Config;
+use crate::config::{Config, StaticPort};
 use crate::worker::WorkerHandle;
 
 /// Where packets lie.
 pub type RouterPool = HeapPool;
 
 /// What ports would need of the router.
+#[expect(dead_code, reason = "nothing is done with it")]
 pub struct PortContext {
     pub faces: Arc<FaceTable>,
     pub events: UnboundedSender<FaceEvent>,
@@ -27,12 +28,14 @@ pub struct PortContext {
 }
 
 /// Refuses everything.
-pub struct PortService;
+pub struct PortService {
+    configured: Vec<StaticPort>,
+}
 
 impl PortService {
     /// Without ports.
-    pub fn new(_: PortContext, _: &Config) -> Self {
-        PortService
+    pub fn new(_: PortContext, config: &Config) -> Self {
+        PortService { configured: config.port.clone() }
     }
 
     /// Whether faces with this remote URI would be faces of ports.
@@ -55,8 +58,8 @@ impl PortService {
     }
 
     /// Says that ports of the configuration are not opened.
-    pub async fn open_configured(&self, config: &Config) {
-        for port in &config.port {
+    pub async fn open_configured(&self) {
+        for port in &self.configured {
             tracing::warn!(port = %port.uri.0, "not opened: this router was built without DPDK");
         }
     }

@@ -76,12 +76,14 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
         };
         management.control().configure_cs(change).await;
     }
-    management.control().open_ports(config).await;
     let mut plan = Plan::new();
     plan_configured(&mut plan, config);
     plan_saved(&mut plan, &saved);
     management.control().await_sockets().await;
     let mut faces = JoinSet::new();
+    // Before the faces, whose ports might be opened without what the configuration says of them.
+    let opening = Rc::clone(management);
+    faces.spawn_local(async move { opening.control().open_ports().await });
     for ((uri, local), face) in &plan {
         match FaceUri::from_str(uri) {
             // Multicast faces over sockets are there or not: they come from the configuration.

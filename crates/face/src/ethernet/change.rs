@@ -1,11 +1,11 @@
 //! What the control side asks of the worker's ports, and how it waits for the answer.
 //!
 //! Changes are rare. The control side runs on a thread of its own, because opening links takes time, so it waits by
-//! blocking; a worker that has ended is found out by its silence.
+//! blocking. A worker that has ended has let go of the queue between them, and one that hangs is found out by its silence.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_queue::SegQueue;
 use namehop_forward::face::FaceId;
@@ -16,8 +16,9 @@ use super::port::{PortId, PortParams};
 use crate::registry::Face;
 use crate::wake::Waker;
 
-/// How long the control side waits for an answer.
+/// How long the control side waits for an answer, and how often it looks whether the worker has ended.
 const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(50);
 
 /// One change with its reply.
 pub(super) enum PortChange<B> {
@@ -64,7 +65,14 @@ impl<B> PortControl<B> {
     fn ask<T>(&self, change: impl FnOnce(SyncSender<T>) -> PortChange<B>) -> Result<T, WorkerSilent> {
         let (reply, answer): (_, Receiver<T>) = sync_channel(1);
         self.send(change(reply));
-        answer.recv_timeout(PATIENCE).map_err(|_| WorkerSilent)
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match answer.recv_timeout(LOOK) {
+                Ok(answer) => return Ok(answer),
+                Err(_) if Arc::strong_count(&self.changes) == 1 || Instant::now() > end => return Err(WorkerSilent),
+                Err(_) => {}
+            }
+        }
     }
 
     /// Puts a port to use; the number is not taken.

@@ -305,3 +305,12 @@ fn a_bare_link_has_one_face_and_no_headers() {
     bench.set.flush();
     assert_eq!(bench.wire().sent, [INTEREST]);
 }
+
+#[test]
+fn a_worker_that_has_ended_is_found_out_soon() {
+    let Bench { set, control, .. } = Bench::new(Framing::Ethernet, 0);
+    drop(set);
+    let before = std::time::Instant::now();
+    assert_eq!(control.take_link(PortId(0)).err(), Some(WorkerSilent));
+    assert!(before.elapsed() < std::time::Duration::from_secs(5));
+}

@@ -76,6 +76,11 @@ impl Ports {
         }
     }
 
+    /// Whether the configuration names ports.
+    pub(super) fn has_configured(&self) -> bool {
+        !self.configured.is_empty()
+    }
+
     /// Serves commands until told to shut down or until nobody can send any more.
     pub(super) fn run(mut self, commands: &Receiver<Command>) {
         let mut next_look = Instant::now() + LOOK_INTERVAL;
