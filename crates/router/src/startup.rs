@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
+use tracing::{debug, info};
 
 use namehop_face::FaceUri;
 use namehop_face::ethernet::PortSet;
@@ -21,6 +22,7 @@ use namehop_hash::HashKey;
 use namehop_manage::authentication::{Rule, SecurityConfig, Signer, TrustConfig, TrustError};
 use namehop_manage::metrics::MetricsError;
 use namehop_store::PolicyKind;
+use namehop_table::{HugePages, table_memory, table_memory_by_pages};
 use namehop_wire::Name;
 
 use crate::config::{Config, Trust, Unsolicited};
@@ -104,6 +106,8 @@ pub struct Parts {
 /// # Errors
 /// The first thing that cannot be had; what was opened is closed again.
 pub fn build(config: &Config) -> Result<Parts, StartError> {
+    // The setting was checked with the configuration.
+    config.memory.huge_pages.parse().unwrap_or(HugePages::Auto).use_from_now_on();
     let key = HashKey::random();
     let pool = RouterPool::new(config.forwarding.small_buffers, config.forwarding.large_buffers);
     let faces = Arc::new(FaceTable::with_limit(config.faces.max_faces));
@@ -152,6 +156,7 @@ pub fn build(config: &Config) -> Result<Parts, StartError> {
         fib.add_nexthop(prefix.as_ref(), FaceId::INTERNAL, 0)?;
     }
     let engine = Engine::new(engine_config(config), fib.reader(), pool.clone(), key)?;
+    report_memory();
     let (worker, worker_handle) =
         Worker::new(engine, pool.clone(), Arc::clone(&faces), rings.clone(), port_set, worker_waker);
     let context = PortContext {
@@ -163,6 +168,16 @@ pub fn build(config: &Config) -> Result<Parts, StartError> {
     };
     let ports = PortService::new(context, config);
     Ok(Parts { sockets, ports, worker, worker_handle, rings, pool, faces, face_events, fib, journal, saved })
+}
+
+/// Says which pages the tables got.
+fn report_memory() {
+    for (pages, count, bytes) in table_memory_by_pages() {
+        info!("{pages}: {count} tables with {} MiB of address space", bytes.div_ceil(1 << 20));
+    }
+    for memory in table_memory() {
+        debug!("table of {memory}");
+    }
 }
 
 /// The face between engine and control thread.

@@ -9,7 +9,7 @@ use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
 use crate::TableError;
-use crate::pages::{BASE_ALIGNMENT, Mapping, PageKind, PageRequest};
+use crate::pages::{BASE_ALIGNMENT, Mapping, MemoryNeed, PageKind, PageRequest};
 use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read};
 
 /// A fixed-capacity arena; see the module's description.
@@ -30,12 +30,26 @@ pub struct Arena<T> {
 impl<T: Default> Arena<T> {
     /// An empty arena for `capacity` entries.
     pub fn new(capacity: u32, pages: PageRequest) -> Result<Self, TableError> {
+        Self::with_reserve(capacity, capacity, pages)
+    }
+
+    /// An empty arena for `capacity` entries of which only `expected` will be used if nothing changes: the others take
+    /// no huge pages from the system's pool.
+    pub fn with_reserve(capacity: u32, expected: u32, pages: PageRequest) -> Result<Self, TableError> {
         const { assert!(align_of::<T>() <= BASE_ALIGNMENT) };
-        let count = capacity as usize;
-        let bytes = count.checked_mul(size_of::<T>()).ok_or(TableError::CapacityTooLarge)?;
+        let bytes_of = |count: u32, size: usize| (count as usize).checked_mul(size).ok_or(TableError::CapacityTooLarge);
+        let slots = MemoryNeed {
+            expected_bytes: bytes_of(expected.min(capacity), size_of::<T>())?,
+            ..MemoryNeed::entries::<T>(bytes_of(capacity, size_of::<T>())?)
+        };
+        let free = MemoryNeed {
+            contents: "free slots",
+            bytes: bytes_of(capacity, size_of::<u32>())?,
+            expected_bytes: bytes_of(expected.min(capacity), size_of::<u32>())?,
+        };
         Ok(Arena {
-            slots: Mapping::new(bytes, pages)?,
-            free: Mapping::new(count * size_of::<u32>(), pages)?,
+            slots: Mapping::new(slots, pages)?,
+            free: Mapping::new(free, pages)?,
             free_count: 0,
             made: 0,
             capacity,
@@ -262,7 +276,7 @@ mod tests {
     #[test]
     fn values_are_dropped_with_the_arena() {
         let counted = Rc::new(());
-        let mut arena = Arena::<Option<Rc<()>>>::new(10, PageRequest::Transparent).expect("memory");
+        let mut arena = Arena::<Option<Rc<()>>>::new(10, PageRequest::Large).expect("memory");
         for _ in 0..3 {
             let index = arena.allocate().expect("room");
             arena[index] = Some(Rc::clone(&counted));
@@ -297,8 +311,8 @@ mod tests {
 
     #[test]
     fn an_arena_for_nothing_and_one_for_a_billion() {
-        assert_eq!(Arena::<u64>::new(0, PageRequest::Explicit).expect("memory").allocate(), None);
-        let mut large = Arena::<[u64; 8]>::new(1 << 30, PageRequest::Transparent).expect("address space");
+        assert_eq!(Arena::<u64>::new(0, PageRequest::Large).expect("memory").allocate(), None);
+        let mut large = Arena::<[u64; 8]>::new(1 << 30, PageRequest::Large).expect("address space");
         assert_eq!(large.allocate(), Some(0));
         assert_eq!(large.capacity(), 1 << 30);
     }

@@ -6,7 +6,7 @@
 //! full, so a lookup of something absent reads no line in vain. Memory is reserved when the table is made; nothing is
 //! allocated afterwards.
 
-use crate::pages::{Mapping, PageKind, PageRequest};
+use crate::pages::{Mapping, MemoryNeed, PageKind, PageRequest};
 use crate::prefetch::prefetch_read;
 use crate::tags::{EMPTY, LINK, LINK_SLOT, SLOTS, home_buckets, matching, overflow_buckets, tag_of};
 use crate::{TableError, TableFull};
@@ -78,7 +78,7 @@ impl BucketTable {
         }
         let home_count = home_buckets(capacity);
         let bucket_count = home_count + overflow_buckets(capacity);
-        let memory = Mapping::new(bucket_count * size_of::<Bucket>(), pages)?;
+        let memory = Mapping::new(MemoryNeed::all("buckets", bucket_count * size_of::<Bucket>()), pages)?;
         Ok(BucketTable {
             memory,
             home_mask: home_count - 1,

@@ -6,7 +6,7 @@
 //! free is kept beside the memory, so neither giving out a slot nor freeing it touches the slot.
 
 use crate::TableError;
-use crate::pages::{Mapping, PageKind, PageRequest};
+use crate::pages::{Mapping, MemoryNeed, PageKind, PageRequest};
 use crate::prefetch::prefetch_read;
 
 /// Slots are addressed in units of this many bytes.
@@ -97,7 +97,7 @@ impl ByteArena {
             return Err(TableError::CapacityTooLarge);
         }
         Ok(ByteArena {
-            memory: Mapping::new(chunk_count * CHUNK_BYTES, pages)?,
+            memory: Mapping::new(MemoryNeed::all("byte strings", chunk_count * CHUNK_BYTES), pages)?,
             chunk_count: chunk_count as u32,
             chunks: Vec::with_capacity(chunk_count),
             partial: [NO_CHUNK; CLASS_UNITS.len()],
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn small_slots_fill_a_chunk_completely() {
-        let mut arena = ByteArena::new(1, PageRequest::Transparent).expect("memory");
+        let mut arena = ByteArena::new(1, PageRequest::Large).expect("memory");
         let slots: Vec<u32> = std::iter::from_fn(|| arena.allocate(64)).collect();
         assert_eq!(slots.len(), UNITS_PER_CHUNK);
         assert_eq!(arena.bytes_in_use(), arena.capacity_bytes());

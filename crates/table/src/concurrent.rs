@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 
-use crate::pages::{Mapping, PageRequest};
+use crate::pages::{Mapping, MemoryNeed, PageRequest};
 use crate::prefetch::prefetch_read;
 use crate::tags::{EMPTY, LINK, LINK_SLOT, SLOTS, home_buckets, overflow_buckets, tag_of};
 use crate::{BucketStatistics, TableError, TableFull};
@@ -57,7 +57,7 @@ impl BucketArray {
         let home_count = home_buckets(capacity);
         let bucket_count = home_count + overflow_buckets(capacity);
         Ok(BucketArray {
-            memory: Mapping::new(bucket_count * size_of::<Bucket>(), pages)?,
+            memory: Mapping::new(MemoryNeed::all("shared buckets", bucket_count * size_of::<Bucket>()), pages)?,
             home_mask: home_count - 1,
             bucket_count,
             capacity,

@@ -5,6 +5,7 @@
 //! * [`Arena`], [`ByteArena`]: fixed-capacity storage for entries and for byte strings, on huge pages where the machine
 //!   has them. [`SharedArena`]: entry storage that grows in place and is read by other threads.
 //! * [`CacheLines`]: a plain array of cache lines on the same pages.
+//! * [`HugePages`]: which pages all of these use; [`table_memory`] tells which they got.
 //! * [`Qsbr`]: quiescent-state reclamation, which tells a writer when no reader can still see what it unpublished.
 //! * [`prefetch`]: hints that bring memory into the cache ahead of its use.
 //! * [`clock`]: the processor's time-stamp counter.
@@ -29,7 +30,7 @@ pub use bucket::{BucketStatistics, BucketTable, Candidates};
 pub use byte_arena::{ByteArena, MAX_SLOT_BYTES};
 pub use concurrent::{ConcurrentBucketReader, ConcurrentBucketTable, ConcurrentCandidates, RetiredBuckets};
 pub use lines::{CacheLine, CacheLines};
-pub use pages::{PageKind, PageRequest};
+pub use pages::{HugePages, PageKind, PageRequest, TableMemory, UnknownHugePages, table_memory, table_memory_by_pages};
 pub use qsbr::{Qsbr, QsbrReader};
 pub use shared_arena::{SharedArena, SharedArenaReader};
 

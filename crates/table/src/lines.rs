@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::TableError;
-use crate::pages::{Mapping, PageKind, PageRequest};
+use crate::pages::{Mapping, MemoryNeed, PageKind, PageRequest};
 
 /// One cache line of plain words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,7 +20,7 @@ impl CacheLines {
     /// `count` lines of zeros.
     pub fn new(count: usize, pages: PageRequest) -> Result<Self, TableError> {
         let bytes = count.checked_mul(size_of::<CacheLine>()).ok_or(TableError::CapacityTooLarge)?;
-        Ok(CacheLines { memory: Mapping::new(bytes, pages)?, count })
+        Ok(CacheLines { memory: Mapping::new(MemoryNeed::all("cache lines", bytes), pages)?, count })
     }
 
     /// Pages it lies on.
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn lines_are_zero_separate_and_aligned() {
-        let mut lines = CacheLines::new(1000, PageRequest::Transparent).expect("memory");
+        let mut lines = CacheLines::new(1000, PageRequest::Large).expect("memory");
         assert_eq!(lines.len(), 1000);
         assert!(lines.iter().all(|line| *line == CacheLine::default()));
         for (number, line) in lines.iter_mut().enumerate() {

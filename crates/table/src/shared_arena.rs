@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::TableError;
-use crate::pages::{BASE_ALIGNMENT, Mapping, PageRequest};
+use crate::pages::{BASE_ALIGNMENT, Mapping, MemoryNeed, PageRequest};
 use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read};
 
 /// The first segment has 2^12 slots.
@@ -125,7 +125,7 @@ impl<T> SharedArena<T> {
         let (segment, _) = locate(self.made);
         let slots = segment_slots(segment);
         let bytes = slots.checked_mul(size_of::<T>()).ok_or(TableError::CapacityTooLarge)?;
-        let mapping = Mapping::new(bytes, self.pages)?;
+        let mapping = Mapping::new(MemoryNeed::entries::<T>(bytes), self.pages)?;
         self.segments.starts[segment].store(mapping.base().cast().as_ptr(), Ordering::Release);
         self.segments.mappings.lock().unwrap_or_else(PoisonError::into_inner).push(mapping);
         self.room += slots;
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_reader_outlives_the_writer() {
-        let mut arena = SharedArena::<u64>::new(PageRequest::Transparent);
+        let mut arena = SharedArena::<u64>::new(PageRequest::Large);
         assert!(arena.is_empty());
         let index = arena.allocate(99).expect("memory");
         let reader = arena.reader();

@@ -62,7 +62,7 @@ pub struct FibWriter<S> {
 impl<S: Send + Sync> FibWriter<S> {
     /// A FIB without next hops and with a strategy for all names. Readers hash names with the same `key`.
     pub fn new(key: HashKey, root_strategy: S) -> Result<Self, FibError> {
-        let pages = PageRequest::Transparent;
+        let pages = PageRequest::Large;
         let table = ConcurrentBucketTable::new(INITIAL_CAPACITY, pages)?;
         let mut entries = SharedArena::new(pages);
         let mut choices = SharedArena::new(PageRequest::Ordinary);

@@ -41,7 +41,7 @@ pub(crate) struct BlockStore {
 impl BlockStore {
     /// A store of `capacity_bytes`, rounded up to whole chunks of 64 KiB. Memory that is never used costs nothing.
     pub(crate) fn new(capacity_bytes: usize) -> Result<Self, TableError> {
-        let arena = ByteArena::new(capacity_bytes, PageRequest::Transparent)?;
+        let arena = ByteArena::new(capacity_bytes, PageRequest::Large)?;
         let units = arena.capacity_bytes() / UNIT_BYTES;
         Ok(BlockStore { arena, owners: vec![0; units], chunks_used: 0, cursor: 0, live: 0 })
     }

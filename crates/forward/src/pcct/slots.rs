@@ -20,7 +20,7 @@ const SPARE_ENTRIES: usize = 64;
 impl Pcct {
     /// An empty table.
     pub(crate) fn new(config: &PcctConfig) -> Result<Self, TableError> {
-        let pages = PageRequest::Transparent;
+        let pages = PageRequest::Large;
         let count = |entries: usize| u32::try_from(entries).map_err(|_| TableError::CapacityTooLarge);
         let pit_capacity = config.pit_capacity.max(1);
         let entry_limit = pit_capacity + config.content.capacity_packets + SPARE_ENTRIES;
@@ -28,7 +28,7 @@ impl Pcct {
         let extensions = count(extension_capacity(pit_capacity))?;
         Ok(Pcct {
             table: BucketTable::new(entry_limit, pages)?,
-            entries: Arena::new(count(reserved)?, pages)?,
+            entries: Arena::with_reserve(count(reserved)?, count(entry_limit)?, pages)?,
             slots: Arena::new(extensions, pages)?,
             in_blocks: Arena::new(extensions, pages)?,
             out_blocks: Arena::new(extensions, pages)?,
@@ -55,7 +55,7 @@ impl Pcct {
         let capacity_packets = capacity_packets.min(most);
         let entry_limit = self.pit_capacity + capacity_packets + SPARE_ENTRIES;
         if entry_limit > self.entry_limit {
-            let mut table = BucketTable::new(entry_limit, PageRequest::Transparent)?;
+            let mut table = BucketTable::new(entry_limit, PageRequest::Large)?;
             for index in self.used_entries() {
                 table.insert(self.entry(index).name_hash, index).map_err(|_| TableError::CapacityTooLarge)?;
             }

@@ -5,6 +5,7 @@
 use namehop_face::FaceUri;
 use namehop_face::registry::MIN_MTU_BYTES;
 use namehop_store::PolicyKind;
+use namehop_table::HugePages;
 use namehop_wire::MAX_PACKET_SIZE;
 
 use super::fault::Fault;
@@ -21,6 +22,10 @@ impl Config {
             .or_else(|| {
                 let error = self.content_store.policy.parse::<PolicyKind>().err()?;
                 Some(Fault::new("content_store.policy", error.to_string()))
+            })
+            .or_else(|| {
+                let error = self.memory.huge_pages.parse::<HugePages>().err()?;
+                Some(Fault::new("memory.huge_pages", error.to_string()))
             })
             .or_else(|| self.unix_fault())
             .or_else(|| Some(Fault::new("log.level", logging::parse_filter(&self.log.level).err()?)))

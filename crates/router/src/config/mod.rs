@@ -43,6 +43,8 @@ pub struct Config {
     pub forwarding: Forwarding,
     /// The cache.
     pub content_store: ContentStore,
+    /// Memory of the tables.
+    pub memory: Memory,
     /// Listeners and limits of faces.
     pub faces: Faces,
     /// Links that the worker polls by itself.

@@ -90,6 +90,20 @@ pub struct ContentStore {
     pub unsolicited: Unsolicited,
 }
 
+/// `[memory]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Memory {
+    /// Pages of the large tables.
+    pub huge_pages: String,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory { huge_pages: "auto".to_owned() }
+    }
+}
+
 /// Policy for unsolicited Data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -51,6 +51,7 @@ fn errors_name_file_line_and_remedy() {
         ("[forwarding]\npit_capacity = 1\n", "test.toml:2:1:", "64 to"),
         ("[content_store]\ncapacity_bytes = \"lots\"\n", "test.toml:2:18:", "512 MiB"),
         ("[content_store]\npolicy = \"mru\"\n", "test.toml:2:1:", "lru"),
+        ("[memory]\nhuge_pages = \"4KiB\"\n", "test.toml:2:1:", "transparent"),
         ("[faces.tcp]\nlisten = [\"localhost\"]\n", "test.toml:2:", "address"),
         ("[[route]]\nprefix = \"/a\"\nnexthop = \"udp:192.0.2.1\"\n", "test.toml:3:11:", "udp"),
         ("[[strategy]]\nprefix = \"/a\"\nstrategy = \"fastest\"\n", "test.toml:3:12:", "strategy"),

@@ -151,7 +151,7 @@ fn capacity_is_kept_for_the_worst_hashes_and_then_it_is_full() {
 #[test]
 fn well_mixed_hashes_overflow_rarely() {
     let capacity = 40_000;
-    let mut table = BucketTable::new(capacity, PageRequest::Transparent).expect("memory");
+    let mut table = BucketTable::new(capacity, PageRequest::Large).expect("memory");
     for index in 0..capacity as u32 {
         table.insert(mixed(u64::from(index)), index).expect("room");
     }

@@ -1,11 +1,16 @@
 //! Anonymous memory straight from the system, on the largest pages to be had.
 //!
 //! A table of gigabytes on 4 KiB pages costs a page-table walk for nearly every access, on top of the cache miss. Memory
-//! here is zeroed, and costs nothing before it is first touched (except explicit huge pages, which the system sets aside
-//! at once so that touching them cannot fail later).
+//! here is zeroed, and costs nothing before it is first touched, except that pages from the system's pool are set aside
+//! at once. [`HugePages`] says when which pages are used.
+
+mod policy;
+mod report;
+
+#[cfg(test)]
+mod tests;
 
 use std::ffi::c_void;
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
 
@@ -13,45 +18,38 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::TableError;
 
+pub use policy::{HugePages, PageKind, PageRequest, UnknownHugePages};
+pub use report::{TableMemory, table_memory, table_memory_by_pages};
+
 const MEBIBYTE: usize = 1 << 20;
 const HUGE_2M_BYTES: usize = 2 * MEBIBYTE;
 const HUGE_1G_BYTES: usize = 1024 * MEBIBYTE;
 /// Alignment of every mapping: a page, which is at least this on all systems.
 pub(crate) const BASE_ALIGNMENT: usize = 4096;
 
-/// Which pages to ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum PageRequest {
-    /// Ordinary pages only.
-    Ordinary,
-    /// Transparent huge pages if the system offers them, else ordinary pages.
-    #[default]
-    Transparent,
-    /// Pages of 1 GiB or 2 MiB from the system's reserved pool; if it has too few, as [`Transparent`](Self::Transparent).
-    Explicit,
+/// How much memory, and for what.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemoryNeed {
+    /// See [`TableMemory::contents`].
+    pub(crate) contents: &'static str,
+    /// Address space.
+    pub(crate) bytes: usize,
+    /// How much of it, from the start, the table is made for: what may be set aside at once.
+    pub(crate) expected_bytes: usize,
 }
 
-/// Which pages a table got.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PageKind {
-    /// Reserved pages of 1 GiB.
-    Huge1G,
-    /// Reserved pages of 2 MiB.
-    Huge2M,
-    /// The system was told to use huge pages as it can.
-    Transparent,
-    /// The system's ordinary pages.
-    Ordinary,
-}
+impl MemoryNeed {
+    /// All of it is expected to be used.
+    pub(crate) fn all(contents: &'static str, bytes: usize) -> Self {
+        MemoryNeed { contents, bytes, expected_bytes: bytes }
+    }
 
-impl fmt::Display for PageKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            PageKind::Huge1G => "1 GiB pages",
-            PageKind::Huge2M => "2 MiB pages",
-            PageKind::Transparent => "transparent huge pages",
-            PageKind::Ordinary => "ordinary pages",
-        })
+    /// The same for entries of a type, with its module.
+    pub(crate) fn entries<T>(bytes: usize) -> Self {
+        let path = std::any::type_name::<T>();
+        let arguments = path.find('<').unwrap_or(path.len());
+        let start = path[..arguments].find("::").map_or(0, |end_of_crate| end_of_crate + 2);
+        Self::all(&path[start..arguments], bytes)
     }
 }
 
@@ -70,50 +68,70 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// At least `bytes` of zeroed memory, aligned to at least [`BASE_ALIGNMENT`].
-    pub(crate) fn new(bytes: usize, request: PageRequest) -> Result<Self, TableError> {
-        let bytes = bytes.max(1);
-        if request == PageRequest::Explicit
-            && let Some(mapping) = Self::explicit(bytes)
-        {
-            return Ok(mapping);
-        }
-        let transparent = request != PageRequest::Ordinary && bytes >= HUGE_2M_BYTES && transparent_pages_offered();
-        // Huge pages need aligned addresses; the surplus is address space only.
-        let surplus = if transparent { HUGE_2M_BYTES } else { 0 };
-        let mapped_bytes = bytes.checked_add(surplus).ok_or(TableError::CapacityTooLarge)?;
-        let mapped = map(mapped_bytes, no_reserve())?;
-        let misalignment = mapped.as_ptr().addr() % HUGE_2M_BYTES;
-        let offset = if transparent && misalignment != 0 { HUGE_2M_BYTES - misalignment } else { 0 };
-        // SAFETY: `offset` is below the surplus by which the mapping is longer than `bytes`.
-        let base = unsafe { mapped.cast::<u8>().add(offset) };
-        let kind =
-            if transparent && advise_huge_pages(base, bytes) { PageKind::Transparent } else { PageKind::Ordinary };
-        Ok(Mapping { mapped, mapped_bytes, base, kind })
+    /// At least `need.bytes` of zeroed memory, aligned to at least [`BASE_ALIGNMENT`].
+    pub(crate) fn new(need: MemoryNeed, request: PageRequest) -> Result<Self, TableError> {
+        let pages = match request {
+            PageRequest::Ordinary => HugePages::Off,
+            PageRequest::Large => HugePages::in_use(),
+        };
+        Self::with_pages(need, pages)
     }
 
+    /// The same with other pages than the process uses.
+    fn with_pages(need: MemoryNeed, pages: HugePages) -> Result<Self, TableError> {
+        let need = MemoryNeed { bytes: need.bytes.max(1), ..need };
+        let from_pool = pages.pool_kinds().iter().find_map(|&kind| Self::from_pool(need, kind));
+        let (mapping, pool_bytes) = match from_pool {
+            Some((mapping, pool_bytes)) => (mapping, pool_bytes),
+            None => (Self::without_pool(need.bytes, pages != HugePages::Off)?, 0),
+        };
+        let MemoryNeed { contents, bytes, .. } = need;
+        report::add(mapping.mapped.addr().get(), TableMemory { contents, bytes, pool_bytes, pages: mapping.kind });
+        Ok(mapping)
+    }
+
+    /// Memory on transparent huge pages if they are wanted and offered, else on ordinary pages.
+    fn without_pool(bytes: usize, transparent: bool) -> Result<Self, TableError> {
+        let transparent = transparent && bytes >= HUGE_2M_BYTES && transparent_pages_offered();
+        let reserved = Reserved::new(bytes, if transparent { HUGE_2M_BYTES } else { 1 })?;
+        let kind = if transparent && advise_huge_pages(reserved.base, bytes) {
+            PageKind::Transparent
+        } else {
+            PageKind::Ordinary
+        };
+        Ok(reserved.keep(kind))
+    }
+
+    /// Memory whose expected part is on pages of this kind from the system's pool, and the size of that part; `None` if
+    /// the pool has too few, or if a page would stay mostly empty.
     #[cfg(target_os = "linux")]
-    fn explicit(bytes: usize) -> Option<Self> {
-        let sizes = [
-            (HUGE_1G_BYTES, MapFlags::MAP_HUGE_1GB, PageKind::Huge1G),
-            (HUGE_2M_BYTES, MapFlags::MAP_HUGE_2MB, PageKind::Huge2M),
-        ];
-        for (page_bytes, size_flag, kind) in sizes {
-            // A mostly empty gigabyte page would be a waste of a scarce thing.
-            if page_bytes == HUGE_1G_BYTES && bytes < page_bytes / 2 {
-                continue;
-            }
-            let mapped_bytes = bytes.checked_next_multiple_of(page_bytes)?;
-            if let Ok(mapped) = map(mapped_bytes, MapFlags::MAP_HUGETLB | size_flag) {
-                let base = mapped.cast();
-                return Some(Mapping { mapped, mapped_bytes, base, kind });
-            }
+    fn from_pool(need: MemoryNeed, kind: PageKind) -> Option<(Self, usize)> {
+        let (page_bytes, size) = match kind {
+            PageKind::Huge1G => (HUGE_1G_BYTES, MapFlags::MAP_HUGE_1GB),
+            PageKind::Huge2M => (HUGE_2M_BYTES, MapFlags::MAP_HUGE_2MB),
+            PageKind::Transparent | PageKind::Ordinary => return None,
+        };
+        if need.expected_bytes < page_bytes / 2 {
+            return None;
         }
-        None
+        let pool_bytes = need.expected_bytes.checked_next_multiple_of(page_bytes)?;
+        let all_bytes = need.bytes.max(pool_bytes);
+        let reserved = Reserved::new(all_bytes, page_bytes).ok()?;
+        let length = NonZeroUsize::new(pool_bytes)?;
+        let address = reserved.base.addr();
+        let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED | MapFlags::MAP_HUGETLB | size;
+        // SAFETY: replaces the start of the range that was reserved just now and that nobody has looked at. If it fails,
+        // the range may have a hole, but is then given back as a whole.
+        unsafe { mmap_anonymous(Some(address), length, READ_AND_WRITE, flags) }.ok()?;
+        if all_bytes - pool_bytes >= HUGE_2M_BYTES && transparent_pages_offered() {
+            // SAFETY: the rest of the range begins behind the pages from the pool.
+            advise_huge_pages(unsafe { reserved.base.add(pool_bytes) }, all_bytes - pool_bytes);
+        }
+        Some((reserved.keep(kind), pool_bytes))
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn explicit(_bytes: usize) -> Option<Self> {
+    fn from_pool(_need: MemoryNeed, _kind: PageKind) -> Option<(Self, usize)> {
         None
     }
 
@@ -129,18 +147,55 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly the range that `map` returned, unmapped once; owners of a mapping let no pointer outlive it.
-        // The call cannot fail on a range that is mapped.
-        let _ = unsafe { munmap(self.mapped, self.mapped_bytes) };
+        report::remove(self.mapped.addr().get());
+        unmap(self.mapped, self.mapped_bytes);
     }
 }
 
-fn map(bytes: usize, flags: MapFlags) -> Result<NonNull<c_void>, TableError> {
-    let length = NonZeroUsize::new(bytes).ok_or(TableError::CapacityTooLarge)?;
-    let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-    // SAFETY: a fresh anonymous mapping at an address of the system's choice touches no existing memory.
-    unsafe { mmap_anonymous(None, length, protection, MapFlags::MAP_PRIVATE | flags) }
-        .map_err(|_| TableError::OutOfMemory { bytes })
+/// Address space whose pages are yet to be decided on; given back on drop.
+struct Reserved {
+    mapped: NonNull<c_void>,
+    mapped_bytes: usize,
+    base: NonNull<u8>,
+}
+
+impl Reserved {
+    /// `bytes` of zeroed memory from `base` on, which is aligned.
+    fn new(bytes: usize, alignment: usize) -> Result<Self, TableError> {
+        // The surplus is address space only.
+        let surplus = if alignment > BASE_ALIGNMENT { alignment } else { 0 };
+        let mapped_bytes = bytes.checked_add(surplus).ok_or(TableError::CapacityTooLarge)?;
+        let length = NonZeroUsize::new(mapped_bytes).ok_or(TableError::CapacityTooLarge)?;
+        // SAFETY: a fresh anonymous mapping at an address of the system's choice touches no existing memory.
+        let mapped = unsafe { mmap_anonymous(None, length, READ_AND_WRITE, MapFlags::MAP_PRIVATE | no_reserve()) }
+            .map_err(|_| TableError::OutOfMemory { bytes: mapped_bytes })?;
+        let misalignment = mapped.addr().get() % alignment;
+        let offset = if misalignment == 0 { 0 } else { alignment - misalignment };
+        // SAFETY: `offset` is below the surplus by which the mapping is longer than `bytes`, or 0.
+        let base = unsafe { mapped.cast::<u8>().add(offset) };
+        Ok(Reserved { mapped, mapped_bytes, base })
+    }
+
+    fn keep(self, kind: PageKind) -> Mapping {
+        let Reserved { mapped, mapped_bytes, base } = self;
+        std::mem::forget(self);
+        Mapping { mapped, mapped_bytes, base, kind }
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        unmap(self.mapped, self.mapped_bytes);
+    }
+}
+
+const READ_AND_WRITE: ProtFlags = ProtFlags::PROT_READ.union(ProtFlags::PROT_WRITE);
+
+/// Gives back a range that `mmap` returned, whatever pages it is on now.
+fn unmap(mapped: NonNull<c_void>, mapped_bytes: usize) {
+    // SAFETY: only called by the owner of the whole range, once; owners let no pointer into it outlive them. The call
+    // cannot fail on such a range.
+    let _ = unsafe { munmap(mapped, mapped_bytes) };
 }
 
 #[cfg(target_os = "linux")]
@@ -175,46 +230,4 @@ fn advise_huge_pages(base: NonNull<u8>, bytes: usize) -> bool {
 #[cfg(not(target_os = "linux"))]
 fn advise_huge_pages(_base: NonNull<u8>, _bytes: usize) -> bool {
     false
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(bytes: usize, request: PageRequest) -> PageKind {
-        let mapping = Mapping::new(bytes, request).expect("memory");
-        let base = mapping.base();
-        assert_eq!(base.as_ptr().addr() % BASE_ALIGNMENT, 0);
-        for offset in 0..bytes {
-            // SAFETY: below the length asked for; nobody else knows the mapping.
-            unsafe {
-                assert_eq!(base.add(offset).read(), 0);
-                base.add(offset).write(0xa5);
-            }
-        }
-        mapping.kind()
-    }
-
-    #[test]
-    fn memory_is_zeroed_and_aligned_whatever_the_pages() {
-        for bytes in [0, 1, 4096, 3 * MEBIBYTE, 8 * MEBIBYTE + 5] {
-            assert_eq!(check(bytes, PageRequest::Ordinary), PageKind::Ordinary);
-            check(bytes, PageRequest::Transparent);
-            check(bytes, PageRequest::Explicit);
-        }
-    }
-
-    #[test]
-    fn huge_reservations_cost_nothing_until_touched() {
-        let mapping = Mapping::new(1 << 36, PageRequest::Transparent).expect("address space");
-        // SAFETY: inside the mapping.
-        unsafe { mapping.base().add((1 << 36) - 1).write(1) };
-    }
-
-    #[test]
-    fn impossible_requests_fail_without_harm() {
-        assert!(Mapping::new(usize::MAX, PageRequest::Transparent).is_err());
-        assert!(Mapping::new(usize::MAX - 1, PageRequest::Explicit).is_err());
-        assert!(Mapping::new(1 << 60, PageRequest::Ordinary).is_err());
-    }
 }

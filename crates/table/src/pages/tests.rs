@@ -1,0 +1,122 @@
+//! Memory on every kind of pages that this machine has.
+
+use super::*;
+
+fn need(bytes: usize) -> MemoryNeed {
+    MemoryNeed::all("test", bytes)
+}
+
+/// Looks at all of the memory and writes all of it.
+fn check(need: MemoryNeed, pages: HugePages) -> PageKind {
+    let mapping = Mapping::with_pages(need, pages).expect("memory");
+    let base = mapping.base();
+    assert_eq!(base.as_ptr().addr() % BASE_ALIGNMENT, 0);
+    for offset in 0..need.bytes {
+        // SAFETY: below the length asked for; nobody else knows the mapping.
+        unsafe {
+            assert_eq!(base.add(offset).read(), 0);
+            base.add(offset).write(0xa5);
+        }
+    }
+    mapping.kind()
+}
+
+/// Pages in the system's pool that nobody has taken.
+fn free_in_pool(page_kib: usize) -> usize {
+    let file = format!("/sys/kernel/mm/hugepages/hugepages-{page_kib}kB/free_hugepages");
+    std::fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn memory_is_zeroed_and_aligned_whatever_the_pages() {
+    for bytes in [0, 1, 4096, 3 * MEBIBYTE, 8 * MEBIBYTE + 5] {
+        assert_eq!(check(need(bytes), HugePages::Off), PageKind::Ordinary);
+        for pages in HugePages::ALL {
+            check(need(bytes), pages);
+        }
+    }
+}
+
+#[test]
+fn a_request_for_ordinary_pages_gets_them() {
+    let mapping = Mapping::new(need(8 * MEBIBYTE), PageRequest::Ordinary).expect("memory");
+    assert_eq!(mapping.kind(), PageKind::Ordinary);
+    let mapping = Mapping::new(need(100), PageRequest::Large).expect("memory");
+    assert_eq!(mapping.kind(), PageKind::Ordinary, "too small for anything else");
+}
+
+#[test]
+fn transparent_pages_are_used_where_offered() {
+    let expected = if transparent_pages_offered() { PageKind::Transparent } else { PageKind::Ordinary };
+    assert_eq!(check(need(4 * MEBIBYTE), HugePages::Transparent), expected);
+}
+
+/// Takes effect on machines whose pool has pages: `sysctl vm.nr_hugepages=64`, and
+/// `echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages`.
+#[test]
+fn pages_from_the_pool_are_used_as_long_as_there_are_some() {
+    let without = check(need(4 * MEBIBYTE), HugePages::Transparent);
+    // Other tests of this process take some, too.
+    if free_in_pool(2048) >= 32 {
+        for pages in [HugePages::TwoMiB, HugePages::Auto] {
+            assert_eq!(check(need(4 * MEBIBYTE), pages), PageKind::Huge2M);
+            assert_eq!(check(need(3 * MEBIBYTE + 1), pages), PageKind::Huge2M);
+        }
+        assert_eq!(check(need(4 * MEBIBYTE), HugePages::OneGiB), without, "a mostly empty page");
+        // Of a table that can be enlarged, only what it is made for takes pages from the pool.
+        let free = free_in_pool(2048);
+        let enlargeable = MemoryNeed { contents: "test", bytes: 40 * MEBIBYTE, expected_bytes: 6 * MEBIBYTE };
+        assert_eq!(check(enlargeable, HugePages::TwoMiB), PageKind::Huge2M);
+        let mapping = Mapping::with_pages(MemoryNeed { bytes: 1 << 36, ..enlargeable }, HugePages::TwoMiB);
+        assert_eq!(mapping.expect("memory").kind(), PageKind::Huge2M);
+        assert!(free_in_pool(2048) + 16 >= free, "given back");
+    } else {
+        assert_eq!(check(need(100 * MEBIBYTE), HugePages::TwoMiB), without);
+    }
+    if free_in_pool(1 << 20) >= 1 {
+        assert_eq!(check(need(HUGE_1G_BYTES / 2), HugePages::Auto), PageKind::Huge1G);
+        assert_eq!(check(need(HUGE_1G_BYTES / 2), HugePages::OneGiB), PageKind::Huge1G);
+    } else {
+        let mapping = Mapping::with_pages(need(HUGE_1G_BYTES), HugePages::OneGiB).expect("memory");
+        assert_eq!(mapping.kind(), without);
+    }
+    // More than any pool has.
+    let mapping = Mapping::with_pages(need(1 << 42), HugePages::Auto).expect("address space");
+    assert!(matches!(mapping.kind(), PageKind::Transparent | PageKind::Ordinary));
+}
+
+#[test]
+fn huge_reservations_cost_nothing_until_touched() {
+    let mapping = Mapping::with_pages(need(1 << 36), HugePages::Transparent).expect("address space");
+    // SAFETY: inside the mapping.
+    unsafe { mapping.base().add((1 << 36) - 1).write(1) };
+}
+
+#[test]
+fn impossible_requests_fail_without_harm() {
+    for pages in HugePages::ALL {
+        assert!(Mapping::with_pages(need(usize::MAX), pages).is_err());
+        assert!(Mapping::with_pages(need(usize::MAX - 1), pages).is_err());
+        assert!(Mapping::with_pages(need(1 << 60), pages).is_err());
+    }
+}
+
+#[test]
+fn what_there_is_is_known_by_name_and_in_sum() {
+    struct Rarity(#[expect(dead_code, reason = "only its name matters")] u64);
+    let find = |contents| table_memory().into_iter().find(|memory| memory.contents == contents);
+    let need = MemoryNeed::entries::<Rarity>(3 * MEBIBYTE);
+    let contents = need.contents;
+    assert!(contents.starts_with("pages::tests::") && contents.ends_with("::Rarity"), "{contents}");
+    let mapping = Mapping::new(need, PageRequest::Ordinary).expect("memory");
+    let memory = find(contents).expect("listed");
+    assert_eq!((memory.bytes, memory.pool_bytes, memory.pages), (3 * MEBIBYTE, 0, PageKind::Ordinary));
+    let sums = table_memory_by_pages();
+    let &(_, count, bytes) = sums.iter().find(|(pages, ..)| *pages == PageKind::Ordinary).expect("listed");
+    assert!(count >= 1 && bytes >= 3 * MEBIBYTE);
+    assert!(sums.is_sorted());
+    drop(mapping);
+    assert_eq!(find(contents), None);
+    assert_eq!(MemoryNeed::entries::<Vec<Option<u8>>>(0).contents, "vec::Vec");
+    assert_eq!(MemoryNeed::entries::<u64>(0).contents, "u64");
+}
