@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 
-use namehop_table::{CacheLines, PageKind, PageRequest, TableError, prefetch::CACHE_LINE_BYTES};
+use namehop_table::{CacheLines, HugePages, PageKind, PageRequest, TableError, prefetch::CACHE_LINE_BYTES};
 use serde::Serialize;
 
 const MEBIBYTE: usize = 1 << 20;
@@ -57,12 +57,17 @@ pub struct MissingPages {
 
 /// An untouched area on pages of the kind wanted, or the next best.
 pub(super) fn reserve(area_bytes: usize, wanted: PageKind) -> Result<CacheLines, TableError> {
-    let request = match wanted {
-        PageKind::Huge1G | PageKind::Huge2M => PageRequest::Explicit,
-        PageKind::Transparent => PageRequest::Transparent,
-        PageKind::Ordinary => PageRequest::Ordinary,
+    let before = HugePages::in_use();
+    let setting = match wanted {
+        PageKind::Huge1G => HugePages::OneGiB,
+        PageKind::Huge2M => HugePages::TwoMiB,
+        PageKind::Transparent => HugePages::Transparent,
+        PageKind::Ordinary => HugePages::Off,
     };
-    CacheLines::new(area_bytes / CACHE_LINE_BYTES, request)
+    setting.use_from_now_on();
+    let area = CacheLines::new(area_bytes / CACHE_LINE_BYTES, PageRequest::Large);
+    before.use_from_now_on();
+    area
 }
 
 /// The kinds that an area of this size can be had on, largest first. Ordinary pages are always among them; if there is no
@@ -91,9 +96,7 @@ fn remedy(kind: PageKind, area_bytes: usize) -> String {
             reserve(HUGE_1G_BYTES, "hugepages-1048576kB"),
             area_bytes.div_ceil(HUGE_1G_BYTES)
         ),
-        PageKind::Huge2M => {
-            format!("{}, while no 1 GiB pages are free", reserve(HUGE_2M_BYTES, "hugepages-2048kB"))
-        }
+        PageKind::Huge2M => reserve(HUGE_2M_BYTES, "hugepages-2048kB"),
         PageKind::Transparent => "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled".to_owned(),
         PageKind::Ordinary => "ordinary pages are what the system refused, for lack of memory".to_owned(),
     }
