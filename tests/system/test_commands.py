@@ -137,6 +137,8 @@ def test_configuration_check_and_show(tmp_path):
 
 
 def test_metrics(router, make_router):
+    # The socket is there a moment before the rest.
+    router.namehop("status")
     text = urllib.request.urlopen(f"http://127.0.0.1:{router.metrics}/metrics").read().decode()
     assert re.search(r"^namehop_\w*interests\w*\{?.* \d+$", text, re.M), text[:500]
     assert "# HELP" in text
