@@ -1,6 +1,7 @@
 //! All three structures find the same.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use namehop_hash::{HashKey, PrefixHashes, hash_prefixes};
@@ -10,13 +11,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::workload::{Workload, WorkloadParameters};
 
-const KEY: HashKey = HashKey::new(1, 2);
+static KEY: LazyLock<HashKey> = LazyLock::new(HashKey::random);
 const CAPACITY: u32 = 1000;
 
 fn structures(start: usize) -> [Box<dyn LongestPrefixMatch>; 3] {
     [
-        Box::new(LongestFirst::new(KEY).expect("memory")),
-        Box::new(TwoStage::new(KEY, start, CAPACITY).expect("memory")),
+        Box::new(LongestFirst::new(*KEY).expect("memory")),
+        Box::new(TwoStage::new(*KEY, start, CAPACITY).expect("memory")),
         Box::new(Patricia::new(CAPACITY).expect("memory")),
     ]
 }
@@ -107,8 +108,8 @@ fn measurements_measure() {
     let options = LookupOptions { group: 16, first_name: 0, time: Duration::from_millis(5) };
     let figures = measure_lookups(&trie, &[workload], &KEY, &options);
     assert_eq!(figures.found, 1.0);
-    assert!(figures.plain_ns > 1.0 && figures.prefetched_ns > 1.0, "{figures:?}");
-    assert!(figures.plain_cycles > 1.0 && figures.prefetched_cycles > 1.0);
+    assert!(figures.plain_ns > 0.0 && figures.prefetched_ns > 0.0, "{figures:?}");
+    assert!(figures.plain_cycles > 0.0 && figures.prefetched_cycles > 0.0);
 }
 
 #[test]
@@ -145,7 +146,7 @@ fn what_does_not_fit_is_refused() {
     let mut trie = Patricia::new(1).expect("memory");
     trie.insert(name(&[b"a".to_vec()]).as_ref(), 1).expect("room");
     assert_eq!(trie.insert(name(&[b"b".to_vec()]).as_ref(), 1), Err(LpmError::Full));
-    let mut table = TwoStage::new(KEY, 1, 1).expect("memory");
+    let mut table = TwoStage::new(*KEY, 1, 1).expect("memory");
     table.insert(name(&[b"a".to_vec()]).as_ref(), 1).expect("room");
     assert_eq!(table.insert(name(&[b"b".to_vec()]).as_ref(), 1), Err(LpmError::Full));
 }
