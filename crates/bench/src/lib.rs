@@ -5,6 +5,7 @@
 //! | [`memory`] | DRAM latency, and random cache lines per second: the floor of every packet's cost |
 //! | [`counters`] | where cycles go, by the processor's performance counters, where it has them |
 //! | [`workload`] | names for a FIB and for packets, computed from their number |
+//! | `engine` | the cost of packets in the forwarding engine |
 //! | [`lpm`] | longest prefix match in three structures over the same prefixes |
 //! | [`schedule`] | what measurements of the forwarding engine say, and the trait through which they are asked for |
 //! | [`machine`] | what the machine is, and its clock |
@@ -13,6 +14,8 @@
 #![forbid(unsafe_code)]
 
 pub mod counters;
+#[cfg(feature = "dpdk")]
+pub mod engine;
 pub mod lpm;
 pub mod machine;
 mod median;

@@ -4,66 +4,76 @@
 //! between them.
 
 use std::error::Error;
-use std::fmt;
 use std::time::Duration;
 
-use serde::Serialize;
+use namehop_forward::schedule::ScheduleKind;
+use serde::{Serialize, Serializer};
 
 use crate::counters::CounterFigures;
 use crate::workload::WorkloadParameters;
-
-/// How far the engine's hints run ahead of its work. The first four are published, see Takemasa et al. (2017), 6.5.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-pub enum Schedule {
-    /// No hints.
-    Naive,
-    /// Buckets of the packet at hand are prefetched.
-    BucketPrefetch,
-    /// Hashes of the next packet are computed ahead, and its buckets prefetched.
-    PreHash,
-    /// As `PreHash`, and entries are prefetched by what the buckets say ("SHTL").
-    Speculative,
-    /// A whole burst in stages, hashed in lanes.
-    Burst,
-}
-
-impl Schedule {
-    /// All, in the order in which they build on each other.
-    pub const ALL: [Schedule; 5] =
-        [Schedule::Naive, Schedule::BucketPrefetch, Schedule::PreHash, Schedule::Speculative, Schedule::Burst];
-}
-
-impl fmt::Display for Schedule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Schedule::Naive => "Naive",
-            Schedule::BucketPrefetch => "BucketPrefetch",
-            Schedule::PreHash => "PreHash",
-            Schedule::Speculative => "Speculative",
-            Schedule::Burst => "Burst",
-        })
-    }
-}
 
 /// What to measure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineParameters {
     /// Schedules, each on the same packets.
-    pub schedules: Vec<Schedule>,
+    pub schedules: Vec<ScheduleKind>,
     /// Names in the FIB and in packets.
     pub workload: WorkloadParameters,
+    /// Different names that Interests ask for, one after another and again from the start; 0 = never the same.
+    pub names: u64,
     /// Bytes of content in each Data.
     pub payload_bytes: usize,
     /// Pending Interests.
     pub in_flight: usize,
-    /// Share of Interests that the Content Store answers, 0 to 1.
+    /// Share of Interests that the Content Store answers, 0 to below 1.
     pub hit_ratio: f64,
+    /// Packets that the Content Store may hold.
+    pub cs_capacity: usize,
+    /// Nonces that the dead nonce list has room for.
+    pub dead_nonce_capacity: usize,
+    /// Packets that the worker gets at a time, at most 64.
+    pub burst: usize,
+    /// Packets of a group in the burst schedule; `None` as the engine has it.
+    pub lookahead: Option<usize>,
     /// Workers, each on a core of its own.
     pub workers: usize,
-    /// Only what the papers' prototypes did: no PIT tokens, NDNLPv2 headers, strategy, timers, dead nonce list.
-    pub stripped: bool,
-    /// Time to measure each schedule.
+    /// Time to measure each schedule in each run.
     pub time: Duration,
+    /// Runs, each through all schedules.
+    pub runs: usize,
+    /// Cache that one core has for itself, in bytes: what is used again soon enough is not counted as a line from memory.
+    pub private_cache_bytes: usize,
+}
+
+impl Default for EngineParameters {
+    /// The published workload (Takemasa et al., 2017, 6.2), with the whole protocol on.
+    fn default() -> Self {
+        EngineParameters {
+            schedules: ScheduleKind::ALL.to_vec(),
+            workload: WorkloadParameters::default(),
+            names: 0,
+            payload_bytes: 128,
+            in_flight: 4_096,
+            hit_ratio: 0.0,
+            cs_capacity: 65_536,
+            dead_nonce_capacity: 1 << 20,
+            burst: 64,
+            lookahead: None,
+            workers: 1,
+            time: Duration::from_secs(2),
+            runs: 1,
+            private_cache_bytes: 2 << 20,
+        }
+    }
+}
+
+/// Least and most of several runs.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Spread {
+    /// Least.
+    pub least: f64,
+    /// Most.
+    pub most: f64,
 }
 
 /// A figure for each of the three ways that packets take.
@@ -81,7 +91,8 @@ pub struct ByPacket<T> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScheduleFigures {
     /// Which.
-    pub schedule: Schedule,
+    #[serde(serialize_with = "by_name")]
+    pub schedule: ScheduleKind,
     /// Time-stamp counter ticks per Interest that the Content Store does not answer.
     pub imiss_cycles: f64,
     /// Ticks per Interest that the Content Store answers.
@@ -90,12 +101,18 @@ pub struct ScheduleFigures {
     pub data_cycles: f64,
     /// Nanoseconds of one core per Interest and its Data, cache misses only.
     pub pair_ns: f64,
+    /// Of the runs.
+    pub pair_ns_spread: Spread,
     /// Million packets per second, Interests and Data, of all workers.
     pub mpps: f64,
     /// Cache lines of tables that a packet touches, counted.
     pub lines: ByPacket<f64>,
     /// Hardware counters per packet, where the machine has them.
     pub counters: Option<ByPacket<CounterFigures>>,
+}
+
+fn by_name<S: Serializer>(schedule: &ScheduleKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(schedule.name())
 }
 
 /// Somebody who can measure the forwarding engine.

@@ -1,6 +1,7 @@
 //! Figures about whole packets: schedules compared, on one thread and on many.
 
-use namehop_bench::schedule::{Schedule, ScheduleFigures};
+use namehop_bench::schedule::ScheduleFigures;
+use namehop_forward::schedule::ScheduleKind;
 use namehop_model::prefetch::{after_reductions, reduction_percent};
 
 use crate::published::{self, PACKET_CYCLES, Reductions};
@@ -19,31 +20,36 @@ const COLUMNS: [&str; 8] = [
 ];
 
 /// Published I-miss and Data cycles of a schedule on one thread: those of Naive (table 3.1), lowered as the text says.
-fn published_cycles(schedule: Schedule, reductions: &Reductions) -> Option<(f64, f64)> {
+fn published_cycles(schedule: ScheduleKind, reductions: &Reductions) -> Option<(f64, f64)> {
     let [interest, _, data] = PACKET_CYCLES;
     let after = |steps: usize| after_reductions(interest, &reductions.interest_steps[..steps]);
     match schedule {
-        Schedule::Naive => Some((interest, data)),
-        Schedule::BucketPrefetch => Some((after(1), data)),
-        Schedule::PreHash => Some((after(2), data)),
-        Schedule::Speculative => Some((after(3), after_reductions(data, &[reductions.data_total]))),
-        Schedule::Burst => None,
+        ScheduleKind::Naive => Some((interest, data)),
+        ScheduleKind::BucketPrefetch => Some((after(1), data)),
+        ScheduleKind::PreHash => Some((after(2), data)),
+        ScheduleKind::Speculative => Some((after(3), after_reductions(data, &[reductions.data_total]))),
+        ScheduleKind::Burst => None,
     }
 }
 
 /// What was published of a schedule on many threads: the slowest (table 3.6) and the fastest ("does not change").
-fn published_cycles_many(schedule: Schedule, reductions: &Reductions) -> Option<(f64, Option<f64>)> {
+fn published_cycles_many(schedule: ScheduleKind, reductions: &Reductions) -> Option<(f64, Option<f64>)> {
     match schedule {
-        Schedule::Naive => published::BY_THREADS.last().map(|row| (row.cycles, None)),
-        Schedule::Speculative => published_cycles(schedule, reductions).map(|(interest, data)| (interest, Some(data))),
+        ScheduleKind::Naive => published::BY_THREADS.last().map(|row| (row.cycles, None)),
+        ScheduleKind::Speculative => {
+            published_cycles(schedule, reductions).map(|(interest, data)| (interest, Some(data)))
+        }
         _ => None,
     }
 }
 
 /// A row for each schedule; what was published is I-miss and Data cycles.
-fn schedule_rows(figures: &[ScheduleFigures], published: impl Fn(Schedule) -> (Option<f64>, Option<f64>)) -> Vec<Row> {
-    let (naive_interest, naive_data) = published(Schedule::Naive);
-    let naive = figures.iter().find(|figures| figures.schedule == Schedule::Naive);
+fn schedule_rows(
+    figures: &[ScheduleFigures],
+    published: impl Fn(ScheduleKind) -> (Option<f64>, Option<f64>),
+) -> Vec<Row> {
+    let (naive_interest, naive_data) = published(ScheduleKind::Naive);
+    let naive = figures.iter().find(|figures| figures.schedule == ScheduleKind::Naive);
     let saved = |before: Option<f64>, after: Option<f64>| -> Cell {
         before.zip(after).map(|(before, after)| reduction_percent(before, after)).into()
     };
@@ -136,9 +142,9 @@ fn speed(context: &mut Context<'_>, name: &str, reductions: &Reductions) -> Resu
     let mut threads: Vec<usize> = (1..=cores).chain([published::THREADS]).collect();
     threads.sort_unstable();
     threads.dedup();
-    let mut here: Vec<Vec<Option<f64>>> = vec![Vec::new(); Schedule::ALL.len()];
+    let mut here: Vec<Vec<Option<f64>>> = vec![Vec::new(); ScheduleKind::ALL.len()];
     for &threads in &threads {
-        for (values, schedule) in here.iter_mut().zip(Schedule::ALL) {
+        for (values, schedule) in here.iter_mut().zip(ScheduleKind::ALL) {
             let figures = if threads <= cores { Some(context.schedule(schedule, threads)?) } else { None };
             values.push(figures.map(|figures| figures.mpps));
         }
@@ -162,7 +168,7 @@ fn speed(context: &mut Context<'_>, name: &str, reductions: &Reductions) -> Resu
                       are fewer cores and packets come from memory.";
     let mut series = vec![Series::new("Speculative published", published.clone())];
     series.extend(
-        Schedule::ALL
+        ScheduleKind::ALL
             .iter()
             .zip(&here)
             .map(|(schedule, values)| Series::new(format!("{schedule} here"), values.clone())),
@@ -195,11 +201,11 @@ mod tests {
     #[test]
     fn published_reductions_and_totals_agree() {
         for reductions in [published::THESIS, published::ICN17] {
-            let naive = published_cycles(Schedule::Naive, &reductions).expect("published");
-            let best = published_cycles(Schedule::Speculative, &reductions).expect("published");
+            let naive = published_cycles(ScheduleKind::Naive, &reductions).expect("published");
+            let best = published_cycles(ScheduleKind::Speculative, &reductions).expect("published");
             assert!((reduction_percent(naive.0, best.0) - reductions.interest_total).abs() < 0.01);
             assert!((reduction_percent(naive.1, best.1) - reductions.data_total).abs() < 1e-9);
         }
-        assert_eq!(published_cycles(Schedule::Burst, &published::THESIS), None);
+        assert_eq!(published_cycles(ScheduleKind::Burst, &published::THESIS), None);
     }
 }

@@ -1,7 +1,8 @@
 //! Tables about whole packets: cycles, memory traffic, stages of the pipeline, threads.
 
 use namehop_bench::counters::CounterFigures;
-use namehop_bench::schedule::{ByPacket, Schedule, ScheduleFigures};
+use namehop_bench::schedule::{ByPacket, ScheduleFigures};
+use namehop_forward::schedule::ScheduleKind;
 use namehop_model::pipeline::LoadLevels;
 
 use crate::published::{self, Packets};
@@ -77,7 +78,7 @@ fn bars(name: &str, title: &str, y_label: &str, rows: &[Row]) -> Chart {
 }
 
 pub(crate) fn table_3_1(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
-    let figures = context.schedule(Schedule::Naive, 1)?;
+    let figures = context.schedule(ScheduleKind::Naive, 1)?;
     let ByPacket { interest_miss, interest_hit, data } = figures.lines;
     let bytes = [interest_miss, interest_hit, data].map(|lines| Some(lines * LINE_BYTES));
     let rows = vec![
@@ -126,25 +127,25 @@ fn load_rows(figures: &ScheduleFigures) -> Vec<Row> {
 }
 
 pub(crate) fn table_3_2(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
-    let rows = stage_rows(&context.schedule(Schedule::Naive, 1)?);
+    let rows = stage_rows(&context.schedule(ScheduleKind::Naive, 1)?);
     let chart = bars("table-3.2", "Cycles by stage of the pipeline, Naive", "CPU cycles", &rows);
     Ok(Report::new(&BY_PACKET, rows, OTHER_MACHINE).with_charts([chart]))
 }
 
 pub(crate) fn table_3_3(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
-    let rows = backend_rows(&context.schedule(Schedule::Naive, 1)?);
+    let rows = backend_rows(&context.schedule(ScheduleKind::Naive, 1)?);
     let chart = bars("table-3.3", "Backend stalls by unit, Naive", "CPU cycles", &rows);
     Ok(Report::new(&BY_PACKET, rows, OTHER_MACHINE).with_charts([chart]))
 }
 
 pub(crate) fn table_3_4(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
-    let rows = load_rows(&context.schedule(Schedule::Naive, 1)?);
+    let rows = load_rows(&context.schedule(ScheduleKind::Naive, 1)?);
     let chart = bars("table-3.4", "Load-unit stalls by level, Naive", "CPU cycles", &rows);
     Ok(Report::new(&BY_PACKET, rows, OTHER_MACHINE).with_charts([chart]))
 }
 
 pub(crate) fn table_3_5(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
-    let figures = context.schedule(Schedule::Naive, 1)?;
+    let figures = context.schedule(ScheduleKind::Naive, 1)?;
     let rows = level_rows(&figures, &published::RETIRED_LOADS, |counters| counters.retired_loads);
     let difference = "Another program retires other loads, and loads of a line that is already on its way are counted \
                       for no level.";
@@ -153,7 +154,7 @@ pub(crate) fn table_3_5(context: &mut Context<'_>) -> Result<Report, ReproduceEr
 }
 
 pub(crate) fn icn17_table_1(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
-    let figures = context.schedule(Schedule::Naive, 1)?;
+    let figures = context.schedule(ScheduleKind::Naive, 1)?;
     let parts = [("(a) ", stage_rows(&figures)), ("(b) ", backend_rows(&figures)), ("(c) ", load_rows(&figures))];
     let rows = parts
         .into_iter()
@@ -171,7 +172,7 @@ pub(crate) fn table_3_6(context: &mut Context<'_>) -> Result<Report, ReproduceEr
     for &threads in &threads {
         let published = published::BY_THREADS.iter().find(|row| row.threads == threads);
         let [cycles, dram_cycles, lines] = if threads <= cores {
-            let figures = context.schedule(Schedule::Naive, threads)?;
+            let figures = context.schedule(ScheduleKind::Naive, threads)?;
             let [dram, _, _] = counted(&figures, |counters| Some(counters.load_stalls?.dram));
             [
                 Cell::Number(figures.imiss_cycles),

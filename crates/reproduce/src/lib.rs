@@ -25,8 +25,9 @@ use std::time::Duration;
 use namehop_bench::lpm::LpmError;
 use namehop_bench::machine::Machine;
 use namehop_bench::memory::{self, DramFigures, MemoryError, MemoryOptions};
-use namehop_bench::schedule::{EngineMeasurements, EngineParameters, Schedule, ScheduleFigures};
+use namehop_bench::schedule::{EngineMeasurements, EngineParameters, ScheduleFigures};
 use namehop_bench::workload::{WorkloadError, WorkloadParameters};
+use namehop_forward::schedule::ScheduleKind;
 use namehop_table::PageKind;
 
 pub use report::{Cell, Chart, ChartKind, Report, Row, Series};
@@ -77,7 +78,7 @@ pub enum ReproduceError {
     Engine(Box<dyn Error + Send + Sync>),
     /// The engine's figures lack a schedule that was asked for.
     #[error("there are no figures for the schedule {0}")]
-    MissingSchedule(Schedule),
+    MissingSchedule(ScheduleKind),
 }
 
 /// What items are run with.
@@ -140,14 +141,12 @@ impl<'a> Context<'a> {
     /// Figures for all schedules, with so many workers, for packets treated as the papers' prototypes treated them.
     fn schedules(&mut self, workers: usize) -> Result<Vec<ScheduleFigures>, ReproduceError> {
         let parameters = EngineParameters {
-            schedules: Schedule::ALL.to_vec(),
             workload: self.settings.workload(),
             payload_bytes: published::PAYLOAD_BYTES,
             in_flight: published::IN_FLIGHT,
-            hit_ratio: 0.0,
             workers,
-            stripped: true,
             time: self.settings.time(),
+            ..EngineParameters::default()
         };
         if let Some((_, figures)) = self.measured.iter().find(|(asked, _)| *asked == parameters) {
             return Ok(figures.clone());
@@ -160,7 +159,7 @@ impl<'a> Context<'a> {
     }
 
     /// Figures for one schedule.
-    fn schedule(&mut self, schedule: Schedule, workers: usize) -> Result<ScheduleFigures, ReproduceError> {
+    fn schedule(&mut self, schedule: ScheduleKind, workers: usize) -> Result<ScheduleFigures, ReproduceError> {
         let figures = self.schedules(workers)?;
         figures
             .into_iter()

@@ -1,6 +1,7 @@
 //! The upper bound of the forwarding rate, for the papers' computers and for this one.
 
-use namehop_bench::schedule::{Schedule, ScheduleFigures};
+use namehop_bench::schedule::ScheduleFigures;
+use namehop_forward::schedule::ScheduleKind;
 use namehop_model::throughput::{Bottleneck, Computer, Cost, PacketCosts};
 
 use crate::published::{BOUNDS, HIT_RATIO, PACKET_BYTES, PACKET_CYCLES, THESIS_COST};
@@ -100,7 +101,7 @@ fn here(context: &mut Context<'_>) -> Result<Vec<Case>, ReproduceError> {
         case("here, one core, cost of 2019, B random lines", one, cost),
     ];
     if context.engine.is_some() {
-        for schedule in [Schedule::Naive, Schedule::Burst] {
+        for schedule in [ScheduleKind::Naive, ScheduleKind::Burst] {
             let cost = measured_costs(&context.schedule(schedule, 1)?).per_packet(HIT_RATIO);
             cases.push(case(&format!("here, one core, {schedule}, B random lines"), one, cost));
         }

@@ -10,6 +10,8 @@ use namehop_traffic::target::TransportUri;
 use namehop_wire::Name;
 use serde::Serialize;
 
+#[cfg(feature = "dpdk")]
+use super::bench_engine::EngineArgs;
 use super::bench_memory::MemoryArgs;
 use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, interrupted};
@@ -28,6 +30,8 @@ pub struct BenchArgs {
 enum BenchCommand {
     Sockets(Box<SocketsArgs>),
     Memory(MemoryArgs),
+    #[cfg(feature = "dpdk")]
+    Engine(Box<EngineArgs>),
 }
 
 /// Side that this process plays.
@@ -187,6 +191,8 @@ impl BenchArgs {
         match self.command {
             BenchCommand::Sockets(args) => args.run(connection),
             BenchCommand::Memory(args) => args.run(),
+            #[cfg(feature = "dpdk")]
+            BenchCommand::Engine(args) => args.run(),
         }
     }
 }

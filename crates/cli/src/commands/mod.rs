@@ -6,6 +6,8 @@ use crate::connection::ConnectionArgs;
 use crate::failure::{EXIT_CODES, Failure};
 
 mod bench;
+#[cfg(feature = "dpdk")]
+mod bench_engine;
 mod bench_memory;
 mod cat;
 mod completions;

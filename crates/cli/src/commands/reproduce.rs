@@ -69,6 +69,11 @@ impl ReproduceArgs {
             bar.set_message(what.to_owned());
             bar.tick();
         };
+        #[cfg(feature = "dpdk")]
+        let mut engine = namehop_bench::engine::EngineOnDemand::default();
+        #[cfg(feature = "dpdk")]
+        let mut context = Context::new(settings, Some(&mut engine), &mut on_progress);
+        #[cfg(not(feature = "dpdk"))]
         let mut context = Context::new(settings, None, &mut on_progress);
         if self.list || self.ids.is_empty() {
             return list(context.items(), self.json);

@@ -28,6 +28,7 @@ use namehop_forward::buffer::{BufferPool, PacketBuffer};
 use namehop_forward::engine::{CsErasure, Engine};
 use namehop_forward::face::FaceId;
 use namehop_forward::packet::{Incoming, Outgoing};
+use namehop_forward::schedule::{Burst, Schedule};
 use namehop_forward::time::Timestamp;
 use namehop_wire::Name;
 
@@ -71,9 +72,9 @@ struct Erasing {
     reply: oneshot::Sender<usize>,
 }
 
-/// One forwarding worker.
-pub struct Worker<P: BufferPool> {
-    engine: Engine<P>,
+/// One forwarding worker. The schedule `S` decides how its engine fetches ahead.
+pub struct Worker<P: BufferPool, S: Schedule = Burst> {
+    engine: Engine<P, S>,
     pool: P,
     faces: Arc<FaceTable>,
     links: Links<P::Buffer>,
@@ -94,10 +95,10 @@ pub struct Worker<P: BufferPool> {
     dropped_interests: Vec<DroppedInterest<P::Buffer>>,
 }
 
-impl<P: BufferPool> Worker<P> {
+impl<P: BufferPool, S: Schedule> Worker<P, S> {
     /// A worker around an engine, for the faces that exist. `waker` is the one of its incoming rings.
     pub fn new(
-        engine: Engine<P>,
+        engine: Engine<P, S>,
         pool: P,
         faces: Arc<FaceTable>,
         rings: WorkerRings<P::Buffer>,
@@ -172,7 +173,7 @@ impl<P: BufferPool> Worker<P> {
 
     /// Does what there is to do now: commands, a burst from each ring and each port, due timers. Returns whether there were
     /// commands or packets.
-    fn turn(&mut self, now: Timestamp) -> bool {
+    pub fn turn(&mut self, now: Timestamp) -> bool {
         let mut worked = false;
         while let Some(command) = self.mailbox.commands.pop() {
             worked = true;
@@ -335,7 +336,7 @@ impl<P: BufferPool> Worker<P> {
     }
 }
 
-impl<P: BufferPool> Worker<P> {
+impl<P: BufferPool, S: Schedule> Worker<P, S> {
     /// Erases a part of the cached Data that is to be erased.
     fn erase(&mut self) {
         let Some(mut erasing) = self.erasing.pop_front() else { return };

@@ -1,0 +1,131 @@
+//! The packets of the measurement: Ethernet frames with NDNLPv2 and an Interest or Data inside, of which only name, Nonce
+//! and PIT token change.
+
+use namehop_dpdk::Mbuf;
+use namehop_face::ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MacAddress};
+use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_wire::lp::LpPacket;
+use namehop_wire::tlv::{Writer, types};
+
+use crate::schedule::EngineParameters;
+use crate::workload::Workload;
+
+/// Length of the tokens that both sides use.
+pub(super) const TOKEN_BYTES: usize = 8;
+const NONCE_BYTES: usize = 4;
+const FRESHNESS_MS: u64 = 10_000;
+/// A signature of the size that HMAC and digests have.
+const SIGNATURE_BYTES: usize = 32;
+
+/// A frame to be copied and filled in. Offsets count from its start.
+pub(super) struct Template {
+    bytes: Vec<u8>,
+    token_at: usize,
+    name_at: usize,
+    nonce_at: usize,
+}
+
+/// Token of a packet, as a number.
+pub(super) type Token = u64;
+
+impl Template {
+    /// Interests to the port with the address `to`.
+    pub(super) fn interest(workload: &Workload, to: &MacAddress, from: &MacAddress) -> Self {
+        let mut packet = Writer::new();
+        packet.nested(types::INTEREST, |packet| {
+            packet.element(types::NAME, &vec![0; workload.name_bytes()]);
+            packet.element(types::NONCE, &[0; NONCE_BYTES]);
+        });
+        // The Nonce is last and the name in front of its TYPE and LENGTH.
+        let packet = packet.into_vec();
+        let nonce_at = packet.len() - NONCE_BYTES;
+        let name_at = nonce_at - 2 - workload.name_bytes();
+        Template::framed(&packet, name_at, nonce_at, to, from)
+    }
+
+    /// Data with so many bytes of content.
+    pub(super) fn data(workload: &Workload, payload_bytes: usize, to: &MacAddress, from: &MacAddress) -> Self {
+        let packet = data_packet(workload.name_bytes(), payload_bytes);
+        let behind_name = data_packet(0, payload_bytes);
+        // What follows the name is as long as it is behind an empty one.
+        let mut rest = Writer::new();
+        data_behind_name(&mut rest, payload_bytes);
+        let name_at = packet.len() - rest.len() - workload.name_bytes();
+        debug_assert!(behind_name.len() > rest.len());
+        Template::framed(&packet, name_at, 0, to, from)
+    }
+
+    fn framed(packet: &[u8], name_at: usize, nonce_at: usize, to: &MacAddress, from: &MacAddress) -> Self {
+        let mut link = Writer::new();
+        link.nested(types::LP_PACKET, |link| {
+            link.element(types::LP_PIT_TOKEN, &[0; TOKEN_BYTES]);
+            link.element(types::LP_FRAGMENT, packet);
+        });
+        let link = link.into_vec();
+        let packet_at = HEADER_BYTES + link.len() - packet.len();
+        // TYPE and LENGTH of the fragment stand between token and packet.
+        let mut fragment_header = Writer::new();
+        fragment_header.element(types::LP_FRAGMENT, packet);
+        let token_at = packet_at - (fragment_header.len() - packet.len()) - TOKEN_BYTES;
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + link.len());
+        bytes.extend_from_slice(to);
+        bytes.extend_from_slice(from);
+        bytes.extend_from_slice(&ETHERTYPE_NDN.to_be_bytes());
+        bytes.extend_from_slice(&link);
+        Template { bytes, token_at, name_at: packet_at + name_at, nonce_at: packet_at + nonce_at }
+    }
+
+    /// Writes the next frame into an mbuf; `None` when there is none.
+    #[inline]
+    pub(super) fn fill<P: BufferPool<Buffer = Mbuf>>(
+        &mut self,
+        workload: &Workload,
+        name: u64,
+        token: Token,
+        nonce: Option<u32>,
+        pool: &P,
+    ) -> Option<Mbuf> {
+        workload.write_name(name, &mut self.bytes[self.name_at..]);
+        self.bytes[self.token_at..][..TOKEN_BYTES].copy_from_slice(&token.to_be_bytes());
+        if let Some(nonce) = nonce {
+            self.bytes[self.nonce_at..][..NONCE_BYTES].copy_from_slice(&nonce.to_be_bytes());
+        }
+        let mut frame = pool.allocate(self.bytes.len())?;
+        frame.append(self.bytes.len())?.copy_from_slice(&self.bytes);
+        Some(frame)
+    }
+}
+
+fn data_behind_name(data: &mut Writer, payload_bytes: usize) {
+    data.nested(types::META_INFO, |meta| {
+        meta.nni(types::FRESHNESS_PERIOD, FRESHNESS_MS);
+    });
+    data.element(types::CONTENT, &vec![0x2A; payload_bytes]);
+    data.nested(types::SIGNATURE_INFO, |info| {
+        info.nni(types::SIGNATURE_TYPE, 0);
+    });
+    data.element(types::SIGNATURE_VALUE, &[0; SIGNATURE_BYTES]);
+}
+
+fn data_packet(name_bytes: usize, payload_bytes: usize) -> Vec<u8> {
+    let mut packet = Writer::new();
+    packet.nested(types::DATA, |data| {
+        data.element(types::NAME, &vec![0; name_bytes]);
+        data_behind_name(data, payload_bytes);
+    });
+    packet.into_vec()
+}
+
+/// Length of the Data packets.
+pub(super) fn data_bytes(parameters: &EngineParameters) -> usize {
+    let workload = parameters.workload;
+    data_packet(workload.components * (2 + workload.component_bytes), parameters.payload_bytes).len()
+}
+
+/// The token of a frame that the router has sent.
+#[inline]
+pub(super) fn token_of(frame: &Mbuf) -> Option<Token> {
+    let link = LpPacket::decode(frame.bytes().get(HEADER_BYTES..)?).ok()?;
+    let token = link.pit_token;
+    (token.len() == TOKEN_BYTES).then(|| u64::from_be_bytes(token.first_bytes()))
+}
