@@ -16,7 +16,7 @@ use crate::units::{parse_bytes, parse_duration};
 /// Regenerate published tables and figures on this machine
 ///
 /// Prints each beside its published values, with one sentence on why they differ here. Without an ID, lists what there is;
-/// 'all' runs everything. The published number of prefixes takes 6 GB of memory and some minutes.
+/// 'all' runs everything. The published number of prefixes takes 4 GB of memory and some minutes.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop reproduce
