@@ -92,10 +92,10 @@ fn schedule_chart(name: &str, title: &str, rows: &[Row]) -> Chart {
 }
 
 const ONE_THREAD: &str = "Published bars carry no numbers and are computed from table 3.1 and the reductions in the text; \
-                          here the same orders of work run in another program on another processor, whose DRAM is further \
-                          away in cycles, and Burst has no published counterpart.";
+                          here the same orders of work run in another program on another processor, and Burst has no \
+                          published counterpart.";
 const MANY_THREADS: &str = "Published are 20 threads, of which the text gives Naive's cycles and that Speculative's do not \
-                            change; here it is as many threads as there are cores, which compete less for memory.";
+                            change; here it is as many threads as this machine has cores.";
 
 fn one_thread_rows(context: &mut Context<'_>, reductions: &Reductions) -> Result<Vec<Row>, ReproduceError> {
     let figures = context.schedules(1)?;
@@ -164,8 +164,8 @@ fn speed(context: &mut Context<'_>, name: &str, reductions: &Reductions) -> Resu
         "Speculative Mpps",
         "Burst Mpps",
     ];
-    let difference = "The text gives the best published speed only, of 20 threads at 2.2 GHz on real links; here there \
-                      are fewer cores and packets come from memory.";
+    let difference = "The text gives the best published speed only, of 20 threads at 2.2 GHz on real links; here packets \
+                      come from memory, to as many threads as this machine has cores.";
     let mut series = vec![Series::new("Speculative published", published.clone())];
     series.extend(
         ScheduleKind::ALL

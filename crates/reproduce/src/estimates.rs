@@ -59,8 +59,8 @@ pub(crate) fn patricia(context: &mut Context<'_>) -> Result<Report, ReproduceErr
         "cycles at 115 each",
         "ns at this machine's latency",
     ];
-    let difference = "log2(13,548,815) + 0.3327 is 24.024 and was printed as 24.01; a larger cache holds more levels of \
-                      the trie, so fewer vertices come from memory here, each at this machine's latency.";
+    let difference = "log2(13,548,815) + 0.3327 is 24.024 and was printed as 24.01; a cache of another size holds other \
+                      levels of the trie, and each vertex that comes from memory takes this machine's latency.";
     let x: Vec<f64> = (16..=36).map(|step| f64::from(step) / 4.0).collect();
     let curve = |model: PatriciaModel| -> Vec<Option<f64>> {
         let at = |&x: &f64| PatriciaModel { prefixes: 10f64.powf(x) as u64, ..model }.dram_accesses();

@@ -62,8 +62,8 @@ pub(crate) fn bound(context: &mut Context<'_>) -> Result<Report, ReproduceError>
         "B/M M/s",
         "limited by",
     ];
-    let difference = "The papers' bounds follow from their C and M to the last digit; here N and F are smaller, and B is \
-                      what this machine was measured to read rather than what its memory channels are specified for.";
+    let difference = "The papers' bounds follow from their C and M in all digits printed; here N and F are this machine's, and \
+                      B is what it was measured to read rather than what its memory channels are specified for.";
     Ok(Report::new(&columns, rows, difference).with_charts([chart]))
 }
 
