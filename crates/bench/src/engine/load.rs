@@ -192,7 +192,7 @@ impl<'a, S: Schedule> Load<'a, S> {
         for _ in 0..count {
             self.draws += 1;
             let draw = mix(self.draws);
-            let place = (u128::from(draw) * self.answered.len() as u128 >> 64) as usize;
+            let place = ((u128::from(draw) * self.answered.len() as u128) >> 64) as usize;
             let name = self.answered[place];
             self.frames.extend(self.interest.fill(self.workload, name, draw, Some(draw as u32), &self.rig.pool));
         }
