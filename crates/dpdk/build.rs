@@ -12,11 +12,13 @@ fn main() {
     println!("cargo::rerun-if-changed=shim/shim.c");
     println!("cargo::rerun-if-changed=shim/shim.h");
     println!("cargo::rerun-if-changed=shim/interface.c");
+    println!("cargo::rerun-if-changed=shim/interrupts.c");
     println!("cargo::rerun-if-env-changed=PKG_CONFIG");
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
     let mut shim = cc::Build::new();
     shim.file("shim/shim.c")
         .file("shim/interface.c")
+        .file("shim/interrupts.c")
         .define("_GNU_SOURCE", None)
         .std("gnu11")
         .warnings(true)

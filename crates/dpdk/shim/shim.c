@@ -196,12 +196,22 @@ int namehop_port_statistics(uint16_t port, struct namehop_statistics *statistics
     return 0;
 }
 
-uint16_t namehop_port_receive(uint16_t port, struct rte_mbuf **packets, uint16_t count)
+uint16_t namehop_port_receive(uint16_t port, struct rte_mbuf **packets, uint16_t count, int guarded)
 {
-    return rte_eth_rx_burst(port, 0, packets, count);
+    if (!guarded)
+        return rte_eth_rx_burst(port, 0, packets, count);
+    namehop_burst_begin();
+    uint16_t received = rte_eth_rx_burst(port, 0, packets, count);
+    namehop_burst_end();
+    return received;
 }
 
-uint16_t namehop_port_send(uint16_t port, struct rte_mbuf **packets, uint16_t count)
+uint16_t namehop_port_send(uint16_t port, struct rte_mbuf **packets, uint16_t count, int guarded)
 {
-    return rte_eth_tx_burst(port, 0, packets, count);
+    if (!guarded)
+        return rte_eth_tx_burst(port, 0, packets, count);
+    namehop_burst_begin();
+    uint16_t sent = rte_eth_tx_burst(port, 0, packets, count);
+    namehop_burst_end();
+    return sent;
 }

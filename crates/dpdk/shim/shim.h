@@ -51,8 +51,14 @@ int namehop_port_mac(uint16_t port, uint8_t address[6]);
 int namehop_port_mtu(uint16_t port);
 int namehop_port_is_up(uint16_t port);
 int namehop_port_statistics(uint16_t port, struct namehop_statistics *statistics);
-uint16_t namehop_port_receive(uint16_t port, struct rte_mbuf **packets, uint16_t count);
-uint16_t namehop_port_send(uint16_t port, struct rte_mbuf **packets, uint16_t count);
+/* `guarded`: no callback of an interrupt runs meanwhile (interrupts.c). */
+uint16_t namehop_port_receive(uint16_t port, struct rte_mbuf **packets, uint16_t count, int guarded);
+uint16_t namehop_port_send(uint16_t port, struct rte_mbuf **packets, uint16_t count, int guarded);
+
+/* Bursts and callbacks of interrupts keep out of each other's way (interrupts.c). */
+void namehop_burst_begin(void);
+void namehop_burst_end(void);
+int namehop_interrupts_are_guarded(void);
 
 /* Network interfaces of the kernel, for ports over AF_PACKET (interface.c). */
 struct namehop_interface {

@@ -88,8 +88,9 @@ unsafe extern "C" {
     pub(crate) fn namehop_port_mtu(port: u16) -> c_int;
     pub(crate) fn namehop_port_is_up(port: u16) -> c_int;
     pub(crate) fn namehop_port_statistics(port: u16, statistics: *mut PortStatistics) -> c_int;
-    pub(crate) fn namehop_port_receive(port: u16, packets: *mut *mut Header, count: u16) -> u16;
-    pub(crate) fn namehop_port_send(port: u16, packets: *mut *mut Header, count: u16) -> u16;
+    pub(crate) fn namehop_port_receive(port: u16, packets: *mut *mut Header, count: u16, guarded: c_int) -> u16;
+    pub(crate) fn namehop_port_send(port: u16, packets: *mut *mut Header, count: u16, guarded: c_int) -> u16;
+    pub(crate) fn namehop_interrupts_are_guarded() -> c_int;
 
     pub(crate) fn namehop_interface_query(name: *const c_char, interface: *mut RawInterface) -> c_int;
     pub(crate) fn namehop_interface_listen(name: *const c_char) -> c_int;

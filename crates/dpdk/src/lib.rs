@@ -14,7 +14,8 @@
 //!
 //! Pools are safe from every thread. Threads that take buffers are registered with DPDK at their first one, which gives
 //! them a cache of their own in each pool; others go to the shared ring of the pool, which is slower and as safe. A
-//! [`port::PortQueue`] belongs to one thread at a time.
+//! [`port::PortQueue`] belongs to one thread at a time. DPDK has an interrupt thread, on which the memif driver takes away the
+//! memory that it shares with a process that has gone; `shim/interrupts.c` keeps that out of the way of bursts.
 
 pub mod eal;
 pub mod error;

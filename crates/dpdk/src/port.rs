@@ -4,7 +4,7 @@
 //! whoever moves packets; the port can only be stopped by giving it back, so nobody uses the queues of a stopped port.
 //! The device closes when the last of them is gone.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_int};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -161,6 +161,14 @@ fn argument(text: &str) -> Result<&str, DpdkError> {
 struct Opened {
     port: u16,
     name: CString,
+    /// Its driver takes memory away on DPDK's interrupt thread: none of that may happen during a burst.
+    is_guarded: bool,
+}
+
+impl Opened {
+    fn guard(&self) -> c_int {
+        c_int::from(self.is_guarded)
+    }
 }
 
 impl Drop for Opened {
@@ -193,13 +201,19 @@ impl Port {
         let mempool = pool
             .mempool_for(plan.frame_bytes)
             .ok_or_else(|| DpdkError::Unusable("a port needs a pool that uses mempools".to_owned()))?;
+        let is_guarded = matches!(device, Device::Memif(_));
+        // SAFETY: only looks up symbols.
+        if is_guarded && unsafe { ffi::namehop_interrupts_are_guarded() } == 0 {
+            let text = "this program was linked in a way that keeps it from guarding memif against its own interrupts";
+            return Err(DpdkError::Unusable(text.to_owned()));
+        }
         let unusable = |_| DpdkError::Unusable(format!("{device} cannot be handed to DPDK"));
         let (name, arguments) =
             (CString::new(plan.name).map_err(unusable)?, CString::new(plan.arguments).map_err(unusable)?);
         // SAFETY: the environment runs, and both texts end with a zero.
         let result = unsafe { ffi::namehop_port_open(name.as_ptr(), arguments.as_ptr()) };
         let port = DpdkError::check(result, || format!("open {device}"))? as u16;
-        let device = Arc::new(Opened { port, name });
+        let device = Arc::new(Opened { port, name, is_guarded });
         // SAFETY: the port was opened just now, and mempools live as long as the process.
         let result = unsafe { ffi::namehop_port_configure(port, plan.slots, plan.slots, mempool.as_ptr()) };
         DpdkError::check(result, || "set up the queues of a port".to_owned())?;
@@ -310,7 +324,7 @@ impl PortQueue {
         // it writes are ours from then on. The port is started, and this is the only user of its queue.
         unsafe {
             let end: *mut *mut Header = frames.as_mut_ptr().add(before).cast();
-            let count = ffi::namehop_port_receive(self.device.port, end, BURST as u16);
+            let count = ffi::namehop_port_receive(self.device.port, end, BURST as u16, self.device.guard());
             frames.set_len(before + usize::from(count));
         }
         let mut index = before;
@@ -338,7 +352,7 @@ impl PortQueue {
             // started, and this is the only user of its queue.
             let taken = unsafe {
                 let first: *mut *mut Header = frames.as_mut_ptr().add(sent).cast();
-                ffi::namehop_port_send(self.device.port, first, count)
+                ffi::namehop_port_send(self.device.port, first, count, self.device.guard())
             };
             sent += usize::from(taken);
             if taken < count {

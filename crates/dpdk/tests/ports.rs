@@ -1,6 +1,7 @@
 //! Frames through real drivers: memif between two ports of this process, and a link in memory.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use namehop_dpdk::memory::MemoryPort;
@@ -79,6 +80,44 @@ fn memif_carries_frames_and_survives_a_restart_of_its_client() {
     }
     drop((server, server_queue));
     wait("all buffers return", || pool.in_use() == 0);
+}
+
+/// The driver takes the shared memory away on a thread of its own while the other end is busy with it.
+#[test]
+fn a_memif_whose_other_end_goes_in_the_middle_of_a_burst_does_no_harm() {
+    let folder = tempfile::tempdir().expect("folder");
+    let socket = folder.path().join("memif.sock");
+    let pool = pool();
+    let open = |role| Port::open(environment(), &memif(role, &socket), &pool).expect("opened");
+    let (server, mut server_queue) = open(MemifRole::Server).start().map_err(|(_, error)| error).expect("server");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut waiting, mut received) = (Vec::new(), Vec::new());
+            while !stop.load(Ordering::Relaxed) {
+                while waiting.len() < 256 {
+                    waiting.push(pool.copy_of(&[7; 1500]).expect("buffer"));
+                }
+                server_queue.transmit(&mut waiting);
+                server_queue.receive(&mut received);
+                received.clear();
+            }
+        });
+        for _ in 0..50 {
+            let (client, mut queue) = open(MemifRole::Client).start().map_err(|(_, error)| error).expect("client");
+            wait("the link comes up", || client.port().is_up() == Ok(true) && server.port().is_up() == Ok(true));
+            let (end, mut received) = (Instant::now() + Duration::from_millis(10), Vec::new());
+            while Instant::now() < end {
+                queue.receive(&mut received);
+                received.truncate(256);
+                queue.transmit(&mut received);
+                received.clear();
+            }
+            drop((client, queue));
+            wait("the link goes down", || server.port().is_up() == Ok(false));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
 }
 
 /// Peers may send frames that are longer than one buffer.
