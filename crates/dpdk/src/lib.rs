@@ -17,6 +17,7 @@
 //! [`port::PortQueue`] belongs to one thread at a time. DPDK has an interrupt thread, on which the memif driver takes away the
 //! memory that it shares with a process that has gone; `shim/interrupts.c` keeps that out of the way of bursts.
 
+mod device;
 pub mod eal;
 pub mod error;
 mod ffi;
