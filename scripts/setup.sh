@@ -2,7 +2,7 @@
 # Installs what building (and, with "test", testing) Namehop needs and the machine lacks. Does nothing when all is there.
 #
 #   scripts/setup.sh build    C compiler, DPDK with its headers, Rust toolchain
-#   scripts/setup.sh test     the above, Python with python-ndn, Node.js with NDNts
+#   scripts/setup.sh test     the above, Python with python-ndn, Node.js with NDNts, tools that make and watch links
 #
 # Debian 12 and Ubuntu 24.04 are the systems it knows; on others it says what is missing and stops.
 set -euo pipefail
@@ -117,8 +117,15 @@ setup_node() {
     fi
 }
 
+# Tests of ports need root, and these.
+setup_links() {
+    [ "$(id -u)" -eq 0 ] || return 0
+    have ip || apt_install iproute2
+    have tshark || apt_install tshark
+}
+
 case $what in
     build) setup_build ;;
-    test) setup_build; setup_rust_checks; setup_python; setup_node ;;
+    test) setup_build; setup_rust_checks; setup_python; setup_node; setup_links ;;
     *) die "usage: $0 build|test" ;;
 esac

@@ -1,7 +1,6 @@
 """Faces over ports: Ethernet on the two ends of a veth pair in network namespaces, and memif between processes."""
 
 import os
-import shutil
 import struct
 import subprocess
 import time
@@ -172,7 +171,6 @@ def decode(payloads):
     return interests, data
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_frames_on_the_wire_are_ndn(make_router, link, tmp_path):
     near, far = start(make_router, link, 0), start(make_router, link, 1)
     there, _ = connect(near, far, link)
