@@ -6,6 +6,7 @@ use std::thread;
 
 use namehop_forward::buffer::{BufferPool, HEADROOM_BYTES, HeapBuffer, HeapPool, PacketBuffer};
 use namehop_forward::face::LinkType;
+use proptest::prelude::*;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
@@ -313,4 +314,31 @@ fn a_worker_that_has_ended_is_found_out_soon() {
     let before = std::time::Instant::now();
     assert_eq!(control.take_link(PortId(0)).err(), Some(WorkerSilent));
     assert!(before.elapsed() < std::time::Duration::from_secs(5));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever arrives is a packet of a face or a counted drop.
+    #[test]
+    fn arbitrary_frames_are_packets_or_counted(
+        is_bare in any::<bool>(),
+        payloads in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 0..120)), 1..20),
+    ) {
+        let framing = if is_bare { Framing::Bare } else { Framing::Ethernet };
+        let mut bench = Bench::new(framing, 2);
+        bench.face(PEER);
+        let count = payloads.len() as u64;
+        for (has_header, payload) in payloads {
+            let bytes = if has_header { frame(HERE, PEER, ETHERTYPE_NDN, &payload) } else { payload };
+            bench.wire().incoming.push(bytes);
+        }
+        let mut frames = Vec::new();
+        prop_assert!(bench.set.receive(&mut frames));
+        let dropped: u64 = LinkDrop::ALL.iter().map(|&reason| bench.dropped(reason)).sum();
+        prop_assert_eq!(frames.len() as u64 + dropped, count);
+        for frame in frames {
+            prop_assert!(namehop_wire::tlv::read_single_element(frame.buffer.bytes()).is_ok());
+        }
+    }
 }

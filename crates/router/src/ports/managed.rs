@@ -223,7 +223,10 @@ impl ManagedPort {
                     self.device = Device::Gone;
                     false
                 }
-                Ok(found) => matches!(self.device, Device::Gone) || open::usable_mtu(&found) != self.mtu_bytes,
+                Ok(found) => {
+                    matches!(self.device, Device::Gone)
+                        || (open::usable_mtu(&found), found.address) != (self.mtu_bytes, self.address)
+                }
             },
             _ => matches!(self.device, Device::Gone),
         };
