@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_PACKETS ?= 10000000
 
-.PHONY: help setup setup-test build run test check unit-test system-test fuzz soak install uninstall clean
+.PHONY: help setup setup-test build run test check unit-test model-test system-test fuzz soak install uninstall clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -25,7 +25,7 @@ build: setup ## build target/release/namehop
 run: build ## build and start a router in the foreground (ARGS="--config FILE" for options)
 	@exec target/release/namehop run $(ARGS)
 
-test: setup-test check unit-test system-test ## all checks and tests (what continuous integration runs)
+test: setup-test check unit-test model-test system-test ## all checks and tests (what continuous integration runs)
 
 check: setup ## formatting and lints
 	cargo fmt --all --check
@@ -33,6 +33,9 @@ check: setup ## formatting and lints
 
 unit-test: setup ## tests of every crate, including the short deterministic fuzz run
 	cargo test --workspace --locked
+
+model-test: setup ## the lock-free tables under a model checker, all interleavings of small programs
+	RUSTFLAGS="--cfg loom" cargo test --release --locked --package namehop-table --lib --target-dir target/loom model_
 
 system-test: setup-test ## routers as processes, with NDNts and python-ndn as clients
 	cargo build --locked --package namehop

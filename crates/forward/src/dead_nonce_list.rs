@@ -16,8 +16,7 @@
 
 use std::time::Duration;
 
-use namehop_table::prefetch::prefetch_read;
-use namehop_table::{CacheLines, PageRequest, TableError};
+use namehop_table::{CacheLine, CacheLines, PageRequest, TableError};
 
 use crate::time::Timestamp;
 
@@ -98,7 +97,7 @@ impl DeadNonceList {
     /// Asks for the line of `hash` to be brought into the cache.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
-        prefetch_read(&raw const self.lines[self.line_of(hash)]);
+        self.lines.prefetch(self.line_of(hash));
     }
 
     /// Pairs remembered at this time.
@@ -121,7 +120,7 @@ impl DeadNonceList {
 
     /// Memory of the whole list, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        std::mem::size_of_val(&*self.lines)
+        self.lines.len() * size_of::<CacheLine>()
     }
 
     #[inline]

@@ -8,9 +8,9 @@ use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
-use crate::TableError;
 use crate::pages::{BASE_ALIGNMENT, Mapping, MemoryNeed, PageKind, PageRequest};
 use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read};
+use crate::{TableError, touched};
 
 /// A fixed-capacity arena; see the module's description.
 pub struct Arena<T> {
@@ -162,16 +162,19 @@ impl<T> Arena<T> {
     /// Address of a slot; inside the mapping if `index` is below the capacity.
     #[inline(always)]
     fn slot(&self, index: u32) -> NonNull<T> {
-        let base = self.slots.base().cast::<T>().as_ptr();
+        let slot = self.slots.base().cast::<T>().as_ptr().wrapping_add(index as usize);
+        touched::note(slot);
         // SAFETY: the start of a mapping is not null, nor is anything else inside it.
-        unsafe { NonNull::new_unchecked(base.wrapping_add(index as usize)) }
+        unsafe { NonNull::new_unchecked(slot) }
     }
 
     fn free_place(&self, position: u32) -> NonNull<u32> {
         let base = self.free.base().cast::<u32>();
         debug_assert!(position < self.capacity);
         // SAFETY: callers keep `position` below the capacity, the number of places in this mapping.
-        unsafe { base.add(position as usize) }
+        let place = unsafe { base.add(position as usize) };
+        touched::note(place.as_ptr());
+        place
     }
 }
 

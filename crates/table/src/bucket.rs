@@ -9,7 +9,7 @@
 use crate::pages::{Mapping, MemoryNeed, PageKind, PageRequest};
 use crate::prefetch::prefetch_read;
 use crate::tags::{EMPTY, LINK, LINK_SLOT, SLOTS, home_buckets, matching, overflow_buckets, tag_of};
-use crate::{TableError, TableFull};
+use crate::{TableError, TableFull, touched};
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -36,6 +36,43 @@ impl Bucket {
     }
 }
 
+/// The memory of a table. All accesses go through these functions.
+struct Buckets {
+    memory: Mapping,
+    count: usize,
+}
+
+impl Buckets {
+    /// # Panics
+    /// If there is no such bucket.
+    #[inline(always)]
+    fn get(&self, number: usize) -> &Bucket {
+        assert!(number < self.count, "no such bucket");
+        // SAFETY: the mapping has `count` buckets of initialised (zeroed at first) plain numbers, is aligned to a page,
+        // and is only changed through `&mut self`.
+        let bucket = unsafe { self.memory.base().cast::<Bucket>().add(number).as_ref() };
+        touched::note(bucket);
+        bucket
+    }
+
+    /// # Panics
+    /// If there is no such bucket.
+    #[inline(always)]
+    fn get_mut(&mut self, number: usize) -> &mut Bucket {
+        assert!(number < self.count, "no such bucket");
+        // SAFETY: as in `get`, and `&mut self` is exclusive.
+        let bucket = unsafe { self.memory.base().cast::<Bucket>().add(number).as_mut() };
+        touched::note(bucket);
+        bucket
+    }
+
+    /// Asks for a bucket to be brought into the cache.
+    #[inline(always)]
+    fn prefetch(&self, number: usize) {
+        prefetch_read(self.memory.base().cast::<Bucket>().as_ptr().wrapping_add(number));
+    }
+}
+
 /// End marker of the list of freed overflow buckets.
 const NO_BUCKET: u32 = u32::MAX;
 
@@ -58,10 +95,9 @@ pub struct BucketStatistics {
 
 /// A hash table from 64-bit hashes to 32-bit indexes; see the module's description.
 pub struct BucketTable {
-    memory: Mapping,
+    /// Home buckets, then the overflow pool.
+    buckets: Buckets,
     home_mask: usize,
-    /// All buckets: home buckets, then the overflow pool.
-    bucket_count: usize,
     /// First overflow bucket that was never used.
     fresh_overflow: usize,
     free_overflow: u32,
@@ -80,9 +116,8 @@ impl BucketTable {
         let bucket_count = home_count + overflow_buckets(capacity);
         let memory = Mapping::new(MemoryNeed::all("buckets", bucket_count * size_of::<Bucket>()), pages)?;
         Ok(BucketTable {
-            memory,
+            buckets: Buckets { memory, count: bucket_count },
             home_mask: home_count - 1,
-            bucket_count,
             fresh_overflow: home_count,
             free_overflow: NO_BUCKET,
             overflow_in_use: 0,
@@ -104,13 +139,13 @@ impl BucketTable {
     /// Asks for the home bucket of `hash` to be brought into the cache.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
-        prefetch_read(&raw const self.buckets()[self.home(hash)]);
+        self.buckets.prefetch(self.home(hash));
     }
 
     /// First candidate in the home bucket of `hash`: a good guess at the entry, from one cache line.
     #[inline]
     pub fn guess(&self, hash: u64) -> Option<u32> {
-        let bucket = &self.buckets()[self.home(hash)];
+        let bucket = self.buckets.get(self.home(hash));
         let matches = matching(&bucket.tags, tag_of(hash));
         (matches != 0).then(|| bucket.indexes[matches.trailing_zeros() as usize])
     }
@@ -118,10 +153,9 @@ impl BucketTable {
     /// All indexes whose hash may be `hash`.
     #[inline]
     pub fn candidates(&self, hash: u64) -> Candidates<'_> {
-        let buckets = self.buckets();
-        let bucket = &buckets[self.home(hash)];
+        let bucket = self.buckets.get(self.home(hash));
         let tag = tag_of(hash);
-        Candidates { buckets, bucket, matches: matching(&bucket.tags, tag), tag }
+        Candidates { buckets: &self.buckets, bucket, matches: matching(&bucket.tags, tag), tag }
     }
 
     /// First candidate for `hash` that `is_it` accepts.
@@ -133,16 +167,16 @@ impl BucketTable {
     /// Adds an entry. The same hash, and even the same pair, may be added more than once.
     pub fn insert(&mut self, hash: u64, index: u32) -> Result<(), TableFull> {
         let tail = self.tail_of(hash).0;
-        let slot = self.buckets()[tail].occupied();
+        let slot = self.buckets.get(tail).occupied();
         if slot < SLOTS {
-            self.buckets_mut()[tail].set(slot, tag_of(hash), index);
+            self.buckets.get_mut(tail).set(slot, tag_of(hash), index);
         } else {
             let overflow = self.take_overflow()?;
-            let buckets = self.buckets_mut();
-            let Bucket { tags, indexes } = buckets[tail];
-            buckets[overflow].set(0, tags[LINK_SLOT], indexes[LINK_SLOT]);
-            buckets[overflow].set(1, tag_of(hash), index);
-            buckets[tail].set(LINK_SLOT, LINK, overflow as u32);
+            let Bucket { tags, indexes } = *self.buckets.get(tail);
+            let added = self.buckets.get_mut(overflow);
+            added.set(0, tags[LINK_SLOT], indexes[LINK_SLOT]);
+            added.set(1, tag_of(hash), index);
+            self.buckets.get_mut(tail).set(LINK_SLOT, LINK, overflow as u32);
         }
         self.entries += 1;
         Ok(())
@@ -155,17 +189,16 @@ impl BucketTable {
         };
         // The last entry of the chain fills the gap.
         let (tail, before_tail) = self.tail_of(hash);
-        let last = self.buckets()[tail].occupied() - 1;
-        let buckets = self.buckets_mut();
-        let Bucket { tags, indexes } = buckets[tail];
-        buckets[bucket].set(slot, tags[last], indexes[last]);
-        buckets[tail].set(last, EMPTY, 0);
+        let last = self.buckets.get(tail).occupied() - 1;
+        let Bucket { tags, indexes } = *self.buckets.get(tail);
+        self.buckets.get_mut(bucket).set(slot, tags[last], indexes[last]);
+        self.buckets.get_mut(tail).set(last, EMPTY, 0);
         if let Some(before_tail) = before_tail
             && last == 1
         {
             // One entry is left in the tail, and the link's own slot has room for it.
-            let Bucket { tags, indexes } = buckets[tail];
-            buckets[before_tail].set(LINK_SLOT, tags[0], indexes[0]);
+            let Bucket { tags, indexes } = *self.buckets.get(tail);
+            self.buckets.get_mut(before_tail).set(LINK_SLOT, tags[0], indexes[0]);
             self.return_overflow(tail);
         }
         self.entries -= 1;
@@ -176,7 +209,7 @@ impl BucketTable {
     pub fn replace(&mut self, hash: u64, old: u32, new: u32) -> bool {
         match self.position(hash, old) {
             Some((bucket, slot)) => {
-                self.buckets_mut()[bucket].indexes[slot] = new;
+                self.buckets.get_mut(bucket).indexes[slot] = new;
                 true
             }
             None => false,
@@ -188,7 +221,7 @@ impl BucketTable {
         (0..=self.home_mask).flat_map(move |home| {
             let mut next = Some(home);
             std::iter::from_fn(move || {
-                let bucket = &self.buckets()[next?];
+                let bucket = self.buckets.get(next?);
                 next = bucket.next();
                 Some(bucket)
             })
@@ -207,8 +240,8 @@ impl BucketTable {
             capacity: self.capacity,
             home_buckets: self.home_mask + 1,
             overflow_buckets: self.overflow_in_use,
-            overflow_capacity: self.bucket_count - self.home_mask - 1,
-            pages: self.memory.kind(),
+            overflow_capacity: self.buckets.count - self.home_mask - 1,
+            pages: self.buckets.memory.kind(),
         }
     }
 
@@ -217,23 +250,10 @@ impl BucketTable {
         hash as usize & self.home_mask
     }
 
-    #[inline(always)]
-    fn buckets(&self) -> &[Bucket] {
-        // SAFETY: the mapping has `bucket_count` buckets of initialised (zeroed at first) plain numbers, is aligned to a
-        // page, and is only changed through `&mut self`.
-        unsafe { std::slice::from_raw_parts(self.memory.base().as_ptr().cast(), self.bucket_count) }
-    }
-
-    #[inline(always)]
-    fn buckets_mut(&mut self) -> &mut [Bucket] {
-        // SAFETY: as in `buckets`, and `&mut self` is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.memory.base().as_ptr().cast(), self.bucket_count) }
-    }
-
     /// Last bucket of the chain of `hash`, and the one before it.
     fn tail_of(&self, hash: u64) -> (usize, Option<usize>) {
         let (mut tail, mut before) = (self.home(hash), None);
-        while let Some(next) = self.buckets()[tail].next() {
+        while let Some(next) = self.buckets.get(tail).next() {
             before = Some(tail);
             tail = next;
         }
@@ -245,7 +265,7 @@ impl BucketTable {
         let tag = tag_of(hash);
         let mut number = self.home(hash);
         loop {
-            let bucket = &self.buckets()[number];
+            let bucket = self.buckets.get(number);
             // A link slot's tag is never an entry's, so only entries match.
             let matches = matching(&bucket.tags, tag) & matching(&bucket.indexes, index);
             if matches != 0 {
@@ -258,12 +278,12 @@ impl BucketTable {
     fn take_overflow(&mut self) -> Result<usize, TableFull> {
         let number = if self.free_overflow != NO_BUCKET {
             let number = self.free_overflow as usize;
-            let bucket = &mut self.buckets_mut()[number];
+            let bucket = self.buckets.get_mut(number);
             let next_free = bucket.indexes[0];
             bucket.set(0, EMPTY, 0);
             self.free_overflow = next_free;
             number
-        } else if self.fresh_overflow < self.bucket_count {
+        } else if self.fresh_overflow < self.buckets.count {
             self.fresh_overflow += 1;
             self.fresh_overflow - 1
         } else {
@@ -276,7 +296,7 @@ impl BucketTable {
     fn return_overflow(&mut self, number: usize) {
         let next_free = self.free_overflow;
         // Freed buckets are chained through their first index.
-        self.buckets_mut()[number].set(0, EMPTY, next_free);
+        self.buckets.get_mut(number).set(0, EMPTY, next_free);
         self.free_overflow = number as u32;
         self.overflow_in_use -= 1;
     }
@@ -291,7 +311,7 @@ impl std::fmt::Debug for BucketTable {
 /// Iterator over the indexes whose hash may be the one looked for.
 #[derive(Clone)]
 pub struct Candidates<'a> {
-    buckets: &'a [Bucket],
+    buckets: &'a Buckets,
     bucket: &'a Bucket,
     matches: u32,
     tag: u32,
@@ -303,7 +323,7 @@ impl Iterator for Candidates<'_> {
     #[inline]
     fn next(&mut self) -> Option<u32> {
         while self.matches == 0 {
-            self.bucket = &self.buckets[self.bucket.next()?];
+            self.bucket = self.buckets.get(self.bucket.next()?);
             self.matches = matching(&self.bucket.tags, self.tag);
         }
         let slot = self.matches.trailing_zeros() as usize;

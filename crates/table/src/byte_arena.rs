@@ -5,9 +5,9 @@
 //! cache line: up to 1 KiB a string wastes less than a line, longer ones at most a quarter of their length. What is
 //! free is kept beside the memory, so neither giving out a slot nor freeing it touches the slot.
 
-use crate::TableError;
 use crate::pages::{Mapping, MemoryNeed, PageKind, PageRequest};
 use crate::prefetch::prefetch_read;
+use crate::{TableError, touched};
 
 /// Slots are addressed in units of this many bytes.
 const UNIT_BYTES: usize = 64;
@@ -115,6 +115,7 @@ impl ByteArena {
             number => number,
         };
         let chunk = &mut self.chunks[number as usize];
+        touched::note(chunk);
         let slot = chunk.take()?;
         let units = chunk.units();
         if chunk.used == chunk.slots {
@@ -131,6 +132,7 @@ impl ByteArena {
     pub fn free(&mut self, slot: u32) {
         let (number, unit) = (slot as usize / UNITS_PER_CHUNK, slot as usize % UNITS_PER_CHUNK);
         let chunk = &mut self.chunks[number];
+        touched::note(chunk);
         let units = chunk.units();
         let position = unit / units;
         let (word, bit) = (&mut chunk.taken[position / 64], 1 << (position % 64));
@@ -213,6 +215,7 @@ impl ByteArena {
             length <= self.capacity_bytes() && offset <= self.capacity_bytes() - length,
             "slot outside of the arena"
         );
+        touched::note_bytes(self.memory.base().as_ptr().wrapping_add(offset), length);
         offset
     }
 

@@ -9,6 +9,7 @@
 //! * [`Qsbr`]: quiescent-state reclamation, which tells a writer when no reader can still see what it unpublished.
 //! * [`prefetch`]: hints that bring memory into the cache ahead of its use.
 //! * [`clock`]: the processor's time-stamp counter.
+//! * [`touched`]: how many cache lines each operation needs.
 //!
 //! The tables store indexes, not keys. Whoever looks something up compares the key in the entry; a 32-bit tag beside each
 //! index makes a useless comparison rare. Hashes must be well mixed in all 64 bits, and keyed against chosen names.
@@ -23,7 +24,9 @@ mod pages;
 pub mod prefetch;
 mod qsbr;
 mod shared_arena;
+mod sync;
 mod tags;
+pub mod touched;
 
 pub use arena::Arena;
 pub use bucket::{BucketStatistics, BucketTable, Candidates};

@@ -1,16 +1,17 @@
 //! An array of cache lines, zeroed and untouched at first.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{Index, IndexMut};
 
-use crate::TableError;
 use crate::pages::{Mapping, MemoryNeed, PageKind, PageRequest};
+use crate::prefetch::prefetch_read;
+use crate::{TableError, touched};
 
 /// One cache line of plain words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C, align(64))]
 pub struct CacheLine(pub [u64; 8]);
 
-/// A fixed number of cache lines, for tables that live in single lines. Behaves like a slice.
+/// A fixed number of cache lines, for tables that live in single lines.
 pub struct CacheLines {
     memory: Mapping,
     count: usize,
@@ -23,28 +24,52 @@ impl CacheLines {
         Ok(CacheLines { memory: Mapping::new(MemoryNeed::all("cache lines", bytes), pages)?, count })
     }
 
+    /// Number of lines.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Are there no lines?
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Asks for a line to be brought into the cache. Any number may be given.
+    #[inline(always)]
+    pub fn prefetch(&self, number: usize) {
+        prefetch_read(self.memory.base().cast::<CacheLine>().as_ptr().wrapping_add(number));
+    }
+
     /// Pages it lies on.
     pub fn page_kind(&self) -> PageKind {
         self.memory.kind()
     }
 }
 
-impl Deref for CacheLines {
-    type Target = [CacheLine];
+impl Index<usize> for CacheLines {
+    type Output = CacheLine;
 
+    /// # Panics
+    /// If there is no such line.
     #[inline(always)]
-    fn deref(&self) -> &[CacheLine] {
-        // SAFETY: the mapping has `count` lines of initialised (zeroed at first) words, is aligned to a page, and is
-        // only changed through `&mut self`.
-        unsafe { std::slice::from_raw_parts(self.memory.base().as_ptr().cast(), self.count) }
+    fn index(&self, number: usize) -> &CacheLine {
+        assert!(number < self.count, "no such line");
+        // SAFETY: the mapping has `count` lines of initialised (zeroed at first) words, is aligned to a page, and is only
+        // changed through `&mut self`.
+        let line = unsafe { self.memory.base().cast::<CacheLine>().add(number).as_ref() };
+        touched::note(line);
+        line
     }
 }
 
-impl DerefMut for CacheLines {
+impl IndexMut<usize> for CacheLines {
     #[inline(always)]
-    fn deref_mut(&mut self) -> &mut [CacheLine] {
-        // SAFETY: as in `deref`, and `&mut self` is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.memory.base().as_ptr().cast(), self.count) }
+    fn index_mut(&mut self, number: usize) -> &mut CacheLine {
+        assert!(number < self.count, "no such line");
+        // SAFETY: as in `index`, and `&mut self` is exclusive.
+        let line = unsafe { self.memory.base().cast::<CacheLine>().add(number).as_mut() };
+        touched::note(line);
+        line
     }
 }
 
@@ -62,13 +87,22 @@ mod tests {
     fn lines_are_zero_separate_and_aligned() {
         let mut lines = CacheLines::new(1000, PageRequest::Large).expect("memory");
         assert_eq!(lines.len(), 1000);
-        assert!(lines.iter().all(|line| *line == CacheLine::default()));
-        for (number, line) in lines.iter_mut().enumerate() {
+        for number in 0..1000 {
+            let line = &mut lines[number];
+            assert_eq!(*line, CacheLine::default());
             assert_eq!(std::ptr::from_mut(line).addr() % 64, 0);
             line.0 = [number as u64; 8];
         }
-        assert!(lines.iter().enumerate().all(|(number, line)| line.0 == [number as u64; 8]));
+        assert!((0..1000).all(|number| lines[number].0 == [number as u64; 8]));
+        lines.prefetch(usize::MAX);
         assert!(CacheLines::new(0, PageRequest::Ordinary).expect("memory").is_empty());
         assert!(CacheLines::new(usize::MAX, PageRequest::Ordinary).is_err());
+    }
+
+    #[test]
+    #[should_panic(expected = "no such line")]
+    fn there_is_no_line_behind_the_last() {
+        let lines = CacheLines::new(10, PageRequest::Ordinary).expect("memory");
+        let _ = lines[10];
     }
 }

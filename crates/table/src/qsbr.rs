@@ -7,10 +7,10 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_utils::CachePadded;
+
+use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, PoisonError, fence};
 
 /// What a reader's epoch says while the reader is offline.
 const OFFLINE: u64 = 0;
@@ -130,7 +130,8 @@ impl QsbrReader {
     #[cold]
     fn come_online(&self) {
         let epoch = self.domain.epoch.load(Ordering::Acquire);
-        self.seen.store(epoch, Ordering::Relaxed);
+        // As in `offline`: a writer that sees this value must not see the reader's earlier looks as still to come.
+        self.seen.store(epoch, Ordering::Release);
         // Pairs with the fence in `Qsbr::reclaim`.
         fence(Ordering::SeqCst);
         self.online.set(true);
@@ -160,7 +161,10 @@ impl Drop for QsbrReader {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, loom))]
+mod model;
+
+#[cfg(all(test, not(loom)))]
 mod tests {
     use std::sync::atomic::{AtomicBool, AtomicPtr};
     use std::thread;

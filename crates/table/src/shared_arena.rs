@@ -10,9 +10,9 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::TableError;
 use crate::pages::{BASE_ALIGNMENT, Mapping, MemoryNeed, PageRequest};
 use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read};
+use crate::{TableError, touched};
 
 /// The first segment has 2^12 slots.
 const FIRST_SEGMENT_BITS: u32 = 12;
@@ -50,7 +50,10 @@ impl<T> Segments<T> {
         let start = self.starts[segment].load(Ordering::Acquire);
         debug_assert!(!start.is_null());
         // SAFETY: the segment exists and the index is one of its slots.
-        unsafe { NonNull::new_unchecked(start.add(index as usize - first)) }
+        let slot = unsafe { NonNull::new_unchecked(start.add(index as usize - first)) };
+        touched::note(&raw const self.starts[segment]);
+        touched::note(slot.as_ptr());
+        slot
     }
 
     fn prefetch_line(&self, index: u32, line: usize) {

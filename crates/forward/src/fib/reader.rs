@@ -27,6 +27,9 @@ impl<S: Send + Sync> FibReader<S> {
 
     /// The longest prefix of `name` in the table; there is always one, at least `/`. `hashes` are those of `name`, with
     /// the key that the [`FibWriter`](super::FibWriter) uses.
+    ///
+    /// Touches one cache line for each depth that holds prefixes, from the longest to that of the match, and the two
+    /// lines of the entry. (Next hops of a prefix that has only a strategy are two more.)
     #[inline]
     pub fn longest_prefix_match(&self, hashes: &PrefixHashes, name: NameRef<'_>) -> FibMatch<'_, S> {
         self.quiescence.online();

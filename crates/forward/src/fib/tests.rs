@@ -6,6 +6,7 @@ mod stress;
 use std::sync::Arc;
 
 use namehop_hash::{HashKey, PrefixHashes, hash_name, hash_prefixes};
+use namehop_table::touched::count_lines;
 use namehop_wire::Name;
 
 use super::*;
@@ -198,4 +199,25 @@ fn readers_may_outlive_the_writer_and_nothing_leaks() {
     assert_eq!(Arc::strong_count(&counted), 1 + 5);
     drop(reader);
     assert_eq!(Arc::strong_count(&counted), 1);
+}
+
+#[test]
+fn a_lookup_touches_one_bucket_for_each_depth_in_use_and_one_entry() {
+    let mut fib = FibWriter::new(KEY, 'r').expect("memory");
+    let reader = fib.reader();
+    let lines = |uri: &str| {
+        let name = name(uri);
+        let hashes = hashes(&name);
+        count_lines(|| reader.longest_prefix_match(&hashes, name.as_ref()).prefix_len())
+    };
+    // The list of segments and the two lines of an entry.
+    const ENTRY: usize = 3;
+    assert_eq!(lines("/a/b/c/d/e/f/g"), (ENTRY, 0), "the root alone");
+    for prefix in ["/a/b/c/d", "/a/b/c/x", "/x/y"] {
+        assert_eq!(fib.add_nexthop(name(prefix).as_ref(), FaceId(300), 0), Ok(true));
+    }
+    assert_eq!(lines("/a/b/c/d/e/f/g"), (1 + ENTRY, 4), "the longest depth at once");
+    assert_eq!(lines("/x/y/z/z/z"), (2 + ENTRY, 2), "a miss at depth 4, a hit at depth 2");
+    assert_eq!(lines("/z/z/z/z/z"), (2 + ENTRY, 0), "two misses and the root");
+    assert_eq!(lines("/z"), (ENTRY, 0), "shorter than all prefixes");
 }

@@ -31,7 +31,7 @@ fn check_shape(table: &BucketTable) {
     for home in 0..=table.home_mask {
         let mut number = home;
         loop {
-            let bucket = &table.buckets()[number];
+            let bucket = table.buckets.get(number);
             let occupied = bucket.occupied();
             assert!(bucket.tags[..occupied].iter().all(|&tag| tag != EMPTY));
             assert!(bucket.tags[..LINK_SLOT].iter().all(|&tag| tag != LINK));

@@ -1,0 +1,240 @@
+//! The buckets of a concurrent table: an array of fixed size that one thread changes while others read.
+//!
+//! Slots are atomic words of a tag and an index. The writer publishes each change by one store; what it needs to know
+//! besides (which overflow buckets are free) is its own.
+
+use super::TableFull;
+use crate::pages::{PageKind, PageRequest};
+use crate::prefetch::prefetch_read;
+use crate::sync::{AtomicU64, Ordering};
+use crate::tags::{EMPTY, LINK, LINK_SLOT, SLOTS, home_buckets, overflow_buckets, tag_of};
+use crate::{TableError, touched};
+
+#[repr(C, align(64))]
+pub(super) struct Bucket {
+    pub(super) slots: [AtomicU64; SLOTS],
+}
+
+pub(super) const fn pack(tag: u32, index: u32) -> u64 {
+    (tag as u64) << 32 | index as u64
+}
+
+pub(super) const fn tag_in(word: u64) -> u32 {
+    (word >> 32) as u32
+}
+
+pub(super) const fn index_in(word: u64) -> u32 {
+    word as u32
+}
+
+/// A free slot.
+pub(super) const FREE: u64 = pack(EMPTY, 0);
+
+/// Next bucket of the chain, according to the word in the link slot.
+pub(super) const fn link_in(word: u64) -> Option<usize> {
+    if tag_in(word) == LINK { Some(index_in(word) as usize) } else { None }
+}
+
+/// The writer's view of a slot: nobody else changes it.
+pub(super) fn load(slot: &AtomicU64) -> u64 {
+    slot.load(Ordering::Relaxed)
+}
+
+pub(super) struct BucketArray {
+    memory: Memory,
+    home_mask: usize,
+    bucket_count: usize,
+    capacity: usize,
+}
+
+impl BucketArray {
+    pub(super) fn new(capacity: usize, pages: PageRequest) -> Result<Self, TableError> {
+        if capacity >= u32::MAX as usize {
+            return Err(TableError::CapacityTooLarge);
+        }
+        let home_count = home_buckets(capacity);
+        let bucket_count = home_count + overflow_buckets(capacity);
+        let memory = Memory::new(bucket_count, pages)?;
+        Ok(BucketArray { memory, home_mask: home_count - 1, bucket_count, capacity })
+    }
+
+    #[inline(always)]
+    pub(super) fn home(&self, hash: u64) -> usize {
+        hash as usize & self.home_mask
+    }
+
+    pub(super) fn home_buckets(&self) -> usize {
+        self.home_mask + 1
+    }
+
+    pub(super) fn overflow_buckets(&self) -> usize {
+        self.bucket_count - self.home_buckets()
+    }
+
+    /// Entries for which it was sized.
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    pub(super) fn pages(&self) -> PageKind {
+        self.memory.pages()
+    }
+
+    /// # Panics
+    /// If there is no such bucket.
+    #[inline(always)]
+    pub(super) fn bucket(&self, number: usize) -> &Bucket {
+        assert!(number < self.bucket_count, "no such bucket");
+        // SAFETY: there are so many buckets.
+        let bucket = unsafe { &*self.memory.bucket(number) };
+        touched::note(bucket);
+        bucket
+    }
+
+    #[inline(always)]
+    pub(super) fn prefetch(&self, number: usize) {
+        prefetch_read(self.memory.bucket(number));
+    }
+
+    /// All entries, as the writer sees them.
+    pub(super) fn words(&self) -> impl Iterator<Item = u64> + '_ {
+        // Buckets that are in no chain are empty.
+        (0..self.bucket_count)
+            .flat_map(|number| &self.bucket(number).slots)
+            .map(load)
+            .filter(|&word| word != FREE && link_in(word).is_none())
+    }
+
+    /// Adds an entry. Only for the writer, who passes its notes about this array.
+    pub(super) fn insert(&self, overflow: &mut Overflow, hash: u64, index: u32) -> Result<(), TableFull> {
+        let entry = pack(tag_of(hash), index);
+        let mut number = self.home(hash);
+        loop {
+            let slots = &self.bucket(number).slots;
+            if let Some(hole) = slots.iter().find(|slot| load(slot) == FREE) {
+                hole.store(entry, Ordering::Release);
+                return Ok(());
+            }
+            let last = load(&slots[LINK_SLOT]);
+            match link_in(last) {
+                Some(next) => number = next,
+                None => {
+                    let added = overflow.take(self)?;
+                    let [first, second, ..] = &self.bucket(added).slots;
+                    first.store(last, Ordering::Release);
+                    second.store(entry, Ordering::Release);
+                    // One store hides the old last entry behind the link and publishes the new one.
+                    slots[LINK_SLOT].store(pack(LINK, added as u32), Ordering::Release);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Takes the last bucket off the chain of `hash` if it is an overflow bucket without entries. Only for the writer.
+    ///
+    /// It may be used again at once: a reader that is still in it finds nothing of its chain there, and nothing was
+    /// there when it was unlinked. (Of a bucket in the middle of a chain that would not be true.)
+    pub(super) fn unlink_empty_tail(&self, hash: u64) -> Option<u32> {
+        let mut bucket = self.bucket(self.home(hash));
+        let (mut number, mut link) = (0, None);
+        while let Some(next) = link_in(load(&bucket.slots[LINK_SLOT])) {
+            link = Some(&bucket.slots[LINK_SLOT]);
+            bucket = self.bucket(next);
+            number = next;
+        }
+        let link = link?;
+        let is_empty = bucket.slots.iter().all(|slot| load(slot) == FREE);
+        is_empty.then(|| {
+            link.store(FREE, Ordering::Release);
+            number as u32
+        })
+    }
+}
+
+/// The writer's notes about one array: which overflow buckets are in use.
+pub(super) struct Overflow {
+    /// First one that was never used.
+    fresh: usize,
+    pub(super) unlinked: Vec<u32>,
+}
+
+impl Overflow {
+    pub(super) fn new(array: &BucketArray) -> Self {
+        Overflow { fresh: array.home_buckets(), unlinked: Vec::new() }
+    }
+
+    fn take(&mut self, array: &BucketArray) -> Result<usize, TableFull> {
+        if let Some(number) = self.unlinked.pop() {
+            return Ok(number as usize);
+        }
+        if self.fresh == array.bucket_count {
+            return Err(TableFull);
+        }
+        self.fresh += 1;
+        Ok(self.fresh - 1)
+    }
+
+    pub(super) fn in_use(&self, array: &BucketArray) -> usize {
+        self.fresh - array.home_buckets() - self.unlinked.len()
+    }
+}
+
+#[cfg(not(loom))]
+use mapped::Memory;
+#[cfg(loom)]
+use modelled::Memory;
+
+/// Memory for real.
+#[cfg(not(loom))]
+mod mapped {
+    use super::Bucket;
+    use crate::TableError;
+    use crate::pages::{Mapping, MemoryNeed, PageKind, PageRequest};
+
+    pub(super) struct Memory(Mapping);
+
+    impl Memory {
+        /// Buckets of free slots, which are zero.
+        pub(super) fn new(count: usize, pages: PageRequest) -> Result<Self, TableError> {
+            let need = MemoryNeed::all("shared buckets", count * size_of::<Bucket>());
+            Ok(Memory(Mapping::new(need, pages)?))
+        }
+
+        pub(super) fn pages(&self) -> PageKind {
+            self.0.kind()
+        }
+
+        /// A bucket, if there are so many.
+        #[inline(always)]
+        pub(super) fn bucket(&self, number: usize) -> *const Bucket {
+            self.0.base().cast::<Bucket>().as_ptr().wrapping_add(number)
+        }
+    }
+}
+
+/// Memory for the model checker, whose atomics know more than their value.
+#[cfg(loom)]
+mod modelled {
+    use super::{Bucket, FREE};
+    use crate::TableError;
+    use crate::pages::{PageKind, PageRequest};
+    use crate::sync::AtomicU64;
+
+    pub(super) struct Memory(Box<[Bucket]>);
+
+    impl Memory {
+        pub(super) fn new(count: usize, _pages: PageRequest) -> Result<Self, TableError> {
+            let free = || Bucket { slots: std::array::from_fn(|_| AtomicU64::new(FREE)) };
+            Ok(Memory((0..count).map(|_| free()).collect()))
+        }
+
+        pub(super) fn pages(&self) -> PageKind {
+            PageKind::Ordinary
+        }
+
+        pub(super) fn bucket(&self, number: usize) -> *const Bucket {
+            self.0.as_ptr().wrapping_add(number)
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The concurrent table under the model checker: every interleaving of a writer and a reader, with all that the memory
+//! model allows each load to see.
+//!
+//! `make model-test` runs these.
+
+use loom::thread;
+
+use super::*;
+use crate::Qsbr;
+
+const HASH: u64 = 7 << 32;
+/// Another home bucket of a table with two.
+const OTHER_HOME: u64 = 9 << 32 | 1;
+
+/// Every interleaving in which a thread is interrupted at most so often.
+fn check(preemptions: usize, program: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(program);
+}
+
+/// A table whose home bucket for `HASH` holds entries 0 to 7.
+fn full_bucket() -> ConcurrentBucketTable {
+    let mut table = ConcurrentBucketTable::new(10, PageRequest::Ordinary).expect("memory");
+    for index in 0..8 {
+        table.insert(HASH, index).expect("room");
+    }
+    table
+}
+
+/// What a reader finds meanwhile.
+fn spawn_reader(reader: ConcurrentBucketReader) -> thread::JoinHandle<Vec<u32>> {
+    // SAFETY: the model's main thread keeps retired arrays until this thread has ended.
+    thread::spawn(move || unsafe { reader.candidates(HASH) }.collect())
+}
+
+#[test]
+fn model_an_entry_that_makes_room_for_a_link_is_found() {
+    check(3, || {
+        let mut table = full_bucket();
+        let reader = spawn_reader(table.reader());
+        table.insert(HASH, 8).expect("room");
+        let found = reader.join().expect("no panic");
+        assert!((0..8).all(|index| found.contains(&index)), "{found:?}");
+        assert_eq!(table.candidates(HASH).count(), 9);
+    });
+}
+
+#[test]
+fn model_entries_stay_while_an_overflow_bucket_is_unlinked_and_used_elsewhere() {
+    check(2, || {
+        let mut table = full_bucket();
+        table.insert(HASH, 8).expect("room");
+        for index in 20..28 {
+            table.insert(OTHER_HOME, index).expect("room");
+        }
+        let reader = spawn_reader(table.reader());
+        // Entry 7 moved to the overflow bucket when 8 came.
+        assert!(table.remove(HASH, 8) && table.remove(HASH, 7));
+        assert_eq!(table.statistics().overflow_buckets, 0);
+        table.insert(OTHER_HOME, 28).expect("room");
+        let found = reader.join().expect("no panic");
+        assert!((0..7).all(|index| found.contains(&index)), "{found:?}");
+    });
+}
+
+#[test]
+fn model_a_replaced_entry_is_found_as_either() {
+    check(3, || {
+        let mut table = full_bucket();
+        let reader = spawn_reader(table.reader());
+        assert!(table.replace(HASH, 3, 30));
+        let found = reader.join().expect("no panic");
+        assert!(found.contains(&3) != found.contains(&30), "{found:?}");
+    });
+}
+
+#[test]
+fn model_entries_stay_while_the_table_grows() {
+    check(2, || {
+        let mut table = full_bucket();
+        let mut qsbr = Qsbr::new();
+        let reader = spawn_reader(table.reader());
+        qsbr.retire(table.grow(40, |_| HASH as u32).expect("memory"));
+        let mut found = reader.join().expect("no panic");
+        found.sort_unstable();
+        assert_eq!(found, [0, 1, 2, 3, 4, 5, 6, 7]);
+        qsbr.reclaim(drop);
+        assert_eq!(qsbr.pending(), 0);
+    });
+}

@@ -1,0 +1,79 @@
+//! Counting the cache lines that an operation touches.
+//!
+//! How many lines of memory a packet needs decides how fast it can be forwarded, so the number is part of what each
+//! operation promises. Every access to the tables' memory passes one of a few functions, which note it here. Only builds
+//! with the feature `count-lines` do so (and the tests of this crate); in others nothing is left of it.
+//!
+//! What is counted are lines of the tables' memory: buckets, entries, byte strings and the bookkeeping beside them. The
+//! handles themselves (a few pointers and counters that every operation uses) are not, because they stay in the caches.
+//!
+//! | Operation | Lines |
+//! |---|---|
+//! | bucket table: look up, guess (hit or miss) | 1; without a hit 1 more for each overflow bucket of the chain |
+//! | bucket table: insert | 1; chain and a new bucket when the home bucket is full |
+//! | bucket table: remove, replace | 1; the whole chain when there is one |
+//! | concurrent bucket table: all of these | the same |
+//! | arena: get | those of the entry |
+//! | arena: allocate | those of the entry the first time, later 1 (the list of free slots); free: 1 |
+//! | shared arena: get | those of the entry, and 1 of the list of segments |
+//! | byte arena: get | those of the bytes; allocate and free: at most 3 of the chunk's notes, none of the bytes |
+//! | cache lines: index | 1 |
+//! | prefetching anything | 0 |
+//!
+//! "Chain" means the home bucket and its overflow buckets: of home buckets with the load that tables are sized for, 7 %
+//! have one.
+
+#[cfg(any(test, feature = "count-lines"))]
+mod notes {
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
+    use crate::prefetch::CACHE_LINE_BYTES;
+
+    thread_local! {
+        /// Numbers of the lines touched on this thread, while somebody counts.
+        static TOUCHED: RefCell<Option<BTreeSet<usize>>> = const { RefCell::new(None) };
+    }
+
+    /// Number of different lines that `operation` touches on this thread, and its result.
+    ///
+    /// # Panics
+    /// If `operation` counts, too.
+    pub fn count_lines<R>(operation: impl FnOnce() -> R) -> (usize, R) {
+        let counting = TOUCHED.with_borrow_mut(|touched| touched.replace(BTreeSet::new()).is_some());
+        assert!(!counting, "lines are being counted already");
+        let result = operation();
+        let touched = TOUCHED.take().unwrap_or_default();
+        (touched.len(), result)
+    }
+
+    /// Notes that `bytes` bytes from `start` on are looked at or changed.
+    pub(crate) fn note_bytes(start: *const u8, bytes: usize) {
+        TOUCHED.with_borrow_mut(|touched| {
+            if let Some(touched) = touched
+                && bytes > 0
+            {
+                let last = start.addr() + bytes - 1;
+                touched.extend(start.addr() / CACHE_LINE_BYTES..=last / CACHE_LINE_BYTES);
+            }
+        });
+    }
+}
+
+#[cfg(any(test, feature = "count-lines"))]
+pub use notes::count_lines;
+#[cfg(any(test, feature = "count-lines"))]
+pub(crate) use notes::note_bytes;
+
+#[cfg(not(any(test, feature = "count-lines")))]
+#[inline(always)]
+pub(crate) fn note_bytes(_start: *const u8, _bytes: usize) {}
+
+/// Notes that a value is looked at or changed.
+#[inline(always)]
+pub(crate) fn note<T>(value: *const T) {
+    note_bytes(value.cast(), size_of::<T>());
+}
+
+#[cfg(test)]
+mod tests;
