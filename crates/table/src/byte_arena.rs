@@ -245,6 +245,7 @@ impl ByteArena {
         self.chunks[number as usize].previous = NO_CHUNK;
         self.chunks[number as usize].next = next;
         if next != NO_CHUNK {
+            touched::note(&raw const self.chunks[next as usize].previous);
             self.chunks[next as usize].previous = number;
         }
     }
@@ -253,9 +254,13 @@ impl ByteArena {
         let Chunk { previous, next, class, .. } = self.chunks[number as usize];
         match previous {
             NO_CHUNK => self.partial[usize::from(class)] = next,
-            previous => self.chunks[previous as usize].next = next,
+            previous => {
+                touched::note(&raw const self.chunks[previous as usize].next);
+                self.chunks[previous as usize].next = next;
+            }
         }
         if next != NO_CHUNK {
+            touched::note(&raw const self.chunks[next as usize].previous);
             self.chunks[next as usize].previous = previous;
         }
     }

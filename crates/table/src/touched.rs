@@ -16,7 +16,8 @@
 //! | arena: get | those of the entry |
 //! | arena: allocate | those of the entry the first time, later 1 (the list of free slots); free: 1 |
 //! | shared arena: get | those of the entry, and 1 of the list of segments |
-//! | byte arena: get | those of the bytes; allocate and free: at most 3 of the chunk's notes, none of the bytes |
+//! | byte arena: get | those of the bytes |
+//! | byte arena: allocate, free | at most 3 of the chunk's notes, and 2 of its neighbours in a list when the chunk fills up, or is not full or empty any more; none of the bytes |
 //! | cache lines: index | 1 |
 //! | prefetching anything | 0 |
 //!

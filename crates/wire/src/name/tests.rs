@@ -42,6 +42,8 @@ fn other_spellings_of_the_same_name() {
     assert_eq!(name("/54=%05"), name("/v=5"));
     assert_eq!(name("/%41%2e"), name("/A."));
     assert_eq!(name("/a b"), name("/a%20b"));
+    assert_eq!(name("/%2E%2e%2E"), name("/..."));
+    assert_eq!(name("/8=..%2E."), name("/...."));
 }
 
 #[test]
@@ -52,6 +54,8 @@ fn bad_uris() {
         ("/.", NameUriError::EmptyComponent),
         ("/..", NameUriError::EmptyComponent),
         ("/8=", NameUriError::EmptyComponent),
+        ("/%2E", NameUriError::EmptyComponent),
+        ("/.%2E", NameUriError::EmptyComponent),
         ("/%4", NameUriError::BadEscape),
         ("/%", NameUriError::BadEscape),
         ("/%GG", NameUriError::BadEscape),

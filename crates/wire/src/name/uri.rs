@@ -146,11 +146,18 @@ fn hex_byte(high: u8, low: u8) -> Option<u8> {
     Some((digit(high)? << 4 | digit(low)?) as u8)
 }
 
+/// The bytes of a component. An escaped period is one like any other, so escapes go first and the three extra periods of
+/// a component that has only periods go afterwards.
 fn unescape(text: &str) -> Result<Vec<u8>, NameUriError> {
-    if text.bytes().all(|byte| byte == b'.') {
-        let periods = text.len().checked_sub(3).ok_or(NameUriError::EmptyComponent)?;
-        return Ok(vec![b'.'; periods]);
+    let mut value = decode_escapes(text)?;
+    if value.iter().all(|&byte| byte == b'.') {
+        let periods = value.len().checked_sub(3).ok_or(NameUriError::EmptyComponent)?;
+        value.truncate(periods);
     }
+    Ok(value)
+}
+
+fn decode_escapes(text: &str) -> Result<Vec<u8>, NameUriError> {
     let mut value = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     loop {

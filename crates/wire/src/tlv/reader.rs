@@ -45,18 +45,6 @@ impl<'a> Reader<'a> {
         self.input.get(self.position..).unwrap_or_default()
     }
 
-    /// TYPE of the next element without reading it; `None` at the end.
-    ///
-    /// # Errors
-    /// As for [`read_element`](Self::read_element), for the TYPE alone.
-    #[inline]
-    pub fn peek_type(&self) -> Result<Option<u32>, DecodeError> {
-        if self.is_empty() {
-            return Ok(None);
-        }
-        read_type(self.remaining()).map(|(typ, _)| Some(typ))
-    }
-
     /// Reads the next element.
     ///
     /// # Errors
