@@ -89,6 +89,8 @@ struct Lanes<V> {
     /// Where the results of the name start, and where the hash of the next prefix goes, in words.
     start: V,
     place: V,
+    /// The last place there is: all prefixes that are too deep share it.
+    deepest: V,
     /// Hash of the empty prefix.
     empty: V,
     /// Lanes without a name, or with one whose prefixes have all been found.
@@ -115,6 +117,7 @@ impl<V: Vector> Lanes<V> {
                 end: V::splat(NO_END),
                 start: zero,
                 place: zero,
+                deepest: zero,
                 empty: V::splat(key.empty),
                 idle: all::<V>(),
             }
@@ -137,6 +140,7 @@ impl<V: Vector> Lanes<V> {
             self.states = self.states.replace(idle, self.initial);
             self.offset = self.offset.replace(idle, V::splat(0));
             self.place = self.place.replace(idle, self.start.add(V::splat(ENTRY_WORDS as u64)));
+            self.deepest = self.start.add(V::splat((ENTRY_WORDS * (MAX_DEPTH + 1)) as u64));
             let word_bytes = V::splat(WORD_BYTES as u64);
             self.last = self.length.subtract(word_bytes.minimum(self.length));
             self.word = self.read(self.offset);
@@ -209,10 +213,8 @@ impl<V: Vector> Lanes<V> {
                 self.idle |= finished_bits;
             }
             self.end = self.end.replace(ending, next);
-            // All prefixes that are too deep share a place.
-            let deepest = self.start.add(V::splat((ENTRY_WORDS * (MAX_DEPTH + 1)) as u64));
-            let next_place = self.place.add(V::splat(ENTRY_WORDS as u64)).minimum(deepest);
-            self.place = self.place.replace(ending, next_place);
+            let step = V::splat(ENTRY_WORDS as u64).only(ending);
+            self.place = self.place.add(step).minimum(self.deepest);
         }
     }
 
