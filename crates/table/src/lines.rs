@@ -34,6 +34,19 @@ impl CacheLines {
         self.count == 0
     }
 
+    /// All lines. What is done with them is not counted by [`touched`].
+    pub fn as_slice(&self) -> &[CacheLine] {
+        // SAFETY: the mapping has `count` lines of initialised (zeroed at first) words, is aligned to a page, and is only
+        // changed through `&mut self`.
+        unsafe { std::slice::from_raw_parts(self.memory.base().cast().as_ptr(), self.count) }
+    }
+
+    /// All lines, for change. What is done with them is not counted by [`touched`].
+    pub fn as_mut_slice(&mut self) -> &mut [CacheLine] {
+        // SAFETY: as in `as_slice`, and `&mut self` is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.base().cast().as_ptr(), self.count) }
+    }
+
     /// Asks for a line to be brought into the cache. Any number may be given.
     #[inline(always)]
     pub fn prefetch(&self, number: usize) {
@@ -94,6 +107,8 @@ mod tests {
             line.0 = [number as u64; 8];
         }
         assert!((0..1000).all(|number| lines[number].0 == [number as u64; 8]));
+        lines.as_mut_slice()[7].0[0] = 70;
+        assert_eq!((lines.as_slice().len(), lines[7].0[0]), (1000, 70));
         lines.prefetch(usize::MAX);
         assert!(CacheLines::new(0, PageRequest::Ordinary).expect("memory").is_empty());
         assert!(CacheLines::new(usize::MAX, PageRequest::Ordinary).is_err());

@@ -200,7 +200,7 @@ impl Area {
         {
             return Err(MemoryError::TooLarge { wanted: bytes, available });
         }
-        for line in lines.iter_mut() {
+        for line in lines.as_mut_slice() {
             line.0[0] = 1;
         }
         let info = PageInfo::of(&lines);
@@ -226,20 +226,20 @@ pub fn measure_dram(
     steps.next("preparing memory");
     let mut area = Area::new(checked_area(options)?, wanted)?;
     let info = area.info.clone();
-    let figures = dram_figures(&LinkedArea::link(&mut area.lines), &info, options.time, &mut steps);
+    let figures = dram_figures(&LinkedArea::link(area.lines.as_mut_slice()), &info, options.time, &mut steps);
     Ok((info, figures))
 }
 
 /// Bytes per second that `threads` together read in sequence, from an area of the largest pages to be had.
 pub fn sequential_bytes_per_second(options: &MemoryOptions, threads: usize) -> Result<f64, MemoryError> {
     let area = Area::new(checked_area(options)?, PageKind::Huge1G)?;
-    Ok(access::sequential_bytes_per_second(&area.lines, threads))
+    Ok(access::sequential_bytes_per_second(area.lines.as_slice(), threads))
 }
 
 /// Measures what a prefetch instruction costs the program that issues it.
 pub fn measure_prefetch_issue(options: &MemoryOptions) -> Result<PrefetchIssue, MemoryError> {
     let mut area = Area::new(checked_area(options)?, PageKind::Huge1G)?;
-    Ok(LinkedArea::link(&mut area.lines).prefetch_issue(options.time))
+    Ok(LinkedArea::link(area.lines.as_mut_slice()).prefetch_issue(options.time))
 }
 
 /// Measures everything.
@@ -259,10 +259,10 @@ pub fn measure(options: &MemoryOptions, on_progress: &mut OnProgress<'_>) -> Res
         let info = area.info.clone();
         if by_pages.is_empty() {
             steps.next("sequential reading");
-            sequential = access::sequential_bytes_per_second(&area.lines, machine.cores);
+            sequential = access::sequential_bytes_per_second(area.lines.as_slice(), machine.cores);
             for &bytes in &sizes {
                 steps.next(&format!("{} MiB area", bytes >> 20));
-                let linked = LinkedArea::link(&mut area.lines[..bytes / CACHE_LINE_BYTES]);
+                let linked = LinkedArea::link(&mut area.lines.as_mut_slice()[..bytes / CACHE_LINE_BYTES]);
                 by_area.push(AreaFigures {
                     area_bytes: bytes,
                     dependent_ns: linked.dependent_ns(options.time),
@@ -270,7 +270,7 @@ pub fn measure(options: &MemoryOptions, on_progress: &mut OnProgress<'_>) -> Res
                 });
             }
         }
-        let linked = LinkedArea::link(&mut area.lines);
+        let linked = LinkedArea::link(area.lines.as_mut_slice());
         let dram = dram_figures(&linked, &info, options.time, &mut steps);
         let in_flight = dram.sufficient_in_flight();
         let mut rate = |threads| {

@@ -104,10 +104,10 @@ fn remedy(kind: PageKind, area_bytes: usize) -> String {
 
 /// Share of the area on transparent huge pages, as the system counts it for the mapping that the area lies in.
 fn huge_share(lines: &CacheLines) -> Option<f64> {
-    let start = lines.as_ptr().addr();
+    let start = lines.as_slice().as_ptr().addr();
     let maps = fs::read_to_string("/proc/self/smaps").ok()?;
     let huge_kilobytes = huge_kilobytes_at(&maps, start)?;
-    Some((huge_kilobytes as f64 * 1024.0 / size_of_val::<[_]>(lines) as f64).min(1.0))
+    Some((huge_kilobytes as f64 * 1024.0 / size_of_val(lines.as_slice()) as f64).min(1.0))
 }
 
 /// `AnonHugePages` of the mapping that `address` is in, from the text of `smaps`.
