@@ -48,6 +48,7 @@ impl EngineMeasurements for PublishedEngine {
                 ihit_cycles,
                 data_cycles,
                 pair_ns: (imiss_cycles + data_cycles) / 2.2,
+                pair_ns_spread: Default::default(),
                 mpps: parameters.workers as f64 * 2.0,
                 lines: ByPacket { interest_miss: 8.0, interest_hit: 4.0, data: 4.0 },
                 counters: self.counters.then(|| ByPacket {

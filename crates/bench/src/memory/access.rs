@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn the_lines_form_one_cycle() {
         let mut lines = lines(3000);
-        let area = LinkedArea::link(&mut lines);
+        let area = LinkedArea::link(lines.as_mut_slice());
         assert_eq!(area.lines.len(), 2048);
         let mut seen = vec![false; 2048];
         let mut at = 0;
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn every_way_of_walking_measures_something() {
         let mut lines = lines(1 << 12);
-        let area = LinkedArea::link(&mut lines);
+        let area = LinkedArea::link(lines.as_mut_slice());
         assert!(area.dependent_ns(SHORT) > 0.0);
         for in_flight in IN_FLIGHT {
             for rate in [area.chains_lines_per_second(in_flight, SHORT), area.sweep_lines_per_second(in_flight, SHORT)]
@@ -288,13 +288,13 @@ mod tests {
             }
         }
         assert!(area.threads_lines_per_second(2, 8, SHORT) > 0.0);
-        assert!(sequential_bytes_per_second(&lines, 2) > 0.0);
+        assert!(sequential_bytes_per_second(lines.as_slice(), 2) > 0.0);
     }
 
     #[test]
     fn a_sweep_reads_each_line_once_in_a_round() {
         let mut lines = lines(256);
-        let area = LinkedArea::link(&mut lines);
+        let area = LinkedArea::link(lines.as_mut_slice());
         let mut sweep = Sweep::new(&area, 7, 3);
         let mut counts = [0; 256];
         for _ in 0..256 {
