@@ -236,6 +236,8 @@ def test_multicast_faces_by_configuration(make_router, link, content):
     far = start(make_router, link, 1, f'[[port]]\nuri = "{link.local(1)}"\nmulticast = true\n')
     face = face_to(far, group)
     assert (face["local_uri"], face["link_type"], face["persistency"]) == (link.local(1), "multi-access", "permanent")
+    # A port that takes long to open does not keep the router from starting.
+    wait_until(lambda: "/object" in near.namehop("route", "list").stdout, what="the route over the port")
     with published(far, "/object", content):
         assert same(fetch(near, "/object"), content)
     assert face_to(near, group)["in_data"] > 300
