@@ -7,6 +7,7 @@
 //! | [`workload`] | names for a FIB and for packets, computed from their number |
 //! | `engine` | the cost of packets in the forwarding engine |
 //! | [`lpm`] | longest prefix match in three structures over the same prefixes |
+//! | [`fib`] | a FIB of many prefixes: loading, saving, memory, lookups, growth |
 //! | [`schedule`] | what measurements of the forwarding engine say, and the trait through which they are asked for |
 //! | [`machine`] | what the machine is, and its clock |
 //!
@@ -16,6 +17,7 @@
 pub mod counters;
 #[cfg(feature = "dpdk")]
 pub mod engine;
+pub mod fib;
 pub mod lpm;
 pub mod machine;
 mod median;

@@ -31,7 +31,9 @@ pub mod touched;
 pub use arena::Arena;
 pub use bucket::{BucketStatistics, BucketTable, Candidates};
 pub use byte_arena::{ByteArena, MAX_SLOT_BYTES};
-pub use concurrent::{ConcurrentBucketReader, ConcurrentBucketTable, ConcurrentCandidates, RetiredBuckets};
+pub use concurrent::{
+    ConcurrentBucketReader, ConcurrentBucketTable, ConcurrentCandidates, GrowthEntries, RetiredBuckets, WalkCursor,
+};
 pub use lines::{CacheLine, CacheLines};
 pub use pages::{HugePages, PageKind, PageRequest, TableMemory, UnknownHugePages, table_memory, table_memory_by_pages};
 pub use qsbr::{Qsbr, QsbrReader};

@@ -155,6 +155,12 @@ impl<T> SharedArena<T> {
         unsafe { self.segments.slot(index).as_ref() }
     }
 
+    /// Asks for cache line `line` (0, 1, …) of a slot. Any index may be given.
+    #[inline(always)]
+    pub fn prefetch_line(&self, index: u32, line: usize) {
+        self.segments.prefetch_line(index, line);
+    }
+
     /// Slots given out now.
     pub fn len(&self) -> usize {
         self.made as usize - self.free.len()

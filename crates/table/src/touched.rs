@@ -12,7 +12,7 @@
 //! | bucket table: look up, guess (hit or miss) | 1; without a hit 1 more for each overflow bucket of the chain |
 //! | bucket table: insert | 1; chain and a new bucket when the home bucket is full |
 //! | bucket table: remove, replace | 1; the whole chain when there is one |
-//! | concurrent bucket table: all of these | the same |
+//! | concurrent bucket table: all of these | the same; while it grows, changes of a chain that was moved touch its lines in both arrays |
 //! | arena: get | those of the entry |
 //! | arena: allocate | those of the entry the first time, later 1 (the list of free slots); free: 1 |
 //! | shared arena: get | those of the entry, and 1 of the list of segments |

@@ -16,9 +16,19 @@ pub struct LongestFirst {
 impl LongestFirst {
     /// An empty FIB for names hashed with `key`.
     pub fn new(key: HashKey) -> Result<Self, LpmError> {
-        let writer = FibWriter::new(key, ())?;
+        Ok(FibWriter::new(key, ())?.into())
+    }
+
+    /// The FIB itself.
+    pub fn into_writer(self) -> FibWriter<()> {
+        self.writer
+    }
+}
+
+impl From<FibWriter<()>> for LongestFirst {
+    fn from(writer: FibWriter<()>) -> Self {
         let reader = writer.reader();
-        Ok(LongestFirst { writer, reader })
+        LongestFirst { writer, reader }
     }
 }
 

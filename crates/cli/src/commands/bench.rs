@@ -12,6 +12,7 @@ use serde::Serialize;
 
 #[cfg(feature = "dpdk")]
 use super::bench_engine::EngineArgs;
+use super::bench_fib::FibBenchArgs;
 use super::bench_memory::MemoryArgs;
 use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, interrupted};
@@ -19,7 +20,7 @@ use crate::failure::{Failure, Kind};
 use crate::output::{self, properties};
 use crate::units::{milliseconds, parse_duration};
 
-/// Measure a forwarder or this machine
+/// Measure a forwarder, its tables or this machine
 #[derive(Args, Debug)]
 pub struct BenchArgs {
     #[command(subcommand)]
@@ -32,6 +33,7 @@ enum BenchCommand {
     Memory(MemoryArgs),
     #[cfg(feature = "dpdk")]
     Engine(Box<EngineArgs>),
+    Fib(FibBenchArgs),
 }
 
 /// Side that this process plays.
@@ -193,6 +195,7 @@ impl BenchArgs {
             BenchCommand::Memory(args) => args.run(),
             #[cfg(feature = "dpdk")]
             BenchCommand::Engine(args) => args.run(),
+            BenchCommand::Fib(args) => args.run(),
         }
     }
 }

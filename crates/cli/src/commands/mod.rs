@@ -8,6 +8,7 @@ use crate::failure::{EXIT_CODES, Failure};
 mod bench;
 #[cfg(feature = "dpdk")]
 mod bench_engine;
+mod bench_fib;
 mod bench_memory;
 mod cat;
 mod completions;
@@ -144,6 +145,7 @@ mod tests {
             "namehop bench sockets --in-flight 128 --payload 1000 --duration 5s --pid 1 --json",
             "namehop bench memory --area 8GiB --time 1s --json",
             "namehop reproduce all --prefixes 1000000 --svg figures --json",
+            "namehop bench fib --fib 1000 --text a --snapshot b --grow --json",
             "namehop route add /a 300 --signing-key a.key --certificate a.ndncert",
             "namehop face --signing-key a.key --certificate a.ndncert destroy 300",
             "namehop serve /a --signing-key a.key --key-name /a --command-key b.key --command-certificate b.ndncert",

@@ -86,19 +86,19 @@ const fn words_needed(name_bytes: usize, nexthop_count: usize) -> usize {
     costs_at(name_bytes, nexthop_count) + nexthop_count
 }
 
-/// Writes name, faces and costs into zeroed `words`.
+/// Writes name, faces and costs into `words`, of which there are as many as needed.
 fn fill(words: &mut [u64], value: &[u8], nexthops: &[NextHop]) {
-    let mut put = |at: usize, bytes: &[u8]| {
-        for (offset, &byte) in (at..).zip(bytes) {
-            let mut word = words[offset / WORD_BYTES].to_ne_bytes();
-            word[offset % WORD_BYTES] = byte;
-            words[offset / WORD_BYTES] = u64::from_ne_bytes(word);
-        }
+    let (faces, costs) = (faces_at(value.len()), costs_at(value.len(), nexthops.len()));
+    for (word, nexthop) in words[costs..].iter_mut().zip(nexthops) {
+        *word = nexthop.cost;
+    }
+    // SAFETY: the words are initialised, any of their bytes may be written and read by itself, and the borrow is exclusive.
+    let bytes = unsafe {
+        std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), std::mem::size_of_val::<[u64]>(words))
     };
-    put(0, value);
-    for (position, nexthop) in nexthops.iter().enumerate() {
-        put(faces_at(value.len()) + position * FACE_BYTES, &nexthop.face.0.to_ne_bytes());
-        put((costs_at(value.len(), nexthops.len()) + position) * WORD_BYTES, &nexthop.cost.to_ne_bytes());
+    bytes[..value.len()].copy_from_slice(value);
+    for (bytes, nexthop) in bytes[faces..].chunks_exact_mut(FACE_BYTES).zip(nexthops) {
+        bytes.copy_from_slice(&nexthop.face.0.to_ne_bytes());
     }
 }
 

@@ -11,6 +11,7 @@
 //! The table knows strategies as a type parameter only.
 
 mod entry;
+pub mod file;
 mod reader;
 mod shared;
 mod writer;
@@ -23,7 +24,7 @@ use namehop_table::TableError;
 use crate::face::FaceId;
 
 pub use reader::{FibMatch, FibReader};
-pub use writer::{FibStatistics, FibWriter};
+pub use writer::{BulkError, FibAddition, FibCursor, FibStatistics, FibWriter};
 
 /// Components of the longest prefix that can have an entry, as in NFD.
 pub const MAX_PREFIX_COMPONENTS: usize = 32;

@@ -1,6 +1,9 @@
-//! The FIB case by case; against an obvious model in `model`; with readers and writer on several threads in `stress`.
+//! The FIB case by case; against an obvious model in `model`; with readers and writer on several threads in `stress`
+//! and `stalls`; many prefixes at once in `bulk`.
 
+mod bulk;
 mod model;
+mod stalls;
 mod stress;
 
 use std::sync::Arc;

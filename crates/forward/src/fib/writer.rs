@@ -1,12 +1,15 @@
 //! Changes to the FIB, on the control thread.
 
+mod bulk;
+mod growth;
 mod update;
+mod walk;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use namehop_hash::{HashKey, hash_name};
+use namehop_hash::{HashKey, PrefixHashes, hash_name};
 use namehop_table::{BucketStatistics, ConcurrentBucketTable, PageRequest, Qsbr, SharedArena};
 use namehop_wire::NameRef;
 
@@ -15,8 +18,11 @@ use super::shared::{Choice, Retired, Shared};
 use super::{FibError, FibReader, MAX_PREFIX_COMPONENTS, NextHop, NextHops};
 use crate::face::FaceId;
 
-/// Prefixes for which a new table has room before it grows for the first time.
-const INITIAL_CAPACITY: usize = 4096;
+pub use bulk::{BulkError, FibAddition};
+use growth::INITIAL_CAPACITY;
+use update::{NextHopList, Prefix};
+pub use walk::FibCursor;
+
 /// Unpublished things that may pile up before the writer tries to reclaim them unasked.
 const RECLAIM_AFTER: usize = 1024;
 
@@ -57,6 +63,10 @@ pub struct FibWriter<S> {
     extension_bytes: usize,
     /// Number of unpublished things at which to try the next reclamation.
     reclaim_at: usize,
+    /// Prefixes for which there shall be room, beside what growth takes by itself.
+    wanted_capacity: usize,
+    /// Space for the hashes of a chunk of prefixes.
+    chunk_hashes: Box<[PrefixHashes]>,
 }
 
 impl<S: Send + Sync> FibWriter<S> {
@@ -99,6 +109,8 @@ impl<S: Send + Sync> FibWriter<S> {
             nexthop_entries: 0,
             extension_bytes: 0,
             reclaim_at: RECLAIM_AFTER,
+            wanted_capacity: 0,
+            chunk_hashes: bulk::new_chunk_hashes(),
         })
     }
 
@@ -109,52 +121,32 @@ impl<S: Send + Sync> FibWriter<S> {
 
     /// Adds a next hop, or changes its cost. `true` if the face was no next hop of the prefix before.
     pub fn add_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId, cost: u64) -> Result<bool, FibError> {
-        let prefix = self.prefix(prefix)?;
-        let mut nexthops = self.own_nexthops(&prefix).to_vec();
-        let old = nexthops.iter().position(|nexthop| nexthop.face == face);
-        match old {
-            Some(position) if nexthops[position].cost == cost => return Ok(false),
-            Some(position) => nexthops[position].cost = cost,
-            None => nexthops.push(NextHop { face, cost }),
-        }
-        self.put_nexthops(&prefix, nexthops)?;
-        Ok(old.is_none())
+        let mut hashes = PrefixHashes::new();
+        let prefix = self.prefix(prefix.value(), &mut hashes)?;
+        self.add_to_prefix(&prefix, &[NextHop { face, cost }]).map(|added| added > 0)
     }
 
     /// Removes a next hop. `true` if it was there. The entry goes with its last next hop, unless it has a strategy.
     pub fn remove_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId) -> Result<bool, FibError> {
-        let prefix = self.prefix(prefix)?;
+        let mut hashes = PrefixHashes::new();
+        let prefix = self.prefix(prefix.value(), &mut hashes)?;
         self.drop_face(&prefix, face)
     }
 
     /// Makes `nexthops` the prefix's only next hops. Of several for the same face the last counts.
     pub fn set_nexthops(&mut self, prefix: NameRef<'_>, nexthops: &[NextHop]) -> Result<(), FibError> {
-        let prefix = self.prefix(prefix)?;
-        let mut unique: Vec<NextHop> = Vec::with_capacity(nexthops.len());
-        for nexthop in nexthops {
-            match unique.iter_mut().find(|other| other.face == nexthop.face) {
-                Some(other) => *other = *nexthop,
-                None => unique.push(*nexthop),
-            }
-        }
-        self.put_nexthops(&prefix, unique)
-    }
-
-    /// Removes a face from all entries. Returns the number of entries that had it. Looks at every entry.
-    pub fn remove_face(&mut self, face: FaceId) -> Result<usize, FibError> {
-        let has_face = |entry: &&Entry| entry.own_nexthops().faces().contains(&face);
-        let names: Vec<Box<[u8]>> = self.live_entries().filter(has_face).map(|entry| entry.value().into()).collect();
-        for value in &names {
-            let prefix = self.prefix_of_value(value)?;
-            self.drop_face(&prefix, face)?;
-        }
-        Ok(names.len())
+        let mut hashes = PrefixHashes::new();
+        let prefix = self.prefix(prefix.value(), &mut hashes)?;
+        let mut list = NextHopList::new();
+        merge(&mut list, nexthops)?;
+        self.put_nexthops(&prefix, self.find(&prefix), list)
     }
 
     /// Chooses the strategy for a prefix and everything below that has no choice of its own. Takes time linear in the
     /// size of the FIB if the prefix had no choice, else constant time.
     pub fn set_strategy(&mut self, prefix: NameRef<'_>, strategy: S) -> Result<(), FibError> {
-        let prefix = self.prefix(prefix)?;
+        let mut hashes = PrefixHashes::new();
+        let prefix = self.prefix(prefix.value(), &mut hashes)?;
         let strategy = Arc::into_raw(Arc::new(strategy)).cast_mut();
         if let Some(&choice) = self.strategies.get(prefix.value) {
             let old = self.choice(choice).swap(strategy, Ordering::AcqRel);
@@ -202,7 +194,8 @@ impl<S: Send + Sync> FibWriter<S> {
     /// Removes the strategy choice of a prefix, which then has that of the next shorter prefix with a choice. `true` if
     /// there was one. Takes time linear in the size of the FIB.
     pub fn unset_strategy(&mut self, prefix: NameRef<'_>) -> Result<bool, FibError> {
-        let prefix = self.prefix(prefix)?;
+        let mut hashes = PrefixHashes::new();
+        let prefix = self.prefix(prefix.value(), &mut hashes)?;
         if prefix.is_root() {
             return Err(FibError::RootStrategy);
         }
@@ -226,7 +219,9 @@ impl<S: Send + Sync> FibWriter<S> {
     /// The strategy that counts for a name.
     pub fn effective_strategy(&self, name: NameRef<'_>) -> &S {
         let longest = name.prefix(MAX_PREFIX_COMPONENTS);
-        let choice = self.hash_value(longest.value()).map_or(0, |prefix| match self.find(&prefix) {
+        let mut hashes = PrefixHashes::new();
+        let prefix = Prefix::hash_into(&self.key, longest.value(), &mut hashes);
+        let choice = prefix.map_or(0, |prefix| match self.find(&prefix) {
             Some(index) => self.entry(index).choice(),
             None => self.inherited_choice(&prefix),
         });
@@ -235,8 +230,9 @@ impl<S: Send + Sync> FibWriter<S> {
 
     /// The next hops that the prefix itself has.
     pub fn nexthops(&self, prefix: NameRef<'_>) -> NextHops<'_> {
-        let prefix = self.hash_value(prefix.value());
-        prefix.map_or(NextHops::default(), |prefix| self.own_nexthops(&prefix))
+        let mut hashes = PrefixHashes::new();
+        let prefix = Prefix::hash_into(&self.key, prefix.value(), &mut hashes);
+        self.nexthops_of(prefix.and_then(|prefix| self.find(&prefix)))
     }
 
     /// All prefixes that have next hops, in no particular order.
@@ -302,6 +298,18 @@ impl<S: Send + Sync> FibWriter<S> {
         self.reclaim_at = RECLAIM_AFTER.max(2 * retired.pending());
         retired.pending()
     }
+}
+
+/// Puts next hops into a list with at most one for each face: of several the last counts. Returns how many faces are new.
+fn merge(list: &mut NextHopList, nexthops: &[NextHop]) -> Result<usize, FibError> {
+    let before = list.len();
+    for nexthop in nexthops {
+        match list.iter_mut().find(|other| other.face == nexthop.face) {
+            Some(other) => *other = *nexthop,
+            None => list.try_push(*nexthop).map_err(|_| FibError::TooManyNextHops)?,
+        }
+    }
+    Ok(list.len() - before)
 }
 
 impl<S> Drop for FibWriter<S> {

@@ -3,19 +3,18 @@
 //! Slots are atomic words of a tag and an index. The writer publishes each change by one store; what it needs to know
 //! besides (which overflow buckets are free) is its own.
 
-use super::TableFull;
 use crate::pages::{PageKind, PageRequest};
 use crate::prefetch::prefetch_read;
 use crate::sync::{AtomicU64, Ordering};
 use crate::tags::{EMPTY, LINK, LINK_SLOT, SLOTS, home_buckets, overflow_buckets, tag_of};
-use crate::{TableError, touched};
+use crate::{TableError, TableFull, touched};
 
 #[repr(C, align(64))]
 pub(super) struct Bucket {
     pub(super) slots: [AtomicU64; SLOTS],
 }
 
-pub(super) const fn pack(tag: u32, index: u32) -> u64 {
+const fn pack(tag: u32, index: u32) -> u64 {
     (tag as u64) << 32 | index as u64
 }
 
@@ -36,7 +35,7 @@ pub(super) const fn link_in(word: u64) -> Option<usize> {
 }
 
 /// The writer's view of a slot: nobody else changes it.
-pub(super) fn load(slot: &AtomicU64) -> u64 {
+fn load(slot: &AtomicU64) -> u64 {
     slot.load(Ordering::Relaxed)
 }
 
@@ -63,10 +62,12 @@ impl BucketArray {
         hash as usize & self.home_mask
     }
 
+    /// Buckets that hashes choose from, a power of two.
     pub(super) fn home_buckets(&self) -> usize {
         self.home_mask + 1
     }
 
+    /// Buckets for those that overflow.
     pub(super) fn overflow_buckets(&self) -> usize {
         self.bucket_count - self.home_buckets()
     }
@@ -91,51 +92,57 @@ impl BucketArray {
         bucket
     }
 
+    /// Asks for the home bucket of `hash`.
     #[inline(always)]
-    pub(super) fn prefetch(&self, number: usize) {
+    pub(super) fn prefetch(&self, hash: u64) {
+        self.prefetch_bucket(self.home(hash));
+    }
+
+    #[inline(always)]
+    pub(super) fn prefetch_bucket(&self, number: usize) {
         prefetch_read(self.memory.bucket(number));
     }
 
-    /// All entries, as the writer sees them.
-    pub(super) fn words(&self) -> impl Iterator<Item = u64> + '_ {
-        // Buckets that are in no chain are empty.
-        (0..self.bucket_count)
-            .flat_map(|number| &self.bucket(number).slots)
-            .map(load)
-            .filter(|&word| word != FREE && link_in(word).is_none())
+    /// All entries of the chain that starts at a home bucket, as the writer sees them.
+    pub(super) fn chain(&self, home: usize) -> impl Iterator<Item = u64> + '_ {
+        let following = |bucket: &&Bucket| Some(self.bucket(link_in(load(&bucket.slots[LINK_SLOT]))?));
+        std::iter::successors(Some(self.bucket(home)), following).flat_map(entries_in)
     }
 
-    /// Adds an entry. Only for the writer, who passes its notes about this array.
-    pub(super) fn insert(&self, overflow: &mut Overflow, hash: u64, index: u32) -> Result<(), TableFull> {
+    /// All entries, as the writer sees them.
+    pub(super) fn entries(&self) -> impl Iterator<Item = u64> + '_ {
+        // Buckets that are in no chain are empty.
+        (0..self.bucket_count).flat_map(|number| entries_in(self.bucket(number)))
+    }
+
+    /// Slot of an entry, and whether it is in the home bucket.
+    fn position(&self, hash: u64, index: u32) -> Option<(&AtomicU64, bool)> {
         let entry = pack(tag_of(hash), index);
-        let mut number = self.home(hash);
+        let home = self.home(hash);
+        let mut number = home;
         loop {
             let slots = &self.bucket(number).slots;
-            if let Some(hole) = slots.iter().find(|slot| load(slot) == FREE) {
-                hole.store(entry, Ordering::Release);
-                return Ok(());
+            if let Some(slot) = slots.iter().find(|slot| load(slot) == entry) {
+                return Some((slot, number == home));
             }
-            let last = load(&slots[LINK_SLOT]);
-            match link_in(last) {
-                Some(next) => number = next,
-                None => {
-                    let added = overflow.take(self)?;
-                    let [first, second, ..] = &self.bucket(added).slots;
-                    first.store(last, Ordering::Release);
-                    second.store(entry, Ordering::Release);
-                    // One store hides the old last entry behind the link and publishes the new one.
-                    slots[LINK_SLOT].store(pack(LINK, added as u32), Ordering::Release);
-                    return Ok(());
-                }
-            }
+            number = link_in(load(&slots[LINK_SLOT]))?;
         }
+    }
+
+    /// Changes the index of one entry in one step. `false` if there is none. Only for the writer.
+    pub(super) fn replace(&self, hash: u64, old: u32, new: u32) -> bool {
+        let position = self.position(hash, old);
+        if let Some((slot, _)) = position {
+            slot.store(pack(tag_of(hash), new), Ordering::Release);
+        }
+        position.is_some()
     }
 
     /// Takes the last bucket off the chain of `hash` if it is an overflow bucket without entries. Only for the writer.
     ///
     /// It may be used again at once: a reader that is still in it finds nothing of its chain there, and nothing was
     /// there when it was unlinked. (Of a bucket in the middle of a chain that would not be true.)
-    pub(super) fn unlink_empty_tail(&self, hash: u64) -> Option<u32> {
+    fn unlink_empty_tail(&self, hash: u64) -> Option<u32> {
         let mut bucket = self.bucket(self.home(hash));
         let (mut number, mut link) = (0, None);
         while let Some(next) = link_in(load(&bucket.slots[LINK_SLOT])) {
@@ -152,11 +159,15 @@ impl BucketArray {
     }
 }
 
+fn entries_in(bucket: &Bucket) -> impl Iterator<Item = u64> + '_ {
+    bucket.slots.iter().map(load).filter(|&word| word != FREE && link_in(word).is_none())
+}
+
 /// The writer's notes about one array: which overflow buckets are in use.
 pub(super) struct Overflow {
     /// First one that was never used.
     fresh: usize,
-    pub(super) unlinked: Vec<u32>,
+    unlinked: Vec<u32>,
 }
 
 impl Overflow {
@@ -177,6 +188,46 @@ impl Overflow {
 
     pub(super) fn in_use(&self, array: &BucketArray) -> usize {
         self.fresh - array.home_buckets() - self.unlinked.len()
+    }
+
+    /// Adds an entry to the array.
+    pub(super) fn insert(&mut self, array: &BucketArray, hash: u64, index: u32) -> Result<(), TableFull> {
+        let entry = pack(tag_of(hash), index);
+        let mut number = array.home(hash);
+        loop {
+            let slots = &array.bucket(number).slots;
+            if let Some(hole) = slots.iter().find(|slot| load(slot) == FREE) {
+                hole.store(entry, Ordering::Release);
+                return Ok(());
+            }
+            let last = load(&slots[LINK_SLOT]);
+            match link_in(last) {
+                Some(next) => number = next,
+                None => {
+                    let added = self.take(array)?;
+                    let [first, second, ..] = &array.bucket(added).slots;
+                    first.store(last, Ordering::Release);
+                    second.store(entry, Ordering::Release);
+                    // One store hides the old last entry behind the link and publishes the new one.
+                    slots[LINK_SLOT].store(pack(LINK, added as u32), Ordering::Release);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Removes one entry with this hash and index from the array. `false` if there is none.
+    pub(super) fn remove(&mut self, array: &BucketArray, hash: u64, index: u32) -> bool {
+        let Some((slot, is_home)) = array.position(hash, index) else {
+            return false;
+        };
+        slot.store(FREE, Ordering::Release);
+        if !is_home {
+            while let Some(unlinked) = array.unlink_empty_tail(hash) {
+                self.unlinked.push(unlinked);
+            }
+        }
+        true
     }
 }
 

@@ -5,11 +5,13 @@
 //! store. Entries that readers may be looking for never move towards the start of a chain, where a reader may have
 //! passed already: a removed entry leaves a hole that the next insertion fills.
 //!
-//! Growth builds a larger array beside the old one and publishes it by its pointer. The old array is handed to the
-//! caller, who keeps it until all readers have passed a quiescent state.
+//! Growth builds a larger array beside the old one, in steps between which the table can be changed, and publishes it by
+//! its pointer. The old array is handed to the caller, who keeps it until all readers have passed a quiescent state.
 
 mod array;
+mod growth;
 mod reader;
+mod walk;
 
 #[cfg(all(test, loom))]
 mod model;
@@ -20,12 +22,14 @@ use std::ptr::NonNull;
 
 use crate::pages::PageRequest;
 use crate::sync::{Arc, AtomicPtr, Ordering};
-use crate::tags::{LINK_SLOT, tag_of};
 use crate::{BucketStatistics, TableError, TableFull};
 
-use array::{BucketArray, FREE, Overflow, index_in, link_in, load, pack, tag_in};
+use array::{BucketArray, Overflow, index_in};
+use growth::Growth;
 
+pub use growth::GrowthEntries;
 pub use reader::{ConcurrentBucketReader, ConcurrentCandidates};
+pub use walk::WalkCursor;
 
 struct Shared {
     current: AtomicPtr<BucketArray>,
@@ -61,6 +65,7 @@ pub struct ConcurrentBucketTable {
     shared: Arc<Shared>,
     pages: PageRequest,
     overflow: Overflow,
+    growth: Option<Growth>,
     entries: usize,
 }
 
@@ -71,6 +76,7 @@ impl ConcurrentBucketTable {
         Ok(ConcurrentBucketTable {
             pages,
             overflow: Overflow::new(&array),
+            growth: None,
             entries: 0,
             shared: Arc::new(Shared { current: AtomicPtr::new(Box::into_raw(Box::new(array))) }),
         })
@@ -91,7 +97,7 @@ impl ConcurrentBucketTable {
         self.entries == 0
     }
 
-    /// Entries for which the current array was sized: time to [`grow`](Self::grow) when there are as many.
+    /// Entries for which the current array was sized: time to [grow](Self::start_growth) when there are as many.
     pub fn capacity(&self) -> usize {
         self.array().capacity()
     }
@@ -103,7 +109,16 @@ impl ConcurrentBucketTable {
 
     /// All indexes, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.array().words().map(index_in)
+        self.array().entries().map(index_in)
+    }
+
+    /// Asks for the bucket that a change or search for `hash` will look at first.
+    #[inline]
+    pub fn prefetch(&self, hash: u64) {
+        self.array().prefetch(hash);
+        if let Some(growth) = &self.growth {
+            growth.prefetch(self.array(), hash);
+        }
     }
 
     /// Adds an entry whose contents are complete, and publishes it. The same pair may be added more than once. When it
@@ -111,60 +126,83 @@ impl ConcurrentBucketTable {
     pub fn insert(&mut self, hash: u64, index: u32) -> Result<(), TableFull> {
         // SAFETY: the current array lives until it is replaced, which needs `&mut self` and is not done here.
         let array = unsafe { &*self.shared.current.load(Ordering::Relaxed) };
-        array.insert(&mut self.overflow, hash, index)?;
-        self.entries += 1;
-        Ok(())
+        if let Some(growth) = &mut self.growth {
+            growth.insert(array, hash, index)?;
+        }
+        let inserted = self.overflow.insert(array, hash, index);
+        match inserted {
+            Ok(()) => self.entries += 1,
+            Err(TableFull) => {
+                if let Some(growth) = &mut self.growth {
+                    growth.remove(array, hash, index);
+                }
+            }
+        }
+        inserted
     }
 
     /// Removes one entry with this hash and index. `false` if there is none. Readers may still hold the index until they
     /// pass a quiescent state.
     pub fn remove(&mut self, hash: u64, index: u32) -> bool {
-        let Some((bucket, slot)) = self.position(hash, index) else {
-            return false;
-        };
-        self.array().bucket(bucket).slots[slot].store(FREE, Ordering::Release);
-        self.entries -= 1;
-        if bucket != self.array().home(hash) {
-            while let Some(unlinked) = self.array().unlink_empty_tail(hash) {
-                self.overflow.unlinked.push(unlinked);
+        // SAFETY: as in `insert`.
+        let array = unsafe { &*self.shared.current.load(Ordering::Relaxed) };
+        let removed = self.overflow.remove(array, hash, index);
+        if removed {
+            self.entries -= 1;
+            if let Some(growth) = &mut self.growth {
+                growth.remove(array, hash, index);
             }
         }
-        true
+        removed
     }
 
     /// Changes the index of one entry in one step. `false` if there is no entry with this hash and `old` index. Readers
     /// may still hold the old index until they pass a quiescent state.
     pub fn replace(&mut self, hash: u64, old: u32, new: u32) -> bool {
-        let position = self.position(hash, old);
-        if let Some((bucket, slot)) = position {
-            let word = pack(tag_of(hash), new);
-            self.array().bucket(bucket).slots[slot].store(word, Ordering::Release);
+        let array = self.array();
+        let replaced = array.replace(hash, old, new);
+        if let Some(growth) = self.growth.as_ref().filter(|_| replaced) {
+            growth.replace(array, hash, old, new);
         }
-        position.is_some()
+        replaced
     }
 
-    /// Moves all entries to a new array for at least `capacity` entries (and not less than there are), without holes.
-    /// `low_bits_of` gives the low 32 bits of the hash with which an index was inserted.
+    /// Entries for which the array that is being filled is sized; `None` when the table is not growing.
+    pub fn growing_to(&self) -> Option<usize> {
+        self.growth.as_ref().map(Growth::capacity)
+    }
+
+    /// Begins to move all entries to a new array for at least `capacity` entries (and not less than there are), without
+    /// holes. A growth that was under way is given up.
+    pub fn start_growth(&mut self, capacity: usize) -> Result<(), TableError> {
+        self.growth = Some(Growth::new(capacity.max(self.entries), self.pages)?);
+        Ok(())
+    }
+
+    /// Goes on with the growth by up to `chains` of the current array's home buckets and what overflowed from them; does
+    /// nothing when the table is not growing. The step that moves the last of them publishes the new array and returns the
+    /// old one, at which readers may be looking until they pass a quiescent state.
     ///
-    /// Readers may be looking at the old array, which is returned, until they pass a quiescent state.
-    pub fn grow(
+    /// # Errors
+    /// When the new array is too small for what was added meanwhile; the growth is given up then.
+    pub fn grow_step(
         &mut self,
-        capacity: usize,
-        mut low_bits_of: impl FnMut(u32) -> u32,
-    ) -> Result<RetiredBuckets, TableError> {
-        let array = BucketArray::new(capacity.max(self.entries), self.pages)?;
-        let mut overflow = Overflow::new(&array);
-        for word in self.array().words() {
-            let hash = u64::from(tag_in(word)) << 32 | u64::from(low_bits_of(index_in(word)));
-            // An array filled for the first time has room for its capacity however the hashes are spread.
-            array.insert(&mut overflow, hash, index_in(word)).map_err(|TableFull| TableError::CapacityTooLarge)?;
+        chains: usize,
+        entries: &impl GrowthEntries,
+    ) -> Result<Option<RetiredBuckets>, TableFull> {
+        let Some(mut growth) = self.growth.take() else {
+            return Ok(None);
+        };
+        if !growth.step(self.array(), chains, entries)? {
+            self.growth = Some(growth);
+            return Ok(None);
         }
-        let new = Box::into_raw(Box::new(array));
-        let old = self.shared.current.swap(new, Ordering::AcqRel);
+        let (array, overflow) = growth.finish();
+        let old = self.shared.current.swap(Box::into_raw(array), Ordering::AcqRel);
         self.overflow = overflow;
         // SAFETY: `current` is never null.
         let array = unsafe { NonNull::new_unchecked(old) };
-        Ok(RetiredBuckets { array })
+        Ok(Some(RetiredBuckets { array }))
     }
 
     /// How full it is.
@@ -183,18 +221,5 @@ impl ConcurrentBucketTable {
     fn array(&self) -> &BucketArray {
         // SAFETY: the current array lives until it is replaced, which needs `&mut self`.
         unsafe { &*self.shared.current.load(Ordering::Relaxed) }
-    }
-
-    /// Bucket and slot of an entry.
-    fn position(&self, hash: u64, index: u32) -> Option<(usize, usize)> {
-        let entry = pack(tag_of(hash), index);
-        let mut number = self.array().home(hash);
-        loop {
-            let slots = &self.array().bucket(number).slots;
-            if let Some(slot) = slots.iter().position(|slot| load(slot) == entry) {
-                return Some((number, slot));
-            }
-            number = link_in(load(&slots[LINK_SLOT]))?;
-        }
     }
 }

@@ -28,6 +28,17 @@ fn full_bucket() -> ConcurrentBucketTable {
     table
 }
 
+/// Entries from 20 on have the other home bucket.
+struct LowBits;
+
+impl GrowthEntries for LowBits {
+    fn prefetch(&self, _index: u32) {}
+
+    fn low_bits(&self, index: u32) -> u32 {
+        (if index < 20 { HASH } else { OTHER_HOME }) as u32
+    }
+}
+
 /// What a reader finds meanwhile.
 fn spawn_reader(reader: ConcurrentBucketReader) -> thread::JoinHandle<Vec<u32>> {
     // SAFETY: the model's main thread keeps retired arrays until this thread has ended.
@@ -81,11 +92,36 @@ fn model_entries_stay_while_the_table_grows() {
         let mut table = full_bucket();
         let mut qsbr = Qsbr::new();
         let reader = spawn_reader(table.reader());
-        qsbr.retire(table.grow(40, |_| HASH as u32).expect("memory"));
+        table.start_growth(40).expect("memory");
+        qsbr.retire(table.grow_step(usize::MAX, &LowBits).expect("room").expect("all was moved"));
         let mut found = reader.join().expect("no panic");
         found.sort_unstable();
         assert_eq!(found, [0, 1, 2, 3, 4, 5, 6, 7]);
         qsbr.reclaim(drop);
         assert_eq!(qsbr.pending(), 0);
+    });
+}
+
+#[test]
+fn model_entries_stay_while_the_table_is_changed_between_the_steps_of_its_growth() {
+    check(2, || {
+        let mut table = full_bucket();
+        table.insert(OTHER_HOME, 20).expect("room");
+        table.start_growth(40).expect("memory");
+        let reader = spawn_reader(table.reader());
+        assert!(table.grow_step(1, &LowBits).expect("room").is_none(), "one of two chains was moved");
+        // In the chain that was moved, and in the one that was not.
+        table.insert(HASH, 8).expect("room");
+        assert!(table.remove(HASH, 3) && table.replace(HASH, 5, 15));
+        assert!(table.replace(OTHER_HOME, 20, 21));
+        let retired = table.grow_step(1, &LowBits).expect("room").expect("all was moved");
+        let found = reader.join().expect("no panic");
+        assert!([0, 1, 2, 4, 6, 7].iter().all(|index| found.contains(index)), "{found:?}");
+        assert!(found.contains(&5) || found.contains(&15), "{found:?}");
+        drop(retired);
+        let mut after: Vec<u32> = table.candidates(HASH).collect();
+        after.sort_unstable();
+        assert_eq!(after, [0, 1, 2, 4, 6, 7, 8, 15]);
+        assert_eq!(table.candidates(OTHER_HOME).collect::<Vec<_>>(), [21]);
     });
 }

@@ -17,8 +17,8 @@ impl ConcurrentBucketReader {
     /// An entry that is in the table during the whole call is found, whatever the writer does meanwhile.
     ///
     /// # Safety
-    /// Arrays retired by [`grow`](super::ConcurrentBucketTable::grow) after this call are not dropped before the iterator
-    /// is.
+    /// Arrays retired by [`grow_step`](super::ConcurrentBucketTable::grow_step) after this call are not dropped before the
+    /// iterator is.
     #[inline(always)]
     pub unsafe fn candidates(&self, hash: u64) -> ConcurrentCandidates<'_> {
         // SAFETY: as the caller promises; an array that was current is complete before its pointer is published.
@@ -29,12 +29,12 @@ impl ConcurrentBucketReader {
     /// Asks for the home bucket of `hash` to be brought into the cache.
     ///
     /// # Safety
-    /// Arrays retired by [`grow`](super::ConcurrentBucketTable::grow) are not dropped during the call.
+    /// Arrays retired by [`grow_step`](super::ConcurrentBucketTable::grow_step) are not dropped during the call.
     #[inline(always)]
     pub unsafe fn prefetch(&self, hash: u64) {
         // SAFETY: as the caller promises.
         let array = unsafe { &*self.shared.current.load(Ordering::Acquire) };
-        array.prefetch(array.home(hash));
+        array.prefetch(hash);
     }
 }
 

@@ -13,7 +13,26 @@ enum Step {
     Insert(u64, u32),
     Remove(u64, u32),
     Replace(u64, u32, u32),
-    Grow(usize),
+    StartGrowth(usize),
+    MoveChains(usize),
+}
+
+/// The low bits of a hash by a function.
+struct LowBits(fn(u32) -> u64);
+
+impl GrowthEntries for LowBits {
+    fn prefetch(&self, _index: u32) {}
+
+    fn low_bits(&self, index: u32) -> u32 {
+        (self.0)(index) as u32
+    }
+}
+
+/// Grows at once.
+fn grow(table: &mut ConcurrentBucketTable, capacity: usize, hash_of: fn(u32) -> u64) -> RetiredBuckets {
+    table.start_growth(capacity).expect("memory");
+    let retired = table.grow_step(usize::MAX, &LowBits(hash_of)).expect("room");
+    retired.expect("all was moved")
 }
 
 /// Hashes with few different low bits and few tags. The index says which hash it was inserted with.
@@ -27,7 +46,8 @@ fn step() -> impl Strategy<Value = Step> {
         6 => index.clone().prop_map(|index| Step::Insert(hash_of(index), index)),
         4 => index.clone().prop_map(|index| Step::Remove(hash_of(index), index)),
         1 => (index, 0u32..2).prop_map(|(old, up)| Step::Replace(hash_of(old), old, old + 192 * up)),
-        1 => (0usize..200).prop_map(Step::Grow),
+        1 => (0usize..200).prop_map(Step::StartGrowth),
+        4 => (1usize..9).prop_map(Step::MoveChains),
     ]
 }
 
@@ -41,7 +61,8 @@ proptest! {
             match step {
                 Step::Insert(hash, index) => {
                     if table.insert(hash, index).is_err() {
-                        prop_assert!(table.grow(2 * table.capacity() + 10, |index| hash_of(index) as u32).is_ok());
+                        let capacity = 2 * table.capacity().max(table.growing_to().unwrap_or(0)) + 10;
+                        drop(grow(&mut table, capacity, hash_of));
                         prop_assert!(table.insert(hash, index).is_ok());
                     }
                     model.push((hash, index));
@@ -61,9 +82,17 @@ proptest! {
                         model[position].1 = new;
                     }
                 }
-                Step::Grow(capacity) => {
-                    prop_assert!(table.grow(capacity, |index| hash_of(index) as u32).is_ok());
-                    prop_assert!(table.capacity() >= capacity.max(table.len()));
+                Step::StartGrowth(capacity) => {
+                    prop_assert_eq!(table.start_growth(capacity), Ok(()));
+                    prop_assert!(table.growing_to() >= Some(capacity.max(table.len())));
+                }
+                Step::MoveChains(chains) => {
+                    let target = table.growing_to();
+                    match table.grow_step(chains, &LowBits(hash_of)) {
+                        Ok(Some(_)) => prop_assert_eq!(Some(table.capacity()), target),
+                        Ok(None) => prop_assert_eq!(table.growing_to(), target),
+                        Err(TableFull) => prop_assert_eq!(table.growing_to(), None),
+                    }
                 }
             }
             prop_assert_eq!(table.len(), model.len());
@@ -137,7 +166,7 @@ fn readers_never_miss_an_entry_that_stays() {
     let add = |table: &mut ConcurrentBucketTable, qsbr: &mut Qsbr<RetiredBuckets>, index: u32| {
         while table.insert(mixed(index % MOVING), index).is_err() {
             let capacity = table.capacity() * 2;
-            qsbr.retire(table.grow(capacity, |index| mixed(index % MOVING) as u32).expect("memory"));
+            qsbr.retire(grow(table, capacity, |index| mixed(index % MOVING)));
         }
     };
     for index in 0..FIXED {
@@ -172,6 +201,9 @@ fn readers_never_miss_an_entry_that_stays() {
         for round in 0..40 {
             for index in FIXED..MOVING {
                 add(&mut table, &mut qsbr, index);
+                if let Ok(Some(retired)) = table.grow_step(1, &LowBits(|index| mixed(index % MOVING))) {
+                    qsbr.retire(retired);
+                }
             }
             // A fixed entry changes its index, which readers see as either of the two.
             for index in 0..FIXED {
@@ -182,7 +214,7 @@ fn readers_never_miss_an_entry_that_stays() {
                 assert!(table.remove(mixed(index), index));
             }
             if round % 5 == 0 {
-                qsbr.retire(table.grow(8, |index| mixed(index % MOVING) as u32).expect("memory"));
+                table.start_growth(8).expect("memory");
             }
             qsbr.reclaim(drop);
             thread::yield_now();

@@ -2,7 +2,10 @@
 
 use super::count_lines;
 use crate::tags::{LINK_SLOT, SLOTS};
-use crate::{Arena, BucketTable, ByteArena, CacheLine, CacheLines, ConcurrentBucketTable, PageRequest, SharedArena};
+use crate::{
+    Arena, BucketTable, ByteArena, CacheLine, CacheLines, ConcurrentBucketTable, GrowthEntries, PageRequest,
+    SharedArena,
+};
 
 const PAGES: PageRequest = PageRequest::Ordinary;
 /// Entries that share a home bucket, and their hash.
@@ -89,6 +92,35 @@ fn a_concurrent_bucket_is_one_line() {
     assert_eq!(miss(), 2);
     assert_eq!(lines(|| table.replace(HASH, 8, 80)), 2);
     assert_eq!(lines(|| table.remove(HASH, 80)), 2);
+}
+
+/// Entries that all have the low bits of `HASH`.
+struct SameHash;
+
+impl GrowthEntries for SameHash {
+    fn prefetch(&self, _index: u32) {}
+
+    fn low_bits(&self, _index: u32) -> u32 {
+        HASH as u32
+    }
+}
+
+#[test]
+fn a_growing_table_is_changed_in_both_arrays_where_it_was_moved() {
+    let mut table = ConcurrentBucketTable::new(100, PAGES).expect("memory");
+    let reader = table.reader();
+    table.start_growth(200).expect("memory");
+    assert_eq!(lines(|| table.insert(HASH, 0)), 1, "not moved");
+    // The home buckets of the low bits 0 and 1.
+    assert_eq!(lines(|| table.grow_step(2, &SameHash).is_ok()), 2 + 1);
+    assert_eq!(lines(|| table.prefetch(HASH)), 0);
+    assert_eq!(lines(|| table.insert(HASH, 1)), 2);
+    assert_eq!(lines(|| table.replace(HASH, 1, 10)), 2);
+    assert_eq!(lines(|| table.remove(HASH, 10)), 2);
+    assert_eq!(lines(|| table.remove(HASH, 10)), 1, "none there");
+    // SAFETY: the growth is not completed.
+    assert_eq!(unsafe { lines(|| reader.candidates(HASH).count()) }, 1, "readers see one array");
+    assert_eq!(lines(|| table.insert(HASH + 1, 2)), 1, "not moved");
 }
 
 #[test]

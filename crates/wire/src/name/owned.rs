@@ -93,6 +93,29 @@ impl Name {
         self
     }
 
+    /// Adds a generic component of `length` bytes, which `write` appends to what it is given.
+    pub(super) fn push_generic_with<E>(
+        &mut self,
+        length: usize,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut writer = Writer::from(std::mem::take(&mut self.value));
+        writer.var_number(types::GENERIC_NAME_COMPONENT.into()).var_number(length as u64);
+        self.value = writer.into_vec();
+        let end = self.value.len() + length;
+        write(&mut self.value)?;
+        debug_assert_eq!(self.value.len(), end);
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Removes all components and keeps the memory.
+    pub fn clear(&mut self) -> &mut Self {
+        self.value.clear();
+        self.count = 0;
+        self
+    }
+
     /// Adds all components of another name at the end.
     pub fn push_name(&mut self, name: NameRef<'_>) -> &mut Self {
         self.value.extend_from_slice(name.value());

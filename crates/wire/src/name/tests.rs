@@ -209,3 +209,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_name_is_read_again_and_again_in_the_same_memory() {
+    let mut name = Name::new();
+    for uri in ["/a/b%40c/%2F", "/", "/seg=5/x", "/...%41", "/....", "/.%2e%2E.", "/%2E2", "ndn:/q", "/%41%42%43"] {
+        assert_eq!(name.read_uri(uri), Ok(()));
+        assert_eq!(name, uri.parse::<Name>().expect("valid"));
+        assert_eq!(NameRef::from_value(name.value()).expect("valid VALUE").len(), name.len());
+    }
+    for wrong in ["/a/%4", "/a/%%%", "/a/%zz", "/a//b", "/a/..", "/a/%2E.", "/x/=y"] {
+        assert!(name.read_uri(wrong).is_err(), "{wrong}");
+        assert!(name.is_empty() && name.value().is_empty());
+    }
+}

@@ -89,24 +89,35 @@ impl FromStr for Name {
 
     /// Reads a URI. The scheme `ndn:` and the slash at the start and at the end may be left out.
     fn from_str(uri: &str) -> Result<Self, NameUriError> {
+        let mut name = Name::new();
+        name.read_uri(uri)?;
+        Ok(name)
+    }
+}
+
+impl Name {
+    /// Becomes the name with this URI, in the memory that it has: for millions of names, one after another. It is `/`
+    /// after an error.
+    pub fn read_uri(&mut self, uri: &str) -> Result<(), NameUriError> {
+        self.clear();
         let has_scheme = uri.get(..4).is_some_and(|scheme| scheme.eq_ignore_ascii_case("ndn:"));
         let path = if has_scheme { &uri[4..] } else { uri };
         let path = path.strip_prefix('/').unwrap_or(path);
         let path = path.strip_suffix('/').filter(|shorter| !shorter.is_empty()).unwrap_or(path);
-        let mut name = Name::new();
-        if !path.is_empty() {
-            for text in path.split('/') {
-                push_component(&mut name, text)?;
-            }
+        if path.is_empty() {
+            return Ok(());
         }
-        Ok(name)
+        let read = path.split('/').try_for_each(|text| push_component(self, text));
+        if read.is_err() {
+            self.clear();
+        }
+        read
     }
 }
 
 fn push_component(name: &mut Name, text: &str) -> Result<(), NameUriError> {
     let Some((word, text)) = text.split_once('=') else {
-        name.push(ComponentRef::generic(&unescape(text)?));
-        return Ok(());
+        return push_generic(name, text);
     };
     if let Some((typ, _)) = NUMBER_WORDS.iter().find(|(_, known)| *known == word) {
         let number = parse_decimal(text).ok_or(NameUriError::BadValue)?;
@@ -118,6 +129,20 @@ fn push_component(name: &mut Name, text: &str) -> Result<(), NameUriError> {
     let typ = parse_decimal(word).and_then(|typ| u16::try_from(typ).ok());
     let typ = typ.filter(|&typ| typ != 0).ok_or(NameUriError::BadType)?;
     push_checked(name, u32::from(typ), &unescape(text)?)
+}
+
+fn push_generic(name: &mut Name, text: &str) -> Result<(), NameUriError> {
+    let escapes = text.bytes().filter(|&byte| byte == b'%').count();
+    let Some(length) = text.len().checked_sub(2 * escapes).filter(|_| !may_be_periods(text)) else {
+        name.push(ComponentRef::generic(&unescape(text)?));
+        return Ok(());
+    };
+    name.push_generic_with(length, |out| unescape_into(text, out))
+}
+
+/// Could the component have only periods, written as such or escaped?
+fn may_be_periods(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b'.' | b'%' | b'2' | b'E' | b'e'))
 }
 
 fn push_checked(name: &mut Name, typ: u32, value: &[u8]) -> Result<(), NameUriError> {
@@ -149,7 +174,8 @@ fn hex_byte(high: u8, low: u8) -> Option<u8> {
 /// The bytes of a component. An escaped period is one like any other, so escapes go first and the three extra periods of
 /// a component that has only periods go afterwards.
 fn unescape(text: &str) -> Result<Vec<u8>, NameUriError> {
-    let mut value = decode_escapes(text)?;
+    let mut value = Vec::with_capacity(text.len());
+    unescape_into(text, &mut value)?;
     if value.iter().all(|&byte| byte == b'.') {
         let periods = value.len().checked_sub(3).ok_or(NameUriError::EmptyComponent)?;
         value.truncate(periods);
@@ -157,12 +183,12 @@ fn unescape(text: &str) -> Result<Vec<u8>, NameUriError> {
     Ok(value)
 }
 
-fn decode_escapes(text: &str) -> Result<Vec<u8>, NameUriError> {
-    let mut value = Vec::with_capacity(text.len());
+/// Appends what the text stands for, periods as they are.
+fn unescape_into(text: &str, value: &mut Vec<u8>) -> Result<(), NameUriError> {
     let mut rest = text.as_bytes();
     loop {
         rest = match *rest {
-            [] => return Ok(value),
+            [] => return Ok(()),
             [b'%', ref escape @ ..] => {
                 let [high, low, ref after @ ..] = *escape else { return Err(NameUriError::BadEscape) };
                 value.push(hex_byte(high, low).ok_or(NameUriError::BadEscape)?);

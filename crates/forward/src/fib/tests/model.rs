@@ -15,6 +15,7 @@ enum Step {
     Add(Name, u32, u64),
     Remove(Name, u32),
     Set(Name, Vec<NextHop>),
+    AddMany(Vec<(Name, Vec<NextHop>)>),
     RemoveFace(u32),
     SetStrategy(Name, u32),
     UnsetStrategy(Name),
@@ -37,6 +38,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (any_name(), any_hop()).prop_map(|(name, hop)| Step::Add(name, hop.face.0, hop.cost)),
         3 => (any_name(), 0..FACES).prop_map(|(name, face)| Step::Remove(name, face)),
         2 => (any_name(), prop::collection::vec(any_hop(), 0..9)).prop_map(|(name, hops)| Step::Set(name, hops)),
+        2 => prop::collection::vec((any_name(), prop::collection::vec(any_hop(), 0..4)), 0..80).prop_map(Step::AddMany),
         1 => (0..FACES).prop_map(Step::RemoveFace),
         4 => (any_name(), any::<u32>()).prop_map(|(name, strategy)| Step::SetStrategy(name, strategy)),
         3 => any_name().prop_map(Step::UnsetStrategy),
@@ -66,6 +68,12 @@ impl Model {
             Step::Set(name, hops) => {
                 let hops = hops.iter().map(|hop| (hop.face.0, hop.cost)).collect();
                 self.nexthops.insert(name.clone(), hops);
+            }
+            Step::AddMany(additions) => {
+                for (name, hops) in additions {
+                    let known = self.nexthops.entry(name.clone()).or_default();
+                    known.extend(hops.iter().map(|hop| (hop.face.0, hop.cost)));
+                }
             }
             Step::RemoveFace(face) => {
                 for hops in self.nexthops.values_mut() {
@@ -114,6 +122,11 @@ fn apply(fib: &mut FibWriter<u32>, reader: &mut FibReader<u32>, step: &Step, mod
             assert_eq!(fib.remove_nexthop(name.as_ref(), FaceId(*face))?, is_there);
         }
         Step::Set(name, hops) => fib.set_nexthops(name.as_ref(), hops)?,
+        Step::AddMany(additions) => {
+            let additions: Vec<FibAddition<'_>> =
+                additions.iter().map(|(name, hops)| FibAddition { prefix: name.as_ref(), nexthops: hops }).collect();
+            fib.add_many(&additions).map_err(|refused| refused.error)?;
+        }
         Step::RemoveFace(face) => {
             let count = model.nexthops.values().filter(|hops| hops.contains_key(face)).count();
             assert_eq!(fib.remove_face(FaceId(*face))?, count);
@@ -165,6 +178,13 @@ fn check(fib: &FibWriter<u32>, reader: &FibReader<u32>, model: &Model, names: &[
         model.nexthops.iter().map(|(name, hops)| (name.clone(), Model::sorted(hops))).collect();
     assert_eq!(listed, expected);
     assert_eq!((fib.entries().count(), fib.len()), (expected.len(), expected.len()));
+    let (mut visited, mut cursor) = (BTreeMap::new(), Some(FibCursor::default()));
+    while let Some(from) = cursor {
+        cursor = fib.visit_entries(from, 3, |name, hops| {
+            assert_eq!(visited.insert(name.to_owned(), hops.to_vec()), None);
+        });
+    }
+    assert_eq!(visited, expected);
     let strategies: Vec<(Name, u32)> = fib.strategies().map(|(name, &strategy)| (name.to_owned(), strategy)).collect();
     assert_eq!(strategies, model.strategies.clone().into_iter().collect::<Vec<_>>());
 }

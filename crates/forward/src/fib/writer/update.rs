@@ -3,24 +3,43 @@
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
 
-use namehop_hash::{PrefixHashes, hash_name, hash_prefixes};
-use namehop_table::TableError;
-use namehop_wire::NameRef;
+use arrayvec::ArrayVec;
+use namehop_hash::{HashKey, PrefixHashes, hash_name, hash_prefixes};
 
-use super::{FibWriter, INITIAL_CAPACITY};
+use super::FibWriter;
 use crate::face::FaceId;
 use crate::fib::entry::{Entry, EntryParts, NONE};
 use crate::fib::shared::{Choice, Retired};
 use crate::fib::{FibError, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop, NextHops};
 
+/// Next hops of an entry that is being changed.
+pub(super) type NextHopList = ArrayVec<NextHop, MAX_NEXTHOPS>;
+
 /// A prefix to work on: its VALUE and the hashes of all prefixes of it.
 pub(super) struct Prefix<'n> {
     pub(super) value: &'n [u8],
     pub(super) depth: usize,
-    pub(super) hashes: PrefixHashes,
+    pub(super) hashes: &'n PrefixHashes,
 }
 
-impl Prefix<'_> {
+impl<'n> Prefix<'n> {
+    /// Hashes a prefix into `hashes`. `None` if it is too long to be in the table.
+    pub(super) fn hash_into(key: &HashKey, value: &'n [u8], hashes: &'n mut PrefixHashes) -> Option<Self> {
+        hash_prefixes(key, value, hashes).ok()?;
+        Self::of_hashed(value, hashes)
+    }
+
+    /// The prefix with this VALUE and these hashes. `None` if it is too long to be in the table.
+    pub(super) fn of_hashed(value: &'n [u8], hashes: &'n PrefixHashes) -> Option<Self> {
+        let depth = hashes.depth();
+        // The engine's name limit keeps VALUEs far below 64 KiB.
+        (depth <= MAX_PREFIX_COMPONENTS && value.len() <= usize::from(u16::MAX)).then_some(Prefix {
+            value,
+            depth,
+            hashes,
+        })
+    }
+
     pub(super) fn hash(&self) -> u64 {
         self.hashes.get(self.depth)
     }
@@ -32,28 +51,16 @@ impl Prefix<'_> {
 
 impl<S: Send + Sync> FibWriter<S> {
     /// Hashes a prefix that is to be changed, at a moment when no change is under way.
-    pub(super) fn prefix<'n>(&mut self, name: NameRef<'n>) -> Result<Prefix<'n>, FibError> {
-        self.prefix_of_value(name.value())
+    pub(super) fn prefix<'n>(&mut self, value: &'n [u8], hashes: &'n mut PrefixHashes) -> Result<Prefix<'n>, FibError> {
+        self.reclaim_if_much();
+        Prefix::hash_into(&self.key, value, hashes).ok_or(FibError::PrefixTooLong)
     }
 
-    pub(super) fn prefix_of_value<'n>(&mut self, value: &'n [u8]) -> Result<Prefix<'n>, FibError> {
+    /// To be called at moments when no change is under way.
+    pub(super) fn reclaim_if_much(&mut self) {
         if self.retired.pending() >= self.reclaim_at {
             self.reclaim();
         }
-        self.hash_value(value).ok_or(FibError::PrefixTooLong)
-    }
-
-    /// `None` if the prefix is too long to be in the table.
-    pub(super) fn hash_value<'n>(&self, value: &'n [u8]) -> Option<Prefix<'n>> {
-        let mut hashes = PrefixHashes::new();
-        hash_prefixes(&self.key, value, &mut hashes).ok()?;
-        let depth = hashes.depth();
-        // The engine's name limit keeps VALUEs far below 64 KiB.
-        (depth <= MAX_PREFIX_COMPONENTS && value.len() <= usize::from(u16::MAX)).then_some(Prefix {
-            value,
-            depth,
-            hashes,
-        })
     }
 
     pub(super) fn entry(&self, index: u32) -> &Entry {
@@ -101,8 +108,9 @@ impl<S: Send + Sync> FibWriter<S> {
         self.table.candidates(hash).find(|&index| self.entry(index).value() == value)
     }
 
-    pub(super) fn own_nexthops(&self, prefix: &Prefix<'_>) -> NextHops<'_> {
-        self.find(prefix).map_or(NextHops::default(), |index| self.entry(index).own_nexthops())
+    /// Own next hops of an entry that may be there.
+    pub(super) fn nexthops_of(&self, entry: Option<u32>) -> NextHops<'_> {
+        entry.map_or(NextHops::default(), |index| self.entry(index).own_nexthops())
     }
 
     /// The longest entry above the prefix that `accept` accepts.
@@ -126,23 +134,24 @@ impl<S: Send + Sync> FibWriter<S> {
     }
 
     pub(super) fn drop_face(&mut self, prefix: &Prefix<'_>, face: FaceId) -> Result<bool, FibError> {
-        let mut nexthops = self.own_nexthops(prefix).to_vec();
-        let before = nexthops.len();
-        nexthops.retain(|nexthop| nexthop.face != face);
-        let found = nexthops.len() < before;
+        let old = self.find(prefix);
+        let before = self.nexthops_of(old);
+        let nexthops: NextHopList = before.iter().filter(|nexthop| nexthop.face != face).collect();
+        let found = nexthops.len() < before.len();
         if found {
-            self.put_nexthops(prefix, nexthops)?;
+            self.put_nexthops(prefix, old, nexthops)?;
         }
         Ok(found)
     }
 
-    /// Makes `nexthops` the prefix's own next hops.
-    pub(super) fn put_nexthops(&mut self, prefix: &Prefix<'_>, mut nexthops: Vec<NextHop>) -> Result<(), FibError> {
-        if nexthops.len() > MAX_NEXTHOPS {
-            return Err(FibError::TooManyNextHops);
-        }
+    /// Makes `nexthops` the own next hops of the prefix, whose entry is `old`.
+    pub(super) fn put_nexthops(
+        &mut self,
+        prefix: &Prefix<'_>,
+        old: Option<u32>,
+        mut nexthops: NextHopList,
+    ) -> Result<(), FibError> {
         nexthops.sort_unstable_by_key(|nexthop| (nexthop.cost, nexthop.face));
-        let old = self.find(prefix);
         let had_nexthops = old.is_some_and(|index| self.entry(index).has_own_nexthops());
         let choice = match old {
             Some(index) => self.entry(index).choice(),
@@ -218,8 +227,8 @@ impl<S: Send + Sync> FibWriter<S> {
     ) -> Result<u32, FibError> {
         let hash = prefix.hash();
         let (value, depth) = (prefix.value, prefix.depth);
-        if old.is_none() && self.table.len() >= self.table.capacity() {
-            self.grow()?;
+        if old.is_none() {
+            self.make_room(1)?;
         }
         let parts = EntryParts { value, depth, hash, nexthops, choice, nexthop_source };
         let index = self.entries.allocate(Entry::new(&parts))?;
@@ -244,25 +253,6 @@ impl<S: Send + Sync> FibWriter<S> {
             self.retired.retire(Retired::Entry(old));
         }
         Ok(index)
-    }
-
-    /// Puts a complete entry into the table.
-    fn insert(&mut self, hash: u64, index: u32) -> Result<(), FibError> {
-        if self.table.insert(hash, index).is_err() {
-            // Holes in the wrong places; moving everything closes them.
-            self.grow()?;
-            self.table.insert(hash, index).map_err(|_| TableError::CapacityTooLarge)?;
-        }
-        Ok(())
-    }
-
-    fn grow(&mut self) -> Result<(), FibError> {
-        let FibWriter { table, entries, retired, .. } = self;
-        let capacity = 2 * table.capacity().max(INITIAL_CAPACITY);
-        // SAFETY: indexes in the table are those of entries that are not freed.
-        let old = table.grow(capacity, |index| unsafe { entries.get(index) }.hash_low())?;
-        retired.retire(Retired::Buckets(old));
-        Ok(())
     }
 
     /// Unpublishes an entry other than the root.

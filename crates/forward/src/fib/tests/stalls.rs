@@ -1,0 +1,108 @@
+//! A reader never waits for the writer: its longest lookup, in time of its own thread, while a million routes come, change
+//! and go, the table grows, and strategies change.
+//!
+//! Time of the thread and not of the clock, because on a busy machine the system gives the processor to others for as long
+//! as it likes. A reader that waited for the writer by spinning would use its own time; by sleeping, it would be seen by the
+//! number of times that it gave up the processor of its own accord.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::time::{ClockId, clock_gettime};
+
+use super::*;
+
+const ROUTES: u32 = 1_000_000;
+/// Looked up between two looks at the clock.
+const BURST: usize = 64;
+
+fn thread_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("a clock of the thread").into()
+}
+
+fn prefix(number: u32) -> Name {
+    Name::default()
+        .append_generic("stall")
+        .append_generic((number % 512).to_be_bytes())
+        .append_generic(number.to_be_bytes())
+}
+
+struct Pauses {
+    longest: Duration,
+    lookups: u64,
+    gave_up: i64,
+}
+
+/// Looks names up until told to stop, half of them with routes that always stay.
+fn read(mut reader: FibReader<u32>, stop: &AtomicBool) -> Pauses {
+    let names: Vec<Name> = (0..1024).map(|number| prefix(number * 977).append_generic("data")).collect();
+    let hashes: Vec<PrefixHashes> = names.iter().map(hashes).collect();
+    let mut pauses = Pauses { longest: Duration::ZERO, lookups: 0, gave_up: 0 };
+    let gave_up = || getrusage(UsageWho::RUSAGE_THREAD).expect("usage of the thread").voluntary_context_switches();
+    let before = gave_up();
+    while !stop.load(Ordering::Relaxed) {
+        for (names, hashes) in names.chunks(BURST).zip(hashes.chunks(BURST)) {
+            let start = thread_time();
+            for (name, hashes) in names.iter().zip(hashes) {
+                let found = reader.longest_prefix_match(hashes, name.as_ref());
+                assert!(found.nexthop_prefix_len() >= 1 && *found.strategy() < 100);
+            }
+            reader.quiescent();
+            pauses.longest = pauses.longest.max(thread_time() - start);
+            pauses.lookups += names.len() as u64;
+        }
+    }
+    pauses.gave_up = gave_up() - before;
+    pauses
+}
+
+fn add(fib: &mut FibWriter<u32>, hops: &[NextHop]) -> Result<(), FibError> {
+    for start in (0..ROUTES).step_by(1000) {
+        let names: Vec<Name> = (start..start + 1000).map(prefix).collect();
+        let additions: Vec<FibAddition<'_>> =
+            names.iter().map(|name| FibAddition { prefix: name.as_ref(), nexthops: hops }).collect();
+        fib.add_many(&additions).map_err(|refused| refused.error)?;
+    }
+    Ok(())
+}
+
+fn write(fib: &mut FibWriter<u32>) -> Result<(), FibError> {
+    add(fib, &[hop(2, 2)])?;
+    fib.set_strategy(name("/stall").as_ref(), 1)?;
+    add(fib, &[hop(3, 1), hop(2, 5)])?;
+    for number in 0..16u32 {
+        let prefix = name("/stall").append_generic(number.to_be_bytes());
+        fib.set_strategy(prefix.as_ref(), 2 + number)?;
+    }
+    for number in 0..ROUTES / 2 {
+        fib.remove_nexthop(prefix(number).as_ref(), FaceId(2))?;
+        fib.set_nexthops(prefix(number).as_ref(), &[])?;
+    }
+    fib.unset_strategy(name("/stall").as_ref())?;
+    fib.remove_face(FaceId(3))?;
+    Ok(())
+}
+
+#[test]
+fn the_reader_never_waits_for_the_writer() {
+    let mut fib = FibWriter::new(KEY, 0).expect("memory");
+    fib.add_nexthop(name("/stall").as_ref(), FaceId(1), 0).expect("add");
+    let stop = AtomicBool::new(false);
+    let reader = fib.reader();
+    let (pauses, result) = thread::scope(|scope| {
+        let thread = scope.spawn(|| read(reader, &stop));
+        let result = write(&mut fib);
+        stop.store(true, Ordering::Relaxed);
+        (thread.join().expect("reader"), result)
+    });
+    assert_eq!(result, Ok(()));
+    assert!(pauses.lookups > 10_000);
+    println!("longest burst of {BURST} lookups: {:?}, {} lookups", pauses.longest, pauses.lookups);
+    // Some hundred cache misses, and whatever the system counts to a thread (its interrupts); growth of the table alone
+    // takes many times longer.
+    assert!(pauses.longest < Duration::from_millis(20), "{:?}", pauses.longest);
+    assert_eq!(pauses.gave_up, 0);
+    assert_eq!(fib.reclaim(), 0);
+}
