@@ -9,12 +9,14 @@
 //! | `ports` | links that the worker polls by itself, through DPDK |
 //! | `control` | the control thread's hold on everything |
 //! | `restore` | configured and saved settings, brought into effect |
+//! | `fib_file` | FIB entries from a file |
 //! | [`state`] | what outlives a restart |
 
 #![forbid(unsafe_code)]
 
 pub mod config;
 mod control;
+mod fib_file;
 mod logging;
 mod metrics;
 mod paths;

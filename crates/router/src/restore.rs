@@ -34,8 +34,8 @@ const INITIAL_STRATEGIES: [(&str, &str); 3] =
     [("/localhost", "multicast"), ("/localhost/nfd", "best-route"), ("/ndn/broadcast", "multicast")];
 
 /// First and longest pause between two attempts to make a face.
-const RETRY_PAUSE: Duration = Duration::from_secs(1);
-const RETRY_PAUSE_MAX: Duration = Duration::from_secs(60);
+pub(crate) const RETRY_PAUSE: Duration = Duration::from_secs(1);
+pub(crate) const RETRY_PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// How long the start waits for faces.
 const PATIENCE: Duration = Duration::from_millis(500);

@@ -26,7 +26,7 @@ use crate::config::{Config, ConfigError};
 use crate::control::Control;
 use crate::ports::RouterPool;
 use crate::startup::{self, Parts, StartError};
-use crate::{logging, metrics, restore};
+use crate::{fib_file, logging, metrics, restore};
 
 /// Commands that may wait for the socket service.
 const SOCKET_COMMANDS: usize = 256;
@@ -123,6 +123,9 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
         tokio::task::spawn_local(Rc::clone(&management).run());
         tokio::task::spawn_local(follow_faces(Rc::clone(&management), face_events));
         restore::apply(&management, &config, saved).await;
+        if let Some(file) = config.fib.file {
+            tokio::task::spawn_local(fib_file::load(Rc::clone(&management), file));
+        }
         announce(&channels, metrics.as_ref().map(MetricsServer::local_address));
         if let Some(server) = metrics {
             metrics::serve(server, &management);

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod engine;
+mod fib_file;
 mod files;
 mod framing;
 mod keys;
@@ -62,6 +63,7 @@ pub const TARGETS: &[Target] = &[
     target("configuration", text::configuration, 1),
     target("state_record", state::state_record, 1),
     target("state_file", state::state_file, 4),
+    target("fib_file", fib_file::fib_file, 2),
 ];
 
 /// Runs the check of one target.

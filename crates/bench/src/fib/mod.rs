@@ -119,6 +119,9 @@ pub struct FibReport {
     pub bytes_per_prefix: f64,
     /// Memory of the process, in bytes for each prefix; where the system says.
     pub resident_bytes_per_prefix: Option<f64>,
+    /// Share of it that is on huge pages, without which lookups in a large table wait for page tables, too; where the
+    /// system says.
+    pub huge_pages: Option<f64>,
     /// Buckets that overflowed, as a share of all.
     pub overflow: f64,
     /// Lookups of names that were not looked up before.
@@ -165,7 +168,8 @@ pub fn measure(options: &FibOptions) -> Result<FibReport, FibBenchError> {
     };
     let statistics = fib.statistics();
     let prefixes = options.workload.prefixes as f64;
-    let resident_bytes = resident_bytes();
+    let resident_bytes = memory_bytes("Rss:");
+    let huge_bytes = memory_bytes("AnonHugePages:");
     let structure = LongestFirst::from(fib);
     let lookup_options = LookupOptions { group: GROUP, first_name: 0, time: options.lookup_time };
     let lookup = measure_lookups(&structure, std::slice::from_ref(&workload), &key, &lookup_options);
@@ -179,6 +183,7 @@ pub fn measure(options: &FibOptions) -> Result<FibReport, FibBenchError> {
         snapshot,
         bytes_per_prefix: statistics.bytes as f64 / prefixes,
         resident_bytes_per_prefix: resident_bytes.map(|bytes| bytes as f64 / prefixes),
+        huge_pages: huge_bytes.zip(resident_bytes).map(|(huge, resident)| huge as f64 / resident as f64),
         overflow: statistics.buckets.overflow_buckets as f64 / statistics.buckets.home_buckets as f64,
         lookup,
         growth: options.grow.then(|| grow(&mut fib)).transpose()?,
@@ -279,8 +284,9 @@ fn load_average() -> Option<f64> {
     fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
 }
 
-fn resident_bytes() -> Option<u64> {
-    let text = fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+/// A figure of this process's memory.
+fn memory_bytes(figure: &str) -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/smaps_rollup").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(figure))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }

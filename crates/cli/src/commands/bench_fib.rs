@@ -88,8 +88,10 @@ fn describe(report: &FibReport) -> String {
     ];
     pairs.extend(efforts.into_iter().filter_map(|(what, effort)| Some((what, show_effort(effort.as_ref()?)))));
     let resident = report.resident_bytes_per_prefix.map(|bytes| format!(", {bytes:.1} of the process"));
-    let memory = format!("{:.1} bytes per prefix{}", report.bytes_per_prefix, resident.unwrap_or_default());
-    pairs.push(("Memory", format!("{memory}, {:.1} % of buckets overflow", 100.0 * report.overflow)));
+    let huge = report.huge_pages.map(|share| format!(", {:.0} % on huge pages", 100.0 * share));
+    let (resident, huge) = (resident.unwrap_or_default(), huge.unwrap_or_default());
+    pairs.push(("Memory", format!("{:.1} bytes per prefix{resident}{huge}", report.bytes_per_prefix)));
+    pairs.push(("Buckets", format!("{:.1} % overflow", 100.0 * report.overflow)));
     let lookup = &report.lookup;
     pairs.push((
         "Lookup",

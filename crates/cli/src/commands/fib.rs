@@ -1,13 +1,24 @@
 //! `namehop fib`: the forwarding information base.
 
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
 use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use namehop_forward::fib::file::{FibFile, FileError};
+use namehop_manage::nfd::names;
+use namehop_traffic::endpoint::Endpoint;
+use namehop_traffic::segmented::{Discovery, FetchOptions, fetch};
+use namehop_wire::Name;
 use serde::Serialize;
 
 use super::prefixes::PrefixArgs;
 use crate::connection::{ConnectionArgs, block_on};
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::manager::Manager;
 use crate::output::{self, Align, Table};
+use crate::units::show_duration;
 
 /// Show where Interests go
 #[derive(Args, Debug)]
@@ -19,6 +30,7 @@ pub struct FibArgs {
 #[derive(Subcommand, Debug)]
 enum FibCommand {
     List(ListArgs),
+    Save(SaveArgs),
 }
 
 /// List prefixes and their next hops
@@ -30,6 +42,18 @@ struct ListArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Save all prefixes and their next hops to a file
+///
+/// The router loads the file when it starts: see `file` in section [fib] of its configuration. Next hops to faces
+/// that applications and other computers have made are left out, because they cannot be made again. Only Namehop has this.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  namehop fib save /var/lib/namehop/fib.snapshot")]
+struct SaveArgs {
+    /// File to write; what it held is replaced when the new one is complete
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
 }
 
 #[derive(Serialize)]
@@ -47,14 +71,20 @@ struct FibView {
 
 impl FibArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
-        let FibCommand::List(args) = self.command;
-        block_on(async { args.run(&Manager::connect(connection).await?).await })
+        match self.command {
+            FibCommand::List(args) => block_on(async { args.run(&Manager::connect(connection).await?).await }),
+            FibCommand::Save(args) => {
+                block_on(async { args.run(Manager::connect(connection).await?.endpoint()).await })
+            }
+        }
     }
 }
 
 impl ListArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
-        let entries = self.prefixes.select(manager.datasets().fib().await?, |entry| &entry.name);
+        let mut entries = self.prefixes.select(manager.datasets().fib().await?, |entry| &entry.name);
+        // A table that grows while it is listed may show an entry twice.
+        entries.dedup_by(|later, earlier| later.name == earlier.name);
         let faces = manager.remote_uris().await?;
         let views: Vec<FibView> = entries
             .iter()
@@ -89,4 +119,62 @@ impl ListArgs {
         }
         table.print()
     }
+}
+
+impl SaveArgs {
+    async fn run(self, endpoint: &Endpoint) -> Result<(), Failure> {
+        let started = Instant::now();
+        let about = |error: Failure| error.context(self.file.display());
+        // Beside the file, so that the finished one can take its place in one step.
+        let mut unfinished = self.file.clone().into_os_string();
+        unfinished.push(".new");
+        let unfinished = PathBuf::from(unfinished);
+        let result = save(endpoint, &unfinished).await.and_then(|bytes| {
+            check(&unfinished).map_err(Failure::failed)?;
+            std::fs::rename(&unfinished, &self.file)?;
+            Ok(bytes)
+        });
+        if result.is_err() {
+            // It may not even have been made.
+            let _ = std::fs::remove_file(&unfinished);
+        }
+        let bytes = result.map_err(about)?;
+        output::line(format!(
+            "{:.1} MB saved to {} in {}",
+            bytes as f64 / 1e6,
+            self.file.display(),
+            show_duration(started.elapsed())
+        ))
+    }
+}
+
+/// Fetches the snapshot; gives its length in bytes.
+async fn save(endpoint: &Endpoint, file: &Path) -> Result<u64, Failure> {
+    let mut output = tokio::io::BufWriter::with_capacity(1 << 20, tokio::fs::File::create(file).await?);
+    let bar = ProgressBar::no_length();
+    if !std::io::stderr().is_terminal() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    let style = ProgressStyle::with_template("{bytes} {bytes_per_sec} {elapsed}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    let options = FetchOptions { discovery: Discovery::Prefix, ..FetchOptions::default() };
+    let name = names::localhost_verb(names::module::FIB, "snapshot");
+    let fetched = fetch(endpoint, &name, &mut output, &options, |progress| bar.set_position(progress.bytes)).await;
+    bar.finish_and_clear();
+    let report = fetched.map_err(|error| {
+        let hint = "is this router a Namehop of this version? Others cannot save their FIB";
+        match error.is_timeout() {
+            true => Failure::new(Kind::Nothing, format!("{error}; {hint}")),
+            false => error.into(),
+        }
+    })?;
+    output.into_inner().sync_all().await?;
+    Ok(report.bytes)
+}
+
+/// Reads the file once, as a router will.
+fn check(file: &Path) -> Result<(), FileError> {
+    let mut file = FibFile::open(file)?;
+    while file.next_part()?.is_some() {}
+    Ok(())
 }

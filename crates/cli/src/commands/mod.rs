@@ -137,6 +137,7 @@ mod tests {
             "namehop --transport tcp://h:6363 face create udp://router.example --persistency permanent",
             "namehop face update 300 --local-fields on --mtu 1400",
             "namehop route add --file routes.txt",
+            "namehop fib save /tmp/fib.snapshot",
             "namehop strategy set / multicast",
             "namehop cs config --capacity 1000 --serve off",
             "namehop ping /a --count 4 --interval 100ms",

@@ -21,7 +21,7 @@ use super::{ControlPlane, Management};
 use crate::nfd::FaceQueryFilter;
 
 /// Payload of a segment.
-const SEGMENT_BYTES: usize = 8000;
+pub(super) const SEGMENT_BYTES: usize = 8000;
 /// Longest name of a dataset with version, in bytes, for which a segment still fits into a packet.
 const MAX_NAME_BYTES: usize = MAX_PACKET_SIZE - SEGMENT_BYTES - 200;
 /// How long a version is kept after it was last asked for.
@@ -49,7 +49,7 @@ pub(super) struct DatasetStore {
 
 impl DatasetStore {
     /// A version number: the time, and always a new one.
-    fn next_version(&mut self) -> u64 {
+    pub(super) fn next_version(&mut self) -> u64 {
         self.last_version = unix_time_ms().saturating_mul(1000).max(self.last_version + 1);
         self.last_version
     }
@@ -103,6 +103,7 @@ fn find_dataset(name: NameRef<'_>, module: &[u8], verb: &[u8]) -> Option<Result<
         (b"faces", b"list") => Dataset::Faces,
         (b"faces", b"channels") => Dataset::Channels,
         (b"fib", b"list") => Dataset::Fib,
+        (b"fib", b"snapshot") => Dataset::FibSnapshot,
         (b"rib", b"list") => Dataset::Rib,
         (b"strategy-choice", b"list") => Dataset::StrategyChoices,
         (b"cs", b"info") => Dataset::ContentStore,
@@ -132,6 +133,9 @@ impl<C: ControlPlane> Management<C> {
         let can_be_prefix = request.interest.can_be_prefix;
         let mut rest = name.suffix(length).components();
         match (rest.next(), rest.next(), rest.next()) {
+            (None, ..) if can_be_prefix && dataset == Dataset::FibSnapshot => {
+                self.answer(request, self.start_snapshot(&name.to_owned()));
+            }
             (None, ..) if can_be_prefix => self.start_dataset(dataset, request.reply_to()),
             (Some(version), segment, None) => {
                 let segment = match segment {
@@ -140,15 +144,19 @@ impl<C: ControlPlane> Management<C> {
                     Some(segment) => segment.as_segment(),
                 };
                 if let (Some(version), Some(segment)) = (version.as_version(), segment) {
-                    self.send_segment(request, name.prefix(length).to_owned(), version, segment);
+                    let name = name.prefix(length).to_owned();
+                    let packet = match dataset {
+                        Dataset::FibSnapshot => self.snapshot_segment(&name, version, segment),
+                        _ => self.datasets.borrow_mut().segment(version, &name, segment, self.now_ms()),
+                    };
+                    self.answer(request, packet);
                 }
             }
             _ => {}
         }
     }
 
-    fn send_segment(&self, request: &Request<'_>, dataset: Name, version: u64, segment: u64) {
-        let packet = self.datasets.borrow_mut().segment(version, &dataset, segment, self.now_ms());
+    fn answer(&self, request: &Request<'_>, packet: Option<Vec<u8>>) {
         if let Some(packet) = packet {
             self.send(request.token, &packet, NO_CACHE);
         }

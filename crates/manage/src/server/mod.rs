@@ -14,8 +14,10 @@ mod faces;
 mod fib;
 mod fib_update;
 mod learned_routes;
+mod loaded_prefixes;
 mod reply;
 mod rib;
+mod snapshot;
 mod status;
 mod strategy_choice;
 mod verbs;
@@ -30,6 +32,7 @@ use std::time::Duration;
 use namehop_face::socket::FaceEvent;
 use namehop_wire::security::unix_time_ms;
 use tokio::sync::Notify;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 pub use control_plane::{ContentStoreChange, ContentStoreInfo, ControlPlane, EngineStatus, StateChange};
@@ -40,7 +43,9 @@ use crate::authentication::Authenticator;
 use dataset::DatasetStore;
 use face_events::FaceEvents;
 use fib::DirectNextHops;
+use loaded_prefixes::LoadedPrefixes;
 use rib::Routes;
+use snapshot::Snapshots;
 
 /// The management server. See the [module documentation](self).
 pub struct Management<C> {
@@ -48,6 +53,8 @@ pub struct Management<C> {
     authenticator: RefCell<Authenticator>,
     routes: RefCell<Routes>,
     direct_next_hops: RefCell<DirectNextHops>,
+    loaded_prefixes: RefCell<LoadedPrefixes>,
+    snapshots: RefCell<Snapshots>,
     datasets: RefCell<DatasetStore>,
     events: RefCell<FaceEvents>,
     output: Box<dyn Fn(Vec<u8>)>,
@@ -65,6 +72,8 @@ impl<C: ControlPlane> Management<C> {
             authenticator: RefCell::new(authenticator),
             routes: RefCell::default(),
             direct_next_hops: RefCell::default(),
+            loaded_prefixes: RefCell::default(),
+            snapshots: RefCell::default(),
             datasets: RefCell::default(),
             events: RefCell::default(),
             output: Box::new(output),
@@ -90,26 +99,30 @@ impl<C: ControlPlane> Management<C> {
         (routes.rib.route_count(), routes.rib.entry_count())
     }
 
-    /// Lets routes expire and forgets what is out of date, for ever. To be spawned on the control thread's `LocalSet`.
+    /// Lets routes expire, forgets what is out of date, and removes faces that are gone from loaded prefixes, for ever. To be spawned on the control thread's `LocalSet`.
     pub async fn run(self: Rc<Self>) {
         loop {
-            let due_ms = [self.routes.borrow_mut().rib.next_expiry_ms(), self.datasets.borrow().next_expiry_ms()]
-                .into_iter()
-                .flatten()
-                .min();
-            match due_ms {
-                Some(due_ms) => {
-                    let due = self.started + Duration::from_millis(due_ms);
-                    tokio::select! {
-                        () = sleep_until(due) => {}
-                        () = self.due_earlier.notified() => {}
-                    }
+            let due_ms = [
+                self.routes.borrow_mut().rib.next_expiry_ms(),
+                self.datasets.borrow().next_expiry_ms(),
+                self.snapshots.borrow().next_expiry_ms(),
+            ];
+            if self.remove_loaded_portion() {
+                // Long work: everything else goes on between its portions.
+                yield_now().await;
+            } else if let Some(due_ms) = due_ms.into_iter().flatten().min() {
+                let due = self.started + Duration::from_millis(due_ms);
+                tokio::select! {
+                    () = sleep_until(due) => {}
+                    () = self.due_earlier.notified() => {}
                 }
-                None => self.due_earlier.notified().await,
+            } else {
+                self.due_earlier.notified().await;
             }
             let now_ms = self.now_ms();
             self.expire_routes(now_ms);
             self.datasets.borrow_mut().expire(now_ms);
+            self.snapshots.borrow_mut().expire(now_ms);
         }
     }
 

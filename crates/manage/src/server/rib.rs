@@ -85,6 +85,7 @@ impl<C: ControlPlane> Management<C> {
     pub(super) fn forget_face(&self, face: FaceId) {
         self.change_routes(|rib, update| rib.remove_face(face, update));
         self.remove_direct_next_hops(face);
+        self.start_removing_loaded(face);
     }
 
     pub(super) fn register(&self, parameters: ControlParameters, incoming: FaceId) -> ControlResponse {

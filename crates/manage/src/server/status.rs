@@ -5,6 +5,7 @@
 
 use namehop_face::counters::LinkDrop;
 use namehop_forward::counters::DropReason;
+use namehop_forward::fib::FibCursor;
 use namehop_wire::security::unix_time_ms;
 use namehop_wire::tlv::Writer;
 use namehop_wire::tlv::types::NAME;
@@ -31,6 +32,8 @@ pub(super) enum Dataset {
     MatchingFaces(FaceQueryFilter),
     Channels,
     Fib,
+    /// Made as it is fetched, not by `build_dataset`.
+    FibSnapshot,
     Rib,
     StrategyChoices,
     ContentStore,
@@ -48,7 +51,8 @@ impl<C: ControlPlane> Management<C> {
                 let channels = self.control.channels();
                 encode_all(channels.iter().map(|uri| ChannelStatus { local_uri: uri.to_string() }))
             }
-            Dataset::Fib => self.fib_list(),
+            Dataset::Fib => self.fib_list().await,
+            Dataset::FibSnapshot => Vec::new(),
             Dataset::Rib => self.rib_list().await,
             Dataset::StrategyChoices => self.control.with_fib(|fib| {
                 encode_all(fib.strategies().map(|(name, strategy)| StrategyChoice {
@@ -125,21 +129,23 @@ impl<C: ControlPlane> Management<C> {
         writer.into_vec()
     }
 
-    /// In one go: the FIB has no order in which a walk could be taken up again. Encoding from the entries themselves keeps
-    /// that short.
-    fn fib_list(&self) -> Vec<u8> {
+    async fn fib_list(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        self.control.with_fib(|fib| {
-            for (name, next_hops) in fib.entries() {
-                writer.nested(FibEntry::TYPE, |writer| {
-                    writer.element(NAME, name.value());
-                    for next_hop in next_hops.iter() {
-                        let record = NextHopRecord { face_id: next_hop.face.0.into(), cost: next_hop.cost };
-                        encode_item(&record, writer);
-                    }
-                });
-            }
-        });
+        let mut cursor = Some(FibCursor::default());
+        while let Some(from) = cursor {
+            cursor = self.control.with_fib(|fib| {
+                fib.visit_entries(from, PORTION, |name, next_hops| {
+                    writer.nested(FibEntry::TYPE, |writer| {
+                        writer.element(NAME, name.value());
+                        for next_hop in next_hops.iter() {
+                            let record = NextHopRecord { face_id: next_hop.face.0.into(), cost: next_hop.cost };
+                            encode_item(&record, writer);
+                        }
+                    });
+                })
+            });
+            tokio::task::yield_now().await;
+        }
         writer.into_vec()
     }
 

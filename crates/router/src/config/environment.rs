@@ -1,4 +1,4 @@
-//! What a configuration needs from this computer and this user: certificates, folders, network interfaces.
+//! What a configuration needs from this computer and this user: certificates, folders, files, network interfaces.
 //!
 //! Finds what would keep the router from starting, without opening or making anything. Places that are chosen by
 //! themselves ("auto") are not looked at: they are a matter of who runs the router, not of the file.
@@ -22,7 +22,10 @@ use crate::paths;
 impl Config {
     /// The first thing that cannot be had.
     pub(super) fn environment_fault(&self) -> Option<Fault> {
-        self.certificate_fault().or_else(|| self.multicast_fault()).or_else(|| self.place_fault())
+        self.certificate_fault()
+            .or_else(|| self.multicast_fault())
+            .or_else(|| self.place_fault())
+            .or_else(|| self.fib_file_fault())
     }
 
     fn certificate_fault(&self) -> Option<Fault> {
@@ -81,6 +84,15 @@ impl Config {
             }
             _ => None,
         }
+    }
+
+    fn fib_file_fault(&self) -> Option<Fault> {
+        let file = self.fib.file.as_ref()?;
+        let is_folder = || Err(io::Error::from(io::ErrorKind::IsADirectory));
+        let opened = fs::File::open(file).and_then(|open| if open.metadata()?.is_dir() { is_folder() } else { Ok(()) });
+        let error = opened.err()?;
+        let message = format!("cannot read the FIB entries in {}: {}", file.display(), unreadable(file, &error));
+        Some(Fault::with_key("fib.file", &message))
     }
 }
 

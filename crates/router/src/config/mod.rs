@@ -41,6 +41,8 @@ pub struct Config {
     pub log: Log,
     /// The forwarding engine.
     pub forwarding: Forwarding,
+    /// The FIB.
+    pub fib: Fib,
     /// The cache.
     pub content_store: ContentStore,
     /// Memory of the tables.

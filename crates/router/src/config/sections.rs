@@ -72,6 +72,15 @@ impl Default for Forwarding {
     }
 }
 
+/// `[fib]`
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fib {
+    /// File of entries to load at start: text or snapshot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+}
+
 /// `[content_store]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -7,6 +7,7 @@ mod dispatch;
 mod events;
 mod faces;
 mod fib;
+mod loaded;
 mod rib;
 mod strategy_choice;
 

@@ -1,0 +1,71 @@
+//! Prefixes that were loaded from a file into the FIB, below the routes.
+//!
+//! They are too many to remember by name and face, as is done with next hops set by command. Instead it is remembered which
+//! faces they lead to; when such a face goes away, the whole FIB is gone through in portions.
+
+use std::collections::{HashSet, VecDeque};
+
+use namehop_forward::face::FaceId;
+use namehop_forward::fib::file::{Added, FileError, PrefixBlock};
+use namehop_forward::fib::{FibCursor, FibError};
+
+use super::{ControlPlane, Management};
+
+/// Prefixes that are looked at between two pauses, while a face is removed from all of them.
+const PORTION: usize = 4096;
+
+/// Faces of loaded prefixes.
+#[derive(Debug, Default)]
+pub(super) struct LoadedPrefixes {
+    faces: HashSet<FaceId>,
+    /// Faces that are gone, and how far each is removed.
+    removals: VecDeque<(FaceId, FibCursor)>,
+}
+
+impl<C: ControlPlane> Management<C> {
+    /// Makes room in the FIB for so many more prefixes.
+    ///
+    /// # Errors
+    /// When there is no memory for them.
+    pub fn reserve_prefixes(&self, prefixes: usize) -> Result<(), FibError> {
+        self.control.with_fib(|fib| fib.reserve(prefixes))
+    }
+
+    /// Adds the prefixes of a block, whose words stand for `faces`; next hops through faces that are not there are left
+    /// out. Pending Interests are not sent to the new next hops.
+    ///
+    /// # Errors
+    /// The block is damaged; what came before the fault is added.
+    pub fn add_prefixes(&self, block: &PrefixBlock, faces: &[Option<FaceId>]) -> Result<Added, FileError> {
+        let loaded = &mut self.loaded_prefixes.borrow_mut().faces;
+        for &face in faces.iter().flatten() {
+            if !loaded.contains(&face) && self.control.faces().get(face).is_some() {
+                loaded.insert(face);
+            }
+        }
+        let face_of = |word: u32| faces.get(word as usize).copied().flatten().filter(|face| loaded.contains(face));
+        self.control.with_fib(|fib| block.add_to(fib, face_of))
+    }
+
+    /// To be called when a face is gone.
+    pub(super) fn start_removing_loaded(&self, face: FaceId) {
+        let loaded = &mut *self.loaded_prefixes.borrow_mut();
+        if loaded.faces.remove(&face) {
+            loaded.removals.push_back((face, FibCursor::default()));
+            self.due_earlier.notify_one();
+        }
+    }
+
+    /// Goes on with removing faces that are gone; `false` when there is none.
+    pub(super) fn remove_loaded_portion(&self) -> bool {
+        let Some((face, from)) = self.loaded_prefixes.borrow_mut().removals.pop_front() else {
+            return false;
+        };
+        match self.control.with_fib(|fib| fib.remove_face_from_portion(face, from, PORTION)) {
+            Ok((_, Some(next))) => self.loaded_prefixes.borrow_mut().removals.push_front((face, next)),
+            Ok((_, None)) => tracing::info!(%face, "removed from the prefixes that were loaded from a file"),
+            Err(error) => tracing::warn!(%face, %error, "not removed from all prefixes of the FIB"),
+        }
+        true
+    }
+}

@@ -1,0 +1,93 @@
+//! Files of FIB entries: any bytes are read without harm, and what was read survives being saved.
+
+use std::collections::BTreeMap;
+
+use namehop_forward::face::FaceId;
+use namehop_forward::fib::file::{FibFile, FileError, Part, SnapshotWriter};
+use namehop_forward::fib::{FibCursor, FibWriter, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS};
+use namehop_hash::{HashKey, hash_name};
+use namehop_wire::Name;
+
+const KEY: HashKey = HashKey { k0: 5, k1: 6 };
+
+/// The bytes as a file, and as the contents of the blocks of a snapshot whose checks are right, without which nothing
+/// behind the checks would ever be reached.
+pub fn fib_file(bytes: &[u8]) {
+    check(bytes);
+    check(&sealed(bytes));
+}
+
+/// A snapshot from a list of kind (1 byte), length (2 bytes) and content.
+fn sealed(mut bytes: &[u8]) -> Vec<u8> {
+    let check = |kind: u64, number: u64, content: &[u8]| hash_name(&HashKey { k0: number, k1: kind }, content);
+    let mut file = b"\x89NHFIB\r\n\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x05".to_vec();
+    let header = check(0, 0, &file);
+    file.extend(header.to_be_bytes());
+    let mut number = 0;
+    while let [kind, high, low, rest @ ..] = bytes {
+        let length = usize::from(u16::from_be_bytes([*high, *low])).min(rest.len());
+        let (content, rest) = rest.split_at(length);
+        file.extend(u32::from(*kind).to_be_bytes());
+        file.extend((length as u32).to_be_bytes());
+        file.extend(check((*kind).into(), number, content).to_be_bytes());
+        file.extend(content);
+        number += 1;
+        bytes = rest;
+    }
+    file
+}
+
+type Entries = BTreeMap<Name, Vec<(u32, u64)>>;
+
+fn entries(fib: &FibWriter<()>) -> Entries {
+    fib.entries()
+        .map(|(name, hops)| (name.to_owned(), hops.iter().map(|hop| (hop.face.0, hop.cost)).collect()))
+        .collect()
+}
+
+/// Faces are the words' positions in the file.
+fn load(file: &[u8]) -> (FibWriter<()>, u64, Result<(), FileError>) {
+    let mut fib = FibWriter::new(KEY, ()).expect("memory");
+    let mut words = 0;
+    let mut left_out = 0;
+    let result = FibFile::new(file).and_then(|mut file| {
+        while let Some(part) = file.next_part()? {
+            match part {
+                Part::Faces(new) => words += new.len() as u32,
+                Part::Prefixes(block) => {
+                    left_out += block.add_to(&mut fib, |word| (word < words).then_some(FaceId(word)))?.left_out;
+                }
+                Part::Faults(faults) => assert!(faults.iter().all(|fault| fault.line > 0)),
+            }
+        }
+        Ok(())
+    });
+    (fib, left_out, result)
+}
+
+fn check(file: &[u8]) {
+    let (fib, _, _) = load(file);
+    let expected = entries(&fib);
+    assert!(expected.iter().all(|(name, hops)| name.len() <= MAX_PREFIX_COMPONENTS && hops.len() <= MAX_NEXTHOPS));
+    let mut writer = SnapshotWriter::new(fib.len() as u64);
+    let mut cursor = Some(FibCursor::default());
+    // Words in the order of their first use, so that positions differ from those of the file.
+    let mut words = Vec::new();
+    while let Some(from) = cursor {
+        cursor = fib.visit_entries(from, 16, |name, hops| {
+            writer.push(name, hops, |face| {
+                words.push(face.0);
+                Some(face.to_string())
+            });
+        });
+    }
+    writer.finish();
+    let (again, left_out, result) = load(&writer.take_output());
+    assert!(result.is_ok() && left_out == 0);
+    let mut again: Entries = entries(&again);
+    for hops in again.values_mut() {
+        hops.iter_mut().for_each(|hop| hop.0 = words[hop.0 as usize]);
+        hops.sort_by_key(|&(face, cost)| (cost, face));
+    }
+    assert_eq!(again, expected);
+}
