@@ -8,7 +8,7 @@ use namehop_forward::fib::{FibCursor, FibWriter, MAX_NEXTHOPS, MAX_PREFIX_COMPON
 use namehop_hash::{HashKey, hash_name};
 use namehop_wire::Name;
 
-const KEY: HashKey = HashKey { k0: 5, k1: 6 };
+const KEY: HashKey = HashKey::new(5, 6);
 
 /// The bytes as a file, and as the contents of the blocks of a snapshot whose checks are right, without which nothing
 /// behind the checks would ever be reached.
@@ -19,7 +19,7 @@ pub fn fib_file(bytes: &[u8]) {
 
 /// A snapshot from a list of kind (1 byte), length (2 bytes) and content.
 fn sealed(mut bytes: &[u8]) -> Vec<u8> {
-    let check = |kind: u64, number: u64, content: &[u8]| hash_name(&HashKey { k0: number, k1: kind }, content);
+    let check = |kind: u64, number: u64, content: &[u8]| hash_name(&HashKey::new(number, kind), content);
     let mut file = b"\x89NHFIB\r\n\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x05".to_vec();
     let header = check(0, 0, &file);
     file.extend(header.to_be_bytes());

@@ -10,7 +10,6 @@ use namehop_forward::fib::file::{FibFile, FileError};
 use namehop_manage::nfd::names;
 use namehop_traffic::endpoint::Endpoint;
 use namehop_traffic::segmented::{Discovery, FetchOptions, fetch};
-use namehop_wire::Name;
 use serde::Serialize;
 
 use super::prefixes::PrefixArgs;
