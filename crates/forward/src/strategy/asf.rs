@@ -58,7 +58,8 @@ enum Class {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Ranked {
     class: Class,
-    srtt_ns: u64,
+    /// Within the class: round-trip time in nanoseconds, or the time of last use for those that do not answer.
+    order: u64,
     /// Position in the order of cost.
     position: usize,
     face: FaceId,
@@ -172,18 +173,19 @@ fn ranked<C: StrategyContext>(
             let measured = measurements
                 .as_deref_mut()
                 .and_then(|measurements| measurements.next_hop(face, now, parameters.measurements_lifetime_ms));
-            let (class, srtt_ns) = match measured {
+            let (class, order) = match measured {
                 None => (Class::Unmeasured, 0),
                 Some(measured) => {
                     measured.settle(now, parameters.max_timeouts);
                     match measured.rtt().srtt_ns() {
-                        _ if measured.is_timed_out() => (Class::TimedOut, 0),
+                        // Of several that do not answer each has its turn, so that the one that works again is found.
+                        _ if measured.is_timed_out() => (Class::TimedOut, measured.last_used().0),
                         Some(srtt_ns) => (Class::Working, srtt_ns),
                         None => (Class::Unmeasured, 0),
                     }
                 }
             };
-            Ranked { class, srtt_ns, position, face }
+            Ranked { class, order, position, face }
         })
         .collect()
 }

@@ -56,6 +56,11 @@ impl NextHopMeasurement {
         self.timed_out
     }
 
+    /// When it was last asked, or last answered.
+    pub fn last_used(&self) -> Timestamp {
+        self.last_used
+    }
+
     /// Unanswered Interests in a row.
     pub fn timeouts(&self) -> u32 {
         self.timeouts

@@ -56,6 +56,26 @@ fn without_measurement_memory_the_cost_decides() {
 }
 
 #[test]
+fn when_nothing_answers_next_hops_take_turns_until_one_works_again() {
+    let asf = strategy("asf");
+    let mut mock = Mock::new(&[(A, 1), (B, 2)]);
+    mock.random = FIRST_PROBE_WITHIN_NS - 1;
+    for _ in 0..20 {
+        exchange(&mut mock, &asf, |_| None);
+        mock.pass_ms(2_000);
+    }
+    // B works again. A is cheaper and as dead as before.
+    let mut asked = 0;
+    while exchange(&mut mock, &asf, |face| (face == B).then_some(30))[0] != Action::Interest(B) {
+        mock.pass_ms(2_000);
+        asked += 1;
+        assert!(asked < 3, "the dead one is asked again and again");
+    }
+    mock.pass_ms(2_000);
+    assert_eq!(exchange(&mut mock, &asf, |face| (face == B).then_some(30))[0], Action::Interest(B));
+}
+
+#[test]
 fn a_cut_link_is_left_and_used_again_after_it_has_come_back() {
     let asf = strategy("asf/v=5/probing-interval~10000");
     let mut mock = Mock::new(&[(A, 1), (B, 2)]);
@@ -243,7 +263,7 @@ fn interests_the_link_gave_up_count_as_time_outs() {
 
 #[test]
 fn probes_prefer_unmeasured_next_hops_and_then_better_ranks() {
-    let ranked = |class, srtt_ns, face| Ranked { class, srtt_ns, position: 0, face };
+    let ranked = |class, order, face| Ranked { class, order, position: 0, face };
     let candidates = [ranked(Class::Working, 5, A), ranked(Class::Unmeasured, 0, B), ranked(Class::TimedOut, 0, C)];
     for random in 0..10 {
         assert_eq!(choose_probe(&candidates, random), Some(B));
