@@ -186,7 +186,7 @@ enum Turn {
     Drained,
     /// The read was as long as it may be: there is probably more.
     Full,
-    /// There are whole packets left: this stream has had its share, or the worker takes no more for now.
+    /// There are whole packets left: this stream has had its share of the round, or the ring to the worker is full.
     Behind,
     End(End),
 }

@@ -4,9 +4,6 @@ use namehop_store::PolicyKind;
 use namehop_table::TableError;
 use namehop_wire::Name;
 
-/// Packets looked at together where nothing else is known.
-pub const DEFAULT_LOOKAHEAD: usize = 8;
-
 /// Which Data enters the Content Store although no PIT entry asked for it. Such Data is never forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum UnsolicitedPolicy {
@@ -92,7 +89,7 @@ impl Default for EngineConfig {
             producer_regions: Vec::new(),
             max_lifetime_ms: 120_000,
             measurement_capacity: 4_096,
-            lookahead: DEFAULT_LOOKAHEAD,
+            lookahead: 8,
         }
     }
 }

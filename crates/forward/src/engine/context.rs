@@ -256,12 +256,8 @@ impl<P: BufferPool> StrategyContext for Context<'_, P> {
     fn send_data_to_all(&mut self) {
         let AtHand::Data(data) = &mut self.at_hand else { return };
         let Some(buffer) = data.buffer.take() else { return };
-        let mut downstreams = std::mem::take(&mut self.core.downstreams);
-        downstreams.clear();
-        self.core.take_downstreams(self.now, self.pit, &data.source, &mut downstreams);
         let announcement = data.announcement.as_ref().filter(|_| data.pass_announcement);
-        self.core.send_data(buffer, &data.source, &downstreams, announcement, self.out);
-        self.core.downstreams = downstreams;
+        self.core.answer_downstreams(self.now, self.pit, &data.source, buffer, announcement, self.out);
     }
 
     fn learn_announced_route(&mut self) -> bool {

@@ -159,11 +159,7 @@ impl<P: BufferPool> Core<P> {
         buffer: P::Buffer,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
-        let mut downstreams = std::mem::take(&mut self.downstreams);
-        downstreams.clear();
-        self.take_downstreams(arrival.now, pit, source, &mut downstreams);
-        self.send_data(buffer, source, &downstreams, None, out);
-        self.downstreams = downstreams;
+        self.answer_downstreams(arrival.now, pit, source, buffer, None, out);
         // In one step what `mark_satisfied` and `end_slot` do.
         self.counters.satisfied_interests += 1;
         if self.has_to_keep_nonces(arrival, pit) {

@@ -183,6 +183,23 @@ impl<P: BufferPool> Core<P> {
         }
     }
 
+    /// Sends Data to the downstreams of one PIT entry that it goes to, and removes their in-records.
+    pub(crate) fn answer_downstreams(
+        &mut self,
+        now: Timestamp,
+        pit: PitRef,
+        source: &DataSource,
+        buffer: P::Buffer,
+        announcement: Option<&P::Buffer>,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        let mut downstreams = std::mem::take(&mut self.downstreams);
+        downstreams.clear();
+        self.take_downstreams(now, pit, source, &mut downstreams);
+        self.send_data(buffer, source, &downstreams, announcement, out);
+        self.downstreams = downstreams;
+    }
+
     /// Sends Data to all downstreams, each with its own token. The last one gets the buffer, the others copies.
     pub(crate) fn send_data(
         &mut self,
