@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use namehop_face::FaceUri;
+use namehop_forward::fib::file::{LineWords, parse_line};
 use namehop_wire::Name;
 use thiserror::Error;
 
@@ -68,28 +69,21 @@ pub fn parse_route_file(text: &str) -> Result<Vec<RouteLine>, RouteFileError> {
     let mut routes = Vec::new();
     for (index, content) in text.lines().enumerate() {
         let line = index + 1;
-        let content = content.trim();
-        if !content.is_empty() && !content.starts_with('#') {
-            routes.push(parse_line(line, content).map_err(|reason| RouteFileError { line, reason })?);
+        let wrong = |reason| RouteFileError { line, reason };
+        if let Some(words) = parse_line(content).map_err(wrong)? {
+            routes.push(route_of(line, &words).map_err(wrong)?);
         }
     }
     Ok(routes)
 }
 
-fn parse_line(line: usize, content: &str) -> Result<RouteLine, String> {
-    let mut words = content.split_whitespace();
-    let (Some(prefix), Some(next_hop)) = (words.next(), words.next()) else {
-        return Err("expected PREFIX NEXTHOP [COST]".to_owned());
-    };
-    let cost = words.next().map(|cost| cost.parse().map_err(|_| format!("'{cost}' is not a cost")));
-    if let Some(extra) = words.next() {
-        return Err(format!("unexpected '{extra}' after PREFIX NEXTHOP COST"));
-    }
+fn route_of(line: usize, words: &LineWords<'_>) -> Result<RouteLine, String> {
+    let LineWords { prefix, face, cost } = *words;
     Ok(RouteLine {
         line,
         prefix: prefix.parse().map_err(|error| format!("'{prefix}' is not a name: {error}"))?,
-        next_hop: next_hop.parse().map_err(|error| format!("'{next_hop}' is not a next hop: {error}"))?,
-        cost: cost.transpose()?,
+        next_hop: face.parse().map_err(|error| format!("'{face}' is not a next hop: {error}"))?,
+        cost,
     })
 }
 

@@ -17,7 +17,7 @@ use std::path::Path;
 
 pub use block::{Added, PrefixBlock, Refused};
 pub use snapshot::{SnapshotReader, SnapshotWriter};
-pub use text::{RouteLine, TextReader, parse_line};
+pub use text::{LineWords, TextReader, parse_line};
 
 /// Bytes of records in a block when it is full: an owner of a FIB is busy with one for a fraction of a millisecond.
 const BLOCK_BYTES: usize = 64 << 10;

@@ -18,7 +18,7 @@ const FAULTS_TOLD: usize = 64;
 
 /// A line, taken apart into words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RouteLine<'a> {
+pub struct LineWords<'a> {
     /// URI of the prefix.
     pub prefix: &'a str,
     /// Number or URI of the face.
@@ -31,8 +31,8 @@ pub struct RouteLine<'a> {
 ///
 /// # Errors
 /// What is wrong with the line.
-pub fn parse_line(line: &str) -> Result<Option<RouteLine<'_>>, String> {
-    let mut words = line.split_ascii_whitespace();
+pub fn parse_line(line: &str) -> Result<Option<LineWords<'_>>, String> {
+    let mut words = line.split_whitespace();
     let Some(prefix) = words.next().filter(|word| !word.starts_with('#')) else {
         return Ok(None);
     };
@@ -41,8 +41,8 @@ pub fn parse_line(line: &str) -> Result<Option<RouteLine<'_>>, String> {
     };
     let cost = words.next().map(|cost| cost.parse().map_err(|_| format!("'{cost}' is not a cost"))).transpose()?;
     match words.next() {
-        Some(extra) => Err(format!("unexpected '{extra}'")),
-        None => Ok(Some(RouteLine { prefix, face, cost })),
+        Some(extra) => Err(format!("unexpected '{extra}' after PREFIX NEXTHOP COST")),
+        None => Ok(Some(LineWords { prefix, face, cost })),
     }
 }
 
@@ -135,7 +135,7 @@ impl<R: BufRead> TextReader<R> {
     }
 
     fn take_line(&mut self, text: &str) -> Result<(), String> {
-        let Some(RouteLine { prefix, face, cost }) = parse_line(text)? else {
+        let Some(LineWords { prefix, face, cost }) = parse_line(text)? else {
             return Ok(());
         };
         self.next.read_uri(prefix).map_err(|error| format!("'{prefix}' is not a name: {error}"))?;
