@@ -7,21 +7,36 @@ const LOCALHOST: &[u8] = b"\x08\x09localhost";
 /// `localhop` as a component.
 const LOCALHOP: &[u8] = b"\x08\x08localhop";
 
-/// Is this Name VALUE under `/localhost`? Such packets stay between local faces.
-pub(crate) fn is_localhost(name: &[u8]) -> bool {
-    name.starts_with(LOCALHOST)
+/// How far packets with a name may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NameScope {
+    /// `/localhost`: such packets stay between local faces.
+    Localhost,
+    /// `/localhop`: Interests from other computers go to local faces only.
+    Localhop,
+    /// All others go anywhere.
+    Anywhere,
 }
 
-/// Is this Name VALUE under `/localhop`? Interests from other computers then go to local faces only.
-pub(crate) fn is_localhop(name: &[u8]) -> bool {
-    name.starts_with(LOCALHOP)
+impl NameScope {
+    /// Scope of a Name VALUE.
+    #[inline]
+    pub(crate) fn of(name: &[u8]) -> Self {
+        if name.starts_with(LOCALHOST) {
+            NameScope::Localhost
+        } else if name.starts_with(LOCALHOP) {
+            NameScope::Localhop
+        } else {
+            NameScope::Anywhere
+        }
+    }
 }
 
 /// An Interest as far as it decides where it may go.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Traveller<'a> {
-    /// Name VALUE.
-    pub(crate) name: &'a [u8],
+pub(crate) struct Traveller {
+    /// Of its name.
+    pub(crate) scope: NameScope,
     /// The downstream that asks.
     pub(crate) from: FaceId,
     /// Scope of that face; non-local if the face is gone.
@@ -30,9 +45,10 @@ pub(crate) struct Traveller<'a> {
     pub(crate) hop_limit: Option<u8>,
 }
 
-impl Traveller<'_> {
+impl Traveller {
     /// May the Interest go to this face? Not back where it came from unless the link is ad hoc, and to other computers
     /// only if its scope and its HopLimit allow.
+    #[inline]
     pub(crate) fn may_go_to(&self, face: &FaceInfo) -> bool {
         if face.id == self.from && face.link_type != LinkType::AdHoc {
             return false;
@@ -41,9 +57,12 @@ impl Traveller<'_> {
     }
 
     fn may_leave(&self) -> bool {
-        self.hop_limit != Some(0)
-            && !is_localhost(self.name)
-            && !(is_localhop(self.name) && self.from_scope == FaceScope::NonLocal)
+        let allowed = match self.scope {
+            NameScope::Localhost => false,
+            NameScope::Localhop => self.from_scope == FaceScope::Local,
+            NameScope::Anywhere => true,
+        };
+        allowed && self.hop_limit != Some(0)
     }
 }
 
@@ -57,12 +76,12 @@ mod tests {
 
     #[test]
     fn prefixes_are_whole_components() {
-        assert!(is_localhost(b"\x08\x09localhost\x08\x01A"));
-        assert!(is_localhost(b"\x08\x09localhost"));
-        assert!(!is_localhost(b"\x08\x0alocalhosts"));
-        assert!(!is_localhost(b"\x20\x09localhost"));
-        assert!(is_localhop(b"\x08\x08localhop\x08\x01A"));
-        assert!(!is_localhop(b""));
+        assert_eq!(NameScope::of(b"\x08\x09localhost\x08\x01A"), NameScope::Localhost);
+        assert_eq!(NameScope::of(b"\x08\x09localhost"), NameScope::Localhost);
+        assert_eq!(NameScope::of(b"\x08\x0alocalhosts"), NameScope::Anywhere);
+        assert_eq!(NameScope::of(b"\x20\x09localhost"), NameScope::Anywhere);
+        assert_eq!(NameScope::of(b"\x08\x08localhop\x08\x01A"), NameScope::Localhop);
+        assert_eq!(NameScope::of(b""), NameScope::Anywhere);
     }
 
     #[test]
@@ -83,7 +102,7 @@ mod tests {
             (b"\x08\x08localhop", Local, None, face(300, NonLocal, PointToPoint), true),
         ];
         for (number, (name, from_scope, hop_limit, to, expected)) in cases.into_iter().enumerate() {
-            let traveller = Traveller { name, from: FaceId(256), from_scope, hop_limit };
+            let traveller = Traveller { scope: NameScope::of(name), from: FaceId(256), from_scope, hop_limit };
             assert_eq!(traveller.may_go_to(&to), expected, "case {number}");
         }
     }

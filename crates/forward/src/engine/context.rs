@@ -15,7 +15,7 @@ use crate::packet::Outgoing;
 use crate::pcct::PitRef;
 use crate::pcct::entry::{InRecord, UpstreamRecord};
 use crate::pipelines::outgoing::DataSource;
-use crate::scope::Traveller;
+use crate::scope::{NameScope, Traveller};
 use crate::strategy::{self, Measurements, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
 use crate::time::Timestamp;
 
@@ -35,12 +35,11 @@ pub(crate) struct InterestAtHand<B> {
     pub(crate) carrier: Option<Carrier<B>>,
     /// The packet as it came in, when the one in `carrier` was made from it with changes.
     pub(crate) original: Option<B>,
-    /// Offsets in the packet.
+    /// Offsets in the packet; 0 for what is not there.
     pub(crate) nonce_at: u16,
-    pub(crate) hop_limit_at: Option<u16>,
+    pub(crate) hop_limit_at: u16,
     pub(crate) nonce: u32,
-    /// HopLimit that the next hop sees.
-    pub(crate) hop_limit: Option<u8>,
+    pub(crate) traveller: Traveller,
     pub(crate) congestion_mark: u64,
 }
 
@@ -102,35 +101,34 @@ impl<'a, P: BufferPool> Context<'a, P> {
         strategy::dispatch(self.route.strategy, trigger, self);
     }
 
-    /// The arriving Interest as it would go on.
-    fn arriving(&self) -> Option<Traveller<'_>> {
-        let AtHand::Interest(interest) = &self.at_hand else { return None };
-        Some(self.traveller(self.ingress, interest.hop_limit))
-    }
-
-    fn traveller(&self, from: FaceId, hop_limit: Option<u8>) -> Traveller<'_> {
-        let from_scope = self.core.faces.get(from).map_or(FaceScope::NonLocal, |face| face.scope);
-        Traveller { name: self.core.pcct.name(self.pit.entry), from, from_scope, hop_limit }
+    fn pending_traveller(&self, scope: NameScope, record: &InRecord) -> Traveller {
+        let from_scope = self.core.faces.get(record.face).map_or(FaceScope::NonLocal, |face| face.scope);
+        Traveller { scope, from: record.face, from_scope, hop_limit: record.hop_limit.onward() }
     }
 
     /// Without an arriving Interest: the pending one that may go to `face` and has most hops left.
     pub(crate) fn best_pending(&self, face: &FaceInfo) -> Option<InRecord> {
         let is_pending = |record: &&InRecord| record.expiry > self.now && self.core.faces.exists(record.face);
         let pending = self.core.pcct.in_records(self.pit).filter(is_pending);
+        let scope = NameScope::of(self.core.pcct.name(self.pit.entry));
         pending
-            .filter(|record| self.traveller(record.face, record.hop_limit.onward()).may_go_to(face))
+            .filter(|record| self.pending_traveller(scope, record).may_go_to(face))
             .max_by_key(|record| record.hop_limit.onward().map_or(u32::from(u8::MAX) + 1, u32::from))
             .copied()
     }
 
     /// Ends the PIT entry if it is due, else sees to it that a timer watches over it. Called once, last.
-    pub(crate) fn settle(mut self) {
-        let slot = self.core.pcct.slot(self.pit);
-        if slot.expiry > self.now {
+    #[inline]
+    pub(crate) fn settle(self) {
+        if self.core.pcct.slot(self.pit).expiry > self.now {
             self.core.arm_timer(self.pit);
-            return;
+        } else {
+            self.end();
         }
-        if !slot.is_satisfied() {
+    }
+
+    fn end(mut self) {
+        if !self.core.pcct.slot(self.pit).is_satisfied() {
             self.ingress = FaceId::INVALID;
             self.at_hand = AtHand::Nothing;
             self.dispatch(Trigger::BeforeExpire);
@@ -180,9 +178,9 @@ impl<P: BufferPool> StrategyContext for Context<'_, P> {
 
     fn is_eligible(&self, nexthop: FaceId) -> bool {
         let Some(face) = self.core.faces.get(nexthop) else { return false };
-        match self.arriving() {
-            Some(interest) => interest.may_go_to(&face),
-            None => self.best_pending(&face).is_some(),
+        match &self.at_hand {
+            AtHand::Interest(interest) => interest.traveller.may_go_to(&face),
+            _ => self.best_pending(&face).is_some(),
         }
     }
 

@@ -18,7 +18,7 @@ use crate::face::{FaceId, FaceInfo, LinkType};
 use crate::packet::{LinkFields, Outgoing, PacketKind};
 use crate::pcct::content::ContentConfig;
 use crate::pcct::entry::{InRecord, Selectors};
-use crate::pcct::keys::{Key, NoEntry};
+use crate::pcct::keys::{Found, Key, NoEntry};
 use crate::pcct::{Downstream, Pcct, PcctConfig, PitRef};
 use crate::schedule::MAX_BURST;
 use crate::strategy::MeasurementTable;
@@ -171,28 +171,28 @@ impl<P: BufferPool> Core<P> {
         self.pcct.remove_out_records(pit, |record| !faces.exists(record.face));
     }
 
-    /// Opens a PIT slot for `key`, giving up old PIT entries when there is no room. `known` is the entry with this key, if
-    /// there is one. `packet` is kept with the slot.
+    /// Opens a PIT slot for `key`, giving up old PIT entries when there is no room. `found` is what the table has under the
+    /// key. `packet` is kept with the slot.
     pub(crate) fn open_slot(
         &mut self,
         now: Timestamp,
         key: &Key<'_>,
         selectors: Selectors,
-        known: Option<u32>,
+        mut found: Found,
         packet: Option<&[u8]>,
     ) -> Result<PitRef, DropReason> {
-        let mut known = known;
         while self.pcct.pit_is_full() {
-            // The evicted slot may be all that kept the entry alive.
-            known = None;
             if !self.evict_oldest(now) {
                 return Err(DropReason::PitFull);
             }
+            // The evicted slot may be all that kept the entry alive.
+            found = self.pcct.look_up(key);
         }
         for _ in 0..=MAX_RECLAIMS {
-            let entry = match known.or_else(|| self.pcct.find(key.name_hash, key.name, key.hint)) {
-                Some(entry) => Ok(entry),
-                None => self.pcct.insert(key),
+            let entry = match found {
+                Found::Exact(entry) => Ok(entry),
+                Found::Variant(sibling) => self.pcct.insert(key, Some(sibling)),
+                Found::Nothing => self.pcct.insert(key, None),
             };
             match entry {
                 Ok(entry) => {
@@ -211,8 +211,8 @@ impl<P: BufferPool> Core<P> {
                     self.evict_oldest(now);
                 }
             }
-            known = None;
             self.reclaim_memory(now);
+            found = self.pcct.look_up(key);
         }
         Err(DropReason::PitFull)
     }

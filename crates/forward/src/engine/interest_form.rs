@@ -2,7 +2,7 @@
 
 use namehop_wire::interest::DEFAULT_INTEREST_LIFETIME_MS;
 use namehop_wire::tlv::{Nni, element_len, put_header, types};
-use namehop_wire::{Interest, InterestRewrite, MAX_PACKET_SIZE, rewrite_interest};
+use namehop_wire::{InterestRewrite, MAX_PACKET_SIZE, rewrite_interest};
 
 use super::core::Core;
 use crate::buffer::{BufferPool, PacketBuffer};
@@ -22,14 +22,18 @@ pub(crate) struct Variable {
 }
 
 impl Variable {
-    /// Writes Nonce and HopLimit over those of an Interest in memory.
-    pub(crate) fn write(self, packet: &mut [u8], nonce_at: u16, hop_limit_at: Option<u16>) {
+    /// Writes Nonce and HopLimit over those of an Interest in memory, where they are at these offsets; 0 = it has none.
+    #[inline]
+    pub(crate) fn write(self, packet: &mut [u8], nonce_at: u16, hop_limit_at: u16) {
         let nonce_at = usize::from(nonce_at);
-        if let Some(place) = packet.get_mut(nonce_at..nonce_at + NONCE_BYTES) {
+        if let Some(place) = packet.get_mut(nonce_at..nonce_at + NONCE_BYTES)
+            && nonce_at > 0
+        {
             place.copy_from_slice(&self.nonce.to_be_bytes());
         }
-        if let (Some(at), Some(hop_limit)) = (hop_limit_at, self.hop_limit)
-            && let Some(place) = packet.get_mut(usize::from(at))
+        if let Some(hop_limit) = self.hop_limit
+            && let Some(place) = packet.get_mut(usize::from(hop_limit_at))
+            && hop_limit_at > 0
         {
             *place = hop_limit;
         }
@@ -122,9 +126,9 @@ impl<P: BufferPool> Core<P> {
     }
 
     /// InterestLifetime as the PIT keeps it.
-    pub(crate) fn kept_lifetime(interest: &Interest<'_>) -> u32 {
+    pub(crate) fn kept_lifetime(lifetime_ms: Option<u64>) -> u32 {
         let longest = u64::from(LIFETIME_ABSENT) - 1;
-        interest.lifetime_ms.map_or(LIFETIME_ABSENT, |lifetime_ms| lifetime_ms.min(longest) as u32)
+        lifetime_ms.map_or(LIFETIME_ABSENT, |lifetime_ms| lifetime_ms.min(longest) as u32)
     }
 
     /// How long the Interest of a PIT slot is pending, in milliseconds.

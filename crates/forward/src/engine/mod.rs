@@ -28,7 +28,7 @@ use crate::buffer::{BufferPool, PacketBuffer};
 use crate::counters::DropReason;
 use crate::fib::FibReader;
 use crate::packet::{Incoming, Outgoing};
-use crate::schedule::{Burst, Known, Schedule, Scratch};
+use crate::schedule::{Burst, Decoded, Known, Schedule, Scratch};
 use crate::strategy::StrategyInstance;
 use crate::time::Timestamp;
 pub use config::{CsConfig, CsInfo, CsSettings, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
@@ -84,7 +84,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         self.fib.quiescent();
     }
 
-    /// Handles one packet, of which something may be known already.
+    /// Handles one packet that was decoded, and of which more may be known already.
     pub(crate) fn handle(
         &mut self,
         now: Timestamp,
@@ -93,16 +93,27 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         let face = packet.face;
-        // Both packet types are single bytes on the wire.
-        let handled = match (packet.buffer.bytes().first().copied().map(u32::from), packet.fields.nack) {
-            (Some(types::INTEREST), Some(reason)) => self.incoming_nack(now, packet, reason, out),
-            (Some(types::INTEREST), None) => self.incoming_interest(now, packet, known, out),
-            (Some(types::DATA), None) => self.incoming_data(now, packet, known, out),
-            _ => Err(DropReason::Malformed),
+        let handled = match known.decoded {
+            Decoded::Interest(layout) => self.incoming_interest(now, packet, &layout, known, out),
+            Decoded::Data(layout) => self.incoming_data(now, packet, &layout, known, out),
+            Decoded::Nack(reason) => self.incoming_nack(now, packet, reason, out),
+            Decoded::Malformed => Err(self.malformed(&packet)),
         };
         if let Err(reason) = handled {
             self.core.count_drop(face, reason);
         }
+    }
+
+    /// Counts a packet that could not be decoded. Returns why it is discarded.
+    #[cold]
+    fn malformed(&mut self, packet: &Incoming<P::Buffer>) -> DropReason {
+        let counters = &mut self.core.counters;
+        match packet.buffer.bytes().first().copied().map(u32::from) {
+            Some(types::INTEREST) => counters.in_interests += 1,
+            Some(types::DATA) if packet.fields.nack.is_none() => counters.in_data += 1,
+            _ => return DropReason::Malformed,
+        }
+        if self.core.faces.exists(packet.face) { DropReason::Malformed } else { DropReason::UnknownFace }
     }
 
     /// Handles due timers, and a part of what new next hops left to do.

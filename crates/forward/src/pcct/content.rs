@@ -12,6 +12,7 @@ use namehop_wire::data::implicit_digest;
 use super::Pcct;
 use super::blocks::{Block, BlockStore};
 use super::entry::{EntryFlags, Selectors};
+use super::keys::Key;
 use super::prefix_index::PrefixIndex;
 use crate::time::Timestamp;
 
@@ -101,13 +102,9 @@ impl ContentStore {
 /// What a cache lookup asks for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Query<'a> {
-    /// Name VALUE of the Interest.
-    pub(crate) name: &'a [u8],
+    pub(crate) key: &'a Key<'a>,
     pub(crate) hashes: &'a PrefixHashes,
-    pub(crate) names_digest: bool,
     pub(crate) selectors: Selectors,
-    pub(crate) hint: &'a [u8],
-    pub(crate) hint_hash: u32,
 }
 
 /// Data to be cached.
@@ -137,29 +134,39 @@ impl Pcct {
     }
 
     /// Finds cached Data that answers an Interest. `exact` is the entry with the Interest's own name and hint.
+    #[inline]
     pub(crate) fn find_data(&mut self, query: &Query<'_>, exact: Option<u32>, now: Timestamp) -> Option<u32> {
         let must_be_fresh = query.selectors.must_be_fresh;
-        let depth = query.hashes.depth();
         if let Some(exact) = exact.filter(|&entry| self.may_answer(entry, must_be_fresh, now)) {
             return Some(exact);
         }
-        if query.names_digest && depth > 0 {
-            let name = &query.name[..query.hashes.value_bytes(depth - 1)];
-            let wanted = &query.name[query.name.len() - DIGEST_BYTES..];
-            let found = self.find(query.hashes.get(depth - 1), name, query.hint);
+        if query.key.names_digest || query.selectors.can_be_prefix {
+            return self.find_data_of_other_name(query, now);
+        }
+        None
+    }
+
+    /// Finds cached Data whose full name is asked for, or of whose name a prefix is.
+    fn find_data_of_other_name(&mut self, query: &Query<'_>, now: Timestamp) -> Option<u32> {
+        let Query { key, hashes, selectors: Selectors { must_be_fresh, can_be_prefix } } = *query;
+        let depth = hashes.depth();
+        if key.names_digest && depth > 0 {
+            let name = &key.name[..hashes.value_bytes(depth - 1)];
+            let wanted = &key.name[key.name.len() - DIGEST_BYTES..];
+            let found = self.find(hashes.get(depth - 1), name, key.hint);
             if let Some(found) = found.filter(|&entry| self.may_answer(entry, must_be_fresh, now))
                 && self.data_digest(found) == *wanted
             {
                 return Some(found);
             }
         }
-        if query.selectors.can_be_prefix {
+        if can_be_prefix {
             self.content.index.note_wanted(depth, now);
-            let hash = query.hashes.full() ^ spread(query.hint_hash);
+            let hash = hashes.full() ^ spread(key.hint_hash);
             return self.content.index.find(hash, |entry| {
                 self.may_answer(entry, must_be_fresh, now)
-                    && self.name(entry).starts_with(query.name)
-                    && self.hint(entry) == query.hint
+                    && self.name(entry).starts_with(key.name)
+                    && self.hint(entry) == key.hint
             });
         }
         None

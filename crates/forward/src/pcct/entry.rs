@@ -255,11 +255,6 @@ impl PitSlot {
         self.flags = self.flags & !KEEP_NONCES | SATISFIED | if keep_nonces { KEEP_NONCES } else { 0 };
     }
 
-    /// An Interest came after Data: the PIT entry is pending again.
-    pub(crate) fn set_pending(&mut self) {
-        self.flags &= !(SATISFIED | KEEP_NONCES);
-    }
-
     /// Have the nonces of the out-records to go to the Dead Nonce List at the end?
     pub(crate) const fn keeps_nonces(&self) -> bool {
         !self.is_satisfied() || self.flags & KEEP_NONCES != 0
@@ -270,16 +265,17 @@ impl PitSlot {
         self.flags & MEASURED != 0
     }
 
-    pub(crate) fn set_measured(&mut self, measured: bool) {
-        self.flags = self.flags & !MEASURED | if measured { MEASURED } else { 0 };
-    }
-
     pub(crate) const fn is_non_discovery(&self) -> bool {
         self.flags & NON_DISCOVERY != 0
     }
 
-    pub(crate) fn set_non_discovery(&mut self, non_discovery: bool) {
-        self.flags = self.flags & !NON_DISCOVERY | if non_discovery { NON_DISCOVERY } else { 0 };
+    /// An Interest came: the PIT entry is pending, or pending again. `true` when it was satisfied.
+    #[inline]
+    pub(crate) fn renew(&mut self, non_discovery: bool, measured: bool) -> bool {
+        let was_satisfied = self.is_satisfied();
+        let kept = self.flags & !(SATISFIED | KEEP_NONCES | NON_DISCOVERY | MEASURED);
+        self.flags = kept | if non_discovery { NON_DISCOVERY } else { 0 } | if measured { MEASURED } else { 0 };
+        was_satisfied
     }
 }
 

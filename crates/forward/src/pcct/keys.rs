@@ -31,11 +31,35 @@ pub(crate) enum NoEntry {
     NoMemory,
 }
 
+/// What the table has under a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// The entry with this name and hint.
+    Exact(u32),
+    /// An entry with this name, and none with this hint.
+    Variant(u32),
+    /// No entry with this name.
+    Nothing,
+}
+
+impl Found {
+    /// The entry with this name and hint.
+    #[inline]
+    pub(crate) fn exact(self) -> Option<u32> {
+        match self {
+            Found::Exact(entry) => Some(entry),
+            Found::Variant(_) | Found::Nothing => None,
+        }
+    }
+}
+
 impl Pcct {
+    #[inline]
     pub(crate) fn entry(&self, index: u32) -> &Entry {
         &self.entries[index]
     }
 
+    #[inline]
     pub(super) fn entry_mut(&mut self, index: u32) -> &mut Entry {
         &mut self.entries[index]
     }
@@ -58,41 +82,54 @@ impl Pcct {
         if self.entries.len() < self.entry_limit { self.entries.allocate() } else { None }
     }
 
+    #[inline]
     fn key_bytes<'a>(&'a self, entry: &'a Entry) -> &'a [u8] {
         let length = usize::from(entry.name_bytes) + usize::from(entry.hint_bytes);
         if entry.long_key.is_none() { &entry.short_key[..length] } else { self.memory.bytes(entry.long_key, length) }
     }
 
     /// Name VALUE of an entry.
+    #[inline]
     pub(crate) fn name(&self, index: u32) -> &[u8] {
         let entry = self.entry(index);
         &self.key_bytes(entry)[..usize::from(entry.name_bytes)]
     }
 
     /// VALUE of an entry's chosen delegation; empty without forwarding hint.
+    #[inline]
     pub(crate) fn hint(&self, index: u32) -> &[u8] {
         let entry = self.entry(index);
         &self.key_bytes(entry)[usize::from(entry.name_bytes)..]
     }
 
-    /// The entry with this key.
-    pub(crate) fn find(&self, name_hash: u64, name: &[u8], hint: &[u8]) -> Option<u32> {
-        self.table.find(name_hash, |index| self.has_key(index, name, hint))
+    /// Looks for the entry with this key.
+    #[inline]
+    pub(crate) fn look_up(&self, key: &Key<'_>) -> Found {
+        let mut found = Found::Nothing;
+        for index in self.table.candidates(key.name_hash) {
+            if self.has_name(index, key.name) {
+                if self.hint(index) == key.hint {
+                    return Found::Exact(index);
+                }
+                found = Found::Variant(index);
+            }
+        }
+        found
     }
 
-    fn has_key(&self, index: u32, name: &[u8], hint: &[u8]) -> bool {
-        let entry = self.entry(index);
-        usize::from(entry.name_bytes) == name.len()
-            && usize::from(entry.hint_bytes) == hint.len()
-            && self.key_bytes(entry)[..name.len()] == *name
-            && self.key_bytes(entry)[name.len()..] == *hint
+    /// The entry with this name and hint.
+    pub(crate) fn find(&self, name_hash: u64, name: &[u8], hint: &[u8]) -> Option<u32> {
+        self.table.find(name_hash, |index| self.has_name(index, name) && self.hint(index) == hint)
+    }
+
+    #[inline]
+    fn has_name(&self, index: u32, name: &[u8]) -> bool {
+        usize::from(self.entry(index).name_bytes) == name.len() && self.name(index) == name
     }
 
     /// Any entry with this name; the others are its [`variants`](Self::variants).
     pub(crate) fn find_name(&self, name_hash: u64, name: &[u8]) -> Option<u32> {
-        self.table.find(name_hash, |index| {
-            usize::from(self.entry(index).name_bytes) == name.len() && self.name(index) == name
-        })
+        self.table.find(name_hash, |index| self.has_name(index, name))
     }
 
     /// All entries with the same name as this one, this one first.
@@ -105,9 +142,9 @@ impl Pcct {
         })
     }
 
-    /// Makes an entry; the key must not be in the table. It is to be given a slot or Data at once, or freed.
-    pub(crate) fn insert(&mut self, key: &Key<'_>) -> Result<u32, NoEntry> {
-        let sibling = self.find_name(key.name_hash, key.name);
+    /// Makes an entry; the key must not be in the table. `sibling` is any entry with the same name, if there is one. The
+    /// entry is to be given a slot or Data at once, or freed.
+    pub(crate) fn insert(&mut self, key: &Key<'_>, sibling: Option<u32>) -> Result<u32, NoEntry> {
         if let Some(sibling) = sibling
             && self.variants(sibling).count() >= MAX_VARIANTS
         {
@@ -163,10 +200,7 @@ impl Pcct {
         }
         let (name_hash, next, long_key) = (entry.name_hash, entry.next_variant, entry.long_key);
         if next != index {
-            let previous = self.variants(index).find(|&other| self.entry(other).next_variant == index);
-            if let Some(previous) = previous {
-                self.entry_mut(previous).next_variant = next;
-            }
+            self.leave_ring(index, next);
         }
         self.table.remove(name_hash, index);
         self.release_memory(long_key);
@@ -176,6 +210,16 @@ impl Pcct {
         self.entries.free(index);
     }
 
+    /// Takes an entry, which is not alone, out of the ring of those with its name.
+    #[cold]
+    fn leave_ring(&mut self, index: u32, next: u32) {
+        let previous = self.variants(index).find(|&other| self.entry(other).next_variant == index);
+        if let Some(previous) = previous {
+            self.entry_mut(previous).next_variant = next;
+        }
+    }
+
+    #[inline]
     pub(super) fn release_memory(&mut self, block: Block) {
         if !block.is_none() {
             self.memory.release(block);

@@ -31,9 +31,14 @@ pub(crate) struct Arrival<'a> {
     pub(crate) face: FaceId,
     pub(crate) nonce: u32,
     pub(crate) expiry: Timestamp,
+    /// As [`PitSlot::lifetime_ms`](super::entry::PitSlot::lifetime_ms).
+    pub(crate) lifetime_ms: u32,
     pub(crate) hop_limit: PendingHopLimit,
     pub(crate) congestion_mark: u64,
     pub(crate) token: &'a PitToken,
+    pub(crate) non_discovery: bool,
+    /// Does its strategy want to be told of Data?
+    pub(crate) measured: bool,
 }
 
 type Blocks<R> = Arena<RecordBlock<R>>;
@@ -223,6 +228,7 @@ fn told(record: &InRecord, tokens: &Arena<TokenBlock>) -> Downstream {
 
 impl Pcct {
     /// Number of downstreams.
+    #[inline]
     pub(crate) fn in_count(&self, pit: PitRef) -> usize {
         usize::from(self.slot(pit).in_count)
     }
@@ -254,22 +260,28 @@ impl Pcct {
         Walk::new(&slot.in_records, &self.in_blocks, slot.more_in, usize::from(slot.in_count))
     }
 
-    /// Inserts or renews the in-record of a face.
+    /// Inserts or renews the in-record of a face, and makes the PIT slot pending for as long as its last in-record is. `true`
+    /// when it was satisfied already.
     #[inline]
-    pub(crate) fn renew_in_record(&mut self, pit: PitRef, arrival: &Arrival<'_>) -> Result<(), NoRoom> {
-        let count = self.in_count(pit);
+    pub(crate) fn renew(&mut self, pit: PitRef, arrival: &Arrival<'_>) -> Result<bool, NoRoom> {
+        let mut slot = self.slot_mut(pit);
         // The usual case: the first downstream, with a token that fits.
-        if count == 0 && arrival.token.len() <= SHORT_TOKEN_BYTES {
-            let slot = self.slot_mut(pit);
+        if slot.in_count == 0 && arrival.token.len() <= SHORT_TOKEN_BYTES {
             slot.in_records[0] = in_record(arrival, NONE);
             slot.in_count = 1;
-            return Ok(());
+            slot.expiry = arrival.expiry;
+        } else {
+            let expiry = self.renew_one_of_many(pit, arrival)?;
+            slot = self.slot_mut(pit);
+            slot.expiry = expiry;
         }
-        self.renew_one_of_many(pit, arrival, count)
+        slot.lifetime_ms = arrival.lifetime_ms;
+        Ok(slot.renew(arrival.non_discovery, arrival.measured))
     }
 
     #[cold]
-    fn renew_one_of_many(&mut self, pit: PitRef, arrival: &Arrival<'_>, count: usize) -> Result<(), NoRoom> {
+    fn renew_one_of_many(&mut self, pit: PitRef, arrival: &Arrival<'_>) -> Result<Timestamp, NoRoom> {
+        let count = self.in_count(pit);
         let known = self.in_records(pit).position(|record| record.face == arrival.face);
         let index = match known {
             Some(index) => index,
@@ -284,7 +296,7 @@ impl Pcct {
         match self.keep_token(self.in_record(pit, index).long_token, arrival.token) {
             Ok(long_token) => {
                 *self.in_record_mut(pit, index) = in_record(arrival, long_token);
-                Ok(())
+                Ok(self.in_records(pit).map(|record| record.expiry).max().unwrap_or(arrival.expiry))
             }
             Err(no_room) => {
                 self.remove_in_record(pit, index);
@@ -348,10 +360,6 @@ impl Pcct {
         self.take_in_records(pit, is_gone, |_, _| ());
     }
 
-    fn out_count(&self, pit: PitRef) -> usize {
-        usize::from(self.slot(pit).out_count)
-    }
-
     /// An upstream, for change.
     ///
     /// # Panics
@@ -377,11 +385,24 @@ impl Pcct {
     }
 
     /// Position of a face's out-record, made if need be, and whether it is new.
+    #[inline]
     pub(crate) fn find_or_add_out_record(&mut self, pit: PitRef, face: FaceId) -> Result<(usize, bool), NoRoom> {
+        let slot = self.slot_mut(pit);
+        // The usual case: the first upstream.
+        if slot.out_count == 0 {
+            slot.out_count = 1;
+            slot.out_records[0] = UpstreamRecord::new(face);
+            return Ok((0, true));
+        }
+        self.find_or_add_one_of_many(pit, face)
+    }
+
+    #[cold]
+    fn find_or_add_one_of_many(&mut self, pit: PitRef, face: FaceId) -> Result<(usize, bool), NoRoom> {
         if let Some(index) = self.find_out_record(pit, face) {
             return Ok((index, false));
         }
-        let count = self.out_count(pit);
+        let count = usize::from(self.slot(pit).out_count);
         let slot = slot_of(&mut self.entries, &mut self.slots, pit);
         extend(&mut self.out_blocks, &mut slot.more_out, count, MAX_UPSTREAMS)?;
         slot.out_count += 1;

@@ -2,12 +2,12 @@
 
 use arrayvec::ArrayVec;
 use namehop_hash::PrefixHashes;
-use namehop_wire::{DataHeader, MAX_PACKET_SIZE};
+use namehop_wire::MAX_PACKET_SIZE;
 
 use crate::buffer::BufferPool;
 use crate::counters::DropReason;
 use crate::engine::config::UnsolicitedPolicy;
-use crate::engine::core::Core;
+use crate::engine::core::{Core, names_digest};
 use crate::face::{FaceId, FaceInfo, FaceScope};
 use crate::packet::{LinkFields, Outgoing, PacketKind};
 use crate::pcct::PitRef;
@@ -18,7 +18,9 @@ use crate::time::Timestamp;
 /// Data that came in, as far as the Content Store is concerned.
 pub(super) struct Admission<'a> {
     pub(super) packet: &'a [u8],
-    pub(super) header: &'a DataHeader<'a>,
+    /// Name VALUE.
+    pub(super) name: &'a [u8],
+    pub(super) freshness_ms: u64,
     /// Needed unless the Data goes into the entry of an Interest with its exact name.
     pub(super) hashes: Option<&'a PrefixHashes>,
     pub(super) digest: Option<[u8; DIGEST_BYTES]>,
@@ -87,14 +89,15 @@ impl<P: BufferPool> Core<P> {
             (None, Some(hashes)) => {
                 // The hint is copied because it lies in the table that is about to change.
                 let hint: ArrayVec<u8, MAX_PACKET_SIZE> = hint.iter().copied().collect();
-                self.pcct.insert(&Key {
-                    name: data.header.name.value(),
+                let key = Key {
+                    name: data.name,
                     name_hash: hashes.full(),
                     depth: hashes.depth(),
-                    names_digest: crate::engine::core::names_digest(data.header.name.value(), hashes),
+                    names_digest: names_digest(data.name, hashes),
                     hint: &hint,
                     hint_hash: partition.map_or(0, |entry| self.pcct.entry(entry).hint_hash),
-                })
+                };
+                self.pcct.insert(&key, exact)
             }
         };
         let stored = entry.is_ok_and(|entry| {
@@ -102,7 +105,7 @@ impl<P: BufferPool> Core<P> {
                 packet: data.packet,
                 hashes: data.hashes,
                 // Without FreshnessPeriod Data is never fresh.
-                fresh_until: now.plus_ms(data.header.freshness_ms.unwrap_or(0)),
+                fresh_until: now.plus_ms(data.freshness_ms),
                 digest: data.digest,
             };
             let stored = self.pcct.store_data(entry, &new, now);

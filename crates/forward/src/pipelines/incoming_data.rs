@@ -4,7 +4,7 @@ use arrayvec::ArrayVec;
 use namehop_hash::{HashKey, hash_name};
 use namehop_wire::data::implicit_digest;
 use namehop_wire::tlv::types;
-use namehop_wire::{DataHeader, MAX_PACKET_SIZE};
+use namehop_wire::{DataLayout, MAX_PACKET_SIZE};
 
 use super::content_store::Admission;
 use super::outgoing::DataSource;
@@ -19,7 +19,7 @@ use crate::packet::{Incoming, Outgoing};
 use crate::pcct::content::DIGEST_BYTES;
 use crate::pcct::{PitRef, token};
 use crate::schedule::{Known, Schedule};
-use crate::scope::is_localhost;
+use crate::scope::NameScope;
 use crate::strategy::Trigger;
 use crate::time::Timestamp;
 
@@ -35,17 +35,18 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         &mut self,
         now: Timestamp,
         packet: Incoming<P::Buffer>,
-        mut ahead: Known<'_>,
+        layout: &DataLayout,
+        ahead: Known<'_>,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) -> Result<(), DropReason> {
         let Engine { fib, core, hashes: pending_hashes, hint_hashes, .. } = self;
         core.counters.in_data += 1;
         let ingress = core.faces.get(packet.face).ok_or(DropReason::UnknownFace)?;
-        let header = DataHeader::decode(packet.buffer.bytes()).map_err(|_| DropReason::Malformed)?;
-        let name = header.name.value();
+        let name_ref = layout.name.of_packet(packet.buffer.bytes());
+        let name = name_ref.value();
 
         // Scope: `/localhost` is for processes on this computer.
-        let is_localhost = is_localhost(name);
+        let is_localhost = NameScope::of(name) == NameScope::Localhost;
         if ingress.scope == FaceScope::NonLocal && is_localhost {
             return Err(DropReason::ScopeViolation);
         }
@@ -57,7 +58,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let known = by_token.filter(|&entry| core.pcct.name(entry) == name);
         let hashes = match known {
             Some(_) if !core.pcct.asks_for_prefixes(now) => None,
-            _ => Some(ahead.hashes(&core.key, header.name)?),
+            _ => Some(ahead.into_hashes(&core.key, name_ref)?),
         };
 
         // PIT matching: all Interests that this Data satisfies. The digest is computed only when one asks for it.
@@ -70,7 +71,8 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             full_name(key, name, digest)
         };
         let exact = core.pcct.find_satisfied(name, hashes, known, full_name, &mut matches);
-        let admission = Admission { packet: packet.buffer.bytes(), header: &header, hashes, digest };
+        let freshness_ms = layout.freshness_ms;
+        let admission = Admission { packet: packet.buffer.bytes(), name, freshness_ms, hashes, digest };
 
         // Unsolicited Data is never forwarded, and cached only if the policy says so and the producer does not forbid it.
         if matches.is_empty() {
@@ -88,7 +90,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         }
 
         // Satisfy the PIT entries.
-        let arrival = Satisfying { now, freshness_ms: header.freshness_ms.unwrap_or(0), ingress: ingress.id };
+        let arrival = Satisfying { now, freshness_ms, ingress: ingress.id };
         let source = DataSource { face: ingress.id, congestion_mark: packet.fields.congestion_mark, is_localhost };
         let route_of =
             |core: &Core<P>, pit| Route::of_pending(fib, &core.key, &core.pcct, pit, pending_hashes, hint_hashes);

@@ -2,7 +2,7 @@
 
 use namehop_hash::hash_with_nonce;
 use namehop_wire::lp::NackReason;
-use namehop_wire::{Interest, InterestRewrite, NameRef};
+use namehop_wire::{InterestLayout, InterestRewrite, NameRef};
 
 use crate::buffer::{BufferPool, PacketBuffer};
 use crate::counters::DropReason;
@@ -15,10 +15,9 @@ use crate::packet::{Incoming, Outgoing};
 use crate::pcct::content::Query;
 use crate::pcct::entry::{PendingHopLimit, Selectors};
 use crate::pcct::keys::Key;
-use crate::pcct::{Arrival, PitRef};
-
+use crate::pcct::{Arrival, NoRoom, PitRef};
 use crate::schedule::{Known, Schedule};
-use crate::scope::is_localhost;
+use crate::scope::{NameScope, Traveller};
 use crate::strategy::Trigger;
 use crate::time::Timestamp;
 
@@ -28,75 +27,69 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         &mut self,
         now: Timestamp,
         packet: Incoming<P::Buffer>,
-        mut ahead: Known<'_>,
+        layout: &InterestLayout,
+        ahead: Known<'_>,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) -> Result<(), DropReason> {
         let Engine { fib, core, hint_hashes, .. } = self;
         let Incoming { face, buffer, fields } = packet;
         core.counters.in_interests += 1;
         let ingress = core.faces.get(face).ok_or(DropReason::UnknownFace)?;
-        let interest = Interest::decode(buffer.bytes()).map_err(|_| DropReason::Malformed)?;
-        let hashes = ahead.hashes(&core.key, interest.name)?;
+        let name = layout.name.of_packet(buffer.bytes());
+        let hashes = ahead.into_hashes(&core.key, name)?;
 
         // A missing Nonce is added.
-        let nonce = interest.nonce.unwrap_or_else(|| core.random() as u32);
-        let nonce_hash = hash_with_nonce(hashes.full(), nonce);
+        let nonce = layout.nonce().unwrap_or_else(|| core.random() as u32);
 
         // HopLimit: an Interest with 0 should not have been sent.
-        if interest.hop_limit == Some(0) {
+        if layout.hop_limit() == Some(0) {
             return Err(DropReason::HopLimitZero);
         }
 
         // Scope: `/localhost` is for processes on this computer.
-        if ingress.scope == FaceScope::NonLocal && is_localhost(interest.name.value()) {
+        let scope = NameScope::of(name.value());
+        if ingress.scope == FaceScope::NonLocal && scope == NameScope::Localhost {
             return Err(DropReason::ScopeViolation);
         }
 
         // Dead Nonce List: an Interest that this router has forwarded and forgotten is looping.
-        if core.dead_nonces.contains(nonce_hash, now) {
+        if core.dead_nonces.contains(hash_with_nonce(hashes.full(), nonce), now) {
             core.refuse(&ingress, buffer, &fields, NackReason::DUPLICATE, out);
             return Err(DropReason::DeadNonce);
         }
 
-        // Forwarding hint: in the region it names it has done its work.
-        let hint_reached = interest
-            .forwarding_hint
-            .is_some_and(|hint| hint.iter().any(|delegation| core.is_producer_region(delegation)));
-        // HopLimit may be added for Interests that come without.
-        let hop_limit = match (interest.hop_limit, core.default_hop_limit) {
-            (Some(received), _) => PendingHopLimit::Received(received),
-            (None, 0) => PendingHopLimit::Absent,
-            (None, added) => PendingHopLimit::Added(added),
+        // Forwarding hint, Nonce and HopLimit: what goes on may be another packet than what came in.
+        let hop_limit = core.pending_hop_limit(layout);
+        let changed = core.changed(buffer.bytes(), layout, nonce, hop_limit)?;
+        let (buffer, layout, original) = match changed {
+            Some((changed, layout)) => (changed, layout, Some(buffer)),
+            None => (buffer, *layout, None),
         };
-        let change = InterestRewrite {
-            nonce: interest.nonce.is_none().then_some(nonce),
-            hop_limit: hop_limit.onward().filter(|_| interest.hop_limit.is_none()),
-            remove_forwarding_hint: hint_reached,
-            ..InterestRewrite::default()
-        };
-        let rewritten =
-            if change == InterestRewrite::default() { None } else { Some(core.rewritten(buffer.bytes(), &change)?) };
-        let interest = match &rewritten {
-            Some(rewritten) => Interest::decode(rewritten.bytes()).map_err(|_| DropReason::Malformed)?,
-            None => interest,
-        };
+        let name = layout.name.of_packet(buffer.bytes());
 
         // Of several delegations one is chosen; Interests with different choices are kept apart.
-        let chosen = interest.forwarding_hint.and_then(|hint| choose_delegation(fib, &core.key, hint, hint_hashes));
+        let hint = layout.forwarding_hint(buffer.bytes());
+        let chosen = hint.and_then(|hint| choose_delegation(fib, &core.key, hint, hint_hashes));
         let (hint, hint_hash) = chosen.unwrap_or((NameRef::root(), 0));
 
         // PIT: is an Interest with this name, hint and selectors pending?
-        let name = interest.name.value();
-        let names_digest = names_digest(name, hashes);
-        let selectors = Selectors { can_be_prefix: interest.can_be_prefix, must_be_fresh: interest.must_be_fresh };
-        let entry = core.pcct.find(hashes.full(), name, hint.value());
-        let pending = entry.and_then(|entry| core.pcct.find_slot(entry, selectors));
+        let key = Key {
+            name: name.value(),
+            name_hash: hashes.full(),
+            depth: hashes.depth(),
+            names_digest: names_digest(name.value(), hashes),
+            hint: hint.value(),
+            hint_hash,
+        };
+        let selectors = Selectors { can_be_prefix: layout.can_be_prefix, must_be_fresh: layout.must_be_fresh };
+        let found = core.pcct.look_up(&key);
+        let pending = found.exact().and_then(|entry| core.pcct.find_slot(entry, selectors));
 
         // Duplicate nonce: an Interest that is still pending here is looping.
         if let Some(pit) = pending {
             core.forget_removed_faces(pit);
             if core.is_looping(pit, nonce, &ingress) {
-                core.refuse(&ingress, buffer, &fields, NackReason::DUPLICATE, out);
+                core.refuse(&ingress, original.unwrap_or(buffer), &fields, NackReason::DUPLICATE, out);
                 return Err(DropReason::DuplicateNonce);
             }
         }
@@ -105,8 +98,8 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let is_aggregated = pending.is_some_and(|pit| core.pcct.in_count(pit) > 0);
         core.counters.aggregated_interests += u64::from(is_aggregated);
         if !is_aggregated && core.pcct.content.serve {
-            let query = Query { name, hashes, names_digest, selectors, hint: hint.value(), hint_hash };
-            if let Some(found) = core.pcct.find_data(&query, entry, now) {
+            let query = Query { key: &key, hashes, selectors };
+            if let Some(found) = core.pcct.find_data(&query, found.exact(), now) {
                 return core.answer_from_cache(now, found, pending, &ingress, &fields, out);
             }
             core.counters.cs_misses += 1;
@@ -116,15 +109,12 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let pit = match pending {
             Some(pit) => pit,
             None => {
-                let depth = hashes.depth();
-                let hint = hint.value();
-                let key = Key { name, name_hash: hashes.full(), depth, names_digest, hint, hint_hash };
-                let keep_whole = interest.application_parameters.is_some() || interest.forwarding_hint.is_some();
-                let kept = keep_whole.then_some(interest.wire());
-                match core.open_slot(now, &key, selectors, entry, kept) {
+                let keep_whole = layout.has_parameters || layout.has_forwarding_hint();
+                let kept = keep_whole.then_some(buffer.bytes());
+                match core.open_slot(now, &key, selectors, found, kept) {
                     Ok(pit) => pit,
                     Err(reason) => {
-                        core.refuse(&ingress, buffer, &fields, NackReason::CONGESTION, out);
+                        core.refuse(&ingress, original.unwrap_or(buffer), &fields, NackReason::CONGESTION, out);
                         return Err(reason);
                     }
                 }
@@ -132,58 +122,59 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         };
 
         // In-record: insert or renew. The PIT entry ends with its last in-record.
-        let lifetime_ms = Core::<P>::kept_lifetime(&interest);
+        let route = Route::find(fib, &core.key, name, hashes, hint, hint_hashes);
+        let lifetime_ms = Core::<P>::kept_lifetime(layout.lifetime_ms);
         let arrival = Arrival {
             face: ingress.id,
             nonce,
             expiry: now.plus_ms(core.pending_ms(lifetime_ms)),
+            lifetime_ms,
             hop_limit,
             congestion_mark: fields.congestion_mark,
             token: &fields.pit_token,
+            non_discovery: fields.non_discovery,
+            measured: route.strategy.wants_data(),
         };
-        if core.pcct.renew_in_record(pit, &arrival).is_err() {
-            if pending.is_none() {
-                core.pcct.close_slot(pit);
+        match core.pcct.renew(pit, &arrival) {
+            // Kept by its strategy for late Data, and now asked for again.
+            Ok(was_satisfied) => core.counters.satisfied_interests += u64::from(was_satisfied),
+            Err(NoRoom) => {
+                if pending.is_none() {
+                    core.pcct.close_slot(pit);
+                }
+                core.refuse(&ingress, original.unwrap_or(buffer), &fields, NackReason::CONGESTION, out);
+                return Err(DropReason::TooManyDownstreams);
             }
-            core.refuse(&ingress, buffer, &fields, NackReason::CONGESTION, out);
-            return Err(DropReason::TooManyDownstreams);
         }
-        core.renew_slot(pit, lifetime_ms, fields.non_discovery);
 
         // NextHopFaceId: a privileged application chooses the face itself. Otherwise the strategy does.
-        let route = Route::find(fib, &core.key, interest.name, hashes, hint, hint_hashes);
-        core.pcct.slot_mut(pit).set_measured(route.strategy.wants_data());
-        let (nonce_at, hop_limit_at) = (interest.offsets.nonce.unwrap_or(u16::MAX), interest.offsets.hop_limit);
-        let (onward, original) = match rewritten {
-            Some(rewritten) => (rewritten, Some(buffer)),
-            None => (buffer, None),
-        };
-        let at_hand = InterestAtHand {
-            nonce_at,
-            hop_limit_at,
+        let at_hand = AtHand::Interest(InterestAtHand {
+            nonce_at: layout.nonce_at,
+            hop_limit_at: layout.hop_limit_at,
             nonce,
-            hop_limit: hop_limit.onward(),
+            traveller: Traveller { scope, from: ingress.id, from_scope: ingress.scope, hop_limit: hop_limit.onward() },
             congestion_mark: fields.congestion_mark,
-            carrier: Some(Carrier::Held(onward)),
+            carrier: Some(Carrier::Held(buffer)),
             original,
-        };
-        let at_hand = AtHand::Interest(at_hand);
+        });
         let mut context = Context { core, out, route, now, pit, ingress: ingress.id, nack_mark: 0, at_hand };
         let mut result = Ok(());
         match fields.next_hop_face_id {
-            Some(number) => {
-                let chosen = u32::try_from(number).ok().map(FaceId).filter(|&face| context.core.faces.exists(face));
-                match chosen {
-                    Some(face) => {
-                        context.forward_interest(face, false, fields.non_discovery);
-                    }
-                    None => result = Err(DropReason::NoSuchNextHop),
-                }
-            }
+            Some(number) => result = context.send_to_chosen(number, fields.non_discovery),
             None => context.dispatch(Trigger::AfterReceiveInterest),
         }
         context.settle();
         result
+    }
+}
+
+impl<P: BufferPool> Context<'_, P> {
+    /// Sends the Interest to the face that an application has chosen.
+    #[cold]
+    fn send_to_chosen(&mut self, number: u64, non_discovery: bool) -> Result<(), DropReason> {
+        let chosen = u32::try_from(number).ok().map(FaceId).filter(|&face| self.core.faces.exists(face));
+        self.forward_interest(chosen.ok_or(DropReason::NoSuchNextHop)?, false, non_discovery);
+        Ok(())
     }
 }
 
@@ -201,18 +192,54 @@ impl<P: BufferPool> Core<P> {
         seen || self.pcct.out_records(pit).any(|record| record.nonce == nonce)
     }
 
-    /// Makes a PIT slot pending for as long as its in-records are.
-    fn renew_slot(&mut self, pit: PitRef, lifetime_ms: u32, non_discovery: bool) {
-        let expiry = self.pcct.in_records(pit).map(|record| record.expiry).max();
-        let slot = self.pcct.slot_mut(pit);
-        if slot.is_satisfied() {
-            // Kept by its strategy for late Data, and now asked for again.
-            slot.set_pending();
-            self.counters.satisfied_interests += 1;
+    /// HopLimit of an arriving Interest. One may be added for Interests that come without.
+    fn pending_hop_limit(&self, layout: &InterestLayout) -> PendingHopLimit {
+        match (layout.hop_limit(), self.default_hop_limit) {
+            (Some(received), _) => PendingHopLimit::Received(received),
+            (None, 0) => PendingHopLimit::Absent,
+            (None, added) => PendingHopLimit::Added(added),
         }
-        let slot = self.pcct.slot_mut(pit);
-        slot.expiry = expiry.unwrap_or(slot.expiry);
-        slot.lifetime_ms = lifetime_ms;
-        slot.set_non_discovery(non_discovery);
+    }
+
+    /// What goes on instead of an Interest that lacks Nonce or HopLimit, or whose forwarding hint has done its work.
+    #[inline]
+    fn changed(
+        &self,
+        packet: &[u8],
+        layout: &InterestLayout,
+        nonce: u32,
+        hop_limit: PendingHopLimit,
+    ) -> Result<Option<(P::Buffer, InterestLayout)>, DropReason> {
+        let lacks_something = layout.nonce().is_none() || matches!(hop_limit, PendingHopLimit::Added(_));
+        if lacks_something || layout.has_forwarding_hint() {
+            self.rewritten_if_needed(packet, layout, nonce, hop_limit)
+        } else {
+            Ok(None)
+        }
+    }
+
+    #[cold]
+    fn rewritten_if_needed(
+        &self,
+        packet: &[u8],
+        layout: &InterestLayout,
+        nonce: u32,
+        hop_limit: PendingHopLimit,
+    ) -> Result<Option<(P::Buffer, InterestLayout)>, DropReason> {
+        // In the region that it names, a forwarding hint has done its work.
+        let hint = layout.forwarding_hint(packet);
+        let hint_reached = hint.is_some_and(|hint| hint.iter().any(|name| self.is_producer_region(name)));
+        let change = InterestRewrite {
+            nonce: layout.nonce().is_none().then_some(nonce),
+            hop_limit: hop_limit.onward().filter(|_| layout.hop_limit().is_none()),
+            remove_forwarding_hint: hint_reached,
+            ..InterestRewrite::default()
+        };
+        if change == InterestRewrite::default() {
+            return Ok(None);
+        }
+        let rewritten = self.rewritten(packet, &change)?;
+        let layout = InterestLayout::decode(rewritten.bytes()).map_err(|_| DropReason::Malformed)?;
+        Ok(Some((rewritten, layout)))
     }
 }

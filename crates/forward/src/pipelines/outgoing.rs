@@ -32,7 +32,7 @@ impl<P: BufferPool> Context<'_, P> {
         // The Interest that goes on: the one that has just arrived, or else one that is pending.
         let (mut variable, congestion_mark) = match &self.at_hand {
             AtHand::Interest(interest) => {
-                (Variable { nonce: interest.nonce, hop_limit: interest.hop_limit }, interest.congestion_mark)
+                (Variable { nonce: interest.nonce, hop_limit: interest.traveller.hop_limit }, interest.congestion_mark)
             }
             _ => match self.best_pending(&face) {
                 Some(record) => {

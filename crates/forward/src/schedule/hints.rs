@@ -5,8 +5,7 @@
 
 use namehop_hash::{Lanes, PrefixHashes, hash_group};
 
-use super::glance::glance;
-use super::summary::{Scratch, Summary};
+use super::summary::{Decoded, Scratch, Summary};
 use super::{MAX_BURST, Schedule, ScheduleKind};
 use crate::buffer::{BufferPool, PacketBuffer};
 use crate::engine::Engine;
@@ -24,46 +23,32 @@ pub(super) struct Ahead {
 }
 
 impl<P: BufferPool, S: Schedule> Engine<P, S> {
-    /// Looks at packets and hashes the names of those whose hashes the execution plane will need. What is known of them is
-    /// put into `scratch` from position `first` on.
+    /// Decodes packets and hashes the names of those whose hashes the pipelines will need. What is known of them is put into
+    /// `scratch` from position `first` on.
     #[inline]
-    pub(super) fn hint_hashes(
-        &self,
-        packets: &[Incoming<P::Buffer>],
-        scratch: &mut Scratch,
-        first: usize,
-        lanes: Lanes,
-    ) {
+    pub(super) fn look_at(&self, packets: &[Incoming<P::Buffer>], scratch: &mut Scratch, first: usize, lanes: Lanes) {
         let mut names: [&[u8]; MAX_BURST] = [&[]; MAX_BURST];
         let mut any = false;
         for ((packet, summary), name) in packets.iter().zip(&mut scratch.summaries[first..]).zip(&mut names) {
-            *summary = Summary::default();
-            // Data with a token, and every Nack, finds its entry without.
-            if !self.needs_hashes(packet) {
-                continue;
-            }
-            let bytes = packet.buffer.bytes();
-            if let Some(seen) = glance(bytes) {
-                any = true;
-                *name = &bytes[seen.name];
-                *summary = Summary {
-                    is_hashed: true,
-                    nonce: seen.nonce,
-                    can_be_prefix: seen.can_be_prefix,
-                    ..Summary::default()
-                };
-            }
+            *summary = Summary::of(packet);
+            let layout = match &summary.decoded {
+                Decoded::Interest(interest) => interest.name,
+                // Data with a token finds its entry without.
+                Decoded::Data(data) if self.needs_hashes(packet) => data.name,
+                _ => continue,
+            };
+            *name = layout.of_packet(packet.buffer.bytes()).value();
+            summary.is_hashed = true;
+            any = true;
         }
         if any {
             hash_group(&self.core.key, lanes, &names[..packets.len()], &mut scratch.hashes[first..]);
         }
     }
 
-    fn needs_hashes(&self, packet: &Incoming<P::Buffer>) -> bool {
-        is_interest(packet)
-            || packet.fields.nack.is_none()
-                && (token::decode(self.core.worker, &packet.fields.pit_token).is_none()
-                    || self.core.pcct.asks_for_prefixes(self.core.now))
+    fn needs_hashes(&self, data: &Incoming<P::Buffer>) -> bool {
+        token::decode(self.core.worker, &data.fields.pit_token).is_none()
+            || self.core.pcct.asks_for_prefixes(self.core.now)
     }
 
     /// First step: buckets, and the entry that a PIT token names.
@@ -74,14 +59,14 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         (summary, hashes): (&mut Summary, Option<&PrefixHashes>),
     ) {
         let core = &self.core;
-        if is_interest(packet) {
+        if let Decoded::Interest(interest) = &summary.decoded {
             let Some(hashes) = hashes else { return };
             core.pcct.prefetch_bucket(hashes.full());
             self.fib.prefetch_buckets(hashes);
-            if let Some(nonce) = summary.nonce {
+            if let Some(nonce) = interest.nonce() {
                 core.dead_nonces.prefetch(namehop_hash::hash_with_nonce(hashes.full(), nonce));
             }
-            if summary.can_be_prefix && core.pcct.content.serve {
+            if interest.can_be_prefix && core.pcct.content.serve {
                 core.pcct.prefetch_prefix(hashes.full());
             }
             return;
@@ -97,14 +82,9 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
 
     /// Second step: what the buckets point to.
     #[inline]
-    pub(super) fn hint_entries(
-        &self,
-        packet: &Incoming<P::Buffer>,
-        (summary, hashes): (&mut Summary, Option<&PrefixHashes>),
-        ahead: &mut Ahead,
-    ) {
+    pub(super) fn hint_entries(&self, (summary, hashes): (&mut Summary, Option<&PrefixHashes>), ahead: &mut Ahead) {
         let core = &self.core;
-        let is_interest = is_interest(packet);
+        let is_interest = matches!(summary.decoded, Decoded::Interest(_));
         if let Some(hashes) = hashes {
             if is_interest {
                 if S::KIND == ScheduleKind::Speculative {
@@ -125,7 +105,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         if is_interest {
             summary.makes_entry = hashes.is_some() && summary.entry.is_none();
             ahead.new_entries += usize::from(summary.makes_entry);
-        } else if packet.fields.nack.is_none() && core.pcct.content.is_full() {
+        } else if matches!(summary.decoded, Decoded::Data(_)) && core.pcct.content.is_full() {
             ahead.victim = core.pcct.content.victim_after(ahead.victim);
             summary.victim = ahead.victim;
             if let Some(victim) = summary.victim {
@@ -136,9 +116,9 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
 
     /// Third step: what the entries point to.
     #[inline]
-    pub(super) fn hint_contents(&self, packet: &Incoming<P::Buffer>, summary: &Summary) {
+    pub(super) fn hint_contents(&self, summary: &Summary) {
         let core = &self.core;
-        if is_interest(packet) {
+        if let Decoded::Interest(_) = summary.decoded {
             if let Some(entry) = summary.entry {
                 core.pcct.prefetch_data(entry);
             }
@@ -151,9 +131,4 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             _ => {}
         }
     }
-}
-
-fn is_interest<B: PacketBuffer>(packet: &Incoming<B>) -> bool {
-    use namehop_wire::tlv::types;
-    packet.fields.nack.is_none() && packet.buffer.bytes().first().copied().map(u32::from) == Some(types::INTEREST)
 }

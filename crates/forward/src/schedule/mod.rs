@@ -9,12 +9,10 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `glance` | where the name of a packet is, without decoding it |
-//! | `summary` | what is known of a packet ahead of its turn |
+//! | `summary` | what is known of a packet ahead of its turn: its layout, decoded once, and what is guessed |
 //! | `hints` | what to fetch for a packet, in three steps |
 //! | `run` | the order of hints and packets, one function for each schedule |
 
-mod glance;
 mod hints;
 mod run;
 mod summary;
@@ -22,7 +20,7 @@ mod summary;
 use std::fmt;
 use std::str::FromStr;
 
-pub(crate) use summary::{Known, Scratch};
+pub(crate) use summary::{Decoded, Known, Scratch};
 
 /// Packets that the hint plane looks at together.
 pub const MAX_BURST: usize = 64;

@@ -1,9 +1,9 @@
 //! The order of hints and packets, one function for each schedule. Packets are handled in the order in which they came.
 
-use super::hints::Ahead;
 use namehop_hash::Lanes;
 
-use super::summary::Scratch;
+use super::hints::Ahead;
+use super::summary::{Scratch, Summary};
 use super::{MAX_BURST, Schedule, ScheduleKind};
 use crate::buffer::BufferPool;
 use crate::engine::Engine;
@@ -40,9 +40,8 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         for packet in burst.drain(..) {
-            let mut known = scratch.known(0);
-            known.forget();
-            self.handle(now, packet, known, out);
+            scratch.summaries[0] = Summary::of(&packet);
+            self.handle(now, packet, scratch.known(0), out);
         }
     }
 
@@ -54,7 +53,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         for packet in burst.drain(..) {
-            self.hint_hashes(std::slice::from_ref(&packet), scratch, 0, Lanes::SCALAR);
+            self.look_at(std::slice::from_ref(&packet), scratch, 0, Lanes::SCALAR);
             self.hint_buckets(&packet, scratch.hints(0));
             self.handle(now, packet, scratch.known(0), out);
         }
@@ -73,16 +72,16 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let mut packets = burst.drain(..);
         let (mut current, mut next) = (0, 1);
         if let [packet, ..] = packets.as_slice() {
-            self.hint_hashes(std::slice::from_ref(packet), scratch, current, Lanes::SCALAR);
+            self.look_at(std::slice::from_ref(packet), scratch, current, Lanes::SCALAR);
             self.hint_buckets(packet, scratch.hints(current));
         }
         while let Some(packet) = packets.next() {
             if S::KIND == ScheduleKind::Speculative {
-                self.hint_entries(&packet, scratch.hints(current), &mut Ahead::default());
-                self.hint_contents(&packet, scratch.hints(current).0);
+                self.hint_entries(scratch.hints(current), &mut Ahead::default());
+                self.hint_contents(&scratch.summaries[current]);
             }
             if let [following, ..] = packets.as_slice() {
-                self.hint_hashes(std::slice::from_ref(following), scratch, next, Lanes::SCALAR);
+                self.look_at(std::slice::from_ref(following), scratch, next, Lanes::SCALAR);
                 self.hint_buckets(following, scratch.hints(next));
             }
             self.handle(now, packet, scratch.known(current), out);
@@ -101,7 +100,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     ) {
         let count = burst.len().min(MAX_BURST);
         let group = self.core.lookahead;
-        self.hint_hashes(&burst[..count], scratch, 0, self.core.lanes);
+        self.look_at(&burst[..count], scratch, 0, self.core.lanes);
         let mut packets = burst.drain(..count);
         let mut ahead = Ahead::default();
         let (mut handled, mut with_contents, mut with_entries, mut with_buckets) = (0, 0, 0, 0);
@@ -112,11 +111,11 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
                 with_buckets += 1;
             }
             while with_entries < count.min(handled + 2 * group) {
-                self.hint_entries(&coming[with_entries - handled], scratch.hints(with_entries), &mut ahead);
+                self.hint_entries(scratch.hints(with_entries), &mut ahead);
                 with_entries += 1;
             }
             while with_contents < count.min(handled + group) {
-                self.hint_contents(&coming[with_contents - handled], &scratch.summaries[with_contents]);
+                self.hint_contents(&scratch.summaries[with_contents]);
                 with_contents += 1;
             }
             for packet in packets.by_ref().take(group) {

@@ -1,25 +1,65 @@
 //! What is known of a packet ahead of its turn. The engine keeps one of these for each packet of a burst and uses it again.
 
 use namehop_hash::{HashKey, PrefixHashes, hash_prefixes};
-use namehop_wire::NameRef;
+use namehop_wire::lp::NackReason;
+use namehop_wire::tlv::types;
+use namehop_wire::{DataLayout, InterestLayout, NameRef};
 
 use super::MAX_BURST;
+use crate::buffer::PacketBuffer;
 use crate::counters::DropReason;
+use crate::packet::Incoming;
 
-/// What the hint plane notes of one packet, beside the hashes of its name.
+/// A packet, decoded as far as the pipelines need.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum Decoded {
+    /// An Interest.
+    Interest(InterestLayout),
+    /// Data.
+    Data(DataLayout),
+    /// A Nack, whose Interest is decoded when it has its turn: Nacks are rare.
+    Nack(NackReason),
+    /// Nothing that can be forwarded.
+    #[default]
+    Malformed,
+}
+
+impl Decoded {
+    #[inline]
+    fn of<B: PacketBuffer>(packet: &Incoming<B>) -> Self {
+        let bytes = packet.buffer.bytes();
+        // Both packet types are single bytes on the wire.
+        match (bytes.first().copied().map(u32::from), packet.fields.nack) {
+            (Some(types::INTEREST), None) => {
+                InterestLayout::decode(bytes).map_or(Decoded::Malformed, Decoded::Interest)
+            }
+            (Some(types::INTEREST), Some(reason)) => Decoded::Nack(reason),
+            (Some(types::DATA), None) => DataLayout::decode(bytes).map_or(Decoded::Malformed, Decoded::Data),
+            _ => Decoded::Malformed,
+        }
+    }
+}
+
+/// What is noted of one packet, beside the hashes of its name.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
+    pub(super) decoded: Decoded,
     /// Are the hashes there?
     pub(super) is_hashed: bool,
-    /// Nonce, as far as one was seen.
-    pub(super) nonce: Option<u32>,
-    pub(super) can_be_prefix: bool,
     /// Entry of the PIT-CS composite table that the packet probably concerns.
     pub(super) entry: Option<u32>,
     /// Will the packet probably make a new entry?
     pub(super) makes_entry: bool,
     /// Cached Data that the packet will probably displace.
     pub(super) victim: Option<u32>,
+}
+
+impl Summary {
+    /// Of a packet that nothing is known of yet.
+    #[inline]
+    pub(super) fn of<B: PacketBuffer>(packet: &Incoming<B>) -> Self {
+        Summary { decoded: Decoded::of(packet), ..Summary::default() }
+    }
 }
 
 /// Summaries and hashes of a burst, by position. Hashes lie together because a group of names is hashed at once.
@@ -41,7 +81,8 @@ impl Scratch {
     /// What is known of the packet at this position.
     #[inline]
     pub(super) fn known(&mut self, position: usize) -> Known<'_> {
-        Known { summary: &mut self.summaries[position], hashes: &mut self.hashes[position] }
+        let Summary { decoded, is_hashed, .. } = self.summaries[position];
+        Known { decoded, is_hashed, hashes: &mut self.hashes[position] }
     }
 
     /// The packet at this position and its hashes, if there are any that are of use.
@@ -55,27 +96,21 @@ impl Scratch {
 
 /// What is known of the packet that has its turn.
 pub(crate) struct Known<'a> {
-    summary: &'a mut Summary,
+    pub(crate) decoded: Decoded,
+    is_hashed: bool,
     hashes: &'a mut PrefixHashes,
 }
 
-impl Known<'_> {
-    /// Nothing.
-    #[inline]
-    pub(super) fn forget(&mut self) {
-        *self.summary = Summary::default();
-    }
-
+impl<'a> Known<'a> {
     /// The hashes of the packet's name, computed unless they are there already.
     ///
     /// # Errors
     /// When the name has too many components.
     #[inline]
-    pub(crate) fn hashes(&mut self, key: &HashKey, name: NameRef<'_>) -> Result<&PrefixHashes, DropReason> {
-        if !self.summary.is_hashed {
+    pub(crate) fn into_hashes(self, key: &HashKey, name: NameRef<'_>) -> Result<&'a PrefixHashes, DropReason> {
+        if !self.is_hashed {
             // The result is kept with the hashes.
             let _ = hash_prefixes(key, name.value(), self.hashes);
-            self.summary.is_hashed = true;
         }
         self.hashes.result().map_err(|_| DropReason::NameTooDeep)?;
         debug_assert_eq!(self.hashes.full(), namehop_hash::hash_name(key, name.value()));

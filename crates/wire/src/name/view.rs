@@ -77,7 +77,7 @@ impl<'a> NameRef<'a> {
 
     /// For values that are known to be valid and have `count` components.
     #[inline]
-    pub(super) const fn from_parts(value: &'a [u8], count: u32) -> Self {
+    pub(crate) const fn from_parts(value: &'a [u8], count: u32) -> Self {
         NameRef { value, count }
     }
 

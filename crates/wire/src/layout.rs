@@ -1,0 +1,241 @@
+//! Interests and Data as a forwarder keeps them beside the packet: numbers, and the places of what is longer.
+//!
+//! A layout is a few bytes without a reference to the packet, so a forwarder can decode a packet once, put the layout aside
+//! and come back to it. Packets of the usual shape (numbers of types and lengths in one byte, no elements that a router passes
+//! over) are decoded in one short pass; all others by [`Interest::decode`] and [`DataHeader::decode`], with the same result.
+
+#[cfg(test)]
+mod tests;
+
+use crate::interest::{ForwardingHint, Interest, Span, rank};
+use crate::tlv::{decode_nni, types};
+use crate::{DataHeader, DecodeError, MAX_PACKET_SIZE, NameRef};
+
+/// A Name in a packet that was decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NameLayout {
+    /// Its VALUE.
+    value: Span,
+    /// Number of components.
+    components: u16,
+}
+
+impl NameLayout {
+    fn of(name: NameRef<'_>, packet: &[u8]) -> Self {
+        NameLayout { value: span_of(name.value(), packet), components: name.len() as u16 }
+    }
+
+    /// The name in the packet that this is from. It is not checked again; in another packet it may be nothing of use.
+    #[inline]
+    pub fn of_packet<'a>(&self, packet: &'a [u8]) -> NameRef<'a> {
+        NameRef::from_parts(packet.get(self.value.range()).unwrap_or_default(), self.components.into())
+    }
+}
+
+/// Place of a part of `packet`, which is not larger than [`MAX_PACKET_SIZE`].
+fn span_of(part: &[u8], packet: &[u8]) -> Span {
+    let start = part.as_ptr().addr() - packet.as_ptr().addr();
+    Span { start: start as u16, end: (start + part.len()) as u16 }
+}
+
+/// A valid Interest; see the module's description.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct InterestLayout {
+    /// The Name.
+    pub name: NameLayout,
+    /// VALUE of the ForwardingHint; empty when there is none.
+    hint: Span,
+    /// VALUE of the Nonce, and of HopLimit; 0 when there is none.
+    pub nonce_at: u16,
+    /// See `nonce_at`.
+    pub hop_limit_at: u16,
+    /// Nonce; of no meaning when `nonce_at` is 0.
+    nonce: u32,
+    /// HopLimit; of no meaning when `hop_limit_at` is 0.
+    hop_limit: u8,
+    /// CanBePrefix is present.
+    pub can_be_prefix: bool,
+    /// MustBeFresh is present.
+    pub must_be_fresh: bool,
+    /// ApplicationParameters are present.
+    pub has_parameters: bool,
+    /// InterestLifetime in milliseconds.
+    pub lifetime_ms: Option<u64>,
+}
+
+/// A valid Data, as far as a forwarder looks at it; see the module's description.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DataLayout {
+    /// The Name.
+    pub name: NameLayout,
+    /// FreshnessPeriod in milliseconds; 0 when there is none.
+    pub freshness_ms: u64,
+}
+
+impl InterestLayout {
+    /// Decodes an Interest that fills `packet`.
+    ///
+    /// # Errors
+    /// As for [`Interest::decode`].
+    #[inline]
+    pub fn decode(packet: &[u8]) -> Result<Self, DecodeError> {
+        match usual_interest(packet) {
+            Some(layout) => Ok(layout),
+            None => Self::decode_unusual(packet),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn decode_unusual(packet: &[u8]) -> Result<Self, DecodeError> {
+        let interest = Interest::decode(packet)?;
+        Ok(InterestLayout {
+            name: NameLayout::of(interest.name, packet),
+            hint: interest.forwarding_hint.map_or(Span::default(), |hint| span_of(hint.value(), packet)),
+            nonce_at: interest.offsets.nonce.unwrap_or(0),
+            hop_limit_at: interest.offsets.hop_limit.unwrap_or(0),
+            nonce: interest.nonce.unwrap_or(0),
+            hop_limit: interest.hop_limit.unwrap_or(0),
+            can_be_prefix: interest.can_be_prefix,
+            must_be_fresh: interest.must_be_fresh,
+            has_parameters: interest.application_parameters.is_some(),
+            lifetime_ms: interest.lifetime_ms,
+        })
+    }
+
+    /// The Nonce.
+    #[inline]
+    pub fn nonce(&self) -> Option<u32> {
+        (self.nonce_at != 0).then_some(self.nonce)
+    }
+
+    /// The HopLimit.
+    #[inline]
+    pub fn hop_limit(&self) -> Option<u8> {
+        (self.hop_limit_at != 0).then_some(self.hop_limit)
+    }
+
+    /// Is there a forwarding hint?
+    #[inline]
+    pub fn has_forwarding_hint(&self) -> bool {
+        self.hint != Span::default()
+    }
+
+    /// The forwarding hint of the packet that this is the layout of.
+    pub fn forwarding_hint<'a>(&self, packet: &'a [u8]) -> Option<ForwardingHint<'a>> {
+        if self.hint == Span::default() {
+            return None;
+        }
+        ForwardingHint::decode(packet.get(self.hint.range())?).ok().flatten()
+    }
+}
+
+impl DataLayout {
+    /// Decodes Name and MetaInfo of a Data that fills `packet`. The rest is not looked at.
+    ///
+    /// # Errors
+    /// As for [`DataHeader::decode`].
+    #[inline]
+    pub fn decode(packet: &[u8]) -> Result<Self, DecodeError> {
+        match usual_data(packet) {
+            Some(layout) => Ok(layout),
+            None => Self::decode_unusual(packet),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn decode_unusual(packet: &[u8]) -> Result<Self, DecodeError> {
+        let header = DataHeader::decode(packet)?;
+        Ok(DataLayout { name: NameLayout::of(header.name, packet), freshness_ms: header.freshness_ms.unwrap_or(0) })
+    }
+}
+
+/// First TYPE or LENGTH that takes more than one byte.
+const LONG_NUMBER: u8 = 253;
+
+/// TYPE and LENGTH in one byte each, of the element at `at`, and where its VALUE ends if that is within `end`.
+#[inline(always)]
+fn short_element(packet: &[u8], at: usize, end: usize) -> Option<(u8, usize)> {
+    let &[typ, length] = packet.get(at..)?.first_chunk()?;
+    let value_end = at + 2 + usize::from(length);
+    (typ < LONG_NUMBER && length < LONG_NUMBER && value_end <= end).then_some((typ, value_end))
+}
+
+/// Where the VALUE of the outer element starts, if the element fills the packet and its TYPE is `typ`.
+#[inline(always)]
+fn outer_value_at(packet: &[u8], typ: u32) -> Option<usize> {
+    let &[first, length, high, low] = packet.first_chunk()?;
+    let (start, length) = match length {
+        0..LONG_NUMBER => (2, usize::from(length)),
+        LONG_NUMBER if high > 0 => (4, usize::from(u16::from_be_bytes([high, low]))),
+        _ => return None,
+    };
+    (u32::from(first) == typ && start + length == packet.len() && packet.len() <= MAX_PACKET_SIZE).then_some(start)
+}
+
+/// The Name at `at` and where it ends, if it has bytes, and all components have numbers of one byte and are no digests.
+#[inline(always)]
+fn usual_name(packet: &[u8], at: usize) -> Option<(NameLayout, usize)> {
+    const FIRST_USUAL: u8 = types::PARAMETERS_SHA256_DIGEST_COMPONENT as u8 + 1;
+    let (typ, end) = short_element(packet, at, packet.len())?;
+    let start = at + 2;
+    let (mut next, mut components) = (start, 0);
+    while next < end {
+        let &[typ, length] = packet.get(next..)?.first_chunk()?;
+        if !(FIRST_USUAL..LONG_NUMBER).contains(&typ) || length >= LONG_NUMBER {
+            return None;
+        }
+        next += 2 + usize::from(length);
+        components += 1;
+    }
+    let value = Span { start: start as u16, end: end as u16 };
+    let is_usual = u32::from(typ) == types::NAME && next == end && start < end;
+    is_usual.then_some((NameLayout { value, components }, end))
+}
+
+/// An Interest of known elements in their order, with numbers of one byte.
+#[inline(always)]
+fn usual_interest(packet: &[u8]) -> Option<InterestLayout> {
+    let (name, mut at) = usual_name(packet, outer_value_at(packet, types::INTEREST)?)?;
+    let mut layout = InterestLayout { name, ..InterestLayout::default() };
+    let mut last = rank(types::NAME);
+    while at < packet.len() {
+        let (typ, end) = short_element(packet, at, packet.len())?;
+        let value = &packet[at + 2..end];
+        let value_at = (at + 2) as u16;
+        match u32::from(typ) {
+            types::CAN_BE_PREFIX if value.is_empty() => layout.can_be_prefix = true,
+            types::MUST_BE_FRESH if value.is_empty() => layout.must_be_fresh = true,
+            types::NONCE => {
+                layout.nonce = u32::from_be_bytes(value.try_into().ok()?);
+                layout.nonce_at = value_at;
+            }
+            types::INTEREST_LIFETIME => layout.lifetime_ms = Some(decode_nni(value).ok()?),
+            types::HOP_LIMIT => {
+                let &[hop_limit] = value else { return None };
+                layout.hop_limit = hop_limit;
+                layout.hop_limit_at = value_at;
+            }
+            _ => return None,
+        }
+        let place = rank(typ.into());
+        if place <= last {
+            return None;
+        }
+        (last, at) = (place, end);
+    }
+    Some(layout)
+}
+
+/// A Data whose MetaInfo has nothing but a FreshnessPeriod.
+#[inline(always)]
+fn usual_data(packet: &[u8]) -> Option<DataLayout> {
+    let (name, meta_info_at) = usual_name(packet, outer_value_at(packet, types::DATA)?)?;
+    let (typ, end) = short_element(packet, meta_info_at, packet.len())?;
+    let (inner_typ, inner_end) = short_element(packet, meta_info_at + 2, end)?;
+    if u32::from(typ) != types::META_INFO || u32::from(inner_typ) != types::FRESHNESS_PERIOD || inner_end != end {
+        return None;
+    }
+    Some(DataLayout { name, freshness_ms: decode_nni(&packet[meta_info_at + 4..end]).ok()? })
+}
