@@ -107,7 +107,7 @@ impl TimerWheel {
     pub fn schedule(&mut self, deadline: Timestamp, entry: u32, generation: u32, kind: u8) {
         if deadline != Timestamp::NEVER {
             let tick = deadline.0.div_ceil(1 << TICK_SHIFT);
-            self.append(Timer { tick_and_kind: tick << 8 | u64::from(kind), entry, generation });
+            self.append(tick << 8 | u64::from(kind), entry, generation);
             self.timers += 1;
         }
     }
@@ -131,7 +131,7 @@ impl TimerWheel {
                     return Some(DueTimer { entry, generation, kind: timer.tick_and_kind as u8 });
                 }
                 // It waited beyond the wheel's reach.
-                self.append(timer);
+                self.append(timer.tick_and_kind, timer.entry, timer.generation);
             }
             // After a long pause one turn of the wheel is enough.
             self.current = self.current.max(now_tick.saturating_sub(SLOTS));
@@ -169,8 +169,8 @@ impl TimerWheel {
 
     /// Writes a timer behind the last one of its tick.
     #[inline]
-    fn append(&mut self, timer: Timer) {
-        let tick = timer.tick().clamp(self.current + 1, self.current + SLOTS - 1);
+    fn append(&mut self, tick_and_kind: u64, entry: u32, generation: u32) {
+        let tick = (tick_and_kind >> 8).clamp(self.current + 1, self.current + SLOTS - 1);
         let slot = (tick % SLOTS) as usize;
         let last = self.slots[slot].last;
         let target = if last != NO_CHUNK && (self.chunk(last).count as usize) < CHUNK_TIMERS {
@@ -187,7 +187,7 @@ impl TimerWheel {
             added
         };
         let chunk = self.chunk(target);
-        chunk.timers[chunk.count as usize] = timer;
+        chunk.timers[chunk.count as usize] = Timer { tick_and_kind, entry, generation };
         chunk.count += 1;
     }
 

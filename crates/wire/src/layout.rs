@@ -77,12 +77,57 @@ impl InterestLayout {
     ///
     /// # Errors
     /// As for [`Interest::decode`].
-    #[inline]
     pub fn decode(packet: &[u8]) -> Result<Self, DecodeError> {
-        match usual_interest(packet) {
-            Some(layout) => Ok(layout),
-            None => Self::decode_unusual(packet),
+        let mut layout = InterestLayout::default();
+        layout.fill(packet)?;
+        Ok(layout)
+    }
+
+    /// Decodes an Interest that fills `packet` into this layout, whatever it was of. After an error it is of no meaning.
+    ///
+    /// # Errors
+    /// As for [`Interest::decode`].
+    // Inlined and filled in place: it is not to be copied while it is still on its way to memory.
+    #[inline(always)]
+    pub fn fill(&mut self, packet: &[u8]) -> Result<(), DecodeError> {
+        if self.fill_usual(packet).is_none() {
+            *self = Self::decode_unusual(packet)?;
         }
+        Ok(())
+    }
+
+    /// Decodes an Interest of known elements in their order, with numbers of one byte; `None` for any other.
+    #[inline(always)]
+    fn fill_usual(&mut self, packet: &[u8]) -> Option<()> {
+        let (name, mut at) = usual_name(packet, outer_value_at(packet, types::INTEREST)?)?;
+        *self = InterestLayout { name, ..InterestLayout::default() };
+        let mut last = rank(types::NAME);
+        while at < packet.len() {
+            let (typ, end) = short_element(packet, at, packet.len())?;
+            let value = &packet[at + 2..end];
+            let value_at = (at + 2) as u16;
+            match u32::from(typ) {
+                types::CAN_BE_PREFIX if value.is_empty() => self.can_be_prefix = true,
+                types::MUST_BE_FRESH if value.is_empty() => self.must_be_fresh = true,
+                types::NONCE => {
+                    self.nonce = u32::from_be_bytes(value.try_into().ok()?);
+                    self.nonce_at = value_at;
+                }
+                types::INTEREST_LIFETIME => self.lifetime_ms = Some(decode_nni(value).ok()?),
+                types::HOP_LIMIT => {
+                    let &[hop_limit] = value else { return None };
+                    self.hop_limit = hop_limit;
+                    self.hop_limit_at = value_at;
+                }
+                _ => return None,
+            }
+            let place = rank(typ.into());
+            if place <= last {
+                return None;
+            }
+            (last, at) = (place, end);
+        }
+        Some(())
     }
 
     #[cold]
@@ -135,12 +180,36 @@ impl DataLayout {
     ///
     /// # Errors
     /// As for [`DataHeader::decode`].
-    #[inline]
     pub fn decode(packet: &[u8]) -> Result<Self, DecodeError> {
-        match usual_data(packet) {
-            Some(layout) => Ok(layout),
-            None => Self::decode_unusual(packet),
+        let mut layout = DataLayout::default();
+        layout.fill(packet)?;
+        Ok(layout)
+    }
+
+    /// Decodes Name and MetaInfo of a Data that fills `packet` into this layout, whatever it was of. After an error it is of no
+    /// meaning.
+    ///
+    /// # Errors
+    /// As for [`DataHeader::decode`].
+    #[inline(always)]
+    pub fn fill(&mut self, packet: &[u8]) -> Result<(), DecodeError> {
+        if self.fill_usual(packet).is_none() {
+            *self = Self::decode_unusual(packet)?;
         }
+        Ok(())
+    }
+
+    /// Decodes a Data whose MetaInfo has nothing but a FreshnessPeriod; `None` for any other.
+    #[inline(always)]
+    fn fill_usual(&mut self, packet: &[u8]) -> Option<()> {
+        let (name, meta_info_at) = usual_name(packet, outer_value_at(packet, types::DATA)?)?;
+        let (typ, end) = short_element(packet, meta_info_at, packet.len())?;
+        let (inner_typ, inner_end) = short_element(packet, meta_info_at + 2, end)?;
+        if u32::from(typ) != types::META_INFO || u32::from(inner_typ) != types::FRESHNESS_PERIOD || inner_end != end {
+            return None;
+        }
+        *self = DataLayout { name, freshness_ms: decode_nni(&packet[meta_info_at + 4..end]).ok()? };
+        Some(())
     }
 
     #[cold]
@@ -168,7 +237,7 @@ fn outer_value_at(packet: &[u8], typ: u32) -> Option<usize> {
     let &[first, length, high, low] = packet.first_chunk()?;
     let (start, length) = match length {
         0..LONG_NUMBER => (2, usize::from(length)),
-        LONG_NUMBER if high > 0 => (4, usize::from(u16::from_be_bytes([high, low]))),
+        LONG_NUMBER if high > 0 || low >= LONG_NUMBER => (4, usize::from(u16::from_be_bytes([high, low]))),
         _ => return None,
     };
     (u32::from(first) == typ && start + length == packet.len() && packet.len() <= MAX_PACKET_SIZE).then_some(start)
@@ -182,8 +251,9 @@ fn usual_name(packet: &[u8], at: usize) -> Option<(NameLayout, usize)> {
     let start = at + 2;
     let (mut next, mut components) = (start, 0);
     while next < end {
-        let &[typ, length] = packet.get(next..)?.first_chunk()?;
-        if !(FIRST_USUAL..LONG_NUMBER).contains(&typ) || length >= LONG_NUMBER {
+        // The length is read first: one check of bounds is enough for both.
+        let length = *packet.get(next + 1)?;
+        if !(FIRST_USUAL..LONG_NUMBER).contains(&packet[next]) || length >= LONG_NUMBER {
             return None;
         }
         next += 2 + usize::from(length);
@@ -192,50 +262,4 @@ fn usual_name(packet: &[u8], at: usize) -> Option<(NameLayout, usize)> {
     let value = Span { start: start as u16, end: end as u16 };
     let is_usual = u32::from(typ) == types::NAME && next == end && start < end;
     is_usual.then_some((NameLayout { value, components }, end))
-}
-
-/// An Interest of known elements in their order, with numbers of one byte.
-#[inline(always)]
-fn usual_interest(packet: &[u8]) -> Option<InterestLayout> {
-    let (name, mut at) = usual_name(packet, outer_value_at(packet, types::INTEREST)?)?;
-    let mut layout = InterestLayout { name, ..InterestLayout::default() };
-    let mut last = rank(types::NAME);
-    while at < packet.len() {
-        let (typ, end) = short_element(packet, at, packet.len())?;
-        let value = &packet[at + 2..end];
-        let value_at = (at + 2) as u16;
-        match u32::from(typ) {
-            types::CAN_BE_PREFIX if value.is_empty() => layout.can_be_prefix = true,
-            types::MUST_BE_FRESH if value.is_empty() => layout.must_be_fresh = true,
-            types::NONCE => {
-                layout.nonce = u32::from_be_bytes(value.try_into().ok()?);
-                layout.nonce_at = value_at;
-            }
-            types::INTEREST_LIFETIME => layout.lifetime_ms = Some(decode_nni(value).ok()?),
-            types::HOP_LIMIT => {
-                let &[hop_limit] = value else { return None };
-                layout.hop_limit = hop_limit;
-                layout.hop_limit_at = value_at;
-            }
-            _ => return None,
-        }
-        let place = rank(typ.into());
-        if place <= last {
-            return None;
-        }
-        (last, at) = (place, end);
-    }
-    Some(layout)
-}
-
-/// A Data whose MetaInfo has nothing but a FreshnessPeriod.
-#[inline(always)]
-fn usual_data(packet: &[u8]) -> Option<DataLayout> {
-    let (name, meta_info_at) = usual_name(packet, outer_value_at(packet, types::DATA)?)?;
-    let (typ, end) = short_element(packet, meta_info_at, packet.len())?;
-    let (inner_typ, inner_end) = short_element(packet, meta_info_at + 2, end)?;
-    if u32::from(typ) != types::META_INFO || u32::from(inner_typ) != types::FRESHNESS_PERIOD || inner_end != end {
-        return None;
-    }
-    Some(DataLayout { name, freshness_ms: decode_nni(&packet[meta_info_at + 4..end]).ok()? })
 }

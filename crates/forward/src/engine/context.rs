@@ -76,7 +76,7 @@ pub(crate) enum AtHand<'a, B> {
     /// None: a timer, a new next hop, a Nack.
     Nothing,
     /// An Interest.
-    Interest(InterestAtHand<B>),
+    Interest(&'a mut InterestAtHand<B>),
     /// Data.
     Data(&'a mut DataAtHand<B>),
 }
@@ -119,7 +119,7 @@ impl<'a, P: BufferPool> Context<'a, P> {
 
     /// Ends the PIT entry if it is due, else sees to it that a timer watches over it. Called once, last.
     #[inline]
-    pub(crate) fn settle(self) {
+    pub(crate) fn settle(&mut self) {
         if self.core.pcct.slot(self.pit).expiry > self.now {
             self.core.arm_timer(self.pit);
         } else {
@@ -127,7 +127,8 @@ impl<'a, P: BufferPool> Context<'a, P> {
         }
     }
 
-    fn end(mut self) {
+    #[cold]
+    fn end(&mut self) {
         if !self.core.pcct.slot(self.pit).is_satisfied() {
             self.ingress = FaceId::INVALID;
             self.at_hand = AtHand::Nothing;

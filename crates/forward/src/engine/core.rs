@@ -15,6 +15,7 @@ use crate::buffer::BufferPool;
 use crate::counters::{DropReason, EngineCounters};
 use crate::dead_nonce_list::DeadNonceList;
 use crate::face::{FaceId, FaceInfo, LinkType};
+use crate::in_place::push_in_place;
 use crate::packet::{LinkFields, Outgoing, PacketKind};
 use crate::pcct::content::ContentConfig;
 use crate::pcct::entry::{InRecord, Selectors};
@@ -133,13 +134,14 @@ impl<P: BufferPool> Core<P> {
     }
 
     /// Hands a packet to its face.
+    #[inline(always)]
     pub(crate) fn transmit(&mut self, packet: Outgoing<P::Buffer>, out: &mut Vec<Outgoing<P::Buffer>>) {
         match packet.kind {
             PacketKind::Interest => self.counters.out_interests += 1,
             PacketKind::Data => self.counters.out_data += 1,
             PacketKind::Nack => self.counters.out_nacks += 1,
         }
-        out.push(packet);
+        push_in_place(out, packet);
     }
 
     /// Answers an Interest that gets no PIT entry with a Nack, if it came in on a point-to-point face.

@@ -1,61 +1,69 @@
-//! The faces that an engine knows, by slot, each with its counters of discarded packets.
+//! The faces that an engine knows, by slot, each with its counters of discarded packets. A packet reads only what is in
+//! `slots`: a few bytes for each face, side by side.
 
 use crate::counters::{DropCounters, DropReason};
 use crate::face::{FaceId, FaceInfo, FaceScope, LinkType};
 
-struct Slot {
-    info: FaceInfo,
-    drops: Box<DropCounters>,
-}
-
 /// The null face takes every packet, and nothing comes from it.
 const NULL_FACE: FaceInfo = FaceInfo { id: FaceId::NULL, scope: FaceScope::Local, link_type: LinkType::PointToPoint };
 
+/// What stands in a slot without a face: a number that belongs to another slot, so that nobody finds it there.
+const fn vacant(slot: usize) -> FaceInfo {
+    FaceInfo { id: FaceId(slot as u32 ^ 1), scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint }
+}
+
 /// All faces.
 pub(crate) struct FaceArray {
-    slots: Vec<Option<Slot>>,
+    /// By slot of the face number.
+    slots: Vec<FaceInfo>,
+    /// By slot as well; only of faces that exist, without the null face.
+    drops: Vec<Option<Box<DropCounters>>>,
     /// The same faces one after another, for strategies that flood.
     list: Vec<FaceInfo>,
 }
 
 impl FaceArray {
     pub(crate) fn new() -> Self {
-        FaceArray { slots: Vec::new(), list: Vec::new() }
+        let mut slots: Vec<FaceInfo> = (0..=FaceId::NULL.slot()).map(vacant).collect();
+        slots[FaceId::NULL.slot()] = NULL_FACE;
+        FaceArray { slots, drops: Vec::new(), list: Vec::new() }
     }
 
     /// Adds a face or changes what is known of it. A face that was in the same slot before is gone.
     pub(crate) fn set(&mut self, info: FaceInfo) {
         let slot = info.id.slot();
         if self.slots.len() <= slot {
-            self.slots.resize_with(slot + 1, || None);
+            self.slots.extend((self.slots.len()..=slot).map(vacant));
+        }
+        if self.drops.len() <= slot {
+            self.drops.resize_with(slot + 1, || None);
         }
         self.list.retain(|other| other.id.slot() != slot);
         self.list.push(info);
-        match &mut self.slots[slot] {
-            Some(old) if old.info.id == info.id => old.info = info,
-            other => *other = Some(Slot { info, drops: Box::default() }),
+        let old = std::mem::replace(&mut self.slots[slot], info);
+        if old.id != info.id || self.drops[slot].is_none() {
+            self.drops[slot] = Some(Box::default());
         }
     }
 
-    /// Removes a face. Nothing happens if there is none with this number.
+    /// Removes a face. Nothing happens if there is none with this number, or it is the null face.
     pub(crate) fn remove(&mut self, id: FaceId) {
-        if self.get(id).is_some()
-            && let Some(slot) = self.slots.get_mut(id.slot())
-        {
-            *slot = None;
+        if self.exists(id) && id != FaceId::NULL {
+            self.slots[id.slot()] = vacant(id.slot());
+            self.drops[id.slot()] = None;
             self.list.retain(|other| other.id != id);
         }
     }
 
     /// The face with this number, if it exists.
+    #[inline]
     pub(crate) fn get(&self, id: FaceId) -> Option<FaceInfo> {
-        match self.slots.get(id.slot()) {
-            Some(Some(slot)) if slot.info.id == id => Some(slot.info),
-            _ if id == FaceId::NULL => Some(NULL_FACE),
-            _ => None,
-        }
+        let &FaceInfo { id: found, scope, link_type } = self.slots.get(id.slot())?;
+        // Put together from its parts, which then stay in registers.
+        if found == id { Some(FaceInfo { id, scope, link_type }) } else { None }
     }
 
+    #[inline]
     pub(crate) fn exists(&self, id: FaceId) -> bool {
         self.get(id).is_some()
     }
@@ -67,15 +75,15 @@ impl FaceArray {
 
     /// Counts a packet of this face as discarded.
     pub(crate) fn count_drop(&mut self, id: FaceId, reason: DropReason) {
-        if let Some(Some(slot)) = self.slots.get_mut(id.slot())
-            && slot.info.id == id
+        if self.exists(id)
+            && let Some(Some(drops)) = self.drops.get_mut(id.slot())
         {
-            slot.drops[reason] += 1;
+            drops[reason] += 1;
         }
     }
 
     pub(crate) fn drops(&self, id: FaceId) -> Option<&DropCounters> {
-        self.slots.get(id.slot())?.as_ref().filter(|slot| slot.info.id == id).map(|slot| &*slot.drops)
+        self.drops.get(id.slot())?.as_deref().filter(|_| self.exists(id))
     }
 }
 
@@ -101,5 +109,7 @@ mod tests {
         faces.remove(FaceId(300 + 0x1_0000));
         assert!(faces.list().is_empty());
         assert!(faces.exists(FaceId::NULL));
+        faces.remove(FaceId::NULL);
+        assert!(faces.exists(FaceId::NULL) && !faces.exists(FaceId(0)) && !faces.exists(FaceId(1)));
     }
 }

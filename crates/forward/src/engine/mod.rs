@@ -28,7 +28,7 @@ use crate::buffer::{BufferPool, PacketBuffer};
 use crate::counters::DropReason;
 use crate::fib::FibReader;
 use crate::packet::{Incoming, Outgoing};
-use crate::schedule::{Burst, Decoded, Known, Schedule, Scratch};
+use crate::schedule::{Burst, Kind, Known, Schedule, Scratch};
 use crate::strategy::StrategyInstance;
 use crate::time::Timestamp;
 pub use config::{CsConfig, CsInfo, CsSettings, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
@@ -93,11 +93,11 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         let face = packet.face;
-        let handled = match known.decoded {
-            Decoded::Interest(layout) => self.incoming_interest(now, packet, &layout, known, out),
-            Decoded::Data(layout) => self.incoming_data(now, packet, &layout, known, out),
-            Decoded::Nack(reason) => self.incoming_nack(now, packet, reason, out),
-            Decoded::Malformed => Err(self.malformed(&packet)),
+        let handled = match known.summary.kind {
+            Kind::Interest => self.incoming_interest(now, packet, known, out),
+            Kind::Data => self.incoming_data(now, packet, known, out),
+            Kind::Nack(reason) => self.incoming_nack(now, packet, reason, out),
+            Kind::Malformed => Err(self.malformed(&packet)),
         };
         if let Err(reason) = handled {
             self.core.count_drop(face, reason);

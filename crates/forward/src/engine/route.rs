@@ -5,6 +5,7 @@ use namehop_wire::{ForwardingHint, NameRef};
 
 use super::Fib;
 use crate::face::FaceId;
+use crate::fib::FibMatch;
 use crate::pcct::{Pcct, PitRef};
 use crate::strategy::StrategyInstance;
 
@@ -26,27 +27,45 @@ pub(crate) struct Route<'a> {
 
 impl<'a> Route<'a> {
     /// The strategy is chosen by the Interest name, the next hops by the chosen delegation where there is one.
+    // Inlined, so that the parts of matches and routes stay in registers on their way.
+    #[inline(always)]
     pub(crate) fn find(
         fib: &'a Fib,
         key: &HashKey,
         name: NameRef<'_>,
         name_hashes: &PrefixHashes,
-        hint: NameRef<'_>,
+        hint: Option<NameRef<'_>>,
         hint_hashes: &mut PrefixHashes,
     ) -> Self {
         let by_name = fib.longest_prefix_match(name_hashes, name);
-        let strategy = by_name.strategy();
-        let matched = if hint.is_empty() || hash_prefixes(key, hint.value(), hint_hashes).is_err() {
-            by_name
-        } else {
-            fib.longest_prefix_match(hint_hashes, hint)
-        };
+        match hint {
+            None => Self::of_match(by_name.strategy(), &by_name),
+            Some(hint) => Self::by_hint(fib, key, by_name, hint, hint_hashes),
+        }
+    }
+
+    #[inline(always)]
+    fn of_match(strategy: &'a StrategyInstance, matched: &FibMatch<'a, StrategyInstance>) -> Self {
         Route {
             strategy,
             nexthops: matched.nexthops().faces(),
             prefix_hash: matched.prefix_hash(),
             prefix_len: matched.nexthop_prefix_len(),
         }
+    }
+
+    #[cold]
+    fn by_hint(
+        fib: &'a Fib,
+        key: &HashKey,
+        by_name: FibMatch<'a, StrategyInstance>,
+        hint: NameRef<'_>,
+        hint_hashes: &mut PrefixHashes,
+    ) -> Self {
+        let strategy = by_name.strategy();
+        let is_usable = hash_prefixes(key, hint.value(), hint_hashes).is_ok();
+        let matched = if is_usable { fib.longest_prefix_match(hint_hashes, hint) } else { by_name };
+        Self::of_match(strategy, &matched)
     }
 
     /// The route of a pending Interest. Overwrites both scratch hashes.
@@ -63,27 +82,38 @@ impl<'a> Route<'a> {
         let hint = NameRef::from_value(pcct.hint(pit.entry)).unwrap_or_default();
         let hashed = hash_prefixes(key, name.value(), name_hashes);
         debug_assert!(hashed.is_ok(), "a name in the table is too deep");
+        let hint = (!hint.is_empty()).then_some(hint);
         Self::find(fib, key, name, name_hashes, hint, hint_hashes)
     }
 }
 
+/// A name from a forwarding hint.
+#[derive(Clone, Copy)]
+pub(crate) struct Delegation<'h> {
+    pub(crate) name: NameRef<'h>,
+    /// Low half of the hash of the name.
+    pub(crate) hash: u32,
+}
+
 /// Chooses the delegation to go by: the first with next hops, and without any the first one, so that Interests with
-/// different hints are never mixed, with the low half of its hash. `None` when the hint names nothing usable.
+/// different hints are never mixed. `None` when the hint names nothing usable.
+#[cold]
 pub(crate) fn choose_delegation<'h>(
     fib: &Fib,
     key: &HashKey,
     hint: ForwardingHint<'h>,
     scratch: &mut PrefixHashes,
-) -> Option<(NameRef<'h>, u32)> {
+) -> Option<Delegation<'h>> {
     let mut first = None;
-    for delegation in hint.iter().take(MAX_DELEGATIONS) {
-        if delegation.is_empty() || hash_prefixes(key, delegation.value(), scratch).is_err() {
+    for name in hint.iter().take(MAX_DELEGATIONS) {
+        if name.is_empty() || hash_prefixes(key, name.value(), scratch).is_err() {
             continue;
         }
-        if fib.longest_prefix_match(scratch, delegation).has_nexthops() {
-            return Some((delegation, scratch.full() as u32));
+        let delegation = Delegation { name, hash: scratch.full() as u32 };
+        if fib.longest_prefix_match(scratch, name).has_nexthops() {
+            return Some(delegation);
         }
-        first = first.or(Some((delegation, scratch.full() as u32)));
+        first = first.or(Some(delegation));
     }
     first
 }

@@ -30,7 +30,7 @@ impl<S: Send + Sync> FibReader<S> {
     ///
     /// Touches one cache line for each depth that holds prefixes, from the longest to that of the match, and the two
     /// lines of the entry. (Next hops of a prefix that has only a strategy are two more.)
-    #[inline]
+    #[inline(always)]
     pub fn longest_prefix_match(&self, hashes: &PrefixHashes, name: NameRef<'_>) -> FibMatch<'_, S> {
         self.quiescence.online();
         let value = name.value();
@@ -64,28 +64,28 @@ impl<S: Send + Sync> FibReader<S> {
     /// buckets alone. Best when they are in the cache.
     #[inline]
     pub fn prefetch_entry(&self, hashes: &PrefixHashes) {
-        if let Some((depth, index)) = self.candidates(hashes).next() {
-            self.prefetch_lines(index, hashes.value_bytes(depth));
-        }
+        self.prefetch_candidates(hashes, true);
     }
 
     /// Asks for all entries that the buckets point to, needed or not.
     #[inline]
     pub fn prefetch_all_entries(&self, hashes: &PrefixHashes) {
-        for (depth, index) in self.candidates(hashes) {
-            self.prefetch_lines(index, hashes.value_bytes(depth));
-        }
+        self.prefetch_candidates(hashes, false);
     }
 
-    /// Depth and index of the entries that may be prefixes of the name, longest first.
+    /// Asks for the entries that may be prefixes of the name: of the longest alone or of all.
     #[inline(always)]
-    fn candidates(&self, hashes: &PrefixHashes) -> impl Iterator<Item = (usize, u32)> {
+    fn prefetch_candidates(&self, hashes: &PrefixHashes, only_longest: bool) {
         self.quiescence.online();
-        self.depths(hashes).filter_map(|depth| {
+        for depth in self.depths(hashes) {
             // SAFETY: this thread is online, see `longest_prefix_match`.
-            let first = unsafe { self.shared.table.candidates(hashes.get(depth)) }.next();
-            first.map(|index| (depth, index))
-        })
+            if let Some(index) = unsafe { self.shared.table.candidates(hashes.get(depth)) }.next() {
+                self.prefetch_lines(index, hashes.value_bytes(depth));
+                if only_longest {
+                    break;
+                }
+            }
+        }
     }
 
     /// The lines that a packet reads of an entry with a name of this length.

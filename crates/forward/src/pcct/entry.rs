@@ -124,6 +124,12 @@ impl Entry {
     pub(crate) fn has_slots(&self) -> bool {
         self.slot.in_use() || self.more_slots != NONE
     }
+
+    /// Is the inline slot of this entry, which is number `index`, the only one that its name may have?
+    #[inline]
+    pub(crate) fn has_one_slot_at_most(&self, index: u32) -> bool {
+        self.more_slots == NONE && self.next_variant == index
+    }
 }
 
 /// Which PIT slot of an entry: the Interest's selectors.
@@ -232,9 +238,16 @@ impl PitSlot {
         self.flags = IN_USE | selectors.bits();
     }
 
-    /// Marks the slot as not in use.
+    /// Marks the slot as not in use. Its other fields keep their values until it is opened again.
     pub(crate) fn close(&mut self) {
         self.flags = 0;
+    }
+
+    /// Has it records, or a PIT token, outside itself?
+    #[inline]
+    pub(crate) fn has_more_records(&self) -> bool {
+        let has_long_token = self.in_count > 0 && self.in_records[0].long_token != NONE;
+        self.more_in != NONE || self.more_out != NONE || has_long_token
     }
 
     pub(crate) const fn in_use(&self) -> bool {

@@ -188,7 +188,9 @@ impl Pcct {
         let bytes =
             if long_key.is_none() { &mut entry.short_key[..] } else { self.memory.bytes_mut(long_key, key_bytes) };
         bytes[..key.name.len()].copy_from_slice(key.name);
-        bytes[key.name.len()..key_bytes].copy_from_slice(key.hint);
+        if !key.hint.is_empty() {
+            bytes[key.name.len()..key_bytes].copy_from_slice(key.hint);
+        }
         Ok(index)
     }
 

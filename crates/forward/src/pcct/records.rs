@@ -196,7 +196,7 @@ impl Place {
 }
 
 /// The record of an Interest. A token that is not in a block of its own fits into the record.
-#[inline]
+#[inline(always)]
 fn in_record(arrival: &Arrival<'_>, long_token: u32) -> InRecord {
     InRecord {
         expiry: arrival.expiry,
@@ -211,7 +211,7 @@ fn in_record(arrival: &Arrival<'_>, long_token: u32) -> InRecord {
 }
 
 /// What the downstream with this record is told with its answer.
-#[inline]
+#[inline(always)]
 fn told(record: &InRecord, tokens: &Arena<TokenBlock>) -> Downstream {
     let length = usize::from(record.token_bytes);
     let token = if record.long_token == NONE {
@@ -231,6 +231,14 @@ impl Pcct {
     #[inline]
     pub(crate) fn in_count(&self, pit: PitRef) -> usize {
         usize::from(self.slot(pit).in_count)
+    }
+
+    /// The downstream, if there is one alone and its token is not too long for its record.
+    #[inline]
+    pub(crate) fn only_downstream(&self, pit: PitRef) -> Option<(&InRecord, Downstream)> {
+        let slot = self.slot(pit);
+        let record = &slot.in_records[0];
+        (slot.in_count == 1 && record.long_token == NONE).then(|| (record, told(record, &self.tokens)))
     }
 
     fn in_record(&self, pit: PitRef, index: usize) -> &InRecord {
@@ -262,7 +270,7 @@ impl Pcct {
 
     /// Inserts or renews the in-record of a face, and makes the PIT slot pending for as long as its last in-record is. `true`
     /// when it was satisfied already.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn renew(&mut self, pit: PitRef, arrival: &Arrival<'_>) -> Result<bool, NoRoom> {
         let mut slot = self.slot_mut(pit);
         // The usual case: the first downstream, with a token that fits.

@@ -109,10 +109,12 @@ impl Pcct {
         self.next_serial
     }
 
+    #[inline]
     pub(crate) fn slot(&self, pit: PitRef) -> &PitSlot {
         if pit.block == INLINE { &self.entries[pit.entry].slot } else { &self.slots[pit.block] }
     }
 
+    #[inline]
     pub(crate) fn slot_mut(&mut self, pit: PitRef) -> &mut PitSlot {
         slot_of(&mut self.entries, &mut self.slots, pit)
     }
@@ -172,42 +174,61 @@ impl Pcct {
             let next = std::mem::replace(&mut self.entry_mut(entry).more_slots, block);
             self.slots[block].next = next;
         }
-        let (depth, names_digest) = (usize::from(self.entry(entry).depth), self.entry(entry).names_digest());
-        self.pending_prefixes[depth] += u32::from(selectors.can_be_prefix);
-        self.pending_digests[depth] += u32::from(names_digest);
-        self.pending_unusual += u32::from(selectors.can_be_prefix) + u32::from(names_digest);
+        if selectors.can_be_prefix || self.entry(entry).names_digest() {
+            self.count_unusual(entry, selectors, 1);
+        }
         Some(pit)
     }
 
     /// Closes a PIT slot with all its records, and frees its entry when nothing else is in it.
     pub(crate) fn close_slot(&mut self, pit: PitRef) {
-        self.remove_in_records(pit, |_| true);
-        self.remove_out_records(pit, |_| true);
         let slot = self.slot_mut(pit);
-        let (packet, position, selectors, next) = (slot.packet, slot.queue_position, slot.selectors(), slot.next);
-        slot.packet = Block::NONE;
+        let (packet, position, selectors) = (slot.packet, slot.queue_position, slot.selectors());
         slot.close();
-        self.release_memory(packet);
+        if slot.has_more_records() {
+            self.remove_in_records(pit, |_| true);
+            self.remove_out_records(pit, |_| true);
+        }
+        if !packet.is_none() {
+            self.slot_mut(pit).packet = Block::NONE;
+            self.release_memory(packet);
+        }
         self.queue.remove(position);
-        let (depth, names_digest) = (usize::from(self.entry(pit.entry).depth), self.entry(pit.entry).names_digest());
-        self.pending_prefixes[depth] -= u32::from(selectors.can_be_prefix);
-        self.pending_digests[depth] -= u32::from(names_digest);
-        self.pending_unusual -= u32::from(selectors.can_be_prefix) + u32::from(names_digest);
+        if selectors.can_be_prefix || self.entry(pit.entry).names_digest() {
+            self.count_unusual(pit.entry, selectors, -1);
+        }
         if pit.block == INLINE {
             self.inline_serials[pit.entry as usize] = 0;
         } else {
-            if self.entry(pit.entry).more_slots == pit.block {
-                self.entry_mut(pit.entry).more_slots = next;
-            } else {
-                let before =
-                    self.slots(pit.entry).find(|&other| other.block != INLINE && self.slot(other).next == pit.block);
-                if let Some(before) = before {
-                    self.slot_mut(before).next = next;
-                }
-            }
-            self.slots.free(pit.block);
+            self.free_slot(pit);
         }
         self.free_if_unused(pit.entry);
+    }
+
+    /// Counts a PIT slot, opened (`step` = 1) or closed (-1), that Data of another name may satisfy.
+    #[cold]
+    fn count_unusual(&mut self, entry: u32, selectors: Selectors, step: i32) {
+        let (depth, names_digest) = (usize::from(self.entry(entry).depth), self.entry(entry).names_digest());
+        let (prefixes, digests) = (step * i32::from(selectors.can_be_prefix), step * i32::from(names_digest));
+        self.pending_prefixes[depth] = self.pending_prefixes[depth].wrapping_add_signed(prefixes);
+        self.pending_digests[depth] = self.pending_digests[depth].wrapping_add_signed(digests);
+        self.pending_unusual = self.pending_unusual.wrapping_add_signed(prefixes + digests);
+    }
+
+    /// Frees a PIT slot outside its entry.
+    #[cold]
+    fn free_slot(&mut self, pit: PitRef) {
+        let next = self.slot(pit).next;
+        if self.entry(pit.entry).more_slots == pit.block {
+            self.entry_mut(pit.entry).more_slots = next;
+        } else {
+            let before =
+                self.slots(pit.entry).find(|&other| other.block != INLINE && self.slot(other).next == pit.block);
+            if let Some(before) = before {
+                self.slot_mut(before).next = next;
+            }
+        }
+        self.slots.free(pit.block);
     }
 
     /// Keeps a copy of the Interest with the slot. `false` when there is no memory for it.
@@ -232,23 +253,25 @@ impl Pcct {
         self.memory.starved_chunk(owners);
     }
 
-    /// Collects the PIT slots that Data with this name satisfies: those of its exact name, of prefixes with CanBePrefix,
-    /// and of its full name. Returns an entry with its exact name, if there is one.
+    /// Collects the PIT slots that Data with this name satisfies: those of its exact name and of prefixes with CanBePrefix.
+    /// Returns an entry with its exact name, if there is one.
     ///
     /// `known` is an entry that is known to have the exact name; without `hashes`, which may be left out then when nothing
-    /// [asks for prefixes](Self::asks_for_prefixes), it is the only one looked at. `full_name` gives hash and VALUE of the name with the
-    /// implicit digest; it is called only while an Interest with a digest at this place is pending.
-    pub(crate) fn find_satisfied<B: AsRef<[u8]>>(
+    /// [asks for prefixes](Self::asks_for_prefixes), it is the only one looked at.
+    pub(crate) fn find_satisfied(
         &self,
         name: &[u8],
         hashes: Option<&PrefixHashes>,
         known: Option<u32>,
-        full_name: impl FnOnce() -> (u64, B),
         matches: &mut Vec<PitRef>,
     ) -> Option<u32> {
         let exact = known.or_else(|| self.find_name(hashes?.full(), name));
         if let Some(exact) = exact {
-            matches.extend(self.variants(exact).flat_map(|entry| self.slots(entry)));
+            if self.entry(exact).has_one_slot_at_most(exact) {
+                matches.extend(self.entry(exact).slot.in_use().then_some(PitRef { entry: exact, block: INLINE }));
+            } else {
+                matches.extend(self.variants(exact).flat_map(|entry| self.slots(entry)));
+            }
         }
         let Some(hashes) = hashes else { return exact };
         for depth in 1..hashes.depth() {
@@ -259,13 +282,20 @@ impl Pcct {
                 matches.extend(slots.filter(|&pit| self.slot(pit).selectors().can_be_prefix));
             }
         }
-        if self.pending_digests.get(hashes.depth() + 1).is_some_and(|&pending| pending > 0) {
-            let (hash, full_name) = full_name();
-            if let Some(found) = self.find_name(hash, full_name.as_ref()) {
-                matches.extend(self.variants(found).flat_map(|entry| self.slots(entry)));
-            }
-        }
         exact
+    }
+
+    /// Is an Interest pending that asks for Data with so many components by its implicit digest?
+    #[inline]
+    pub(crate) fn asks_for_digests(&self, depth: usize) -> bool {
+        self.pending_digests.get(depth + 1).is_some_and(|&pending| pending > 0)
+    }
+
+    /// Collects the PIT slots with this name.
+    pub(crate) fn collect_slots(&self, name_hash: u64, name: &[u8], matches: &mut Vec<PitRef>) {
+        if let Some(found) = self.find_name(name_hash, name) {
+            matches.extend(self.variants(found).flat_map(|entry| self.slots(entry)));
+        }
     }
 
     pub(super) fn used_entries(&self) -> impl Iterator<Item = u32> + '_ {
@@ -274,6 +304,7 @@ impl Pcct {
 }
 
 /// Like [`Pcct::slot_mut`], while other parts of the table are borrowed.
+#[inline]
 pub(super) fn slot_of<'a>(
     entries: &'a mut Arena<Entry>,
     slots: &'a mut Arena<PitSlot>,

@@ -16,12 +16,14 @@ const TOKEN_BYTES: usize = 8;
 const GENERATION_MASK: u32 = 0x00FF_FFFF;
 
 /// The token for an entry of this generation.
+#[inline(always)]
 pub(crate) fn encode(worker: u8, entry: u32, generation: u32) -> PitToken {
     let number = u64::from(worker) << 56 | u64::from(entry) << 24 | u64::from(generation & GENERATION_MASK);
     PitToken::short(number.to_be_bytes(), TOKEN_BYTES).unwrap_or_default()
 }
 
 /// Entry index and low bits of the generation; `None` when the token is not one of this worker's.
+#[inline]
 pub(crate) fn decode(worker: u8, token: &PitToken) -> Option<(u32, u32)> {
     let number = u64::from_be_bytes(token.first_bytes());
     let is_own = token.len() == TOKEN_BYTES && (number >> 56) as u8 == worker;

@@ -81,24 +81,19 @@ impl<P: BufferPool> Core<P> {
         if !self.pcct.content.admits() {
             return;
         }
-        let hint = partition.map_or(&[][..], |entry| self.pcct.hint(entry));
-        let known = exact.and_then(|exact| self.pcct.variants(exact).find(|&entry| self.pcct.hint(entry) == hint));
+        let known = match exact {
+            // The usual case: the Interest asked for this very name.
+            Some(_) if exact == partition => exact,
+            Some(exact) => {
+                let hint = partition.map_or(&[][..], |entry| self.pcct.hint(entry));
+                self.pcct.variants(exact).find(|&entry| self.pcct.hint(entry) == hint)
+            }
+            None => None,
+        };
         let entry = match (known, data.hashes) {
             (Some(entry), _) => Ok(entry),
             (None, None) => Err(NoEntry::NoMemory),
-            (None, Some(hashes)) => {
-                // The hint is copied because it lies in the table that is about to change.
-                let hint: ArrayVec<u8, MAX_PACKET_SIZE> = hint.iter().copied().collect();
-                let key = Key {
-                    name: data.name,
-                    name_hash: hashes.full(),
-                    depth: hashes.depth(),
-                    names_digest: names_digest(data.name, hashes),
-                    hint: &hint,
-                    hint_hash: partition.map_or(0, |entry| self.pcct.entry(entry).hint_hash),
-                };
-                self.pcct.insert(&key, exact)
-            }
+            (None, Some(hashes)) => self.make_content_entry(data, hashes, partition, exact),
         };
         let stored = entry.is_ok_and(|entry| {
             let new = NewData {
@@ -115,5 +110,31 @@ impl<P: BufferPool> Core<P> {
             stored
         });
         self.counters.cs_rejected += u64::from(!stored);
+    }
+
+    /// Makes an entry for Data that goes into none of an Interest.
+    // Kept apart, because the hint takes much room on the stack.
+    #[inline(never)]
+    fn make_content_entry(
+        &mut self,
+        data: &Admission<'_>,
+        hashes: &PrefixHashes,
+        partition: Option<u32>,
+        exact: Option<u32>,
+    ) -> Result<u32, NoEntry> {
+        // The hint is copied because it lies in the table that is about to change.
+        let hint: ArrayVec<u8, MAX_PACKET_SIZE> = match partition {
+            Some(entry) => self.pcct.hint(entry).iter().copied().collect(),
+            None => ArrayVec::new(),
+        };
+        let key = Key {
+            name: data.name,
+            name_hash: hashes.full(),
+            depth: hashes.depth(),
+            names_digest: names_digest(data.name, hashes),
+            hint: &hint,
+            hint_hash: partition.map_or(0, |entry| self.pcct.entry(entry).hint_hash),
+        };
+        self.pcct.insert(&key, exact)
     }
 }

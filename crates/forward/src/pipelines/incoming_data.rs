@@ -1,10 +1,10 @@
 //! Incoming Data pipeline.
 
 use arrayvec::ArrayVec;
-use namehop_hash::{HashKey, hash_name};
+use namehop_hash::hash_name;
+use namehop_wire::MAX_PACKET_SIZE;
 use namehop_wire::data::implicit_digest;
 use namehop_wire::tlv::types;
-use namehop_wire::{DataLayout, MAX_PACKET_SIZE};
 
 use super::content_store::Admission;
 use super::outgoing::DataSource;
@@ -35,13 +35,13 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         &mut self,
         now: Timestamp,
         packet: Incoming<P::Buffer>,
-        layout: &DataLayout,
         ahead: Known<'_>,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) -> Result<(), DropReason> {
         let Engine { fib, core, hashes: pending_hashes, hint_hashes, .. } = self;
         core.counters.in_data += 1;
-        let ingress = core.faces.get(packet.face).ok_or(DropReason::UnknownFace)?;
+        let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
+        let layout = &ahead.summary.data;
         let name_ref = layout.name.of_packet(packet.buffer.bytes());
         let name = name_ref.value();
 
@@ -62,15 +62,13 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         };
 
         // PIT matching: all Interests that this Data satisfies. The digest is computed only when one asks for it.
-        let mut digest = None;
         let mut matches = std::mem::take(&mut core.matches);
         matches.clear();
-        let key = &core.key;
-        let full_name = || {
-            let digest = digest.insert(implicit_digest(packet.buffer.bytes()));
-            full_name(key, name, digest)
-        };
-        let exact = core.pcct.find_satisfied(name, hashes, known, full_name, &mut matches);
+        let exact = core.pcct.find_satisfied(name, hashes, known, &mut matches);
+        let mut digest = None;
+        if hashes.is_some_and(|hashes| core.pcct.asks_for_digests(hashes.depth())) {
+            digest = Some(core.match_full_name(packet.buffer.bytes(), name, &mut matches));
+        }
         let freshness_ms = layout.freshness_ms;
         let admission = Admission { packet: packet.buffer.bytes(), name, freshness_ms, hashes, digest };
 
@@ -116,14 +114,20 @@ struct Satisfying {
     ingress: FaceId,
 }
 
-/// Hash and VALUE of a Data's full name.
-fn full_name(key: &HashKey, name: &[u8], digest: &[u8; DIGEST_BYTES]) -> (u64, ArrayVec<u8, FULL_NAME_BYTES>) {
-    let component_header = [types::IMPLICIT_SHA256_DIGEST_COMPONENT as u8, DIGEST_BYTES as u8];
-    let full: ArrayVec<u8, FULL_NAME_BYTES> = name.iter().chain(&component_header).chain(digest).copied().collect();
-    (hash_name(key, &full), full)
-}
-
 impl<P: BufferPool> Core<P> {
+    /// Collects the PIT slots that ask for this very Data, by its name and its implicit digest. Returns the digest.
+    // Kept apart, because the full name takes much room on the stack.
+    #[cold]
+    #[inline(never)]
+    fn match_full_name(&self, packet: &[u8], name: &[u8], matches: &mut Vec<PitRef>) -> [u8; DIGEST_BYTES] {
+        let digest = implicit_digest(packet);
+        let component_header = [types::IMPLICIT_SHA256_DIGEST_COMPONENT as u8, DIGEST_BYTES as u8];
+        let full: ArrayVec<u8, FULL_NAME_BYTES> =
+            name.iter().chain(&component_header).chain(&digest).copied().collect();
+        self.pcct.collect_slots(hash_name(&self.key, &full), &full, matches);
+        digest
+    }
+
     /// The entry under whose hint the Data is cached: the one it answers by its token, else one that asked this face, so
     /// that no peer can put Data where others look for answers by way of another hint.
     fn partition_of(&self, matches: &[PitRef], by_token: Option<u32>, ingress: FaceId) -> u32 {
@@ -161,7 +165,7 @@ impl<P: BufferPool> Core<P> {
         buffer: P::Buffer,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
-        self.answer_downstreams(arrival.now, pit, source, buffer, None, out);
+        self.answer_last(arrival.now, pit, source, buffer, out);
         // In one step what `mark_satisfied` and `end_slot` do.
         self.counters.satisfied_interests += 1;
         if self.has_to_keep_nonces(arrival, pit) {

@@ -2,7 +2,7 @@
 
 use namehop_hash::hash_with_nonce;
 use namehop_wire::lp::NackReason;
-use namehop_wire::{InterestLayout, InterestRewrite, NameRef};
+use namehop_wire::{InterestLayout, InterestRewrite};
 
 use crate::buffer::{BufferPool, PacketBuffer};
 use crate::counters::DropReason;
@@ -27,14 +27,15 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         &mut self,
         now: Timestamp,
         packet: Incoming<P::Buffer>,
-        layout: &InterestLayout,
         ahead: Known<'_>,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) -> Result<(), DropReason> {
         let Engine { fib, core, hint_hashes, .. } = self;
-        let Incoming { face, buffer, fields } = packet;
+        // Fields are not moved: they are large.
+        let (mut buffer, fields) = (packet.buffer, &packet.fields);
         core.counters.in_interests += 1;
-        let ingress = core.faces.get(face).ok_or(DropReason::UnknownFace)?;
+        let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
+        let mut layout = &ahead.summary.interest;
         let name = layout.name.of_packet(buffer.bytes());
         let hashes = ahead.into_hashes(&core.key, name)?;
 
@@ -54,23 +55,26 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
 
         // Dead Nonce List: an Interest that this router has forwarded and forgotten is looping.
         if core.dead_nonces.contains(hash_with_nonce(hashes.full(), nonce), now) {
-            core.refuse(&ingress, buffer, &fields, NackReason::DUPLICATE, out);
+            core.refuse(&ingress, buffer, fields, NackReason::DUPLICATE, out);
             return Err(DropReason::DeadNonce);
         }
 
         // Forwarding hint, Nonce and HopLimit: what goes on may be another packet than what came in.
         let hop_limit = core.pending_hop_limit(layout);
-        let changed = core.changed(buffer.bytes(), layout, nonce, hop_limit)?;
-        let (buffer, layout, original) = match changed {
-            Some((changed, layout)) => (changed, layout, Some(buffer)),
-            None => (buffer, *layout, None),
-        };
+        let mut original = None;
+        let changed_layout;
+        if must_be_changed(layout, hop_limit)
+            && let Some((changed, its_layout)) = core.changed(buffer.bytes(), layout, nonce, hop_limit)?
+        {
+            original = Some(std::mem::replace(&mut buffer, changed));
+            changed_layout = its_layout;
+            layout = &changed_layout;
+        }
         let name = layout.name.of_packet(buffer.bytes());
 
         // Of several delegations one is chosen; Interests with different choices are kept apart.
         let hint = layout.forwarding_hint(buffer.bytes());
         let chosen = hint.and_then(|hint| choose_delegation(fib, &core.key, hint, hint_hashes));
-        let (hint, hint_hash) = chosen.unwrap_or((NameRef::root(), 0));
 
         // PIT: is an Interest with this name, hint and selectors pending?
         let key = Key {
@@ -78,8 +82,8 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             name_hash: hashes.full(),
             depth: hashes.depth(),
             names_digest: names_digest(name.value(), hashes),
-            hint: hint.value(),
-            hint_hash,
+            hint: chosen.as_ref().map_or(&[], |delegation| delegation.name.value()),
+            hint_hash: chosen.as_ref().map_or(0, |delegation| delegation.hash),
         };
         let selectors = Selectors { can_be_prefix: layout.can_be_prefix, must_be_fresh: layout.must_be_fresh };
         let found = core.pcct.look_up(&key);
@@ -89,7 +93,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         if let Some(pit) = pending {
             core.forget_removed_faces(pit);
             if core.is_looping(pit, nonce, &ingress) {
-                core.refuse(&ingress, original.unwrap_or(buffer), &fields, NackReason::DUPLICATE, out);
+                core.refuse(&ingress, original.unwrap_or(buffer), fields, NackReason::DUPLICATE, out);
                 return Err(DropReason::DuplicateNonce);
             }
         }
@@ -100,7 +104,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         if !is_aggregated && core.pcct.content.serve {
             let query = Query { key: &key, hashes, selectors };
             if let Some(found) = core.pcct.find_data(&query, found.exact(), now) {
-                return core.answer_from_cache(now, found, pending, &ingress, &fields, out);
+                return core.answer_from_cache(now, found, pending, &ingress, fields, out);
             }
             core.counters.cs_misses += 1;
         }
@@ -114,7 +118,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
                 match core.open_slot(now, &key, selectors, found, kept) {
                     Ok(pit) => pit,
                     Err(reason) => {
-                        core.refuse(&ingress, original.unwrap_or(buffer), &fields, NackReason::CONGESTION, out);
+                        core.refuse(&ingress, original.unwrap_or(buffer), fields, NackReason::CONGESTION, out);
                         return Err(reason);
                     }
                 }
@@ -122,7 +126,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         };
 
         // In-record: insert or renew. The PIT entry ends with its last in-record.
-        let route = Route::find(fib, &core.key, name, hashes, hint, hint_hashes);
+        let route = Route::find(fib, &core.key, name, hashes, chosen.map(|delegation| delegation.name), hint_hashes);
         let lifetime_ms = Core::<P>::kept_lifetime(layout.lifetime_ms);
         let arrival = Arrival {
             face: ingress.id,
@@ -142,13 +146,13 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
                 if pending.is_none() {
                     core.pcct.close_slot(pit);
                 }
-                core.refuse(&ingress, original.unwrap_or(buffer), &fields, NackReason::CONGESTION, out);
+                core.refuse(&ingress, original.unwrap_or(buffer), fields, NackReason::CONGESTION, out);
                 return Err(DropReason::TooManyDownstreams);
             }
         }
 
         // NextHopFaceId: a privileged application chooses the face itself. Otherwise the strategy does.
-        let at_hand = AtHand::Interest(InterestAtHand {
+        let mut interest = InterestAtHand {
             nonce_at: layout.nonce_at,
             hop_limit_at: layout.hop_limit_at,
             nonce,
@@ -156,7 +160,8 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             congestion_mark: fields.congestion_mark,
             carrier: Some(Carrier::Held(buffer)),
             original,
-        });
+        };
+        let at_hand = AtHand::Interest(&mut interest);
         let mut context = Context { core, out, route, now, pit, ingress: ingress.id, nack_mark: 0, at_hand };
         let mut result = Ok(());
         match fields.next_hop_face_id {
@@ -201,25 +206,9 @@ impl<P: BufferPool> Core<P> {
         }
     }
 
-    /// What goes on instead of an Interest that lacks Nonce or HopLimit, or whose forwarding hint has done its work.
-    #[inline]
-    fn changed(
-        &self,
-        packet: &[u8],
-        layout: &InterestLayout,
-        nonce: u32,
-        hop_limit: PendingHopLimit,
-    ) -> Result<Option<(P::Buffer, InterestLayout)>, DropReason> {
-        let lacks_something = layout.nonce().is_none() || matches!(hop_limit, PendingHopLimit::Added(_));
-        if lacks_something || layout.has_forwarding_hint() {
-            self.rewritten_if_needed(packet, layout, nonce, hop_limit)
-        } else {
-            Ok(None)
-        }
-    }
-
+    /// What goes on instead of an Interest that [must be changed](must_be_changed); `None` if it goes on as it is after all.
     #[cold]
-    fn rewritten_if_needed(
+    fn changed(
         &self,
         packet: &[u8],
         layout: &InterestLayout,
@@ -242,4 +231,10 @@ impl<P: BufferPool> Core<P> {
         let layout = InterestLayout::decode(rewritten.bytes()).map_err(|_| DropReason::Malformed)?;
         Ok(Some((rewritten, layout)))
     }
+}
+
+/// Does an Interest lack Nonce or HopLimit, or might its forwarding hint have done its work?
+#[inline]
+fn must_be_changed(layout: &InterestLayout, hop_limit: PendingHopLimit) -> bool {
+    layout.nonce().is_none() || matches!(hop_limit, PendingHopLimit::Added(_)) || layout.has_forwarding_hint()
 }

@@ -87,10 +87,13 @@ impl<P: BufferPool> Context<'_, P> {
         let generation = self.core.pcct.entry(self.pit.entry).generation;
         let fields = LinkFields {
             pit_token: token::encode(self.core.worker, self.pit.entry, generation),
+            nack: None,
             congestion_mark,
             incoming_face_id: Some(self.ingress).filter(|&id| id != FaceId::INVALID),
+            next_hop_face_id: None,
+            no_cache: false,
             non_discovery,
-            ..LinkFields::default()
+            announcement: None,
         };
         self.core.transmit(Outgoing { face: face.id, kind: PacketKind::Interest, buffer, fields }, self.out);
         true
@@ -200,6 +203,30 @@ impl<P: BufferPool> Core<P> {
         self.downstreams = downstreams;
     }
 
+    /// The same where the PIT entry ends at once, so that its in-records need not be removed.
+    #[inline]
+    pub(crate) fn answer_last(
+        &mut self,
+        now: Timestamp,
+        pit: PitRef,
+        source: &DataSource,
+        buffer: P::Buffer,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        // The usual case is one downstream, whose token is in its record.
+        let Some((record, downstream)) = self.pcct.only_downstream(pit) else {
+            return self.answer_downstreams(now, pit, source, buffer, None, out);
+        };
+        let Some(face) = self.faces.get(record.face) else { return };
+        if record.expiry <= now || (face.id == source.face && face.link_type != LinkType::AdHoc) {
+            return;
+        }
+        if source.is_localhost && face.scope == FaceScope::NonLocal {
+            return self.count_drop(source.face, DropReason::ScopeViolation);
+        }
+        self.send_data_to(buffer, source, &downstream, None, out);
+    }
+
     /// Sends Data to all downstreams, each with its own token. The last one gets the buffer, the others copies.
     pub(crate) fn send_data(
         &mut self,
@@ -219,6 +246,7 @@ impl<P: BufferPool> Core<P> {
         self.send_data_to(buffer, source, last, announcement, out);
     }
 
+    #[inline(always)]
     fn send_data_to(
         &mut self,
         buffer: P::Buffer,
@@ -229,11 +257,14 @@ impl<P: BufferPool> Core<P> {
     ) {
         let fields = LinkFields {
             pit_token: downstream.token,
+            nack: None,
             // The consumer learns of congestion on either way.
             congestion_mark: source.congestion_mark.max(downstream.congestion_mark),
             incoming_face_id: Some(source.face),
+            next_hop_face_id: None,
+            no_cache: false,
+            non_discovery: false,
             announcement: announcement.and_then(|announcement| self.pool.copy_of(announcement.bytes())),
-            ..LinkFields::default()
         };
         self.transmit(Outgoing { face: downstream.face, kind: PacketKind::Data, buffer, fields }, out);
     }

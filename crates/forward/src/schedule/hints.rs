@@ -5,9 +5,9 @@
 
 use namehop_hash::{Lanes, PrefixHashes, hash_group};
 
-use super::summary::{Decoded, Scratch, Summary};
+use super::summary::{Kind, Scratch, Summary};
 use super::{MAX_BURST, Schedule, ScheduleKind};
-use crate::buffer::{BufferPool, PacketBuffer};
+use crate::buffer::BufferPool;
 use crate::engine::Engine;
 use crate::packet::Incoming;
 use crate::pcct::token;
@@ -30,16 +30,12 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let mut names: [&[u8]; MAX_BURST] = [&[]; MAX_BURST];
         let mut any = false;
         for ((packet, summary), name) in packets.iter().zip(&mut scratch.summaries[first..]).zip(&mut names) {
-            *summary = Summary::of(packet);
-            let layout = match &summary.decoded {
-                Decoded::Interest(interest) => interest.name,
-                // Data with a token finds its entry without.
-                Decoded::Data(data) if self.needs_hashes(packet) => data.name,
-                _ => continue,
-            };
-            *name = layout.of_packet(packet.buffer.bytes()).value();
-            summary.is_hashed = true;
-            any = true;
+            summary.look_at(packet);
+            // Data with a token finds its entry without, and of a Nack little more than the token is needed.
+            if summary.kind == Kind::Interest || summary.kind == Kind::Data && self.needs_hashes(packet) {
+                *name = summary.name_to_hash(packet);
+                any = true;
+            }
         }
         if any {
             hash_group(&self.core.key, lanes, &names[..packets.len()], &mut scratch.hashes[first..]);
@@ -59,7 +55,8 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         (summary, hashes): (&mut Summary, Option<&PrefixHashes>),
     ) {
         let core = &self.core;
-        if let Decoded::Interest(interest) = &summary.decoded {
+        if summary.kind == Kind::Interest {
+            let interest = &summary.interest;
             let Some(hashes) = hashes else { return };
             core.pcct.prefetch_bucket(hashes.full());
             self.fib.prefetch_buckets(hashes);
@@ -84,7 +81,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     #[inline]
     pub(super) fn hint_entries(&self, (summary, hashes): (&mut Summary, Option<&PrefixHashes>), ahead: &mut Ahead) {
         let core = &self.core;
-        let is_interest = matches!(summary.decoded, Decoded::Interest(_));
+        let is_interest = summary.kind == Kind::Interest;
         if let Some(hashes) = hashes {
             if is_interest {
                 if S::KIND == ScheduleKind::Speculative {
@@ -105,7 +102,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         if is_interest {
             summary.makes_entry = hashes.is_some() && summary.entry.is_none();
             ahead.new_entries += usize::from(summary.makes_entry);
-        } else if matches!(summary.decoded, Decoded::Data(_)) && core.pcct.content.is_full() {
+        } else if summary.kind == Kind::Data && core.pcct.content.is_full() {
             ahead.victim = core.pcct.content.victim_after(ahead.victim);
             summary.victim = ahead.victim;
             if let Some(victim) = summary.victim {
@@ -118,7 +115,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     #[inline]
     pub(super) fn hint_contents(&self, summary: &Summary) {
         let core = &self.core;
-        if let Decoded::Interest(_) = summary.decoded {
+        if summary.kind == Kind::Interest {
             if let Some(entry) = summary.entry {
                 core.pcct.prefetch_data(entry);
             }

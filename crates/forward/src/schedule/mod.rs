@@ -20,7 +20,7 @@ mod summary;
 use std::fmt;
 use std::str::FromStr;
 
-pub(crate) use summary::{Decoded, Known, Scratch};
+pub(crate) use summary::{Kind, Known, Scratch};
 
 /// Packets that the hint plane looks at together.
 pub const MAX_BURST: usize = 64;

@@ -3,7 +3,7 @@
 use namehop_hash::Lanes;
 
 use super::hints::Ahead;
-use super::summary::{Scratch, Summary};
+use super::summary::Scratch;
 use super::{MAX_BURST, Schedule, ScheduleKind};
 use crate::buffer::BufferPool;
 use crate::engine::Engine;
@@ -40,7 +40,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         for packet in burst.drain(..) {
-            scratch.summaries[0] = Summary::of(&packet);
+            scratch.summaries[0].look_at(&packet);
             self.handle(now, packet, scratch.known(0), out);
         }
     }

@@ -10,13 +10,13 @@ use crate::buffer::PacketBuffer;
 use crate::counters::DropReason;
 use crate::packet::Incoming;
 
-/// A packet, decoded as far as the pipelines need.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) enum Decoded {
-    /// An Interest.
-    Interest(InterestLayout),
-    /// Data.
-    Data(DataLayout),
+/// What a packet is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Kind {
+    /// An Interest; its layout is there.
+    Interest,
+    /// Data; its layout is there.
+    Data,
     /// A Nack, whose Interest is decoded when it has its turn: Nacks are rare.
     Nack(NackReason),
     /// Nothing that can be forwarded.
@@ -24,41 +24,54 @@ pub(crate) enum Decoded {
     Malformed,
 }
 
-impl Decoded {
-    #[inline]
-    fn of<B: PacketBuffer>(packet: &Incoming<B>) -> Self {
-        let bytes = packet.buffer.bytes();
-        // Both packet types are single bytes on the wire.
-        match (bytes.first().copied().map(u32::from), packet.fields.nack) {
-            (Some(types::INTEREST), None) => {
-                InterestLayout::decode(bytes).map_or(Decoded::Malformed, Decoded::Interest)
-            }
-            (Some(types::INTEREST), Some(reason)) => Decoded::Nack(reason),
-            (Some(types::DATA), None) => DataLayout::decode(bytes).map_or(Decoded::Malformed, Decoded::Data),
-            _ => Decoded::Malformed,
-        }
-    }
-}
-
 /// What is noted of one packet, beside the hashes of its name.
 #[derive(Debug, Default)]
-pub(super) struct Summary {
-    pub(super) decoded: Decoded,
+pub(crate) struct Summary {
+    pub(crate) kind: Kind,
     /// Are the hashes there?
     pub(super) is_hashed: bool,
-    /// Entry of the PIT-CS composite table that the packet probably concerns.
-    pub(super) entry: Option<u32>,
     /// Will the packet probably make a new entry?
     pub(super) makes_entry: bool,
+    /// Entry of the PIT-CS composite table that the packet probably concerns.
+    pub(super) entry: Option<u32>,
     /// Cached Data that the packet will probably displace.
     pub(super) victim: Option<u32>,
+    /// Only of an Interest.
+    pub(crate) interest: InterestLayout,
+    /// Only of Data.
+    pub(crate) data: DataLayout,
 }
 
 impl Summary {
-    /// Of a packet that nothing is known of yet.
+    /// Decodes a packet that nothing is known of yet.
+    #[inline(always)]
+    pub(super) fn look_at<B: PacketBuffer>(&mut self, packet: &Incoming<B>) {
+        let bytes = packet.buffer.bytes();
+        // Both packet types are single bytes on the wire.
+        self.kind = match (bytes.first().copied().map(u32::from), packet.fields.nack) {
+            (Some(types::INTEREST), None) if self.interest.fill(bytes).is_ok() => Kind::Interest,
+            (Some(types::INTEREST), Some(reason)) => Kind::Nack(reason),
+            (Some(types::DATA), None) if self.data.fill(bytes).is_ok() => Kind::Data,
+            _ => Kind::Malformed,
+        };
+        self.is_hashed = false;
+        self.makes_entry = false;
+        self.entry = None;
+        self.victim = None;
+    }
+
+    /// The name of an Interest or Data.
     #[inline]
-    pub(super) fn of<B: PacketBuffer>(packet: &Incoming<B>) -> Self {
-        Summary { decoded: Decoded::of(packet), ..Summary::default() }
+    fn name<'a, B: PacketBuffer>(&self, packet: &'a Incoming<B>) -> NameRef<'a> {
+        let layout = if self.kind == Kind::Interest { &self.interest.name } else { &self.data.name };
+        layout.of_packet(packet.buffer.bytes())
+    }
+
+    /// VALUE of the name, which is going to be hashed.
+    #[inline]
+    pub(super) fn name_to_hash<'a, B: PacketBuffer>(&mut self, packet: &'a Incoming<B>) -> &'a [u8] {
+        self.is_hashed = true;
+        self.name(packet).value()
     }
 }
 
@@ -81,8 +94,7 @@ impl Scratch {
     /// What is known of the packet at this position.
     #[inline]
     pub(super) fn known(&mut self, position: usize) -> Known<'_> {
-        let Summary { decoded, is_hashed, .. } = self.summaries[position];
-        Known { decoded, is_hashed, hashes: &mut self.hashes[position] }
+        Known { summary: &self.summaries[position], hashes: &mut self.hashes[position] }
     }
 
     /// The packet at this position and its hashes, if there are any that are of use.
@@ -96,8 +108,7 @@ impl Scratch {
 
 /// What is known of the packet that has its turn.
 pub(crate) struct Known<'a> {
-    pub(crate) decoded: Decoded,
-    is_hashed: bool,
+    pub(crate) summary: &'a Summary,
     hashes: &'a mut PrefixHashes,
 }
 
@@ -108,7 +119,7 @@ impl<'a> Known<'a> {
     /// When the name has too many components.
     #[inline]
     pub(crate) fn into_hashes(self, key: &HashKey, name: NameRef<'_>) -> Result<&'a PrefixHashes, DropReason> {
-        if !self.is_hashed {
+        if !self.summary.is_hashed {
             // The result is kept with the hashes.
             let _ = hash_prefixes(key, name.value(), self.hashes);
         }

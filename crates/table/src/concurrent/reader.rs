@@ -1,9 +1,9 @@
 //! The readers' side of a concurrent bucket table.
 
 use super::Shared;
-use super::array::{Bucket, BucketArray, FREE, index_in, link_in, tag_in};
-use crate::sync::{Arc, Ordering, fence};
-use crate::tags::{LINK_SLOT, SLOTS, tag_of};
+use super::array::{BucketArray, FREE, index_in, link_in, tag_in};
+use crate::sync::{Arc, AtomicU64, Ordering, fence};
+use crate::tags::tag_of;
 
 /// A reader's side of a concurrent bucket table. Cheap to clone.
 #[derive(Clone)]
@@ -41,45 +41,39 @@ impl ConcurrentBucketReader {
 /// Iterator over the indexes whose hash may be the one looked for.
 pub struct ConcurrentCandidates<'a> {
     array: &'a BucketArray,
-    words: [u64; SLOTS],
-    matches: u32,
+    /// Slots that are still to be read of the bucket at hand.
+    slots: std::slice::Iter<'a, AtomicU64>,
     tag: u32,
 }
 
 impl<'a> ConcurrentCandidates<'a> {
     #[inline(always)]
     pub(super) fn new(array: &'a BucketArray, hash: u64) -> Self {
-        let mut candidates = ConcurrentCandidates { array, words: [FREE; SLOTS], matches: 0, tag: tag_of(hash) };
-        candidates.read(array.home(hash));
-        candidates
-    }
-
-    /// Reads each slot of a bucket once: what was an entry or a link then is that to the end.
-    #[inline(always)]
-    fn read(&mut self, number: usize) {
-        let Bucket { slots } = self.array.bucket(number);
-        self.matches = 0;
-        for (position, slot) in slots.iter().enumerate() {
-            let word = slot.load(Ordering::Relaxed);
-            self.words[position] = word;
-            self.matches |= u32::from(tag_in(word) == self.tag) << position;
-        }
-        // Pairs with the release store of every slot: entries and buckets are seen complete.
-        fence(Ordering::Acquire);
+        ConcurrentCandidates { array, slots: array.bucket(array.home(hash)).slots.iter(), tag: tag_of(hash) }
     }
 }
 
 impl Iterator for ConcurrentCandidates<'_> {
     type Item = u32;
 
-    #[inline]
+    /// Reads each slot once: what was an entry or a link then is that to the end.
+    #[inline(always)]
     fn next(&mut self) -> Option<u32> {
-        while self.matches == 0 {
-            let next = link_in(self.words[LINK_SLOT])?;
-            self.read(next);
+        let mut last = FREE;
+        loop {
+            for slot in self.slots.by_ref() {
+                last = slot.load(Ordering::Relaxed);
+                if tag_in(last) == self.tag {
+                    // Pairs with the release store of every slot: entries are seen complete.
+                    fence(Ordering::Acquire);
+                    return Some(index_in(last));
+                }
+            }
+            // The link is in the last slot. A link or an entry there was seen by the call that read it.
+            let next = link_in(last)?;
+            fence(Ordering::Acquire);
+            self.slots = self.array.bucket(next).slots.iter();
+            last = FREE;
         }
-        let slot = self.matches.trailing_zeros() as usize;
-        self.matches &= self.matches - 1;
-        Some(index_in(self.words[slot]))
     }
 }

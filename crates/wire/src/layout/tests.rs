@@ -36,15 +36,19 @@ fn usual_packets_take_the_short_way() {
     for lifetime_ms in [1, 300, 70_000, u64::MAX] {
         let interest = InterestBuilder::new(&name()).can_be_prefix(true).must_be_fresh(true).nonce(7).hop_limit(9);
         let packet = interest.lifetime_ms(lifetime_ms).build().expect("small");
-        let layout = usual_interest(&packet).expect("usual");
+        let mut layout = InterestLayout::default();
+        layout.fill_usual(&packet).expect("usual");
         assert_eq!(layout.lifetime_ms, Some(lifetime_ms));
         assert_eq!((layout.nonce(), layout.hop_limit()), (Some(7), Some(9)));
         assert!(layout.can_be_prefix && layout.must_be_fresh);
     }
-    for content_bytes in [0, 100, 300, 8_000] {
+    // Around 253 bytes the outer LENGTH gets longer.
+    for content_bytes in (0..300).chain([8_000]) {
         let data = DataBuilder::new(&name()).freshness_ms(5_000).content(vec![0; content_bytes]);
         let packet = data.sign(&DigestSigner).expect("small");
-        assert_eq!(usual_data(&packet).expect("usual").freshness_ms, 5_000);
+        let mut layout = DataLayout::default();
+        layout.fill_usual(&packet).expect("usual");
+        assert_eq!(layout.freshness_ms, 5_000);
     }
 }
 
@@ -54,7 +58,7 @@ fn elements_out_of_order_are_left_to_the_general_decoder() {
     for elements in [&b"\x0a\x04abcd\x21\x00"[..], b"\x0a\x04abcd\x0a\x04abcd", b"\x0a\x03abc"] {
         let mut packet = vec![5, (5 + elements.len()) as u8, 7, 3, 8, 1, b'A'];
         packet.extend(elements);
-        assert_eq!(usual_interest(&packet), None);
+        assert_eq!(InterestLayout::default().fill_usual(&packet), None);
         check(&packet).expect("the same as in general");
     }
 }

@@ -3,11 +3,13 @@
 use std::fmt;
 
 /// A PIT token of up to 32 bytes, held inline. Empty stands for "absent": an empty one never goes on the wire.
+// The first bytes, which are all of most tokens, lie in one word that is read and written at once.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[repr(C, align(8))]
 pub struct PitToken {
-    len: u8,
     /// Zero behind `len`, so that derived comparisons are right.
     bytes: [u8; PitToken::MAX_LEN],
+    len: u8,
 }
 
 impl PitToken {
@@ -17,7 +19,7 @@ impl PitToken {
     /// No token.
     #[inline]
     pub const fn empty() -> Self {
-        PitToken { len: 0, bytes: [0; Self::MAX_LEN] }
+        PitToken { bytes: [0; Self::MAX_LEN], len: 0 }
     }
 
     /// A token with these bytes; `None` when there are more than 32.
@@ -25,12 +27,12 @@ impl PitToken {
     pub fn from_slice(token: &[u8]) -> Option<Self> {
         let mut bytes = [0; Self::MAX_LEN];
         bytes.get_mut(..token.len())?.copy_from_slice(token);
-        Some(PitToken { len: token.len() as u8, bytes })
+        Some(PitToken { bytes, len: token.len() as u8 })
     }
 
     /// A token of the first `length` of these bytes; `None` when there are not so many. Cheaper than
     /// [`from_slice`](Self::from_slice).
-    #[inline]
+    #[inline(always)]
     pub fn short(first: [u8; 8], length: usize) -> Option<Self> {
         // What is behind the token must be zero.
         let mask = match length {
@@ -40,7 +42,7 @@ impl PitToken {
         };
         let mut bytes = [0; Self::MAX_LEN];
         bytes[..8].copy_from_slice(&(u64::from_le_bytes(first) & mask).to_le_bytes());
-        Some(PitToken { len: length as u8, bytes })
+        Some(PitToken { bytes, len: length as u8 })
     }
 
     /// The first bytes, zeros behind a shorter token.
