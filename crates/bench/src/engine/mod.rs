@@ -28,10 +28,10 @@ use namehop_forward::strategy::StrategyInstance;
 use namehop_hash::HashKey;
 use namehop_wire::{DecodeError, NameRef};
 
-use crate::machine::pin_to_core;
 use crate::median::median;
 use crate::memory::DramFigures;
 use crate::schedule::{ByPacket, EngineMeasurements, EngineParameters, ScheduleFigures, Spread};
+use namehop_router::worker::{pin_to_processor, usable_processors};
 use crate::workload::{Workload, WorkloadError};
 use load::Costs;
 
@@ -147,12 +147,14 @@ impl EngineBench {
         round: u64,
     ) -> Result<Costs, EngineBenchError> {
         let start = Barrier::new(self.pools.len());
+        let processors = usable_processors().unwrap_or_default();
         let results: Vec<Result<Costs, EngineBenchError>> = thread::scope(|scope| {
             let threads: Vec<_> = (0..self.pools.len())
                 .map(|worker| {
-                    let start = &start;
+                    let (start, processor) = (&start, processors.get(worker).copied());
                     scope.spawn(move || {
-                        pin_to_core(worker);
+                        // A thread that stays where the system puts it measures the same, only less steadily.
+                        let _ = processor.map(pin_to_processor);
                         let place = (worker, round * self.pools.len() as u64 + worker as u64);
                         match schedule {
                             ScheduleKind::Naive => self.work::<Naive>(parameters, place, start),
