@@ -64,6 +64,9 @@ fn port_params(link: MemoryPort, address: MacAddress, face: &Face) -> PortParams
     }
 }
 
+/// A port to be added, and its faces with the address of their peer.
+type PortWithFaces = (PortParams<Mbuf>, Vec<(Arc<Face>, MacAddress)>);
+
 /// One end of a link in memory as the router's port.
 struct Link(MemoryPort);
 
@@ -165,7 +168,7 @@ impl<S: Schedule> Rig<S> {
     fn attach(
         &mut self,
         control: PortControl<Mbuf>,
-        ports: Vec<(PortParams<Mbuf>, Vec<(Arc<Face>, MacAddress)>)>,
+        ports: Vec<PortWithFaces>,
     ) -> Result<(), EngineBenchError> {
         let attached = thread::scope(|scope| {
             let asking = scope.spawn(move || {

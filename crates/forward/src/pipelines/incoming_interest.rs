@@ -36,6 +36,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         core.counters.in_interests += 1;
         let ingress = core.faces.get(face).ok_or(DropReason::UnknownFace)?;
         let interest = Interest::decode(buffer.bytes()).map_err(|_| DropReason::Malformed)?;
+        core.admit_name(interest.name)?;
         let hashes = ahead.hashes(&core.key, interest.name)?;
 
         // A missing Nonce is added.

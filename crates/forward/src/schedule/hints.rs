@@ -36,14 +36,16 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     ) {
         let mut names: [&[u8]; MAX_BURST] = [&[]; MAX_BURST];
         let mut any = false;
+        let mut is_affordable = self.core.long_names.forecast();
+        let mut may_pass = |bytes| bytes <= self.core.max_name_bytes && is_affordable(bytes);
         for ((packet, summary), name) in packets.iter().zip(&mut scratch.summaries[first..]).zip(&mut names) {
             *summary = Summary::default();
-            // Data with a token, and every Nack, finds its entry without.
+            // Data with a token, and every Nack, finds its entry without. Names that will be refused are not worth it.
             if !self.needs_hashes(packet) {
                 continue;
             }
             let bytes = packet.buffer.bytes();
-            if let Some(seen) = glance(bytes) {
+            if let Some(seen) = glance(bytes).filter(|seen| may_pass(seen.name.len())) {
                 any = true;
                 *name = &bytes[seen.name];
                 *summary = Summary {
