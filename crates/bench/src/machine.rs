@@ -30,23 +30,6 @@ impl Machine {
     }
 }
 
-/// Lets this thread run on one core only, the one with this number among those that the process may use. Without effect
-/// where that is not allowed.
-pub fn pin_to_core(number: usize) {
-    use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-    use nix::unistd::Pid;
-    let this = Pid::from_raw(0);
-    let Ok(allowed) = sched_getaffinity(this) else { return };
-    let core = (0..CpuSet::count()).filter(|&core| allowed.is_set(core).unwrap_or(false)).nth(number);
-    let mut only = CpuSet::new();
-    if let Some(core) = core
-        && only.set(core).is_ok()
-    {
-        // A thread that stays where the system puts it measures the same, only less steadily.
-        let _ = sched_setaffinity(this, &only);
-    }
-}
-
 fn processor_name() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

@@ -67,6 +67,52 @@ impl Default for EngineParameters {
     }
 }
 
+/// A flood: Interests with random names below prefixes of the FIB, which nobody answers, from a face of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct FloodParameters {
+    /// Share of the packets of every burst that are the flood's, above 0 and below 1.
+    pub share: f64,
+    /// Components of each name.
+    pub components: usize,
+    /// Bytes of each component.
+    pub component_bytes: usize,
+    /// Ask with CanBePrefix?
+    pub can_be_prefix: bool,
+}
+
+/// What a flood does to others.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct FloodFigures {
+    /// Its shape.
+    pub flood: FloodParameters,
+    /// Ticks of the time-stamp counter per ordinary Interest, without the flood and while it lasts, in bursts without it.
+    pub imiss_cycles: Compared,
+    /// Ticks per ordinary Data, likewise.
+    pub data_cycles: Compared,
+    /// Ticks per packet of the flood.
+    pub flood_cycles: f64,
+    /// The same by the mean of an ordinary Interest and its Data without flood.
+    pub flood_vs_ordinary: f64,
+    /// Million ordinary packets per second, Interests and Data.
+    pub ordinary_mpps: Compared,
+    /// Throughput of ordinary packets in the flood, by that without.
+    pub throughput_ratio: f64,
+    /// Part of its throughput that ordinary traffic loses, by the flood's share of packets: at most 1 when every packet of
+    /// the flood costs at most as much as others do.
+    pub slowdown_vs_share: f64,
+    /// Packets of the flood that the router sent on, of all.
+    pub flood_forwarded: f64,
+}
+
+/// A figure without a flood and with it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Compared {
+    /// Before it.
+    pub without: f64,
+    /// While it lasts.
+    pub with: f64,
+}
+
 /// Least and most of several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Spread {
@@ -107,8 +153,50 @@ pub struct ScheduleFigures {
     pub mpps: f64,
     /// Cache lines of tables that a packet touches, counted.
     pub lines: ByPacket<f64>,
-    /// Hardware counters per packet, where the machine has them.
+    /// Hardware counters per packet, where the machine has them; 0 for a kind of packet that there was none of.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<ByPacket<CounterFigures>>,
+}
+
+/// One of the three ways that packets take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacketKind {
+    /// An Interest that the Content Store does not answer.
+    InterestMiss,
+    /// An Interest that the Content Store answers.
+    InterestHit,
+    /// A Data.
+    Data,
+}
+
+impl PacketKind {
+    /// All of them.
+    pub const ALL: [PacketKind; 3] = [PacketKind::InterestMiss, PacketKind::InterestHit, PacketKind::Data];
+}
+
+impl<T> ByPacket<T> {
+    /// That of one kind.
+    pub fn get(&self, kind: PacketKind) -> &T {
+        match kind {
+            PacketKind::InterestMiss => &self.interest_miss,
+            PacketKind::InterestHit => &self.interest_hit,
+            PacketKind::Data => &self.data,
+        }
+    }
+
+    /// That of one kind.
+    pub fn get_mut(&mut self, kind: PacketKind) -> &mut T {
+        match kind {
+            PacketKind::InterestMiss => &mut self.interest_miss,
+            PacketKind::InterestHit => &mut self.interest_hit,
+            PacketKind::Data => &mut self.data,
+        }
+    }
+
+    /// Something made of each.
+    pub fn map<U>(&self, mut of: impl FnMut(&T) -> U) -> ByPacket<U> {
+        ByPacket { interest_miss: of(&self.interest_miss), interest_hit: of(&self.interest_hit), data: of(&self.data) }
+    }
 }
 
 fn by_name<S: Serializer>(schedule: &ScheduleKind, serializer: S) -> Result<S::Ok, S::Error> {

@@ -33,6 +33,11 @@ drop_reasons! {
     Malformed => "malformed",
     /// The name has more than `namehop_wire::MAX_NAME_COMPONENTS` components.
     NameTooDeep => "name-too-deep",
+    /// The name is longer than [`EngineConfig::max_name_bytes`](crate::EngineConfig::max_name_bytes).
+    NameTooLong => "name-too-long",
+    /// There were too many long names lately, see
+    /// [`EngineConfig::long_name_bytes_per_s`](crate::EngineConfig::long_name_bytes_per_s).
+    TooManyLongNames => "too-many-long-names",
     /// The packet came in on a face that the engine does not know (any more).
     UnknownFace => "unknown-face",
     /// An Interest came in with HopLimit 0.

@@ -242,6 +242,8 @@ fn engine_config(config: &Config) -> EngineConfig {
         dead_nonce_lifetime_ms: forwarding.dead_nonce_list_lifetime_ms,
         default_hop_limit: forwarding.default_hop_limit,
         producer_regions: forwarding.producer_regions.iter().map(|region| region.0.clone()).collect(),
+        max_name_bytes: forwarding.max_name_bytes,
+        long_name_bytes_per_s: forwarding.long_name_bytes_per_s,
         max_lifetime_ms: forwarding.max_interest_lifetime_ms,
         measurement_capacity: forwarding.measurement_capacity,
         ..EngineConfig::default()

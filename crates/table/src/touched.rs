@@ -27,13 +27,23 @@
 #[cfg(any(test, feature = "count-lines"))]
 mod notes {
     use std::cell::RefCell;
-    use std::collections::BTreeSet;
 
     use crate::prefetch::CACHE_LINE_BYTES;
 
     thread_local! {
         /// Numbers of the lines touched on this thread, while somebody counts.
-        static TOUCHED: RefCell<Option<BTreeSet<usize>>> = const { RefCell::new(None) };
+        static TOUCHED: RefCell<Option<Vec<usize>>> = const { RefCell::new(None) };
+    }
+
+    /// Numbers of the lines that `operation` touches on this thread, in that order and as often as it does, and its result.
+    ///
+    /// # Panics
+    /// If `operation` counts, too.
+    pub fn touched_lines<R>(operation: impl FnOnce() -> R) -> (Vec<usize>, R) {
+        let counting = TOUCHED.with_borrow_mut(|touched| touched.replace(Vec::new()).is_some());
+        assert!(!counting, "lines are being counted already");
+        let result = operation();
+        (TOUCHED.take().unwrap_or_default(), result)
     }
 
     /// Number of different lines that `operation` touches on this thread, and its result.
@@ -41,10 +51,9 @@ mod notes {
     /// # Panics
     /// If `operation` counts, too.
     pub fn count_lines<R>(operation: impl FnOnce() -> R) -> (usize, R) {
-        let counting = TOUCHED.with_borrow_mut(|touched| touched.replace(BTreeSet::new()).is_some());
-        assert!(!counting, "lines are being counted already");
-        let result = operation();
-        let touched = TOUCHED.take().unwrap_or_default();
+        let (mut touched, result) = touched_lines(operation);
+        touched.sort_unstable();
+        touched.dedup();
         (touched.len(), result)
     }
 
@@ -62,9 +71,9 @@ mod notes {
 }
 
 #[cfg(any(test, feature = "count-lines"))]
-pub use notes::count_lines;
-#[cfg(any(test, feature = "count-lines"))]
 pub(crate) use notes::note_bytes;
+#[cfg(any(test, feature = "count-lines"))]
+pub use notes::{count_lines, touched_lines};
 
 #[cfg(not(any(test, feature = "count-lines")))]
 #[inline(always)]

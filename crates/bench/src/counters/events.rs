@@ -8,16 +8,33 @@ use namehop_model::pipeline::{BackendCycles, LoadLevels, SlotCounters, StageCycl
 
 use super::CounterFigures;
 
-/// An event's code in perf_event's raw layout.
-const fn code(event: u64, unit_mask: u64, counter_mask: u64) -> u64 {
-    event | unit_mask << 8 | counter_mask << 24
+/// Something that can be counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// Cycles that the core was not halted, by the system's own name for them.
+    Cycles,
+    /// Instructions retired, likewise.
+    Instructions,
+    /// By the processor's code for it.
+    Code(u64),
+    /// Nanoseconds that the thread ran. The system counts it on any machine.
+    #[cfg(test)]
+    TaskClock,
+    /// Page faults, likewise.
+    #[cfg(test)]
+    PageFaults,
 }
 
-const CYCLES: u64 = code(0x3c, 0, 0);
+/// An event by its code in perf_event's raw layout.
+const fn code(event: u64, unit_mask: u64, counter_mask: u64) -> Event {
+    Event::Code(event | unit_mask << 8 | counter_mask << 24)
+}
+
+const CYCLES: Event = code(0x3c, 0, 0);
 /// Issue slots per cycle of the generations without slot counters.
 const WIDTH: f64 = 4.0;
 /// Four issue slots by fate, counted by special registers. The first event has to lead the group.
-const METRICS: [u64; 5] = [
+const METRICS: [Event; 5] = [
     code(0x00, 0x04, 0), // all slots
     code(0x00, 0x80, 0), // retired
     code(0x00, 0x81, 0), // wrong speculation
@@ -25,12 +42,12 @@ const METRICS: [u64; 5] = [
     code(0x00, 0x83, 0), // backend
 ];
 /// Cycles, slots not delivered, micro-operations issued, slots retired; recovery cycles come last.
-const SLOTS_SKYLAKE: [u64; 5] =
+const SLOTS_SKYLAKE: [Event; 5] =
     [CYCLES, code(0x9c, 0x01, 0), code(0x0e, 0x01, 0), code(0xc2, 0x02, 0), code(0x0d, 0x01, 0)];
-const SLOTS_BROADWELL: [u64; 5] =
+const SLOTS_BROADWELL: [Event; 5] =
     [CYCLES, code(0x9c, 0x01, 0), code(0x0e, 0x01, 0), code(0xc2, 0x02, 0), code(0x0d, 0x03, 1)];
 /// Execution stalls: all; with a load pending; after misses of the first, second, third level; with the store buffer full.
-const STALLS_SKYLAKE: [u64; 6] = [
+const STALLS_SKYLAKE: [Event; 6] = [
     code(0xa3, 0x04, 4),
     code(0xa3, 0x14, 20),
     code(0xa3, 0x0c, 12),
@@ -38,7 +55,7 @@ const STALLS_SKYLAKE: [u64; 6] = [
     code(0xa3, 0x06, 6),
     code(0xa6, 0x40, 0),
 ];
-const STALLS_ICE_LAKE: [u64; 6] = [
+const STALLS_ICE_LAKE: [Event; 6] = [
     code(0xa3, 0x04, 4),
     code(0xa3, 0x14, 20),
     code(0xa3, 0x0c, 12),
@@ -46,7 +63,7 @@ const STALLS_ICE_LAKE: [u64; 6] = [
     code(0xa3, 0x06, 6),
     code(0xa6, 0x40, 2),
 ];
-const STALLS_SAPPHIRE_RAPIDS: [u64; 6] = [
+const STALLS_SAPPHIRE_RAPIDS: [Event; 6] = [
     code(0xa3, 0x04, 4),
     code(0xa6, 0x21, 5),
     code(0x47, 0x03, 3),
@@ -55,45 +72,88 @@ const STALLS_SAPPHIRE_RAPIDS: [u64; 6] = [
     code(0xa6, 0x40, 2),
 ];
 /// Loads retired that hit the first, second, third level, and that missed the third.
-const LOADS: [u64; 4] = [code(0xd1, 0x01, 0), code(0xd1, 0x02, 0), code(0xd1, 0x04, 0), code(0xd1, 0x20, 0)];
+const LOADS: [Event; 4] = [code(0xd1, 0x01, 0), code(0xd1, 0x02, 0), code(0xd1, 0x04, 0), code(0xd1, 0x20, 0)];
 
 /// How the stages of the pipeline are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StageEvents {
     /// By special registers.
-    Metrics([u64; 5]),
+    Metrics([Event; 5]),
     /// From micro-operations.
-    Slots([u64; 5]),
+    Slots([Event; 5]),
 }
 
-/// The events of one generation of processors, in groups that are counted at the same time. Cycles and instructions are
-/// counted everywhere, by the system's own names for them.
+/// The events of one kind of processor, in groups whose members have to be counted at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct EventSets {
+pub struct Events {
+    /// Cycles and instructions.
+    pub(super) basic: [Event; 2],
     pub(super) stages: Option<StageEvents>,
-    pub(super) stalls: Option<[u64; 6]>,
-    pub(super) loads: Option<[u64; 4]>,
+    pub(super) stalls: Option<[Event; 6]>,
+    pub(super) loads: Option<[Event; 4]>,
 }
 
-/// What to count here.
-pub(super) fn for_this_processor() -> EventSets {
-    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let field = |name: &str| {
-        let line = text.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    let intel = field("vendor_id").is_some_and(|vendor| vendor == "GenuineIntel");
-    let family = field("cpu family").and_then(|number| number.parse().ok());
-    let model = field("model").and_then(|number| number.parse().ok());
-    match (intel, family, model) {
-        (true, Some(6), Some(model)) => for_intel_model(model),
-        _ => UNKNOWN,
+/// Which group an event belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Basic,
+    Metrics,
+    Slots,
+    Stalls,
+    Loads,
+}
+
+impl Role {
+    pub(super) const COUNT: usize = 5;
+    /// Most events of a group.
+    pub(super) const MOST_EVENTS: usize = 6;
+}
+
+const UNKNOWN: Events = Events { basic: [Event::Cycles, Event::Instructions], stages: None, stalls: None, loads: None };
+
+impl Events {
+    /// What to count here.
+    pub fn of_this_processor() -> Self {
+        let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let field = |name: &str| {
+            let line = text.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        };
+        let intel = field("vendor_id").is_some_and(|vendor| vendor == "GenuineIntel");
+        let family = field("cpu family").and_then(|number| number.parse().ok());
+        let model = field("model").and_then(|number| number.parse().ok());
+        match (intel, family, model) {
+            (true, Some(6), Some(model)) => for_intel_model(model),
+            _ => UNKNOWN,
+        }
+    }
+
+    /// What every machine can count, in the places of what processors count: everything but the counters themselves can
+    /// be tried with it.
+    #[cfg(test)]
+    pub(crate) fn of_the_system() -> Self {
+        use Event::{PageFaults, TaskClock};
+        Events {
+            basic: [TaskClock, PageFaults],
+            stages: Some(StageEvents::Metrics([TaskClock, TaskClock, PageFaults, PageFaults, PageFaults])),
+            stalls: Some([TaskClock, TaskClock, TaskClock, TaskClock, PageFaults, PageFaults]),
+            loads: None,
+        }
+    }
+
+    /// All groups.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (Role, &[Event])> {
+        let stages = self.stages.as_ref().map(|stages| match stages {
+            StageEvents::Metrics(events) => (Role::Metrics, &events[..]),
+            StageEvents::Slots(events) => (Role::Slots, &events[..]),
+        });
+        let stalls = self.stalls.as_ref().map(|events| (Role::Stalls, &events[..]));
+        let loads = self.loads.as_ref().map(|events| (Role::Loads, &events[..]));
+        [Some((Role::Basic, &self.basic[..])), stages, stalls, loads].into_iter().flatten()
     }
 }
 
-const UNKNOWN: EventSets = EventSets { stages: None, stalls: None, loads: None };
-
-fn for_intel_model(model: u32) -> EventSets {
+fn for_intel_model(model: u32) -> Events {
     let (stages, stalls) = match model {
         // Broadwell: no event for stalls after misses of the third level.
         61 | 71 | 79 | 86 => (StageEvents::Slots(SLOTS_BROADWELL), None),
@@ -105,10 +165,10 @@ fn for_intel_model(model: u32) -> EventSets {
         143 | 207 => (StageEvents::Metrics(METRICS), Some(STALLS_SAPPHIRE_RAPIDS)),
         _ => return UNKNOWN,
     };
-    EventSets { stages: Some(stages), stalls, loads: Some(LOADS) }
+    Events { stages: Some(stages), stalls, loads: Some(LOADS), ..UNKNOWN }
 }
 
-/// Counts of cycles and instructions, and of the events of [`EventSets`], in its order.
+/// Counts of cycles and instructions, and of the other groups of [`Events`], in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Counts {
     pub(super) basic: [f64; 2],
@@ -154,8 +214,11 @@ mod tests {
         assert_eq!(for_intel_model(85).stages, Some(StageEvents::Slots(SLOTS_SKYLAKE)));
         assert_eq!(for_intel_model(79).stalls, None);
         assert_eq!(for_intel_model(1), UNKNOWN);
-        assert_eq!(code(0xa3, 0x14, 20), 0x1400_14a3);
-        assert_eq!(METRICS[0], 0x0400);
+        assert_eq!(code(0xa3, 0x14, 20), Event::Code(0x1400_14a3));
+        assert_eq!(METRICS[0], Event::Code(0x0400));
+        let groups: Vec<_> = for_intel_model(85).groups().map(|(role, events)| (role, events.len())).collect();
+        assert_eq!(groups, [(Role::Basic, 2), (Role::Slots, 5), (Role::Stalls, 6), (Role::Loads, 4)]);
+        assert!(groups.len() <= Role::COUNT && groups.iter().all(|&(_, events)| events <= Role::MOST_EVENTS));
     }
 
     #[test]

@@ -1,100 +1,151 @@
 //! Counters through Linux's perf_event.
 
 use std::io;
+use std::time::Duration;
 
-use perf_event::events::{Event, Hardware, Raw};
+use perf_event::events::{Event as SystemEvent, Hardware, Raw};
 use perf_event::{Builder, Counter, ReadFormat};
 
 use super::WhyNot;
-use super::events::{Counts, EventSets, StageEvents};
+use super::events::{Event, Events, Role};
+use super::tally::Tally;
 
-/// Events that are counted at the same time.
+fn builder(event: Event) -> Builder<'static> {
+    fn of(event: impl SystemEvent) -> Builder<'static> {
+        Builder::new(event)
+    }
+    match event {
+        Event::Cycles => of(Hardware::CPU_CYCLES),
+        Event::Instructions => of(Hardware::INSTRUCTIONS),
+        Event::Code(code) => of(Raw::new(code)),
+        #[cfg(test)]
+        Event::TaskClock => of(perf_event::events::Software::TASK_CLOCK),
+        #[cfg(test)]
+        Event::PageFaults => of(perf_event::events::Software::PAGE_FAULTS),
+    }
+}
+
+/// What a group has counted since it was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Reading {
+    counts: [u64; Role::MOST_EVENTS],
+    /// Time for which it was to count, and for which the processor had counters for it.
+    enabled: Duration,
+    running: Duration,
+}
+
+impl Reading {
+    /// What was counted between two readings, scaled up to the whole time; `None` when nothing was.
+    pub(super) fn since(&self, earlier: &Reading) -> Option<[f64; Role::MOST_EVENTS]> {
+        let running = self.running.saturating_sub(earlier.running);
+        if running.is_zero() {
+            return None;
+        }
+        let scale = self.enabled.saturating_sub(earlier.enabled).as_secs_f64() / running.as_secs_f64();
+        let mut counts = [0.0; Role::MOST_EVENTS];
+        for (count, (now, before)) in counts.iter_mut().zip(self.counts.iter().zip(earlier.counts)) {
+            *count = now.saturating_sub(before) as f64 * scale;
+        }
+        Some(counts)
+    }
+}
+
+/// Events that are counted at the same time: a group of [`Events`] or a part of one.
 struct EventGroup {
+    role: Role,
+    /// Place of its first event in the whole group.
+    first: usize,
     leader: Counter,
     members: Vec<Counter>,
+    last: Reading,
 }
 
 impl EventGroup {
-    fn open<E: Event>(first: E, rest: impl IntoIterator<Item = E>) -> io::Result<Self> {
+    fn open(role: Role, first: usize, events: &[Event]) -> io::Result<Self> {
+        let Some((&leading, others)) = events.split_first() else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
         let format =
             ReadFormat::GROUP | ReadFormat::ID | ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
-        let mut leader = Builder::new(first).read_format(format).build()?;
-        let members = rest.into_iter().map(|event| Builder::new(event).build_with_group(&mut leader));
+        let mut leader = builder(leading).read_format(format).build()?;
+        // Members are on from the start and count whenever their leader does. Were they switched on and off as well, they
+        // would begin only at the system's next tick.
+        let members = others.iter().map(|&event| builder(event).enabled(true).build_with_group(&mut leader));
         let members = members.collect::<io::Result<_>>()?;
-        Ok(EventGroup { leader, members })
+        Ok(EventGroup { role, first, leader, members, last: Reading::default() })
     }
 
-    /// Events by code; `None` if the processor does not have them after all.
-    fn open_raw(codes: &[u64]) -> Option<Self> {
-        let (&first, rest) = codes.split_first()?;
-        Self::open(Raw::new(first), rest.iter().map(|&code| Raw::new(code))).ok()
-    }
-
-    fn start(&mut self) -> io::Result<()> {
-        self.leader.reset_group()?;
-        self.leader.enable_group()
-    }
-
-    /// Counts in the order of the codes, scaled up when the processor had not enough counters all the time.
-    fn read<const EVENTS: usize>(&mut self) -> io::Result<[f64; EVENTS]> {
-        let data = self.leader.read_group()?;
-        let scale = match (data.time_enabled(), data.time_running()) {
-            (Some(enabled), Some(running)) if !running.is_zero() => enabled.as_secs_f64() / running.as_secs_f64(),
-            _ => 1.0,
-        };
-        let mut counts = [0.0; EVENTS];
-        for (count, counter) in counts.iter_mut().zip(std::iter::once(&self.leader).chain(&self.members)) {
-            *count = data.get(counter).map_or(0.0, |entry| entry.value() as f64 * scale);
+    /// The group, or its halves when the processor has not enough counters for all of it at the same time.
+    fn open_in_parts(role: Role, first: usize, events: &[Event]) -> io::Result<Vec<Self>> {
+        let opened = Self::open(role, first, events).and_then(|mut group| match group.ever_counts()? {
+            true => Ok(group),
+            false => Err(io::Error::from_raw_os_error(nix::errno::Errno::EINVAL as i32)),
+        });
+        match opened {
+            Ok(group) => Ok(vec![group]),
+            // Counters of stages count only when all of them do.
+            Err(error) if events.len() <= 1 || role == Role::Metrics => Err(error),
+            Err(_) => {
+                let (front, back) = events.split_at(events.len() / 2);
+                let mut parts = Self::open_in_parts(role, first, front)?;
+                parts.extend(Self::open_in_parts(role, first + front.len(), back)?);
+                Ok(parts)
+            }
         }
-        Ok(counts)
+    }
+
+    /// Opening a group promises nothing: somebody else may hold the counters that it needs.
+    fn ever_counts(&mut self) -> io::Result<bool> {
+        self.leader.enable()?;
+        self.leader.disable()?;
+        self.last = self.read()?;
+        Ok(!self.last.running.is_zero())
+    }
+
+    fn read(&mut self) -> io::Result<Reading> {
+        let data = self.leader.read_group()?;
+        let mut counts = [0; Role::MOST_EVENTS];
+        for (count, counter) in counts.iter_mut().zip(std::iter::once(&self.leader).chain(&self.members)) {
+            *count = data.get(counter).map_or(0, |entry| entry.value());
+        }
+        Ok(Reading {
+            counts,
+            enabled: data.time_enabled().unwrap_or_default(),
+            running: data.time_running().unwrap_or_default(),
+        })
     }
 }
 
-/// All groups of a processor.
-pub(super) struct Groups {
-    basic: EventGroup,
-    metrics: Option<EventGroup>,
-    slots: Option<EventGroup>,
-    stalls: Option<EventGroup>,
-    loads: Option<EventGroup>,
-}
+/// All groups that the processor offers.
+pub(super) struct Groups(Vec<EventGroup>);
 
 impl Groups {
-    /// Opens what the processor offers; cycles and instructions it must.
-    pub(super) fn open(events: EventSets) -> Result<Self, WhyNot> {
-        let basic = EventGroup::open(Hardware::CPU_CYCLES, [Hardware::INSTRUCTIONS]);
-        let basic = basic.map_err(|error| why_not(&error))?;
-        let (metrics, slots) = match &events.stages {
-            Some(StageEvents::Metrics(codes)) => (EventGroup::open_raw(codes), None),
-            Some(StageEvents::Slots(codes)) => (None, EventGroup::open_raw(codes)),
-            None => (None, None),
-        };
-        let stalls = events.stalls.and_then(|codes| EventGroup::open_raw(&codes));
-        let loads = events.loads.and_then(|codes| EventGroup::open_raw(&codes));
-        Ok(Groups { basic, metrics, slots, stalls, loads })
+    /// Opens them, stopped; cycles and instructions it must offer.
+    pub(super) fn open(events: &Events) -> Result<Self, WhyNot> {
+        let mut groups = Vec::new();
+        for (role, events) in events.groups() {
+            match EventGroup::open_in_parts(role, 0, events) {
+                Ok(parts) => groups.extend(parts),
+                Err(error) if role == Role::Basic => return Err(why_not(&error)),
+                Err(_) => {}
+            }
+        }
+        Ok(Groups(groups))
     }
 
-    fn all(&mut self) -> impl Iterator<Item = &mut EventGroup> {
-        let Groups { basic, metrics, slots, stalls, loads } = self;
-        [metrics, slots, stalls, loads].into_iter().flatten().chain([basic])
-    }
-
-    pub(super) fn start(&mut self) -> io::Result<()> {
-        self.all().try_for_each(EventGroup::start)
-    }
-
-    pub(super) fn stop(&mut self) -> io::Result<()> {
-        self.all().try_for_each(|group| group.leader.disable_group())
-    }
-
-    pub(super) fn read(&mut self) -> io::Result<Counts> {
-        Ok(Counts {
-            basic: self.basic.read()?,
-            metrics: self.metrics.as_mut().map(EventGroup::read).transpose()?,
-            slots: self.slots.as_mut().map(EventGroup::read).transpose()?,
-            stalls: self.stalls.as_mut().map(EventGroup::read).transpose()?,
-            loads: self.loads.as_mut().map(EventGroup::read).transpose()?,
-        })
+    /// Counts what `work` does with the group whose turn it is, into `tally`.
+    pub(super) fn count<R>(&mut self, tally: &mut Tally, things: usize, work: impl FnOnce() -> R) -> io::Result<R> {
+        let turn = tally.next_turn() % self.0.len();
+        let group = &mut self.0[turn];
+        group.leader.enable()?;
+        let result = work();
+        group.leader.disable()?;
+        let reading = group.read()?;
+        if let Some(counts) = reading.since(&group.last) {
+            tally.add(group.role, group.first, &counts[..=group.members.len()], things);
+        }
+        group.last = reading;
+        Ok(result)
     }
 }
 
@@ -121,5 +172,30 @@ mod tests {
         assert_eq!(reason(1), WhyNot::NotPermitted);
         assert_eq!(reason(38), WhyNot::UnsupportedSystem);
         assert!(matches!(reason(24), WhyNot::System(_)));
+    }
+
+    #[test]
+    fn readings_are_scaled_by_the_time_that_counters_were_there() {
+        let at = |count, enabled, running| Reading {
+            counts: [count; Role::MOST_EVENTS],
+            enabled: Duration::from_micros(enabled),
+            running: Duration::from_micros(running),
+        };
+        let before = at(1_000, 50, 40);
+        assert_eq!(at(1_300, 90, 80).since(&before), Some([300.0; Role::MOST_EVENTS]));
+        assert_eq!(at(1_300, 90, 50).since(&before), Some([1_200.0; Role::MOST_EVENTS]));
+        assert_eq!(at(1_000, 90, 40).since(&before), None);
+    }
+
+    #[test]
+    fn groups_that_do_not_fit_are_divided_and_others_left_out() {
+        let open = |role, events: &[Event]| EventGroup::open_in_parts(role, 0, events);
+        let whole = open(Role::Stalls, &[Event::TaskClock, Event::PageFaults]).expect("the system counts these");
+        assert_eq!(whole.iter().map(|part| (part.first, part.members.len())).collect::<Vec<_>>(), [(0, 1)]);
+        // No processor has an event with this code; it takes the other one with it.
+        let impossible = Event::Code(u64::MAX);
+        assert!(open(Role::Stalls, &[Event::TaskClock, impossible]).is_err());
+        assert!(open(Role::Metrics, &[Event::TaskClock, impossible]).is_err());
+        assert!(open(Role::Basic, &[]).is_err());
     }
 }

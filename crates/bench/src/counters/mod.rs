@@ -1,6 +1,18 @@
 //! Hardware counters: where cycles go, by the top-down method of Yasin (ISPASS 2014).
 //!
-//! Counters are read through Linux's perf_event, for the calling thread in user mode. Many machines have none to offer, above
+//! Counters are read through Linux's perf_event, for the calling thread in user mode. One group of events counts at a time,
+//! one that fits into the processor's counters: it is switched on in front of a piece of work and off behind it, each by a
+//! system call, and then read by one `read`. So there is nothing in between but the work itself, and the kernel, which is not
+//! counted, need not share out counters. (Reading them by the instruction RDPMC would be faster, but what a read takes
+//! does not matter outside of the work; and many systems forbid it.) Groups take turns.
+//!
+//! | file | what |
+//! |---|---|
+//! | `events` | what to count on which processor, and what counts mean |
+//! | `linux` | groups of events that count together, and their readings |
+//! | `tally` | sums and means |
+//!
+//! Many machines have none to offer, above
 //! all virtual ones; [`Counters::open`] then says why, and whoever asked leaves the columns out. Stages of the pipeline
 //! and load levels are known for Intel's server cores from Broadwell to Emerald Rapids; elsewhere only cycles and
 //! instructions are counted.
@@ -8,11 +20,15 @@
 mod events;
 #[cfg(target_os = "linux")]
 mod linux;
+mod tally;
 
 use std::io;
 
 use namehop_model::pipeline::{BackendCycles, LoadLevels, StageCycles};
 use serde::Serialize;
+
+pub use events::Events;
+pub use tally::Tally;
 
 /// Why nothing can be counted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +47,7 @@ pub enum WhyNot {
     System(String),
 }
 
-/// What was counted between start and stop.
+/// What was counted, for one of several equal things.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct CounterFigures {
     /// Cycles that the core was not halted.
@@ -39,43 +55,17 @@ pub struct CounterFigures {
     /// Instructions retired.
     pub instructions: f64,
     /// Cycles by stage of the pipeline.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stages: Option<StageCycles>,
     /// Backend stalls by unit, in cycles.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<BackendCycles>,
     /// Stalls of the load units by where the data came from, in cycles.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub load_stalls: Option<LoadLevels>,
     /// Loads retired, by where the data came from. Loads of a line already on its way count nowhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub retired_loads: Option<LoadLevels>,
-}
-
-impl CounterFigures {
-    /// The figures for one of `count` equal things.
-    #[must_use]
-    pub fn per(&self, count: f64) -> Self {
-        let levels = |levels: LoadLevels| LoadLevels {
-            l1d: levels.l1d / count,
-            l2: levels.l2 / count,
-            l3: levels.l3 / count,
-            dram: levels.dram / count,
-        };
-        CounterFigures {
-            cycles: self.cycles / count,
-            instructions: self.instructions / count,
-            stages: self.stages.map(|stages| StageCycles {
-                frontend: stages.frontend / count,
-                backend: stages.backend / count,
-                speculation: stages.speculation / count,
-                retirement: stages.retirement / count,
-            }),
-            backend: self.backend.map(|backend| BackendCycles {
-                load: backend.load / count,
-                store: backend.store / count,
-                core: backend.core / count,
-            }),
-            load_stalls: self.load_stalls.map(levels),
-            retired_loads: self.retired_loads.map(levels),
-        }
-    }
 }
 
 /// The calling thread's counters.
@@ -86,75 +76,30 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Opens them, stopped and at zero.
+    /// Opens them, stopped.
     #[cfg(target_os = "linux")]
-    pub fn open() -> Result<Self, WhyNot> {
-        Ok(Counters { groups: linux::Groups::open(events::for_this_processor())? })
+    pub fn open(events: &Events) -> Result<Self, WhyNot> {
+        Ok(Counters { groups: linux::Groups::open(events)? })
     }
 
-    /// Opens them, stopped and at zero.
+    /// Opens them, stopped.
     #[cfg(not(target_os = "linux"))]
-    pub fn open() -> Result<Self, WhyNot> {
+    pub fn open(_events: &Events) -> Result<Self, WhyNot> {
         Err(WhyNot::UnsupportedSystem)
     }
 
-    /// Counts from zero.
-    pub fn start(&mut self) -> io::Result<()> {
-        #[cfg(target_os = "linux")]
-        self.groups.start()?;
-        Ok(())
+    /// Counts what `work` does for `things` equal things, into their tally.
+    #[cfg(target_os = "linux")]
+    pub fn count<R>(&mut self, tally: &mut Tally, things: usize, work: impl FnOnce() -> R) -> io::Result<R> {
+        self.groups.count(tally, things, work)
     }
 
-    /// Counts no more, until the next start.
-    pub fn stop(&mut self) -> io::Result<()> {
-        #[cfg(target_os = "linux")]
-        self.groups.stop()?;
-        Ok(())
-    }
-
-    /// What was counted since the last start.
-    pub fn read(&mut self) -> io::Result<CounterFigures> {
-        #[cfg(target_os = "linux")]
-        return Ok(self.groups.read()?.figures());
-        #[cfg(not(target_os = "linux"))]
-        Ok(CounterFigures::default())
+    /// Counts what `work` does for `things` equal things, into their tally.
+    #[cfg(not(target_os = "linux"))]
+    pub fn count<R>(&mut self, _tally: &mut Tally, _things: usize, work: impl FnOnce() -> R) -> io::Result<R> {
+        Ok(work())
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counters_count_or_say_why_not() {
-        match Counters::open() {
-            Ok(mut counters) => {
-                counters.start().expect("start");
-                std::hint::black_box((0..100_000u64).fold(0, |sum, number| sum ^ number.wrapping_mul(3)));
-                counters.stop().expect("stop");
-                let figures = counters.read().expect("read");
-                assert!(figures.instructions > 1000.0, "{figures:?}");
-            }
-            Err(reason) => assert!(!reason.to_string().is_empty()),
-        }
-    }
-
-    #[test]
-    fn figures_per_thing() {
-        let levels = LoadLevels { l1d: 10.0, l2: 20.0, l3: 30.0, dram: 40.0 };
-        let figures = CounterFigures {
-            cycles: 100.0,
-            instructions: 50.0,
-            stages: Some(StageCycles { frontend: 10.0, backend: 20.0, speculation: 30.0, retirement: 40.0 }),
-            backend: Some(BackendCycles { load: 10.0, store: 20.0, core: 30.0 }),
-            load_stalls: Some(levels),
-            retired_loads: None,
-        };
-        let each = figures.per(10.0);
-        assert_eq!((each.cycles, each.instructions), (10.0, 5.0));
-        assert_eq!(each.stages.map(|stages| stages.total()), Some(10.0));
-        assert_eq!(each.backend.map(|backend| backend.total()), Some(6.0));
-        assert_eq!(each.load_stalls.map(|levels| levels.dram), Some(4.0));
-        assert_eq!(each.retired_loads, None);
-    }
-}
+mod tests;

@@ -30,16 +30,19 @@ pub(super) type Token = u64;
 
 impl Template {
     /// Interests to the port with the address `to`.
-    pub(super) fn interest(workload: &Workload, to: &MacAddress, from: &MacAddress) -> Self {
+    pub(super) fn interest(name_bytes: usize, can_be_prefix: bool, to: &MacAddress, from: &MacAddress) -> Self {
         let mut packet = Writer::new();
         packet.nested(types::INTEREST, |packet| {
-            packet.element(types::NAME, &vec![0; workload.name_bytes()]);
+            packet.element(types::NAME, &vec![0; name_bytes]);
+            if can_be_prefix {
+                packet.element(types::CAN_BE_PREFIX, &[]);
+            }
             packet.element(types::NONCE, &[0; NONCE_BYTES]);
         });
-        // The Nonce is last and the name in front of its TYPE and LENGTH.
+        // The Nonce is last, behind its TYPE and LENGTH; in front of those is the name, or CanBePrefix without VALUE.
         let packet = packet.into_vec();
         let nonce_at = packet.len() - NONCE_BYTES;
-        let name_at = nonce_at - 2 - workload.name_bytes();
+        let name_at = nonce_at - if can_be_prefix { 4 } else { 2 } - name_bytes;
         Template::framed(&packet, name_at, nonce_at, to, from)
     }
 
@@ -72,17 +75,17 @@ impl Template {
         Template { bytes, token_at, name_at: packet_at + name_at, nonce_at: packet_at + nonce_at }
     }
 
-    /// Writes the next frame into an mbuf; `None` when there is none.
+    /// Writes the next frame into an mbuf; `None` when there is none. `write_name` writes the VALUE of the name to the start of
+    /// what it is given.
     #[inline]
     pub(super) fn fill<P: BufferPool<Buffer = Mbuf>>(
         &mut self,
-        workload: &Workload,
-        name: u64,
+        write_name: impl FnOnce(&mut [u8]),
         token: Token,
         nonce: Option<u32>,
         pool: &P,
     ) -> Option<Mbuf> {
-        workload.write_name(name, &mut self.bytes[self.name_at..]);
+        write_name(&mut self.bytes[self.name_at..]);
         self.bytes[self.token_at..][..TOKEN_BYTES].copy_from_slice(&token.to_be_bytes());
         if let Some(nonce) = nonce {
             self.bytes[self.nonce_at..][..NONCE_BYTES].copy_from_slice(&nonce.to_be_bytes());
@@ -117,6 +120,13 @@ fn data_packet(name_bytes: usize, payload_bytes: usize) -> Vec<u8> {
 pub(super) fn data_bytes(parameters: &EngineParameters) -> usize {
     let workload = parameters.workload;
     data_packet(workload.components * (2 + workload.component_bytes), parameters.payload_bytes).len()
+}
+
+/// Does the Nonce, which is the last of an Interest, also of one that comes back in a Nack, have its highest bit set? Not in
+/// Data, whose signature is zeros.
+#[inline]
+pub(super) fn has_high_nonce(frame: &Mbuf) -> bool {
+    frame.bytes().last_chunk::<NONCE_BYTES>().is_some_and(|nonce| nonce[0] & 0x80 != 0)
 }
 
 /// The token of a frame that the router has sent.

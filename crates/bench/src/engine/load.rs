@@ -12,49 +12,40 @@ use namehop_forward::schedule::Schedule;
 use namehop_forward::time::Timestamp;
 
 use super::EngineBenchError;
+use super::flood::Flood;
 use super::frames::{Template, Token, token_of};
 use super::rig::{DOWNSTREAM_PEER, DOWNSTREAM_PORT, Rig, UPSTREAM_PEER, UPSTREAM_PORT};
+use super::watch::Watch;
+use crate::counters::{Counters, Tally};
 use crate::median::median;
 use crate::permutation::mix;
-use crate::schedule::EngineParameters;
+use crate::schedule::{ByPacket, EngineParameters, PacketKind};
 use crate::workload::Workload;
 
 /// Names that one load may use before the next one's begin.
 const NAMES_PER_LOAD: u64 = 1 << 34;
 /// After this long without Interests with CanBePrefix the Content Store keeps no index by prefix any more.
 const SETTLING: Duration = Duration::from_secs(61);
+/// Set in the Nonces of floods only.
+pub(super) const HIGH_NONCE: u32 = 1 << 31;
 /// Turns that a burst may take.
 const MAX_TURNS: usize = 4;
-/// Of the packets that the Content Store can hold, those that are asked for again: the rest may be on its way out.
-const ASKED_AGAIN: f64 = 0.75;
+/// Of the packets that the Content Store can hold, those that are asked for again: as many may have been used since, and
+/// the cache gives up what was not used for longest.
+const ASKED_AGAIN: f64 = 0.5;
+/// Counting takes this part of the time of measuring.
+const COUNTING_PART: u32 = 2;
 /// Bursts of cache hits for each burst of misses when only their cost is wanted.
 const HITS_TO_MEASURE: f64 = 0.05;
 
 /// Ticks per packet.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Costs {
-    pub(super) interest_miss: f64,
-    pub(super) interest_hit: f64,
-    pub(super) data: f64,
-}
-
-impl Costs {
-    /// The mean of several workers.
-    pub(super) fn mean(all: &[Costs]) -> Costs {
-        let mean = |of: fn(&Costs) -> f64| all.iter().map(of).sum::<f64>() / all.len().max(1) as f64;
-        Costs {
-            interest_miss: mean(|costs| costs.interest_miss),
-            interest_hit: mean(|costs| costs.interest_hit),
-            data: mean(|costs| costs.data),
-        }
-    }
-}
+pub(super) type Costs = ByPacket<f64>;
 
 /// One worker's load.
 pub(super) struct Load<'a, S: Schedule> {
     rig: Rig<S>,
     workload: &'a Workload,
-    parameters: &'a EngineParameters,
+    pub(super) parameters: &'a EngineParameters,
     interest: Template,
     data: Template,
     started: Instant,
@@ -67,6 +58,10 @@ pub(super) struct Load<'a, S: Schedule> {
     answered: VecDeque<u64>,
     frames: Vec<Mbuf>,
     draws: u64,
+    /// Set while something is observed.
+    pub(super) watch: Option<Watch>,
+    /// A flood, while it lasts.
+    pub(super) flood: Option<Flood>,
 }
 
 impl<'a, S: Schedule> Load<'a, S> {
@@ -83,7 +78,7 @@ impl<'a, S: Schedule> Load<'a, S> {
             rig,
             workload,
             parameters,
-            interest: Template::interest(workload, &DOWNSTREAM_PORT, &DOWNSTREAM_PEER),
+            interest: Template::interest(workload.name_bytes(), false, &DOWNSTREAM_PORT, &DOWNSTREAM_PEER),
             data: Template::data(workload, parameters.payload_bytes, &UPSTREAM_PORT, &UPSTREAM_PEER),
             started: Instant::now(),
             skipped: Duration::from_secs(1),
@@ -93,11 +88,13 @@ impl<'a, S: Schedule> Load<'a, S> {
             answered: VecDeque::new(),
             frames: Vec::new(),
             draws: number,
+            watch: None,
+            flood: None,
         })
     }
 
-    /// Warms up and measures.
-    pub(super) fn run(mut self) -> Result<Costs, EngineBenchError> {
+    /// Until as many Interests are pending and as many Data cached as asked for.
+    pub(super) fn warm_up(&mut self) -> Result<(), EngineBenchError> {
         // The first exchange starts what runs for a minute after the start of a router; then that minute is over.
         self.ask()?;
         self.answer()?;
@@ -114,31 +111,65 @@ impl<'a, S: Schedule> Load<'a, S> {
             in_cache += self.answer()?.1;
         }
         self.answer()?;
-        let (mut misses, mut hits, mut data) = (Vec::new(), Vec::new(), Vec::new());
-        // There is one burst of hits at least.
-        let (mut hits_due, measured) = (1.0, Instant::now());
-        let ratio = match self.parameters.hit_ratio {
-            ratio if ratio > 0.0 => ratio.min(0.99) / (1.0 - ratio.min(0.99)),
-            _ => HITS_TO_MEASURE,
-        };
-        while measured.elapsed() < self.parameters.time {
-            let per_packet = |(ticks, packets): (u64, usize)| ticks as f64 / packets.max(1) as f64;
-            misses.push(per_packet(self.ask()?));
-            data.push(per_packet(self.answer()?));
-            hits_due += ratio;
-            while hits_due >= 1.0 && self.parameters.cs_capacity > 0 {
-                hits.push(per_packet(self.ask_again()?));
-                hits_due -= 1.0;
-            }
-        }
-        let costs =
-            Costs { interest_miss: median(&mut misses), interest_hit: median(&mut hits), data: median(&mut data) };
-        self.check_leaks(costs)
+        Ok(())
     }
 
-    fn check_leaks(self, costs: Costs) -> Result<Costs, EngineBenchError> {
+    /// What packets cost. Each kind is exchanged in bursts of its own.
+    pub(super) fn measure(&mut self, time: Duration) -> Result<Costs, EngineBenchError> {
+        let mut samples = ByPacket::<Vec<f64>>::default();
+        self.exchange(time, &mut |kind, (ticks, packets)| {
+            samples.get_mut(kind).push(ticks as f64 / packets.max(1) as f64);
+        })?;
+        Ok(samples.map(|samples| median(&mut samples.clone())))
+    }
+
+    /// The same once more with the counters on, which would disturb the time-stamp counter's figures.
+    pub(super) fn count(&mut self, counters: Counters) -> Result<ByPacket<Tally>, EngineBenchError> {
+        self.watch = Some(Watch::Counters(Box::new(counters), Box::default()));
+        self.exchange(self.parameters.time / COUNTING_PART, &mut |_, _| ())?;
+        Ok(match self.watch.take() {
+            Some(Watch::Counters(_, tallies)) => *tallies,
+            _ => ByPacket::default(),
+        })
+    }
+
+    /// Bursts of all kinds for a while. `on_burst` is told ticks and packets.
+    fn exchange(
+        &mut self,
+        time: Duration,
+        on_burst: &mut dyn FnMut(PacketKind, (u64, usize)),
+    ) -> Result<(), EngineBenchError> {
+        // There is one burst of hits at least.
+        let (mut hits_due, started) = (1.0, Instant::now());
+        while started.elapsed() < time {
+            self.exchange_once(&mut hits_due, on_burst)?;
+        }
+        Ok(())
+    }
+
+    /// A burst of each kind; of cache hits as many as are due.
+    pub(super) fn exchange_once(
+        &mut self,
+        hits_due: &mut f64,
+        on_burst: &mut dyn FnMut(PacketKind, (u64, usize)),
+    ) -> Result<(), EngineBenchError> {
+        on_burst(PacketKind::InterestMiss, self.ask()?);
+        on_burst(PacketKind::Data, self.answer()?);
+        *hits_due += match self.parameters.hit_ratio.min(0.99) {
+            ratio if ratio > 0.0 => ratio / (1.0 - ratio),
+            _ => HITS_TO_MEASURE,
+        };
+        while *hits_due >= 1.0 && self.parameters.cs_capacity > 0 {
+            on_burst(PacketKind::InterestHit, self.ask_again()?);
+            *hits_due -= 1.0;
+        }
+        Ok(())
+    }
+
+    /// Ends the load.
+    pub(super) fn finish(self) -> Result<(), EngineBenchError> {
         match self.rig.buffers_in_use() {
-            0 => Ok(costs),
+            0 => Ok(()),
             left => Err(EngineBenchError::Rig(format!("{left} packet buffers were not returned"))),
         }
     }
@@ -147,20 +178,36 @@ impl<'a, S: Schedule> Load<'a, S> {
         Timestamp((self.started.elapsed() + self.skipped).as_nanos() as u64)
     }
 
+    /// An Interest for a name. `draw` makes its token and, but for the highest bit, its Nonce.
+    fn interest(&mut self, name: u64, draw: u64) -> Option<Mbuf> {
+        let write = |out: &mut [u8]| {
+            self.workload.write_name(name, out);
+        };
+        self.interest.fill(write, draw, Some(mix(draw) as u32 & !HIGH_NONCE), &self.rig.pool)
+    }
+
+    /// Packets of a burst that are left to ordinary traffic.
+    fn ordinary(&self) -> usize {
+        self.parameters.burst - self.flood.as_ref().map_or(0, Flood::packets_of_burst)
+    }
+
     /// A burst of Interests for new names; ticks and packets.
-    fn ask(&mut self) -> Result<(u64, usize), EngineBenchError> {
-        let count = self.parameters.burst;
+    pub(super) fn ask(&mut self) -> Result<(u64, usize), EngineBenchError> {
+        let count = self.ordinary();
         let first = self.next_name;
         for name in first..first + count as u64 {
-            let frame = self.interest.fill(self.workload, name, name, Some(mix(name) as u32), &self.rig.pool);
+            let frame = self.interest(name, name);
             self.frames.extend(frame);
         }
         self.next_name += count as u64;
         if self.next_name >= self.last_name {
             self.next_name = self.last_name - self.parameters.names.max(count as u64);
         }
+        if let Some(flood) = &mut self.flood {
+            flood.join(&mut self.frames, &self.rig.pool);
+        }
         self.rig.downstream.transmit(&mut self.frames);
-        let ticks = self.forward(count, |rig, sent| rig.upstream.receive(sent))?;
+        let ticks = self.forward(PacketKind::InterestMiss, count)?;
         for (name, frame) in (first..).zip(&self.frames) {
             // Without a token the answer would find its entry by name; with one, as the protocol has it.
             self.pending.push_back((name, token_of(frame).unwrap_or(0)));
@@ -170,19 +217,36 @@ impl<'a, S: Schedule> Load<'a, S> {
     }
 
     /// Data for the oldest pending Interests; ticks and packets.
-    fn answer(&mut self) -> Result<(u64, usize), EngineBenchError> {
-        let count = self.parameters.burst.min(self.pending.len());
+    pub(super) fn answer(&mut self) -> Result<(u64, usize), EngineBenchError> {
+        let count = self.ordinary().min(self.pending.len());
         for _ in 0..count {
             let Some((name, token)) = self.pending.pop_front() else { break };
-            self.frames.extend(self.data.fill(self.workload, name, token, None, &self.rig.pool));
+            let write = |out: &mut [u8]| {
+                self.workload.write_name(name, out);
+            };
+            self.frames.extend(self.data.fill(write, token, None, &self.rig.pool));
             self.answered.push_back(name);
         }
         while self.answered.len() > (self.parameters.cs_capacity as f64 * ASKED_AGAIN) as usize {
             self.answered.pop_front();
         }
         self.rig.upstream.transmit(&mut self.frames);
-        let ticks = self.forward(count, |rig, sent| rig.downstream.receive(sent))?;
+        if let Some(flood) = &mut self.flood {
+            flood.join(&mut self.frames, &self.rig.pool);
+            self.rig.downstream.transmit(&mut self.frames);
+        }
+        let ticks = self.forward(PacketKind::Data, count)?;
         self.frames.clear();
+        Ok((ticks, count))
+    }
+
+    /// A burst of the flood alone; ticks and packets.
+    pub(super) fn flood_alone(&mut self) -> Result<(u64, usize), EngineBenchError> {
+        let count = self.parameters.burst;
+        let Some(flood) = &mut self.flood else { return Ok((0, 0)) };
+        flood.fill(count, &mut self.frames, &self.rig.pool);
+        self.rig.downstream.transmit(&mut self.frames);
+        let ticks = self.forward(PacketKind::InterestMiss, 0)?;
         Ok((ticks, count))
     }
 
@@ -194,26 +258,36 @@ impl<'a, S: Schedule> Load<'a, S> {
             let draw = mix(self.draws);
             let place = ((u128::from(draw) * self.answered.len() as u128) >> 64) as usize;
             let name = self.answered[place];
-            self.frames.extend(self.interest.fill(self.workload, name, draw, Some(draw as u32), &self.rig.pool));
+            let frame = self.interest(name, draw);
+            self.frames.extend(frame);
         }
         self.rig.downstream.transmit(&mut self.frames);
-        let ticks = self.forward(count, |rig, sent| rig.downstream.receive(sent))?;
+        let ticks = self.forward(PacketKind::InterestHit, count)?;
         self.frames.clear();
         Ok((ticks, count))
     }
 
-    /// Turns of the worker until `expected` frames have come out at the far end, into `frames`.
-    fn forward(
-        &mut self,
-        expected: usize,
-        mut receive: impl FnMut(&mut Rig<S>, &mut Vec<Mbuf>),
-    ) -> Result<u64, EngineBenchError> {
+    /// Turns of the worker until `expected` ordinary frames have come out at the far end, into `frames`; there is one at
+    /// least.
+    fn forward(&mut self, kind: PacketKind, expected: usize) -> Result<u64, EngineBenchError> {
         let now = self.now();
         self.frames.clear();
-        let mut ticks = 0;
+        let (mut ticks, mut uncounted) = (0, expected);
         for _ in 0..MAX_TURNS {
-            ticks += self.rig.turn(now);
-            receive(&mut self.rig, &mut self.frames);
+            let rig = &mut self.rig;
+            ticks += match &mut self.watch {
+                None => rig.turn(now),
+                Some(watch) => watch
+                    .turn(kind, std::mem::take(&mut uncounted), || rig.turn(now))
+                    .map_err(EngineBenchError::Counters)?,
+            };
+            match kind {
+                PacketKind::InterestMiss => rig.upstream.receive(&mut self.frames),
+                PacketKind::InterestHit | PacketKind::Data => rig.downstream.receive(&mut self.frames),
+            }
+            if let Some(flood) = &mut self.flood {
+                flood.take_out(kind, rig, &mut self.frames);
+            }
             if self.frames.len() >= expected {
                 return Ok(ticks);
             }

@@ -10,10 +10,16 @@
 //! | `frames` | the packets |
 //! | `rig` | a worker between two ports, and the far ends of those |
 //! | `load` | which packets when, and what a turn cost |
+//! | `flood` | a flood of Interests, and what it does to others |
+//! | `watch` | what is observed of turns besides time |
+//! | `lines` | cache lines of tables that packets need from memory |
 
+mod flood;
 mod frames;
+mod lines;
 mod load;
 mod rig;
+mod watch;
 
 use std::error::Error;
 use std::sync::Barrier;
@@ -26,13 +32,17 @@ use namehop_forward::fib::{FibError, FibStatistics, FibWriter, NextHop};
 use namehop_forward::schedule::{BucketPrefetch, Burst, Naive, PreHash, Schedule, ScheduleKind, Speculative};
 use namehop_forward::strategy::StrategyInstance;
 use namehop_hash::HashKey;
+use namehop_router::worker::{pin_to_processor, usable_processors};
 use namehop_wire::{DecodeError, NameRef};
 
-use crate::machine::pin_to_core;
+use crate::counters::{Counters, Events, Tally, WhyNot};
 use crate::median::median;
 use crate::memory::DramFigures;
-use crate::schedule::{ByPacket, EngineMeasurements, EngineParameters, ScheduleFigures, Spread};
+use crate::schedule::{
+    ByPacket, EngineMeasurements, EngineParameters, FloodFigures, FloodParameters, PacketKind, ScheduleFigures, Spread,
+};
 use crate::workload::{Workload, WorkloadError};
+use lines::lines;
 use load::Costs;
 
 /// Prefixes between two reports of progress.
@@ -66,6 +76,12 @@ pub enum EngineBenchError {
         /// Packets that went in.
         expected: usize,
     },
+    /// There is no such flood.
+    #[error("the flood is impossible: {0}")]
+    Flood(String),
+    /// The counters failed while they counted.
+    #[error("the hardware counters failed: {0}")]
+    Counters(#[source] std::io::Error),
     /// There are not as many cores.
     #[error("{wanted} workers need as many cores, and there are {cores}")]
     TooFewCores {
@@ -83,6 +99,16 @@ pub struct EngineBench {
     fib: FibWriter<StrategyInstance>,
     /// One for each worker.
     pools: Vec<MbufPool>,
+    /// What is counted, or why nothing is.
+    events: Result<Events, WhyNot>,
+}
+
+/// What one pass, or one worker's part of it, gives.
+#[derive(Debug, Default)]
+struct Measured {
+    costs: Costs,
+    counted: Option<ByPacket<Tally>>,
+    flood: Option<FloodFigures>,
 }
 
 impl EngineBench {
@@ -109,12 +135,19 @@ impl EngineBench {
                 on_progress(number);
             }
         }
-        Ok(EngineBench { key, workload, fib, pools })
+        let events = Events::of_this_processor();
+        let events = Counters::open(&events).map(|_| events);
+        Ok(EngineBench { key, workload, fib, pools, events })
     }
 
     /// How large the FIB is.
     pub fn fib_statistics(&self) -> FibStatistics {
         self.fib.statistics()
+    }
+
+    /// Why hardware counters are not counted here, if they are not.
+    pub fn why_no_counters(&self) -> Option<&WhyNot> {
+        self.events.as_ref().err()
     }
 
     /// Measures each schedule `runs` times, one after another in every round. `on_progress` is told which is next.
@@ -126,40 +159,65 @@ impl EngineBench {
         parameters: &EngineParameters,
         on_progress: &mut dyn FnMut(ScheduleKind, usize),
     ) -> Result<Vec<ScheduleFigures>, EngineBenchError> {
-        let mut costs: Vec<Vec<Costs>> = parameters.schedules.iter().map(|_| Vec::new()).collect();
+        let mut measured: Vec<Vec<Measured>> = parameters.schedules.iter().map(|_| Vec::new()).collect();
         let mut round = 0;
         for run in 0..parameters.runs.max(1) {
-            for (&schedule, costs) in parameters.schedules.iter().zip(&mut costs) {
+            for (&schedule, measured) in parameters.schedules.iter().zip(&mut measured) {
                 on_progress(schedule, run);
-                costs.push(self.run_once(schedule, parameters, round)?);
+                measured.push(mean(&self.run_once(schedule, parameters, None, round)?));
                 round += 1;
             }
         }
-        let figures = parameters.schedules.iter().zip(costs);
-        Ok(figures.map(|(&schedule, costs)| summary(schedule, &costs, parameters)).collect())
+        let figures = parameters.schedules.iter().zip(measured);
+        Ok(figures.map(|(&schedule, measured)| summary(schedule, &measured, parameters)).collect())
     }
 
-    /// All workers at once, each with names of its own; the mean of their costs.
+    /// Lets each worker of each schedule suffer the flood, once in every run. The schedules take turns.
+    ///
+    /// # Errors
+    /// When there is no such flood, the router cannot be put together, or loses ordinary packets.
+    pub fn run_flood(
+        &self,
+        parameters: &EngineParameters,
+        flood: &FloodParameters,
+    ) -> Result<Vec<(ScheduleKind, FloodFigures)>, EngineBenchError> {
+        flood::Flood::new(parameters, flood)?;
+        let mut figures = Vec::new();
+        for _ in 0..parameters.runs.max(1) {
+            for &schedule in &parameters.schedules {
+                let measured = self.run_once(schedule, parameters, Some(flood), figures.len() as u64)?;
+                figures.extend(measured.into_iter().filter_map(|worker| Some((schedule, worker.flood?))));
+            }
+        }
+        Ok(figures)
+    }
+
+    /// All workers at once, each with names of its own.
     fn run_once(
         &self,
         schedule: ScheduleKind,
         parameters: &EngineParameters,
+        flood: Option<&FloodParameters>,
         round: u64,
-    ) -> Result<Costs, EngineBenchError> {
+    ) -> Result<Vec<Measured>, EngineBenchError> {
         let start = Barrier::new(self.pools.len());
-        let results: Vec<Result<Costs, EngineBenchError>> = thread::scope(|scope| {
+        let processors = usable_processors().unwrap_or_default();
+        let results: Vec<Result<Measured, EngineBenchError>> = thread::scope(|scope| {
             let threads: Vec<_> = (0..self.pools.len())
                 .map(|worker| {
-                    let start = &start;
+                    let (start, processor) = (&start, processors.get(worker).copied());
                     scope.spawn(move || {
-                        pin_to_core(worker);
+                        // A thread that stays where the system puts it measures the same, only less steadily.
+                        let _ = processor.map(pin_to_processor);
                         let place = (worker, round * self.pools.len() as u64 + worker as u64);
                         match schedule {
-                            ScheduleKind::Naive => self.work::<Naive>(parameters, place, start),
-                            ScheduleKind::BucketPrefetch => self.work::<BucketPrefetch>(parameters, place, start),
-                            ScheduleKind::PreHash => self.work::<PreHash>(parameters, place, start),
-                            ScheduleKind::Speculative => self.work::<Speculative>(parameters, place, start),
-                            ScheduleKind::Burst => self.work::<Burst>(parameters, place, start),
+                            ScheduleKind::Naive => self.work::<Naive>(parameters, flood, place, start),
+                            ScheduleKind::BucketPrefetch => {
+                                self.work::<BucketPrefetch>(parameters, flood, place, start)
+                            }
+                            ScheduleKind::PreHash => self.work::<PreHash>(parameters, flood, place, start),
+                            ScheduleKind::Speculative => self.work::<Speculative>(parameters, flood, place, start),
+                            ScheduleKind::Burst => self.work::<Burst>(parameters, flood, place, start),
                         }
                     })
                 })
@@ -167,20 +225,31 @@ impl EngineBench {
             let panicked = || EngineBenchError::Rig("a worker's thread ended by itself".to_owned());
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
         });
-        let costs = results.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok(Costs::mean(&costs))
+        results.into_iter().collect()
     }
 
     fn work<S: Schedule>(
         &self,
         parameters: &EngineParameters,
+        flood: Option<&FloodParameters>,
         (worker, number): (usize, u64),
         start: &Barrier,
-    ) -> Result<Costs, EngineBenchError> {
+    ) -> Result<Measured, EngineBenchError> {
         let rig = rig::Rig::<S>::new(&self.fib, self.key, self.pools[worker].clone(), parameters);
         // Whoever fails must not leave the others waiting.
         start.wait();
-        load::Load::new(rig?, &self.workload, parameters, number)?.run()
+        let mut load = load::Load::new(rig?, &self.workload, parameters, number)?;
+        load.warm_up()?;
+        if let Some(flood) = flood {
+            let suffered = load.suffer(flood)?;
+            load.finish()?;
+            return Ok(Measured { flood: Some(suffered), ..Measured::default() });
+        }
+        let costs = load.measure(parameters.time)?;
+        let counters = self.events.as_ref().ok().and_then(|events| Counters::open(events).ok());
+        let counted = counters.map(|counters| load.count(counters)).transpose()?;
+        load.finish()?;
+        Ok(Measured { costs, counted, flood: None })
     }
 }
 
@@ -189,52 +258,41 @@ fn upstream() -> FaceId {
     rig::face_numbers().1
 }
 
-fn summary(schedule: ScheduleKind, costs: &[Costs], parameters: &EngineParameters) -> ScheduleFigures {
-    let of = |figure: fn(&Costs) -> f64| median(&mut costs.iter().map(figure).collect::<Vec<_>>());
+/// The mean of several measurements, of their costs and of everything counted.
+fn mean(all: &[Measured]) -> Measured {
+    let mut mean = Measured::default();
+    for Measured { costs, counted, .. } in all {
+        for kind in PacketKind::ALL {
+            *mean.costs.get_mut(kind) += costs.get(kind) / all.len() as f64;
+            if let Some(counted) = counted {
+                mean.counted.get_or_insert_default().get_mut(kind).merge(counted.get(kind));
+            }
+        }
+    }
+    mean
+}
+
+fn summary(schedule: ScheduleKind, measured: &[Measured], parameters: &EngineParameters) -> ScheduleFigures {
+    let of = |kind| median(&mut measured.iter().map(|run| *run.costs.get(kind)).collect::<Vec<_>>());
     let ns_per_cycle = 1e9 / namehop_table::clock::cycles_per_second() as f64;
-    let pair = |costs: &Costs| (costs.interest_miss + costs.data) * ns_per_cycle;
-    let pairs: Vec<f64> = costs.iter().map(pair).collect();
+    let pair = |run: &Measured| (run.costs.interest_miss + run.costs.data) * ns_per_cycle;
+    let pairs: Vec<f64> = measured.iter().map(pair).collect();
     let pair_ns = median(&mut pairs.clone());
     let spread = Spread {
         least: pairs.iter().copied().fold(f64::INFINITY, f64::min),
         most: pairs.iter().copied().fold(0.0, f64::max),
     };
+    let counted = mean(measured).counted;
     ScheduleFigures {
         schedule,
-        imiss_cycles: of(|costs| costs.interest_miss),
-        ihit_cycles: of(|costs| costs.interest_hit),
-        data_cycles: of(|costs| costs.data),
+        imiss_cycles: of(PacketKind::InterestMiss),
+        ihit_cycles: of(PacketKind::InterestHit),
+        data_cycles: of(PacketKind::Data),
         pair_ns,
         pair_ns_spread: spread,
         mpps: 2e3 / pair_ns * parameters.workers as f64,
         lines: lines(parameters),
-        counters: None,
-    }
-}
-
-/// Cache lines of tables that packets touch which memory must deliver, each counted once per packet: what the layout of the
-/// tables says (the crate `table` checks its part by test).
-///
-/// An Interest that misses: one line of the dead nonce list, one FIB bucket for each length of prefixes, the first line of
-/// the FIB entry (two when prefix and face need more than that), one PIT-CS bucket, four lines of the new entry.
-/// Data: the four lines of its entry if they have left the cache since; with a full cache also the victim's bucket, its
-/// place in the order of eviction, and the lines that the packet is copied to.
-pub fn lines(parameters: &EngineParameters) -> ByPacket<f64> {
-    const ENTRY_LINES: f64 = 4.0;
-    let prefix_bytes = parameters.workload.prefix_components * (2 + parameters.workload.component_bytes);
-    let fib_entry = if prefix_bytes <= 44 { 1.0 } else { 2.0 };
-    let data_bytes = frames::data_bytes(parameters);
-    let stored = (data_bytes + 32).div_ceil(64) as f64;
-    let caches = parameters.cs_capacity > 0;
-    // Entries are used again in the order in which they were freed, so without a cache the same few serve all packets in
-    // flight.
-    let entries_in_cache = !caches && parameters.in_flight * 256 <= parameters.private_cache_bytes;
-    let entry = if entries_in_cache { 0.0 } else { ENTRY_LINES };
-    ByPacket {
-        interest_miss: 1.0 + 1.0 + fib_entry + 1.0 + entry,
-        interest_hit: 1.0 + 1.0 + ENTRY_LINES / 2.0 + stored,
-        data: if parameters.in_flight * 256 <= parameters.private_cache_bytes { 0.0 } else { ENTRY_LINES }
-            + if caches { 2.0 + stored } else { 1.0 },
+        counters: counted.map(|counted| counted.map(|tally| tally.figures().unwrap_or_default())),
     }
 }
 

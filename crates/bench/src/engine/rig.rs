@@ -1,4 +1,5 @@
-//! A worker of the router between two Ethernet ports in memory, and the far ends of those.
+//! A worker of the router between two Ethernet ports in memory, and the far ends of those. On the downstream's link there is
+//! a second peer, from which floods come.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ use crate::schedule::EngineParameters;
 /// Addresses of the router's ports and of the two peers.
 pub(super) const DOWNSTREAM_PORT: MacAddress = [0x02, 0, 0, 0, 1, 1];
 pub(super) const DOWNSTREAM_PEER: MacAddress = [0x02, 0, 0, 0, 1, 2];
+/// Another peer on the downstream's link.
+pub(super) const FLOOD_PEER: MacAddress = [0x02, 0, 0, 0, 1, 3];
 pub(super) const UPSTREAM_PORT: MacAddress = [0x02, 0, 0, 0, 2, 1];
 pub(super) const UPSTREAM_PEER: MacAddress = [0x02, 0, 0, 0, 2, 2];
 
@@ -35,7 +38,7 @@ const MTU_BYTES: usize = 9_000;
 /// Frames that a link in memory holds.
 const LINK_FRAMES: u32 = 1_024;
 const SMALL_MBUFS: usize = 4_096;
-const LARGE_MBUFS: usize = 64;
+const LARGE_MBUFS: usize = 256;
 /// Memory of the Content Store for each packet it may hold, above the packet itself.
 const CONTENT_OVERHEAD_BYTES: usize = 1_024;
 
@@ -60,6 +63,9 @@ fn port_params(link: MemoryPort, address: MacAddress, face: &Face) -> PortParams
         is_up: true,
     }
 }
+
+/// A port to be added, and its faces with the address of their peer.
+type PortWithFaces = (PortParams<Mbuf>, Vec<(Arc<Face>, MacAddress)>);
 
 /// One end of a link in memory as the router's port.
 struct Link(MemoryPort);
@@ -133,6 +139,7 @@ impl<S: Schedule> Rig<S> {
         // A worker knows the faces that there are when it is made.
         let downstream_face = insert("dev://downstream", DOWNSTREAM_PEER)?;
         let upstream_face = insert("dev://upstream", UPSTREAM_PEER)?;
+        let flood_face = insert("dev://downstream", FLOOD_PEER)?;
         let waker = Arc::new(Waker::new());
         // No sockets take part; their rings stay empty.
         let ring = || Arc::new(FrameRing::new(1, Arc::clone(&waker)));
@@ -147,24 +154,27 @@ impl<S: Schedule> Rig<S> {
         rig.attach(
             control,
             vec![
-                (port_params(router_downstream, DOWNSTREAM_PORT, &downstream_face), downstream_face, DOWNSTREAM_PEER),
-                (port_params(router_upstream, UPSTREAM_PORT, &upstream_face), upstream_face, UPSTREAM_PEER),
+                (
+                    port_params(router_downstream, DOWNSTREAM_PORT, &downstream_face),
+                    vec![(downstream_face, DOWNSTREAM_PEER), (flood_face, FLOOD_PEER)],
+                ),
+                (port_params(router_upstream, UPSTREAM_PORT, &upstream_face), vec![(upstream_face, UPSTREAM_PEER)]),
             ],
         )?;
         Ok(rig)
     }
 
-    /// Adds ports with a face each. The control side waits for the worker, so it gets a thread meanwhile.
+    /// Adds ports with their faces. The control side waits for the worker, so it gets a thread meanwhile.
     fn attach(
         &mut self,
         control: PortControl<Mbuf>,
-        ports: Vec<(PortParams<Mbuf>, Arc<Face>, MacAddress)>,
+        ports: Vec<PortWithFaces>,
     ) -> Result<(), EngineBenchError> {
         let attached = thread::scope(|scope| {
             let asking = scope.spawn(move || {
-                (0..).map(PortId).zip(ports).try_for_each(|(id, (params, face, peer))| {
+                (0..).map(PortId).zip(ports).try_for_each(|(id, (params, faces))| {
                     control.add(id, params)?;
-                    control.add_face(id, face, peer)
+                    faces.into_iter().try_for_each(|(face, peer)| control.add_face(id, face, peer))
                 })
             });
             while !asking.is_finished() {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::counters::CounterFigures;
 use crate::workload::WorkloadParameters;
 
 fn small() -> EngineParameters {
@@ -37,11 +38,71 @@ fn too_many_workers_are_refused() {
     assert!(matches!(refused, Some(EngineBenchError::TooFewCores { .. })), "{refused:?}");
 }
 
+/// What the system counts instead of a processor goes the same way: opened by each worker, read around turns, divided by
+/// packets.
 #[test]
-fn lines_follow_from_names_and_cache() {
-    let published = EngineParameters { cs_capacity: 0, in_flight: 4_096, ..EngineParameters::default() };
-    let counted = lines(&published);
-    assert_eq!((counted.interest_miss, counted.data), (4.0, 1.0));
-    let with_cache = lines(&EngineParameters { cs_capacity: 1 << 20, in_flight: 1 << 20, ..published });
-    assert!(with_cache.interest_miss == 8.0 && with_cache.data > 8.0, "{with_cache:?}");
+fn counters_are_read_around_turns() {
+    let parameters = EngineParameters {
+        schedules: vec![ScheduleKind::Burst],
+        hit_ratio: 0.5,
+        time: Duration::from_millis(200),
+        ..small()
+    };
+    let mut bench = EngineBench::new(&parameters, &mut |_| ()).expect("a small FIB");
+    bench.events = Ok(Events::of_the_system());
+    let figures = bench.run(&parameters, &mut |_, _| ()).expect("figures").remove(0);
+    let counted = figures.counters.expect("counted");
+    // "Cycles" are nanoseconds here.
+    let ns_per_cycle = 1e9 / namehop_table::clock::cycles_per_second() as f64;
+    let ticks = [figures.imiss_cycles, figures.ihit_cycles, figures.data_cycles];
+    for (kind, ticks) in PacketKind::ALL.into_iter().zip(ticks) {
+        let CounterFigures { cycles, instructions, stages, backend, retired_loads, .. } = *counted.get(kind);
+        let ratio = cycles / (ticks * ns_per_cycle);
+        // The one is a mean, the other a median, on a machine that does other things, too.
+        assert!((0.3..30.0).contains(&ratio), "{kind:?}: {cycles} ns counted, {ticks} ticks");
+        assert!(instructions < 1.0, "{kind:?}: {instructions} page faults for each packet");
+        assert!(stages.is_some() && backend.is_some() && retired_loads.is_none(), "{kind:?}");
+    }
+}
+
+#[test]
+fn without_counters_there_is_a_reason() {
+    let parameters = EngineParameters { schedules: vec![ScheduleKind::Naive], ..small() };
+    let mut bench = EngineBench::new(&parameters, &mut |_| ()).expect("a small FIB");
+    bench.events = Err(WhyNot::NoHardwareCounters);
+    assert_eq!(bench.why_no_counters(), Some(&WhyNot::NoHardwareCounters));
+    let figures = bench.run(&parameters, &mut |_, _| ()).expect("figures").remove(0);
+    assert_eq!(figures.counters, None);
+    assert!(!serde_json::to_string(&figures).expect("JSON").contains("counters"));
+}
+
+#[test]
+fn a_flood_is_mixed_in_and_taken_out_again() {
+    let parameters = EngineParameters { schedules: vec![ScheduleKind::Burst], ..small() };
+    let bench = EngineBench::new(&parameters, &mut |_| ()).expect("a small FIB");
+    for can_be_prefix in [false, true] {
+        let flood = FloodParameters { share: 0.25, components: 20, component_bytes: 12, can_be_prefix };
+        let suffered = bench.run_flood(&parameters, &flood).expect("figures");
+        let [(ScheduleKind::Burst, figures)] = suffered[..] else { panic!("{suffered:?}") };
+        assert_eq!((figures.flood.share, figures.flood_forwarded), (0.25, 1.0));
+        assert!(figures.flood_cycles > 100.0 && figures.imiss_cycles.with > 100.0 && figures.data_cycles.with > 100.0);
+        assert!(figures.throughput_ratio < 1.0 && figures.slowdown_vs_share > 0.0, "{figures:?}");
+    }
+}
+
+#[test]
+fn impossible_floods_are_refused() {
+    let parameters = small();
+    let bench = EngineBench::new(&parameters, &mut |_| ()).expect("a small FIB");
+    let good = FloodParameters { share: 0.5, components: 20, component_bytes: 12, can_be_prefix: false };
+    for wrong in [
+        FloodParameters { share: 0.0, ..good },
+        FloodParameters { share: 1.0, ..good },
+        FloodParameters { components: parameters.workload.prefix_components, ..good },
+        FloodParameters { component_bytes: 253, ..good },
+        FloodParameters { components: 200, component_bytes: 250, ..good },
+    ] {
+        let refused = bench.run_flood(&parameters, &wrong).err();
+        assert!(matches!(refused, Some(EngineBenchError::Flood(_))), "{wrong:?}: {refused:?}");
+    }
 }

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use clap::Args;
+use namehop_bench::counters::{CounterFigures, WhyNot};
 use namehop_bench::engine::{EngineBench, EngineBenchError, floor_ns};
 use namehop_bench::machine::Machine;
 use namehop_bench::memory::{self, DramFigures, MemoryOptions};
-use namehop_bench::schedule::{ByPacket, EngineParameters, ScheduleFigures, Spread};
+use namehop_bench::schedule::{ByPacket, EngineParameters, FloodFigures, FloodParameters, ScheduleFigures, Spread};
 use namehop_bench::workload::WorkloadParameters;
 use namehop_forward::schedule::ScheduleKind;
 use namehop_table::{HugePages, PageKind, table_memory_by_pages};
+use namehop_wire::MAX_NAME_COMPONENTS;
 use serde::Serialize;
 
 use super::bench_memory::progress_bar;
@@ -31,7 +33,8 @@ use crate::units::parse_duration;
   namehop bench engine
   namehop bench engine --schedule naive,burst --runs 5
   namehop bench engine --fib 1000000 --in-flight 65536 --cs 0 --json
-  namehop bench engine --workers 2 --schedule burst")]
+  namehop bench engine --workers 2 --schedule burst
+  namehop bench engine --fib 1000000 --flood 0.5")]
 pub struct EngineArgs {
     /// Schedules to measure [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
@@ -78,6 +81,19 @@ pub struct EngineArgs {
     /// Runs through all schedules; more than one shows the spread
     #[arg(long, value_name = "N", default_value_t = 1)]
     runs: usize,
+    /// Measure a flood instead: this share of the packets of every burst, above 0 and below 1, are Interests with random
+    /// names that nobody answers, from a face of their own [default schedule: burst]
+    #[arg(long, value_name = "SHARE")]
+    flood: Option<f64>,
+    /// Components of the flood's names
+    #[arg(long, value_name = "N", default_value_t = MAX_NAME_COMPONENTS, requires = "flood")]
+    flood_components: usize,
+    /// Bytes of each component of the flood's names
+    #[arg(long, value_name = "N", default_value_t = 9, requires = "flood")]
+    flood_component_bytes: usize,
+    /// The flood's Interests carry CanBePrefix and have names of any length up to that
+    #[arg(long, requires = "flood")]
+    flood_can_be_prefix: bool,
     /// Do not measure the memory's rate, which the floor follows from
     #[arg(long)]
     no_floor: bool,
@@ -103,6 +119,9 @@ struct Report {
     table_pages: Vec<String>,
     dram: Option<DramFigures>,
     schedules: Vec<ScheduleRow>,
+    /// Why there is nothing of hardware counters.
+    #[serde(skip)]
+    no_counters: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -118,10 +137,20 @@ struct ScheduleRow {
     floor_ratio: Option<f64>,
 }
 
+/// What a flood does under one schedule.
+#[derive(Serialize)]
+struct FloodRow {
+    schedule: &'static str,
+    #[serde(flatten)]
+    figures: FloodFigures,
+}
+
 impl From<EngineBenchError> for Failure {
     fn from(error: EngineBenchError) -> Self {
         match error {
-            EngineBenchError::Workload(_) | EngineBenchError::TooFewCores { .. } => Failure::usage(error),
+            EngineBenchError::Flood(_) | EngineBenchError::Workload(_) | EngineBenchError::TooFewCores { .. } => {
+                Failure::usage(error)
+            }
             _ => Failure::failed(error),
         }
     }
@@ -135,6 +164,13 @@ impl EngineArgs {
         bar.set_length(self.fib);
         bar.set_message("prefixes");
         let bench = EngineBench::new(&parameters, &mut |number| bar.set_position(number))?;
+        if let Some(flood) = self.flood() {
+            bar.finish_and_clear();
+            let figures = bench.run_flood(&parameters, &flood)?;
+            let row = |(schedule, figures): (ScheduleKind, _)| FloodRow { schedule: schedule.name(), figures };
+            let rows: Vec<_> = figures.into_iter().map(row).collect();
+            return if self.json { output::json(&rows) } else { output::print(&describe_flood(&rows)) };
+        }
         let total = parameters.schedules.len() * parameters.runs;
         bar.set_length(total as u64);
         let mut done = 0;
@@ -157,7 +193,11 @@ impl EngineArgs {
                 figures,
             }
         };
+        if let Some(reason) = bench.why_no_counters().filter(|_| self.json) {
+            eprintln!("{reason}");
+        }
         let report = Report {
+            no_counters: bench.why_no_counters().map(WhyNot::to_string),
             machine: Machine::detect(),
             fib_prefixes: self.fib,
             fib_bytes_per_prefix: statistics.bytes as f64 / self.fib as f64,
@@ -167,6 +207,15 @@ impl EngineArgs {
             dram,
         };
         if self.json { output::json(&report) } else { output::print(&describe(&report)) }
+    }
+
+    fn flood(&self) -> Option<FloodParameters> {
+        self.flood.map(|share| FloodParameters {
+            share,
+            components: self.flood_components,
+            component_bytes: self.flood_component_bytes,
+            can_be_prefix: self.flood_can_be_prefix,
+        })
     }
 
     fn parameters(&self) -> Result<EngineParameters, Failure> {
@@ -181,7 +230,11 @@ impl EngineArgs {
         }
         let defaults = EngineParameters::default();
         Ok(EngineParameters {
-            schedules: if self.schedule.is_empty() { defaults.schedules.clone() } else { self.schedule.clone() },
+            schedules: match (&self.schedule[..], self.flood) {
+                ([], None) => defaults.schedules.clone(),
+                ([], Some(_)) => vec![ScheduleKind::Burst],
+                (chosen, _) => chosen.to_vec(),
+            },
             workload: WorkloadParameters {
                 prefixes: self.fib,
                 prefix_components: self.prefix_components,
@@ -262,5 +315,82 @@ fn describe(report: &Report) -> String {
         ]);
     }
     text.push_str(&table.render());
+    text.push('\n');
+    match &report.no_counters {
+        Some(reason) => text.push_str(&format!("Without columns of hardware counters: {reason}\n")),
+        None => text.push_str(&describe_counters(report)),
+    }
     text
+}
+
+/// Columns that only some processors count, and how they follow from what was counted.
+type Column = (&'static str, fn(&CounterFigures) -> Option<f64>);
+const COLUMNS: [Column; 10] = [
+    ("CYCLES", |counted| Some(counted.cycles)),
+    ("INSTRUCTIONS", |counted| Some(counted.instructions)),
+    ("FRONTEND", |counted| Some(counted.stages?.frontend)),
+    ("BACKEND", |counted| Some(counted.stages?.backend)),
+    ("SPECULATION", |counted| Some(counted.stages?.speculation)),
+    ("RETIRING", |counted| Some(counted.stages?.retirement)),
+    ("L1", |counted| Some(counted.load_stalls?.l1d)),
+    ("L2", |counted| Some(counted.load_stalls?.l2)),
+    ("L3", |counted| Some(counted.load_stalls?.l3)),
+    ("DRAM", |counted| Some(counted.load_stalls?.dram)),
+];
+
+fn describe_counters(report: &Report) -> String {
+    let rows = report.schedules.iter().filter_map(|row| Some((row.figures.schedule, row.figures.counters.as_ref()?)));
+    let rows = rows.flat_map(|(schedule, counted)| {
+        let ByPacket { interest_miss, interest_hit, data } = counted;
+        [("I-miss", interest_miss), ("I-hit", interest_hit), ("Data", data)]
+            .map(|(kind, counted)| (schedule, kind, counted))
+    });
+    let rows: Vec<_> = rows.collect();
+    let columns = COLUMNS.iter().filter(|(_, of)| rows.iter().any(|(_, _, counted)| of(counted).is_some()));
+    let columns: Vec<_> = columns.collect();
+    let mut titles = vec![("SCHEDULE", Align::Left), ("PACKET", Align::Left)];
+    titles.extend(columns.iter().map(|(title, _)| (*title, Align::Right)));
+    let mut table = Table::new(&titles);
+    for (schedule, kind, counted) in &rows {
+        let figures =
+            columns.iter().map(|(_, of)| of(counted).map_or_else(|| "-".to_owned(), |value| format!("{value:.0}")));
+        table.row([schedule.to_string(), (*kind).to_owned()].into_iter().chain(figures).collect::<Vec<_>>());
+    }
+    table.render()
+}
+
+fn describe_flood(rows: &[FloodRow]) -> String {
+    let mut table = Table::new(&[
+        ("SCHEDULE", Align::Left),
+        ("I-MISS cycles", Align::Right),
+        ("in flood", Align::Right),
+        ("DATA", Align::Right),
+        ("in flood", Align::Right),
+        ("FLOOD", Align::Right),
+        ("VS ORDINARY", Align::Right),
+        ("FORWARDED", Align::Right),
+        ("Mpps", Align::Right),
+        ("in flood", Align::Right),
+        ("LOST", Align::Right),
+        ("SHARE", Align::Right),
+        ("LOST/SHARE", Align::Right),
+    ]);
+    for FloodRow { schedule, figures } in rows {
+        table.row([
+            (*schedule).to_owned(),
+            format!("{:.0}", figures.imiss_cycles.without),
+            format!("{:.0}", figures.imiss_cycles.with),
+            format!("{:.0}", figures.data_cycles.without),
+            format!("{:.0}", figures.data_cycles.with),
+            format!("{:.0}", figures.flood_cycles),
+            format!("{:.2}", figures.flood_vs_ordinary),
+            format!("{:.2}", figures.flood_forwarded),
+            format!("{:.2}", figures.ordinary_mpps.without),
+            format!("{:.2}", figures.ordinary_mpps.with),
+            format!("{:.2}", 1.0 - figures.throughput_ratio),
+            format!("{:.2}", figures.flood.share),
+            format!("{:.2}", figures.slowdown_vs_share),
+        ]);
+    }
+    table.render()
 }

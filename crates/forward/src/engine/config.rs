@@ -54,6 +54,12 @@ pub struct EngineConfig {
     pub pit_capacity: usize,
     /// Most memory for names longer than 128 bytes and for copies of Interests that cannot be rebuilt from their name.
     pub pit_memory_bytes: usize,
+    /// Longest name of an Interest or Data, in bytes of its VALUE. What a packet costs grows with its name, so that no name
+    /// may be as long as packets are.
+    pub max_name_bytes: usize,
+    /// Bytes beyond 256 that all names together may have in a second; of deeper names than 16 components, each further one
+    /// counts as 8 bytes. Names of up to 128 bytes count nothing.
+    pub long_name_bytes_per_s: u64,
     /// Content Store.
     pub cs: CsConfig,
     /// Data that nobody asked for.
@@ -81,6 +87,8 @@ impl Default for EngineConfig {
             worker: 0,
             pit_capacity: 131_072,
             pit_memory_bytes: 64 << 20,
+            max_name_bytes: 2_048,
+            long_name_bytes_per_s: 24_000_000,
             cs: CsConfig::default(),
             unsolicited: UnsolicitedPolicy::default(),
             dead_nonce_lifetime_ms: 6_000,

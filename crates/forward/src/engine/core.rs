@@ -10,6 +10,7 @@ use namehop_wire::{Name, NameRef};
 use super::config::{EngineConfig, EngineError, UnsolicitedPolicy};
 use super::faces::FaceArray;
 use super::learning::Learning;
+use super::long_names::LongNames;
 use super::new_nexthop::NewNextHops;
 use crate::buffer::BufferPool;
 use crate::counters::{DropReason, EngineCounters};
@@ -45,6 +46,8 @@ pub(crate) struct Core<P: BufferPool> {
     pub(crate) producer_regions: Vec<Name>,
     pub(crate) unsolicited: UnsolicitedPolicy,
     pub(crate) default_hop_limit: u8,
+    pub(crate) max_name_bytes: usize,
+    pub(crate) long_names: LongNames,
     pub(crate) max_lifetime_ms: u64,
     pub(crate) dead_nonce_lifetime_ms: u64,
     /// Packets of a group that the hint plane works on at a time.
@@ -97,6 +100,8 @@ impl<P: BufferPool> Core<P> {
             producer_regions: config.producer_regions,
             unsolicited: config.unsolicited,
             default_hop_limit: config.default_hop_limit,
+            max_name_bytes: config.max_name_bytes,
+            long_names: LongNames::new(config.long_name_bytes_per_s),
             max_lifetime_ms: config.max_lifetime_ms,
             dead_nonce_lifetime_ms: config.dead_nonce_lifetime_ms,
             lookahead: config.lookahead.clamp(1, MAX_BURST),
@@ -249,6 +254,20 @@ impl<P: BufferPool> Core<P> {
 
     fn first_slot(&self, entry: u32) -> Option<PitRef> {
         if self.pcct.entry(entry).in_use() { self.pcct.slots(entry).next() } else { None }
+    }
+
+    /// Refuses names that are too long, before anything is done with them.
+    #[inline]
+    pub(crate) fn check_length(&self, name: NameRef<'_>) -> Result<(), DropReason> {
+        if name.value().len() <= self.max_name_bytes { Ok(()) } else { Err(DropReason::NameTooLong) }
+    }
+
+    /// Refuses names that are too long, and long ones when there were too many of them lately. To be called before the name is
+    /// hashed.
+    #[inline]
+    pub(crate) fn admit_name(&mut self, name: NameRef<'_>) -> Result<(), DropReason> {
+        self.check_length(name)?;
+        if self.long_names.take(name) { Ok(()) } else { Err(DropReason::TooManyLongNames) }
     }
 
     /// Puts the nonce of an Interest on the Dead Nonce List.

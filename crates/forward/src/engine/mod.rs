@@ -15,6 +15,7 @@ pub(crate) mod core;
 mod faces;
 pub(crate) mod interest_form;
 pub mod learning;
+mod long_names;
 pub(crate) mod new_nexthop;
 pub(crate) mod route;
 
@@ -119,6 +120,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// Handles due timers, and a part of what new next hops left to do.
     pub fn advance(&mut self, now: Timestamp, out: &mut Vec<Outgoing<P::Buffer>>) {
         self.core.now = now;
+        self.core.long_names.grow(now);
         self.fire_timers(now, out);
         if !self.core.learning.is_idle() {
             self.core.send_overdue_data(now, out);

@@ -56,6 +56,10 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let token = token::decode(core.worker, &packet.fields.pit_token);
         let by_token = token.and_then(|(entry, generation)| core.pcct.entry_by_token(entry, generation));
         let known = by_token.filter(|&entry| core.pcct.name(entry) == name);
+        // The name of a known entry was admitted with its Interest.
+        if known.is_none() {
+            core.admit_name(name_ref)?;
+        }
         let hashes = match known {
             Some(_) if !core.pcct.asks_for_prefixes(now) => None,
             _ => Some(ahead.into_hashes(&core.key, name_ref)?),

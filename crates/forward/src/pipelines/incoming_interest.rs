@@ -37,6 +37,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
         let mut layout = &ahead.summary.interest;
         let name = layout.name.of_packet(buffer.bytes());
+        core.admit_name(name)?;
         let hashes = ahead.into_hashes(&core.key, name)?;
 
         // A missing Nonce is added.

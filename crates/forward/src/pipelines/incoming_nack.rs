@@ -38,6 +38,10 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let interest = Interest::decode(packet.buffer.bytes()).map_err(|_| DropReason::Malformed)?;
         let by_token = token::decode(core.worker, &packet.fields.pit_token)
             .and_then(|(entry, generation)| core.pcct.entry_by_token(entry, generation));
+        match by_token {
+            Some(_) => core.check_length(interest.name)?,
+            None => core.admit_name(interest.name)?,
+        }
         let pit = core.find_sent(&interest, by_token, ingress.id).ok_or(DropReason::UnmatchedNack)?;
 
         // Store the Nack in the out-record. When every upstream has refused, the PIT entry ends, unless the strategy

@@ -29,12 +29,19 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     pub(super) fn look_at(&self, packets: &[Incoming<P::Buffer>], scratch: &mut Scratch, first: usize, lanes: Lanes) {
         let mut names: [&[u8]; MAX_BURST] = [&[]; MAX_BURST];
         let mut any = false;
+        let mut is_affordable = self.core.long_names.forecast();
+        let mut may_pass = |bytes| bytes <= self.core.max_name_bytes && is_affordable(bytes);
         for ((packet, summary), name) in packets.iter().zip(&mut scratch.summaries[first..]).zip(&mut names) {
             summary.look_at(packet);
             // Data with a token finds its entry without, and of a Nack little more than the token is needed.
             if summary.kind == Kind::Interest || summary.kind == Kind::Data && self.needs_hashes(packet) {
-                *name = summary.name_to_hash(packet);
-                any = true;
+                let value = summary.name(packet).value();
+                // Names that will be refused are not worth it.
+                if may_pass(value.len()) {
+                    *name = value;
+                    summary.is_hashed = true;
+                    any = true;
+                }
             }
         }
         if any {

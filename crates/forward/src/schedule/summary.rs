@@ -62,16 +62,9 @@ impl Summary {
 
     /// The name of an Interest or Data.
     #[inline]
-    fn name<'a, B: PacketBuffer>(&self, packet: &'a Incoming<B>) -> NameRef<'a> {
+    pub(super) fn name<'a, B: PacketBuffer>(&self, packet: &'a Incoming<B>) -> NameRef<'a> {
         let layout = if self.kind == Kind::Interest { &self.interest.name } else { &self.data.name };
         layout.of_packet(packet.buffer.bytes())
-    }
-
-    /// VALUE of the name, which is going to be hashed.
-    #[inline]
-    pub(super) fn name_to_hash<'a, B: PacketBuffer>(&mut self, packet: &'a Incoming<B>) -> &'a [u8] {
-        self.is_hashed = true;
-        self.name(packet).value()
     }
 }
 

@@ -3,6 +3,7 @@
 use namehop_forward::EngineConfig;
 use namehop_forward::buffer::BufferPool;
 use namehop_forward::counters::DropReason;
+use namehop_wire::lp::NackReason;
 
 use crate::router::*;
 
@@ -61,8 +62,13 @@ fn cached_data_does_not_take_room_from_pending_interests() {
 
 #[test]
 fn long_names_cannot_fill_the_memory_for_good() {
-    let mut router =
-        Router::with(EngineConfig { pit_memory_bytes: 256 << 10, pit_capacity: 10_000, ..EngineConfig::default() });
+    let mut router = Router::with(EngineConfig {
+        pit_memory_bytes: 256 << 10,
+        pit_capacity: 10_000,
+        max_name_bytes: namehop_wire::MAX_PACKET_SIZE,
+        long_name_bytes_per_s: 1 << 40,
+        ..EngineConfig::default()
+    });
     router.route("/", PRODUCER, 1);
     let long = |number: u32, length: usize| format!("/{}/{number}", "x".repeat(length));
     for length in [200, 8_000, 1_000] {
@@ -112,6 +118,49 @@ fn a_pit_without_memory_refuses_long_names_only() {
     router.recv(CONSUMER, interest("/A")).expect(&["I300 /A n1"]);
     router.recv(CONSUMER, interest("/A").hint("/x"));
     assert!(router.only().line().contains("Congestion"));
+}
+
+#[test]
+fn names_have_a_longest_length() {
+    let mut router = Router::with(EngineConfig { max_name_bytes: 300, ..EngineConfig::default() });
+    router.route("/", PRODUCER, 1);
+    // TYPE, and LENGTH of one byte, which 252 does not exceed; of three bytes above.
+    let name = |bytes: usize| format!("/{}/{}", "x".repeat(252), "y".repeat(bytes - 254 - 2));
+    router.recv(CONSUMER, interest(&name(300)).nonce(1));
+    assert_eq!(router.sent().len(), 1);
+    router.recv(CONSUMER, interest(&name(301)).nonce(2)).expect(&[]);
+    router.recv(PRODUCER, data(&name(301))).expect(&[]);
+    router.recv(PRODUCER, interest(&name(301)).nonce(2).packet().nack(NackReason::NO_ROUTE)).expect(&[]);
+    assert_eq!((router.drops(DropReason::NameTooLong), router.pit_len()), (3, 1));
+    router.recv(PRODUCER, data(&name(300)));
+    assert_eq!(router.sent().len(), 1);
+}
+
+#[test]
+fn many_long_names_are_refused_and_others_pass() {
+    // A tenth of that is saved up: enough for 10 names of 1,256 bytes.
+    let mut router = Router::with(EngineConfig { long_name_bytes_per_s: 100_000, ..EngineConfig::default() });
+    router.route("/", PRODUCER, 1);
+    let long = |number: u32| format!("/{}/{number:04}", "x".repeat(1_256 - 4 - 6));
+    for number in 0..100 {
+        router.recv(CONSUMER, interest(&long(number)).nonce(number));
+        router.recv(CONSUMER2, interest(&format!("/short/{number}")).nonce(number));
+    }
+    let sent = router.sent();
+    assert_eq!((sent.len(), router.drops(DropReason::TooManyLongNames)), (110, 90));
+    // Answers with their tokens cost nothing more; those without are as if they came unasked.
+    let tokens: Vec<_> = (0..20).step_by(2).map(|index| sent[index].token()).collect();
+    router.recv(PRODUCER, data(&long(0)));
+    assert_eq!((router.sent().len(), router.drops(DropReason::TooManyLongNames)), (0, 91));
+    for (number, token) in (0..10).zip(&tokens) {
+        router.recv(PRODUCER, data(&long(number)).packet().token(token));
+    }
+    assert_eq!((router.sent().len(), router.drops(DropReason::TooManyLongNames)), (10, 91));
+    router.wait(50);
+    for number in 100..200 {
+        router.recv(CONSUMER, interest(&long(number)).nonce(number));
+    }
+    assert_eq!((router.sent().len(), router.drops(DropReason::TooManyLongNames)), (5, 186));
 }
 
 #[test]

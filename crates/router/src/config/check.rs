@@ -44,6 +44,8 @@ impl Config {
         let ranges = [
             ("forwarding.pit_capacity", forwarding.pit_capacity as u64, 64, 1 << 28),
             ("forwarding.dead_nonce_list_lifetime_ms", forwarding.dead_nonce_list_lifetime_ms, 50, 600_000),
+            ("forwarding.max_name_bytes", forwarding.max_name_bytes as u64, 255, MAX_PACKET_SIZE as u64),
+            ("forwarding.long_name_bytes_per_s", forwarding.long_name_bytes_per_s, 0, 1 << 40),
             ("forwarding.max_interest_lifetime_ms", forwarding.max_interest_lifetime_ms, 1, 864_000_000),
             ("forwarding.measurement_capacity", forwarding.measurement_capacity as u64, 64, 1 << 24),
             ("forwarding.small_buffers", forwarding.small_buffers as u64, 256, 1 << 24),

@@ -45,6 +45,10 @@ pub struct Forwarding {
     pub dead_nonce_list_lifetime_ms: u64,
     /// HopLimit for Interests that have none; 0 = leave them without.
     pub default_hop_limit: u8,
+    /// Longest name of a packet, in bytes.
+    pub max_name_bytes: usize,
+    /// Bytes beyond 256 that all names together may have in a second.
+    pub long_name_bytes_per_s: u64,
     /// Longest InterestLifetime honoured, in milliseconds.
     pub max_interest_lifetime_ms: u64,
     /// Names of the regions this router is in, for forwarding hints.
@@ -63,6 +67,8 @@ impl Default for Forwarding {
             pit_capacity: 131_072,
             dead_nonce_list_lifetime_ms: 6_000,
             default_hop_limit: 0,
+            max_name_bytes: 2_048,
+            long_name_bytes_per_s: 24_000_000,
             max_interest_lifetime_ms: 864_000_000,
             producer_regions: Vec::new(),
             measurement_capacity: 65_536,

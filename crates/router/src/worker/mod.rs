@@ -9,6 +9,7 @@ mod command;
 mod idle;
 mod links;
 mod polling;
+mod processors;
 mod task;
 
 use std::collections::VecDeque;
@@ -36,6 +37,7 @@ use command::{Command, Mailbox};
 use links::Links;
 
 pub use command::{EngineSnapshot, WorkerGone, WorkerHandle};
+pub use processors::{pin_to_processor, usable_processors};
 
 /// Frames taken from one ring in a turn.
 pub const BURST: usize = 64;

@@ -9,16 +9,14 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::prctl::set_timerslack;
-use nix::unistd::Pid;
 use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 use namehop_forward::buffer::BufferPool;
 use namehop_forward::time::Timestamp;
 
-use super::Worker;
+use super::{Worker, pin_to_processor, usable_processors};
 use crate::config::Processor;
 
 /// How long a worker without work looks again before it sleeps, in nanoseconds.
@@ -112,22 +110,12 @@ impl<P: BufferPool> Worker<P> {
 
 /// Pins this thread to a processor. A worker that cannot be pinned works all the same.
 fn pin(processor: Processor) {
-    let this = Pid::from_raw(0);
-    let pinned = sched_getaffinity(this).and_then(|allowed| {
-        let number = match processor {
-            Processor::Number(number) => number,
-            // The first ones serve interrupts and everything else.
-            Processor::Auto => {
-                let usable = |&number: &usize| allowed.is_set(number).unwrap_or(false);
-                (0..CpuSet::count()).rev().find(usable).unwrap_or(0)
-            }
-        };
-        let mut only = CpuSet::new();
-        only.set(number)?;
-        sched_setaffinity(this, &only)?;
-        Ok(number)
-    });
-    match pinned {
+    let number = match processor {
+        Processor::Number(number) => Ok(number),
+        // The first ones serve interrupts and everything else.
+        Processor::Auto => usable_processors().map(|usable| usable.last().copied().unwrap_or(0)),
+    };
+    match number.and_then(|number| pin_to_processor(number).map(|()| number)) {
         Ok(processor) => info!(processor, "the worker has a thread of its own and polls ports"),
         Err(error) => warn!(%error, ?processor, "the worker is not pinned to a processor"),
     }

@@ -34,7 +34,7 @@ fn name() -> Name {
 #[test]
 fn usual_packets_take_the_short_way() {
     for lifetime_ms in [1, 300, 70_000, u64::MAX] {
-        let interest = InterestBuilder::new(&name()).can_be_prefix(true).must_be_fresh(true).nonce(7).hop_limit(9);
+        let interest = InterestBuilder::new(name()).can_be_prefix(true).must_be_fresh(true).nonce(7).hop_limit(9);
         let packet = interest.lifetime_ms(lifetime_ms).build().expect("small");
         let mut layout = InterestLayout::default();
         layout.fill_usual(&packet).expect("usual");
@@ -44,7 +44,7 @@ fn usual_packets_take_the_short_way() {
     }
     // Around 253 bytes the outer LENGTH gets longer.
     for content_bytes in (0..300).chain([8_000]) {
-        let data = DataBuilder::new(&name()).freshness_ms(5_000).content(vec![0; content_bytes]);
+        let data = DataBuilder::new(name()).freshness_ms(5_000).content(vec![0; content_bytes]);
         let packet = data.sign(&DigestSigner).expect("small");
         let mut layout = DataLayout::default();
         layout.fill_usual(&packet).expect("usual");

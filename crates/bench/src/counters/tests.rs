@@ -1,0 +1,66 @@
+//! Counting for real: what the processor offers, and what the system counts on any machine.
+
+use namehop_table::{Arena, PageRequest};
+
+use super::*;
+
+/// Something that takes time.
+fn work(rounds: u64) -> u64 {
+    std::hint::black_box((0..rounds).fold(0, |sum, number| sum ^ std::hint::black_box(number).wrapping_mul(3)))
+}
+
+#[test]
+fn processors_count_or_say_why_not() {
+    match Counters::open(&Events::of_this_processor()) {
+        Ok(mut counters) => {
+            let mut tally = Tally::default();
+            for _ in 0..64 {
+                counters.count(&mut tally, 1, || work(100_000)).expect("counted");
+            }
+            let figures = tally.figures().expect("cycles");
+            assert!(figures.instructions > 100_000.0, "{figures:?}");
+        }
+        Err(reason) => assert!(!reason.to_string().is_empty()),
+    }
+}
+
+/// Memory that the system has to provide, `PAGES` pages of it at least.
+fn touch_new_pages() {
+    let area = Arena::<[u64; 8]>::new((PAGES * 4096 / 64) as u32, PageRequest::Ordinary);
+    let mut area = area.expect("a little memory");
+    while area.allocate().is_some() {}
+}
+
+/// Pages of a few KiB.
+const PAGES: usize = 64;
+
+/// Page faults and time, counted where processors would count their own events.
+#[test]
+fn groups_take_turns_and_kinds_are_kept_apart() {
+    let mut counters = Counters::open(&Events::of_the_system()).expect("any system counts these");
+    let (mut short, mut long) = (Tally::default(), Tally::default());
+    for turn in 0..48 {
+        counters.count(&mut short, 100, || work(20_000)).expect("counted");
+        // Now and then another kind, in step with the number of groups.
+        if turn % 3 == 0 {
+            counters.count(&mut long, 1, || (touch_new_pages(), work(200_000))).expect("counted");
+        }
+        // Nobody's.
+        work(1_000);
+    }
+    let (short, long) = (short.figures().expect("all groups"), long.figures().expect("all groups"));
+    // "Cycles" are nanoseconds, "instructions" page faults.
+    assert!(short.cycles > 1.0 && long.cycles > 100.0 * short.cycles, "{short:?} {long:?}");
+    assert!(long.instructions >= PAGES as f64 && short.instructions < 1.0, "{short:?} {long:?}");
+    // The other groups had their turns: of "slots" nearly all are nanoseconds.
+    let stages = short.stages.expect("stages");
+    assert!(stages.total() > 0.0 && short.backend.is_some() && short.load_stalls.is_some());
+    assert_eq!(short.retired_loads, None);
+}
+
+#[test]
+fn what_was_not_counted_is_not_in_json() {
+    let figures = CounterFigures { cycles: 3.0, instructions: 4.0, ..CounterFigures::default() };
+    let json = serde_json::to_value(figures).expect("JSON");
+    assert_eq!(json, serde_json::json!({"cycles": 3.0, "instructions": 4.0}));
+}

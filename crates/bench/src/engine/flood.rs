@@ -1,0 +1,196 @@
+//! A flood of Interests with deep names that nobody answers, and what it does to others.
+//!
+//! The names are random below prefixes of the FIB, so that they are forwarded and stay pending until they expire or the PIT
+//! gives them up. They come from a face of their own, mixed evenly into every burst of ordinary packets.
+
+use std::time::Instant;
+
+use namehop_dpdk::{Mbuf, MbufPool};
+use namehop_forward::engine::EngineConfig;
+use namehop_forward::schedule::Schedule;
+use namehop_wire::MAX_PACKET_SIZE;
+
+use super::EngineBenchError;
+use super::frames::{Template, has_high_nonce};
+use super::load::{HIGH_NONCE, Load};
+use super::rig::{DOWNSTREAM_PORT, FLOOD_PEER, Rig};
+use crate::median::median;
+use crate::permutation::mix;
+use crate::schedule::{Compared, EngineParameters, FloodFigures, FloodParameters, PacketKind};
+use crate::workload::Workload;
+
+const GENERIC_COMPONENT: u8 = 8;
+const COMPONENT_HEADER_BYTES: usize = 2;
+/// Longest component whose length takes one byte in the packet format.
+const MAX_COMPONENT_BYTES: usize = 252;
+/// What an Interest has besides its name, with the headers that links put in front of it.
+const REST_OF_PACKET_BYTES: usize = 128;
+/// So many bursts are mixed for each that is of one kind, which tells what that kind costs.
+const MIXED_BURSTS: usize = 4;
+/// Of the time of measuring, what is measured without the flood.
+const TIME_WITHOUT: f64 = 0.5;
+
+/// The sender of a flood.
+pub(super) struct Flood {
+    /// FIB prefixes for its names.
+    prefixes: Workload,
+    component_bytes: usize,
+    /// With the number of components behind the prefix; all that occur.
+    templates: Vec<(usize, Template)>,
+    packets_of_burst: usize,
+    sent: u64,
+    forwarded: u64,
+    /// Frames on their way out of the measurement.
+    taken_out: Vec<Mbuf>,
+}
+
+impl Flood {
+    pub(super) fn new(parameters: &EngineParameters, flood: &FloodParameters) -> Result<Self, EngineBenchError> {
+        let prefixes = Workload::new(parameters.workload)?;
+        let deepest = flood.components.saturating_sub(parameters.workload.prefix_components);
+        let bytes =
+            |components: usize| prefixes.prefix_bytes() + components * (COMPONENT_HEADER_BYTES + flood.component_bytes);
+        let packets_of_burst = (flood.share * parameters.burst as f64).round() as usize;
+        let wrong = |what: String| Err(EngineBenchError::Flood(what));
+        if deepest == 0 || flood.component_bytes > MAX_COMPONENT_BYTES {
+            return wrong(format!(
+                "its names need more than {} components of at most {MAX_COMPONENT_BYTES} bytes",
+                parameters.workload.prefix_components
+            ));
+        }
+        if bytes(deepest) + REST_OF_PACKET_BYTES > MAX_PACKET_SIZE {
+            return wrong(format!("names of {} bytes do not fit into packets", bytes(deepest)));
+        }
+        if packets_of_burst == 0 || packets_of_burst >= parameters.burst {
+            return wrong(format!("in bursts of {} it has {packets_of_burst} packets", parameters.burst));
+        }
+        // Only to Interests for prefixes do depths make a difference.
+        let least = if flood.can_be_prefix { 1 } else { deepest };
+        let template = |components| {
+            let interest = Template::interest(bytes(components), flood.can_be_prefix, &DOWNSTREAM_PORT, &FLOOD_PEER);
+            (components, interest)
+        };
+        Ok(Flood {
+            prefixes,
+            component_bytes: flood.component_bytes,
+            templates: (least..=deepest).map(template).collect(),
+            packets_of_burst,
+            sent: 0,
+            forwarded: 0,
+            taken_out: Vec::new(),
+        })
+    }
+
+    pub(super) fn packets_of_burst(&self) -> usize {
+        self.packets_of_burst
+    }
+
+    /// Adds so many frames.
+    pub(super) fn fill(&mut self, count: usize, frames: &mut Vec<Mbuf>, pool: &MbufPool) {
+        for _ in 0..count {
+            frames.extend(self.frame(pool));
+        }
+    }
+
+    fn frame(&mut self, pool: &MbufPool) -> Option<Mbuf> {
+        self.sent += 1;
+        let draw = mix(self.sent ^ u64::MAX);
+        let shape = (draw >> 32) as usize % self.templates.len();
+        let (components, template) = &mut self.templates[shape];
+        let (prefixes, component_bytes) = (&self.prefixes, self.component_bytes);
+        let write = |out: &mut [u8]| {
+            let mut at = prefixes.write_prefix(draw, out);
+            let mut word = draw;
+            for _ in 0..*components {
+                out[at..at + COMPONENT_HEADER_BYTES].copy_from_slice(&[GENERIC_COMPONENT, component_bytes as u8]);
+                for byte in &mut out[at + COMPONENT_HEADER_BYTES..][..component_bytes] {
+                    word = word.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+                    *byte = word as u8;
+                }
+                at += COMPONENT_HEADER_BYTES + component_bytes;
+            }
+        };
+        template.fill(write, draw, Some(draw as u32 | HIGH_NONCE), pool)
+    }
+
+    /// Mixes the flood's part of a burst evenly into `frames`.
+    pub(super) fn join(&mut self, frames: &mut Vec<Mbuf>, pool: &MbufPool) {
+        let (ordinary, flood) = (frames.len(), self.packets_of_burst);
+        let mut mixed = std::mem::take(&mut self.taken_out);
+        let mut frames_in = frames.drain(..);
+        for position in 0..ordinary + flood {
+            let total = ordinary + flood;
+            if (position + 1) * flood / total > position * flood / total {
+                mixed.extend(self.frame(pool));
+            } else {
+                mixed.extend(frames_in.next());
+            }
+        }
+        drop(frames_in);
+        frames.append(&mut mixed);
+        self.taken_out = mixed;
+    }
+
+    /// Takes the flood out of what the worker has sent: from `frames`, which came out where `kind` goes to, and from the
+    /// other side.
+    pub(super) fn take_out<S: Schedule>(&mut self, kind: PacketKind, rig: &mut Rig<S>, frames: &mut Vec<Mbuf>) {
+        let all = frames.len();
+        frames.retain(|frame| !has_high_nonce(frame));
+        let mut forwarded = all - frames.len();
+        if kind == PacketKind::InterestMiss {
+            // Nacks.
+            rig.downstream.receive(&mut self.taken_out);
+        } else {
+            rig.upstream.receive(&mut self.taken_out);
+            forwarded = self.taken_out.len();
+        }
+        self.taken_out.clear();
+        self.forwarded += forwarded as u64;
+    }
+}
+
+impl<S: Schedule> Load<'_, S> {
+    /// What a flood costs, and what it does to others. The load is warm.
+    pub(super) fn suffer(&mut self, flood: &FloodParameters) -> Result<FloodFigures, EngineBenchError> {
+        let parameters = self.parameters;
+        let without = self.measure(parameters.time.mul_f64(TIME_WITHOUT))?;
+        self.flood = Some(Flood::new(parameters, flood)?);
+        // The PIT is full then.
+        let enough = EngineConfig::default().pit_capacity.max(2 * parameters.in_flight);
+        while self.flood.as_ref().is_some_and(|flood| (flood.sent as usize) < enough) {
+            self.ask()?;
+            self.answer()?;
+        }
+        let per_packet = |(ticks, packets): (u64, usize)| ticks as f64 / packets.max(1) as f64;
+        let (mut pairs, mut interests, mut data, mut floods) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let started = Instant::now();
+        while started.elapsed() < parameters.time {
+            for _ in 0..MIXED_BURSTS {
+                pairs.push(per_packet(self.ask()?) + per_packet(self.answer()?));
+            }
+            floods.push(per_packet(self.flood_alone()?));
+            let flood = self.flood.take();
+            interests.push(per_packet(self.ask()?));
+            data.push(per_packet(self.answer()?));
+            self.flood = flood;
+        }
+        let sender = self.flood.take();
+        let flood_cycles = median(&mut floods);
+        let pair = Compared { without: without.interest_miss + without.data, with: median(&mut pairs) };
+        let mpps = |pair_cycles: f64| 2e-6 * namehop_table::clock::cycles_per_second() as f64 / pair_cycles;
+        let ordinary_mpps = Compared { without: mpps(pair.without), with: mpps(pair.with) };
+        let throughput_ratio = pair.without / pair.with;
+        let share = sender.as_ref().map_or(0, Flood::packets_of_burst) as f64 / parameters.burst as f64;
+        Ok(FloodFigures {
+            flood: FloodParameters { share, ..*flood },
+            imiss_cycles: Compared { without: without.interest_miss, with: median(&mut interests) },
+            data_cycles: Compared { without: without.data, with: median(&mut data) },
+            flood_cycles,
+            flood_vs_ordinary: flood_cycles / (pair.without / 2.0),
+            ordinary_mpps,
+            throughput_ratio,
+            slowdown_vs_share: (1.0 - throughput_ratio) / share,
+            flood_forwarded: sender.map_or(0.0, |flood| flood.forwarded as f64 / flood.sent.max(1) as f64),
+        })
+    }
+}

@@ -1,0 +1,131 @@
+//! Counting for real: packets through a worker, with every access to its tables noted.
+
+use std::collections::{BTreeMap, HashMap};
+
+use namehop_forward::schedule::Naive;
+use namehop_table::touched::touched_lines;
+
+use super::*;
+use crate::engine::watch::Watch;
+use crate::engine::{EngineBench, load, rig};
+use crate::schedule::PacketKind;
+use crate::workload::WorkloadParameters;
+
+/// A cache that forgets what was not used for longest.
+pub(crate) struct Lru {
+    capacity: usize,
+    time: u64,
+    used_at: HashMap<usize, u64>,
+    by_time: BTreeMap<u64, usize>,
+}
+
+impl Lru {
+    fn new(capacity: usize) -> Self {
+        Lru { capacity, time: 0, used_at: HashMap::new(), by_time: BTreeMap::new() }
+    }
+
+    /// Uses a line; has it to come from memory?
+    fn touch(&mut self, line: usize) -> bool {
+        self.time += 1;
+        let before = self.used_at.insert(line, self.time);
+        if let Some(before) = before {
+            self.by_time.remove(&before);
+        }
+        self.by_time.insert(self.time, line);
+        if self.used_at.len() > self.capacity
+            && let Some((_, oldest)) = self.by_time.pop_first()
+        {
+            self.used_at.remove(&oldest);
+        }
+        before.is_none()
+    }
+}
+
+/// Counts lines in the turns of a worker.
+pub(crate) struct LineWatch {
+    cache: Lru,
+    /// Lines from memory, and packets.
+    counts: ByPacket<(usize, usize)>,
+}
+
+impl LineWatch {
+    /// Counts in a turn that handles so many packets of a kind.
+    pub(crate) fn turn(&mut self, kind: PacketKind, packets: usize, turn: impl FnOnce() -> u64) -> u64 {
+        let (touched, result) = touched_lines(turn);
+        let (lines, number) = self.counts.get_mut(kind);
+        *lines += touched.into_iter().filter(|&line| self.cache.touch(line)).count();
+        *number += packets;
+        result
+    }
+}
+
+/// Lines that packets need from memory, through a worker; NaN of kinds that do not occur.
+fn count(parameters: &EngineParameters) -> ByPacket<f64> {
+    let bench = EngineBench::new(parameters, &mut |_| ()).expect("a FIB");
+    let rig = rig::Rig::<Naive>::new(&bench.fib, bench.key, bench.pools[0].clone(), parameters).expect("a rig");
+    let mut load = load::Load::new(rig, &bench.workload, parameters, 0).expect("a load");
+    load.warm_up().expect("everything is forwarded");
+    let cache = Lru::new(parameters.private_cache_bytes / LINE_BYTES);
+    load.watch = Some(Watch::Lines(Box::new(LineWatch { cache, counts: ByPacket::default() })));
+    // The first ones fill the cache, those behind them are counted.
+    let rounds = 2 * parameters.in_flight / parameters.burst + ROUNDS;
+    let mut hits_due = 0.0;
+    let mut exchange = |load: &mut load::Load<'_, Naive>, rounds| {
+        for _ in 0..rounds {
+            load.exchange_once(&mut hits_due, &mut |_, _| ()).expect("everything is forwarded");
+        }
+    };
+    exchange(&mut load, rounds);
+    if let Some(Watch::Lines(lines)) = &mut load.watch {
+        lines.counts = ByPacket::default();
+    }
+    exchange(&mut load, ROUNDS);
+    let Some(Watch::Lines(lines)) = load.watch.take() else { panic!("somebody took the watch") };
+    load.finish().expect("nothing is lost");
+    lines.counts.map(|&(lines, packets)| lines as f64 / packets as f64)
+}
+
+/// Bursts of each kind that are counted.
+const ROUNDS: usize = 100;
+/// What counts may differ by: chains of buckets, and the few lines that are near by chance.
+const TOLERANCE: f64 = 0.2;
+
+/// A small FIB and a small cache of the core, the one much larger than the other.
+fn small() -> EngineParameters {
+    EngineParameters {
+        workload: WorkloadParameters { prefixes: 100_000, ..WorkloadParameters::default() },
+        cs_capacity: 65_536,
+        private_cache_bytes: 256 << 10,
+        ..EngineParameters::default()
+    }
+}
+
+#[test]
+fn what_is_written_down_is_what_packets_need() {
+    let without_cache = EngineParameters { cs_capacity: 0, ..small() };
+    let cases = [
+        ("near, no cache", EngineParameters { in_flight: 128, ..without_cache.clone() }),
+        ("far, no cache", EngineParameters { in_flight: 4_096, ..without_cache }),
+        ("near", EngineParameters { in_flight: 128, ..small() }),
+        ("far", EngineParameters { in_flight: 4_096, ..small() }),
+        ("far, large packets", EngineParameters { in_flight: 4_096, payload_bytes: 1_024, ..small() }),
+    ];
+    for (what, parameters) in cases {
+        let (written, counted) = (lines(&parameters), count(&parameters));
+        for kind in PacketKind::ALL {
+            let (written, counted) = (*written.get(kind), *counted.get(kind));
+            let occurs = kind != PacketKind::InterestHit || parameters.cs_capacity > 0;
+            assert!(
+                !occurs || (written - counted).abs() <= TOLERANCE,
+                "{what}, {kind:?}: {written} lines are written down in this module, {counted:.2} are counted"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_cache_forgets_what_was_not_used_for_longest() {
+    let mut cache = Lru::new(2);
+    let from_memory = [1, 2, 1, 3, 1, 2, 2].map(|line| cache.touch(line));
+    assert_eq!(from_memory, [true, true, false, true, false, true, false]);
+}

@@ -1,0 +1,124 @@
+//! What long and deep names may cost all others.
+//!
+//! A packet's cost grows with its name: every byte is hashed and kept, and every prefix has a hash. Names of usual size are
+//! free. What others have beyond that is taken from an allowance that grows with time, so that a flood of them takes a
+//! few per cent of a worker's time and no more, while some thousands a second pass that applications may want.
+
+use namehop_wire::NameRef;
+
+use crate::time::Timestamp;
+
+/// Names of at most so many bytes are free whatever their depth; most are, so nothing is counted for them.
+const SHORT_BYTES: usize = 128;
+/// Bytes and components that are free.
+const FREE_BYTES: usize = 256;
+const FREE_COMPONENTS: usize = 16;
+/// A component costs as much as so many bytes.
+const COMPONENT_BYTES: usize = 8;
+/// The allowance that is saved up, as part of that of a second.
+const SAVED_UP_NS: u64 = 100_000_000;
+const SECOND_NS: u128 = 1_000_000_000;
+
+/// The allowance of one worker, in bytes.
+#[derive(Debug)]
+pub(crate) struct LongNames {
+    left: u64,
+    per_second: u64,
+    /// Until when `left` has grown.
+    grown_until: Timestamp,
+}
+
+impl LongNames {
+    /// An allowance of so many bytes a second.
+    pub(crate) fn new(per_second: u64) -> Self {
+        let mut new = LongNames { left: 0, per_second, grown_until: Timestamp::default() };
+        new.left = new.in_ns(SAVED_UP_NS);
+        new
+    }
+
+    fn in_ns(&self, ns: u64) -> u64 {
+        u64::try_from(u128::from(self.per_second) * u128::from(ns) / SECOND_NS).unwrap_or(u64::MAX)
+    }
+
+    /// Adds what the time since the last call allows.
+    pub(crate) fn grow(&mut self, now: Timestamp) {
+        let more = self.in_ns(now.since_ns(self.grown_until).min(SAVED_UP_NS));
+        // Times too short for a single byte go on.
+        if more > 0 {
+            self.grown_until = now;
+            self.left = self.left.saturating_add(more).min(self.in_ns(SAVED_UP_NS));
+        }
+    }
+
+    /// Takes the cost of a name; `false` when there is not enough left for it.
+    #[inline]
+    pub(crate) fn take(&mut self, name: NameRef<'_>) -> bool {
+        let bytes = name.value().len();
+        bytes <= SHORT_BYTES || self.take_cost(bytes, name.len())
+    }
+
+    fn take_cost(&mut self, bytes: usize, components: usize) -> bool {
+        let deep = COMPONENT_BYTES * components.saturating_sub(FREE_COMPONENTS);
+        self.take_bytes(bytes + deep)
+    }
+
+    fn take_bytes(&mut self, bytes: usize) -> bool {
+        let left = self.left.checked_sub(bytes.saturating_sub(FREE_BYTES) as u64);
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
+    }
+
+    /// For a look ahead at several names: will a name of so many bytes probably pass, after those asked about before?
+    pub(crate) fn forecast(&self) -> impl FnMut(usize) -> bool + use<> {
+        let mut ahead = LongNames { ..*self };
+        move |bytes| ahead.take_bytes(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use namehop_wire::Name;
+
+    use super::*;
+
+    fn name(components: usize, bytes: usize) -> Name {
+        (0..components).fold(Name::new(), |name, _| name.append_generic(vec![b'x'; bytes]))
+    }
+
+    #[test]
+    fn usual_names_are_free_and_others_cost_what_they_have_beyond() {
+        let mut names = LongNames::new(10_000);
+        assert_eq!(names.left, 1_000);
+        for (components, bytes, cost) in [(7, 9, 0), (64, 0, 0), (16, 14, 0), (16, 15, 16), (17, 14, 24), (40, 4, 176)]
+        {
+            let before = names.left;
+            assert!(names.take(name(components, bytes).as_ref()));
+            assert_eq!(before - names.left, cost, "{components} components of {bytes} bytes");
+        }
+        let (long, left) = (name(8, 200), names.left);
+        assert!(!names.take(long.as_ref()) && names.left == left);
+        assert!(names.take(name(7, 9).as_ref()));
+    }
+
+    #[test]
+    fn the_allowance_grows_with_time_up_to_what_is_saved_up() {
+        let mut names = LongNames::new(10_000);
+        names.left = 0;
+        // 10 bytes in a millisecond; single nanoseconds add up.
+        for ns in (0..=1_000_000).step_by(1_000) {
+            names.grow(Timestamp(ns));
+        }
+        assert_eq!(names.left, 10);
+        names.grow(Timestamp(60 * 1_000_000_000));
+        assert_eq!(names.left, 1_000);
+        assert!(!LongNames::new(0).take(name(2, 200).as_ref()));
+    }
+
+    #[test]
+    fn the_forecast_takes_nothing() {
+        let names = LongNames::new(10_000);
+        let mut passes = names.forecast();
+        assert_eq!([900, 900, 77, 500].map(&mut passes), [true, false, true, true]);
+        assert_eq!(names.left, 1_000);
+    }
+}
