@@ -85,7 +85,7 @@ fn throw_out(walk: &RandomWalk<'_>) -> Option<()> {
 fn throw_out(walk: &RandomWalk<'_>) -> Option<()> {
     for line in walk.linked() {
         // SAFETY: writes the line back and drops it from the caches; the address is mapped and no memory changes.
-        unsafe { std::arch::asm!("dc civac, {}", in(reg) line, options(nostack, preserves_flags)) };
+        unsafe { std::arch::asm!("dc civac, {}", in(reg) std::ptr::from_ref(line), options(nostack, preserves_flags)) };
     }
     // SAFETY: a barrier.
     unsafe { std::arch::asm!("dsb ish", options(nostack, preserves_flags)) };
