@@ -104,10 +104,9 @@ mod tests {
 
     #[test]
     fn memory_is_slower_than_caches_and_faster_when_asked_for_ahead() {
-        let Some(speed) = MemorySpeed::measure() else {
-            assert!(!cfg!(target_arch = "x86_64"), "measured on every x86-64 processor");
-            return;
-        };
+        let measured = MemorySpeed::measure();
+        assert!(measured.is_some() || !cfg!(target_arch = "x86_64"), "measured on every x86-64 processor");
+        let Some(speed) = measured else { return };
         // The fastest memory takes some 50 ns, the third-level cache of a large processor 20 to 30; emulators are slow.
         assert!((15.0..100_000.0).contains(&speed.latency_ns), "{speed:?}");
         assert!(speed.line_ns > 0.1 && speed.line_ns < speed.latency_ns, "{speed:?}");
