@@ -7,8 +7,10 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_PACKETS ?= 10000000
+PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --no-default-features --example packet_cost --
 
-.PHONY: help setup setup-test build run test check unit-test model-test system-test fuzz soak install uninstall clean
+.PHONY: help setup setup-test setup-cost build run test check unit-test model-test system-test fuzz soak cost-test cost-record
+.PHONY: install uninstall clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -18,6 +20,9 @@ setup:
 
 setup-test:
 	@scripts/setup.sh test
+
+setup-cost:
+	@scripts/setup.sh cost
 
 build: setup ## build target/release/namehop
 	cargo build --release --locked --package namehop
@@ -46,6 +51,12 @@ fuzz: setup ## every fuzz target for FUZZ_SECONDS each (60), new inputs are adde
 
 soak: setup ## SOAK_PACKETS (10 million) through the engine with leak checks
 	NAMEHOP_SOAK_PACKETS=$(SOAK_PACKETS) cargo test --release --locked --package namehop-forward --test pipelines -- --nocapture soak
+
+cost-test: setup-cost ## instructions and cache misses of packets, which may not grow by more than 5 %
+	$(PACKET_COST) test
+
+cost-record: setup-cost ## record what cost-test compares with, in crates/bench/packet-costs.toml
+	$(PACKET_COST) record
 
 install: build ## install the program, its service and its documentation under PREFIX (/usr/local)
 	install -D -m 755 target/release/namehop $(DESTDIR)$(PREFIX)/bin/namehop

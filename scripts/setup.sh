@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Installs what building (and, with "test", testing) Namehop needs and the machine lacks. Does nothing when all is there.
+# Installs what building (and, with "test" or "cost", testing) Namehop needs and the machine lacks. Does nothing when all is
+# there.
 #
 #   scripts/setup.sh build    C compiler, DPDK with its headers, Rust toolchain
 #   scripts/setup.sh test     the above, Python with python-ndn, Node.js with NDNts, tools that make and watch links
+#   scripts/setup.sh cost     the first, and valgrind, which counts instructions
 #
 # Debian 12 and Ubuntu 24.04 are the systems it knows; on others it says what is missing and stops.
 set -euo pipefail
@@ -127,5 +129,6 @@ setup_links() {
 case $what in
     build) setup_build ;;
     test) setup_build; setup_rust_checks; setup_python; setup_node; setup_links ;;
-    *) die "usage: $0 build|test" ;;
+    cost) setup_build; have valgrind || apt_install valgrind ;;
+    *) die "usage: $0 build|test|cost" ;;
 esac

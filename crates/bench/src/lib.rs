@@ -22,8 +22,8 @@ pub mod lpm;
 pub mod machine;
 mod median;
 pub mod memory;
-mod permutation;
 pub mod schedule;
 pub mod workload;
 
+use namehop_table::permutation;
 pub use permutation::Permutation;

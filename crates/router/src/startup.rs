@@ -17,15 +17,16 @@ use namehop_forward::buffer::BufferPool;
 use namehop_forward::engine::{CsConfig, Engine, EngineConfig, EngineError, UnsolicitedPolicy};
 use namehop_forward::face::{FaceId, FaceScope};
 use namehop_forward::fib::{FibError, FibWriter};
+use namehop_forward::schedule::lookahead_for;
 use namehop_forward::strategy::{StrategyInstance, StrategyKind};
 use namehop_hash::HashKey;
 use namehop_manage::authentication::{Rule, SecurityConfig, Signer, TrustConfig, TrustError};
 use namehop_manage::metrics::MetricsError;
 use namehop_store::PolicyKind;
-use namehop_table::{HugePages, table_memory, table_memory_by_pages};
+use namehop_table::{HugePages, MemorySpeed, table_memory, table_memory_by_pages};
 use namehop_wire::Name;
 
-use crate::config::{Config, Trust, Unsolicited};
+use crate::config::{AutoNumber, Config, Trust, Unsolicited};
 use crate::paths::{self, NoPlace};
 use crate::ports::{PortContext, PortService, RouterPool};
 use crate::state::{Journal, SavedState, StateError};
@@ -246,8 +247,29 @@ fn engine_config(config: &Config) -> EngineConfig {
         long_name_bytes_per_s: forwarding.long_name_bytes_per_s,
         max_lifetime_ms: forwarding.max_interest_lifetime_ms,
         measurement_capacity: forwarding.measurement_capacity,
+        lookahead: lookahead(forwarding.lookahead),
         ..EngineConfig::default()
     }
+}
+
+/// Packets to look at together ahead of their turn, as configured or as suits this machine's memory.
+fn lookahead(configured: AutoNumber) -> usize {
+    if let AutoNumber::Number(packets) = configured {
+        info!("memory is fetched for {packets} packets together, as configured");
+        return packets;
+    }
+    let Some(memory) = MemorySpeed::measure() else {
+        let packets = EngineConfig::default().lookahead;
+        info!("memory is fetched for {packets} packets together; its speed could not be measured");
+        return packets;
+    };
+    let packets = lookahead_for(&memory);
+    info!(
+        "memory is fetched for {packets} packets together: it takes {:.0} ns for a line and has {:.0} lines under way",
+        memory.latency_ns,
+        memory.lines_in_flight()
+    );
+    packets
 }
 
 /// What the management server's authenticator is to know.

@@ -10,6 +10,7 @@
 //! * [`prefetch`]: hints that bring memory into the cache ahead of its use.
 //! * [`clock`]: the processor's time-stamp counter.
 //! * [`touched`]: how many cache lines each operation needs.
+//! * [`MemorySpeed`]: latency and rate of this machine's memory; [`walk`] and [`permutation`]: reading lines in random order.
 //!
 //! The tables store indexes, not keys. Whoever looks something up compares the key in the entry; a 32-bit tag beside each
 //! index makes a useless comparison rare. Hashes must be well mixed in all 64 bits, and keyed against chosen names.
@@ -21,12 +22,15 @@ pub mod clock;
 mod concurrent;
 mod lines;
 mod pages;
+pub mod permutation;
 pub mod prefetch;
 mod qsbr;
 mod shared_arena;
+mod speed;
 mod sync;
 mod tags;
 pub mod touched;
+pub mod walk;
 
 pub use arena::Arena;
 pub use bucket::{BucketStatistics, BucketTable, Candidates};
@@ -38,6 +42,7 @@ pub use lines::{CacheLine, CacheLines};
 pub use pages::{HugePages, PageKind, PageRequest, TableMemory, UnknownHugePages, table_memory, table_memory_by_pages};
 pub use qsbr::{Qsbr, QsbrReader};
 pub use shared_arena::{SharedArena, SharedArenaReader};
+pub use speed::MemorySpeed;
 
 /// Memory for a table could not be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

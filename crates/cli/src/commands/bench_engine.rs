@@ -69,7 +69,8 @@ pub struct EngineArgs {
     /// Packets that a worker gets at a time, at most 64
     #[arg(long, value_name = "N", default_value_t = 64)]
     burst: usize,
-    /// Packets of a group that are looked at together ahead of their turn [default: 8, as in the router]
+    /// Packets of a group that are looked at together ahead of their turn; the router measures at start how many suit the
+    /// machine [default: 8]
     #[arg(long, value_name = "N")]
     lookahead: Option<usize>,
     /// Workers, each on a core of its own

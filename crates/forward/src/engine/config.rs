@@ -78,6 +78,7 @@ pub struct EngineConfig {
     pub measurement_capacity: usize,
     /// Packets of a burst that are looked at together ahead of their turn, from 1 to 64. More of them keep more memory
     /// accesses under way, but what was fetched must still be in the cache when its packet has its turn.
+    /// [`lookahead_for`](crate::schedule::lookahead_for) says what suits a machine.
     pub lookahead: usize,
 }
 

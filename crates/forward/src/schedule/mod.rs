@@ -11,15 +11,18 @@
 //! |---|---|
 //! | `summary` | what is known of a packet ahead of its turn: its layout, decoded once, and what is guessed |
 //! | `hints` | what to fetch for a packet, in three steps |
+//! | `lookahead` | how many packets are looked at together |
 //! | `run` | the order of hints and packets, one function for each schedule |
 
 mod hints;
+mod lookahead;
 mod run;
 mod summary;
 
 use std::fmt;
 use std::str::FromStr;
 
+pub use lookahead::lookahead_for;
 pub(crate) use summary::{Kind, Known, Scratch};
 
 /// Packets that the hint plane looks at together.

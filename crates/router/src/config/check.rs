@@ -4,12 +4,13 @@
 
 use namehop_face::FaceUri;
 use namehop_face::registry::MIN_MTU_BYTES;
+use namehop_forward::schedule::MAX_BURST;
 use namehop_store::PolicyKind;
 use namehop_table::HugePages;
 use namehop_wire::MAX_PACKET_SIZE;
 
 use super::fault::Fault;
-use super::{AutoPath, Config, MANAGEMENT_MODULES, StaticFace};
+use super::{AutoNumber, AutoPath, Config, MANAGEMENT_MODULES, StaticFace};
 use crate::logging;
 
 /// Longest path of a Unix socket in bytes: `sun_path` of unix(7) without its final zero.
@@ -59,7 +60,12 @@ impl Config {
             ("ports.memif_ring_frames", ports.memif_ring_frames.into(), 2, 16_384),
             ("ports.memif_buffer_bytes", ports.memif_buffer_bytes.into(), 512, 9_216),
         ];
-        ranges.into_iter().find_map(|(path, value, low, high)| range_fault(path, value, low, high))
+        let lookahead = match forwarding.lookahead {
+            AutoNumber::Auto => None,
+            AutoNumber::Number(packets) => range_fault("forwarding.lookahead", packets as u64, 1, MAX_BURST as u64),
+        };
+        let out_of_range = |(path, value, low, high)| range_fault(path, value, low, high);
+        ranges.into_iter().find_map(out_of_range).or(lookahead)
     }
 
     fn unix_fault(&self) -> Option<Fault> {

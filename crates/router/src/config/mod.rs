@@ -23,7 +23,7 @@ use fault::Fault;
 
 pub use ports::{Ports, Processor, StaticPort};
 pub use sections::*;
-pub use values::{AutoPath, ByteSize, NameText, PortText, StrategyText, UriText};
+pub use values::{AutoNumber, AutoPath, ByteSize, NameText, PortText, StrategyText, UriText};
 
 /// Every key with its default and what it means.
 pub const DEFAULT_TOML: &str = include_str!("default.toml");

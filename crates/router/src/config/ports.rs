@@ -1,57 +1,15 @@
 //! Sections `[ports]` and `[[port]]`, and what must fit together for faces on ports.
 
-use std::fmt;
-
-use serde::de::{self, Deserializer, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use namehop_face::FaceUri;
 
 use super::fault::Fault;
-use super::values::{PortText, UriText};
+use super::values::{AutoNumber, PortText, UriText};
 use super::{Config, StaticFace};
 
-/// A processor, or `"auto"` to let Namehop choose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Processor {
-    /// The last one that the process may run on.
-    #[default]
-    Auto,
-    /// The one with this number.
-    Number(usize),
-}
-
-impl Serialize for Processor {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Processor::Auto => serializer.serialize_str("auto"),
-            Processor::Number(number) => number.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Processor {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ProcessorVisitor;
-        impl Visitor<'_> for ProcessorVisitor {
-            type Value = Processor;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the number of a processor, or \"auto\"")
-            }
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Processor, E> {
-                let number = usize::try_from(value).map_err(|_| E::custom("processors are numbered from 0"));
-                number.map(Processor::Number)
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Processor, E> {
-                match text {
-                    "auto" => Ok(Processor::Auto),
-                    _ => Err(E::custom(format!("`{text}` is not a processor; write its number, or \"auto\""))),
-                }
-            }
-        }
-        deserializer.deserialize_any(ProcessorVisitor)
-    }
-}
+/// The number of a processor; `"auto"` is the last one that the process may run on.
+pub type Processor = AutoNumber;
 
 /// `[ports]`
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::values::{AutoPath, ByteSize, NameText, PortText, StrategyText, UriText, address, addresses};
+use super::values::{AutoNumber, AutoPath, ByteSize, NameText, PortText, StrategyText, UriText, address, addresses};
 
 /// `[log]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -55,6 +55,8 @@ pub struct Forwarding {
     pub producer_regions: Vec<NameText>,
     /// FIB prefixes for which strategies keep measurements, at most.
     pub measurement_capacity: usize,
+    /// Packets that are looked at together ahead of their turn.
+    pub lookahead: AutoNumber,
     /// Packet buffers of 2 KiB, at most.
     pub small_buffers: usize,
     /// Packet buffers of 9 KiB, at most.
@@ -72,6 +74,7 @@ impl Default for Forwarding {
             max_interest_lifetime_ms: 864_000_000,
             producer_regions: Vec::new(),
             measurement_capacity: 65_536,
+            lookahead: AutoNumber::Auto,
             small_buffers: 32_768,
             large_buffers: 8_192,
         }

@@ -27,6 +27,8 @@ fn every_key_is_documented() {
 #[test]
 fn what_is_shown_reads_back() {
     let text = r#"
+        [forwarding]
+        lookahead = 12
         [[face]]
         uri = "udp4://192.0.2.1:6363"
         mtu = 1400
@@ -41,6 +43,7 @@ fn what_is_shown_reads_back() {
         modules = ["rib"]
     "#;
     let config = parse(text).expect("valid");
+    assert_eq!(config.forwarding.lookahead, AutoNumber::Number(12));
     assert_eq!(parse(&config.to_toml()).expect("own output is valid").to_toml(), config.to_toml());
 }
 
@@ -49,6 +52,9 @@ fn errors_name_file_line_and_remedy() {
     for (text, place, remedy) in [
         ("\n[forwarding]\npit_size = 5\n", "test.toml:3:1:", "pit_capacity"),
         ("[forwarding]\npit_capacity = 1\n", "test.toml:2:1:", "64 to"),
+        ("[forwarding]\nlookahead = 0\n", "test.toml:2:1:", "1 to 64"),
+        ("[forwarding]\nlookahead = 65\n", "test.toml:2:1:", "1 to 64"),
+        ("[forwarding]\nlookahead = \"all\"\n", "test.toml:2:13:", "\"auto\""),
         ("[content_store]\ncapacity_bytes = \"lots\"\n", "test.toml:2:18:", "512 MiB"),
         ("[content_store]\npolicy = \"mru\"\n", "test.toml:2:1:", "lru"),
         ("[memory]\nhuge_pages = \"4KiB\"\n", "test.toml:2:1:", "transparent"),

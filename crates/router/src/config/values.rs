@@ -84,6 +84,48 @@ impl<'de> Deserialize<'de> for ByteSize {
     }
 }
 
+/// A number, or `"auto"` to let Namehop choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AutoNumber {
+    /// What suits the machine.
+    #[default]
+    Auto,
+    /// This one.
+    Number(usize),
+}
+
+impl Serialize for AutoNumber {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            AutoNumber::Auto => serializer.serialize_str("auto"),
+            AutoNumber::Number(number) => number.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for AutoNumber {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberVisitor;
+        impl Visitor<'_> for NumberVisitor {
+            type Value = AutoNumber;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, or \"auto\"")
+            }
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<AutoNumber, E> {
+                let number = usize::try_from(value);
+                number.map(AutoNumber::Number).map_err(|_| E::custom("write a number from 0 on, or \"auto\""))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<AutoNumber, E> {
+                match text {
+                    "auto" => Ok(AutoNumber::Auto),
+                    _ => Err(E::custom(format!("`{text}` is not a number; write one, or \"auto\""))),
+                }
+            }
+        }
+        deserializer.deserialize_any(NumberVisitor)
+    }
+}
+
 /// A path, or `"auto"` to let Namehop choose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AutoPath {

@@ -1,0 +1,115 @@
+//! What packets cost the forwarding engine in instructions and simulated cache misses, compared with what was recorded.
+//!
+//! Times depend on the machine and on what else runs on it; these counts depend on the program alone, so a test can fail on
+//! them. `make cost-test` compares, `make cost-record` records anew. The counts come from valgrind's cachegrind, in which
+//! this program runs itself: a fixed load up to some point, and then the same up to a later point. The difference is what
+//! the packets in between cost, without what it took to get there.
+//!
+//! | file | what |
+//! |---|---|
+//! | `load` | the fixed load: which packets when |
+//! | `packets` | the packets |
+//! | `cachegrind` | running and reading cachegrind |
+//! | `record` | the recorded costs, and what counts as growth |
+#![forbid(unsafe_code)]
+
+mod cachegrind;
+mod load;
+mod packets;
+mod record;
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::{env, fs, thread};
+
+use cachegrind::{Counts, Run};
+use load::{Load, PACKETS};
+use record::{Build, Record};
+
+/// Where the costs are recorded.
+const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/packet-costs.toml");
+const USAGE: &str = "usage: packet_cost test|record, or packet_cost run LOAD PARTS (in valgrind)";
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["run", load, parts] => run(load, parts),
+        ["test"] => compare(),
+        ["record"] => measure().and_then(|record| Ok(fs::write(RECORD, record.to_string())?)),
+        _ => Err(USAGE.into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("packet_cost: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The load's first parts, in cachegrind.
+fn run(load: &str, parts: &str) -> Result<(), Failure> {
+    let load = Load::ALL.into_iter().find(|known| known.name() == load).ok_or(USAGE)?;
+    load.run(parts.parse()?)?;
+    println!("{}", namehop_hash::Lanes::best());
+    // What follows, giving memory back, takes as long as there are packets left, and is no part of their cost.
+    std::process::exit(0)
+}
+
+fn compare() -> Result<(), Failure> {
+    let recorded = Record::parse(&fs::read_to_string(Path::new(RECORD))?)?;
+    let now = measure()?;
+    let comparison = recorded.compare(&now)?;
+    print!("{comparison}");
+    match comparison.growth() {
+        0 => Ok(()),
+        grown => Err(format!(
+            "counts that grew by more than {:.0} %: {grown}; if the change is worth it, 'make cost-record' records them",
+            record::TOLERANCE * 100.0
+        )
+        .into()),
+    }
+}
+
+/// Runs everything. Loads run side by side, which does not change what they count.
+fn measure() -> Result<Record, Failure> {
+    let results = thread::scope(|scope| {
+        let threads = Load::ALL.map(|load| (load, scope.spawn(move || costs(load))));
+        threads.map(|(load, thread)| {
+            let result = thread.join().unwrap_or_else(|_| Err("a thread ended by itself".into()));
+            result.map(|(costs, lanes)| (load.name().to_owned(), costs, lanes))
+        })
+    });
+    let mut lanes = String::new();
+    let mut costs = BTreeMap::new();
+    for result in results {
+        let (load, of_load, its_lanes) = result?;
+        costs.insert(load, of_load);
+        lanes = its_lanes;
+    }
+    Ok(Record { build: Build { rustc: version("rustc")?, valgrind: version("valgrind")?, lanes }, costs })
+}
+
+/// Counts per packet for each kind of packet in a load, and the lanes that hashed names.
+fn costs(load: Load) -> Result<(BTreeMap<String, Counts>, String), Failure> {
+    let mut lanes = String::new();
+    let mut costs = BTreeMap::new();
+    for (index, kind) in load.kinds().iter().enumerate() {
+        // Of each kind there are two parts: making the packets, and handling them.
+        let before = Run::of(load.name(), 2 * index + 1)?;
+        let after = Run::of(load.name(), 2 * index + 2)?;
+        costs.insert(kind.name().to_owned(), after.counts.per_packet_since(&before.counts, PACKETS as f64));
+        lanes = after.output;
+    }
+    Ok((costs, lanes))
+}
+
+/// What a program says of its version.
+fn version(program: &str) -> Result<String, Failure> {
+    let output = Command::new(program).arg("--version").output().map_err(|error| format!("{program}: {error}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

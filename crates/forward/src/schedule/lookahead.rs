@@ -1,0 +1,64 @@
+//! How many packets the burst schedule looks at together, so that it suits the machine's memory.
+
+use namehop_table::MemorySpeed;
+
+use super::MAX_BURST;
+
+/// Lines that a packet asks for in the first step, which is the one that nothing was fetched for: an Interest's buckets in
+/// FIB, PIT-CS composite table and dead nonce list.
+const LINES_OF_STEP: f64 = 3.0;
+/// Nanoseconds that a packet takes at least, when it waits for nothing.
+const PACKET_NS: f64 = 100.0;
+
+/// Packets of a group for memory of this speed, from 1 to [`MAX_BURST`].
+///
+/// A group asks for `LINES_OF_STEP` lines per packet at once. The processor has buffers for
+/// [`MemorySpeed::lines_in_flight`] lines that are under way; more requests than that wait for each other, and fewer leave
+/// memory idle. So a group has
+///
+/// ```text
+/// lines_in_flight / LINES_OF_STEP                 packets, rounded down,
+/// ```
+///
+/// but at least so many that handling a group takes as long as the lines of the next one need to come:
+///
+/// ```text
+/// latency_ns / PACKET_NS                          packets, rounded up.
+/// ```
+pub fn lookahead_for(memory: &MemorySpeed) -> usize {
+    let fill = (memory.lines_in_flight() / LINES_OF_STEP).floor();
+    let cover = (memory.latency_ns / PACKET_NS).ceil();
+    // The conversion saturates, and makes 0 of what is not a number.
+    (fill.max(cover) as usize).clamp(1, MAX_BURST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_fill_the_buffers_and_cover_the_latency() {
+        for (latency_ns, line_ns, packets, what) in [
+            (124.0, 7.8, 5, "a server processor: 16 lines under way"),
+            (90.0, 9.0, 3, "10 line fill buffers"),
+            (90.0, 1.9, 15, "a processor with many buffers"),
+            (95.0, 95.0, 1, "one line at a time, quickly"),
+            (600.0, 150.0, 6, "far memory: four lines under way, but the latency is to be covered"),
+            (50.0, 0.1, 64, "never more than a burst"),
+            (1e9, 1.0, 64, "an emulator"),
+            (20.0, 20.0, 1, "a cache"),
+            (0.0, 0.0, 1, "no time at all"),
+            (f64::INFINITY, f64::INFINITY, 64, "nothing ever comes"),
+        ] {
+            assert_eq!(lookahead_for(&MemorySpeed { latency_ns, line_ns }), packets, "{what}");
+        }
+    }
+
+    #[test]
+    fn this_machine_gets_a_sane_number() {
+        if let Some(memory) = MemorySpeed::measure() {
+            let packets = lookahead_for(&memory);
+            assert!((1..=MAX_BURST).contains(&packets), "{packets} for {memory:?}");
+        }
+    }
+}

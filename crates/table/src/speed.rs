@@ -1,0 +1,122 @@
+//! How fast this machine's memory is, measured in some 20 ms with 5 MiB.
+//!
+//! An area that no last-level cache holds takes hundreds of mebibytes and the time to touch them. Here the lines of a small
+//! area are thrown out of all caches instead, so that reading them again goes to memory. Pages are ordinary ones: those set
+//! aside for tables are left alone.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use crate::walk::{MAX_IN_FLIGHT, RandomWalk};
+use crate::{CacheLines, PageRequest};
+
+/// Lines that are read in a round.
+const LINES: usize = 8_192;
+/// Lines of the area for each one that is read. More than one, because processors fetch neighbours unasked; and an odd
+/// number, because caches and memory channels share powers of two among themselves.
+const SPACING: usize = 9;
+/// Rounds; what disturbs one does not disturb all.
+const ROUNDS: usize = 5;
+/// No more rounds after this, on a machine that is too busy to be measured well.
+const ENOUGH: Duration = Duration::from_millis(40);
+
+/// What it takes to read lines from memory, in one thread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MemorySpeed {
+    /// Nanoseconds until a line is there when nothing else is asked for.
+    pub latency_ns: f64,
+    /// Nanoseconds from one line to the next when as many are asked for as the processor can have under way.
+    pub line_ns: f64,
+}
+
+impl MemorySpeed {
+    /// Measures it. The memory that this takes is given back. `None` where lines cannot be thrown out of the caches, or when
+    /// there is no memory for it.
+    pub fn measure() -> Option<MemorySpeed> {
+        let mut lines = CacheLines::new(LINES * SPACING, PageRequest::Ordinary).ok()?;
+        let walk = RandomWalk::link(lines.as_mut_slice(), SPACING);
+        let mut best = MemorySpeed { latency_ns: f64::INFINITY, line_ns: f64::INFINITY };
+        let began = Instant::now();
+        for round in 0..ROUNDS {
+            if round > 0 && began.elapsed() > ENOUGH {
+                break;
+            }
+            best.latency_ns = best.latency_ns.min(time_of(&walk, || {
+                let last = (0..LINES).fold(0, |line, _| walk.next(line));
+                black_box(last);
+            })?);
+            best.line_ns = best.line_ns.min(time_of(&walk, || {
+                walk.sweep(MAX_IN_FLIGHT, 0).run(LINES);
+            })?);
+        }
+        Some(best)
+    }
+
+    /// Lines that are under way at any time when lines come as fast as they can (Little's law): what the processor has
+    /// buffers for.
+    pub fn lines_in_flight(&self) -> f64 {
+        self.latency_ns / self.line_ns
+    }
+}
+
+/// Nanoseconds for each line that `read` reads, when no cache holds any.
+fn time_of(walk: &RandomWalk<'_>, read: impl FnOnce()) -> Option<f64> {
+    throw_out(walk)?;
+    let began = Instant::now();
+    read();
+    Some(began.elapsed().as_nanos() as f64 / walk.length() as f64)
+}
+
+/// Removes a walk's lines from all caches. `None` where programs cannot do that.
+#[cfg(target_arch = "x86_64")]
+fn throw_out(walk: &RandomWalk<'_>) -> Option<()> {
+    use std::arch::x86_64::{_mm_clflush, _mm_mfence};
+    for line in walk.linked() {
+        // SAFETY: needs SSE2, which every x86-64 processor has, and changes no memory.
+        unsafe { _mm_clflush(std::ptr::from_ref(line).cast()) };
+    }
+    // SAFETY: as above.
+    unsafe { _mm_mfence() };
+    Some(())
+}
+
+/// The same; Linux lets programs do it.
+#[cfg(all(target_arch = "aarch64", target_os = "linux"))]
+fn throw_out(walk: &RandomWalk<'_>) -> Option<()> {
+    for line in walk.linked() {
+        // SAFETY: writes the line back and drops it from the caches; the address is mapped and no memory changes.
+        unsafe { std::arch::asm!("dc civac, {}", in(reg) std::ptr::from_ref(line), options(nostack, preserves_flags)) };
+    }
+    // SAFETY: a barrier.
+    unsafe { std::arch::asm!("dsb ish", options(nostack, preserves_flags)) };
+    Some(())
+}
+
+#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_os = "linux"))))]
+fn throw_out(_walk: &RandomWalk<'_>) -> Option<()> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CacheLine;
+
+    #[test]
+    fn memory_is_slower_than_caches_and_faster_when_asked_for_ahead() {
+        let measured = MemorySpeed::measure();
+        assert!(measured.is_some() || !cfg!(target_arch = "x86_64"), "measured on every x86-64 processor");
+        let Some(speed) = measured else { return };
+        // The fastest memory takes some 50 ns, the third-level cache of a large processor 20 to 30; emulators are slow.
+        assert!((15.0..100_000.0).contains(&speed.latency_ns), "{speed:?}");
+        assert!(speed.line_ns > 0.1 && speed.line_ns < speed.latency_ns, "{speed:?}");
+        let area_bytes = LINES * SPACING * size_of::<CacheLine>();
+        assert!(crate::table_memory().iter().all(|memory| memory.bytes != area_bytes), "the memory is given back");
+    }
+
+    #[test]
+    fn lines_in_flight_follow_from_both_times() {
+        let speed = MemorySpeed { latency_ns: 120.0, line_ns: 8.0 };
+        assert!((speed.lines_in_flight() - 15.0).abs() < 1e-9);
+    }
+}
