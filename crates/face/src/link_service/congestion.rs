@@ -16,6 +16,7 @@ pub struct CongestionMarker {
 
 impl CongestionMarker {
     /// Whether a packet sent now is to be marked. To be asked once for every packet.
+    #[inline]
     pub fn should_mark(
         &mut self,
         now: Timestamp,
@@ -27,6 +28,11 @@ impl CongestionMarker {
             *self = CongestionMarker::default();
             return false;
         }
+        self.should_mark_in_incident(now, base_interval_ns)
+    }
+
+    #[cold]
+    fn should_mark_in_incident(&mut self, now: Timestamp, base_interval_ns: u64) -> bool {
         let Some(next_mark) = self.next_mark else {
             self.next_mark = Some(Timestamp(now.0.saturating_add(base_interval_ns)));
             return false;

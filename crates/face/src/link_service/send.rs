@@ -1,18 +1,22 @@
 //! From network-layer packets to frames: headers in front of the packet where it lies, fragmentation, protection by link
 //! reliability, congestion marks, acknowledgements.
+//!
+//! Nearly all packets go out whole and with no more than a PIT token. They take a shorter way, on which the header is
+//! written without being put together first; it ends as the longer one would.
 
 use namehop_forward::buffer::{BufferPool, HEADROOM_BYTES, PacketBuffer};
 use namehop_forward::packet::{LinkFields, Outgoing, PacketKind};
 use namehop_forward::time::Timestamp;
 use namehop_wire::MAX_PACKET_SIZE;
 use namehop_wire::lp::{
-    CACHE_POLICY_NO_CACHE, LpHeader, NackReason, PitToken, encode_header, encode_idle, header_len, idle_len,
+    CACHE_POLICY_NO_CACHE, LpHeader, NackReason, PitToken, encode_header, encode_idle, encode_token_header, header_len,
+    idle_len, token_header_len,
 };
 use namehop_wire::tlv::{Reader, read_single_element, types};
 
-use super::LinkService;
 use super::fragmenter::FragmentPlan;
 use super::reliability::{Carried, ProtectedFrame};
+use super::{LinkOptions, LinkService};
 use crate::counters::LinkDrop;
 
 /// An Ack on the wire.
@@ -29,16 +33,83 @@ impl<B: PacketBuffer> LinkService<B> {
     ///
     /// # Errors
     /// Why the packet was dropped; then `frames` is unchanged. It is counted already.
+    #[inline]
     pub fn send<P: BufferPool<Buffer = B>>(
         &mut self,
         now: Timestamp,
-        packet: Outgoing<B>,
+        mut packet: Outgoing<B>,
         queue_bytes: usize,
         pool: &P,
         frames: &mut Vec<B>,
     ) -> Result<(), LinkDrop> {
+        self.mark(now, &mut packet.fields, queue_bytes);
+        let packet_bytes = packet.buffer.bytes().len();
+        let header_bytes = token_header_len(&packet.fields.pit_token, packet_bytes);
+        if self.is_usual(&packet)
+            && header_bytes + packet_bytes <= self.frame_limit_bytes()
+            && let Some(place) = packet.buffer.prepend(header_bytes)
+        {
+            if header_bytes > 0 {
+                encode_token_header(&packet.fields.pit_token, packet_bytes, place);
+            }
+            let sent = &self.face.counters.worker.sent;
+            sent.count_packet(packet.kind, packet_bytes);
+            sent.count_frame(header_bytes + packet_bytes);
+            frames.push(packet.buffer);
+            return Ok(());
+        }
+        self.send_other(now, packet, pool, frames)
+    }
+
+    /// Whether there is nothing to put on this packet but its PIT token, if it has one.
+    #[inline]
+    fn is_usual(&self, packet: &Outgoing<B>) -> bool {
+        let fields = &packet.fields;
+        self.reliability.is_none()
+            && packet.kind != PacketKind::Nack
+            && fields.congestion_mark == 0
+            && !fields.no_cache
+            && !fields.non_discovery
+            && fields.announcement.is_none()
+            && (fields.incoming_face_id.is_none() || !self.options.local_fields)
+    }
+
+    /// The largest frame that the link carries.
+    #[inline]
+    fn frame_limit_bytes(&self) -> usize {
+        if self.options.is_datagram { self.options.mtu_bytes } else { MAX_PACKET_SIZE }
+    }
+
+    /// Marks the packet as congested where that is due.
+    #[inline]
+    pub(super) fn mark(&mut self, now: Timestamp, fields: &mut LinkFields<B>, queue_bytes: usize) {
+        let options = &self.options;
+        if !options.congestion_marking {
+            return;
+        }
+        let marked = self.marker.should_mark(
+            now,
+            queue_bytes as u64,
+            options.default_congestion_threshold_bytes,
+            options.base_congestion_marking_interval_ns,
+        );
+        if marked && fields.congestion_mark == 0 {
+            fields.congestion_mark = 1;
+            self.face.counters.worker.congestion_marks.add(1);
+        }
+    }
+
+    /// Sends a packet of any shape, marked already.
+    #[inline(never)]
+    pub(super) fn send_other<P: BufferPool<Buffer = B>>(
+        &mut self,
+        now: Timestamp,
+        packet: Outgoing<B>,
+        pool: &P,
+        frames: &mut Vec<B>,
+    ) -> Result<(), LinkDrop> {
         let (kind, packet_bytes, before) = (packet.kind, packet.buffer.bytes().len(), frames.len());
-        let result = self.send_packet(now, packet, queue_bytes, pool, frames);
+        let result = self.send_packet(now, packet, pool, frames);
         let counters = &self.face.counters.worker;
         match result {
             Ok(()) => {
@@ -59,13 +130,12 @@ impl<B: PacketBuffer> LinkService<B> {
         &mut self,
         now: Timestamp,
         packet: Outgoing<B>,
-        queue_bytes: usize,
         pool: &P,
         frames: &mut Vec<B>,
     ) -> Result<(), LinkDrop> {
         let Outgoing { kind, buffer, fields, .. } = packet;
-        let network = self.network_header(now, kind, &fields, queue_bytes);
-        let limit = if self.options.is_datagram { self.options.mtu_bytes } else { MAX_PACKET_SIZE };
+        let network = network_header(&self.options, kind, &fields);
+        let limit = self.frame_limit_bytes();
         let protection = self.reliability.as_deref().map(|r| &r.window);
         let tx_sequence = protection.filter(|window| window.has_room(1)).map(|window| window.next_tx_sequence());
         let header = LpHeader { sequence: tx_sequence.map(|_| self.next_sequence), tx_sequence, ..network };
@@ -84,41 +154,6 @@ impl<B: PacketBuffer> LinkService<B> {
             return self.send_whole(now, kind, buffer, &tokenless, limit - frame_bytes, pool, frames);
         }
         Err(LinkDrop::PacketTooLong)
-    }
-
-    /// The network-layer headers that go out on this face.
-    fn network_header<'a>(
-        &mut self,
-        now: Timestamp,
-        kind: PacketKind,
-        fields: &'a LinkFields<B>,
-        queue_bytes: usize,
-    ) -> LpHeader<'a> {
-        let options = &self.options;
-        let mut congestion_mark = fields.congestion_mark;
-        if options.congestion_marking {
-            let marked = self.marker.should_mark(
-                now,
-                queue_bytes as u64,
-                options.default_congestion_threshold_bytes,
-                options.base_congestion_marking_interval_ns,
-            );
-            if marked && congestion_mark == 0 {
-                congestion_mark = 1;
-                self.face.counters.worker.congestion_marks.add(1);
-            }
-        }
-        let announcement = fields.announcement.as_ref();
-        LpHeader {
-            pit_token: fields.pit_token,
-            nack: (kind == PacketKind::Nack).then(|| fields.nack.unwrap_or(NackReason::NONE)),
-            incoming_face_id: fields.incoming_face_id.filter(|_| options.local_fields).map(|face| u64::from(face.0)),
-            cache_policy: fields.no_cache.then_some(CACHE_POLICY_NO_CACHE),
-            congestion_mark: (congestion_mark != 0).then_some(congestion_mark),
-            non_discovery: fields.non_discovery && options.self_learning,
-            prefix_announcement: announcement.filter(|_| options.self_learning).map(PacketBuffer::bytes),
-            ..LpHeader::default()
-        }
     }
 
     /// Sends a packet in one frame that leaves `spare_bytes` of what the link carries.
@@ -273,6 +308,25 @@ impl<B: PacketBuffer> LinkService<B> {
             self.face.counters.worker.sent.count_frame(length);
             frames.push(frame);
         }
+    }
+}
+
+/// The network-layer headers that go out on a face with these options.
+fn network_header<'a, B: PacketBuffer>(
+    options: &LinkOptions,
+    kind: PacketKind,
+    fields: &'a LinkFields<B>,
+) -> LpHeader<'a> {
+    let announcement = fields.announcement.as_ref();
+    LpHeader {
+        pit_token: fields.pit_token,
+        nack: (kind == PacketKind::Nack).then(|| fields.nack.unwrap_or(NackReason::NONE)),
+        incoming_face_id: fields.incoming_face_id.filter(|_| options.local_fields).map(|face| u64::from(face.0)),
+        cache_policy: fields.no_cache.then_some(CACHE_POLICY_NO_CACHE),
+        congestion_mark: (fields.congestion_mark != 0).then_some(fields.congestion_mark),
+        non_discovery: fields.non_discovery && options.self_learning,
+        prefix_announcement: announcement.filter(|_| options.self_learning).map(PacketBuffer::bytes),
+        ..LpHeader::default()
     }
 }
 

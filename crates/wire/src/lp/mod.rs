@@ -6,6 +6,7 @@ mod header;
 mod nack;
 mod packet;
 mod pit_token;
+mod usual;
 
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ pub use header::{LpHeader, encode_header, encode_idle, encode_packet, header_len
 pub use nack::NackReason;
 pub use packet::{Acks, LpPacket};
 pub use pit_token::PitToken;
+pub use usual::{UsualFrame, encode_token_header, token_header_len};
 
 /// CachePolicyType NoCache: do not keep this Data in a Content Store.
 pub const CACHE_POLICY_NO_CACHE: u64 = 1;

@@ -8,7 +8,7 @@ use super::*;
 use crate::builder::DataBuilder;
 use crate::security::DigestSigner;
 use crate::test_util::{hex, packet};
-use crate::tlv::types;
+use crate::tlv::{read_single_element, types};
 use crate::{DecodeError, MAX_PACKET_SIZE, Name};
 
 const INTEREST: &str = "05 0B 07 03 08 01 41 0A 04 01 02 03 04";
@@ -218,5 +218,106 @@ proptest! {
         if let Some(fragment) = packet.fragment {
             prop_assert!(std::ptr::eq(fragment, &frame[frame.len() - fragment.len()..]));
         }
+    }
+}
+
+/// What the general decoder says of a frame that has nothing but a PIT token and one whole Interest or Data.
+fn usual_frame(frame: &[u8]) -> Option<UsualFrame> {
+    let packet = LpPacket::decode(frame).ok()?;
+    let fragment = packet.fragment?;
+    let token = packet.pit_token.as_slice();
+    let token = if token.is_empty() { Vec::new() } else { self::packet(types::LP_PIT_TOKEN, &[token]) };
+    let framed = self::packet(types::LP_PACKET, &[&token, &self::packet(types::LP_FRAGMENT, &[fragment])]);
+    if fragment != frame && framed != frame {
+        return None;
+    }
+    let is_data = match read_single_element(fragment).ok()?.typ {
+        types::INTEREST => false,
+        types::DATA => true,
+        _ => return None,
+    };
+    Some(UsualFrame { pit_token: packet.pit_token, header_len: frame.len() - fragment.len(), is_data })
+}
+
+/// Frames of a usual shape, some with a byte changed, and a few of any shape.
+fn nearly_usual_frame() -> impl Strategy<Value = Vec<u8>> {
+    let fragment = (prop_oneof![4 => 5_u32..=6, 1 => any::<u8>().prop_map(|typ| u32::from(typ).max(1))], 0_usize..600);
+    let change = option::weighted(0.5, (any::<prop::sample::Index>(), any::<u8>()));
+    let shaped = (option::of(vec(any::<u8>(), 0..=33)), fragment, any_fields(), change).prop_map(
+        |(token, (typ, value_len), fields, change)| {
+            let element = packet(typ, &[&vec![7; value_len]]);
+            let mut frame = match token {
+                Some(token) if token.len() > PitToken::MAX_LEN => {
+                    packet(types::LP_PACKET, &[&packet(types::LP_PIT_TOKEN, &[&token]), &packet(80, &[&element])])
+                }
+                Some(token) if token.is_empty() => packet(types::LP_PACKET, &[&packet(80, &[&element])]),
+                Some(token) => {
+                    let pit_token = PitToken::from_slice(&token).expect("at most 32 bytes");
+                    encode_packet(&LpHeader { pit_token, ..LpHeader::default() }, Some(&element))
+                }
+                None => encode_packet(&fields.header, Some(&element)),
+            };
+            if let Some((place, value)) = change {
+                let place = place.index(frame.len().min(60));
+                frame[place] = value;
+            }
+            frame
+        },
+    );
+    prop_oneof![8 => shaped, 1 => vec(any::<u8>(), 0..40)]
+}
+
+#[test]
+fn usual_shapes() {
+    let cases = [
+        ("05 00", Some((0, 0, false)), "bare Interest"),
+        ("06 01 00", Some((0, 0, true)), "bare Data"),
+        ("07 00", None, "neither"),
+        ("06 01", None, "cut off"),
+        ("06 00 00", None, "with something behind it"),
+        ("06 FD 00 00", None, "LENGTH in a longer form"),
+        ("64 04 50 02 05 00", Some((4, 0, false)), "LpPacket without fields"),
+        ("64 07 62 01 AA 50 02 06 00", Some((7, 1, true)), "short token"),
+        ("64 0E 62 08 01 02 03 04 05 06 07 08 50 02 06 00", Some((14, 8, true)), "token of eight bytes"),
+        ("64 0F 62 09 01 02 03 04 05 06 07 08 09 50 02 06 00", Some((15, 9, true)), "longer token"),
+        ("64 06 62 00 50 02 06 00", None, "empty token"),
+        ("64 05 62 01 AA 50 00", None, "empty fragment"),
+        ("64 03 62 01 AA", None, "IDLE"),
+        ("64 00", None, "IDLE without any field"),
+        ("64 09 FD 03 40 01 01 50 02 05 00", None, "congestion mark"),
+        ("64 05 50 02 05 00 00", None, "with something behind the fragment"),
+        ("64 05 50 03 05 00 00", None, "with something behind the packet"),
+    ];
+    for (bytes, expected, what) in cases {
+        let frame = hex(bytes);
+        let usual = UsualFrame::decode(&frame);
+        assert_eq!(usual.map(|usual| (usual.header_len, usual.pit_token.len(), usual.is_data)), expected, "{what}");
+        assert_eq!(usual, usual_frame(&frame), "{what}");
+    }
+    let longest = packet(types::DATA, &[&vec![0; MAX_PACKET_SIZE - 4]]);
+    assert!(UsualFrame::decode(&longest).is_some());
+    assert_eq!(UsualFrame::decode(&packet(types::DATA, &[&vec![0; MAX_PACKET_SIZE - 3]])), None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn usual_frames_are_read_as_all_others(frame in nearly_usual_frame()) {
+        prop_assert_eq!(UsualFrame::decode(&frame), usual_frame(&frame));
+    }
+
+    #[test]
+    fn token_headers_are_written_as_all_others(
+        token in vec(any::<u8>(), 0..=PitToken::MAX_LEN),
+        packet_len in prop_oneof![0_usize..300, 0_usize..MAX_PACKET_SIZE, 65_000_usize..70_000],
+    ) {
+        let pit_token = PitToken::from_slice(&token).expect("at most 32 bytes");
+        let mut header = vec![0xEE; token_header_len(&pit_token, packet_len)];
+        if !header.is_empty() {
+            encode_token_header(&pit_token, packet_len, &mut header);
+        }
+        let expected = encode_packet(&LpHeader { pit_token, ..LpHeader::default() }, Some(&vec![0; packet_len]));
+        prop_assert_eq!(&header[..], &expected[..expected.len() - packet_len]);
     }
 }

@@ -59,12 +59,9 @@ pub fn put_var_number(out: &mut [u8], number: u64) -> usize {
     let bytes = number.to_be_bytes();
     match length {
         1 => out[0] = bytes[7],
+        3 => out[..3].copy_from_slice(&[253, bytes[6], bytes[7]]),
         _ => {
-            out[0] = match length {
-                3 => 253,
-                5 => 254,
-                _ => 255,
-            };
+            out[0] = if length == 5 { 254 } else { 255 };
             out[1..length].copy_from_slice(&bytes[9 - length..]);
         }
     }

@@ -5,12 +5,13 @@ mod properties;
 mod receive;
 mod reliability;
 mod send;
+mod shorter_way;
 
 use namehop_forward::buffer::{BufferPool, HeapBuffer, HeapPool, PacketBuffer};
 use namehop_forward::face::FaceId;
 use namehop_forward::packet::{Incoming, LinkFields, Outgoing, PacketKind};
 use namehop_forward::time::Timestamp;
-use namehop_wire::lp::{LpHeader, LpPacket, encode_packet};
+use namehop_wire::lp::{LpHeader, LpPacket, PitToken, encode_packet};
 
 use super::*;
 use crate::counters::{LinkDrop, WorkerCounters};

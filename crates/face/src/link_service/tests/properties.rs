@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use namehop_wire::lp::{NackReason, PitToken};
+use namehop_wire::lp::NackReason;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -205,7 +205,7 @@ proptest! {
     }
 }
 
-fn option_mix() -> impl Strategy<Value = LinkOptions> {
+pub(super) fn option_mix() -> impl Strategy<Value = LinkOptions> {
     (any::<[bool; 5]>(), 64_usize..9000).prop_map(
         |([is_datagram, local_fields, reliability, congestion_marking, self_learning], mtu_bytes)| LinkOptions {
             mtu_bytes,
@@ -220,7 +220,7 @@ fn option_mix() -> impl Strategy<Value = LinkOptions> {
 }
 
 /// Frames that are nearly right: random fields around a random fragment, with some bytes changed.
-fn nearly_frame() -> impl Strategy<Value = Vec<u8>> {
+pub(super) fn nearly_frame() -> impl Strategy<Value = Vec<u8>> {
     let numbers = (
         proptest::option::of(0_u64..8),
         proptest::option::of(0_u64..5),
