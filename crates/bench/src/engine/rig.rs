@@ -165,11 +165,7 @@ impl<S: Schedule> Rig<S> {
     }
 
     /// Adds ports with their faces. The control side waits for the worker, so it gets a thread meanwhile.
-    fn attach(
-        &mut self,
-        control: PortControl<Mbuf>,
-        ports: Vec<PortWithFaces>,
-    ) -> Result<(), EngineBenchError> {
+    fn attach(&mut self, control: PortControl<Mbuf>, ports: Vec<PortWithFaces>) -> Result<(), EngineBenchError> {
         let attached = thread::scope(|scope| {
             let asking = scope.spawn(move || {
                 (0..).map(PortId).zip(ports).try_for_each(|(id, (params, faces))| {

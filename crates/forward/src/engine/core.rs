@@ -140,13 +140,20 @@ impl<P: BufferPool> Core<P> {
 
     /// Hands a packet to its face.
     #[inline(always)]
-    pub(crate) fn transmit(&mut self, packet: Outgoing<P::Buffer>, out: &mut Vec<Outgoing<P::Buffer>>) {
-        match packet.kind {
+    pub(crate) fn transmit(
+        &mut self,
+        face: FaceId,
+        kind: PacketKind,
+        buffer: P::Buffer,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+        fields: impl FnOnce() -> LinkFields<P::Buffer>,
+    ) {
+        match kind {
             PacketKind::Interest => self.counters.out_interests += 1,
             PacketKind::Data => self.counters.out_data += 1,
             PacketKind::Nack => self.counters.out_nacks += 1,
         }
-        push_in_place(out, packet);
+        push_in_place(out, move || Outgoing { face, kind, buffer, fields: fields() });
     }
 
     /// Answers an Interest that gets no PIT entry with a Nack, if it came in on a point-to-point face.
@@ -161,13 +168,12 @@ impl<P: BufferPool> Core<P> {
         if ingress.link_type != LinkType::PointToPoint {
             return;
         }
-        let fields = LinkFields {
+        self.transmit(ingress.id, PacketKind::Nack, buffer, out, || LinkFields {
             pit_token: fields.pit_token,
             nack: Some(reason),
             congestion_mark: fields.congestion_mark,
             ..LinkFields::default()
-        };
-        self.transmit(Outgoing { face: ingress.id, kind: PacketKind::Nack, buffer, fields }, out);
+        });
     }
 
     /// Removes the records of faces that do not exist any more, so that strategies neither wait for them nor count on

@@ -38,34 +38,20 @@ impl<'a> Route<'a> {
         hint_hashes: &mut PrefixHashes,
     ) -> Self {
         let by_name = fib.longest_prefix_match(name_hashes, name);
-        match hint {
-            None => Self::of_match(by_name.strategy(), &by_name),
-            Some(hint) => Self::by_hint(fib, key, by_name, hint, hint_hashes),
-        }
-    }
-
-    #[inline(always)]
-    fn of_match(strategy: &'a StrategyInstance, matched: &FibMatch<'a, StrategyInstance>) -> Self {
+        let by_hint;
+        let matched = match hint {
+            None => &by_name,
+            Some(hint) => {
+                by_hint = match_hint(fib, key, hint, hint_hashes);
+                by_hint.as_ref().unwrap_or(&by_name)
+            }
+        };
         Route {
-            strategy,
+            strategy: by_name.strategy(),
             nexthops: matched.nexthops().faces(),
             prefix_hash: matched.prefix_hash(),
             prefix_len: matched.nexthop_prefix_len(),
         }
-    }
-
-    #[cold]
-    fn by_hint(
-        fib: &'a Fib,
-        key: &HashKey,
-        by_name: FibMatch<'a, StrategyInstance>,
-        hint: NameRef<'_>,
-        hint_hashes: &mut PrefixHashes,
-    ) -> Self {
-        let strategy = by_name.strategy();
-        let is_usable = hash_prefixes(key, hint.value(), hint_hashes).is_ok();
-        let matched = if is_usable { fib.longest_prefix_match(hint_hashes, hint) } else { by_name };
-        Self::of_match(strategy, &matched)
     }
 
     /// The route of a pending Interest. Overwrites both scratch hashes.
@@ -85,6 +71,18 @@ impl<'a> Route<'a> {
         let hint = (!hint.is_empty()).then_some(hint);
         Self::find(fib, key, name, name_hashes, hint, hint_hashes)
     }
+}
+
+/// What the FIB says about a delegation; `None` when that has too many components.
+#[cold]
+fn match_hint<'a>(
+    fib: &'a Fib,
+    key: &HashKey,
+    hint: NameRef<'_>,
+    scratch: &mut PrefixHashes,
+) -> Option<FibMatch<'a, StrategyInstance>> {
+    hash_prefixes(key, hint.value(), scratch).ok()?;
+    Some(fib.longest_prefix_match(scratch, hint))
 }
 
 /// A name from a forwarding hint.

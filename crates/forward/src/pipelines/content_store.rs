@@ -55,13 +55,12 @@ impl<P: BufferPool> Core<P> {
             None => self.counters.satisfied_interests += 1,
         }
         let buffer = copy.ok_or(DropReason::NoBuffer)?;
-        let fields = LinkFields {
+        self.transmit(ingress.id, PacketKind::Data, buffer, out, || LinkFields {
             pit_token: fields.pit_token,
             congestion_mark: fields.congestion_mark,
             incoming_face_id: Some(FaceId::CONTENT_STORE),
             ..LinkFields::default()
-        };
-        self.transmit(Outgoing { face: ingress.id, kind: PacketKind::Data, buffer, fields }, out);
+        });
         Ok(())
     }
 

@@ -85,17 +85,17 @@ impl<P: BufferPool> Context<'_, P> {
         // Send it, with a token that leads the answer back to this entry.
         let Some(buffer) = packet else { return true };
         let generation = self.core.pcct.entry(self.pit.entry).generation;
-        let fields = LinkFields {
-            pit_token: token::encode(self.core.worker, self.pit.entry, generation),
+        let (worker, entry, ingress) = (self.core.worker, self.pit.entry, self.ingress);
+        self.core.transmit(face.id, PacketKind::Interest, buffer, self.out, || LinkFields {
+            pit_token: token::encode(worker, entry, generation),
             nack: None,
             congestion_mark,
-            incoming_face_id: Some(self.ingress).filter(|&id| id != FaceId::INVALID),
+            incoming_face_id: Some(ingress).filter(|&id| id != FaceId::INVALID),
             next_hop_face_id: None,
             no_cache: false,
             non_discovery,
             announcement: None,
-        };
-        self.core.transmit(Outgoing { face: face.id, kind: PacketKind::Interest, buffer, fields }, self.out);
+        });
         true
     }
 
@@ -145,14 +145,14 @@ impl<P: BufferPool> Context<'_, P> {
             self.core.count_drop(self.ingress, DropReason::NoBuffer);
             return;
         };
-        let fields = LinkFields {
+        let (ingress, nack_mark) = (self.ingress, self.nack_mark);
+        self.core.transmit(record.face, PacketKind::Nack, buffer, self.out, || LinkFields {
             pit_token: downstream.token,
             nack: Some(reason),
-            congestion_mark: downstream.congestion_mark.max(self.nack_mark),
-            incoming_face_id: Some(self.ingress).filter(|&id| id != FaceId::INVALID),
+            congestion_mark: downstream.congestion_mark.max(nack_mark),
+            incoming_face_id: Some(ingress).filter(|&id| id != FaceId::INVALID),
             ..LinkFields::default()
-        };
-        self.core.transmit(Outgoing { face: record.face, kind: PacketKind::Nack, buffer, fields }, self.out);
+        });
     }
 }
 
@@ -255,7 +255,8 @@ impl<P: BufferPool> Core<P> {
         announcement: Option<&P::Buffer>,
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
-        let fields = LinkFields {
+        let announcement = announcement.and_then(|announcement| self.pool.copy_of(announcement.bytes()));
+        self.transmit(downstream.face, PacketKind::Data, buffer, out, || LinkFields {
             pit_token: downstream.token,
             nack: None,
             // The consumer learns of congestion on either way.
@@ -264,9 +265,8 @@ impl<P: BufferPool> Core<P> {
             next_hop_face_id: None,
             no_cache: false,
             non_discovery: false,
-            announcement: announcement.and_then(|announcement| self.pool.copy_of(announcement.bytes())),
-        };
-        self.transmit(Outgoing { face: downstream.face, kind: PacketKind::Data, buffer, fields }, out);
+            announcement,
+        });
     }
 }
 
