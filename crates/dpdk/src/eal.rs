@@ -1,6 +1,7 @@
 //! DPDK's environment (EAL): started once per process, when it is first needed.
 //!
-//! With enough free huge pages the environment takes those, otherwise ordinary memory, which needs no privileges. It
+//! With enough huge pages that nobody has, the environment takes as many as packets need, at once, so that nobody has them when
+//! a further port is opened; otherwise ordinary memory, which needs no privileges. It
 //! leaves no files behind, looks for no PCI devices, offers no telemetry socket and does not pin the thread that starts it.
 //! What it logs goes to `tracing` under the target `namehop_dpdk`.
 
@@ -23,8 +24,11 @@ const STATUS_FILE: &str = "/proc/self/status";
 /// What packets lie in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
-    /// Huge pages, taken as needed.
-    Huge,
+    /// Huge pages for this many MiB, taken at once, and more as needed.
+    Huge {
+        /// Size.
+        mebibytes: usize,
+    },
     /// Ordinary memory of this many MiB, reserved at once and touched when first used.
     Ordinary {
         /// Size.
@@ -35,7 +39,7 @@ pub enum Pages {
 impl fmt::Display for Pages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Pages::Huge => f.write_str("huge pages"),
+            Pages::Huge { mebibytes } => write!(f, "{mebibytes} MiB of huge pages"),
             Pages::Ordinary { mebibytes } => write!(f, "{mebibytes} MiB of ordinary pages"),
         }
     }
@@ -71,11 +75,18 @@ impl Eal {
 }
 
 fn start(bytes: usize) -> Result<Eal, DpdkError> {
-    let pages = if free_huge_bytes(Path::new(HUGE_PAGE_FOLDER)) >= bytes {
-        Pages::Huge
-    } else {
-        Pages::Ordinary { mebibytes: bytes.div_ceil(1 << 20) }
-    };
+    let mebibytes = bytes.div_ceil(1 << 20);
+    let pool = HugePagePool::read(Path::new(HUGE_PAGE_FOLDER));
+    let pages = if pool.available_bytes >= bytes { Pages::Huge { mebibytes } } else { Pages::Ordinary { mebibytes } };
+    if pool.bytes > 0 && pool.available_bytes < bytes {
+        let missing = (bytes - pool.available_bytes).div_ceil(1 << 20);
+        tracing::warn!(
+            "of {} MiB in huge pages, tables and other programs leave {} MiB; packets need {mebibytes} MiB and get ordinary \
+             pages; set {missing} MiB more aside (vm.nr_hugepages) and restart",
+            pool.bytes >> 20,
+            pool.available_bytes >> 20,
+        );
+    }
     let arguments: Vec<CString> =
         arguments(pages, &allowed_processors()).into_iter().filter_map(|text| CString::new(text).ok()).collect();
     let mut pointers: Vec<*mut c_char> = arguments.iter().map(|text| text.as_ptr().cast_mut()).collect();
@@ -100,7 +111,9 @@ fn arguments(pages: Pages, processors: &str) -> Vec<String> {
     arguments.push(lcores);
     match pages {
         // In memory only: no files, and no other process can join.
-        Pages::Huge => arguments.push("--in-memory".to_owned()),
+        Pages::Huge { mebibytes } => {
+            arguments.extend(["--in-memory".to_owned(), "-m".to_owned(), mebibytes.to_string()]);
+        }
         Pages::Ordinary { mebibytes } => {
             arguments.extend([
                 "--no-huge".to_owned(),
@@ -123,16 +136,35 @@ fn allowed_processors() -> String {
     }
 }
 
-/// Bytes in free huge pages of all sizes. `folder` has one sub-folder for each size, as `hugepages-2048kB`.
-fn free_huge_bytes(folder: &Path) -> usize {
-    let Ok(sizes) = fs::read_dir(folder) else { return 0 };
-    let bytes = sizes.flatten().filter_map(|size| {
-        let name = size.file_name().into_string().ok()?;
-        let kibibytes: usize = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
-        let free: usize = fs::read_to_string(size.path().join("free_hugepages")).ok()?.trim().parse().ok()?;
-        Some(free * kibibytes * 1024)
-    });
-    bytes.sum()
+/// The system's huge pages of all sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct HugePagePool {
+    /// All of them.
+    bytes: usize,
+    /// Those that nobody has. Pages that were promised to somebody who has not touched them yet count as free for the system,
+    /// but whoever takes them fails.
+    available_bytes: usize,
+}
+
+impl HugePagePool {
+    /// `folder` has one sub-folder for each size, as `hugepages-2048kB`.
+    fn read(folder: &Path) -> Self {
+        let mut pool = HugePagePool::default();
+        for size in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = size.file_name();
+            let kibibytes = name.to_str().and_then(|name| name.strip_prefix("hugepages-")?.strip_suffix("kB"));
+            let Some(kibibytes) = kibibytes.and_then(|number| number.parse::<usize>().ok()) else { continue };
+            let count = |file| -> usize {
+                let text = fs::read_to_string(size.path().join(file)).unwrap_or_default();
+                text.trim().parse().unwrap_or(0)
+            };
+            let page_bytes = kibibytes.saturating_mul(1024);
+            let free = count("free_hugepages");
+            pool.bytes += count("nr_hugepages") * page_bytes;
+            pool.available_bytes += free.saturating_sub(count("resv_hugepages")) * page_bytes;
+        }
+        pool
+    }
 }
 
 /// Takes what DPDK logs.
@@ -154,23 +186,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn huge_pages_of_all_sizes_are_added_up() {
+    fn huge_pages_of_all_sizes_are_added_up_without_those_that_are_promised() {
         let folder = tempfile::tempdir().expect("folder");
-        for (name, free) in [("hugepages-2048kB", "3\n"), ("hugepages-1048576kB", "1\n"), ("other", "9\n")] {
+        let sizes = [("hugepages-2048kB", [10, 5, 2]), ("hugepages-1048576kB", [2, 1, 0]), ("other", [9, 9, 0])];
+        for (name, counts) in sizes {
             let size = folder.path().join(name);
             fs::create_dir(&size).expect("made");
-            fs::write(size.join("free_hugepages"), free).expect("written");
+            for (file, count) in ["nr_hugepages", "free_hugepages", "resv_hugepages"].into_iter().zip(counts) {
+                fs::write(size.join(file), format!("{count}\n")).expect("written");
+            }
         }
-        assert_eq!(free_huge_bytes(folder.path()), 3 * (2 << 20) + (1 << 30));
-        assert_eq!(free_huge_bytes(Path::new("/nonexistent")), 0);
+        let pool = HugePagePool::read(folder.path());
+        assert_eq!((pool.bytes, pool.available_bytes), ((20 << 20) + (2 << 30), (6 << 20) + (1 << 30)));
+        assert_eq!(HugePagePool::read(Path::new("/nonexistent")), HugePagePool::default());
     }
 
     #[test]
     fn ordinary_memory_needs_no_privileges_and_huge_pages_leave_no_files() {
         let ordinary = arguments(Pages::Ordinary { mebibytes: 96 }, "0-1");
         assert!(ordinary.windows(2).any(|pair| pair == ["-m", "96"]) && ordinary.iter().any(|a| a == "--no-huge"));
-        let huge = arguments(Pages::Huge, "0-1");
-        assert!(huge.iter().any(|a| a == "--in-memory") && !huge.iter().any(|a| a == "--no-huge"));
+        let huge = arguments(Pages::Huge { mebibytes: 96 }, "0-1");
+        assert!(
+            huge.windows(2).any(|pair| pair == ["-m", "96"])
+                && huge.iter().any(|a| a == "--in-memory")
+                && !huge.iter().any(|a| a == "--no-huge")
+        );
         assert!(!allowed_processors().is_empty());
     }
 }

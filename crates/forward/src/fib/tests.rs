@@ -1,8 +1,9 @@
 //! The FIB case by case; against an obvious model in `model`; with readers and writer on several threads in `stress`
-//! and `stalls`; many prefixes at once in `bulk`.
+//! and `stalls`; many prefixes at once in `bulk`; strategies of many prefixes in `rounds`.
 
 mod bulk;
 mod model;
+mod rounds;
 mod stalls;
 mod stress;
 

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod growth;
+mod strategy;
 mod update;
 mod walk;
 
@@ -20,6 +21,7 @@ use crate::face::FaceId;
 
 pub use bulk::{BulkError, FibAddition};
 use growth::INITIAL_CAPACITY;
+use strategy::{ROOT_CHOICE, Round};
 use update::{NextHopList, Prefix};
 pub use walk::FibCursor;
 
@@ -59,6 +61,9 @@ pub struct FibWriter<S> {
     depth_counts: [usize; MAX_PREFIX_COMPONENTS + 1],
     /// Choice by Name VALUE, for all prefixes with a strategy of their own. There are few.
     strategies: BTreeMap<Box<[u8]>, u32>,
+    /// Entries being told of changes to `strategies`, and those to be told next.
+    round: Option<Round>,
+    next_round: Option<Round>,
     nexthop_entries: usize,
     extension_bytes: usize,
     /// Number of unpublished things at which to try the next reclamation.
@@ -81,11 +86,11 @@ impl<S: Send + Sync> FibWriter<S> {
             depth: 0,
             hash: hash_name(&key, &[]),
             nexthops: &[],
-            choice: 0,
+            choice: ROOT_CHOICE,
             nexthop_source: NONE,
         }))?;
         let choice = choices.allocate(AtomicPtr::new(Arc::into_raw(Arc::new(root_strategy)).cast_mut()))?;
-        debug_assert_eq!(choice, 0);
+        debug_assert_eq!(choice, ROOT_CHOICE);
         let shared = Shared {
             root: AtomicU32::new(root),
             depths: AtomicU64::new(1),
@@ -106,6 +111,8 @@ impl<S: Send + Sync> FibWriter<S> {
             retired: Qsbr::new(),
             depth_counts,
             strategies: BTreeMap::from([(Box::default(), choice)]),
+            round: None,
+            next_round: None,
             nexthop_entries: 0,
             extension_bytes: 0,
             reclaim_at: RECLAIM_AFTER,
@@ -139,93 +146,7 @@ impl<S: Send + Sync> FibWriter<S> {
         let prefix = self.prefix(prefix.value(), &mut hashes)?;
         let mut list = NextHopList::new();
         merge(&mut list, nexthops)?;
-        self.put_nexthops(&prefix, self.find(&prefix), list)
-    }
-
-    /// Chooses the strategy for a prefix and everything below that has no choice of its own. Takes time linear in the
-    /// size of the FIB if the prefix had no choice, else constant time.
-    pub fn set_strategy(&mut self, prefix: NameRef<'_>, strategy: S) -> Result<(), FibError> {
-        let mut hashes = PrefixHashes::new();
-        let prefix = self.prefix(prefix.value(), &mut hashes)?;
-        let strategy = Arc::into_raw(Arc::new(strategy)).cast_mut();
-        if let Some(&choice) = self.strategies.get(prefix.value) {
-            let old = self.choice(choice).swap(strategy, Ordering::AcqRel);
-            // SAFETY: the pointer comes from `Arc::into_raw`, and its count went from the choice to this.
-            self.retired.retire(Retired::Strategy(unsafe { Arc::from_raw(old) }));
-            self.note_strategies_changed();
-            return Ok(());
-        }
-        let choice = self.choices.allocate(AtomicPtr::new(strategy)).inspect_err(|_| {
-            // SAFETY: made above, and stored nowhere.
-            drop(unsafe { Arc::from_raw(strategy) });
-        })?;
-        let inherited = match self.find(&prefix) {
-            Some(index) => {
-                let entry = self.entry(index);
-                let inherited = entry.choice();
-                entry.set_choice(choice);
-                inherited
-            }
-            None => {
-                let inherited = self.inherited_choice(&prefix);
-                let source = self.nexthops_above(&prefix);
-                if let Err(error) = self.write_entry(&prefix, None, &[], choice, source) {
-                    // SAFETY: no entry refers to the choice, so no reader sees it.
-                    unsafe {
-                        self.shared.release(&Retired::Choice(choice));
-                        self.choices.free(choice);
-                    }
-                    return Err(error);
-                }
-                inherited
-            }
-        };
-        self.strategies.insert(prefix.value.into(), choice);
-        self.pass_on_choice(&prefix, inherited, choice);
-        self.note_strategies_changed();
-        Ok(())
-    }
-
-    /// To be called when the change is published, so that no worker takes an old strategy for a new one.
-    fn note_strategies_changed(&self) {
-        self.shared.strategies_version.fetch_add(1, Ordering::Release);
-    }
-
-    /// Removes the strategy choice of a prefix, which then has that of the next shorter prefix with a choice. `true` if
-    /// there was one. Takes time linear in the size of the FIB.
-    pub fn unset_strategy(&mut self, prefix: NameRef<'_>) -> Result<bool, FibError> {
-        let mut hashes = PrefixHashes::new();
-        let prefix = self.prefix(prefix.value(), &mut hashes)?;
-        if prefix.is_root() {
-            return Err(FibError::RootStrategy);
-        }
-        let Some(choice) = self.strategies.remove(prefix.value) else {
-            return Ok(false);
-        };
-        let inherited = self.inherited_choice(&prefix);
-        self.pass_on_choice(&prefix, choice, inherited);
-        if let Some(index) = self.find(&prefix) {
-            if self.entry(index).has_own_nexthops() {
-                self.entry(index).set_choice(inherited);
-            } else {
-                self.remove_entry(&prefix, index);
-            }
-        }
-        self.retired.retire(Retired::Choice(choice));
-        self.note_strategies_changed();
-        Ok(true)
-    }
-
-    /// The strategy that counts for a name.
-    pub fn effective_strategy(&self, name: NameRef<'_>) -> &S {
-        let longest = name.prefix(MAX_PREFIX_COMPONENTS);
-        let mut hashes = PrefixHashes::new();
-        let prefix = Prefix::hash_into(&self.key, longest.value(), &mut hashes);
-        let choice = prefix.map_or(0, |prefix| match self.find(&prefix) {
-            Some(index) => self.entry(index).choice(),
-            None => self.inherited_choice(&prefix),
-        });
-        self.strategy(choice)
+        self.put_nexthops(&prefix, self.find(&prefix), &mut list)
     }
 
     /// The next hops that the prefix itself has.
@@ -240,14 +161,6 @@ impl<S: Send + Sync> FibWriter<S> {
         self.live_entries().filter(|entry| entry.has_own_nexthops()).filter_map(|entry| {
             let name = NameRef::from_value(entry.value()).ok()?;
             Some((name, entry.own_nexthops()))
-        })
-    }
-
-    /// All prefixes that have a strategy of their own, in canonical order.
-    pub fn strategies(&self) -> impl Iterator<Item = (NameRef<'_>, &S)> {
-        self.strategies.iter().filter_map(|(value, &choice)| {
-            let name = NameRef::from_value(value).ok()?;
-            Some((name, self.strategy(choice)))
         })
     }
 
@@ -318,7 +231,9 @@ impl<S> Drop for FibWriter<S> {
         let published = std::iter::once(self.shared.root.load(Ordering::Relaxed)).chain(self.table.iter());
         let mut orphans = self.shared.orphans.lock().unwrap_or_else(PoisonError::into_inner);
         orphans.extend(published.map(Retired::Entry));
-        orphans.extend(self.strategies.values().map(|&choice| Retired::Choice(choice)));
+        let rounds = [self.round.take(), self.next_round.take()];
+        let removed = rounds.iter().flatten().flat_map(Round::removed);
+        orphans.extend(self.strategies.values().chain(removed).map(|&choice| Retired::Choice(choice)));
         orphans.extend(self.retired.take_retired());
     }
 }

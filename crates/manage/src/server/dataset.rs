@@ -1,8 +1,8 @@
 //! Status datasets as versioned, segmented Data.
 //!
 //! An Interest for a dataset makes a new version, and its segment 0 is the answer. The content stays for a second after
-//! it was last asked for, so that the other segments can be fetched; they are made and signed when asked for, because a
-//! list of a million routes has thousands of them. Who asks while a version is being built gets that one.
+//! it was last asked for, so that the other segments can be fetched; they are made and signed when asked for. Who asks while
+//! a version is being built gets that one. Datasets that may be very long are left to [`streams`](super::streams).
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -27,7 +27,7 @@ const MAX_NAME_BYTES: usize = MAX_PACKET_SIZE - SEGMENT_BYTES - 200;
 /// How long a version is kept after it was last asked for.
 const KEPT_MS: u64 = 1000;
 /// Datasets stay out of the Content Store: whoever asks after a command must see what it changed.
-const NO_CACHE: bool = true;
+pub(super) const NO_CACHE: bool = true;
 /// Contents kept at most, together; the oldest version goes first.
 const MAX_STORED_BYTES: usize = 256 << 20;
 
@@ -133,10 +133,10 @@ impl<C: ControlPlane> Management<C> {
         let can_be_prefix = request.interest.can_be_prefix;
         let mut rest = name.suffix(length).components();
         match (rest.next(), rest.next(), rest.next()) {
-            (None, ..) if can_be_prefix && dataset == Dataset::FibSnapshot => {
-                self.answer(request, self.start_snapshot(&name.to_owned()));
-            }
-            (None, ..) if can_be_prefix => self.start_dataset(dataset, request.reply_to()),
+            (None, ..) if can_be_prefix => match self.source_of(&dataset) {
+                Some(source) => self.start_stream(source, request.reply_to()),
+                None => self.start_dataset(dataset, request.reply_to()),
+            },
             (Some(version), segment, None) => {
                 let segment = match segment {
                     None if can_be_prefix => Some(0),
@@ -145,20 +145,16 @@ impl<C: ControlPlane> Management<C> {
                 };
                 if let (Some(version), Some(segment)) = (version.as_version(), segment) {
                     let name = name.prefix(length).to_owned();
-                    let packet = match dataset {
-                        Dataset::FibSnapshot => self.snapshot_segment(&name, version, segment),
-                        _ => self.datasets.borrow_mut().segment(version, &name, segment, self.now_ms()),
-                    };
-                    self.answer(request, packet);
+                    if dataset.is_streamed() {
+                        return self.answer_from_stream(&name, version, segment, request.reply_to());
+                    }
+                    let packet = self.datasets.borrow_mut().segment(version, &name, segment, self.now_ms());
+                    if let Some(packet) = packet {
+                        self.send(request.token, &packet, NO_CACHE);
+                    }
                 }
             }
             _ => {}
-        }
-    }
-
-    fn answer(&self, request: &Request<'_>, packet: Option<Vec<u8>>) {
-        if let Some(packet) = packet {
-            self.send(request.token, &packet, NO_CACHE);
         }
     }
 

@@ -121,8 +121,16 @@ impl<C: ControlPlane> Management<C> {
             Verb::UnregisterRoute => self.respond(&to, &self.unregister(parameters, face)),
             Verb::AddNextHop => self.respond(&to, &self.add_next_hop(parameters, face)),
             Verb::RemoveNextHop => self.respond(&to, &self.remove_next_hop(parameters, face)),
-            Verb::SetStrategy => self.respond(&to, &self.set_strategy(parameters)),
-            Verb::UnsetStrategy => self.respond(&to, &self.unset_strategy(parameters)),
+            Verb::SetStrategy | Verb::UnsetStrategy => {
+                let response = match verb {
+                    Verb::SetStrategy => self.set_strategy(parameters),
+                    _ => self.unset_strategy(parameters),
+                };
+                tokio::task::spawn_local(async move {
+                    this.settle_strategies().await;
+                    this.respond(&to, &response);
+                });
+            }
             Verb::CreateFace => {
                 tokio::task::spawn_local(async move { this.respond(&to, &this.create_face(parameters).await) });
             }

@@ -17,9 +17,9 @@ mod learned_routes;
 mod loaded_prefixes;
 mod reply;
 mod rib;
-mod snapshot;
 mod status;
 mod strategy_choice;
+mod streams;
 mod verbs;
 
 #[cfg(test)]
@@ -45,7 +45,7 @@ use face_events::FaceEvents;
 use fib::DirectNextHops;
 use loaded_prefixes::LoadedPrefixes;
 use rib::Routes;
-use snapshot::Snapshots;
+use streams::Streams;
 
 /// The management server. See the [module documentation](self).
 pub struct Management<C> {
@@ -54,7 +54,7 @@ pub struct Management<C> {
     routes: RefCell<Routes>,
     direct_next_hops: RefCell<DirectNextHops>,
     loaded_prefixes: RefCell<LoadedPrefixes>,
-    snapshots: RefCell<Snapshots>,
+    streams: RefCell<Streams>,
     datasets: RefCell<DatasetStore>,
     events: RefCell<FaceEvents>,
     output: Box<dyn Fn(Vec<u8>)>,
@@ -73,7 +73,7 @@ impl<C: ControlPlane> Management<C> {
             routes: RefCell::default(),
             direct_next_hops: RefCell::default(),
             loaded_prefixes: RefCell::default(),
-            snapshots: RefCell::default(),
+            streams: RefCell::default(),
             datasets: RefCell::default(),
             events: RefCell::default(),
             output: Box::new(output),
@@ -105,7 +105,7 @@ impl<C: ControlPlane> Management<C> {
             let due_ms = [
                 self.routes.borrow_mut().rib.next_expiry_ms(),
                 self.datasets.borrow().next_expiry_ms(),
-                self.snapshots.borrow().next_expiry_ms(),
+                self.streams.borrow().next_expiry_ms(),
             ];
             if self.remove_loaded_portion() {
                 // Long work: everything else goes on between its portions.
@@ -122,7 +122,7 @@ impl<C: ControlPlane> Management<C> {
             let now_ms = self.now_ms();
             self.expire_routes(now_ms);
             self.datasets.borrow_mut().expire(now_ms);
-            self.snapshots.borrow_mut().expire(now_ms);
+            self.streams.borrow_mut().expire(now_ms);
         }
     }
 

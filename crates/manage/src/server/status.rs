@@ -1,22 +1,19 @@
 //! The contents of all datasets.
 //!
-//! Long lists are built in portions with a pause after each, so that a million routes do not hold up commands. Entries
-//! that change meanwhile are listed as they were or as they are.
+//! The list of faces is built in portions with a pause after each, so that commands are not held up. Faces that change
+//! meanwhile are listed as they were or as they are.
 
 use namehop_face::counters::LinkDrop;
 use namehop_forward::counters::DropReason;
 use namehop_forward::fib::FibCursor;
 use namehop_wire::security::unix_time_ms;
 use namehop_wire::tlv::Writer;
-use namehop_wire::tlv::types::NAME;
 
 use super::cs::cs_info;
 use super::faces::face_status;
+use super::streams::Source;
 use super::{ControlPlane, Management};
-use crate::nfd::{
-    self, ChannelStatus, DatasetItem, DropCount, FaceQueryFilter, FibEntry, GeneralStatus, NextHopRecord, RibEntry,
-    StrategyChoice, encode_item,
-};
+use crate::nfd::{ChannelStatus, DatasetItem, DropCount, FaceQueryFilter, GeneralStatus, StrategyChoice, encode_item};
 use crate::rib::Cursor;
 
 /// Name in the list of drops of pending Interests that were given up to make room for new ones.
@@ -32,7 +29,6 @@ pub(super) enum Dataset {
     MatchingFaces(FaceQueryFilter),
     Channels,
     Fib,
-    /// Made as it is fetched, not by `build_dataset`.
     FibSnapshot,
     Rib,
     StrategyChoices,
@@ -40,8 +36,25 @@ pub(super) enum Dataset {
     Drops,
 }
 
+impl Dataset {
+    /// Is it made as it is fetched?
+    pub(super) fn is_streamed(&self) -> bool {
+        matches!(self, Dataset::Fib | Dataset::FibSnapshot | Dataset::Rib)
+    }
+}
+
 impl<C: ControlPlane> Management<C> {
-    /// The content of a dataset, as of now.
+    /// What a dataset is made of that is made as it is fetched.
+    pub(super) fn source_of(&self, dataset: &Dataset) -> Option<Source> {
+        match dataset {
+            Dataset::Fib => Some(Source::Fib(FibCursor::default())),
+            Dataset::FibSnapshot => Some(self.snapshot_source()),
+            Dataset::Rib => Some(Source::Rib(Cursor::default())),
+            _ => None,
+        }
+    }
+
+    /// The content of another dataset, as of now.
     pub(super) async fn build_dataset(&self, dataset: &Dataset) -> Vec<u8> {
         match dataset {
             Dataset::General => self.general_status().await.to_vec(),
@@ -51,9 +64,8 @@ impl<C: ControlPlane> Management<C> {
                 let channels = self.control.channels();
                 encode_all(channels.iter().map(|uri| ChannelStatus { local_uri: uri.to_string() }))
             }
-            Dataset::Fib => self.fib_list().await,
-            Dataset::FibSnapshot => Vec::new(),
-            Dataset::Rib => self.rib_list().await,
+            // Made as they are fetched.
+            Dataset::Fib | Dataset::FibSnapshot | Dataset::Rib => Vec::new(),
             Dataset::StrategyChoices => self.control.with_fib(|fib| {
                 encode_all(fib.strategies().map(|(name, strategy)| StrategyChoice {
                     name: name.to_owned(),
@@ -124,48 +136,6 @@ impl<C: ControlPlane> Management<C> {
             for status in portion.iter().map(|face| face_status(face)).filter(|status| filter.matches(status)) {
                 encode_item(&status, &mut writer);
             }
-            tokio::task::yield_now().await;
-        }
-        writer.into_vec()
-    }
-
-    async fn fib_list(&self) -> Vec<u8> {
-        let mut writer = Writer::new();
-        let mut cursor = Some(FibCursor::default());
-        while let Some(from) = cursor {
-            cursor = self.control.with_fib(|fib| {
-                fib.visit_entries(from, PORTION, |name, next_hops| {
-                    writer.nested(FibEntry::TYPE, |writer| {
-                        writer.element(NAME, name.value());
-                        for next_hop in next_hops.iter() {
-                            let record = NextHopRecord { face_id: next_hop.face.0.into(), cost: next_hop.cost };
-                            encode_item(&record, writer);
-                        }
-                    });
-                })
-            });
-            tokio::task::yield_now().await;
-        }
-        writer.into_vec()
-    }
-
-    async fn rib_list(&self) -> Vec<u8> {
-        let mut writer = Writer::new();
-        let mut cursor = Some(Cursor::default());
-        while let Some(from) = cursor {
-            let now_ms = self.now_ms();
-            cursor = self.routes.borrow().rib.visit_entries(from, PORTION, |name, routes| {
-                let routes = routes
-                    .map(|route| nfd::Route {
-                        face_id: route.face.0.into(),
-                        origin: route.origin,
-                        cost: route.cost,
-                        flags: route.flags,
-                        expiration_period_ms: route.expires_at_ms.map(|at_ms| at_ms.saturating_sub(now_ms)),
-                    })
-                    .collect();
-                encode_item(&RibEntry { name: name.to_owned(), routes }, &mut writer);
-            });
             tokio::task::yield_now().await;
         }
         writer.into_vec()

@@ -1,13 +1,24 @@
 //! Module `strategy-choice`: which strategy forwards the Interests under a prefix.
 
 use namehop_forward::strategy::{StrategyError, StrategyInstance};
+use tokio::task::yield_now;
 
 use super::verbs::bad_request;
 use super::{ControlPlane, Management, StateChange, fib};
 use crate::nfd::numbers::status_code;
 use crate::nfd::{ControlParameters, ControlResponse};
 
+/// Entries of the FIB that are looked at between two pauses, which takes some tenths of a millisecond.
+const PORTION: usize = 16_384;
+
 impl<C: ControlPlane> Management<C> {
+    /// Waits until all prefixes have the strategies that were chosen for them, so that the answer 200 means that they have.
+    pub(super) async fn settle_strategies(&self) {
+        while !self.control.with_fib(|fib| fib.settle_strategies(PORTION)) {
+            yield_now().await;
+        }
+    }
+
     pub(super) fn set_strategy(&self, parameters: ControlParameters) -> ControlResponse {
         let (name, strategy) = (parameters.name.unwrap_or_default(), parameters.strategy.unwrap_or_default());
         let instance = match StrategyInstance::parse(strategy.as_ref()) {

@@ -71,7 +71,7 @@ impl<S: Send + Sync> FibWriter<S> {
         let prefixes: ArrayVec<Option<Prefix<'_>>, CHUNK> =
             chunk.iter().zip(&*hashes).map(|(addition, hashes)| hashed(addition, hashes)).collect();
         for prefix in prefixes.iter().flatten() {
-            self.prefetch_buckets(prefix);
+            self.table.prefetch(prefix.hash());
         }
         for prefix in prefixes.iter().flatten() {
             self.prefetch_entry(prefix);
@@ -86,14 +86,6 @@ impl<S: Send + Sync> FibWriter<S> {
         Ok(())
     }
 
-    /// Asks for the buckets in which the prefix and what it inherits from is looked for.
-    fn prefetch_buckets(&self, prefix: &Prefix<'_>) {
-        let above = (1..prefix.depth).filter(|&depth| self.depth_counts[depth] > 0);
-        for depth in above.chain([prefix.depth]) {
-            self.table.prefetch(prefix.hashes.get(depth));
-        }
-    }
-
     /// Asks for the entry that the prefix may have already.
     fn prefetch_entry(&self, prefix: &Prefix<'_>) {
         if let Some(index) = self.table.candidates(prefix.hash()).next() {
@@ -105,11 +97,11 @@ impl<S: Send + Sync> FibWriter<S> {
     /// Adds next hops, or changes their costs. Returns how many faces were no next hops of the prefix before.
     pub(super) fn add_to_prefix(&mut self, prefix: &Prefix<'_>, nexthops: &[NextHop]) -> Result<usize, FibError> {
         let old = self.find(prefix);
-        let before: NextHopList = self.nexthops_of(old).iter().collect();
-        let mut list = before.clone();
+        let mut list: NextHopList = self.nexthops_of(old).iter().collect();
         let added = merge(&mut list, nexthops)?;
-        if list != before {
-            self.put_nexthops(prefix, old, list)?;
+        // Faces are never fewer than before, so the same number of them means that at most costs have changed.
+        if added > 0 || !self.nexthops_of(old).iter().eq(list.iter().copied()) {
+            self.put_nexthops(prefix, old, &mut list)?;
         }
         Ok(added)
     }

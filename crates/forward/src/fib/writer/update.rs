@@ -113,33 +113,23 @@ impl<S: Send + Sync> FibWriter<S> {
         entry.map_or(NextHops::default(), |index| self.entry(index).own_nexthops())
     }
 
-    /// The longest entry above the prefix that `accept` accepts.
-    fn find_above(&self, prefix: &Prefix<'_>, accept: impl Fn(&Entry) -> bool) -> Option<u32> {
+    /// The entry whose next hops the prefix has if it has none of its own, or [`NONE`].
+    pub(super) fn nexthops_above(&self, prefix: &Prefix<'_>) -> u32 {
         (0..prefix.depth)
             .rev()
             .filter(|&depth| self.depth_counts[depth] > 0)
             .filter_map(|depth| self.find_at(prefix, depth))
-            .find(|&index| accept(self.entry(index)))
-    }
-
-    /// The choice that the prefix has if it has none of its own.
-    pub(super) fn inherited_choice(&self, prefix: &Prefix<'_>) -> u32 {
-        // The root has no entry above, and choice 0.
-        self.find_above(prefix, |_| true).map_or(0, |index| self.entry(index).choice())
-    }
-
-    /// The entry whose next hops the prefix has if it has none of its own, or [`NONE`].
-    pub(super) fn nexthops_above(&self, prefix: &Prefix<'_>) -> u32 {
-        self.find_above(prefix, Entry::has_own_nexthops).unwrap_or(NONE)
+            .find(|&index| self.entry(index).has_own_nexthops())
+            .unwrap_or(NONE)
     }
 
     pub(super) fn drop_face(&mut self, prefix: &Prefix<'_>, face: FaceId) -> Result<bool, FibError> {
         let old = self.find(prefix);
         let before = self.nexthops_of(old);
-        let nexthops: NextHopList = before.iter().filter(|nexthop| nexthop.face != face).collect();
+        let mut nexthops: NextHopList = before.iter().filter(|nexthop| nexthop.face != face).collect();
         let found = nexthops.len() < before.len();
         if found {
-            self.put_nexthops(prefix, old, nexthops)?;
+            self.put_nexthops(prefix, old, &mut nexthops)?;
         }
         Ok(found)
     }
@@ -149,14 +139,12 @@ impl<S: Send + Sync> FibWriter<S> {
         &mut self,
         prefix: &Prefix<'_>,
         old: Option<u32>,
-        mut nexthops: NextHopList,
+        nexthops: &mut [NextHop],
     ) -> Result<(), FibError> {
         nexthops.sort_unstable_by_key(|nexthop| (nexthop.cost, nexthop.face));
         let had_nexthops = old.is_some_and(|index| self.entry(index).has_own_nexthops());
-        let choice = match old {
-            Some(index) => self.entry(index).choice(),
-            None => self.inherited_choice(prefix),
-        };
+        // Not that of the old entry, which may not know yet.
+        let choice = self.choice_for(prefix.value);
         if nexthops.is_empty() {
             let Some(index) = old.filter(|_| had_nexthops) else {
                 return Ok(());
@@ -170,7 +158,7 @@ impl<S: Send + Sync> FibWriter<S> {
             self.pass_on_nexthops(prefix, above, |_, source| source == index);
             self.nexthop_entries -= 1;
         } else {
-            let new = self.write_entry(prefix, old, &nexthops, choice, NONE)?;
+            let new = self.write_entry(prefix, old, nexthops, choice, NONE)?;
             if had_nexthops {
                 self.pass_on_nexthops(prefix, new, |_, source| Some(source) == old);
             } else {
@@ -184,6 +172,10 @@ impl<S: Send + Sync> FibWriter<S> {
 
     /// Below the prefix, entries without own next hops take them from `new` if `replaces` says so of their source.
     fn pass_on_nexthops(&self, prefix: &Prefix<'_>, new: u32, replaces: impl Fn(&Self, u32) -> bool) {
+        if self.strategies.len() == 1 {
+            // The root's, with nothing above.
+            return;
+        }
         // Only entries with an own strategy have no own next hops, and the VALUEs below a prefix sort right behind it.
         let below = (Bound::Excluded(prefix.value), Bound::Unbounded);
         let names = self.strategies.range::<[u8], _>(below).map(|(value, _)| value);
@@ -193,25 +185,6 @@ impl<S: Send + Sync> FibWriter<S> {
                 if !entry.has_own_nexthops() && replaces(self, entry.nexthop_source()) {
                     entry.set_nexthop_source(new);
                 }
-            }
-        }
-    }
-
-    /// Below the prefix, entries with the choice `old` get the choice `new`.
-    pub(super) fn pass_on_choice(&self, prefix: &Prefix<'_>, old: u32, new: u32) {
-        if self.depth_counts[prefix.depth + 1..].iter().all(|&count| count == 0) {
-            return;
-        }
-        // In order of memory, which is many times faster than in order of the table. Entries that are unpublished and
-        // not yet reclaimed are changed too, and rightly so.
-        for index in 0..self.entries.slots_made() {
-            let entry = self.entry(index);
-            if entry.choice() == old
-                && entry.depth() > prefix.depth
-                && !entry.is_vacant()
-                && entry.value().starts_with(prefix.value)
-            {
-                entry.set_choice(new);
             }
         }
     }

@@ -21,8 +21,8 @@ pub struct FibCursor {
 }
 
 impl<S: Send + Sync> FibWriter<S> {
-    /// Shows at least `portion` more prefixes that have next hops, unless there are no more, and not many more than that.
-    /// Returns where to go on, or `None` at the end.
+    /// Shows about `portion` more prefixes that have next hops: not many more, and fewer where the table is sparse, because
+    /// it looks at no more than `portion` groups of buckets. Returns where to go on, or `None` at the end.
     ///
     /// A prefix that has next hops during the whole walk is shown at least once, whatever is changed meanwhile; some may be
     /// shown again when the table grows.
@@ -33,9 +33,10 @@ impl<S: Send + Sync> FibWriter<S> {
         mut show: impl FnMut(NameRef<'_>, NextHops<'_>),
     ) -> Option<FibCursor> {
         let mut indexes = Vec::new();
-        let mut shown = 0;
+        let (mut shown, mut groups) = (0, 0);
         let mut cursor = from;
-        while shown < portion {
+        while shown < portion && groups < portion {
+            groups += 1;
             let next = self.next_group(cursor, &mut indexes);
             for entry in indexes.iter().map(|&index| self.entry(index)).filter(|entry| entry.has_own_nexthops()) {
                 if let Ok(name) = NameRef::from_value(entry.value()) {

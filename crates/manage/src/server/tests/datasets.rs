@@ -25,17 +25,20 @@ async fn fetch(fixture: &Fixture, dataset: Name) -> (Vec<u8>, u64) {
     assert_eq!((data.content_type, data.freshness_ms), (content_type::BLOB, Some(1000)));
     assert!(dataset.is_prefix_of(data.name) && data.name.len() == dataset.len() + 2);
     assert_eq!(data.name.last().and_then(|component| component.as_segment()), Some(0));
-    let last = data.final_block_id.and_then(|component| component.as_segment()).expect("known at once");
+    let mut last = data.final_block_id.and_then(|component| component.as_segment());
     let mut content = data.content.to_vec();
-    for segment in 1..=last {
+    let mut segment = 0;
+    while last != Some(segment) {
+        segment += 1;
         let name = data.name.without_last(1).to_owned().append_segment(segment);
         fixture.give(&InterestBuilder::new(name.clone()).build().expect("built"), APP, b"n");
-        let sent = fixture.take_one();
+        let sent = fixture.wait_for_one().await;
         assert!(sent.no_cache && sent.token == b"n");
         assert_eq!(sent.data().name, name);
+        last = sent.data().final_block_id.and_then(|component| component.as_segment());
         content.extend_from_slice(sent.data().content);
     }
-    (content, last + 1)
+    (content, segment + 1)
 }
 
 async fn items<T: DatasetItem>(fixture: &Fixture, dataset: Name) -> Vec<T> {
@@ -183,6 +186,47 @@ fn long_lists_take_several_segments() {
 }
 
 #[test]
+fn long_lists_are_made_as_they_are_fetched_in_bounded_memory() {
+    run(async {
+        let fixture = Fixture::new();
+        tokio::task::spawn_local(Rc::clone(&fixture.management).run());
+        fixture.router().with_fib(|fib| {
+            for number in 0..100_000u32 {
+                let prefix = name("/long").append_generic([7; 200]).append_generic(number.to_be_bytes());
+                fib.add_nexthop(prefix.as_ref(), FaceId(257), 0).expect("added");
+            }
+        });
+        // Many begin and do not go on: none of them has more than it was asked for.
+        for _ in 0..200 {
+            fixture.give(&query(list("fib", "list")), APP, b"t");
+        }
+        assert_eq!(fixture.take().len(), 200);
+        let (streams, kept_bytes) = fixture.management.streams.borrow().sizes();
+        assert!((1..=64).contains(&streams) && kept_bytes < 64 * 100_000, "{streams} streams, {kept_bytes} bytes");
+        // One in the middle is made with pauses; what was long ago is gone.
+        fixture.give(&query(list("fib", "list")), APP, b"t");
+        let version = fixture.wait_for_one().await.data().name.without_last(1).to_owned();
+        let ask = |segment| {
+            let name = version.clone().append_segment(segment);
+            fixture.give(&InterestBuilder::new(name).build().expect("built"), APP, b"s");
+        };
+        for far in [2000, 2800] {
+            ask(far);
+            assert!(fixture.take().is_empty(), "others have their turn");
+            assert_eq!(fixture.wait_for_one().await.data().name.last().and_then(|c| c.as_segment()), Some(far));
+        }
+        ask(0);
+        ask(u64::MAX);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(fixture.take().is_empty());
+        ask(2000);
+        assert_eq!(fixture.wait_for_one().await.token, b"s");
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        assert_eq!(fixture.management.streams.borrow().sizes(), (0, 0), "and forgotten");
+    });
+}
+
+#[test]
 fn a_version_is_kept_for_a_second_after_it_was_last_asked_for() {
     run(async {
         let fixture = Fixture::new();
@@ -207,13 +251,13 @@ fn who_asks_while_a_version_is_built_gets_it_too_and_later_ones_differ() {
     run(async {
         let fixture = Fixture::new();
         for token in [b"a", b"b", b"c"] {
-            fixture.give(&query(list("rib", "list")), APP, token);
+            fixture.give(&query(list("faces", "list")), APP, token);
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
         let sent = fixture.take();
         assert_eq!(sent.iter().map(|sent| sent.token.as_slice()).collect::<Vec<_>>(), [b"a", b"b", b"c"]);
         assert!(sent.iter().all(|one| one.packet == sent[0].packet));
-        fixture.give(&query(list("rib", "list")), APP, b"d");
+        fixture.give(&query(list("faces", "list")), APP, b"d");
         let later = fixture.wait_for_one().await;
         assert!(later.data().name > sent[0].data().name, "versions increase");
     });

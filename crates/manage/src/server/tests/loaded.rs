@@ -32,12 +32,12 @@ fn request(name: &Name, can_be_prefix: bool) -> Vec<u8> {
 }
 
 /// Fetches the snapshot segment by segment.
-fn snapshot(fixture: &Fixture, mut between: impl FnMut(u64)) -> Vec<u8> {
+async fn snapshot(fixture: &Fixture, mut between: impl FnMut(u64)) -> Vec<u8> {
     let name = names::localhost_verb("fib", "snapshot");
     fixture.give(&request(&name, true), APP, b"t");
     let mut content = Vec::new();
     for number in 0.. {
-        let sent = fixture.take_one();
+        let sent = fixture.wait_for_one().await;
         let data = sent.data();
         assert_eq!((data.content_type, sent.no_cache), (content_type::BLOB, true));
         let segment = data.name.last().and_then(|component| component.as_segment());
@@ -71,7 +71,7 @@ fn a_snapshot_holds_what_can_be_made_again_and_is_loaded_into_another_router() {
         load(&fixture, format!("/loaded/7 {accepted} 1\n/accepted {accepted}\n").as_bytes());
         assert_eq!(fixture.fib("/loaded/7"), [(accepted.0, 1), (257, 7)]);
 
-        let file = snapshot(&fixture, |_| ());
+        let file = snapshot(&fixture, |_| ()).await;
         let other = Fixture::new();
         load(&other, &file);
         assert_eq!(other.fib("/loaded/7"), [(257, 7)]);
@@ -88,7 +88,7 @@ fn a_snapshot_goes_on_while_the_fib_changes_and_old_segments_are_gone() {
         let text: String = (0..20_000).map(|number| format!("/loaded/{number} {NEIGHBOUR}\n")).collect();
         load(&fixture, text.as_bytes());
         let more: Vec<String> = (0..100).map(|number| format!("/more/{number} {NEIGHBOUR}\n")).collect();
-        let file = snapshot(&fixture, |number| load(&fixture, more[number as usize % 100].as_bytes()));
+        let file = snapshot(&fixture, |number| load(&fixture, more[number as usize % 100].as_bytes())).await;
         let other = Fixture::new();
         load(&other, &file);
         assert!((0..20_000).all(|number| !other.fib(&format!("/loaded/{number}")).is_empty()));

@@ -30,6 +30,35 @@ fn set_answers_with_the_full_name_and_takes_effect() {
 }
 
 #[test]
+fn in_a_large_fib_the_answer_comes_when_all_prefixes_have_the_strategy() {
+    run(async {
+        let fixture = Fixture::new();
+        fixture.router().with_fib(|fib| {
+            for number in 0..40_000u32 {
+                let prefix = name("/A").append_generic(number.to_be_bytes());
+                fib.add_nexthop(prefix.as_ref(), FaceId(257), 0).expect("added");
+            }
+        });
+        let reader = fixture.router().with_fib(|fib| fib.reader());
+        let with_strategy = |strategy: &str| {
+            let mut hashes = namehop_hash::PrefixHashes::new();
+            let found = (0..40_000u32).filter(|number| {
+                let prefix = name("/A").append_generic(number.to_be_bytes());
+                namehop_hash::hash_prefixes(&namehop_hash::HashKey::new(1, 2), prefix.value(), &mut hashes)
+                    .expect("not too deep");
+                let found = reader.longest_prefix_match(&hashes, prefix.as_ref());
+                found.strategy().name().to_string().contains(strategy)
+            });
+            found.count()
+        };
+        fixture.command("strategy-choice", "set", &choice("/A", "/localhost/nfd/strategy/multicast")).await;
+        assert_eq!(with_strategy("multicast"), 40_000);
+        fixture.command("strategy-choice", "unset", &named("/A")).await;
+        assert_eq!(with_strategy("best-route"), 40_000);
+    });
+}
+
+#[test]
 fn set_refuses_what_is_not_there() {
     run(async {
         let fixture = Fixture::new();

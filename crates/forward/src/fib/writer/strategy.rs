@@ -1,0 +1,216 @@
+//! Strategy choices: which strategy counts for which names, and how entries come to know.
+//!
+//! Each entry names the choice that counts for it, its own or that of the nearest prefix above with one, so that a packet
+//! pays nothing for inheritance. What a prefix inherits is looked up among the choices, of which there are few. When a
+//! choice is added or removed, the entries below have to be told, and there is no way to find those but to look at all
+//! entries in order of memory. That is a *round*, which is made in portions so that nobody waits: meanwhile entries below
+//! have the former strategy or the new one, and entries that are written have the new one at once. Changes that come
+//! during a round share the next one, so that however many there are, two rounds settle them.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use namehop_hash::PrefixHashes;
+use namehop_wire::NameRef;
+
+use super::FibWriter;
+use super::update::Prefix;
+use crate::fib::FibError;
+use crate::fib::shared::Retired;
+
+/// The first choice that is made, which the root keeps.
+pub(super) const ROOT_CHOICE: u32 = 0;
+/// Entries that a change looks at by itself, which takes some ten microseconds: all of them in a small table.
+const FIRST_PORTION: usize = 4096;
+/// Entries that are on their way from memory while one is looked at.
+const AHEAD: u32 = 16;
+
+/// Entries being told of changed choices.
+#[derive(Debug)]
+pub(super) struct Round {
+    /// How the VALUEs of all prefixes begin that may have to be told.
+    start: Vec<u8>,
+    /// Entry to be looked at next.
+    next: u32,
+    /// Choices that were removed, and that no entry names when the round ends.
+    removed: Vec<u32>,
+}
+
+impl Round {
+    /// Choices that are to be freed.
+    pub(super) fn removed(&self) -> &[u32] {
+        &self.removed
+    }
+}
+
+/// Bytes that two VALUEs have in common at their start.
+fn common_bytes(first: &[u8], second: &[u8]) -> usize {
+    first.iter().zip(second).take_while(|(first, second)| first == second).count()
+}
+
+impl<S: Send + Sync> FibWriter<S> {
+    /// Chooses the strategy for a prefix and everything below that has no choice of its own.
+    ///
+    /// Where the prefix had a choice already, that is in effect at once. Otherwise prefixes below may have the strategy that
+    /// they had until [`settle_strategies`](Self::settle_strategies) says that none has.
+    pub fn set_strategy(&mut self, prefix: NameRef<'_>, strategy: S) -> Result<(), FibError> {
+        let mut hashes = PrefixHashes::new();
+        let prefix = self.prefix(prefix.value(), &mut hashes)?;
+        let strategy = Arc::into_raw(Arc::new(strategy)).cast_mut();
+        if let Some(&choice) = self.strategies.get(prefix.value) {
+            let old = self.choice(choice).swap(strategy, Ordering::AcqRel);
+            // SAFETY: the pointer comes from `Arc::into_raw`, and its count went from the choice to this.
+            self.retired.retire(Retired::Strategy(unsafe { Arc::from_raw(old) }));
+            self.note_strategies_changed();
+            return Ok(());
+        }
+        let choice = self.choices.allocate(AtomicPtr::new(strategy)).inspect_err(|_| {
+            // SAFETY: made above, and stored nowhere.
+            drop(unsafe { Arc::from_raw(strategy) });
+        })?;
+        match self.find(&prefix) {
+            Some(index) => self.entry(index).set_choice(choice),
+            None => {
+                let source = self.nexthops_above(&prefix);
+                if let Err(error) = self.write_entry(&prefix, None, &[], choice, source) {
+                    // SAFETY: no entry refers to the choice, so no reader sees it.
+                    unsafe {
+                        self.shared.release(&Retired::Choice(choice));
+                        self.choices.free(choice);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        self.strategies.insert(prefix.value.into(), choice);
+        self.note_strategies_changed();
+        self.tell_entries_below(&prefix, None);
+        Ok(())
+    }
+
+    /// Removes the strategy choice of a prefix, which then has that of the next shorter prefix with a choice; prefixes below
+    /// as [`set_strategy`](Self::set_strategy) says. `true` if there was one.
+    pub fn unset_strategy(&mut self, prefix: NameRef<'_>) -> Result<bool, FibError> {
+        let mut hashes = PrefixHashes::new();
+        let prefix = self.prefix(prefix.value(), &mut hashes)?;
+        if prefix.is_root() {
+            return Err(FibError::RootStrategy);
+        }
+        let Some(choice) = self.strategies.remove(prefix.value) else {
+            return Ok(false);
+        };
+        if let Some(index) = self.find(&prefix) {
+            if self.entry(index).has_own_nexthops() {
+                self.entry(index).set_choice(self.choice_for(prefix.value));
+            } else {
+                self.remove_entry(&prefix, index);
+            }
+        }
+        self.note_strategies_changed();
+        self.tell_entries_below(&prefix, Some(choice));
+        Ok(true)
+    }
+
+    /// Looks at up to `entries` more entries that may have to be told of changed strategies. `true` when none is left: all
+    /// changes are in effect then. To be called with pauses until it says so.
+    pub fn settle_strategies(&mut self, entries: usize) -> bool {
+        let Some(mut round) = self.round.take() else {
+            return true;
+        };
+        let made = self.entries.slots_made();
+        let portion = u32::try_from(entries).unwrap_or(u32::MAX);
+        let end = made.min(round.next.saturating_add(portion));
+        let mut is_changed = false;
+        // In order of memory, which is many times faster than in order of the table. Entries that are unpublished and not
+        // yet reclaimed are told too, because readers may hold them until the round ends.
+        for index in round.next..end {
+            self.entries.prefetch_line(index.saturating_add(AHEAD).min(made - 1), 0);
+            let entry = self.entry(index);
+            if !entry.is_vacant() && entry.value().starts_with(&round.start) {
+                let choice = self.choice_for(entry.value());
+                if choice != entry.choice() {
+                    entry.set_choice(choice);
+                    is_changed = true;
+                }
+            }
+        }
+        if is_changed {
+            self.note_strategies_changed();
+        }
+        round.next = end;
+        if end < made {
+            self.round = Some(round);
+        } else {
+            self.retire_choices(round.removed);
+            self.round = self.next_round.take();
+        }
+        self.round.is_none()
+    }
+
+    /// Begins a round for a change at a prefix, or notes it for the round after the one under way. `removed` is the choice
+    /// that the prefix had.
+    fn tell_entries_below(&mut self, prefix: &Prefix<'_>, removed: Option<u32>) {
+        if self.depth_counts[prefix.depth + 1..].iter().all(|&count| count == 0) {
+            return self.retire_choices(removed);
+        }
+        let round = if self.round.is_some() { &mut self.next_round } else { &mut self.round };
+        match round {
+            Some(round) => {
+                round.start.truncate(common_bytes(&round.start, prefix.value));
+                round.removed.extend(removed);
+            }
+            None => {
+                *round = Some(Round { start: prefix.value.into(), next: 0, removed: removed.into_iter().collect() });
+            }
+        }
+        self.settle_strategies(FIRST_PORTION);
+    }
+
+    fn retire_choices(&mut self, removed: impl IntoIterator<Item = u32>) {
+        for choice in removed {
+            self.retired.retire(Retired::Choice(choice));
+        }
+    }
+
+    /// To be called when a change is published, so that no worker takes an old strategy for a new one.
+    fn note_strategies_changed(&self) {
+        self.shared.strategies_version.fetch_add(1, Ordering::Release);
+    }
+
+    /// The choice that counts for a name: that of the longest prefix with one.
+    pub(super) fn choice_for(&self, value: &[u8]) -> u32 {
+        if self.strategies.len() == 1 {
+            return ROOT_CHOICE;
+        }
+        let mut longest = value;
+        // Prefixes of a name sort before it, but others may stand between: what such a one has not in common with the name,
+        // the prefix looked for has not either.
+        while let Some((prefix, &choice)) = self.choices_up_to(longest).next_back() {
+            let common = common_bytes(prefix, longest);
+            if common == prefix.len() {
+                return choice;
+            }
+            longest = &longest[..common];
+        }
+        // Not reached, because the root's VALUE is at the start of every other.
+        ROOT_CHOICE
+    }
+
+    fn choices_up_to(&self, value: &[u8]) -> impl DoubleEndedIterator<Item = (&Box<[u8]>, &u32)> {
+        self.strategies.range::<[u8], _>((Bound::Unbounded, Bound::Included(value)))
+    }
+
+    /// The strategy that counts for a name.
+    pub fn effective_strategy(&self, name: NameRef<'_>) -> &S {
+        self.strategy(self.choice_for(name.value()))
+    }
+
+    /// All prefixes that have a strategy of their own, in canonical order.
+    pub fn strategies(&self) -> impl Iterator<Item = (NameRef<'_>, &S)> {
+        self.strategies.iter().filter_map(|(value, &choice)| {
+            let name = NameRef::from_value(value).ok()?;
+            Some((name, self.strategy(choice)))
+        })
+    }
+}

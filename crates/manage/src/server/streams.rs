@@ -1,0 +1,275 @@
+//! Datasets that may be gigabytes long: the FIB and the RIB, and `/localhost/nfd/fib/snapshot`, which only Namehop has: the FIB
+//! in the form that it is loaded from.
+//!
+//! They are made as they are fetched, and only the latest segments are kept; segments are to be asked for about in order.
+//! Whoever asks costs the router a bounded amount of memory, and one Interest holds up the control thread for a small part
+//! of a millisecond: what takes longer is done with pauses.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::task::Poll;
+
+use namehop_face::FaceUri;
+use namehop_face::registry::{FacePersistency, FaceTable};
+use namehop_forward::face::FaceId;
+use namehop_forward::fib::FibCursor;
+use namehop_forward::fib::file::SnapshotWriter;
+use namehop_wire::data::content_type;
+use namehop_wire::tlv::types::{NAME, SEGMENT_NAME_COMPONENT};
+use namehop_wire::tlv::{Nni, Writer};
+use namehop_wire::{ComponentRef, Name};
+use tokio::task::yield_now;
+
+use super::dataset::{NO_CACHE, SEGMENT_BYTES};
+use super::reply::{ReplyTo, data};
+use super::{ControlPlane, Management};
+use crate::nfd::{self, DatasetItem, FibEntry, NextHopRecord, RibEntry, encode_item};
+use crate::rib::Cursor;
+
+/// Segments behind the last one made that may be asked for.
+const AHEAD: u64 = 2048;
+/// Segments that can still be asked for.
+const KEPT: usize = 2048;
+/// How long a stream goes on after it was last asked for, in milliseconds.
+const KEPT_MS: u64 = 10_000;
+/// Streams being fetched at a time; the one that was not asked for the longest gives way.
+const MAX_STREAMS: usize = 64;
+/// Segments kept of all streams together; the same gives way.
+const MAX_KEPT_BYTES: usize = 128 << 20;
+/// Entries, or places where one could be, that are looked at together.
+const PORTION: usize = 256;
+/// Portions made for an Interest before others have their turn.
+const PORTIONS_AT_ONCE: usize = 8;
+
+/// What a stream is made of, and where it is to be read on.
+#[derive(Debug)]
+pub(super) enum Source {
+    Snapshot(SnapshotWriter, FibCursor),
+    Fib(FibCursor),
+    Rib(Cursor),
+}
+
+/// A dataset being fetched.
+#[derive(Debug)]
+struct Stream {
+    dataset: Name,
+    version: u64,
+    /// `None` when all is read.
+    source: Option<Source>,
+    /// What is not in a segment yet.
+    rest: Vec<u8>,
+    segments: VecDeque<Vec<u8>>,
+    /// Number of the first segment kept.
+    first: u64,
+    expires_at_ms: u64,
+}
+
+/// Datasets being fetched; the one last asked for is the last.
+#[derive(Debug, Default)]
+pub(super) struct Streams(VecDeque<Stream>);
+
+impl Streams {
+    pub(super) fn expire(&mut self, now_ms: u64) {
+        self.0.retain(|stream| stream.expires_at_ms > now_ms);
+    }
+
+    pub(super) fn next_expiry_ms(&self) -> Option<u64> {
+        self.0.iter().map(|stream| stream.expires_at_ms).min()
+    }
+
+    /// Number of streams and bytes kept of them.
+    #[cfg(test)]
+    pub(super) fn sizes(&self) -> (usize, usize) {
+        (self.0.len(), self.0.iter().map(Stream::kept_bytes).sum())
+    }
+
+    /// The stream with this version, which is the last from now on.
+    fn find(&mut self, dataset: &Name, version: u64) -> Option<&mut Stream> {
+        let position = self.0.iter().position(|stream| stream.version == version && stream.dataset == *dataset)?;
+        let stream = self.0.remove(position)?;
+        self.0.push_back(stream);
+        self.0.back_mut()
+    }
+
+    /// Keeps to the limits; the last stream stays.
+    fn limit(&mut self) {
+        let mut kept_bytes: usize = self.0.iter().map(Stream::kept_bytes).sum();
+        while self.0.len() > MAX_STREAMS || (kept_bytes > MAX_KEPT_BYTES && self.0.len() > 1) {
+            kept_bytes -= self.0.pop_front().map_or(0, |stream| stream.kept_bytes());
+        }
+    }
+}
+
+impl Stream {
+    /// Number of the segment after the last one made.
+    fn end(&self) -> u64 {
+        self.first + self.segments.len() as u64
+    }
+
+    fn kept_bytes(&self) -> usize {
+        self.segments.len() * SEGMENT_BYTES + self.rest.len()
+    }
+
+    /// Makes segments of what there is. The last byte waits until it is known whether it is the end, so that the last segment
+    /// can say that it is the last.
+    fn cut(&mut self) {
+        let is_whole = self.source.is_none();
+        let cut =
+            if is_whole { self.rest.len() } else { self.rest.len().saturating_sub(1) / SEGMENT_BYTES * SEGMENT_BYTES };
+        self.segments.extend(self.rest[..cut].chunks(SEGMENT_BYTES).map(<[u8]>::to_vec));
+        self.rest.drain(..cut);
+        if is_whole && self.end() == 0 {
+            self.segments.push_back(Vec::new());
+        }
+        while self.segments.len() > KEPT {
+            self.segments.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// One segment as Data; `None` when there is none, or none any more.
+    fn segment(&self, segment: u64) -> Option<Vec<u8>> {
+        let index = usize::try_from(segment.checked_sub(self.first)?).ok()?;
+        let payload = self.segments.get(index)?;
+        let segment_name = self.dataset.clone().append_version(self.version).append_segment(segment);
+        let last = self.source.is_none().then(|| Nni::new(self.end() - 1));
+        let final_block_id =
+            last.as_ref().and_then(|last| ComponentRef::new(SEGMENT_NAME_COMPONENT, last.as_slice()).ok());
+        data(segment_name.as_ref(), content_type::BLOB, payload, final_block_id)
+    }
+}
+
+/// The word for a face in a snapshot: from which it can be found or made again. None for faces that others make.
+fn word_of(faces: &FaceTable, face: FaceId) -> Option<String> {
+    let face = faces.get(face)?;
+    let is_ours = face.persistency() != FacePersistency::OnDemand && *face.remote_uri() != FaceUri::Internal;
+    is_ours.then(|| match face.remote_uri().is_multicast() {
+        true => format!("{} {}", face.remote_uri(), face.local_uri()),
+        false => face.remote_uri().to_string(),
+    })
+}
+
+impl<C: ControlPlane> Management<C> {
+    /// Begins a new version of a dataset and answers with its first segment.
+    pub(super) fn start_stream(self: &Rc<Self>, source: Source, to: ReplyTo) {
+        let version = self.datasets.borrow_mut().next_version();
+        let dataset = to.name.clone();
+        self.streams.borrow_mut().0.push_back(Stream {
+            dataset: dataset.clone(),
+            version,
+            source: Some(source),
+            rest: Vec::new(),
+            segments: VecDeque::new(),
+            first: 0,
+            expires_at_ms: 0,
+        });
+        self.answer_from_stream(&dataset, version, 0, to);
+        self.due_earlier.notify_one();
+    }
+
+    /// The FIB from its start, as a snapshot.
+    pub(super) fn snapshot_source(&self) -> Source {
+        let prefixes = self.control.with_fib(|fib| fib.len() as u64);
+        Source::Snapshot(SnapshotWriter::new(prefixes), FibCursor::default())
+    }
+
+    /// Answers with a segment, if there is such a one.
+    pub(super) fn answer_from_stream(self: &Rc<Self>, dataset: &Name, version: u64, segment: u64, to: ReplyTo) {
+        for _ in 0..PORTIONS_AT_ONCE {
+            if let Poll::Ready(packet) = self.poll_segment(dataset, version, segment) {
+                return self.answer_with(&to, packet);
+            }
+        }
+        let (this, dataset) = (Rc::clone(self), dataset.clone());
+        tokio::task::spawn_local(async move {
+            let packet = loop {
+                yield_now().await;
+                if let Poll::Ready(packet) = this.poll_segment(&dataset, version, segment) {
+                    break packet;
+                }
+            };
+            this.answer_with(&to, packet);
+        });
+    }
+
+    fn answer_with(&self, to: &ReplyTo, packet: Option<Vec<u8>>) {
+        if let Some(packet) = packet {
+            self.send(to.token, &packet, NO_CACHE);
+        }
+    }
+
+    /// One segment as Data, `None` when there is none, or none any more; if it is not made yet, makes another portion.
+    fn poll_segment(&self, dataset: &Name, version: u64, segment: u64) -> Poll<Option<Vec<u8>>> {
+        let mut streams = self.streams.borrow_mut();
+        let Some(stream) = streams.find(dataset, version) else { return Poll::Ready(None) };
+        stream.expires_at_ms = self.now_ms() + KEPT_MS;
+        if segment >= stream.end().saturating_add(AHEAD) {
+            return Poll::Ready(None);
+        }
+        if segment >= stream.end() {
+            let Some(source) = stream.source.take() else { return Poll::Ready(None) };
+            stream.source = self.read_portion(source, &mut stream.rest);
+            stream.cut();
+        }
+        let packet = match segment < stream.end() {
+            true => Poll::Ready(stream.segment(segment)),
+            false if stream.source.is_none() => Poll::Ready(None),
+            false => Poll::Pending,
+        };
+        streams.limit();
+        packet
+    }
+
+    /// Appends the next portion of a source; gives where to go on.
+    fn read_portion(&self, source: Source, out: &mut Vec<u8>) -> Option<Source> {
+        match source {
+            Source::Snapshot(mut writer, from) => {
+                let faces = self.control.faces();
+                let next = self.control.with_fib(|fib| {
+                    fib.visit_entries(from, PORTION, |prefix, nexthops| {
+                        writer.push(prefix, nexthops, |face| word_of(faces, face));
+                    })
+                });
+                if next.is_none() {
+                    writer.finish();
+                }
+                out.extend(writer.take_output());
+                next.map(|next| Source::Snapshot(writer, next))
+            }
+            Source::Fib(from) => {
+                let mut writer = Writer::new();
+                let next = self.control.with_fib(|fib| {
+                    fib.visit_entries(from, PORTION, |name, next_hops| {
+                        writer.nested(FibEntry::TYPE, |writer| {
+                            writer.element(NAME, name.value());
+                            for next_hop in next_hops.iter() {
+                                let record = NextHopRecord { face_id: next_hop.face.0.into(), cost: next_hop.cost };
+                                encode_item(&record, writer);
+                            }
+                        });
+                    })
+                });
+                out.extend(writer.into_vec());
+                next.map(Source::Fib)
+            }
+            Source::Rib(from) => {
+                let mut writer = Writer::new();
+                let now_ms = self.now_ms();
+                let next = self.routes.borrow().rib.visit_entries(from, PORTION, |name, routes| {
+                    let routes = routes
+                        .map(|route| nfd::Route {
+                            face_id: route.face.0.into(),
+                            origin: route.origin,
+                            cost: route.cost,
+                            flags: route.flags,
+                            expiration_period_ms: route.expires_at_ms.map(|at_ms| at_ms.saturating_sub(now_ms)),
+                        })
+                        .collect();
+                    encode_item(&RibEntry { name: name.to_owned(), routes }, &mut writer);
+                });
+                out.extend(writer.into_vec());
+                next.map(Source::Rib)
+            }
+        }
+    }
+}
