@@ -4,6 +4,7 @@ The program under test is $NAMEHOP (default target/debug/namehop). Every router 
 so tests never meet a router of the machine.
 """
 
+import hashlib
 import json
 import os
 import shutil
@@ -20,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = str((ROOT / os.environ.get("NAMEHOP", "target/debug/namehop")).resolve())
 NDNTS = ROOT / "tests/system/ndnts"
 PYTHON_CLIENTS = ROOT / "tests/system/python"
+TEN_MEGABYTES = 10_000_000
 
 
 def free_port(kind=socket.SOCK_STREAM):
@@ -38,6 +40,18 @@ def wait_until(condition, seconds=10.0, what="condition"):
         if time.monotonic() > end:
             raise AssertionError(f"{what}: not within {seconds} s")
         time.sleep(0.02)
+
+
+def digest(file):
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    """A file of ten megabytes."""
+    file = tmp_path_factory.mktemp("content") / "object.bin"
+    file.write_bytes(os.urandom(TEN_MEGABYTES))
+    return file
 
 
 class Router:

@@ -1,24 +1,7 @@
 """Applications of other authors, unchanged: NDNts and python-ndn publish, fetch and register over every transport."""
 
-import hashlib
-import os
-
 import pytest
-from conftest import wait_until
-
-TEN_MEGABYTES = 10_000_000
-
-
-@pytest.fixture(scope="module")
-def content(tmp_path_factory):
-    file = tmp_path_factory.mktemp("content") / "object.bin"
-    file.write_bytes(os.urandom(TEN_MEGABYTES))
-    return file
-
-
-def digest(file):
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
+from conftest import digest, wait_until
 
 NDNTS_PATHS = [("unix", "unix"), ("tcp", "tcp"), ("ws", "ws"), ("unix", "udp"), ("tcp", "unix"), ("ws", "tcp")]
 

@@ -1,27 +1,14 @@
 """`namehop cat` and `namehop put` against NDNts and python-ndn: 10 MB over every transport, in both directions."""
 
-import hashlib
 import json
 import os
 import re
 import select
 
 import pytest
-from conftest import run_namehop, wait_until
+from conftest import TEN_MEGABYTES, digest, run_namehop, wait_until
 
-TEN_MEGABYTES = 10_000_000
 TRANSPORTS = ["unix", "tcp", "udp", "ws"]
-
-
-@pytest.fixture(scope="module")
-def content(tmp_path_factory):
-    file = tmp_path_factory.mktemp("content") / "object.bin"
-    file.write_bytes(os.urandom(TEN_MEGABYTES))
-    return file
-
-
-def digest(file):
-    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 @pytest.fixture

@@ -21,23 +21,38 @@ use crate::units::{parse_bytes, parse_duration, show_bytes};
   namehop bench memory --area 16GiB --time 1s
   namehop bench memory --json > memory.json")]
 pub struct MemoryArgs {
-    /// Size of the area, rounded down to a power of two [default: 4GiB, or what half of the free memory allows]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    area: Option<u64>,
-    /// Time for each figure
-    #[arg(long, value_name = "DURATION", default_value = "300ms", value_parser = parse_duration)]
-    time: Duration,
+    #[command(flatten)]
+    memory: MeasuredMemoryArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-impl MemoryArgs {
-    pub fn run(self) -> Result<(), Failure> {
+/// What to measure of memory, in every command that does.
+#[derive(Args, Debug)]
+pub struct MeasuredMemoryArgs {
+    /// Size of the area of memory that is measured, rounded down to a power of two [default: 4GiB, or what half of the free
+    /// memory allows]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    area: Option<u64>,
+    /// Time for each figure
+    #[arg(long, value_name = "DURATION", default_value = "300ms", value_parser = parse_duration)]
+    time: Duration,
+}
+
+impl MeasuredMemoryArgs {
+    pub fn options(&self) -> Result<MemoryOptions, Failure> {
         let mut options = MemoryOptions { time: self.time, ..MemoryOptions::default() };
         if let Some(bytes) = self.area {
             options.area_bytes = usize::try_from(bytes).map_err(Failure::usage)?;
         }
+        Ok(options)
+    }
+}
+
+impl MemoryArgs {
+    pub fn run(self) -> Result<(), Failure> {
+        let options = self.memory.options()?;
         let bar = progress_bar();
         let report = memory::measure(&options, &mut |progress| show_progress(&bar, &progress))?;
         bar.finish_and_clear();

@@ -2,16 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use namehop_bench::memory::MemoryOptions;
 use namehop_reproduce::{Cell, Context, Item, Report, ReproduceError, Settings, published};
 
+use super::bench_memory::MeasuredMemoryArgs;
 use crate::failure::Failure;
 use crate::output::{self, Align, Table};
-use crate::units::{parse_bytes, parse_duration};
 
 /// Regenerate published tables and figures on this machine
 ///
@@ -36,12 +34,8 @@ pub struct ReproduceArgs {
     /// Prefixes in the FIB
     #[arg(long, value_name = "N", default_value_t = published::PREFIXES)]
     prefixes: u64,
-    /// Size of the area for measurements of memory [default: 4GiB, or what half of the free memory allows]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    area: Option<u64>,
-    /// Time for each figure
-    #[arg(long, value_name = "DURATION", default_value = "300ms", value_parser = parse_duration)]
-    time: Duration,
+    #[command(flatten)]
+    memory: MeasuredMemoryArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -59,11 +53,7 @@ impl From<ReproduceError> for Failure {
 
 impl ReproduceArgs {
     pub fn run(self) -> Result<(), Failure> {
-        let mut memory = MemoryOptions { time: self.time, ..MemoryOptions::default() };
-        if let Some(bytes) = self.area {
-            memory.area_bytes = usize::try_from(bytes).map_err(Failure::usage)?;
-        }
-        let settings = Settings { prefixes: self.prefixes, memory };
+        let settings = Settings { prefixes: self.prefixes, memory: self.memory.options()? };
         let bar = spinner();
         let mut on_progress = |what: &str| {
             bar.set_message(what.to_owned());
@@ -158,6 +148,10 @@ fn describe(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use namehop_bench::memory::MemoryOptions;
+
     use super::*;
 
     #[test]

@@ -40,18 +40,14 @@ pub(super) fn is_whole(datagram: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use namehop_wire::tlv::Writer;
+
     use super::*;
 
     fn packet(typ: u8, length: usize) -> Vec<u8> {
-        let mut packet = vec![typ];
-        if length < 253 {
-            packet.push(length as u8);
-        } else {
-            packet.push(253);
-            packet.extend_from_slice(&(length as u16).to_be_bytes());
-        }
-        packet.resize(packet.len() + length, 0xAB);
-        packet
+        let mut packet = Writer::new();
+        packet.element(typ.into(), &vec![0xAB; length]);
+        packet.into_vec()
     }
 
     #[test]

@@ -12,6 +12,7 @@ use namehop_face::socket::{CreateError, FaceEvent, SocketCommand, SocketConfig, 
 use namehop_face::{Face, FaceTable, FaceUri, Frame, FrameRing, Waker};
 use namehop_forward::buffer::{BufferPool, HeapBuffer, HeapPool};
 use namehop_forward::face::FaceId;
+use namehop_wire::tlv::Writer;
 use tokio::io::AsyncReadExt;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, LocalSet, spawn_local};
@@ -181,15 +182,10 @@ pub async fn eventually(what: &str, condition: impl Fn() -> bool) {
 
 /// A well-formed element of TYPE `typ` with `length` bytes of VALUE.
 pub fn packet(typ: u8, length: usize) -> Vec<u8> {
-    let mut packet = vec![typ];
-    if length < 253 {
-        packet.push(length as u8);
-    } else {
-        packet.push(253);
-        packet.extend_from_slice(&(length as u16).to_be_bytes());
-    }
-    packet.extend((0..length).map(|i| i as u8));
-    packet
+    let value: Vec<u8> = (0..length).map(|i| i as u8).collect();
+    let mut packet = Writer::new();
+    packet.element(typ.into(), &value);
+    packet.into_vec()
 }
 
 /// Reads exactly `expected` from a stream.

@@ -2,7 +2,6 @@
 
 mod aggregation;
 mod content_store;
-mod cost;
 mod data_matching;
 mod expiry;
 mod face_fields;

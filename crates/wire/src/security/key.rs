@@ -1,5 +1,6 @@
 //! Asymmetric keys: private keys in PKCS#8, public keys in SubjectPublicKeyInfo.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use ring::rand::SystemRandom;
@@ -105,14 +106,7 @@ impl PrivateKey {
     /// # Errors
     /// `Random`.
     pub fn sign(&self, parts: &[&[u8]]) -> Result<Vec<u8>, SecurityError> {
-        let joined;
-        let message = match *parts {
-            [message] => message,
-            _ => {
-                joined = parts.concat();
-                &joined
-            }
-        };
+        let message = &*joined(parts);
         match &self.pair {
             Pair::Ecdsa(pair) => pair.sign(&self.random, message).map(|signature| signature.as_ref().to_vec()),
             Pair::Ed25519(pair) => Ok(pair.sign(message).as_ref().to_vec()),
@@ -164,15 +158,16 @@ impl Verifier for PublicKey {
             (signature_type::ED25519, Algorithm::Ed25519) => &signature::ED25519,
             _ => return Err(SecurityError::SignatureType),
         };
-        let joined;
-        let message = match *parts {
-            [message] => message,
-            _ => {
-                joined = parts.concat();
-                &joined
-            }
-        };
+        let message = &*joined(parts);
         let key = UnparsedPublicKey::new(algorithm, &self.key);
         key.verify(message, signature).map_err(|_| SecurityError::BadSignature)
+    }
+}
+
+/// The parts one behind the other; only several of them are copied.
+fn joined<'a>(parts: &[&'a [u8]]) -> Cow<'a, [u8]> {
+    match *parts {
+        [message] => Cow::Borrowed(message),
+        _ => Cow::Owned(parts.concat()),
     }
 }
