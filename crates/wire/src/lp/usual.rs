@@ -95,7 +95,7 @@ pub fn token_header_len(token: &PitToken, packet_len: usize) -> usize {
 /// Writes the header of that packet to `out`, which has [`token_header_len`] bytes and is not empty.
 ///
 /// # Panics
-/// When `out` has another length.
+/// When `out` is too short for the token.
 #[inline(always)]
 pub fn encode_token_header(token: &PitToken, packet_len: usize, out: &mut [u8]) {
     let fragment_at = out.len() + packet_len - element_len(types::LP_FRAGMENT, packet_len);
