@@ -70,6 +70,7 @@ const _: () = {
 
 impl Header {
     /// Sets the bytes of an mbuf in one segment.
+    #[inline]
     pub(crate) fn set_length(&mut self, bytes: u16) {
         self.data_bytes = bytes;
         self.packet_bytes = u32::from(bytes);

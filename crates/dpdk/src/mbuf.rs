@@ -38,17 +38,20 @@ impl Mbuf {
         Mbuf(header)
     }
 
+    #[inline]
     fn header(&self) -> &Header {
         // SAFETY: the header is initialised, and `self` is the only way to it.
         unsafe { self.0.as_ref() }
     }
 
+    #[inline]
     fn header_mut(&mut self) -> &mut Header {
         // SAFETY: as above, and `self` is borrowed mutably.
         unsafe { self.0.as_mut() }
     }
 
     /// Whether it lies in ordinary memory, which drivers cannot use.
+    #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.header().pool.is_null()
     }
@@ -101,6 +104,7 @@ impl Mbuf {
 pub const SUMMARY_BYTES: usize = PRIVATE_BYTES - size_of::<TypeId>();
 
 /// The packet bytes of one segment.
+#[inline]
 fn data_of(header: &Header) -> &[u8] {
     // SAFETY: `data_offset` and `data_bytes` lie within the storage of the segment: drivers keep to it, and so do the
     // methods below. All of the storage was initialised when the pool was made or was written since.
@@ -116,10 +120,12 @@ impl fmt::Debug for Mbuf {
 }
 
 impl PacketBuffer for Mbuf {
+    #[inline]
     fn bytes(&self) -> &[u8] {
         data_of(self.header())
     }
 
+    #[inline]
     fn bytes_mut(&mut self) -> &mut [u8] {
         let header = self.header_mut();
         let (offset, length) = (usize::from(header.data_offset), usize::from(header.data_bytes));
@@ -127,6 +133,7 @@ impl PacketBuffer for Mbuf {
         unsafe { slice::from_raw_parts_mut(header.storage.add(offset), length) }
     }
 
+    #[inline]
     fn trim_front(&mut self, count: usize) {
         let header = self.header_mut();
         // Not more than a 16-bit number.
@@ -135,6 +142,7 @@ impl PacketBuffer for Mbuf {
         header.set_length(header.data_bytes - count);
     }
 
+    #[inline]
     fn truncate(&mut self, length: usize) {
         let header = self.header_mut();
         if length < usize::from(header.data_bytes) {
@@ -142,6 +150,7 @@ impl PacketBuffer for Mbuf {
         }
     }
 
+    #[inline]
     fn prepend(&mut self, count: usize) -> Option<&mut [u8]> {
         let header = self.header_mut();
         if count > usize::from(header.data_offset) {
@@ -149,9 +158,11 @@ impl PacketBuffer for Mbuf {
         }
         header.data_offset -= count as u16;
         header.set_length(header.data_bytes + count as u16);
-        Some(&mut self.bytes_mut()[..count])
+        // SAFETY: as in `data_of`: these are the first bytes of the packet, which is borrowed mutably.
+        Some(unsafe { slice::from_raw_parts_mut(header.storage.add(usize::from(header.data_offset)), count) })
     }
 
+    #[inline]
     fn append(&mut self, count: usize) -> Option<&mut [u8]> {
         let header = self.header_mut();
         let length = usize::from(header.data_bytes);

@@ -42,6 +42,7 @@ pub(super) fn decode(frame: &[u8]) -> Option<(MacAddress, MacAddress)> {
 
 /// Cuts off what follows the one TLV element at the front: the padding of a short frame. `false` when there is no whole
 /// element.
+#[inline]
 pub(super) fn cut_padding<B: PacketBuffer>(buffer: &mut B) -> bool {
     match frame_length(buffer.bytes()) {
         Ok(Some(length)) if length <= buffer.bytes().len() => {
@@ -53,6 +54,7 @@ pub(super) fn cut_padding<B: PacketBuffer>(buffer: &mut B) -> bool {
 }
 
 /// Pads a frame to the shortest there may be. A buffer without room for that has a frame that is long enough.
+#[inline]
 pub(super) fn pad<B: PacketBuffer>(frame: &mut B) {
     let missing = MIN_FRAME_BYTES.saturating_sub(frame.bytes().len());
     if missing > 0

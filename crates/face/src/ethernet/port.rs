@@ -66,12 +66,13 @@ pub(super) struct Port<B> {
     only_face: Option<FaceId>,
     /// Faces that senders made.
     pub(super) on_demand_faces: usize,
-    /// Frames to send, oldest first, and their lengths.
+    /// Frames to send, oldest first.
     pub(super) waiting: Vec<B>,
+    /// While the port is congested, the lengths of the frames that wait; empty otherwise, because the link mostly takes
+    /// all at once.
     lengths: VecDeque<u32>,
-    pub(super) waiting_bytes: usize,
-    /// Frames were left over when the port last sent.
-    pub(super) is_congested: bool,
+    /// Their sum.
+    waiting_bytes: usize,
 }
 
 impl<B: PacketBuffer + 'static> Port<B> {
@@ -84,7 +85,6 @@ impl<B: PacketBuffer + 'static> Port<B> {
             waiting: Vec::new(),
             lengths: VecDeque::new(),
             waiting_bytes: 0,
-            is_congested: false,
         }
     }
 
@@ -126,12 +126,32 @@ impl<B: PacketBuffer + 'static> Port<B> {
         if header::cut_padding(frame) { Ok(owner) } else { Err(LinkDrop::MalformedFrame) }
     }
 
-    /// Adds a complete frame to those that wait.
-    pub(super) fn queue(&mut self, frame: B) {
-        let bytes = frame.bytes().len();
-        self.waiting_bytes += bytes;
-        self.lengths.push_back(bytes as u32);
-        self.waiting.push(frame);
+    /// Frames were left over when the port last sent.
+    pub(super) fn is_congested(&self) -> bool {
+        !self.lengths.is_empty()
+    }
+
+    /// Bytes that were left over when the port last sent, and those queued since; 0 when none were left.
+    pub(super) fn backlog_bytes(&self) -> usize {
+        self.waiting_bytes
+    }
+
+    /// Adds complete frames to those that wait.
+    #[inline]
+    pub(super) fn queue(&mut self, frames: &mut Vec<B>) {
+        if self.is_congested() {
+            self.note_lengths(frames);
+        }
+        self.waiting.append(frames);
+    }
+
+    #[cold]
+    fn note_lengths(&mut self, frames: &[B]) {
+        for frame in frames {
+            let bytes = frame.bytes().len();
+            self.waiting_bytes += bytes;
+            self.lengths.push_back(bytes as u32);
+        }
     }
 
     /// Sends what waits, as far as the link takes it.
@@ -141,10 +161,14 @@ impl<B: PacketBuffer + 'static> Port<B> {
         if self.waiting.is_empty() {
             self.lengths.clear();
             self.waiting_bytes = 0;
-            return;
-        }
-        for sent in self.lengths.drain(..self.lengths.len() - self.waiting.len()) {
-            self.waiting_bytes -= sent as usize;
+        } else if self.is_congested() {
+            for sent in self.lengths.drain(..self.lengths.len() - self.waiting.len()) {
+                self.waiting_bytes -= sent as usize;
+            }
+        } else {
+            let left = std::mem::take(&mut self.waiting);
+            self.note_lengths(&left);
+            self.waiting = left;
         }
     }
 

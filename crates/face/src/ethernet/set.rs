@@ -144,6 +144,7 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
         if !is_up {
             let count = port.discard();
             self.table.link_drops().add(LinkDrop::LinkDown, count as u64);
+            forget_backlog(&self.routes, id);
         }
     }
 
@@ -182,14 +183,9 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
                 link.receive(&mut received);
             }
             any |= !received.is_empty();
+            let mut last = None;
             for mut buffer in received.drain(..) {
-                let Some(Some(port)) = self.ports.get(index) else { continue };
-                let owner = match port.sort(&mut buffer) {
-                    Ok(Owner::Face(face, endpoint)) => Ok((face, endpoint)),
-                    Ok(Owner::Stranger(address)) => self.meet(PortId(index as u16), address),
-                    Err(reason) => Err(reason),
-                };
-                match owner {
+                match self.sort(PortId(index as u16), &mut buffer, &mut last) {
                     Ok((face, endpoint)) => frames.push(Frame { face, endpoint, buffer }),
                     Err(reason) => self.table.link_drops().add(reason, 1),
                 }
@@ -197,6 +193,34 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
             self.received = received;
         }
         any
+    }
+
+    /// Takes the header and padding off a received frame and finds whose it is. `last` is the last header of the same
+    /// burst and whose that was: consecutive frames mostly come from one sender.
+    #[inline]
+    fn sort(
+        &mut self,
+        id: PortId,
+        frame: &mut B,
+        last: &mut Option<([u8; HEADER_BYTES], (FaceId, u64))>,
+    ) -> Result<(FaceId, u64), LinkDrop> {
+        if let Some((header, owner)) = last
+            && frame.bytes().first_chunk() == Some(header)
+        {
+            frame.trim_front(HEADER_BYTES);
+            return if header::cut_padding(frame) { Ok(*owner) } else { Err(LinkDrop::MalformedFrame) };
+        }
+        let port = self.port(id).ok_or(LinkDrop::LinkDown)?;
+        let header = match port.params.framing {
+            Framing::Ethernet => frame.bytes().first_chunk().copied(),
+            Framing::Bare => None,
+        };
+        let owner = match port.sort(frame)? {
+            Owner::Face(face, endpoint) => (face, endpoint),
+            Owner::Stranger(address) => self.meet(id, address)?,
+        };
+        *last = header.map(|header| (header, owner));
+        Ok(owner)
     }
 
     /// Makes a face for an unknown sender, where that is allowed.
@@ -234,27 +258,30 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
         if route.face.id() != face.id() {
             return false;
         }
-        let header = route.header;
         let drops = &face.counters.worker.link_drops;
         let Some(Some(port)) = self.ports.get_mut(usize::from(route.port.0)) else { return false };
-        for frame in frames.drain(..) {
-            if !port.params.is_up || port.params.link.is_none() {
-                drops.add(LinkDrop::LinkDown, 1);
-            } else if port.waiting.len() >= MAX_QUEUED_FRAMES {
-                drops.add(LinkDrop::SendQueueFull, 1);
-            } else {
-                let framed = match port.params.framing {
-                    Framing::Ethernet => put_header(frame, &header, pool),
-                    Framing::Bare => Some(frame),
-                };
-                match framed {
-                    Some(framed) => port.queue(framed),
-                    None => drops.add(LinkDrop::NoBuffer, 1),
-                }
-            }
+        if !port.params.is_up || port.params.link.is_none() {
+            drops.add(LinkDrop::LinkDown, frames.len() as u64);
+            frames.clear();
+            return true;
         }
-        if port.is_congested {
-            face.send_queue_bytes.store(port.waiting_bytes, Ordering::Relaxed);
+        let room = MAX_QUEUED_FRAMES.saturating_sub(port.waiting.len());
+        if frames.len() > room {
+            drops.add(LinkDrop::SendQueueFull, (frames.len() - room) as u64);
+            frames.truncate(room);
+        }
+        if port.params.framing == Framing::Ethernet {
+            frames.retain_mut(|frame| {
+                let has_header = put_header(frame, &route.header, pool);
+                if !has_header {
+                    drops.add(LinkDrop::NoBuffer, 1);
+                }
+                has_header
+            });
+        }
+        port.queue(frames);
+        if port.is_congested() {
+            face.send_queue_bytes.store(port.backlog_bytes(), Ordering::Relaxed);
         }
         true
     }
@@ -267,14 +294,11 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
             if port.waiting.is_empty() {
                 continue;
             }
+            let was_congested = port.is_congested();
             port.flush();
-            let was_congested = std::mem::replace(&mut port.is_congested, !port.waiting.is_empty());
-            left |= port.is_congested;
-            if was_congested && !port.is_congested {
-                let id = PortId(index as u16);
-                for route in self.routes.iter().flatten().filter(|route| route.port == id) {
-                    route.face.send_queue_bytes.store(0, Ordering::Relaxed);
-                }
+            left |= !port.waiting.is_empty();
+            if was_congested && !port.is_congested() {
+                forget_backlog(&self.routes, PortId(index as u16));
             }
         }
         left
@@ -299,18 +323,33 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
     }
 }
 
-/// Puts an Ethernet header in front of an NDN frame, and padding behind a short one.
-fn put_header<P: BufferPool>(mut frame: P::Buffer, header: &[u8; HEADER_BYTES], pool: &P) -> Option<P::Buffer> {
-    match frame.prepend(HEADER_BYTES) {
-        Some(place) => place.copy_from_slice(header),
-        // Link-layer headers took all the headroom.
-        None => {
-            let mut copy = pool.allocate(frame.bytes().len() + HEADER_BYTES)?;
-            copy.append(HEADER_BYTES)?.copy_from_slice(header);
-            copy.append(frame.bytes().len())?.copy_from_slice(frame.bytes());
-            frame = copy;
-        }
+/// Tells the faces of a port that nothing waits there any more.
+fn forget_backlog(routes: &[Option<Route>], id: PortId) {
+    for route in routes.iter().flatten().filter(|route| route.port == id) {
+        route.face.send_queue_bytes.store(0, Ordering::Relaxed);
     }
-    header::pad(&mut frame);
-    Some(frame)
+}
+
+/// Puts an Ethernet header in front of an NDN frame, and padding behind a short one; `false` when there is no buffer for
+/// that.
+#[inline]
+fn put_header<P: BufferPool>(frame: &mut P::Buffer, header: &[u8; HEADER_BYTES], pool: &P) -> bool {
+    if let Some(place) = frame.prepend(HEADER_BYTES) {
+        place.copy_from_slice(header);
+    } else if let Some(copy) = copy_behind(header, frame.bytes(), pool) {
+        *frame = copy;
+    } else {
+        return false;
+    }
+    header::pad(frame);
+    true
+}
+
+/// For a frame whose link-layer headers took all the headroom.
+#[cold]
+fn copy_behind<P: BufferPool>(header: &[u8; HEADER_BYTES], frame: &[u8], pool: &P) -> Option<P::Buffer> {
+    let mut copy = pool.allocate(frame.len() + HEADER_BYTES)?;
+    copy.append(HEADER_BYTES)?.copy_from_slice(header);
+    copy.append(frame.len())?.copy_from_slice(frame);
+    Some(copy)
 }

@@ -159,6 +159,23 @@ fn group_frames_reach_the_multicast_face_with_a_number_for_each_sender() {
 }
 
 #[test]
+fn senders_that_take_turns_in_one_burst_are_told_apart() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    let [peer, other, group] = [PEER, STRANGER, NDN_GROUP].map(|address| bench.face(address).id());
+    let elsewhere = [0x02, 0, 0, 0, 0, 0x09];
+    let burst = [(HERE, PEER), (HERE, PEER), (NDN_GROUP, PEER), (elsewhere, PEER), (HERE, STRANGER), (HERE, PEER)];
+    let cut_off = frame(HERE, PEER, ETHERTYPE_NDN, &[5, 200]);
+    let incoming = burst.map(|(destination, source)| frame(destination, source, ETHERTYPE_NDN, &INTEREST));
+    bench.wire().incoming.extend(incoming.into_iter().chain([cut_off]));
+    let mut frames = Vec::new();
+    assert!(bench.set.receive(&mut frames));
+    let owners: Vec<_> = frames.iter().map(|frame| (frame.face, frame.endpoint != 0)).collect();
+    assert_eq!(owners, [(peer, false), (peer, false), (group, true), (other, false), (peer, false)]);
+    assert!(frames.iter().all(|frame| frame.buffer.bytes() == INTEREST));
+    assert_eq!((bench.dropped(LinkDrop::ForeignFrame), bench.dropped(LinkDrop::MalformedFrame)), (1, 1));
+}
+
+#[test]
 fn frames_of_nobody_are_dropped_under_their_reason() {
     let mut bench = Bench::new(Framing::Ethernet, 0);
     bench.face(PEER);
@@ -256,9 +273,12 @@ fn a_link_that_is_down_or_being_restarted_drops_and_counts() {
     bench.wire().room = 0;
     bench.send(&face, &INTEREST);
     assert!(bench.set.flush());
+    bench.send(&face, &INTEREST);
+    let queued = || face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(queued(), 2 * MIN_FRAME_BYTES);
     bench.control.set_state(PortId(0), false, 1500);
     assert!(bench.set.has_changes() && bench.set.obey());
-    assert_eq!(bench.dropped(LinkDrop::LinkDown), 1, "what waited");
+    assert_eq!((bench.dropped(LinkDrop::LinkDown), queued()), (2, 0), "what waited");
     bench.send(&face, &INTEREST);
     assert_eq!(face.counters.link_drop(LinkDrop::LinkDown), 1);
 

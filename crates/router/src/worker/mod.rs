@@ -14,6 +14,7 @@ mod task;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use tokio::sync::oneshot;
@@ -206,32 +207,36 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
         worked
     }
 
-    /// Link services over the received frames.
+    /// Link services over the received frames. Those of one face that follow each other are taken in one go.
     fn receive(&mut self, now: Timestamp) {
         let mut frames = std::mem::take(&mut self.frames);
-        for frame in frames.drain(..) {
-            if self.links.get(frame.face).is_none() && !self.meet(frame.face) {
+        let mut rest = frames.drain(..);
+        while let Some(id) = rest.as_slice().first().map(|frame| frame.face) {
+            if self.links.get(id).is_none() {
+                self.meet(id);
+            }
+            let Some(link) = self.links.get(id) else {
                 // The face was closed while its last frames were in the ring.
                 self.faces.link_drops().add(LinkDrop::LinkDown, 1);
+                rest.next();
                 continue;
-            }
-            if let Some(link) = self.links.get(frame.face) {
+            };
+            while rest.as_slice().first().is_some_and(|frame| frame.face == id)
+                && let Some(Frame { endpoint, buffer, .. }) = rest.next()
+            {
                 // A drop is counted by the link service under its name.
-                let _ = link.receive(now, frame.buffer, frame.endpoint, &self.pool, &mut self.incoming);
-                self.links.note_deadline(frame.face);
+                let _ = link.receive(now, buffer, endpoint, &self.pool, &mut self.incoming);
             }
+            self.links.note_deadline(id);
         }
+        drop(rest);
         self.frames = frames;
     }
 
-    /// Enters a face at its first frame; the announcement of the control thread may come later.
-    fn meet(&mut self, id: FaceId) -> bool {
-        match self.faces.get(id) {
-            Some(face) => {
-                self.add_face(&face);
-                true
-            }
-            None => false,
+    /// Enters a face at its first frame, if there is one; the announcement of the control thread may come later.
+    fn meet(&mut self, id: FaceId) {
+        if let Some(face) = self.faces.get(id) {
+            self.add_face(&face);
         }
     }
 
@@ -251,21 +256,27 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
         }
     }
 
-    /// Link services over the packets to send.
+    /// Link services over the packets to send. Those to one face that follow each other are sent in one go.
     fn transmit(&mut self, now: Timestamp) {
         let mut outgoing = std::mem::take(&mut self.outgoing);
-        for packet in outgoing.drain(..) {
-            let id = packet.face;
+        let mut rest = outgoing.drain(..);
+        while let Some(id) = rest.as_slice().first().map(|packet| packet.face) {
             let Some(link) = self.links.get(id) else {
                 self.faces.link_drops().add(LinkDrop::LinkDown, 1);
+                rest.next();
                 continue;
             };
-            let queued = link.face().send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed);
-            if link.send(now, packet, queued, &self.pool, &mut self.encoded).is_ok() {
-                push_frames(&self.rings, &mut self.ports, &self.pool, link.face(), &mut self.encoded);
+            let queued = link.face().send_queue_bytes.load(Ordering::Relaxed);
+            while rest.as_slice().first().is_some_and(|packet| packet.face == id)
+                && let Some(packet) = rest.next()
+            {
+                // A drop is counted by the link service under its name.
+                let _ = link.send(now, packet, queued, &self.pool, &mut self.encoded);
             }
+            push_frames(&self.rings, &mut self.ports, &self.pool, link.face(), &mut self.encoded);
             self.links.note_deadline(id);
         }
+        drop(rest);
         self.outgoing = outgoing;
     }
 

@@ -36,8 +36,8 @@ impl PitToken {
     pub fn short(first: [u8; 8], length: usize) -> Option<Self> {
         // What is behind the token must be zero.
         let mask = match length {
-            0..8 => (1 << (8 * length)) - 1,
-            8 => u64::MAX,
+            0 => 0,
+            1..=8 => u64::MAX >> (64 - 8 * length),
             _ => return None,
         };
         let mut bytes = [0; Self::MAX_LEN];

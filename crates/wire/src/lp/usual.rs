@@ -32,49 +32,47 @@ pub struct UsualFrame {
 
 impl UsualFrame {
     /// Reads a frame that is of a usual shape; `None` says only that it is not, for whatever reason.
-    #[inline]
+    #[inline(always)]
     pub fn decode(frame: &[u8]) -> Option<UsualFrame> {
         if frame.len() > MAX_PACKET_SIZE {
             return None;
         }
-        let (mut header_len, mut pit_token) = (0, PitToken::empty());
-        if *frame.first()? == LP_PACKET {
-            header_len = header_of_rest(frame, 0)?;
-            if *frame.get(header_len)? == PIT_TOKEN {
-                let token_at = header_len + 2;
-                let token_len = usize::from(*frame.get(header_len + 1)?);
-                header_len = token_at + token_len;
-                pit_token = match frame.get(token_at..)?.first_chunk() {
+        let (mut packet, mut pit_token) = (frame, PitToken::empty());
+        if let [LP_PACKET, ..] = frame {
+            let mut fields = value_that_fills(frame)?;
+            if let [PIT_TOKEN, token_len, rest @ ..] = fields {
+                let token_len = usize::from(*token_len);
+                fields = rest.get(token_len..)?;
+                pit_token = match rest.first_chunk() {
                     Some(first) if (1..=8).contains(&token_len) => PitToken::short(*first, token_len)?,
-                    _ => long_token(frame.get(token_at..header_len)?)?,
+                    _ => long_token(rest.get(..token_len)?)?,
                 };
             }
-            if *frame.get(header_len)? != FRAGMENT {
-                return None;
-            }
-            header_len = header_of_rest(frame, header_len)?;
+            let [FRAGMENT, ..] = fields else { return None };
+            packet = value_that_fills(fields)?;
         }
-        let is_data = match *frame.get(header_len)? {
-            INTEREST => false,
-            DATA => true,
+        value_that_fills(packet)?;
+        let is_data = match packet {
+            [INTEREST, ..] => false,
+            [DATA, ..] => true,
             _ => return None,
         };
-        header_of_rest(frame, header_len)?;
-        Some(UsualFrame { pit_token, header_len, is_data })
+        Some(UsualFrame { pit_token, header_len: frame.len() - packet.len(), is_data })
     }
 }
 
-/// Where the VALUE begins of the element at `start`, whose TYPE takes one byte, if the element fills the rest of the frame.
+/// VALUE of the element that begins `rest`, if its TYPE takes one byte and it goes to the end.
 #[inline(always)]
-fn header_of_rest(frame: &[u8], start: usize) -> Option<usize> {
-    let (length, value_at) = match *frame.get(start..)? {
-        [_, length @ 0..253, ..] => (usize::from(length), start + 2),
-        [_, 253, high, low, ..] => (usize::from(u16::from_be_bytes([high, low])), start + 4),
-        _ => return None,
-    };
-    // A short LENGTH in the long form is not allowed.
-    let is_minimal = value_at == start + 2 || length >= 253;
-    (is_minimal && value_at + length == frame.len()).then_some(value_at)
+fn value_that_fills(rest: &[u8]) -> Option<&[u8]> {
+    match rest {
+        [_, length @ 0..253, value @ ..] => (usize::from(*length) == value.len()).then_some(value),
+        [_, 253, high, low, value @ ..] => {
+            let length = usize::from(u16::from_be_bytes([*high, *low]));
+            // A LENGTH that fits into one byte must be there.
+            (length == value.len() && length >= 253).then_some(value)
+        }
+        _ => None,
+    }
 }
 
 /// A token of more than eight bytes, or at the very end of a frame.
@@ -90,29 +88,36 @@ pub fn token_header_len(token: &PitToken, packet_len: usize) -> usize {
     if token.is_empty() {
         return 0;
     }
-    element_len(types::LP_PACKET, value_len(token, packet_len)) - packet_len
+    let value_len = 2 + token.len() + element_len(types::LP_FRAGMENT, packet_len);
+    element_len(types::LP_PACKET, value_len) - packet_len
 }
 
 /// Writes the header of that packet to `out`, which has [`token_header_len`] bytes and is not empty.
 ///
 /// # Panics
-/// When `out` has another length.
-#[inline]
+/// When `out` is too short for the token.
+#[inline(always)]
 pub fn encode_token_header(token: &PitToken, packet_len: usize, out: &mut [u8]) {
-    let token_at = put_header(out, types::LP_PACKET, value_len(token, packet_len)) + 2;
-    let fragment_at = token_at + token.len();
-    [out[token_at - 2], out[token_at - 1]] = [PIT_TOKEN, token.len() as u8];
+    let fragment_at = out.len() + packet_len - element_len(types::LP_FRAGMENT, packet_len);
+    let token_at = fragment_at - token.len();
     match out[token_at..].first_chunk_mut() {
         // What is written too much is where the Fragment's TYPE and LENGTH come next.
         Some(place) if (LEAST_MOVED_WHOLE..=8).contains(&token.len()) => *place = token.first_bytes::<8>(),
         _ => out[token_at..fragment_at].copy_from_slice(token.as_slice()),
     }
-    let header_len = fragment_at + put_header(&mut out[fragment_at..], types::LP_FRAGMENT, packet_len);
-    assert_eq!(header_len, out.len(), "the header fills its place");
+    let (front, fragment) = out.split_at_mut(fragment_at);
+    put_header_that_fills(fragment, FRAGMENT, packet_len);
+    let (outer, token_header) = front.split_at_mut(token_at - 2);
+    token_header[..2].copy_from_slice(&[PIT_TOKEN, token.len() as u8]);
+    put_header_that_fills(outer, LP_PACKET, token_header.len() + fragment.len() + packet_len);
 }
 
-/// LENGTH of the LpPacket.
+/// Writes TYPE and LENGTH to their place, whose length says which form the LENGTH has.
 #[inline(always)]
-fn value_len(token: &PitToken, packet_len: usize) -> usize {
-    2 + token.len() + element_len(types::LP_FRAGMENT, packet_len)
+fn put_header_that_fills(place: &mut [u8], typ: u8, length: usize) {
+    match place {
+        [first, second] => [*first, *second] = [typ, length as u8],
+        [_, _, _, _] => place.copy_from_slice(&[typ, 253, (length >> 8) as u8, length as u8]),
+        _ => assert_eq!(put_header(place, u32::from(typ), length), place.len(), "the header fills its place"),
+    }
 }

@@ -148,7 +148,23 @@ pub fn decode_nni(value: &[u8]) -> Result<u64, DecodeError> {
 /// # Errors
 /// `NonMinimalNumber`, `BadType`; `TooLong` when the element is larger than [`MAX_PACKET_SIZE`]. After an error the
 /// stream cannot be followed any more.
+#[inline]
 pub fn frame_length(input: &[u8]) -> Result<Option<usize>, DecodeError> {
+    // Nearly all frames have a TYPE of one byte and a LENGTH of one or three.
+    let (header_len, value_len) = match *input {
+        [1..253, length @ 0..253, ..] => (2, usize::from(length)),
+        [1..253, 253, high, low, ..] => (4, usize::from(u16::from_be_bytes([high, low]))),
+        _ => return frame_length_of_any(input),
+    };
+    let is_minimal = header_len == 2 || value_len >= 253;
+    if is_minimal && header_len + value_len <= MAX_PACKET_SIZE {
+        return Ok(Some(header_len + value_len));
+    }
+    frame_length_of_any(input)
+}
+
+#[cold]
+fn frame_length_of_any(input: &[u8]) -> Result<Option<usize>, DecodeError> {
     match read_header(input) {
         Ok((_, header_len, value_len)) => usize::try_from(value_len)
             .ok()
