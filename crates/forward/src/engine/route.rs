@@ -5,7 +5,7 @@ use namehop_wire::{ForwardingHint, NameRef};
 
 use super::Fib;
 use crate::face::FaceId;
-use crate::fib::FibMatch;
+use crate::fib::{FibGuess, FibMatch};
 use crate::pcct::{Pcct, PitRef};
 use crate::strategy::StrategyInstance;
 
@@ -32,12 +32,11 @@ impl<'a> Route<'a> {
     pub(crate) fn find(
         fib: &'a Fib,
         key: &HashKey,
-        name: NameRef<'_>,
-        name_hashes: &PrefixHashes,
+        (name, name_hashes, guess): (NameRef<'_>, &PrefixHashes, FibGuess),
         hint: Option<NameRef<'_>>,
         hint_hashes: &mut PrefixHashes,
     ) -> Self {
-        let by_name = fib.longest_prefix_match(name_hashes, name);
+        let by_name = fib.longest_prefix_match_near(guess, name_hashes, name);
         let by_hint;
         let matched = match hint {
             None => &by_name,
@@ -69,7 +68,7 @@ impl<'a> Route<'a> {
         let hashed = hash_prefixes(key, name.value(), name_hashes);
         debug_assert!(hashed.is_ok(), "a name in the table is too deep");
         let hint = (!hint.is_empty()).then_some(hint);
-        Self::find(fib, key, name, name_hashes, hint, hint_hashes)
+        Self::find(fib, key, (name, name_hashes, FibGuess::default()), hint, hint_hashes)
     }
 }
 

@@ -23,7 +23,7 @@ use namehop_table::TableError;
 
 use crate::face::FaceId;
 
-pub use reader::{FibMatch, FibReader};
+pub use reader::{FibGuess, FibMatch, FibReader};
 pub use writer::{BulkError, FibAddition, FibCursor, FibStatistics, FibWriter};
 
 /// Components of the longest prefix that can have an entry, as in NFD.

@@ -1,7 +1,7 @@
 //! Lookups in the FIB, on a packet worker's thread.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use namehop_hash::PrefixHashes;
 use namehop_table::QsbrReader;
@@ -18,11 +18,30 @@ use super::shared::Shared;
 pub struct FibReader<S> {
     shared: Arc<Shared<S>>,
     quiescence: QsbrReader,
+    /// Differs between any two times that are not within the same period without a quiescent state, of all readers there
+    /// are: their numbers are in the upper bits.
+    period: u64,
+}
+
+/// Bits of `period` that count.
+const PERIOD_BITS: u32 = 48;
+
+/// Where a lookup will end unless 32 bits of a hash deceive, see [`FibReader::prefetch_entry`]. Of use until the reader's next
+/// quiescent state.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FibGuess {
+    /// Of no reader's period by default.
+    period: u64,
+    index: u32,
+    /// 0 when no prefix was found.
+    depth: u8,
 }
 
 impl<S: Send + Sync> FibReader<S> {
     pub(super) fn new(shared: Arc<Shared<S>>, quiescence: QsbrReader) -> Self {
-        FibReader { shared, quiescence }
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        let period = NUMBERS.fetch_add(1, Ordering::Relaxed) << PERIOD_BITS;
+        FibReader { shared, quiescence, period }
     }
 
     /// The longest prefix of `name` in the table; there is always one, at least `/`. `hashes` are those of `name`, with
@@ -50,6 +69,25 @@ impl<S: Send + Sync> FibReader<S> {
         self.matched(self.entry(self.shared.root.load(Ordering::Acquire)), hashes.get(0))
     }
 
+    /// The same with a guess, which is tried first. It was made for this name, and the result is that of a lookup then or now.
+    #[inline(always)]
+    pub fn longest_prefix_match_near(
+        &self,
+        guess: FibGuess,
+        hashes: &PrefixHashes,
+        name: NameRef<'_>,
+    ) -> FibMatch<'_, S> {
+        let depth = usize::from(guess.depth);
+        if guess.period == self.period && depth > 0 && depth <= hashes.depth() {
+            // The guess was made by this reader, which had no quiescent state since: what was published then is not freed.
+            let entry = self.entry(guess.index);
+            if name.value().get(..hashes.value_bytes(depth)) == Some(entry.value()) {
+                return self.matched(entry, hashes.get(depth));
+            }
+        }
+        self.longest_prefix_match(hashes, name)
+    }
+
     /// Asks for the buckets that [`longest_prefix_match`](Self::longest_prefix_match) will look at.
     #[inline]
     pub fn prefetch_buckets(&self, hashes: &PrefixHashes) {
@@ -63,29 +101,34 @@ impl<S: Send + Sync> FibReader<S> {
     /// Asks for the entry that [`longest_prefix_match`](Self::longest_prefix_match) will probably find, judging by the
     /// buckets alone. Best when they are in the cache.
     #[inline]
-    pub fn prefetch_entry(&self, hashes: &PrefixHashes) {
-        self.prefetch_candidates(hashes, true);
+    pub fn prefetch_entry(&self, hashes: &PrefixHashes) -> FibGuess {
+        self.prefetch_candidates(hashes, true)
     }
 
     /// Asks for all entries that the buckets point to, needed or not.
     #[inline]
-    pub fn prefetch_all_entries(&self, hashes: &PrefixHashes) {
-        self.prefetch_candidates(hashes, false);
+    pub fn prefetch_all_entries(&self, hashes: &PrefixHashes) -> FibGuess {
+        self.prefetch_candidates(hashes, false)
     }
 
     /// Asks for the entries that may be prefixes of the name: of the longest alone or of all.
     #[inline(always)]
-    fn prefetch_candidates(&self, hashes: &PrefixHashes, only_longest: bool) {
+    fn prefetch_candidates(&self, hashes: &PrefixHashes, only_longest: bool) -> FibGuess {
         self.quiescence.online();
+        let mut guess = FibGuess::default();
         for depth in self.depths(hashes) {
             // SAFETY: this thread is online, see `longest_prefix_match`.
             if let Some(index) = unsafe { self.shared.table.candidates(hashes.get(depth)) }.next() {
                 self.prefetch_lines(index, hashes.value_bytes(depth));
+                if guess.depth == 0 {
+                    guess = FibGuess { period: self.period, index, depth: depth as u8 };
+                }
                 if only_longest {
                     break;
                 }
             }
         }
+        guess
     }
 
     /// The lines that a packet reads of an entry with a name of this length.
@@ -106,11 +149,13 @@ impl<S: Send + Sync> FibReader<S> {
     /// Says that this worker holds nothing from the table. To be called at least once per burst.
     #[inline]
     pub fn quiescent(&mut self) {
+        self.period += 1;
         self.quiescence.quiescent();
     }
 
     /// Says that this worker holds nothing from the table and may not call for a while. To be called before sleeping.
     pub fn offline(&mut self) {
+        self.period += 1;
         self.quiescence.offline();
     }
 

@@ -35,7 +35,7 @@ impl Pcct {
             }
             data += usize::from(entry.has_data());
             memory += usize::from(!entry.long_key.is_none());
-            let inline = if entry.slot.in_use() { entry.slot.serial } else { 0 };
+            let inline = if entry.has_inline_slot() { entry.slot.serial } else { 0 };
             agree("serial number of an inline slot", self.inline_serials[index as usize] as usize, inline as usize)?;
             for slot_ref in self.slots(index) {
                 let slot = self.slot(slot_ref);

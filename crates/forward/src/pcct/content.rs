@@ -115,7 +115,7 @@ pub(crate) struct NewData<'a> {
     /// `None` when no prefix of it is indexed.
     pub(crate) hashes: Option<&'a PrefixHashes>,
     pub(crate) fresh_until: Timestamp,
-    pub(crate) digest: Option<[u8; DIGEST_BYTES]>,
+    pub(crate) digest: Option<&'a [u8; DIGEST_BYTES]>,
 }
 
 /// A hint's half hash over all 64 bits, so that it changes place and tag of the prefix index alike.
@@ -216,7 +216,7 @@ impl Pcct {
         let bytes = self.content.blocks.bytes_mut(block, DIGEST_BYTES + data.packet.len());
         bytes[DIGEST_BYTES..].copy_from_slice(data.packet);
         if let Some(digest) = data.digest {
-            bytes[..DIGEST_BYTES].copy_from_slice(&digest);
+            bytes[..DIGEST_BYTES].copy_from_slice(digest);
         }
         let entry = self.entry_mut(index);
         entry.data = block;

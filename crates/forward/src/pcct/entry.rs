@@ -74,6 +74,8 @@ impl EntryFlags {
     pub(crate) const NAMES_DIGEST: EntryFlags = EntryFlags(2);
     /// The digest in front of the Data is filled in.
     pub(crate) const DIGEST_KNOWN: EntryFlags = EntryFlags(4);
+    /// The inline PIT slot is in use. It is noted here, so that the end of cached Data looks at one line only.
+    pub(crate) const HAS_INLINE_SLOT: EntryFlags = EntryFlags(8);
 
     pub(crate) const fn has(self, flag: EntryFlags) -> bool {
         self.0 & flag.0 != 0
@@ -122,7 +124,12 @@ impl Entry {
     }
 
     pub(crate) fn has_slots(&self) -> bool {
-        self.slot.in_use() || self.more_slots != NONE
+        self.has_inline_slot() || self.more_slots != NONE
+    }
+
+    #[inline]
+    pub(crate) fn has_inline_slot(&self) -> bool {
+        self.flags.has(EntryFlags::HAS_INLINE_SLOT)
     }
 
     /// Is the inline slot of this entry, which is number `index`, the only one that its name may have?
@@ -153,7 +160,6 @@ impl Selectors {
 const CAN_BE_PREFIX: u8 = 1;
 const MUST_BE_FRESH: u8 = 2;
 const SELECTORS: u8 = CAN_BE_PREFIX | MUST_BE_FRESH;
-const IN_USE: u8 = 4;
 const SATISFIED: u8 = 8;
 const NON_DISCOVERY: u8 = 16;
 const KEEP_NONCES: u8 = 32;
@@ -235,12 +241,7 @@ impl PitSlot {
         self.scratch = PitScratch::default();
         self.in_count = 0;
         self.out_count = 0;
-        self.flags = IN_USE | selectors.bits();
-    }
-
-    /// Marks the slot as not in use. Its other fields keep their values until it is opened again.
-    pub(crate) fn close(&mut self) {
-        self.flags = 0;
+        self.flags = selectors.bits();
     }
 
     /// Has it records, or a PIT token, outside itself?
@@ -248,10 +249,6 @@ impl PitSlot {
     pub(crate) fn has_more_records(&self) -> bool {
         let has_long_token = self.in_count > 0 && self.in_records[0].long_token != NONE;
         self.more_in != NONE || self.more_out != NONE || has_long_token
-    }
-
-    pub(crate) const fn in_use(&self) -> bool {
-        self.flags & IN_USE != 0
     }
 
     pub(crate) const fn selectors(&self) -> Selectors {

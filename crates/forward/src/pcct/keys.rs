@@ -184,7 +184,6 @@ impl Pcct {
         entry.depth = key.depth as u8;
         entry.flags = EntryFlags::IN_USE;
         entry.flags.set(EntryFlags::NAMES_DIGEST, key.names_digest);
-        entry.slot.close();
         let bytes =
             if long_key.is_none() { &mut entry.short_key[..] } else { self.memory.bytes_mut(long_key, key_bytes) };
         bytes[..key.name.len()].copy_from_slice(key.name);

@@ -8,7 +8,7 @@ use namehop_wire::MAX_NAME_COMPONENTS;
 
 use super::blocks::{Block, BlockStore};
 use super::content::ContentStore;
-use super::entry::{Entry, NONE, PitSlot, Selectors};
+use super::entry::{Entry, EntryFlags, NONE, PitSlot, Selectors};
 use super::pit_queue::PitQueue;
 use super::{INLINE, Pcct, PcctConfig, PitRef, extension_capacity};
 
@@ -121,7 +121,7 @@ impl Pcct {
 
     /// All PIT slots of an entry.
     pub(crate) fn slots(&self, entry: u32) -> impl Iterator<Item = PitRef> + '_ {
-        let inline = self.entry(entry).slot.in_use().then_some(PitRef { entry, block: INLINE });
+        let inline = self.entry(entry).has_inline_slot().then_some(PitRef { entry, block: INLINE });
         let mut next = self.entry(entry).more_slots;
         let others = std::iter::from_fn(move || {
             let block = Some(next).filter(|&block| block != NONE)?;
@@ -158,7 +158,7 @@ impl Pcct {
         if self.pit_is_full() {
             return None;
         }
-        let block = if self.entry(entry).slot.in_use() { self.slots.allocate()? } else { INLINE };
+        let block = if self.entry(entry).has_inline_slot() { self.slots.allocate()? } else { INLINE };
         let pit = PitRef { entry, block };
         let (entries, slots) = (&mut self.entries, &mut self.slots);
         let position = self.queue.push(pit, |moved, position| {
@@ -169,6 +169,7 @@ impl Pcct {
         let serial = self.next_serial;
         self.slot_mut(pit).open(selectors, serial, position);
         if block == INLINE {
+            self.entry_mut(entry).flags.set(EntryFlags::HAS_INLINE_SLOT, true);
             self.inline_serials[entry as usize] = serial;
         } else {
             let next = std::mem::replace(&mut self.entry_mut(entry).more_slots, block);
@@ -184,7 +185,6 @@ impl Pcct {
     pub(crate) fn close_slot(&mut self, pit: PitRef) {
         let slot = self.slot_mut(pit);
         let (packet, position, selectors) = (slot.packet, slot.queue_position, slot.selectors());
-        slot.close();
         if slot.has_more_records() {
             self.remove_in_records(pit, |_| true);
             self.remove_out_records(pit, |_| true);
@@ -198,6 +198,7 @@ impl Pcct {
             self.count_unusual(pit.entry, selectors, -1);
         }
         if pit.block == INLINE {
+            self.entry_mut(pit.entry).flags.set(EntryFlags::HAS_INLINE_SLOT, false);
             self.inline_serials[pit.entry as usize] = 0;
         } else {
             self.free_slot(pit);
@@ -268,7 +269,7 @@ impl Pcct {
         let exact = known.or_else(|| self.find_name(hashes?.full(), name));
         if let Some(exact) = exact {
             if self.entry(exact).has_one_slot_at_most(exact) {
-                matches.extend(self.entry(exact).slot.in_use().then_some(PitRef { entry: exact, block: INLINE }));
+                matches.extend(self.entry(exact).has_inline_slot().then_some(PitRef { entry: exact, block: INLINE }));
             } else {
                 matches.extend(self.variants(exact).flat_map(|entry| self.slots(entry)));
             }

@@ -23,7 +23,7 @@ pub(super) struct Admission<'a> {
     pub(super) freshness_ms: u64,
     /// Needed unless the Data goes into the entry of an Interest with its exact name.
     pub(super) hashes: Option<&'a PrefixHashes>,
-    pub(super) digest: Option<[u8; DIGEST_BYTES]>,
+    pub(super) digest: Option<&'a [u8; DIGEST_BYTES]>,
 }
 
 impl<P: BufferPool> Core<P> {

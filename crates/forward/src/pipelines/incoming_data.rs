@@ -74,6 +74,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             digest = Some(core.match_full_name(packet.buffer.bytes(), name, &mut matches));
         }
         let freshness_ms = layout.freshness_ms;
+        let digest = digest.as_ref();
         let admission = Admission { packet: packet.buffer.bytes(), name, freshness_ms, hashes, digest };
 
         // Unsolicited Data is never forwarded, and cached only if the policy says so and the producer does not forbid it.

@@ -35,7 +35,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let (mut buffer, fields) = (packet.buffer, &packet.fields);
         core.counters.in_interests += 1;
         let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
-        let mut layout = &ahead.summary.interest;
+        let (mut layout, fib_guess) = (&ahead.summary.interest, ahead.summary.fib_guess);
         let name = layout.name.of_packet(buffer.bytes());
         core.admit_name(name)?;
         let hashes = ahead.into_hashes(&core.key, name)?;
@@ -127,7 +127,8 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         };
 
         // In-record: insert or renew. The PIT entry ends with its last in-record.
-        let route = Route::find(fib, &core.key, name, hashes, chosen.map(|delegation| delegation.name), hint_hashes);
+        let hint = chosen.map(|delegation| delegation.name);
+        let route = Route::find(fib, &core.key, (name, hashes, fib_guess), hint, hint_hashes);
         let lifetime_ms = Core::<P>::kept_lifetime(layout.lifetime_ms);
         let arrival = Arrival {
             face: ingress.id,

@@ -91,11 +91,11 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let is_interest = summary.kind == Kind::Interest;
         if let Some(hashes) = hashes {
             if is_interest {
-                if S::KIND == ScheduleKind::Speculative {
-                    self.fib.prefetch_all_entries(hashes);
+                summary.fib_guess = if S::KIND == ScheduleKind::Speculative {
+                    self.fib.prefetch_all_entries(hashes)
                 } else {
-                    self.fib.prefetch_entry(hashes);
-                }
+                    self.fib.prefetch_entry(hashes)
+                };
             }
             if summary.entry.is_none() {
                 summary.entry = core.pcct.guess(hashes.full());

@@ -8,6 +8,7 @@ use namehop_wire::{DataLayout, InterestLayout, NameRef};
 use super::MAX_BURST;
 use crate::buffer::PacketBuffer;
 use crate::counters::DropReason;
+use crate::fib::FibGuess;
 use crate::packet::Incoming;
 
 /// What a packet is.
@@ -36,6 +37,8 @@ pub(crate) struct Summary {
     pub(super) entry: Option<u32>,
     /// Cached Data that the packet will probably displace.
     pub(super) victim: Option<u32>,
+    /// FIB entry of the name, as far as it was looked for.
+    pub(crate) fib_guess: FibGuess,
     /// Only of an Interest.
     pub(crate) interest: InterestLayout,
     /// Only of Data.
@@ -58,6 +61,7 @@ impl Summary {
         self.makes_entry = false;
         self.entry = None;
         self.victim = None;
+        self.fib_guess = FibGuess::default();
     }
 
     /// The name of an Interest or Data.

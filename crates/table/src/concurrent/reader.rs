@@ -1,9 +1,9 @@
 //! The readers' side of a concurrent bucket table.
 
 use super::Shared;
-use super::array::{BucketArray, FREE, index_in, link_in, tag_in};
-use crate::sync::{Arc, AtomicU64, Ordering, fence};
-use crate::tags::tag_of;
+use super::array::{Bucket, BucketArray, index_in, link_in, tag_in};
+use crate::sync::{Arc, Ordering, fence};
+use crate::tags::{LINK_SLOT, tag_of};
 
 /// A reader's side of a concurrent bucket table. Cheap to clone.
 #[derive(Clone)]
@@ -41,39 +41,66 @@ impl ConcurrentBucketReader {
 /// Iterator over the indexes whose hash may be the one looked for.
 pub struct ConcurrentCandidates<'a> {
     array: &'a BucketArray,
-    /// Slots that are still to be read of the bucket at hand.
-    slots: std::slice::Iter<'a, AtomicU64>,
+    bucket: &'a Bucket,
+    /// Slots before the last that had the tag when they were first looked at.
+    matches: u32,
     tag: u32,
+    is_last_read: bool,
 }
 
 impl<'a> ConcurrentCandidates<'a> {
     #[inline(always)]
     pub(super) fn new(array: &'a BucketArray, hash: u64) -> Self {
-        ConcurrentCandidates { array, slots: array.bucket(array.home(hash)).slots.iter(), tag: tag_of(hash) }
+        let bucket = array.bucket(array.home(hash));
+        let mut candidates = ConcurrentCandidates { array, bucket, matches: 0, tag: tag_of(hash), is_last_read: false };
+        candidates.look();
+        candidates
+    }
+
+    /// Compares the tags without a branch for each: which slot it is, nobody can predict.
+    #[inline(always)]
+    fn look(&mut self) {
+        self.matches = 0;
+        for (position, slot) in self.bucket.slots[..LINK_SLOT].iter().enumerate() {
+            let has_tag = tag_in(slot.load(Ordering::Relaxed)) == self.tag;
+            self.matches |= u32::from(has_tag) << position;
+        }
+        self.is_last_read = false;
+    }
+
+    /// The index in a word with the tag. Pairs with the release store of every slot: the entry is seen complete.
+    #[inline(always)]
+    fn candidate(&self, word: u64) -> Option<u32> {
+        fence(Ordering::Acquire);
+        (tag_in(word) == self.tag).then_some(index_in(word))
     }
 }
 
 impl Iterator for ConcurrentCandidates<'_> {
     type Item = u32;
 
-    /// Reads each slot once: what was an entry or a link then is that to the end.
     #[inline(always)]
     fn next(&mut self) -> Option<u32> {
-        let mut last = FREE;
         loop {
-            for slot in self.slots.by_ref() {
-                last = slot.load(Ordering::Relaxed);
-                if tag_in(last) == self.tag {
-                    // Pairs with the release store of every slot: entries are seen complete.
-                    fence(Ordering::Acquire);
-                    return Some(index_in(last));
+            while self.matches != 0 {
+                let slot = self.matches.trailing_zeros() as usize;
+                self.matches &= self.matches - 1;
+                // An entry that is there all the time is still there.
+                if let Some(index) = self.candidate(self.bucket.slots[slot].load(Ordering::Relaxed)) {
+                    return Some(index);
                 }
             }
-            // The link is in the last slot. A link or an entry there was seen by the call that read it.
-            let next = link_in(last)?;
-            fence(Ordering::Acquire);
-            self.slots = self.array.bucket(next).slots.iter();
-            last = FREE;
+            if self.is_last_read {
+                return None;
+            }
+            // The last slot is read once: what was an entry or a link then is that to the end.
+            let last = self.bucket.slots[LINK_SLOT].load(Ordering::Relaxed);
+            if let Some(index) = self.candidate(last) {
+                self.is_last_read = true;
+                return Some(index);
+            }
+            self.bucket = self.array.bucket(link_in(last)?);
+            self.look();
         }
     }
 }
