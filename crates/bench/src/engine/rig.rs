@@ -38,7 +38,7 @@ const MTU_BYTES: usize = 9_000;
 /// Frames that a link in memory holds.
 const LINK_FRAMES: u32 = 1_024;
 const SMALL_MBUFS: usize = 4_096;
-const LARGE_MBUFS: usize = 256;
+const LARGE_MBUFS: usize = 64;
 /// Memory of the Content Store for each packet it may hold, above the packet itself.
 const CONTENT_OVERHEAD_BYTES: usize = 1_024;
 
@@ -165,11 +165,7 @@ impl<S: Schedule> Rig<S> {
     }
 
     /// Adds ports with their faces. The control side waits for the worker, so it gets a thread meanwhile.
-    fn attach(
-        &mut self,
-        control: PortControl<Mbuf>,
-        ports: Vec<PortWithFaces>,
-    ) -> Result<(), EngineBenchError> {
+    fn attach(&mut self, control: PortControl<Mbuf>, ports: Vec<PortWithFaces>) -> Result<(), EngineBenchError> {
         let attached = thread::scope(|scope| {
             let asking = scope.spawn(move || {
                 (0..).map(PortId).zip(ports).try_for_each(|(id, (params, faces))| {
