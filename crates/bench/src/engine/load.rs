@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use namehop_dpdk::Mbuf;
 use namehop_forward::schedule::Schedule;
 use namehop_forward::time::Timestamp;
+use namehop_table::clock::cycles_per_second;
 
 use super::EngineBenchError;
 use super::flood::Flood;
@@ -25,7 +26,7 @@ use crate::workload::Workload;
 /// Names that one load may use before the next one's begin.
 const NAMES_PER_LOAD: u64 = 1 << 34;
 /// After this long without Interests with CanBePrefix the Content Store keeps no index by prefix any more.
-const SETTLING: Duration = Duration::from_secs(61);
+const SETTLING_NS: u64 = 61_000_000_000;
 /// Set in the Nonces of floods only.
 pub(super) const HIGH_NONCE: u32 = 1 << 31;
 /// Turns that a burst may take.
@@ -48,9 +49,9 @@ pub(super) struct Load<'a, S: Schedule> {
     pub(super) parameters: &'a EngineParameters,
     interest: Template,
     data: Template,
-    started: Instant,
-    /// Added to the time since `started`.
-    skipped: Duration,
+    /// Time as the worker sees it: it passes only while it has its turns, as if packets came as fast as it handles them.
+    now: Timestamp,
+    ns_per_tick: f64,
     next_name: u64,
     last_name: u64,
     pending: VecDeque<(u64, Token)>,
@@ -80,8 +81,8 @@ impl<'a, S: Schedule> Load<'a, S> {
             parameters,
             interest: Template::interest(workload.name_bytes(), false, &DOWNSTREAM_PORT, &DOWNSTREAM_PEER),
             data: Template::data(workload, parameters.payload_bytes, &UPSTREAM_PORT, &UPSTREAM_PEER),
-            started: Instant::now(),
-            skipped: Duration::from_secs(1),
+            now: Timestamp(1_000_000_000),
+            ns_per_tick: 1e9 / cycles_per_second() as f64,
             next_name: first_name,
             last_name: first_name + names,
             pending: VecDeque::new(),
@@ -98,7 +99,7 @@ impl<'a, S: Schedule> Load<'a, S> {
         // The first exchange starts what runs for a minute after the start of a router; then that minute is over.
         self.ask()?;
         self.answer()?;
-        self.skipped += SETTLING;
+        self.now.0 += SETTLING_NS;
         let mut in_cache = 0;
         loop {
             self.ask()?;
@@ -172,10 +173,6 @@ impl<'a, S: Schedule> Load<'a, S> {
             0 => Ok(()),
             left => Err(EngineBenchError::Rig(format!("{left} packet buffers were not returned"))),
         }
-    }
-
-    fn now(&self) -> Timestamp {
-        Timestamp((self.started.elapsed() + self.skipped).as_nanos() as u64)
     }
 
     /// An Interest for a name. `draw` makes its token and, but for the highest bit, its Nonce.
@@ -270,17 +267,18 @@ impl<'a, S: Schedule> Load<'a, S> {
     /// Turns of the worker until `expected` ordinary frames have come out at the far end, into `frames`; there is one at
     /// least.
     fn forward(&mut self, kind: PacketKind, expected: usize) -> Result<u64, EngineBenchError> {
-        let now = self.now();
         self.frames.clear();
         let (mut ticks, mut uncounted) = (0, expected);
         for _ in 0..MAX_TURNS {
-            let rig = &mut self.rig;
-            ticks += match &mut self.watch {
+            let (rig, now) = (&mut self.rig, self.now);
+            let spent = match &mut self.watch {
                 None => rig.turn(now),
                 Some(watch) => watch
                     .turn(kind, std::mem::take(&mut uncounted), || rig.turn(now))
                     .map_err(EngineBenchError::Counters)?,
             };
+            self.now.0 += (spent as f64 * self.ns_per_tick) as u64;
+            ticks += spent;
             match kind {
                 PacketKind::InterestMiss => rig.upstream.receive(&mut self.frames),
                 PacketKind::InterestHit | PacketKind::Data => rig.downstream.receive(&mut self.frames),

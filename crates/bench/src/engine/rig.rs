@@ -38,7 +38,7 @@ const MTU_BYTES: usize = 9_000;
 /// Frames that a link in memory holds.
 const LINK_FRAMES: u32 = 1_024;
 const SMALL_MBUFS: usize = 4_096;
-const LARGE_MBUFS: usize = 256;
+const LARGE_MBUFS: usize = 64;
 /// Memory of the Content Store for each packet it may hold, above the packet itself.
 const CONTENT_OVERHEAD_BYTES: usize = 1_024;
 

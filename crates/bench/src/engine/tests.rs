@@ -63,12 +63,8 @@ fn counters_are_read_around_turns() {
         assert!(instructions < 1.0, "{kind:?}: {instructions} page faults for each packet");
         assert!(stages.is_some() && backend.is_some() && retired_loads.is_none(), "{kind:?}");
     }
-}
 
-#[test]
-fn without_counters_there_is_a_reason() {
-    let parameters = EngineParameters { schedules: vec![ScheduleKind::Naive], ..small() };
-    let mut bench = EngineBench::new(&parameters, &mut |_| ()).expect("a small FIB");
+    // Without counters there is a reason, and nothing of them.
     bench.events = Err(WhyNot::NoHardwareCounters);
     assert_eq!(bench.why_no_counters(), Some(&WhyNot::NoHardwareCounters));
     let figures = bench.run(&parameters, &mut |_, _| ()).expect("figures").remove(0);
@@ -76,13 +72,20 @@ fn without_counters_there_is_a_reason() {
     assert!(!serde_json::to_string(&figures).expect("JSON").contains("counters"));
 }
 
+/// One FIB for all: packet buffers of a FIB last as long as the process.
 #[test]
-fn a_flood_is_mixed_in_and_taken_out_again() {
+fn floods() {
     let parameters = EngineParameters { schedules: vec![ScheduleKind::Burst], ..small() };
     let bench = EngineBench::new(&parameters, &mut |_| ()).expect("a small FIB");
+    a_flood_is_mixed_in_and_taken_out_again(&bench, &parameters);
+    most_of_a_flood_of_long_names_is_dropped(&bench, &parameters);
+    impossible_floods_are_refused(&bench, &parameters);
+}
+
+fn a_flood_is_mixed_in_and_taken_out_again(bench: &EngineBench, parameters: &EngineParameters) {
     for can_be_prefix in [false, true] {
-        let flood = FloodParameters { share: 0.25, components: 20, component_bytes: 12, can_be_prefix };
-        let suffered = bench.run_flood(&parameters, &flood).expect("figures");
+        let flood = FloodParameters { share: 0.25, components: 16, component_bytes: 10, can_be_prefix };
+        let suffered = bench.run_flood(parameters, &flood).expect("figures");
         let [(ScheduleKind::Burst, figures)] = suffered[..] else { panic!("{suffered:?}") };
         assert_eq!((figures.flood.share, figures.flood_forwarded), (0.25, 1.0));
         assert!(figures.flood_cycles > 100.0 && figures.imiss_cycles.with > 100.0 && figures.data_cycles.with > 100.0);
@@ -90,10 +93,13 @@ fn a_flood_is_mixed_in_and_taken_out_again() {
     }
 }
 
-#[test]
-fn impossible_floods_are_refused() {
-    let parameters = small();
-    let bench = EngineBench::new(&parameters, &mut |_| ()).expect("a small FIB");
+fn most_of_a_flood_of_long_names_is_dropped(bench: &EngineBench, parameters: &EngineParameters) {
+    let flood = FloodParameters { share: 0.5, components: 64, component_bytes: 30, can_be_prefix: false };
+    let suffered = bench.run_flood(parameters, &flood).expect("figures");
+    assert!(suffered.iter().all(|(_, figures)| figures.flood_forwarded < 0.5), "{suffered:?}");
+}
+
+fn impossible_floods_are_refused(bench: &EngineBench, parameters: &EngineParameters) {
     let good = FloodParameters { share: 0.5, components: 20, component_bytes: 12, can_be_prefix: false };
     for wrong in [
         FloodParameters { share: 0.0, ..good },
@@ -102,7 +108,7 @@ fn impossible_floods_are_refused() {
         FloodParameters { component_bytes: 253, ..good },
         FloodParameters { components: 200, component_bytes: 250, ..good },
     ] {
-        let refused = bench.run_flood(&parameters, &wrong).err();
+        let refused = bench.run_flood(parameters, &wrong).err();
         assert!(matches!(refused, Some(EngineBenchError::Flood(_))), "{wrong:?}: {refused:?}");
     }
 }

@@ -89,7 +89,7 @@ impl Default for EngineConfig {
             pit_capacity: 131_072,
             pit_memory_bytes: 64 << 20,
             max_name_bytes: 2_048,
-            long_name_bytes_per_s: 24_000_000,
+            long_name_bytes_per_s: 12_000_000,
             cs: CsConfig::default(),
             unsolicited: UnsolicitedPolicy::default(),
             dead_nonce_lifetime_ms: 6_000,

@@ -70,7 +70,7 @@ impl Default for Forwarding {
             dead_nonce_list_lifetime_ms: 6_000,
             default_hop_limit: 0,
             max_name_bytes: 2_048,
-            long_name_bytes_per_s: 24_000_000,
+            long_name_bytes_per_s: 12_000_000,
             max_interest_lifetime_ms: 864_000_000,
             producer_regions: Vec::new(),
             measurement_capacity: 65_536,

@@ -60,8 +60,7 @@ impl LineWatch {
 }
 
 /// Lines that packets need from memory, through a worker; NaN of kinds that do not occur.
-fn count(parameters: &EngineParameters) -> ByPacket<f64> {
-    let bench = EngineBench::new(parameters, &mut |_| ()).expect("a FIB");
+fn count(bench: &EngineBench, parameters: &EngineParameters) -> ByPacket<f64> {
     let rig = rig::Rig::<Naive>::new(&bench.fib, bench.key, bench.pools[0].clone(), parameters).expect("a rig");
     let mut load = load::Load::new(rig, &bench.workload, parameters, 0).expect("a load");
     load.warm_up().expect("everything is forwarded");
@@ -110,8 +109,9 @@ fn what_is_written_down_is_what_packets_need() {
         ("far", EngineParameters { in_flight: 4_096, ..small() }),
         ("far, large packets", EngineParameters { in_flight: 4_096, payload_bytes: 1_024, ..small() }),
     ];
+    let bench = EngineBench::new(&small(), &mut |_| ()).expect("a FIB");
     for (what, parameters) in cases {
-        let (written, counted) = (lines(&parameters), count(&parameters));
+        let (written, counted) = (lines(&parameters), count(&bench, &parameters));
         for kind in PacketKind::ALL {
             let (written, counted) = (*written.get(kind), *counted.get(kind));
             let occurs = kind != PacketKind::InterestHit || parameters.cs_capacity > 0;
