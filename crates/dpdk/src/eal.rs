@@ -79,10 +79,9 @@ fn start(bytes: usize) -> Result<Eal, DpdkError> {
     let pool = HugePagePool::read(Path::new(HUGE_PAGE_FOLDER));
     let pages = if pool.available_bytes >= bytes { Pages::Huge { mebibytes } } else { Pages::Ordinary { mebibytes } };
     if pool.bytes > 0 && pool.available_bytes < bytes {
-        let missing = (bytes - pool.available_bytes).div_ceil(1 << 20);
         tracing::warn!(
             "of {} MiB in huge pages, tables and other programs leave {} MiB; packets need {mebibytes} MiB and get ordinary \
-             pages; set {missing} MiB more aside (vm.nr_hugepages) and restart",
+             pages; set more aside (vm.nr_hugepages) and restart",
             pool.bytes >> 20,
             pool.available_bytes >> 20,
         );

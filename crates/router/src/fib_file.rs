@@ -31,12 +31,12 @@ const PARTS_AHEAD: usize = 16;
 const PROGRESS: Duration = Duration::from_secs(5);
 /// Faults of one kind that are logged; more are counted.
 const FAULTS_SHOWN: u64 = 10;
-/// Bytes of the shortest record of a snapshot: a name without components, and one next hop.
+/// Bytes of the shortest record of a snapshot, a name without components and one next hop, and of the shortest line, `/ 1`.
 const MIN_RECORD_BYTES: u64 = 4;
 
 /// What the reading thread sends.
 enum Message {
-    /// About how many prefixes there will be, where the file says.
+    /// About how many prefixes there will be.
     Expected(u64),
     Part(Part),
 }

@@ -10,7 +10,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::pages::{BASE_ALIGNMENT, Mapping, MemoryNeed, PageRequest};
+use crate::pages::{BASE_ALIGNMENT, Mapping, MemoryNeed, PageRequest, TouchAhead};
 use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read};
 use crate::{TableError, touched};
 
@@ -18,10 +18,14 @@ use crate::{TableError, touched};
 const FIRST_SEGMENT_BITS: u32 = 12;
 /// Segments with which all 32-bit indexes are covered.
 const SEGMENTS: usize = (u32::BITS - FIRST_SEGMENT_BITS) as usize + 1;
+/// Memory that is touched ahead of the slots given out, when many are expected, and how much of it at a time.
+const AHEAD_BYTES: usize = 32 << 20;
+const AHEAD_STEP_BYTES: usize = 8 << 20;
 
 struct Segments<T> {
     starts: [AtomicPtr<T>; SEGMENTS],
-    mappings: Mutex<Vec<Mapping>>,
+    /// By number of the segment.
+    mappings: Mutex<Vec<Arc<Mapping>>>,
     marker: PhantomData<T>,
 }
 
@@ -76,6 +80,18 @@ pub struct SharedArena<T> {
     made: u32,
     /// Slots of all segments there are.
     room: usize,
+    /// Slots that are expected to be made.
+    expected: usize,
+    ahead: Option<Ahead>,
+    /// When so many slots are made, more memory is to be touched ahead.
+    ahead_at: u32,
+}
+
+/// Memory being touched before it is given out.
+struct Ahead {
+    thread: TouchAhead,
+    /// Slots whose memory the thread was told of.
+    told: usize,
 }
 
 impl<T> SharedArena<T> {
@@ -96,6 +112,55 @@ impl<T> SharedArena<T> {
             free: Vec::new(),
             made: 0,
             room: 0,
+            expected: 0,
+            ahead: None,
+            ahead_at: u32::MAX,
+        }
+    }
+
+    /// Says that about `additional` more slots will be asked for one after the other, so that their memory can be made ready
+    /// ahead of that, by another thread. If they do not
+    /// come, at most some ten mebibytes are taken in vain.
+    pub fn expect(&mut self, additional: usize) {
+        let new = additional.saturating_sub(self.free.len());
+        self.expected = (self.made as usize).saturating_add(new).min(u32::MAX as usize);
+        if (self.expected - self.made as usize).saturating_mul(size_of::<T>()) < AHEAD_BYTES {
+            return;
+        }
+        if self.ahead.is_none() {
+            self.ahead = TouchAhead::start().map(|thread| Ahead { thread, told: self.made as usize });
+        }
+        self.touch_ahead();
+    }
+
+    /// To be called when `ahead_at` slots are made.
+    #[cold]
+    fn touch_ahead(&mut self) {
+        self.ahead_at = u32::MAX;
+        let Some(mut ahead) = self.ahead.take() else { return };
+        let made = self.made as usize;
+        let wanted = self.expected.min(made + AHEAD_BYTES / size_of::<T>());
+        while self.room < wanted {
+            // Where there is no memory, whoever needs the slots will be told.
+            if self.grow().is_err() {
+                return;
+            }
+        }
+        let mappings = self.segments.mappings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut start = ahead.told.max(made);
+        while start < wanted {
+            let (segment, first) = locate(start as u32);
+            let end = wanted.min(first + segment_slots(segment));
+            if let Some(mapping) = mappings.get(segment) {
+                ahead.thread.touch(mapping, (start - first) * size_of::<T>(), (end - start) * size_of::<T>());
+            }
+            start = end;
+        }
+        drop(mappings);
+        ahead.told = wanted;
+        if wanted < self.expected {
+            self.ahead_at = self.made.saturating_add((AHEAD_STEP_BYTES / size_of::<T>()).max(1) as u32);
+            self.ahead = Some(ahead);
         }
     }
 
@@ -116,6 +181,9 @@ impl<T> SharedArena<T> {
                     self.grow()?;
                 }
                 self.made += 1;
+                if self.made == self.ahead_at {
+                    self.touch_ahead();
+                }
                 self.made - 1
             }
         };
@@ -125,12 +193,18 @@ impl<T> SharedArena<T> {
     }
 
     fn grow(&mut self) -> Result<(), TableError> {
-        let (segment, _) = locate(self.made);
+        let (segment, _) = locate(self.room as u32);
         let slots = segment_slots(segment);
         let bytes = slots.checked_mul(size_of::<T>()).ok_or(TableError::CapacityTooLarge)?;
-        let mapping = Mapping::new(MemoryNeed::entries::<T>(bytes), self.pages)?;
+        // Of the last segment for what is expected, only a part is needed.
+        let expected_bytes = match self.expected.saturating_sub(self.room) {
+            0 => bytes,
+            expected => expected.min(slots) * size_of::<T>(),
+        };
+        let need = MemoryNeed { expected_bytes, ..MemoryNeed::entries::<T>(bytes) };
+        let mapping = Mapping::new(need, self.pages)?;
         self.segments.starts[segment].store(mapping.base().cast().as_ptr(), Ordering::Release);
-        self.segments.mappings.lock().unwrap_or_else(PoisonError::into_inner).push(mapping);
+        self.segments.mappings.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(mapping));
         self.room += slots;
         Ok(())
     }
@@ -257,6 +331,28 @@ mod tests {
         assert_eq!(arena.len(), 49_999);
         assert_eq!(arena.allocate(1), Ok(7));
         reader.prefetch_line(u32::MAX, 1);
+    }
+
+    #[test]
+    fn what_is_expected_is_touched_ahead_and_reads_back() {
+        let mut arena = SharedArena::<[u64; 16]>::new(PageRequest::Large);
+        arena.expect(100);
+        assert!(arena.ahead.is_none(), "not worth a thread");
+        const SLOTS: usize = 1_000_000;
+        arena.expect(SLOTS);
+        for number in 0..SLOTS + 10 {
+            let index = arena.allocate([number as u64; 16]).expect("memory");
+            assert_eq!(index as usize, number);
+        }
+        assert!(arena.ahead.is_none(), "nothing more is expected");
+        for index in 0..SLOTS as u32 + 10 {
+            // SAFETY: given out above.
+            assert_eq!(unsafe { arena.get(index) }, &[u64::from(index); 16]);
+        }
+        // Again, where there is room already.
+        arena.expect(SLOTS);
+        arena.expect(3 * SLOTS);
+        drop(arena);
     }
 
     #[test]

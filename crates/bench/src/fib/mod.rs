@@ -29,6 +29,8 @@ const FACES: u64 = 16;
 const FIRST_FACE: u32 = 256;
 /// Prefixes added with one call when they come from memory.
 const PORTION: usize = 1024;
+/// Entries told of a strategy at a time, as a router does it.
+const STRATEGY_PORTION: usize = 16_384;
 /// Names looked up together.
 const GROUP: usize = 64;
 
@@ -43,7 +45,7 @@ pub struct FibOptions {
     pub snapshot: Option<PathBuf>,
     /// Time for each of the two lookup figures.
     pub lookup_time: Duration,
-    /// Also let the table grow, which takes two or three times the memory of the buckets.
+    /// Also change strategies and let the table grow, which takes two or three times the memory of the buckets.
     pub grow: bool,
 }
 
@@ -100,6 +102,16 @@ pub struct GrowthFigures {
     pub reclaim_ms: f64,
 }
 
+/// How long it takes until all prefixes below one have the strategy that was chosen for it: all entries are looked at, in
+/// portions.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct StrategyFigures {
+    /// Until all have it, in milliseconds.
+    pub total_ms: f64,
+    /// The longest portion, in milliseconds.
+    pub longest_ms: f64,
+}
+
 /// The result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FibReport {
@@ -126,6 +138,8 @@ pub struct FibReport {
     pub overflow: f64,
     /// Lookups of names that were not looked up before.
     pub lookup: LookupFigures,
+    /// A strategy for a prefix above some of those in the table.
+    pub strategy: Option<StrategyFigures>,
     /// Growth of the table.
     pub growth: Option<GrowthFigures>,
 }
@@ -168,8 +182,10 @@ pub fn measure(options: &FibOptions) -> Result<FibReport, FibBenchError> {
     };
     let statistics = fib.statistics();
     let prefixes = options.workload.prefixes as f64;
-    let resident_bytes = memory_bytes("Rss:");
-    let huge_bytes = memory_bytes("AnonHugePages:");
+    // Pages from the system's pool are counted apart.
+    let pool_bytes = memory_bytes("Private_Hugetlb:").unwrap_or(0);
+    let resident_bytes = memory_bytes("Rss:").map(|bytes| bytes + pool_bytes);
+    let huge_bytes = memory_bytes("AnonHugePages:").map(|bytes| bytes + pool_bytes);
     let structure = LongestFirst::from(fib);
     let lookup_options = LookupOptions { group: GROUP, first_name: 0, time: options.lookup_time };
     let lookup = measure_lookups(&structure, std::slice::from_ref(&workload), &key, &lookup_options);
@@ -186,6 +202,7 @@ pub fn measure(options: &FibOptions) -> Result<FibReport, FibBenchError> {
         huge_pages: huge_bytes.zip(resident_bytes).map(|(huge, resident)| huge as f64 / resident as f64),
         overflow: statistics.buckets.overflow_buckets as f64 / statistics.buckets.home_buckets as f64,
         lookup,
+        strategy: options.grow.then(|| change_strategy(&mut fib)).transpose()?,
         growth: options.grow.then(|| grow(&mut fib)).transpose()?,
     })
 }
@@ -246,6 +263,22 @@ fn from_memory(workload: &Workload, key: HashKey) -> Result<FibWriter<()>, FibBe
         fib.add_many(&additions).map_err(|refused| refused.error)?;
     }
     Ok(fib)
+}
+
+/// Chooses a strategy for a prefix above one of those in the table, and waits until all are told.
+fn change_strategy(fib: &mut FibWriter<()>) -> Result<StrategyFigures, FibBenchError> {
+    let above = fib.entries().next().map(|(name, _)| name.prefix(1).to_owned()).unwrap_or_default();
+    let milliseconds = |start: Instant| start.elapsed().as_secs_f64() * 1e3;
+    let start = Instant::now();
+    fib.set_strategy(above.as_ref(), ())?;
+    let mut longest_ms = milliseconds(start);
+    let mut is_settled = false;
+    while !is_settled {
+        let portion = Instant::now();
+        is_settled = fib.settle_strategies(STRATEGY_PORTION);
+        longest_ms = longest_ms.max(milliseconds(portion));
+    }
+    Ok(StrategyFigures { total_ms: milliseconds(start), longest_ms })
 }
 
 /// Adds prefixes one by one until the table has grown once.

@@ -24,6 +24,8 @@ fn both_files_are_made_and_loaded_and_everything_is_found() {
         assert_eq!(report.lookup.found, 1.0);
         assert!((128.0..250.0).contains(&report.bytes_per_prefix), "{report:?}");
         let growth = report.growth.expect("grown");
+        let strategy = report.strategy.expect("changed");
+        assert!(strategy.longest_ms <= strategy.total_ms);
         assert!(growth.prefixes > 0 && growth.longest_ms <= growth.total_ms);
     }
     let other = FibOptions { workload: WorkloadParameters { prefixes: 49_000, ..options.workload }, ..options };

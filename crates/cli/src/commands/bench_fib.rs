@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use namehop_bench::fib::{Effort, FibOptions, FibReport, measure};
 use namehop_bench::workload::WorkloadParameters;
+use namehop_table::HugePages;
 
 use crate::failure::Failure;
 use crate::output::{self, properties};
@@ -42,7 +43,7 @@ pub struct FibBenchArgs {
     /// Time of each lookup measurement
     #[arg(short = 'd', long, value_name = "DURATION", default_value = "3s", value_parser = parse_duration)]
     duration: Duration,
-    /// Also let the table grow, and report for how long changes are held up
+    /// Also change a strategy and let the table grow, and report for how long other changes are held up
     #[arg(long)]
     grow: bool,
     /// Print JSON
@@ -66,6 +67,8 @@ impl FibBenchArgs {
             lookup_time: self.duration,
             grow: self.grow,
         };
+        // As a router with its default configuration.
+        HugePages::Auto.use_from_now_on();
         let report = measure(&options).map_err(Failure::failed)?;
         if self.json { output::json(&report) } else { output::print(&describe(&report)) }
     }
@@ -97,6 +100,12 @@ fn describe(report: &FibReport) -> String {
         "Lookup",
         format!("{:.0} ns one by one, {:.0} ns in groups with prefetching", lookup.plain_ns, lookup.prefetched_ns),
     ));
+    if let Some(strategy) = &report.strategy {
+        pairs.push((
+            "Strategy",
+            format!("in effect after {:.0} ms, {:.2} ms at most at a time", strategy.total_ms, strategy.longest_ms),
+        ));
+    }
     if let Some(growth) = &report.growth {
         pairs.push((
             "Growth",

@@ -53,7 +53,7 @@ impl BucketArray {
         }
         let home_count = home_buckets(capacity);
         let bucket_count = home_count + overflow_buckets(capacity);
-        let memory = Memory::new(bucket_count, pages)?;
+        let memory = Memory::new(home_count, bucket_count, pages)?;
         Ok(BucketArray { memory, home_mask: home_count - 1, bucket_count, capacity })
     }
 
@@ -239,17 +239,33 @@ use modelled::Memory;
 /// Memory for real.
 #[cfg(not(loom))]
 mod mapped {
+    use std::sync::Arc;
+
     use super::Bucket;
     use crate::TableError;
-    use crate::pages::{Mapping, MemoryNeed, PageKind, PageRequest};
+    use crate::pages::{Mapping, MemoryNeed, PageKind, PageRequest, TouchAhead};
 
-    pub(super) struct Memory(Mapping);
+    /// From so much memory on, another thread touches it.
+    const AHEAD_BYTES: usize = 64 << 20;
+    /// Of the buckets for those that overflow, this part is expected to be used.
+    const USED_OVERFLOW_PART: usize = 16;
+
+    pub(super) struct Memory(Arc<Mapping>);
 
     impl Memory {
-        /// Buckets of free slots, which are zero.
-        pub(super) fn new(count: usize, pages: PageRequest) -> Result<Self, TableError> {
-            let need = MemoryNeed::all("shared buckets", count * size_of::<Bucket>());
-            Ok(Memory(Mapping::new(need, pages)?))
+        /// Buckets of free slots, which are zero. Of those behind the home buckets few are ever used.
+        pub(super) fn new(home_count: usize, count: usize, pages: PageRequest) -> Result<Self, TableError> {
+            let bytes_of = |count: usize| count * size_of::<Bucket>();
+            let expected_bytes = bytes_of(home_count + (count - home_count) / USED_OVERFLOW_PART);
+            let need = MemoryNeed { contents: "shared buckets", bytes: bytes_of(count), expected_bytes };
+            let mapping = Arc::new(Mapping::new(need, pages)?);
+            if bytes_of(home_count) >= AHEAD_BYTES
+                && let Some(ahead) = TouchAhead::start()
+            {
+                // Nobody knows in which order they are filled, only that all will be.
+                ahead.touch(&mapping, 0, bytes_of(home_count));
+            }
+            Ok(Memory(mapping))
         }
 
         pub(super) fn pages(&self) -> PageKind {
@@ -275,7 +291,7 @@ mod modelled {
     pub(super) struct Memory(Box<[Bucket]>);
 
     impl Memory {
-        pub(super) fn new(count: usize, _pages: PageRequest) -> Result<Self, TableError> {
+        pub(super) fn new(_home_count: usize, count: usize, _pages: PageRequest) -> Result<Self, TableError> {
             let free = || Bucket { slots: std::array::from_fn(|_| AtomicU64::new(FREE)) };
             Ok(Memory((0..count).map(|_| free()).collect()))
         }

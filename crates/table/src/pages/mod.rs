@@ -4,6 +4,7 @@
 //! here is zeroed, and costs nothing before it is first touched, except that pages from the system's pool are set aside
 //! at once. [`HugePages`] says when which pages are used.
 
+mod ahead;
 mod policy;
 mod report;
 
@@ -18,6 +19,7 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::TableError;
 
+pub(crate) use ahead::TouchAhead;
 pub use policy::{HugePages, PageKind, PageRequest, UnknownHugePages};
 pub use report::{TableMemory, table_memory, table_memory_by_pages};
 
@@ -58,6 +60,8 @@ pub(crate) struct Mapping {
     mapped: NonNull<c_void>,
     mapped_bytes: usize,
     base: NonNull<u8>,
+    /// From `base` on.
+    bytes: usize,
     kind: PageKind,
 }
 
@@ -143,6 +147,31 @@ impl Mapping {
     pub(crate) fn kind(&self) -> PageKind {
         self.kind
     }
+
+    /// Length of the memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Has the system make the pages of a part of the memory, whatever is in it. `false` where it cannot.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn touch(&self, start: usize, bytes: usize) -> bool {
+        use nix::sys::mman::{MmapAdvise, madvise};
+        let unaligned = start % BASE_ALIGNMENT;
+        let Some(end) = start.checked_add(bytes).filter(|&end| end <= self.bytes) else {
+            return false;
+        };
+        let start = start - unaligned;
+        // SAFETY: the part is inside the memory, as was just checked.
+        let first = unsafe { self.base.add(start) };
+        // SAFETY: the part is mapped as long as this value lives; this advice does not change what is in it.
+        unsafe { madvise(first.cast(), end - start, MmapAdvise::MADV_POPULATE_WRITE) }.is_ok()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn touch(&self, _start: usize, _bytes: usize) -> bool {
+        false
+    }
 }
 
 impl Drop for Mapping {
@@ -179,7 +208,8 @@ impl Reserved {
     fn keep(self, kind: PageKind) -> Mapping {
         let Reserved { mapped, mapped_bytes, base } = self;
         std::mem::forget(self);
-        Mapping { mapped, mapped_bytes, base, kind }
+        let bytes = mapped_bytes - (base.addr().get() - mapped.addr().get());
+        Mapping { mapped, mapped_bytes, base, bytes, kind }
     }
 }
 

@@ -120,3 +120,22 @@ fn what_there_is_is_known_by_name_and_in_sum() {
     assert_eq!(MemoryNeed::entries::<Vec<Option<u8>>>(0).contents, "vec::Vec");
     assert_eq!(MemoryNeed::entries::<u64>(0).contents, "u64");
 }
+
+#[test]
+fn what_was_touched_ahead_is_there_when_it_is_needed() {
+    use nix::sys::resource::{UsageWho, getrusage};
+    const BYTES: usize = 3 << 20;
+    let faults = || getrusage(UsageWho::RUSAGE_THREAD).expect("usage").minor_page_faults();
+    let mapping = Mapping::with_pages(need(BYTES), HugePages::Off).expect("memory");
+    assert!(!mapping.touch(BYTES, 1 << 20) && !mapping.touch(usize::MAX - 5000, 4096), "not inside");
+    if !mapping.touch(100, BYTES - 100) {
+        // An old system.
+        return;
+    }
+    let before = faults();
+    for offset in (0..BYTES).step_by(BASE_ALIGNMENT) {
+        // SAFETY: inside the memory, which nobody else knows.
+        unsafe { mapping.base().add(offset).write(1) };
+    }
+    assert!(faults() - before < 100, "{} faults", faults() - before);
+}

@@ -93,7 +93,9 @@ impl FibFile<BufReader<File>> {
     /// # Errors
     /// It cannot be read, or is a snapshot with a wrong header.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        FibFile::new(BufReader::with_capacity(READ_BYTES, File::open(path)?))
+        let file = File::open(path)?;
+        let bytes = file.metadata()?.len();
+        FibFile::with_length(BufReader::with_capacity(READ_BYTES, file), Some(bytes))
     }
 }
 
@@ -102,18 +104,25 @@ impl<R: BufRead> FibFile<R> {
     ///
     /// # Errors
     /// It cannot be read, or is a snapshot with a wrong header.
-    pub fn new(mut input: R) -> Result<Self, FileError> {
-        if snapshot::is_magic(input.fill_buf()?) {
+    pub fn new(input: R) -> Result<Self, FileError> {
+        Self::with_length(input, None)
+    }
+
+    /// `bytes` is the length of the file.
+    fn with_length(mut input: R, bytes: Option<u64>) -> Result<Self, FileError> {
+        let start = input.fill_buf()?;
+        if snapshot::is_magic(start) {
             SnapshotReader::new(input).map(FibFile::Snapshot)
         } else {
-            Ok(FibFile::Text(Box::new(TextReader::new(input))))
+            let expected = bytes.map(|bytes| text::estimate_prefixes(start, bytes));
+            Ok(FibFile::Text(Box::new(TextReader::new(input, expected))))
         }
     }
 
-    /// About how many prefixes it holds, where the file says.
+    /// About how many prefixes it holds: as a snapshot says, or as the start of a text file lets expect.
     pub fn expected_prefixes(&self) -> Option<u64> {
         match self {
-            FibFile::Text(_) => None,
+            FibFile::Text(reader) => reader.expected_prefixes(),
             FibFile::Snapshot(reader) => Some(reader.expected_prefixes()),
         }
     }

@@ -179,6 +179,22 @@ fn text_is_read_line_by_line() {
 }
 
 #[test]
+fn the_number_of_lines_is_estimated_from_the_first() {
+    let text: String = (0..1000).map(|number| format!("# a\n/a/{number:04} 1\n/a/{number:04} 2 7\n\n")).collect();
+    let bytes = text.len() as u64;
+    assert_eq!(text::estimate_prefixes(text.as_bytes(), bytes), 1000);
+    assert_eq!(text::estimate_prefixes(&text.as_bytes()[..text.len() - 1], bytes - 1), 1000);
+    let of_a_part = text::estimate_prefixes(&text.as_bytes()[..5000], bytes * 10);
+    assert!((9_900..10_100).contains(&of_a_part), "{of_a_part}");
+    assert_eq!(text::estimate_prefixes(b"", 0), 0);
+    assert_eq!(text::estimate_prefixes(b"no end of line", u64::MAX), 0);
+    let folder = tempfile::tempdir().expect("folder");
+    std::fs::write(folder.path().join("fib"), &text).expect("written");
+    let file = FibFile::open(&folder.path().join("fib")).expect("a file");
+    assert_eq!(file.expected_prefixes(), Some(1000));
+}
+
+#[test]
 fn what_is_no_text_is_told_without_end_of_memory() {
     let loaded = load(&[0xff; 5000]);
     assert_eq!(loaded.faults.len(), 1);

@@ -46,10 +46,29 @@ pub fn parse_line(line: &str) -> Result<Option<LineWords<'_>>, String> {
     }
 }
 
+/// About how many prefixes a file of `bytes` holds that begins like this.
+pub(super) fn estimate_prefixes(start: &[u8], bytes: u64) -> u64 {
+    let (mut prefixes, mut sampled) = (0u64, 0u64);
+    let mut last: &[u8] = &[];
+    for line in start.split_inclusive(|&byte| byte == b'\n') {
+        if !line.ends_with(b"\n") && bytes > start.len() as u64 {
+            break;
+        }
+        let prefix = line.split(u8::is_ascii_whitespace).find(|word| !word.is_empty()).unwrap_or(&[]);
+        if !prefix.is_empty() && !prefix.starts_with(b"#") && prefix != last {
+            last = prefix;
+            prefixes += 1;
+        }
+        sampled += line.len() as u64;
+    }
+    (u128::from(prefixes) * u128::from(bytes) / u128::from(sampled.max(1))) as u64
+}
+
 /// Reads a text file.
 #[derive(Debug)]
 pub struct TextReader<R> {
     input: R,
+    expected_prefixes: Option<u64>,
     line: u64,
     buffer: Vec<u8>,
     /// Position of each word for a face in the file.
@@ -68,10 +87,11 @@ pub struct TextReader<R> {
 }
 
 impl<R: BufRead> TextReader<R> {
-    /// Reads from the first line.
-    pub fn new(input: R) -> Self {
+    /// Reads from the first line. `expected_prefixes` is how many there are, about, where that is known.
+    pub fn new(input: R, expected_prefixes: Option<u64>) -> Self {
         TextReader {
             input,
+            expected_prefixes,
             line: 0,
             buffer: Vec::new(),
             words: HashMap::new(),
@@ -84,6 +104,11 @@ impl<R: BufRead> TextReader<R> {
             block: PrefixBlock::default(),
             ended: false,
         }
+    }
+
+    /// About how many prefixes it holds, where that is known.
+    pub fn expected_prefixes(&self) -> Option<u64> {
+        self.expected_prefixes
     }
 
     /// The next part; `None` at the end.

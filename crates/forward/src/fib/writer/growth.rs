@@ -40,6 +40,7 @@ impl<S: Send + Sync> FibWriter<S> {
     /// speak of: what has to be moved is moved as they come.
     pub fn reserve(&mut self, additional: usize) -> Result<(), FibError> {
         self.wanted_capacity = self.table.len().saturating_add(additional);
+        self.entries.expect(additional);
         self.make_room(0)
     }
 
