@@ -48,7 +48,7 @@ pub(crate) struct Traveller {
 impl Traveller {
     /// May the Interest go to this face? Not back where it came from unless the link is ad hoc, and to other computers
     /// only if its scope and its HopLimit allow.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn may_go_to(&self, face: &FaceInfo) -> bool {
         if face.id == self.from && face.link_type != LinkType::AdHoc {
             return false;
@@ -56,6 +56,7 @@ impl Traveller {
         face.scope == FaceScope::Local || self.may_leave()
     }
 
+    #[inline(always)]
     fn may_leave(&self) -> bool {
         let allowed = match self.scope {
             NameScope::Localhost => false,

@@ -38,7 +38,7 @@ use content::{ContentConfig, ContentStore};
 use entry::{Entry, InRecord, NONE, PitSlot, RecordBlock, TokenBlock, UpstreamRecord};
 use pit_queue::PitQueue;
 
-pub(crate) use records::{Arrival, Downstream, NoRoom};
+pub(crate) use records::{Arrival, Downstream, NoRoom, told_in_short};
 
 /// `block` of a [`PitRef`] for the slot inside the entry.
 pub(crate) const INLINE: u32 = NONE;

@@ -213,15 +213,19 @@ fn in_record(arrival: &Arrival<'_>, long_token: u32) -> InRecord {
 /// What the downstream with this record is told with its answer.
 #[inline(always)]
 fn told(record: &InRecord, tokens: &Arena<TokenBlock>) -> Downstream {
-    let length = usize::from(record.token_bytes);
-    let token = if record.long_token == NONE {
-        PitToken::short(record.short_token, length)
-    } else {
-        PitToken::from_slice(&tokens[record.long_token][..length])
-    };
+    if record.long_token == NONE {
+        return told_in_short(record);
+    }
+    let token = PitToken::from_slice(&tokens[record.long_token][..usize::from(record.token_bytes)]);
+    Downstream { token: token.unwrap_or_default(), ..told_in_short(record) }
+}
+
+/// The same where the record holds the token itself.
+#[inline(always)]
+pub(crate) fn told_in_short(record: &InRecord) -> Downstream {
     Downstream {
         face: record.face,
-        token: token.unwrap_or_default(),
+        token: PitToken::short(record.short_token, usize::from(record.token_bytes)).unwrap_or_default(),
         congestion_mark: u64::from(record.congestion_mark),
     }
 }
@@ -233,12 +237,12 @@ impl Pcct {
         usize::from(self.slot(pit).in_count)
     }
 
-    /// The downstream, if there is one alone and its token is not too long for its record.
+    /// The downstream, if there is one alone and its record [holds its token itself](told_in_short).
     #[inline]
-    pub(crate) fn only_downstream(&self, pit: PitRef) -> Option<(&InRecord, Downstream)> {
+    pub(crate) fn only_in_record(&self, pit: PitRef) -> Option<&InRecord> {
         let slot = self.slot(pit);
         let record = &slot.in_records[0];
-        (slot.in_count == 1 && record.long_token == NONE).then(|| (record, told(record, &self.tokens)))
+        (slot.in_count == 1 && record.long_token == NONE).then_some(record)
     }
 
     fn in_record(&self, pit: PitRef, index: usize) -> &InRecord {

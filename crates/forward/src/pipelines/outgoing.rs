@@ -10,7 +10,7 @@ use crate::engine::interest_form::Variable;
 use crate::face::{FaceId, FaceScope, LinkType};
 use crate::packet::{LinkFields, Outgoing, PacketKind};
 use crate::pcct::entry::InRecord;
-use crate::pcct::{Downstream, PitRef, token};
+use crate::pcct::{Downstream, PitRef, token, told_in_short};
 use crate::time::Timestamp;
 
 /// Data on its way downstream.
@@ -214,7 +214,7 @@ impl<P: BufferPool> Core<P> {
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         // The usual case is one downstream, whose token is in its record.
-        let Some((record, downstream)) = self.pcct.only_downstream(pit) else {
+        let Some(record) = self.pcct.only_in_record(pit) else {
             return self.answer_downstreams(now, pit, source, buffer, None, out);
         };
         let Some(face) = self.faces.get(record.face) else { return };
@@ -224,6 +224,7 @@ impl<P: BufferPool> Core<P> {
         if source.is_localhost && face.scope == FaceScope::NonLocal {
             return self.count_drop(source.face, DropReason::ScopeViolation);
         }
+        let downstream = told_in_short(record);
         self.send_data_to(buffer, source, &downstream, None, out);
     }
 
