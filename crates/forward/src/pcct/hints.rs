@@ -1,18 +1,98 @@
 //! Fetches for the hint plane: what the pipelines will touch, asked for ahead of time. Nothing here changes the table, and
 //! any index may be given.
 
-use namehop_hash::PrefixHashes;
+use arrayvec::ArrayVec;
+use namehop_hash::{PrefixHashes, hash_with_nonce};
 use namehop_store::EvictionPolicy;
 
-use super::Pcct;
 use super::content::{ContentStore, DIGEST_BYTES};
 use super::entry::Entry;
+use super::{INLINE, Pcct};
+use crate::schedule::MAX_BURST;
 use crate::time::Timestamp;
 
 /// Lines of cached Data that are asked for; the processor notices the run and fetches the rest itself.
 const DATA_LINES: usize = 8;
 
+/// What is expected of the table while packets of a burst are handled, in their order: where new entries will lie, and what
+/// has to go for them.
+#[derive(Debug)]
+pub(crate) struct Forecast {
+    /// PIT slots in use.
+    pit_len: usize,
+    /// Sequence number from which to look for the next slot that is given up.
+    oldest: u64,
+    /// Entries in use. Free ones are a stack, so this tells how many of those that are free now will have been taken.
+    entries: usize,
+    /// Entries that Data frees and that no Interest has taken again, the last one first to be taken.
+    freed: ArrayVec<u32, MAX_BURST>,
+    /// The cached Data that was displaced last.
+    victim: Option<u32>,
+}
+
 impl Pcct {
+    /// A forecast from the present state on.
+    #[inline]
+    pub(crate) fn forecast(&self) -> Forecast {
+        Forecast {
+            pit_len: self.pit_len(),
+            oldest: 0,
+            entries: self.entries.len(),
+            freed: ArrayVec::new(),
+            victim: None,
+        }
+    }
+
+    /// An Interest will probably make an entry. Asks for all lines of that, and returns it if it is taken from a PIT entry that
+    /// is given up.
+    #[inline]
+    pub(crate) fn foresee_entry(&self, forecast: &mut Forecast) -> Option<u32> {
+        let evicted = self.foresee_eviction(forecast);
+        // The entry that was freed last is taken first.
+        if let Some(index) = evicted.or_else(|| self.foresee_free_entry(forecast)) {
+            self.prefetch_entry(index);
+        }
+        evicted
+    }
+
+    /// A PIT slot will be opened. The entry that is freed for it.
+    #[inline]
+    fn foresee_eviction(&self, forecast: &mut Forecast) -> Option<u32> {
+        if forecast.pit_len < self.pit_capacity {
+            forecast.pit_len += 1;
+            return None;
+        }
+        let (oldest, next) = self.queue.next_from(forecast.oldest);
+        forecast.oldest = next;
+        // A slot outside its entry is seldom the last one of that.
+        oldest.filter(|oldest| oldest.block == INLINE).map(|oldest| oldest.entry)
+    }
+
+    /// The entry that will be taken from the free ones.
+    #[inline]
+    fn foresee_free_entry(&self, forecast: &mut Forecast) -> Option<u32> {
+        let taken_before = forecast.entries.saturating_sub(self.entries.len());
+        forecast.entries += 1;
+        forecast.freed.pop().or_else(|| self.entries.upcoming(taken_before))
+    }
+
+    /// Data will come, probably for this entry. Returns the one whose Data it will probably displace.
+    #[inline]
+    pub(crate) fn foresee_data(&self, entry: Option<u32>, forecast: &mut Forecast) -> Option<u32> {
+        if entry.is_some() {
+            forecast.pit_len = forecast.pit_len.saturating_sub(1);
+        }
+        let victim = self.content.is_full().then(|| self.content.victim_after(forecast.victim)).flatten();
+        forecast.victim = victim.or(forecast.victim);
+        // The entry ends with its PIT entry, unless the Data stays in it.
+        if let Some(freed) = if self.content.admits() { victim } else { entry } {
+            forecast.entries = forecast.entries.saturating_sub(1);
+            // There is room for one entry of each packet.
+            let _ = forecast.freed.try_push(freed);
+        }
+        victim
+    }
+
     /// Are hashes of a Data name needed although its PIT token leads to an entry with this name? They are while Interests
     /// with CanBePrefix or with an implicit digest are pending, or while such Interests were lately answered.
     pub(crate) fn asks_for_prefixes(&self, now: Timestamp) -> bool {
@@ -56,14 +136,6 @@ impl Pcct {
         }
     }
 
-    /// All lines of the entry that will be made after `before` others.
-    #[inline]
-    pub(crate) fn prefetch_new_entry(&self, before: usize) {
-        if let Some(index) = self.entries.upcoming(before) {
-            self.prefetch_entry(index);
-        }
-    }
-
     /// Identity and name of an entry.
     #[inline]
     pub(crate) fn prefetch_identity(&self, index: u32) {
@@ -84,6 +156,21 @@ impl Pcct {
         if let Some(entry) = self.entries.get(index) {
             self.table.prefetch(entry.name_hash);
         }
+    }
+
+    /// What it touches to give up an entry whose only PIT slot is the inline one, and its name's memory, which the next name
+    /// of that size is written to. Reads the entry. Returns the hash with nonce that then goes to the Dead Nonce List.
+    #[inline]
+    pub(crate) fn prefetch_end(&self, index: u32) -> Option<u64> {
+        let entry = self.entries.get(index)?;
+        self.table.prefetch(entry.name_hash);
+        if !entry.long_key.is_none() {
+            let bytes = usize::from(entry.name_bytes) + usize::from(entry.hint_bytes);
+            self.memory.prefetch(entry.long_key, bytes.div_ceil(64).min(DATA_LINES));
+        }
+        let slot = &entry.slot;
+        let is_kept = slot.out_count > 0 && slot.keeps_nonces();
+        is_kept.then(|| hash_with_nonce(entry.name_hash, slot.out_records[0].nonce))
     }
 
     /// What the eviction of an entry's Data touches, and what new Data is then written over. Reads the entry.
@@ -112,5 +199,81 @@ impl ContentStore {
     #[inline]
     pub(crate) fn victim_after(&self, victim: Option<u32>) -> Option<u32> {
         self.policy.victim_after(victim)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use namehop_store::PolicyKind;
+
+    use super::*;
+    use crate::pcct::content::ContentConfig;
+    use crate::pcct::entry::Selectors;
+    use crate::pcct::keys::Key;
+    use crate::pcct::{PcctConfig, PitRef};
+
+    fn table(pit_capacity: usize) -> Pcct {
+        let content = ContentConfig {
+            capacity_packets: 0,
+            capacity_bytes: 0,
+            policy: PolicyKind::Lru,
+            admit: false,
+            serve: false,
+        };
+        Pcct::new(&PcctConfig { pit_capacity, memory_bytes: 1 << 16, content }).expect("memory")
+    }
+
+    /// What the pipelines do when an Interest comes.
+    fn open(table: &mut Pcct, number: u8) -> PitRef {
+        let name = [8, 1, number];
+        let key = Key { name: &name, name_hash: number.into(), depth: 1, names_digest: false, hint: &[], hint_hash: 0 };
+        if table.pit_is_full() {
+            let oldest = table.oldest_slot().expect("a full PIT");
+            table.close_slot(oldest);
+        }
+        let entry = table.insert(&key, None).expect("room");
+        table.open_slot(entry, Selectors { can_be_prefix: false, must_be_fresh: false }).expect("room")
+    }
+
+    #[test]
+    fn the_places_of_new_entries_are_known_ahead() {
+        for behind in [0, 1, 3] {
+            let mut table = table(8);
+            let mut pending: Vec<PitRef> = (0..6).map(|number| open(&mut table, number)).collect();
+            table.close_slot(pending.remove(1));
+            // Interests, and Data for what is pending then; the hint plane runs `behind` packets ahead.
+            let packets = "IIIIIDDIDIIIIDIII".as_bytes();
+            let mut forecast = table.forecast();
+            let (mut expected, mut answered) = (Vec::new(), Vec::new());
+            for position in 0..packets.len() + behind {
+                if let Some(kind) = packets.get(position) {
+                    if *kind == b'I' {
+                        let evicted = table.foresee_eviction(&mut forecast);
+                        let place = evicted.or_else(|| table.foresee_free_entry(&mut forecast));
+                        expected.push((place, evicted.is_some()));
+                    } else {
+                        // Of those that are pending now, the newest that is not answered.
+                        let pit = *pending.iter().rev().find(|pit| !answered.contains(*pit)).expect("one");
+                        answered.push(pit);
+                        assert_eq!(table.foresee_data(Some(pit.entry), &mut forecast), None);
+                    }
+                }
+                match position.checked_sub(behind).map(|handled| packets[handled]) {
+                    Some(b'I') => {
+                        let was_full = table.pit_is_full();
+                        pending.push(open(&mut table, 100 + position as u8));
+                        let place = (pending.last().map(|pit| pit.entry), was_full);
+                        assert_eq!(expected.remove(0), place, "packet {position}, {behind} ahead");
+                    }
+                    Some(_) => {
+                        let pit = answered.remove(0);
+                        pending.retain(|other| *other != pit);
+                        table.close_slot(pit);
+                    }
+                    None => {}
+                }
+            }
+            table.check_invariants().expect("invariants");
+        }
     }
 }

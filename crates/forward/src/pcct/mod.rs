@@ -22,7 +22,7 @@ pub(crate) mod blocks;
 mod check;
 pub(crate) mod content;
 pub(crate) mod entry;
-mod hints;
+pub(crate) mod hints;
 pub(crate) mod keys;
 mod pit_queue;
 mod prefix_index;

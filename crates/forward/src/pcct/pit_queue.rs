@@ -9,6 +9,8 @@ use super::PitRef;
 
 /// Gaps at the head that one insertion passes over at most: twice what it adds.
 const PASS_PER_INSERTION: usize = 2;
+/// Positions that one look ahead looks at at most.
+const LOOK_AHEAD: u64 = 64;
 
 /// The queue.
 pub(crate) struct PitQueue {
@@ -119,6 +121,23 @@ impl PitQueue {
         self.ring[self.wrap(self.head + (sequence - self.head_sequence) as usize)]
     }
 
+    /// For a look ahead: the first slot from a sequence number on, and the number from which to look for the one behind it.
+    /// No slot when there are many gaps before it; then the next look begins behind those.
+    #[inline]
+    pub(crate) fn next_from(&self, sequence: u64) -> (Option<PitRef>, u64) {
+        let Range { start, end } = self.sequences();
+        let from = sequence.max(start);
+        let end = end.min(from + LOOK_AHEAD);
+        let mut position = self.wrap(self.head + from.min(end).saturating_sub(start) as usize);
+        for sequence in from..end {
+            if self.ring[position].is_some() {
+                return (self.ring[position], sequence + 1);
+            }
+            position = self.wrap(position + 1);
+        }
+        (None, from.max(end))
+    }
+
     /// The slot listed at this position.
     pub(crate) fn get(&self, position: u32) -> Option<PitRef> {
         self.ring.get(position as usize).copied().flatten()
@@ -149,6 +168,46 @@ mod tests {
         );
         assert_eq!(queue.iter().collect::<Vec<_>>(), [slot(1), slot(3)]);
         assert_eq!(queue.len(), 2);
+    }
+
+    #[test]
+    fn a_look_ahead_passes_gaps_and_changes_nothing() {
+        let mut queue = PitQueue::new(200);
+        assert_eq!(queue.next_from(0), (None, 0));
+        let positions: Vec<u32> = (0..200).map(|entry| queue.push(slot(entry), |_, _| ())).collect();
+        for gap in (1..3).chain(4..104) {
+            queue.remove(positions[gap]);
+        }
+        assert_eq!(queue.next_from(0), (Some(slot(0)), 1));
+        assert_eq!(queue.next_from(1), (Some(slot(3)), 4));
+        // More gaps than one look passes.
+        assert_eq!(queue.next_from(4), (None, 4 + LOOK_AHEAD));
+        assert_eq!(queue.next_from(4 + LOOK_AHEAD), (Some(slot(104)), 105));
+        assert_eq!((queue.next_from(199), queue.next_from(200)), ((Some(slot(199)), 200), (None, 200)));
+        assert_eq!(queue.next_from(1_000), (None, 1_000));
+        assert_eq!(queue.sequences(), 0..200);
+        // What has left the head meanwhile is not looked at again, and the ring may have wrapped.
+        queue.remove(positions[0]);
+        assert_eq!(queue.oldest(), Some(slot(3)));
+        for entry in 200..300 {
+            queue.push(slot(entry), |_, _| ());
+        }
+        assert_eq!(queue.next_from(0), (Some(slot(3)), 4));
+        for (entry, &position) in positions.iter().enumerate() {
+            if queue.get(position) == Some(slot(entry as u32)) {
+                queue.remove(position);
+            }
+        }
+        assert_eq!(queue.oldest(), Some(slot(200)));
+        for entry in 300..450 {
+            queue.push(slot(entry), |_, _| ());
+        }
+        let mut from = 0;
+        for entry in 200..450 {
+            let (found, next) = queue.next_from(from);
+            assert_eq!(found, Some(slot(entry)));
+            from = next;
+        }
     }
 
     #[test]

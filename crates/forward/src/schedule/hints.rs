@@ -10,17 +10,8 @@ use super::{MAX_BURST, Schedule, ScheduleKind};
 use crate::buffer::BufferPool;
 use crate::engine::Engine;
 use crate::packet::Incoming;
+use crate::pcct::hints::Forecast;
 use crate::pcct::token;
-
-/// Where the hint plane is ahead of the execution plane, within one burst.
-#[derive(Debug, Default)]
-pub(super) struct Ahead {
-    /// Interests that entries were looked up for and that are still to be handled: so many new entries may be made before
-    /// the next one.
-    pub(super) new_entries: usize,
-    /// The victim that was fetched last.
-    victim: Option<u32>,
-}
 
 impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// Decodes packets and hashes the names of those whose hashes the pipelines will need. What is known of them is put into
@@ -30,15 +21,14 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let mut names: [&[u8]; MAX_BURST] = [&[]; MAX_BURST];
         let mut any = false;
         let mut is_affordable = self.core.long_names.forecast();
-        let mut may_pass = |bytes| bytes <= self.core.max_name_bytes && is_affordable(bytes);
         for ((packet, summary), name) in packets.iter().zip(&mut scratch.summaries[first..]).zip(&mut names) {
             summary.look_at(packet);
             // Data with a token finds its entry without, and of a Nack little more than the token is needed.
             if summary.kind == Kind::Interest || summary.kind == Kind::Data && self.needs_hashes(packet) {
-                let value = summary.name(packet).value();
+                let its_name = summary.name(packet);
                 // Names that will be refused are not worth it.
-                if may_pass(value.len()) {
-                    *name = value;
+                if self.core.check_length(its_name).is_ok() && is_affordable(its_name) {
+                    *name = its_name.value();
                     summary.is_hashed = true;
                     any = true;
                 }
@@ -86,7 +76,11 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
 
     /// Second step: what the buckets point to.
     #[inline]
-    pub(super) fn hint_entries(&self, (summary, hashes): (&mut Summary, Option<&PrefixHashes>), ahead: &mut Ahead) {
+    pub(super) fn hint_entries(
+        &self,
+        (summary, hashes): (&mut Summary, Option<&PrefixHashes>),
+        forecast: &mut Forecast,
+    ) {
         let core = &self.core;
         let is_interest = summary.kind == Kind::Interest;
         if let Some(hashes) = hashes {
@@ -101,17 +95,13 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
                 summary.entry = core.pcct.guess(hashes.full());
                 match summary.entry {
                     Some(entry) => core.pcct.prefetch_entry(entry),
-                    None if is_interest => core.pcct.prefetch_new_entry(ahead.new_entries),
+                    None if is_interest => summary.victim = core.pcct.foresee_entry(forecast),
                     None => {}
                 }
             }
         }
-        if is_interest {
-            summary.makes_entry = hashes.is_some() && summary.entry.is_none();
-            ahead.new_entries += usize::from(summary.makes_entry);
-        } else if summary.kind == Kind::Data && core.pcct.content.is_full() {
-            ahead.victim = core.pcct.content.victim_after(ahead.victim);
-            summary.victim = ahead.victim;
+        if summary.kind == Kind::Data {
+            summary.victim = core.pcct.foresee_data(summary.entry, forecast);
             if let Some(victim) = summary.victim {
                 core.pcct.prefetch_identity(victim);
             }
@@ -125,6 +115,8 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         if summary.kind == Kind::Interest {
             if let Some(entry) = summary.entry {
                 core.pcct.prefetch_data(entry);
+            } else if let Some(nonce) = summary.victim.and_then(|victim| core.pcct.prefetch_end(victim)) {
+                core.dead_nonces.prefetch(nonce);
             }
             return;
         }

@@ -2,7 +2,6 @@
 
 use namehop_hash::Lanes;
 
-use super::hints::Ahead;
 use super::summary::Scratch;
 use super::{MAX_BURST, Schedule, ScheduleKind};
 use crate::buffer::BufferPool;
@@ -77,7 +76,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         }
         while let Some(packet) = packets.next() {
             if S::KIND == ScheduleKind::Speculative {
-                self.hint_entries(scratch.hints(current), &mut Ahead::default());
+                self.hint_entries(scratch.hints(current), &mut self.core.pcct.forecast());
                 self.hint_contents(&scratch.summaries[current]);
             }
             if let [following, ..] = packets.as_slice() {
@@ -102,7 +101,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let group = self.core.lookahead;
         self.look_at(&burst[..count], scratch, 0, self.core.lanes);
         let mut packets = burst.drain(..count);
-        let mut ahead = Ahead::default();
+        let mut forecast = self.core.pcct.forecast();
         let (mut handled, mut with_contents, mut with_entries, mut with_buckets) = (0, 0, 0, 0);
         while handled < count {
             let coming = packets.as_slice();
@@ -111,7 +110,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
                 with_buckets += 1;
             }
             while with_entries < count.min(handled + 2 * group) {
-                self.hint_entries(scratch.hints(with_entries), &mut ahead);
+                self.hint_entries(scratch.hints(with_entries), &mut forecast);
                 with_entries += 1;
             }
             while with_contents < count.min(handled + group) {
@@ -120,7 +119,6 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             }
             for packet in packets.by_ref().take(group) {
                 self.handle(now, packet, scratch.known(handled), out);
-                ahead.new_entries -= usize::from(scratch.summaries[handled].makes_entry);
                 handled += 1;
             }
         }

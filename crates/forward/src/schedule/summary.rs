@@ -31,11 +31,9 @@ pub(crate) struct Summary {
     pub(crate) kind: Kind,
     /// Are the hashes there?
     pub(super) is_hashed: bool,
-    /// Will the packet probably make a new entry?
-    pub(super) makes_entry: bool,
     /// Entry of the PIT-CS composite table that the packet probably concerns.
     pub(super) entry: Option<u32>,
-    /// Cached Data that the packet will probably displace.
+    /// What will probably be given up for the packet: cached Data for Data, an entry with a PIT slot for an Interest.
     pub(super) victim: Option<u32>,
     /// FIB entry of the name, as far as it was looked for.
     pub(crate) fib_guess: FibGuess,
@@ -58,7 +56,6 @@ impl Summary {
             _ => Kind::Malformed,
         };
         self.is_hashed = false;
-        self.makes_entry = false;
         self.entry = None;
         self.victim = None;
         self.fib_guess = FibGuess::default();

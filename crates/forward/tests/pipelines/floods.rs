@@ -1,9 +1,18 @@
 //! Floods: tables that are full, and what they do to others.
 
-use namehop_forward::EngineConfig;
-use namehop_forward::buffer::BufferPool;
+use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
 use namehop_forward::counters::DropReason;
-use namehop_wire::lp::NackReason;
+use namehop_forward::engine::CsConfig;
+use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
+use namehop_forward::fib::FibWriter;
+use namehop_forward::packet::{Incoming, LinkFields, PacketKind};
+use namehop_forward::schedule::{BucketPrefetch, Burst, Naive, PreHash, Schedule, Speculative};
+use namehop_forward::strategy::StrategyInstance;
+use namehop_forward::time::Timestamp;
+use namehop_forward::{Engine, EngineConfig};
+use namehop_hash::HashKey;
+use namehop_wire::Interest;
+use namehop_wire::lp::{NackReason, PitToken};
 
 use crate::router::*;
 
@@ -200,4 +209,62 @@ fn many_next_hops_are_asked_up_to_a_limit() {
     router.wait(5_000);
     assert!(router.engine.is_idle());
     assert_eq!(router.pool.in_use(), 0);
+}
+
+/// Bursts of Interests, long and deep names among them, and of Data for some of those before, with a PIT and a cache that are
+/// full. What was sent, and how many PIT entries were given up.
+fn flooded<S: Schedule>(capacity_packets: usize) -> (Vec<(u32, Vec<u8>)>, u64) {
+    let (key, pool) = (HashKey::new(1, 2), HeapPool::new(10_000, 1_000));
+    let mut fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
+    fib.add_nexthop(name("/").as_ref(), FaceId(PRODUCER), 1).expect("route");
+    let cs = CsConfig { capacity_packets, ..CsConfig::default() };
+    let config = EngineConfig { pit_capacity: 40, cs, ..EngineConfig::default() };
+    let mut engine = Engine::<_, S>::new(config, fib.reader(), pool.clone(), key).expect("memory");
+    for id in [CONSUMER, PRODUCER] {
+        engine.set_face(FaceInfo { id: FaceId(id), scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint });
+    }
+    let incoming = |face, packet: Packet, pit_token| Incoming {
+        face: FaceId(face),
+        buffer: pool.copy_of(&packet.bytes).expect("buffer"),
+        fields: LinkFields { pit_token, ..LinkFields::default() },
+    };
+    let (mut burst, mut out, mut sent, mut pending) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::<(String, PitToken)>::new());
+    for number in 0..3_000_u32 {
+        let deep = "/x".repeat(number as usize % 7 * 6);
+        let asked = interest(&format!("/A/{number}{deep}")).nonce(number).into();
+        burst.push(incoming(CONSUMER, asked, PitToken::default()));
+        if number % 3 == 0
+            && let Some((uri, token)) = pending.pop()
+        {
+            burst.push(incoming(PRODUCER, data(&uri).into(), token));
+        }
+        if burst.len() >= 60 {
+            engine.process(Timestamp(1_000_000_000), &mut burst, &mut out);
+            engine.check_invariants().expect("invariants");
+            pending.clear();
+            for packet in out.drain(..) {
+                let bytes = PacketBuffer::bytes(&packet.buffer);
+                if packet.kind == PacketKind::Interest {
+                    let uri = Interest::decode(bytes).expect("a valid Interest").name.to_string();
+                    pending.push((uri, packet.fields.pit_token));
+                }
+                sent.push((packet.face.0, bytes.to_vec()));
+            }
+        }
+    }
+    (sent, engine.counters().pit_evictions)
+}
+
+#[test]
+fn a_full_pit_gives_up_the_same_under_all_schedules() {
+    for capacity_packets in [0, 20] {
+        let naive = flooded::<Naive>(capacity_packets);
+        let is_data = |(face, _): &&(u32, Vec<u8>)| *face == CONSUMER;
+        assert!(naive.1 > 1_000 && naive.0.iter().filter(is_data).count() > 500, "{} evictions", naive.1);
+        assert!(naive == flooded::<BucketPrefetch>(capacity_packets));
+        assert!(naive == flooded::<PreHash>(capacity_packets));
+        assert!(naive == flooded::<Speculative>(capacity_packets));
+        assert!(naive == flooded::<Burst>(capacity_packets));
+    }
 }
