@@ -37,7 +37,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             if summary.kind == Kind::Interest || summary.kind == Kind::Data && self.needs_hashes(packet) {
                 let value = summary.name(packet).value();
                 // Names that will be refused are not worth it.
-                if may_pass(value.len()) {
+                if S::IS_STRIPPED || may_pass(value.len()) {
                     *name = value;
                     summary.is_hashed = true;
                     any = true;
@@ -67,7 +67,9 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             let Some(hashes) = hashes else { return };
             core.pcct.prefetch_bucket(hashes.full());
             self.fib.prefetch_buckets(hashes);
-            if let Some(nonce) = interest.nonce() {
+            if !S::IS_STRIPPED
+                && let Some(nonce) = interest.nonce()
+            {
                 core.dead_nonces.prefetch(namehop_hash::hash_with_nonce(hashes.full(), nonce));
             }
             if interest.can_be_prefix && core.pcct.content.serve {
