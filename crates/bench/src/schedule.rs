@@ -41,6 +41,8 @@ pub struct EngineParameters {
     pub time: Duration,
     /// Runs, each through all schedules.
     pub runs: usize,
+    /// Measure each schedule on the stripped path, too (see [`ScheduleFigures::stripped`]).
+    pub stripped: bool,
     /// Cache that one core has for itself, in bytes: what is used again soon enough is not counted as a line from memory.
     pub private_cache_bytes: usize,
 }
@@ -62,6 +64,7 @@ impl Default for EngineParameters {
             workers: 1,
             time: Duration::from_secs(2),
             runs: 1,
+            stripped: false,
             private_cache_bytes: 2 << 20,
         }
     }
@@ -156,6 +159,28 @@ pub struct ScheduleFigures {
     /// Hardware counters per packet, where the machine has them; 0 for a kind of packet that there was none of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<ByPacket<CounterFigures>>,
+    /// The same schedule without most of the protocol, where that was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stripped: Option<StrippedFigures>,
+    /// `pair_ns` by that of the stripped path: the median of the runs' ratios.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub whole_vs_stripped: Option<f64>,
+}
+
+/// What one schedule costs on the path that publications measured: Content Store, PIT and FIB by name, without PIT tokens,
+/// NDNLPv2 headers, strategy, timers and dead nonce list. Units as in [`ScheduleFigures`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct StrippedFigures {
+    /// Ticks per Interest that the Content Store does not answer.
+    pub imiss_cycles: f64,
+    /// Ticks per Interest that the Content Store answers.
+    pub ihit_cycles: f64,
+    /// Ticks per Data.
+    pub data_cycles: f64,
+    /// Nanoseconds per Interest and its Data, cache misses only.
+    pub pair_ns: f64,
+    /// Of the runs.
+    pub pair_ns_spread: Spread,
 }
 
 /// One of the three ways that packets take.

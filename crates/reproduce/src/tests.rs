@@ -56,6 +56,8 @@ impl EngineMeasurements for PublishedEngine {
                     interest_hit: counters(1),
                     data: counters(2),
                 }),
+                stripped: None,
+                whole_vs_stripped: None,
             }
         });
         Ok(figures.collect())

@@ -11,7 +11,7 @@ use namehop_forward::schedule::Schedule;
 use namehop_wire::MAX_PACKET_SIZE;
 
 use super::EngineBenchError;
-use super::frames::{Template, has_high_nonce};
+use super::frames::{LinkHeaders, Template, has_high_nonce};
 use super::load::{HIGH_NONCE, Load};
 use super::rig::{DOWNSTREAM_PORT, FLOOD_PEER, Rig};
 use crate::median::median;
@@ -67,7 +67,8 @@ impl Flood {
         // Only to Interests for prefixes do depths make a difference.
         let least = if flood.can_be_prefix { 1 } else { deepest };
         let template = |components| {
-            let interest = Template::interest(bytes(components), flood.can_be_prefix, &DOWNSTREAM_PORT, &FLOOD_PEER);
+            let addresses = [&DOWNSTREAM_PORT, &FLOOD_PEER];
+            let interest = Template::interest(bytes(components), flood.can_be_prefix, LinkHeaders::Token, addresses);
             (components, interest)
         };
         Ok(Flood {

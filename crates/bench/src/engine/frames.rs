@@ -1,9 +1,10 @@
 //! The packets of the measurement: Ethernet frames with NDNLPv2 and an Interest or Data inside, of which only name, Nonce
-//! and PIT token change.
+//! and PIT token change. On the stripped path the Interest or Data stands in the frame alone.
 
 use namehop_dpdk::Mbuf;
 use namehop_face::ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MacAddress};
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_forward::schedule::Schedule;
 use namehop_wire::lp::LpPacket;
 use namehop_wire::tlv::{Writer, types};
 
@@ -20,17 +21,39 @@ const SIGNATURE_BYTES: usize = 32;
 /// A frame to be copied and filled in. Offsets count from its start.
 pub(super) struct Template {
     bytes: Vec<u8>,
-    token_at: usize,
+    /// `None` without NDNLPv2.
+    token_at: Option<usize>,
     name_at: usize,
     nonce_at: usize,
+}
+
+/// What stands between Ethernet header and packet.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum LinkHeaders {
+    /// NDNLPv2 with a PIT token.
+    Token,
+    /// Nothing.
+    Absent,
+}
+
+impl LinkHeaders {
+    /// Those that an engine with the schedule `S` goes by.
+    pub(super) const fn of<S: Schedule>() -> Self {
+        if S::IS_STRIPPED { LinkHeaders::Absent } else { LinkHeaders::Token }
+    }
 }
 
 /// Token of a packet, as a number.
 pub(super) type Token = u64;
 
 impl Template {
-    /// Interests to the port with the address `to`.
-    pub(super) fn interest(name_bytes: usize, can_be_prefix: bool, to: &MacAddress, from: &MacAddress) -> Self {
+    /// Interests to the port with the first address, from the peer with the second.
+    pub(super) fn interest(
+        name_bytes: usize,
+        can_be_prefix: bool,
+        headers: LinkHeaders,
+        [to, from]: [&MacAddress; 2],
+    ) -> Self {
         let mut packet = Writer::new();
         packet.nested(types::INTEREST, |packet| {
             packet.element(types::NAME, &vec![0; name_bytes]);
@@ -43,30 +66,48 @@ impl Template {
         let packet = packet.into_vec();
         let nonce_at = packet.len() - NONCE_BYTES;
         let name_at = nonce_at - if can_be_prefix { 4 } else { 2 } - name_bytes;
-        Template::framed(&packet, name_at, nonce_at, to, from)
+        Template::framed(&packet, (name_at, nonce_at), headers, [to, from])
     }
 
-    /// Data with so many bytes of content.
-    pub(super) fn data(workload: &Workload, payload_bytes: usize, to: &MacAddress, from: &MacAddress) -> Self {
+    /// Data with so many bytes of content, likewise.
+    pub(super) fn data(
+        workload: &Workload,
+        payload_bytes: usize,
+        headers: LinkHeaders,
+        addresses: [&MacAddress; 2],
+    ) -> Self {
         let packet = data_packet(workload.name_bytes(), payload_bytes);
         let mut rest = Writer::new();
         data_behind_name(&mut rest, payload_bytes);
         let name_at = packet.len() - rest.len() - workload.name_bytes();
-        Template::framed(&packet, name_at, 0, to, from)
+        Template::framed(&packet, (name_at, 0), headers, addresses)
     }
 
-    fn framed(packet: &[u8], name_at: usize, nonce_at: usize, to: &MacAddress, from: &MacAddress) -> Self {
-        let mut link = Writer::new();
-        link.nested(types::LP_PACKET, |link| {
-            link.element(types::LP_PIT_TOKEN, &[0; TOKEN_BYTES]);
-            link.element(types::LP_FRAGMENT, packet);
-        });
-        let link = link.into_vec();
+    fn framed(
+        packet: &[u8],
+        (name_at, nonce_at): (usize, usize),
+        headers: LinkHeaders,
+        [to, from]: [&MacAddress; 2],
+    ) -> Self {
+        let link = match headers {
+            LinkHeaders::Token => {
+                let mut link = Writer::new();
+                link.nested(types::LP_PACKET, |link| {
+                    link.element(types::LP_PIT_TOKEN, &[0; TOKEN_BYTES]);
+                    link.element(types::LP_FRAGMENT, packet);
+                });
+                link.into_vec()
+            }
+            LinkHeaders::Absent => packet.to_vec(),
+        };
         let packet_at = HEADER_BYTES + link.len() - packet.len();
         // TYPE and LENGTH of the fragment stand between token and packet.
         let mut fragment_header = Writer::new();
         fragment_header.element(types::LP_FRAGMENT, packet);
-        let token_at = packet_at - (fragment_header.len() - packet.len()) - TOKEN_BYTES;
+        let token_at = match headers {
+            LinkHeaders::Token => Some(packet_at - (fragment_header.len() - packet.len()) - TOKEN_BYTES),
+            LinkHeaders::Absent => None,
+        };
         let mut bytes = Vec::with_capacity(HEADER_BYTES + link.len());
         bytes.extend_from_slice(to);
         bytes.extend_from_slice(from);
@@ -86,7 +127,9 @@ impl Template {
         pool: &P,
     ) -> Option<Mbuf> {
         write_name(&mut self.bytes[self.name_at..]);
-        self.bytes[self.token_at..][..TOKEN_BYTES].copy_from_slice(&token.to_be_bytes());
+        if let Some(token_at) = self.token_at {
+            self.bytes[token_at..][..TOKEN_BYTES].copy_from_slice(&token.to_be_bytes());
+        }
         if let Some(nonce) = nonce {
             self.bytes[self.nonce_at..][..NONCE_BYTES].copy_from_slice(&nonce.to_be_bytes());
         }

@@ -14,7 +14,7 @@ use namehop_table::clock::cycles_per_second;
 
 use super::EngineBenchError;
 use super::flood::Flood;
-use super::frames::{Template, Token, token_of};
+use super::frames::{LinkHeaders, Template, Token, token_of};
 use super::rig::{DOWNSTREAM_PEER, DOWNSTREAM_PORT, Rig, UPSTREAM_PEER, UPSTREAM_PORT};
 use super::watch::Watch;
 use crate::counters::{Counters, Tally};
@@ -74,13 +74,14 @@ impl<'a, S: Schedule> Load<'a, S> {
         number: u64,
     ) -> Result<Self, EngineBenchError> {
         let first_name = number * NAMES_PER_LOAD % workload.name_capacity();
+        let headers = LinkHeaders::of::<S>();
         let names = if parameters.names == 0 { NAMES_PER_LOAD } else { parameters.names };
         Ok(Load {
             rig,
             workload,
             parameters,
-            interest: Template::interest(workload.name_bytes(), false, &DOWNSTREAM_PORT, &DOWNSTREAM_PEER),
-            data: Template::data(workload, parameters.payload_bytes, &UPSTREAM_PORT, &UPSTREAM_PEER),
+            interest: Template::interest(workload.name_bytes(), false, headers, [&DOWNSTREAM_PORT, &DOWNSTREAM_PEER]),
+            data: Template::data(workload, parameters.payload_bytes, headers, [&UPSTREAM_PORT, &UPSTREAM_PEER]),
             now: Timestamp(1_000_000_000),
             ns_per_tick: 1e9 / cycles_per_second() as f64,
             next_name: first_name,
@@ -206,8 +207,12 @@ impl<'a, S: Schedule> Load<'a, S> {
         self.rig.downstream.transmit(&mut self.frames);
         let ticks = self.forward(PacketKind::InterestMiss, count)?;
         for (name, frame) in (first..).zip(&self.frames) {
-            // Without a token the answer would find its entry by name; with one, as the protocol has it.
-            self.pending.push_back((name, token_of(frame).unwrap_or(0)));
+            // With a token the answer finds its entry, as the protocol has it; on the stripped path, by name.
+            let token = token_of(frame);
+            if token.is_some() == S::IS_STRIPPED {
+                return Err(EngineBenchError::Rig("an Interest has the link header of another path".to_owned()));
+            }
+            self.pending.push_back((name, token.unwrap_or(0)));
         }
         self.frames.clear();
         Ok((ticks, count))

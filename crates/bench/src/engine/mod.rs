@@ -3,7 +3,8 @@
 //! What is measured is a whole worker of the router: frames of an Ethernet port in memory, as mbufs, through link service,
 //! engine and link service to another such port, with the whole protocol on. Each turn of the worker handles a burst of
 //! one kind of packet, so that the kinds are told apart by reading the time-stamp counter around turns. Figures are
-//! medians over bursts: what else runs on the machine disturbs single bursts, seldom half of them.
+//! medians over bursts: what else runs on the machine disturbs single bursts, seldom half of them. For comparison each
+//! schedule can be measured on the stripped path, too, which is what publications have measured.
 //!
 //! | file | what |
 //! |---|---|
@@ -29,7 +30,7 @@ use namehop_dpdk::MbufPool;
 use namehop_face::FaceUri;
 use namehop_forward::face::FaceId;
 use namehop_forward::fib::{FibError, FibStatistics, FibWriter, NextHop};
-use namehop_forward::schedule::{BucketPrefetch, Burst, Naive, PreHash, Schedule, ScheduleKind, Speculative};
+use namehop_forward::schedule::{BucketPrefetch, Burst, Naive, PreHash, Schedule, ScheduleKind, Speculative, Stripped};
 use namehop_forward::strategy::StrategyInstance;
 use namehop_hash::HashKey;
 use namehop_router::worker::{pin_to_processor, usable_processors};
@@ -40,6 +41,7 @@ use crate::median::median;
 use crate::memory::DramFigures;
 use crate::schedule::{
     ByPacket, EngineMeasurements, EngineParameters, FloodFigures, FloodParameters, PacketKind, ScheduleFigures, Spread,
+    StrippedFigures,
 };
 use crate::workload::{Workload, WorkloadError};
 use lines::lines;
@@ -103,6 +105,17 @@ pub struct EngineBench {
     events: Result<Events, WhyNot>,
 }
 
+/// What is measured of a schedule in one pass.
+#[derive(Debug, Clone, Copy)]
+enum Pass<'f> {
+    /// The whole protocol.
+    Whole,
+    /// The stripped path.
+    Stripped,
+    /// The whole protocol in a flood.
+    Flood(&'f FloodParameters),
+}
+
 /// What one pass, or one worker's part of it, gives.
 #[derive(Debug, Default)]
 struct Measured {
@@ -159,17 +172,24 @@ impl EngineBench {
         parameters: &EngineParameters,
         on_progress: &mut dyn FnMut(ScheduleKind, usize),
     ) -> Result<Vec<ScheduleFigures>, EngineBenchError> {
-        let mut measured: Vec<Vec<Measured>> = parameters.schedules.iter().map(|_| Vec::new()).collect();
+        let mut measured: Vec<[Vec<Measured>; 2]> = parameters.schedules.iter().map(|_| Default::default()).collect();
         let mut round = 0;
         for run in 0..parameters.runs.max(1) {
-            for (&schedule, measured) in parameters.schedules.iter().zip(&mut measured) {
+            for (&schedule, [whole, stripped]) in parameters.schedules.iter().zip(&mut measured) {
                 on_progress(schedule, run);
-                measured.push(mean(&self.run_once(schedule, parameters, None, round)?));
-                round += 1;
+                let mut pass = |pass| {
+                    round += 1;
+                    self.run_once(schedule, parameters, pass, round - 1).map(|workers| mean(&workers))
+                };
+                // One right behind the other, so that both have the machine in the same state.
+                whole.push(pass(Pass::Whole)?);
+                if parameters.stripped {
+                    stripped.push(pass(Pass::Stripped)?);
+                }
             }
         }
         let figures = parameters.schedules.iter().zip(measured);
-        Ok(figures.map(|(&schedule, measured)| summary(schedule, &measured, parameters)).collect())
+        Ok(figures.map(|(&schedule, [whole, stripped])| summary(schedule, &whole, &stripped, parameters)).collect())
     }
 
     /// Lets each worker of each schedule suffer the flood, once in every run. The schedules take turns.
@@ -185,7 +205,7 @@ impl EngineBench {
         let mut figures = Vec::new();
         for _ in 0..parameters.runs.max(1) {
             for &schedule in &parameters.schedules {
-                let measured = self.run_once(schedule, parameters, Some(flood), figures.len() as u64)?;
+                let measured = self.run_once(schedule, parameters, Pass::Flood(flood), figures.len() as u64)?;
                 figures.extend(measured.into_iter().filter_map(|worker| Some((schedule, worker.flood?))));
             }
         }
@@ -197,7 +217,7 @@ impl EngineBench {
         &self,
         schedule: ScheduleKind,
         parameters: &EngineParameters,
-        flood: Option<&FloodParameters>,
+        pass: Pass<'_>,
         round: u64,
     ) -> Result<Vec<Measured>, EngineBenchError> {
         let start = Barrier::new(self.pools.len());
@@ -211,13 +231,11 @@ impl EngineBench {
                         let _ = processor.map(pin_to_processor);
                         let place = (worker, round * self.pools.len() as u64 + worker as u64);
                         match schedule {
-                            ScheduleKind::Naive => self.work::<Naive>(parameters, flood, place, start),
-                            ScheduleKind::BucketPrefetch => {
-                                self.work::<BucketPrefetch>(parameters, flood, place, start)
-                            }
-                            ScheduleKind::PreHash => self.work::<PreHash>(parameters, flood, place, start),
-                            ScheduleKind::Speculative => self.work::<Speculative>(parameters, flood, place, start),
-                            ScheduleKind::Burst => self.work::<Burst>(parameters, flood, place, start),
+                            ScheduleKind::Naive => self.pass::<Naive>(parameters, pass, place, start),
+                            ScheduleKind::BucketPrefetch => self.pass::<BucketPrefetch>(parameters, pass, place, start),
+                            ScheduleKind::PreHash => self.pass::<PreHash>(parameters, pass, place, start),
+                            ScheduleKind::Speculative => self.pass::<Speculative>(parameters, pass, place, start),
+                            ScheduleKind::Burst => self.pass::<Burst>(parameters, pass, place, start),
                         }
                     })
                 })
@@ -226,6 +244,20 @@ impl EngineBench {
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
         });
         results.into_iter().collect()
+    }
+
+    fn pass<S: Schedule>(
+        &self,
+        parameters: &EngineParameters,
+        pass: Pass<'_>,
+        place: (usize, u64),
+        start: &Barrier,
+    ) -> Result<Measured, EngineBenchError> {
+        match pass {
+            Pass::Stripped => self.work::<Stripped<S>>(parameters, None, place, start),
+            Pass::Whole => self.work::<S>(parameters, None, place, start),
+            Pass::Flood(flood) => self.work::<S>(parameters, Some(flood), place, start),
+        }
     }
 
     fn work<S: Schedule>(
@@ -246,7 +278,9 @@ impl EngineBench {
             return Ok(Measured { flood: Some(suffered), ..Measured::default() });
         }
         let costs = load.measure(parameters.time)?;
-        let counters = self.events.as_ref().ok().and_then(|events| Counters::open(events).ok());
+        // Of the stripped path only the costs are wanted.
+        let events = self.events.as_ref().ok().filter(|_| !S::IS_STRIPPED);
+        let counters = events.and_then(|events| Counters::open(events).ok());
         let counted = counters.map(|counters| load.count(counters)).transpose()?;
         load.finish()?;
         Ok(Measured { costs, counted, flood: None })
@@ -272,27 +306,51 @@ fn mean(all: &[Measured]) -> Measured {
     mean
 }
 
-fn summary(schedule: ScheduleKind, measured: &[Measured], parameters: &EngineParameters) -> ScheduleFigures {
-    let of = |kind| median(&mut measured.iter().map(|run| *run.costs.get(kind)).collect::<Vec<_>>());
+/// Nanoseconds of an Interest and its Data.
+fn pair_ns(run: &Measured) -> f64 {
     let ns_per_cycle = 1e9 / namehop_table::clock::cycles_per_second() as f64;
-    let pair = |run: &Measured| (run.costs.interest_miss + run.costs.data) * ns_per_cycle;
-    let pairs: Vec<f64> = measured.iter().map(pair).collect();
-    let pair_ns = median(&mut pairs.clone());
-    let spread = Spread {
-        least: pairs.iter().copied().fold(f64::INFINITY, f64::min),
-        most: pairs.iter().copied().fold(0.0, f64::max),
-    };
-    let counted = mean(measured).counted;
-    ScheduleFigures {
-        schedule,
+    (run.costs.interest_miss + run.costs.data) * ns_per_cycle
+}
+
+/// What several runs on one path say together.
+fn costs_of_runs(runs: &[Measured]) -> StrippedFigures {
+    let of = |kind| median(&mut runs.iter().map(|run| *run.costs.get(kind)).collect::<Vec<_>>());
+    let mut pairs: Vec<f64> = runs.iter().map(pair_ns).collect();
+    StrippedFigures {
         imiss_cycles: of(PacketKind::InterestMiss),
         ihit_cycles: of(PacketKind::InterestHit),
         data_cycles: of(PacketKind::Data),
-        pair_ns,
-        pair_ns_spread: spread,
-        mpps: 2e3 / pair_ns * parameters.workers as f64,
+        pair_ns: median(&mut pairs),
+        pair_ns_spread: Spread {
+            least: pairs.iter().copied().fold(f64::INFINITY, f64::min),
+            most: pairs.iter().copied().fold(0.0, f64::max),
+        },
+    }
+}
+
+/// The figures of a schedule from its runs; `stripped` has none when that was not measured.
+fn summary(
+    schedule: ScheduleKind,
+    whole: &[Measured],
+    stripped: &[Measured],
+    parameters: &EngineParameters,
+) -> ScheduleFigures {
+    let costs = costs_of_runs(whole);
+    let counted = mean(whole).counted;
+    let mut ratios: Vec<f64> =
+        whole.iter().zip(stripped).map(|(whole, stripped)| pair_ns(whole) / pair_ns(stripped)).collect();
+    ScheduleFigures {
+        schedule,
+        imiss_cycles: costs.imiss_cycles,
+        ihit_cycles: costs.ihit_cycles,
+        data_cycles: costs.data_cycles,
+        pair_ns: costs.pair_ns,
+        pair_ns_spread: costs.pair_ns_spread,
+        mpps: 2e3 / costs.pair_ns * parameters.workers as f64,
         lines: lines(parameters),
         counters: counted.map(|counted| counted.map(|tally| tally.figures().unwrap_or_default())),
+        stripped: (!stripped.is_empty()).then(|| costs_of_runs(stripped)),
+        whole_vs_stripped: (!ratios.is_empty()).then(|| median(&mut ratios)),
     }
 }
 

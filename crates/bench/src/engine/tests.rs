@@ -16,6 +16,7 @@ fn small() -> EngineParameters {
     }
 }
 
+/// One FIB for both paths: packet buffers of a FIB last as long as the process.
 #[test]
 fn every_schedule_forwards_what_it_is_given() {
     let parameters = small();
@@ -27,7 +28,24 @@ fn every_schedule_forwards_what_it_is_given() {
     for figure in figures {
         assert!(figure.imiss_cycles > 100.0 && figure.data_cycles > 100.0 && figure.ihit_cycles > 100.0, "{figure:?}");
         assert!(figure.pair_ns_spread.least <= figure.pair_ns && figure.pair_ns <= figure.pair_ns_spread.most);
-        assert!(figure.mpps > 0.0);
+        assert!(figure.mpps > 0.0 && figure.stripped.is_none() && figure.whole_vs_stripped.is_none());
+    }
+    so_does_every_schedule_on_the_stripped_path(&bench, &parameters);
+}
+
+/// The far ends check that everything comes out, and that Interests have tokens or not.
+fn so_does_every_schedule_on_the_stripped_path(bench: &EngineBench, parameters: &EngineParameters) {
+    for cs_capacity in [0, parameters.cs_capacity] {
+        let parameters = EngineParameters { stripped: true, runs: 2, cs_capacity, ..parameters.clone() };
+        for figure in bench.run(&parameters, &mut |_, _| ()).expect("figures") {
+            let stripped = figure.stripped.expect("measured");
+            assert!(stripped.imiss_cycles > 100.0 && stripped.data_cycles > 100.0, "{figure:?}");
+            assert_eq!(stripped.ihit_cycles > 100.0, cs_capacity > 0, "{figure:?}");
+            let ratio = figure.whole_vs_stripped.expect("a ratio");
+            // Between those of the runs, of which only least and most are known.
+            let (whole, stripped) = (figure.pair_ns_spread, stripped.pair_ns_spread);
+            assert!((whole.least / stripped.most..=whole.most / stripped.least).contains(&ratio), "{figure:?}");
+        }
     }
 }
 

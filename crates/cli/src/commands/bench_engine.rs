@@ -1,13 +1,15 @@
 //! `namehop bench engine`: what packets cost in the forwarding engine, schedule by schedule.
 
+mod tables;
+
 use std::time::Duration;
 
 use clap::Args;
-use namehop_bench::counters::{CounterFigures, WhyNot};
+use namehop_bench::counters::WhyNot;
 use namehop_bench::engine::{EngineBench, EngineBenchError, floor_ns};
 use namehop_bench::machine::Machine;
 use namehop_bench::memory::{self, DramFigures, MemoryOptions};
-use namehop_bench::schedule::{ByPacket, EngineParameters, FloodFigures, FloodParameters, ScheduleFigures, Spread};
+use namehop_bench::schedule::{EngineParameters, FloodFigures, FloodParameters, ScheduleFigures};
 use namehop_bench::workload::WorkloadParameters;
 use namehop_forward::schedule::ScheduleKind;
 use namehop_table::{HugePages, PageKind, table_memory_by_pages};
@@ -16,8 +18,9 @@ use serde::Serialize;
 
 use super::bench_memory::progress_bar;
 use crate::failure::Failure;
-use crate::output::{self, Align, Table, properties};
+use crate::output;
 use crate::units::parse_duration;
+use tables::{describe, describe_flood};
 
 /// Measure what packets cost in the forwarding engine
 ///
@@ -34,6 +37,7 @@ use crate::units::parse_duration;
   namehop bench engine --schedule naive,burst --runs 5
   namehop bench engine --fib 1000000 --in-flight 65536 --cs 0 --json
   namehop bench engine --workers 2 --schedule burst
+  namehop bench engine --stripped --runs 5
   namehop bench engine --fib 1000000 --flood 0.5")]
 pub struct EngineArgs {
     /// Schedules to measure [default: all]
@@ -82,6 +86,15 @@ pub struct EngineArgs {
     /// Runs through all schedules; more than one shows the spread
     #[arg(long, value_name = "N", default_value_t = 1)]
     runs: usize,
+    /// Measure each schedule also on the path that publications have measured, and print what the whole protocol costs in
+    /// comparison
+    ///
+    /// That path looks up Content Store, PIT and FIB by name, sends Interests to the first next hop and Data to the faces
+    /// that asked. Left out are NDNLPv2 headers and PIT tokens, strategies, timers, nonces and the dead nonce list,
+    /// CanBePrefix, MustBeFresh, forwarding hints, HopLimits and scopes. It is no mode of the router: only this measurement
+    /// has it.
+    #[arg(long, conflicts_with = "flood")]
+    stripped: bool,
     /// Measure a flood instead: this share of the packets of every burst, above 0 and below 1, are Interests with random
     /// names that nobody answers, from a face of their own [default schedule: burst]
     #[arg(long, value_name = "SHARE")]
@@ -253,6 +266,7 @@ impl EngineArgs {
             workers: self.workers,
             time: self.seconds,
             runs: self.runs,
+            stripped: self.stripped,
             ..defaults
         })
     }
@@ -266,132 +280,4 @@ fn dram_figures() -> Result<DramFigures, Failure> {
     figures
         .map(|(_, figures)| figures)
         .ok_or_else(|| Failure::failed("no memory to measure the memory's rate on; --no-floor does without"))
-}
-
-fn describe(report: &Report) -> String {
-    let machine = &report.machine;
-    let mut text = properties(&[
-        (
-            "Processor",
-            format!("{}, {} cores, {:.2} GHz counter", machine.processor, machine.cores, machine.cycles_hz / 1e9),
-        ),
-        ("FIB", format!("{} prefixes, {:.1} bytes each", report.fib_prefixes, report.fib_bytes_per_prefix)),
-        ("Tables on", report.table_pages.join(", ")),
-        ("Workers", report.workers.to_string()),
-    ]);
-    if let Some(row) = report.schedules.first() {
-        let ByPacket { interest_miss, data, .. } = row.figures.lines;
-        let floor = row.floor_ns.map_or_else(String::new, |floor| format!(", DRAM floor {floor:.0} ns"));
-        text.push_str(&properties(&[(
-            "Lines per pair",
-            format!("{} (Interest {interest_miss}, Data {data}){floor}", interest_miss + data),
-        )]));
-    }
-    text.push('\n');
-    let mut table = Table::new(&[
-        ("SCHEDULE", Align::Left),
-        ("I-MISS cycles", Align::Right),
-        ("I-HIT", Align::Right),
-        ("DATA", Align::Right),
-        ("PAIR ns", Align::Right),
-        ("SPREAD", Align::Right),
-        ("VS NAIVE", Align::Right),
-        ("VS FLOOR", Align::Right),
-        ("Mpps", Align::Right),
-    ]);
-    let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
-    for row in &report.schedules {
-        let figures = &row.figures;
-        let Spread { least, most } = figures.pair_ns_spread;
-        table.row([
-            figures.schedule.to_string(),
-            format!("{:.0}", figures.imiss_cycles),
-            format!("{:.0}", figures.ihit_cycles),
-            format!("{:.0}", figures.data_cycles),
-            format!("{:.0}", figures.pair_ns),
-            format!("{least:.0} to {most:.0}"),
-            ratio(row.pair_vs_naive),
-            ratio(row.floor_ratio),
-            format!("{:.2}", figures.mpps),
-        ]);
-    }
-    text.push_str(&table.render());
-    text.push('\n');
-    match &report.no_counters {
-        Some(reason) => text.push_str(&format!("Without columns of hardware counters: {reason}\n")),
-        None => text.push_str(&describe_counters(report)),
-    }
-    text
-}
-
-/// Columns that only some processors count, and how they follow from what was counted.
-type Column = (&'static str, fn(&CounterFigures) -> Option<f64>);
-const COLUMNS: [Column; 10] = [
-    ("CYCLES", |counted| Some(counted.cycles)),
-    ("INSTRUCTIONS", |counted| Some(counted.instructions)),
-    ("FRONTEND", |counted| Some(counted.stages?.frontend)),
-    ("BACKEND", |counted| Some(counted.stages?.backend)),
-    ("SPECULATION", |counted| Some(counted.stages?.speculation)),
-    ("RETIRING", |counted| Some(counted.stages?.retirement)),
-    ("L1", |counted| Some(counted.load_stalls?.l1d)),
-    ("L2", |counted| Some(counted.load_stalls?.l2)),
-    ("L3", |counted| Some(counted.load_stalls?.l3)),
-    ("DRAM", |counted| Some(counted.load_stalls?.dram)),
-];
-
-fn describe_counters(report: &Report) -> String {
-    let rows = report.schedules.iter().filter_map(|row| Some((row.figures.schedule, row.figures.counters.as_ref()?)));
-    let rows = rows.flat_map(|(schedule, counted)| {
-        let ByPacket { interest_miss, interest_hit, data } = counted;
-        [("I-miss", interest_miss), ("I-hit", interest_hit), ("Data", data)]
-            .map(|(kind, counted)| (schedule, kind, counted))
-    });
-    let rows: Vec<_> = rows.collect();
-    let columns = COLUMNS.iter().filter(|(_, of)| rows.iter().any(|(_, _, counted)| of(counted).is_some()));
-    let columns: Vec<_> = columns.collect();
-    let mut titles = vec![("SCHEDULE", Align::Left), ("PACKET", Align::Left)];
-    titles.extend(columns.iter().map(|(title, _)| (*title, Align::Right)));
-    let mut table = Table::new(&titles);
-    for (schedule, kind, counted) in &rows {
-        let figures =
-            columns.iter().map(|(_, of)| of(counted).map_or_else(|| "-".to_owned(), |value| format!("{value:.0}")));
-        table.row([schedule.to_string(), (*kind).to_owned()].into_iter().chain(figures).collect::<Vec<_>>());
-    }
-    table.render()
-}
-
-fn describe_flood(rows: &[FloodRow]) -> String {
-    let mut table = Table::new(&[
-        ("SCHEDULE", Align::Left),
-        ("I-MISS cycles", Align::Right),
-        ("in flood", Align::Right),
-        ("DATA", Align::Right),
-        ("in flood", Align::Right),
-        ("FLOOD", Align::Right),
-        ("VS ORDINARY", Align::Right),
-        ("FORWARDED", Align::Right),
-        ("Mpps", Align::Right),
-        ("in flood", Align::Right),
-        ("LOST", Align::Right),
-        ("SHARE", Align::Right),
-        ("LOST/SHARE", Align::Right),
-    ]);
-    for FloodRow { schedule, figures } in rows {
-        table.row([
-            (*schedule).to_owned(),
-            format!("{:.0}", figures.imiss_cycles.without),
-            format!("{:.0}", figures.imiss_cycles.with),
-            format!("{:.0}", figures.data_cycles.without),
-            format!("{:.0}", figures.data_cycles.with),
-            format!("{:.0}", figures.flood_cycles),
-            format!("{:.2}", figures.flood_vs_ordinary),
-            format!("{:.2}", figures.flood_forwarded),
-            format!("{:.2}", figures.ordinary_mpps.without),
-            format!("{:.2}", figures.ordinary_mpps.with),
-            format!("{:.2}", 1.0 - figures.throughput_ratio),
-            format!("{:.2}", figures.flood.share),
-            format!("{:.2}", figures.slowdown_vs_share),
-        ]);
-    }
-    table.render()
 }

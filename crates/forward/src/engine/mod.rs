@@ -42,7 +42,8 @@ pub type Fib = FibReader<StrategyInstance>;
 
 /// The forwarding engine of one worker.
 ///
-/// Its output does not depend on the schedule `S`, only its speed does.
+/// Its output does not depend on the schedule `S`, only its speed does. [`Stripped`](crate::schedule::Stripped) is the
+/// exception, for measurements.
 pub struct Engine<P: BufferPool, S: Schedule = Burst> {
     pub(crate) fib: Fib,
     pub(crate) core: Core<P>,
@@ -95,6 +96,8 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     ) {
         let face = packet.face;
         let handled = match known.summary.kind {
+            Kind::Interest if S::IS_STRIPPED => self.stripped_interest(now, packet, known, out),
+            Kind::Data if S::IS_STRIPPED => self.stripped_data(now, packet, known, out),
             Kind::Interest => self.incoming_interest(now, packet, known, out),
             Kind::Data => self.incoming_data(now, packet, known, out),
             Kind::Nack(reason) => self.incoming_nack(now, packet, reason, out),

@@ -8,3 +8,4 @@ mod incoming_data;
 mod incoming_interest;
 mod incoming_nack;
 pub(crate) mod outgoing;
+mod stripped;

@@ -27,7 +27,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             if summary.kind == Kind::Interest || summary.kind == Kind::Data && self.needs_hashes(packet) {
                 let its_name = summary.name(packet);
                 // Names that will be refused are not worth it.
-                if self.core.check_length(its_name).is_ok() && is_affordable(its_name) {
+                if S::IS_STRIPPED || self.core.check_length(its_name).is_ok() && is_affordable(its_name) {
                     *name = its_name.value();
                     summary.is_hashed = true;
                     any = true;
@@ -57,7 +57,9 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             let Some(hashes) = hashes else { return };
             core.pcct.prefetch_bucket(hashes.full());
             self.fib.prefetch_buckets(hashes);
-            if let Some(nonce) = interest.nonce() {
+            if !S::IS_STRIPPED
+                && let Some(nonce) = interest.nonce()
+            {
                 core.dead_nonces.prefetch(namehop_hash::hash_with_nonce(hashes.full(), nonce));
             }
             if interest.can_be_prefix && core.pcct.content.serve {

@@ -13,16 +13,19 @@
 //! | `hints` | what to fetch for a packet, in three steps |
 //! | `lookahead` | how many packets are looked at together |
 //! | `run` | the order of hints and packets, one function for each schedule |
+//! | `stripped` | what the publications left out, left out |
 
 mod hints;
 mod lookahead;
 mod run;
+mod stripped;
 mod summary;
 
 use std::fmt;
 use std::str::FromStr;
 
 pub use lookahead::lookahead_for;
+pub use stripped::Stripped;
 pub(crate) use summary::{Kind, Known, Scratch};
 
 /// Packets that the hint plane looks at together.
@@ -32,6 +35,8 @@ pub const MAX_BURST: usize = 64;
 pub trait Schedule: Send + 'static {
     /// Which one it is.
     const KIND: ScheduleKind;
+    /// Is most of the protocol left out, for comparison? Only with [`Stripped`].
+    const IS_STRIPPED: bool = false;
 }
 
 /// No hints: every packet waits for its own memory.

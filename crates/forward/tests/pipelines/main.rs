@@ -19,4 +19,5 @@ mod router;
 mod scope;
 mod self_learning;
 mod soak;
+mod stripped_path;
 mod suppression_best_route;

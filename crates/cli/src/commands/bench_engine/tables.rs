@@ -1,0 +1,166 @@
+//! What `namehop bench engine` prints.
+
+use namehop_bench::counters::CounterFigures;
+use namehop_bench::schedule::{ByPacket, Spread};
+
+use super::{FloodRow, Report};
+use crate::output::{Align, Table, properties};
+
+pub(super) fn describe(report: &Report) -> String {
+    let machine = &report.machine;
+    let mut text = properties(&[
+        (
+            "Processor",
+            format!("{}, {} cores, {:.2} GHz counter", machine.processor, machine.cores, machine.cycles_hz / 1e9),
+        ),
+        ("FIB", format!("{} prefixes, {:.1} bytes each", report.fib_prefixes, report.fib_bytes_per_prefix)),
+        ("Tables on", report.table_pages.join(", ")),
+        ("Workers", report.workers.to_string()),
+    ]);
+    if let Some(row) = report.schedules.first() {
+        let ByPacket { interest_miss, data, .. } = row.figures.lines;
+        let floor = row.floor_ns.map_or_else(String::new, |floor| format!(", DRAM floor {floor:.0} ns"));
+        text.push_str(&properties(&[(
+            "Lines per pair",
+            format!("{} (Interest {interest_miss}, Data {data}){floor}", interest_miss + data),
+        )]));
+    }
+    text.push('\n');
+    let mut table = Table::new(&[
+        ("SCHEDULE", Align::Left),
+        ("I-MISS cycles", Align::Right),
+        ("I-HIT", Align::Right),
+        ("DATA", Align::Right),
+        ("PAIR ns", Align::Right),
+        ("SPREAD", Align::Right),
+        ("VS NAIVE", Align::Right),
+        ("VS FLOOR", Align::Right),
+        ("Mpps", Align::Right),
+    ]);
+    let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
+    for row in &report.schedules {
+        let figures = &row.figures;
+        let Spread { least, most } = figures.pair_ns_spread;
+        table.row([
+            figures.schedule.to_string(),
+            format!("{:.0}", figures.imiss_cycles),
+            format!("{:.0}", figures.ihit_cycles),
+            format!("{:.0}", figures.data_cycles),
+            format!("{:.0}", figures.pair_ns),
+            format!("{least:.0} to {most:.0}"),
+            ratio(row.pair_vs_naive),
+            ratio(row.floor_ratio),
+            format!("{:.2}", figures.mpps),
+        ]);
+    }
+    text.push_str(&table.render());
+    text.push('\n');
+    if report.schedules.iter().any(|row| row.figures.stripped.is_some()) {
+        text.push_str(&describe_stripped(report));
+        text.push('\n');
+    }
+    match &report.no_counters {
+        Some(reason) => text.push_str(&format!("Without columns of hardware counters: {reason}\n")),
+        None => text.push_str(&describe_counters(report)),
+    }
+    text
+}
+
+/// The stripped path, and what the whole protocol costs in comparison.
+fn describe_stripped(report: &Report) -> String {
+    let mut table = Table::new(&[
+        ("STRIPPED PATH", Align::Left),
+        ("I-MISS cycles", Align::Right),
+        ("I-HIT", Align::Right),
+        ("DATA", Align::Right),
+        ("PAIR ns", Align::Right),
+        ("SPREAD", Align::Right),
+        ("WHOLE VS STRIPPED", Align::Right),
+    ]);
+    for row in &report.schedules {
+        let (Some(figures), Some(ratio)) = (&row.figures.stripped, row.figures.whole_vs_stripped) else { continue };
+        let Spread { least, most } = figures.pair_ns_spread;
+        table.row([
+            row.figures.schedule.to_string(),
+            format!("{:.0}", figures.imiss_cycles),
+            format!("{:.0}", figures.ihit_cycles),
+            format!("{:.0}", figures.data_cycles),
+            format!("{:.0}", figures.pair_ns),
+            format!("{least:.0} to {most:.0}"),
+            format!("{ratio:.2}"),
+        ]);
+    }
+    table.render()
+}
+
+/// Columns that only some processors count, and how they follow from what was counted.
+type Column = (&'static str, fn(&CounterFigures) -> Option<f64>);
+const COLUMNS: [Column; 10] = [
+    ("CYCLES", |counted| Some(counted.cycles)),
+    ("INSTRUCTIONS", |counted| Some(counted.instructions)),
+    ("FRONTEND", |counted| Some(counted.stages?.frontend)),
+    ("BACKEND", |counted| Some(counted.stages?.backend)),
+    ("SPECULATION", |counted| Some(counted.stages?.speculation)),
+    ("RETIRING", |counted| Some(counted.stages?.retirement)),
+    ("L1", |counted| Some(counted.load_stalls?.l1d)),
+    ("L2", |counted| Some(counted.load_stalls?.l2)),
+    ("L3", |counted| Some(counted.load_stalls?.l3)),
+    ("DRAM", |counted| Some(counted.load_stalls?.dram)),
+];
+
+fn describe_counters(report: &Report) -> String {
+    let rows = report.schedules.iter().filter_map(|row| Some((row.figures.schedule, row.figures.counters.as_ref()?)));
+    let rows = rows.flat_map(|(schedule, counted)| {
+        let ByPacket { interest_miss, interest_hit, data } = counted;
+        [("I-miss", interest_miss), ("I-hit", interest_hit), ("Data", data)]
+            .map(|(kind, counted)| (schedule, kind, counted))
+    });
+    let rows: Vec<_> = rows.collect();
+    let columns = COLUMNS.iter().filter(|(_, of)| rows.iter().any(|(_, _, counted)| of(counted).is_some()));
+    let columns: Vec<_> = columns.collect();
+    let mut titles = vec![("SCHEDULE", Align::Left), ("PACKET", Align::Left)];
+    titles.extend(columns.iter().map(|(title, _)| (*title, Align::Right)));
+    let mut table = Table::new(&titles);
+    for (schedule, kind, counted) in &rows {
+        let figures =
+            columns.iter().map(|(_, of)| of(counted).map_or_else(|| "-".to_owned(), |value| format!("{value:.0}")));
+        table.row([schedule.to_string(), (*kind).to_owned()].into_iter().chain(figures).collect::<Vec<_>>());
+    }
+    table.render()
+}
+
+pub(super) fn describe_flood(rows: &[FloodRow]) -> String {
+    let mut table = Table::new(&[
+        ("SCHEDULE", Align::Left),
+        ("I-MISS cycles", Align::Right),
+        ("in flood", Align::Right),
+        ("DATA", Align::Right),
+        ("in flood", Align::Right),
+        ("FLOOD", Align::Right),
+        ("VS ORDINARY", Align::Right),
+        ("FORWARDED", Align::Right),
+        ("Mpps", Align::Right),
+        ("in flood", Align::Right),
+        ("LOST", Align::Right),
+        ("SHARE", Align::Right),
+        ("LOST/SHARE", Align::Right),
+    ]);
+    for FloodRow { schedule, figures } in rows {
+        table.row([
+            (*schedule).to_owned(),
+            format!("{:.0}", figures.imiss_cycles.without),
+            format!("{:.0}", figures.imiss_cycles.with),
+            format!("{:.0}", figures.data_cycles.without),
+            format!("{:.0}", figures.data_cycles.with),
+            format!("{:.0}", figures.flood_cycles),
+            format!("{:.2}", figures.flood_vs_ordinary),
+            format!("{:.2}", figures.flood_forwarded),
+            format!("{:.2}", figures.ordinary_mpps.without),
+            format!("{:.2}", figures.ordinary_mpps.with),
+            format!("{:.2}", 1.0 - figures.throughput_ratio),
+            format!("{:.2}", figures.flood.share),
+            format!("{:.2}", figures.slowdown_vs_share),
+        ]);
+    }
+    table.render()
+}

@@ -1,0 +1,139 @@
+//! What the publications measured instead of a whole router: see [`Stripped`](crate::schedule::Stripped).
+//!
+//! Tables and hint plane are the engine's own. Left out are PIT tokens, NDNLPv2 fields, selectors, forwarding hints, nonces,
+//! HopLimits, scopes, limits on names, strategies, records of upstreams and timers: a PIT entry without Data stays until the
+//! PIT is full. The order of the steps is that of Takemasa (thesis, 2019, section 3 and figure 4.2).
+
+use namehop_wire::lp::PitToken;
+
+use super::outgoing::DataSource;
+use crate::buffer::{BufferPool, PacketBuffer};
+use crate::counters::DropReason;
+use crate::engine::Engine;
+use crate::packet::{Incoming, LinkFields, Outgoing, PacketKind};
+use crate::pcct::content::NewData;
+use crate::pcct::entry::{LIFETIME_ABSENT, PendingHopLimit, Selectors};
+use crate::pcct::keys::Key;
+use crate::pcct::{Arrival, NoRoom};
+use crate::schedule::{Known, Schedule};
+use crate::time::Timestamp;
+
+/// Names are matched exactly, and Data is good for ever.
+const EXACT: Selectors = Selectors { can_be_prefix: false, must_be_fresh: false };
+
+impl<P: BufferPool, S: Schedule> Engine<P, S> {
+    /// Handles an Interest. An error is the reason why it was discarded.
+    pub(crate) fn stripped_interest(
+        &mut self,
+        now: Timestamp,
+        packet: Incoming<P::Buffer>,
+        ahead: Known<'_>,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) -> Result<(), DropReason> {
+        let Engine { fib, core, .. } = self;
+        core.counters.in_interests += 1;
+        let (layout, fib_guess) = (&ahead.summary.interest, ahead.summary.fib_guess);
+        let name = layout.name.of_packet(packet.buffer.bytes());
+        let hashes = ahead.into_hashes(&core.key, name)?;
+        let key = Key {
+            name: name.value(),
+            name_hash: hashes.full(),
+            depth: hashes.depth(),
+            names_digest: false,
+            hint: &[],
+            hint_hash: 0,
+        };
+
+        // Content Store lookup.
+        let found = core.pcct.look_up(&key);
+        if let Some(cached) = found.exact().filter(|&entry| core.pcct.entry(entry).has_data()) {
+            core.counters.cs_hits += 1;
+            core.counters.satisfied_interests += 1;
+            core.pcct.note_data_used(cached);
+            let copy = core.pool.copy_of(core.pcct.data(cached)).ok_or(DropReason::NoBuffer)?;
+            core.transmit(packet.face, PacketKind::Data, copy, out, LinkFields::default);
+            return Ok(());
+        }
+        core.counters.cs_misses += 1;
+
+        // PIT lookup, and insertion of the incoming face.
+        let pending = found.exact().and_then(|entry| core.pcct.find_slot(entry, EXACT));
+        let pit = match pending {
+            Some(pit) => pit,
+            None => core.open_slot(now, &key, EXACT, found, None)?,
+        };
+        let arrival = Arrival {
+            face: packet.face,
+            nonce: 0,
+            expiry: Timestamp::NEVER,
+            lifetime_ms: LIFETIME_ABSENT,
+            hop_limit: PendingHopLimit::Absent,
+            congestion_mark: 0,
+            token: &PitToken::empty(),
+            non_discovery: false,
+            measured: false,
+        };
+        core.pcct.renew(pit, &arrival).map_err(|NoRoom| DropReason::TooManyDownstreams)?;
+        if pending.is_some() {
+            core.counters.aggregated_interests += 1;
+            return Ok(());
+        }
+
+        // FIB longest prefix match, and out to the first next hop.
+        let matched = fib.longest_prefix_match_near(fib_guess, hashes, name);
+        match matched.nexthops().faces().first() {
+            Some(&face) => core.transmit(face, PacketKind::Interest, packet.buffer, out, LinkFields::default),
+            // Without timers nothing else would end the PIT entry.
+            None => {
+                core.counters.unsatisfied_interests += 1;
+                core.pcct.close_slot(pit);
+                return Err(DropReason::NoSuchNextHop);
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles a Data. An error is the reason why it was discarded.
+    pub(crate) fn stripped_data(
+        &mut self,
+        now: Timestamp,
+        packet: Incoming<P::Buffer>,
+        ahead: Known<'_>,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) -> Result<(), DropReason> {
+        let core = &mut self.core;
+        core.counters.in_data += 1;
+        let name = ahead.summary.data.name.of_packet(packet.buffer.bytes());
+        let hashes = ahead.into_hashes(&core.key, name)?;
+
+        // PIT lookup.
+        let entry = core.pcct.find_name(hashes.full(), name.value()).ok_or(DropReason::UnsolicitedData)?;
+        let pit = core.pcct.find_slot(entry, EXACT).ok_or(DropReason::UnsolicitedData)?;
+
+        // Content Store insertion.
+        if core.pcct.content.admits() {
+            let new =
+                NewData { packet: packet.buffer.bytes(), hashes: None, fresh_until: Timestamp::NEVER, digest: None };
+            let stored = core.pcct.store_data(entry, &new, now);
+            core.counters.cs_rejected += u64::from(!stored);
+        }
+
+        // Out to the faces of the PIT entry.
+        match core.pcct.only_in_record(pit).map(|record| record.face) {
+            Some(face) => core.transmit(face, PacketKind::Data, packet.buffer, out, LinkFields::default),
+            None => {
+                let mut downstreams = std::mem::take(&mut core.downstreams);
+                downstreams.clear();
+                core.pcct.take_in_records(pit, |_| true, |_, downstream| downstreams.push(downstream));
+                let source = DataSource { face: packet.face, congestion_mark: 0, is_localhost: false };
+                core.send_data(packet.buffer, &source, &downstreams, None, out);
+                core.downstreams = downstreams;
+            }
+        }
+
+        // PIT entry removed.
+        core.counters.satisfied_interests += 1;
+        core.pcct.close_slot(pit);
+        Ok(())
+    }
+}

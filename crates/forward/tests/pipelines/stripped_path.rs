@@ -1,0 +1,137 @@
+//! The path that publications measured, under every schedule: Interests out to the first next hop, Data back to those who
+//! asked, repeated Interests answered from the cache, and nothing of the rest of the protocol.
+
+use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
+use namehop_forward::counters::DropReason;
+use namehop_forward::engine::CsConfig;
+use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
+use namehop_forward::fib::{FibWriter, NextHop};
+use namehop_forward::packet::{Incoming, LinkFields, Outgoing, PacketKind};
+use namehop_forward::schedule::{BucketPrefetch, Burst, Naive, PreHash, Schedule, Speculative, Stripped};
+use namehop_forward::strategy::StrategyInstance;
+use namehop_forward::time::Timestamp;
+use namehop_forward::{Engine, EngineConfig};
+use namehop_hash::HashKey;
+use namehop_wire::lp::PitToken;
+
+use crate::packets::{data, interest, name};
+use crate::router::{CONSUMER, CONSUMER2, PRODUCER, PRODUCER2};
+
+const NAMES: usize = 100;
+const NOW: Timestamp = Timestamp(1_000_000_000);
+
+type Sent = (PacketKind, u32, Vec<u8>);
+
+/// An engine on the stripped path. Names below `/even` lead to one producer, those below `/odd` to the other.
+struct Scene<S: Schedule> {
+    engine: Engine<HeapPool, Stripped<S>>,
+    pool: HeapPool,
+    _fib: FibWriter<StrategyInstance>,
+}
+
+fn uri(number: usize) -> String {
+    format!("/{}/{number}", if number.is_multiple_of(2) { "even" } else { "odd" })
+}
+
+fn producer(number: usize) -> u32 {
+    if number.is_multiple_of(2) { PRODUCER } else { PRODUCER2 }
+}
+
+impl<S: Schedule> Scene<S> {
+    fn new(cs_capacity: usize) -> Self {
+        let (key, pool) = (HashKey::new(1, 2), HeapPool::new(10_000, 1_000));
+        let mut fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
+        for (prefix, best, other) in [("/even", PRODUCER, PRODUCER2), ("/odd", PRODUCER2, PRODUCER)] {
+            let nexthops = [NextHop { face: FaceId(best), cost: 1 }, NextHop { face: FaceId(other), cost: 2 }];
+            fib.set_nexthops(name(prefix).as_ref(), &nexthops).expect("room");
+        }
+        let cs = CsConfig { capacity_packets: cs_capacity, ..CsConfig::default() };
+        let config = EngineConfig { cs, ..EngineConfig::default() };
+        let mut engine = Engine::new(config, fib.reader(), pool.clone(), key).expect("memory");
+        for id in [CONSUMER, CONSUMER2, PRODUCER, PRODUCER2].map(FaceId) {
+            engine.set_face(FaceInfo { id, scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint });
+        }
+        Scene { engine, pool, _fib: fib }
+    }
+
+    /// What is sent when these packets come in as one burst, each on its face.
+    fn burst(&mut self, packets: impl IntoIterator<Item = (u32, Vec<u8>)>) -> Vec<Sent> {
+        let incoming = |(face, bytes): (u32, Vec<u8>)| {
+            // Tokens are not looked at.
+            let pit_token = PitToken::from_slice(&[1, 2, 3]).expect("short");
+            let fields = LinkFields { pit_token, ..LinkFields::default() };
+            Incoming { face: FaceId(face), buffer: self.pool.copy_of(&bytes).expect("buffer"), fields }
+        };
+        let (mut burst, mut out) = (packets.into_iter().map(incoming).collect(), Vec::new());
+        self.engine.process(NOW, &mut burst, &mut out);
+        self.engine.check_invariants().expect("invariants");
+        let sent = |Outgoing { face, kind, buffer, fields }: Outgoing<_>| {
+            assert!(fields.pit_token.is_empty(), "no token is put on");
+            (kind, face.0, PacketBuffer::bytes(&buffer).to_vec())
+        };
+        out.into_iter().map(sent).collect()
+    }
+}
+
+fn interest_bytes(uri: &str) -> Vec<u8> {
+    crate::packets::Packet::from(interest(uri)).bytes
+}
+
+fn data_bytes(uri: &str) -> Vec<u8> {
+    crate::packets::Packet::from(data(uri)).bytes
+}
+
+fn forwards_there_and_back<S: Schedule>() {
+    for cs_capacity in [0, 1_000] {
+        let mut scene = Scene::<S>::new(cs_capacity);
+        let (interests, data): (Vec<_>, Vec<_>) =
+            (0..NAMES).map(uri).map(|uri| (interest_bytes(&uri), data_bytes(&uri))).unzip();
+
+        // Every other name is asked for by both consumers: the second one joins.
+        let asked = (0..NAMES).map(|number| (CONSUMER, interests[number].clone()));
+        let joined = (0..NAMES).step_by(2).map(|number| (CONSUMER2, interests[number].clone()));
+        let sent = scene.burst(asked.chain(joined));
+        let expected: Vec<Sent> =
+            (0..NAMES).map(|number| (PacketKind::Interest, producer(number), interests[number].clone())).collect();
+        assert_eq!(sent, expected);
+        assert_eq!(scene.engine.table_sizes().pit, NAMES);
+        assert_eq!(scene.engine.next_deadline(), None, "no timers are set");
+
+        // Data goes to those who asked, in the order of arrival, and ends the PIT entry.
+        let sent = scene.burst((0..NAMES).map(|number| (producer(number), data[number].clone())));
+        let downstreams =
+            |number: usize| if number.is_multiple_of(2) { vec![CONSUMER, CONSUMER2] } else { vec![CONSUMER] };
+        let expected: Vec<Sent> = (0..NAMES)
+            .flat_map(|number| downstreams(number).into_iter().map(move |face| (number, face)))
+            .map(|(number, face)| (PacketKind::Data, face, data[number].clone()))
+            .collect();
+        assert_eq!(sent, expected);
+        assert_eq!(scene.engine.table_sizes().pit, 0);
+
+        // Once more the same Data: nobody waits for it.
+        assert_eq!(scene.burst([(producer(1), data[1].clone())]), []);
+        assert_eq!(scene.engine.counters().drops[DropReason::UnsolicitedData], 1);
+
+        // The cache answers, where there is one. The same nonce as before stops nothing.
+        let sent = scene.burst([(CONSUMER2, interests[1].clone())]);
+        match cs_capacity {
+            0 => assert_eq!(sent, [(PacketKind::Interest, producer(1), interests[1].clone())]),
+            _ => assert_eq!(sent, [(PacketKind::Data, CONSUMER2, data[1].clone())]),
+        }
+
+        // Without a route there is nothing to wait for.
+        let pending = scene.engine.table_sizes().pit;
+        assert_eq!(scene.burst([(CONSUMER, interest_bytes("/elsewhere"))]), []);
+        assert_eq!(scene.engine.counters().drops[DropReason::NoSuchNextHop], 1);
+        assert_eq!(scene.engine.table_sizes().pit, pending);
+    }
+}
+
+#[test]
+fn interests_go_out_and_data_comes_back_under_every_schedule() {
+    forwards_there_and_back::<Naive>();
+    forwards_there_and_back::<BucketPrefetch>();
+    forwards_there_and_back::<PreHash>();
+    forwards_there_and_back::<Speculative>();
+    forwards_there_and_back::<Burst>();
+}
