@@ -13,7 +13,7 @@ use crate::buffer::{BufferPool, PacketBuffer};
 use crate::face::{FaceId, FaceInfo, FaceScope};
 use crate::packet::Outgoing;
 use crate::pcct::PitRef;
-use crate::pcct::entry::{InRecord, UpstreamRecord};
+use crate::pcct::record::{InRecord, UpstreamRecord};
 use crate::pipelines::outgoing::DataSource;
 use crate::scope::{NameScope, Traveller};
 use crate::strategy::{self, Measurements, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};

@@ -11,7 +11,7 @@ fn agree(what: &str, counted: usize, found: usize) -> Result<(), String> {
 
 /// Blocks that hold the records beyond the inline ones.
 fn chain_blocks(records: usize) -> usize {
-    records.saturating_sub(super::entry::INLINE_RECORDS).div_ceil(super::entry::BLOCK_RECORDS)
+    records.saturating_sub(super::record::INLINE_RECORDS).div_ceil(super::record::BLOCK_RECORDS)
 }
 
 impl Pcct {

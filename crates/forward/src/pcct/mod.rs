@@ -6,10 +6,10 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `entry` | memory layout |
+//! | `entry`, `record` | memory layout |
 //! | `keys` | finding, making and freeing entries |
 //! | `slots` | PIT slots: opening, closing, timers, finding the ones that Data satisfies |
-//! | `records` | downstream and upstream records of a slot |
+//! | `records`, `chain` | downstream and upstream records of a slot |
 //! | `content`, `prefix_index` | the Content Store |
 //! | `hints` | fetches ahead of time |
 //! | `blocks` | memory for Data, long names, copies of Interests |
@@ -19,6 +19,7 @@
 //! 64 components.
 
 pub(crate) mod blocks;
+mod chain;
 mod check;
 pub(crate) mod content;
 pub(crate) mod entry;
@@ -26,6 +27,7 @@ pub(crate) mod hints;
 pub(crate) mod keys;
 mod pit_queue;
 mod prefix_index;
+pub(crate) mod record;
 mod records;
 mod slots;
 pub(crate) mod token;
@@ -35,10 +37,12 @@ use namehop_wire::MAX_NAME_COMPONENTS;
 
 use blocks::BlockStore;
 use content::{ContentConfig, ContentStore};
-use entry::{Entry, InRecord, NONE, PitSlot, RecordBlock, TokenBlock, UpstreamRecord};
+use entry::{Entry, NONE, PitSlot};
 use pit_queue::PitQueue;
+use record::{InRecord, RecordBlock, TokenBlock, UpstreamRecord};
 
-pub(crate) use records::{Arrival, Downstream, NoRoom, told_in_short};
+pub(crate) use chain::NoRoom;
+pub(crate) use records::{Arrival, Downstream, told_in_short};
 
 /// `block` of a [`PitRef`] for the slot inside the entry.
 pub(crate) const INLINE: u32 = NONE;

@@ -9,7 +9,7 @@ use crate::engine::core::Core;
 use crate::engine::interest_form::Variable;
 use crate::face::{FaceId, FaceScope, LinkType};
 use crate::packet::{LinkFields, Outgoing, PacketKind};
-use crate::pcct::entry::InRecord;
+use crate::pcct::record::InRecord;
 use crate::pcct::{Downstream, PitRef, token, told_in_short};
 use crate::time::Timestamp;
 

@@ -1,0 +1,170 @@
+//! Records of a PIT slot beyond the inline one: a chain of blocks, of which all but the last are full.
+
+use namehop_table::Arena;
+
+use super::entry::NONE;
+use super::record::{BLOCK_RECORDS, INLINE_RECORDS, RecordBlock};
+
+/// There is no room for another record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NoRoom;
+
+/// Blocks of records of one kind.
+pub(super) type Blocks<R> = Arena<RecordBlock<R>>;
+
+/// Block and place in it of the record with this index, which is not inline.
+pub(super) fn locate<R>(blocks: &Blocks<R>, first: u32, index: usize) -> (u32, usize) {
+    let index = index - INLINE_RECORDS;
+    let mut block = first;
+    for _ in 0..index / BLOCK_RECORDS {
+        block = blocks[block].next;
+    }
+    (block, index % BLOCK_RECORDS)
+}
+
+/// The records of a slot, walked once.
+pub(crate) struct Walk<'a, R> {
+    /// Inline ones, or those of one block.
+    piece: std::slice::Iter<'a, R>,
+    blocks: &'a Blocks<R>,
+    next: u32,
+    /// Records behind this piece.
+    left: usize,
+}
+
+impl<'a, R> Walk<'a, R> {
+    #[inline]
+    pub(super) fn new(inline: &'a [R; INLINE_RECORDS], blocks: &'a Blocks<R>, first: u32, count: usize) -> Self {
+        let here = count.min(INLINE_RECORDS);
+        Walk { piece: inline[..here].iter(), blocks, next: first, left: count - here }
+    }
+
+    /// Nearly all slots have one record, so this is seldom called.
+    #[cold]
+    fn next_block(&mut self) -> Option<&'a R> {
+        let block = &self.blocks[self.next];
+        let here = self.left.min(BLOCK_RECORDS);
+        self.piece = block.records[..here].iter();
+        self.next = block.next;
+        self.left -= here;
+        self.piece.next()
+    }
+}
+
+impl<'a, R> Iterator for Walk<'a, R> {
+    type Item = &'a R;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a R> {
+        match self.piece.next() {
+            Some(record) => Some(record),
+            None if self.left == 0 => None,
+            None => self.next_block(),
+        }
+    }
+}
+
+/// Makes room for a record behind `count` others. `first` is the head of the chain.
+pub(super) fn extend<R: Copy + Default>(
+    blocks: &mut Blocks<R>,
+    first: &mut u32,
+    count: usize,
+    most: usize,
+) -> Result<(), NoRoom> {
+    if count >= most {
+        return Err(NoRoom);
+    }
+    if count >= INLINE_RECORDS && (count - INLINE_RECORDS).is_multiple_of(BLOCK_RECORDS) {
+        let block = blocks.allocate().ok_or(NoRoom)?;
+        blocks[block].next = NONE;
+        if count == INLINE_RECORDS {
+            *first = block;
+        } else {
+            let (last, _) = locate(blocks, *first, count - 1);
+            blocks[last].next = block;
+        }
+    }
+    Ok(())
+}
+
+/// Gives up the blocks that `count` records do not need.
+pub(super) fn truncate<R>(blocks: &mut Blocks<R>, first: &mut u32, count: usize) {
+    let mut spare = if count <= INLINE_RECORDS {
+        std::mem::replace(first, NONE)
+    } else {
+        let (last, _) = locate(blocks, *first, count - 1);
+        std::mem::replace(&mut blocks[last].next, NONE)
+    };
+    while spare != NONE {
+        let next = blocks[spare].next;
+        blocks.free(spare);
+        spare = next;
+    }
+}
+
+/// Keeps the records that `keep` says so of, in their order, and returns how many those are.
+#[inline]
+pub(super) fn retain<R: Copy>(
+    inline: &mut [R; INLINE_RECORDS],
+    blocks: &mut Blocks<R>,
+    first: &mut u32,
+    count: usize,
+    mut keep: impl FnMut(&R) -> bool,
+) -> usize {
+    match count {
+        0 => 0,
+        1 => usize::from(keep(&inline[0])),
+        _ => retain_of_many(inline, blocks, first, count, keep),
+    }
+}
+
+#[cold]
+fn retain_of_many<R: Copy>(
+    inline: &mut [R; INLINE_RECORDS],
+    blocks: &mut Blocks<R>,
+    first: &mut u32,
+    count: usize,
+    mut keep: impl FnMut(&R) -> bool,
+) -> usize {
+    let (mut kept, mut read, mut write) = (0, Place::FIRST, Place::FIRST);
+    for _ in 0..count {
+        let record = *read.of(inline, blocks);
+        if keep(&record) {
+            if read != write {
+                *write.of(inline, blocks) = record;
+            }
+            write = write.next(blocks, *first);
+            kept += 1;
+        }
+        read = read.next(blocks, *first);
+    }
+    truncate(blocks, first, kept);
+    kept
+}
+
+/// Where a record is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Inline(usize),
+    Block(u32, usize),
+}
+
+impl Place {
+    const FIRST: Place = Place::Inline(0);
+
+    fn of<'a, R>(self, inline: &'a mut [R; INLINE_RECORDS], blocks: &'a mut Blocks<R>) -> &'a mut R {
+        match self {
+            Place::Inline(place) => &mut inline[place],
+            Place::Block(block, place) => &mut blocks[block].records[place],
+        }
+    }
+
+    fn next<R>(self, blocks: &Blocks<R>, first: u32) -> Place {
+        match self {
+            Place::Inline(place) if place + 1 < INLINE_RECORDS => Place::Inline(place + 1),
+            Place::Inline(_) => Place::Block(first, 0),
+            Place::Block(block, place) if place + 1 < BLOCK_RECORDS => Place::Block(block, place + 1),
+            Place::Block(block, _) => Place::Block(blocks[block].next, 0),
+        }
+    }
+}
