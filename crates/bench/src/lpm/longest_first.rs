@@ -54,7 +54,7 @@ impl LongestPrefixMatch for LongestFirst {
             self.reader.prefetch_buckets(query.hashes);
         }
         for query in queries {
-            self.reader.prefetch_entry(query.hashes);
+            self.reader.prefetch_guessed(self.reader.guess(query.hashes));
         }
         for (query, found) in queries.iter().zip(found) {
             *found = self.find(query);

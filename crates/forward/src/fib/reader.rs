@@ -26,7 +26,7 @@ pub struct FibReader<S> {
 /// Bits of `period` that count.
 const PERIOD_BITS: u32 = 48;
 
-/// Where a lookup will end unless 32 bits of a hash deceive, see [`FibReader::prefetch_entry`]. Of use until the reader's next
+/// Where a lookup will end unless 32 bits of a hash deceive, see [`FibReader::guess`]. Of use until the reader's next
 /// quiescent state.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FibGuess {
@@ -35,6 +35,8 @@ pub struct FibGuess {
     index: u32,
     /// 0 when no prefix was found.
     depth: u8,
+    /// Does a packet read the second line of the entry, too?
+    has_two_lines: bool,
 }
 
 impl<S: Send + Sync> FibReader<S> {
@@ -98,46 +100,52 @@ impl<S: Send + Sync> FibReader<S> {
         }
     }
 
-    /// Asks for the entry that [`longest_prefix_match`](Self::longest_prefix_match) will probably find, judging by the
-    /// buckets alone. Best when they are in the cache.
+    /// Where [`longest_prefix_match`](Self::longest_prefix_match) will probably end, judging by the buckets alone. Best when they
+    /// are in the cache.
     #[inline]
-    pub fn prefetch_entry(&self, hashes: &PrefixHashes) -> FibGuess {
-        self.prefetch_candidates(hashes, true)
+    pub fn guess(&self, hashes: &PrefixHashes) -> FibGuess {
+        self.guess_all(hashes, |_| false)
     }
 
-    /// Asks for all entries that the buckets point to, needed or not.
+    /// Asks for the entry that was guessed.
+    #[inline]
+    pub fn prefetch_guessed(&self, guess: FibGuess) {
+        if guess.depth > 0 {
+            self.shared.entries.prefetch_line(guess.index, 0);
+            if guess.has_two_lines {
+                self.shared.entries.prefetch_line(guess.index, 1);
+            }
+        }
+    }
+
+    /// Asks for all entries that the buckets point to, needed or not. The guess is the longest.
     #[inline]
     pub fn prefetch_all_entries(&self, hashes: &PrefixHashes) -> FibGuess {
-        self.prefetch_candidates(hashes, false)
+        self.guess_all(hashes, |guess| {
+            self.prefetch_guessed(guess);
+            true
+        })
     }
 
-    /// Asks for the entries that may be prefixes of the name: of the longest alone or of all.
+    /// Hands out the entries that may be prefixes of the name, longest first, while `goes_on` says so. Returns the first.
     #[inline(always)]
-    fn prefetch_candidates(&self, hashes: &PrefixHashes, only_longest: bool) -> FibGuess {
+    fn guess_all(&self, hashes: &PrefixHashes, goes_on: impl Fn(FibGuess) -> bool) -> FibGuess {
         self.quiescence.online();
-        let mut guess = FibGuess::default();
+        let mut longest = FibGuess::default();
         for depth in self.depths(hashes) {
             // SAFETY: this thread is online, see `longest_prefix_match`.
             if let Some(index) = unsafe { self.shared.table.candidates(hashes.get(depth)) }.next() {
-                self.prefetch_lines(index, hashes.value_bytes(depth));
-                if guess.depth == 0 {
-                    guess = FibGuess { period: self.period, index, depth: depth as u8 };
+                let has_two_lines = !Entry::is_read_in_one_line(hashes.value_bytes(depth));
+                let guess = FibGuess { period: self.period, index, depth: depth as u8, has_two_lines };
+                if longest.depth == 0 {
+                    longest = guess;
                 }
-                if only_longest {
+                if !goes_on(guess) {
                     break;
                 }
             }
         }
-        guess
-    }
-
-    /// The lines that a packet reads of an entry with a name of this length.
-    #[inline(always)]
-    fn prefetch_lines(&self, index: u32, name_bytes: usize) {
-        self.shared.entries.prefetch_line(index, 0);
-        if !Entry::is_read_in_one_line(name_bytes) {
-            self.shared.entries.prefetch_line(index, 1);
-        }
+        longest
     }
 
     /// A number that changes whenever a strategy choice has changed. While it stays the same, a name keeps its strategy.

@@ -36,8 +36,11 @@ fn lookup<S: Send + Sync + Clone>(reader: &FibReader<S>, uri: &str) -> (usize, V
     let name = name(uri);
     let hashes = hashes(&name);
     reader.prefetch_buckets(&hashes);
-    reader.prefetch_entry(&hashes);
+    let guess = reader.guess(&hashes);
+    reader.prefetch_guessed(guess);
     let found = reader.longest_prefix_match(&hashes, name.as_ref());
+    let near = reader.longest_prefix_match_near(guess, &hashes, name.as_ref());
+    assert_eq!((near.prefix_len(), near.prefix_hash()), (found.prefix_len(), found.prefix_hash()));
     assert_eq!(found.prefix_hash(), hash_name(&KEY, name.prefix(found.prefix_len()).value()));
     assert_eq!(found.has_nexthops(), !found.nexthops().is_empty());
     (found.prefix_len(), found.nexthops().to_vec(), found.nexthop_prefix_len(), found.strategy().clone())
@@ -68,6 +71,32 @@ fn next_hops_are_found_by_longest_prefix_and_sorted_by_cost() {
     assert_eq!(fib.remove_nexthop(a.as_ref(), FaceId(301)), Ok(true));
     assert_eq!(lookup(&reader, "/a/b"), (0, vec![hop(303, 1)], 0, 'r'));
     assert_eq!(fib.statistics().entries, 2);
+}
+
+#[test]
+fn a_guess_of_another_name_time_or_reader_changes_nothing() {
+    let mut fib = FibWriter::new(KEY, 'r').expect("memory");
+    for prefix in ["/a", "/a/b", "/c"] {
+        fib.add_nexthop(name(prefix).as_ref(), FaceId(300), 1).expect("room");
+    }
+    let (mut reader, other) = (fib.reader(), fib.reader());
+    let (ours, others) = (name("/a/b/x"), name("/c/x"));
+    let prefix_len = |reader: &FibReader<char>, guess, name: &Name| {
+        reader.longest_prefix_match_near(guess, &hashes(name), name.as_ref()).prefix_len()
+    };
+    let guess = reader.guess(&hashes(&ours));
+    assert_eq!(prefix_len(&reader, guess, &ours), 2);
+    assert_eq!(prefix_len(&reader, guess, &others), 1);
+    assert_eq!(prefix_len(&reader, guess, &name("/")), 0);
+    assert_eq!(prefix_len(&other, guess, &ours), 2);
+    // Within the period the guess stands for the table as it was; behind it, it is worth nothing.
+    fib.set_nexthops(name("/a/b").as_ref(), &[]).expect("removal");
+    assert_eq!(prefix_len(&reader, guess, &ours), 2);
+    reader.quiescent();
+    assert_eq!(prefix_len(&reader, guess, &ours), 1);
+    let guess = reader.guess(&hashes(&ours));
+    reader.offline();
+    assert_eq!(prefix_len(&reader, guess, &ours), 1);
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
                 summary.fib_guess = if S::KIND == ScheduleKind::Speculative {
                     self.fib.prefetch_all_entries(hashes)
                 } else {
-                    self.fib.prefetch_entry(hashes)
+                    self.fib.guess(hashes)
                 };
             }
             if summary.entry.is_none() {
@@ -107,6 +107,15 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             if let Some(victim) = summary.victim {
                 core.pcct.prefetch_identity(victim);
             }
+        }
+    }
+
+    /// The FIB entries that were guessed in the second step. Of several packets in a row, so that the processor translates
+    /// several addresses at once: that takes longer than all else where memory is not on huge pages through and through.
+    #[inline]
+    pub(super) fn hint_fib_entries(&self, summaries: &[Summary]) {
+        for summary in summaries {
+            self.fib.prefetch_guessed(summary.fib_guess);
         }
     }
 

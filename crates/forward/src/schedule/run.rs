@@ -109,10 +109,12 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
                 self.hint_buckets(&coming[with_buckets - handled], scratch.hints(with_buckets));
                 with_buckets += 1;
             }
+            let first = with_entries;
             while with_entries < count.min(handled + 2 * group) {
                 self.hint_entries(scratch.hints(with_entries), &mut forecast);
                 with_entries += 1;
             }
+            self.hint_fib_entries(&scratch.summaries[first..with_entries]);
             while with_contents < count.min(handled + group) {
                 self.hint_contents(&scratch.summaries[with_contents]);
                 with_contents += 1;

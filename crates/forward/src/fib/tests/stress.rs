@@ -58,7 +58,7 @@ fn read(mut reader: FibReader<Canary>, number: usize, stop: &AtomicBool) -> u64 
     while !stop.load(Ordering::Relaxed) {
         for (number, (name, hashes)) in (0..).zip(names.iter().zip(&hashes)) {
             reader.prefetch_buckets(hashes);
-            reader.prefetch_entry(hashes);
+            reader.prefetch_guessed(reader.guess(hashes));
             let found = reader.longest_prefix_match(hashes, name.as_ref());
             if number < FIXED {
                 // These prefixes always have next hops.
