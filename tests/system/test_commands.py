@@ -195,7 +195,8 @@ def test_the_default_socket_without_privileges(tmp_path):
         process = subprocess.Popen([program, "run", "--config", config], user=65534, group=65534, extra_groups=[], env=environment, stdout=output, stderr=output, cwd=home)
     try:
         wait_until(lambda: (home / "nfd/nfd.sock").exists(), what=f"socket, see {log}")
-        assert f"NDN_CLIENT_TRANSPORT=unix://{home}/nfd/nfd.sock" in wait_until(lambda: log.read_text())
+        told = f"NDN_CLIENT_TRANSPORT=unix://{home}/nfd/nfd.sock"
+        wait_until(lambda: told in log.read_text(), what=f"'{told}' in {log}")
     finally:
         process.terminate()
         assert process.wait(10) == 0
