@@ -11,13 +11,15 @@ use serde::Serialize;
 
 use crate::permutation::{Permutation, mix};
 
-const GENERIC_COMPONENT: u8 = 8;
-const HEADER_BYTES: usize = 2;
+/// TYPE of all components.
+pub(crate) const GENERIC_COMPONENT: u8 = 8;
+/// TYPE and LENGTH of a component.
+pub(crate) const HEADER_BYTES: usize = 2;
 /// Bytes of a component in the published workload.
 const PUBLISHED_COMPONENT_BYTES: usize = 9;
 const WORD_BYTES: usize = 8;
 /// Longest component whose length takes one byte in the packet format.
-const MAX_COMPONENT_BYTES: usize = 252;
+pub(crate) const MAX_COMPONENT_BYTES: usize = 252;
 /// Most components of a name that the forwarder accepts.
 const MAX_COMPONENTS: usize = namehop_wire::MAX_NAME_COMPONENTS;
 /// Room in a packet that a name may take, so that the rest of the packet has room too.
@@ -216,7 +218,7 @@ fn write_text(word: u64, text: &mut [u8]) {
 
 /// A word made from a well-mixed one. One multiplication has to do: the word itself tells names apart, this is filling.
 #[inline(always)]
-const fn next_word(word: u64) -> u64 {
+pub(crate) const fn next_word(word: u64) -> u64 {
     word.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
 

@@ -8,7 +8,7 @@
 mod tests;
 
 use crate::interest::{ForwardingHint, Interest, Span, rank};
-use crate::tlv::{decode_nni, types};
+use crate::tlv::{decode_nni, types, value_that_fills};
 use crate::{DataHeader, DecodeError, MAX_PACKET_SIZE, NameRef};
 
 /// A Name in a packet that was decoded.
@@ -168,7 +168,7 @@ impl InterestLayout {
 
     /// The forwarding hint of the packet that this is the layout of.
     pub fn forwarding_hint<'a>(&self, packet: &'a [u8]) -> Option<ForwardingHint<'a>> {
-        if self.hint == Span::default() {
+        if !self.has_forwarding_hint() {
             return None;
         }
         ForwardingHint::decode(packet.get(self.hint.range())?).ok().flatten()
@@ -176,18 +176,8 @@ impl InterestLayout {
 }
 
 impl DataLayout {
-    /// Decodes Name and MetaInfo of a Data that fills `packet`. The rest is not looked at.
-    ///
-    /// # Errors
-    /// As for [`DataHeader::decode`].
-    pub fn decode(packet: &[u8]) -> Result<Self, DecodeError> {
-        let mut layout = DataLayout::default();
-        layout.fill(packet)?;
-        Ok(layout)
-    }
-
-    /// Decodes Name and MetaInfo of a Data that fills `packet` into this layout, whatever it was of. After an error it is of no
-    /// meaning.
+    /// Decodes Name and MetaInfo of a Data that fills `packet` into this layout, whatever it was of; the rest is not looked at.
+    /// After an error it is of no meaning.
     ///
     /// # Errors
     /// As for [`DataHeader::decode`].
@@ -234,13 +224,8 @@ fn short_element(packet: &[u8], at: usize, end: usize) -> Option<(u8, usize)> {
 /// Where the VALUE of the outer element starts, if the element fills the packet and its TYPE is `typ`.
 #[inline(always)]
 fn outer_value_at(packet: &[u8], typ: u32) -> Option<usize> {
-    let &[first, length, high, low] = packet.first_chunk()?;
-    let (start, length) = match length {
-        0..LONG_NUMBER => (2, usize::from(length)),
-        LONG_NUMBER if high > 0 || low >= LONG_NUMBER => (4, usize::from(u16::from_be_bytes([high, low]))),
-        _ => return None,
-    };
-    (u32::from(first) == typ && start + length == packet.len() && packet.len() <= MAX_PACKET_SIZE).then_some(start)
+    let value = value_that_fills(packet)?;
+    (u32::from(packet[0]) == typ && packet.len() <= MAX_PACKET_SIZE).then_some(packet.len() - value.len())
 }
 
 /// The Name at `at` and where it ends, if it has bytes, and all components have numbers of one byte and are no digests.

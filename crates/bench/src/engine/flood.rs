@@ -12,17 +12,13 @@ use namehop_wire::MAX_PACKET_SIZE;
 
 use super::EngineBenchError;
 use super::frames::{LinkHeaders, Template, has_high_nonce};
-use super::load::{HIGH_NONCE, Load};
+use super::load::{HIGH_NONCE, Load, per_packet};
 use super::rig::{DOWNSTREAM_PORT, FLOOD_PEER, Rig};
 use crate::median::median;
 use crate::permutation::mix;
 use crate::schedule::{Compared, EngineParameters, FloodFigures, FloodParameters, PacketKind};
-use crate::workload::Workload;
+use crate::workload::{GENERIC_COMPONENT, HEADER_BYTES, MAX_COMPONENT_BYTES, Workload, next_word};
 
-const GENERIC_COMPONENT: u8 = 8;
-const COMPONENT_HEADER_BYTES: usize = 2;
-/// Longest component whose length takes one byte in the packet format.
-const MAX_COMPONENT_BYTES: usize = 252;
 /// What an Interest has besides its name, with the headers that links put in front of it.
 const REST_OF_PACKET_BYTES: usize = 128;
 /// So many bursts are mixed for each that is of one kind, which tells what that kind costs.
@@ -48,8 +44,7 @@ impl Flood {
     pub(super) fn new(parameters: &EngineParameters, flood: &FloodParameters) -> Result<Self, EngineBenchError> {
         let prefixes = Workload::new(parameters.workload)?;
         let deepest = flood.components.saturating_sub(parameters.workload.prefix_components);
-        let bytes =
-            |components: usize| prefixes.prefix_bytes() + components * (COMPONENT_HEADER_BYTES + flood.component_bytes);
+        let bytes = |components: usize| prefixes.prefix_bytes() + components * (HEADER_BYTES + flood.component_bytes);
         let packets_of_burst = (flood.share * parameters.burst as f64).round() as usize;
         let wrong = |what: String| Err(EngineBenchError::Flood(what));
         if deepest == 0 || flood.component_bytes > MAX_COMPONENT_BYTES {
@@ -103,12 +98,12 @@ impl Flood {
             let mut at = prefixes.write_prefix(draw, out);
             let mut word = draw;
             for _ in 0..*components {
-                out[at..at + COMPONENT_HEADER_BYTES].copy_from_slice(&[GENERIC_COMPONENT, component_bytes as u8]);
-                for byte in &mut out[at + COMPONENT_HEADER_BYTES..][..component_bytes] {
-                    word = word.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+                out[at..at + HEADER_BYTES].copy_from_slice(&[GENERIC_COMPONENT, component_bytes as u8]);
+                for byte in &mut out[at + HEADER_BYTES..][..component_bytes] {
+                    word = next_word(word);
                     *byte = word as u8;
                 }
-                at += COMPONENT_HEADER_BYTES + component_bytes;
+                at += HEADER_BYTES + component_bytes;
             }
         };
         template.fill(write, draw, Some(draw as u32 | HIGH_NONCE), pool)
@@ -162,7 +157,6 @@ impl<S: Schedule> Load<'_, S> {
             self.ask()?;
             self.answer()?;
         }
-        let per_packet = |(ticks, packets): (u64, usize)| ticks as f64 / packets.max(1) as f64;
         let (mut pairs, mut interests, mut data, mut floods) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let started = Instant::now();
         while started.elapsed() < parameters.time {

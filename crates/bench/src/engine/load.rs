@@ -42,6 +42,11 @@ const HITS_TO_MEASURE: f64 = 0.05;
 /// Ticks per packet.
 pub(super) type Costs = ByPacket<f64>;
 
+/// Ticks per packet of a burst.
+pub(super) fn per_packet((ticks, packets): (u64, usize)) -> f64 {
+    ticks as f64 / packets.max(1) as f64
+}
+
 /// One worker's load.
 pub(super) struct Load<'a, S: Schedule> {
     rig: Rig<S>,
@@ -119,9 +124,7 @@ impl<'a, S: Schedule> Load<'a, S> {
     /// What packets cost. Each kind is exchanged in bursts of its own.
     pub(super) fn measure(&mut self, time: Duration) -> Result<Costs, EngineBenchError> {
         let mut samples = ByPacket::<Vec<f64>>::default();
-        self.exchange(time, &mut |kind, (ticks, packets)| {
-            samples.get_mut(kind).push(ticks as f64 / packets.max(1) as f64);
-        })?;
+        self.exchange(time, &mut |kind, burst| samples.get_mut(kind).push(per_packet(burst)))?;
         Ok(samples.map(|samples| median(&mut samples.clone())))
     }
 

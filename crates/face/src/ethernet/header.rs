@@ -3,6 +3,8 @@
 use namehop_forward::buffer::PacketBuffer;
 use namehop_wire::tlv::frame_length;
 
+use crate::counters::LinkDrop;
+
 /// Ethernet type of NDN.
 pub const ETHERTYPE_NDN: u16 = 0x8624;
 /// The NDN multicast group (NFD).
@@ -40,16 +42,18 @@ pub(super) fn decode(frame: &[u8]) -> Option<(MacAddress, MacAddress)> {
     Some((*destination, source.try_into().ok()?))
 }
 
-/// Cuts off what follows the one TLV element at the front: the padding of a short frame. `false` when there is no whole
-/// element.
+/// Cuts off what follows the one TLV element at the front: the padding of a short frame.
+///
+/// # Errors
+/// [`LinkDrop::MalformedFrame`] when there is no whole element.
 #[inline]
-pub(super) fn cut_padding<B: PacketBuffer>(buffer: &mut B) -> bool {
+pub(super) fn cut_padding<B: PacketBuffer>(buffer: &mut B) -> Result<(), LinkDrop> {
     match frame_length(buffer.bytes()) {
         Ok(Some(length)) if length <= buffer.bytes().len() => {
             buffer.truncate(length);
-            true
+            Ok(())
         }
-        _ => false,
+        _ => Err(LinkDrop::MalformedFrame),
     }
 }
 

@@ -123,7 +123,7 @@ impl<B: PacketBuffer + 'static> Port<B> {
                 }
             }
         };
-        if header::cut_padding(frame) { Ok(owner) } else { Err(LinkDrop::MalformedFrame) }
+        header::cut_padding(frame).map(|()| owner)
     }
 
     /// Frames were left over when the port last sent.

@@ -208,7 +208,7 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
             && frame.bytes().first_chunk() == Some(header)
         {
             frame.trim_front(HEADER_BYTES);
-            return if header::cut_padding(frame) { Ok(*owner) } else { Err(LinkDrop::MalformedFrame) };
+            return header::cut_padding(frame).map(|()| *owner);
         }
         let port = self.port(id).ok_or(LinkDrop::LinkDown)?;
         let header = match port.params.framing {

@@ -12,7 +12,7 @@ pub mod config;
 pub(crate) mod context;
 mod control;
 pub(crate) mod core;
-mod faces;
+pub(crate) mod faces;
 pub(crate) mod interest_form;
 pub mod learning;
 mod long_names;

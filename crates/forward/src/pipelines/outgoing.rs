@@ -6,6 +6,7 @@ use crate::buffer::{BufferPool, PacketBuffer};
 use crate::counters::DropReason;
 use crate::engine::context::{AtHand, Carrier, Context};
 use crate::engine::core::Core;
+use crate::engine::faces::FaceArray;
 use crate::engine::interest_form::Variable;
 use crate::face::{FaceId, FaceScope, LinkType};
 use crate::packet::{LinkFields, Outgoing, PacketKind};
@@ -22,6 +23,32 @@ pub(crate) struct DataSource {
     pub(crate) congestion_mark: u64,
     /// Is its name under `/localhost`?
     pub(crate) is_localhost: bool,
+}
+
+/// What a downstream gets of Data that satisfies its Interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// Nothing: it does not wait any more, or the Data came from there.
+    None,
+    /// Nothing, because `/localhost` never goes to other computers.
+    OutOfScope,
+    /// The Data.
+    Data,
+}
+
+impl DataSource {
+    /// What the downstream with this record gets: the Data while its Interest is pending, but not on the face that the Data
+    /// came from unless that is ad hoc.
+    #[inline(always)]
+    fn answer_for(&self, record: &InRecord, faces: &FaceArray, now: Timestamp) -> Answer {
+        match faces.get(record.face) {
+            Some(face) if record.expiry > now && (face.id != self.face || face.link_type == LinkType::AdHoc) => {
+                let stays = self.is_localhost && face.scope == FaceScope::NonLocal;
+                if stays { Answer::OutOfScope } else { Answer::Data }
+            }
+            _ => Answer::None,
+        }
+    }
 }
 
 impl<P: BufferPool> Context<'_, P> {
@@ -167,15 +194,10 @@ impl<P: BufferPool> Core<P> {
         downstreams: &mut Vec<Downstream>,
     ) {
         let faces = &self.faces;
-        let is_taken = |record: &InRecord| {
-            let Some(face) = faces.get(record.face) else { return false };
-            record.expiry > now && (face.id != source.face || face.link_type == LinkType::AdHoc)
-        };
+        let is_taken = |record: &InRecord| source.answer_for(record, faces, now) != Answer::None;
         let mut out_of_scope = 0;
         self.pcct.take_in_records(pit, is_taken, |record, downstream| {
-            // `/localhost` never goes to other computers.
-            let is_local = faces.get(record.face).is_some_and(|face| face.scope == FaceScope::Local);
-            if is_local || !source.is_localhost {
+            if source.answer_for(record, faces, now) == Answer::Data {
                 downstreams.push(downstream);
             } else {
                 out_of_scope += 1;
@@ -217,15 +239,14 @@ impl<P: BufferPool> Core<P> {
         let Some(record) = self.pcct.only_in_record(pit) else {
             return self.answer_downstreams(now, pit, source, buffer, None, out);
         };
-        let Some(face) = self.faces.get(record.face) else { return };
-        if record.expiry <= now || (face.id == source.face && face.link_type != LinkType::AdHoc) {
-            return;
+        match source.answer_for(record, &self.faces, now) {
+            Answer::None => {}
+            Answer::OutOfScope => self.count_drop(source.face, DropReason::ScopeViolation),
+            Answer::Data => {
+                let downstream = told_in_short(record);
+                self.send_data_to(buffer, source, &downstream, None, out);
+            }
         }
-        if source.is_localhost && face.scope == FaceScope::NonLocal {
-            return self.count_drop(source.face, DropReason::ScopeViolation);
-        }
-        let downstream = told_in_short(record);
-        self.send_data_to(buffer, source, &downstream, None, out);
     }
 
     /// Sends Data to all downstreams, each with its own token. The last one gets the buffer, the others copies.

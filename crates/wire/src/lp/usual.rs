@@ -6,7 +6,7 @@
 
 use super::PitToken;
 use crate::MAX_PACKET_SIZE;
-use crate::tlv::{element_len, put_header, types};
+use crate::tlv::{element_len, put_header, types, value_that_fills};
 
 // The types of these shapes take one byte each.
 const INTEREST: u8 = types::INTEREST as u8;
@@ -58,20 +58,6 @@ impl UsualFrame {
             _ => return None,
         };
         Some(UsualFrame { pit_token, header_len: frame.len() - packet.len(), is_data })
-    }
-}
-
-/// VALUE of the element that begins `rest`, if its TYPE takes one byte and it goes to the end.
-#[inline(always)]
-fn value_that_fills(rest: &[u8]) -> Option<&[u8]> {
-    match rest {
-        [_, length @ 0..253, value @ ..] => (usize::from(*length) == value.len()).then_some(value),
-        [_, 253, high, low, value @ ..] => {
-            let length = usize::from(u16::from_be_bytes([*high, *low]));
-            // A LENGTH that fits into one byte must be there.
-            (length == value.len() && length >= 253).then_some(value)
-        }
-        _ => None,
     }
 }
 

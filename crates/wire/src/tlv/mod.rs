@@ -11,6 +11,7 @@ mod writer;
 mod tests;
 
 pub use ordered::OrderedReader;
+pub(crate) use reader::value_that_fills;
 pub use reader::{Element, Reader, decode_nni, frame_length, read_single_element, read_var_number};
 pub use writer::{Nni, Writer, element_len, nni_len, put_header, put_var_number, var_number_len};
 

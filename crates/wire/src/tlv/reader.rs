@@ -95,6 +95,21 @@ pub fn read_single_element(input: &[u8]) -> Result<Element<'_>, DecodeError> {
     if reader.is_empty() { Ok(element) } else { Err(DecodeError::TrailingBytes) }
 }
 
+/// VALUE of the element that begins `rest`, if its TYPE takes one byte, its LENGTH one or three, and it goes to the
+/// end.
+#[inline(always)]
+pub(crate) fn value_that_fills(rest: &[u8]) -> Option<&[u8]> {
+    match rest {
+        [_, length @ 0..253, value @ ..] => (usize::from(*length) == value.len()).then_some(value),
+        [_, 253, high, low, value @ ..] => {
+            let length = usize::from(u16::from_be_bytes([*high, *low]));
+            // A LENGTH that fits into one byte must be there.
+            (length == value.len() && length >= 253).then_some(value)
+        }
+        _ => None,
+    }
+}
+
 /// Reads a VAR-NUMBER: the number and how many bytes it takes.
 ///
 /// # Errors
