@@ -43,6 +43,8 @@ pub struct EngineParameters {
     pub runs: usize,
     /// Measure each schedule on the stripped path, too (see [`ScheduleFigures::stripped`]).
     pub stripped: bool,
+    /// Measure each schedule with small tables, too (see [`ScheduleFigures::computing`]).
+    pub computing: bool,
     /// Cache that one core has for itself, in bytes: what is used again soon enough is not counted as a line from memory.
     pub private_cache_bytes: usize,
 }
@@ -65,6 +67,7 @@ impl Default for EngineParameters {
             time: Duration::from_secs(2),
             runs: 1,
             stripped: false,
+            computing: false,
             private_cache_bytes: 2 << 20,
         }
     }
@@ -159,18 +162,25 @@ pub struct ScheduleFigures {
     /// Hardware counters per packet, where the machine has them; 0 for a kind of packet that there was none of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<ByPacket<CounterFigures>>,
-    /// The same schedule without most of the protocol, where that was measured.
+    /// The same schedule on the path that publications measured, where that was measured here, too: Content Store, PIT and
+    /// FIB by name, without PIT tokens, NDNLPv2 headers, strategy, timers and dead nonce list.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stripped: Option<StrippedFigures>,
+    pub stripped: Option<PacketCosts>,
     /// `pair_ns` by that of the stripped path: the median of the runs' ratios.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub whole_vs_stripped: Option<f64>,
+    /// The same with tables so small that they stay in the core's caches, where that was measured: what is left is computing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub computing: Option<PacketCosts>,
+    /// `pair_ns` above that with small tables: what large tables cost that was not hidden. The median of the runs'
+    /// differences.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_ns: Option<f64>,
 }
 
-/// What one schedule costs on the path that publications measured: Content Store, PIT and FIB by name, without PIT tokens,
-/// NDNLPv2 headers, strategy, timers and dead nonce list. Units as in [`ScheduleFigures`].
+/// What the packets of one schedule cost under other conditions than its [`ScheduleFigures`]. Units as there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct StrippedFigures {
+pub struct PacketCosts {
     /// Ticks per Interest that the Content Store does not answer.
     pub imiss_cycles: f64,
     /// Ticks per Interest that the Content Store answers.

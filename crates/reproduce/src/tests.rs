@@ -58,6 +58,8 @@ impl EngineMeasurements for PublishedEngine {
                 }),
                 stripped: None,
                 whole_vs_stripped: None,
+                computing: None,
+                waiting_ns: None,
             }
         });
         Ok(figures.collect())

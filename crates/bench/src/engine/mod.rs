@@ -13,8 +13,10 @@
 //! | `load` | which packets when, and what a turn cost |
 //! | `flood` | a flood of Interests, and what it does to others |
 //! | `watch` | what is observed of turns besides time |
+//! | `figures` | from measurements to figures |
 //! | `lines` | cache lines of tables that packets need from memory |
 
+mod figures;
 mod flood;
 mod frames;
 mod lines;
@@ -36,17 +38,14 @@ use namehop_hash::HashKey;
 use namehop_router::worker::{pin_to_processor, usable_processors};
 use namehop_wire::{DecodeError, NameRef};
 
-use crate::counters::{Counters, Events, Tally, WhyNot};
-use crate::median::median;
+use crate::counters::{Counters, Events, WhyNot};
 use crate::memory::DramFigures;
-use crate::schedule::{
-    ByPacket, EngineMeasurements, EngineParameters, FloodFigures, FloodParameters, PacketKind, ScheduleFigures, Spread,
-    StrippedFigures,
-};
-use crate::workload::{Workload, WorkloadError};
-use lines::lines;
-use load::Costs;
+use crate::schedule::{ByPacket, EngineMeasurements, EngineParameters, FloodFigures, FloodParameters, ScheduleFigures};
+use crate::workload::{Workload, WorkloadError, WorkloadParameters};
+use figures::{Measured, Runs, mean, summary};
 
+/// Bursts that small tables have room for.
+const NEAR_BURSTS: usize = 4;
 /// Prefixes between two reports of progress.
 const PROGRESS_STEP: u64 = 1 << 18;
 
@@ -97,12 +96,52 @@ pub enum EngineBenchError {
 /// A FIB that all schedules are measured with.
 pub struct EngineBench {
     key: HashKey,
-    workload: Workload,
-    fib: FibWriter<StrategyInstance>,
+    prefixes: Prefixes,
+    /// So few that they stay in the core's caches; only when computing is to be measured.
+    few_prefixes: Option<Prefixes>,
     /// One for each worker.
     pools: Vec<MbufPool>,
     /// What is counted, or why nothing is.
     events: Result<Events, WhyNot>,
+}
+
+/// A workload, and a FIB with its prefixes.
+struct Prefixes {
+    workload: Workload,
+    fib: FibWriter<StrategyInstance>,
+}
+
+impl Prefixes {
+    fn new(
+        key: HashKey,
+        parameters: WorkloadParameters,
+        on_progress: &mut dyn FnMut(u64),
+    ) -> Result<Self, EngineBenchError> {
+        let workload = Workload::new(parameters)?;
+        let mut fib = FibWriter::new(key, StrategyInstance::default())?;
+        let nexthops = [NextHop { face: upstream(), cost: 1 }];
+        let mut value = vec![0; workload.prefix_bytes()];
+        for number in 0..parameters.prefixes {
+            workload.write_prefix(number, &mut value);
+            fib.set_nexthops(NameRef::from_value(&value)?, &nexthops)?;
+            if number % PROGRESS_STEP == 0 {
+                on_progress(number);
+            }
+        }
+        Ok(Prefixes { workload, fib })
+    }
+}
+
+/// The same load with tables that stay in the core's own caches, of the size of bursts.
+fn with_small_tables(parameters: &EngineParameters) -> EngineParameters {
+    let few = NEAR_BURSTS * parameters.burst;
+    EngineParameters {
+        workload: WorkloadParameters { prefixes: parameters.workload.prefixes.min(few as u64), ..parameters.workload },
+        in_flight: parameters.in_flight.min(few),
+        cs_capacity: parameters.cs_capacity.min(few),
+        dead_nonce_capacity: parameters.dead_nonce_capacity.min(few),
+        ..parameters.clone()
+    }
 }
 
 /// What is measured of a schedule in one pass.
@@ -112,16 +151,10 @@ enum Pass<'f> {
     Whole,
     /// The stripped path.
     Stripped,
+    /// The whole protocol with small tables.
+    Computing,
     /// The whole protocol in a flood.
     Flood(&'f FloodParameters),
-}
-
-/// What one pass, or one worker's part of it, gives.
-#[derive(Debug, Default)]
-struct Measured {
-    costs: Costs,
-    counted: Option<ByPacket<Tally>>,
-    flood: Option<FloodFigures>,
 }
 
 impl EngineBench {
@@ -134,28 +167,20 @@ impl EngineBench {
         if parameters.workers > cores {
             return Err(EngineBenchError::TooFewCores { wanted: parameters.workers, cores });
         }
-        let workload = Workload::new(parameters.workload)?;
         let pools = rig::pools(parameters.workers)?;
         // The same key in every run: hashes are no part of what varies.
         let key = HashKey::new(0x6e61_6d65_686f_7031, 0x656e_6769_6e65_3032);
-        let mut fib = FibWriter::new(key, StrategyInstance::default())?;
-        let nexthops = [NextHop { face: upstream(), cost: 1 }];
-        let mut value = vec![0; workload.prefix_bytes()];
-        for number in 0..parameters.workload.prefixes {
-            workload.write_prefix(number, &mut value);
-            fib.set_nexthops(NameRef::from_value(&value)?, &nexthops)?;
-            if number % PROGRESS_STEP == 0 {
-                on_progress(number);
-            }
-        }
+        let prefixes = Prefixes::new(key, parameters.workload, on_progress)?;
+        let few = with_small_tables(parameters).workload;
+        let few_prefixes = parameters.computing.then(|| Prefixes::new(key, few, &mut |_| ())).transpose()?;
         let events = Events::of_this_processor();
         let events = Counters::open(&events).map(|_| events);
-        Ok(EngineBench { key, workload, fib, pools, events })
+        Ok(EngineBench { key, prefixes, few_prefixes, pools, events })
     }
 
     /// How large the FIB is.
     pub fn fib_statistics(&self) -> FibStatistics {
-        self.fib.statistics()
+        self.prefixes.fib.statistics()
     }
 
     /// Why hardware counters are not counted here, if they are not.
@@ -172,24 +197,27 @@ impl EngineBench {
         parameters: &EngineParameters,
         on_progress: &mut dyn FnMut(ScheduleKind, usize),
     ) -> Result<Vec<ScheduleFigures>, EngineBenchError> {
-        let mut measured: Vec<[Vec<Measured>; 2]> = parameters.schedules.iter().map(|_| Default::default()).collect();
+        let mut measured: Vec<Runs> = parameters.schedules.iter().map(|_| Runs::default()).collect();
         let mut round = 0;
         for run in 0..parameters.runs.max(1) {
-            for (&schedule, [whole, stripped]) in parameters.schedules.iter().zip(&mut measured) {
+            for (&schedule, runs) in parameters.schedules.iter().zip(&mut measured) {
                 on_progress(schedule, run);
                 let mut pass = |pass| {
                     round += 1;
                     self.run_once(schedule, parameters, pass, round - 1).map(|workers| mean(&workers))
                 };
                 // One right behind the other, so that both have the machine in the same state.
-                whole.push(pass(Pass::Whole)?);
+                runs.whole.push(pass(Pass::Whole)?);
                 if parameters.stripped {
-                    stripped.push(pass(Pass::Stripped)?);
+                    runs.stripped.push(pass(Pass::Stripped)?);
+                }
+                if parameters.computing {
+                    runs.computing.push(pass(Pass::Computing)?);
                 }
             }
         }
         let figures = parameters.schedules.iter().zip(measured);
-        Ok(figures.map(|(&schedule, [whole, stripped])| summary(schedule, &whole, &stripped, parameters)).collect())
+        Ok(figures.map(|(&schedule, runs)| summary(schedule, &runs, parameters)).collect())
     }
 
     /// Lets each worker of each schedule suffer the flood, once in every run. The schedules take turns.
@@ -254,23 +282,28 @@ impl EngineBench {
         start: &Barrier,
     ) -> Result<Measured, EngineBenchError> {
         match pass {
-            Pass::Stripped => self.work::<Stripped<S>>(parameters, None, place, start),
-            Pass::Whole => self.work::<S>(parameters, None, place, start),
-            Pass::Flood(flood) => self.work::<S>(parameters, Some(flood), place, start),
+            Pass::Stripped => self.work::<Stripped<S>>(&self.prefixes, parameters, None, place, start),
+            Pass::Whole => self.work::<S>(&self.prefixes, parameters, None, place, start),
+            Pass::Flood(flood) => self.work::<S>(&self.prefixes, parameters, Some(flood), place, start),
+            Pass::Computing => {
+                let prefixes = self.few_prefixes.as_ref().unwrap_or(&self.prefixes);
+                self.work::<S>(prefixes, &with_small_tables(parameters), None, place, start)
+            }
         }
     }
 
     fn work<S: Schedule>(
         &self,
+        prefixes: &Prefixes,
         parameters: &EngineParameters,
         flood: Option<&FloodParameters>,
         (worker, number): (usize, u64),
         start: &Barrier,
     ) -> Result<Measured, EngineBenchError> {
-        let rig = rig::Rig::<S>::new(&self.fib, self.key, self.pools[worker].clone(), parameters);
+        let rig = rig::Rig::<S>::new(&prefixes.fib, self.key, self.pools[worker].clone(), parameters);
         // Whoever fails must not leave the others waiting.
         start.wait();
-        let mut load = load::Load::new(rig?, &self.workload, parameters, number)?;
+        let mut load = load::Load::new(rig?, &prefixes.workload, parameters, number)?;
         load.warm_up()?;
         if let Some(flood) = flood {
             let suffered = load.suffer(flood)?;
@@ -292,68 +325,6 @@ fn upstream() -> FaceId {
     rig::face_numbers().1
 }
 
-/// The mean of several measurements, of their costs and of everything counted.
-fn mean(all: &[Measured]) -> Measured {
-    let mut mean = Measured::default();
-    for Measured { costs, counted, .. } in all {
-        for kind in PacketKind::ALL {
-            *mean.costs.get_mut(kind) += costs.get(kind) / all.len() as f64;
-            if let Some(counted) = counted {
-                mean.counted.get_or_insert_default().get_mut(kind).merge(counted.get(kind));
-            }
-        }
-    }
-    mean
-}
-
-/// Nanoseconds of an Interest and its Data.
-fn pair_ns(run: &Measured) -> f64 {
-    let ns_per_cycle = 1e9 / namehop_table::clock::cycles_per_second() as f64;
-    (run.costs.interest_miss + run.costs.data) * ns_per_cycle
-}
-
-/// What several runs on one path say together.
-fn costs_of_runs(runs: &[Measured]) -> StrippedFigures {
-    let of = |kind| median(&mut runs.iter().map(|run| *run.costs.get(kind)).collect::<Vec<_>>());
-    let mut pairs: Vec<f64> = runs.iter().map(pair_ns).collect();
-    StrippedFigures {
-        imiss_cycles: of(PacketKind::InterestMiss),
-        ihit_cycles: of(PacketKind::InterestHit),
-        data_cycles: of(PacketKind::Data),
-        pair_ns: median(&mut pairs),
-        pair_ns_spread: Spread {
-            least: pairs.iter().copied().fold(f64::INFINITY, f64::min),
-            most: pairs.iter().copied().fold(0.0, f64::max),
-        },
-    }
-}
-
-/// The figures of a schedule from its runs; `stripped` has none when that was not measured.
-fn summary(
-    schedule: ScheduleKind,
-    whole: &[Measured],
-    stripped: &[Measured],
-    parameters: &EngineParameters,
-) -> ScheduleFigures {
-    let costs = costs_of_runs(whole);
-    let counted = mean(whole).counted;
-    let mut ratios: Vec<f64> =
-        whole.iter().zip(stripped).map(|(whole, stripped)| pair_ns(whole) / pair_ns(stripped)).collect();
-    ScheduleFigures {
-        schedule,
-        imiss_cycles: costs.imiss_cycles,
-        ihit_cycles: costs.ihit_cycles,
-        data_cycles: costs.data_cycles,
-        pair_ns: costs.pair_ns,
-        pair_ns_spread: costs.pair_ns_spread,
-        mpps: 2e3 / costs.pair_ns * parameters.workers as f64,
-        lines: lines(parameters),
-        counters: counted.map(|counted| counted.map(|tally| tally.figures().unwrap_or_default())),
-        stripped: (!stripped.is_empty()).then(|| costs_of_runs(stripped)),
-        whole_vs_stripped: (!ratios.is_empty()).then(|| median(&mut ratios)),
-    }
-}
-
 /// Least nanoseconds of an Interest and its Data according to the memory's best rate.
 pub fn floor_ns(lines: &ByPacket<f64>, dram: &DramFigures) -> f64 {
     dram.floor_ns(lines.interest_miss + lines.data)
@@ -369,7 +340,8 @@ impl EngineMeasurements for EngineOnDemand {
     fn measure(&mut self, parameters: &EngineParameters) -> Result<Vec<ScheduleFigures>, Box<dyn Error + Send + Sync>> {
         let bench = match self.made.take() {
             Some(bench)
-                if *bench.workload.parameters() == parameters.workload && bench.pools.len() == parameters.workers =>
+                if *bench.prefixes.workload.parameters() == parameters.workload
+                    && bench.pools.len() == parameters.workers =>
             {
                 bench
             }

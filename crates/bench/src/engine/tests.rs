@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::counters::CounterFigures;
+use crate::schedule::PacketKind;
 use crate::workload::WorkloadParameters;
 
 fn small() -> EngineParameters {
@@ -19,7 +20,7 @@ fn small() -> EngineParameters {
 /// One FIB for both paths: packet buffers of a FIB last as long as the process.
 #[test]
 fn every_schedule_forwards_what_it_is_given() {
-    let parameters = small();
+    let parameters = EngineParameters { computing: true, ..small() };
     let mut prefixes = 0;
     let bench = EngineBench::new(&parameters, &mut |number| prefixes = number.max(prefixes)).expect("a small FIB");
     assert_eq!(bench.fib_statistics().nexthop_entries, 1_000);
@@ -29,8 +30,12 @@ fn every_schedule_forwards_what_it_is_given() {
         assert!(figure.imiss_cycles > 100.0 && figure.data_cycles > 100.0 && figure.ihit_cycles > 100.0, "{figure:?}");
         assert!(figure.pair_ns_spread.least <= figure.pair_ns && figure.pair_ns <= figure.pair_ns_spread.most);
         assert!(figure.mpps > 0.0 && figure.stripped.is_none() && figure.whole_vs_stripped.is_none());
+        let computing = figure.computing.expect("measured");
+        assert!(computing.imiss_cycles > 100.0 && computing.ihit_cycles > 100.0 && computing.data_cycles > 100.0);
+        // There was one run.
+        assert!((figure.waiting_ns.expect("measured") - (figure.pair_ns - computing.pair_ns)).abs() < 1.0);
     }
-    so_does_every_schedule_on_the_stripped_path(&bench, &parameters);
+    so_does_every_schedule_on_the_stripped_path(&bench, &small());
 }
 
 /// The far ends check that everything comes out, and that Interests have tokens or not.
@@ -38,6 +43,7 @@ fn so_does_every_schedule_on_the_stripped_path(bench: &EngineBench, parameters: 
     for cs_capacity in [0, parameters.cs_capacity] {
         let parameters = EngineParameters { stripped: true, runs: 2, cs_capacity, ..parameters.clone() };
         for figure in bench.run(&parameters, &mut |_, _| ()).expect("figures") {
+            assert!(figure.computing.is_none() && figure.waiting_ns.is_none());
             let stripped = figure.stripped.expect("measured");
             assert!(stripped.imiss_cycles > 100.0 && stripped.data_cycles > 100.0, "{figure:?}");
             assert_eq!(stripped.ihit_cycles > 100.0, cs_capacity > 0, "{figure:?}");

@@ -38,6 +38,7 @@ use tables::{describe, describe_flood};
   namehop bench engine --fib 1000000 --in-flight 65536 --cs 0 --json
   namehop bench engine --workers 2 --schedule burst
   namehop bench engine --stripped --runs 5
+  namehop bench engine --computing --cs 0
   namehop bench engine --fib 1000000 --flood 0.5")]
 pub struct EngineArgs {
     /// Schedules to measure [default: all]
@@ -74,7 +75,7 @@ pub struct EngineArgs {
     #[arg(long, value_name = "N", default_value_t = 64)]
     burst: usize,
     /// Packets of a group that are looked at together ahead of their turn; the router measures at start how many suit the
-    /// machine [default: 8]
+    /// machine [default: 32]
     #[arg(long, value_name = "N")]
     lookahead: Option<usize>,
     /// Workers, each on a core of its own
@@ -95,6 +96,10 @@ pub struct EngineArgs {
     /// has it.
     #[arg(long, conflicts_with = "flood")]
     stripped: bool,
+    /// Measure each schedule also with tables so small that they stay in the core's caches, and print how much of its cost is
+    /// computing, and how much is waiting for memory
+    #[arg(long, conflicts_with = "flood")]
+    computing: bool,
     /// Measure a flood instead: this share of the packets of every burst, above 0 and below 1, are Interests with random
     /// names that nobody answers, from a face of their own [default schedule: burst]
     #[arg(long, value_name = "SHARE")]
@@ -267,6 +272,7 @@ impl EngineArgs {
             time: self.seconds,
             runs: self.runs,
             stripped: self.stripped,
+            computing: self.computing,
             ..defaults
         })
     }

@@ -98,7 +98,7 @@ impl Default for EngineConfig {
             producer_regions: Vec::new(),
             max_lifetime_ms: 120_000,
             measurement_capacity: 4_096,
-            lookahead: 8,
+            lookahead: 32,
         }
     }
 }

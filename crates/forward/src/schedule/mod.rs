@@ -57,8 +57,8 @@ pub enum PreHash {}
 #[derive(Debug, Clone, Copy)]
 pub enum Speculative {}
 
-/// A whole burst, in stages: all names are hashed in SIMD lanes; then buckets, entries, and what entries point to are fetched
-/// for groups of packets while earlier groups are handled.
+/// A burst in groups of packets, each group one stage behind the one before it: names are hashed in SIMD lanes and buckets
+/// fetched; then entries; then what entries point to; then the packets are handled.
 #[derive(Debug, Clone, Copy)]
 pub enum Burst {}
 

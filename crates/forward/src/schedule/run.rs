@@ -88,8 +88,10 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         }
     }
 
-    /// Up to [`MAX_BURST`] packets: while one group of packets is handled, what the next one's entries point to is on its
-    /// way, and so are the entries of the one behind it and the buckets of the third.
+    /// Up to [`MAX_BURST`] packets in groups, each of which is taken one stage further in every step: while one group is
+    /// handled, what the next one's entries point to is on its way, and so are the entries of the one behind it and the
+    /// buckets of the third, whose names have just been hashed. Hashing takes long enough to hide what is waited for even
+    /// in the first steps, when there is nothing to handle yet.
     fn run_burst(
         &mut self,
         now: Timestamp,
@@ -99,27 +101,31 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     ) {
         let count = burst.len().min(MAX_BURST);
         let group = self.core.lookahead;
-        self.look_at(&burst[..count], scratch, 0, self.core.lanes);
         let mut packets = burst.drain(..count);
         let mut forecast = self.core.pcct.forecast();
         let (mut handled, mut with_contents, mut with_entries, mut with_buckets) = (0, 0, 0, 0);
         while handled < count {
-            let coming = packets.as_slice();
-            while with_buckets < count.min(handled + 3 * group) {
-                self.hint_buckets(&coming[with_buckets - handled], scratch.hints(with_buckets));
-                with_buckets += 1;
+            // Each stage goes as far as the one before it went in the last step.
+            let (handled_end, contents_end, entries_end) = (with_contents, with_entries, with_buckets);
+            let buckets_end = count.min(with_buckets + group);
+            if with_buckets < buckets_end {
+                let looked_at = &packets.as_slice()[with_buckets - handled..buckets_end - handled];
+                self.look_at(looked_at, scratch, with_buckets, self.core.lanes);
+                for (packet, position) in looked_at.iter().zip(with_buckets..) {
+                    self.hint_buckets(packet, scratch.hints(position));
+                }
+                with_buckets = buckets_end;
             }
-            let first = with_entries;
-            while with_entries < count.min(handled + 2 * group) {
-                self.hint_entries(scratch.hints(with_entries), &mut forecast);
-                with_entries += 1;
+            for position in with_entries..entries_end {
+                self.hint_entries(scratch.hints(position), &mut forecast);
             }
-            self.hint_fib_entries(&scratch.summaries[first..with_entries]);
-            while with_contents < count.min(handled + group) {
-                self.hint_contents(&scratch.summaries[with_contents]);
-                with_contents += 1;
+            self.hint_fib_entries(&scratch.summaries[with_entries..entries_end]);
+            with_entries = entries_end;
+            for summary in &scratch.summaries[with_contents..contents_end] {
+                self.hint_contents(summary);
             }
-            for packet in packets.by_ref().take(group) {
+            with_contents = contents_end;
+            for packet in packets.by_ref().take(handled_end - handled) {
                 self.handle(now, packet, scratch.known(handled), out);
                 handled += 1;
             }

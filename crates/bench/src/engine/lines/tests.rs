@@ -61,8 +61,9 @@ impl LineWatch {
 
 /// Lines that packets need from memory, through a worker; NaN of kinds that do not occur.
 fn count(bench: &EngineBench, parameters: &EngineParameters) -> ByPacket<f64> {
-    let rig = rig::Rig::<Naive>::new(&bench.fib, bench.key, bench.pools[0].clone(), parameters).expect("a rig");
-    let mut load = load::Load::new(rig, &bench.workload, parameters, 0).expect("a load");
+    let rig =
+        rig::Rig::<Naive>::new(&bench.prefixes.fib, bench.key, bench.pools[0].clone(), parameters).expect("a rig");
+    let mut load = load::Load::new(rig, &bench.prefixes.workload, parameters, 0).expect("a load");
     load.warm_up().expect("everything is forwarded");
     let cache = Lru::new(parameters.private_cache_bytes / LINE_BYTES);
     load.watch = Some(Watch::Lines(Box::new(LineWatch { cache, counts: ByPacket::default() })));

@@ -2,6 +2,7 @@
 
 use namehop_bench::counters::CounterFigures;
 use namehop_bench::schedule::{ByPacket, Spread};
+use namehop_forward::schedule::ScheduleKind;
 
 use super::{FloodRow, Report};
 use crate::output::{Align, Table, properties};
@@ -59,6 +60,10 @@ pub(super) fn describe(report: &Report) -> String {
         text.push_str(&describe_stripped(report));
         text.push('\n');
     }
+    if report.schedules.iter().any(|row| row.figures.computing.is_some()) {
+        text.push_str(&describe_computing(report));
+        text.push('\n');
+    }
     match &report.no_counters {
         Some(reason) => text.push_str(&format!("Without columns of hardware counters: {reason}\n")),
         None => text.push_str(&describe_counters(report)),
@@ -88,6 +93,37 @@ fn describe_stripped(report: &Report) -> String {
             format!("{:.0}", figures.pair_ns),
             format!("{least:.0} to {most:.0}"),
             format!("{ratio:.2}"),
+        ]);
+    }
+    table.render()
+}
+
+/// What is left when all tables are near, and what is not.
+fn describe_computing(report: &Report) -> String {
+    let mut table = Table::new(&[
+        ("SMALL TABLES", Align::Left),
+        ("I-MISS cycles", Align::Right),
+        ("I-HIT", Align::Right),
+        ("DATA", Align::Right),
+        ("COMPUTING ns", Align::Right),
+        ("SPREAD", Align::Right),
+        ("WAITING ns", Align::Right),
+        ("VS NAIVE", Align::Right),
+    ]);
+    let naive = report.schedules.iter().find(|row| row.figures.schedule == ScheduleKind::Naive);
+    let naive_waiting = naive.and_then(|naive| naive.figures.waiting_ns);
+    for row in &report.schedules {
+        let (Some(computing), Some(waiting)) = (&row.figures.computing, row.figures.waiting_ns) else { continue };
+        let Spread { least, most } = computing.pair_ns_spread;
+        table.row([
+            row.figures.schedule.to_string(),
+            format!("{:.0}", computing.imiss_cycles),
+            format!("{:.0}", computing.ihit_cycles),
+            format!("{:.0}", computing.data_cycles),
+            format!("{:.0}", computing.pair_ns),
+            format!("{least:.0} to {most:.0}"),
+            format!("{waiting:.0}"),
+            naive_waiting.map_or_else(|| "-".to_owned(), |naive| format!("{:.2}", waiting / naive)),
         ]);
     }
     table.render()
