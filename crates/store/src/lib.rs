@@ -13,14 +13,14 @@ mod tests;
 use std::fmt;
 use std::str::FromStr;
 
-use list::LinkedSlots;
+use list::{OrderedNumbers, Place};
 
 /// Order in which packets leave a full store.
 ///
 /// The store tells it what happens to each packet; ids are below the capacity the policy was made with, and every
 /// method panics on one that is not.
 pub trait EvictionPolicy {
-    /// The packet entered the store. If it is in the store already, it counts as newly entered.
+    /// The packet entered the store; it was not there.
     fn admitted(&mut self, id: u32);
     /// The packet answered an Interest. Nothing happens if it is not in the store.
     fn hit(&mut self, id: u32);
@@ -29,9 +29,13 @@ pub trait EvictionPolicy {
     /// The packet to evict next; `None` when the store is empty. It stays in the order until
     /// [`removed`](Self::removed) is called for it.
     fn victim(&mut self) -> Option<u32>;
-    /// The packet to evict after `victim`, or first: what [`victim`](Self::victim) will say later if nothing else happens
-    /// meanwhile. `None` at the end of the order, or when it is not known.
-    fn victim_after(&self, victim: Option<u32>) -> Option<u32>;
+    /// The packet to evict after those that `ahead` has passed: what [`victim`](Self::victim) will say later if nothing else
+    /// happens meanwhile, and a guess if something does. `None` at the end of the order, or when it is not known.
+    fn upcoming(&self, ahead: &mut Ahead) -> Option<u32>;
+    /// Asks for the memory that [`admitted`](Self::admitted) and [`hit`](Self::hit) look at first. Any id may be given.
+    fn prefetch(&self, id: u32);
+    /// Asks for what else [`hit`](Self::hit) needs. Reads what [`prefetch`](Self::prefetch) asks for. Any id may be given.
+    fn prefetch_hit(&self, id: u32);
     /// Packets in the store.
     fn len(&self) -> usize;
     /// Is the store empty?
@@ -40,16 +44,29 @@ pub trait EvictionPolicy {
     }
 }
 
+/// How far a look at the packets to be evicted next has come; at first, before all of them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ahead(Option<Place>);
+
+impl Ahead {
+    #[inline]
+    fn next_in(&mut self, order: &OrderedNumbers) -> Option<u32> {
+        let (id, place) = order.behind(self.0)?;
+        self.0 = Some(place);
+        Some(id)
+    }
+}
+
 /// First in, first out: the packet that entered first leaves first.
 #[derive(Debug, Clone)]
 pub struct Fifo {
-    order: LinkedSlots,
+    order: OrderedNumbers,
 }
 
 impl Fifo {
     /// A policy for ids below `capacity`.
     pub fn new(capacity: usize) -> Self {
-        Fifo { order: LinkedSlots::new(capacity) }
+        Fifo { order: OrderedNumbers::new(capacity) }
     }
 }
 
@@ -68,9 +85,18 @@ impl EvictionPolicy for Fifo {
         self.order.front()
     }
 
-    fn victim_after(&self, victim: Option<u32>) -> Option<u32> {
-        self.order.after(victim)
+    #[inline]
+    fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
+        ahead.next_in(&self.order)
     }
+
+    #[inline]
+    fn prefetch(&self, id: u32) {
+        self.order.prefetch_note(id);
+    }
+
+    #[inline]
+    fn prefetch_hit(&self, _id: u32) {}
 
     fn len(&self) -> usize {
         self.order.len()
@@ -80,13 +106,13 @@ impl EvictionPolicy for Fifo {
 /// Least recently used: the packet whose last hit (or entry) lies longest ago leaves first.
 #[derive(Debug, Clone)]
 pub struct Lru {
-    order: LinkedSlots,
+    order: OrderedNumbers,
 }
 
 impl Lru {
     /// A policy for ids below `capacity`.
     pub fn new(capacity: usize) -> Self {
-        Lru { order: LinkedSlots::new(capacity) }
+        Lru { order: OrderedNumbers::new(capacity) }
     }
 }
 
@@ -96,9 +122,7 @@ impl EvictionPolicy for Lru {
     }
 
     fn hit(&mut self, id: u32) {
-        if self.order.contains(id) {
-            self.order.push_back(id);
-        }
+        self.order.move_back(id);
     }
 
     fn removed(&mut self, id: u32) {
@@ -109,8 +133,19 @@ impl EvictionPolicy for Lru {
         self.order.front()
     }
 
-    fn victim_after(&self, victim: Option<u32>) -> Option<u32> {
-        self.order.after(victim)
+    #[inline]
+    fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
+        ahead.next_in(&self.order)
+    }
+
+    #[inline]
+    fn prefetch(&self, id: u32) {
+        self.order.prefetch_note(id);
+    }
+
+    #[inline]
+    fn prefetch_hit(&self, id: u32) {
+        self.order.prefetch_block(id);
     }
 
     fn len(&self) -> usize {
@@ -231,10 +266,27 @@ impl EvictionPolicy for Policy {
         }
     }
 
-    fn victim_after(&self, victim: Option<u32>) -> Option<u32> {
+    #[inline]
+    fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
         match self {
-            Policy::Fifo(policy) => policy.victim_after(victim),
-            Policy::Lru(policy) => policy.victim_after(victim),
+            Policy::Fifo(policy) => policy.upcoming(ahead),
+            Policy::Lru(policy) => policy.upcoming(ahead),
+        }
+    }
+
+    #[inline]
+    fn prefetch(&self, id: u32) {
+        match self {
+            Policy::Fifo(policy) => policy.prefetch(id),
+            Policy::Lru(policy) => policy.prefetch(id),
+        }
+    }
+
+    #[inline]
+    fn prefetch_hit(&self, id: u32) {
+        match self {
+            Policy::Fifo(policy) => policy.prefetch_hit(id),
+            Policy::Lru(policy) => policy.prefetch_hit(id),
         }
     }
 

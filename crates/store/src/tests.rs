@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const CAPACITY: u32 = 12;
+const CAPACITY: u32 = 40;
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
@@ -23,7 +23,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..CAPACITY).prop_map(Step::Remove),
         1 => Just(Step::Evict),
     ];
-    prop::collection::vec(step, 0..200)
+    prop::collection::vec(step, 0..400)
 }
 
 /// The same policy over a queue: front leaves first.
@@ -62,7 +62,11 @@ impl Model {
 
 fn apply(policy: &mut Policy, step: Step) -> Option<u32> {
     match step {
-        Step::Admit(id) => policy.admitted(id),
+        // What is there already leaves before it enters.
+        Step::Admit(id) => {
+            policy.removed(id);
+            policy.admitted(id);
+        }
         Step::Hit(id) => policy.hit(id),
         Step::Remove(id) => policy.removed(id),
         Step::Evict => {
@@ -84,6 +88,9 @@ proptest! {
                 prop_assert_eq!(apply(&mut policy, step), model.apply(step));
                 prop_assert_eq!(policy.len(), model.order.len());
                 prop_assert_eq!(policy.victim(), model.order.front().copied());
+                let mut ahead = Ahead::default();
+                let upcoming: Vec<u32> = std::iter::from_fn(|| policy.upcoming(&mut ahead)).collect();
+                prop_assert!(upcoming.iter().eq(&model.order));
             }
             let mut rest = Vec::new();
             while let Some(victim) = apply(&mut policy, Step::Evict) {
@@ -91,6 +98,32 @@ proptest! {
             }
             prop_assert_eq!(rest, Vec::from(model.order));
             prop_assert!(policy.is_empty());
+        }
+    }
+}
+
+proptest! {
+    /// Whatever happened since the look ahead began, it ends and names packets of the store's numbers only.
+    #[test]
+    fn an_outdated_look_ahead_does_no_harm(before in steps(), after in steps(), passed in 0..50_usize) {
+        for kind in PolicyKind::ALL {
+            let mut policy = Policy::new(kind, CAPACITY as usize);
+            for &step in &before {
+                apply(&mut policy, step);
+            }
+            let mut ahead = Ahead::default();
+            for _ in 0..passed {
+                policy.upcoming(&mut ahead);
+            }
+            for id in [0, CAPACITY, u32::MAX] {
+                policy.prefetch(id);
+                policy.prefetch_hit(id);
+            }
+            for &step in &after {
+                apply(&mut policy, step);
+            }
+            let rest: Vec<u32> = std::iter::from_fn(|| policy.upcoming(&mut ahead)).collect();
+            prop_assert!(rest.len() <= CAPACITY as usize && rest.iter().all(|&id| id < CAPACITY), "{rest:?}");
         }
     }
 }

@@ -193,6 +193,22 @@ impl ByteArena {
         Some(usize::from(CLASS_UNITS[usize::from(class)]) * UNIT_BYTES)
     }
 
+    /// Chunks that were used so far, of 64 KiB each.
+    pub fn chunks_used(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// The slots of one of them that are given out.
+    ///
+    /// # Panics
+    /// If it was never used.
+    pub fn slots_of_chunk(&self, number: usize) -> impl Iterator<Item = u32> + '_ {
+        let chunk = &self.chunks[number];
+        let is_taken = |slot: &usize| chunk.taken[slot / 64] >> (slot % 64) & 1 == 1;
+        let slots = (0..usize::from(chunk.slots)).filter(is_taken);
+        slots.map(move |slot| (number * UNITS_PER_CHUNK + slot * chunk.units()) as u32)
+    }
+
     /// Bytes of all slots given out.
     pub fn bytes_in_use(&self) -> usize {
         self.bytes_in_use
@@ -278,6 +294,8 @@ impl std::fmt::Debug for ByteArena {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -326,6 +344,9 @@ mod tests {
                 let used: usize = model.iter().filter_map(|(_, bytes)| ByteArena::slot_bytes(bytes.len())).sum();
                 prop_assert_eq!(arena.bytes_in_use(), used);
             }
+            let given_out = (0..arena.chunks_used()).flat_map(|chunk| arena.slots_of_chunk(chunk));
+            let expected: BTreeSet<u32> = model.iter().map(|(slot, _)| *slot).collect();
+            prop_assert!(given_out.eq(expected));
             for (slot, bytes) in &model {
                 prop_assert_eq!(arena.get(*slot, bytes.len()), &bytes[..]);
             }

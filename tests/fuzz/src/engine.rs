@@ -53,6 +53,8 @@ fn run<S: Schedule>(bytes: &[u8]) -> Vec<u8> {
         producer_regions: vec!["/hint/one/region".parse().expect("a name")],
         max_lifetime_ms: 10_000,
         measurement_capacity: 64,
+        // So few that a burst has several groups.
+        lookahead: 3,
         ..EngineConfig::default()
     };
     let mut engine = Engine::<_, S>::new(config, fib.reader(), pool.clone(), key).expect("small tables fit");

@@ -1,17 +1,18 @@
 //! Byte blocks with owners and a limit on their total memory: cached Data, long names, copies of Interests.
 //!
-//! A thin layer over [`ByteArena`] that remembers who owns each block. The arena dedicates chunks of memory to block
+//! A thin layer over [`ByteArena`] that writes down in front of each block who owns it. The arena dedicates chunks of memory to block
 //! sizes, so a store full of small Data may have no room for a large one however much is free in total. Then
 //! [`BlockStore::starved_chunk`] names the owners of all blocks of one chunk: when they are released, any size fits.
 //!
 //! May assume: owners release every block exactly once and before they forget its handle.
 
+use namehop_table::prefetch::CACHE_LINE_BYTES;
 use namehop_table::{ByteArena, PageRequest, TableError};
 
-/// Bytes of a chunk of the arena, and of the units that its handles count.
-const CHUNK_BYTES: usize = 64 * 1024;
-const UNIT_BYTES: usize = 64;
-const UNITS_PER_CHUNK: usize = CHUNK_BYTES / UNIT_BYTES;
+use super::entry::NONE;
+
+/// Bytes in front of a block: its owner.
+const OWNER_BYTES: usize = 4;
 
 /// Handle of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,10 +31,7 @@ impl Block {
 /// The store of blocks.
 pub(crate) struct BlockStore {
     arena: ByteArena,
-    /// By handle: owner plus 1, and 0 where no block starts.
-    owners: Vec<u32>,
-    /// Chunks used so far, and where the search for one to give up continues.
-    chunks_used: usize,
+    /// Where the search for a chunk to give up continues.
     cursor: usize,
     live: usize,
 }
@@ -41,9 +39,7 @@ pub(crate) struct BlockStore {
 impl BlockStore {
     /// A store of `capacity_bytes`, rounded up to whole chunks of 64 KiB. Memory that is never used costs nothing.
     pub(crate) fn new(capacity_bytes: usize) -> Result<Self, TableError> {
-        let arena = ByteArena::new(capacity_bytes, PageRequest::Large)?;
-        let units = arena.capacity_bytes() / UNIT_BYTES;
-        Ok(BlockStore { arena, owners: vec![0; units], chunks_used: 0, cursor: 0, live: 0 })
+        Ok(BlockStore { arena: ByteArena::new(capacity_bytes, PageRequest::Large)?, cursor: 0, live: 0 })
     }
 
     /// Blocks in use.
@@ -53,63 +49,72 @@ impl BlockStore {
 
     /// A block of at least `length` bytes; `None` when there is no room for that size.
     pub(crate) fn allocate(&mut self, length: usize, owner: u32) -> Option<Block> {
-        let handle = self.arena.allocate(length)?;
-        self.owners[handle as usize] = owner.wrapping_add(1);
-        self.chunks_used = self.chunks_used.max(handle as usize / UNITS_PER_CHUNK + 1);
+        let block = Block(self.arena.allocate(OWNER_BYTES + length)?);
+        self.set_owner(block, owner);
         self.live += 1;
-        Some(Block(handle))
+        Some(block)
     }
 
     /// Returns a block.
     pub(crate) fn release(&mut self, block: Block) {
         self.arena.free(block.0);
-        self.owners[block.0 as usize] = 0;
         self.live -= 1;
     }
 
     /// The first `length` bytes of a block.
     pub(crate) fn bytes(&self, block: Block, length: usize) -> &[u8] {
-        self.arena.get(block.0, length)
+        &self.arena.get(block.0, OWNER_BYTES + length)[OWNER_BYTES..]
     }
 
     /// The first `length` bytes of a block, writable.
     pub(crate) fn bytes_mut(&mut self, block: Block, length: usize) -> &mut [u8] {
-        self.arena.get_mut(block.0, length)
+        &mut self.arena.get_mut(block.0, OWNER_BYTES + length)[OWNER_BYTES..]
     }
 
-    /// Asks for the first `lines` cache lines of a block.
-    pub(crate) fn prefetch(&self, block: Block, lines: usize) {
-        for line in 0..lines {
+    /// Asks for the cache lines of the first `length` bytes of a block, but not for more than `lines`.
+    #[inline]
+    pub(crate) fn prefetch(&self, block: Block, length: usize, lines: usize) {
+        for line in 0..(OWNER_BYTES + length).div_ceil(CACHE_LINE_BYTES).min(lines) {
             self.arena.prefetch_line(block.0, line);
         }
     }
 
     /// Names the owner of a block anew.
     pub(crate) fn set_owner(&mut self, block: Block, owner: u32) {
-        self.owners[block.0 as usize] = owner.wrapping_add(1);
+        self.arena.get_mut(block.0, OWNER_BYTES).copy_from_slice(&owner.to_ne_bytes());
+    }
+
+    fn owner(&self, handle: u32) -> u32 {
+        self.arena.get(handle, OWNER_BYTES).first_chunk().map_or(NONE, |owner| u32::from_ne_bytes(*owner))
     }
 
     /// Fills `owners` with the owners of all blocks of one chunk, a different one each time.
     pub(crate) fn starved_chunk(&mut self, owners: &mut Vec<u32>) {
         owners.clear();
-        if self.chunks_used == 0 {
+        if self.arena.chunks_used() == 0 {
             return;
         }
-        self.cursor = (self.cursor + 1) % self.chunks_used;
-        let units = &self.owners[self.cursor * UNITS_PER_CHUNK..][..UNITS_PER_CHUNK];
-        owners.extend(units.iter().filter(|&&owner| owner != 0).map(|owner| owner - 1));
+        self.cursor = (self.cursor + 1) % self.arena.chunks_used();
+        owners.extend(self.arena.slots_of_chunk(self.cursor).map(|handle| self.owner(handle)));
     }
 
-    /// Compares the owners with the count.
+    /// Compares the arena's blocks with the count.
     pub(crate) fn check_invariants(&self) -> Result<(), String> {
-        let owned = self.owners[..self.chunks_used * UNITS_PER_CHUNK].iter().filter(|&&owner| owner != 0).count();
-        if owned == self.live { Ok(()) } else { Err(format!("{owned} blocks have owners, {} counted", self.live)) }
+        let given_out: usize =
+            (0..self.arena.chunks_used()).map(|chunk| self.arena.slots_of_chunk(chunk).count()).sum();
+        if given_out == self.live {
+            Ok(())
+        } else {
+            Err(format!("{given_out} blocks are given out, {} counted", self.live))
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const CHUNK_BYTES: usize = 64 * 1024;
 
     #[test]
     fn releasing_a_starved_chunk_makes_room_for_another_size() {

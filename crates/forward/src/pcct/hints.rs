@@ -3,7 +3,7 @@
 
 use arrayvec::ArrayVec;
 use namehop_hash::{PrefixHashes, hash_with_nonce};
-use namehop_store::EvictionPolicy;
+use namehop_store::{Ahead, EvictionPolicy};
 
 use super::content::{ContentStore, DIGEST_BYTES};
 use super::entry::Entry;
@@ -26,8 +26,8 @@ pub(crate) struct Forecast {
     entries: usize,
     /// Entries that Data frees and that no Interest has taken again, the last one first to be taken.
     freed: ArrayVec<u32, MAX_BURST>,
-    /// The cached Data that was displaced last.
-    victim: Option<u32>,
+    /// How far the cached Data that will be displaced was foreseen.
+    victims: Ahead,
 }
 
 impl Pcct {
@@ -39,7 +39,7 @@ impl Pcct {
             oldest: 0,
             entries: self.entries.len(),
             freed: ArrayVec::new(),
-            victim: None,
+            victims: Ahead::default(),
         }
     }
 
@@ -82,8 +82,7 @@ impl Pcct {
         if entry.is_some() {
             forecast.pit_len = forecast.pit_len.saturating_sub(1);
         }
-        let victim = self.content.is_full().then(|| self.content.victim_after(forecast.victim)).flatten();
-        forecast.victim = victim.or(forecast.victim);
+        let victim = self.content.is_full().then(|| self.content.policy.upcoming(&mut forecast.victims)).flatten();
         // The entry ends with its PIT entry, unless the Data stays in it.
         if let Some(freed) = if self.content.admits() { victim } else { entry } {
             forecast.entries = forecast.entries.saturating_sub(1);
@@ -142,12 +141,28 @@ impl Pcct {
         self.entries.prefetch_line(index, 0);
     }
 
-    /// The cached Data of an entry, if it has any. Reads the entry.
+    /// What the Content Store notes of an entry whose Data enters or is used.
     #[inline]
-    pub(crate) fn prefetch_data(&self, index: u32) {
-        let Some(entry) = self.entries.get(index).filter(|entry| entry.has_data()) else { return };
-        let lines = (DIGEST_BYTES + usize::from(entry.data_bytes)).div_ceil(64);
-        self.content.blocks.prefetch(entry.data, lines.min(DATA_LINES));
+    pub(crate) fn prefetch_order(&self, index: u32) {
+        if self.content.admits() {
+            self.content.policy.prefetch(index);
+        }
+    }
+
+    /// The cached Data of an entry, if it has any, and what its use changes. Reads the entry.
+    #[inline]
+    pub(crate) fn prefetch_use(&self, index: u32) {
+        if self.prefetch_data(index) {
+            self.content.policy.prefetch_hit(index);
+        }
+    }
+
+    /// The cached Data of an entry; `false` if it has none. Reads the entry.
+    #[inline]
+    fn prefetch_data(&self, index: u32) -> bool {
+        let Some(entry) = self.entries.get(index).filter(|entry| entry.has_data()) else { return false };
+        self.content.blocks.prefetch(entry.data, DIGEST_BYTES + usize::from(entry.data_bytes), DATA_LINES);
+        true
     }
 
     /// What the end of an entry touches. Reads the entry.
@@ -166,7 +181,7 @@ impl Pcct {
         self.table.prefetch(entry.name_hash);
         if !entry.long_key.is_none() {
             let bytes = usize::from(entry.name_bytes) + usize::from(entry.hint_bytes);
-            self.memory.prefetch(entry.long_key, bytes.div_ceil(64).min(DATA_LINES));
+            self.memory.prefetch(entry.long_key, bytes, DATA_LINES);
         }
         let slot = &entry.slot;
         let is_kept = slot.out_count > 0 && slot.keeps_nonces();
@@ -193,12 +208,6 @@ impl ContentStore {
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.admits() && self.len() >= self.capacity
-    }
-
-    /// The Data that will be evicted after `victim`, or first.
-    #[inline]
-    pub(crate) fn victim_after(&self, victim: Option<u32>) -> Option<u32> {
-        self.policy.victim_after(victim)
     }
 }
 

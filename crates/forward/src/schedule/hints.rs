@@ -69,6 +69,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         }
         if let Some((entry, _)) = token::decode(core.worker, &packet.fields.pit_token) {
             core.pcct.prefetch_entry(entry);
+            core.pcct.prefetch_order(entry);
             summary.entry = Some(entry);
         }
         if let Some(hashes) = hashes {
@@ -96,7 +97,10 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             if summary.entry.is_none() {
                 summary.entry = core.pcct.guess(hashes.full());
                 match summary.entry {
-                    Some(entry) => core.pcct.prefetch_entry(entry),
+                    Some(entry) => {
+                        core.pcct.prefetch_entry(entry);
+                        core.pcct.prefetch_order(entry);
+                    }
                     None if is_interest => summary.victim = core.pcct.foresee_entry(forecast),
                     None => {}
                 }
@@ -125,7 +129,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let core = &self.core;
         if summary.kind == Kind::Interest {
             if let Some(entry) = summary.entry {
-                core.pcct.prefetch_data(entry);
+                core.pcct.prefetch_use(entry);
             } else if let Some(nonce) = summary.victim.and_then(|victim| core.pcct.prefetch_end(victim)) {
                 core.dead_nonces.prefetch(nonce);
             }

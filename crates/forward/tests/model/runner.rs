@@ -88,6 +88,8 @@ impl<S: Schedule> Runner<S> {
             default_hop_limit: scenario.default_hop_limit,
             producer_regions: vec![REGION.parse().expect("a name")],
             measurement_capacity: 16,
+            // So few that a burst has several groups.
+            lookahead: 3,
             ..EngineConfig::default()
         };
         let key = HashKey::new(0x0123_4567_89AB_CDEF, 0xFEDC_BA98_7654_3210);
