@@ -210,6 +210,17 @@ impl DataLayout {
     }
 }
 
+/// Bytes of the Name of a packet when they are too many for a LENGTH of one byte, without a look at the rest. `None` when they
+/// are not, or when it is not obvious.
+#[inline]
+pub fn long_name_bytes(packet: &[u8]) -> Option<usize> {
+    const NAME: u8 = types::NAME as u8;
+    match value_that_fills(packet)? {
+        [NAME, LONG_NUMBER, high, low, ..] => Some(usize::from(u16::from_be_bytes([*high, *low]))),
+        _ => None,
+    }
+}
+
 /// First TYPE or LENGTH that takes more than one byte.
 const LONG_NUMBER: u8 = 253;
 

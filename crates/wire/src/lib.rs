@@ -27,7 +27,7 @@ pub use builder::{BuildError, DataBuilder, InterestBuilder};
 pub use data::{Data, DataHeader};
 pub use error::DecodeError;
 pub use interest::{ForwardingHint, Interest};
-pub use layout::{DataLayout, InterestLayout, NameLayout};
+pub use layout::{DataLayout, InterestLayout, NameLayout, long_name_bytes};
 pub use name::{ComponentRef, Name, NameRef};
 pub use rewrite::{InterestRewrite, rewrite_interest};
 pub use signature::{KeyLocator, SignatureInfo, ValidityPeriod};

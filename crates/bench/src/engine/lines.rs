@@ -19,8 +19,8 @@ const DIGEST_BYTES: usize = 32;
 /// An Interest that the cache does not answer: one line of the dead nonce list, FIB bucket and the FIB entry's first line,
 /// PIT-CS bucket; now and then an overflow bucket. Its new PIT entry is one that was given up just before, and still near.
 const INTEREST_MISS: f64 = 5.0;
-/// An Interest that the cache answers, besides the packet.
-const INTEREST_HIT: f64 = 6.0;
+/// An Interest that the cache answers, besides the packet: all four lines of its entry, and three of the order of cached Data.
+const INTEREST_HIT: f64 = 8.0;
 /// The entry of a pending Interest when its Data comes.
 const ENTRY: f64 = 4.0;
 /// The bucket from which that entry is taken, when the Data does not stay.

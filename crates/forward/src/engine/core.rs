@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use namehop_hash::{HashKey, Lanes, PrefixHashes, hash_name, hash_with_nonce};
-use namehop_wire::{Name, NameRef};
+use namehop_wire::{Name, NameRef, long_name_bytes};
 
 use super::config::{EngineConfig, EngineError, UnsolicitedPolicy};
 use super::faces::FaceArray;
@@ -267,6 +267,17 @@ impl<P: BufferPool> Core<P> {
     #[inline]
     pub(crate) fn check_length(&self, name: NameRef<'_>) -> Result<(), DropReason> {
         if name.value().len() <= self.max_name_bytes { Ok(()) } else { Err(DropReason::NameTooLong) }
+    }
+
+    /// Refuses a packet by the length of its name alone, before more of it is looked at: one that
+    /// [`admit_name`](Self::admit_name) would refuse for its length. `long_names` is the allowance.
+    #[inline]
+    pub(crate) fn check_unread(&self, packet: &[u8], long_names: &LongNames) -> Result<(), DropReason> {
+        match long_name_bytes(packet) {
+            Some(bytes) if bytes > self.max_name_bytes => Err(DropReason::NameTooLong),
+            Some(bytes) if !long_names.may_take(bytes) => Err(DropReason::TooManyLongNames),
+            _ => Ok(()),
+        }
     }
 
     /// Refuses names that are too long, and long ones when there were too many of them lately. To be called before the name is

@@ -2,7 +2,8 @@
 //!
 //! A packet's cost grows with its name: every byte is hashed and kept, and every prefix has a hash. Names of usual size are
 //! free. What others have beyond that is taken from an allowance that grows with time, so that a flood of them takes a
-//! few per cent of a worker's time and no more, while some thousands a second pass that applications may want.
+//! few per cent of a worker's time and no more, while some thousands a second pass that applications may want. Once it is used
+//! up, all names that cost something are refused until it has grown by some more: in a flood most need not even be decoded.
 
 use namehop_wire::NameRef;
 
@@ -17,12 +18,16 @@ const FREE_COMPONENTS: usize = 16;
 const COMPONENT_BYTES: usize = 8;
 /// The allowance that is saved up, as part of that of a second.
 const SAVED_UP_NS: u64 = 100_000_000;
+/// What has to be there again after a refusal, likewise.
+const TO_GO_ON_NS: u64 = SAVED_UP_NS / 10;
 const SECOND_NS: u128 = 1_000_000_000;
 
 /// The allowance of one worker, in bytes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct LongNames {
     left: u64,
+    /// It was used up, and has not grown enough since.
+    is_used_up: bool,
     per_second: u64,
     /// Until when `left` has grown.
     grown_until: Timestamp,
@@ -31,7 +36,7 @@ pub(crate) struct LongNames {
 impl LongNames {
     /// An allowance of so many bytes a second.
     pub(crate) fn new(per_second: u64) -> Self {
-        let mut new = LongNames { left: 0, per_second, grown_until: Timestamp::default() };
+        let mut new = LongNames { left: 0, is_used_up: false, per_second, grown_until: Timestamp::default() };
         new.left = new.in_ns(SAVED_UP_NS);
         new
     }
@@ -47,6 +52,7 @@ impl LongNames {
         if more > 0 {
             self.grown_until = now;
             self.left = self.left.saturating_add(more).min(self.in_ns(SAVED_UP_NS));
+            self.is_used_up &= self.left < self.in_ns(TO_GO_ON_NS);
         }
     }
 
@@ -59,15 +65,18 @@ impl LongNames {
 
     fn take_cost(&mut self, bytes: usize, components: usize) -> bool {
         let deep = COMPONENT_BYTES * components.saturating_sub(FREE_COMPONENTS);
-        let left = self.left.checked_sub((bytes + deep).saturating_sub(FREE_BYTES) as u64);
-        self.left = left.unwrap_or(self.left);
-        left.is_some()
+        let cost = (bytes + deep).saturating_sub(FREE_BYTES) as u64;
+        self.is_used_up |= cost > self.left;
+        let is_taken = cost == 0 || !self.is_used_up;
+        self.left -= if is_taken { cost } else { 0 };
+        is_taken
     }
 
-    /// For a look ahead at several names: will a name probably pass, after those asked about before?
-    pub(crate) fn forecast(&self) -> impl FnMut(NameRef<'_>) -> bool + use<> {
-        let mut ahead = LongNames { ..*self };
-        move |name| ahead.take(name)
+    /// May there be enough left for a name of so many bytes, whatever its depth?
+    #[inline]
+    pub(crate) fn may_take(&self, bytes: usize) -> bool {
+        let least_cost = bytes.saturating_sub(FREE_BYTES) as u64;
+        least_cost == 0 || !self.is_used_up && least_cost <= self.left
     }
 }
 
@@ -111,13 +120,30 @@ mod tests {
     }
 
     #[test]
-    fn the_forecast_takes_nothing() {
-        let names = LongNames::new(10_000);
-        let mut passes = names.forecast();
-        // 644 bytes beyond what is free, the same again, none, 352 for depth alone, 24.
-        let asked = [(9, 98), (9, 98), (7, 9), (60, 2), (17, 14)];
-        let answers = asked.map(|(components, bytes)| passes(name(components, bytes).as_ref()));
-        assert_eq!(answers, [true, false, true, true, false]);
-        assert_eq!(names.left, 1_000);
+    fn after_a_refusal_some_has_to_grow_first() {
+        let mut names = LongNames::new(10_000);
+        assert!(names.take(name(12, 98).as_ref()) && names.left == 56);
+        let (cheap, free) = (name(16, 15), name(7, 9));
+        assert!(!names.take(name(10, 98).as_ref()));
+        for (ms, passes) in [(1, false), (3, false), (5, true)] {
+            names.grow(Timestamp(ms * 1_000_000));
+            assert_eq!(names.may_take(cheap.value().len()), passes, "after {ms} ms");
+            assert_eq!(names.take(cheap.as_ref()), passes, "after {ms} ms");
+            assert!(names.take(free.as_ref()) && names.may_take(free.value().len()));
+        }
+        assert_eq!(names.left, 56 + 50 - 16);
+    }
+
+    #[test]
+    fn what_may_not_be_taken_is_not_taken() {
+        let mut names = LongNames::new(10_000);
+        for (components, bytes) in [(9, 98), (5, 98), (12, 20), (60, 2), (7, 9), (1, 250), (9, 98), (17, 12), (7, 9)] {
+            let name = name(components, bytes);
+            let may_take = names.may_take(name.value().len());
+            let taken = names.take(name.as_ref());
+            assert!(may_take || !taken, "{components} components of {bytes} bytes");
+            assert!(components > FREE_COMPONENTS || may_take == taken, "{components} components of {bytes} bytes");
+        }
+        assert!(names.is_used_up);
     }
 }

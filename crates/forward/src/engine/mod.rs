@@ -15,7 +15,7 @@ pub(crate) mod core;
 pub(crate) mod faces;
 pub(crate) mod interest_form;
 pub mod learning;
-mod long_names;
+pub(crate) mod long_names;
 pub(crate) mod new_nexthop;
 pub(crate) mod route;
 
@@ -29,7 +29,7 @@ use crate::buffer::{BufferPool, PacketBuffer};
 use crate::counters::DropReason;
 use crate::fib::FibReader;
 use crate::packet::{Incoming, Outgoing};
-use crate::schedule::{Burst, Kind, Known, Schedule, Scratch};
+use crate::schedule::{Burst, Kind, Known, Schedule, Scratch, Summary};
 use crate::strategy::StrategyInstance;
 use crate::time::Timestamp;
 pub use config::{CsConfig, CsInfo, CsSettings, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
@@ -95,29 +95,57 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         let face = packet.face;
+        let summary;
+        let known = match known.summary.kind {
+            Kind::Unread => {
+                summary = self.read(&packet);
+                known.replaced(&summary)
+            }
+            _ => known,
+        };
         let handled = match known.summary.kind {
             Kind::Interest if S::IS_STRIPPED => self.stripped_interest(now, packet, known, out),
             Kind::Data if S::IS_STRIPPED => self.stripped_data(now, packet, known, out),
             Kind::Interest => self.incoming_interest(now, packet, known, out),
             Kind::Data => self.incoming_data(now, packet, known, out),
             Kind::Nack(reason) => self.incoming_nack(now, packet, reason, out),
-            Kind::Malformed => Err(self.malformed(&packet)),
+            Kind::Unread | Kind::Malformed => Err(self.malformed(&packet)),
         };
         if let Err(reason) = handled {
             self.core.count_drop(face, reason);
         }
     }
 
-    /// Counts a packet that could not be decoded. Returns why it is discarded.
+    /// Decodes an Interest that was not decoded for the length of its name, unless it has to be refused for that: more may be
+    /// left for long names than was foreseen.
+    #[cold]
+    fn read(&self, packet: &Incoming<P::Buffer>) -> Summary {
+        let mut summary = Summary::default();
+        summary.look_at(packet, |bytes| self.core.check_unread(bytes, &self.core.long_names).is_ok());
+        summary
+    }
+
+    /// Counts a packet that could not be decoded, or was not. Returns why it is discarded.
     #[cold]
     fn malformed(&mut self, packet: &Incoming<P::Buffer>) -> DropReason {
         let counters = &mut self.core.counters;
-        match packet.buffer.bytes().first().copied().map(u32::from) {
-            Some(types::INTEREST) => counters.in_interests += 1,
-            Some(types::DATA) if packet.fields.nack.is_none() => counters.in_data += 1,
+        let bytes = packet.buffer.bytes();
+        let mut refused = Ok(());
+        match (bytes.first().copied().map(u32::from), packet.fields.nack) {
+            (Some(types::INTEREST), nack) => {
+                counters.in_interests += 1;
+                // Whether it was decoded or not, the reason is the same.
+                if nack.is_none() && !S::IS_STRIPPED {
+                    refused = self.core.check_unread(bytes, &self.core.long_names);
+                }
+            }
+            (Some(types::DATA), None) => counters.in_data += 1,
             _ => return DropReason::Malformed,
         }
-        if self.core.faces.exists(packet.face) { DropReason::Malformed } else { DropReason::UnknownFace }
+        if !self.core.faces.exists(packet.face) {
+            return DropReason::UnknownFace;
+        }
+        refused.err().unwrap_or(DropReason::Malformed)
     }
 
     /// Handles due timers, and a part of what new next hops left to do.

@@ -26,7 +26,7 @@ use std::str::FromStr;
 
 pub use lookahead::lookahead_for;
 pub use stripped::Stripped;
-pub(crate) use summary::{Kind, Known, Scratch};
+pub(crate) use summary::{Kind, Known, Scratch, Summary};
 
 /// Packets that the hint plane looks at together.
 pub const MAX_BURST: usize = 64;

@@ -11,6 +11,9 @@ use crate::counters::DropReason;
 use crate::fib::FibGuess;
 use crate::packet::Incoming;
 
+/// Packets with fewer bytes have no name that is worth asking about.
+const LONG_NAME_BYTES: usize = 256;
+
 /// What a packet is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Kind {
@@ -20,6 +23,8 @@ pub(crate) enum Kind {
     Data,
     /// A Nack, whose Interest is decoded when it has its turn: Nacks are rare.
     Nack(NackReason),
+    /// An Interest that will probably be refused for the length of its name, and was not looked at further.
+    Unread,
     /// Nothing that can be forwarded.
     #[default]
     Malformed,
@@ -44,12 +49,14 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Decodes a packet that nothing is known of yet.
+    /// Decodes a packet that nothing is known of yet; an Interest that is large enough for a long name only if `may_read` says
+    /// so of its bytes.
     #[inline(always)]
-    pub(super) fn look_at<B: PacketBuffer>(&mut self, packet: &Incoming<B>) {
+    pub(crate) fn look_at<B: PacketBuffer>(&mut self, packet: &Incoming<B>, may_read: impl FnOnce(&[u8]) -> bool) {
         let bytes = packet.buffer.bytes();
         // Both packet types are single bytes on the wire.
         self.kind = match (bytes.first().copied().map(u32::from), packet.fields.nack) {
+            (Some(types::INTEREST), None) if bytes.len() >= LONG_NAME_BYTES && !may_read(bytes) => Kind::Unread,
             (Some(types::INTEREST), None) if self.interest.fill(bytes).is_ok() => Kind::Interest,
             (Some(types::INTEREST), Some(reason)) => Kind::Nack(reason),
             (Some(types::DATA), None) if self.data.fill(bytes).is_ok() => Kind::Data,
@@ -107,6 +114,11 @@ pub(crate) struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
+    /// The same place with something else known of the packet, and its name not hashed.
+    pub(crate) fn replaced(self, summary: &'a Summary) -> Self {
+        Known { summary, ..self }
+    }
+
     /// The hashes of the packet's name, computed unless they are there already.
     ///
     /// # Errors
