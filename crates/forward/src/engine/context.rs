@@ -117,6 +117,12 @@ impl<'a, P: BufferPool> Context<'a, P> {
             .copied()
     }
 
+    /// Without an arriving Interest: is one pending that may go to `face`?
+    #[cold]
+    fn has_pending_for(&self, face: &FaceInfo) -> bool {
+        self.best_pending(face).is_some()
+    }
+
     /// Ends the PIT entry if it is due, else sees to it that a timer watches over it. Called once, last.
     #[inline]
     pub(crate) fn settle(&mut self) {
@@ -177,11 +183,12 @@ impl<P: BufferPool> StrategyContext for Context<'_, P> {
         self.route.nexthops[index]
     }
 
+    #[inline(always)]
     fn is_eligible(&self, nexthop: FaceId) -> bool {
         let Some(face) = self.core.faces.get(nexthop) else { return false };
         match &self.at_hand {
             AtHand::Interest(interest) => interest.traveller.may_go_to(&face),
-            _ => self.best_pending(&face).is_some(),
+            _ => self.has_pending_for(&face),
         }
     }
 

@@ -5,27 +5,27 @@
 
 use super::context::StrategyContext;
 use super::suppression::{Decision, ExponentialSuppression};
-use super::upstreams::{answer_no_route, eligible, eligible_unused, eligible_used_longest_ago};
+use super::upstreams::{answer_no_route, cheapest_eligible, eligible_unused, eligible_used_longest_ago};
 
 /// An Interest arrived.
+#[inline]
 pub fn after_receive_interest<C: StrategyContext>(suppression: &ExponentialSuppression, ctx: &mut C) {
     match suppression.decide_per_entry(ctx) {
         Decision::Suppress => {}
-        Decision::New => {
-            let cheapest = eligible(ctx).next();
-            match cheapest {
-                Some(nexthop) => {
-                    ctx.send_interest(nexthop);
-                }
-                None => answer_no_route(ctx),
+        Decision::New => match cheapest_eligible(ctx) {
+            Some(nexthop) => {
+                ctx.send_interest(nexthop);
             }
-        }
-        Decision::Forward => {
-            let unused = eligible_unused(ctx).next();
-            if let Some(face) = unused.or_else(|| eligible_used_longest_ago(ctx)) {
-                ctx.send_interest(face);
-            }
-        }
+            None => answer_no_route(ctx),
+        },
+        Decision::Forward => retransmit(ctx),
+    }
+}
+
+fn retransmit<C: StrategyContext>(ctx: &mut C) {
+    let unused = eligible_unused(ctx).next();
+    if let Some(face) = unused.or_else(|| eligible_used_longest_ago(ctx)) {
+        ctx.send_interest(face);
     }
 }
 

@@ -41,10 +41,12 @@ impl Default for ExponentialSuppression {
 impl ExponentialSuppression {
     /// Decides with one interval for the whole PIT entry, measured from the last time that any upstream was sent to.
     /// Grows the interval when the answer is `Decision::Forward`.
+    #[inline]
     pub fn decide_per_entry<C: StrategyContext>(&self, ctx: &mut C) -> Decision {
-        if !has_pending(ctx) {
-            return Decision::New;
-        }
+        if has_pending(ctx) { self.decide_again(ctx) } else { Decision::New }
+    }
+
+    fn decide_again<C: StrategyContext>(&self, ctx: &mut C) -> Decision {
         // Records with a Nack count too: the interval runs from the last time anything was sent.
         let last = ctx.out_records().map(|record| record.last_renewed).max().unwrap_or_default();
         let now = ctx.now();

@@ -9,11 +9,13 @@ use crate::face::FaceId;
 use crate::time::Timestamp;
 
 /// Is the upstream of this record still expected to answer?
+#[inline]
 pub fn is_pending(record: &OutRecord, now: Timestamp) -> bool {
     record.nacked.is_none() && record.expiry > now
 }
 
 /// All upstream records that are pending.
+#[inline]
 pub fn pending_out_records<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = OutRecord> + '_ {
     let now = ctx.now();
     ctx.out_records().filter(move |record| is_pending(record, now))
@@ -30,13 +32,27 @@ pub fn is_used<C: StrategyContext>(ctx: &C, face: FaceId) -> bool {
 }
 
 /// Is any upstream still expected to answer?
+#[inline]
 pub fn has_pending<C: StrategyContext>(ctx: &C) -> bool {
     pending_out_records(ctx).next().is_some()
 }
 
 /// Next hops that the Interest may go to, lowest cost first.
+#[inline]
 pub fn eligible<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = FaceId> + '_ {
     (0..ctx.nexthop_count()).map(|index| ctx.nexthop(index)).filter(|&nexthop| ctx.is_eligible(nexthop))
+}
+
+/// The first of them. A loop of its own, which becomes part of its caller: every new Interest comes here.
+#[inline]
+pub fn cheapest_eligible<C: StrategyContext>(ctx: &C) -> Option<FaceId> {
+    for index in 0..ctx.nexthop_count() {
+        let nexthop = ctx.nexthop(index);
+        if ctx.is_eligible(nexthop) {
+            return Some(nexthop);
+        }
+    }
+    None
 }
 
 /// Next hops that the Interest may go to and that are not used yet, lowest cost first.
