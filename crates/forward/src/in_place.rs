@@ -6,7 +6,7 @@
 /// Appends what `make` makes. Unlike with [`Vec::push`], room is made before there is a value that would have to be dropped if
 /// that failed, and this is part of its caller: so the compiler writes the parts of the value straight to their place.
 #[inline(always)]
-pub(crate) fn push_in_place<T>(list: &mut Vec<T>, make: impl FnOnce() -> T) {
+pub fn push_in_place<T>(list: &mut Vec<T>, make: impl FnOnce() -> T) {
     let length = list.len();
     if length == list.capacity() {
         list.reserve(1);

@@ -21,7 +21,7 @@ pub mod dead_nonce_list;
 pub mod engine;
 pub mod face;
 pub mod fib;
-mod in_place;
+pub mod in_place;
 pub mod packet;
 mod pcct;
 mod pipelines;

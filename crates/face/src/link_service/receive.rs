@@ -5,6 +5,7 @@
 //! as the longer one would.
 
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_forward::in_place::push_in_place;
 use namehop_forward::packet::{Incoming, LinkFields, PacketKind};
 use namehop_forward::time::Timestamp;
 use namehop_wire::lp::{LpPacket, UsualFrame};
@@ -87,7 +88,8 @@ impl<B: PacketBuffer> LinkService<B> {
     ///
     /// # Errors
     /// Why the frame or its packet was dropped. It is counted already.
-    #[inline]
+    // Part of its callers, so that the packet is put together where it is to lie.
+    #[inline(always)]
     pub fn receive<P: BufferPool<Buffer = B>>(
         &mut self,
         now: Timestamp,
@@ -104,8 +106,11 @@ impl<B: PacketBuffer> LinkService<B> {
         frame.trim_front(usual.header_len);
         let kind = if usual.is_data { PacketKind::Data } else { PacketKind::Interest };
         received.count_packet(kind, frame.bytes().len());
-        let fields = LinkFields { pit_token: usual.pit_token, ..LinkFields::default() };
-        out.push(Incoming { face: self.face.id(), buffer: frame, fields });
+        let face = self.face.id();
+        push_in_place(out, move || {
+            let fields = LinkFields { pit_token: usual.pit_token, ..LinkFields::default() };
+            Incoming { face, buffer: frame, fields }
+        });
         Ok(())
     }
 

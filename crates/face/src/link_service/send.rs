@@ -33,7 +33,8 @@ impl<B: PacketBuffer> LinkService<B> {
     ///
     /// # Errors
     /// Why the packet was dropped; then `frames` is unchanged. It is counted already.
-    #[inline]
+    // Part of its callers, so that the packet is not copied.
+    #[inline(always)]
     pub fn send<P: BufferPool<Buffer = B>>(
         &mut self,
         now: Timestamp,
