@@ -14,6 +14,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use list::{OrderedNumbers, Place};
+use namehop_table::TableError;
 
 /// Order in which packets leave a full store.
 ///
@@ -58,15 +59,18 @@ impl Ahead {
 }
 
 /// First in, first out: the packet that entered first leaves first.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Fifo {
     order: OrderedNumbers,
 }
 
 impl Fifo {
     /// A policy for ids below `capacity`.
-    pub fn new(capacity: usize) -> Self {
-        Fifo { order: OrderedNumbers::new(capacity) }
+    ///
+    /// # Errors
+    /// When the memory for the order cannot be had.
+    pub fn new(capacity: usize) -> Result<Self, TableError> {
+        Ok(Fifo { order: OrderedNumbers::new(capacity)? })
     }
 }
 
@@ -104,15 +108,18 @@ impl EvictionPolicy for Fifo {
 }
 
 /// Least recently used: the packet whose last hit (or entry) lies longest ago leaves first.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Lru {
     order: OrderedNumbers,
 }
 
 impl Lru {
     /// A policy for ids below `capacity`.
-    pub fn new(capacity: usize) -> Self {
-        Lru { order: OrderedNumbers::new(capacity) }
+    ///
+    /// # Errors
+    /// When the memory for the order cannot be had.
+    pub fn new(capacity: usize) -> Result<Self, TableError> {
+        Ok(Lru { order: OrderedNumbers::new(capacity)? })
     }
 }
 
@@ -211,7 +218,7 @@ impl FromStr for PolicyKind {
 }
 
 /// Any of the policies, chosen at run time.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub enum Policy {
     /// First in, first out.
     Fifo(Fifo),
@@ -221,11 +228,14 @@ pub enum Policy {
 
 impl Policy {
     /// The policy of this kind for ids below `capacity`.
-    pub fn new(kind: PolicyKind, capacity: usize) -> Self {
-        match kind {
-            PolicyKind::Fifo => Policy::Fifo(Fifo::new(capacity)),
-            PolicyKind::Lru => Policy::Lru(Lru::new(capacity)),
-        }
+    ///
+    /// # Errors
+    /// When the memory for the order cannot be had.
+    pub fn new(kind: PolicyKind, capacity: usize) -> Result<Self, TableError> {
+        Ok(match kind {
+            PolicyKind::Fifo => Policy::Fifo(Fifo::new(capacity)?),
+            PolicyKind::Lru => Policy::Lru(Lru::new(capacity)?),
+        })
     }
 
     /// Which one it is.

@@ -4,10 +4,9 @@
 //! leaves a gap. A block whose numbers are all gone is unlinked. So whoever follows the order from the front finds the numbers
 //! side by side and follows a link only from block to block, and entering touches one line that is not near: the note.
 //!
-//! A note is never taken back: it counts as long as its number stands where it says. Memory is not touched before it is used.
+//! A note is never taken back: it counts as long as its number stands where it says.
 
-use namehop_table::prefetch::{prefetch_object, prefetch_read};
-use namehop_table::touched;
+use namehop_table::{Arena, CacheLines, PageRequest, TableError};
 
 /// Numbers of a block: with its links and counts they fill a cache line.
 const BLOCK_NUMBERS: usize = 13;
@@ -15,13 +14,18 @@ const BLOCK_NUMBERS: usize = 13;
 const GAP: u32 = u32::MAX;
 /// No block.
 const NO_BLOCK: u32 = u32::MAX;
+/// Most blocks: their numbers take 28 bits of a note.
+const MAX_BLOCKS: usize = 1 << 28;
+/// Notes in a cache line.
+const LINE_NOTES: usize = 16;
+/// Numbers that a block holds for certain where memory is set aside for as many blocks as are expected.
+const EXPECTED_NUMBERS: u32 = 4;
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 #[repr(C, align(64))]
 struct Block {
     numbers: [u32; BLOCK_NUMBERS],
     previous: u32,
-    /// Of an unlinked block: the next of those.
     next: u32,
     /// Places from the start on that are gaps.
     first: u8,
@@ -32,6 +36,13 @@ struct Block {
 }
 
 const _: () = assert!(size_of::<Block>() == 64);
+
+impl Default for Block {
+    /// Without numbers and links.
+    fn default() -> Self {
+        Block { numbers: [GAP; BLOCK_NUMBERS], previous: NO_BLOCK, next: NO_BLOCK, first: 0, used: 0, live: 0 }
+    }
+}
 
 /// A place in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,31 +63,28 @@ impl Place {
 }
 
 /// The order.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct OrderedNumbers {
-    /// Never more than `places`, for each that is linked has a number.
-    blocks: Vec<Block>,
-    /// By number: its place, while that holds it.
-    places: Vec<u32>,
+    /// Never more than there are numbers, for each that is linked has one.
+    blocks: Arena<Block>,
+    notes: CacheLines,
     head: u32,
     tail: u32,
-    /// First of the unlinked blocks.
-    unlinked: u32,
     length: usize,
 }
 
 impl OrderedNumbers {
-    /// An empty order of numbers below `capacity`, at most 2^28.
-    pub(crate) fn new(capacity: usize) -> Self {
-        assert!(capacity <= 1 << 28, "capacity");
-        OrderedNumbers {
-            blocks: Vec::with_capacity(capacity),
-            places: vec![0; capacity],
+    /// An empty order of numbers below `capacity`. It has room for all of them, but not for more than [`MAX_BLOCKS`].
+    pub(crate) fn new(capacity: usize) -> Result<Self, TableError> {
+        let blocks = capacity.min(MAX_BLOCKS) as u32;
+        let expected = blocks.div_ceil(EXPECTED_NUMBERS);
+        Ok(OrderedNumbers {
+            blocks: Arena::with_reserve(blocks, expected, PageRequest::Large)?,
+            notes: CacheLines::new(capacity.div_ceil(LINE_NOTES), PageRequest::Large)?,
             head: NO_BLOCK,
             tail: NO_BLOCK,
-            unlinked: NO_BLOCK,
             length: 0,
-        }
+        })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -93,30 +101,28 @@ impl OrderedNumbers {
     #[inline]
     pub(crate) fn behind(&self, place: Option<Place>) -> Option<(u32, Place)> {
         let Some(place) = place else { return self.front_place().map(|place| (self.at(place), place)) };
-        let block = self.blocks.get(place.block as usize)?;
+        let block = self.blocks.get(place.block)?;
         let rest = place.at as usize + 1..usize::from(block.used);
         if let Some(at) = rest.into_iter().find(|&at| block.numbers[at] != GAP) {
             return Some((block.numbers[at], Place { at: at as u8, ..place }));
         }
-        let next = self.blocks.get(block.next as usize).filter(|next| next.live > 0)?;
+        let next = self.blocks.get(block.next).filter(|next| next.live > 0)?;
         // Whoever comes so far will probably go on.
-        if let Some(after_next) = self.blocks.get(next.next as usize) {
-            prefetch_object(after_next);
-        }
+        self.blocks.prefetch(next.next);
         Some((next.numbers[usize::from(next.first)], Place { block: block.next, at: next.first }))
     }
 
     /// Asks for the note of a number, which entering and leaving look at. Any number may be given.
     #[inline]
     pub(crate) fn prefetch_note(&self, number: u32) {
-        prefetch_read(self.places.as_ptr().wrapping_add(number as usize));
+        self.notes.prefetch(number as usize / LINE_NOTES);
     }
 
     /// Asks for what the note of a number leads to. Reads the note.
     #[inline]
     pub(crate) fn prefetch_block(&self, number: u32) {
-        if let Some(&note) = self.places.get(number as usize) {
-            prefetch_read(self.blocks.as_ptr().wrapping_add(Place::unpack(note).block as usize));
+        if number as usize / LINE_NOTES < self.notes.len() {
+            self.blocks.prefetch(self.note(number).block);
         }
     }
 
@@ -124,18 +130,16 @@ impl OrderedNumbers {
     #[inline]
     pub(crate) fn push_back(&mut self, number: u32) {
         debug_assert_eq!(self.place_of(number), None);
-        let is_full = self.blocks.get(self.tail as usize).is_none_or(|tail| usize::from(tail.used) >= BLOCK_NUMBERS);
+        let is_full = self.blocks.get(self.tail).is_none_or(|tail| usize::from(tail.used) >= BLOCK_NUMBERS);
         if is_full {
             self.link_block();
         }
-        let tail = &mut self.blocks[self.tail as usize];
+        let tail = &mut self.blocks[self.tail];
         let at = tail.used;
         tail.numbers[usize::from(at)] = number;
         tail.used += 1;
         tail.live += 1;
-        let note = &mut self.places[number as usize];
-        touched::note(note);
-        *note = Place { block: self.tail, at }.pack();
+        self.set_note(number, Place { block: self.tail, at });
         self.length += 1;
     }
 
@@ -150,7 +154,7 @@ impl OrderedNumbers {
     #[inline]
     pub(crate) fn remove(&mut self, number: u32) -> bool {
         let Some(place) = self.place_of(number) else { return false };
-        let block = &mut self.blocks[place.block as usize];
+        let block = &mut self.blocks[place.block];
         block.numbers[usize::from(place.at)] = GAP;
         block.live -= 1;
         self.length -= 1;
@@ -165,12 +169,12 @@ impl OrderedNumbers {
     }
 
     fn at(&self, place: Place) -> u32 {
-        self.blocks[place.block as usize].numbers[usize::from(place.at)]
+        self.blocks[place.block].numbers[usize::from(place.at)]
     }
 
     #[inline]
     fn front_place(&self) -> Option<Place> {
-        let block = self.blocks.get(self.head as usize)?;
+        let block = self.blocks.get(self.head)?;
         Some(Place { block: self.head, at: block.first })
     }
 
@@ -180,30 +184,30 @@ impl OrderedNumbers {
         if let Some(place) = self.front_place().filter(|&place| self.at(place) == number) {
             return Some(place);
         }
-        let note = &self.places[number as usize];
-        touched::note(note);
-        let place = Place::unpack(*note);
-        let block = self.blocks.get(place.block as usize)?;
-        touched::note(block);
+        let place = self.note(number);
+        let block = self.blocks.get(place.block)?;
         (block.numbers.get(usize::from(place.at)) == Some(&number)).then_some(place)
+    }
+
+    #[inline]
+    fn note(&self, number: u32) -> Place {
+        let (line, word, shift) = note_of(number);
+        Place::unpack((self.notes[line].0[word] >> shift) as u32)
+    }
+
+    #[inline]
+    fn set_note(&mut self, number: u32, place: Place) {
+        let (line, word, shift) = note_of(number);
+        let word = &mut self.notes[line].0[word];
+        *word = *word & !(u64::from(u32::MAX) << shift) | u64::from(place.pack()) << shift;
     }
 
     /// A new block at the back.
     #[inline(never)]
     fn link_block(&mut self) {
-        let new =
-            Block { numbers: [GAP; BLOCK_NUMBERS], previous: self.tail, next: NO_BLOCK, first: 0, used: 0, live: 0 };
-        let number = match self.blocks.get_mut(self.unlinked as usize) {
-            Some(unlinked) => {
-                let next = std::mem::replace(unlinked, new).next;
-                std::mem::replace(&mut self.unlinked, next)
-            }
-            None => {
-                self.blocks.push(new);
-                self.blocks.len() as u32 - 1
-            }
-        };
-        match self.blocks.get_mut(self.tail as usize) {
+        let Some(number) = self.blocks.allocate() else { unreachable!("each block has a number, and one has none") };
+        self.blocks[number] = Block { previous: self.tail, ..Block::default() };
+        match self.blocks.get_mut(self.tail) {
             Some(tail) => tail.next = number,
             None => self.head = number,
         }
@@ -212,16 +216,22 @@ impl OrderedNumbers {
 
     #[inline(never)]
     fn unlink(&mut self, number: u32) {
-        let block = &mut self.blocks[number as usize];
-        let (previous, next) = (block.previous, block.next);
-        block.next = std::mem::replace(&mut self.unlinked, number);
-        match self.blocks.get_mut(previous as usize) {
+        let Block { previous, next, .. } = self.blocks[number];
+        self.blocks.free(number);
+        match self.blocks.get_mut(previous) {
             Some(previous) => previous.next = next,
             None => self.head = next,
         }
-        match self.blocks.get_mut(next as usize) {
+        match self.blocks.get_mut(next) {
             Some(next) => next.previous = previous,
             None => self.tail = previous,
         }
     }
+}
+
+/// Where the note of a number lies: line, word, and bits of that below it.
+#[inline]
+fn note_of(number: u32) -> (usize, usize, u32) {
+    let number = number as usize;
+    (number / LINE_NOTES, number / 2 % (LINE_NOTES / 2), number as u32 % 2 * u32::BITS)
 }

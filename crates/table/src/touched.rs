@@ -81,7 +81,7 @@ pub(crate) fn note_bytes(_start: *const u8, _bytes: usize) {}
 
 /// Notes that a value is looked at or changed.
 #[inline(always)]
-pub fn note<T>(value: *const T) {
+pub(crate) fn note<T>(value: *const T) {
     note_bytes(value.cast(), size_of::<T>());
 }
 

@@ -74,7 +74,7 @@ impl ContentStore {
     pub(super) fn new(config: &ContentConfig, entry_limit: usize) -> Result<Self, TableError> {
         Ok(ContentStore {
             blocks: BlockStore::new(config.capacity_bytes)?,
-            policy: Policy::new(config.policy, entry_limit),
+            policy: Policy::new(config.policy, entry_limit)?,
             index: PrefixIndex::new(config.capacity_packets),
             next_to_erase: 0,
             capacity: config.capacity_packets,
@@ -284,20 +284,21 @@ impl Pcct {
     }
 
     /// Changes how many packets may be cached; evicts what is too much. The capacity may be limited to what the reserved
-    /// address space allows.
+    /// address space allows. After an error everything is as it was.
     pub(crate) fn set_content_capacity(&mut self, capacity_packets: usize) -> Result<(), TableError> {
-        let previous_limit = self.entry_limit;
-        self.content.capacity = self.reserve_content(capacity_packets)?;
-        if self.entry_limit > previous_limit {
+        let (capacity, entry_limit) = self.content_limits(capacity_packets);
+        if entry_limit > self.entry_limit {
+            let mut policy = Policy::new(self.content.policy.kind(), entry_limit)?;
+            self.raise_entry_limit(entry_limit)?;
             let content = &mut self.content;
-            let mut policy = Policy::new(content.policy.kind(), self.entry_limit);
             while let Some(next) = content.policy.victim() {
                 content.policy.removed(next);
                 policy.admitted(next);
             }
             content.policy = policy;
-            content.index = PrefixIndex::new(content.capacity);
+            content.index = PrefixIndex::new(capacity);
         }
+        self.content.capacity = capacity;
         while self.content.len() > self.content.capacity {
             self.evict_data();
         }

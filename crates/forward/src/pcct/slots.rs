@@ -48,21 +48,22 @@ impl Pcct {
         })
     }
 
-    /// Makes room for so many cached Data: for more than at the start, the bucket table is built anew. Returns the
-    /// number there is room for.
-    pub(super) fn reserve_content(&mut self, capacity_packets: usize) -> Result<usize, TableError> {
+    /// How many of so many cached Data there can be room for, and entries for all that there may be then.
+    pub(super) fn content_limits(&self, capacity_packets: usize) -> (usize, usize) {
         let most = self.entries.capacity() - self.pit_capacity - SPARE_ENTRIES;
         let capacity_packets = capacity_packets.min(most);
-        let entry_limit = self.pit_capacity + capacity_packets + SPARE_ENTRIES;
-        if entry_limit > self.entry_limit {
-            let mut table = BucketTable::new(entry_limit, PageRequest::Large)?;
-            for index in self.used_entries() {
-                table.insert(self.entry(index).name_hash, index).map_err(|_| TableError::CapacityTooLarge)?;
-            }
-            self.table = table;
-            self.entry_limit = entry_limit;
+        (capacity_packets, self.pit_capacity + capacity_packets + SPARE_ENTRIES)
+    }
+
+    /// Makes room for more entries: the bucket table is built anew. After an error everything is as it was.
+    pub(super) fn raise_entry_limit(&mut self, entry_limit: usize) -> Result<(), TableError> {
+        let mut table = BucketTable::new(entry_limit, PageRequest::Large)?;
+        for index in self.used_entries() {
+            table.insert(self.entry(index).name_hash, index).map_err(|_| TableError::CapacityTooLarge)?;
         }
-        Ok(capacity_packets)
+        self.table = table;
+        self.entry_limit = entry_limit;
+        Ok(())
     }
 
     /// PIT slots in use.

@@ -172,6 +172,31 @@ fn many_long_names_are_refused_and_others_pass() {
     assert_eq!((router.sent().len(), router.drops(DropReason::TooManyLongNames)), (5, 186));
 }
 
+/// What would be refused for the length of its name is not decoded, so nobody learns whether it is valid.
+#[test]
+fn long_names_that_are_refused_are_not_looked_at() {
+    let long = interest(&format!("/{}", "x".repeat(300))).nonce(1).packet();
+    let mut cut = long.clone();
+    // The only component ends behind the name.
+    cut.bytes[10] ^= 0xFF;
+    for (long_name_bytes_per_s, max_name_bytes, valid, invalid) in [
+        (0, 8_000, Some(DropReason::TooManyLongNames), DropReason::TooManyLongNames),
+        (100_000, 299, Some(DropReason::NameTooLong), DropReason::NameTooLong),
+        (100_000, 8_000, None, DropReason::Malformed),
+    ] {
+        let config = EngineConfig { long_name_bytes_per_s, max_name_bytes, ..EngineConfig::default() };
+        let mut router = Router::with(config);
+        router.route("/", PRODUCER, 1);
+        router.recv(CONSUMER, long.clone());
+        assert_eq!(router.sent().len(), usize::from(valid.is_none()));
+        assert_eq!(valid.map(|reason| router.drops(reason)), valid.map(|_| 1));
+        let before = router.drops(invalid);
+        router.recv(CONSUMER, cut.clone()).expect(&[]);
+        assert_eq!(router.drops(invalid), before + 1, "{invalid:?}");
+        assert_eq!(router.engine.counters().in_interests, 2);
+    }
+}
+
 #[test]
 fn running_out_of_buffers_drops_packets_and_recovers() {
     let mut router = Router::new();
