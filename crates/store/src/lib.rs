@@ -49,100 +49,56 @@ pub trait EvictionPolicy {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ahead(Option<Place>);
 
-impl Ahead {
-    #[inline]
-    fn next_in(&mut self, order: &OrderedNumbers) -> Option<u32> {
-        let (id, place) = order.behind(self.0)?;
-        self.0 = Some(place);
-        Some(id)
-    }
-}
-
 /// First in, first out: the packet that entered first leaves first.
-#[derive(Debug)]
-pub struct Fifo {
-    order: OrderedNumbers,
-}
-
-impl Fifo {
-    /// A policy for ids below `capacity`.
-    ///
-    /// # Errors
-    /// When the memory for the order cannot be had.
-    pub fn new(capacity: usize) -> Result<Self, TableError> {
-        Ok(Fifo { order: OrderedNumbers::new(capacity)? })
-    }
-}
-
-impl EvictionPolicy for Fifo {
-    fn admitted(&mut self, id: u32) {
-        self.order.push_back(id);
-    }
-
-    fn hit(&mut self, _id: u32) {}
-
-    fn removed(&mut self, id: u32) {
-        self.order.remove(id);
-    }
-
-    fn victim(&mut self) -> Option<u32> {
-        self.order.front()
-    }
-
-    #[inline]
-    fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
-        ahead.next_in(&self.order)
-    }
-
-    #[inline]
-    fn prefetch(&self, id: u32) {
-        self.order.prefetch_note(id);
-    }
-
-    #[inline]
-    fn prefetch_hit(&self, _id: u32) {}
-
-    fn len(&self) -> usize {
-        self.order.len()
-    }
-}
+pub type Fifo = InOrder<false>;
 
 /// Least recently used: the packet whose last hit (or entry) lies longest ago leaves first.
+pub type Lru = InOrder<true>;
+
+/// Packets leave in the order in which they entered; with `BY_USE`, in which they entered or were last used.
 #[derive(Debug)]
-pub struct Lru {
+pub struct InOrder<const BY_USE: bool> {
     order: OrderedNumbers,
 }
 
-impl Lru {
+impl<const BY_USE: bool> InOrder<BY_USE> {
     /// A policy for ids below `capacity`.
     ///
     /// # Errors
     /// When the memory for the order cannot be had.
     pub fn new(capacity: usize) -> Result<Self, TableError> {
-        Ok(Lru { order: OrderedNumbers::new(capacity)? })
+        Ok(InOrder { order: OrderedNumbers::new(capacity)? })
     }
 }
 
-impl EvictionPolicy for Lru {
+impl<const BY_USE: bool> EvictionPolicy for InOrder<BY_USE> {
+    #[inline]
     fn admitted(&mut self, id: u32) {
         self.order.push_back(id);
     }
 
+    #[inline]
     fn hit(&mut self, id: u32) {
-        self.order.move_back(id);
+        if BY_USE {
+            self.order.move_back(id);
+        }
     }
 
+    #[inline]
     fn removed(&mut self, id: u32) {
         self.order.remove(id);
     }
 
+    #[inline]
     fn victim(&mut self) -> Option<u32> {
         self.order.front()
     }
 
     #[inline]
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
-        ahead.next_in(&self.order)
+        let (id, place) = self.order.behind(ahead.0)?;
+        ahead.0 = Some(place);
+        Some(id)
     }
 
     #[inline]
@@ -152,7 +108,9 @@ impl EvictionPolicy for Lru {
 
     #[inline]
     fn prefetch_hit(&self, id: u32) {
-        self.order.prefetch_block(id);
+        if BY_USE {
+            self.order.prefetch_block(id);
+        }
     }
 
     fn len(&self) -> usize {
