@@ -13,26 +13,27 @@ use super::frames;
 use crate::schedule::{ByPacket, EngineParameters};
 
 const LINE_BYTES: usize = 64;
-/// Bytes that a cached packet has in front of it.
-const DIGEST_BYTES: usize = 32;
+/// Bytes that a cached packet has in front of it: owner and digest.
+const FRONT_BYTES: usize = 4 + 32;
 
-/// An Interest that the cache does not answer: one line of the dead nonce list, FIB bucket and the FIB entry's first line,
-/// PIT-CS bucket; now and then an overflow bucket. Its new PIT entry is one that was given up just before, and still near.
-const INTEREST_MISS: f64 = 5.0;
+/// An Interest that the cache does not answer: one line of the dead nonce list, FIB bucket and FIB entry, PIT-CS bucket; seldom
+/// an overflow bucket. Its new PIT entry is one that was given up just before, and still near.
+const INTEREST_MISS: f64 = 4.0;
 /// An Interest that the cache answers, besides the packet: all four lines of its entry, and three of the order of cached Data.
 const INTEREST_HIT: f64 = 8.0;
 /// The entry of a pending Interest when its Data comes.
 const ENTRY: f64 = 4.0;
 /// The bucket from which that entry is taken, when the Data does not stay.
 const REMOVAL: f64 = 1.0;
-/// Data that enters the cache and drives another one out, besides its packet and its Interest's entry. Where hits mix the
-/// order in which Data is given up, there are some more, half a line when every other Interest is a hit.
-const ADMISSION: f64 = 5.0;
+/// Data that enters the cache and drives another one out, besides its packet and its Interest's entry: entry and bucket of
+/// that one, and a part of a line with notes about the order, in which packets that came together lie side by side. Where
+/// hits mix that order there are some more, half a line when every other Interest is a hit.
+const ADMISSION: f64 = 5.2;
 
 /// Lines that packets of this workload need from memory. The FIB and the Content Store are taken to be much larger than the
 /// core's own cache, and names to be short enough for their entries, as those of the published workload are.
 pub(super) fn lines(parameters: &EngineParameters) -> ByPacket<f64> {
-    let packet = (frames::data_bytes(parameters) + DIGEST_BYTES).div_ceil(LINE_BYTES) as f64;
+    let packet = (frames::data_bytes(parameters) + FRONT_BYTES).div_ceil(LINE_BYTES) as f64;
     let admission = if parameters.cs_capacity > 0 { ADMISSION + packet } else { 0.0 };
     let pending = ENTRY + if parameters.cs_capacity > 0 { 0.0 } else { REMOVAL };
     // Between an Interest and its Data, those of all others that are pending pass through the cache.

@@ -15,7 +15,7 @@ use crate::units::parse_duration;
 /// Load a large FIB and look names up in it
 ///
 /// Makes the prefixes by itself, adds them from memory, a text file or a snapshot, and reports times, memory and
-/// the cost of a lookup. Files that are not there are made first. Needs 150 bytes of memory for each prefix.
+/// the cost of a lookup. Files that are not there are made first. Needs 90 bytes of memory for each prefix.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop bench fib --fib 1000000

@@ -1,29 +1,35 @@
-//! One prefix of the table, in two cache lines.
+//! One prefix of the table, in a cache line.
 //!
-//! The first 16 bytes are numbers. The other 112 start with the name; right behind it are the faces of the next hops, and
-//! behind those their costs, which packets do not need. A name of up to 44 bytes and one face fit into the first line,
-//! so that is all a packet touches of a typical entry. A name of up to 48 bytes beside five next hops, or of 96 beside
-//! one, fits into the entry. What does not moves to an extension block on the heap as a whole.
+//! The first 16 bytes are numbers. The other 48 start with the name; right behind it are the faces of the next hops, and
+//! behind those their costs, which packets do not need. The cost of an only next hop is among the numbers, if it is below
+//! 2^32 - 2: so a name of up to 44 bytes with one next hop fits, and one of up to 24 beside two. What does not moves to an
+//! extension block on the heap as a whole.
 
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop, NextHops};
+use namehop_table::prefetch::prefetch_lines;
+
+use super::{Costs, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop, NextHops};
 use crate::face::FaceId;
 
 /// "No entry" where an entry's index is expected.
 pub(super) const NONE: u32 = u32::MAX;
 /// Mark of a freed entry, in place of the index of its next hops' source.
 const VACANT: u32 = u32::MAX - 1;
+/// In place of a cost that is listed with the others.
+const LISTED: u32 = NONE;
 
-const INLINE_WORDS: usize = 14;
+const INLINE_WORDS: usize = 6;
+/// Bytes of an extension block that are asked for at most; the processor notices the run and fetches the rest itself.
+const EXTENSION_BYTES: usize = 256;
 const WORD_BYTES: usize = size_of::<u64>();
 const FACE_BYTES: usize = size_of::<FaceId>();
 
 // Faces and costs are written as bytes and read in place.
 const _: () = {
     assert!(FACE_BYTES == 4 && align_of::<FaceId>() == 4 && align_of::<u64>() <= WORD_BYTES);
-    assert!(size_of::<Entry>() == 128 && offset_of!(Entry, body) == 16);
+    assert!(size_of::<Entry>() == 64 && offset_of!(Entry, body) == 16);
     assert!(MAX_NEXTHOPS <= u8::MAX as usize && MAX_PREFIX_COMPONENTS <= u8::MAX as usize);
 };
 
@@ -48,6 +54,7 @@ pub(super) struct EntryParts<'a> {
 pub(super) struct Entry {
     hash_low: u32,
     choice: AtomicU32,
+    /// Without own next hops: whose count. With one: its cost, or [`LISTED`]. With more, of no meaning.
     nexthop_source: AtomicU32,
     name_bytes: u16,
     depth: u8,
@@ -80,13 +87,19 @@ const fn costs_at(name_bytes: usize, nexthop_count: usize) -> usize {
     (faces_at(name_bytes) + nexthop_count * FACE_BYTES).div_ceil(WORD_BYTES)
 }
 
-/// Words that name and next hops take up.
+/// Words that name and next hops take up, with so many costs listed.
 #[inline(always)]
-const fn words_needed(name_bytes: usize, nexthop_count: usize) -> usize {
-    costs_at(name_bytes, nexthop_count) + nexthop_count
+const fn words_needed(name_bytes: usize, nexthop_count: usize, listed_costs: usize) -> usize {
+    costs_at(name_bytes, nexthop_count) + listed_costs
 }
 
-/// Writes name, faces and costs into `words`, of which there are as many as needed.
+/// The cost of an only next hop, if it has its place among the numbers.
+fn short_cost(nexthops: &[NextHop]) -> Option<u32> {
+    let [only] = nexthops else { return None };
+    u32::try_from(only.cost).ok().filter(|&cost| cost < VACANT)
+}
+
+/// Writes name, faces and costs into `words`, as far as there is room for costs.
 fn fill(words: &mut [u64], value: &[u8], nexthops: &[NextHop]) {
     let (faces, costs) = (faces_at(value.len()), costs_at(value.len(), nexthops.len()));
     for (word, nexthop) in words[costs..].iter_mut().zip(nexthops) {
@@ -104,7 +117,9 @@ fn fill(words: &mut [u64], value: &[u8], nexthops: &[NextHop]) {
 
 impl Entry {
     pub(super) fn new(parts: &EntryParts<'_>) -> Self {
-        let needed = words_needed(parts.value.len(), parts.nexthops.len());
+        let short_cost = short_cost(parts.nexthops);
+        let listed_costs = if short_cost.is_some() { 0 } else { parts.nexthops.len() };
+        let needed = words_needed(parts.value.len(), parts.nexthops.len(), listed_costs);
         let body = if needed <= INLINE_WORDS {
             let mut inline = [0; INLINE_WORDS];
             fill(&mut inline, parts.value, parts.nexthops);
@@ -117,7 +132,10 @@ impl Entry {
         Entry {
             hash_low: parts.hash as u32,
             choice: AtomicU32::new(parts.choice),
-            nexthop_source: AtomicU32::new(parts.nexthop_source),
+            nexthop_source: AtomicU32::new(match parts.nexthops {
+                [] => parts.nexthop_source,
+                _ => short_cost.unwrap_or(LISTED),
+            }),
             name_bytes: parts.value.len() as u16,
             depth: parts.depth as u8,
             nexthop_count: parts.nexthops.len() as u8,
@@ -125,17 +143,38 @@ impl Entry {
         }
     }
 
-    /// Are a name of this length and one face in the entry's first cache line?
+    /// Is a name of this length with a face too long for the entry?
     #[inline(always)]
-    pub(super) const fn is_read_in_one_line(name_bytes: usize) -> bool {
-        offset_of!(Entry, body) + faces_at(name_bytes) + FACE_BYTES <= 64
+    pub(super) const fn is_long(name_bytes: usize) -> bool {
+        faces_at(name_bytes) + FACE_BYTES > INLINE_WORDS * WORD_BYTES
+    }
+
+    /// Costs that are listed behind the faces.
+    #[inline(always)]
+    fn listed_costs(&self) -> usize {
+        match self.nexthop_count {
+            1 if self.nexthop_source.load(Ordering::Relaxed) != LISTED => 0,
+            count => usize::from(count),
+        }
     }
 
     /// Words of the extension block; 0 when there is none.
+    #[inline(always)]
     fn extension_words(&self) -> usize {
-        match words_needed(usize::from(self.name_bytes), usize::from(self.nexthop_count)) {
+        let (name_bytes, nexthop_count) = (usize::from(self.name_bytes), usize::from(self.nexthop_count));
+        match words_needed(name_bytes, nexthop_count, self.listed_costs()) {
             0..=INLINE_WORDS => 0,
             words => words,
+        }
+    }
+
+    /// Asks for the first lines of the extension block, if there is one. Reads the entry.
+    #[inline]
+    pub(super) fn prefetch_extension(&self) {
+        if self.extension_words() > 0 {
+            // SAFETY: with an extension block, `extension` is what `new` has set.
+            let words = unsafe { self.body.extension };
+            prefetch_lines(words, usize::from(self.name_bytes).min(EXTENSION_BYTES));
         }
     }
 
@@ -168,7 +207,10 @@ impl Entry {
     pub(super) fn own_nexthops(&self) -> NextHops<'_> {
         let (name_bytes, count) = (usize::from(self.name_bytes), usize::from(self.nexthop_count));
         let words = self.words();
-        let costs = &words[costs_at(name_bytes, count)..][..count];
+        let costs = match self.listed_costs() {
+            0 if count == 1 => Costs::Only(self.nexthop_source.load(Ordering::Relaxed)),
+            listed => Costs::Listed(&words[costs_at(name_bytes, count)..][..listed]),
+        };
         // SAFETY: `fill` put as many faces behind the name, which is `faces_at` bytes from the start of the words and
         // inside them, because the costs begin behind the last; the words are aligned to more than a face, `faces_at` is
         // a multiple of a face, and all bit patterns are valid numbers.
@@ -205,13 +247,15 @@ impl Entry {
         self.choice.store(choice, Ordering::Release);
     }
 
-    /// Entry whose next hops count for this one, or [`NONE`].
+    /// Entry whose next hops count for this one, or [`NONE`]. Only of an entry without own ones.
     #[inline(always)]
     pub(super) fn nexthop_source(&self) -> u32 {
+        debug_assert!(!self.has_own_nexthops());
         self.nexthop_source.load(Ordering::Acquire)
     }
 
     pub(super) fn set_nexthop_source(&self, source: u32) {
+        debug_assert!(!self.has_own_nexthops());
         self.nexthop_source.store(source, Ordering::Release);
     }
 
@@ -226,8 +270,8 @@ impl Entry {
     /// To be called once, when no reader can see the entry; name and next hops must not be read afterwards.
     pub(super) unsafe fn release(&self) {
         debug_assert!(!self.is_vacant());
-        self.nexthop_source.store(VACANT, Ordering::Relaxed);
         let words = self.extension_words();
+        self.nexthop_source.store(VACANT, Ordering::Relaxed);
         if words > 0 {
             // SAFETY: the block was leaked by `new` with this length, and this is the one time that it is taken back.
             drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.body.extension, words)) });
@@ -239,31 +283,39 @@ impl Entry {
 mod tests {
     use super::*;
 
-    fn nexthops(count: usize) -> Vec<NextHop> {
-        (0..count as u32).map(|n| NextHop { face: FaceId(256 + n), cost: u64::MAX - u64::from(n) }).collect()
+    fn nexthops(count: usize, first_cost: u64) -> Vec<NextHop> {
+        (0..count as u32).map(|n| NextHop { face: FaceId(256 + n), cost: first_cost + u64::from(n) }).collect()
+    }
+
+    /// The largest cost among the numbers, the smallest that is not, and others.
+    const COSTS: [u64; 5] = [0, 10, u32::MAX as u64 - 2, u32::MAX as u64 - 1, u64::MAX - 100];
+
+    fn entry(value: &[u8], nexthops: &[NextHop]) -> Entry {
+        let hash = 0x1122_3344_5566_7788;
+        Entry::new(&EntryParts { value, depth: 3, hash, nexthops, choice: 5, nexthop_source: 6 })
     }
 
     #[test]
     fn names_and_next_hops_of_all_sizes_read_back() {
-        for name_bytes in (0..200usize).chain([8800, 65_535]) {
+        for (name_bytes, first_cost) in
+            (0..100usize).chain([8800, 65_535]).flat_map(|bytes| COSTS.map(|first_cost| (bytes, first_cost)))
+        {
             let value: Vec<u8> = (0..name_bytes).map(|position| (position * 7 + 1) as u8).collect();
             for count in [0, 1, 2, 3, 4, 5, 6, 7, 8, MAX_NEXTHOPS] {
-                let nexthops = nexthops(count);
-                let entry = Entry::new(&EntryParts {
-                    value: &value,
-                    depth: 3,
-                    hash: 0x1122_3344_5566_7788,
-                    nexthops: &nexthops,
-                    choice: 5,
-                    nexthop_source: 6,
-                });
+                let nexthops = nexthops(count, first_cost);
+                let entry = entry(&value, &nexthops);
                 assert_eq!(entry.value(), value);
                 assert_eq!(entry.own_nexthops().iter().collect::<Vec<_>>(), nexthops);
                 assert_eq!(entry.has_own_nexthops(), count > 0);
-                assert_eq!((entry.depth(), entry.hash_low()), (3, 0x5566_7788));
-                assert_eq!((entry.choice(), entry.nexthop_source()), (5, 6));
-                let inline = (name_bytes.next_multiple_of(4) + 4 * count).next_multiple_of(8) + 8 * count <= 112;
+                assert_eq!((entry.depth(), entry.hash_low(), entry.choice()), (3, 0x5566_7788, 5));
+                assert!(count > 0 || entry.nexthop_source() == 6);
+                let listed = if count == 1 && first_cost < u64::from(u32::MAX) - 1 { 0 } else { count };
+                let inline = (name_bytes.next_multiple_of(4) + 4 * count).next_multiple_of(8) + 8 * listed <= 48;
                 assert_eq!(entry.extension_bytes() == 0, inline);
+                if (count, listed) == (1, 0) {
+                    assert_eq!(Entry::is_long(name_bytes), !inline);
+                }
+                entry.prefetch_extension();
                 assert!(!entry.is_vacant());
                 // SAFETY: nothing of the entry is read afterwards but the mark.
                 unsafe { entry.release() };
@@ -273,17 +325,9 @@ mod tests {
     }
 
     #[test]
-    fn packets_read_the_first_line_of_a_typical_entry() {
-        let entry = Entry::new(&EntryParts {
-            value: &[8; 44],
-            depth: 4,
-            hash: 0,
-            nexthops: &nexthops(1),
-            choice: 0,
-            nexthop_source: NONE,
-        });
-        assert_eq!(entry.extension_bytes(), 0);
-        assert_eq!(size_of_val(&entry), 128);
+    fn a_typical_entry_is_one_cache_line() {
+        let entry = entry(&[8; 44], &nexthops(1, 10));
+        assert_eq!((entry.extension_bytes(), size_of_val(&entry)), (0, 64));
         let face = &raw const entry.own_nexthops().faces[0];
         assert_eq!(face.addr() - (&raw const entry).addr(), 60);
     }

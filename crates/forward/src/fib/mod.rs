@@ -35,7 +35,31 @@ pub const MAX_NEXTHOPS: usize = 32;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NextHops<'a> {
     faces: &'a [FaceId],
-    costs: &'a [u64],
+    costs: Costs<'a>,
+}
+
+/// Costs of next hops.
+#[derive(Debug, Clone, Copy)]
+enum Costs<'a> {
+    /// Of each.
+    Listed(&'a [u64]),
+    /// Of the only one.
+    Only(u32),
+}
+
+impl Default for Costs<'_> {
+    fn default() -> Self {
+        Costs::Listed(&[])
+    }
+}
+
+impl Costs<'_> {
+    fn get(self, index: usize) -> u64 {
+        match self {
+            Costs::Listed(costs) => costs[index],
+            Costs::Only(cost) => u64::from(cost),
+        }
+    }
 }
 
 impl<'a> NextHops<'a> {
@@ -47,7 +71,7 @@ impl<'a> NextHops<'a> {
 
     /// The next hops, best first.
     pub fn iter(self) -> impl ExactSizeIterator<Item = NextHop> + 'a {
-        self.faces.iter().zip(self.costs).map(|(&face, &cost)| NextHop { face, cost })
+        self.faces.iter().enumerate().map(move |(index, &face)| NextHop { face, cost: self.costs.get(index) })
     }
 
     /// How many there are.

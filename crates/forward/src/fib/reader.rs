@@ -35,8 +35,8 @@ pub struct FibGuess {
     index: u32,
     /// 0 when no prefix was found.
     depth: u8,
-    /// Does a packet read the second line of the entry, too?
-    has_two_lines: bool,
+    /// Are name and next hops outside the entry?
+    is_long: bool,
 }
 
 impl<S: Send + Sync> FibReader<S> {
@@ -112,9 +112,15 @@ impl<S: Send + Sync> FibReader<S> {
     pub fn prefetch_guessed(&self, guess: FibGuess) {
         if guess.depth > 0 {
             self.shared.entries.prefetch_line(guess.index, 0);
-            if guess.has_two_lines {
-                self.shared.entries.prefetch_line(guess.index, 1);
-            }
+        }
+    }
+
+    /// Asks for what the entry that was guessed points to. Best when that is in the cache.
+    #[inline]
+    pub fn prefetch_long_name(&self, guess: FibGuess) {
+        if guess.is_long && guess.period == self.period {
+            // As in `longest_prefix_match_near`.
+            self.entry(guess.index).prefetch_extension();
         }
     }
 
@@ -135,8 +141,8 @@ impl<S: Send + Sync> FibReader<S> {
         for depth in self.depths(hashes) {
             // SAFETY: this thread is online, see `longest_prefix_match`.
             if let Some(index) = unsafe { self.shared.table.candidates(hashes.get(depth)) }.next() {
-                let has_two_lines = !Entry::is_read_in_one_line(hashes.value_bytes(depth));
-                let guess = FibGuess { period: self.period, index, depth: depth as u8, has_two_lines };
+                let is_long = Entry::is_long(hashes.value_bytes(depth));
+                let guess = FibGuess { period: self.period, index, depth: depth as u8, is_long };
                 if longest.depth == 0 {
                     longest = guess;
                 }
