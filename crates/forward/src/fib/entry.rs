@@ -143,12 +143,6 @@ impl Entry {
         }
     }
 
-    /// Is a name of this length with a face too long for the entry?
-    #[inline(always)]
-    pub(super) const fn is_long(name_bytes: usize) -> bool {
-        faces_at(name_bytes) + FACE_BYTES > INLINE_WORDS * WORD_BYTES
-    }
-
     /// Costs that are listed behind the faces.
     #[inline(always)]
     fn listed_costs(&self) -> usize {
@@ -312,9 +306,6 @@ mod tests {
                 let listed = if count == 1 && first_cost < u64::from(u32::MAX) - 1 { 0 } else { count };
                 let inline = (name_bytes.next_multiple_of(4) + 4 * count).next_multiple_of(8) + 8 * listed <= 48;
                 assert_eq!(entry.extension_bytes() == 0, inline);
-                if (count, listed) == (1, 0) {
-                    assert_eq!(Entry::is_long(name_bytes), !inline);
-                }
                 entry.prefetch_extension();
                 assert!(!entry.is_vacant());
                 // SAFETY: nothing of the entry is read afterwards but the mark.

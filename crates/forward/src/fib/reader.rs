@@ -35,8 +35,6 @@ pub struct FibGuess {
     index: u32,
     /// 0 when no prefix was found.
     depth: u8,
-    /// Are name and next hops outside the entry?
-    is_long: bool,
 }
 
 impl<S: Send + Sync> FibReader<S> {
@@ -115,10 +113,10 @@ impl<S: Send + Sync> FibReader<S> {
         }
     }
 
-    /// Asks for what the entry that was guessed points to. Best when that is in the cache.
+    /// Asks for what did not fit into the entry that was guessed. Best when the entry is in the cache.
     #[inline]
-    pub fn prefetch_long_name(&self, guess: FibGuess) {
-        if guess.is_long && guess.period == self.period {
+    pub fn prefetch_extension(&self, guess: FibGuess) {
+        if guess.depth > 0 && guess.period == self.period {
             // As in `longest_prefix_match_near`.
             self.entry(guess.index).prefetch_extension();
         }
@@ -141,8 +139,7 @@ impl<S: Send + Sync> FibReader<S> {
         for depth in self.depths(hashes) {
             // SAFETY: this thread is online, see `longest_prefix_match`.
             if let Some(index) = unsafe { self.shared.table.candidates(hashes.get(depth)) }.next() {
-                let is_long = Entry::is_long(hashes.value_bytes(depth));
-                let guess = FibGuess { period: self.period, index, depth: depth as u8, is_long };
+                let guess = FibGuess { period: self.period, index, depth: depth as u8 };
                 if longest.depth == 0 {
                     longest = guess;
                 }

@@ -135,7 +135,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     pub(super) fn hint_contents(&self, summary: &Summary) {
         let core = &self.core;
         if summary.kind == Kind::Interest {
-            self.fib.prefetch_long_name(summary.fib_guess);
+            self.fib.prefetch_extension(summary.fib_guess);
             if let Some(entry) = summary.entry {
                 core.pcct.prefetch_use(entry);
             } else if let Some(nonce) = summary.victim.and_then(|victim| core.pcct.prefetch_end(victim)) {
