@@ -22,7 +22,7 @@ fn both_files_are_made_and_loaded_and_everything_is_found() {
     assert!(second.memory.is_none() && second.save.is_none());
     for report in [first, second] {
         assert_eq!(report.lookup.found, 1.0);
-        assert!((128.0..250.0).contains(&report.bytes_per_prefix), "{report:?}");
+        assert!((80.0..160.0).contains(&report.bytes_per_prefix), "{report:?}");
         let growth = report.growth.expect("grown");
         let strategy = report.strategy.expect("changed");
         assert!(strategy.longest_ms <= strategy.total_ms);
