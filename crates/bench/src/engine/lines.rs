@@ -38,7 +38,8 @@ pub(super) fn lines(parameters: &EngineParameters) -> ByPacket<f64> {
     let pending = ENTRY + if parameters.cs_capacity > 0 { 0.0 } else { REMOVAL };
     // Between an Interest and its Data, those of all others that are pending pass through the cache.
     let lines_between = parameters.in_flight as f64 * (INTEREST_MISS + ENTRY + admission);
-    let is_near = lines_between * LINE_BYTES as f64 <= parameters.private_cache_bytes as f64;
+    // What fills the cache to the last line is driven out by whatever else there is.
+    let is_near = lines_between * (LINE_BYTES as f64) < parameters.private_cache_bytes as f64;
     ByPacket {
         interest_miss: INTEREST_MISS,
         interest_hit: INTEREST_HIT + packet,
