@@ -1,7 +1,7 @@
 //! What `namehop bench engine` prints.
 
 use namehop_bench::counters::CounterFigures;
-use namehop_bench::schedule::{ByPacket, Spread};
+use namehop_bench::schedule::{ByPacket, PacketCosts, ScheduleFigures, Spread};
 use namehop_forward::schedule::ScheduleKind;
 
 use super::{FloodRow, Report};
@@ -38,21 +38,11 @@ pub(super) fn describe(report: &Report) -> String {
         ("VS FLOOR", Align::Right),
         ("Mpps", Align::Right),
     ]);
-    let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
     for row in &report.schedules {
-        let figures = &row.figures;
-        let Spread { least, most } = figures.pair_ns_spread;
-        table.row([
-            figures.schedule.to_string(),
-            format!("{:.0}", figures.imiss_cycles),
-            format!("{:.0}", figures.ihit_cycles),
-            format!("{:.0}", figures.data_cycles),
-            format!("{:.0}", figures.pair_ns),
-            format!("{least:.0} to {most:.0}"),
-            ratio(row.pair_vs_naive),
-            ratio(row.floor_ratio),
-            format!("{:.2}", figures.mpps),
-        ]);
+        let ScheduleFigures { imiss_cycles, ihit_cycles, data_cycles, pair_ns, pair_ns_spread, mpps, .. } = row.figures;
+        let costs = PacketCosts { imiss_cycles, ihit_cycles, data_cycles, pair_ns, pair_ns_spread };
+        let others = [ratio(row.pair_vs_naive), ratio(row.floor_ratio), format!("{mpps:.2}")];
+        table.row(cells(row.figures.schedule, &costs, others));
     }
     text.push_str(&table.render());
     text.push('\n');
@@ -71,6 +61,19 @@ pub(super) fn describe(report: &Report) -> String {
     text
 }
 
+fn ratio(ratio: Option<f64>) -> String {
+    ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
+}
+
+/// A row: what the packets of a schedule cost, and what else is said of it.
+fn cells<const OTHERS: usize>(schedule: ScheduleKind, costs: &PacketCosts, others: [String; OTHERS]) -> Vec<String> {
+    let Spread { least, most } = costs.pair_ns_spread;
+    let figures = [costs.imiss_cycles, costs.ihit_cycles, costs.data_cycles, costs.pair_ns];
+    let figures = figures.map(|figure| format!("{figure:.0}"));
+    let spread = format!("{least:.0} to {most:.0}");
+    [schedule.to_string()].into_iter().chain(figures).chain([spread]).chain(others).collect()
+}
+
 /// The stripped path, and what the whole protocol costs in comparison.
 fn describe_stripped(report: &Report) -> String {
     let mut table = Table::new(&[
@@ -84,16 +87,7 @@ fn describe_stripped(report: &Report) -> String {
     ]);
     for row in &report.schedules {
         let (Some(figures), Some(ratio)) = (&row.figures.stripped, row.figures.whole_vs_stripped) else { continue };
-        let Spread { least, most } = figures.pair_ns_spread;
-        table.row([
-            row.figures.schedule.to_string(),
-            format!("{:.0}", figures.imiss_cycles),
-            format!("{:.0}", figures.ihit_cycles),
-            format!("{:.0}", figures.data_cycles),
-            format!("{:.0}", figures.pair_ns),
-            format!("{least:.0} to {most:.0}"),
-            format!("{ratio:.2}"),
-        ]);
+        table.row(cells(row.figures.schedule, figures, [format!("{ratio:.2}")]));
     }
     table.render()
 }
@@ -114,17 +108,8 @@ fn describe_computing(report: &Report) -> String {
     let naive_waiting = naive.and_then(|naive| naive.figures.waiting_ns);
     for row in &report.schedules {
         let (Some(computing), Some(waiting)) = (&row.figures.computing, row.figures.waiting_ns) else { continue };
-        let Spread { least, most } = computing.pair_ns_spread;
-        table.row([
-            row.figures.schedule.to_string(),
-            format!("{:.0}", computing.imiss_cycles),
-            format!("{:.0}", computing.ihit_cycles),
-            format!("{:.0}", computing.data_cycles),
-            format!("{:.0}", computing.pair_ns),
-            format!("{least:.0} to {most:.0}"),
-            format!("{waiting:.0}"),
-            naive_waiting.map_or_else(|| "-".to_owned(), |naive| format!("{:.2}", waiting / naive)),
-        ]);
+        let others = [format!("{waiting:.0}"), ratio(naive_waiting.map(|naive| waiting / naive))];
+        table.row(cells(row.figures.schedule, computing, others));
     }
     table.render()
 }
