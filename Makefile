@@ -9,8 +9,8 @@ FUZZ_SECONDS ?= 60
 SOAK_PACKETS ?= 10000000
 PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --no-default-features --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost build run test check unit-test model-test system-test fuzz soak cost-test cost-record
-.PHONY: install uninstall clean
+.PHONY: help setup setup-test setup-cost build run test check unit-test model-test system-test attack-test fuzz soak cost-test
+.PHONY: cost-record install uninstall clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -44,7 +44,14 @@ model-test: setup ## the lock-free tables under a model checker, all interleavin
 
 system-test: setup-test ## routers as processes, with NDNts and python-ndn as clients
 	cargo build --locked --package namehop
+	cargo build --locked --package namehop-traffic --example attack
 	NAMEHOP=target/debug/namehop PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q tests/system
+
+attack-test: setup-test ## floods and other attacks on a router, as root, one by one and all at once (ATTACK=slow-readers for one)
+	cargo build --locked --package namehop
+	cargo build --locked --package namehop-traffic --example attack
+	ATTACK="$(or $(ATTACK),every)" NAMEHOP=target/debug/namehop PATH="$(CURDIR)/.venv/bin:$(PATH)" \
+		.venv/bin/pytest -q -s tests/system/test_attack.py
 
 fuzz: setup ## every fuzz target for FUZZ_SECONDS each (60), new inputs are added to fuzz/corpus
 	scripts/fuzz.sh $(FUZZ_SECONDS)
@@ -63,6 +70,7 @@ install: build ## install the program, its service and its documentation under P
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's|@PREFIX@|$(PREFIX)|' packaging/namehop.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
 	install -D -m 644 crates/router/src/config/default.toml $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop.toml
+	install -D -m 644 packaging/namehop-ports.conf $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop-ports.conf
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/namehop $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service

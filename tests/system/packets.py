@@ -1,6 +1,8 @@
 """Hand-made packets for tests that look at bytes."""
 
 import hashlib
+import os
+import time
 
 
 def number(value):
@@ -40,6 +42,40 @@ def data(uri, content=b"", freshness=None):
         signed += tlv(0x14, tlv(0x19, freshness.to_bytes(4, "big")))
     signed += tlv(0x15, content) + tlv(0x16, tlv(0x1B, b"\0"))
     return tlv(6, signed + tlv(0x17, hashlib.sha256(signed).digest()))
+
+
+def command(module, verb, parameters):
+    """A command of the NFD management protocol, signed with DigestSha256. `parameters` is the VALUE of ControlParameters."""
+    components = [b"localhost", b"nfd", module.encode(), verb.encode(), tlv(0x68, parameters)]
+    prefix = b"".join(tlv(8, component) for component in components)
+    empty = tlv(0x24, b"")
+    info = tlv(0x2C, tlv(0x1B, b"\0") + tlv(0x26, os.urandom(8)) + tlv(0x28, int(time.time() * 1000).to_bytes(8, "big")))
+    value = tlv(0x2E, hashlib.sha256(prefix + empty + info).digest())
+    digest = tlv(2, hashlib.sha256(empty + info + value).digest())
+    return tlv(5, tlv(7, prefix + digest) + tlv(0x21, b"") + tlv(0x12, b"") + tlv(0x0A, os.urandom(4)) + empty + info + value)
+
+
+def register(prefix, face, cost=0, origin=255):
+    """Parameters of `rib/register`."""
+    integers = ((0x69, face), (0x6F, origin), (0x6A, cost))
+    return name(prefix) + b"".join(tlv(kind, value.to_bytes(8, "big")) for kind, value in integers)
+
+
+def status(packet):
+    """Status code and text of the answer to a command."""
+    content = elements(elements(packet)[6])[0x15]
+    response = elements(elements(content)[0x65])
+    return int.from_bytes(response[0x66], "big"), response[0x67].decode(errors="replace")
+
+
+def elements(buffer):
+    """VALUEs of the elements in a buffer, by type."""
+    found = {}
+    while buffer:
+        kind, at = read_number(buffer, 0)
+        length, at = read_number(buffer, at)
+        found[kind], buffer = buffer[at : at + length], buffer[at + length :]
+    return found
 
 
 def read_element(connection, kept=b""):

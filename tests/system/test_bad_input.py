@@ -85,6 +85,9 @@ def test_a_bad_packet_is_a_named_drop(router, transport, packet):
         connection = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         connection.connect(("127.0.0.1", router.udp))
         connection.settimeout(5)
+    # A peer that begins with something else than NDN is not taken for one.
+    connection.send(interest("/before", nonce=os.urandom(4)))
+    assert connection.recv(65536)
     before = dropped(router)
     connection.send(packet)
     wait_until(lambda: dropped(router) > before, what=f"the drop is counted: {drops(router)}")

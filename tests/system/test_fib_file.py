@@ -9,7 +9,7 @@ PREFIXES = 20_000
 
 def entries(router):
     return {
-        entry["prefix"]: sorted((hop["remote_uri"], hop["cost"]) for hop in entry["nexthops"])
+        entry["prefix"]: sorted((hop["remote_uri"] or "", hop["cost"]) for hop in entry["nexthops"])
         for entry in router.json("fib", "list")
         if entry["prefix"].startswith("/loaded")
     }

@@ -1,9 +1,14 @@
 """Faces over ports: Ethernet on the two ends of a veth pair in network namespaces, and memif between processes."""
 
+import json
 import os
+import signal
 import struct
 import subprocess
+import tempfile
+import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 from conftest import wait_until
@@ -83,7 +88,8 @@ def content(tmp_path):
 def ports(processor, *lines):
     """Configuration of ports; fewer buffers than usual save the tests some time."""
     forwarding = "[forwarding]\nsmall_buffers = 8192\nlarge_buffers = 2048\n"
-    return "\n".join([f"{forwarding}[ports]\nworker_processor = {processor % os.cpu_count()}", *lines, ""])
+    allowed = f'interfaces = ["all"]\nmemif_folders = ["{tempfile.gettempdir()}"]'
+    return "\n".join([f"{forwarding}[ports]\nworker_processor = {processor % os.cpu_count()}\n{allowed}", *lines, ""])
 
 
 def start(make_router, link, end, *lines):
@@ -287,14 +293,126 @@ def test_frames_of_nobody_are_named_drops(make_router, link):
         "foreign-frame": frame("02:00:00:00:00:77", peer, ETHERTYPE, packet),
         "unknown-group": frame("33:33:00:00:00:01", peer, ETHERTYPE, packet),
         "unknown-sender": frame(here, "02:00:00:00:00:55", ETHERTYPE, packet),
-        "not-ndn-frame": frame(here, peer, 0x88B5, packet),
         "malformed-frame": frame(here, peer, ETHERTYPE, b"\x05\xfd\x20\x00"),
     }.items():
         before = drops(near, name)
         send_frames(link, 1, [bad] * 5)
         wait_until(lambda: drops(near, name) >= before + 5, what=name)
+    # What is not NDN, or belongs to a VLAN, stays in the kernel: however much there is of it, it fills no ring.
+    tagged = frame(here, peer, 0x8100, b"\0\5" + struct.pack("!H", ETHERTYPE) + packet)
+    send_frames(link, 1, [frame(here, peer, 0x88B5, packet), tagged] * 2000)
     send_frames(link, 1, [frame(here, peer, ETHERTYPE, interest("/x", nonce=os.urandom(4)))])
     wait_until(lambda: face_to(near, "ether://[02:00:00:00:00:99]")["in_interests"] == 1, what="the face lives on")
+    assert drops(near, "not-ndn-frame") == drops(near, "receive-ring-full") == 0
+
+
+def test_frames_that_the_router_has_no_time_for_are_named_drops(make_router, link):
+    near = start(make_router, link, 0)
+    near.json("face", "create", "ether://[02:00:00:00:00:99]", "--local", link.local(0))
+    packets = [frame(link.address(0), "02:00:00:00:00:99", ETHERTYPE, interest(f"/x/{n}", nonce=os.urandom(4))) for n in range(3000)]
+    near.process.send_signal(signal.SIGSTOP)
+    send_frames(link, 1, packets)
+    near.process.send_signal(signal.SIGCONT)
+    arrived = lambda: face_to(near, "ether://[02:00:00:00:00:99]")["in_interests"]
+    wait_until(lambda: arrived() + drops(near, "receive-ring-full") == 3000, what="each frame arrived or was counted")
+    assert arrived() >= 1000, "those that the ring holds"
+
+
+class SlowNeighbour:
+    """A second interface of the near end, shaped to one megabit a second, whose other end is at the far one."""
+
+    def __init__(self, link):
+        (left, self.far), self.address = link.namespaces, "02:00:00:00:00:77"
+        ip("link", "add", "slow0", "netns", left, "type", "veth", "peer", "name", "slow1", "netns", self.far)
+        ip("-n", left, "link", "set", "slow0", "up")
+        ip("-n", self.far, "link", "set", "slow1", "address", self.address, "up")
+        shape = ["qdisc", "add", "dev", "slow0", "root", "tbf", "rate", "1mbit", "burst", "5000", "limit", "20000"]
+        subprocess.run([*link.inside(0), "tc", *shape], check=True, capture_output=True)
+
+    def received(self):
+        """NDN frames only: the kernel's own have other destinations."""
+        command = ["ip", "-n", self.far, "-s", "-j", "link", "show", "slow1"]
+        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)[0]["stats64"]["rx"]["packets"]
+
+
+class Flood:
+    """An application that sends 4,000 Interests a second, ten times what fits through the slow interface."""
+
+    def __init__(self, router):
+        self.connection, self.running, self.count = router.connect(), True, 0
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        begin = time.monotonic()
+        while self.running:
+            while self.running and self.count < 4000 * (time.monotonic() - begin):
+                text = "".join(f"/slow/{'x' * 200}/{self.count}")
+                self.connection.sendall(interest(text, nonce=os.urandom(4), lifetime=500))
+                self.count += 1
+            time.sleep(0.002)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.running = False
+        self.thread.join()
+
+
+@contextmanager
+def serving(router, prefix):
+    """Something that answers pings."""
+    server = router.spawn("serve", prefix)
+    try:
+        wait_until(lambda: prefix in router.namehop("route", "list").stdout, what=f"{prefix} registered")
+        yield
+    finally:
+        server.kill()
+        server.wait(10)
+
+
+def seconds_to_fetch(router, name, file):
+    """The best of three: the tests share the processors with others."""
+    taken = []
+    for _ in range(3):
+        router.namehop("cs", "erase", name)
+        before = time.monotonic()
+        assert same(fetch(router, name), file)
+        taken.append(time.monotonic() - before)
+    return min(taken)
+
+
+def ping(router, name):
+    """Twenty pings must all be answered in time."""
+    pings = router.json("ping", name, "-c", "20", "-i", "20ms", "-o", "500ms")
+    assert pings["received"] == 20, pings
+
+
+def test_a_congested_port_keeps_nobody_else_waiting_and_no_frame_stays_behind(make_router, link, content):
+    near, far = start(make_router, link, 0), start(make_router, link, 1)
+    there, _ = connect(near, far, link)
+    slow = SlowNeighbour(link)
+    slow_uri = f"ether://[{slow.address}]"
+    slow_face = near.json("face", "create", slow_uri, "--local", "dev://slow0", "--persistency", "permanent")["face_id"]
+    for prefix, face in {"/object": there, "/there": there, "/slow": slow_face}.items():
+        route(near, prefix, face)
+    with published(far, "/object", content), serving(far, "/there"), serving(near, "/here"):
+        unloaded = seconds_to_fetch(near, "/object", content)
+        ping(near, "/there")
+        with Flood(near) as flood:
+            wait_until(lambda: drops(near, "send-queue-full") > 0, what="the slow port is congested")
+            loaded = seconds_to_fetch(near, "/object", content)
+            for name in ("/here", "/there"):
+                ping(near, name)
+            assert drops(near, "send-queue-full") > 0
+        # Four fifths of the rate, and a tenth of a second for the noise of the machine.
+        assert loaded < unloaded / 0.8 + 0.1, f"{loaded:.2f} s beside a flood, {unloaded:.2f} s without"
+    # The queue of half the frames that may wait, and that of the kernel, at 275 bytes each and 125,000 bytes a second.
+    sent = lambda: face_to(near, slow_uri)["out_interests"] - drops(near, "send-queue-full")
+    wait_until(lambda: slow.received() >= sent(), 5, "everything that was accepted comes out")
+    assert near.json("status")["drops"].get("link", {}).keys() <= {"send-queue-full", "receive-ring-full"}
+    assert flood.count > 4000
 
 
 def test_a_link_goes_down_and_comes_up_again(make_router, link, content):

@@ -10,6 +10,8 @@ use namehop_traffic::loadgen::LoadError;
 use namehop_traffic::segmented::FetchError;
 use namehop_traffic::transport::ConnectError;
 
+use crate::printable;
+
 /// Explains the codes in `--help`.
 pub const EXIT_CODES: &str = "Exit codes:
   0  success
@@ -61,8 +63,14 @@ impl Failure {
         Self { kind, message: String::new() }
     }
 
+    /// A failure whose message holds what somebody else has said.
+    fn reported(kind: Kind, error: impl fmt::Display) -> Self {
+        Self::new(kind, printable::in_line(&error.to_string()))
+    }
+
     fn forbidden(error: impl fmt::Display) -> Self {
-        Self::failed(format!("{error}\n{FORBIDDEN_HINT}"))
+        let error = error.to_string();
+        Self::failed(format!("{}\n{FORBIDDEN_HINT}", printable::in_line(&error)))
     }
 
     /// Puts what was attempted in front of the message.
@@ -74,7 +82,7 @@ impl Failure {
     /// Prints the message and gives the exit code.
     pub fn report(self) -> ExitCode {
         if !self.message.is_empty() {
-            eprintln!("namehop: {}", self.message);
+            eprintln!("namehop: {}", printable::lines(&self.message));
         }
         ExitCode::from(self.kind as u8)
     }
@@ -106,7 +114,7 @@ impl From<ConnectError> for Failure {
 
 impl From<ExpressError> for Failure {
     fn from(error: ExpressError) -> Self {
-        Self::new(kind_of_express(&error), error)
+        Self::reported(kind_of_express(&error), error)
     }
 }
 
@@ -117,7 +125,7 @@ impl From<CommandError> for Failure {
             CommandError::Refused { code: status_code::FORBIDDEN, .. } => return Self::forbidden(error),
             _ => Kind::Failed,
         };
-        Self::new(kind, error)
+        Self::reported(kind, error)
     }
 }
 
@@ -129,7 +137,7 @@ impl From<ClientError> for Failure {
             ClientError::Refused(response) if response.code == status_code::FORBIDDEN => return Self::forbidden(error),
             _ => Kind::Failed,
         };
-        Self::new(kind, error)
+        Self::reported(kind, error)
     }
 }
 
@@ -140,7 +148,7 @@ impl From<FetchError> for Failure {
             error if error.is_timeout() => Kind::Nothing,
             _ => Kind::Failed,
         };
-        Self::new(kind, error)
+        Self::reported(kind, error)
     }
 }
 
@@ -154,7 +162,7 @@ impl From<LoadError> for Failure {
             }
             _ => Kind::Failed,
         };
-        Self::new(kind, error)
+        Self::reported(kind, error)
     }
 }
 

@@ -7,6 +7,7 @@ mod failure;
 mod manager;
 mod output;
 mod output_file;
+mod printable;
 mod units;
 
 use std::process::ExitCode;

@@ -1,13 +1,19 @@
 //! What commands print: aligned tables, lists of properties, and JSON.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::printable;
 
 /// Prints text to standard output. A reader that closed its end is no failure: it has seen enough.
 pub fn print(text: &str) -> Result<(), Failure> {
+    write(&printable::lines(text))
+}
+
+fn write(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
@@ -22,8 +28,8 @@ pub fn line(text: impl AsRef<str>) -> Result<(), Failure> {
 
 /// Prints a value as indented JSON.
 pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(Failure::failed)?;
-    line(text)
+    let text = serde_json::to_string_pretty(value).map_err(Failure::failed)? + "\n";
+    write(&printable::json(&text))
 }
 
 /// Side on which a column is aligned.
@@ -49,7 +55,13 @@ impl Table {
 
     /// Adds a row; it has a cell for every column.
     pub fn row(&mut self, cells: impl Into<Vec<String>>) {
-        self.rows.push(cells.into());
+        let mut cells = cells.into();
+        for cell in &mut cells {
+            if let Cow::Owned(harmless) = printable::in_line(cell) {
+                *cell = harmless;
+            }
+        }
+        self.rows.push(cells);
     }
 
     /// The table as text.
@@ -87,7 +99,7 @@ impl Table {
 /// Names and values below each other, the values aligned.
 pub fn properties(pairs: &[(&str, String)]) -> String {
     let width = pairs.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    pairs.iter().map(|(name, value)| format!("{name:<width$}  {value}\n")).collect()
+    pairs.iter().map(|(name, value)| format!("{name:<width$}  {}\n", printable::in_line(value))).collect()
 }
 
 /// A number that may be absent.
@@ -111,5 +123,14 @@ mod tests {
     fn properties_are_aligned() {
         assert_eq!(properties(&[("A", "1".to_owned()), ("Long", "2".to_owned())]), "A     1\nLong  2\n");
         assert_eq!(or_dash(None::<u64>), "-");
+    }
+
+    #[test]
+    fn what_a_forwarder_says_stays_in_its_cell() {
+        let evil = "x\u{1b}]0;y\u{7}\nFACE";
+        let mut table = Table::new(&[("A", Align::Left), ("B", Align::Left)]);
+        table.row([evil.to_owned(), "1".to_owned()]);
+        assert_eq!(table.render(), "A                       B\nx\\u{1b}]0;y\\u{7}\\nFACE  1\n");
+        assert_eq!(properties(&[("A", evil.to_owned())]), "A  x\\u{1b}]0;y\\u{7}\\nFACE\n");
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use namehop_router::config::ByteSize;
+
 /// Reads a duration: a number with one of the units `ms`, `s`, `m`, `h`, `d`, or several of them, as in
 /// `1h30m`. `0` needs no unit.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
@@ -46,18 +48,9 @@ pub fn show_switch(on: bool) -> String {
     if on { "on" } else { "off" }.to_owned()
 }
 
-/// Reads a number of bytes, plain or with one of the units `KiB`, `MiB`, `GiB`.
+/// Reads a number of bytes as the configuration file does: plain, or with a unit as in `512 MiB` or `2 GB`.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    let wrong = || format!("'{text}' is not a size; write for instance 4096, 512MiB or 4GiB");
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let unit = match &text[digits..] {
-        "" => 1,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        _ => return Err(wrong()),
-    };
-    text[..digits].parse::<u64>().ok().and_then(|count| count.checked_mul(unit)).ok_or_else(wrong)
+    text.parse::<ByteSize>().map(|size| size.0)
 }
 
 /// A number of bytes in the largest unit that fits, as in `4.0 GiB`.
@@ -85,6 +78,12 @@ pub fn show_duration(duration: Duration) -> String {
         (0, _, _) => format!("{hours}h {minutes}m"),
         _ => format!("{days}d {hours}h"),
     }
+}
+
+/// How long something lasts that ends after so many milliseconds. Some programs write the largest number for "for ever".
+pub fn show_expiry(after_ms: u64) -> String {
+    const CENTURY_MS: u64 = 36_525 * 86_400_000;
+    if after_ms < CENTURY_MS { show_duration(Duration::from_millis(after_ms)) } else { "never".to_owned() }
 }
 
 /// Bits per second with a metric prefix.
@@ -120,6 +119,7 @@ mod tests {
         assert_eq!(show_duration(Duration::from_secs(65)), "1m 5s");
         assert_eq!(show_duration(Duration::from_secs(3900)), "1h 5m");
         assert_eq!(show_duration(Duration::from_secs(90_000)), "1d 1h");
+        assert_eq!((show_expiry(3_900_000), show_expiry(1 << 63)), ("1h 5m".to_owned(), "never".to_owned()));
         assert_eq!(show_bit_rate(12.0), "12 bit/s");
         assert_eq!(show_bit_rate(2.5e9), "2.50 Gbit/s");
     }
@@ -128,7 +128,10 @@ mod tests {
     fn sizes_are_read_and_shown() {
         assert_eq!(parse_bytes("4GiB"), Ok(4 << 30));
         assert_eq!(parse_bytes("100"), Ok(100));
-        for text in ["", "GiB", "4GB", "-1", "1.5GiB", "99999999999999GiB"] {
+        for (text, bytes) in [("512 MiB", 512 << 20), ("4GB", 4_000_000_000), ("64 KiB", 65_536), ("1_000", 1000)] {
+            assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "GiB", "4 TiB", "-1", "1.5GiB", "99999999999999GiB"] {
             assert!(parse_bytes(text).is_err(), "{text}");
         }
         assert_eq!(show_bytes(1536), "1.5 KiB");

@@ -9,7 +9,6 @@
 
 #include <rte_eal.h>
 #include <rte_errno.h>
-#include <rte_ethdev.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_mbuf.h>
@@ -112,106 +111,4 @@ uint32_t namehop_ring_push(struct rte_ring *ring, struct rte_mbuf **packets, uin
 uint32_t namehop_ring_pop(struct rte_ring *ring, struct rte_mbuf **packets, uint32_t count)
 {
     return rte_ring_sc_dequeue_burst(ring, (void **)packets, count, NULL);
-}
-
-int namehop_port_open(const char *name, const char *arguments)
-{
-    uint16_t port = 0;
-    int result = rte_eal_hotplug_add("vdev", name, arguments);
-    if (result < 0)
-        return result;
-    result = rte_eth_dev_get_port_by_name(name, &port);
-    if (result < 0) {
-        rte_eal_hotplug_remove("vdev", name);
-        return result;
-    }
-    return port;
-}
-
-int namehop_port_configure(uint16_t port, uint16_t receive_slots, uint16_t send_slots, struct rte_mempool *pool)
-{
-    struct rte_eth_conf configuration = {0};
-    int result = rte_eth_dev_configure(port, 1, 1, &configuration);
-    if (result < 0)
-        return result;
-    result = rte_eth_dev_adjust_nb_rx_tx_desc(port, &receive_slots, &send_slots);
-    if (result < 0)
-        return result;
-    result = rte_eth_rx_queue_setup(port, 0, receive_slots, SOCKET_ID_ANY, NULL, pool);
-    if (result < 0)
-        return result;
-    return rte_eth_tx_queue_setup(port, 0, send_slots, SOCKET_ID_ANY, NULL);
-}
-
-int namehop_port_start(uint16_t port) { return rte_eth_dev_start(port); }
-
-int namehop_port_stop(uint16_t port) { return rte_eth_dev_stop(port); }
-
-int namehop_port_close(uint16_t port, const char *name)
-{
-    int result = rte_eth_dev_close(port);
-    int removed = rte_eal_hotplug_remove("vdev", name);
-    return result < 0 ? result : removed;
-}
-
-int namehop_port_mac(uint16_t port, uint8_t address[6])
-{
-    struct rte_ether_addr found;
-    int result = rte_eth_macaddr_get(port, &found);
-    if (result == 0)
-        memcpy(address, found.addr_bytes, 6);
-    return result;
-}
-
-int namehop_port_mtu(uint16_t port)
-{
-    uint16_t mtu = 0;
-    int result = rte_eth_dev_get_mtu(port, &mtu);
-    return result < 0 ? result : mtu;
-}
-
-int namehop_port_is_up(uint16_t port)
-{
-    struct rte_eth_link link;
-    int result = rte_eth_link_get_nowait(port, &link);
-    return result < 0 ? result : link.link_status == RTE_ETH_LINK_UP;
-}
-
-int namehop_port_statistics(uint16_t port, struct namehop_statistics *statistics)
-{
-    struct rte_eth_stats found;
-    int result = rte_eth_stats_get(port, &found);
-    if (result != 0)
-        return result;
-    *statistics = (struct namehop_statistics){
-        .received_packets = found.ipackets,
-        .received_bytes = found.ibytes,
-        .sent_packets = found.opackets,
-        .sent_bytes = found.obytes,
-        .missed = found.imissed,
-        .receive_errors = found.ierrors,
-        .no_buffer = found.rx_nombuf,
-        .send_errors = found.oerrors,
-    };
-    return 0;
-}
-
-uint16_t namehop_port_receive(uint16_t port, struct rte_mbuf **packets, uint16_t count, int guarded)
-{
-    if (!guarded)
-        return rte_eth_rx_burst(port, 0, packets, count);
-    namehop_burst_begin();
-    uint16_t received = rte_eth_rx_burst(port, 0, packets, count);
-    namehop_burst_end();
-    return received;
-}
-
-uint16_t namehop_port_send(uint16_t port, struct rte_mbuf **packets, uint16_t count, int guarded)
-{
-    if (!guarded)
-        return rte_eth_tx_burst(port, 0, packets, count);
-    namehop_burst_begin();
-    uint16_t sent = rte_eth_tx_burst(port, 0, packets, count);
-    namehop_burst_end();
-    return sent;
 }

@@ -37,39 +37,4 @@ void namehop_ring_free(struct rte_ring *ring);
 uint32_t namehop_ring_push(struct rte_ring *ring, struct rte_mbuf **packets, uint32_t count);
 uint32_t namehop_ring_pop(struct rte_ring *ring, struct rte_mbuf **packets, uint32_t count);
 
-struct namehop_statistics {
-    uint64_t received_packets, received_bytes, sent_packets, sent_bytes;
-    uint64_t missed, receive_errors, no_buffer, send_errors;
-};
-
-int namehop_port_open(const char *name, const char *arguments);
-int namehop_port_configure(uint16_t port, uint16_t receive_slots, uint16_t send_slots, struct rte_mempool *pool);
-int namehop_port_start(uint16_t port);
-int namehop_port_stop(uint16_t port);
-int namehop_port_close(uint16_t port, const char *name);
-int namehop_port_mac(uint16_t port, uint8_t address[6]);
-int namehop_port_mtu(uint16_t port);
-int namehop_port_is_up(uint16_t port);
-int namehop_port_statistics(uint16_t port, struct namehop_statistics *statistics);
-/* `guarded`: no callback of an interrupt runs meanwhile (interrupts.c). */
-uint16_t namehop_port_receive(uint16_t port, struct rte_mbuf **packets, uint16_t count, int guarded);
-uint16_t namehop_port_send(uint16_t port, struct rte_mbuf **packets, uint16_t count, int guarded);
-
-/* Bursts and callbacks of interrupts keep out of each other's way (interrupts.c). */
-void namehop_burst_begin(void);
-void namehop_burst_end(void);
-int namehop_interrupts_are_guarded(void);
-
-/* Network interfaces of the kernel, for ports over AF_PACKET (interface.c). */
-struct namehop_interface {
-    uint32_t mtu_bytes;
-    uint32_t is_up;
-    uint8_t address[6];
-};
-
-int namehop_interface_query(const char *name, struct namehop_interface *interface);
-int namehop_interface_listen(const char *name);
-int namehop_interface_join(int descriptor, const char *name, const uint8_t group[6], int join);
-int namehop_interface_arm(int descriptor, int armed);
-
 #endif

@@ -63,11 +63,6 @@ impl Eal {
         ENVIRONMENT.get_or_init(|| start(packet_bytes + OWN_BYTES)).as_ref().map_err(DpdkError::clone)
     }
 
-    /// The environment, if it runs.
-    pub fn running() -> Option<&'static Eal> {
-        ENVIRONMENT.get()?.as_ref().ok()
-    }
-
     /// What packets lie in.
     pub fn pages(&self) -> Pages {
         self.pages

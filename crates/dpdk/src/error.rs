@@ -1,6 +1,7 @@
 //! What goes wrong in DPDK.
 
 use std::ffi::CStr;
+use std::io;
 
 use crate::ffi;
 
@@ -29,6 +30,14 @@ impl DpdkError {
         // SAFETY: the function takes any number and returns text that lives until this thread asks again.
         let reason = unsafe { CStr::from_ptr(ffi::namehop_error_text(code)) }.to_string_lossy().into_owned();
         DpdkError::Refused { action: action.into(), code, reason }
+    }
+
+    /// From what the kernel said to a system call.
+    pub(crate) fn from_io(action: impl Into<String>, error: &io::Error) -> DpdkError {
+        match error.raw_os_error() {
+            Some(code) => DpdkError::refused(action, -code),
+            None => DpdkError::Unusable(format!("cannot {}: {error}", action.into())),
+        }
     }
 
     /// `result` unless it is a negative errno.

@@ -16,37 +16,6 @@ pub(crate) struct RawRing {
     _opaque: [u8; 0],
 }
 
-/// Counters of a port since it was opened.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PortStatistics {
-    /// Frames received.
-    pub received_packets: u64,
-    /// Their bytes.
-    pub received_bytes: u64,
-    /// Frames sent.
-    pub sent_packets: u64,
-    /// Their bytes.
-    pub sent_bytes: u64,
-    /// Frames lost because the receive queue was full.
-    pub missed: u64,
-    /// Frames that the device found faulty.
-    pub receive_errors: u64,
-    /// Frames lost because the buffer pool was empty.
-    pub no_buffer: u64,
-    /// Frames that the device could not send.
-    pub send_errors: u64,
-}
-
-/// A network interface of the kernel.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct RawInterface {
-    pub(crate) mtu_bytes: u32,
-    pub(crate) is_up: u32,
-    pub(crate) address: [u8; 6],
-}
-
 pub(crate) type LogSink = extern "C" fn(level: u32, text: *const c_char, length: usize);
 
 unsafe extern "C" {
@@ -73,32 +42,4 @@ unsafe extern "C" {
     pub(crate) fn namehop_ring_free(ring: *mut RawRing);
     pub(crate) fn namehop_ring_push(ring: *mut RawRing, packets: *mut *mut Header, count: u32) -> u32;
     pub(crate) fn namehop_ring_pop(ring: *mut RawRing, packets: *mut *mut Header, count: u32) -> u32;
-
-    pub(crate) fn namehop_port_open(name: *const c_char, arguments: *const c_char) -> c_int;
-    pub(crate) fn namehop_port_configure(
-        port: u16,
-        receive_slots: u16,
-        send_slots: u16,
-        pool: *mut RawMempool,
-    ) -> c_int;
-    pub(crate) fn namehop_port_start(port: u16) -> c_int;
-    pub(crate) fn namehop_port_stop(port: u16) -> c_int;
-    pub(crate) fn namehop_port_close(port: u16, name: *const c_char) -> c_int;
-    pub(crate) fn namehop_port_mac(port: u16, address: *mut u8) -> c_int;
-    pub(crate) fn namehop_port_mtu(port: u16) -> c_int;
-    pub(crate) fn namehop_port_is_up(port: u16) -> c_int;
-    pub(crate) fn namehop_port_statistics(port: u16, statistics: *mut PortStatistics) -> c_int;
-    pub(crate) fn namehop_port_receive(port: u16, packets: *mut *mut Header, count: u16, guarded: c_int) -> u16;
-    pub(crate) fn namehop_port_send(port: u16, packets: *mut *mut Header, count: u16, guarded: c_int) -> u16;
-    pub(crate) fn namehop_interrupts_are_guarded() -> c_int;
-
-    pub(crate) fn namehop_interface_query(name: *const c_char, interface: *mut RawInterface) -> c_int;
-    pub(crate) fn namehop_interface_listen(name: *const c_char) -> c_int;
-    pub(crate) fn namehop_interface_join(
-        descriptor: c_int,
-        name: *const c_char,
-        group: *const u8,
-        join: c_int,
-    ) -> c_int;
-    pub(crate) fn namehop_interface_arm(descriptor: c_int, armed: c_int) -> c_int;
 }

@@ -13,7 +13,7 @@ use crate::ffi::RawMempool;
 /// Bytes of the private area of every mbuf, between its header and its packet: room for the parsed summary of a packet.
 pub const PRIVATE_BYTES: usize = 256;
 /// Room for a packet in a small mbuf, behind the headroom: nearly all packets, and whatever fits into one buffer of the
-/// memif and AF_PACKET drivers as they are usually set up.
+/// memif and of packet sockets as they are usually set up.
 pub const SMALL_BYTES: usize = 2048;
 /// Room for a packet in a large mbuf: the largest packet there is with all its headers.
 pub const LARGE_BYTES: usize = 9216;

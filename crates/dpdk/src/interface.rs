@@ -1,10 +1,11 @@
-//! Network interfaces of the kernel, as ports over AF_PACKET need them.
+//! What the kernel knows of a network interface.
 
-use std::ffi::CString;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ffi::{c_int, c_ulong};
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::error::DpdkError;
-use crate::ffi::{self, RawInterface};
 
 /// What the kernel says of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,77 +24,47 @@ impl Interface {
     /// # Errors
     /// When there is no such interface.
     pub fn query(name: &str) -> Result<Interface, DpdkError> {
-        let c_name = c_name(name)?;
-        let mut found = RawInterface::default();
-        // SAFETY: the name ends with a zero, and the structure is the one that is filled.
-        let result = unsafe { ffi::namehop_interface_query(c_name.as_ptr(), &mut found) };
-        DpdkError::check(result, || format!("find network interface {name}"))?;
-        Ok(Interface { mtu_bytes: found.mtu_bytes as usize, is_up: found.is_up != 0, address: found.address })
+        ask(name).map_err(|error| DpdkError::from_io(format!("find network interface {name}"), &error))
     }
 }
 
-/// Hears NDN frames on an interface without taking them: keeps the interface in Ethernet multicast groups, and wakes a
-/// worker that sleeps.
-///
-/// The kernel keeps nothing for it while it is not armed, so it costs little beside the port that takes the frames.
-#[derive(Debug)]
-pub struct Doorbell {
-    descriptor: OwnedFd,
-    name: CString,
-}
-
-impl Doorbell {
-    /// Opens one on an interface, not armed.
-    ///
-    /// # Errors
-    /// When there is no such interface or no permission (capability CAP_NET_RAW).
-    pub fn open(name: &str) -> Result<Doorbell, DpdkError> {
-        let c_name = c_name(name)?;
-        // SAFETY: the name ends with a zero.
-        let result = unsafe { ffi::namehop_interface_listen(c_name.as_ptr()) };
-        let descriptor = DpdkError::check(result, || format!("listen on network interface {name}"))?;
-        // SAFETY: the descriptor was made for us just now; it is a non-negative int.
-        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor as i32) };
-        Ok(Doorbell { descriptor, name: c_name })
+fn ask(name: &str) -> io::Result<Interface> {
+    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
+    // SAFETY: makes a descriptor of its own.
+    let descriptor = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
     }
-
-    /// Begins or ends to be readable when an NDN frame arrives, and forgets those that arrived before. Whoever arms it
-    /// looks at the port once more before sleeping.
-    ///
-    /// # Errors
-    /// When the kernel refuses the filter.
-    pub fn arm(&self, armed: bool) -> Result<(), DpdkError> {
-        // SAFETY: the descriptor is open.
-        let result = unsafe { ffi::namehop_interface_arm(self.descriptor.as_raw_fd(), i32::from(armed)) };
-        DpdkError::check(result, || "arm the doorbell of a network interface".to_owned()).map(drop)
+    // SAFETY: the descriptor was made for us just now.
+    let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    // SAFETY: all fields may be zero.
+    let mut empty: libc::ifreq = unsafe { mem::zeroed() };
+    // The name ends with a zero.
+    if name.len() >= empty.ifr_name.len() || name.contains('\0') {
+        return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
     }
-
-    /// Joins or leaves an Ethernet multicast group.
-    ///
-    /// # Errors
-    /// When the interface takes no more groups.
-    pub fn join(&self, group: [u8; 6], join: bool) -> Result<(), DpdkError> {
-        // SAFETY: the descriptor is open, the name ends with a zero and the group has six bytes.
-        let result = unsafe {
-            ffi::namehop_interface_join(
-                self.descriptor.as_raw_fd(),
-                self.name.as_ptr(),
-                group.as_ptr(),
-                i32::from(join),
-            )
-        };
-        DpdkError::check(result, || "join an Ethernet multicast group".to_owned()).map(drop)
+    for (place, byte) in empty.ifr_name.iter_mut().zip(name.bytes()) {
+        *place = byte as _;
     }
-}
-
-impl AsFd for Doorbell {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.descriptor.as_fd()
-    }
-}
-
-fn c_name(name: &str) -> Result<CString, DpdkError> {
-    CString::new(name).map_err(|_| DpdkError::Unusable(format!("{name:?} is not the name of a network interface")))
+    let ask = |code: c_ulong| {
+        let mut answer = empty;
+        // SAFETY: the codes below take an `ifreq` with a name and fill the rest.
+        let result: c_int = unsafe { libc::ioctl(descriptor.as_raw_fd(), code as _, &raw mut answer) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+    };
+    let mtu = ask(libc::SIOCGIFMTU)?;
+    let flags = ask(libc::SIOCGIFFLAGS)?;
+    let address = ask(libc::SIOCGIFHWADDR)?;
+    // SAFETY: the kernel has filled the field that belongs to each code; any bytes are valid in all of them.
+    let (mtu, flags, address) = unsafe {
+        (mtu.ifr_ifru.ifru_mtu, c_int::from(flags.ifr_ifru.ifru_flags), address.ifr_ifru.ifru_hwaddr.sa_data)
+    };
+    let works = libc::IFF_UP | libc::IFF_RUNNING;
+    Ok(Interface {
+        mtu_bytes: usize::try_from(mtu).unwrap_or(0),
+        is_up: flags & works == works,
+        address: std::array::from_fn(|index| address[index] as u8),
+    })
 }
 
 #[cfg(test)]
@@ -108,5 +79,6 @@ mod tests {
         let error = Interface::query("no-such-if0").expect_err("there is none").to_string();
         assert!(error.contains("no-such-if0") && error.contains("No such device"), "{error}");
         assert!(Interface::query("a-name-that-is-far-too-long").is_err());
+        assert!(Interface::query("lo\0").is_err());
     }
 }

@@ -4,8 +4,8 @@
 //!   the machine has enough of them and without anywhere else.
 //! * [`mbuf`] and [`pool`]: packets. [`MbufPool`] implements the engine's buffer traits. Before the environment runs its
 //!   mbufs lie in ordinary memory, so a router without ports pays nothing for DPDK and can open a port at any time.
-//! * [`port`]: ports over memif and AF_PACKET; [`memory`]: two ends of a port in memory, for tests and benches.
-//! * [`interface`]: what the kernel knows of a network interface.
+//! * [`packet_socket`]: ports on network interfaces of the kernel, and [`interface`]: what the kernel knows of those.
+//! * [`memif`]: ports over memory shared with another process; [`memory`]: two ends of a link in memory, for tests and benches.
 //!
 //! Functions that can fail give a [`DpdkError`] that says what was tried. Inline functions of DPDK are called through a
 //! small C shim (`shim/`); one call moves a whole burst.
@@ -13,22 +13,27 @@
 //! # Threads
 //!
 //! Pools are safe from every thread. Threads that take buffers are registered with DPDK at their first one, which gives
-//! them a cache of their own in each pool; others go to the shared ring of the pool, which is slower and as safe. A
-//! [`port::PortQueue`] belongs to one thread at a time. DPDK has an interrupt thread, on which the memif driver takes away the
-//! memory that it shares with a process that has gone; `shim/interrupts.c` keeps that out of the way of bursts.
+//! them a cache of their own in each pool; others go to the shared ring of the pool, which is slower and as safe. The
+//! queues of a port belong to one thread at a time.
 
-mod device;
+mod backoff;
 pub mod eal;
 pub mod error;
 mod ffi;
 mod header;
 pub mod interface;
+pub mod losses;
+mod mapping;
 pub mod mbuf;
+pub mod memif;
 pub mod memory;
+pub mod packet_socket;
 mod plain;
 pub mod pool;
-pub mod port;
 mod thread;
+
+/// Frames that one call of a port moves at most.
+pub const BURST: usize = 64;
 
 pub use eal::Eal;
 pub use error::DpdkError;

@@ -1,7 +1,6 @@
 //! One packet in an mbuf, owned alone, and what a worker writes down beside it.
 //!
-//! An [`Mbuf`] is always one contiguous segment: chains that a driver receives are joined before anybody sees them. It
-//! returns to its pool when dropped. A port takes it away when it sends it.
+//! An [`Mbuf`] is always one contiguous segment. It returns to its pool when dropped.
 
 use std::any::TypeId;
 use std::fmt;
@@ -54,22 +53,6 @@ impl Mbuf {
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.header().pool.is_null()
-    }
-
-    /// Segments; more than 1 only between the driver and [`PortQueue::receive`](crate::port::PortQueue::receive).
-    pub(crate) fn segments(&self) -> u16 {
-        self.header().segments
-    }
-
-    /// The bytes of every segment.
-    pub(crate) fn each_segment(&self, mut each: impl FnMut(&[u8])) {
-        let mut next = Some(self.0);
-        while let Some(segment) = next {
-            // SAFETY: the segments of a chain are mbufs that belong to its head, and `next` of the last is null.
-            let header = unsafe { segment.as_ref() };
-            each(data_of(header));
-            next = NonNull::new(header.next);
-        }
     }
 
     /// Writes `value` down beside the packet, for whoever gets it next; a former value is forgotten. A type larger than

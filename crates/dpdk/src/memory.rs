@@ -5,12 +5,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::BURST;
 use crate::eal::Eal;
 use crate::error::DpdkError;
 use crate::ffi::{self, RawRing};
 use crate::header::Header;
 use crate::mbuf::Mbuf;
-use crate::port::{BURST, forget_front};
 
 /// Rings have names of their own.
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -91,5 +91,17 @@ impl MemoryPort {
     /// Sends frames from the front and takes them out; those that stay did not fit.
     pub fn transmit(&mut self, frames: &mut Vec<Mbuf>) {
         self.outgoing.push(frames);
+    }
+}
+
+/// Takes out the first `count` mbufs, which belong to somebody else now.
+fn forget_front(frames: &mut Vec<Mbuf>, count: usize) {
+    let left = frames.len().saturating_sub(count);
+    // SAFETY: the last `left` mbufs move to the front, and only they are in the list afterwards. The others are neither
+    // dropped nor reachable.
+    unsafe {
+        let base = frames.as_mut_ptr();
+        std::ptr::copy(base.add(frames.len() - left), base, left);
+        frames.set_len(left);
     }
 }

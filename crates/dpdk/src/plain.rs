@@ -1,15 +1,14 @@
 //! Mbufs in ordinary memory: what packets lie in before DPDK's environment runs, and in a router without ports for ever.
 //!
 //! They look like those of a mempool except that they belong to none, so drivers cannot take them; a port copies the few
-//! that are still about when it is opened. Storage is made on first need and kept, so a quiet router stays small.
+//! that are still about when it is opened. Memory is taken on first need and kept, so a quiet router stays small.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam_queue::ArrayQueue;
 use namehop_forward::buffer::HEADROOM_BYTES;
+use namehop_table::{PIECE_ALIGNMENT, Pieces};
 
 use crate::header::{Header, LARGE_BYTES, PRIVATE_BYTES, SMALL_BYTES};
 use crate::mbuf::Mbuf;
@@ -17,36 +16,17 @@ use crate::mbuf::Mbuf;
 /// Storage of one mbuf that nobody uses.
 struct Cell {
     header: NonNull<Header>,
-    layout: Layout,
 }
 
 // SAFETY: a cell is the only reference to its memory.
 unsafe impl Send for Cell {}
 
+const _: () = assert!(align_of::<Header>() <= PIECE_ALIGNMENT);
+
 impl Cell {
-    fn layout(room_bytes: usize) -> Option<Layout> {
-        let bytes = size_of::<Header>() + PRIVATE_BYTES + HEADROOM_BYTES + room_bytes;
-        Layout::from_size_align(bytes, align_of::<Header>()).ok()
-    }
-
-    fn new(room_bytes: usize) -> Option<Cell> {
-        let layout = Cell::layout(room_bytes)?;
-        // SAFETY: the layout is not empty.
-        let memory = unsafe { alloc_zeroed(layout) };
-        let header: NonNull<Header> = NonNull::new(memory)?.cast();
-        // SAFETY: the memory holds the header, the private area behind it, and the storage behind that; its layout says
-        // so. Lengths fit, as `header.rs` asserts.
-        unsafe {
-            let storage = header.add(1).cast::<u8>().add(PRIVATE_BYTES).as_ptr();
-            header.write(Header::plain(storage, (HEADROOM_BYTES + room_bytes) as u16));
-        }
-        Some(Cell { header, layout })
-    }
-
     /// The mbuf, empty.
     fn into_mbuf(self, owner: &Arc<PlainPool>) -> Mbuf {
         let mut header = self.header;
-        std::mem::forget(self);
         // SAFETY: nobody else has the cell, and its header was written when it was made.
         unsafe {
             header.as_mut().hand_out(Arc::into_raw(Arc::clone(owner)).cast());
@@ -55,26 +35,20 @@ impl Cell {
     }
 }
 
-impl Drop for Cell {
-    fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout.
-        unsafe { dealloc(self.header.as_ptr().cast(), self.layout) };
-    }
-}
-
 /// Cells of one size.
 struct SizeClass {
     free: ArrayQueue<Cell>,
+    /// Memory of all cells, which lives as long as the pool, and the pool as long as any of its mbufs. `None` when the address
+    /// space could not be had.
+    pieces: Option<Pieces>,
     room_bytes: usize,
-    /// Cells that exist, free or handed out.
-    created: AtomicUsize,
-    limit: usize,
 }
 
 impl SizeClass {
-    fn new(room_bytes: usize, limit: usize) -> Self {
+    fn new(contents: &'static str, room_bytes: usize, limit: usize) -> Self {
         let limit = limit.max(1);
-        SizeClass { free: ArrayQueue::new(limit), room_bytes, created: AtomicUsize::new(0), limit }
+        let cell_bytes = size_of::<Header>() + PRIVATE_BYTES + HEADROOM_BYTES + room_bytes;
+        SizeClass { free: ArrayQueue::new(limit), pieces: Pieces::new(contents, limit, cell_bytes).ok(), room_bytes }
     }
 
     fn take(&self, owner: &Arc<PlainPool>) -> Option<Mbuf> {
@@ -86,16 +60,18 @@ impl SizeClass {
     }
 
     fn make(&self) -> Option<Cell> {
-        let previous = self.created.fetch_add(1, Ordering::Relaxed);
-        let cell = if previous < self.limit { Cell::new(self.room_bytes) } else { None };
-        if cell.is_none() {
-            self.created.fetch_sub(1, Ordering::Relaxed);
+        let header: NonNull<Header> = self.pieces.as_ref()?.take()?.cast();
+        // SAFETY: the piece holds the header, the private area behind it, and the storage behind that; `new` asked for so
+        // much. Lengths fit, as `header.rs` asserts.
+        unsafe {
+            let storage = header.add(1).cast::<u8>().add(PRIVATE_BYTES).as_ptr();
+            header.write(Header::plain(storage, (HEADROOM_BYTES + self.room_bytes) as u16));
         }
-        cell
+        Some(Cell { header })
     }
 
     fn in_use(&self) -> usize {
-        self.created.load(Ordering::Relaxed).saturating_sub(self.free.len())
+        self.pieces.as_ref().map_or(0, Pieces::taken).saturating_sub(self.free.len())
     }
 }
 
@@ -108,7 +84,10 @@ pub(crate) struct PlainPool {
 impl PlainPool {
     /// At most so many of each size.
     pub(crate) fn new(small: usize, large: usize) -> Self {
-        PlainPool { small: SizeClass::new(SMALL_BYTES, small), large: SizeClass::new(LARGE_BYTES, large) }
+        PlainPool {
+            small: SizeClass::new("small packets", SMALL_BYTES, small),
+            large: SizeClass::new("large packets", LARGE_BYTES, large),
+        }
     }
 
     /// An empty mbuf with room for `capacity` bytes.
@@ -140,8 +119,6 @@ pub(crate) unsafe fn give_back(header: NonNull<Header>) {
         (Arc::from_raw(header.plain_owner.cast::<PlainPool>()), usize::from(header.storage_bytes))
     };
     let class = if storage_bytes == HEADROOM_BYTES + SMALL_BYTES { &owner.small } else { &owner.large };
-    if let Some(layout) = Cell::layout(class.room_bytes) {
-        // The queue holds as many cells as may exist, so it has room for every one that comes back.
-        drop(class.free.push(Cell { header, layout }));
-    }
+    // The queue holds as many cells as may exist, so it has room for every one that comes back.
+    drop(class.free.push(Cell { header }));
 }

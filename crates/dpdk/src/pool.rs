@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use namehop_forward::buffer::{BufferPool, HEADROOM_BYTES, PacketBuffer};
+use namehop_forward::buffer::{BufferPool, HEADROOM_BYTES};
 
 use crate::eal::Eal;
 use crate::error::DpdkError;
@@ -121,26 +121,6 @@ impl MbufPool {
             let _ = shared.mempools.set(Mempools { small, large });
         }
         Ok(())
-    }
-
-    /// The mempool whose mbufs take frames of up to `frame_bytes`, for a receive queue; `None` before
-    /// [`MbufPool::use_mempools`].
-    pub(crate) fn mempool_for(&self, frame_bytes: usize) -> Option<Mempool> {
-        let pools = self.shared.mempools.get()?;
-        Some(if frame_bytes <= SMALL_BYTES { pools.small } else { pools.large })
-    }
-
-    /// One mbuf with what the segments of a chain hold.
-    pub(crate) fn join(&self, chain: &Mbuf) -> Option<Mbuf> {
-        let mut length = 0;
-        chain.each_segment(|segment| length += segment.len());
-        let mut whole = self.allocate(length)?;
-        let mut complete = true;
-        chain.each_segment(|segment| match whole.append(segment.len()) {
-            Some(place) => place.copy_from_slice(segment),
-            None => complete = false,
-        });
-        complete.then_some(whole)
     }
 }
 

@@ -98,10 +98,16 @@ link_drops! {
     HeaderTooLong = "header-too-long",
     /// The buffer pool is exhausted.
     NoBuffer = "no-buffer",
+    /// A datagram that the kernel dropped because the receive queue of a UDP socket was full.
+    KernelQueueFull = "kernel-queue-full",
     /// The ring to the worker is full.
     ReceiveRingFull = "receive-ring-full",
     /// The ring from the worker or the send queue of the link is full.
     SendQueueFull = "send-queue-full",
+    /// A connection was closed because its peer had taken nothing for too long while packets waited.
+    PeerBlocked = "peer-blocked",
+    /// A neighbour's command to the router beyond what is looked at.
+    TooManyCommands = "too-many-commands",
     /// The link is down, or its face is gone.
     LinkDown = "link-down",
     /// The operating system refused to send.
@@ -110,11 +116,14 @@ link_drops! {
     MalformedFrame = "malformed-frame",
     /// A connection or peer beyond the limit of faces.
     TooManyFaces = "too-many-faces",
+    /// A stranger's face or connection was closed so that somebody else could have its place.
+    FaceEvicted = "face-evicted",
     /// A received frame larger than any LpPacket may be.
     FrameTooLong = "frame-too-long",
     /// A WebSocket handshake from a web page of an origin that is not allowed.
     OriginNotAllowed = "origin-not-allowed",
-    /// An Ethernet frame that does not carry NDN.
+    /// An Ethernet frame that does not carry NDN, or an element on a stream, WebSocket message or datagram that is none of
+    /// Interest, Data and LpPacket. A stream with such an element is closed.
     NotNdnFrame = "not-ndn-frame",
     /// An NDN frame to a hardware address that is not this port's.
     ForeignFrame = "foreign-frame",

@@ -17,6 +17,7 @@ mod tests;
 
 use std::any::Any;
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use namehop_forward::face::LinkType;
 
@@ -26,7 +27,7 @@ use crate::uri::FaceUri;
 pub use change::{PortControl, WorkerSilent};
 pub use header::{ETHERTYPE_NDN, HEADER_BYTES, MIN_FRAME_BYTES, MacAddress, NDN_GROUP, is_group};
 pub use port::{Framing, PortId, PortParams};
-pub use set::{MAX_QUEUED_FRAMES, PortSet};
+pub use set::PortSet;
 
 /// A link that gives and takes frames in bursts. One thread uses it; whoever gets it back may ask what it is.
 pub trait FramePort<B>: Any + Send {
@@ -36,12 +37,20 @@ pub trait FramePort<B>: Any + Send {
     /// Sends frames from the front and takes them out; those that do not fit now stay. Does not wait.
     fn transmit(&mut self, frames: &mut Vec<B>);
 
-    /// Becomes readable when a frame arrives while the link is armed; `None` when the link has to be polled.
+    /// How long it takes until frames that stayed are worth another attempt.
+    fn retry_pause(&self) -> Duration {
+        RETRY_PAUSE
+    }
+
+    /// Is readable as long as received frames wait; `None` when the link has to be polled.
     fn bell(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Arms or disarms the bell. Whoever arms it looks for frames once more before sleeping.
-    fn arm(&mut self, armed: bool);
+    /// Called before the worker sleeps until the bell is readable.
+    fn prepare_to_sleep(&mut self) {}
 }
+
+/// The usual pause before a link that was full is tried again.
+pub const RETRY_PAUSE: Duration = Duration::from_micros(50);
 
 /// Persistencies that a face to one Ethernet address may have.
 const UNICAST_PERSISTENCIES: &[FacePersistency] =

@@ -6,11 +6,13 @@
 //! * [`link_service`]: NDNLPv2 on one face: between frames and network-layer packets.
 //! * [`socket`]: faces over UDP, TCP, Unix and WebSocket sockets.
 //! * [`ethernet`]: faces over links that the worker polls by itself.
+//! * [`log_limit`]: how often a line is logged that other computers can cause.
 #![forbid(unsafe_code)]
 
 pub mod counters;
 pub mod ethernet;
 pub mod link_service;
+pub mod log_limit;
 mod peers;
 pub mod registry;
 pub mod ring;
@@ -20,6 +22,7 @@ pub mod wake;
 
 pub use counters::{FaceCounters, LinkDrop};
 pub use link_service::{DroppedInterest, LinkOptions, LinkService};
+pub use log_limit::LogLimit;
 pub use registry::{Face, FaceFlags, FaceParams, FacePersistency, FaceTable, FaceTableError};
 pub use ring::{Frame, FrameRing};
 pub use uri::{FaceUri, FaceUriError};

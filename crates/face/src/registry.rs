@@ -10,12 +10,13 @@ mod params;
 mod tests;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use namehop_forward::face::FaceId;
 
 use crate::counters::LinkDropTotals;
-use crate::link_service::ReassemblyBudget;
+use crate::link_service::DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES;
 use crate::uri::FaceUri;
 
 pub use face::Face;
@@ -76,7 +77,7 @@ pub struct FaceTable {
     limit: usize,
     resting_slots: usize,
     link_drops: Arc<LinkDropTotals>,
-    reassembly_budget: Arc<ReassemblyBudget>,
+    reassembly_limit: AtomicUsize,
 }
 
 impl Default for FaceTable {
@@ -102,7 +103,7 @@ impl FaceTable {
             limit: limit.min(MAX_USER_FACES),
             resting_slots,
             link_drops: Arc::default(),
-            reassembly_budget: Arc::default(),
+            reassembly_limit: AtomicUsize::new(DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES),
         }
     }
 
@@ -155,14 +156,19 @@ impl FaceTable {
     }
 
     fn make(&self, id: FaceId, params: FaceParams) -> Face {
-        Face::new(id, params, &self.link_drops, &self.reassembly_budget)
+        Face::new(id, params, &self.link_drops)
     }
 
     /// Sets how many partial packets all faces together may have, each of which pins a buffer of the pool: a quarter of
-    /// the pool's large buffers leaves enough for everything else. Initially
-    /// [`DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES`](crate::link_service::DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES).
+    /// the pool's large buffers leaves enough for everything else. For workers that start later. Initially
+    /// [`DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES`].
     pub fn set_reassembly_limit(&self, partial_packets: usize) {
-        self.reassembly_budget.set_limit(partial_packets);
+        self.reassembly_limit.store(partial_packets, Ordering::Relaxed);
+    }
+
+    /// Partial packets that all faces together may have.
+    pub fn reassembly_limit(&self) -> usize {
+        self.reassembly_limit.load(Ordering::Relaxed)
     }
 
     /// Drops on the link side of all faces that there ever were.

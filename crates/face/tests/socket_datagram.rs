@@ -13,7 +13,7 @@ use namehop_forward::buffer::PacketBuffer;
 use namehop_forward::face::{FaceScope, LinkType};
 use socket_support::*;
 use socket2::{Domain, InterfaceIndexOrAddress, Socket, Type};
-use tokio::net::{UdpSocket, UnixStream};
+use tokio::net::UdpSocket;
 
 fn udp_config() -> SocketConfig {
     let mut config = SocketConfig::without_listeners();
@@ -90,7 +90,7 @@ fn noise_is_counted_and_makes_no_face() {
         let peer = client(server).await;
         peer.send_to(b"", server).await.expect("send");
         peer.send_to(b"hello", server).await.expect("send");
-        eventually("strays are counted", || service.faces.link_drops().get(LinkDrop::MalformedFrame) == 2).await;
+        eventually("strays are counted", || service.faces.link_drops().get(LinkDrop::NotNdnFrame) == 2).await;
         assert!(service.faces.is_empty());
         peer.send_to(&packet(5, 3), server).await.expect("send");
         expect_datagram(&peer, server, &packet(5, 3)).await;
@@ -253,38 +253,6 @@ fn a_refused_datagram_costs_only_itself() {
     });
 }
 
-#[test]
-fn the_limit_of_faces_holds_for_peers() {
-    let mut config = udp_config();
-    // Half of so few places is kept from strangers.
-    config.max_faces = 6;
-    let (unix, path, _directory) = unix_config();
-    config.unix = unix.unix;
-    with_service(config, 256, async |mut service: Harness| {
-        let server = service.address("udp4");
-        let mut peers = Vec::new();
-        for _ in 0..10 {
-            let peer = client(server).await;
-            peer.send_to(&packet(5, 1), server).await.expect("send");
-            peers.push(peer);
-        }
-        eventually("refusals are counted", || service.faces.link_drops().get(LinkDrop::TooManyFaces) == 7).await;
-        assert_eq!(service.faces.len(), 3);
-        for _ in 0..3 {
-            service.created().await;
-        }
-        // There is room for an application and for what is asked for by command, but not for more than the limit.
-        let _application = UnixStream::connect(&path).await.expect("connect");
-        assert_eq!(service.created().await.scope(), FaceScope::Local);
-        for port in [7, 8] {
-            service.create(&format!("udp4://127.0.0.1:{port}"), FaceUpdate::default()).await.expect("made by command");
-        }
-        let error = service.create("udp4://127.0.0.1:9", FaceUpdate::default()).await.expect_err("full");
-        assert_eq!(error.status_code(), 406);
-        assert!(error.to_string().contains("limit of 6 faces"), "{error}");
-    });
-}
-
 fn multicast_config() -> SocketConfig {
     let mut config = SocketConfig::without_listeners();
     config.multicast.interfaces = MulticastInterfaces::Named(vec!["lo".to_owned()]);
@@ -361,6 +329,17 @@ fn multicast_faces_hear_and_reach_the_group() {
             assert!(service.destroy(face.id()).await);
             service.destroyed(&face).await;
         }
+    });
+}
+
+#[test]
+fn multicast_faces_are_ad_hoc_where_the_configuration_says_so() {
+    let mut config = multicast_config();
+    config.multicast.group_v4 = Some(SocketAddrV4::new(NDN_MULTICAST_V4, 45_364));
+    config.multicast.group_v6 = None;
+    config.multicast.is_ad_hoc = true;
+    with_service(config, 256, async |mut service: Harness| {
+        assert_eq!(service.created().await.link_type(), LinkType::AdHoc);
     });
 }
 

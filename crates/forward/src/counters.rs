@@ -50,9 +50,9 @@ drop_reasons! {
     DeadNonce => "dead-nonce",
     /// The PIT entry already holds the Interest's nonce.
     DuplicateNonce => "duplicate-nonce",
-    /// Too many forwarding hints are in use with one name.
+    /// A pending Interest was given up because too many others with its name had forwarding hints. Counted for its downstream.
     TooManyHints => "too-many-hints",
-    /// No memory for another PIT entry, even after the oldest ones were given up.
+    /// No memory for another PIT entry, even after old ones were given up.
     PitFull => "pit-full",
     /// The PIT entry has no room for another downstream.
     TooManyDownstreams => "too-many-downstreams",
@@ -64,6 +64,8 @@ drop_reasons! {
     NoSuchNextHop => "no-such-next-hop",
     /// Data that no PIT entry asked for.
     UnsolicitedData => "unsolicited-data",
+    /// Data that PIT entries ask for, but none of them this face. It is treated as unsolicited.
+    UnaskedData => "unasked-data",
     /// A Nack on a face that is not point-to-point.
     NackNotPointToPoint => "nack-not-point-to-point",
     /// A Nack for which no PIT entry has an out-record with this face and nonce.
@@ -148,6 +150,8 @@ pub struct EngineCounters {
     pub cs_rejected: u64,
     /// PIT entries given up before their time to make room for new ones.
     pub pit_evictions: u64,
+    /// Data whose implicit digest was computed, because its name was asked for by that.
+    pub digests: u64,
     /// Interests that joined a pending PIT entry.
     pub aggregated_interests: u64,
     /// Self-learning events lost because the control plane did not fetch them in time.

@@ -53,12 +53,18 @@ impl DeadNonceList {
         let lines = capacity.div_ceil(FULL_LOAD).checked_next_power_of_two().ok_or(TableError::CapacityTooLarge)?;
         let lifetime_ns = u64::try_from(lifetime.as_nanos()).unwrap_or(u64::MAX);
         Ok(DeadNonceList {
-            lines: CacheLines::new(lines, PageRequest::Large)?,
+            lines: CacheLines::used_anywhere(lines, PageRequest::Large)?,
             unit_ns: lifetime_ns.div_ceil(LIFETIME_UNITS).max(1),
             latest: 0,
             live: [0; COUNTERS as usize],
             forgotten_early: 0,
         })
+    }
+
+    /// Has the memory made ready: it will be needed soon. Costs next to nothing after the first call.
+    #[inline(always)]
+    pub fn expect_use(&mut self) {
+        self.lines.note_used(1);
     }
 
     /// Remembers a pair from now on, where `hash` is [`hash_with_nonce`](namehop_hash::hash_with_nonce) of it.

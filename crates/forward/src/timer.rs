@@ -1,13 +1,28 @@
 //! Timers of one worker: an append-only wheel.
 //!
 //! A timer is a few numbers written behind the last one of the same tick, so setting one costs no DRAM stall: timers set
-//! close together in time with the same delay land side by side. Nothing is ever unlinked. The owner of an entry lets an
-//! outdated timer come due and sees by the generation (or the entry's own deadline) that it means nothing any more.
+//! close together in time with the same delay land side by side. Nothing is ever unlinked. A timer whose entry has ended
+//! means nothing any more, which its owner sees by the generation.
 //!
-//! The wheel turns in ticks of about a millisecond and reaches 4.3 s ahead; a timer further away waits in the last tick
-//! and is appended again when that comes. Timers never come due early, and late by less than a tick after the wheel is
-//! polled. Timers of one tick come due in the order in which they were set; those of different ticks in the order of their
-//! ticks, unless the wheel was not polled for longer than it reaches.
+//! The wheel turns in ticks of about a millisecond and reaches 4.3 s ahead. How long a timer runs is the choice of whoever
+//! sent the Interest, up to days; how long its entry lives is mostly a round-trip time. So that outdated timers do not pile
+//! up until their deadlines, a timer is looked at earlier: 2.1 s after it was set, 4.3 s after, and then once in
+//! every turn of the wheel. Each time its owner is asked whether it still means something; if not, it is gone. Nearly all
+//! Interests that are answered at all are answered before the first look, so looks cost no more than letting timers come due.
+//! They bound the memory, whatever the deadlines are:
+//!
+//! * timers set during the last 2.1 s: the rate of Interests times 2.1 s, which is half of what their usual lifetime of 4 s
+//!   would take;
+//! * of those set between 2.1 and 4.3 s ago, and of all set before, no more than can mean something at a time. For those that are
+//!   left were found alive by the look before, and so all of one such stretch of time lived at one and the same moment.
+//!
+//! An earlier first look would save memory in floods, and cost everybody whose answers take longer than that.
+//!
+//! Timers never come due early, and late by less than a tick after the wheel is polled. Timers of one tick come due in no
+//! particular order; those of different ticks in the order of their ticks, unless the wheel was not polled for longer than it
+//! reaches.
+
+use namehop_table::{Arena, PageRequest, TableError};
 
 use crate::time::Timestamp;
 
@@ -16,39 +31,88 @@ const TICK_SHIFT: u32 = 20;
 /// Ticks the wheel reaches ahead; a power of two, and 64 words of 64 bits.
 const SLOTS: u64 = 4096;
 const WORDS: usize = SLOTS as usize / 64;
+/// Ticks until a timer is looked at, by how often it was looked at before; the last of them again and again.
+const UNTIL_LOOK: [u64; 3] = [2_048, 2_048, SLOTS - 1];
 /// Timers of a chunk, which is four cache lines.
 const CHUNK_TIMERS: usize = 15;
-/// Chunks allocated at a time.
-const BLOCK_CHUNKS: usize = 64;
+/// Timers that can be there besides some for each entry: more than any worker can set in 2.1 s. This is address space only; a
+/// wheel for few entries has less of it.
+const NEW_TIMERS: usize = 1 << 24;
+const NEW_TIMERS_PER_ENTRY: usize = 1 << 12;
+/// Timers that can be there for each entry: two mean something, its end and a reminder of the strategy, and the description
+/// above says how many times so many there can be.
+const TIMERS_PER_ENTRY: usize = 2 * 2;
 /// "No chunk" where a chunk's number is expected.
 const NO_CHUNK: u32 = u32::MAX;
 
-/// A timer that came due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DueTimer {
+/// A timer: what it was set with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Timer {
+    /// Tick in which it comes due, then 8 bits for how often it was looked at, then 8 bits for the kind.
+    word: u64,
     /// Entry it was set for.
     pub entry: u32,
     /// Generation of the entry at that time.
     pub generation: u32,
-    /// What the owner wanted to be reminded of.
-    pub kind: u8,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Timer {
-    /// Tick in which it comes due, shifted left by 8, and the kind.
-    tick_and_kind: u64,
-    entry: u32,
-    generation: u32,
 }
 
 impl Timer {
-    fn tick(self) -> u64 {
-        self.tick_and_kind >> 8
+    fn new(deadline: Timestamp, entry: u32, generation: u32, kind: u8) -> Self {
+        Timer { word: tick_of(deadline) << 16 | u64::from(kind), entry, generation }
+    }
+
+    /// What the owner wanted to be reminded of.
+    pub fn kind(&self) -> u8 {
+        self.word as u8
+    }
+
+    /// Was it set for this deadline, as far as the wheel can tell (to a tick)?
+    pub fn is_for(&self, deadline: Timestamp) -> bool {
+        self.tick() == tick_of(deadline)
+    }
+
+    /// The same for a deadline of which only the [mark](deadline_mark) was kept.
+    #[inline(always)]
+    pub fn is_for_mark(&self, mark: u32) -> bool {
+        self.tick() as u32 == mark
+    }
+
+    fn tick(&self) -> u64 {
+        self.word >> 16
+    }
+
+    fn looks(&self) -> u8 {
+        (self.word >> 8) as u8
+    }
+
+    /// The same after one more look.
+    fn looked_at(self) -> Self {
+        if usize::from(self.looks()) < UNTIL_LOOK.len() - 1 {
+            Timer { word: self.word + (1 << 8), ..self }
+        } else {
+            self
+        }
+    }
+
+    /// The tick in which it is to be looked at, or comes due.
+    fn next_tick(&self, current: u64) -> u64 {
+        let look = current + UNTIL_LOOK[usize::from(self.looks()).min(UNTIL_LOOK.len() - 1)];
+        self.tick().clamp(current + 1, look)
     }
 }
 
-#[derive(Clone)]
+/// What tells a deadline from others, to a tick and within some 50 days.
+#[inline(always)]
+pub fn deadline_mark(deadline: Timestamp) -> u32 {
+    tick_of(deadline) as u32
+}
+
+/// The first tick that does not begin before the deadline.
+#[inline(always)]
+fn tick_of(deadline: Timestamp) -> u64 {
+    deadline.0.div_ceil(1 << TICK_SHIFT)
+}
+
 #[repr(align(64))]
 struct Chunk {
     next: u32,
@@ -56,8 +120,12 @@ struct Chunk {
     timers: [Timer; CHUNK_TIMERS],
 }
 
-const EMPTY_CHUNK: Chunk =
-    Chunk { next: NO_CHUNK, count: 0, timers: [Timer { tick_and_kind: 0, entry: 0, generation: 0 }; CHUNK_TIMERS] };
+impl Default for Chunk {
+    /// Without timers.
+    fn default() -> Self {
+        Chunk { next: NO_CHUNK, count: 0, timers: [Timer::default(); CHUNK_TIMERS] }
+    }
+}
 
 const _: () = assert!(size_of::<Chunk>() == 256);
 
@@ -74,64 +142,72 @@ const EMPTY_CHAIN: Chain = Chain { first: NO_CHUNK, last: NO_CHUNK };
 pub struct TimerWheel {
     /// The last tick whose timers were taken out.
     current: u64,
-    slots: Box<[Chain]>,
+    slots: Box<[Chain; SLOTS as usize]>,
     /// Bit set: the slot has timers.
     occupied: [u64; WORDS],
-    blocks: Vec<Box<[Chunk]>>,
-    /// First of the free chunks, which are linked.
-    free: u32,
-    /// Chunk that is being taken out, and how much of it is done.
+    chunks: Arena<Chunk>,
+    /// Timers of the chunk that is being taken out, how many they are, how many of them are done, and the chunk behind it.
+    drained: [Timer; CHUNK_TIMERS],
+    drained_count: u32,
+    drained_until: u32,
     draining: u32,
-    drained: u32,
     timers: usize,
 }
 
 impl TimerWheel {
-    /// A wheel without timers that starts to turn at `now`.
-    pub fn new(now: Timestamp) -> Self {
-        TimerWheel {
+    /// A wheel without timers that starts to turn at `now`, for so many entries at a time.
+    ///
+    /// # Errors
+    /// When the address space for so many timers cannot be had.
+    pub fn new(now: Timestamp, entries: usize) -> Result<Self, TableError> {
+        let chunks = |timers: usize| {
+            // The last chunk of every tick may be nearly empty.
+            let chunks = timers.div_ceil(CHUNK_TIMERS).checked_add(SLOTS as usize)?;
+            u32::try_from(chunks).ok()
+        };
+        let new = entries.saturating_mul(NEW_TIMERS_PER_ENTRY).min(NEW_TIMERS);
+        let most = entries.checked_mul(TIMERS_PER_ENTRY).and_then(|timers| chunks(timers.checked_add(new)?));
+        let (Some(most), Some(expected)) = (most, chunks(entries)) else { return Err(TableError::CapacityTooLarge) };
+        Ok(TimerWheel {
             current: now.0 >> TICK_SHIFT,
-            slots: vec![EMPTY_CHAIN; SLOTS as usize].into_boxed_slice(),
+            slots: Box::new([EMPTY_CHAIN; SLOTS as usize]),
             occupied: [0; WORDS],
-            blocks: Vec::new(),
-            free: NO_CHUNK,
+            chunks: Arena::with_reserve(most, expected, PageRequest::Large)?,
+            drained: [Timer::default(); CHUNK_TIMERS],
+            drained_count: 0,
+            drained_until: 0,
             draining: NO_CHUNK,
-            drained: 0,
             timers: 0,
-        }
+        })
     }
 
     /// Sets a timer. One whose deadline has passed comes due with the next tick; [`Timestamp::NEVER`] never does, and
-    /// takes up no room.
+    /// takes up no room. `false` if there is no room, which takes sixteen million timers in two seconds.
     #[inline]
-    pub fn schedule(&mut self, deadline: Timestamp, entry: u32, generation: u32, kind: u8) {
-        if deadline != Timestamp::NEVER {
-            let tick = deadline.0.div_ceil(1 << TICK_SHIFT);
-            self.append(tick << 8 | u64::from(kind), entry, generation);
-            self.timers += 1;
+    pub fn schedule(&mut self, deadline: Timestamp, entry: u32, generation: u32, kind: u8) -> bool {
+        if deadline == Timestamp::NEVER {
+            return true;
         }
+        let is_set = self.append(Timer::new(deadline, entry, generation, kind));
+        self.timers += usize::from(is_set);
+        is_set
     }
 
-    /// Calls `due(entry, generation, kind)` for every timer that has come due by `now`, however far `now` is ahead of
-    /// the last call.
-    pub fn poll(&mut self, now: Timestamp, mut due: impl FnMut(u32, u32, u8)) {
-        while let Some(timer) = self.pop_due(now) {
-            due(timer.entry, timer.generation, timer.kind);
-        }
-    }
-
-    /// Takes out the next timer that has come due by `now`. Between calls new timers may be set.
-    pub fn pop_due(&mut self, now: Timestamp) -> Option<DueTimer> {
+    /// Takes out the next timer that has come due by `now`, however far `now` is ahead of the last call. Between calls new
+    /// timers may be set. `is_meant` says of a timer that is only looked at whether it still means something.
+    pub fn pop_due(&mut self, now: Timestamp, mut is_meant: impl FnMut(&Timer) -> bool) -> Option<Timer> {
         let now_tick = now.0 >> TICK_SHIFT;
         loop {
-            while let Some(timer) = self.next_draining() {
+            while self.drained_until < self.drained_count || self.drain_next_chunk() {
+                let timer = self.drained[self.drained_until as usize];
+                self.drained_until += 1;
                 if timer.tick() <= now_tick {
                     self.timers -= 1;
-                    let (entry, generation) = (timer.entry, timer.generation);
-                    return Some(DueTimer { entry, generation, kind: timer.tick_and_kind as u8 });
+                    return Some(timer);
                 }
-                // It waited beyond the wheel's reach.
-                self.append(timer.tick_and_kind, timer.entry, timer.generation);
+                if !is_meant(&timer) || !self.append(timer.looked_at()) {
+                    self.timers -= 1;
+                }
             }
             // After a long pause one turn of the wheel is enough.
             self.current = self.current.max(now_tick.saturating_sub(SLOTS));
@@ -148,7 +224,8 @@ impl TimerWheel {
     /// When to poll next: not later than the tick in which the next timer comes due, possibly earlier. `None` when
     /// there are no timers.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let tick = if self.draining == NO_CHUNK { self.next_occupied()? } else { self.current };
+        let is_draining = self.draining != NO_CHUNK || self.drained_until < self.drained_count;
+        let tick = if is_draining { self.current } else { self.next_occupied()? };
         Some(Timestamp(tick << TICK_SHIFT))
     }
 
@@ -162,33 +239,44 @@ impl TimerWheel {
         self.timers == 0
     }
 
-    /// Memory for timers, in bytes: as much as the most timers there ever were took. It is used again and again.
+    /// Memory that timers take now, in bytes. It is used again and again.
     pub fn memory_bytes(&self) -> usize {
-        self.blocks.len() * BLOCK_CHUNKS * size_of::<Chunk>()
+        self.chunks.len() * size_of::<Chunk>()
     }
 
-    /// Writes a timer behind the last one of its tick.
+    /// Writes a timer behind the last one of its tick, or of the tick in which it is to be looked at. `false` if there is no
+    /// room.
     #[inline]
-    fn append(&mut self, tick_and_kind: u64, entry: u32, generation: u32) {
-        let tick = (tick_and_kind >> 8).clamp(self.current + 1, self.current + SLOTS - 1);
-        let slot = (tick % SLOTS) as usize;
-        let last = self.slots[slot].last;
-        let target = if last != NO_CHUNK && (self.chunk(last).count as usize) < CHUNK_TIMERS {
-            last
-        } else {
-            let added = self.take_chunk();
-            if last == NO_CHUNK {
+    fn append(&mut self, timer: Timer) -> bool {
+        let slot = (timer.next_tick(self.current) % SLOTS) as usize;
+        // There is no chunk with the number that stands for none.
+        let chunk = match self.chunks.get_mut(self.slots[slot].last) {
+            Some(last) if (last.count as usize) < CHUNK_TIMERS => last,
+            _ => match self.add_chunk(slot) {
+                Some(added) => &mut self.chunks[added],
+                None => return false,
+            },
+        };
+        chunk.timers[chunk.count as usize] = timer;
+        chunk.count += 1;
+        true
+    }
+
+    /// Puts an empty chunk behind the last one of a slot.
+    #[inline(never)]
+    fn add_chunk(&mut self, slot: usize) -> Option<u32> {
+        let added = self.chunks.allocate()?;
+        let chunk = &mut self.chunks[added];
+        (chunk.next, chunk.count) = (NO_CHUNK, 0);
+        match self.slots[slot].last {
+            NO_CHUNK => {
                 self.slots[slot].first = added;
                 self.occupied[slot / 64] |= 1 << (slot % 64);
-            } else {
-                self.chunk(last).next = added;
             }
-            self.slots[slot].last = added;
-            added
-        };
-        let chunk = self.chunk(target);
-        chunk.timers[chunk.count as usize] = Timer { tick_and_kind, entry, generation };
-        chunk.count += 1;
+            last => self.chunks[last].next = added,
+        }
+        self.slots[slot].last = added;
+        Some(added)
     }
 
     /// The next tick after the current one whose slot has timers.
@@ -217,52 +305,19 @@ impl TimerWheel {
         let slot = (tick % SLOTS) as usize;
         self.current = tick;
         self.draining = std::mem::replace(&mut self.slots[slot], EMPTY_CHAIN).first;
-        self.drained = 0;
         self.occupied[slot / 64] &= !(1 << (slot % 64));
     }
 
-    /// The next timer of the tick that is being taken out. Chunks are free for use as soon as they are done.
-    fn next_draining(&mut self) -> Option<Timer> {
-        while self.draining != NO_CHUNK {
-            let number = self.draining;
-            let position = self.drained;
-            let free = self.free;
-            let chunk = self.chunk(number);
-            if position < chunk.count {
-                let timer = chunk.timers[position as usize];
-                self.drained += 1;
-                return Some(timer);
-            }
-            let next = std::mem::replace(&mut chunk.next, free);
-            self.free = number;
-            self.draining = next;
-            self.drained = 0;
-        }
-        None
-    }
-
-    fn chunk(&mut self, number: u32) -> &mut Chunk {
-        let number = number as usize;
-        &mut self.blocks[number / BLOCK_CHUNKS][number % BLOCK_CHUNKS]
-    }
-
-    fn take_chunk(&mut self) -> u32 {
-        if self.free == NO_CHUNK {
-            // Growth is rare, moves nothing, and stops at the most timers there ever are.
-            let first = (self.blocks.len() * BLOCK_CHUNKS) as u32;
-            let mut block = vec![EMPTY_CHUNK; BLOCK_CHUNKS].into_boxed_slice();
-            for (next, chunk) in (first + 1..).zip(&mut block[..BLOCK_CHUNKS - 1]) {
-                chunk.next = next;
-            }
-            self.blocks.push(block);
-            self.free = first;
-        }
-        let number = self.free;
-        let chunk = self.chunk(number);
-        let next_free = std::mem::replace(&mut chunk.next, NO_CHUNK);
-        chunk.count = 0;
-        self.free = next_free;
-        number
+    /// Takes the timers of the next chunk of the tick that is being taken out. The chunk is free for use then.
+    #[inline(never)]
+    fn drain_next_chunk(&mut self) -> bool {
+        let Some(chunk) = self.chunks.get(self.draining) else { return false };
+        (self.drained, self.drained_count, self.drained_until) = (chunk.timers, chunk.count, 0);
+        let next = chunk.next;
+        self.chunks.free(self.draining);
+        self.draining = next;
+        // No chunk is empty.
+        true
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! * [`nfd`]: the messages of the management protocol, for servers and clients.
 //! * [`rib`]: the table of routes and what it means for the FIB.
+//! * [`readvertise`]: telling routing daemons and gateways which prefixes are reached here.
 //! * [`authentication`]: who may command.
 //! * [`server`]: answers the management protocol for a router.
 //! * [`client`]: sends commands to a router, fetches its datasets, and follows its events.
@@ -13,6 +14,7 @@ pub mod authentication;
 pub mod client;
 pub mod metrics;
 pub mod nfd;
+pub mod readvertise;
 pub mod rib;
 pub mod server;
 pub mod testing;

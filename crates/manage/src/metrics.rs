@@ -3,6 +3,8 @@
 //! `GET /metrics` gives everything. The numbers come from a snapshot function that is called for each request on a thread
 //! of its own, so that a router with thousands of faces does not hold up its control thread to write them down.
 
+mod gone;
+mod http;
 mod render;
 
 #[cfg(test)]
@@ -15,18 +17,24 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use namehop_face::{Face, LinkDrop};
 use thiserror::Error;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
+use crate::readvertise::DestinationStatus;
 use crate::server::{ContentStoreInfo, EngineStatus};
 
+pub use gone::{GoneFaces, is_stranger};
 pub use render::render;
 
 /// Content-Type of the OpenMetrics text format.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// Requests for which metrics are written down at a time.
+const MAX_RENDERING: usize = 4;
 /// What `/` says.
 const HINT: &str = "Namehop, a Named Data Networking router. Metrics for Prometheus are at /metrics\n";
 
@@ -51,8 +59,12 @@ pub struct Snapshot {
     pub rib_routes: u64,
     /// Packet buffers in use.
     pub buffers_in_use: u64,
+    /// Those who are told of routes.
+    pub readvertise: Vec<DestinationStatus>,
     /// All faces.
     pub faces: Vec<Arc<Face>>,
+    /// What the faces of strangers had counted that are gone.
+    pub gone: GoneFaces,
 }
 
 /// Why there are no metrics.
@@ -82,6 +94,7 @@ pub enum MetricsError {
 pub struct MetricsServer {
     listener: TcpListener,
     address: SocketAddr,
+    allowed_hosts: Vec<String>,
 }
 
 impl MetricsServer {
@@ -98,7 +111,13 @@ impl MetricsServer {
         };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(MetricsServer { listener, address })
+        Ok(MetricsServer { listener, address, allowed_hosts: Vec::new() })
+    }
+
+    /// Names under which clients may ask for this server, besides `localhost` and addresses; `*` = every name.
+    #[must_use]
+    pub fn allow_hosts(self, allowed_hosts: Vec<String>) -> Self {
+        MetricsServer { allowed_hosts, ..self }
     }
 
     /// The address it listens on.
@@ -107,17 +126,27 @@ impl MetricsServer {
     }
 
     /// Serves for ever. `snapshot` is called on a thread for blocking work.
-    ///
-    /// # Errors
-    /// When the listening socket fails for good.
-    pub async fn run(self, snapshot: impl Fn() -> Snapshot + Send + Sync + 'static) -> io::Result<()> {
+    pub async fn run(self, snapshot: impl Fn() -> Snapshot + Send + Sync + 'static) {
         let snapshot = Arc::new(snapshot);
+        let places = Arc::new(Semaphore::new(MAX_RENDERING));
         let metrics = move || {
-            let snapshot = Arc::clone(&snapshot);
-            async move { respond(tokio::task::spawn_blocking(move || render(&snapshot())).await.ok()) }
+            let (snapshot, places) = (Arc::clone(&snapshot), Arc::clone(&places));
+            async move {
+                // The semaphore is never closed. The place is held until the work is done, also when nobody waits any more.
+                let place = places.acquire_owned().await;
+                let text = tokio::task::spawn_blocking(move || {
+                    let _place = place;
+                    render(&snapshot())
+                });
+                respond(text.await.ok())
+            }
         };
-        let router = Router::new().route("/metrics", get(metrics)).route("/", get(|| async { HINT }));
-        axum::serve(self.listener, router).await
+        let hosts = Arc::new(self.allowed_hosts);
+        let router = Router::new()
+            .route("/metrics", get(metrics))
+            .route("/", get(|| async { HINT }))
+            .layer(from_fn(move |request, next| http::check_host(Arc::clone(&hosts), request, next)));
+        http::serve(self.listener, router).await;
     }
 }
 

@@ -17,7 +17,7 @@ use namehop_forward::strategy::StrategyInstance;
 use namehop_hash::HashKey;
 use namehop_wire::{Name, NameRef};
 
-use crate::server::{ContentStoreChange, ContentStoreInfo, ControlPlane, EngineStatus, StateChange};
+use crate::server::{ContentStoreChange, ContentStoreInfo, ControlPlane, EngineStatus, NotSaved, StateChange};
 
 /// The face of a local application.
 pub const APP: FaceId = FaceId(256);
@@ -37,8 +37,10 @@ pub struct FakeRouter {
     pub connect_time: Cell<Duration>,
     /// Next hops that were reported as new: prefix, face, cost.
     pub added_next_hops: RefCell<Vec<(String, u32, u64)>>,
-    /// Changes that were reported as worth saving, in words.
+    /// Changes that were saved, in words.
     pub changes: RefCell<Vec<String>>,
+    /// Whether saving fails, as on a full disk.
+    pub cannot_save: Cell<bool>,
 }
 
 fn uri(text: &str) -> FaceUri {
@@ -80,6 +82,7 @@ impl FakeRouter {
             connect_time: Cell::new(Duration::from_secs(4)),
             added_next_hops: RefCell::default(),
             changes: RefCell::default(),
+            cannot_save: Cell::default(),
         }
     }
 
@@ -92,6 +95,13 @@ impl FakeRouter {
 impl ControlPlane for FakeRouter {
     fn faces(&self) -> &FaceTable {
         &self.faces
+    }
+
+    fn may_open_port(&self, port: &FaceUri) -> Result<(), String> {
+        match port.scheme() {
+            "memif" => Err("commands may not open it".to_owned()),
+            _ => Ok(()),
+        }
     }
 
     async fn create_face(
@@ -169,16 +179,26 @@ impl ControlPlane for FakeRouter {
         self.engine.get()
     }
 
-    fn state_changed(&self, change: StateChange<'_>) {
+    fn save(&self, change: StateChange<'_>) -> Result<(), NotSaved> {
+        if self.cannot_save.get() {
+            return Err(NotSaved("the disk is full".to_owned()));
+        }
         self.changes.borrow_mut().push(match change {
             StateChange::FaceCreated(face) => format!("created {}", face.remote_uri()),
             StateChange::FaceUpdated(face) => format!("updated {}", face.remote_uri()),
             StateChange::FaceDestroyed(face) => format!("destroyed {}", face.remote_uri()),
-            StateChange::RouteRegistered { prefix, route } => format!("route {prefix} {} {}", route.face, route.cost),
+            StateChange::RouteRegistered { prefix, route, .. } => {
+                format!("route {prefix} {} {}", route.face, route.cost)
+            }
             StateChange::RouteUnregistered { prefix, face, origin } => format!("no route {prefix} {face} {origin}"),
             StateChange::StrategySet { prefix, strategy } => format!("strategy {prefix} {strategy}"),
             StateChange::StrategyUnset(prefix) => format!("no strategy {prefix}"),
-            StateChange::ContentStore(info) => format!("cs {}", info.capacity),
+            StateChange::ContentStore(change) => format!("cs {change:?}"),
         });
+        Ok(())
+    }
+
+    fn withdraw(&self) {
+        self.changes.borrow_mut().pop();
     }
 }

@@ -1,30 +1,25 @@
 //! The router as the management server sees it: the control thread's hold on faces, FIB, worker and saved state.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
-use tracing::{error, warn};
 
 use namehop_face::FaceUri;
-use namehop_face::registry::{Face, FacePersistency, FaceTable, FaceUpdate, RejectedProperties};
+use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::{CreateError, SocketCommand};
 use namehop_forward::engine::{CsInfo, CsSettings};
 use namehop_forward::face::FaceId;
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::strategy::StrategyInstance;
-use namehop_manage::nfd::numbers::origin;
-use namehop_manage::rib::Route;
-use namehop_manage::server::{ContentStoreChange, ContentStoreInfo, ControlPlane, EngineStatus, StateChange};
-use namehop_wire::security::unix_time_ms;
+use namehop_manage::server::{ContentStoreChange, ContentStoreInfo, ControlPlane, EngineStatus, NotSaved, StateChange};
 use namehop_wire::{Name, NameRef};
 
+use crate::port_policy::PortPolicy;
 use crate::ports::PortService;
-use crate::state::{
-    ContentStoreRecord, FaceRecord, Journal, Record, RouteKey, RouteRecord, RouteTerms, StrategyRecord, identity,
-};
+use crate::saving::Saving;
 use crate::worker::{EngineSnapshot, WorkerHandle};
 
 /// How long the creation of a face waits for its link, and how often it looks.
@@ -36,37 +31,27 @@ pub struct Control {
     faces: Arc<FaceTable>,
     sockets: mpsc::Sender<SocketCommand>,
     ports: PortService,
+    port_policy: PortPolicy,
     worker: WorkerHandle,
     fib: RefCell<FibWriter<StrategyInstance>>,
     channels: Vec<FaceUri>,
-    journal: RefCell<Option<Journal>>,
-    journal_failed: Cell<bool>,
-    /// Unix time at which the management clock, which route expiries are on, was 0.
-    clock_start_unix_ms: u64,
+    saving: Saving,
 }
 
 impl Control {
-    /// `channels` are the addresses listened on. Without a journal nothing outlives a restart.
+    /// `channels` are the addresses listened on.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a router, each of a type of its own")]
     pub fn new(
         faces: Arc<FaceTable>,
         sockets: mpsc::Sender<SocketCommand>,
         ports: PortService,
+        port_policy: PortPolicy,
         worker: WorkerHandle,
         fib: FibWriter<StrategyInstance>,
         channels: Vec<FaceUri>,
-        journal: Option<Journal>,
+        saving: Saving,
     ) -> Self {
-        Control {
-            faces,
-            sockets,
-            ports,
-            worker,
-            fib: RefCell::new(fib),
-            channels,
-            journal: RefCell::new(journal),
-            journal_failed: Cell::new(false),
-            clock_start_unix_ms: unix_time_ms(),
-        }
+        Control { faces, sockets, ports, port_policy, worker, fib: RefCell::new(fib), channels, saving }
     }
 
     /// The worker.
@@ -85,6 +70,7 @@ impl Control {
 
     /// Opens the ports that the configuration names.
     pub async fn open_ports(&self) {
+        self.port_policy.make_folders_of_configured_ports();
         self.ports.open_configured().await;
     }
 
@@ -111,115 +97,14 @@ impl Control {
         let _ = self.sockets.send(SocketCommand::Shutdown).await;
     }
 
-    /// Has everything that was saved put on the disk.
-    pub fn sync_state(&self) {
-        if let Some(journal) = &*self.journal.borrow()
-            && let Err(error) = journal.sync()
-        {
-            warn!(%error, "saved state may be lost when the computer fails");
-        }
-    }
-
-    fn save(&self, record: &Record) {
-        let Some(journal) = &mut *self.journal.borrow_mut() else { return };
-        match journal.append(record) {
-            Ok(()) => self.journal_failed.set(false),
-            Err(error) => {
-                // One line for a full disk, not one for each command.
-                if !self.journal_failed.replace(true) {
-                    error!(%error, "a change is in effect but could not be saved: it will not survive a restart");
-                }
-            }
-        }
-    }
-
-    fn record_of(&self, change: StateChange<'_>) -> Option<Record> {
-        match change {
-            // Faces that were made by a connection are never on file. Those of UDP may have been permanent before.
-            StateChange::FaceCreated(face) | StateChange::FaceUpdated(face) | StateChange::FaceDestroyed(face)
-                if face.persistency() == FacePersistency::OnDemand
-                    && !matches!(face.remote_uri(), FaceUri::Udp { .. }) =>
-            {
-                None
-            }
-            StateChange::FaceCreated(face) | StateChange::FaceUpdated(face) if is_permanent(face) => {
-                Some(Record::Face(face_record(face)))
-            }
-            StateChange::FaceCreated(_) => None,
-            StateChange::FaceUpdated(face) => Some(Record::FaceForgotten(face_identity(face))),
-            StateChange::FaceDestroyed(face) => Some(Record::FaceRemoved(face_identity(face))),
-            StateChange::RouteRegistered { prefix, route } => self.route_record(prefix, route).map(Record::Route),
-            StateChange::RouteUnregistered { prefix, face, origin: origin::STATIC } => {
-                self.route_key(prefix, face).map(Record::RouteRemoved)
-            }
-            StateChange::RouteUnregistered { .. } => None,
-            StateChange::StrategySet { prefix, strategy } => Some(Record::Strategy(StrategyRecord {
-                prefix: prefix.to_string(),
-                strategy: strategy.as_ref().to_string(),
-            })),
-            StateChange::StrategyUnset(prefix) => Some(Record::StrategyRemoved(prefix.to_string())),
-            StateChange::ContentStore(info) => Some(Record::ContentStore(ContentStoreRecord {
-                capacity_packets: info.capacity,
-                admit: info.admit,
-                serve: info.serve,
-            })),
-        }
-    }
-
-    /// Static routes outlive a restart when their face can be made again.
-    fn route_record(&self, prefix: NameRef<'_>, route: &Route) -> Option<RouteRecord> {
-        if route.origin != origin::STATIC {
-            return None;
-        }
-        Some(RouteRecord {
-            key: self.route_key(prefix, route.face)?,
-            terms: RouteTerms {
-                cost: route.cost,
-                flags: route.flags,
-                expires_unix_ms: route.expires_at_ms.map(|at_ms| self.clock_start_unix_ms.saturating_add(at_ms)),
-            },
-        })
-    }
-
-    fn route_key(&self, prefix: NameRef<'_>, face: FaceId) -> Option<RouteKey> {
-        let face = self.faces.get(face)?;
-        (face.persistency() != FacePersistency::OnDemand).then(|| RouteKey {
-            prefix: prefix.to_string(),
-            face: face.remote_uri().to_string(),
-            local: distinguishing_local_uri(&face),
-        })
+    /// What outlives a restart.
+    pub fn saving(&self) -> &Saving {
+        &self.saving
     }
 }
 
 fn stopping() -> CreateError {
     CreateError::Unreachable("the router is shutting down".to_owned())
-}
-
-fn is_permanent(face: &Face) -> bool {
-    face.persistency() == FacePersistency::Permanent
-}
-
-/// The local URI, where faces of several interfaces may have the same remote one.
-fn distinguishing_local_uri(face: &Face) -> Option<String> {
-    let is_shared = face.remote_uri().is_multicast() || matches!(face.remote_uri(), FaceUri::Ethernet(_));
-    is_shared.then(|| face.local_uri().to_string())
-}
-
-/// What tells the face apart in the saved state.
-fn face_identity(face: &Face) -> String {
-    identity(&face.remote_uri().to_string(), distinguishing_local_uri(face).as_deref()).into_owned()
-}
-
-fn face_record(face: &Face) -> FaceRecord {
-    FaceRecord {
-        uri: face.remote_uri().to_string(),
-        local_uri: distinguishing_local_uri(face),
-        persistency: face.persistency() as u64,
-        flags: face.flags().0,
-        mtu: face.is_datagram().then(|| face.mtu_bytes() as u64),
-        base_congestion_marking_interval_ns: Some(face.base_congestion_marking_interval_ns()),
-        default_congestion_threshold_bytes: Some(face.default_congestion_threshold_bytes()),
-    }
 }
 
 /// State of the Content Store as management shows it.
@@ -231,6 +116,7 @@ pub fn content_store_info(info: &CsInfo) -> ContentStoreInfo {
         entries: info.entries as u64,
         hits: info.hits,
         misses: info.misses,
+        policy: info.policy.name(),
     }
 }
 
@@ -257,7 +143,10 @@ impl ControlPlane for Control {
         params: FaceUpdate,
     ) -> Result<Arc<Face>, CreateError> {
         let face = match PortService::serves(&uri) {
-            true => self.ports.create_face(uri, local_uri, params).await?,
+            true => {
+                self.port_policy.make_folder_for(local_uri.as_ref().unwrap_or(&uri));
+                self.ports.create_face(uri, local_uri, params).await?
+            }
             false => self.create_socket_face(uri, local_uri, params).await?,
         };
         self.worker.add_face(Arc::clone(&face)).await.map_err(|_| stopping())?;
@@ -269,6 +158,10 @@ impl ControlPlane for Control {
         })
         .await;
         Ok(face)
+    }
+
+    fn may_open_port(&self, port: &FaceUri) -> Result<(), String> {
+        self.port_policy.check(port)
     }
 
     async fn update_face(&self, face: &Arc<Face>, change: FaceUpdate) -> Result<(), RejectedProperties> {
@@ -322,9 +215,11 @@ impl ControlPlane for Control {
         self.worker.snapshot().await.map(|snapshot| engine_status(&snapshot)).unwrap_or_default()
     }
 
-    fn state_changed(&self, change: StateChange<'_>) {
-        if let Some(record) = self.record_of(change) {
-            self.save(&record);
-        }
+    fn save(&self, change: StateChange<'_>) -> Result<(), NotSaved> {
+        self.saving.save(change)
+    }
+
+    fn withdraw(&self) {
+        self.saving.withdraw();
     }
 }

@@ -24,6 +24,7 @@ use namehop_manage::server::{ControlPlane, Management};
 use crate::config::UriText;
 use crate::control::Control;
 use crate::restore::{RETRY_PAUSE, RETRY_PAUSE_MAX};
+use crate::supervise::fault_point;
 
 /// Parts that the reading thread may be ahead.
 const PARTS_AHEAD: usize = 16;
@@ -59,6 +60,7 @@ struct Loading<'a> {
 
 /// Loads the file, and again when faces come that were missing. Ends when nothing is missing.
 pub async fn load(management: Rc<Management<Control>>, file: PathBuf) {
+    fault_point("FIB loader");
     let mut unreachable = load_once(&management, &file, true).await;
     let mut pause = RETRY_PAUSE;
     while !unreachable.is_empty() {
@@ -213,6 +215,7 @@ async fn make_face(management: &Rc<Management<Control>>, uri: &FaceUri) -> Resul
 
 /// Reads the file, on a thread of its own, until the receiver is gone.
 fn read(path: &Path, sender: &mpsc::Sender<Message>) -> Result<(), FileError> {
+    fault_point("FIB file thread");
     let mut file = FibFile::open(path)?;
     if let Some(expected) = file.expected_prefixes() {
         // Whoever writes a header with too large a number gets no more memory than the file could fill.

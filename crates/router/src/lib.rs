@@ -8,7 +8,11 @@
 //! | [`worker`] | the engine between its rings |
 //! | `ports` | links that the worker polls by itself, through DPDK |
 //! | `control` | the control thread's hold on everything |
+//! | `saving` | changes by command, put on file |
+//! | `neighbours` | other computers' commands, waiting for their turn |
+//! | `port_policy` | which ports commands may open |
 //! | `restore` | configured and saved settings, brought into effect |
+//! | `supervise` | signals, and the end of everything when a part fails |
 //! | `fib_file` | FIB entries from a file |
 //! | [`state`] | what outlives a restart |
 
@@ -16,16 +20,22 @@
 
 pub mod config;
 mod control;
+mod descriptors;
 mod fib_file;
+mod log_writer;
 mod logging;
 mod metrics;
+mod neighbours;
 mod paths;
+mod port_policy;
 #[cfg_attr(not(feature = "dpdk"), path = "ports_absent.rs")]
 mod ports;
 mod restore;
 mod run;
+mod saving;
 mod startup;
 pub mod state;
+mod supervise;
 pub mod worker;
 
 pub use run::{RunError, RunOptions, run};

@@ -1,7 +1,11 @@
 //! Log output: levels per module, for people or as JSON, on standard error.
+//!
+//! Nothing waits for whoever reads the log: lines go through `log_writer`.
 
 use std::env;
 use std::io::{self, IsTerminal};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
@@ -9,9 +13,16 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt};
 
 use crate::config::{Log, LogFormat};
+use crate::log_writer::LogWriter;
 
 /// Environment variable that goes before the configured level.
 pub const LOG_VARIABLE: &str = "NAMEHOP_LOG";
+
+/// How long the end of the process waits for the last lines to be written.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What the lines go through, once logging has started.
+static WRITER: OnceLock<LogWriter> = OnceLock::new();
 
 const LEVELS: [(&str, LevelFilter); 6] = [
     ("off", LevelFilter::OFF),
@@ -35,14 +46,25 @@ pub fn start(config: &Log) -> Result<(), String> {
         _ => ("log.level", config.level.clone()),
     };
     let filter = parse_filter(&directives).map_err(|error| format!("{source}: {error}"))?;
-    let lines = fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
+    let writer = LogWriter::start(io::stderr()).map_err(|error| format!("no thread for the log: {error}"))?;
+    let lines = fmt::layer().with_writer(writer.clone()).with_ansi(io::stderr().is_terminal());
     let lines = match config.format {
         LogFormat::Text => lines.boxed(),
         LogFormat::Json => lines.json().boxed(),
     };
     // Failing means that a subscriber is set already, which is what the caller wants.
-    let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
+    if tracing_subscriber::registry().with(lines.with_filter(filter)).try_init().is_ok() {
+        // The first time, so there is none yet.
+        let _ = WRITER.set(writer);
+    }
     Ok(())
+}
+
+/// Waits until what was logged is written, but not long: perhaps nobody reads it.
+pub fn flush() {
+    if let Some(writer) = WRITER.get() {
+        writer.flush(FLUSH_PATIENCE);
+    }
 }
 
 /// Reads `level,module=level,…`.

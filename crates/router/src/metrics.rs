@@ -5,39 +5,39 @@ use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
-use tracing::error;
 
 use namehop_face::LinkDrop;
 use namehop_manage::metrics::{MetricsServer, Snapshot};
 use namehop_manage::server::{ControlPlane, Management};
 
 use crate::control::{Control, content_store_info, engine_status};
+use crate::supervise::Supervisor;
 
 /// Requests for metrics that may wait.
 const REQUESTS: usize = 16;
 
 /// Serves metrics for as long as the control thread lives.
-pub fn serve(server: MetricsServer, management: &Rc<Management<Control>>) {
+pub fn serve(server: MetricsServer, management: &Rc<Management<Control>>, supervisor: Supervisor) {
     let started = Instant::now();
     let (requests, mut inbox) = mpsc::channel::<oneshot::Sender<Snapshot>>(REQUESTS);
     let management = Rc::clone(management);
-    spawn_local(async move {
+    let collecting = async move {
         while let Some(reply) = inbox.recv().await {
             // Whoever asked may have hung up.
             let _ = reply.send(collect(&management, started).await);
         }
-    });
-    spawn_local(async move {
+    };
+    spawn_local(supervisor.clone().watch_endless("metrics collection", collecting));
+    let serving = async move {
         // Called on a thread for blocking work; the snapshot itself is made on the control thread.
         let ask = move || {
             let (reply, answer) = oneshot::channel();
             let sent = requests.blocking_send(reply);
             sent.ok().and_then(|()| answer.blocking_recv().ok()).unwrap_or_default()
         };
-        if let Err(error) = server.run(ask).await {
-            error!(%error, "the metrics server ended");
-        }
-    });
+        server.run(ask).await;
+    };
+    spawn_local(supervisor.watch_endless("metrics server", serving));
 }
 
 async fn collect(management: &Management<Control>, started: Instant) -> Snapshot {
@@ -54,6 +54,8 @@ async fn collect(management: &Management<Control>, started: Instant) -> Snapshot
         rib_entries: rib_entries as u64,
         rib_routes: rib_routes as u64,
         buffers_in_use: worker.as_ref().map_or(0, |worker| worker.buffers_in_use as u64),
+        readvertise: management.readvertise_status(),
         faces: control.faces().snapshot(),
+        gone: management.gone_faces(),
     }
 }

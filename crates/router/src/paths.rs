@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -58,7 +59,7 @@ pub fn state_file(configured: &AutoPath) -> Result<PathBuf, NoPlace> {
         AutoPath::Auto => automatic_state_file()?,
     };
     make_folder(&path, "state file", KEY)?;
-    match obstacle(&path).or_else(|| unreadable(&path)) {
+    match state_obstacle(&path) {
         None => Ok(path),
         Some(text) => Err(NoPlace(format!("state file {}: {text}; or choose another with {KEY}", path.display()))),
     }
@@ -70,7 +71,8 @@ fn automatic_state_file() -> Result<PathBuf, NoPlace> {
         return Ok(PathBuf::from(folder).join("state.json"));
     }
     let system = PathBuf::from(SYSTEM_STATE);
-    if folder_is_usable(&system) {
+    // One that cannot be written just now, on a read-only file system, is this router's all the same.
+    if folder_is_usable(&system) || is_own_file(&system) {
         return Ok(system);
     }
     let base = match env::var_os("XDG_STATE_HOME").filter(|folder| !folder.is_empty()) {
@@ -119,6 +121,14 @@ pub fn obstacle(file: &Path) -> Option<String> {
     Some(denied("write", existing, error))
 }
 
+/// Why the router cannot start with this state file, and what to do. One that is there and can be read is enough.
+pub fn state_obstacle(file: &Path) -> Option<String> {
+    match file.is_file() {
+        true => unreadable(file),
+        false => obstacle(file).or_else(|| unreadable(file)),
+    }
+}
+
 /// Why a file that exists cannot be read, and what to do.
 pub fn unreadable(file: &Path) -> Option<String> {
     match access(file, AccessFlags::R_OK) {
@@ -139,6 +149,11 @@ fn denied(permission: &str, path: &Path, error: Errno) -> String {
 /// The folder that a file is in; the working folder for a mere name.
 fn folder_of(file: &Path) -> &Path {
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether this is a file of this user.
+fn is_own_file(file: &Path) -> bool {
+    fs::symlink_metadata(file).is_ok_and(|found| found.is_file() && found.uid() == geteuid().as_raw())
 }
 
 /// Whether a file can be made there; makes its folder.

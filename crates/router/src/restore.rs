@@ -11,7 +11,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
@@ -21,7 +21,7 @@ use namehop_face::socket::CreateError;
 use namehop_forward::strategy::StrategyInstance;
 use namehop_manage::nfd::numbers::{origin, route_flags};
 use namehop_manage::rib::Route;
-use namehop_manage::server::{ContentStoreChange, ControlPlane, Management};
+use namehop_manage::server::{ContentStoreChange, ControlPlane, Management, RouteError, StateChange};
 use namehop_wire::Name;
 use namehop_wire::security::unix_time_ms;
 
@@ -36,6 +36,9 @@ const INITIAL_STRATEGIES: [(&str, &str); 3] =
 /// First and longest pause between two attempts to make a face.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) const RETRY_PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// Routes that are added between two pauses, so that a million of them hold up nothing, least of all the end of the router.
+const PORTION: usize = 1024;
 
 /// How long the start waits for faces.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -88,7 +91,7 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
         match FaceUri::from_str(uri) {
             // Multicast faces over sockets are there or not: they come from the configuration.
             Ok(uri @ FaceUri::Udp { .. }) if uri.is_multicast() => {
-                use_multicast_faces(management, &uri, local.as_deref(), face);
+                use_multicast_faces(management, &uri, local.as_deref(), face).await;
             }
             Ok(uri) => {
                 let local = local.as_ref().and_then(|local| local.parse().ok());
@@ -103,7 +106,7 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
     // Most are there at once. A peer that does not answer must not keep applications waiting.
     let _ = timeout(PATIENCE, async { while faces.join_next().await.is_some() {} }).await;
     faces.detach_all();
-    add_saved_routes(management, &plan, saved.routes);
+    add_saved_routes(management, &plan, saved.routes).await;
 }
 
 fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
@@ -187,13 +190,16 @@ fn plan_saved(plan: &mut Plan, saved: &SavedState) {
 }
 
 /// Adds the saved routes to the faces that are there, and leaves them to those that are still being made.
-fn add_saved_routes(management: &Management<Control>, plan: &Plan, routes: BTreeMap<RouteKey, RouteTerms>) {
+async fn add_saved_routes(management: &Management<Control>, plan: &Plan, routes: BTreeMap<RouteKey, RouteTerms>) {
     let (now_ms, now_unix_ms) = (management.now_ms(), unix_time_ms());
     let mut lost: BTreeMap<String, usize> = BTreeMap::new();
-    for (key, terms) in routes {
-        let expires_at_ms = match terms.expires_unix_ms {
-            Some(at_ms) if at_ms <= now_unix_ms => continue,
-            Some(at_ms) => Some(now_ms + (at_ms - now_unix_ms)),
+    for (number, (key, terms)) in routes.into_iter().enumerate() {
+        if number % PORTION == 0 {
+            yield_now().await;
+        }
+        let expires_at_ms = match terms.remaining_ms(now_unix_ms) {
+            Some(0) => continue,
+            Some(remaining_ms) => Some(now_ms.saturating_add(remaining_ms)),
             None => None,
         };
         let Ok(prefix) = Name::from_str(&key.prefix) else { continue };
@@ -225,7 +231,7 @@ fn saved_update(face: &FaceRecord) -> FaceUpdate {
 }
 
 /// Takes the multicast faces of a group: the one with this local URI, or those of all interfaces.
-fn use_multicast_faces(
+async fn use_multicast_faces(
     management: &Management<Control>,
     uri: &FaceUri,
     local: Option<&str>,
@@ -237,7 +243,7 @@ fn use_multicast_faces(
         warn!(%uri, local, "there is no such multicast face for routes to lead to; see [faces.multicast]");
         planned.borrow_mut().outcome = Outcome::Failed;
     } else {
-        settle(management, planned, faces);
+        settle(management, planned, faces).await;
     }
 }
 
@@ -254,7 +260,7 @@ async fn make_face(
         match attempt(&management, &uri, local.as_ref(), update).await {
             Ok(face) => {
                 debug!(%uri, "a face is in place");
-                return settle(&management, &planned, vec![face]);
+                return settle(&management, &planned, vec![face]).await;
             }
             Err(error @ CreateError::Unreachable(_)) => {
                 let routes = planned.borrow().routes.len();
@@ -291,17 +297,28 @@ async fn attempt(
 }
 
 /// The faces are there: adds the routes that waited for them.
-fn settle(management: &Management<Control>, planned: &RefCell<PlannedFace>, faces: Vec<Arc<Face>>) {
-    let planned = &mut *planned.borrow_mut();
-    for (prefix, route) in mem::take(&mut planned.routes) {
+async fn settle(management: &Management<Control>, planned: &RefCell<PlannedFace>, faces: Vec<Arc<Face>>) {
+    let routes = mem::take(&mut planned.borrow_mut().routes);
+    // Routes that come from now on need not wait.
+    planned.borrow_mut().outcome = Outcome::Made(faces.clone());
+    for (number, (prefix, route)) in routes.into_iter().enumerate() {
+        if number % PORTION == 0 {
+            yield_now().await;
+        }
         faces.iter().for_each(|face| add_route(management, face, &prefix, &route));
     }
-    planned.outcome = Outcome::Made(faces);
 }
 
 fn add_route(management: &Management<Control>, face: &Face, prefix: &Name, route: &Route) {
     let route = Route { face: face.id(), ..route.clone() };
+    let origin = route.origin;
     if let Err(error) = management.add_route(prefix.as_ref(), route) {
         warn!(%prefix, face = %face.id(), %error, "a route was not restored");
+        if error == RouteError::Dedicated {
+            // It can never come into effect, so it is not kept: older versions let such a route take all commands away.
+            let change = StateChange::RouteUnregistered { prefix: prefix.as_ref(), face: face.id(), origin };
+            // Where that cannot be saved, the next start leaves it out again.
+            let _ = management.control().save(change);
+        }
     }
 }

@@ -1,16 +1,18 @@
 //! `namehop run`: a router from start to end in this process.
 
 use std::io::Write;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tokio::runtime;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
-use tracing::{debug, error, info};
+use tokio::time::sleep_until;
+use tracing::{debug, info};
 
 use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::socket::FaceEvent;
@@ -20,18 +22,27 @@ use namehop_forward::engine::EngineEvent;
 use namehop_forward::face::FaceId;
 use namehop_manage::authentication::Authenticator;
 use namehop_manage::metrics::MetricsServer;
-use namehop_manage::server::Management;
+use namehop_manage::server::{ControlPlane, Management};
 
 use crate::config::{Config, ConfigError};
 use crate::control::Control;
+use crate::neighbours::NeighbourQueue;
+use crate::port_policy::PortPolicy;
 use crate::ports::RouterPool;
+use crate::saving::Saving;
 use crate::startup::{self, Parts, StartError};
+use crate::supervise::{Supervisor, fault_point};
 use crate::{fib_file, logging, metrics, restore};
 
 /// Commands that may wait for the socket service.
 const SOCKET_COMMANDS: usize = 256;
+/// How often is looked whether somebody set the time of day.
+const CLOCK_LOOK: Duration = Duration::from_secs(10);
 /// Frames that the control thread takes from its ring at once.
 const CONTROL_BURST: usize = 256;
+/// Commands of neighbours, and events of the engine, that it handles before applications of this computer have their turn
+/// again: each may have a signature to verify, which takes some tenths of a millisecond.
+const OTHERS_AT_ONCE: usize = 8;
 
 /// How to run.
 #[derive(Debug, Clone, Default)]
@@ -52,63 +63,74 @@ pub enum RunError {
     /// Something that the router needs cannot be had.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The forwarding thread ended by itself.
-    #[error("the forwarding thread ended unexpectedly; the log says more")]
-    ForwardingEnded,
+    /// A part of the router failed, and the router ended with it.
+    #[error("the router has ended because of a fault: {0}")]
+    Fault(String),
 }
 
-/// Runs a router until it is told to stop by SIGINT or SIGTERM.
+/// Runs a router until it is told to stop by SIGINT, SIGTERM or SIGHUP, or until a part of it fails.
 ///
 /// # Errors
-/// Why it could not start. Nothing is left behind then.
+/// Why it could not start, or what failed. Nothing is left behind then, the saved state excepted.
 pub fn run(options: &RunOptions) -> Result<(), RunError> {
+    // Before there is anything that a signal could leave behind, such as the socket file.
+    let supervisor = Supervisor::start()
+        .map_err(|source| StartError::System { what: "cannot watch for signals and faults", source })?;
+    let result = run_supervised(options, &supervisor);
+    let result = match (result, supervisor.first_fault()) {
+        // Whatever else it led to.
+        (_, Some(fault)) => Err(RunError::Fault(fault)),
+        // What was not started any more because the router was told to end.
+        (Err(RunError::Start(StartError::Stopped)), None) => Ok(()),
+        (result, None) => result,
+    };
+    logging::flush();
+    result
+}
+
+fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), RunError> {
     let config = match &options.config {
         Some(file) => Config::load(file)?,
         None => Config::default(),
     };
     logging::start(&config.log).map_err(RunError::Log)?;
     let control_runtime = new_runtime()?;
-    // Before there is anything that a signal could leave behind, such as the socket file.
-    let (mut interrupt, mut terminate) = {
-        let _context = control_runtime.enter();
-        (signal(SignalKind::interrupt()).map_err(signals)?, signal(SignalKind::terminate()).map_err(signals)?)
-    };
     let authenticator = Authenticator::new(&startup::security_config(&config)).map_err(StartError::Trust)?;
-    let parts = startup::build(&config)?;
+    let destinations = startup::readvertise_destinations(&config)?;
+    let parts = startup::build(&config, supervisor)?;
 
     let Parts { sockets, ports, worker, worker_handle, rings, pool, faces, face_events, fib, journal, saved } = parts;
     let channels = sockets.local_uris();
     let metrics = match config.metrics.enabled {
         true => {
-            Some(control_runtime.block_on(MetricsServer::bind(config.metrics.listen)).map_err(StartError::Metrics)?)
+            let bound = control_runtime.block_on(MetricsServer::bind(config.metrics.listen));
+            Some(bound.map_err(StartError::Metrics)?.allow_hosts(config.metrics.allowed_hosts.clone()))
         }
         false => None,
     };
     let (socket_commands, socket_inbox) = mpsc::channel(SOCKET_COMMANDS);
-    let (ended_sender, mut ended) = mpsc::channel::<()>(1);
     let processor = config.ports.worker_processor;
+    let (watching_sockets, watching_worker) = (supervisor.clone(), supervisor.clone());
     let forwarding = thread::Builder::new()
         .name("forwarding".to_owned())
         .spawn(move || {
-            // Dropped when this thread ends, however it ends.
-            let _ended = ended_sender;
-            LocalSet::new().block_on(&new_runtime()?, async move {
-                let sockets = tokio::task::spawn_local(sockets.run(socket_inbox));
-                match worker.serve(processor).await {
-                    // The sockets were told to end before the worker.
-                    Ok(()) => match sockets.await {
-                        Ok(Ok(())) => {}
-                        Ok(Err(error)) => error!(%error, "the socket service ended"),
-                        Err(error) => error!(%error, "the socket service ended by itself"),
-                    },
-                    Err(error) => error!(%error, "forwarding has ended"),
-                }
+            let runtime = match new_runtime() {
+                Ok(runtime) => runtime,
+                Err(error) => return watching_worker.fault(error.to_string()),
+            };
+            LocalSet::new().block_on(&runtime, async move {
+                let sockets = watching_sockets.watch("socket service", sockets.run(socket_inbox));
+                let sockets = tokio::task::spawn_local(sockets);
+                watching_worker.watch("forwarding worker", worker.serve(processor)).await;
+                // The sockets were told to end before the worker; how they ended is known already.
+                let _ = sockets.await;
             });
-            Ok::<(), RunError>(())
         })
         .map_err(|source| StartError::System { what: "cannot start the forwarding thread", source })?;
 
-    LocalSet::new().block_on(&control_runtime, async move {
+    let (watching, worker_to_end) = (supervisor.clone(), worker_handle.clone());
+    let control = async move {
+        let supervisor = watching;
         let to_worker = Arc::clone(&rings.from_control);
         let output = {
             let (pool, ring, faces) = (pool.clone(), Arc::clone(&to_worker), Arc::clone(&faces));
@@ -118,63 +140,98 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
                 }
             }
         };
-        let control = Control::new(faces, socket_commands, ports, worker_handle, fib, channels.clone(), journal);
+        let saving = Saving::new(Arc::clone(&faces), journal, &saved, &config);
+        let policy = PortPolicy::new(&config);
+        let control = Control::new(faces, socket_commands, ports, policy, worker_handle, fib, channels.clone(), saving);
         let management = Management::new(control, authenticator, output);
-        tokio::task::spawn_local(Rc::clone(&management).run());
-        tokio::task::spawn_local(follow_faces(Rc::clone(&management), face_events));
-        restore::apply(&management, &config, saved).await;
-        if let Some(file) = config.fib.file {
-            tokio::task::spawn_local(fib_file::load(Rc::clone(&management), file));
-        }
-        announce(&channels, metrics.as_ref().map(MetricsServer::local_address));
-        if let Some(server) = metrics {
-            metrics::serve(server, &management);
+        management.readvertise_to(destinations);
+        let expiring = Rc::clone(&management).run();
+        tokio::task::spawn_local(supervisor.clone().watch_endless("management task", expiring));
+        let following = follow_faces(Rc::clone(&management), face_events);
+        tokio::task::spawn_local(supervisor.clone().watch_endless("face events task", following));
+        let clocked = Rc::clone(&management);
+        let following_clock = async move {
+            loop {
+                tokio::time::sleep(CLOCK_LOOK).await;
+                clocked.control().saving().follow_clock();
+            }
+        };
+        tokio::task::spawn_local(supervisor.clone().watch_endless("clock task", following_clock));
+        let starting = async {
+            fault_point("restoring");
+            restore::apply(&management, &config, saved).await;
+            if let Some(file) = config.fib.file {
+                // It ends when all is loaded.
+                tokio::task::spawn_local(fib_file::load(Rc::clone(&management), file));
+            }
+            announce(&channels, metrics.as_ref().map(MetricsServer::local_address));
+            if let Some(server) = metrics {
+                metrics::serve(server, &management, supervisor.clone());
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = supervisor.ended() => {}
+            () = starting => {}
         }
 
         let mut frames = Vec::with_capacity(CONTROL_BURST);
-        let from_worker = &rings.to_control;
+        let (from_worker, from_neighbours) = (&rings.to_control, &rings.to_control_from_neighbours);
+        let mut neighbours = NeighbourQueue::new(Instant::now());
         let waker = Arc::clone(from_worker.waker());
-        let result = loop {
+        let has_work =
+            || !from_worker.is_empty() || !from_neighbours.is_empty() || management.control().worker().has_events();
+        let ended = supervisor.ended();
+        tokio::pin!(ended);
+        loop {
+            let next_turn = neighbours.next_turn(Instant::now());
             tokio::select! {
                 biased;
-                _ = interrupt.recv() => break Ok(()),
-                _ = terminate.recv() => break Ok(()),
-                _ = ended.recv() => break Err(RunError::ForwardingEnded),
-                () = waker.wait(|| !from_worker.is_empty() || management.control().worker().has_events()) => {
-                    from_worker.pop_burst(&mut frames, CONTROL_BURST);
-                    for frame in frames.drain(..) {
-                        management.receive(frame.buffer.bytes());
-                    }
-                    while let Some(event) = management.control().worker().next_event() {
-                        engine_event(&management, event);
-                    }
-                    // Commands that wait for other threads go on in tasks of their own.
-                    tokio::task::yield_now().await;
+                _ = &mut ended => break,
+                () = waker.wait(has_work) => {}
+                () = sleep_until(next_turn.unwrap_or_else(Instant::now).into()), if next_turn.is_some() => {}
+            }
+            from_worker.pop_burst(&mut frames, CONTROL_BURST);
+            for frame in frames.drain(..) {
+                management.receive(frame.buffer.bytes());
+            }
+            from_neighbours.pop_burst(&mut frames, from_neighbours.capacity());
+            for frame in frames.drain(..) {
+                if let Some((face, _)) = neighbours.push(frame.face, frame.buffer) {
+                    count_refused(management.control(), face);
                 }
             }
-        };
+            let now = Instant::now();
+            for buffer in std::iter::from_fn(|| neighbours.pop(now)).take(OTHERS_AT_ONCE) {
+                management.receive(buffer.bytes());
+            }
+            let next_event = || management.control().worker().next_event();
+            for event in std::iter::from_fn(next_event).take(OTHERS_AT_ONCE) {
+                engine_event(&management, event);
+            }
+            // Commands that wait for other threads go on in tasks of their own.
+            tokio::task::yield_now().await;
+        }
         info!("shutting down");
-        management.control().sync_state();
+        supervisor.expect_ends();
+        management.control().saving().follow_clock();
+        management.control().saving().sync();
         management.control().shut_down_ports().await;
         management.control().shut_down_sockets().await;
-        management.control().worker().shutdown();
-        result
-    })?;
-    match forwarding.join() {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(error),
-        Err(_) => Err(RunError::ForwardingEnded),
-    }
+    };
+    // A panic is known to the supervisor already. Here it only means that there is no control thread any more, and nobody
+    // who can send commands to the sockets, which end by that.
+    let _ = panic::catch_unwind(AssertUnwindSafe(|| LocalSet::new().block_on(&control_runtime, control)));
+    supervisor.expect_ends();
+    worker_to_end.shutdown();
+    let _ = forwarding.join();
+    Ok(())
 }
 
 /// A single-threaded runtime, one for each of the router's threads.
 fn new_runtime() -> Result<runtime::Runtime, StartError> {
     let system = |source| StartError::System { what: "cannot start the asynchronous runtime", source };
     runtime::Builder::new_current_thread().enable_all().build().map_err(system)
-}
-
-fn signals(source: std::io::Error) -> RunError {
-    RunError::Start(StartError::System { what: "cannot watch for signals", source })
 }
 
 /// Puts an answer of the management server into the worker's ring.
@@ -187,6 +244,14 @@ fn send_to_worker(
     let pushed = ring.push(Frame { face: FaceId::INTERNAL, endpoint: 0, buffer });
     ring.wake();
     pushed.map_err(|_| LinkDrop::ReceiveRingFull)
+}
+
+/// Counts a command of a neighbour that is not looked at because there are too many.
+fn count_refused(control: &Control, face: FaceId) {
+    match control.faces().get(face) {
+        Some(face) => face.counters.count_transport_drop(LinkDrop::TooManyCommands),
+        None => control.faces().link_drops().add(LinkDrop::TooManyCommands, 1),
+    }
 }
 
 /// Passes on what happens to faces, one by one in a task of its own: a flood of connections must not keep commands
@@ -232,7 +297,9 @@ fn announce(channels: &[FaceUri], metrics: Option<std::net::SocketAddr>) {
         Some(unix) => text.push_str(&format!("Applications find it with\n  export NDN_CLIENT_TRANSPORT={unix}\n")),
         None => text.push_str("There is no Unix socket: applications need a transport line of their own.\n"),
     }
-    // A closed standard output is no reason to stop forwarding.
-    let mut output = std::io::stdout().lock();
-    let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    // A closed standard output is no reason to stop forwarding, and one that nobody reads is none to wait.
+    let _ = thread::Builder::new().name("announcement".to_owned()).spawn(move || {
+        let mut output = std::io::stdout().lock();
+        let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    });
 }

@@ -1,6 +1,7 @@
 //! Builds the parts of a router from its configuration: memory, tables, listeners.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tracing::{debug, info};
@@ -22,25 +23,24 @@ use namehop_forward::strategy::{StrategyInstance, StrategyKind};
 use namehop_hash::HashKey;
 use namehop_manage::authentication::{Rule, SecurityConfig, Signer, TrustConfig, TrustError};
 use namehop_manage::metrics::MetricsError;
+use namehop_manage::readvertise::{DaemonSettings, Destination, GatewaySettings, IdentityError, SigningIdentity};
 use namehop_store::PolicyKind;
-use namehop_table::{HugePages, MemorySpeed, table_memory, table_memory_by_pages};
-use namehop_wire::Name;
+use namehop_table::{HugePages, MemorySpeed, make_memory_ready_ahead, table_memory, table_memory_by_pages};
 
-use crate::config::{AutoNumber, Config, Trust, Unsolicited};
+use crate::config::{AutoNumber, Config, OriginText, Trust, Unsolicited};
+use crate::descriptors::{connections_for, raise_limit};
 use crate::paths::{self, NoPlace};
 use crate::ports::{PortContext, PortService, RouterPool};
 use crate::state::{Journal, SavedState, StateError};
+use crate::supervise::Supervisor;
 use crate::worker::{Worker, WorkerHandle, WorkerRings};
 
 /// Frames that fit into the rings between sockets and worker: some milliseconds of traffic at full speed.
 const SOCKET_RING_FRAMES: usize = 8192;
 /// Frames that fit into the rings between worker and control thread.
 const CONTROL_RING_FRAMES: usize = 4096;
-/// Prefix of commands and datasets for applications on this computer.
-const MANAGEMENT_PREFIX: &str = "/localhost/nfd";
-/// Prefix of RIB commands from other computers. Without trust anchors it is a name like any other: it may lead to a
-/// gateway that takes such commands.
-const NEIGHBOUR_PREFIX: &str = "/localhop/nfd";
+/// One of so many small buffers may wait on congested ports; the others are there for everybody.
+const QUEUED_SHARE: usize = 8;
 
 /// Why a router cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +57,9 @@ pub enum StartError {
     /// A certificate file cannot be used.
     #[error(transparent)]
     Trust(#[from] TrustError),
+    /// The key for a gateway cannot be used.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     /// The engine's tables do not fit into memory.
     #[error("{0}; choose smaller capacities in sections [forwarding] and [content_store]")]
     Engine(#[from] EngineError),
@@ -66,6 +69,9 @@ pub enum StartError {
     /// The metrics server cannot listen.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
+    /// It was told to end before it had started.
+    #[error("told to end while starting")]
+    Stopped,
     /// The operating system refuses something else.
     #[error("{what}: {source}")]
     System {
@@ -106,9 +112,13 @@ pub struct Parts {
 ///
 /// # Errors
 /// The first thing that cannot be had; what was opened is closed again.
-pub fn build(config: &Config) -> Result<Parts, StartError> {
+pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartError> {
+    // What takes long, memory and files, comes in pieces: between them it is noticed that the router shall end.
+    let go_on = || if supervisor.is_ending() { Err(StartError::Stopped) } else { Ok(()) };
     // The setting was checked with the configuration.
     config.memory.huge_pages.parse().unwrap_or(HugePages::Auto).use_from_now_on();
+    // Workers must not wait for the system to clear pages.
+    make_memory_ready_ahead();
     let key = HashKey::random();
     let pool = RouterPool::new(config.forwarding.small_buffers, config.forwarding.large_buffers);
     let faces = Arc::new(FaceTable::with_limit(config.faces.max_faces));
@@ -122,7 +132,8 @@ pub fn build(config: &Config) -> Result<Parts, StartError> {
         from_sockets: Arc::new(FrameRing::new(SOCKET_RING_FRAMES, Arc::clone(&worker_waker))),
         to_sockets: Arc::new(FrameRing::new(SOCKET_RING_FRAMES, sockets_waker)),
         from_control: Arc::new(FrameRing::new(CONTROL_RING_FRAMES, Arc::clone(&worker_waker))),
-        to_control: Arc::new(FrameRing::new(CONTROL_RING_FRAMES, control_waker)),
+        to_control: Arc::new(FrameRing::new(CONTROL_RING_FRAMES, Arc::clone(&control_waker))),
+        to_control_from_neighbours: Arc::new(FrameRing::new(CONTROL_RING_FRAMES, control_waker)),
     };
 
     let (event_sender, face_events) = mpsc::unbounded_channel();
@@ -135,14 +146,17 @@ pub fn build(config: &Config) -> Result<Parts, StartError> {
         event_sender.clone(),
     )?;
     let marking = if config.faces.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() };
-    let (port_set, port_control) = PortSet::new(
+    let (mut port_set, port_control) = PortSet::new(
         Arc::clone(&faces),
         event_sender.clone(),
         Arc::clone(&worker_waker),
         marking,
         config.faces.self_learning,
+        Duration::from_secs(config.ports.idle_timeout_s),
     );
+    port_set.limit_queues(config.forwarding.small_buffers / QUEUED_SHARE);
 
+    go_on()?;
     let (journal, saved) = if config.state.enabled {
         let (journal, saved) = Journal::open(&paths::state_file(&config.state.file)?)?;
         (Some(journal), saved)
@@ -150,13 +164,14 @@ pub fn build(config: &Config) -> Result<Parts, StartError> {
         (None, SavedState::default())
     };
 
+    go_on()?;
     let mut fib = FibWriter::new(key, StrategyInstance::new(StrategyKind::BestRoute))?;
-    let neighbours = (!config.management.localhop.anchors.is_empty()).then_some(NEIGHBOUR_PREFIX);
-    for prefix in [Some(MANAGEMENT_PREFIX), neighbours].into_iter().flatten() {
-        let prefix: Name = prefix.parse().unwrap_or_default();
-        fib.add_nexthop(prefix.as_ref(), FaceId::INTERNAL, 0)?;
+    for prefix in config.served_prefixes() {
+        fib.dedicate(prefix.as_ref(), FaceId::INTERNAL)?;
     }
+    go_on()?;
     let engine = Engine::new(engine_config(config), fib.reader(), pool.clone(), key)?;
+    go_on()?;
     report_memory();
     let (worker, worker_handle) =
         Worker::new(engine, pool.clone(), Arc::clone(&faces), rings.clone(), port_set, worker_waker);
@@ -200,6 +215,10 @@ fn socket_config(config: &Config) -> Result<SocketConfig, StartError> {
         // The mode was checked with the configuration.
         unix.push(UnixListenerConfig { path, mode: faces.unix.mode_bits().unwrap_or(0o666) });
     }
+    let max_connections = connections_for(raise_limit());
+    if max_connections < faces.max_faces {
+        info!("file descriptors suffice for {max_connections} connections; more need a higher hard limit (ulimit -Hn)");
+    }
     let interfaces = match faces.multicast.interfaces.as_slice() {
         [] => MulticastInterfaces::Off,
         [all] if all == "all" => MulticastInterfaces::All,
@@ -211,11 +230,16 @@ fn socket_config(config: &Config) -> Result<SocketConfig, StartError> {
         udp: faces.udp.listen.clone(),
         websocket: faces.websocket.listen.clone(),
         allowed_origins: faces.websocket.allowed_origins.clone(),
-        multicast: MulticastConfig { interfaces, ..MulticastConfig::default() },
+        multicast: MulticastConfig { interfaces, is_ad_hoc: faces.multicast.ad_hoc, ..MulticastConfig::default() },
         max_faces: faces.max_faces,
+        max_connections,
+        strangers_per_address: faces.strangers_per_address,
+        silent_timeout_ms: faces.silent_timeout_s.saturating_mul(1000),
         udp_idle_ms: faces.udp.idle_timeout_s.saturating_mul(1000),
         datagram_mtu_bytes: faces.udp.mtu,
         stream_queue_bytes: usize::try_from(faces.send_queue_bytes.0).unwrap_or(usize::MAX),
+        all_stream_queues_bytes: usize::try_from(faces.all_send_queues_bytes.0).unwrap_or(usize::MAX),
+        blocked_timeout_ms: faces.blocked_timeout_s.saturating_mul(1000),
         congestion_marking: faces.congestion_marking,
         self_learning: faces.self_learning,
         ..SocketConfig::without_listeners()
@@ -240,6 +264,7 @@ fn engine_config(config: &Config) -> EngineConfig {
             Unsolicited::AdmitNetwork => UnsolicitedPolicy::AdmitNetwork,
             Unsolicited::AdmitAll => UnsolicitedPolicy::AdmitAll,
         },
+        accept_unasked_data: forwarding.accept_unasked_data,
         dead_nonce_lifetime_ms: forwarding.dead_nonce_list_lifetime_ms,
         default_hop_limit: forwarding.default_hop_limit,
         producer_regions: forwarding.producer_regions.iter().map(|region| region.0.clone()).collect(),
@@ -292,4 +317,26 @@ pub fn security_config(config: &Config) -> SecurityConfig {
         localhop: trust(&config.management.localhop),
         prefix_announcements: trust(&config.management.prefix_announcements),
     }
+}
+
+/// Who is told of routes.
+///
+/// # Errors
+/// When the key for a gateway cannot be used.
+pub fn readvertise_destinations(config: &Config) -> Result<Vec<Destination>, StartError> {
+    let (daemon, gateway) = (&config.routing.daemon, &config.routing.gateway);
+    let numbers = |origins: &[OriginText]| origins.iter().map(|origin| origin.0).collect();
+    let mut destinations = Vec::new();
+    if daemon.enabled {
+        destinations.push(Destination::daemon(DaemonSettings { origins: numbers(&daemon.origins) }));
+    }
+    if let (Some(key), Some(certificate)) = (&gateway.key, &gateway.certificate) {
+        destinations.push(Destination::gateway(GatewaySettings {
+            signing: SigningIdentity::load(key, certificate)?,
+            origins: numbers(&gateway.origins),
+            cost: gateway.cost,
+            refresh: Duration::from_secs(gateway.refresh_s),
+        }));
+    }
+    Ok(destinations)
 }

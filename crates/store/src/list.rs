@@ -80,7 +80,7 @@ impl OrderedNumbers {
         let expected = blocks.div_ceil(EXPECTED_NUMBERS);
         Ok(OrderedNumbers {
             blocks: Arena::with_reserve(blocks, expected, PageRequest::Large)?,
-            notes: CacheLines::new(capacity.div_ceil(LINE_NOTES), PageRequest::Large)?,
+            notes: CacheLines::used_in_order(capacity.div_ceil(LINE_NOTES), PageRequest::Large)?,
             head: NO_BLOCK,
             tail: NO_BLOCK,
             length: 0,
@@ -140,6 +140,7 @@ impl OrderedNumbers {
         tail.used += 1;
         tail.live += 1;
         self.set_note(number, Place { block: self.tail, at });
+        self.notes.note_used(number as usize / LINE_NOTES + 1);
         self.length += 1;
     }
 

@@ -8,9 +8,12 @@ use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
-use crate::pages::{BASE_ALIGNMENT, Mapping, MemoryNeed, PageKind, PageRequest};
+use crate::pages::{BASE_ALIGNMENT, FillMark, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
 use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read};
 use crate::{TableError, touched};
+
+/// Slots that are ready before the first is given out, in bytes.
+const FIRST_READY_BYTES: usize = 64 << 10;
 
 /// A fixed-capacity arena; see the module's description.
 pub struct Arena<T> {
@@ -21,6 +24,8 @@ pub struct Arena<T> {
     /// Slots below this were given out at least once, and hold a `T`.
     made: u32,
     capacity: u32,
+    /// Follows `made`, so that slots are ready before they are made.
+    mark: FillMark,
     /// Which slots are given out, to catch double frees while testing.
     #[cfg(debug_assertions)]
     given_out: Vec<bool>,
@@ -47,12 +52,17 @@ impl<T: Default> Arena<T> {
             bytes: bytes_of(capacity, size_of::<u32>())?,
             expected_bytes: bytes_of(expected.min(capacity), size_of::<u32>())?,
         };
+        let (slots, free) = (Mapping::new(slots, pages)?, Mapping::new(free, pages)?);
+        let mut mark = FillMark::new(size_of::<T>());
+        slots.make_ready_ahead(&mut mark, ReadyAhead { unit_bytes: size_of::<T>(), first_bytes: FIRST_READY_BYTES });
+        free.make_ready_ahead(&mut mark, ReadyAhead { unit_bytes: size_of::<u32>(), first_bytes: BASE_ALIGNMENT });
         Ok(Arena {
-            slots: Mapping::new(slots, pages)?,
-            free: Mapping::new(free, pages)?,
+            slots,
+            free,
             free_count: 0,
             made: 0,
             capacity,
+            mark,
             #[cfg(debug_assertions)]
             given_out: Vec::new(),
             marker: PhantomData,
@@ -72,6 +82,7 @@ impl<T: Default> Arena<T> {
             // SAFETY: below the capacity, so inside the mapping, aligned, and not holding a value yet.
             unsafe { self.slot(index).write(T::default()) };
             self.made += 1;
+            self.mark.note(self.made as usize);
             index
         } else {
             return None;
@@ -147,6 +158,11 @@ impl<T> Arena<T> {
     /// Is no slot given out?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Slots that were given out at least once: those that take memory.
+    pub fn made(&self) -> usize {
+        self.made as usize
     }
 
     /// Slots there are.

@@ -6,7 +6,7 @@
 //! full, so a lookup of something absent reads no line in vain. Memory is reserved when the table is made; nothing is
 //! allocated afterwards.
 
-use crate::pages::{Mapping, MemoryNeed, PageKind, PageRequest};
+use crate::pages::{FillMark, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
 use crate::prefetch::prefetch_read;
 use crate::tags::{EMPTY, LINK, LINK_SLOT, SLOTS, home_buckets, matching, overflow_buckets, tag_of};
 use crate::{TableError, TableFull, touched};
@@ -115,6 +115,10 @@ impl BucketTable {
         let home_count = home_buckets(capacity);
         let bucket_count = home_count + overflow_buckets(capacity);
         let memory = Mapping::new(MemoryNeed::all("buckets", bucket_count * size_of::<Bucket>()), pages)?;
+        // Any home bucket may be the first to be used.
+        let home_bytes = home_count * size_of::<Bucket>();
+        let all_at_once = ReadyAhead { unit_bytes: 0, first_bytes: home_bytes };
+        memory.make_ready_ahead(&mut FillMark::new(home_bytes), all_at_once);
         Ok(BucketTable {
             buckets: Buckets { memory, count: bucket_count },
             home_mask: home_count - 1,

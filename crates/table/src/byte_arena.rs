@@ -5,15 +5,17 @@
 //! cache line: up to 1 KiB a string wastes less than a line, longer ones at most a quarter of their length. What is
 //! free is kept beside the memory, so neither giving out a slot nor freeing it touches the slot.
 
-use crate::pages::{Mapping, MemoryNeed, PageKind, PageRequest};
+use crate::pages::{FillMark, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
 use crate::prefetch::prefetch_read;
-use crate::{TableError, touched};
+use crate::{Arena, TableError, touched};
 
 /// Slots are addressed in units of this many bytes.
 const UNIT_BYTES: usize = 64;
 const CHUNK_BYTES: usize = 64 * 1024;
 const UNITS_PER_CHUNK: usize = CHUNK_BYTES / UNIT_BYTES;
 const BITMAP_WORDS: usize = UNITS_PER_CHUNK / 64;
+/// Memory that is ready before the first slot is given out.
+const FIRST_READY_BYTES: usize = 8 * CHUNK_BYTES;
 
 /// Slot sizes in units. The last has room for every NDN packet; the larger ones divide a chunk with little rest.
 const CLASS_UNITS: [u16; 32] = [
@@ -51,6 +53,13 @@ struct Chunk {
     taken: [u64; BITMAP_WORDS],
 }
 
+impl Default for Chunk {
+    /// Of no slots.
+    fn default() -> Self {
+        Chunk { class: 0, slots: 0, used: 0, previous: NO_CHUNK, next: NO_CHUNK, taken: [u64::MAX; BITMAP_WORDS] }
+    }
+}
+
 impl Chunk {
     fn new(class: u8) -> Self {
         let slots = UNITS_PER_CHUNK / usize::from(CLASS_UNITS[usize::from(class)]);
@@ -78,9 +87,11 @@ impl Chunk {
 /// A fixed-capacity arena for byte strings; see the module's description.
 pub struct ByteArena {
     memory: Mapping,
+    /// Follows the chunks that were used, so that the next ones are ready.
+    mark: FillMark,
     chunk_count: u32,
     /// Chunks that were used at least once.
-    chunks: Vec<Chunk>,
+    chunks: Arena<Chunk>,
     /// Head of the list of chunks with free slots, for each slot size.
     partial: [u32; CLASS_UNITS.len()],
     /// Head of the list of used chunks that are free as a whole.
@@ -96,10 +107,14 @@ impl ByteArena {
         if chunk_count >= u32::MAX as usize / UNITS_PER_CHUNK {
             return Err(TableError::CapacityTooLarge);
         }
+        let memory = Mapping::new(MemoryNeed::all("byte strings", chunk_count * CHUNK_BYTES), pages)?;
+        let mut mark = FillMark::new(CHUNK_BYTES);
+        memory.make_ready_ahead(&mut mark, ReadyAhead { unit_bytes: CHUNK_BYTES, first_bytes: FIRST_READY_BYTES });
         Ok(ByteArena {
-            memory: Mapping::new(MemoryNeed::all("byte strings", chunk_count * CHUNK_BYTES), pages)?,
+            memory,
+            mark,
             chunk_count: chunk_count as u32,
-            chunks: Vec::with_capacity(chunk_count),
+            chunks: Arena::new(chunk_count as u32, pages)?,
             partial: [NO_CHUNK; CLASS_UNITS.len()],
             free: NO_CHUNK,
             bytes_in_use: 0,
@@ -114,8 +129,7 @@ impl ByteArena {
             NO_CHUNK => self.new_chunk(class)?,
             number => number,
         };
-        let chunk = &mut self.chunks[number as usize];
-        touched::note(chunk);
+        let chunk = &mut self.chunks[number];
         let slot = chunk.take()?;
         let units = chunk.units();
         if chunk.used == chunk.slots {
@@ -131,8 +145,7 @@ impl ByteArena {
     /// If it is not given out.
     pub fn free(&mut self, slot: u32) {
         let (number, unit) = (slot as usize / UNITS_PER_CHUNK, slot as usize % UNITS_PER_CHUNK);
-        let chunk = &mut self.chunks[number];
-        touched::note(chunk);
+        let chunk = &mut self.chunks[number as u32];
         let units = chunk.units();
         let position = unit / units;
         let (word, bit) = (&mut chunk.taken[position / 64], 1 << (position % 64));
@@ -150,7 +163,7 @@ impl ByteArena {
             if !was_full {
                 self.unlink(number);
             }
-            self.chunks[number as usize].next = self.free;
+            self.chunks[number].next = self.free;
             self.free = number;
         } else if was_full {
             self.link(number);
@@ -195,7 +208,7 @@ impl ByteArena {
 
     /// Chunks that were used so far, of 64 KiB each.
     pub fn chunks_used(&self) -> usize {
-        self.chunks.len()
+        self.chunks.made()
     }
 
     /// The slots of one of them that are given out.
@@ -203,7 +216,7 @@ impl ByteArena {
     /// # Panics
     /// If it was never used.
     pub fn slots_of_chunk(&self, number: usize) -> impl Iterator<Item = u32> + '_ {
-        let chunk = &self.chunks[number];
+        let chunk = &self.chunks[number as u32];
         let is_taken = |slot: &usize| chunk.taken[slot / 64] >> (slot % 64) & 1 == 1;
         let slots = (0..usize::from(chunk.slots)).filter(is_taken);
         slots.map(move |slot| (number * UNITS_PER_CHUNK + slot * chunk.units()) as u32)
@@ -239,15 +252,13 @@ impl ByteArena {
     fn new_chunk(&mut self, class: u8) -> Option<u32> {
         let number = if self.free != NO_CHUNK {
             let number = self.free;
-            self.free = self.chunks[number as usize].next;
-            self.chunks[number as usize] = Chunk::new(class);
+            self.free = self.chunks[number].next;
+            self.chunks[number] = Chunk::new(class);
             number
         } else {
-            let number = self.chunks.len() as u32;
-            if number == self.chunk_count {
-                return None;
-            }
-            self.chunks.push(Chunk::new(class));
+            let number = self.chunks.allocate()?;
+            self.chunks[number] = Chunk::new(class);
+            self.mark.note(self.chunks.made());
             number
         };
         self.link(number);
@@ -256,28 +267,24 @@ impl ByteArena {
 
     /// Puts a chunk into the list of chunks with free slots.
     fn link(&mut self, number: u32) {
-        let head = &mut self.partial[usize::from(self.chunks[number as usize].class)];
-        let next = std::mem::replace(head, number);
-        self.chunks[number as usize].previous = NO_CHUNK;
-        self.chunks[number as usize].next = next;
+        let chunk = &mut self.chunks[number];
+        let next = std::mem::replace(&mut self.partial[usize::from(chunk.class)], number);
+        (chunk.previous, chunk.next) = (NO_CHUNK, next);
         if next != NO_CHUNK {
-            touched::note(&raw const self.chunks[next as usize].previous);
-            self.chunks[next as usize].previous = number;
+            self.chunks[next].previous = number;
         }
     }
 
     fn unlink(&mut self, number: u32) {
-        let Chunk { previous, next, class, .. } = self.chunks[number as usize];
+        let Chunk { previous, next, class, .. } = self.chunks[number];
         match previous {
             NO_CHUNK => self.partial[usize::from(class)] = next,
             previous => {
-                touched::note(&raw const self.chunks[previous as usize].next);
-                self.chunks[previous as usize].next = next;
+                self.chunks[previous].next = next;
             }
         }
         if next != NO_CHUNK {
-            touched::note(&raw const self.chunks[next as usize].previous);
-            self.chunks[next as usize].previous = previous;
+            self.chunks[next].previous = previous;
         }
     }
 }

@@ -4,7 +4,8 @@
 //! * [`ConcurrentBucketTable`]: the same idea for one writer and lock-free readers; it grows without stalling them.
 //! * [`Arena`], [`ByteArena`]: fixed-capacity storage for entries and for byte strings, on huge pages where the machine
 //!   has them. [`SharedArena`]: entry storage that grows in place and is read by other threads.
-//! * [`CacheLines`]: a plain array of cache lines on the same pages.
+//! * [`CacheLines`]: a plain array of cache lines on the same pages. [`Pieces`]: memory for pools.
+//! * [`make_memory_ready_ahead`]: another thread touches memory before it is needed, ahead of whoever fills these.
 //! * [`HugePages`]: which pages all of these use; [`table_memory`] tells which they got.
 //! * [`Qsbr`]: quiescent-state reclamation, which tells a writer when no reader can still see what it unpublished.
 //! * [`prefetch`]: hints that bring memory into the cache ahead of its use.
@@ -23,6 +24,7 @@ mod concurrent;
 mod lines;
 mod pages;
 pub mod permutation;
+mod pieces;
 pub mod prefetch;
 mod qsbr;
 mod shared_arena;
@@ -39,7 +41,11 @@ pub use concurrent::{
     ConcurrentBucketReader, ConcurrentBucketTable, ConcurrentCandidates, GrowthEntries, RetiredBuckets, WalkCursor,
 };
 pub use lines::{CacheLine, CacheLines};
-pub use pages::{HugePages, PageKind, PageRequest, TableMemory, UnknownHugePages, table_memory, table_memory_by_pages};
+pub use pages::{
+    HugePages, PageKind, PageRequest, TableMemory, UnknownHugePages, is_memory_ready, make_memory_ready_ahead,
+    table_memory, table_memory_by_pages,
+};
+pub use pieces::{PIECE_ALIGNMENT, Pieces};
 pub use qsbr::{Qsbr, QsbrReader};
 pub use shared_arena::{SharedArena, SharedArenaReader};
 pub use speed::MemorySpeed;

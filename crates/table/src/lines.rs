@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::pages::{Mapping, MemoryNeed, PageKind, PageRequest};
+use crate::pages::{BASE_ALIGNMENT, FillMark, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
 use crate::prefetch::prefetch_read;
 use crate::{TableError, touched};
 
@@ -15,13 +15,40 @@ pub struct CacheLine(pub [u64; 8]);
 pub struct CacheLines {
     memory: Mapping,
     count: usize,
+    /// Says how far lines that are used in order are in use, or with 1 that others are.
+    mark: FillMark,
 }
 
 impl CacheLines {
     /// `count` lines of zeros.
     pub fn new(count: usize, pages: PageRequest) -> Result<Self, TableError> {
         let bytes = count.checked_mul(size_of::<CacheLine>()).ok_or(TableError::CapacityTooLarge)?;
-        Ok(CacheLines { memory: Mapping::new(MemoryNeed::all("cache lines", bytes), pages)?, count })
+        let memory = Mapping::new(MemoryNeed::all("cache lines", bytes), pages)?;
+        Ok(CacheLines { memory, count, mark: FillMark::new(size_of::<CacheLine>()) })
+    }
+
+    /// `count` lines of zeros of which the first are used first: the next ones are made ready as
+    /// [`note_used`](Self::note_used) says.
+    pub fn used_in_order(count: usize, pages: PageRequest) -> Result<Self, TableError> {
+        let mut lines = Self::new(count, pages)?;
+        let ahead = ReadyAhead { unit_bytes: size_of::<CacheLine>(), first_bytes: BASE_ALIGNMENT };
+        lines.memory.make_ready_ahead(&mut lines.mark, ahead);
+        Ok(lines)
+    }
+
+    /// `count` lines of zeros of which any may be used first: all are made ready when [`note_used`](Self::note_used) is called
+    /// for the first time.
+    pub fn used_anywhere(count: usize, pages: PageRequest) -> Result<Self, TableError> {
+        let mut lines = Self::new(count, pages)?;
+        let bytes = count.saturating_mul(size_of::<CacheLine>());
+        lines.memory.make_ready_ahead(&mut lines.mark, ReadyAhead { unit_bytes: bytes, first_bytes: 0 });
+        Ok(lines)
+    }
+
+    /// The first `lines` are in use, or some of these lines anywhere.
+    #[inline(always)]
+    pub fn note_used(&mut self, lines: usize) {
+        self.mark.note(lines);
     }
 
     /// Number of lines.

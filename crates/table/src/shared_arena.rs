@@ -10,7 +10,7 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::pages::{BASE_ALIGNMENT, Mapping, MemoryNeed, PageRequest, TouchAhead};
+use crate::pages::{BASE_ALIGNMENT, Mapping, MemoryNeed, PageRequest, touch_soon};
 use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read};
 use crate::{TableError, touched};
 
@@ -25,7 +25,7 @@ const AHEAD_STEP_BYTES: usize = 8 << 20;
 struct Segments<T> {
     starts: [AtomicPtr<T>; SEGMENTS],
     /// By number of the segment.
-    mappings: Mutex<Vec<Arc<Mapping>>>,
+    mappings: Mutex<Vec<Mapping>>,
     marker: PhantomData<T>,
 }
 
@@ -82,16 +82,10 @@ pub struct SharedArena<T> {
     room: usize,
     /// Slots that are expected to be made.
     expected: usize,
-    ahead: Option<Ahead>,
+    /// Slots whose memory another thread was told of, as long as there is more to be told.
+    told: Option<usize>,
     /// When so many slots are made, more memory is to be touched ahead.
     ahead_at: u32,
-}
-
-/// Memory being touched before it is given out.
-struct Ahead {
-    thread: TouchAhead,
-    /// Slots whose memory the thread was told of.
-    told: usize,
 }
 
 impl<T> SharedArena<T> {
@@ -113,7 +107,7 @@ impl<T> SharedArena<T> {
             made: 0,
             room: 0,
             expected: 0,
-            ahead: None,
+            told: None,
             ahead_at: u32::MAX,
         }
     }
@@ -127,9 +121,7 @@ impl<T> SharedArena<T> {
         if (self.expected - self.made as usize).saturating_mul(size_of::<T>()) < AHEAD_BYTES {
             return;
         }
-        if self.ahead.is_none() {
-            self.ahead = TouchAhead::start().map(|thread| Ahead { thread, told: self.made as usize });
-        }
+        self.told.get_or_insert(self.made as usize);
         self.touch_ahead();
     }
 
@@ -137,7 +129,7 @@ impl<T> SharedArena<T> {
     #[cold]
     fn touch_ahead(&mut self) {
         self.ahead_at = u32::MAX;
-        let Some(mut ahead) = self.ahead.take() else { return };
+        let Some(told) = self.told.take() else { return };
         let made = self.made as usize;
         let wanted = self.expected.min(made + AHEAD_BYTES / size_of::<T>());
         while self.room < wanted {
@@ -147,20 +139,19 @@ impl<T> SharedArena<T> {
             }
         }
         let mappings = self.segments.mappings.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut start = ahead.told.max(made);
+        let mut start = told.max(made);
         while start < wanted {
             let (segment, first) = locate(start as u32);
             let end = wanted.min(first + segment_slots(segment));
             if let Some(mapping) = mappings.get(segment) {
-                ahead.thread.touch(mapping, (start - first) * size_of::<T>(), (end - start) * size_of::<T>());
+                touch_soon(mapping, (start - first) * size_of::<T>(), (end - start) * size_of::<T>());
             }
             start = end;
         }
         drop(mappings);
-        ahead.told = wanted;
         if wanted < self.expected {
             self.ahead_at = self.made.saturating_add((AHEAD_STEP_BYTES / size_of::<T>()).max(1) as u32);
-            self.ahead = Some(ahead);
+            self.told = Some(wanted);
         }
     }
 
@@ -204,7 +195,7 @@ impl<T> SharedArena<T> {
         let need = MemoryNeed { expected_bytes, ..MemoryNeed::entries::<T>(bytes) };
         let mapping = Mapping::new(need, self.pages)?;
         self.segments.starts[segment].store(mapping.base().cast().as_ptr(), Ordering::Release);
-        self.segments.mappings.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(mapping));
+        self.segments.mappings.lock().unwrap_or_else(PoisonError::into_inner).push(mapping);
         self.room += slots;
         Ok(())
     }
@@ -337,14 +328,14 @@ mod tests {
     fn what_is_expected_is_touched_ahead_and_reads_back() {
         let mut arena = SharedArena::<[u64; 16]>::new(PageRequest::Large);
         arena.expect(100);
-        assert!(arena.ahead.is_none(), "not worth a thread");
+        assert!(arena.told.is_none(), "not worth it");
         const SLOTS: usize = 1_000_000;
         arena.expect(SLOTS);
         for number in 0..SLOTS + 10 {
             let index = arena.allocate([number as u64; 16]).expect("memory");
             assert_eq!(index as usize, number);
         }
-        assert!(arena.ahead.is_none(), "nothing more is expected");
+        assert!(arena.told.is_none(), "nothing more is expected");
         for index in 0..SLOTS as u32 + 10 {
             // SAFETY: given out above.
             assert_eq!(unsafe { arena.get(index) }, &[u64::from(index); 16]);

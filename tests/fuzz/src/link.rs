@@ -1,7 +1,7 @@
 //! The NDNLPv2 link service: any frames at any time, and it neither leaks buffers nor sends what does not fit.
 
 use namehop_face::FaceUri;
-use namehop_face::link_service::{LinkService, MAX_PARTIAL_PACKETS};
+use namehop_face::link_service::{LinkService, MAX_PARTIAL_PACKETS, Reassembler};
 use namehop_face::registry::{FaceFlags, FaceParams, FaceTable};
 use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
 use namehop_forward::packet::{LinkFields, Outgoing, PacketKind};
@@ -23,13 +23,14 @@ pub fn link_service(bytes: &[u8]) {
     let limit = if params.is_datagram { params.link_mtu_bytes } else { MAX_PACKET_SIZE };
     let face = FaceTable::new().insert(params).expect("an empty table has room");
     let mut service = LinkService::with_first_sequence(face, 0);
+    let mut reassembler = Reassembler::new(MAX_PARTIAL_PACKETS / 2);
     let mut now = Timestamp(0);
     let (mut incoming, mut frames, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
     for (kind, bytes) in Events(bytes) {
         let Some(buffer) = pool.copy_of(bytes) else { continue };
         match kind & 7 {
             0..=3 => {
-                let _ = service.receive(now, buffer, u64::from(kind & 1), &pool, &mut incoming);
+                let _ = service.receive(now, buffer, u64::from(kind & 1), &pool, &mut reassembler, &mut incoming);
             }
             4 | 5 => {
                 let kind = if kind & 1 == 0 { PacketKind::Interest } else { PacketKind::Data };
@@ -38,9 +39,11 @@ pub fn link_service(bytes: &[u8]) {
             }
             _ => now = now.plus_ms(bytes.len() as u64),
         }
+        reassembler.expire(now);
         service.tick(now, &pool, &mut frames, &mut dropped);
-        assert!(service.next_deadline() > now, "a tick does what is due");
-        assert!(service.partial_packets() <= MAX_PARTIAL_PACKETS);
+        let deadline = service.next_deadline().min(reassembler.next_deadline());
+        assert!(deadline > now, "a tick does what is due");
+        assert!(reassembler.waiting() <= MAX_PARTIAL_PACKETS / 2);
         for packet in incoming.drain(..) {
             assert!(packet.buffer.bytes().len() <= MAX_PACKET_SIZE);
         }
@@ -49,7 +52,7 @@ pub fn link_service(bytes: &[u8]) {
         }
         dropped.clear();
     }
-    drop(service);
+    drop((service, reassembler));
     drop((incoming, frames, dropped));
     assert_eq!(pool.in_use(), 0, "buffers leaked");
 }

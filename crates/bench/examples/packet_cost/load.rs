@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use namehop_bench::Permutation;
 use namehop_bench::workload::{Workload, WorkloadParameters};
+use namehop_face::link_service::Reassembler;
 use namehop_face::{FaceParams, FaceTable, FaceUri, LinkService};
 use namehop_forward::buffer::{BufferPool, HeapBuffer, HeapPool, PacketBuffer};
 use namehop_forward::face::FaceId;
@@ -133,6 +134,7 @@ struct Rig<S: Schedule> {
     engine: Engine<HeapPool, S>,
     faces: [FaceId; 2],
     links: Option<[LinkService<HeapBuffer>; 2]>,
+    reassembler: Reassembler<HeapBuffer>,
     now: Timestamp,
     next_name: u64,
     /// Pending Interests with the router's tokens for them, oldest first.
@@ -184,6 +186,7 @@ impl<S: Schedule> Rig<S> {
             engine,
             faces: ids,
             links,
+            reassembler: Reassembler::new(1),
             now: Timestamp(1_000_000_000),
             next_name: 0,
             pending: VecDeque::new(),
@@ -288,7 +291,8 @@ impl<S: Schedule> Rig<S> {
                     }
                     Some(links) => {
                         let link = &mut links[from as usize];
-                        let received = link.receive(self.now, buffer, 0, &self.pool, &mut self.burst);
+                        let received =
+                            link.receive(self.now, buffer, 0, &self.pool, &mut self.reassembler, &mut self.burst);
                         received.map_err(|reason| format!("a frame was dropped: {reason:?}"))?;
                     }
                 }

@@ -4,6 +4,7 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use namehop_dpdk::memory::MemoryPort;
 use namehop_dpdk::{Eal, Mbuf, MbufPool};
@@ -82,8 +83,6 @@ impl FramePort<Mbuf> for Link {
     fn bell(&self) -> Option<BorrowedFd<'_>> {
         None
     }
-
-    fn arm(&mut self, _armed: bool) {}
 }
 
 /// One pool of mbufs for each worker. They last as long as the process.
@@ -143,10 +142,22 @@ impl<S: Schedule> Rig<S> {
         let waker = Arc::new(Waker::new());
         // No sockets take part; their rings stay empty.
         let ring = || Arc::new(FrameRing::new(1, Arc::clone(&waker)));
-        let rings = WorkerRings { from_sockets: ring(), to_sockets: ring(), from_control: ring(), to_control: ring() };
+        let rings = WorkerRings {
+            from_sockets: ring(),
+            to_sockets: ring(),
+            from_control: ring(),
+            to_control: ring(),
+            to_control_from_neighbours: ring(),
+        };
         let (events, _ignored) = unbounded_channel();
-        let (ports, control) =
-            PortSet::new(Arc::clone(&faces), events, Arc::clone(&waker), FaceFlags::default(), false);
+        let (ports, control) = PortSet::new(
+            Arc::clone(&faces),
+            events,
+            Arc::clone(&waker),
+            FaceFlags::default(),
+            false,
+            Duration::from_secs(600),
+        );
         let (worker, handle) = Worker::new(engine, pool.clone(), Arc::clone(&faces), rings, ports, waker);
         let (downstream, router_downstream) = MemoryPort::pair(environment, LINK_FRAMES)?;
         let (upstream, router_upstream) = MemoryPort::pair(environment, LINK_FRAMES)?;

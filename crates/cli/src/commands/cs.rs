@@ -10,7 +10,7 @@ use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::Manager;
-use crate::output::{self, properties};
+use crate::output::{self, or_dash, properties};
 use crate::units::{parse_switch, show_switch};
 
 /// Show, configure and erase the cache
@@ -29,7 +29,7 @@ enum CsCommand {
     Erase(EraseArgs),
 }
 
-/// Show capacity, entries, hits and misses
+/// Show capacity, eviction policy, entries, hits and misses
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop cs info --json")]
 struct InfoArgs {
@@ -76,6 +76,8 @@ struct EraseArgs {
 #[derive(Serialize)]
 struct InfoView {
     capacity_packets: u64,
+    /// Absent where the forwarder does not tell.
+    policy: Option<String>,
     entries: u64,
     admit: bool,
     serve: bool,
@@ -135,6 +137,7 @@ impl InfoArgs {
         let lookups = info.hits.saturating_add(info.misses);
         let view = InfoView {
             capacity_packets: info.capacity,
+            policy: info.policy,
             entries: info.entries,
             admit: info.flags & cs_flags::ADMIT != 0,
             serve: info.flags & cs_flags::SERVE != 0,
@@ -148,6 +151,7 @@ impl InfoArgs {
         let ratio = view.hit_ratio.map(|ratio| format!(" ({:.1}%)", ratio * 100.0)).unwrap_or_default();
         output::print(&properties(&[
             ("Capacity", format!("{} packets", view.capacity_packets)),
+            ("Policy", or_dash(view.policy)),
             ("Entries", view.entries.to_string()),
             ("Admit", show_switch(view.admit)),
             ("Serve", show_switch(view.serve)),

@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::connection::ConnectionArgs;
 use crate::failure::{EXIT_CODES, Failure};
 
+mod announce;
 mod bench;
 #[cfg(feature = "dpdk")]
 mod bench_engine;

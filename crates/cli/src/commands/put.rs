@@ -12,6 +12,7 @@ use namehop_traffic::segmented::{Content, PublishError, PublishOptions, Publishe
 use namehop_wire::{MAX_PACKET_SIZE, Name};
 use tokio::io::AsyncReadExt;
 
+use super::announce::AnnounceArgs;
 use super::serve::time_limit;
 use super::signing::SigningArgs;
 use crate::connection::{ConnectionArgs, block_on, interrupted};
@@ -51,6 +52,8 @@ pub struct PutArgs {
     /// Version number; the time in microseconds when absent
     #[arg(long = "object-version", value_name = "NUMBER")]
     version: Option<u64>,
+    #[command(flatten)]
+    announce: AnnounceArgs,
     #[command(flatten)]
     signing: SigningArgs,
     /// Stop after this time
@@ -111,7 +114,7 @@ impl PutArgs {
 
     async fn serve(&self, endpoint: &Endpoint, object: &Arc<PublishedObject>) -> Result<(), Failure> {
         object.publish(endpoint);
-        endpoint.register_prefix(&self.name).await?;
+        endpoint.register_route(&self.name, &self.announce.route()).await?;
         eprintln!("{}", object.versioned_name());
         if !self.quiet {
             eprintln!("{} bytes in {} segments", object.size_bytes(), object.segment_count());

@@ -17,7 +17,7 @@ use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::Manager;
 use crate::output::{self, Align, Table, or_dash};
-use crate::units::{milliseconds, parse_duration, show_duration};
+use crate::units::{milliseconds, parse_duration, show_expiry};
 
 /// List, add and remove routes
 #[derive(Args, Debug)]
@@ -213,7 +213,7 @@ impl ListArgs {
             ("REMOTE", Align::Left),
         ]);
         for view in views {
-            let expires = view.expires_ms.map(|ms| show_duration(Duration::from_millis(ms)));
+            let expires = view.expires_ms.map(show_expiry);
             table.row([
                 view.prefix,
                 view.face_id.to_string(),

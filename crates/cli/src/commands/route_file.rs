@@ -24,6 +24,7 @@ use super::route::RouteOptionArgs;
 use crate::failure::{FORBIDDEN_HINT, Failure};
 use crate::manager::Manager;
 use crate::output;
+use crate::printable;
 use crate::units::{milliseconds, show_duration};
 
 /// Commands in flight at once.
@@ -63,7 +64,7 @@ pub async fn add(manager: &Manager, path: &Path, options: &RouteOptionArgs, json
     let (added, failures) = send_all(manager.endpoint(), &lines, &faces, options, &bar).await?;
     bar.finish_and_clear();
     for (number, error) in failures.iter().take(MAX_SHOWN) {
-        eprintln!("line {number}: {error}");
+        eprintln!("line {number}: {}", printable::in_line(&error.to_string()));
     }
     let missing = lines.len() - added;
     let elapsed = started.elapsed();

@@ -6,6 +6,7 @@ use clap::Args;
 use namehop_traffic::ping::{ServeOptions, serve};
 use namehop_wire::{BuildError, MAX_PACKET_SIZE, Name};
 
+use super::announce::AnnounceArgs;
 use super::signing::SigningArgs;
 use crate::connection::{ConnectionArgs, block_on, interrupted};
 use crate::failure::{Failure, Kind};
@@ -19,6 +20,7 @@ use crate::units::{milliseconds, parse_duration};
 #[command(after_help = "Examples:
   namehop serve /example
   namehop serve /example --size 1000 --freshness 0
+  namehop serve /example --announce
   namehop serve /example --command-key operator.key --command-certificate operator.ndncert")]
 pub struct ServeArgs {
     /// Prefix to answer for
@@ -32,6 +34,8 @@ pub struct ServeArgs {
     /// How long the Data stays fresh; 0 = caches give it only to those who accept old Data
     #[arg(short = 'f', long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
     freshness: Duration,
+    #[command(flatten)]
+    announce: AnnounceArgs,
     #[command(flatten)]
     signing: SigningArgs,
     /// Stop after this time
@@ -63,7 +67,7 @@ impl ServeArgs {
             let endpoint = connection.connect().await?;
             endpoint.sign_commands_with(command_signer);
             let counters = serve(&endpoint, &self.prefix, options);
-            endpoint.register_prefix(&self.prefix).await?;
+            endpoint.register_route(&self.prefix, &self.announce.route()).await?;
             if !self.quiet {
                 eprintln!("serving {}", self.prefix);
             }

@@ -38,8 +38,14 @@ pub(super) enum PortChange<B> {
     RemoveFace(FaceId, SyncSender<()>),
 }
 
-/// Changes on their way to the worker.
-pub(super) type Changes<B> = Arc<SegQueue<PortChange<B>>>;
+/// What control side and worker share.
+pub(super) struct Mailbox<B> {
+    /// Changes on their way to the worker.
+    pub(super) changes: SegQueue<PortChange<B>>,
+    /// Links on their way back that nobody waits for any more. The control side closes them: that takes time, which the worker has
+    /// not.
+    pub(super) abandoned: SegQueue<Box<dyn FramePort<B>>>,
+}
 
 /// The worker does not answer: it has ended, and the router is about to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -48,28 +54,43 @@ pub struct WorkerSilent;
 
 /// The control side's hold on the ports of a worker. Methods block until the change is in effect.
 pub struct PortControl<B> {
-    changes: Changes<B>,
+    mailbox: Arc<Mailbox<B>>,
     waker: Arc<Waker>,
+    patience: Duration,
 }
 
 impl<B> PortControl<B> {
-    pub(super) fn new(changes: Changes<B>, waker: Arc<Waker>) -> Self {
-        PortControl { changes, waker }
+    pub(super) fn new(mailbox: Arc<Mailbox<B>>, waker: Arc<Waker>) -> Self {
+        PortControl { mailbox, waker, patience: PATIENCE }
+    }
+
+    /// Waits so long for answers instead of ten seconds.
+    #[cfg(test)]
+    pub(super) fn with_patience(self, patience: Duration) -> Self {
+        PortControl { patience, ..self }
+    }
+
+    /// Whether the worker has ended, and will answer nothing.
+    fn has_worker_ended(&self) -> bool {
+        Arc::strong_count(&self.mailbox) == 1
     }
 
     fn send(&self, change: PortChange<B>) {
-        self.changes.push(change);
+        while self.mailbox.abandoned.pop().is_some() {}
+        self.mailbox.changes.push(change);
         self.waker.wake();
     }
 
     fn ask<T>(&self, change: impl FnOnce(SyncSender<T>) -> PortChange<B>) -> Result<T, WorkerSilent> {
         let (reply, answer): (_, Receiver<T>) = sync_channel(1);
         self.send(change(reply));
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + self.patience;
         loop {
-            match answer.recv_timeout(LOOK) {
+            // Before the first wait, too: closing many faces of a worker that has ended takes no time.
+            let is_final = self.has_worker_ended() || Instant::now() > end;
+            match answer.recv_timeout(if is_final { Duration::ZERO } else { LOOK }) {
                 Ok(answer) => return Ok(answer),
-                Err(_) if Arc::strong_count(&self.changes) == 1 || Instant::now() > end => return Err(WorkerSilent),
+                Err(_) if is_final => return Err(WorkerSilent),
                 Err(_) => {}
             }
         }

@@ -3,24 +3,28 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SendError, SyncSender};
+use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
 use namehop_forward::face::FaceId;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::change::{Changes, PortChange, PortControl};
+use super::change::{Mailbox, PortChange, PortControl};
 use super::header::{self, HEADER_BYTES, MacAddress};
 use super::port::{Framing, Owner, Port, PortId};
-use super::{FramePort, face_params};
+use super::{FramePort, RETRY_PAUSE, face_params};
 use crate::counters::LinkDrop;
 use crate::registry::{Face, FaceFlags, FacePersistency, FaceTable};
 use crate::ring::Frame;
 use crate::socket::FaceEvent;
 use crate::wake::Waker;
 
-/// Frames that one port may have waiting; more are dropped and counted.
-pub const MAX_QUEUED_FRAMES: usize = 4096;
+/// Frames that all ports together may have waiting, unless [`PortSet::limit_queues`] says otherwise.
+const MAX_QUEUED_FRAMES: usize = 4096;
+/// They may have so many however few buffers there are: what a turn of the worker sends.
+const MIN_QUEUED_FRAMES: usize = 512;
 
 /// How a face sends.
 struct Route {
@@ -29,6 +33,8 @@ struct Route {
     remote: MacAddress,
     /// Ready to be put in front; unused on a bare link.
     header: [u8; HEADER_BYTES],
+    /// Counts among the faces that senders made, whatever its persistency has become since.
+    made_by_sender: bool,
 }
 
 /// The ports of one worker.
@@ -37,37 +43,54 @@ pub struct PortSet<B> {
     ports: Vec<Option<Port<B>>>,
     /// By slot of the face number.
     routes: Vec<Option<Route>>,
-    changes: Changes<B>,
+    mailbox: Arc<Mailbox<B>>,
     table: Arc<FaceTable>,
     events: UnboundedSender<FaceEvent>,
     /// Properties of the faces that senders make.
     on_demand_flags: FaceFlags,
     self_learning: bool,
+    idle_timeout: Duration,
     received: Vec<B>,
+    /// Frames that all ports together may have waiting.
+    max_queued: usize,
+    /// Frames that were left over when the ports last sent.
+    backlog: usize,
 }
 
 impl<B: PacketBuffer + 'static> PortSet<B> {
     /// A set without ports, and the control side's hold on it. `waker` is the worker's. On-demand faces get
-    /// `on_demand_flags`, and honour the headers of self-learning if `self_learning` says so.
+    /// `on_demand_flags`, honour the headers of self-learning if `self_learning` says so, and are looked at once in
+    /// `idle_timeout` by whoever closes idle ones.
     pub fn new(
         table: Arc<FaceTable>,
         events: UnboundedSender<FaceEvent>,
         waker: Arc<Waker>,
         on_demand_flags: FaceFlags,
         self_learning: bool,
+        idle_timeout: Duration,
     ) -> (Self, PortControl<B>) {
-        let changes: Changes<B> = Arc::new(SegQueue::new());
+        let mailbox = Arc::new(Mailbox { changes: SegQueue::new(), abandoned: SegQueue::new() });
         let set = PortSet {
             ports: Vec::new(),
             routes: Vec::new(),
-            changes: Arc::clone(&changes),
+            mailbox: Arc::clone(&mailbox),
             table,
             events,
             on_demand_flags,
             self_learning,
+            idle_timeout,
             received: Vec::new(),
+            max_queued: MAX_QUEUED_FRAMES,
+            backlog: 0,
         };
-        (set, PortControl::new(changes, waker))
+        (set, PortControl::new(mailbox, waker))
+    }
+
+    /// Sets how many frames may wait on all ports together, where 512 are the least; more are dropped and counted. A
+    /// port has its share of what the others leave: one congested port half of it, two of them a third each, and so on.
+    /// So however many ports are congested, the others find room in their queues and buffers in the pool.
+    pub fn limit_queues(&mut self, frames: usize) {
+        self.max_queued = frames.max(MIN_QUEUED_FRAMES);
     }
 
     /// Whether there is no port to poll.
@@ -77,13 +100,13 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
 
     /// Whether changes wait to be carried out.
     pub fn has_changes(&self) -> bool {
-        !self.changes.is_empty()
+        !self.mailbox.changes.is_empty()
     }
 
     /// Carries out the changes that wait; whether there were any.
     pub fn obey(&mut self) -> bool {
         let mut obeyed = false;
-        while let Some(change) = self.changes.pop() {
+        while let Some(change) = self.mailbox.changes.pop() {
             obeyed = true;
             // Whoever asked may have stopped waiting; the change is made all the same.
             match change {
@@ -100,11 +123,11 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
                     while matches!(self.ports.last(), Some(None)) {
                         self.ports.pop();
                     }
-                    let _ = reply.send(port.and_then(|port| port.params.link));
+                    self.give_back(port.and_then(|port| port.params.link), &reply);
                 }
                 PortChange::TakeLink(id, reply) => {
                     let link = self.port(id).and_then(|port| port.params.link.take());
-                    let _ = reply.send(link);
+                    self.give_back(link, &reply);
                 }
                 PortChange::GiveLink(id, link, address, reply) => {
                     self.give_link(id, link, address);
@@ -112,7 +135,7 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
                 }
                 PortChange::SetState(id, is_up, mtu_bytes) => self.set_state(id, is_up, mtu_bytes),
                 PortChange::AddFace(id, face, remote, reply) => {
-                    self.attach(id, face, remote);
+                    self.attach(id, face, remote, false);
                     let _ = reply.send(());
                 }
                 PortChange::RemoveFace(id, reply) => {
@@ -122,6 +145,13 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
             }
         }
         obeyed
+    }
+
+    /// Gives a link to whoever asked for it. One who has stopped waiting will open another.
+    fn give_back(&self, link: Option<Box<dyn FramePort<B>>>, reply: &SyncSender<Option<Box<dyn FramePort<B>>>>) {
+        if let Err(SendError(Some(link))) = reply.send(link) {
+            self.mailbox.abandoned.push(link);
+        }
     }
 
     fn port(&mut self, id: PortId) -> Option<&mut Port<B>> {
@@ -148,15 +178,20 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
         }
     }
 
-    fn attach(&mut self, id: PortId, face: Arc<Face>, remote: MacAddress) {
+    fn attach(&mut self, id: PortId, face: Arc<Face>, remote: MacAddress, made_by_sender: bool) {
+        // Whoever asked may have stopped waiting and given the face up.
+        if self.table.get(face.id()).is_none() {
+            return;
+        }
         let Some(port) = self.port(id) else { return };
         port.attach(face.id(), remote);
+        port.on_demand_faces += usize::from(made_by_sender);
         let header = header::encode(&remote, &port.params.address);
         let slot = face.id().slot();
         if self.routes.len() <= slot {
             self.routes.resize_with(slot + 1, || None);
         }
-        self.routes[slot] = Some(Route { face, port: id, remote, header });
+        self.routes[slot] = Some(Route { face, port: id, remote, header, made_by_sender });
     }
 
     fn detach(&mut self, id: FaceId) {
@@ -166,9 +201,7 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
         };
         if let Some(port) = self.port(route.port) {
             port.detach(id, &route.remote);
-            if route.face.persistency() == FacePersistency::OnDemand {
-                port.on_demand_faces = port.on_demand_faces.saturating_sub(1);
-            }
+            port.on_demand_faces -= usize::from(route.made_by_sender);
         }
     }
 
@@ -227,7 +260,7 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
     #[cold]
     fn meet(&mut self, id: PortId, address: MacAddress) -> Result<(FaceId, u64), LinkDrop> {
         let flags = self.on_demand_flags;
-        let self_learning = self.self_learning;
+        let (self_learning, idle_timeout) = (self.self_learning, self.idle_timeout);
         let port = self.port(id).ok_or(LinkDrop::UnknownSender)?;
         if port.params.max_on_demand_faces == 0 {
             return Err(LinkDrop::UnknownSender);
@@ -239,13 +272,11 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
         params.persistency = FacePersistency::OnDemand;
         params.flags = flags;
         params.self_learning = self_learning;
+        params.idle_timeout = Some(idle_timeout);
         let face = self.table.insert(params).map_err(|_| LinkDrop::TooManyFaces)?;
-        if let Some(port) = self.port(id) {
-            port.on_demand_faces += 1;
-        }
         tracing::debug!(face = %face.id(), remote = %face.remote_uri(), local = %face.local_uri(), "face created");
         let number = face.id();
-        self.attach(id, Arc::clone(&face), address);
+        self.attach(id, Arc::clone(&face), address, true);
         // When nobody listens any more the router is ending.
         let _ = self.events.send(FaceEvent::Created(face));
         Ok((number, 0))
@@ -265,7 +296,8 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
             frames.clear();
             return true;
         }
-        let room = MAX_QUEUED_FRAMES.saturating_sub(port.waiting.len());
+        // A dynamic threshold, as in switches: a queue may be as long as what is left beside all queues.
+        let room = self.max_queued.saturating_sub(self.backlog + port.waiting.len());
         if frames.len() > room {
             drops.add(LinkDrop::SendQueueFull, (frames.len() - room) as u64);
             frames.truncate(room);
@@ -286,9 +318,11 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
         true
     }
 
-    /// Sends what waits on all ports, as far as their links take it. Whether something is left.
-    pub fn flush(&mut self) -> bool {
-        let mut left = false;
+    /// Sends what waits on all ports, as far as their links take it. When something is left, how long it takes until that is
+    /// worth another attempt.
+    pub fn flush(&mut self) -> Option<Duration> {
+        let mut retry: Option<Duration> = None;
+        self.backlog = 0;
         for (index, port) in self.ports.iter_mut().enumerate() {
             let Some(port) = port else { continue };
             if port.waiting.is_empty() {
@@ -296,30 +330,39 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
             }
             let was_congested = port.is_congested();
             port.flush();
-            left |= !port.waiting.is_empty();
+            if !port.waiting.is_empty() {
+                self.backlog += port.waiting.len();
+                let pause = port.params.link.as_ref().map_or(RETRY_PAUSE, |link| link.retry_pause());
+                retry = Some(retry.map_or(pause, |shortest| shortest.min(pause)));
+            }
             if was_congested && !port.is_congested() {
                 forget_backlog(&self.routes, PortId(index as u16));
             }
         }
-        left
+        retry
+    }
+
+    /// To be called before the worker sleeps until one of [`PortSet::bells`] is readable.
+    pub fn prepare_to_sleep(&mut self) {
+        for port in self.ports.iter_mut().flatten() {
+            if let Some(link) = &mut port.params.link {
+                link.prepare_to_sleep();
+            }
+        }
+    }
+
+    /// The bells of the links that have one.
+    pub fn bells(&self) -> Vec<BorrowedFd<'_>> {
+        self.links().filter_map(FramePort::bell).collect()
+    }
+
+    /// Whether some links have no bell and must be polled.
+    pub fn must_be_polled(&self) -> bool {
+        self.links().any(|link| link.bell().is_none())
     }
 
     fn links(&self) -> impl Iterator<Item = &dyn FramePort<B>> {
         self.ports.iter().flatten().filter_map(|port| port.params.link.as_deref())
-    }
-
-    /// The bells of all links; `None` when one has none and must be polled.
-    pub fn bells(&self) -> Option<Vec<BorrowedFd<'_>>> {
-        self.links().map(FramePort::bell).collect()
-    }
-
-    /// Arms or disarms the bells of all links.
-    pub fn arm(&mut self, armed: bool) {
-        for port in self.ports.iter_mut().flatten() {
-            if let Some(link) = &mut port.params.link {
-                link.arm(armed);
-            }
-        }
     }
 }
 

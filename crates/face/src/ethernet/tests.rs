@@ -3,6 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use namehop_forward::buffer::{BufferPool, HEADROOM_BYTES, HeapBuffer, HeapPool, PacketBuffer};
 use namehop_forward::face::LinkType;
@@ -11,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::counters::LinkDrop;
-use crate::registry::{Face, FaceFlags, FaceTable};
+use crate::registry::{Face, FaceFlags, FaceTable, FaceUpdate};
 use crate::ring::Frame;
 use crate::socket::FaceEvent;
 use crate::wake::Waker;
@@ -48,9 +49,9 @@ impl FramePort<HeapBuffer> for TestPort {
     fn bell(&self) -> Option<BorrowedFd<'_>> {
         None
     }
-
-    fn arm(&mut self, _: bool) {}
 }
+
+const IDLE: Duration = Duration::from_secs(600);
 
 struct Bench {
     set: PortSet<HeapBuffer>,
@@ -65,7 +66,7 @@ impl Bench {
     fn new(framing: Framing, max_on_demand_faces: usize) -> Bench {
         let (table, (sender, events)) = (Arc::new(FaceTable::new()), unbounded_channel());
         let waker = Arc::new(Waker::new());
-        let (set, control) = PortSet::new(Arc::clone(&table), sender, waker, FaceFlags::CONGESTION_MARKING, true);
+        let (set, control) = PortSet::new(Arc::clone(&table), sender, waker, FaceFlags::CONGESTION_MARKING, true, IDLE);
         let pool = HeapPool::new(8192, 64);
         let wire = Arc::new(Mutex::new(Wire { room: usize::MAX, ..Wire::default() }));
         let mut bench = Bench { set, control: Arc::new(control), table, events, pool, wire };
@@ -221,12 +222,35 @@ fn strangers_make_faces_where_that_is_allowed_up_to_the_limit() {
 }
 
 #[test]
+fn the_limit_of_senders_holds_whatever_persistency_their_faces_get() {
+    let update = |persistency| FaceUpdate { persistency: Some(persistency), ..FaceUpdate::default() };
+    let mut bench = Bench::new(Framing::Ethernet, 1);
+    for _ in 0..3 {
+        let id = bench.receive(frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST))[0].face;
+        let face = bench.table.get(id).expect("made");
+        assert!(face.expiration_period_ms().is_some());
+        face.update(&update(FacePersistency::Persistent)).expect("allowed");
+        assert_eq!(face.expiration_period_ms(), None, "it expires no more");
+        bench.ask(move |control| control.remove_face(id).expect("removed"));
+        bench.table.remove(id);
+    }
+    // A face made by command is none of a sender, even when it becomes on-demand.
+    let made = bench.face(PEER);
+    made.update(&update(FacePersistency::OnDemand)).expect("allowed");
+    let id = made.id();
+    bench.ask(move |control| control.remove_face(id).expect("removed"));
+    let other = [2, 0, 0, 0, 0, 9];
+    let answers = [STRANGER, other].map(|sender| bench.receive(frame(HERE, sender, ETHERTYPE_NDN, &INTEREST)).len());
+    assert_eq!(answers, [1, 0], "one sender has a face, the other finds no place");
+}
+
+#[test]
 fn what_is_sent_has_header_and_padding() {
     let mut bench = Bench::new(Framing::Ethernet, 0);
     let (face, group) = (bench.face(PEER), bench.face(NDN_GROUP));
     bench.send(&face, &INTEREST);
     bench.send(&group, &[6; 100]);
-    assert!(!bench.set.flush());
+    assert_eq!(bench.set.flush(), None);
     let expected = [frame(PEER, HERE, ETHERTYPE_NDN, &INTEREST), frame(NDN_GROUP, HERE, ETHERTYPE_NDN, &[6; 100])];
     assert_eq!(bench.wire().sent, expected);
     assert_eq!((expected[0].len(), expected[1].len()), (MIN_FRAME_BYTES, 114));
@@ -246,24 +270,73 @@ fn a_buffer_without_headroom_is_copied() {
 
 #[test]
 fn a_slow_link_fills_a_bounded_queue_whose_length_the_faces_show() {
+    const LIMIT: usize = 1000;
     let mut bench = Bench::new(Framing::Ethernet, 0);
+    bench.set.limit_queues(LIMIT);
     let face = bench.face(PEER);
     bench.wire().room = 10;
     bench.send(&face, &INTEREST);
     for _ in 0..30 {
         bench.send(&face, &INTEREST);
     }
-    assert!(bench.set.flush(), "something is left");
+    assert_eq!(bench.set.flush(), Some(RETRY_PAUSE), "something is left");
     bench.send(&face, &INTEREST);
     let queued = || face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(queued(), 22 * MIN_FRAME_BYTES);
-    for _ in 0..MAX_QUEUED_FRAMES {
+    // As many may wait as are left of all.
+    for _ in 0..LIMIT {
         bench.send(&face, &INTEREST);
     }
-    assert_eq!(face.counters.link_drop(LinkDrop::SendQueueFull), 22);
+    let waiting = LIMIT - 21;
+    assert_eq!(face.counters.link_drop(LinkDrop::SendQueueFull), (22 + LIMIT - waiting) as u64);
+    assert_eq!(bench.set.flush(), Some(RETRY_PAUSE));
+    bench.send(&face, &INTEREST);
+    assert_eq!(queued(), waiting * MIN_FRAME_BYTES, "no room beside those");
     bench.wire().room = usize::MAX;
-    assert!(!bench.set.flush());
-    assert_eq!((queued(), bench.wire().sent.len()), (0, 10 + MAX_QUEUED_FRAMES));
+    assert_eq!(bench.set.flush(), None);
+    assert_eq!((queued(), bench.wire().sent.len()), (0, 10 + waiting));
+}
+
+/// Frames for a second port that are never taken.
+#[test]
+fn a_congested_link_leaves_others_room_in_their_queues_and_keeps_none_of_their_frames() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    bench.set.limit_queues(600);
+    let fast = bench.face(PEER);
+    let wires: Vec<Arc<Mutex<Wire>>> = (0..3).map(|_| Arc::default()).collect();
+    let slow: Vec<Arc<Face>> = wires
+        .iter()
+        .zip(1_u16..)
+        .map(|(wire, number)| {
+            let local: FaceUri = format!("dev://slow{number}").parse().expect("URI");
+            let params = PortParams {
+                link: Some(Box::new(TestPort(Arc::clone(wire), bench.pool.clone()))),
+                framing: Framing::Ethernet,
+                address: HERE,
+                local_uri: local.clone(),
+                mtu_bytes: 1500,
+                max_on_demand_faces: 0,
+                is_up: true,
+            };
+            bench.ask(move |control| control.add(PortId(number), params)).expect("added");
+            let face = bench.table.insert(face_params(PEER, local, 1500)).expect("room");
+            let attached = Arc::clone(&face);
+            bench.ask(move |control| control.add_face(PortId(number), attached, PEER)).expect("attached");
+            face
+        })
+        .collect();
+    for _ in 0..300 {
+        for face in slow.iter().chain([&fast]) {
+            bench.send(face, &INTEREST);
+            bench.send(face, &INTEREST);
+        }
+        assert_eq!(bench.set.flush(), Some(RETRY_PAUSE));
+    }
+    assert_eq!(bench.wire().sent.len(), 600, "the fast link sends all");
+    assert_eq!(fast.counters.link_drop(LinkDrop::SendQueueFull), 0);
+    let waiting: Vec<u64> = slow.iter().map(|face| 600 - face.counters.link_drop(LinkDrop::SendQueueFull)).collect();
+    assert!(waiting.iter().all(|count| (140..=152).contains(count)), "a fair share of a quarter each: {waiting:?}");
+    assert_eq!(bench.pool.in_use() as u64, waiting.iter().sum::<u64>());
 }
 
 #[test]
@@ -272,7 +345,7 @@ fn a_link_that_is_down_or_being_restarted_drops_and_counts() {
     let face = bench.face(PEER);
     bench.wire().room = 0;
     bench.send(&face, &INTEREST);
-    assert!(bench.set.flush());
+    assert_eq!(bench.set.flush(), Some(RETRY_PAUSE));
     bench.send(&face, &INTEREST);
     let queued = || face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(queued(), 2 * MIN_FRAME_BYTES);
@@ -290,7 +363,7 @@ fn a_link_that_is_down_or_being_restarted_drops_and_counts() {
     let elsewhere = [0x02, 0, 0, 0, 0, 0x09];
     bench.ask(move |control| control.give_link(PortId(0), link, elsewhere)).expect("given");
     bench.send(&face, &INTEREST);
-    assert!(!bench.set.flush());
+    assert_eq!(bench.set.flush(), None);
     assert_eq!(bench.wire().sent, [frame(PEER, elsewhere, ETHERTYPE_NDN, &INTEREST)]);
     assert_eq!(bench.receive(frame(elsewhere, PEER, ETHERTYPE_NDN, &INTEREST)).len(), 1);
 }
@@ -331,9 +404,28 @@ fn a_bare_link_has_one_face_and_no_headers() {
 fn a_worker_that_has_ended_is_found_out_soon() {
     let Bench { set, control, .. } = Bench::new(Framing::Ethernet, 0);
     drop(set);
-    let before = std::time::Instant::now();
+    let before = Instant::now();
+    for _ in 0..1000 {
+        assert_eq!(control.take_link(PortId(0)).err(), Some(WorkerSilent));
+    }
+    assert!(before.elapsed() < Duration::from_secs(5), "however many ask");
+}
+
+/// A worker that hangs for long gives its link to nobody: the control side has given it up.
+#[test]
+fn a_link_that_nobody_waits_for_any_more_is_closed_by_the_control_side() {
+    let Bench { mut set, control, wire, table, .. } = Bench::new(Framing::Ethernet, 0);
+    let control = Arc::into_inner(control).expect("not shared").with_patience(Duration::ZERO);
     assert_eq!(control.take_link(PortId(0)).err(), Some(WorkerSilent));
-    assert!(before.elapsed() < std::time::Duration::from_secs(5));
+    let face = table.insert(face_params(PEER, "dev://test0".parse().expect("URI"), 1500)).expect("room");
+    assert_eq!(control.add_face(PortId(0), Arc::clone(&face), PEER), Err(WorkerSilent));
+    table.remove(face.id());
+    assert!(set.obey());
+    assert_eq!(Arc::strong_count(&wire), 2, "the worker takes no time for closing the link");
+    control.set_state(PortId(0), true, 1500);
+    assert_eq!(Arc::strong_count(&wire), 1, "the control side does");
+    let pool = HeapPool::new(1, 1);
+    assert!(!set.send(&face, &mut vec![pool.copy_of(&INTEREST).expect("buffer")], &pool), "the face was given up");
 }
 
 proptest! {

@@ -17,11 +17,11 @@
 //! | acknowledgements that wait to be sent | [`MAX_PENDING_ACKS`] = 1024, for [`IDLE_ACK_MS`] = 5 ms |
 //! | received Sequence numbers remembered against duplicates | [`REMEMBERED_SEQUENCES`] = 1024 |
 //!
-//! All faces together have at most as many partial packets as
-//! [`FaceTable::set_reassembly_limit`](crate::FaceTable::set_reassembly_limit) says.
+//! The partial packets of all faces are in one [`Reassembler`], which belongs to the worker too and bounds their number, so
+//! that a face that holds many makes room for one that holds few.
 //!
-//! Memory for reassembly is made when a face first needs it and kept until packets remain incomplete; memory for reliability is made when reliability is
-//! switched on and given back when it is switched off. Nothing is allocated per packet after that.
+//! Memory for reassembly is made when it is first needed and kept; memory for reliability is made when reliability is switched
+//! on and given back when it is switched off. Nothing is allocated per packet after that.
 
 mod acks;
 mod budget;
@@ -45,12 +45,12 @@ use namehop_forward::time::Timestamp;
 use crate::registry::Face;
 use acks::{PendingAcks, ReceivedSequences};
 use congestion::CongestionMarker;
-use reassembler::Reassembler;
 use reliability::SendWindow;
 
 pub use acks::{IDLE_ACK_MS, MAX_PENDING_ACKS, REMEMBERED_SEQUENCES};
-pub use budget::{DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES, ReassemblyBudget};
-pub use reassembler::{MAX_FRAGMENTS, MAX_PARTIAL_PACKETS, REASSEMBLY_TIMEOUT_MS};
+pub use reassembler::{
+    DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES, MAX_FRAGMENTS, MAX_PARTIAL_PACKETS, REASSEMBLY_TIMEOUT_MS, Reassembler,
+};
 pub use reliability::{LATER_ACKS_OF_LOSS, MAX_RETRANSMISSIONS, MAX_UNACKNOWLEDGED};
 pub use rto::{INITIAL_RTO_NS, MAX_RTO_NS, MIN_RTO_NS};
 
@@ -110,7 +110,6 @@ pub struct LinkService<B> {
     options: LinkOptions,
     next_sequence: u64,
     marker: CongestionMarker,
-    reassembler: Reassembler<B>,
     /// There when it is switched on.
     reliability: Option<Box<Reliability<B>>>,
 }
@@ -126,13 +125,11 @@ impl<B: PacketBuffer> LinkService<B> {
     /// As [`LinkService::new`], with a chosen first Sequence.
     pub fn with_first_sequence(face: Arc<Face>, first_sequence: u64) -> Self {
         let options = face.link_options();
-        let reassembler = Reassembler::new(Arc::clone(face.reassembly_budget()));
         LinkService {
             face,
             options,
             next_sequence: first_sequence,
             marker: CongestionMarker::default(),
-            reassembler,
             reliability: options.reliability.then(Reliability::new),
         }
     }
@@ -152,8 +149,7 @@ impl<B: PacketBuffer> LinkService<B> {
         }
     }
 
-    /// Does what is due: drops partial packets whose time is over, sends lost frames again, sends acknowledgements that
-    /// found no frame to ride on. Frames to send are added to `frames`, Interests given up to `dropped_interests`.
+    /// Does what is due: sends lost frames again, sends acknowledgements that found no frame to ride on. Frames to send are added to `frames`, Interests given up to `dropped_interests`.
     pub fn tick<P: BufferPool<Buffer = B>>(
         &mut self,
         now: Timestamp,
@@ -162,7 +158,6 @@ impl<B: PacketBuffer> LinkService<B> {
         dropped_interests: &mut Vec<DroppedInterest<B>>,
     ) {
         let counters = &self.face.counters.worker;
-        self.reassembler.expire(now, &counters.link_drops);
         let Some(reliability) = self.reliability.as_deref_mut() else {
             return;
         };
@@ -177,16 +172,10 @@ impl<B: PacketBuffer> LinkService<B> {
     /// When [`LinkService::tick`] is to be called next; [`Timestamp::NEVER`] when nothing waits. Every call of another
     /// method may bring it forward, also to a time in the past.
     pub fn next_deadline(&self) -> Timestamp {
-        let reassembly = self.reassembler.next_deadline();
         match &self.reliability {
-            None => reassembly,
-            Some(reliability) => reassembly.min(reliability.window.next_deadline()).min(reliability.acks.deadline()),
+            None => Timestamp::NEVER,
+            Some(reliability) => reliability.window.next_deadline().min(reliability.acks.deadline()),
         }
-    }
-
-    /// Packets that wait for fragments.
-    pub fn partial_packets(&self) -> usize {
-        self.reassembler.waiting()
     }
 
     /// Frames that wait for an acknowledgement.

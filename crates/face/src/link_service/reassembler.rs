@@ -1,20 +1,22 @@
 //! Putting fragments together again (NDNLPv2 fragmentation).
 //!
-//! A partial packet is known by its sender's endpoint and its message id (Sequence minus FragIndex). Its fragments are
-//! copied behind one another into one pooled buffer as they come; when they came in order, which is the rule, that buffer
+//! A partial packet is known by its face, its sender's endpoint and its message id (Sequence minus FragIndex). Its fragments
+//! are copied behind one another into one pooled buffer as they come; when they came in order, which is the rule, that buffer
 //! is the packet. A partial packet thus pins one buffer however many fragments it has, no larger than its first-seen
-//! fragment lets expect; a face has at most [`MAX_PARTIAL_PACKETS`], and all faces together what their
-//! [`ReassemblyBudget`] allows. The tables of a finished partial packet are kept for the next one.
+//! fragment lets expect; a face has at most [`MAX_PARTIAL_PACKETS`], and all faces together what the limit allows. Which one
+//! makes room for another is decided in `budget`. The tables of a finished partial packet are kept for the next one.
 
 use std::sync::Arc;
 
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_forward::face::FaceId;
 use namehop_forward::time::Timestamp;
 use namehop_wire::MAX_PACKET_SIZE;
 
 use super::budget::ReassemblyBudget;
 use super::receive::NetworkHeader;
-use crate::counters::{LinkDrop, LinkDropCounters};
+use crate::counters::LinkDrop;
+use crate::registry::Face;
 
 /// Most fragments of one packet (NFD).
 pub const MAX_FRAGMENTS: u64 = 400;
@@ -22,8 +24,8 @@ pub const MAX_FRAGMENTS: u64 = 400;
 pub const MAX_PARTIAL_PACKETS: usize = 64;
 /// A partial packet is dropped when no fragment came for this long, in milliseconds.
 pub const REASSEMBLY_TIMEOUT_MS: u64 = 500;
-/// Tables kept for later when partial packets were given up: who sends many incomplete ones must not leave much behind.
-const SPARE_TABLES: usize = 4;
+/// Partial packets of all faces together if nothing else was set: a quarter of a pool of 8,192 large buffers.
+pub const DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES: usize = 2048;
 
 /// One fragment, as received.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +60,8 @@ struct Piece {
 
 #[derive(Debug)]
 struct Partial<B> {
+    /// Absent while the place is free.
+    face: Option<Arc<Face>>,
     endpoint: u64,
     message_id: u64,
     count: u16,
@@ -72,6 +76,7 @@ struct Partial<B> {
 impl<B> Partial<B> {
     fn unused() -> Self {
         Partial {
+            face: None,
             endpoint: 0,
             message_id: 0,
             count: 0,
@@ -84,9 +89,10 @@ impl<B> Partial<B> {
         }
     }
 
-    fn begin(&mut self, endpoint: u64, message_id: u64, count: u16, buffer: B) {
+    fn begin(&mut self, face: &Arc<Face>, endpoint: u64, message_id: u64, count: u16, buffer: B) {
         // Only as many places as the last packet used can be dirty.
         self.pieces[..usize::from(self.count)].fill(Piece::default());
+        self.face = Some(Arc::clone(face));
         self.endpoint = endpoint;
         self.message_id = message_id;
         self.count = count;
@@ -99,106 +105,23 @@ impl<B> Partial<B> {
     fn deadline(&self) -> Timestamp {
         self.newest.plus_ms(REASSEMBLY_TIMEOUT_MS)
     }
-}
 
-/// The partial packets of one face.
-#[derive(Debug)]
-pub struct Reassembler<B> {
-    /// The first `live` wait for fragments; those behind are spare.
-    partials: Vec<Partial<B>>,
-    live: usize,
-    /// Not later than the first time-out. May be earlier, which costs one idle look.
-    next_timeout: Timestamp,
-    /// One place is taken for each live partial packet.
-    budget: Arc<ReassemblyBudget>,
-}
-
-impl<B> Drop for Reassembler<B> {
-    fn drop(&mut self) {
-        self.budget.give(self.live);
+    fn is_of(&self, id: FaceId) -> bool {
+        self.face.as_ref().is_some_and(|face| face.id() == id)
     }
 }
 
-impl<B: PacketBuffer> Reassembler<B> {
-    /// Without partial packets; takes places for them from `budget`.
-    pub fn new(budget: Arc<ReassemblyBudget>) -> Self {
-        Reassembler { partials: Vec::new(), live: 0, next_timeout: Timestamp::NEVER, budget }
-    }
-
-    /// Takes in a fragment; gives the packet when it was the last one missing. `header` must be there for fragment 0;
-    /// those of other fragments are ignored.
-    ///
-    /// # Errors
-    /// The reason why this fragment, or with [`LinkDrop::ReassembledTooLong`] and [`LinkDrop::NoBuffer`] possibly the
-    /// whole packet, was dropped; [`LinkDrop::ReassemblyEvicted`] when no new partial packet may begin. Partial packets that had to make room are counted in `drops`.
-    pub fn accept<P: BufferPool<Buffer = B>>(
-        &mut self,
-        now: Timestamp,
-        fragment: Fragment<'_>,
-        header: NetworkHeader<B>,
-        pool: &P,
-        drops: &LinkDropCounters,
-    ) -> Result<Option<Reassembled<B>>, LinkDrop> {
-        if fragment.index >= fragment.count {
-            return Err(LinkDrop::FragIndexOutOfRange);
-        }
-        if fragment.count > MAX_FRAGMENTS {
-            return Err(LinkDrop::TooManyFragments);
-        }
-        let sequence = fragment.sequence.ok_or(LinkDrop::MissingSequence)?;
-        if fragment.payload.is_empty() {
-            return Err(LinkDrop::EmptyFragment);
-        }
-        let message_id = sequence.wrapping_sub(fragment.index);
-        let known = self.partials[..self.live]
-            .iter()
-            .position(|p| p.message_id == message_id && p.endpoint == fragment.endpoint);
-        let slot = match known {
-            Some(slot) => {
-                let partial = &self.partials[slot];
-                if u64::from(partial.count) != fragment.count {
-                    return Err(LinkDrop::FragCountMismatch);
-                }
-                if partial.pieces[fragment.index as usize].length != 0 {
-                    return Err(LinkDrop::DuplicateFragment);
-                }
-                slot
-            }
-            None => {
-                // All but the last fragment are usually of one size.
-                let expected = fragment.payload.len().saturating_mul(fragment.count as usize).min(MAX_PACKET_SIZE);
-                let buffer = pool.allocate(expected).ok_or(LinkDrop::NoBuffer)?;
-                let slot = self.free_slot(drops)?;
-                let count = fragment.count as u16;
-                self.partials[slot].begin(fragment.endpoint, message_id, count, buffer);
-                slot
-            }
-        };
-        if let Err(reason) = self.add_piece(slot, now, &fragment, header, pool) {
-            self.release(slot);
-            return Err(reason);
-        }
-        if self.partials[slot].received < self.partials[slot].count {
-            self.next_timeout = self.next_timeout.min(self.partials[slot].deadline());
-            return Ok(None);
-        }
-        let result = finish(&mut self.partials[slot], pool);
-        self.release(slot);
-        result.map(Some)
-    }
-
+impl<B: PacketBuffer> Partial<B> {
     /// Copies a fragment into its partial packet, which is of no use any more when that fails.
     fn add_piece<P: BufferPool<Buffer = B>>(
         &mut self,
-        slot: usize,
         now: Timestamp,
         fragment: &Fragment<'_>,
         header: NetworkHeader<B>,
         pool: &P,
     ) -> Result<(), LinkDrop> {
-        let partial = &mut self.partials[slot];
         // Every live partial packet has a buffer.
-        let target = partial.buffer.as_mut().ok_or(LinkDrop::NoBuffer)?;
+        let target = self.buffer.as_mut().ok_or(LinkDrop::NoBuffer)?;
         let offset = target.bytes().len();
         if offset + fragment.payload.len() > MAX_PACKET_SIZE {
             return Err(LinkDrop::ReassembledTooLong);
@@ -211,79 +134,155 @@ impl<B: PacketBuffer> Reassembler<B> {
             }
             *target = larger;
         }
-        partial.pieces[fragment.index as usize] =
-            Piece { offset: offset as u16, length: fragment.payload.len() as u16 };
-        partial.in_order &= fragment.index == u64::from(partial.received);
-        partial.received += 1;
-        partial.newest = now;
+        self.pieces[fragment.index as usize] = Piece { offset: offset as u16, length: fragment.payload.len() as u16 };
+        self.in_order &= fragment.index == u64::from(self.received);
+        self.received += 1;
+        self.newest = now;
         if fragment.index == 0 {
-            partial.header = Some(header);
+            self.header = Some(header);
         }
         Ok(())
     }
+}
 
-    /// A slot at the end of the live ones, made or freed as needed, with a place of the budget. When all faces together
-    /// have too many partial packets, one of this face makes room; without any, the new one is refused.
-    fn free_slot(&mut self, drops: &LinkDropCounters) -> Result<usize, LinkDrop> {
-        if self.live == MAX_PARTIAL_PACKETS || !self.budget.take() {
-            let waiting = self.partials[..self.live].iter().enumerate();
-            let (oldest, _) = waiting.min_by_key(|(_, partial)| partial.newest).ok_or(LinkDrop::ReassemblyEvicted)?;
-            drops.add(LinkDrop::ReassemblyEvicted, 1);
-            self.vacate(oldest);
-        }
-        if self.live == self.partials.len() {
-            self.partials.push(Partial::unused());
-        }
-        self.live += 1;
-        Ok(self.live - 1)
+/// The partial packets of all faces of a worker. Drops are counted on the face that the packet came from.
+#[derive(Debug)]
+pub struct Reassembler<B> {
+    /// By place.
+    partials: Vec<Partial<B>>,
+    budget: ReassemblyBudget,
+}
+
+impl<B: PacketBuffer> Reassembler<B> {
+    /// For at most so many partial packets of all faces together, at least one. Memory is made when first needed: some
+    /// 1.7 KB for each besides its buffer.
+    pub fn new(limit: usize) -> Self {
+        Reassembler { partials: Vec::new(), budget: ReassemblyBudget::new(limit) }
     }
 
-    fn release(&mut self, slot: usize) {
-        self.vacate(slot);
-        self.budget.give(1);
+    /// Takes in a fragment; gives the packet when it was the last one missing. `header` must be there for fragment 0;
+    /// those of other fragments are ignored.
+    ///
+    /// # Errors
+    /// The reason why this fragment, or with [`LinkDrop::ReassembledTooLong`] and [`LinkDrop::NoBuffer`] possibly the
+    /// whole packet, was dropped, which the caller counts. A partial packet that had to make room is counted here.
+    pub(super) fn accept<P: BufferPool<Buffer = B>>(
+        &mut self,
+        now: Timestamp,
+        face: &Arc<Face>,
+        fragment: Fragment<'_>,
+        header: NetworkHeader<B>,
+        pool: &P,
+    ) -> Result<Option<Reassembled<B>>, LinkDrop> {
+        if fragment.index >= fragment.count {
+            return Err(LinkDrop::FragIndexOutOfRange);
+        }
+        if fragment.count > MAX_FRAGMENTS {
+            return Err(LinkDrop::TooManyFragments);
+        }
+        let sequence = fragment.sequence.ok_or(LinkDrop::MissingSequence)?;
+        if fragment.payload.is_empty() {
+            return Err(LinkDrop::EmptyFragment);
+        }
+        let message_id = sequence.wrapping_sub(fragment.index);
+        let known = self.budget.held_by(face.id().slot()).iter().copied().find(|&place| {
+            let partial = &self.partials[place as usize];
+            partial.message_id == message_id && partial.endpoint == fragment.endpoint && partial.is_of(face.id())
+        });
+        let place = match known {
+            Some(place) => {
+                let partial = &self.partials[place as usize];
+                if u64::from(partial.count) != fragment.count {
+                    return Err(LinkDrop::FragCountMismatch);
+                }
+                if partial.pieces[fragment.index as usize].length != 0 {
+                    return Err(LinkDrop::DuplicateFragment);
+                }
+                self.budget.touch(place);
+                place
+            }
+            None => {
+                // All but the last fragment are usually of one size.
+                let expected = fragment.payload.len().saturating_mul(fragment.count as usize).min(MAX_PACKET_SIZE);
+                let buffer = pool.allocate(expected).ok_or(LinkDrop::NoBuffer)?;
+                let place = self.take_place(face.id());
+                let count = fragment.count as u16;
+                self.partials[place as usize].begin(face, fragment.endpoint, message_id, count, buffer);
+                place
+            }
+        };
+        let partial = &mut self.partials[place as usize];
+        if let Err(reason) = partial.add_piece(now, &fragment, header, pool) {
+            self.release(place);
+            return Err(reason);
+        }
+        if partial.received < partial.count {
+            return Ok(None);
+        }
+        let result = finish(partial, pool);
+        self.release(place);
+        result.map(Some)
     }
 
-    /// Empties a slot; its place of the budget passes to the next partial packet.
-    fn vacate(&mut self, slot: usize) {
-        self.live -= 1;
-        self.partials.swap(slot, self.live);
-        let partial = &mut self.partials[self.live];
+    /// A place for a new partial packet. When there is none, the one whose turn it is to make room is dropped.
+    fn take_place(&mut self, face: FaceId) -> u32 {
+        if let Some(place) = self.budget.to_give_up_for(face.slot()) {
+            self.give_up(place, LinkDrop::ReassemblyEvicted);
+        }
+        let place = self.budget.take(face.slot());
+        if self.partials.len() <= place as usize {
+            self.partials.resize_with(place as usize + 1, Partial::unused);
+        }
+        place
+    }
+
+    fn give_up(&mut self, place: u32, reason: LinkDrop) {
+        if let Some(face) = &self.partials[place as usize].face {
+            face.counters.worker.link_drops.add(reason, 1);
+        }
+        self.release(place);
+    }
+
+    fn release(&mut self, place: u32) {
+        let partial = &mut self.partials[place as usize];
+        partial.face = None;
         partial.buffer = None;
         partial.header = None;
-        if self.live == 0 {
-            self.next_timeout = Timestamp::NEVER;
-        }
+        self.budget.give(place);
     }
 
     /// Drops partial packets whose time is over and counts them.
-    pub fn expire(&mut self, now: Timestamp, drops: &LinkDropCounters) {
-        if now < self.next_timeout {
-            return;
-        }
-        let mut slot = 0;
-        let mut next_timeout = Timestamp::NEVER;
-        while slot < self.live {
-            let deadline = self.partials[slot].deadline();
-            if deadline <= now {
-                drops.add(LinkDrop::ReassemblyTimeout, 1);
-                self.release(slot);
-            } else {
-                next_timeout = next_timeout.min(deadline);
-                slot += 1;
+    pub fn expire(&mut self, now: Timestamp) {
+        while let Some(place) = self.budget.oldest() {
+            if self.partials[place as usize].deadline() > now {
+                return;
             }
+            self.give_up(place, LinkDrop::ReassemblyTimeout);
         }
-        self.next_timeout = next_timeout;
-        self.partials.truncate(self.live.max(SPARE_TABLES));
     }
 
-    /// When [`Reassembler::expire`] wants to be called next.
+    /// When [`Reassembler::expire`] is to be called next; [`Timestamp::NEVER`] when nothing waits.
     pub fn next_deadline(&self) -> Timestamp {
-        self.next_timeout
+        self.budget.oldest().map_or(Timestamp::NEVER, |place| self.partials[place as usize].deadline())
     }
 
-    /// Packets that wait for fragments.
+    /// Forgets the partial packets of a face that is gone.
+    pub fn forget(&mut self, face: FaceId) {
+        while let Some(&place) =
+            self.budget.held_by(face.slot()).iter().find(|&&place| self.partials[place as usize].is_of(face))
+        {
+            self.release(place);
+        }
+    }
+
+    /// Packets of all faces that wait for fragments.
     pub fn waiting(&self) -> usize {
-        self.live
+        self.budget.taken()
+    }
+
+    /// Packets of one face that wait for fragments.
+    pub fn waiting_of(&self, face: FaceId) -> usize {
+        self.budget.held_by(face.slot()).len()
     }
 }
 

@@ -11,7 +11,7 @@ use namehop_forward::time::Timestamp;
 use namehop_wire::lp::{LpPacket, UsualFrame};
 use namehop_wire::tlv::{read_single_element, types};
 
-use super::reassembler::Fragment;
+use super::reassembler::{Fragment, Reassembler};
 use super::{LinkOptions, LinkService};
 use crate::counters::LinkDrop;
 
@@ -83,7 +83,7 @@ impl<B: PacketBuffer> NetworkHeader<B> {
 
 impl<B: PacketBuffer> LinkService<B> {
     /// Takes in one received frame: exactly one LpPacket, Interest or Data element. `endpoint` tells the peers of a
-    /// multi-access face apart and is 0 on other faces. A complete network-layer packet is added to `out`; a fragment or
+    /// multi-access face apart and is 0 on other faces; `reassembler` is the one of all faces. A complete network-layer packet is added to `out`; a fragment or
     /// a frame with only acknowledgements adds nothing.
     ///
     /// # Errors
@@ -96,10 +96,11 @@ impl<B: PacketBuffer> LinkService<B> {
         mut frame: B,
         endpoint: u64,
         pool: &P,
+        reassembler: &mut Reassembler<B>,
         out: &mut Vec<Incoming<B>>,
     ) -> Result<(), LinkDrop> {
         let Some(usual) = UsualFrame::decode(frame.bytes()) else {
-            return self.receive_other(now, frame, endpoint, pool, out);
+            return self.receive_other(now, frame, endpoint, pool, reassembler, out);
         };
         let received = &self.face.counters.worker.received;
         received.count_frame(frame.bytes().len());
@@ -122,6 +123,7 @@ impl<B: PacketBuffer> LinkService<B> {
         frame: B,
         endpoint: u64,
         pool: &P,
+        reassembler: &mut Reassembler<B>,
         out: &mut Vec<Incoming<B>>,
     ) -> Result<(), LinkDrop> {
         let counters = &self.face.counters.worker;
@@ -131,7 +133,7 @@ impl<B: PacketBuffer> LinkService<B> {
         let result = if is_bare {
             self.deliver(frame, NetworkHeader::default(), out)
         } else {
-            self.receive_link_packet(now, frame, endpoint, pool, out)
+            self.receive_link_packet(now, frame, endpoint, pool, reassembler, out)
         };
         result.inspect_err(|&reason| self.face.counters.worker.link_drops.add(reason, 1))
     }
@@ -142,6 +144,7 @@ impl<B: PacketBuffer> LinkService<B> {
         mut frame: B,
         endpoint: u64,
         pool: &P,
+        reassembler: &mut Reassembler<B>,
         out: &mut Vec<Incoming<B>>,
     ) -> Result<(), LinkDrop> {
         let packet = LpPacket::decode(frame.bytes()).map_err(|_| LinkDrop::MalformedHeader)?;
@@ -164,8 +167,7 @@ impl<B: PacketBuffer> LinkService<B> {
             return self.deliver(frame, header, out);
         }
         let fragment = Fragment { endpoint, sequence: packet.sequence, index, count, payload };
-        let drops = &self.face.counters.worker.link_drops;
-        match self.reassembler.accept(now, fragment, header, pool, drops)? {
+        match reassembler.accept(now, &self.face, fragment, header, pool)? {
             None => Ok(()),
             Some(whole) => self.deliver(whole.buffer, whole.header, out),
         }

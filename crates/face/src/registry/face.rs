@@ -9,7 +9,7 @@ use namehop_wire::MAX_PACKET_SIZE;
 
 use super::params::{FaceFlags, FaceParams, FacePersistency, FaceUpdate, MIN_MTU_BYTES, RejectedProperties};
 use crate::counters::{FaceCounters, LinkDropTotals};
-use crate::link_service::{LinkOptions, ReassemblyBudget};
+use crate::link_service::LinkOptions;
 use crate::uri::FaceUri;
 
 const NO_EXPIRATION: u64 = u64::MAX;
@@ -29,6 +29,7 @@ pub struct Face {
     persistency: AtomicU8,
     is_up: AtomicBool,
     self_learning: bool,
+    idle_timeout: Option<Duration>,
     flags: AtomicU64,
     link_mtu_bytes: AtomicU32,
     mtu_override_bytes: AtomicU32,
@@ -40,17 +41,11 @@ pub struct Face {
     pub send_queue_bytes: AtomicUsize,
     /// Counters.
     pub counters: FaceCounters,
-    reassembly_budget: Arc<ReassemblyBudget>,
 }
 
 impl Face {
-    pub(super) fn new(
-        id: FaceId,
-        params: FaceParams,
-        totals: &Arc<LinkDropTotals>,
-        budget: &Arc<ReassemblyBudget>,
-    ) -> Face {
-        Face {
+    pub(super) fn new(id: FaceId, params: FaceParams, totals: &Arc<LinkDropTotals>) -> Face {
+        let face = Face {
             id,
             scope: params.scope,
             link_type: params.link_type,
@@ -60,6 +55,7 @@ impl Face {
             persistency: AtomicU8::new(params.persistency as u8),
             is_up: AtomicBool::new(params.is_up),
             self_learning: params.self_learning,
+            idle_timeout: params.idle_timeout,
             flags: AtomicU64::new(params.flags.0),
             link_mtu_bytes: AtomicU32::new(clamp_mtu(params.link_mtu_bytes)),
             mtu_override_bytes: AtomicU32::new(u32::MAX),
@@ -68,10 +64,19 @@ impl Face {
             expires_at_ms: AtomicU64::new(NO_EXPIRATION),
             send_queue_bytes: AtomicUsize::new(0),
             counters: FaceCounters::new(totals),
-            reassembly_budget: Arc::clone(budget),
             remote_uri: params.remote_uri,
             local_uri: if params.local_uri == FaceUri::Null { OnceLock::new() } else { params.local_uri.into() },
-        }
+        };
+        face.begin_persistency(params.persistency);
+        face
+    }
+
+    /// Takes on a persistency: only on-demand faces expire.
+    fn begin_persistency(&self, persistency: FacePersistency) {
+        self.persistency.store(persistency as u8, Ordering::Relaxed);
+        let idle = self.idle_timeout.filter(|_| persistency == FacePersistency::OnDemand);
+        // Looks for idle faces come once in the time, so that a face may wait for the second one.
+        self.set_expiration(idle.and_then(|idle| Instant::now().checked_add(idle.saturating_mul(2))));
     }
 
     /// Its number.
@@ -192,8 +197,8 @@ impl Face {
         if rejected != RejectedProperties::default() {
             return Err(rejected);
         }
-        if let Some(persistency) = update.persistency {
-            self.persistency.store(persistency as u8, Ordering::Relaxed);
+        if let Some(persistency) = update.persistency.filter(|&wanted| wanted != self.persistency()) {
+            self.begin_persistency(persistency);
         }
         self.flags.store(flags.0, Ordering::Relaxed);
         if let Some(interval) = update.base_congestion_marking_interval_ns {
@@ -207,11 +212,6 @@ impl Face {
             self.mtu_override_bytes.store(mtu, Ordering::Relaxed);
         }
         Ok(())
-    }
-
-    /// The partial packets that all faces together may have.
-    pub(crate) fn reassembly_budget(&self) -> &Arc<ReassemblyBudget> {
-        &self.reassembly_budget
     }
 
     /// What the engine needs to know.

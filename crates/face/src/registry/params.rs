@@ -1,5 +1,7 @@
 //! What a face is made from and which of its properties can be changed (NFD management protocol, face management).
 
+use std::time::Duration;
+
 use namehop_forward::face::{FaceScope, LinkType};
 use namehop_wire::MAX_PACKET_SIZE;
 
@@ -88,6 +90,9 @@ pub struct FaceParams {
     pub is_datagram: bool,
     /// The link works from the start.
     pub is_up: bool,
+    /// While on-demand it is closed after one to two times so long without a packet; `None` when it stays for as long as its
+    /// connection.
+    pub idle_timeout: Option<Duration>,
     /// NonDiscovery and PrefixAnnouncement headers are honoured.
     pub self_learning: bool,
     /// See [`DEFAULT_MARKING_INTERVAL_NS`].
@@ -110,6 +115,7 @@ impl FaceParams {
             link_mtu_bytes: MAX_PACKET_SIZE,
             is_datagram: false,
             is_up: true,
+            idle_timeout: None,
             self_learning: false,
             base_congestion_marking_interval_ns: DEFAULT_MARKING_INTERVAL_NS,
             default_congestion_threshold_bytes: DEFAULT_CONGESTION_THRESHOLD_BYTES,

@@ -194,6 +194,33 @@ fn updates_change_all_or_nothing() {
 }
 
 #[test]
+fn only_on_demand_faces_expire() {
+    let update = |persistency| FaceUpdate { persistency: Some(persistency), ..FaceUpdate::default() };
+    let table = FaceTable::new();
+    let made = |persistency, idle_timeout| {
+        let face = FaceParams {
+            allowed_persistencies: &[FacePersistency::OnDemand, FacePersistency::Persistent],
+            persistency,
+            idle_timeout,
+            ..params("udp4://192.0.2.1:6363")
+        };
+        table.insert(face).expect("face")
+    };
+    let face = made(FacePersistency::OnDemand, Some(Duration::from_secs(600)));
+    for _ in 0..2 {
+        assert!(face.expiration_period_ms().is_some_and(|left| left > 600_000 && left <= 1_200_000));
+        face.update(&update(FacePersistency::Persistent)).expect("allowed");
+        assert_eq!(face.expiration_period_ms(), None);
+        face.update(&update(FacePersistency::OnDemand)).expect("allowed");
+    }
+    face.set_expiration(Some(Instant::now() + Duration::from_secs(5)));
+    face.update(&update(FacePersistency::OnDemand)).expect("no change");
+    assert!(face.expiration_period_ms().is_some_and(|left| left <= 5000), "what is no change changes nothing");
+    let connected = made(FacePersistency::OnDemand, None);
+    assert_eq!(connected.expiration_period_ms(), None);
+}
+
+#[test]
 fn flags_depend_on_scope_and_link_type() {
     let table = FaceTable::new();
     let set = |face: &Face, flags: FaceFlags| {

@@ -43,6 +43,9 @@ pub struct MulticastConfig {
     pub group_v4: Option<SocketAddrV4>,
     /// IPv6 group and port; `None` turns IPv6 multicast off.
     pub group_v6: Option<SocketAddrV6>,
+    /// The members of a group may not all hear each other, as on a wireless ad hoc network: what comes in on a face may go out
+    /// there again.
+    pub is_ad_hoc: bool,
 }
 
 impl Default for MulticastConfig {
@@ -51,6 +54,7 @@ impl Default for MulticastConfig {
             interfaces: MulticastInterfaces::All,
             group_v4: Some(SocketAddrV4::new(NDN_MULTICAST_V4, DEFAULT_MULTICAST_PORT)),
             group_v6: Some(SocketAddrV6::new(NDN_MULTICAST_V6, DEFAULT_MULTICAST_PORT, 0, 0)),
+            is_ad_hoc: false,
         }
     }
 }
@@ -74,15 +78,29 @@ pub struct SocketConfig {
     pub allowed_origins: Vec<String>,
     /// UDP multicast.
     pub multicast: MulticastConfig,
-    /// Most faces over sockets at one time; connections beyond it are refused. A quarter (at least 16, at most half) is
-    /// kept for applications on this computer and for faces made by configuration or command.
+    /// Most faces over sockets at one time. A quarter (at least 16, at most half) is kept for applications on this computer
+    /// and for faces made by configuration or command; strangers that send datagrams have one half of the rest, those that
+    /// connect the other. When theirs are taken, the one that has been idle longest gives way to a new one.
     pub max_faces: usize,
+    /// Most connections at one time, for want of file descriptors; strangers have at most half of them. A connection takes one
+    /// descriptor, and another one while it waits for a slow peer.
+    pub max_connections: usize,
+    /// Most faces of strangers of one address (IPv6: of one network of 64 bits); beyond it they replace each other.
+    pub strangers_per_address: usize,
+    /// While strangers have more than half of their connections, those close that have sent no packet for so long.
+    pub silent_timeout_ms: u64,
     /// Connections the kernel keeps waiting per listener.
     pub backlog: u32,
     /// An on-demand UDP face without traffic is closed after one to two times this.
     pub udp_idle_ms: u64,
     /// Bytes one stream or WebSocket face may have waiting; packets beyond it are dropped.
     pub stream_queue_bytes: usize,
+    /// Memory for the queues of all stream and WebSocket faces together: strangers have at most half of it, and a queue may
+    /// grow to half of what the others have left, beyond which packets are dropped. 16 KiB for each face come on top.
+    pub all_stream_queues_bytes: usize,
+    /// A connection is closed whose peer has taken nothing for so long while packets wait for it; where this router connects,
+    /// it connects again.
+    pub blocked_timeout_ms: u64,
     /// Bytes one UDP socket may have waiting; packets beyond it are dropped.
     pub datagram_queue_bytes: usize,
     /// Largest frame on UDP, unicast and multicast; larger packets are fragmented.
@@ -112,9 +130,14 @@ impl SocketConfig {
             allowed_origins: Vec::new(),
             multicast: MulticastConfig { interfaces: MulticastInterfaces::Off, ..MulticastConfig::default() },
             max_faces: 16_384,
+            max_connections: 16_384,
+            strangers_per_address: 256,
+            silent_timeout_ms: 10_000,
             backlog: 1024,
             udp_idle_ms: 600_000,
             stream_queue_bytes: 1 << 20,
+            all_stream_queues_bytes: 256 << 20,
+            blocked_timeout_ms: 15_000,
             datagram_queue_bytes: 4 << 20,
             datagram_mtu_bytes: MAX_PACKET_SIZE,
             datagram_kernel_bytes: 4 << 20,

@@ -4,11 +4,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use namehop_forward::face::FaceScope;
 use nix::sys::socket::{MsgFlags, Shutdown, recv, send, shutdown};
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
+use super::places::{Guest, Transport};
 use super::tcp;
 use super::watch::{Read, Watched};
 
@@ -48,6 +50,13 @@ impl Connection {
         self.socket.write_when_possible(attempt).await
     }
 
+    /// Ends both directions at once, giving up what the kernel has yet to send; the reader finds the end of the stream.
+    pub(super) fn abort(&self) {
+        // It fails when the peer was faster, which is as good.
+        let _ = SockRef::from(&self.socket).set_linger(Some(Duration::ZERO));
+        self.shut_down();
+    }
+
     /// Ends both directions; the reader finds the end of the stream.
     pub(super) fn shut_down(&self) {
         // It fails when the peer was faster, which is as good.
@@ -63,8 +72,8 @@ pub(super) trait Listener {
     /// The next connection.
     async fn next(&self) -> io::Result<Self::Accepted>;
 
-    /// Whether its peer is on this computer.
-    fn scope(accepted: &Self::Accepted) -> io::Result<FaceScope>;
+    /// For whom its place would be.
+    fn guest(accepted: &Self::Accepted) -> io::Result<Guest>;
 }
 
 impl Listener for UnixListener {
@@ -74,8 +83,8 @@ impl Listener for UnixListener {
         self.accept().await.map(|(stream, _unnamed)| stream)
     }
 
-    fn scope(_: &UnixStream) -> io::Result<FaceScope> {
-        Ok(FaceScope::Local)
+    fn guest(_: &UnixStream) -> io::Result<Guest> {
+        Ok(Guest::known(Transport::Connection))
     }
 }
 
@@ -86,7 +95,7 @@ impl Listener for TcpListener {
         self.accept().await
     }
 
-    fn scope((stream, peer): &(TcpStream, SocketAddr)) -> io::Result<FaceScope> {
-        Ok(tcp::scope(*peer, stream.local_addr()?))
+    fn guest((stream, peer): &(TcpStream, SocketAddr)) -> io::Result<Guest> {
+        Ok(Guest::of_connection(tcp::scope(*peer, stream.local_addr()?), *peer))
     }
 }

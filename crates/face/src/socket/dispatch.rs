@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_forward::buffer::BufferPool;
 use tokio::task::{coop, yield_now};
 
 use super::shared::{Link, Shared, SocketFace};
@@ -32,7 +32,7 @@ pub(super) async fn run<P: BufferPool>(shared: Rc<Shared<P>>) {
             }
         }
         for entry in dirty.drain(..) {
-            flush(&entry);
+            flush(&shared, &entry);
         }
         if ring.is_empty() {
             // A worker on another thread may refill the ring for ever; the budget lets other tasks in.
@@ -43,13 +43,13 @@ pub(super) async fn run<P: BufferPool>(shared: Rc<Shared<P>>) {
     }
 }
 
-fn queue<P: BufferPool>(shared: &Shared<P>, frame: Frame<P::Buffer>, dirty: &mut Vec<Rc<SocketFace<P::Buffer>>>) {
+fn queue<P: BufferPool>(shared: &Rc<Shared<P>>, frame: Frame<P::Buffer>, dirty: &mut Vec<Rc<SocketFace<P::Buffer>>>) {
     let Some(entry) = shared.face(frame.face) else {
         // It was closed while the frame was on its way.
         return shared.table.link_drops().add(LinkDrop::LinkDown, 1);
     };
     let queued = match &entry.link {
-        Link::Stream(link) => link.queue(&entry.face, &frame.buffer),
+        Link::Stream(link) => stream::queue(shared, &entry, link, &frame.buffer),
         Link::Datagram(link) => link.queue(&entry.face, frame.buffer),
         Link::WebSocket(link) => link.queue(&entry.face, &frame.buffer),
     };
@@ -60,10 +60,10 @@ fn queue<P: BufferPool>(shared: &Shared<P>, frame: Frame<P::Buffer>, dirty: &mut
     }
 }
 
-fn flush<B: PacketBuffer + 'static>(entry: &Rc<SocketFace<B>>) {
+fn flush<P: BufferPool>(shared: &Rc<Shared<P>>, entry: &Rc<SocketFace<P::Buffer>>) {
     entry.dirty.set(false);
     match &entry.link {
-        Link::Stream(link) => stream::flush(entry, link),
+        Link::Stream(link) => stream::flush(shared, entry, link),
         Link::Datagram(link) => udp::flush(&link.channel()),
         Link::WebSocket(link) => link.flush(),
     }

@@ -12,6 +12,9 @@ use super::error::ListenError;
 /// Silence on a TCP connection after which the kernel asks whether the peer still lives.
 const KEEPALIVE: std::time::Duration = std::time::Duration::from_secs(60);
 
+/// Bytes beyond those on their way that the kernel takes on a stranger's connection.
+const UNSENT_BYTES: u32 = 128 * 1024;
+
 /// An open socket and the address it got.
 #[derive(Debug)]
 pub(super) struct Bound {
@@ -73,6 +76,14 @@ pub(super) fn tune_connection(socket: &Socket) {
         if let Err(error) = result {
             tracing::debug!(%error, "TCP option not set");
         }
+    }
+}
+
+/// Has the kernel take only so much more than it may send at once, on a connection of a stranger: otherwise one that reads
+/// nothing would have megabytes of the kernel's memory. What is on its way is not limited, so speed is the same.
+pub(super) fn limit_unsent(socket: &Socket) {
+    if let Err(error) = socket.set_tcp_notsent_lowat(UNSENT_BYTES) {
+        tracing::debug!(%error, "TCP option not set");
     }
 }
 

@@ -25,6 +25,7 @@ mod multicast;
 mod origin;
 mod persistence;
 mod places;
+mod send_budget;
 mod send_buffer;
 mod shared;
 mod stream;
@@ -182,7 +183,16 @@ impl<P: BufferPool> SocketService<P> {
         }
         listeners.start(&shared, &mut tasks).map_err(watched)?;
         tasks.spawn_local(dispatch::run(Rc::clone(&shared)));
-        while let Some(command) = commands.recv().await {
+        loop {
+            let command = tokio::select! {
+                command = commands.recv() => command,
+                // None of these tasks ends by itself: without one of them the service would be there only in part.
+                Some(_) = tasks.join_next() => {
+                    let source = io::Error::other("one of its tasks ended by itself");
+                    return Err(ListenError::System { action: "go on serving sockets", source });
+                }
+            };
+            let Some(command) = command else { break };
             match command {
                 SocketCommand::CreateFace { uri, local_uri, params, reply } => {
                     create::create(&shared, uri, local_uri.as_ref(), params, reply);

@@ -253,7 +253,8 @@ impl<P: BufferPool> Memberships<P> {
         let Joined { interface, place, group, .. } = &joined;
         let (interface, place, group) = (interface.clone(), *place, *group);
         let mut params = shared.params(FaceUri::udp(group), joined.local_uri());
-        params.link_type = LinkType::MultiAccess;
+        let is_ad_hoc = shared.config.multicast.is_ad_hoc;
+        params.link_type = if is_ad_hoc { LinkType::AdHoc } else { LinkType::MultiAccess };
         params.persistency = FacePersistency::Permanent;
         params.allowed_persistencies = &[FacePersistency::Permanent];
         let channel = Channel::new(joined.socket, group, true, shared.config.datagram_queue_bytes)?;
@@ -293,7 +294,7 @@ impl Membership {
         let Some(entry) = shared.face(self.face) else { return Ok(()) };
         let Link::Datagram(link) = &entry.link else { return Ok(()) };
         let channel = Channel::new(joined.socket, joined.group, true, shared.config.datagram_queue_bytes)?;
-        channel.attach(&entry.face, link, joined.group);
+        channel.attach(&entry, link, joined.group);
         self.place = Some(joined.place);
         self.receiving = receivers.spawn_local(udp::receive(Rc::clone(shared), channel));
         tracing::info!(interface = self.interface, face = %self.face, "interface back: the multicast face is up");

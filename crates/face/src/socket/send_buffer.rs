@@ -2,6 +2,8 @@
 
 use std::io;
 
+use super::send_budget::{Account, FLOOR_BYTES};
+
 /// Storage kept by an idle face; what a burst needed beyond it is given back. Enough for a usual burst of large packets:
 /// growing and shrinking with each would cost two calls to the kernel.
 const KEPT_BYTES: usize = 256 * 1024;
@@ -22,12 +24,14 @@ pub(super) struct SendBuffer {
     /// Bytes at the front that were written already.
     written: usize,
     limit_bytes: usize,
+    /// Holds the storage, which may be more than what waits.
+    account: Account,
 }
 
 impl SendBuffer {
-    /// An empty queue for at most `limit_bytes`.
-    pub(super) fn new(limit_bytes: usize) -> Self {
-        SendBuffer { bytes: Vec::new(), written: 0, limit_bytes }
+    /// An empty queue for at most `limit_bytes`, whose storage `account` holds.
+    pub(super) fn new(limit_bytes: usize, account: Account) -> Self {
+        SendBuffer { bytes: Vec::new(), written: 0, limit_bytes, account }
     }
 
     /// Bytes waiting.
@@ -45,8 +49,26 @@ impl SendBuffer {
             self.bytes.drain(..self.written);
             self.written = 0;
         }
+        if self.bytes.len() + packet.len() > self.bytes.capacity() && !self.grow(self.bytes.len() + packet.len()) {
+            return false;
+        }
         self.bytes.extend_from_slice(packet);
         true
+    }
+
+    /// Makes room for `needed` bytes altogether, in steps that keep the cost of moving small; `false` when the budget
+    /// does not allow it.
+    #[cold]
+    fn grow(&mut self, needed: usize) -> bool {
+        let present = self.bytes.capacity();
+        let steps = [present * 2, present + present / 4].map(|size| size.max(needed).max(FLOOR_BYTES));
+        for size in steps {
+            if self.account.hold(size) {
+                self.bytes.reserve_exact(size - self.bytes.len());
+                return true;
+            }
+        }
+        false
     }
 
     /// Writes as much as `write` takes. A short write counts as [`Flush::Blocked`]: the kernel buffer is full.
@@ -69,21 +91,30 @@ impl SendBuffer {
         Ok(Flush::Empty)
     }
 
-    /// Forgets everything.
+    /// Forgets everything; storage for a usual burst stays unless memory is scarce.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
-        self.bytes.shrink_to(KEPT_BYTES);
         self.written = 0;
+        let kept = if self.bytes.capacity() > 0 && self.account.is_scarce() { 0 } else { KEPT_BYTES };
+        if self.bytes.capacity() > kept {
+            self.bytes.shrink_to(kept);
+            self.account.hold(self.bytes.capacity());
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::send_budget::SendBudget;
     use super::*;
+
+    fn buffer(limit_bytes: usize) -> SendBuffer {
+        SendBuffer::new(limit_bytes, SendBudget::new(1 << 30).account(false))
+    }
 
     #[test]
     fn short_writes_keep_order_and_the_limit_counts_waiting_bytes_only() {
-        let mut buffer = SendBuffer::new(10);
+        let mut buffer = buffer(10);
         assert!(buffer.push(b"abcdef"));
         assert!(!buffer.push(b"ghijk"));
         let mut out = Vec::new();
@@ -104,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_blocked_kernel_is_not_an_error_and_a_broken_one_is() {
-        let mut buffer = SendBuffer::new(10);
+        let mut buffer = buffer(10);
         buffer.push(b"ab");
         assert_eq!(buffer.flush(|_| Err(io::ErrorKind::WouldBlock.into())).expect("flush"), Flush::Blocked);
         assert!(buffer.flush(|_| Err(io::ErrorKind::BrokenPipe.into())).is_err());
@@ -113,9 +144,34 @@ mod tests {
 
     #[test]
     fn a_burst_gives_its_memory_back() {
-        let mut buffer = SendBuffer::new(1 << 20);
+        let mut buffer = buffer(1 << 20);
         assert!(buffer.push(&vec![0; 1 << 20]));
         buffer.flush(|bytes| Ok(bytes.len())).expect("flush");
         assert!(buffer.bytes.capacity() <= KEPT_BYTES);
+    }
+
+    #[test]
+    fn many_buffers_take_no_more_storage_than_the_budget_and_keep_none_when_it_is_scarce() {
+        const LIMIT_BYTES: usize = 32 << 20;
+        let budget = SendBudget::new(LIMIT_BYTES);
+        let mut buffers: Vec<SendBuffer> =
+            (0..300).map(|number| SendBuffer::new(4 << 20, budget.account(number % 2 == 0))).collect();
+        let packet = [0; 8000];
+        for _ in 0..100 {
+            for buffer in &mut buffers {
+                buffer.push(&packet);
+            }
+        }
+        let storage: usize = buffers.iter().map(|buffer| buffer.bytes.capacity()).sum();
+        assert!(storage > LIMIT_BYTES / 2 && storage <= LIMIT_BYTES + 300 * FLOOR_BYTES, "{storage} bytes");
+        assert!(buffers.iter().all(|buffer| buffer.len() >= packet.len()), "everybody has something");
+        for buffer in &mut buffers {
+            buffer.flush(|bytes| Ok(bytes.len())).expect("flush");
+        }
+        let storage: usize = buffers.iter().map(|buffer| buffer.bytes.capacity()).sum();
+        assert!(storage <= LIMIT_BYTES / 2, "{storage} bytes are kept");
+        // Growing and shrinking does not lose any of the budget.
+        drop(buffers);
+        assert!(SendBuffer::new(LIMIT_BYTES, budget.account(false)).push(&vec![0; LIMIT_BYTES / 2]));
     }
 }

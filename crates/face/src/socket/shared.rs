@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
 use namehop_forward::face::FaceId;
@@ -17,12 +18,14 @@ use tokio::task::AbortHandle;
 use super::backlog::{Backlog, READ_BYTES};
 use super::config::SocketConfig;
 use super::error::CreateError;
-use super::places::{Guest, Place, Places};
+use super::places::{Activity, Guest, Occupant, Place, Places, Transport};
+use super::send_budget::{Account, SendBudget};
 use super::stream::StreamLink;
 use super::udp::{Channel, DatagramLink};
 use super::websocket::WebSocketLink;
 use super::{FaceEvent, datagram_io};
 use crate::counters::LinkDrop;
+use crate::log_limit::LogLimit;
 use crate::registry::{Face, FaceFlags, FaceParams, FaceTable, FaceTableError, FaceUpdate, RejectedProperties};
 use crate::ring::{Frame, FrameRing};
 use crate::uri::FaceUri;
@@ -43,6 +46,8 @@ pub(super) struct SocketFace<B> {
     pub(super) link: Link<B>,
     /// Frames were queued since the last flush.
     pub(super) dirty: Cell<bool>,
+    /// What is noted of its packets.
+    pub(super) activity: Rc<Activity>,
     /// The task that serves it, if it has one of its own.
     task: RefCell<Option<AbortHandle>>,
 }
@@ -70,6 +75,8 @@ pub(super) struct Shared<P: BufferPool> {
     /// By slot of the face number.
     faces: RefCell<Vec<Slot<P::Buffer>>>,
     places: Rc<Places>,
+    /// Memory for the send queues of streams.
+    pub(super) send_budget: Rc<SendBudget>,
     /// Closed faces, some of which other threads still hold, because they have not heard of it yet.
     lingering: RefCell<VecDeque<Weak<Face>>>,
     is_closing: Cell<bool>,
@@ -95,7 +102,8 @@ impl<P: BufferPool> Shared<P> {
         events: mpsc::UnboundedSender<FaceEvent>,
     ) -> Self {
         Shared {
-            places: Places::new(config.max_faces),
+            places: Places::new(&config),
+            send_budget: SendBudget::new(config.all_stream_queues_bytes),
             config,
             pool,
             table,
@@ -125,30 +133,67 @@ impl<P: BufferPool> Shared<P> {
         if self.config.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() }
     }
 
-    /// Whether there is no place for another face. Counts the refusal.
-    pub(super) fn refuses(&self, guest: Guest) -> bool {
-        let refused = !self.places.has_room(guest);
-        if refused {
+    /// The account of the send queue of a face that is about to be made.
+    pub(super) fn send_account(&self, params: &FaceParams) -> Account {
+        self.send_budget.account(Guest::of_face(params).is_stranger())
+    }
+
+    /// Sees to it that there is a place for `guest`, at the cost of a stranger if need be; `false`, and the refusal is
+    /// counted, when there is none.
+    pub(super) fn make_room(&self, guest: &Guest) -> bool {
+        if self.places.has_room(guest) {
+            return true;
+        }
+        if let Some(occupant) = self.places.take_over(guest) {
+            self.close_evicted(occupant);
+        }
+        let has_room = self.places.has_room(guest);
+        if !has_room {
             self.count_refused();
         }
-        refused
+        has_room
     }
 
     /// Takes a place for a face, or for a connection whose WebSocket handshake is going on. Counts the refusal.
-    pub(super) fn take_place(&self, guest: Guest) -> Result<Place, OpenError> {
-        self.places.take(guest).ok_or_else(|| {
-            self.count_refused();
-            OpenError::Limit(self.config.max_faces)
+    pub(super) fn take_place(&self, guest: &Guest) -> Result<Place, OpenError> {
+        let place = if self.make_room(guest) { self.places.take(guest) } else { None };
+        place.ok_or(match guest.transport() {
+            Transport::Connection if self.config.max_connections < self.config.max_faces => {
+                OpenError::Descriptors(self.config.max_connections)
+            }
+            _ => OpenError::Limit(self.config.max_faces),
         })
     }
 
+    /// Closes strangers' connections that have been silent since they were made, when their places run short.
+    pub(super) fn close_silent(&self) {
+        while let Some(occupant) = self.places.give_up_silent(Instant::now()) {
+            self.close_evicted(occupant);
+        }
+    }
+
+    /// Closes a stranger's connection, to have a file descriptor for somebody else.
+    pub(super) fn give_up_connection(&self) {
+        if let Some(occupant) = self.places.give_up_connection() {
+            self.close_evicted(occupant);
+        }
+    }
+
+    fn close_evicted(&self, occupant: Occupant) {
+        self.table.link_drops().add(LinkDrop::FaceEvicted, 1);
+        match occupant {
+            Occupant::Face(face) => drop(self.close(face.id())),
+            Occupant::Handshake(task) => task.abort(),
+            Occupant::Unknown => {}
+        }
+    }
+
     fn count_refused(&self) {
-        let drops = self.table.link_drops();
-        drops.add(LinkDrop::TooManyFaces, 1);
-        let refused = drops.get(LinkDrop::TooManyFaces);
+        self.table.link_drops().add(LinkDrop::TooManyFaces, 1);
         // A flood of connections must not become a flood of log lines.
-        if refused.is_power_of_two() {
-            tracing::warn!(refused, "face limit reached: new connections and peers are refused");
+        static LINES: LogLimit = LogLimit::new(3);
+        if let Some(left_out) = LINES.admit() {
+            tracing::warn!(left_out, "limit of faces or connections reached: new connections and peers are refused");
         }
     }
 
@@ -162,7 +207,7 @@ impl<P: BufferPool> Shared<P> {
         if self.is_closing.get() {
             return Err(OpenError::Closing);
         }
-        let place = self.take_place(Guest::of_face(&params))?;
+        let place = self.take_place(&Guest::of_face(&params))?;
         let face = self.table.insert(params).inspect_err(|_| self.count_refused())?;
         if let Err(rejected) = face.update(update) {
             self.table.remove(face.id());
@@ -170,7 +215,9 @@ impl<P: BufferPool> Shared<P> {
         }
         tracing::debug!(face = %face.id(), remote = %face.remote_uri(), local = %face.local_uri(), "face created");
         let slot = face.id().slot();
-        let entry = Rc::new(SocketFace { face, link, dirty: Cell::new(false), task: RefCell::new(None) });
+        place.occupy(Occupant::Face(Arc::clone(&face)));
+        let activity = Rc::clone(place.activity());
+        let entry = Rc::new(SocketFace { face, link, dirty: Cell::new(false), activity, task: RefCell::new(None) });
         let mut faces = self.faces.borrow_mut();
         if faces.len() <= slot {
             faces.resize_with(slot + 1, || None);
@@ -216,8 +263,9 @@ impl<P: BufferPool> Shared<P> {
     /// the time must not fill the memory with what they have to be told.
     pub(super) fn is_far_ahead(&self) -> bool {
         let mut lingering = self.lingering.borrow_mut();
-        if lingering.len() >= MAX_LINGERING {
-            lingering.retain(|face| face.strong_count() > 0);
+        // The others hear of them in the order in which they were closed.
+        while lingering.len() >= MAX_LINGERING && lingering.front().is_some_and(|face| face.strong_count() == 0) {
+            lingering.pop_front();
         }
         lingering.len() >= MAX_LINGERING
     }
@@ -248,6 +296,16 @@ impl<P: BufferPool> Shared<P> {
     }
 }
 
+/// Counts and logs that the connection of a face is closed because its peer reads nothing.
+pub(super) fn note_blocked(face: &Face, config: &SocketConfig) {
+    face.counters.count_transport_drop(LinkDrop::PeerBlocked);
+    static LINES: LogLimit = LogLimit::new(10);
+    if let Some(left_out) = LINES.admit() {
+        let (remote, seconds) = (face.remote_uri(), config.blocked_timeout_ms / 1000);
+        tracing::info!(face = %face.id(), %remote, left_out, "peer has read nothing for {seconds} s: closing");
+    }
+}
+
 /// Sets how many bytes wait to be sent.
 pub(super) fn note_queue(face: &Face, bytes: usize) {
     face.send_queue_bytes.store(bytes, Ordering::Relaxed);
@@ -260,6 +318,11 @@ pub(super) enum OpenError {
     Closing,
     #[error("the limit of {0} faces over sockets is reached: destroy some, or raise the limit in the configuration")]
     Limit(usize),
+    #[error(
+        "the limit of {0} connections is reached, for which the file descriptors suffice: raise their hard limit (LimitNOFILE \
+         of the service, or `ulimit -Hn`)"
+    )]
+    Descriptors(usize),
     #[error(transparent)]
     Table(#[from] FaceTableError),
     #[error(transparent)]

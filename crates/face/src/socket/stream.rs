@@ -5,29 +5,34 @@
 //! of the thread (`backlog`). Writing happens straight from the dispatcher, one call per turn; a task waits for room
 //! only while the kernel takes no more.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
 use namehop_wire::DecodeError;
 use tokio::task::{AbortHandle, spawn_local, yield_now};
+use tokio::time::timeout;
 
 use super::connection::Connection;
-use super::framing::{Stop, cut};
+use super::framing::{Opening, Stop, cut, drop_reason};
 use super::persistence::{Backoff, dial};
 use super::send_buffer::{Flush, SendBuffer};
-use super::shared::{Link, OpenError, Shared, SocketFace, note_queue};
+use super::shared::{Link, OpenError, Shared, SocketFace, note_blocked, note_queue};
 use super::tcp;
 use crate::counters::LinkDrop;
+use crate::log_limit::LogLimit;
 use crate::registry::{Face, FaceParams, FaceUpdate};
 use crate::uri::FaceUri;
 
+/// How often within the time a peer may be blocked it is tried whether it still is.
+const BLOCKED_LOOKS: f32 = 8.0;
 /// Times a blocked reader only lets others run before it sleeps.
 const PATIENCE: u32 = 8;
 
@@ -36,30 +41,29 @@ pub(super) struct StreamLink {
     /// `None` while connecting.
     connection: RefCell<Option<Rc<Connection>>>,
     waiting: RefCell<SendBuffer>,
+    /// Bytes that the kernel took of all that was to be sent.
+    taken_bytes: Cell<u64>,
     /// The task that waits until the kernel takes more.
     drain: RefCell<Option<AbortHandle>>,
 }
 
 impl StreamLink {
-    fn new(connection: Option<Connection>, limit_bytes: usize) -> Self {
+    fn new(connection: Option<Connection>, waiting: SendBuffer) -> Self {
         StreamLink {
             connection: RefCell::new(connection.map(Rc::new)),
-            waiting: RefCell::new(SendBuffer::new(limit_bytes)),
+            waiting: RefCell::new(waiting),
+            taken_bytes: Cell::new(0),
             drain: RefCell::new(None),
         }
     }
 
-    /// Copies a frame to the write queue.
-    pub(super) fn queue(&self, face: &Face, frame: &impl PacketBuffer) -> Result<(), LinkDrop> {
-        if self.connection.borrow().is_none() {
-            return Err(LinkDrop::LinkDown);
-        }
+    fn push(&self, face: &Face, frame: &impl PacketBuffer) -> bool {
         let mut waiting = self.waiting.borrow_mut();
-        if !waiting.push(frame.bytes()) {
-            return Err(LinkDrop::SendQueueFull);
+        let has_room = waiting.push(frame.bytes());
+        if has_room {
+            note_queue(face, waiting.len());
         }
-        note_queue(face, waiting.len());
-        Ok(())
+        has_room
     }
 
     /// Lets go of the connection and of everything that waits.
@@ -74,7 +78,11 @@ impl StreamLink {
 
     fn write(&self, face: &Face, connection: &Connection) -> io::Result<Flush> {
         let mut waiting = self.waiting.borrow_mut();
-        let flushed = waiting.flush(|bytes| connection.write(bytes));
+        let flushed = waiting.flush(|bytes| {
+            let count = connection.write(bytes)?;
+            self.taken_bytes.set(self.taken_bytes.get() + count as u64);
+            Ok(count)
+        });
         if let Err(error) = &flushed {
             // The reader notices the end of the stream and decides what becomes of the face.
             tracing::debug!(face = %face.id(), %error, "write failed");
@@ -86,29 +94,69 @@ impl StreamLink {
     }
 }
 
+/// Copies a frame to the write queue.
+pub(super) fn queue<P: BufferPool>(
+    shared: &Rc<Shared<P>>,
+    entry: &Rc<SocketFace<P::Buffer>>,
+    link: &StreamLink,
+    frame: &P::Buffer,
+) -> Result<(), LinkDrop> {
+    if link.connection.borrow().is_none() {
+        return Err(LinkDrop::LinkDown);
+    }
+    if link.push(&entry.face, frame) {
+        return Ok(());
+    }
+    // A peer that reads loses nothing when there is little memory for queues: the kernel takes what waits so far.
+    flush(shared, entry, link);
+    if link.push(&entry.face, frame) { Ok(()) } else { Err(LinkDrop::SendQueueFull) }
+}
+
 /// Writes what waits. What the kernel does not take is left to a task that waits for room.
-pub(super) fn flush<B: PacketBuffer + 'static>(entry: &Rc<SocketFace<B>>, link: &StreamLink) {
+pub(super) fn flush<P: BufferPool>(shared: &Rc<Shared<P>>, entry: &Rc<SocketFace<P::Buffer>>, link: &StreamLink) {
     if link.drain.borrow().is_some() {
         return;
     }
     let Some(connection) = link.connection.borrow().clone() else { return };
     if let Ok(Flush::Blocked) = link.write(&entry.face, &connection) {
-        let drain = spawn_local(drain(Rc::clone(entry), connection));
+        let drain = spawn_local(drain(Rc::clone(shared), Rc::clone(entry), connection));
         *link.drain.borrow_mut() = Some(drain.abort_handle());
     }
 }
 
-async fn drain<B: PacketBuffer>(entry: Rc<SocketFace<B>>, connection: Rc<Connection>) {
+/// Writes as the kernel takes more, and closes the connection when it takes nothing for too long.
+async fn drain<P: BufferPool>(shared: Rc<Shared<P>>, entry: Rc<SocketFace<P::Buffer>>, connection: Rc<Connection>) {
     let Link::Stream(link) = &entry.link else { return };
     let attempt = || match link.write(&entry.face, &connection) {
         Ok(Flush::Blocked) => Err(io::ErrorKind::WouldBlock.into()),
         Ok(Flush::Empty) => Ok(()),
         Err(error) => Err(error),
     };
-    if let Err(error) = connection.write_when_possible(attempt).await {
-        // Without a descriptor to wait with, what is queued could never leave. After a failed write this is done already.
-        tracing::debug!(face = %entry.face.id(), %error, "cannot write");
-        connection.shut_down();
+    let patience = Duration::from_millis(shared.config.blocked_timeout_ms);
+    let (mut taken, mut blocked_since) = (link.taken_bytes.get(), Instant::now());
+    loop {
+        let look = timeout(patience.div_f32(BLOCKED_LOOKS), connection.write_when_possible(attempt)).await;
+        // The kernel tells of room only when there is much of it, too late for a peer that reads slowly; so it is tried.
+        let result = look.unwrap_or_else(|_| attempt());
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Ok(()) => break,
+            Err(error) => {
+                // Without a descriptor to wait with, what is queued could never leave. After a failed write this is done
+                // already.
+                tracing::debug!(face = %entry.face.id(), %error, "cannot write");
+                connection.shut_down();
+                break;
+            }
+        }
+        if taken != link.taken_bytes.get() {
+            (taken, blocked_since) = (link.taken_bytes.get(), Instant::now());
+        } else if blocked_since.elapsed() >= patience {
+            note_blocked(&entry.face, &shared.config);
+            // The reader finds the end of the stream and decides what becomes of the face.
+            connection.abort();
+            break;
+        }
     }
     link.drain.take();
 }
@@ -121,7 +169,8 @@ pub(super) fn adopt<P: BufferPool>(
     update: &FaceUpdate,
     redial: Option<SocketAddr>,
 ) -> Result<Arc<Face>, OpenError> {
-    let link = StreamLink::new(connection, shared.config.stream_queue_bytes);
+    let waiting = SendBuffer::new(shared.config.stream_queue_bytes, shared.send_account(&params));
+    let link = StreamLink::new(connection, waiting);
     let entry = shared.open(params, update, Link::Stream(link))?;
     let face = Arc::clone(&entry.face);
     let task = spawn_local(keep(Rc::clone(shared), Rc::clone(&entry), redial));
@@ -138,7 +187,7 @@ async fn keep<P: BufferPool>(shared: Rc<Shared<P>>, entry: Rc<SocketFace<P::Buff
         let connection = link.connection.borrow().clone();
         let was_connected = connection.is_some();
         if let Some(connection) = connection {
-            note_end(face, receive(&shared, face, &connection).await);
+            note_end(face, receive(&shared, &entry, &connection).await);
         }
         // The socket closes when the last reference goes, so that the peer sees the end before a new attempt.
         link.disconnect(face);
@@ -162,14 +211,19 @@ fn note_end(face: &Face, end: End) {
     match end {
         End::Closed => tracing::debug!(face = %face.id(), "peer closed the connection"),
         End::Failed(error) => tracing::debug!(face = %face.id(), %error, "connection failed"),
-        End::Bad(error) => {
-            tracing::info!(face = %face.id(), remote = %face.remote_uri(), %error, "stream is not NDN: closing");
-            let reason = match error {
-                DecodeError::TooLong => LinkDrop::FrameTooLong,
-                _ => LinkDrop::MalformedFrame,
-            };
-            face.counters.count_transport_drop(reason);
+        End::Bad(error) => end_of_garbage(face, drop_reason(error), &error),
+        End::NotNdn => {
+            end_of_garbage(face, LinkDrop::NotNdnFrame, &"what came is neither Interest nor Data nor LpPacket");
         }
+    }
+}
+
+fn end_of_garbage(face: &Face, reason: LinkDrop, error: &dyn fmt::Display) {
+    face.counters.count_transport_drop(reason);
+    // Anybody can send garbage at any rate.
+    static LINES: LogLimit = LogLimit::new(10);
+    if let Some(left_out) = LINES.admit() {
+        tracing::info!(face = %face.id(), remote = %face.remote_uri(), %error, left_out, "stream is not NDN: closing");
     }
 }
 
@@ -178,6 +232,7 @@ enum End {
     Closed,
     Failed(io::Error),
     Bad(DecodeError),
+    NotNdn,
 }
 
 /// What one turn of reading came to.
@@ -191,13 +246,14 @@ enum Turn {
     End(End),
 }
 
-async fn receive<P: BufferPool>(shared: &Shared<P>, face: &Face, connection: &Connection) -> End {
+async fn receive<P: BufferPool>(shared: &Shared<P>, entry: &SocketFace<P::Buffer>, connection: &Connection) -> End {
     // Received, not yet handed over: at most one incomplete packet, unless the worker is behind.
     let mut rest = Vec::new();
+    let mut opening = Opening::default();
     loop {
-        let mut turn = poll_fn(|cx| poll_turn(cx, shared, face, connection, &mut rest)).await;
+        let mut turn = poll_fn(|cx| poll_turn(cx, shared, entry, connection, &mut rest, &mut opening)).await;
         if matches!(turn, Turn::Behind) {
-            turn = catch_up(shared, face, &mut rest).await;
+            turn = catch_up(shared, entry, &mut rest, &mut opening).await;
         }
         match turn {
             Turn::Full => yield_now().await,
@@ -209,7 +265,12 @@ async fn receive<P: BufferPool>(shared: &Shared<P>, face: &Face, connection: &Co
 
 /// Hands over all whole packets of `rest`, a share in each round. Meanwhile bytes stay in the kernel and make the peer
 /// wait; other faces are not affected.
-async fn catch_up<P: BufferPool>(shared: &Shared<P>, face: &Face, rest: &mut Vec<u8>) -> Turn {
+async fn catch_up<P: BufferPool>(
+    shared: &Shared<P>,
+    entry: &SocketFace<P::Buffer>,
+    rest: &mut Vec<u8>,
+    opening: &mut Opening,
+) -> Turn {
     let _held = shared.backlog.hold(rest.len());
     let mut used = 0;
     let mut refusals = 0;
@@ -223,7 +284,7 @@ async fn catch_up<P: BufferPool>(shared: &Shared<P>, face: &Face, rest: &mut Vec
         if shared.to_worker.len() == shared.to_worker.capacity() {
             continue;
         }
-        let (count, turn) = hand_over(shared, face, &rest[used..]);
+        let (count, turn) = hand_over(shared, entry, &rest[used..], opening);
         used += count;
         if count > 0 {
             refusals = 0;
@@ -239,9 +300,10 @@ async fn catch_up<P: BufferPool>(shared: &Shared<P>, face: &Face, rest: &mut Vec
 fn poll_turn<P: BufferPool>(
     cx: &mut Context<'_>,
     shared: &Shared<P>,
-    face: &Face,
+    entry: &SocketFace<P::Buffer>,
     connection: &Connection,
     rest: &mut Vec<u8>,
+    opening: &mut Opening,
 ) -> Poll<Turn> {
     let mut memory = shared.stream_memory.borrow_mut();
     let kept = rest.len();
@@ -253,7 +315,7 @@ fn poll_turn<P: BufferPool>(
     };
     memory[..kept].copy_from_slice(rest);
     let bytes = &memory[..kept + count];
-    let (used, turn) = hand_over(shared, face, bytes);
+    let (used, turn) = hand_over(shared, entry, bytes, opening);
     rest.clear();
     rest.extend_from_slice(&bytes[used..]);
     Poll::Ready(match turn {
@@ -264,19 +326,28 @@ fn poll_turn<P: BufferPool>(
 
 /// Cuts `bytes` and puts the packets on the ring, no more than the share of this stream; returns how many bytes that
 /// were.
-fn hand_over<P: BufferPool>(shared: &Shared<P>, face: &Face, bytes: &[u8]) -> (usize, Turn) {
-    let id = face.id();
+fn hand_over<P: BufferPool>(
+    shared: &Shared<P>,
+    entry: &SocketFace<P::Buffer>,
+    bytes: &[u8],
+    opening: &mut Opening,
+) -> (usize, Turn) {
+    let id = entry.face.id();
     let mut share = shared.backlog.share_frames();
-    let (used, stop) = cut(bytes, |packet| {
+    let (used, stop) = cut(bytes, opening, |packet| {
         let is_accepted = share > 0 && shared.deliver(id, 0, packet).is_ok();
         share = share.saturating_sub(1);
         is_accepted
     });
+    if used > 0 {
+        entry.activity.note_received();
+    }
     shared.to_worker.wake();
     let turn = match stop {
         Stop::Incomplete => Turn::Drained,
         Stop::Refused => Turn::Behind,
         Stop::Bad(error) => Turn::End(End::Bad(error)),
+        Stop::NotNdn => Turn::End(End::NotNdn),
     };
     (used, turn)
 }

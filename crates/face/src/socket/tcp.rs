@@ -14,10 +14,10 @@ use tokio::net::TcpStream;
 use super::connection::{Connection, Listener};
 use super::create::refuse_second;
 use super::error::CreateError;
-use super::listen::tune_connection;
-use super::places::Guest;
+use super::listen::{limit_unsent, tune_connection};
 use super::shared::Shared;
 use super::stream;
+use crate::log_limit::LogLimit;
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
 
@@ -41,8 +41,9 @@ pub(super) async fn accept<P: BufferPool, L: Listener>(
         }
         let served = listener.next().await.and_then(|accepted| {
             // Dropping the socket closes it, which is how a refusal looks to the peer.
-            let guest = Guest::of_scope(L::scope(&accepted)?);
-            if shared.refuses(guest) { Ok(()) } else { serve(&shared, accepted) }
+            let guest = L::guest(&accepted)?;
+            shared.close_silent();
+            if shared.make_room(&guest) { serve(&shared, accepted) } else { Ok(()) }
         });
         match served {
             Ok(()) => {}
@@ -50,7 +51,17 @@ pub(super) async fn accept<P: BufferPool, L: Listener>(
                 tracing::debug!(%error, "connection lost before it was served")
             }
             Err(error) => {
-                tracing::warn!(%error, "cannot accept connections; if descriptors ran out, raise `ulimit -n`");
+                static LINES: LogLimit = LogLimit::new(3);
+                if let Some(left_out) = LINES.admit() {
+                    tracing::warn!(
+                        %error,
+                        left_out,
+                        "cannot accept connections; if file descriptors ran out, raise their hard limit (LimitNOFILE of the \
+                         service, or `ulimit -Hn`) or lower max_faces"
+                    );
+                }
+                // Who waits to be accepted may be an application of this computer.
+                shared.give_up_connection();
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -74,6 +85,9 @@ pub(super) fn serve_accepted<P: BufferPool>(
 ) -> io::Result<()> {
     tune_connection(&SockRef::from(&stream));
     let mut params = params(shared, peer, Some(stream.local_addr()?));
+    if params.scope == FaceScope::NonLocal {
+        limit_unsent(&SockRef::from(&stream));
+    }
     params.persistency = FacePersistency::OnDemand;
     params.allowed_persistencies = &[FacePersistency::OnDemand, FacePersistency::Persistent];
     let connection = Some(Connection::tcp(stream)?);

@@ -4,6 +4,8 @@
 //! Datagrams are received and sent in batches; those to different peers leave in one call. A multicast face has a
 //! channel of its own, on which everything belongs to that face.
 
+mod create;
+
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -17,22 +19,23 @@ use std::time::Duration;
 
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
 use namehop_forward::face::FaceId;
-use namehop_wire::MAX_PACKET_SIZE;
 use nix::sys::socket::SockaddrStorage;
-use socket2::{Protocol, Socket, Type};
+use socket2::Socket;
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::Instant;
 
-use super::datagram_io::{BATCH, DatagramIo};
-use super::error::CreateError;
+use super::datagram_io::{BATCH, DROP_LOOK, DatagramIo, Received, count_kernel_drops};
 use super::framing;
-use super::listen::{internet_address, internet_socket};
-use super::shared::{Link, OpenError, Shared, note_queue};
+use super::places::{Activity, Guest};
+use super::shared::{Link, OpenError, Shared, SocketFace, note_queue};
 use super::watch::{Read, Watched};
 use crate::counters::LinkDrop;
 use crate::peers::{PeerTable, endpoint_number};
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
+use create::source_towards;
+
+pub(super) use create::create;
 
 /// Most datagrams that wait on one socket, each in a buffer of the router's pool: small ones must not take all of it.
 const MAX_WAITING: usize = 4096;
@@ -44,8 +47,8 @@ pub(super) struct Peer {
     face: Arc<Face>,
     address: SocketAddr,
     destination: SockaddrStorage,
-    /// Packets came in or went out since the last look for idle faces.
-    used: Cell<bool>,
+    /// What is noted of its packets.
+    activity: Rc<Activity>,
 }
 
 impl Peer {
@@ -79,6 +82,8 @@ pub(super) struct Channel<B> {
     limit_bytes: usize,
     /// A task waits until the kernel takes more.
     draining: Cell<bool>,
+    /// A task is about to have the kernel asked for dropped datagrams.
+    looks_later: Cell<bool>,
 }
 
 /// Transport state of a UDP face.
@@ -109,7 +114,7 @@ impl<B: PacketBuffer> DatagramLink<B> {
         }
         channel.waiting_bytes.set(total);
         note_queue(face, face.send_queue_bytes.load(Ordering::Relaxed) + bytes);
-        peer.used.set(true);
+        peer.activity.note_use();
         channel.waiting.borrow_mut().push_back(Waiting { peer, buffer });
         Ok(())
     }
@@ -137,6 +142,7 @@ impl<B: PacketBuffer + 'static> Channel<B> {
     /// Puts a bound socket to use, for unicast or for one multicast group.
     pub(super) fn new(socket: Socket, local: SocketAddr, is_group: bool, limit_bytes: usize) -> io::Result<Rc<Self>> {
         let receivers = if is_group { Receivers::Group(None) } else { Receivers::Unicast(PeerTable::new()) };
+        count_kernel_drops(&socket);
         Ok(Rc::new(Channel {
             socket: Watched::new(socket.into())?,
             local,
@@ -146,6 +152,7 @@ impl<B: PacketBuffer + 'static> Channel<B> {
             waiting_bytes: Cell::new(0),
             limit_bytes,
             draining: Cell::new(false),
+            looks_later: Cell::new(false),
         }))
     }
 
@@ -162,13 +169,20 @@ impl<B: PacketBuffer + 'static> Channel<B> {
         let entry = shared.open(params, update, Link::Datagram(DatagramLink::new(self)))?;
         // It was made so just now; otherwise there would be no such face.
         let Link::Datagram(link) = &entry.link else { return Err(OpenError::Closing) };
-        Ok(self.attach(&entry.face, link, address))
+        Ok(self.attach(&entry, link, address))
     }
 
     /// Has the link of a face use this channel to reach `address`.
-    pub(super) fn attach(self: &Rc<Self>, face: &Arc<Face>, link: &DatagramLink<B>, address: SocketAddr) -> Rc<Peer> {
+    pub(super) fn attach(
+        self: &Rc<Self>,
+        entry: &SocketFace<B>,
+        link: &DatagramLink<B>,
+        address: SocketAddr,
+    ) -> Rc<Peer> {
         let destination = SockaddrStorage::from(address);
-        let peer = Rc::new(Peer { face: Arc::clone(face), address, destination, used: Cell::new(true) });
+        let (face, activity) = (Arc::clone(&entry.face), Rc::clone(&entry.activity));
+        activity.note_use();
+        let peer = Rc::new(Peer { face, address, destination, activity });
         *link.channel.borrow_mut() = Rc::clone(self);
         *link.peer.borrow_mut() = Some(Rc::clone(&peer));
         match &mut *self.receivers.borrow_mut() {
@@ -189,6 +203,7 @@ impl<B: PacketBuffer + 'static> Channel<B> {
         let mut params = shared.params(FaceUri::udp(address), FaceUri::udp(local));
         params.flags = shared.marking_flags();
         params.persistency = persistency;
+        params.idle_timeout = Some(Duration::from_millis(shared.config.udp_idle_ms));
         params.allowed_persistencies =
             &[FacePersistency::OnDemand, FacePersistency::Persistent, FacePersistency::Permanent];
         self.open(shared, address, params, update)
@@ -199,43 +214,49 @@ impl<B: PacketBuffer + 'static> Channel<B> {
         self: &Rc<Self>,
         shared: &Shared<P>,
         from: SocketAddr,
-        is_whole: bool,
+        datagram: &[u8],
+        checked: Result<(), LinkDrop>,
     ) -> Option<Rc<Peer>> {
         match &*self.receivers.borrow() {
             Receivers::Unicast(peers) => {
                 if let Some(peer) = peers.get(&from) {
+                    if checked.is_ok() {
+                        peer.activity.note_received();
+                    }
                     return Some(Rc::clone(peer));
                 }
             }
             Receivers::Group(group) => return group.clone(),
         }
-        if !is_whole {
-            // Noise from a stranger is not worth a face.
-            shared.table.link_drops().add(LinkDrop::MalformedFrame, 1);
+        let is_worth = if framing::is_worth_a_face(datagram) { Ok(()) } else { Err(LinkDrop::NotNdnFrame) };
+        if let Err(reason) = checked.and(is_worth) {
+            // Noise from a stranger.
+            shared.table.link_drops().add(reason, 1);
+            return None;
+        }
+        if shared.is_far_ahead() {
+            // The others are yet to hear of the strangers that gave way lately.
+            shared.table.link_drops().add(LinkDrop::TooManyFaces, 1);
+            return None;
+        }
+        // Before the kernel is asked for the way to the sender, so that a flood of forged datagrams costs little.
+        if !shared.make_room(&Guest::of_datagram(from)) {
             return None;
         }
         let local = source_towards(from, self.local).unwrap_or(self.local);
-        let peer = self.open_unicast(shared, from, local, FacePersistency::OnDemand, &FaceUpdate::default()).ok()?;
-        let idle = Duration::from_millis(shared.config.udp_idle_ms);
-        peer.face.set_expiration(Some(std::time::Instant::now() + idle * 2));
-        Some(peer)
+        self.open_unicast(shared, from, local, FacePersistency::OnDemand, &FaceUpdate::default()).ok()
     }
 
     fn accept<P: BufferPool<Buffer = B>>(self: &Rc<Self>, shared: &Shared<P>, from: SocketAddr, datagram: &[u8]) {
-        let is_whole = framing::is_whole(datagram);
-        let Some(peer) = self.peer_of(shared, from, is_whole) else { return };
-        let delivered = if is_whole {
-            peer.used.set(true);
+        let checked = framing::check_message(datagram);
+        let Some(peer) = self.peer_of(shared, from, datagram, checked) else { return };
+        let delivered = checked.and_then(|()| {
             let endpoint = match &*self.receivers.borrow() {
                 Receivers::Unicast(_) => 0,
                 Receivers::Group(_) => endpoint_number(&from),
             };
             shared.deliver(peer.face.id(), endpoint, datagram)
-        } else if datagram.len() > MAX_PACKET_SIZE {
-            Err(LinkDrop::FrameTooLong)
-        } else {
-            Err(LinkDrop::MalformedFrame)
-        };
+        });
         if let Err(reason) = delivered {
             peer.face.counters.count_transport_drop(reason);
         }
@@ -250,12 +271,29 @@ impl<B: PacketBuffer + 'static> Channel<B> {
         let mut memory = shared.datagram_memory.borrow_mut();
         let received = self.socket.poll_read(cx, |_| {
             let mut io = self.io.borrow_mut();
-            let count = io.receive(&self.socket, &mut memory, |from, datagram| self.accept(shared, from, datagram))?;
+            let Received { count, kernel_drops } =
+                io.receive(&self.socket, &mut memory, |from, datagram| self.accept(shared, from, datagram))?;
+            if kernel_drops > 0 {
+                shared.table.link_drops().add(LinkDrop::KernelQueueFull, kernel_drops.into());
+            }
             // A short batch emptied the socket.
             Ok(Read { value: count == BATCH, is_drained: count < BATCH })
         });
         shared.to_worker.wake();
         received
+    }
+
+    /// Has the kernel asked for dropped datagrams after a while, unless that is under way. An idle socket does not wake the
+    /// thread.
+    fn look_for_drops_later(self: &Rc<Self>) {
+        if !self.looks_later.replace(true) {
+            let channel = Rc::clone(self);
+            spawn_local(async move {
+                tokio::time::sleep(DROP_LOOK).await;
+                channel.io.borrow_mut().count_drops_next();
+                channel.looks_later.set(false);
+            });
+        }
     }
 
     /// Sends until nothing waits; `false` when the kernel takes no more for now.
@@ -307,7 +345,9 @@ pub(super) fn flush<B: PacketBuffer + 'static>(channel: &Rc<Channel<B>>) {
 /// Receives on a channel for as long as it lives.
 pub(super) async fn receive<P: BufferPool>(shared: Rc<Shared<P>>, channel: Rc<Channel<P::Buffer>>) {
     loop {
-        match poll_fn(|cx| channel.poll_receive(cx, &shared)).await {
+        let received = poll_fn(|cx| channel.poll_receive(cx, &shared)).await;
+        Channel::look_for_drops_later(&channel);
+        match received {
             Ok(true) => yield_now().await,
             Ok(false) => {}
             Err(error) => {
@@ -329,8 +369,9 @@ pub(super) async fn expire<P: BufferPool>(shared: Rc<Shared<P>>, channel: Rc<Cha
             let next_look = std::time::Instant::now() + idle;
             for peer in peers.values() {
                 if peer.face.persistency() != FacePersistency::OnDemand {
-                    peer.face.set_expiration(None);
-                } else if peer.used.replace(false) {
+                    continue;
+                }
+                if peer.activity.take_use() {
                     peer.face.set_expiration(Some(next_look));
                 } else {
                     unused.push(peer.face.id());
@@ -341,58 +382,4 @@ pub(super) async fn expire<P: BufferPool>(shared: Rc<Shared<P>>, channel: Rc<Cha
             shared.close(id);
         }
     }
-}
-
-/// Makes a face to `peer` on the channel that reaches it.
-pub(super) fn create<P: BufferPool>(
-    shared: &Shared<P>,
-    peer: SocketAddr,
-    update: &FaceUpdate,
-) -> Result<Arc<Face>, CreateError> {
-    let family = if peer.is_ipv4() { "IPv4" } else { "IPv6" };
-    let channels = shared.channels.borrow();
-    let mut fitting = channels.iter().filter(|channel| channel.local.is_ipv4() == peer.is_ipv4()).peekable();
-    let Some(first) = fitting.peek().copied() else {
-        return Err(CreateError::Unreachable(format!(
-            "no UDP socket is open for {family}: configure a UDP listener for it"
-        )));
-    };
-    let wildcard = SocketAddr::new(first.local.ip(), 0);
-    let probe_from = if first.local.ip().is_unspecified() { wildcard } else { any_of_family(peer) };
-    let source = source_towards(peer, probe_from)
-        .map_err(|error| CreateError::Unreachable(format!("no {family} route to {peer}: {error}")))?;
-    let (mut exact, mut any) = (None, None);
-    for channel in fitting {
-        if channel.local.ip() == source.ip() {
-            exact = Some(channel);
-        } else if channel.local.ip().is_unspecified() {
-            any = Some(channel);
-        }
-    }
-    let channel = exact.or(any).unwrap_or(first);
-    let local = if channel.local.ip().is_unspecified() {
-        SocketAddr::new(source.ip(), channel.local.port())
-    } else {
-        channel.local
-    };
-    channel
-        .open_unicast(shared, peer, local, FacePersistency::Persistent, update)
-        .map(|peer| Arc::clone(&peer.face))
-        .map_err(|error| CreateError::NotAcceptable(error.to_string()))
-}
-
-fn any_of_family(peer: SocketAddr) -> SocketAddr {
-    if peer.is_ipv4() { SocketAddr::from(([0, 0, 0, 0], 0)) } else { SocketAddr::from(([0_u16; 8], 0)) }
-}
-
-/// The address that datagrams to `peer` leave from when sent on a socket bound to `bound`. Asks the routing table by
-/// connecting a socket, which sends nothing.
-fn source_towards(peer: SocketAddr, bound: SocketAddr) -> io::Result<SocketAddr> {
-    if !bound.ip().is_unspecified() {
-        return Ok(bound);
-    }
-    let probe = internet_socket(peer, Type::DGRAM, Protocol::UDP)?;
-    probe.connect(&peer.into())?;
-    let source = internet_address(&probe.local_addr()?)?;
-    Ok(SocketAddr::new(source.ip(), bound.port()))
 }

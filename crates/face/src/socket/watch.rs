@@ -4,7 +4,7 @@
 //! datagram has left, there is more room; hearing of that would wake this thread once per packet for nothing.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::Interest;
@@ -64,6 +64,12 @@ impl Watched {
                 return result;
             }
         }
+    }
+}
+
+impl AsFd for Watched {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.get_ref().as_fd()
     }
 }
 

@@ -15,23 +15,27 @@ use std::time::Duration;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_forward::face::FaceScope;
 use namehop_wire::MAX_PACKET_SIZE;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::{spawn_local, yield_now};
+use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Bytes, Error as WebSocketError, Message};
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config, client_async_with_config};
 
+use super::config::SocketConfig;
 use super::create::refuse_second;
 use super::error::CreateError;
 use super::framing;
-use super::listen::tune_connection;
+use super::listen::{limit_unsent, tune_connection};
 use super::persistence::{Backoff, dial};
-use super::places::Guest;
-use super::shared::{Link, OpenError, Shared, SocketFace, note_queue};
+use super::places::{Guest, Occupant};
+use super::send_budget::Account;
+use super::shared::{Link, OpenError, Shared, SocketFace, note_blocked, note_queue};
 use super::{origin, tcp};
 use crate::counters::LinkDrop;
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
@@ -39,8 +43,9 @@ use crate::uri::FaceUri;
 
 /// Read buffer of one connection; the library allocates it at once.
 const READ_BYTES: usize = 16 * 1024;
-/// Bytes the library collects before it writes without being told to.
-const WRITE_BYTES: usize = 64 * 1024;
+/// Bytes the library collects before it writes without being told to. It keeps memory for twice as much for as long as the
+/// connection lives, which the budget of send queues does not know of.
+const WRITE_BYTES: usize = 16 * 1024;
 /// Pause of a reader while the worker takes no more.
 const REFUSED_PAUSE: Duration = Duration::from_millis(1);
 
@@ -55,16 +60,18 @@ pub(super) struct WebSocketLink {
     /// Memory for what is queued, and for what was handed to the library but is not yet flushed.
     waiting_bytes: Cell<usize>,
     limit_bytes: usize,
+    account: Account,
     connected: Cell<bool>,
     news: Notify,
 }
 
 impl WebSocketLink {
-    fn new(connected: bool, limit_bytes: usize) -> Self {
+    fn new(connected: bool, limit_bytes: usize, account: Account) -> Self {
         WebSocketLink {
             waiting: RefCell::default(),
             waiting_bytes: Cell::new(0),
             limit_bytes,
+            account,
             connected: Cell::new(connected),
             news: Notify::new(),
         }
@@ -76,7 +83,7 @@ impl WebSocketLink {
             return Err(LinkDrop::LinkDown);
         }
         let total = self.waiting_bytes.get() + frame.bytes().len() + PER_PACKET_BYTES;
-        if total > self.limit_bytes {
+        if total > self.limit_bytes || !self.account.hold(total) {
             return Err(LinkDrop::SendQueueFull);
         }
         self.set_waiting_bytes(face, total);
@@ -98,6 +105,8 @@ impl WebSocketLink {
 
     fn set_waiting_bytes(&self, face: &Face, bytes: usize) {
         self.waiting_bytes.set(bytes);
+        // Growth was asked for before; shrinking is always allowed.
+        self.account.hold(bytes);
         note_queue(face, bytes);
     }
 }
@@ -118,10 +127,15 @@ pub(super) fn serve_accepted<P: BufferPool>(
     tune_connection(&SockRef::from(&stream));
     let local = stream.local_addr()?;
     let scope = tcp::scope(peer, local);
+    if scope == FaceScope::NonLocal {
+        limit_unsent(&SockRef::from(&stream));
+    }
     // Dropping the socket closes it, which is how a refusal looks to the peer.
-    let Ok(place) = shared.take_place(Guest::of_scope(scope)) else { return Ok(()) };
+    let Ok(place) = shared.take_place(&Guest::of_connection(scope, peer)) else { return Ok(()) };
+    let place = Rc::new(place);
+    let held = Rc::clone(&place);
     let shared = Rc::clone(shared);
-    spawn_local(async move {
+    let task = spawn_local(async move {
         let limit = Duration::from_millis(shared.config.connect_timeout_ms);
         #[expect(clippy::result_large_err, reason = "the library wants it so")]
         let check = |request: &Request, response: Response| {
@@ -137,7 +151,7 @@ pub(super) fn serve_accepted<P: BufferPool>(
             Ok(Err(error)) => return tracing::debug!(%peer, %error, "WebSocket handshake failed"),
             Err(_) => return tracing::debug!(%peer, "WebSocket handshake took too long"),
         };
-        drop(place);
+        drop(held);
         let mut params = shared.params(FaceUri::web_socket_client(peer), FaceUri::web_socket(local));
         params.scope = scope;
         params.persistency = FacePersistency::OnDemand;
@@ -146,6 +160,7 @@ pub(super) fn serve_accepted<P: BufferPool>(
             tracing::debug!(%peer, %error, "connection refused");
         }
     });
+    place.occupy(Occupant::Handshake(task.abort_handle()));
     Ok(())
 }
 
@@ -218,7 +233,7 @@ fn adopt<P: BufferPool>(
     update: &FaceUpdate,
     redial: Option<Server>,
 ) -> Result<Arc<Face>, OpenError> {
-    let link = WebSocketLink::new(connection.is_some(), shared.config.stream_queue_bytes);
+    let link = WebSocketLink::new(connection.is_some(), shared.config.stream_queue_bytes, shared.send_account(&params));
     let entry = shared.open(params, update, Link::WebSocket(link))?;
     let face = Arc::clone(&entry.face);
     let task = spawn_local(keep(Rc::clone(shared), Rc::clone(&entry), connection, redial));
@@ -241,8 +256,8 @@ async fn keep<P: BufferPool>(
         if let Some(connection) = connection {
             let (sink, stream) = connection.split();
             let end = tokio::select! {
-                end = receive(&shared, face, stream) => end,
-                end = send(face, link, sink) => end,
+                end = receive(&shared, &entry, stream) => end,
+                end = send(face, link, sink, &shared.config) => end,
             };
             note_end(face, end);
         }
@@ -274,28 +289,22 @@ fn note_end(face: &Face, end: Result<(), WebSocketError>) {
 
 async fn receive<P: BufferPool>(
     shared: &Shared<P>,
-    face: &Face,
+    entry: &SocketFace<P::Buffer>,
     mut stream: SplitStream<Connection>,
 ) -> Result<(), WebSocketError> {
+    let face = &entry.face;
+    // Whoever has done the handshake is not silent.
+    entry.activity.note_received();
     while let Some(message) = stream.next().await {
         match message? {
-            Message::Binary(packet) if framing::is_whole(&packet) => {
-                let mut delivered = shared.deliver(face.id(), 0, &packet);
-                shared.to_worker.wake();
-                if delivered.is_err() {
-                    // The worker is behind: let it run, and make this peer wait for as long as that takes.
-                    yield_now().await;
-                    delivered = shared.deliver(face.id(), 0, &packet);
+            Message::Binary(packet) => match framing::check_message(&packet) {
+                Ok(()) => {
+                    entry.activity.note_received();
+                    hand_over(shared, face, &packet).await;
                 }
-                while delivered.is_err() {
-                    tokio::time::sleep(REFUSED_PAUSE).await;
-                    delivered = shared.deliver(face.id(), 0, &packet);
-                    shared.to_worker.wake();
-                }
-            }
-            Message::Binary(_) | Message::Text(_) => {
-                face.counters.count_transport_drop(LinkDrop::MalformedFrame);
-            }
+                Err(reason) => face.counters.count_transport_drop(reason),
+            },
+            Message::Text(_) => face.counters.count_transport_drop(LinkDrop::NotNdnFrame),
             // The library answers pings and closing by itself.
             Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_) => {}
         }
@@ -303,24 +312,53 @@ async fn receive<P: BufferPool>(
     Ok(())
 }
 
+/// Gives a packet to the worker, if need be when it takes more.
+async fn hand_over<P: BufferPool>(shared: &Shared<P>, face: &Face, packet: &[u8]) {
+    let mut delivered = shared.deliver(face.id(), 0, packet);
+    shared.to_worker.wake();
+    if delivered.is_err() {
+        // The worker is behind: let it run, and make this peer wait for as long as that takes.
+        yield_now().await;
+        delivered = shared.deliver(face.id(), 0, packet);
+    }
+    while delivered.is_err() {
+        tokio::time::sleep(REFUSED_PAUSE).await;
+        delivered = shared.deliver(face.id(), 0, packet);
+        shared.to_worker.wake();
+    }
+}
+
 async fn send(
     face: &Face,
     link: &WebSocketLink,
     mut sink: SplitSink<Connection, Message>,
+    config: &SocketConfig,
 ) -> Result<(), WebSocketError> {
     loop {
         let mut fed_bytes = 0;
         // The queue is borrowed for one step at a time: feeding may wait for the peer.
         while let Some(packet) = { link.waiting.borrow_mut().pop_front() } {
             fed_bytes += packet.len() + PER_PACKET_BYTES;
-            sink.feed(Message::Binary(packet)).await?;
+            unless_blocked(face, config, sink.feed(Message::Binary(packet))).await?;
         }
         if fed_bytes > 0 {
-            sink.flush().await?;
+            unless_blocked(face, config, sink.flush()).await?;
             link.set_waiting_bytes(face, link.waiting_bytes.get().saturating_sub(fed_bytes));
         }
         if link.waiting.borrow().is_empty() {
             link.news.notified().await;
         }
     }
+}
+
+/// Waits for a step of sending, which fails when the peer takes nothing for too long.
+async fn unless_blocked(
+    face: &Face,
+    config: &SocketConfig,
+    step: impl Future<Output = Result<(), WebSocketError>>,
+) -> Result<(), WebSocketError> {
+    timeout(Duration::from_millis(config.blocked_timeout_ms), step).await.unwrap_or_else(|_| {
+        note_blocked(face, config);
+        Err(WebSocketError::Io(io::ErrorKind::TimedOut.into()))
+    })
 }

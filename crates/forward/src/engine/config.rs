@@ -62,8 +62,13 @@ pub struct EngineConfig {
     pub long_name_bytes_per_s: u64,
     /// Content Store.
     pub cs: CsConfig,
+    /// Address space is set aside for at least so many cached packets, so that the Content Store can be enlarged later.
+    pub reserved_packets: usize,
     /// Data that nobody asked for.
     pub unsolicited: UnsolicitedPolicy,
+    /// May Data from any other computer satisfy an Interest? If not, only Data from a face that the Interest was sent to may,
+    /// and Data from local faces.
+    pub accept_unasked_data: bool,
     /// How long the Dead Nonce List remembers, in milliseconds.
     pub dead_nonce_lifetime_ms: u64,
     /// Most nonces that the Dead Nonce List remembers.
@@ -91,7 +96,9 @@ impl Default for EngineConfig {
             max_name_bytes: 2_048,
             long_name_bytes_per_s: 12_000_000,
             cs: CsConfig::default(),
+            reserved_packets: 4 << 20,
             unsolicited: UnsolicitedPolicy::default(),
+            accept_unasked_data: false,
             dead_nonce_lifetime_ms: 6_000,
             dead_nonce_capacity: 1 << 20,
             default_hop_limit: 0,
@@ -126,6 +133,8 @@ pub struct CsInfo {
     pub hits: u64,
     /// Interests that found nothing.
     pub misses: u64,
+    /// Which packet goes when the store is full.
+    pub policy: PolicyKind,
 }
 
 /// Changes to the Content Store; `None` leaves a setting as it is.
@@ -152,4 +161,6 @@ pub struct TableSizes {
     pub measurements: usize,
     /// Entries of the PIT-CS composite table.
     pub pcct: usize,
+    /// Timers, with those that mean nothing any more.
+    pub timers: usize,
 }

@@ -13,11 +13,13 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// Adds a face, or changes what is known of it.
     pub fn set_face(&mut self, info: FaceInfo) {
         self.core.faces.set(info);
+        self.core.pcct.set_face(info.id);
     }
 
     /// Removes a face. Its records in the PIT are ignored from now on, and removed when their PIT entry is next used.
     pub fn remove_face(&mut self, id: FaceId) {
         self.core.faces.remove(id);
+        self.core.pcct.remove_face(id);
     }
 
     /// Discarded packets that came in on a face; `None` when it does not exist.
@@ -38,6 +40,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             dead_nonces: self.core.dead_nonces.len(self.core.now),
             measurements: self.core.measurements.len(),
             pcct: self.core.pcct.len(),
+            timers: self.core.timers.len(),
         }
     }
 
@@ -66,6 +69,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             entries: content.len(),
             hits: self.core.counters.cs_hits,
             misses: self.core.counters.cs_misses,
+            policy: content.policy_kind(),
         }
     }
 

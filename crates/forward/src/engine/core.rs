@@ -10,7 +10,7 @@ use namehop_wire::{Name, NameRef, long_name_bytes};
 use super::config::{EngineConfig, EngineError, UnsolicitedPolicy};
 use super::faces::FaceArray;
 use super::learning::Learning;
-use super::long_names::LongNames;
+use super::long_names::{Allowance, LongNames};
 use super::new_nexthop::NewNextHops;
 use crate::buffer::BufferPool;
 use crate::counters::{DropReason, EngineCounters};
@@ -26,10 +26,16 @@ use crate::pcct::{Downstream, Pcct, PcctConfig, PitRef};
 use crate::schedule::MAX_BURST;
 use crate::strategy::MeasurementTable;
 use crate::time::Timestamp;
-use crate::timer::TimerWheel;
+use crate::timer::{Timer, TimerWheel};
 
 /// Times that memory is cleared for one new PIT entry before it is refused.
 const MAX_RECLAIMS: usize = 4;
+/// Chunks of memory that are looked at for one to be cleared.
+const CHUNKS_LOOKED_AT: usize = 8;
+/// PIT entries given up for one record outside a PIT entry: one in four PIT entries may have such.
+const EVICTIONS_FOR_RECORDS: usize = 16;
+/// PIT entries that are left to those who joined them, where one is to be given up. Somebody sent an Interest for each.
+const MAX_HANDED_OVER: usize = 64;
 
 /// The engine without its FIB.
 pub(crate) struct Core<P: BufferPool> {
@@ -46,6 +52,7 @@ pub(crate) struct Core<P: BufferPool> {
     pub(crate) new_nexthops: NewNextHops,
     pub(crate) producer_regions: Vec<Name>,
     pub(crate) unsolicited: UnsolicitedPolicy,
+    pub(crate) accept_unasked_data: bool,
     pub(crate) default_hop_limit: u8,
     pub(crate) max_name_bytes: usize,
     pub(crate) long_names: LongNames,
@@ -66,7 +73,7 @@ pub(crate) struct Core<P: BufferPool> {
     pub(crate) matches: Vec<PitRef>,
     pub(crate) downstreams: Vec<Downstream>,
     pub(crate) answered: Vec<(InRecord, Downstream)>,
-    pub(crate) due: Vec<(u32, u32, u8)>,
+    pub(crate) due: Vec<Timer>,
     owners: Vec<u32>,
 }
 
@@ -78,10 +85,12 @@ impl<P: BufferPool> Core<P> {
             content: ContentConfig {
                 capacity_packets: config.cs.capacity_packets,
                 capacity_bytes: config.cs.capacity_bytes,
+                reserved_packets: config.reserved_packets,
                 policy: config.cs.policy,
                 admit: config.cs.admit,
                 serve: config.cs.serve,
             },
+            key,
         })?;
         Ok(Core {
             worker: config.worker,
@@ -93,13 +102,14 @@ impl<P: BufferPool> Core<P> {
                 Duration::from_millis(config.dead_nonce_lifetime_ms),
                 config.dead_nonce_capacity,
             )?,
-            timers: TimerWheel::new(Timestamp::default()),
+            timers: TimerWheel::new(Timestamp::default(), config.pit_capacity)?,
             measurements: MeasurementTable::new(config.measurement_capacity),
             counters: EngineCounters::default(),
             learning: Learning::new(),
             new_nexthops: NewNextHops::new(),
             producer_regions: config.producer_regions,
             unsolicited: config.unsolicited,
+            accept_unasked_data: config.accept_unasked_data,
             default_hop_limit: config.default_hop_limit,
             max_name_bytes: config.max_name_bytes,
             long_names: LongNames::new(config.long_name_bytes_per_s),
@@ -185,18 +195,18 @@ impl<P: BufferPool> Core<P> {
         self.pcct.remove_out_records(pit, |record| !faces.exists(record.face));
     }
 
-    /// Opens a PIT slot for `key`, giving up old PIT entries when there is no room. `found` is what the table has under the
-    /// key. `packet` is kept with the slot.
+    /// Opens a PIT slot for `key`, which `face` asks for, giving up old PIT entries when there is no room. `found` is what the
+    /// table has under the key. `packet` is kept with the slot.
     pub(crate) fn open_slot(
         &mut self,
         now: Timestamp,
-        key: &Key<'_>,
-        selectors: Selectors,
+        face: FaceId,
+        (key, selectors): (&Key<'_>, Selectors),
         mut found: Found,
         packet: Option<&[u8]>,
     ) -> Result<PitRef, DropReason> {
         while self.pcct.pit_is_full() {
-            if !self.evict_oldest(now) {
+            if !self.evict(now, face) {
                 return Err(DropReason::PitFull);
             }
             // The evicted slot may be all that kept the entry alive.
@@ -210,19 +220,27 @@ impl<P: BufferPool> Core<P> {
             };
             match entry {
                 Ok(entry) => {
-                    let Some(pit) = self.pcct.open_slot(entry, selectors) else {
+                    let Some(pit) = self.pcct.open_slot(entry, selectors, face) else {
                         self.pcct.free_if_unused(entry);
-                        return Err(DropReason::PitFull);
+                        if !self.make_room_for_records(now, face, None) {
+                            return Err(DropReason::PitFull);
+                        }
+                        found = self.pcct.look_up(key);
+                        continue;
                     };
                     if packet.is_none_or(|packet| self.pcct.store_packet(pit, packet)) {
                         return Ok(pit);
                     }
                     self.pcct.close_slot(pit);
                 }
-                Err(NoEntry::TooManyHints) => return Err(DropReason::TooManyHints),
+                Err(NoEntry::TooManyHints) => {
+                    self.give_up_hint(now, found, face);
+                    found = self.pcct.look_up(key);
+                    continue;
+                }
                 Err(NoEntry::NoMemory) => {}
                 Err(NoEntry::TableFull) => {
-                    self.evict_oldest(now);
+                    self.evict(now, face);
                 }
             }
             self.reclaim_memory(now);
@@ -231,22 +249,73 @@ impl<P: BufferPool> Core<P> {
         Err(DropReason::PitFull)
     }
 
-    /// Gives up the oldest PIT entry. Its downstreams are told nothing. `false` when there is none.
-    fn evict_oldest(&mut self, now: Timestamp) -> bool {
-        match self.pcct.oldest_slot() {
-            Some(oldest) => {
-                self.counters.pit_evictions += 1;
-                self.end_slot(now, oldest);
-                true
-            }
-            None => false,
+    /// Gives up what is pending under one of the forwarding hints in use with a name, for another hint that `face` asks for.
+    #[cold]
+    fn give_up_hint(&mut self, now: Timestamp, found: Found, face: FaceId) {
+        let Found::Variant(known) = found else { return };
+        let faces = &self.faces;
+        let is_of_others = |record: &InRecord| record.face != face && faces.exists(record.face);
+        let Some(victim) = self.pcct.hint_to_give_up(known, is_of_others) else { return };
+        while let Some(pit) = self.first_slot(victim) {
+            let downstream = self.pcct.in_records(pit).next().map_or(FaceId::INVALID, |record| record.face);
+            self.count_drop(downstream, DropReason::TooManyHints);
+            self.end_slot(now, pit);
+        }
+        if self.pcct.entry(victim).in_use() {
+            self.pcct.remove_data(victim);
         }
     }
 
-    /// Gives up all entries that hold memory of one chunk, PIT slots and Data alike, so that any size fits again.
+    /// Gives up a PIT entry of a face that holds many, for one of `newcomer`. Its downstreams are told nothing. `false` when the
+    /// newcomer itself holds too many.
+    fn evict(&mut self, now: Timestamp, newcomer: FaceId) -> bool {
+        let Some(mut victim) = self.pcct.victim(newcomer) else { return false };
+        // What others have joined meanwhile is theirs then.
+        for _ in 0..MAX_HANDED_OVER {
+            let faces = &self.faces;
+            let waits = |record: &InRecord| record.expiry > now && faces.exists(record.face);
+            if self.pcct.in_count(victim) < 2 || !self.pcct.hand_over(victim, waits) {
+                break;
+            }
+            let Some(next) = self.pcct.victim(newcomer) else { return false };
+            victim = next;
+        }
+        self.counters.pit_evictions += 1;
+        self.end_slot(now, victim);
+        true
+    }
+
+    /// Gives up PIT entries of faces that hold many until there is room for what PIT entries have outside themselves: more
+    /// selectors of one name, more downstreams, more upstreams, long tokens. For `newcomer`, and not `kept`. `false` when room is
+    /// not what is wanting, or none was made.
+    #[cold]
+    pub(crate) fn make_room_for_records(&mut self, now: Timestamp, newcomer: FaceId, kept: Option<PitRef>) -> bool {
+        if !self.pcct.records_are_used_up() {
+            return false;
+        }
+        for _ in 0..EVICTIONS_FOR_RECORDS {
+            let Some(victim) = self.pcct.victim(newcomer) else { break };
+            if Some(victim) != kept {
+                self.counters.pit_evictions += 1;
+                self.end_slot(now, victim);
+            }
+            if !self.pcct.records_are_used_up() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Gives up all entries that hold memory of one chunk, PIT slots and Data alike, so that any size fits again. PIT slots of
+    /// faces that hold few of them are spared, unless there are some in all chunks that are looked at.
     fn reclaim_memory(&mut self, now: Timestamp) {
         let mut owners = std::mem::take(&mut self.owners);
-        self.pcct.memory_owners(&mut owners);
+        for _ in 0..CHUNKS_LOOKED_AT {
+            self.pcct.memory_owners(&mut owners);
+            if !owners.iter().any(|&owner| self.pcct.is_held_by_few(owner)) {
+                break;
+            }
+        }
         for &owner in &owners {
             while let Some(pit) = self.first_slot(owner) {
                 self.counters.pit_evictions += 1;
@@ -270,12 +339,13 @@ impl<P: BufferPool> Core<P> {
     }
 
     /// Refuses a packet by the length of its name alone, before more of it is looked at: one that
-    /// [`admit_name`](Self::admit_name) would refuse for its length. `long_names` is the allowance.
+    /// [`admit_name`](Self::admit_name) would refuse for its length. `total` is what is left
+    /// of the allowance.
     #[inline]
-    pub(crate) fn check_unread(&self, packet: &[u8], long_names: &LongNames) -> Result<(), DropReason> {
+    pub(crate) fn check_unread(&self, face: FaceId, packet: &[u8], total: &Allowance) -> Result<(), DropReason> {
         match long_name_bytes(packet) {
             Some(bytes) if bytes > self.max_name_bytes => Err(DropReason::NameTooLong),
-            Some(bytes) if !long_names.may_take(bytes) => Err(DropReason::TooManyLongNames),
+            Some(bytes) if !self.long_names.may_take(face, bytes, total) => Err(DropReason::TooManyLongNames),
             _ => Ok(()),
         }
     }
@@ -283,9 +353,9 @@ impl<P: BufferPool> Core<P> {
     /// Refuses names that are too long, and long ones when there were too many of them lately. To be called before the name is
     /// hashed.
     #[inline]
-    pub(crate) fn admit_name(&mut self, name: NameRef<'_>) -> Result<(), DropReason> {
+    pub(crate) fn admit_name(&mut self, face: FaceId, name: NameRef<'_>) -> Result<(), DropReason> {
         self.check_length(name)?;
-        if self.long_names.take(name) { Ok(()) } else { Err(DropReason::TooManyLongNames) }
+        if self.long_names.take(face, name) { Ok(()) } else { Err(DropReason::TooManyLongNames) }
     }
 
     /// Puts the nonce of an Interest on the Dead Nonce List.

@@ -4,8 +4,15 @@
 //! free. What others have beyond that is taken from an allowance that grows with time, so that a flood of them takes a
 //! few per cent of a worker's time and no more, while some thousands a second pass that applications may want. Once it is used
 //! up, all names that cost something are refused until it has grown by some more: in a flood most need not even be decoded.
+//!
+//! The allowance is shared evenly by the faces that lately asked for some of it, so that a flood from one takes nothing from
+//! the others. A face that is alone has all of it. When another one comes, it finds a share of its own, less only what the
+//! first one used up in the last tenth of a second. Faces are told apart by their number modulo [`SHARES`], which takes a few
+//! kibibytes; two that fall together have one share. Names that are free touch none of this.
 
 use namehop_wire::NameRef;
+
+use crate::face::FaceId;
 
 use crate::time::Timestamp;
 
@@ -22,23 +29,155 @@ const SAVED_UP_NS: u64 = 100_000_000;
 const TO_GO_ON_NS: u64 = SAVED_UP_NS / 10;
 const SECOND_NS: u128 = 1_000_000_000;
 
-/// The allowance of one worker, in bytes.
-#[derive(Debug, Clone)]
+/// A share saves up at least so much, so that it suffices for the longest name however many there are.
+const LEAST_SAVED_UP: u64 = 10_000;
+/// Shares there may be.
+const SHARES: usize = 256;
+/// Faces that asked for some of the allowance in this time, or in the same time before, share it: 2^30 ns.
+const PERIOD_SHIFT: u32 = 30;
+
+/// The allowance of one worker, and how its faces share it.
 pub(crate) struct LongNames {
-    left: u64,
-    /// It was used up, and has not grown enough since.
-    is_used_up: bool,
-    per_second: u64,
-    /// Until when `left` has grown.
-    grown_until: Timestamp,
+    total: Allowance,
+    shares: Box<[Share]>,
+    /// The period of the last use, and how many shares were used in it and in the one before.
+    period: u64,
+    used_shares: u64,
+    used_before: u64,
+    now: Timestamp,
+}
+
+/// What one face may use of the allowance.
+#[derive(Debug, Clone, Copy)]
+struct Share {
+    allowance: Allowance,
+    /// The period of its last use; `u64::MAX` before the first.
+    period: u64,
 }
 
 impl LongNames {
     /// An allowance of so many bytes a second.
     pub(crate) fn new(per_second: u64) -> Self {
-        let mut new = LongNames { left: 0, is_used_up: false, per_second, grown_until: Timestamp::default() };
-        new.left = new.in_ns(SAVED_UP_NS);
+        let total = Allowance::new(per_second);
+        let unused = Share { allowance: Allowance { least_saved_up: LEAST_SAVED_UP, ..total }, period: u64::MAX };
+        let shares = vec![unused; SHARES].into_boxed_slice();
+        LongNames { total, shares, period: 0, used_shares: 0, used_before: 0, now: Timestamp::default() }
+    }
+
+    /// Adds what the time since the last call allows.
+    pub(crate) fn grow(&mut self, now: Timestamp) {
+        self.now = now;
+        self.total.grow(now);
+    }
+
+    /// What is left for all, as a copy from which can be taken to look ahead.
+    pub(crate) fn total(&self) -> Allowance {
+        self.total
+    }
+
+    fn number_of(face: FaceId) -> usize {
+        face.slot() % SHARES
+    }
+
+    /// Faces that share the allowance, if the one with this share is among them.
+    fn claimants(&self, share: &Share) -> u64 {
+        let (used, before) = match (self.now.0 >> PERIOD_SHIFT).wrapping_sub(self.period) {
+            0 => (self.used_shares, self.used_before),
+            1 => (0, self.used_shares),
+            _ => (0, 0),
+        };
+        let is_counted = share.period == self.now.0 >> PERIOD_SHIFT;
+        (used + u64::from(!is_counted)).max(before).max(1)
+    }
+
+    /// The share of a face as it is now.
+    fn share_now(&self, face: FaceId) -> Share {
+        let mut share = self.shares[Self::number_of(face)];
+        share.allowance.per_second = self.total.per_second / self.claimants(&share);
+        share.allowance.grow(self.now);
+        share.allowance.left = share.allowance.left.min(share.allowance.saved_up());
+        share
+    }
+
+    /// Takes the cost of a name from the share of a face; `false` when there is not enough left for it.
+    #[inline]
+    pub(crate) fn take(&mut self, face: FaceId, name: NameRef<'_>) -> bool {
+        let bytes = name.value().len();
+        bytes <= SHORT_BYTES || self.take_cost(face, cost_of(bytes, name.len()))
+    }
+
+    /// Will [`take`](Self::take) take the cost of a name, if `total` is what is left for all then? Takes it from `total`.
+    #[inline]
+    pub(crate) fn foresee(&self, face: FaceId, name: NameRef<'_>, total: &mut Allowance) -> bool {
+        let bytes = name.value().len();
+        bytes <= SHORT_BYTES || {
+            let cost = cost_of(bytes, name.len());
+            cost == 0 || self.share_now(face).allowance.take_cost(cost) && total.take_cost(cost)
+        }
+    }
+
+    fn take_cost(&mut self, face: FaceId, cost: u64) -> bool {
+        if cost == 0 {
+            return true;
+        }
+        let mut share = self.share_now(face);
+        let period = self.now.0 >> PERIOD_SHIFT;
+        if period != self.period {
+            self.used_before = if period == self.period + 1 { self.used_shares } else { 0 };
+            (self.used_shares, self.period) = (0, period);
+        }
+        if share.period != period {
+            share.period = period;
+            self.used_shares += 1;
+        }
+        let left = share.allowance.left;
+        let mut is_taken = share.allowance.take_cost(cost);
+        if is_taken && !self.total.take_cost(cost) {
+            // What all together have used up is not charged to one of them.
+            (share.allowance.left, is_taken) = (left, false);
+        }
+        self.shares[Self::number_of(face)] = share;
+        is_taken
+    }
+
+    /// May there be enough left for a name of so many bytes from a face, whatever its depth? `total` is what is left for all.
+    #[inline]
+    pub(crate) fn may_take(&self, face: FaceId, bytes: usize, total: &Allowance) -> bool {
+        bytes <= FREE_BYTES || total.may_take(bytes) && self.share_now(face).allowance.may_take(bytes)
+    }
+}
+
+/// What a name costs beyond what is free.
+fn cost_of(bytes: usize, components: usize) -> u64 {
+    let deep = COMPONENT_BYTES * components.saturating_sub(FREE_COMPONENTS);
+    (bytes + deep).saturating_sub(FREE_BYTES) as u64
+}
+
+/// An allowance in bytes that grows with time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allowance {
+    left: u64,
+    /// It was used up, and has not grown enough since.
+    is_used_up: bool,
+    per_second: u64,
+    /// Least of what is saved up; else a part of a second's growth.
+    least_saved_up: u64,
+    /// Until when `left` has grown.
+    grown_until: Timestamp,
+}
+
+impl Allowance {
+    /// An allowance of so many bytes a second.
+    pub(crate) fn new(per_second: u64) -> Self {
+        let mut new =
+            Allowance { left: 0, is_used_up: false, per_second, least_saved_up: 0, grown_until: Timestamp::default() };
+        new.left = new.saved_up();
         new
+    }
+
+    /// The most that is there at a time.
+    fn saved_up(&self) -> u64 {
+        self.in_ns(SAVED_UP_NS).max(self.least_saved_up)
     }
 
     fn in_ns(&self, ns: u64) -> u64 {
@@ -47,25 +186,19 @@ impl LongNames {
 
     /// Adds what the time since the last call allows.
     pub(crate) fn grow(&mut self, now: Timestamp) {
-        let more = self.in_ns(now.since_ns(self.grown_until).min(SAVED_UP_NS));
-        // Times too short for a single byte go on.
+        let more = self.in_ns(now.since_ns(self.grown_until));
+        // Times too short for a single byte are left for later.
         if more > 0 {
-            self.grown_until = now;
-            self.left = self.left.saturating_add(more).min(self.in_ns(SAVED_UP_NS));
+            let grown_ns = u128::from(more) * SECOND_NS / u128::from(self.per_second);
+            self.grown_until =
+                Timestamp(self.grown_until.0.saturating_add(u64::try_from(grown_ns).unwrap_or(u64::MAX)));
+            self.left = self.left.saturating_add(more).min(self.saved_up());
             self.is_used_up &= self.left < self.in_ns(TO_GO_ON_NS);
         }
     }
 
-    /// Takes the cost of a name; `false` when there is not enough left for it.
-    #[inline]
-    pub(crate) fn take(&mut self, name: NameRef<'_>) -> bool {
-        let bytes = name.value().len();
-        bytes <= SHORT_BYTES || self.take_cost(bytes, name.len())
-    }
-
-    fn take_cost(&mut self, bytes: usize, components: usize) -> bool {
-        let deep = COMPONENT_BYTES * components.saturating_sub(FREE_COMPONENTS);
-        let cost = (bytes + deep).saturating_sub(FREE_BYTES) as u64;
+    /// Takes so much; `false` when there is not enough left.
+    fn take_cost(&mut self, cost: u64) -> bool {
         self.is_used_up |= cost > self.left;
         let is_taken = cost == 0 || !self.is_used_up;
         self.left -= if is_taken { cost } else { 0 };
@@ -86,13 +219,20 @@ mod tests {
 
     use super::*;
 
+    impl Allowance {
+        fn take(&mut self, name: NameRef<'_>) -> bool {
+            let bytes = name.value().len();
+            bytes <= SHORT_BYTES || self.take_cost(cost_of(bytes, name.len()))
+        }
+    }
+
     fn name(components: usize, bytes: usize) -> Name {
         (0..components).fold(Name::new(), |name, _| name.append_generic(vec![b'x'; bytes]))
     }
 
     #[test]
     fn usual_names_are_free_and_others_cost_what_they_have_beyond() {
-        let mut names = LongNames::new(10_000);
+        let mut names = Allowance::new(10_000);
         assert_eq!(names.left, 1_000);
         for (components, bytes, cost) in [(7, 9, 0), (64, 0, 0), (16, 14, 0), (16, 15, 16), (17, 14, 24), (40, 4, 176)]
         {
@@ -107,7 +247,7 @@ mod tests {
 
     #[test]
     fn the_allowance_grows_with_time_up_to_what_is_saved_up() {
-        let mut names = LongNames::new(10_000);
+        let mut names = Allowance::new(10_000);
         names.left = 0;
         // 10 bytes in a millisecond; single nanoseconds add up.
         for ns in (0..=1_000_000).step_by(1_000) {
@@ -116,12 +256,12 @@ mod tests {
         assert_eq!(names.left, 10);
         names.grow(Timestamp(60 * 1_000_000_000));
         assert_eq!(names.left, 1_000);
-        assert!(!LongNames::new(0).take(name(2, 200).as_ref()));
+        assert!(!Allowance::new(0).take(name(2, 200).as_ref()));
     }
 
     #[test]
     fn after_a_refusal_some_has_to_grow_first() {
-        let mut names = LongNames::new(10_000);
+        let mut names = Allowance::new(10_000);
         assert!(names.take(name(12, 98).as_ref()) && names.left == 56);
         let (cheap, free) = (name(16, 15), name(7, 9));
         assert!(!names.take(name(10, 98).as_ref()));
@@ -136,7 +276,7 @@ mod tests {
 
     #[test]
     fn what_may_not_be_taken_is_not_taken() {
-        let mut names = LongNames::new(10_000);
+        let mut names = Allowance::new(10_000);
         for (components, bytes) in [(9, 98), (5, 98), (12, 20), (60, 2), (7, 9), (1, 250), (9, 98), (17, 12), (7, 9)] {
             let name = name(components, bytes);
             let may_take = names.may_take(name.value().len());
@@ -145,5 +285,59 @@ mod tests {
             assert!(components > FREE_COMPONENTS || may_take == taken, "{components} components of {bytes} bytes");
         }
         assert!(names.is_used_up);
+    }
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// Two faces ask for long names as fast as they can say how often; what each gets in 10 s, in bytes.
+    fn served(asks_per_ms: [usize; 2], faces: [u32; 2], start_ms: [u64; 2]) -> [u64; 2] {
+        let mut names = LongNames::new(1_000_000);
+        let long = name(2, 600);
+        let cost = cost_of(long.value().len(), 2);
+        let mut served = [0; 2];
+        for ms in 0..10_000 {
+            names.grow(Timestamp(ms * SECOND / 1_000));
+            for who in [0, 1] {
+                for _ in 0..if ms >= start_ms[who] { asks_per_ms[who] } else { 0 } {
+                    let total = names.total();
+                    let may_take = names.may_take(FaceId(faces[who]), long.value().len(), &total);
+                    let is_taken = names.take(FaceId(faces[who]), long.as_ref());
+                    assert!(may_take || !is_taken);
+                    served[who] += u64::from(is_taken) * cost;
+                }
+            }
+        }
+        served
+    }
+
+    #[test]
+    fn a_flood_from_one_face_takes_nothing_from_another() {
+        // A face that is alone has all; it was asked for 40 times as much.
+        let [alone, _] = served([40, 0], [300, 301], [0, 0]);
+        assert!((9_800_000..=10_200_000).contains(&alone), "{alone}");
+        // 10 a second are some 10 kB of the million.
+        let [flood, few] = served([40, 1], [300, 301], [0, 0]);
+        assert!(flood + few <= 10_200_000);
+        assert!((4_700_000..=5_200_000).contains(&few), "{few} beside {flood}");
+        // One that comes later finds its share soon.
+        let [flood, late] = served([40, 40], [300, 301], [0, 5_000]);
+        assert!(flood + late <= 10_200_000);
+        assert!(late >= 2_300_000, "{late} beside {flood}");
+        // Faces that fall together share.
+        let [one, other] = served([40, 40], [300, 300 + SHARES as u32], [0, 0]);
+        assert!(one + other <= 10_200_000);
+    }
+
+    #[test]
+    fn many_faces_get_no_more_than_one() {
+        let mut names = LongNames::new(1_000_000);
+        let long = name(2, 600);
+        let mut taken = 0;
+        for ms in 0..5_000 {
+            names.grow(Timestamp(ms * SECOND / 1_000));
+            taken += (0..2_000).filter(|number| names.take(FaceId(256 + number % 1_000), long.as_ref())).count() as u64;
+        }
+        let bytes = taken * cost_of(long.value().len(), 2);
+        assert!((4_000_000..=5_200_000).contains(&bytes), "{bytes}");
     }
 }

@@ -81,6 +81,9 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         self.advance(now, out);
+        if !burst.is_empty() {
+            self.core.dead_nonces.expect_use();
+        }
         self.core.note_strategies(self.fib.strategies_version());
         self.run(now, burst, out);
         self.fib.quiescent();
@@ -121,7 +124,8 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     #[cold]
     fn read(&self, packet: &Incoming<P::Buffer>) -> Summary {
         let mut summary = Summary::default();
-        summary.look_at(packet, |bytes| self.core.check_unread(bytes, &self.core.long_names).is_ok());
+        summary
+            .look_at(packet, |bytes| self.core.check_unread(packet.face, bytes, &self.core.long_names.total()).is_ok());
         summary
     }
 
@@ -136,7 +140,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
                 counters.in_interests += 1;
                 // Whether it was decoded or not, the reason is the same.
                 if nack.is_none() && !S::IS_STRIPPED {
-                    refused = self.core.check_unread(bytes, &self.core.long_names);
+                    refused = self.core.check_unread(packet.face, bytes, &self.core.long_names.total());
                 }
             }
             (Some(types::DATA), None) => counters.in_data += 1,

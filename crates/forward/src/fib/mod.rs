@@ -31,7 +31,7 @@ pub const MAX_PREFIX_COMPONENTS: usize = 32;
 /// Most next hops of one entry.
 pub const MAX_NEXTHOPS: usize = 32;
 
-/// The next hops of a prefix, sorted by cost, then by face number.
+/// The next hops of a prefix, sorted by cost; of equal cost in the order that whoever adds them gives them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NextHops<'a> {
     faces: &'a [FaceId],
@@ -113,6 +113,9 @@ pub enum FibError {
     /// The strategy of the root prefix can be replaced but not removed.
     #[error("the strategy of the root prefix cannot be unset")]
     RootStrategy,
+    /// The prefix, or one above it, belongs to one face for good ([`FibWriter::dedicate`]).
+    #[error("the router itself answers names under this prefix")]
+    Dedicated,
     /// No memory for the entry.
     #[error(transparent)]
     Memory(#[from] TableError),

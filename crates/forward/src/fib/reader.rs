@@ -222,7 +222,7 @@ pub struct FibMatch<'a, S> {
 }
 
 impl<'a, S> FibMatch<'a, S> {
-    /// Next hops of the longest prefix that has any, sorted by cost, then by face number.
+    /// Next hops of the longest prefix that has any, sorted by cost, then as they were added.
     #[inline]
     pub fn nexthops(&self) -> NextHops<'a> {
         self.nexthop_entry.map_or(NextHops::default(), Entry::own_nexthops)

@@ -47,6 +47,48 @@ fn lookup<S: Send + Sync + Clone>(reader: &FibReader<S>, uri: &str) -> (usize, V
 }
 
 #[test]
+fn next_hops_of_equal_cost_keep_their_order() {
+    let mut fib = FibWriter::new(KEY, 'r').expect("memory");
+    let a = name("/a");
+    for face in [305, 301, 303] {
+        assert_eq!(fib.add_nexthop(a.as_ref(), FaceId(face), 7), Ok(true));
+    }
+    let faces = |fib: &FibWriter<char>| fib.nexthops(a.as_ref()).faces().iter().map(|face| face.0).collect::<Vec<_>>();
+    assert_eq!(faces(&fib), [305, 301, 303], "the one that was there first");
+    assert_eq!(fib.add_nexthop(a.as_ref(), FaceId(305), 7), Ok(false));
+    assert_eq!(faces(&fib), [305, 301, 303], "nothing has changed");
+    assert_eq!(fib.place_nexthop(a.as_ref(), hop(309, 7), &[FaceId(303), FaceId(301)]), Ok(true));
+    assert_eq!(faces(&fib), [305, 309, 301, 303]);
+    assert_eq!(fib.place_nexthop(a.as_ref(), hop(305, 7), &[]), Ok(false));
+    assert_eq!(faces(&fib), [309, 301, 303, 305]);
+    assert_eq!(fib.place_nexthop(a.as_ref(), hop(303, 1), &[FaceId(309)]), Ok(false));
+    assert_eq!(faces(&fib), [303, 309, 301, 305], "cost counts first");
+}
+
+#[test]
+fn nobody_changes_where_a_dedicated_prefix_leads() {
+    let mut fib = FibWriter::new(KEY, 'r').expect("memory");
+    let reader = fib.reader();
+    assert_eq!(fib.dedicate(name("/a/b").as_ref(), FaceId(1)), Ok(()));
+    for prefix in ["/a/b", "/a/b/c", "/a/b/c/d"] {
+        let prefix = name(prefix);
+        assert!(fib.is_dedicated(prefix.as_ref()));
+        assert_eq!(fib.add_nexthop(prefix.as_ref(), FaceId(300), 0), Err(FibError::Dedicated));
+        assert_eq!(fib.place_nexthop(prefix.as_ref(), hop(300, 0), &[]), Err(FibError::Dedicated));
+        assert_eq!(fib.set_nexthops(prefix.as_ref(), &[hop(300, 0)]), Err(FibError::Dedicated));
+        let addition = FibAddition { prefix: prefix.as_ref(), nexthops: &[hop(300, 0)] };
+        assert_eq!(fib.add_many(&[addition]), Err(BulkError { position: 0, error: FibError::Dedicated }));
+    }
+    assert_eq!(fib.remove_nexthop(name("/a/b").as_ref(), FaceId(1)), Err(FibError::Dedicated));
+    for prefix in ["/", "/a", "/a/bb", "/a/c"] {
+        assert!(!fib.is_dedicated(name(prefix).as_ref()));
+        assert_eq!(fib.add_nexthop(name(prefix).as_ref(), FaceId(300), 0), Ok(true));
+    }
+    fib.set_strategy(name("/a/b/c").as_ref(), 's').expect("a strategy leads nowhere else");
+    assert_eq!(lookup(&reader, "/a/b/c/d"), (3, vec![hop(1, 0)], 2, 's'));
+}
+
+#[test]
 fn next_hops_are_found_by_longest_prefix_and_sorted_by_cost() {
     let mut fib = FibWriter::new(KEY, 'r').expect("memory");
     let reader = fib.reader();

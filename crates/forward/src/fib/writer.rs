@@ -68,6 +68,8 @@ pub struct FibWriter<S> {
     extension_bytes: usize,
     /// Number of unpublished things at which to try the next reclamation.
     reclaim_at: usize,
+    /// VALUEs of the prefixes whose next hops are never changed, nor those of any prefix below. There are one or two.
+    dedicated: Vec<Box<[u8]>>,
     /// Prefixes for which there shall be room, beside what growth takes by itself.
     wanted_capacity: usize,
     /// Space for the hashes of a chunk of prefixes.
@@ -116,6 +118,7 @@ impl<S: Send + Sync> FibWriter<S> {
             nexthop_entries: 0,
             extension_bytes: 0,
             reclaim_at: RECLAIM_AFTER,
+            dedicated: Vec::new(),
             wanted_capacity: 0,
             chunk_hashes: bulk::new_chunk_hashes(),
         })
@@ -126,11 +129,49 @@ impl<S: Send + Sync> FibWriter<S> {
         FibReader::new(Arc::clone(&self.shared), self.retired.reader())
     }
 
-    /// Adds a next hop, or changes its cost. `true` if the face was no next hop of the prefix before.
+    /// Adds a next hop, or changes its cost; it then stands behind the others of equal cost. `true` if the face was no next hop of the prefix before.
     pub fn add_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId, cost: u64) -> Result<bool, FibError> {
         let mut hashes = PrefixHashes::new();
         let prefix = self.prefix(prefix.value(), &mut hashes)?;
         self.add_to_prefix(&prefix, &[NextHop { face, cost }]).map(|added| added > 0)
+    }
+
+    /// Adds a next hop, or moves it. Among those of equal cost it stands before the faces of `later`, and behind all others.
+    /// `true` if the face was no next hop of the prefix before.
+    pub fn place_nexthop(&mut self, prefix: NameRef<'_>, nexthop: NextHop, later: &[FaceId]) -> Result<bool, FibError> {
+        let mut hashes = PrefixHashes::new();
+        let prefix = self.prefix(prefix.value(), &mut hashes)?;
+        let old = self.find(&prefix);
+        let before = self.nexthops_of(old);
+        let mut list: NextHopList = before.iter().filter(|other| other.face != nexthop.face).collect();
+        let is_new = list.len() == before.len();
+        let stands_behind =
+            |other: &NextHop| other.cost > nexthop.cost || other.cost == nexthop.cost && later.contains(&other.face);
+        let position = list.iter().position(stands_behind).unwrap_or(list.len());
+        list.try_insert(position, nexthop).map_err(|_| FibError::TooManyNextHops)?;
+        self.put_nexthops(&prefix, old, &mut list)?;
+        Ok(is_new)
+    }
+
+    /// Gives a prefix and everything below it to one face for good: later changes of next hops there are refused with
+    /// [`FibError::Dedicated`]. For the names that the router itself answers, which nobody may lead elsewhere. Strategies
+    /// can be chosen as for other prefixes: with one next hop, all of them lead to it.
+    ///
+    /// To be called before anything else adds next hops there.
+    pub fn dedicate(&mut self, prefix: NameRef<'_>, face: FaceId) -> Result<(), FibError> {
+        self.set_nexthops(prefix, &[NextHop { face, cost: 0 }])?;
+        self.dedicated.push(prefix.value().into());
+        Ok(())
+    }
+
+    /// Whether changes of the next hops of this prefix are refused, because it was [dedicated](Self::dedicate).
+    pub fn is_dedicated(&self, prefix: NameRef<'_>) -> bool {
+        self.is_value_dedicated(prefix.value())
+    }
+
+    fn is_value_dedicated(&self, value: &[u8]) -> bool {
+        // A VALUE that begins with another one is that of a name below it: components carry their lengths.
+        self.dedicated.iter().any(|dedicated| value.starts_with(dedicated))
     }
 
     /// Removes a next hop. `true` if it was there. The entry goes with its last next hop, unless it has a strategy.
@@ -140,7 +181,8 @@ impl<S: Send + Sync> FibWriter<S> {
         self.drop_face(&prefix, face)
     }
 
-    /// Makes `nexthops` the prefix's only next hops. Of several for the same face the last counts.
+    /// Makes `nexthops` the prefix's only next hops; those of equal cost keep their order. Of several for the same face the
+    /// last counts.
     pub fn set_nexthops(&mut self, prefix: NameRef<'_>, nexthops: &[NextHop]) -> Result<(), FibError> {
         let mut hashes = PrefixHashes::new();
         let prefix = self.prefix(prefix.value(), &mut hashes)?;
@@ -217,10 +259,12 @@ impl<S: Send + Sync> FibWriter<S> {
 fn merge(list: &mut NextHopList, nexthops: &[NextHop]) -> Result<usize, FibError> {
     let before = list.len();
     for nexthop in nexthops {
-        match list.iter_mut().find(|other| other.face == nexthop.face) {
-            Some(other) => *other = *nexthop,
-            None => list.try_push(*nexthop).map_err(|_| FibError::TooManyNextHops)?,
+        match list.iter().position(|other| other.face == nexthop.face) {
+            Some(position) if list[position].cost == nexthop.cost => continue,
+            Some(position) => drop(list.remove(position)),
+            None => {}
         }
+        list.try_push(*nexthop).map_err(|_| FibError::TooManyNextHops)?;
     }
     Ok(list.len() - before)
 }

@@ -33,10 +33,13 @@ impl Pcct {
             if self.variants(index).any(|other| self.name(other) != self.name(index)) {
                 return Err(format!("entry {index} is in a ring with another name"));
             }
+            if self.variants(index).filter(|&other| self.entry(other).hint_bytes > 0).count() > super::MAX_HINTS {
+                return Err(format!("entry {index} has its name in common with too many hints"));
+            }
             data += usize::from(entry.has_data());
             memory += usize::from(!entry.long_key.is_none());
             let inline = if entry.has_inline_slot() { entry.slot.serial } else { 0 };
-            agree("serial number of an inline slot", self.inline_serials[index as usize] as usize, inline as usize)?;
+            agree("serial number of an inline slot", self.inline_watches[index].serial as usize, inline as usize)?;
             for slot_ref in self.slots(index) {
                 let slot = self.slot(slot_ref);
                 pit += 1;
@@ -57,11 +60,14 @@ impl Pcct {
         agree("cached Data in the policy", self.content.len(), data)?;
         agree("memory blocks of cached Data", self.content.blocks.live(), data)?;
         agree("PIT slots in the queue", self.queue.len(), pit)?;
+        self.shares.check_invariants(self.queue.with_holders().map(|(_, holder)| holder))?;
         agree("PIT slots outside entries", self.slots.len(), slot_blocks)?;
         agree("in-record blocks", self.in_blocks.len(), in_blocks)?;
         agree("out-record blocks", self.out_blocks.len(), out_blocks)?;
         agree("long tokens", self.tokens.len(), tokens)?;
         agree("long names and Interest copies", self.memory.live(), memory)?;
+        let digests: u32 = pending_digests.iter().sum();
+        agree("Interests with digests, by their names", self.digest_names.len(), digests as usize)?;
         let unusual: u32 = pending_prefixes.iter().chain(&pending_digests).sum();
         agree("Interests that ask for prefixes or digests", self.pending_unusual as usize, unusual as usize)?;
         if pending_prefixes != self.pending_prefixes || pending_digests != self.pending_digests {

@@ -29,6 +29,8 @@ const ENTRIES_PER_ERASE: usize = 8_192;
 pub(crate) struct ContentConfig {
     pub(crate) capacity_packets: usize,
     pub(crate) capacity_bytes: usize,
+    /// Address space is set aside for at least so many packets.
+    pub(crate) reserved_packets: usize,
     pub(crate) policy: PolicyKind,
     /// May Data enter?
     pub(crate) admit: bool,
@@ -96,6 +98,11 @@ impl ContentStore {
     /// Cached Data.
     pub(crate) fn len(&self) -> usize {
         self.policy.len()
+    }
+
+    /// Which packet goes when there are too many.
+    pub(crate) fn policy_kind(&self) -> PolicyKind {
+        self.policy.kind()
     }
 }
 

@@ -150,6 +150,7 @@ impl Selectors {
 const CAN_BE_PREFIX: u8 = 1;
 const MUST_BE_FRESH: u8 = 2;
 const SELECTORS: u8 = CAN_BE_PREFIX | MUST_BE_FRESH;
+const STRATEGY_TIMER: u8 = 4;
 const SATISFIED: u8 = 8;
 const NON_DISCOVERY: u8 = 16;
 const KEEP_NONCES: u8 = 32;
@@ -263,6 +264,15 @@ impl PitSlot {
     /// Did the strategy, when the last Interest came, want to be told of Data?
     pub(crate) const fn is_measured(&self) -> bool {
         self.flags & MEASURED != 0
+    }
+
+    /// Is a timer of the strategy set?
+    pub(crate) const fn has_strategy_timer(&self) -> bool {
+        self.flags & STRATEGY_TIMER != 0
+    }
+
+    pub(crate) fn set_strategy_timer(&mut self, is_set: bool) {
+        self.flags = self.flags & !STRATEGY_TIMER | if is_set { STRATEGY_TIMER } else { 0 };
     }
 
     pub(crate) const fn is_non_discovery(&self) -> bool {

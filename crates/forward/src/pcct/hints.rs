@@ -21,7 +21,7 @@ pub(crate) struct Forecast {
     /// PIT slots in use.
     pit_len: usize,
     /// Sequence number from which to look for the next slot that is given up.
-    oldest: u64,
+    next_victim: u64,
     /// Entries in use. Free ones are a stack, so this tells how many of those that are free now will have been taken.
     entries: usize,
     /// Entries that Data frees and that no Interest has taken again, the last one first to be taken.
@@ -36,7 +36,7 @@ impl Pcct {
     pub(crate) fn forecast(&self) -> Forecast {
         Forecast {
             pit_len: self.pit_len(),
-            oldest: 0,
+            next_victim: 0,
             entries: self.entries.len(),
             freed: ArrayVec::new(),
             victims: Ahead::default(),
@@ -62,10 +62,10 @@ impl Pcct {
             forecast.pit_len += 1;
             return None;
         }
-        let (oldest, next) = self.queue.next_from(forecast.oldest);
-        forecast.oldest = next;
+        let (victim, next) = self.queue.next_victim_from(forecast.next_victim, &self.shares);
+        forecast.next_victim = next;
         // A slot outside its entry is seldom the last one of that.
-        oldest.filter(|oldest| oldest.block == INLINE).map(|oldest| oldest.entry)
+        victim.filter(|victim| victim.block == INLINE).map(|victim| victim.entry)
     }
 
     /// The entry that will be taken from the free ones.
@@ -225,11 +225,13 @@ mod tests {
         let content = ContentConfig {
             capacity_packets: 0,
             capacity_bytes: 0,
+            reserved_packets: 0,
             policy: PolicyKind::Lru,
             admit: false,
             serve: false,
         };
-        Pcct::new(&PcctConfig { pit_capacity, memory_bytes: 1 << 16, content }).expect("memory")
+        let key = namehop_hash::HashKey::new(1, 2);
+        Pcct::new(&PcctConfig { pit_capacity, memory_bytes: 1 << 16, content, key }).expect("memory")
     }
 
     /// What the pipelines do when an Interest comes.
@@ -237,11 +239,12 @@ mod tests {
         let name = [8, 1, number];
         let key = Key { name: &name, name_hash: number.into(), depth: 1, names_digest: false, hint: &[], hint_hash: 0 };
         if table.pit_is_full() {
-            let oldest = table.oldest_slot().expect("a full PIT");
-            table.close_slot(oldest);
+            let victim = table.victim(crate::face::FaceId::FIRST_USER).expect("a full PIT");
+            table.close_slot(victim);
         }
         let entry = table.insert(&key, None).expect("room");
-        table.open_slot(entry, Selectors { can_be_prefix: false, must_be_fresh: false }).expect("room")
+        let selectors = Selectors { can_be_prefix: false, must_be_fresh: false };
+        table.open_slot(entry, selectors, crate::face::FaceId::FIRST_USER).expect("room")
     }
 
     #[test]

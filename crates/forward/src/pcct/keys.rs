@@ -2,7 +2,8 @@
 
 use super::blocks::Block;
 use super::entry::{Entry, EntryFlags, NONE, SHORT_KEY_BYTES};
-use super::{MAX_VARIANTS, Pcct};
+use super::record::InRecord;
+use super::{MAX_HINTS, Pcct};
 
 /// What an entry is made for.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +24,7 @@ pub(crate) struct Key<'a> {
 /// Why there is no new entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoEntry {
-    /// The name is in use with [`MAX_VARIANTS`] hints already.
+    /// Interests with this name are pending under [`MAX_HINTS`] hints already.
     TooManyHints,
     /// All entries are in use.
     TableFull,
@@ -144,11 +145,14 @@ impl Pcct {
 
     /// Makes an entry; the key must not be in the table. `sibling` is any entry with the same name, if there is one. The
     /// entry is to be given a slot or Data at once, or freed.
-    pub(crate) fn insert(&mut self, key: &Key<'_>, sibling: Option<u32>) -> Result<u32, NoEntry> {
-        if let Some(sibling) = sibling
-            && self.variants(sibling).count() >= MAX_VARIANTS
+    ///
+    /// Hints are the consumers' choice, so only so many are kept apart under one name, and a new one drives out the one whose
+    /// Data was cached longest ago. The entry without hint, which all others use, counts for nothing in that.
+    pub(crate) fn insert(&mut self, key: &Key<'_>, mut sibling: Option<u32>) -> Result<u32, NoEntry> {
+        if let Some(known) = sibling
+            && !key.hint.is_empty()
         {
-            return Err(NoEntry::TooManyHints);
+            sibling = Some(self.make_room_for_hint(known)?);
         }
         let key_bytes = key.name.len() + key.hint.len();
         let mut long_key = Block::NONE;
@@ -164,7 +168,12 @@ impl Pcct {
             self.release_memory(long_key);
             return Err(NoEntry::TableFull);
         }
-        self.touched = self.touched.max(index + 1);
+        if index >= self.touched {
+            self.touched = index + 1;
+            // Entries are new in their order, so this is the one of the same number.
+            let watch = self.inline_watches.allocate();
+            debug_assert_eq!(watch, Some(index));
+        }
         let next_variant = match sibling {
             Some(sibling) => std::mem::replace(&mut self.entry_mut(sibling).next_variant, index),
             None => index,
@@ -184,6 +193,10 @@ impl Pcct {
         entry.depth = key.depth as u8;
         entry.flags = EntryFlags::IN_USE;
         entry.flags.set(EntryFlags::NAMES_DIGEST, key.names_digest);
+        if !key.hint.is_empty() {
+            // Until a slot is opened, this tells the age of the entry.
+            entry.slot.serial = self.next_serial;
+        }
         let bytes =
             if long_key.is_none() { &mut entry.short_key[..] } else { self.memory.bytes_mut(long_key, key_bytes) };
         bytes[..key.name.len()].copy_from_slice(key.name);
@@ -191,6 +204,38 @@ impl Pcct {
             bytes[key.name.len()..key_bytes].copy_from_slice(key.hint);
         }
         Ok(index)
+    }
+
+    /// Sees to it that an entry with another hint may be added to those of one name, of which `known` is one. Returns one that
+    /// is there then.
+    #[cold]
+    fn make_room_for_hint(&mut self, known: u32) -> Result<u32, NoEntry> {
+        if self.hinted(known).count() < MAX_HINTS {
+            return Ok(known);
+        }
+        let victim = self.oldest(self.hinted(known).filter(|&entry| !self.entry(entry).has_slots()));
+        let victim = victim.ok_or(NoEntry::TooManyHints)?;
+        let left = if victim == known { self.entry(known).next_variant } else { known };
+        self.remove_data(victim);
+        Ok(left)
+    }
+
+    /// Which of the pending Interests with the name of `known` and a forwarding hint has to go for another one: the oldest of
+    /// those that nobody else waits for, so that whoever uses many hints gives up his own; else the oldest.
+    #[cold]
+    pub(crate) fn hint_to_give_up(&self, known: u32, is_of_others: impl Fn(&InRecord) -> bool) -> Option<u32> {
+        let is_own = |&entry: &u32| self.slots(entry).all(|pit| !self.in_records(pit).any(&is_of_others));
+        self.oldest(self.hinted(known).filter(is_own)).or_else(|| self.oldest(self.hinted(known)))
+    }
+
+    /// The entries with the name of `known` that have a forwarding hint.
+    fn hinted(&self, known: u32) -> impl Iterator<Item = u32> + '_ {
+        self.variants(known).filter(|&entry| self.entry(entry).hint_bytes > 0)
+    }
+
+    /// The entry, of some with forwarding hints, that was made or whose inline slot was last opened longest ago.
+    fn oldest(&self, entries: impl Iterator<Item = u32>) -> Option<u32> {
+        entries.max_by_key(|&entry| self.next_serial.wrapping_sub(self.entry(entry).slot.serial))
     }
 
     /// Frees an entry that has neither a PIT slot nor Data.

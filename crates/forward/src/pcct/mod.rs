@@ -11,9 +11,11 @@
 //! | `slots` | PIT slots: opening, closing, timers, finding the ones that Data satisfies |
 //! | `records`, `chain` | downstream and upstream records of a slot |
 //! | `content`, `prefix_index` | the Content Store |
+//! | `digest_names` | what is asked for by its digest |
 //! | `hints` | fetches ahead of time |
 //! | `blocks` | memory for Data, long names, copies of Interests |
-//! | `pit_queue`, `token`, `check` | eviction order, PIT tokens, self-check |
+//! | `pit_queue`, `shares` | which PIT slot is given up when there are too many |
+//! | `token`, `check` | PIT tokens, self-check |
 //!
 //! Nothing here sends packets or knows faces beyond their number. May assume: names are valid Name VALUEs with at most
 //! 64 components.
@@ -22,6 +24,7 @@ pub(crate) mod blocks;
 mod chain;
 mod check;
 pub(crate) mod content;
+mod digest_names;
 pub(crate) mod entry;
 pub(crate) mod hints;
 pub(crate) mod keys;
@@ -29,25 +32,29 @@ mod pit_queue;
 mod prefix_index;
 pub(crate) mod record;
 mod records;
+mod shares;
 mod slots;
 pub(crate) mod token;
 
+use namehop_hash::HashKey;
 use namehop_table::{Arena, BucketTable};
 use namehop_wire::MAX_NAME_COMPONENTS;
 
 use blocks::BlockStore;
 use content::{ContentConfig, ContentStore};
+use digest_names::DigestNames;
 use entry::{Entry, NONE, PitSlot};
 use pit_queue::PitQueue;
 use record::{InRecord, RecordBlock, TokenBlock, UpstreamRecord};
+use shares::Shares;
 
 pub(crate) use chain::NoRoom;
 pub(crate) use records::{Arrival, Downstream, told_in_short};
 
 /// `block` of a [`PitRef`] for the slot inside the entry.
 pub(crate) const INLINE: u32 = NONE;
-/// Most entries with one name.
-pub(crate) const MAX_VARIANTS: usize = 8;
+/// Most entries with one name and a forwarding hint. One without hint may be there besides.
+pub(crate) const MAX_HINTS: usize = 8;
 
 /// Names one PIT slot. Valid until the slot is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +72,17 @@ pub(crate) struct PcctConfig {
     /// Most bytes of long names and Interest copies.
     pub(crate) memory_bytes: usize,
     pub(crate) content: ContentConfig,
+    /// What names are hashed with.
+    pub(crate) key: HashKey,
+}
+
+/// What timers have to know of the inline slot of an entry.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct InlineWatch {
+    /// `serial` of the slot while that is in use, else 0.
+    pub(crate) serial: u32,
+    /// [Mark](crate::timer::deadline_mark) of the deadline for which the last timer that is to end the slot was set.
+    pub(crate) deadline_mark: u32,
 }
 
 /// The table.
@@ -78,20 +96,24 @@ pub(crate) struct Pcct {
     /// Long names and Interest copies.
     memory: BlockStore,
     queue: PitQueue,
+    shares: Shares,
     pit_capacity: usize,
     /// Most entries in use: one for each PIT slot and each cached Data there may be.
     entry_limit: usize,
     next_serial: u32,
-    /// By entry: `serial` of its inline slot while that is in use, else 0. Timers look here first, because most of them come
-    /// due long after their PIT entry has ended, and its entry is in the cache no more.
-    inline_serials: Vec<u32>,
+    /// By entry: what timers have to know of its inline slot. They look here first, because most of them come due long after
+    /// their PIT entry has ended, and its entry is in the cache no more.
+    inline_watches: Arena<InlineWatch>,
     /// Entry indices below this one were used at some time.
     touched: u32,
     /// CanBePrefix slots by number of components: Data without a token probes only prefixes of these lengths.
     pending_prefixes: [u32; MAX_NAME_COMPONENTS + 1],
     /// Slots whose name ends in an implicit digest, by number of components.
     pending_digests: [u32; MAX_NAME_COMPONENTS + 1],
-    /// The sum of both: pending Interests that Data may satisfy by another name than its own.
+    /// The names of the Data that those ask for.
+    digest_names: DigestNames,
+    key: HashKey,
+    /// The sum of both numbers: pending Interests that Data may satisfy by another name than its own.
     pending_unusual: u32,
     pub(crate) content: ContentStore,
     /// Scratch: owners of a chunk to be emptied.

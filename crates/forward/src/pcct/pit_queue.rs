@@ -1,26 +1,67 @@
-//! All PIT slots in the order they were made, so that the oldest can be given up when the PIT is full.
+//! All PIT slots in the order they were made, so that old ones can be given up when the PIT is full.
 //!
-//! A ring of (entry, block) pairs, written at its tail. Every slot knows its position, so a slot that ends writes a
-//! gap over its pair; no other memory is touched, and gaps at the head are passed over in sequence.
+//! A ring of slots, each with the face that holds it, written at its tail. Every slot knows its position, so a slot that
+//! ends writes a gap over itself; no other memory is touched, and gaps at the head are passed over in sequence.
+//!
+//! What is given up belongs to a face that holds much ([`Shares`]). A hand goes along the ring from old to new and passes
+//! over slots of faces that hold little; when it has seen all, it begins again at the head. For one victim it looks at no
+//! more than [`LOOKS`] slots. When all of those are held by faces with little, the face that holds most among them gives one
+//! up, if the newcomer holds no more than that; else the newcomer is refused. So a face that holds less than half as much as
+//! the one with most never loses a slot to a face that holds more than itself. To others it loses one only where [`LOOKS`]
+//! slots in a row are held by faces that hold no more than itself: it takes a great many faces to bring that about.
 
 use std::ops::Range;
 
 use super::PitRef;
+use super::entry::NONE;
+use super::shares::Shares;
+use crate::face::FaceId;
 
 /// Gaps at the head that one insertion passes over at most: twice what it adds.
 const PASS_PER_INSERTION: usize = 2;
 /// Positions that one look ahead looks at at most.
 const LOOK_AHEAD: u64 = 64;
+/// Slots that are looked at for one victim.
+const LOOKS: usize = 256;
+
+/// A slot in its place, or a gap.
+#[derive(Debug, Clone, Copy)]
+struct Position {
+    slot: PitRef,
+    holder: FaceId,
+}
+
+impl Position {
+    const GAP: Position = Position { slot: PitRef { entry: NONE, block: NONE }, holder: FaceId::INVALID };
+
+    #[inline]
+    fn slot(self) -> Option<PitRef> {
+        (self.slot.entry != NONE).then_some(self.slot)
+    }
+}
+
+/// A search for a victim.
+#[derive(Default)]
+struct Search {
+    /// The best so far, and how much its holder holds.
+    found: Option<(u32, PitRef)>,
+    /// Is that much?
+    is_much: bool,
+    looks: usize,
+    is_over: bool,
+}
 
 /// The queue.
 pub(crate) struct PitQueue {
-    ring: Box<[Option<PitRef>]>,
+    ring: Box<[Position]>,
     head: usize,
     /// Sequence number of the head. Every position gets the next number when something is written there.
     head_sequence: u64,
     /// Positions in use from `head` on, gaps included.
     span: usize,
     live: usize,
+    /// Sequence number from which the next victim is looked for.
+    hand: u64,
 }
 
 impl PitQueue {
@@ -28,11 +69,12 @@ impl PitQueue {
     pub(crate) fn new(capacity: usize) -> Self {
         // Twice the capacity, so that gaps and slots together seldom fill it.
         PitQueue {
-            ring: vec![None; 2 * capacity.max(1)].into_boxed_slice(),
+            ring: vec![Position::GAP; 2 * capacity.max(1)].into_boxed_slice(),
             head: 0,
             head_sequence: 0,
             span: 0,
             live: 0,
+            hand: 0,
         }
     }
 
@@ -51,7 +93,7 @@ impl PitQueue {
 
     fn pass_gaps(&mut self, limit: usize) {
         for _ in 0..limit {
-            if self.span == 0 || self.ring[self.head].is_some() {
+            if self.span == 0 || self.ring[self.head].slot().is_some() {
                 break;
             }
             self.pass_head();
@@ -59,52 +101,94 @@ impl PitQueue {
         }
     }
 
-    /// Appends a slot and returns its position. When old slots with gaps behind them fill the ring, they move to the tail;
-    /// `moved` is told where each one is now. The caller never has more slots than the queue was made for.
-    pub(crate) fn push(&mut self, slot: PitRef, mut moved: impl FnMut(PitRef, u32)) -> u32 {
+    /// Appends a slot, which a face holds, and returns its position. The caller never has more slots than the queue was made
+    /// for.
+    pub(crate) fn push(&mut self, slot: PitRef, holder: FaceId) -> u32 {
         self.pass_gaps(PASS_PER_INSERTION);
-        while self.span == self.ring.len() {
-            match self.ring[self.head].take() {
+        // In a full ring the tail is where the head was, so that an old slot with gaps behind it becomes the newest without
+        // changing its place.
+        while self.span == self.ring.len() && self.live < self.ring.len() {
+            match self.ring[self.head].slot() {
                 None => self.pass_gaps(1),
-                Some(old) => {
-                    // Full ring: the tail is where the head was.
-                    let position = self.head;
-                    self.pass_head();
-                    self.ring[position] = Some(old);
-                    moved(old, position as u32);
-                    if self.live == self.ring.len() {
-                        break;
-                    }
-                }
+                Some(_) => self.pass_head(),
             }
         }
         debug_assert!(self.span < self.ring.len());
         let position = self.wrap(self.head + self.span);
-        self.ring[position] = Some(slot);
+        self.ring[position] = Position { slot, holder };
         self.span += 1;
         self.live += 1;
         position as u32
     }
 
-    /// The slot at this position has ended.
-    pub(crate) fn remove(&mut self, position: u32) {
-        debug_assert!(self.ring[position as usize].is_some(), "removed twice");
-        self.ring[position as usize] = None;
+    /// The slot at this position has ended. Returns who held it.
+    #[inline]
+    pub(crate) fn remove(&mut self, position: u32) -> FaceId {
+        let position = &mut self.ring[position as usize];
+        debug_assert!(position.slot().is_some(), "removed twice");
         self.live -= 1;
+        std::mem::replace(position, Position::GAP).holder
     }
 
-    /// The slot that was made first.
-    pub(crate) fn oldest(&mut self) -> Option<PitRef> {
-        if self.live == 0 {
-            return None;
+    /// The slot to be given up next for one of `newcomer`: of those that the hand has not passed over, the oldest that is held
+    /// by a face with much, or what comes nearest to that. The caller closes it or hands it over. `None` when the newcomer
+    /// has no right to any.
+    pub(crate) fn victim(&mut self, shares: &Shares, newcomer: FaceId) -> Option<PitRef> {
+        let Range { start, end } = self.sequences();
+        let mut search = Search::default();
+        self.hand = self.look(self.hand.max(start)..end, shares, &mut search);
+        if !search.is_over {
+            self.hand = self.look(start..end, shares, &mut search);
         }
-        self.pass_gaps(self.span);
-        self.ring[self.head]
+        search
+            .found
+            .filter(|(held, _)| search.is_much || shares.held_by_newcomer(newcomer) <= *held)
+            .map(|(_, slot)| slot)
+    }
+
+    /// Goes on with the search for a victim among some sequence numbers. Returns the number from which to look for the one
+    /// behind it.
+    #[inline]
+    fn look(&self, range: Range<u64>, shares: &Shares, search: &mut Search) -> u64 {
+        let mut position = self.wrap(self.head + (range.start.min(range.end) - self.head_sequence) as usize);
+        for sequence in range.clone() {
+            let here = self.ring[position];
+            if let Some(slot) = here.slot() {
+                let held = shares.held_by(here.holder);
+                search.is_much = shares.is_much(held);
+                if search.is_much || search.found.is_none_or(|(most, _)| held > most) {
+                    search.found = Some((held, slot));
+                }
+                search.looks += 1;
+                search.is_over = search.is_much || search.looks == LOOKS;
+                if search.is_over {
+                    return sequence + 1;
+                }
+            }
+            position = self.wrap(position + 1);
+        }
+        range.end.max(range.start)
+    }
+
+    /// Who holds the slot at this position.
+    pub(crate) fn holder(&self, position: u32) -> FaceId {
+        self.ring[position as usize].holder
+    }
+
+    /// From now on another face holds the slot at this position.
+    pub(crate) fn hand_over(&mut self, position: u32, holder: FaceId) {
+        self.ring[position as usize].holder = holder;
+    }
+
+    /// All slots, oldest first, with the faces that hold them.
+    pub(crate) fn with_holders(&self) -> impl Iterator<Item = (PitRef, FaceId)> + '_ {
+        let positions = (0..self.span).map(|offset| self.ring[self.wrap(self.head + offset)]);
+        positions.filter_map(|position| Some((position.slot()?, position.holder)))
     }
 
     /// All slots, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = PitRef> + '_ {
-        (0..self.span).filter_map(|offset| self.ring[self.wrap(self.head + offset)])
+        self.with_holders().map(|(slot, _)| slot)
     }
 
     /// Sequence numbers in use, from head to tail, gaps included. A slot keeps its number until it ends or moves to the
@@ -118,115 +202,26 @@ impl PitQueue {
         if !self.sequences().contains(&sequence) {
             return None;
         }
-        self.ring[self.wrap(self.head + (sequence - self.head_sequence) as usize)]
+        self.ring[self.wrap(self.head + (sequence - self.head_sequence) as usize)].slot()
     }
 
-    /// For a look ahead: the first slot from a sequence number on, and the number from which to look for the one behind it.
-    /// No slot when there are many gaps before it; then the next look begins behind those.
+    /// For a look ahead: the slot that would be the next victim from a sequence number on, and the number from which to look
+    /// for the one behind it. No slot when there are many gaps before it; then the next look begins behind those.
     #[inline]
-    pub(crate) fn next_from(&self, sequence: u64) -> (Option<PitRef>, u64) {
+    pub(crate) fn next_victim_from(&self, sequence: u64, shares: &Shares) -> (Option<PitRef>, u64) {
         let Range { start, end } = self.sequences();
-        let from = sequence.max(start);
-        let end = end.min(from + LOOK_AHEAD);
-        let mut position = self.wrap(self.head + from.min(end).saturating_sub(start) as usize);
-        for sequence in from..end {
-            if self.ring[position].is_some() {
-                return (self.ring[position], sequence + 1);
-            }
-            position = self.wrap(position + 1);
-        }
-        (None, from.max(end))
+        let from = sequence.max(self.hand).max(start);
+        let mut search = Search::default();
+        let next = self.look(from..end.min(from + LOOK_AHEAD), shares, &mut search);
+        (search.found.map(|(_, slot)| slot), next)
     }
 
     /// The slot listed at this position.
     pub(crate) fn get(&self, position: u32) -> Option<PitRef> {
-        self.ring.get(position as usize).copied().flatten()
+        self.ring.get(position as usize)?.slot()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn slot(entry: u32) -> PitRef {
-        PitRef { entry, block: super::super::INLINE }
-    }
-
-    #[test]
-    fn oldest_comes_first_and_gaps_are_passed() {
-        let mut queue = PitQueue::new(4);
-        let positions: Vec<u32> = (0..4).map(|entry| queue.push(slot(entry), |_, _| ())).collect();
-        assert_eq!(queue.oldest(), Some(slot(0)));
-        assert_eq!(queue.sequences(), 0..4);
-        queue.remove(positions[0]);
-        queue.remove(positions[2]);
-        assert_eq!(queue.oldest(), Some(slot(1)));
-        assert_eq!(queue.sequences(), 1..4);
-        assert_eq!(
-            [0, 1, 2, 3, 4].map(|sequence| queue.at(sequence)),
-            [None, Some(slot(1)), None, Some(slot(3)), None]
-        );
-        assert_eq!(queue.iter().collect::<Vec<_>>(), [slot(1), slot(3)]);
-        assert_eq!(queue.len(), 2);
-    }
-
-    #[test]
-    fn a_look_ahead_passes_gaps_and_changes_nothing() {
-        let mut queue = PitQueue::new(200);
-        assert_eq!(queue.next_from(0), (None, 0));
-        let positions: Vec<u32> = (0..200).map(|entry| queue.push(slot(entry), |_, _| ())).collect();
-        for gap in (1..3).chain(4..104) {
-            queue.remove(positions[gap]);
-        }
-        assert_eq!(queue.next_from(0), (Some(slot(0)), 1));
-        assert_eq!(queue.next_from(1), (Some(slot(3)), 4));
-        // More gaps than one look passes.
-        assert_eq!(queue.next_from(4), (None, 4 + LOOK_AHEAD));
-        assert_eq!(queue.next_from(4 + LOOK_AHEAD), (Some(slot(104)), 105));
-        assert_eq!((queue.next_from(199), queue.next_from(200)), ((Some(slot(199)), 200), (None, 200)));
-        assert_eq!(queue.next_from(1_000), (None, 1_000));
-        assert_eq!(queue.sequences(), 0..200);
-        // What has left the head meanwhile is not looked at again, and the ring may have wrapped.
-        queue.remove(positions[0]);
-        assert_eq!(queue.oldest(), Some(slot(3)));
-        for entry in 200..300 {
-            queue.push(slot(entry), |_, _| ());
-        }
-        assert_eq!(queue.next_from(0), (Some(slot(3)), 4));
-        for (entry, &position) in positions.iter().enumerate() {
-            if queue.get(position) == Some(slot(entry as u32)) {
-                queue.remove(position);
-            }
-        }
-        assert_eq!(queue.oldest(), Some(slot(200)));
-        for entry in 300..450 {
-            queue.push(slot(entry), |_, _| ());
-        }
-        let mut from = 0;
-        for entry in 200..450 {
-            let (found, next) = queue.next_from(from);
-            assert_eq!(found, Some(slot(entry)));
-            from = next;
-        }
-    }
-
-    #[test]
-    fn a_long_lived_slot_does_not_block_the_ring() {
-        let mut queue = PitQueue::new(4);
-        let mut keeper = queue.push(slot(1000), |_, _| ());
-        for entry in 0..1000 {
-            let position = queue.push(slot(entry), |moved, position| {
-                assert_eq!(moved, slot(1000));
-                keeper = position;
-            });
-            assert_eq!(queue.get(keeper), Some(slot(1000)));
-            let listed: Vec<_> = queue.sequences().filter_map(|sequence| queue.at(sequence)).collect();
-            assert_eq!(listed, queue.iter().collect::<Vec<_>>());
-            assert_eq!(queue.at(queue.sequences().end - 1), Some(slot(entry)));
-            queue.remove(position);
-        }
-        assert_eq!(queue.iter().collect::<Vec<_>>(), [slot(1000)]);
-        queue.remove(keeper);
-        assert_eq!((queue.len(), queue.oldest()), (0, None));
-    }
-}
+#[path = "pit_queue/tests.rs"]
+mod tests;

@@ -239,6 +239,15 @@ impl Pcct {
         self.out_records(pit).position(|record| record.face == face)
     }
 
+    /// Was the Interest sent to this face?
+    #[inline(always)]
+    pub(crate) fn has_asked(&self, pit: PitRef, face: FaceId) -> bool {
+        let slot = self.slot(pit);
+        // The usual case: the first upstream.
+        slot.out_count > 0 && slot.out_records[0].face == face
+            || slot.out_count > 1 && self.find_out_record(pit, face).is_some()
+    }
+
     /// Position of a face's out-record, made if need be, and whether it is new.
     #[inline]
     pub(crate) fn find_or_add_out_record(&mut self, pit: PitRef, face: FaceId) -> Result<(usize, bool), NoRoom> {

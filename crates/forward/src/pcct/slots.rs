@@ -2,20 +2,26 @@
 
 use std::ops::Range;
 
-use namehop_hash::PrefixHashes;
+use namehop_hash::{PrefixHashes, hash_name};
 use namehop_table::{Arena, BucketTable, PageRequest, TableError};
 use namehop_wire::MAX_NAME_COMPONENTS;
 
 use super::blocks::{Block, BlockStore};
-use super::content::ContentStore;
+use super::content::{ContentStore, DIGEST_BYTES};
+use super::digest_names::DigestNames;
 use super::entry::{Entry, EntryFlags, NONE, PitSlot, Selectors};
 use super::pit_queue::PitQueue;
-use super::{INLINE, Pcct, PcctConfig, PitRef, extension_capacity};
+use super::record::InRecord;
+use super::shares::Shares;
+use super::{INLINE, InlineWatch, Pcct, PcctConfig, PitRef, extension_capacity};
+use crate::face::FaceId;
 
-/// Address space is set aside for at least so many entries with Data, so that the Content Store can be enlarged later.
-const RESERVED_CONTENT_ENTRIES: usize = 4 << 20;
 /// Entries beyond one for each PIT slot and each Data: those that are being made while others are about to be freed.
 const SPARE_ENTRIES: usize = 64;
+/// TYPE, LENGTH and value of an implicit digest at the end of a name.
+const DIGEST_COMPONENT_BYTES: usize = 2 + DIGEST_BYTES;
+/// Downstreams of a PIT slot that are asked whether they may hold it.
+const HEIRS: usize = 16;
 
 impl Pcct {
     /// An empty table.
@@ -24,7 +30,8 @@ impl Pcct {
         let count = |entries: usize| u32::try_from(entries).map_err(|_| TableError::CapacityTooLarge);
         let pit_capacity = config.pit_capacity.max(1);
         let entry_limit = pit_capacity + config.content.capacity_packets + SPARE_ENTRIES;
-        let reserved = pit_capacity + config.content.capacity_packets.max(RESERVED_CONTENT_ENTRIES) + SPARE_ENTRIES;
+        let reserved =
+            pit_capacity + config.content.capacity_packets.max(config.content.reserved_packets) + SPARE_ENTRIES;
         let extensions = count(extension_capacity(pit_capacity))?;
         Ok(Pcct {
             table: BucketTable::new(entry_limit, pages)?,
@@ -35,13 +42,16 @@ impl Pcct {
             tokens: Arena::new(count(pit_capacity)?, pages)?,
             memory: BlockStore::new(config.memory_bytes)?,
             queue: PitQueue::new(pit_capacity),
+            shares: Shares::default(),
             pit_capacity,
             entry_limit,
             next_serial: 0,
-            inline_serials: vec![0; reserved],
+            inline_watches: Arena::with_reserve(count(reserved)?, count(entry_limit)?, pages)?,
             touched: 0,
             pending_prefixes: [0; MAX_NAME_COMPONENTS + 1],
             pending_digests: [0; MAX_NAME_COMPONENTS + 1],
+            digest_names: DigestNames::new(pit_capacity),
+            key: config.key,
             pending_unusual: 0,
             content: ContentStore::new(&config.content, entry_limit)?,
             owners: Vec::new(),
@@ -76,9 +86,52 @@ impl Pcct {
         self.queue.len() >= self.pit_capacity
     }
 
-    /// The PIT slot that was opened first.
-    pub(crate) fn oldest_slot(&mut self) -> Option<PitRef> {
-        self.queue.oldest()
+    /// The PIT slot that is to be given up next, for an Interest from `newcomer`. The caller closes it or
+    /// [hands it over](Self::hand_over). `None` when the newcomer has too many itself.
+    pub(crate) fn victim(&mut self, newcomer: FaceId) -> Option<PitRef> {
+        self.shares.note_victim();
+        self.queue.victim(&self.shares, newcomer)
+    }
+
+    /// Lets a downstream that has joined a PIT slot hold it, if it is among the first few, `is_meant` says so of it, and it
+    /// holds little so far. `false` if there is none such.
+    #[cold]
+    pub(crate) fn hand_over(&mut self, pit: PitRef, is_meant: impl Fn(&InRecord) -> bool) -> bool {
+        let position = self.slot(pit).queue_position;
+        let holder = self.queue.holder(position);
+        let may_hold =
+            |record: &&InRecord| record.face != holder && is_meant(record) && self.shares.holds_little(record.face);
+        let Some(face) = self.in_records(pit).take(HEIRS).find(may_hold).map(|record| record.face) else {
+            return false;
+        };
+        self.shares.remove(holder);
+        self.shares.add(face);
+        self.queue.hand_over(position, face);
+        true
+    }
+
+    /// Has the entry a PIT slot that is held by a face with few of them?
+    pub(crate) fn is_held_by_few(&self, entry: u32) -> bool {
+        let is_few = |pit| {
+            let holder = self.queue.holder(self.slot(pit).queue_position);
+            !self.shares.is_much(self.shares.held_by(holder))
+        };
+        self.entry(entry).in_use() && self.slots(entry).any(is_few)
+    }
+
+    /// Is there no room left for some kind of what PIT slots have outside themselves?
+    pub(crate) fn records_are_used_up(&self) -> bool {
+        is_full(&self.slots) || is_full(&self.in_blocks) || is_full(&self.out_blocks) || is_full(&self.tokens)
+    }
+
+    /// The face is there.
+    pub(crate) fn set_face(&mut self, face: FaceId) {
+        self.shares.set_face(face);
+    }
+
+    /// The face is gone: what it holds is given up first.
+    pub(crate) fn remove_face(&mut self, face: FaceId) {
+        self.shares.remove_face(face);
     }
 
     /// All PIT slots, oldest first.
@@ -151,27 +204,48 @@ impl Pcct {
     /// Is this the serial number of the entry's inline slot? Answered without looking at the entry.
     #[inline]
     pub(crate) fn is_inline_serial(&self, entry: u32, serial: u32) -> bool {
-        self.inline_serials.get(entry as usize) == Some(&serial)
+        self.inline_watch(entry).serial == serial
     }
 
-    /// Opens a PIT slot that the entry does not have yet. `None` when there are too many.
-    pub(crate) fn open_slot(&mut self, entry: u32, selectors: Selectors) -> Option<PitRef> {
+    /// What timers have to know of the entry's inline slot, without looking at the entry.
+    #[inline(always)]
+    pub(crate) fn inline_watch(&self, entry: u32) -> InlineWatch {
+        match self.inline_watches.get(entry) {
+            Some(&watch) => watch,
+            None => InlineWatch::default(),
+        }
+    }
+
+    /// A timer was set that is to end a PIT slot.
+    #[inline(always)]
+    pub(crate) fn note_timer(&mut self, pit: PitRef, deadline_mark: u32) {
+        if pit.block == INLINE {
+            self.inline_watches[pit.entry].deadline_mark = deadline_mark;
+        }
+    }
+
+    /// Are there PIT slots outside their entries?
+    #[inline]
+    pub(crate) fn has_outer_slots(&self) -> bool {
+        !self.slots.is_empty()
+    }
+
+    /// Opens a PIT slot that the entry does not have yet, for an Interest from `face`. `None` when there are too many.
+    pub(crate) fn open_slot(&mut self, entry: u32, selectors: Selectors, face: FaceId) -> Option<PitRef> {
         if self.pit_is_full() {
             return None;
         }
         let block = if self.entry(entry).has_inline_slot() { self.slots.allocate()? } else { INLINE };
         let pit = PitRef { entry, block };
-        let (entries, slots) = (&mut self.entries, &mut self.slots);
-        let position = self.queue.push(pit, |moved, position| {
-            slot_of(entries, slots, moved).queue_position = position;
-        });
+        let position = self.queue.push(pit, face);
+        self.shares.add(face);
         // 0 means "none".
         self.next_serial = self.next_serial.wrapping_add(1).max(1);
         let serial = self.next_serial;
         self.slot_mut(pit).open(selectors, serial, position);
         if block == INLINE {
             self.entry_mut(entry).flags.set(EntryFlags::HAS_INLINE_SLOT, true);
-            self.inline_serials[entry as usize] = serial;
+            self.inline_watches[entry].serial = serial;
         } else {
             let next = std::mem::replace(&mut self.entry_mut(entry).more_slots, block);
             self.slots[block].next = next;
@@ -194,13 +268,14 @@ impl Pcct {
             self.slot_mut(pit).packet = Block::NONE;
             self.release_memory(packet);
         }
-        self.queue.remove(position);
+        let holder = self.queue.remove(position);
+        self.shares.remove(holder);
         if selectors.can_be_prefix || self.entry(pit.entry).names_digest() {
             self.count_unusual(pit.entry, selectors, -1);
         }
         if pit.block == INLINE {
             self.entry_mut(pit.entry).flags.set(EntryFlags::HAS_INLINE_SLOT, false);
-            self.inline_serials[pit.entry as usize] = 0;
+            self.inline_watches[pit.entry].serial = 0;
         } else {
             self.free_slot(pit);
         }
@@ -215,6 +290,16 @@ impl Pcct {
         self.pending_prefixes[depth] = self.pending_prefixes[depth].wrapping_add_signed(prefixes);
         self.pending_digests[depth] = self.pending_digests[depth].wrapping_add_signed(digests);
         self.pending_unusual = self.pending_unusual.wrapping_add_signed(prefixes + digests);
+        if names_digest {
+            let full_name = self.name(entry);
+            let name = &full_name[..full_name.len().saturating_sub(DIGEST_COMPONENT_BYTES)];
+            let hash = hash_name(&self.key, name);
+            if step > 0 {
+                self.digest_names.add(hash);
+            } else {
+                self.digest_names.remove(hash);
+            }
+        }
     }
 
     /// Frees a PIT slot outside its entry.
@@ -287,10 +372,11 @@ impl Pcct {
         exact
     }
 
-    /// Is an Interest pending that asks for Data with so many components by its implicit digest?
+    /// Is an Interest pending that asks for Data with this name by its implicit digest?
     #[inline]
-    pub(crate) fn asks_for_digests(&self, depth: usize) -> bool {
-        self.pending_digests.get(depth + 1).is_some_and(|&pending| pending > 0)
+    pub(crate) fn asks_for_digest(&self, name: &PrefixHashes) -> bool {
+        self.pending_digests.get(name.depth() + 1).is_some_and(|&pending| pending > 0)
+            && self.digest_names.contains(name.full())
     }
 
     /// Collects the PIT slots with this name.
@@ -303,6 +389,10 @@ impl Pcct {
     pub(super) fn used_entries(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.touched).filter(|&index| self.entry(index).in_use())
     }
+}
+
+fn is_full<T>(arena: &Arena<T>) -> bool {
+    arena.len() >= arena.capacity()
 }
 
 /// Like [`Pcct::slot_mut`], while other parts of the table are borrowed.

@@ -6,7 +6,8 @@
 //! | 1–4 | entry index, big-endian |
 //! | 5–7 | low 24 bits of the entry's generation, big-endian |
 //!
-//! A peer may return anything; the index, the generation and then the name are checked.
+//! A peer may return anything; the index, the generation and then the name are checked. A token is no proof that the peer has
+//! seen the Interest: indices and generations are easily guessed. It only saves the lookup.
 
 use namehop_wire::lp::PitToken;
 

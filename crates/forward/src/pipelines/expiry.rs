@@ -9,15 +9,39 @@ use crate::engine::core::Core;
 use crate::engine::route::Route;
 use crate::face::FaceId;
 use crate::packet::Outgoing;
-use crate::pcct::PitRef;
 use crate::pcct::entry::Selectors;
+use crate::pcct::{Pcct, PitRef};
 use crate::schedule::{Schedule, ScheduleKind};
 use crate::strategy::Trigger;
 use crate::time::Timestamp;
+use crate::timer::{Timer, deadline_mark};
 
 /// Bit of a timer's kind that tells a strategy's timer from the one that ends the PIT entry. The lower bits are the
 /// selectors of the slot.
 const STRATEGY_TIMER: u8 = 1 << 2;
+
+/// The PIT entry that a timer was set for, if it has not ended.
+fn slot_of(pcct: &Pcct, timer: &Timer) -> Option<PitRef> {
+    pcct.find_slot_by_serial(timer.entry, Selectors::from_bits(timer.kind()), timer.generation)
+}
+
+/// Does a timer still mean something? Not if its PIT entry has ended, nor if another timer watches over that now.
+#[inline(always)]
+fn is_meant(pcct: &Pcct, timer: &Timer) -> bool {
+    let watch = pcct.inline_watch(timer.entry);
+    if watch.serial == timer.generation {
+        timer.kind() & STRATEGY_TIMER != 0 || timer.is_for_mark(watch.deadline_mark)
+    } else {
+        pcct.has_outer_slots() && is_meant_outside(pcct, timer)
+    }
+}
+
+/// The same for PIT entries that may lie outside the table's entry.
+#[cold]
+#[inline(never)]
+fn is_meant_outside(pcct: &Pcct, timer: &Timer) -> bool {
+    slot_of(pcct, timer).is_some_and(|pit| timer.kind() & STRATEGY_TIMER != 0 || timer.is_for(pcct.slot(pit).timer_at))
+}
 
 impl<P: BufferPool> Core<P> {
     /// Sees to it that a timer is set for the end of a PIT entry. A timer that is due earlier is left alone: when it fires,
@@ -27,15 +51,23 @@ impl<P: BufferPool> Core<P> {
         if slot.timer_at > slot.expiry {
             slot.timer_at = slot.expiry;
             let (deadline, serial, selectors) = (slot.expiry, slot.serial, slot.selectors());
-            self.timers.schedule(deadline, pit.entry, serial, selectors.bits());
+            if self.timers.schedule(deadline, pit.entry, serial, selectors.bits()) {
+                self.pcct.note_timer(pit, deadline_mark(deadline));
+            } else {
+                // Nothing watches over it until it is renewed, answered or given up.
+                self.pcct.slot_mut(pit).timer_at = Timestamp::NEVER;
+            }
         }
     }
 
-    /// Sets a timer that calls the strategy.
+    /// Sets a timer that calls the strategy, unless one is set already.
     pub(crate) fn schedule_strategy_timer(&mut self, pit: PitRef, deadline: Timestamp) {
         let slot = self.pcct.slot(pit);
-        let (serial, kind) = (slot.serial, slot.selectors().bits() | STRATEGY_TIMER);
-        self.timers.schedule(deadline, pit.entry, serial, kind);
+        if !slot.has_strategy_timer() {
+            let (serial, kind) = (slot.serial, slot.selectors().bits() | STRATEGY_TIMER);
+            let is_set = self.timers.schedule(deadline, pit.entry, serial, kind);
+            self.pcct.slot_mut(pit).set_strategy_timer(is_set);
+        }
     }
 
     /// Ends a PIT entry.
@@ -66,18 +98,20 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// Handles all timers that are due.
     pub(crate) fn fire_timers(&mut self, now: Timestamp, out: &mut Vec<Outgoing<P::Buffer>>) {
         let mut due = std::mem::take(&mut self.core.due);
-        self.core.timers.poll(now, |entry, serial, kind| due.push((entry, serial, kind)));
+        let Core { timers, pcct, .. } = &mut self.core;
+        while let Some(timer) = timers.pop_due(now, |timer| is_meant(pcct, timer)) {
+            due.push(timer);
+        }
         for index in 0..due.len() {
             if S::KIND != ScheduleKind::Naive
-                && let Some(&(entry, serial, _)) = due.get(index + self.core.lookahead)
-                && self.core.pcct.is_inline_serial(entry, serial)
+                && let Some(ahead) = due.get(index + self.core.lookahead)
+                && self.core.pcct.is_inline_serial(ahead.entry, ahead.generation)
             {
-                self.core.pcct.prefetch_entry(entry);
+                self.core.pcct.prefetch_entry(ahead.entry);
             }
-            let (entry, serial, kind) = due[index];
             // The timer of a PIT entry that has ended finds nothing.
-            if let Some(pit) = self.core.pcct.find_slot_by_serial(entry, Selectors::from_bits(kind), serial) {
-                self.fire_timer(now, pit, kind & STRATEGY_TIMER != 0, out);
+            if let Some(pit) = slot_of(&self.core.pcct, &due[index]) {
+                self.fire_timer(now, pit, due[index].kind() & STRATEGY_TIMER != 0, out);
             }
         }
         due.clear();
@@ -87,6 +121,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     fn fire_timer(&mut self, now: Timestamp, pit: PitRef, for_strategy: bool, out: &mut Vec<Outgoing<P::Buffer>>) {
         let slot = self.core.pcct.slot_mut(pit);
         if for_strategy {
+            slot.set_strategy_timer(false);
             if !slot.is_satisfied() && slot.expiry > now {
                 let mut context = self.pending_context(now, pit, out);
                 context.dispatch(Trigger::Timer);

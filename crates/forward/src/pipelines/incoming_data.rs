@@ -58,24 +58,33 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let known = by_token.filter(|&entry| core.pcct.name(entry) == name);
         // The name of a known entry was admitted with its Interest.
         if known.is_none() {
-            core.admit_name(name_ref)?;
+            core.admit_name(ingress.id, name_ref)?;
         }
         let hashes = match known {
             Some(_) if !core.pcct.asks_for_prefixes(now) => None,
             _ => Some(ahead.into_hashes(&core.key, name_ref)?),
         };
 
-        // PIT matching: all Interests that this Data satisfies. The digest is computed only when one asks for it.
+        // PIT matching: all Interests that this Data satisfies. The digest is computed only when one asks for this name by it.
         let mut matches = std::mem::take(&mut core.matches);
         matches.clear();
         let exact = core.pcct.find_satisfied(name, hashes, known, &mut matches);
         let mut digest = None;
-        if hashes.is_some_and(|hashes| core.pcct.asks_for_digests(hashes.depth())) {
+        if hashes.is_some_and(|hashes| core.pcct.asks_for_digest(hashes)) {
+            core.counters.digests += 1;
             digest = Some(core.match_full_name(packet.buffer.bytes(), name, &mut matches));
         }
         let freshness_ms = layout.freshness_ms;
         let digest = digest.as_ref();
         let admission = Admission { packet: packet.buffer.bytes(), name, freshness_ms, hashes, digest };
+
+        // Data from another computer answers only Interests that were sent there: whoever can guess a name could answer it
+        // else. A PIT token proves nothing, because it can be guessed.
+        let mut unsolicited = DropReason::UnsolicitedData;
+        if ingress.scope == FaceScope::NonLocal && !core.accept_unasked_data && !matches.is_empty() {
+            unsolicited = DropReason::UnaskedData;
+            core.keep_those_that_asked(&mut matches, ingress.id);
+        }
 
         // Unsolicited Data is never forwarded, and cached only if the policy says so and the producer does not forbid it.
         if matches.is_empty() {
@@ -83,7 +92,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             if core.admits_unsolicited(&ingress) && !packet.fields.no_cache {
                 core.admit(now, &admission, None, exact);
             }
-            return Err(DropReason::UnsolicitedData);
+            return Err(unsolicited);
         }
 
         // Content Store insert, unless the producer forbids it.
@@ -133,10 +142,36 @@ impl<P: BufferPool> Core<P> {
         digest
     }
 
+    /// Removes the PIT slots that were not sent to this face.
+    #[inline(always)]
+    fn keep_those_that_asked(&self, matches: &mut Vec<PitRef>, face: FaceId) {
+        match matches[..] {
+            [only] if self.pcct.has_asked(only, face) => {}
+            _ => self.remove_those_that_did_not_ask(matches, face),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn remove_those_that_did_not_ask(&self, matches: &mut Vec<PitRef>, face: FaceId) {
+        matches.retain(|&pit| self.pcct.has_asked(pit, face));
+    }
+
     /// The entry under whose hint the Data is cached: the one it answers by its token, else one that asked this face, so
     /// that no peer can put Data where others look for answers by way of another hint.
+    #[inline(always)]
     fn partition_of(&self, matches: &[PitRef], by_token: Option<u32>, ingress: FaceId) -> u32 {
-        let asked = |pit: &&PitRef| self.pcct.find_out_record(**pit, ingress).is_some();
+        match matches {
+            // The usual case.
+            [only] => only.entry,
+            _ => self.partition_of_several(matches, by_token, ingress),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn partition_of_several(&self, matches: &[PitRef], by_token: Option<u32>, ingress: FaceId) -> u32 {
+        let asked = |pit: &&PitRef| self.pcct.has_asked(**pit, ingress);
         let by_token = matches.iter().find(|pit| Some(pit.entry) == by_token);
         by_token.or_else(|| matches.iter().find(asked)).unwrap_or(&matches[0]).entry
     }

@@ -38,7 +38,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
         let (mut layout, fib_guess) = (&ahead.summary.interest, ahead.summary.fib_guess);
         let name = layout.name.of_packet(buffer.bytes());
-        core.admit_name(name)?;
+        core.admit_name(ingress.id, name)?;
         let hashes = ahead.into_hashes(&core.key, name)?;
 
         // A missing Nonce is added.
@@ -117,7 +117,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             None => {
                 let keep_whole = layout.has_parameters || layout.has_forwarding_hint();
                 let kept = keep_whole.then_some(buffer.bytes());
-                match core.open_slot(now, &key, selectors, found, kept) {
+                match core.open_slot(now, ingress.id, (&key, selectors), found, kept) {
                     Ok(pit) => pit,
                     Err(reason) => {
                         core.refuse(&ingress, original.unwrap_or(buffer), fields, NackReason::CONGESTION, out);
@@ -142,7 +142,11 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             non_discovery: fields.non_discovery,
             measured: route.strategy.wants_data(),
         };
-        match core.pcct.renew(pit, &arrival) {
+        let mut renewed = core.pcct.renew(pit, &arrival);
+        if renewed.is_err() && core.make_room_for_records(now, ingress.id, Some(pit)) {
+            renewed = core.pcct.renew(pit, &arrival);
+        }
+        match renewed {
             // Kept by its strategy for late Data, and now asked for again.
             Ok(was_satisfied) => core.counters.satisfied_interests += u64::from(was_satisfied),
             Err(NoRoom) => {

@@ -40,7 +40,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             .and_then(|(entry, generation)| core.pcct.entry_by_token(entry, generation));
         match by_token {
             Some(_) => core.check_length(interest.name)?,
-            None => core.admit_name(interest.name)?,
+            None => core.admit_name(ingress.id, interest.name)?,
         }
         let pit = core.find_sent(&interest, by_token, ingress.id).ok_or(DropReason::UnmatchedNack)?;
 

@@ -80,7 +80,11 @@ impl<P: BufferPool> Context<'_, P> {
         }
 
         // Insert or renew the out-record, if there is room for it and a buffer to send.
-        let Ok((record, is_new)) = self.core.pcct.find_or_add_out_record(self.pit, face.id) else {
+        let mut added = self.core.pcct.find_or_add_out_record(self.pit, face.id);
+        if added.is_err() && self.core.make_room_for_records(self.now, self.ingress, Some(self.pit)) {
+            added = self.core.pcct.find_or_add_out_record(self.pit, face.id);
+        }
+        let Ok((record, is_new)) = added else {
             self.core.count_drop(self.ingress, DropReason::TooManyUpstreams);
             return false;
         };

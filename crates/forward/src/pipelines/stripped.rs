@@ -61,7 +61,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let pending = found.exact().and_then(|entry| core.pcct.find_slot(entry, EXACT));
         let pit = match pending {
             Some(pit) => pit,
-            None => core.open_slot(now, &key, EXACT, found, None)?,
+            None => core.open_slot(now, packet.face, (&key, EXACT), found, None)?,
         };
         let arrival = Arrival {
             face: packet.face,

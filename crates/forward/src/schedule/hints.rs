@@ -9,7 +9,8 @@ use super::summary::{Kind, Scratch, Summary};
 use super::{MAX_BURST, Schedule, ScheduleKind};
 use crate::buffer::BufferPool;
 use crate::engine::Engine;
-use crate::engine::long_names::LongNames;
+use crate::engine::long_names::Allowance;
+use crate::face::FaceId;
 use crate::packet::Incoming;
 use crate::pcct::hints::Forecast;
 use crate::pcct::token;
@@ -21,14 +22,17 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     pub(super) fn look_at(&self, packets: &[Incoming<P::Buffer>], scratch: &mut Scratch, first: usize, lanes: Lanes) {
         let mut names: [&[u8]; MAX_BURST] = [&[]; MAX_BURST];
         let mut any = false;
-        let mut long_names = self.core.long_names.clone();
+        let mut long_names = self.core.long_names.total();
         for ((packet, summary), name) in packets.iter().zip(&mut scratch.summaries[first..]).zip(&mut names) {
-            summary.look_at(packet, |bytes| self.may_read(bytes, &long_names));
+            summary.look_at(packet, |bytes| self.may_read(packet.face, bytes, &long_names));
             // Data with a token finds its entry without, and of a Nack little more than the token is needed.
             if summary.kind == Kind::Interest || summary.kind == Kind::Data && self.needs_hashes(packet) {
                 let its_name = summary.name(packet);
                 // Names that will be refused are not worth it.
-                if S::IS_STRIPPED || self.core.check_length(its_name).is_ok() && long_names.take(its_name) {
+                if S::IS_STRIPPED
+                    || self.core.check_length(its_name).is_ok()
+                        && self.core.long_names.foresee(packet.face, its_name, &mut long_names)
+                {
                     *name = its_name.value();
                     summary.is_hashed = true;
                     any = true;
@@ -42,8 +46,8 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
 
     /// Is an Interest worth decoding, if `long_names` is what is left for long ones?
     #[inline]
-    pub(super) fn may_read(&self, interest: &[u8], long_names: &LongNames) -> bool {
-        S::IS_STRIPPED || self.core.check_unread(interest, long_names).is_ok()
+    pub(super) fn may_read(&self, face: FaceId, interest: &[u8], long_names: &Allowance) -> bool {
+        S::IS_STRIPPED || self.core.check_unread(face, interest, long_names).is_ok()
     }
 
     fn needs_hashes(&self, data: &Incoming<P::Buffer>) -> bool {

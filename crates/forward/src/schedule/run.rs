@@ -39,7 +39,8 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         for packet in burst.drain(..) {
-            scratch.summaries[0].look_at(&packet, |bytes| self.may_read(bytes, &self.core.long_names));
+            scratch.summaries[0]
+                .look_at(&packet, |bytes| self.may_read(packet.face, bytes, &self.core.long_names.total()));
             self.handle(now, packet, scratch.known(0), out);
         }
     }

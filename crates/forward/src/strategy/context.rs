@@ -111,7 +111,8 @@ pub trait StrategyContext {
     /// Moves the end of the PIT entry to `now + milliseconds`.
     fn set_expiry_ms(&mut self, milliseconds: u64);
     /// Calls the strategy with [`Trigger::Timer`] in `delay_us` microseconds, unless the PIT entry is satisfied or gone by
-    /// then. Each call makes one such trigger; there is no way to cancel, so strategies must bear one too many.
+    /// then. While such a trigger is to come, no other is added. There is no way to cancel, so strategies must bear one too
+    /// many.
     fn schedule_timer_us(&mut self, delay_us: u64);
     /// Sends the Data at hand to all downstreams except its ingress (unless ad hoc), with each one's own token. Data triggers only.
     fn send_data_to_all(&mut self);

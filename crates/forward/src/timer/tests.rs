@@ -4,24 +4,35 @@ use proptest::prelude::*;
 
 use super::*;
 
+impl TimerWheel {
+    /// Chunks whose memory was ever used.
+    fn chunks_made(&self) -> usize {
+        self.chunks.made()
+    }
+}
+
 const TICK_NS: u64 = 1 << TICK_SHIFT;
 
 fn due(wheel: &mut TimerWheel, now: u64) -> Vec<u32> {
     let mut entries = Vec::new();
-    wheel.poll(Timestamp(now), |entry, generation, kind| {
-        assert_eq!((generation, kind), (entry ^ 0xffff_ffff, entry as u8));
-        entries.push(entry);
-    });
+    while let Some(timer) = wheel.pop_due(Timestamp(now), |_| true) {
+        assert_eq!((timer.generation, timer.kind()), (timer.entry ^ 0xffff_ffff, timer.entry as u8));
+        entries.push(timer.entry);
+    }
     entries
 }
 
 fn schedule(wheel: &mut TimerWheel, deadline: u64, entry: u32) {
-    wheel.schedule(Timestamp(deadline), entry, entry ^ 0xffff_ffff, entry as u8);
+    assert!(wheel.schedule(Timestamp(deadline), entry, entry ^ 0xffff_ffff, entry as u8));
+}
+
+fn wheel(now: u64) -> TimerWheel {
+    TimerWheel::new(Timestamp(now), 1_000).expect("address space")
 }
 
 #[test]
 fn timers_come_due_in_time_and_in_order() {
-    let mut wheel = TimerWheel::new(Timestamp(0));
+    let mut wheel = wheel(0);
     assert_eq!(wheel.next_deadline(), None);
     for entry in 0..100 {
         schedule(&mut wheel, 5 * TICK_NS, entry);
@@ -40,7 +51,7 @@ fn timers_come_due_in_time_and_in_order() {
 
 #[test]
 fn past_far_and_never() {
-    let mut wheel = TimerWheel::new(Timestamp(1_000 * TICK_NS));
+    let mut wheel = wheel(1_000 * TICK_NS);
     schedule(&mut wheel, 0, 1);
     schedule(&mut wheel, 50 * 3600 * 1_000_000_000, 2);
     schedule(&mut wheel, u64::MAX, 3);
@@ -69,14 +80,14 @@ fn past_far_and_never() {
 
 #[test]
 fn timers_may_be_set_while_others_come_due() {
-    let mut wheel = TimerWheel::new(Timestamp(0));
+    let mut wheel = wheel(0);
     for entry in 0..40 {
         schedule(&mut wheel, TICK_NS, entry);
     }
     let mut seen = 0;
     // Each timer is set again at once, for a time that has passed: it waits for the next tick.
-    while let Some(timer) = wheel.pop_due(Timestamp(TICK_NS)) {
-        wheel.schedule(Timestamp(0), timer.entry, timer.generation, timer.kind);
+    while let Some(timer) = wheel.pop_due(Timestamp(TICK_NS), |_| true) {
+        schedule(&mut wheel, 0, timer.entry);
         seen += 1;
         assert!(wheel.next_deadline().expect("timers are left").0 <= 2 * TICK_NS);
     }
@@ -86,7 +97,7 @@ fn timers_may_be_set_while_others_come_due() {
 
 #[test]
 fn memory_is_used_again() {
-    let mut wheel = TimerWheel::new(Timestamp(0));
+    let mut wheel = wheel(0);
     let mut now = 0;
     let mut memory_bytes = 0;
     for round in 0..50 {
@@ -96,11 +107,96 @@ fn memory_is_used_again() {
         now += 5_000_000_000;
         assert_eq!(due(&mut wheel, now).len(), 20_000);
         if round == 0 {
-            memory_bytes = wheel.memory_bytes();
+            memory_bytes = wheel.chunks_made() * size_of::<Chunk>();
         }
+        assert_eq!(wheel.memory_bytes(), 0);
     }
-    assert_eq!(wheel.memory_bytes(), memory_bytes);
+    assert_eq!(wheel.chunks_made() * size_of::<Chunk>(), memory_bytes);
     assert!(memory_bytes < 20_000 * 16 * 2);
+}
+
+const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
+
+/// What an attacker who asks for existing Data with long lifetimes makes of the wheel: every entry ends 20 ms after its timer
+/// was set, and its timer is for a time ten days later.
+#[test]
+fn timers_of_ended_entries_do_not_wait_for_their_deadlines() {
+    const PER_TICK: u32 = 1_000;
+    const TICKS: u32 = 4_000;
+    let mut wheel = wheel(0);
+    let (mut most_timers, mut looks) = (0, 0);
+    for tick in 0..TICKS {
+        let now = u64::from(tick) * TICK_NS;
+        // Entries are numbered in the order of their timers.
+        let first_alive = tick.saturating_sub(20) * PER_TICK;
+        let is_alive = |timer: &Timer| {
+            looks += 1;
+            timer.entry >= first_alive
+        };
+        assert_eq!(wheel.pop_due(Timestamp(now), is_alive), None);
+        for entry in tick * PER_TICK..(tick + 1) * PER_TICK {
+            schedule(&mut wheel, now + 10 * DAY_NS, entry);
+        }
+        most_timers = most_timers.max(wheel.len());
+    }
+    assert!(most_timers <= PER_TICK as usize * 2_049, "{most_timers} timers");
+    assert!(wheel.chunks_made() * size_of::<Chunk>() <= most_timers * 20, "{} chunks", wheel.chunks_made());
+    // Each was looked at once, and then it was gone.
+    assert_eq!(
+        wheel.pop_due(Timestamp(7_000_000_000), |_| {
+            looks += 1;
+            false
+        }),
+        None
+    );
+    assert_eq!((looks, wheel.len(), wheel.memory_bytes(), wheel.next_deadline()), (TICKS * PER_TICK, 0, 0, None));
+}
+
+/// The bound in the module's description, with entries that end just after their timer was looked at.
+#[test]
+fn there_are_few_timers_whenever_entries_end() {
+    const ENTRIES: u64 = 500;
+    for lives_ticks in [1, 100, 129, 257, 513, 1_025, 2_049, 4_097, 8_200, 20_000] {
+        let mut wheel = wheel(0);
+        let mut most_timers = 0;
+        // As many entries as there may be at a time, all the time. `(tick, entry)` of those that have begun.
+        let mut begun: u64 = 0;
+        for tick in 0..3 * lives_ticks + 10_000 {
+            let first_alive = (begun.saturating_sub(ENTRIES)) as u32;
+            let now = tick * TICK_NS;
+            assert_eq!(wheel.pop_due(Timestamp(now), |timer| timer.entry >= first_alive), None);
+            while begun < ENTRIES + tick * ENTRIES / lives_ticks {
+                schedule(&mut wheel, now + 10 * DAY_NS, begun as u32);
+                begun += 1;
+            }
+            most_timers = most_timers.max(wheel.len());
+        }
+        let fresh = ENTRIES * 2_049 / lives_ticks;
+        let bound = fresh + 2 * ENTRIES;
+        assert!(most_timers as u64 <= bound, "{most_timers} of {bound} timers, entries of {lives_ticks} ticks");
+    }
+}
+
+#[test]
+fn a_full_wheel_says_so_and_goes_on() {
+    let mut wheel = TimerWheel { chunks: Arena::new(2, PageRequest::Ordinary).expect("memory"), ..wheel(0) };
+    for entry in 0..30 {
+        schedule(&mut wheel, TICK_NS, entry);
+    }
+    assert!(!wheel.schedule(Timestamp(TICK_NS), 30, 0, 0));
+    assert_eq!(wheel.len(), 30);
+    assert_eq!(due(&mut wheel, TICK_NS).len(), 30);
+    schedule(&mut wheel, 2 * TICK_NS, 31);
+    assert_eq!(due(&mut wheel, 2 * TICK_NS), [31]);
+}
+
+#[test]
+fn a_timer_knows_its_deadline_to_a_tick() {
+    let timer = Timer::new(Timestamp(7 * TICK_NS + 1), 0, 0, 255);
+    assert!(timer.is_for(Timestamp(8 * TICK_NS)) && !timer.is_for(Timestamp(7 * TICK_NS)));
+    let looked_at = (0..10).fold(timer, |timer, _| timer.looked_at());
+    assert!(looked_at.is_for(Timestamp(8 * TICK_NS)) && looked_at.kind() == 255);
+    assert!(!timer.is_for(Timestamp::NEVER));
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -129,7 +225,7 @@ proptest! {
     fn never_early_and_late_by_less_than_a_tick(
         start in 0u64..1 << 60, steps in prop::collection::vec(step(), 1..150)
     ) {
-        let mut wheel = TimerWheel::new(Timestamp(start));
+        let mut wheel = wheel(start);
         let mut model: Vec<(u64, u32)> = Vec::new();
         let (mut now, mut latest) = (start, start);
         for (entry, step) in (0..).zip(steps) {

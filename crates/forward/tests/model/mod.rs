@@ -9,6 +9,7 @@
 //! the newest Data under the prefix only; Data carries the larger of its own CongestionMark and that of the Interest it answers.
 
 mod comparison;
+mod hints;
 pub mod packets;
 mod pipelines;
 pub mod runner;
@@ -108,6 +109,8 @@ pub struct Settings {
     pub default_hop_limit: u8,
     pub producer_regions: Vec<Name>,
     pub unsolicited: Unsolicited,
+    /// May Data from another computer answer Interests that were not sent there?
+    pub accept_unasked: bool,
 }
 
 /// Who asked.
@@ -188,6 +191,9 @@ pub struct Model {
     /// Nonces sent to faces that were removed later: they may be remembered or not.
     uncertain_nonces: Vec<(Name, Nonce)>,
     added_nonces: u64,
+    /// PIT entries made so far, and how many those were when the last one was made for a name and hint.
+    opened: u64,
+    ages: BTreeMap<(Name, Name), u64>,
     sent: Vec<Sent>,
 }
 
@@ -206,6 +212,8 @@ impl Model {
             dead_nonces: Vec::new(),
             uncertain_nonces: Vec::new(),
             added_nonces: 0,
+            opened: 0,
+            ages: BTreeMap::new(),
             sent: Vec::new(),
         }
     }
@@ -282,7 +290,7 @@ impl Model {
     pub fn is_hint_open(&self, face: FaceNumber, data: &Data, answered: Option<&Interest>) -> bool {
         let mut hints: Vec<&Name> = self.caching_entries(face, data).iter().map(|entry| &entry.hint).collect();
         let by_token = |entry: &&PitEntry| answered.is_some_and(|interest| interest.name == entry.name);
-        hints.extend(self.satisfied_by(data).filter(by_token).map(|entry| &entry.hint));
+        hints.extend(self.satisfied_by(face, data).filter(by_token).map(|entry| &entry.hint));
         hints.iter().any(|hint| *hint != hints[0])
     }
 
@@ -291,15 +299,21 @@ impl Model {
         self.pit.iter().filter(|entry| entry.has_sent(face, interest, nonce)).count() > 1
     }
 
-    fn satisfied_by(&self, data: &Data) -> impl Iterator<Item = &PitEntry> {
-        self.pit.iter().filter(|entry| packets::matches(&entry.name, entry.can_be_prefix, data))
+    fn satisfied_by(&self, face: FaceNumber, data: &Data) -> impl Iterator<Item = &PitEntry> {
+        self.pit.iter().filter(move |entry| self.is_satisfied_by(entry, face, data))
+    }
+
+    fn is_satisfied_by(&self, entry: &PitEntry, face: FaceNumber, data: &Data) -> bool {
+        let accepts_all = self.settings.accept_unasked || self.face(face).is_some_and(|face| face.local);
+        packets::matches(&entry.name, entry.can_be_prefix, data)
+            && (accepts_all || entry.out_records.iter().any(|record| record.face == face))
     }
 
     /// The entries that Data is cached for: those that asked this face, or all when it was not asked.
     fn caching_entries(&self, face: FaceNumber, data: &Data) -> Vec<&PitEntry> {
         let asked = |entry: &&PitEntry| entry.out_records.iter().any(|record| record.face == face);
-        let entries: Vec<&PitEntry> = self.satisfied_by(data).filter(asked).collect();
-        if entries.is_empty() { self.satisfied_by(data).collect() } else { entries }
+        let entries: Vec<&PitEntry> = self.satisfied_by(face, data).filter(asked).collect();
+        if entries.is_empty() { self.satisfied_by(face, data).collect() } else { entries }
     }
 
     /// Whether Data may enter the Content Store and Interests may be answered from it.

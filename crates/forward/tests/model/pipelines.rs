@@ -75,6 +75,9 @@ impl Model {
             hop_limit = Some(self.settings.default_hop_limit);
         }
         let lifetime_ms = interest.lifetime_ms.unwrap_or(DEFAULT_LIFETIME_MS);
+        if found.is_none() {
+            self.make_room_for_entry(&interest.name, &hint, face);
+        }
         let index = found.unwrap_or_else(|| {
             self.pit.push(PitEntry {
                 name: interest.name.clone(),
@@ -153,9 +156,8 @@ impl Model {
             return;
         }
         let now_ms = self.now_ms;
-        let satisfied: Vec<usize> = (0..self.pit.len())
-            .filter(|&index| matches(&self.pit[index].name, self.pit[index].can_be_prefix, data))
-            .collect();
+        let satisfied: Vec<usize> =
+            (0..self.pit.len()).filter(|&index| self.is_satisfied_by(&self.pit[index], face, data)).collect();
         let admitted = match self.settings.unsolicited {
             _ if !satisfied.is_empty() => true,
             Unsolicited::DropAll => false,
@@ -165,9 +167,11 @@ impl Model {
         };
         if admitted && self.admits && !headers.no_cache {
             let hint = self.caching_entries(face, data).first().map_or(Vec::new(), |entry| entry.hint.clone());
-            self.content.retain(|cached| cached.data.name != data.name || cached.hint != hint);
             let fresh_until_ms = now_ms + data.freshness_ms.unwrap_or(0);
-            self.content.push(Cached { data: data.clone(), hint, fresh_until_ms });
+            if self.make_room_for_cached(&data.name, &hint) {
+                self.content.retain(|cached| cached.data.name != data.name || cached.hint != hint);
+                self.content.push(Cached { data: data.clone(), hint, fresh_until_ms });
+            }
         }
         let mut downstreams: Vec<(FaceNumber, Vec<u8>, u64)> = Vec::new();
         for index in satisfied {

@@ -67,6 +67,7 @@ impl<S: Schedule> Runner<S> {
             default_hop_limit: scenario.default_hop_limit,
             producer_regions: vec![name(REGION)],
             unsolicited: scenario.unsolicited,
+            accept_unasked: scenario.accept_unasked,
         };
         let config = EngineConfig {
             pit_capacity: 1_024,
@@ -83,6 +84,7 @@ impl<S: Schedule> Runner<S> {
                 Unsolicited::AdmitNetwork => UnsolicitedPolicy::AdmitNetwork,
                 Unsolicited::AdmitAll => UnsolicitedPolicy::AdmitAll,
             },
+            accept_unasked_data: scenario.accept_unasked,
             dead_nonce_lifetime_ms: DEAD_NONCE_LIFETIME_MS,
             dead_nonce_capacity: 4_096,
             default_hop_limit: scenario.default_hop_limit,

@@ -35,6 +35,9 @@ pub const NAMES: [&str; 14] = [
 ];
 pub const PREFIXES: [&str; 9] = ["/", "/a", "/a/b", "/m", "/m/a", "/localhost", "/localhop", "/h", "/g"];
 pub const HINTS: [&str; 4] = ["/h", "/h/x", "/g", "/region/r"];
+/// A name that nobody asks for by a prefix, and hints for it, more than a name is kept apart under.
+pub const NAME_WITH_MANY_HINTS: &str = "/v";
+pub const MANY_HINTS: usize = 12;
 pub const REGION: &str = "/region/r/1";
 pub const LIFETIMES_MS: [Option<u64>; 6] = [None, Some(24), Some(101), Some(500), Some(1_004), Some(9_005)];
 pub const FRESHNESS_MS: [Option<u64>; 4] = [None, Some(500), Some(4_000), Some(60_000)];
@@ -73,6 +76,13 @@ pub enum Action {
         token: usize,
         mark: u64,
         next_hop: Option<usize>,
+    },
+    /// Interests for one name, each with a forwarding hint of its own.
+    ManyHints {
+        face: usize,
+        first: usize,
+        count: usize,
+        nonce: u8,
     },
     /// An earlier Interest again, from the same or another face, with the same or another nonce.
     Again {
@@ -178,6 +188,8 @@ fn any_action() -> impl Strategy<Value = Action> {
         30 => any_interest(),
         15 => (0..6_usize, prop::option::of(0..FACES.len()), prop::option::weighted(0.7, 0..5_u8))
             .prop_map(|(which, face, nonce)| Action::Again { which, face, nonce }),
+        3 => (0..FACES.len(), 0..MANY_HINTS, 1..MANY_HINTS, 0..8_u8)
+            .prop_map(|(face, first, count, nonce)| Action::ManyHints { face, first, count, nonce }),
         6 => (0..FACES.len(), 0..NAMES.len(), 0..FRESHNESS_MS.len(), 0..2_u8, any_mark(), prop::bool::weighted(0.1))
             .prop_map(|(face, name, freshness, content, mark, no_cache)| Action::Data { face, name, freshness, content, mark, no_cache }),
         20 => (0..6_usize, prop::option::weighted(0.3, any::<bool>()), 0..FRESHNESS_MS.len(), 0..2_u8, any_mark(),
@@ -202,6 +214,7 @@ pub struct Scenario {
     pub routes: Vec<Vec<usize>>,
     pub multicast: Vec<bool>,
     pub unsolicited: Unsolicited,
+    pub accept_unasked: bool,
     pub default_hop_limit: u8,
     pub actions: Vec<Action>,
 }
@@ -216,13 +229,15 @@ pub fn any_scenario() -> impl Strategy<Value = Scenario> {
             Just(Unsolicited::AdmitNetwork),
             Just(Unsolicited::AdmitAll)
         ],
+        prop::bool::weighted(0.3),
         prop_oneof![3 => Just(0_u8), 1 => Just(2_u8)],
         prop::collection::vec(any_action(), 1..80),
     )
-        .prop_map(|(routes, multicast, unsolicited, default_hop_limit, actions)| Scenario {
+        .prop_map(|(routes, multicast, unsolicited, accept_unasked, default_hop_limit, actions)| Scenario {
             routes,
             multicast,
             unsolicited,
+            accept_unasked,
             default_hop_limit,
             actions,
         })

@@ -76,6 +76,111 @@ fn unsolicited_data_is_never_forwarded_and_cached_by_policy() {
 }
 
 #[test]
+fn data_answers_interests_that_were_sent_where_it_comes_from() {
+    let other_hint = || interest("/A/B").hint("/x").nonce(7);
+    // rule; what the attacker makes somebody ask, at what face; where Data comes from; who gets it
+    type Row = (&'static str, Option<InterestMaker>, u32, &'static [&'static str]);
+    let rows: [Row; 7] = [
+        ("the face that was asked", None, PRODUCER, &["D256 /A/B"]),
+        ("a face that was not asked", None, PRODUCER2, &[]),
+        ("a downstream", None, CONSUMER2, &[]),
+        ("a multicast face that was not asked", None, MULTI, &[]),
+        ("a local application", None, APP, &["D256 /A/B"]),
+        ("a face that was asked by way of another hint", Some(other_hint()), PRODUCER2, &["D257 /A/B"]),
+        ("a face that was asked for a prefix", Some(interest("/A").prefix().nonce(7)), PRODUCER2, &["D257 /A/B"]),
+    ];
+    for (rule, asked_too, from, expected) in rows {
+        for with_token in [false, true] {
+            let mut router = Router::new();
+            router.route("/A/B", PRODUCER, 1);
+            router.route("/", PRODUCER2, 1);
+            router.recv(CONSUMER, interest("/A/B"));
+            let token = if with_token { router.only().token() } else { Vec::new() };
+            if let Some(asked) = asked_too.clone() {
+                router.recv(CONSUMER2, asked);
+            }
+            router.sent();
+            router.recv(from, data("/A/B").packet().token(&token)).expect(expected);
+            let is_refused = u64::from(expected.is_empty());
+            assert_eq!((router.drops(DropReason::UnaskedData), router.all_drops()), (is_refused, is_refused), "{rule}");
+            // What was not answered still waits for the one that was asked, and for no cached forgery.
+            if !expected.contains(&"D256 /A/B") {
+                router.recv(APP2, interest("/A/B").nonce(3)).expect(&[]);
+                router.recv(PRODUCER, data("/A/B")).expect(&["D256 /A/B", "D261 /A/B"]);
+            }
+            assert_eq!(router.pit_len(), 0, "{rule}");
+        }
+    }
+}
+
+#[test]
+fn a_face_that_was_asked_may_answer_late_and_after_a_nack() {
+    let mut router = Router::new();
+    router.strategy("/", "multicast");
+    router.route("/", PRODUCER, 1);
+    router.route("/", PRODUCER2, 1);
+    router.recv(CONSUMER, interest("/A").lifetime(100)).sent();
+    router.recv(PRODUCER2, interest("/A").packet().nack(namehop_wire::lp::NackReason::CONGESTION)).expect(&[]);
+    router.recv(CONSUMER2, interest("/A").nonce(2).lifetime(1_000)).sent();
+    router.wait(500).recv(PRODUCER2, data("/A")).expect(&["D257 /A"]);
+}
+
+#[test]
+fn digests_are_computed_only_of_data_whose_name_is_asked_for_by_one() {
+    let mut router = Router::with_default_route();
+    // An attacker asks for Data of all depths that never comes.
+    for depth in 1..=30 {
+        let uri = format!("/evil{}", "/x".repeat(depth - 1));
+        router.recv(CONSUMER2, interest_named(data(&uri).content(b"never").full_name()).lifetime(864_000_000));
+    }
+    for depth in 1..=30 {
+        let uri = format!("/good{}", "/x".repeat(depth - 1));
+        router.recv(CONSUMER, interest(&uri).lifetime(10_000));
+        let token = router.sent().pop().expect("sent on").token();
+        router.recv(PRODUCER, data(&uri).packet().token(if depth % 2 == 0 { &token } else { &[] }));
+        assert_eq!(router.only().face, CONSUMER);
+    }
+    assert_eq!(router.engine.counters().digests, 0);
+    // Data with one of those names pays, once for each that comes.
+    router.recv(CONSUMER, interest("/evil/x")).sent();
+    router.recv(PRODUCER, data("/evil/x")).expect(&["D256 /evil/x"]);
+    assert_eq!(router.engine.counters().digests, 1);
+    router.recv(PRODUCER, data("/evil/x").content(b"never")).expect(&["D257 /evil/x"]);
+    router.recv(CONSUMER, interest("/evil/x").fresh()).sent();
+    router.recv(PRODUCER, data("/evil/x").content(b"new")).expect(&["D256 /evil/x"]);
+    assert_eq!(router.engine.counters().digests, 2, "nobody waits for that any more");
+}
+
+/// The full name proves the Data of one Interest, but not what would be cached for others who ask by its name alone.
+#[test]
+fn a_full_name_does_not_let_a_stranger_into_the_cache() {
+    let mut router = Router::with_default_route();
+    let forged = data("/A").content(b"forged");
+    router.recv(CONSUMER2, interest_named(forged.full_name())).sent();
+    router.recv(CONSUMER2, forged).expect(&[]);
+    assert_eq!((router.cs_len(), router.drops(DropReason::UnaskedData)), (0, 1));
+}
+
+#[test]
+fn data_from_anybody_can_be_accepted() {
+    let config = namehop_forward::EngineConfig { accept_unasked_data: true, ..Default::default() };
+    let mut router = Router::with(config);
+    router.route("/", PRODUCER, 1);
+    router.recv(CONSUMER, interest("/A")).sent();
+    router.recv(PRODUCER2, data("/A")).expect(&["D256 /A"]);
+    assert_eq!((router.cs_len(), router.all_drops()), (1, 0));
+}
+
+#[test]
+fn unasked_data_is_cached_by_the_policy_for_unsolicited_data() {
+    let mut router = Router::with_default_route();
+    router.engine.set_unsolicited(namehop_forward::UnsolicitedPolicy::AdmitNetwork);
+    router.recv(CONSUMER, interest("/A")).sent();
+    router.recv(PRODUCER2, data("/A")).expect(&[]);
+    assert_eq!((router.cs_len(), router.pit_len()), (1, 1));
+}
+
+#[test]
 fn data_that_comes_twice_is_unsolicited_the_second_time() {
     let mut router = Router::with_default_route();
     router.recv(CONSUMER, interest("/A")).sent();

@@ -105,3 +105,51 @@ fn the_cap_on_lifetimes_is_a_setting() {
     router.wait(50 + TICK_MS);
     assert_eq!(router.pit_len(), 0);
 }
+
+const DAY_MS: u64 = 24 * 3600 * 1_000;
+
+fn patient() -> Router {
+    let mut router = Router::with(EngineConfig { max_lifetime_ms: 10 * DAY_MS, ..EngineConfig::default() });
+    router.route("/", PRODUCER, 1);
+    router
+}
+
+#[test]
+fn answered_interests_leave_no_timers_however_long_they_might_have_waited() {
+    let mut router = patient();
+    for number in 0..40_000u32 {
+        let uri = format!("/A/{}", number % 500);
+        router.recv(CONSUMER, interest(&uri).fresh().lifetime(10 * DAY_MS).nonce(number));
+        router.recv(PRODUCER, data(&uri));
+        if number % 10 == 9 {
+            router.wait(1).sent();
+        }
+    }
+    // Those of the last 2.1 s.
+    let timers = router.engine.table_sizes().timers;
+    assert!(timers <= 21_600, "{timers} timers");
+    router.wait(2_200);
+    assert_eq!((router.pit_len(), router.engine.table_sizes().timers), (0, 0));
+    assert_eq!(router.engine.next_deadline(), None, "nothing is left to do");
+}
+
+#[test]
+fn an_interest_whose_end_is_moved_keeps_few_timers() {
+    let mut router = patient();
+    for number in 0..3_000u32 {
+        // Each ends earlier than the one before.
+        let lifetime = 10 * DAY_MS - u64::from(number) * 100;
+        router.recv(CONSUMER, interest("/A").lifetime(lifetime).nonce(number));
+        router.wait(1).sent();
+    }
+    let timers = router.engine.table_sizes().timers;
+    assert!(timers <= 2_160, "{timers} timers");
+    router.wait(5_000);
+    assert_eq!((router.pit_len(), router.engine.table_sizes().timers), (1, 1));
+    // The one that is left is the right one.
+    router.recv(CONSUMER, interest("/A").lifetime(30_000).nonce(10_000)).sent();
+    router.wait(29_990);
+    assert_eq!(router.pit_len(), 1);
+    router.wait(10 + TICK_MS);
+    assert_eq!(router.pit_len(), 0);
+}

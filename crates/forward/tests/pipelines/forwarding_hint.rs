@@ -89,19 +89,71 @@ fn prefix_interests_with_a_hint_are_cached_under_it_too() {
     router.recv(APP, interest("/A").prefix().hint("/evil").nonce(4)).expect(&["D260 /A/1"]);
 }
 
+/// Asks for `/A` with hint number `number`.
+fn hinted(number: u32) -> InterestMaker {
+    interest("/A").hint(&format!("/hint/{number}")).nonce(number)
+}
+
+/// Fetches `/A` with hint number `number` as an attacker would, so that it is cached.
+fn fetch_hinted(router: &mut Router, number: u32) {
+    router.recv(CONSUMER, hinted(number)).recv(PRODUCER, data("/A"));
+    assert_eq!(router.lines().len(), 2, "hint {number}");
+}
+
 #[test]
-fn too_many_hints_with_one_name_are_refused() {
+fn cached_data_under_many_hints_keeps_nobody_from_the_name() {
     let mut router = Router::with_default_route();
-    for number in 0..10 {
-        router.recv(CONSUMER, interest("/A").hint(&format!("/hint/{number}")).nonce(number));
+    for number in 0..20 {
+        fetch_hinted(&mut router, number);
+        assert_eq!(router.cs_len(), (number as usize + 1).min(8));
     }
-    let lines = router.lines();
-    assert_eq!(lines.iter().filter(|line| line.starts_with("I300")).count(), 8);
-    assert_eq!(lines.iter().filter(|line| line.starts_with("N256 /A Congestion")).count(), 2);
-    assert_eq!(router.drops(DropReason::TooManyHints), 2);
-    router.recv(PRODUCER, data("/A")).expect(&["D256 /A"]);
+    router.recv(CONSUMER2, interest("/A").nonce(99)).expect(&["I300 /A n99"]);
+    router.recv(PRODUCER, data("/A")).expect(&["D257 /A"]);
+    // Nor is what is cached without hint given up for any of them.
+    for number in 100..120 {
+        fetch_hinted(&mut router, number);
+    }
+    router.recv(CONSUMER2, interest("/A").nonce(100)).expect(&["D257 /A"]);
+    assert_eq!((router.cs_len(), router.all_drops()), (9, 0));
+}
+
+#[test]
+fn a_new_hint_drives_out_the_one_that_was_cached_longest_ago() {
+    let mut router = Router::with_default_route();
+    for number in 0..8 {
+        fetch_hinted(&mut router, number);
+    }
+    // What something is pending for stays, however old it is.
+    router.recv(CONSUMER2, hinted(0).fresh().nonce(50)).expect(&["I300 /A MBF hint:/hint/0 n50"]);
+    router.recv(CONSUMER, hinted(8)).expect(&["I300 /A hint:/hint/8 n8"]);
+    for number in [0, 2, 3, 4, 5, 6, 7] {
+        router.recv(APP, hinted(number).nonce(100 + number)).expect(&["D260 /A"]);
+    }
+    router.recv(APP, hinted(1).nonce(101)).expect(&["I300 /A hint:/hint/1 n101"]);
+    router.recv(APP, hinted(2).nonce(202)).expect(&["I300 /A hint:/hint/2 n202"]);
+    assert_eq!((router.pit_len(), router.cs_len(), router.all_drops()), (4, 5, 0));
+}
+
+#[test]
+fn many_pending_hints_give_way_to_each_other_and_to_nobody_else() {
+    let mut router = Router::with_default_route();
+    router.recv(CONSUMER2, interest("/A").nonce(99)).recv(CONSUMER2, hinted(50)).sent();
+    for number in 0..20 {
+        router.recv(CONSUMER, hinted(number)).expect(&[&format!("I300 /A hint:/hint/{number} n{number}")]);
+    }
+    // Of the attacker's own only.
+    assert_eq!(router.drops(DropReason::TooManyHints), 20 - 7);
+    assert_eq!((face_drops(&router, CONSUMER), face_drops(&router, CONSUMER2)), (13, 0));
+    assert_eq!(router.pit_len(), 9);
+    // Whoever has none among them gets the place of the oldest.
+    router.recv(APP, hinted(60)).expect(&["I300 /A hint:/hint/60 n60"]);
+    assert_eq!(face_drops(&router, CONSUMER2), 1);
+    router.recv(PRODUCER, data("/A")).expect(&["D256 /A", "D257 /A", "D260 /A"]);
     assert_eq!(router.pit_len(), 0);
-    assert_eq!(router.engine.table_sizes().pcct, 1, "only the entry with Data is left");
+}
+
+fn face_drops(router: &Router, face: u32) -> u64 {
+    router.engine.face_drops(namehop_forward::face::FaceId(face)).map_or(0, |drops| drops.total())
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod pit_token;
 mod router;
 mod scope;
 mod self_learning;
+mod shares;
 mod soak;
 mod stripped_path;
 mod suppression_best_route;

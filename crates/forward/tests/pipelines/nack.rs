@@ -77,6 +77,34 @@ fn the_least_severe_reason_is_passed_on_when_all_upstreams_have_answered() {
     assert_eq!(router.pit_len(), 0);
 }
 
+/// NFD's multicast and access strategies leave the downstream without an answer in all of these cases.
+#[test]
+fn what_downstreams_learn_by_strategy() {
+    // strategy; answer to an Interest without next hop; answer when the only upstream refuses
+    let rows: [(&str, &[&str], &[&str]); 5] = [
+        ("best-route", &["N256 /A NoRoute n1"], &["N256 /A Congestion n1"]),
+        ("random", &["N256 /A NoRoute n1"], &["N256 /A Congestion n1"]),
+        ("asf", &["N256 /A NoRoute n1"], &["N256 /A Congestion n1"]),
+        ("access", &["N256 /A NoRoute n1"], &["N256 /A Congestion n1"]),
+        // A next hop may come within the lifetime of the Interest.
+        ("multicast", &[], &["N256 /A Congestion n1"]),
+    ];
+    for (strategy, without_next_hop, refused) in rows {
+        let mut router = Router::new();
+        router.strategy("/", strategy);
+        router.recv(CONSUMER, interest("/A"));
+        assert_eq!(router.lines(), without_next_hop, "{strategy}");
+        assert_eq!(router.pit_len(), usize::from(without_next_hop.is_empty()), "{strategy}");
+        let mut router = Router::new();
+        router.strategy("/", strategy);
+        router.route("/", PRODUCER, 1);
+        router.recv(CONSUMER, interest("/A")).expect(&["I300 /A n1"]);
+        router.recv(PRODUCER, nack("/A", 1, NackReason::CONGESTION));
+        assert_eq!(router.lines(), refused, "{strategy}");
+        assert_eq!(router.pit_len(), 0, "{strategy}");
+    }
+}
+
 #[test]
 fn an_upstream_whose_face_is_gone_is_not_waited_for() {
     let mut router = Router::new();

@@ -126,13 +126,11 @@ fn data_with_a_token_satisfies_other_interests_as_well() {
 
 #[test]
 fn data_is_cached_under_the_hint_of_the_interest_that_its_token_names() {
-    let mut router = Router::new();
-    router.route("/x", PRODUCER, 1);
-    router.route("/A", PRODUCER2, 1);
+    let mut router = Router::with_default_route();
     router.recv(CONSUMER, interest("/A").hint("/x"));
     let token = router.only().token();
     router.recv(CONSUMER2, interest("/A").nonce(2)).sent();
     router.recv(PRODUCER, data("/A").packet().token(&token)).expect(&["D256 /A", "D257 /A"]);
-    router.recv(APP, interest("/A").nonce(3)).expect(&["I301 /A n3"]);
+    router.recv(APP, interest("/A").nonce(3)).expect(&["I300 /A n3"]);
     router.recv(APP2, interest("/A").hint("/x").nonce(4)).expect(&["D261 /A"]);
 }

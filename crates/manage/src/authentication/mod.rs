@@ -17,6 +17,6 @@ mod trust;
 mod tests;
 
 pub use command::{CommandSignature, SignedCommand};
-pub use policy::{Authenticator, Rejection, Rule, SecurityConfig, Signer, TrustConfig, Zone};
+pub use policy::{Authenticator, Authority, Rejection, Rule, SecurityConfig, Signer, TrustConfig, Zone};
 pub use replay::{ReplayError, ReplayGuard};
 pub use trust::{TrustError, TrustStore, UntrustedError};

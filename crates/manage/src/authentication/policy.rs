@@ -57,6 +57,17 @@ pub enum Zone {
     Localhop,
 }
 
+/// On what grounds a command is accepted, which decides what it may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Authority {
+    /// It comes from an application on this computer, and no rule asks for more.
+    Application,
+    /// It is signed with the key of a certificate that a rule names.
+    ListedKey,
+    /// It came under `/localhop/nfd`, signed with a key that a trust anchor leads to.
+    Neighbour,
+}
+
 /// Why a command or announcement is refused (status code 403).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
@@ -126,13 +137,13 @@ impl Authenticator {
         module: &str,
         signature: &CommandSignature<'_>,
         now_ms: u64,
-    ) -> Result<(), Rejection> {
+    ) -> Result<Authority, Rejection> {
         match zone {
             Zone::Localhop => {
                 let key = self.localhop.verify(&signature.info, &signature.signed_portions, signature.value, now_ms)?;
-                accept_once(&mut self.replay, key.key_name(), signature, now_ms)
+                accept_once(&mut self.replay, key.key_name(), signature, now_ms).map(|()| Authority::Neighbour)
             }
-            Zone::Localhost if self.rules.is_empty() => accept_any(signature),
+            Zone::Localhost if self.rules.is_empty() => accept_any(signature).map(|()| Authority::Application),
             Zone::Localhost => self.authorize_by_rules(module, signature, now_ms),
         }
     }
@@ -142,25 +153,30 @@ impl Authenticator {
         module: &str,
         signature: &CommandSignature<'_>,
         now_ms: u64,
-    ) -> Result<(), Rejection> {
-        let mut reason = None;
+    ) -> Result<Authority, Rejection> {
+        let (mut is_open_to_all, mut reason) = (false, None);
         let for_module = self.rules.iter().filter(|rule| rule.modules.iter().any(|listed| listed == module));
         for rule in for_module {
             match &rule.signer {
-                LoadedSigner::Any => return accept_any(signature),
+                LoadedSigner::Any => is_open_to_all = true,
                 LoadedSigner::Key(key) if key.is_located_by(&signature.info) => {
-                    match key.verify(&signature.info, &signature.signed_portions, signature.value, now_ms) {
-                        Ok(()) => return accept_once(&mut self.replay, key.key_name(), signature, now_ms),
-                        Err(error) => reason = Some(error),
+                    let verified = key.verify(&signature.info, &signature.signed_portions, signature.value, now_ms);
+                    let accepted = verified
+                        .map_err(Rejection::from)
+                        .and_then(|()| accept_once(&mut self.replay, key.key_name(), signature, now_ms));
+                    match accepted {
+                        Ok(()) => return Ok(Authority::ListedKey),
+                        Err(rejection) => reason = Some(rejection),
                     }
                 }
                 LoadedSigner::Key(_) => {}
             }
         }
-        Err(match reason {
-            Some(error) => error.into(),
-            None => Rejection(format!("the signer of this command is not authorized for module {module}")),
-        })
+        if is_open_to_all {
+            return accept_any(signature).map(|()| Authority::Application);
+        }
+        Err(reason
+            .unwrap_or_else(|| Rejection(format!("the signer of this command is not authorized for module {module}"))))
     }
 
     /// Is this prefix announcement signed by somebody who is trusted to announce? Verifies nothing but the signature.

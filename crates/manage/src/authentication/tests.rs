@@ -61,6 +61,15 @@ fn command_v02(signer: &dyn namehop_wire::security::Signer, time_ms: u64, nonce:
 }
 
 fn decide(authenticator: &mut Authenticator, zone: Zone, module: &str, packet: &[u8]) -> Result<(), Rejection> {
+    authority(authenticator, zone, module, packet).map(|_| ())
+}
+
+fn authority(
+    authenticator: &mut Authenticator,
+    zone: Zone,
+    module: &str,
+    packet: &[u8],
+) -> Result<Authority, Rejection> {
     let interest = Interest::decode(packet).expect("an Interest");
     let command = SignedCommand::read(&interest, VERB).expect("a command");
     authenticator.authorize(zone, module, &command.signature, NOW)
@@ -226,15 +235,15 @@ fn the_locator_may_be_the_certificate_name() {
     };
     let mut authenticator = Authenticator::new(&config).expect("loaded");
     let pkcs8 = alice.key().pkcs8().to_vec();
-    for (nonce, locator) in [(1, "/alice/KEY/1"), (2, "/alice/KEY/1/self/v=1"), (3, "/alice/KEY/1/other/v=9")] {
+    for (number, locator) in [(1, "/alice/KEY/1"), (2, "/alice/KEY/1/self/v=1"), (3, "/alice/KEY/1/other/v=9")] {
         let key = PrivateKey::from_pkcs8(&pkcs8).expect("a key");
         let signer = KeySigner::new(key, locator.parse().expect("a name"));
-        let packet = command_v03(&signer, &options(NOW, nonce));
+        let packet = command_v03(&signer, &options(NOW + number, 1));
         assert_eq!(decide(&mut authenticator, Zone::Localhost, "rib", &packet), Ok(()), "{locator}");
     }
     let key = PrivateKey::from_pkcs8(&pkcs8).expect("a key");
     let signer = KeySigner::new(key, "/alice".parse().expect("a name"));
-    assert!(decide(&mut authenticator, Zone::Localhost, "rib", &command_v03(&signer, &options(NOW, 4))).is_err());
+    assert!(decide(&mut authenticator, Zone::Localhost, "rib", &command_v03(&signer, &options(NOW + 4, 1))).is_err());
 }
 
 #[test]

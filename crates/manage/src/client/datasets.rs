@@ -54,7 +54,7 @@ impl<E: Express> Controller<E> {
     /// Fetches the newest version of a dataset: the contents of all segments in order.
     ///
     /// # Errors
-    /// `Refused` when the forwarder rejects the query; everything that can happen on the way.
+    /// `Refused` when the forwarder rejects the query; `TooLong`; everything that can happen on the way.
     pub async fn fetch(&self, dataset: &Name) -> Result<Vec<u8>, ClientError> {
         let interest =
             InterestBuilder::new(dataset).can_be_prefix(true).must_be_fresh(true).lifetime_ms(FIRST_LIFETIME_MS);
@@ -74,6 +74,7 @@ impl<E: Express> Controller<E> {
         if first_number > MAX_SEGMENTS {
             return Err(ClientError::UnexpectedName(versioned.append_segment(first_number).to_string()));
         }
+        let mut bytes = first.content.len();
         place(&mut contents, first);
         let mut pending = FuturesUnordered::new();
         let mut next = 0;
@@ -91,6 +92,10 @@ impl<E: Express> Controller<E> {
             last = segment.last.or(last);
             if segment.number > MAX_SEGMENTS {
                 return Err(ClientError::UnexpectedName(versioned.append_segment(segment.number).to_string()));
+            }
+            bytes += segment.content.len();
+            if bytes > MAX_DATASET_BYTES {
+                return Err(ClientError::TooLong { max_bytes: MAX_DATASET_BYTES });
             }
             place(&mut contents, segment);
         }
@@ -187,6 +192,9 @@ impl<E: Express> Controller<E> {
         infos.into_iter().next().ok_or(ClientError::Codec(crate::nfd::CodecError::Missing("CsInfo")))
     }
 }
+
+/// Bytes of a dataset at most: some twenty million routes.
+const MAX_DATASET_BYTES: usize = if cfg!(test) { 1 << 20 } else { 1 << 30 };
 
 /// Segments of a dataset at most: a forwarder that claims more is not believed.
 const MAX_SEGMENTS: u64 = 1 << 20;

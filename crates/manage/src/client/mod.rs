@@ -56,6 +56,12 @@ pub enum ClientError {
     /// The answer does not hold what it should.
     #[error("malformed answer: {0}")]
     Codec(#[from] CodecError),
+    /// The forwarder sends a dataset without end.
+    #[error("the answer is longer than {max_bytes} bytes and was not read any further")]
+    TooLong {
+        /// Longest dataset that is taken.
+        max_bytes: usize,
+    },
     /// The answer's name is not that of a dataset segment or event.
     #[error("the answer has an unexpected name: {0}")]
     UnexpectedName(String),

@@ -257,3 +257,35 @@ fn a_closed_connection_is_reported_once() {
         assert_eq!(error.to_string(), "the connection to the forwarder is closed: the forwarder closed it");
     });
 }
+
+/// A forwarder whose dataset has no end.
+#[derive(Clone)]
+struct Endless;
+
+impl Express for Endless {
+    async fn express(&self, interest: Vec<u8>) -> Result<Vec<u8>, ClientError> {
+        let interest = Interest::decode(&interest)?;
+        let name = match interest.can_be_prefix {
+            true => interest.name.to_owned().append_version(1).append_segment(0),
+            false => interest.name.to_owned(),
+        };
+        let builder = DataBuilder::new(&name).content([0; 8000]);
+        Ok(builder.sign(&namehop_wire::security::DigestSigner).expect("signed"))
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    fn next_signature_time_ms(&self) -> u64 {
+        unix_time_ms()
+    }
+}
+
+#[test]
+fn a_dataset_without_end_is_not_read_for_ever() {
+    run(async {
+        let fetched = Controller::new(Endless).fetch(&name("/localhost/nfd/rib/list")).await;
+        assert!(matches!(fetched, Err(ClientError::TooLong { .. })));
+    });
+}

@@ -2,9 +2,7 @@
 //! line of help.
 
 use std::fmt;
-use std::sync::Arc;
 
-use namehop_face::counters::DirectionCounters;
 use namehop_face::{Face, LinkDrop};
 use namehop_forward::counters::DropReason;
 use prometheus_client::collector::Collector;
@@ -14,7 +12,9 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-use super::Snapshot;
+use super::gone::{DirectionSums, StrangerSums};
+use super::{Snapshot, is_stranger};
+use crate::readvertise::DestinationStatus;
 
 /// The snapshot as text.
 pub fn render(snapshot: &Snapshot) -> String {
@@ -35,7 +35,8 @@ impl Collector for SnapshotCollector {
         router(&mut metrics, &self.0)?;
         engine(&mut metrics, &self.0)?;
         tables(&mut metrics, &self.0)?;
-        faces(&mut metrics, &self.0.faces)
+        readvertise(&mut metrics, &self.0.readvertise)?;
+        faces(&mut metrics, &self.0)
     }
 }
 
@@ -135,6 +136,7 @@ fn engine(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
         ("cs_hits", "Interests answered from the Content Store", counters.cs_hits),
         ("cs_misses", "Interests that the Content Store could not answer", counters.cs_misses),
         ("cs_rejected", "Data that could not be cached although policy allowed it", counters.cs_rejected),
+        ("digests", "Data whose implicit digest was computed, because Interests ask for it by that", counters.digests),
         ("pit_evictions", "Pending Interests given up to make room for new ones", counters.pit_evictions),
         ("lost_events", "Self-learning events that the control plane did not fetch in time", counters.lost_events),
     ] {
@@ -164,12 +166,71 @@ fn tables(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
     Ok(())
 }
 
-/// A face with its labels.
+fn readvertise(metrics: &mut Metrics<'_>, destinations: &[DestinationStatus]) -> fmt::Result {
+    metrics.family(
+        "readvertise_commands",
+        "Commands by which routes were announced to a routing daemon or gateway, by what became of them",
+        MetricType::Counter,
+        |family| {
+            destinations.iter().try_for_each(|destination| {
+                let counters = &destination.counters;
+                [
+                    ("announced", counters.announced),
+                    ("withdrawn", counters.withdrawn),
+                    ("refused", counters.refused),
+                    ("nack", counters.nacked),
+                    ("timed-out", counters.timed_out),
+                ]
+                .iter()
+                .try_for_each(|&(result, count)| {
+                    family.line(&[("destination", destination.name), ("result", result)], count)
+                })
+            })
+        },
+    )?;
+    metrics.family(
+        "readvertise_left_out",
+        "Prefixes that were not announced because there were too many",
+        MetricType::Counter,
+        |family| {
+            destinations
+                .iter()
+                .try_for_each(|status| family.line(&[("destination", status.name)], status.counters.left_out))
+        },
+    )?;
+    metrics.family(
+        "readvertise_prefixes",
+        "Prefixes that are announced or waiting for it",
+        MetricType::Gauge,
+        |family| {
+            destinations
+                .iter()
+                .try_for_each(|status| family.line(&[("destination", status.name)], status.prefixes as u64))
+        },
+    )?;
+    metrics.family(
+        "readvertise_available",
+        "Whether there is a route to a routing daemon or gateway",
+        MetricType::Gauge,
+        |family| {
+            destinations
+                .iter()
+                .try_for_each(|status| family.line(&[("destination", status.name)], status.is_available.into()))
+        },
+    )
+}
+
+/// A line's worth of faces with its labels: one face, or all strangers of one scheme.
 struct LabelledFace<'a> {
-    face: &'a Face,
+    counts: Counts<'a>,
     id: String,
     remote: String,
     local: String,
+}
+
+enum Counts<'a> {
+    Face(&'a Face),
+    Strangers(Box<StrangerSums>),
 }
 
 impl LabelledFace<'_> {
@@ -178,71 +239,111 @@ impl LabelledFace<'_> {
         [("face", &self.id), ("remote", &self.remote), ("local", &self.local)]
     }
 
-    fn directions(&self) -> [(&'static str, &DirectionCounters); 2] {
-        let counters = &self.face.counters.worker;
-        [("in", &counters.received), ("out", &counters.sent)]
+    fn directions(&self) -> [(&'static str, DirectionSums); 2] {
+        let [received, sent] = match &self.counts {
+            Counts::Face(face) => {
+                let counters = &face.counters.worker;
+                [&counters.received, &counters.sent].map(DirectionSums::of)
+            }
+            Counts::Strangers(sums) => sums.directions,
+        };
+        [("in", received), ("out", sent)]
     }
 }
 
-fn faces(metrics: &mut Metrics<'_>, faces: &[Arc<Face>]) -> fmt::Result {
-    let faces: Vec<LabelledFace<'_>> = faces
-        .iter()
-        .map(|face| LabelledFace {
-            face,
-            id: face.id().to_string(),
-            remote: face.remote_uri().to_string(),
-            local: face.local_uri().to_string(),
-        })
-        .collect();
+fn faces(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
+    let (strangers, known): (Vec<_>, Vec<_>) =
+        snapshot.faces.iter().map(AsRef::as_ref).partition(|&face| is_stranger(face));
+    let known = known.into_iter().map(|face: &Face| LabelledFace {
+        counts: Counts::Face(face),
+        id: face.id().to_string(),
+        remote: face.remote_uri().to_string(),
+        local: face.local_uri().to_string(),
+    });
+    let strangers = snapshot.gone.with(strangers.into_iter());
+    let together = strangers.into_iter().map(|(scheme, sums)| LabelledFace {
+        counts: Counts::Strangers(Box::new(sums)),
+        id: "on-demand".to_owned(),
+        remote: scheme,
+        local: String::new(),
+    });
+    let faces: Vec<LabelledFace<'_>> = known.chain(together).collect();
     metrics.family("face_packets", "Network-layer packets of a face", MetricType::Counter, |family| {
         for face in &faces {
             let [id, remote, local] = face.labels();
-            for (direction, counters) in face.directions() {
-                for (kind, counters) in
-                    [("interest", &counters.interests), ("data", &counters.data), ("nack", &counters.nacks)]
-                {
-                    let labels = [id, remote, local, ("direction", direction), ("kind", kind)];
-                    family.line(&labels, counters.packets.get())?;
+            for (direction, sums) in face.directions() {
+                for (kind, count) in [("interest", sums.interests), ("data", sums.data), ("nack", sums.nacks)] {
+                    family.line(&[id, remote, local, ("direction", direction), ("kind", kind)], count)?;
                 }
             }
         }
         Ok(())
     })?;
-    direction_family(metrics, &faces, "face_bytes", "Bytes of a face, link-layer headers included", |counters| {
-        counters.bytes.get()
-    })?;
-    direction_family(metrics, &faces, "face_frames", "Link-layer packets of a face", |counters| counters.frames.get())?;
+    direction_family(metrics, &faces, "face_bytes", "Bytes of a face, link-layer headers included", |sums| sums.bytes)?;
+    direction_family(metrics, &faces, "face_frames", "Link-layer packets of a face", |sums| sums.frames)?;
     metrics.family("face_drops", "Packets discarded on a face", MetricType::Counter, |family| {
         faces.iter().try_for_each(|face| face_drops(family, face))
     })?;
-    face_counter(metrics, &faces, "face_congestion_marks", "Packets that a face marked as congested", |face| {
-        face.counters.worker.congestion_marks.get()
-    })?;
-    face_counter(metrics, &faces, "face_retransmissions", "Link-layer packets that a face sent again", |face| {
-        face.counters.worker.retransmissions.get()
-    })?;
-    metrics.family("face_up", "Whether the link of a face works", MetricType::Gauge, |family| {
-        faces.iter().try_for_each(|face| family.line(&face.labels(), face.face.is_up().into()))
-    })?;
-    metrics.family("face_send_queue_bytes", "Bytes waiting to be sent on a face", MetricType::Gauge, |family| {
-        faces.iter().try_for_each(|face| {
-            let waiting = face.face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed);
-            family.line(&face.labels(), waiting as u64)
-        })
+    let counter = MetricType::Counter;
+    face_family(
+        metrics,
+        &faces,
+        "face_congestion_marks",
+        "Packets marked as congested",
+        counter,
+        |counts| match counts {
+            Counts::Face(face) => face.counters.worker.congestion_marks.get(),
+            Counts::Strangers(sums) => sums.congestion_marks,
+        },
+    )?;
+    face_family(
+        metrics,
+        &faces,
+        "face_retransmissions",
+        "Link-layer packets sent again",
+        counter,
+        |counts| match counts {
+            Counts::Face(face) => face.counters.worker.retransmissions.get(),
+            Counts::Strangers(sums) => sums.retransmissions,
+        },
+    )?;
+    let gauge = MetricType::Gauge;
+    face_family(
+        metrics,
+        &faces,
+        "face_up",
+        "Whether the link works; of on-demand faces their number",
+        gauge,
+        |counts| match counts {
+            Counts::Face(face) => face.is_up().into(),
+            Counts::Strangers(sums) => sums.faces,
+        },
+    )?;
+    face_family(metrics, &faces, "face_send_queue_bytes", "Bytes waiting to be sent", gauge, |counts| match counts {
+        Counts::Face(face) => face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed) as u64,
+        Counts::Strangers(sums) => sums.send_queue_bytes,
     })
 }
 
 /// Reasons that occurred. The label says in which layer, because both can run out of buffers.
 fn face_drops(family: &mut Family<'_>, face: &LabelledFace<'_>) -> fmt::Result {
     let [id, remote, local] = face.labels();
-    let counters = &face.face.counters;
-    let link = LinkDrop::ALL.iter().map(|&reason| ("link", reason.name(), counters.link_drop(reason)));
-    let engine =
-        DropReason::ALL.iter().map(|&reason| ("engine", reason.name(), counters.worker.engine_drops.get(reason as u8)));
-    for (layer, reason, count) in link.chain(engine).filter(|(.., count)| *count > 0) {
-        family.line(&[id, remote, local, ("layer", layer), ("reason", reason)], count)?;
+    let mut line = |layer: &str, reason: &str, count: u64| match count {
+        0 => Ok(()),
+        count => family.line(&[id, remote, local, ("layer", layer), ("reason", reason)], count),
+    };
+    match &face.counts {
+        Counts::Face(face) => {
+            let counters = &face.counters;
+            LinkDrop::ALL.iter().try_for_each(|&reason| line("link", reason.name(), counters.link_drop(reason)))?;
+            let engine = &counters.worker.engine_drops;
+            DropReason::ALL.iter().try_for_each(|&reason| line("engine", reason.name(), engine.get(reason as u8)))
+        }
+        Counts::Strangers(sums) => {
+            sums.link_drops.iter().try_for_each(|(reason, &count)| line("link", reason, count))?;
+            sums.engine_drops.iter().try_for_each(|(reason, &count)| line("engine", reason, count))
+        }
     }
-    Ok(())
 }
 
 fn direction_family(
@@ -250,27 +351,28 @@ fn direction_family(
     faces: &[LabelledFace<'_>],
     name: &str,
     help: &str,
-    value: impl Fn(&DirectionCounters) -> u64,
+    value: impl Fn(DirectionSums) -> u64,
 ) -> fmt::Result {
     metrics.family(name, help, MetricType::Counter, |family| {
         for face in faces {
             let [id, remote, local] = face.labels();
-            for (direction, counters) in face.directions() {
-                family.line(&[id, remote, local, ("direction", direction)], value(counters))?;
+            for (direction, sums) in face.directions() {
+                family.line(&[id, remote, local, ("direction", direction)], value(sums))?;
             }
         }
         Ok(())
     })
 }
 
-fn face_counter(
+fn face_family(
     metrics: &mut Metrics<'_>,
     faces: &[LabelledFace<'_>],
     name: &str,
     help: &str,
-    value: impl Fn(&Face) -> u64,
+    metric_type: MetricType,
+    value: impl Fn(&Counts<'_>) -> u64,
 ) -> fmt::Result {
-    metrics.family(name, help, MetricType::Counter, |family| {
-        faces.iter().try_for_each(|face| family.line(&face.labels(), value(face.face)))
+    metrics.family(name, help, metric_type, |family| {
+        faces.iter().try_for_each(|face| family.line(&face.labels(), value(&face.counts)))
     })
 }

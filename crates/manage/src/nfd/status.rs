@@ -2,7 +2,7 @@
 
 use namehop_wire::tlv::{Writer, types::nfd};
 
-use super::codec::{CodecError, DatasetItem, Fields};
+use super::codec::{CodecError, DatasetItem, Fields, put_optional_text};
 
 /// The content of `status/general`, which has no outer element.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -90,7 +90,7 @@ impl GeneralStatus {
 }
 
 /// The one element of `cs/info`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CsInfo {
     /// Most Data packets it holds.
     pub capacity: u64,
@@ -102,7 +102,12 @@ pub struct CsInfo {
     pub hits: u64,
     /// Interests it could not answer.
     pub misses: u64,
+    /// Eviction policy: Namehop's own addition.
+    pub policy: Option<String>,
 }
+
+/// TYPE of the policy: even, so that those who do not know it pass over it, and in the range for applications.
+const CS_POLICY: u32 = 65_280;
 
 impl DatasetItem for CsInfo {
     const TYPE: u32 = nfd::CS_INFO;
@@ -114,6 +119,7 @@ impl DatasetItem for CsInfo {
             .nni(nfd::N_CS_ENTRIES, self.entries)
             .nni(nfd::N_HITS, self.hits)
             .nni(nfd::N_MISSES, self.misses);
+        put_optional_text(writer, CS_POLICY, self.policy.as_deref());
     }
 
     fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
@@ -124,6 +130,7 @@ impl DatasetItem for CsInfo {
             entries: fields.required_number(nfd::N_CS_ENTRIES, "NCsEntries")?,
             hits: fields.required_number(nfd::N_HITS, "NHits")?,
             misses: fields.required_number(nfd::N_MISSES, "NMisses")?,
+            policy: fields.text(CS_POLICY, "policy")?,
         })
     }
 }

@@ -193,7 +193,8 @@ proptest! {
             .collect();
         list_round_trip(&drops)?;
         let [capacity, flags, entries, hits, misses] = cs;
-        list_round_trip(&[CsInfo { capacity, flags, entries, hits, misses }])?;
+        list_round_trip(&[CsInfo { capacity, flags, entries, hits, misses, policy: None },
+            CsInfo { policy: Some("lru".to_owned()), ..CsInfo::default() }])?;
     }
 
     #[test]

@@ -7,6 +7,8 @@
 //! * *child-inherit*: the route also applies to longer names that have an entry of their own, unless that entry has a
 //!   route for the same face. The nearest name that offers a face wins.
 //! * *capture*: the name, and what is below it, takes nothing from shorter names.
+//! * Of next hops with equal cost those that a name's own routes give it come first; among these, and among the inherited
+//!   ones, the one that has had its cost the longest.
 //! * Only names with at least one route get a FIB entry; everything else follows from longest-prefix match.
 //!
 //! The structure is sized for millions of routes: see [`tree`] for the layout and [`routes`] for the one-route form.
@@ -25,8 +27,9 @@ use namehop_forward::face::FaceId;
 use namehop_wire::NameRef;
 use thiserror::Error;
 
+use crate::readvertise::MAX_DESTINATIONS;
 use routes::RouteLists;
-pub use routes::{FLAG_CAPTURE, FLAG_CHILD_INHERIT, Route};
+pub use routes::{FLAG_CAPTURE, FLAG_CHILD_INHERIT, Route, RoutesView};
 use tree::{NO_NODE, NameTree, NodeIndex, push_in_small_steps};
 
 /// Longest prefix that may be registered, in components.
@@ -52,12 +55,31 @@ pub enum Registration {
     Updated,
 }
 
-/// Receives the changes to next hops that follow from a change to routes.
+/// Costs with which a name is readvertised, by destination.
+pub type ReadvertisedCosts = [Option<u64>; MAX_DESTINATIONS];
+
+/// Receives the changes to next hops that follow from a change to routes; and the changes of the
+/// costs with which names are readvertised.
 pub trait FibChanges {
-    /// `prefix` shall have the next hop `face` with `cost`, whether it had it before or not.
-    fn set_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId, cost: u64);
+    /// `prefix` shall have the next hop `face` with `cost`, whether it had it before or not: among those of equal cost before
+    /// the faces of `later` and behind all others.
+    fn set_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId, cost: u64, later: &[FaceId]);
     /// `prefix` shall not have the next hop `face`.
     fn remove_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId);
+
+    /// The costs with which a name that has these routes is readvertised.
+    fn readvertised_costs(&self, _routes: RoutesView<'_>) -> ReadvertisedCosts {
+        ReadvertisedCosts::default()
+    }
+
+    /// What [`readvertised_costs`](Self::readvertised_costs) says of `prefix` has changed.
+    fn readvertised_costs_changed(
+        &mut self,
+        _prefix: NameRef<'_>,
+        _before: ReadvertisedCosts,
+        _after: ReadvertisedCosts,
+    ) {
+    }
 }
 
 /// Where a walk over all entries stands. Entries added or removed during the walk may be missed or, when a place is
@@ -229,17 +251,31 @@ impl Rib {
         limit: usize,
         mut visit: impl FnMut(NameRef<'_>, &mut dyn Iterator<Item = Route>),
     ) -> Option<Cursor> {
+        self.visit_routes(from, limit, |name, routes| visit(name, &mut routes.set.iter(routes.lists)))
+    }
+
+    /// Shows the routes of up to `limit` places of the table, as [`visit_entries`](Self::visit_entries), without copies.
+    pub fn visit_routes(
+        &self,
+        from: Cursor,
+        limit: usize,
+        mut visit: impl FnMut(NameRef<'_>, RoutesView<'_>),
+    ) -> Option<Cursor> {
         let end = (from.0 as usize).saturating_add(limit).min(self.tree.slots());
         let mut value = Vec::new();
         for node in from.0..end as NodeIndex {
             if self.tree.is_live(node) && !self.tree.routes(node).is_empty() {
                 self.tree.name_value(node, &mut value);
                 if let Ok(name) = NameRef::from_value(&value) {
-                    visit(name, &mut self.tree.routes(node).iter(&self.lists));
+                    visit(name, self.routes_view(node));
                 }
             }
         }
         (end < self.tree.slots()).then_some(Cursor(end as NodeIndex))
+    }
+
+    fn routes_view(&self, node: NodeIndex) -> RoutesView<'_> {
+        RoutesView { set: self.tree.routes(node), lists: &self.lists }
     }
 
     /// The prefix announcement that covers `name`: of the longest name at or above it that has one, unless it expired.

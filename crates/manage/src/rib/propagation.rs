@@ -9,7 +9,7 @@ use namehop_wire::NameRef;
 
 use super::routes::{RouteLists, RouteSet};
 use super::tree::{NO_NODE, NodeIndex};
-use super::{FibChanges, Rib};
+use super::{FibChanges, ReadvertisedCosts, Rib};
 
 impl Rib {
     /// Changes the routes of `node`, of `face` only, by `change` and reports what follows. Keeps the entry count; leaves an
@@ -26,17 +26,23 @@ impl Rib {
 
         let before = self.view(node);
         let before_costs = self.tree.routes(node).costs(face, &self.lists);
+        let before_readvertised = changes.readvertised_costs(self.routes_view(node));
         change(self.tree.routes_mut(node), &mut self.lists);
         let after = self.view(node);
         let after_costs = self.tree.routes(node).costs(face, &self.lists);
         self.entries = self.entries + usize::from(after.exists) - usize::from(before.exists);
 
         let offered = |wanted: FaceId| inherited.iter().find(|(face, _)| *face == wanted).map(|(_, cost)| *cost);
+        let after_readvertised = changes.readvertised_costs(self.routes_view(node));
         let mut report = Report { rib: self, node, name: Vec::new(), changes };
+        if before_readvertised != after_readvertised {
+            report.readvertised_costs(before_readvertised, after_readvertised);
+        }
         report.next_hop(
             face,
             before.effective(before_costs.own, offered(face)),
             after.effective(after_costs.own, offered(face)),
+            &inherited,
         );
         report.passed_down(
             face,
@@ -46,7 +52,12 @@ impl Rib {
         if before != after {
             for &(other, cost) in inherited.iter().filter(|(other, _)| *other != face) {
                 let costs = report.rib.tree.routes(node).costs(other, &report.rib.lists);
-                report.next_hop(other, before.effective(costs.own, Some(cost)), after.effective(costs.own, Some(cost)));
+                report.next_hop(
+                    other,
+                    before.effective(costs.own, Some(cost)),
+                    after.effective(costs.own, Some(cost)),
+                    &inherited,
+                );
                 report.passed_down(
                     other,
                     before.passed_down(costs.inheritable, Some(cost)),
@@ -86,7 +97,8 @@ impl Rib {
         }
     }
 
-    /// The next hops that the routes give to `name`, lowest cost first; empty when it has no routes of its own.
+    /// The next hops that the routes give to `name`, lowest cost first, and of equal cost its own ones; empty when it has no
+    /// routes of its own.
     pub fn effective_nexthops(&self, name: NameRef<'_>) -> Vec<(FaceId, u64)> {
         let Some(node) = self.tree.find(name) else { return Vec::new() };
         let routes = self.tree.routes(node);
@@ -106,7 +118,7 @@ impl Rib {
             inherited.retain(|(face, _)| nexthops.iter().all(|(known, _)| known != face));
             nexthops.append(&mut inherited);
         }
-        nexthops.sort_by_key(|&(face, cost)| (cost, face));
+        nexthops.sort_by_key(|&(_, cost)| cost);
         nexthops
     }
 }
@@ -119,15 +131,27 @@ struct View {
 }
 
 impl View {
-    /// Cost of a face at this name, from its own routes or else from what shorter names offer.
-    fn effective(self, own: Option<u64>, offered: Option<u64>) -> Option<u64> {
-        if !self.exists { None } else { own.or(if self.captures { None } else { offered }) }
+    /// Next hop of a face at this name, from its own routes or else from what shorter names offer.
+    fn effective(self, own: Option<u64>, offered: Option<u64>) -> Option<Effective> {
+        if !self.exists {
+            return None;
+        }
+        let own = own.map(|cost| Effective { cost, is_own: true });
+        own.or(if self.captures { None } else { offered.map(|cost| Effective { cost, is_own: false }) })
     }
 
     /// Cost of a face that longer names are offered by way of this name.
     fn passed_down(self, inheritable: Option<u64>, offered: Option<u64>) -> Option<u64> {
         inheritable.or(if self.captures { None } else { offered })
     }
+}
+
+/// The next hop that a name has to a face.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Effective {
+    cost: u64,
+    /// From a route of the name itself, and not inherited.
+    is_own: bool,
 }
 
 /// Reports changes at and below one node.
@@ -139,18 +163,39 @@ struct Report<'a, C> {
 }
 
 impl<C: FibChanges> Report<'_, C> {
-    fn next_hop(&mut self, face: FaceId, before: Option<u64>, after: Option<u64>) {
-        self.next_hop_of(self.node, face, before, after);
+    fn readvertised_costs(&mut self, before: ReadvertisedCosts, after: ReadvertisedCosts) {
+        self.rib.tree.name_value(self.node, &mut self.name);
+        let Ok(name) = NameRef::from_value(&self.name) else { return };
+        self.changes.readvertised_costs_changed(name, before, after);
     }
 
-    fn next_hop_of(&mut self, node: NodeIndex, face: FaceId, before: Option<u64>, after: Option<u64>) {
+    /// `inherited` is what shorter names offer to the node.
+    fn next_hop(
+        &mut self,
+        face: FaceId,
+        before: Option<Effective>,
+        after: Option<Effective>,
+        inherited: &[(FaceId, u64)],
+    ) {
         if before == after {
             return;
         }
+        let later: Vec<FaceId> = match after {
+            Some(Effective { is_own: true, .. }) => {
+                let routes = self.rib.tree.routes(self.node);
+                let is_own = |face: FaceId| routes.costs(face, &self.rib.lists).own.is_some();
+                inherited.iter().map(|&(face, _)| face).filter(|&face| !is_own(face)).collect()
+            }
+            _ => Vec::new(),
+        };
+        self.next_hop_of(self.node, face, after.map(|next_hop| next_hop.cost), &later);
+    }
+
+    fn next_hop_of(&mut self, node: NodeIndex, face: FaceId, cost: Option<u64>, later: &[FaceId]) {
         self.rib.tree.name_value(node, &mut self.name);
         let Ok(name) = NameRef::from_value(&self.name) else { return };
-        match after {
-            Some(cost) => self.changes.set_nexthop(name, face, cost),
+        match cost {
+            Some(cost) => self.changes.set_nexthop(name, face, cost, later),
             None => self.changes.remove_nexthop(name, face),
         }
     }
@@ -171,7 +216,7 @@ impl<C: FibChanges> Report<'_, C> {
                 } else {
                     let costs = routes.costs(face, &self.rib.lists);
                     if costs.own.is_none() {
-                        self.next_hop_of(node, face, before, after);
+                        self.next_hop_of(node, face, after, &[]);
                     }
                     descend = costs.inheritable.is_none();
                 }

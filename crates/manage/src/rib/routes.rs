@@ -88,6 +88,26 @@ impl RouteLists {
     }
 }
 
+/// The routes of one name, as a listener sees them.
+#[derive(Debug, Clone, Copy)]
+pub struct RoutesView<'a> {
+    pub(super) set: &'a RouteSet,
+    pub(super) lists: &'a RouteLists,
+}
+
+impl RoutesView<'_> {
+    /// Lowest cost of the routes of these origins; `None` when there is none.
+    pub fn lowest_cost(&self, origins: &[u64]) -> Option<u64> {
+        let mut lowest = None;
+        self.set.for_each(self.lists, |_, origin, cost, _| {
+            if origins.contains(&origin) {
+                lowest = Some(lowest.map_or(cost, |lowest: u64| lowest.min(cost)));
+            }
+        });
+        lowest
+    }
+}
+
 /// What the routes of a name say about one face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct FaceCosts {

@@ -32,6 +32,8 @@ pub struct ContentStoreInfo {
     pub hits: u64,
     /// Interests it could not answer.
     pub misses: u64,
+    /// Name of the eviction policy; empty when there is none to name.
+    pub policy: &'static str,
 }
 
 /// Change of the Content Store's settings; absent ones stay as they are.
@@ -60,23 +62,25 @@ pub struct EngineStatus {
     pub measurements_entries: u64,
 }
 
-/// A change made by management that may have to outlive a restart. Told before the command is answered.
+/// A change by command that may have to outlive a restart.
 #[derive(Debug)]
 pub enum StateChange<'a> {
-    /// A face was created by command.
+    /// A face was created.
     FaceCreated(&'a Face),
-    /// Properties of a face were changed by command.
+    /// Properties of a face were changed.
     FaceUpdated(&'a Face),
-    /// A face was destroyed by command.
+    /// A face will be destroyed.
     FaceDestroyed(&'a Face),
-    /// A route was added or changed by command.
+    /// A route will be added or changed.
     RouteRegistered {
         /// Its name.
         prefix: NameRef<'a>,
-        /// The route; its expiry is on the clock of [`Management::now_ms`](super::Management::now_ms).
+        /// The route. Its expiry is on a clock that ends with the process.
         route: &'a Route,
+        /// How long it will live from now on; `None` = for ever.
+        lifetime_ms: Option<u64>,
     },
-    /// A route was removed by command.
+    /// A route will be removed.
     RouteUnregistered {
         /// Its name.
         prefix: NameRef<'a>,
@@ -85,23 +89,34 @@ pub enum StateChange<'a> {
         /// Its origin.
         origin: u64,
     },
-    /// A strategy was chosen.
+    /// A strategy will be chosen.
     StrategySet {
         /// For this prefix.
         prefix: NameRef<'a>,
         /// Full name.
         strategy: &'a Name,
     },
-    /// The choice for this prefix was removed.
+    /// The choice for this prefix will be removed.
     StrategyUnset(NameRef<'a>),
-    /// The Content Store was configured.
-    ContentStore(ContentStoreInfo),
+    /// The Content Store will be configured.
+    ContentStore(ContentStoreChange),
 }
+
+/// A change could not be saved, so its command must not be carried out. The text says why and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotSaved(pub String);
 
 /// The router, as management needs it.
 pub trait ControlPlane: 'static {
     /// The faces that exist.
     fn faces(&self) -> &FaceTable;
+
+    /// May a command that no listed key has signed have this port opened, a `dev://` or `memif://` URI?
+    ///
+    /// # Errors
+    /// Why not, and what to do.
+    fn may_open_port(&self, port: &FaceUri) -> Result<(), String>;
 
     /// Makes a face. `uri` is canonical.
     fn create_face(
@@ -140,6 +155,14 @@ pub trait ControlPlane: 'static {
     /// Counters and table sizes; brings the engine's drops of each face up to date in the face's counters.
     fn engine_status(&self) -> impl Future<Output = EngineStatus>;
 
-    /// Something changed that may have to be saved.
-    fn state_changed(&self, change: StateChange<'_>);
+    /// Saves a change if it has to outlive a restart. To be called before the change takes effect, so that no effect is
+    /// ever answered for that is not saved; where the outcome has to be known first, right after it, and when this fails
+    /// the change has to be undone.
+    ///
+    /// # Errors
+    /// The change cannot be saved.
+    fn save(&self, change: StateChange<'_>) -> Result<(), NotSaved>;
+
+    /// Takes back what [`save`](Self::save) saved last, because it could not take effect after all.
+    fn withdraw(&self);
 }

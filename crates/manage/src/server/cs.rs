@@ -1,5 +1,6 @@
 //! Module `cs`: settings of the Content Store, and erasing from it.
 
+use super::reply::not_saved;
 use super::verbs::bad_request;
 use super::{ContentStoreChange, ContentStoreInfo, ControlPlane, Management, StateChange};
 use crate::nfd::numbers::cs_flags;
@@ -15,7 +16,14 @@ fn flags(info: &ContentStoreInfo) -> u64 {
 
 /// What `cs/info` says.
 pub(super) fn cs_info(info: &ContentStoreInfo) -> CsInfo {
-    CsInfo { capacity: info.capacity, flags: flags(info), entries: info.entries, hits: info.hits, misses: info.misses }
+    CsInfo {
+        capacity: info.capacity,
+        flags: flags(info),
+        entries: info.entries,
+        hits: info.hits,
+        misses: info.misses,
+        policy: Some(info.policy.to_owned()).filter(|policy| !policy.is_empty()),
+    }
 }
 
 impl<C: ControlPlane> Management<C> {
@@ -27,10 +35,13 @@ impl<C: ControlPlane> Management<C> {
             admit: wanted(cs_flags::ADMIT),
             serve: wanted(cs_flags::SERVE),
         };
-        let info = self.control.configure_cs(change).await;
-        if change != ContentStoreChange::default() {
-            self.control.state_changed(StateChange::ContentStore(info));
+        // What was asked for is saved: how much of it takes effect depends on the room that there is.
+        if change != ContentStoreChange::default()
+            && let Err(error) = self.control.save(StateChange::ContentStore(change))
+        {
+            return not_saved(&error);
         }
+        let info = self.control.configure_cs(change).await;
         ControlResponse::ok(&ControlParameters {
             capacity: Some(info.capacity),
             flags: Some(flags(&info)),

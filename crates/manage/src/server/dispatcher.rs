@@ -8,18 +8,22 @@ use std::rc::Rc;
 use namehop_forward::face::{FaceId, FaceScope};
 use namehop_wire::lp::{LpPacket, PitToken};
 use namehop_wire::security::unix_time_ms;
+use namehop_wire::tlv::types;
 use namehop_wire::{Interest, NameRef};
 
 use super::reply::ReplyTo;
 use super::verbs::{Verb, bad_request};
 use super::{ControlPlane, Management};
-use crate::authentication::{SignedCommand, Zone};
+use crate::authentication::{Authority, SignedCommand, Zone};
 use crate::nfd::names::module;
 use crate::nfd::numbers::status_code;
 use crate::nfd::{ControlParameters, ControlResponse};
 
 /// Components up to the verb: `/localhost/nfd/<module>/<verb>`.
 pub(super) const VERB_END: usize = 4;
+
+/// First byte of a Data.
+const DATA_TYPE: u8 = types::DATA as u8;
 
 /// VALUE of `/localhost/nfd`.
 const LOCALHOST_NFD: &[u8] = b"\x08\x09localhost\x08\x03nfd";
@@ -42,6 +46,15 @@ impl Request<'_> {
     }
 }
 
+/// Who sent a command that is accepted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Commander {
+    /// Face it came in on.
+    pub(super) face: FaceId,
+    /// Why it is accepted.
+    pub(super) authority: Authority,
+}
+
 fn zone_of(name: NameRef<'_>) -> Option<Zone> {
     if name.value().starts_with(LOCALHOST_NFD) {
         Some(Zone::Localhost)
@@ -53,9 +66,16 @@ fn zone_of(name: NameRef<'_>) -> Option<Zone> {
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// Takes a frame that the forwarding engine sent to the internal face: an Interest with IncomingFaceId.
+    /// Takes a frame that the forwarding engine sent to the internal face: an Interest with IncomingFaceId, or what a
+    /// command of this router's own came to.
     pub fn receive(self: &Rc<Self>, frame: &[u8]) {
         let Ok(packet) = LpPacket::decode(frame) else { return };
+        // The answer to a command of this router's own.
+        if let Some(fragment) = packet.fragment
+            && (packet.nack.is_some() || fragment.first() == Some(&DATA_TYPE))
+        {
+            return self.command_ended(&packet, fragment);
+        }
         let (Some(fragment), Some(face), None) = (packet.fragment, packet.incoming_face_id, packet.nack) else {
             return;
         };
@@ -94,9 +114,12 @@ impl<C: ControlPlane> Management<C> {
         let Some(command) = SignedCommand::read(&request.interest, VERB_END) else { return };
         let to = ReplyTo { no_cache: zone == Zone::Localhost, ..request.reply_to() };
         let authorized = self.authenticator.borrow_mut().authorize(zone, module, &command.signature, unix_time_ms());
-        if let Err(rejection) = authorized {
-            return self.respond(&to, &ControlResponse::new(status_code::FORBIDDEN, rejection.to_string()));
-        }
+        let commander = match authorized {
+            Ok(authority) => Commander { face: request.face, authority },
+            Err(rejection) => {
+                return self.respond(&to, &ControlResponse::new(status_code::FORBIDDEN, rejection.to_string()));
+            }
+        };
         if verb == Verb::AnnouncePrefix {
             let response = match command.parameters {
                 None => self.announce(command.application_parameters, request.face),
@@ -111,14 +134,15 @@ impl<C: ControlPlane> Management<C> {
         if let Err(response) = verb.check(&parameters) {
             return self.respond(&to, &response);
         }
-        self.carry_out(verb, parameters, request.face, to);
+        self.carry_out(verb, parameters, commander, to);
     }
 
-    fn carry_out(self: &Rc<Self>, verb: Verb, parameters: ControlParameters, face: FaceId, to: ReplyTo) {
+    fn carry_out(self: &Rc<Self>, verb: Verb, parameters: ControlParameters, commander: Commander, to: ReplyTo) {
         let this = Rc::clone(self);
+        let face = commander.face;
         match verb {
-            Verb::RegisterRoute => self.respond(&to, &self.register(parameters, face)),
-            Verb::UnregisterRoute => self.respond(&to, &self.unregister(parameters, face)),
+            Verb::RegisterRoute => self.respond(&to, &self.register(parameters, commander)),
+            Verb::UnregisterRoute => self.respond(&to, &self.unregister(parameters, commander)),
             Verb::AddNextHop => self.respond(&to, &self.add_next_hop(parameters, face)),
             Verb::RemoveNextHop => self.respond(&to, &self.remove_next_hop(parameters, face)),
             Verb::SetStrategy | Verb::UnsetStrategy => {
@@ -132,7 +156,10 @@ impl<C: ControlPlane> Management<C> {
                 });
             }
             Verb::CreateFace => {
-                tokio::task::spawn_local(async move { this.respond(&to, &this.create_face(parameters).await) });
+                let authority = commander.authority;
+                tokio::task::spawn_local(
+                    async move { this.respond(&to, &this.create_face(parameters, authority).await) },
+                );
             }
             Verb::UpdateFace => {
                 tokio::task::spawn_local(async move { this.respond(&to, &this.update_face(parameters, face).await) });

@@ -8,8 +8,10 @@ use namehop_face::socket::CreateError;
 use namehop_forward::face::FaceId;
 
 use super::dispatcher::face_or_incoming;
+use super::reply::not_saved;
 use super::verbs::bad_request;
 use super::{ControlPlane, Management, StateChange};
+use crate::authentication::Authority;
 use crate::nfd::numbers::status_code;
 use crate::nfd::{self, ControlParameters, ControlResponse, FaceStatus};
 
@@ -94,6 +96,22 @@ fn to_update(parameters: &ControlParameters) -> Result<FaceUpdate, ControlRespon
     })
 }
 
+/// The change that takes back `update`.
+fn undoing(face: &Face, update: &FaceUpdate) -> FaceUpdate {
+    FaceUpdate {
+        persistency: update.persistency.map(|_| face.persistency()),
+        flags: face.flags(),
+        flags_mask: update.flags_mask,
+        base_congestion_marking_interval_ns: update
+            .base_congestion_marking_interval_ns
+            .map(|_| face.base_congestion_marking_interval_ns()),
+        default_congestion_threshold_bytes: update
+            .default_congestion_threshold_bytes
+            .map(|_| face.default_congestion_threshold_bytes()),
+        mtu_bytes: update.mtu_bytes.map(|_| face.mtu_bytes() as u64),
+    }
+}
+
 fn canonical_uri(text: &str) -> Result<FaceUri, ControlResponse> {
     match text.parse::<FaceUri>() {
         Ok(uri) if uri.is_canonical() => Ok(uri),
@@ -143,12 +161,33 @@ fn refused(rejected: &RejectedProperties, asked: &ControlParameters) -> ControlP
 }
 
 impl<C: ControlPlane> Management<C> {
-    pub(super) async fn create_face(&self, parameters: ControlParameters) -> ControlResponse {
+    /// A port has what the router's rights allow, not those of whoever sends the command.
+    fn check_port(
+        &self,
+        uri: &FaceUri,
+        local_uri: Option<&FaceUri>,
+        authority: Authority,
+    ) -> Result<(), ControlResponse> {
+        let port = match (uri, local_uri) {
+            (FaceUri::Memif { .. }, _) => uri,
+            (FaceUri::Ethernet(_), Some(local)) => local,
+            _ => return Ok(()),
+        };
+        // Whoever asks for a face that is there gets its number, and nothing is opened.
+        let exists = self.control.faces().find_by_remote(uri).iter().any(|face| face.local_uri() == port);
+        if authority == Authority::ListedKey || exists {
+            return Ok(());
+        }
+        self.control.may_open_port(port).map_err(|text| ControlResponse::new(status_code::FORBIDDEN, text))
+    }
+
+    pub(super) async fn create_face(&self, parameters: ControlParameters, authority: Authority) -> ControlResponse {
         let creation = || {
             let uri = canonical_uri(parameters.uri.as_deref().unwrap_or_default())?;
             let local_uri = parameters.local_uri.as_deref().map(canonical_uri).transpose()?;
             let update = to_update(&parameters)?;
             check_creation(&uri, local_uri.as_ref(), &update)?;
+            self.check_port(&uri, local_uri.as_ref(), authority)?;
             Ok((uri, local_uri, update))
         };
         let (uri, local_uri, update) = match creation() {
@@ -157,7 +196,10 @@ impl<C: ControlPlane> Management<C> {
         };
         match self.control.create_face(uri, local_uri, update).await {
             Ok(face) => {
-                self.control.state_changed(StateChange::FaceCreated(&face));
+                if let Err(error) = self.control.save(StateChange::FaceCreated(&face)) {
+                    self.remove_face(&face).await;
+                    return not_saved(&error);
+                }
                 ControlResponse::ok(&properties_with_uris(&face, &parameters))
             }
             Err(error) => {
@@ -181,9 +223,14 @@ impl<C: ControlPlane> Management<C> {
         if face.id() < FaceId::FIRST_USER {
             return ControlResponse::new(status_code::NOT_ACCEPTABLE, "the router's own faces cannot be changed");
         }
+        let before = undoing(&face, &update);
         match self.control.update_face(&face, update).await {
             Ok(()) => {
-                self.control.state_changed(StateChange::FaceUpdated(&face));
+                if let Err(error) = self.control.save(StateChange::FaceUpdated(&face)) {
+                    // It had these properties a moment ago, so it does not refuse them.
+                    let _ = self.control.update_face(&face, before).await;
+                    return not_saved(&error);
+                }
                 ControlResponse::ok(&properties(&face, &parameters))
             }
             Err(rejected) => ControlResponse::new(status_code::CONFLICT, rejected.to_string())
@@ -192,17 +239,27 @@ impl<C: ControlPlane> Management<C> {
     }
 
     pub(super) async fn destroy_face(&self, parameters: ControlParameters) -> ControlResponse {
+        if parameters.face_id == Some(0) {
+            return bad_request("FaceId must be that of a face: 0 is none".to_owned());
+        }
         let done = ControlParameters { face_id: parameters.face_id, ..ControlParameters::default() };
         let face = parameters.face_id.and_then(|id| u32::try_from(id).ok()).map(FaceId);
         let Some(face) = face.and_then(|id| self.control.faces().get(id)) else { return ControlResponse::ok(&done) };
         if face.id() < FaceId::FIRST_USER {
             return not_acceptable("this face belongs to the router itself and cannot be destroyed");
         }
+        if let Err(error) = self.control.save(StateChange::FaceDestroyed(&face)) {
+            return not_saved(&error);
+        }
+        self.remove_face(&face).await;
+        ControlResponse::ok(&done)
+    }
+
+    /// Closes a face, with all that leads to it.
+    async fn remove_face(&self, face: &Face) {
         self.control.destroy_face(face.id()).await;
         // The event that the face is gone may still be on its way; its routes shall be gone with the answer.
         self.forget_face(face.id());
-        self.control.state_changed(StateChange::FaceDestroyed(&face));
-        ControlResponse::ok(&done)
     }
 
     fn find_face(&self, face_id: Option<u64>, incoming: FaceId) -> Option<Arc<Face>> {

@@ -19,6 +19,7 @@ pub(super) type DirectNextHops = HashMap<FaceId, HashSet<Name>>;
 pub(super) fn refused(error: &FibError) -> ControlResponse {
     let code = match error {
         FibError::PrefixTooLong => status_code::PREFIX_TOO_LONG,
+        FibError::Dedicated => status_code::NOT_ACCEPTABLE,
         _ => status_code::INTERNAL_ERROR,
     };
     ControlResponse::new(code, error.to_string())
@@ -38,6 +39,7 @@ impl<C: ControlPlane> Management<C> {
                     self.control.next_hop_added(name.as_ref(), NextHop { face, cost });
                 }
                 self.direct_next_hops.borrow_mut().entry(face).or_default().insert(name.clone());
+                self.next_hops_changed(name.as_ref());
                 ControlResponse::ok(&ControlParameters {
                     name: Some(name),
                     face_id: Some(face.0.into()),
@@ -79,6 +81,7 @@ impl<C: ControlPlane> Management<C> {
         if let Err(error) = self.control.with_fib(|fib| fib.remove_nexthop(name.as_ref(), face)) {
             tracing::debug!(%name, %face, %error, "next hop not removed from the FIB");
         }
+        self.next_hops_changed(name.as_ref());
     }
 
     /// Removes the next hops of a face that were set directly. Those that follow from routes go with the routes.

@@ -1,4 +1,4 @@
-//! Carries changes of the RIB into the FIB.
+//! Carries changes of the RIB into the FIB, and to those who are told of routes.
 //!
 //! A FIB entry has room for a limited number of next hops. A name that routes give more than that gets the cheapest ones;
 //! such names are remembered, so that another next hop moves in when one of them goes.
@@ -11,7 +11,8 @@ use namehop_forward::strategy::StrategyInstance;
 use namehop_wire::{Name, NameRef};
 
 use super::ControlPlane;
-use crate::rib::{FibChanges, Rib};
+use super::readvertise::Readvertise;
+use crate::rib::{FibChanges, ReadvertisedCosts, Rib, RoutesView};
 
 /// Names with more next hops than the FIB has room for.
 #[derive(Debug, Default)]
@@ -22,6 +23,8 @@ pub(super) struct FibUpdate<'a, C> {
     control: &'a C,
     fib: &'a mut FibWriter<StrategyInstance>,
     overfull: &'a mut OverfullNames,
+    readvertise: &'a mut Readvertise,
+    now_ms: u64,
     /// Overfull names whose next hops have to be chosen anew.
     to_choose: Vec<Name>,
 }
@@ -31,8 +34,10 @@ impl<'a, C: ControlPlane> FibUpdate<'a, C> {
         control: &'a C,
         fib: &'a mut FibWriter<StrategyInstance>,
         overfull: &'a mut OverfullNames,
+        readvertise: &'a mut Readvertise,
+        now_ms: u64,
     ) -> Self {
-        FibUpdate { control, fib, overfull, to_choose: Vec::new() }
+        FibUpdate { control, fib, overfull, readvertise, now_ms, to_choose: Vec::new() }
     }
 
     /// To be called when all changes are reported: chooses the next hops of overfull names.
@@ -65,11 +70,12 @@ impl<'a, C: ControlPlane> FibUpdate<'a, C> {
 }
 
 impl<C: ControlPlane> FibChanges for FibUpdate<'_, C> {
-    fn set_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId, cost: u64) {
+    fn set_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId, cost: u64, later: &[FaceId]) {
+        self.readvertise.next_hops_changed(prefix);
         if self.is_overfull(prefix) {
             return self.to_choose.push(prefix.to_owned());
         }
-        match self.fib.add_nexthop(prefix, face, cost) {
+        match self.fib.place_nexthop(prefix, NextHop { face, cost }, later) {
             Ok(true) => self.control.next_hop_added(prefix, NextHop { face, cost }),
             Ok(false) => {}
             Err(FibError::TooManyNextHops) => {
@@ -82,11 +88,19 @@ impl<C: ControlPlane> FibChanges for FibUpdate<'_, C> {
     }
 
     fn remove_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId) {
+        self.readvertise.next_hops_changed(prefix);
         if self.is_overfull(prefix) {
             return self.to_choose.push(prefix.to_owned());
         }
         if let Err(error) = self.fib.remove_nexthop(prefix, face) {
             tracing::warn!(%prefix, %face, %error, "next hop not removed from the FIB");
         }
+    }
+    fn readvertised_costs(&self, routes: RoutesView<'_>) -> ReadvertisedCosts {
+        self.readvertise.costs(routes)
+    }
+
+    fn readvertised_costs_changed(&mut self, prefix: NameRef<'_>, before: ReadvertisedCosts, after: ReadvertisedCosts) {
+        self.readvertise.costs_changed(prefix, before, after, self.now_ms);
     }
 }

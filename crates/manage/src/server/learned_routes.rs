@@ -8,7 +8,7 @@ use namehop_wire::security::unix_time_ms;
 use namehop_wire::{Data, DecodeError, Name, NameRef, PrefixAnnouncement};
 use thiserror::Error;
 
-use super::rib::refused;
+use super::rib::{is_of_this_computer, refused};
 use super::{ControlPlane, Management, RouteError};
 use crate::authentication::Rejection;
 use crate::nfd::numbers::{origin, route_flags, status_code};
@@ -32,6 +32,9 @@ pub enum AnnouncementError {
     /// It may not be used yet or not any more.
     #[error("the prefix announcement is not valid at this time")]
     NotValidNow,
+    /// It is about names that do not leave a computer.
+    #[error("names under /localhost cannot be announced")]
+    OfThisComputer,
     /// The route is not possible.
     #[error(transparent)]
     Route(#[from] RouteError),
@@ -84,6 +87,9 @@ impl<C: ControlPlane> Management<C> {
     ) -> Result<(Name, Route, u64), AnnouncementError> {
         let data = Data::decode(packet)?;
         let announcement = PrefixAnnouncement::decode(&data)?;
+        if is_of_this_computer(announcement.prefix) {
+            return Err(AnnouncementError::OfThisComputer);
+        }
         let now_unix_ms = unix_time_ms();
         self.authenticator.borrow().verify_announcement(&data, now_unix_ms)?;
         let mut lifetime_ms = announcement.expiration_ms.min(max_lifetime_ms);

@@ -44,7 +44,9 @@ impl<C: ControlPlane> Management<C> {
             }
         }
         let face_of = |word: u32| faces.get(word as usize).copied().flatten().filter(|face| loaded.contains(face));
-        self.control.with_fib(|fib| block.add_to(fib, face_of))
+        let added = self.control.with_fib(|fib| block.add_to(fib, face_of));
+        self.fib_changed();
+        added
     }
 
     /// To be called when a face is gone.
@@ -66,6 +68,7 @@ impl<C: ControlPlane> Management<C> {
             Ok((_, None)) => tracing::info!(%face, "removed from the prefixes that were loaded from a file"),
             Err(error) => tracing::warn!(%face, %error, "not removed from all prefixes of the FIB"),
         }
+        self.fib_changed();
         true
     }
 }

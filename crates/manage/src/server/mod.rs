@@ -15,6 +15,7 @@ mod fib;
 mod fib_update;
 mod learned_routes;
 mod loaded_prefixes;
+mod readvertise;
 mod reply;
 mod rib;
 mod status;
@@ -35,15 +36,17 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
-pub use control_plane::{ContentStoreChange, ContentStoreInfo, ControlPlane, EngineStatus, StateChange};
+pub use control_plane::{ContentStoreChange, ContentStoreInfo, ControlPlane, EngineStatus, NotSaved, StateChange};
 pub use learned_routes::AnnouncementError;
 pub use rib::RouteError;
 
 use crate::authentication::Authenticator;
+use crate::metrics::GoneFaces;
 use dataset::DatasetStore;
 use face_events::FaceEvents;
 use fib::DirectNextHops;
 use loaded_prefixes::LoadedPrefixes;
+use readvertise::Readvertise;
 use rib::Routes;
 use streams::Streams;
 
@@ -52,11 +55,13 @@ pub struct Management<C> {
     control: C,
     authenticator: RefCell<Authenticator>,
     routes: RefCell<Routes>,
+    readvertise: RefCell<Readvertise>,
     direct_next_hops: RefCell<DirectNextHops>,
     loaded_prefixes: RefCell<LoadedPrefixes>,
     streams: RefCell<Streams>,
     datasets: RefCell<DatasetStore>,
     events: RefCell<FaceEvents>,
+    gone: RefCell<GoneFaces>,
     output: Box<dyn Fn(Vec<u8>)>,
     started: Instant,
     started_unix_ms: u64,
@@ -71,11 +76,13 @@ impl<C: ControlPlane> Management<C> {
             control,
             authenticator: RefCell::new(authenticator),
             routes: RefCell::default(),
+            readvertise: RefCell::default(),
             direct_next_hops: RefCell::default(),
             loaded_prefixes: RefCell::default(),
             streams: RefCell::default(),
             datasets: RefCell::default(),
             events: RefCell::default(),
+            gone: RefCell::default(),
             output: Box::new(output),
             started: Instant::now(),
             started_unix_ms: unix_time_ms(),
@@ -93,21 +100,29 @@ impl<C: ControlPlane> Management<C> {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
+    /// What strangers' faces had counted that are gone.
+    pub fn gone_faces(&self) -> GoneFaces {
+        self.gone.borrow().clone()
+    }
+
     /// Number of routes and of names that have some.
     pub fn rib_sizes(&self) -> (usize, usize) {
         let routes = self.routes.borrow();
         (routes.rib.route_count(), routes.rib.entry_count())
     }
 
-    /// Lets routes expire, forgets what is out of date, and removes faces that are gone from loaded prefixes, for ever. To be spawned on the control thread's `LocalSet`.
+    /// Lets routes expire, announces routes, forgets what is out of date, and removes faces that are gone from loaded
+    /// prefixes, for ever. To be spawned on the control thread's `LocalSet`.
     pub async fn run(self: Rc<Self>) {
         loop {
+            self.send_readvertise_commands();
             let due_ms = [
+                self.readvertise.borrow().next_due_ms(),
                 self.routes.borrow_mut().rib.next_expiry_ms(),
                 self.datasets.borrow().next_expiry_ms(),
                 self.streams.borrow().next_expiry_ms(),
             ];
-            if self.remove_loaded_portion() {
+            if self.remove_loaded_portion() | self.search_left_out_portion() {
                 // Long work: everything else goes on between its portions.
                 yield_now().await;
             } else if let Some(due_ms) = due_ms.into_iter().flatten().min() {
@@ -126,11 +141,16 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    /// To be told of everything that happens to faces: publishes it, and removes the routes and next hops of a face that
-    /// is gone.
+    /// To be told of everything that happens to faces: publishes it, removes the routes and next hops of a face that is
+    /// gone, and announces routes again to a destination whose link is back.
     pub fn face_event(&self, event: &FaceEvent) {
-        if let FaceEvent::Destroyed(face) = event {
-            self.forget_face(face.id());
+        match event {
+            FaceEvent::Destroyed(face) => {
+                self.forget_face(face.id());
+                self.gone.borrow_mut().add(face);
+            }
+            FaceEvent::Up(face) => self.readvertise_on(face.id()),
+            FaceEvent::Created(_) | FaceEvent::Down(_) => {}
         }
         self.publish_face_event(event);
     }

@@ -5,8 +5,9 @@ use namehop_wire::lp::{self, CACHE_POLICY_NO_CACHE, LpHeader, PitToken};
 use namehop_wire::security::DigestSigner;
 use namehop_wire::{ComponentRef, DataBuilder, MAX_PACKET_SIZE, Name, NameRef};
 
-use super::{ControlPlane, Management};
+use super::{ControlPlane, Management, NotSaved};
 use crate::nfd::ControlResponse;
+use crate::nfd::numbers::status_code;
 
 /// FreshnessPeriod of everything the server sends, in milliseconds.
 pub(super) const FRESHNESS_MS: u64 = 1000;
@@ -21,7 +22,8 @@ pub(super) struct ReplyTo {
     pub(super) token: PitToken,
     /// Keep the answer out of caches. Answers to local commands concern nobody else, and a million of them would drive
     /// everything else out of the Content Store. A neighbour's command may be sent again when the answer was lost: a
-    /// cached answer then spares it from being taken for a replay.
+    /// cached answer then spares it from being taken for a replay. That is for commands that were carried out; refusals are
+    /// never cached, because anybody can provoke as many of them as they like.
     pub(super) no_cache: bool,
 }
 
@@ -37,6 +39,11 @@ pub(super) fn data(
         builder = builder.final_block_id(component);
     }
     builder.sign(&DigestSigner).ok().filter(|packet| packet.len() <= MAX_PACKET_SIZE - LINK_HEADER_BYTES)
+}
+
+/// The answer to a command that was not carried out because it could not be saved.
+pub(super) fn not_saved(error: &NotSaved) -> ControlResponse {
+    ControlResponse::new(status_code::INTERNAL_ERROR, error.to_string())
 }
 
 impl<C: ControlPlane> Management<C> {
@@ -72,7 +79,7 @@ impl<C: ControlPlane> Management<C> {
             .or_else(|| shorter(&response.text))
             .or_else(|| shorter("the answer is too long to be given in words"));
         if let Some(data) = fitting {
-            self.send(to.token, &data, to.no_cache);
+            self.send(to.token, &data, to.no_cache || response.code != status_code::OK);
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Module `rib`: routes, and what they change in the FIB.
 
 use namehop_forward::face::FaceId;
-use namehop_wire::NameRef;
+use namehop_wire::{Name, NameRef};
 use thiserror::Error;
 
-use super::dispatcher::face_or_incoming;
+use super::dispatcher::{Commander, face_or_incoming};
 use super::fib_update::{FibUpdate, OverfullNames};
+use super::reply::not_saved;
 use super::{ControlPlane, Management, StateChange};
+use crate::authentication::Authority;
 use crate::nfd::numbers::{origin, route_flags, status_code};
 use crate::nfd::{ControlParameters, ControlResponse};
 use crate::rib::{Rib, RibError, Route};
@@ -24,6 +26,9 @@ pub enum RouteError {
     /// The face does not exist.
     #[error("the face does not exist")]
     NoSuchFace,
+    /// The router answers such names by itself. A route would take its commands away from it.
+    #[error("the router itself answers names under this prefix, which can have no routes")]
+    Dedicated,
     /// The table refuses the route.
     #[error(transparent)]
     Rib(#[from] RibError),
@@ -34,6 +39,7 @@ impl RouteError {
     pub(super) const fn status_code(self) -> u64 {
         match self {
             RouteError::NoSuchFace => status_code::GONE,
+            RouteError::Dedicated => status_code::NOT_ACCEPTABLE,
             RouteError::Rib(RibError::PrefixTooLong) => status_code::PREFIX_TOO_LONG,
             RouteError::Rib(RibError::Full) => status_code::INTERNAL_ERROR,
         }
@@ -44,20 +50,26 @@ impl<C: ControlPlane> Management<C> {
     /// Changes the RIB by `change` and the FIB by what follows.
     fn change_routes<R>(&self, change: impl FnOnce(&mut Rib, &mut FibUpdate<'_, C>) -> R) -> R {
         let Routes { rib, overfull } = &mut *self.routes.borrow_mut();
-        self.control.with_fib(|fib| {
-            let mut update = FibUpdate::new(&self.control, fib, overfull);
+        let result = self.control.with_fib(|fib| {
+            let mut readvertise = self.readvertise.borrow_mut();
+            let mut update = FibUpdate::new(&self.control, fib, overfull, &mut readvertise, self.now_ms());
             let result = change(rib, &mut update);
             update.finish(rib);
             result
-        })
+        });
+        self.notify_readvertise();
+        result
     }
 
     /// Adds a route or replaces the one with the same face and origin. Its expiry is on the clock of
     /// [`now_ms`](Self::now_ms).
     ///
     /// # Errors
-    /// When the face does not exist, the prefix is too long, or the table is full.
+    /// When the face does not exist, the prefix is too long or one that the router itself answers, or the table is full.
     pub fn add_route(&self, prefix: NameRef<'_>, route: Route) -> Result<(), RouteError> {
+        if self.control.with_fib(|fib| fib.is_dedicated(prefix)) {
+            return Err(RouteError::Dedicated);
+        }
         if self.control.faces().get(route.face).is_none() {
             return Err(RouteError::NoSuchFace);
         }
@@ -88,11 +100,17 @@ impl<C: ControlPlane> Management<C> {
         self.start_removing_loaded(face);
     }
 
-    pub(super) fn register(&self, parameters: ControlParameters, incoming: FaceId) -> ControlResponse {
+    pub(super) fn register(&self, parameters: ControlParameters, commander: Commander) -> ControlResponse {
         let name = parameters.name.unwrap_or_default();
-        let Some(face) = face_or_incoming(parameters.face_id, incoming) else {
+        let Some(face) = face_or_incoming(parameters.face_id, commander.face) else {
             return refused(RouteError::NoSuchFace);
         };
+        if let Err(response) = check_neighbour(commander, &name, face) {
+            return response;
+        }
+        if self.control.faces().get(face).is_none() {
+            return refused(RouteError::NoSuchFace);
+        }
         let route = Route {
             face,
             origin: parameters.origin.unwrap_or(origin::APP),
@@ -101,10 +119,15 @@ impl<C: ControlPlane> Management<C> {
             expires_at_ms: parameters.expiration_period_ms.map(|period_ms| self.now_ms().saturating_add(period_ms)),
             announcement: None,
         };
+        let lifetime_ms = parameters.expiration_period_ms;
+        let change = StateChange::RouteRegistered { prefix: name.as_ref(), route: &route, lifetime_ms };
+        if let Err(error) = self.control.save(change) {
+            return not_saved(&error);
+        }
         if let Err(error) = self.add_route(name.as_ref(), route.clone()) {
+            self.control.withdraw();
             return refused(error);
         }
-        self.control.state_changed(StateChange::RouteRegistered { prefix: name.as_ref(), route: &route });
         ControlResponse::ok(&ControlParameters {
             name: Some(name),
             face_id: Some(face.0.into()),
@@ -116,17 +139,25 @@ impl<C: ControlPlane> Management<C> {
         })
     }
 
-    pub(super) fn unregister(&self, parameters: ControlParameters, incoming: FaceId) -> ControlResponse {
+    pub(super) fn unregister(&self, parameters: ControlParameters, commander: Commander) -> ControlResponse {
         let name = parameters.name.unwrap_or_default();
         let origin = parameters.origin.unwrap_or(origin::APP);
         let face_id = match parameters.face_id {
-            None | Some(0) => incoming.0.into(),
+            None | Some(0) => commander.face.0.into(),
             Some(id) => id,
         };
-        if let Ok(face) = u32::try_from(face_id).map(FaceId)
-            && self.remove_route(name.as_ref(), face, origin)
+        let face = u32::try_from(face_id).map(FaceId);
+        if let Err(response) = check_neighbour(commander, &name, face.unwrap_or_default()) {
+            return response;
+        }
+        if let Ok(face) = face
+            && self.routes.borrow().rib.route(name.as_ref(), face, origin).is_some()
         {
-            self.control.state_changed(StateChange::RouteUnregistered { prefix: name.as_ref(), face, origin });
+            let change = StateChange::RouteUnregistered { prefix: name.as_ref(), face, origin };
+            if let Err(error) = self.control.save(change) {
+                return not_saved(&error);
+            }
+            self.remove_route(name.as_ref(), face, origin);
         }
         ControlResponse::ok(&ControlParameters {
             name: Some(name),
@@ -139,4 +170,23 @@ impl<C: ControlPlane> Management<C> {
 
 pub(super) fn refused(error: RouteError) -> ControlResponse {
     ControlResponse::new(error.status_code(), error.to_string())
+}
+
+/// A neighbour has routes for its own face only, and for nothing that belongs to the applications of this computer.
+fn check_neighbour(commander: Commander, name: &Name, face: FaceId) -> Result<(), ControlResponse> {
+    let forbidden = |text: &str| Err(ControlResponse::new(status_code::FORBIDDEN, text));
+    if commander.authority != Authority::Neighbour {
+        Ok(())
+    } else if face != commander.face {
+        forbidden("a command under /localhop/nfd is about the face that it comes in on: leave FaceId out")
+    } else if is_of_this_computer(name.as_ref()) {
+        forbidden("names under /localhost belong to the applications of the router's own computer")
+    } else {
+        Ok(())
+    }
+}
+
+/// Is this `/localhost` or a name below it?
+pub(super) fn is_of_this_computer(name: NameRef<'_>) -> bool {
+    name.get(0).is_some_and(|component| component.is_generic() && component.value == b"localhost")
 }

@@ -3,6 +3,7 @@
 use namehop_forward::strategy::{StrategyError, StrategyInstance};
 use tokio::task::yield_now;
 
+use super::reply::not_saved;
 use super::verbs::bad_request;
 use super::{ControlPlane, Management, StateChange, fib};
 use crate::nfd::numbers::status_code;
@@ -32,10 +33,14 @@ impl<C: ControlPlane> Management<C> {
             }
         };
         let full_name = instance.name().clone();
+        if let Err(error) = self.control.save(StateChange::StrategySet { prefix: name.as_ref(), strategy: &full_name })
+        {
+            return not_saved(&error);
+        }
         if let Err(error) = self.control.with_fib(|fib| fib.set_strategy(name.as_ref(), instance)) {
+            self.control.withdraw();
             return fib::refused(&error);
         }
-        self.control.state_changed(StateChange::StrategySet { prefix: name.as_ref(), strategy: &full_name });
         ControlResponse::ok(&ControlParameters {
             name: Some(name),
             strategy: Some(full_name),
@@ -49,8 +54,14 @@ impl<C: ControlPlane> Management<C> {
             return bad_request("the strategy of the name / can be changed and not unset".to_owned());
         }
         // A prefix too long for the FIB has no choice to remove.
-        if self.control.with_fib(|fib| fib.unset_strategy(name.as_ref())).unwrap_or(false) {
-            self.control.state_changed(StateChange::StrategyUnset(name.as_ref()));
+        if self.control.with_fib(|fib| fib.has_strategy(name.as_ref())) {
+            if let Err(error) = self.control.save(StateChange::StrategyUnset(name.as_ref())) {
+                return not_saved(&error);
+            }
+            if let Err(error) = self.control.with_fib(|fib| fib.unset_strategy(name.as_ref())) {
+                self.control.withdraw();
+                return fib::refused(&error);
+            }
         }
         ControlResponse::ok(&ControlParameters { name: Some(name), ..ControlParameters::default() })
     }

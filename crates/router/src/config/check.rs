@@ -5,9 +5,11 @@
 use namehop_face::FaceUri;
 use namehop_face::registry::MIN_MTU_BYTES;
 use namehop_forward::schedule::MAX_BURST;
+use namehop_manage::nfd::names;
+use namehop_manage::nfd::numbers::origin;
 use namehop_store::PolicyKind;
 use namehop_table::HugePages;
-use namehop_wire::MAX_PACKET_SIZE;
+use namehop_wire::{MAX_PACKET_SIZE, Name};
 
 use super::fault::Fault;
 use super::{AutoNumber, AutoPath, Config, MANAGEMENT_MODULES, StaticFace};
@@ -36,6 +38,8 @@ impl Config {
                 anywhere.then(|| Fault::new("metrics.listen", "port 0 is for loopback addresses only; choose a port"))
             })
             .or_else(|| self.authorization_fault())
+            .or_else(|| self.route_fault())
+            .or_else(|| self.routing_fault())
             .or_else(|| self.port_fault())
             .or_else(|| self.face.iter().enumerate().find_map(|(index, face)| mtu_fault(index, face)))
     }
@@ -53,9 +57,15 @@ impl Config {
             ("forwarding.large_buffers", forwarding.large_buffers as u64, 64, 1 << 24),
             ("content_store.capacity_packets", store.capacity_packets as u64, 0, 1 << 28),
             ("faces.max_faces", faces.max_faces as u64, 4, 65_280),
+            ("faces.strangers_per_address", faces.strangers_per_address as u64, 1, 65_280),
+            ("faces.silent_timeout_s", faces.silent_timeout_s, 1, 1 << 32),
             ("faces.send_queue_bytes", faces.send_queue_bytes.0, 16_384, 1 << 30),
+            ("faces.all_send_queues_bytes", faces.all_send_queues_bytes.0, 1 << 20, 1 << 40),
+            ("faces.blocked_timeout_s", faces.blocked_timeout_s, 1, 1 << 32),
             ("faces.udp.mtu", faces.udp.mtu as u64, MIN_MTU_BYTES as u64, MAX_PACKET_SIZE as u64),
             ("faces.udp.idle_timeout_s", faces.udp.idle_timeout_s, 1, 1 << 32),
+            ("routing.gateway.cost", self.routing.gateway.cost, 0, 1 << 32),
+            ("routing.gateway.refresh_s", self.routing.gateway.refresh_s, 1, 86_400),
             ("ports.idle_timeout_s", ports.idle_timeout_s, 1, 1 << 32),
             ("ports.memif_ring_frames", ports.memif_ring_frames.into(), 2, 16_384),
             ("ports.memif_buffer_bytes", ports.memif_buffer_bytes.into(), 512, 9_216),
@@ -83,6 +93,48 @@ impl Config {
                  choose a shorter one"
             );
             Fault::new("faces.unix.path", message)
+        })
+    }
+
+    /// Names that the router itself answers: those of management for the applications of this computer, and with trust
+    /// anchors those for other computers' commands. Without anchors `/localhop/nfd` is a name like any other: it may lead to
+    /// a gateway that takes such commands.
+    pub fn served_prefixes(&self) -> Vec<Name> {
+        let neighbours = (!self.management.localhop.anchors.is_empty()).then(names::localhop);
+        std::iter::once(names::localhost()).chain(neighbours).collect()
+    }
+
+    fn route_fault(&self) -> Option<Fault> {
+        let served = self.served_prefixes();
+        let is_served = |prefix: &Name| served.iter().any(|served| served.is_prefix_of(prefix.as_ref()));
+        let index = self.route.iter().position(|route| is_served(&route.prefix.0))?;
+        let message = format!(
+            "`prefix` {} is one of the names that the router itself answers; remove the route",
+            self.route[index].prefix.0
+        );
+        Some(Fault::new(format!("route[{index}].prefix"), message))
+    }
+
+    fn routing_fault(&self) -> Option<Fault> {
+        let (daemon, gateway) = (&self.routing.daemon, &self.routing.gateway);
+        if let Some(position) = daemon.origins.iter().position(|origin| origin.0 == origin::NLSR) {
+            let message = "routes of origin `nlsr` come from the routing daemon; it must not be told its own";
+            return Some(Fault::new(format!("routing.daemon.origins[{position}]"), message));
+        }
+        let alone = match (&gateway.key, &gateway.certificate) {
+            (None, None) => return None,
+            (Some(_), Some(_)) => None,
+            (Some(_), None) => Some(("routing.gateway.key", "`key` needs `certificate`, the certificate of this key")),
+            (None, Some(_)) => Some(("routing.gateway.certificate", "`certificate` needs `key`, its private key")),
+        };
+        if let Some((path, message)) = alone {
+            return Some(Fault::new(path, message));
+        }
+        (!self.management.localhop.anchors.is_empty()).then(|| {
+            // Two such routers would keep up each other's routes for ever.
+            let message = "`key` makes this router the client of a gateway, and `anchors` in section [management.localhop] \
+                           make it a gateway; it cannot be both";
+            Fault::new("routing.gateway.key", message)
         })
     }
 

@@ -13,6 +13,7 @@ use nix::net::if_::if_nametoindex;
 use nix::unistd::geteuid;
 
 use namehop_manage::authentication::{TrustConfig, TrustError, TrustStore};
+use namehop_manage::readvertise::{IdentityError, SigningIdentity};
 use namehop_wire::security::SecurityError;
 
 use super::fault::Fault;
@@ -41,6 +42,25 @@ impl Config {
             })
             .or_else(|| trust_fault("management.localhop", &management.localhop))
             .or_else(|| trust_fault("management.prefix_announcements", &management.prefix_announcements))
+            .or_else(|| self.gateway_key_fault())
+    }
+
+    fn gateway_key_fault(&self) -> Option<Fault> {
+        let gateway = &self.routing.gateway;
+        let (key, certificate) = gateway.key.as_ref().zip(gateway.certificate.as_ref())?;
+        let (setting, message) = match SigningIdentity::load(key, certificate).err()? {
+            IdentityError::Key { source: SecurityError::Io(error), .. } => {
+                ("key", format!("cannot read the key {}: {}", key.display(), unreadable(key, &error)))
+            }
+            error @ IdentityError::Key { .. } => {
+                ("key", format!("{error}; it must hold a private key in PKCS#8, as `namehop key generate` writes it"))
+            }
+            error @ IdentityError::OtherKey { .. } => ("certificate", error.to_string()),
+            error @ IdentityError::Certificate { .. } => {
+                ("certificate", unusable_certificate(certificate).unwrap_or_else(|| error.to_string()))
+            }
+        };
+        Some(Fault::with_key(format!("routing.gateway.{setting}"), &message))
     }
 
     fn multicast_fault(&self) -> Option<Fault> {
@@ -79,7 +99,7 @@ impl Config {
         }
         match &self.state.file {
             AutoPath::Path(file) if self.state.enabled => {
-                let message = paths::obstacle(file).or_else(|| paths::unreadable(file))?;
+                let message = paths::state_obstacle(file)?;
                 Some(Fault::with_key("state.file", &message))
             }
             _ => None,

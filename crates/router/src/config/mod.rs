@@ -9,6 +9,7 @@ mod check;
 mod environment;
 mod fault;
 mod ports;
+mod routing;
 mod sections;
 mod values;
 
@@ -22,8 +23,9 @@ use serde::{Deserialize, Serialize};
 use fault::Fault;
 
 pub use ports::{Ports, Processor, StaticPort};
+pub use routing::{Routing, RoutingDaemon, RoutingGateway};
 pub use sections::*;
-pub use values::{AutoNumber, AutoPath, ByteSize, NameText, PortText, StrategyText, UriText};
+pub use values::{AutoNumber, AutoPath, ByteSize, NameText, OriginText, PortText, StrategyText, UriText};
 
 /// Every key with its default and what it means.
 pub const DEFAULT_TOML: &str = include_str!("default.toml");
@@ -53,6 +55,8 @@ pub struct Config {
     pub ports: Ports,
     /// Who may command.
     pub management: Management,
+    /// Who is told of routes.
+    pub routing: Routing,
     /// Prometheus metrics.
     pub metrics: Metrics,
     /// What survives a restart.

@@ -23,6 +23,10 @@ pub struct Ports {
     pub memif_ring_frames: u16,
     /// Bytes of one buffer of a memif.
     pub memif_buffer_bytes: u16,
+    /// Folders below which commands may open memif sockets; `auto` stands for the usual ones.
+    pub memif_folders: Vec<String>,
+    /// Network interfaces that commands may use, or `all`.
+    pub interfaces: Vec<String>,
 }
 
 impl Default for Ports {
@@ -32,6 +36,8 @@ impl Default for Ports {
             idle_timeout_s: 600,
             memif_ring_frames: 1024,
             memif_buffer_bytes: 2048,
+            memif_folders: vec!["auto".to_owned()],
+            interfaces: Vec::new(),
         }
     }
 }
@@ -57,6 +63,12 @@ impl Config {
         if !ring_frames.is_power_of_two() {
             let message = format!("`memif_ring_frames` is {ring_frames}; it must be a power of two");
             return Some(Fault::new("ports.memif_ring_frames", message));
+        }
+        let is_wrong = |folder: &String| folder != "auto" && !folder.starts_with('/');
+        if let Some(index) = self.ports.memif_folders.iter().position(is_wrong) {
+            let folder = &self.ports.memif_folders[index];
+            let message = format!("`{folder}` is no folder; write a path that begins with /, or \"auto\"");
+            return Some(Fault::new(format!("ports.memif_folders[{index}]"), message));
         }
         let faces = self.face.iter().enumerate();
         faces.filter_map(|(index, face)| local_fault(index, face)).next().or_else(|| self.next_hop_fault())

@@ -51,6 +51,8 @@ pub struct Forwarding {
     pub long_name_bytes_per_s: u64,
     /// Longest InterestLifetime honoured, in milliseconds.
     pub max_interest_lifetime_ms: u64,
+    /// Whether Data from another computer that was not asked may answer an Interest.
+    pub accept_unasked_data: bool,
     /// Names of the regions this router is in, for forwarding hints.
     pub producer_regions: Vec<NameText>,
     /// FIB prefixes for which strategies keep measurements, at most.
@@ -72,6 +74,7 @@ impl Default for Forwarding {
             max_name_bytes: 2_048,
             long_name_bytes_per_s: 12_000_000,
             max_interest_lifetime_ms: 864_000_000,
+            accept_unasked_data: false,
             producer_regions: Vec::new(),
             measurement_capacity: 65_536,
             lookahead: AutoNumber::Auto,
@@ -155,8 +158,16 @@ impl Default for ContentStore {
 pub struct Faces {
     /// Faces at most, all kinds together.
     pub max_faces: usize,
+    /// Faces of strangers of one address.
+    pub strangers_per_address: usize,
+    /// While strangers' connections take more than half of their places, those without a packet close after so many seconds.
+    pub silent_timeout_s: u64,
     /// Bytes that may wait for one slow stream peer.
     pub send_queue_bytes: ByteSize,
+    /// Bytes that may wait for all slow stream peers together.
+    pub all_send_queues_bytes: ByteSize,
+    /// A connection closes when its peer has taken nothing for so many seconds while packets wait.
+    pub blocked_timeout_s: u64,
     /// NDNLPv2 congestion marking on new Unix, TCP and UDP faces.
     pub congestion_marking: bool,
     /// Headers of self-learning on new faces.
@@ -177,7 +188,11 @@ impl Default for Faces {
     fn default() -> Self {
         Faces {
             max_faces: 16_384,
+            strangers_per_address: 256,
+            silent_timeout_s: 10,
             send_queue_bytes: ByteSize(4 << 20),
+            all_send_queues_bytes: ByteSize(256 << 20),
+            blocked_timeout_s: 15,
             congestion_marking: true,
             self_learning: true,
             unix: Unix::default(),
@@ -263,6 +278,8 @@ impl Default for Udp {
 pub struct Multicast {
     /// Interfaces to join on, or `all`; none = off.
     pub interfaces: Vec<String>,
+    /// Whether the members of a group may not all hear each other.
+    pub ad_hoc: bool,
 }
 
 /// `[[face]]`
@@ -374,11 +391,13 @@ pub struct Metrics {
     /// Its address.
     #[serde(deserialize_with = "address")]
     pub listen: SocketAddr,
+    /// Names that clients may ask for, besides `localhost` and addresses; `*` = all.
+    pub allowed_hosts: Vec<String>,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        Metrics { enabled: true, listen: SocketAddr::from(([127, 0, 0, 1], 9697)) }
+        Metrics { enabled: true, listen: SocketAddr::from(([127, 0, 0, 1], 9697)), allowed_hosts: Vec::new() }
     }
 }
 

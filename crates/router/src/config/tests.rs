@@ -197,11 +197,59 @@ fn a_socket_path_that_the_system_cannot_hold_is_refused() {
     parse(&format!("[faces.unix]\npath = \"/{}\"\n", "x".repeat(106))).expect("107 bytes");
 }
 
+#[test]
+fn settings_of_routing_must_fit_each_other() {
+    let pair = "[routing.gateway]\nkey = \"k\"\ncertificate = \"c\"\n";
+    for (text, place, reason) in [
+        ("[routing.daemon]\norigins = [\"client\", \"clients\"]\n".to_owned(), "test.toml:2:22: ", "autoreg, client"),
+        ("[routing.daemon]\norigins = [\"65\", \"nlsr\"]\n".to_owned(), "test.toml:2:18: ", "its own"),
+        ("[routing.gateway]\nkey = \"k\"\n".to_owned(), "test.toml:2:1: ", "needs `certificate`"),
+        ("[routing.gateway]\ncertificate = \"c\"\n".to_owned(), "test.toml:2:1: ", "needs `key`"),
+        (format!("{pair}refresh_s = 0\n"), "test.toml:4:1: ", "from 1 to 86400"),
+        (format!("{pair}[management.localhop]\nanchors = [\"a\"]\n"), "test.toml:2:1: ", "cannot be both"),
+    ] {
+        let error = parse(&text).expect_err(&text);
+        assert!(error.starts_with(place) && error.contains(reason), "{error}");
+    }
+    let shown = parse("[routing.daemon]\norigins = [\"255\", \"77\"]\n").expect("valid").to_toml();
+    assert!(shown.contains("\"static\"") && shown.contains("\"77\""), "{shown}");
+    parse(pair).expect("valid");
+}
+
+#[test]
+fn key_and_certificate_for_a_gateway_must_be_there_and_belong_together() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    write_key_and_certificate(Path::new(&path("a.key")), Path::new(&path("a.ndncert")));
+    write_key_and_certificate(Path::new(&path("b.key")), Path::new(&path("b.ndncert")));
+    let text = |key: &str, certificate: &str| {
+        format!("[routing.gateway]\nkey = \"{}\"\ncertificate = \"{}\"\n", path(key), path(certificate))
+    };
+    load(folder.path(), &text("a.key", "a.ndncert")).expect("all there");
+    for (key, certificate, place, reason) in [
+        ("absent", "a.ndncert", "test.toml:2:1: `key` in section [routing.gateway]: ", "correct the path"),
+        ("a.ndncert", "a.ndncert", "test.toml:2:1: `key` in section [routing.gateway]: ", "namehop key generate"),
+        ("a.key", "absent", "test.toml:3:1: `certificate` in section [routing.gateway]: ", "correct the path"),
+        ("a.key", "b.ndncert", "test.toml:3:1: `certificate` in section [routing.gateway]: ", "another key"),
+    ] {
+        let error = load(folder.path(), &text(key, certificate)).expect_err(certificate);
+        assert!(error.starts_with(place) && error.contains(reason), "{error}");
+    }
+}
+
 /// A certificate file, as `namehop key generate` writes it.
 fn write_certificate(path: &Path) {
+    write_key_and_certificate(&path.with_extension("key"), path);
+}
+
+/// Both files that `namehop key generate` writes.
+fn write_key_and_certificate(key_path: &Path, path: &Path) {
     use namehop_wire::ValidityPeriod;
-    use namehop_wire::security::{KeySigner, KeyType, PrivateKey, save_certificate, self_signed_certificate};
+    use namehop_wire::security::{
+        KeySigner, KeyType, PrivateKey, save_certificate, save_private_key, self_signed_certificate,
+    };
     let key = PrivateKey::generate(KeyType::Ed25519).expect("generated");
+    save_private_key(key_path, &key).expect("written");
     let signer = KeySigner::new(key, "/operator/KEY/1".parse().expect("name"));
     let period = ValidityPeriod { not_before_s: 0, not_after_s: 4_000_000_000 };
     save_certificate(path, &self_signed_certificate(&signer, 1, period).expect("signed")).expect("written");

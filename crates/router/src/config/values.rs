@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use namehop_face::uri::{FaceUri, Host};
 use namehop_forward::strategy::registry::StrategyInstance;
+use namehop_manage::nfd::numbers::origin;
 use namehop_wire::Name;
 
 /// A number of bytes, written as a whole number or as text with a unit: `"512 MiB"`, `"64 KiB"`, `"2 GB"`.
@@ -221,6 +222,17 @@ text_value!(
     parse_strategy
 );
 
+text_value!(
+    /// Origin of a route, by name or number.
+    OriginText(u64),
+    |text| origin::from_name(text).ok_or_else(|| {
+        format!(
+            "`{text}` is not an origin of routes; write app, autoreg, client, autoconf, nlsr, prefixann, static, or a number \
+             in quotes"
+        )
+    })
+);
+
 /// Reads an address with port.
 pub(super) fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
     AddressText::deserialize(deserializer).map(|address| address.0)
@@ -288,6 +300,12 @@ impl Serialize for UriText {
 impl Serialize for PortText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
+    }
+}
+
+impl Serialize for OriginText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&origin::name(self.0))
     }
 }
 

@@ -1,38 +1,55 @@
-//! A started port as the worker's set of ports uses it.
+//! Open ports as the worker's set of ports uses them.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
+use std::time::Duration;
 
 use namehop_dpdk::Mbuf;
-use namehop_dpdk::interface::Doorbell;
-use namehop_dpdk::port::PortQueue;
+use namehop_dpdk::memif::MemifQueue;
+use namehop_dpdk::packet_socket::PacketQueue;
 use namehop_face::ethernet::FramePort;
 
-/// The queue pair of a port, and the bell of its interface where it has one.
-pub(super) struct DpdkLink {
-    pub(super) queue: PortQueue,
-    pub(super) bell: Option<Arc<Doorbell>>,
-}
+/// A port on a network interface.
+pub(super) struct InterfaceLink(pub(super) PacketQueue);
 
-impl FramePort<Mbuf> for DpdkLink {
+impl FramePort<Mbuf> for InterfaceLink {
     fn receive(&mut self, frames: &mut Vec<Mbuf>) {
-        self.queue.receive(frames);
+        self.0.receive(frames);
     }
 
     fn transmit(&mut self, frames: &mut Vec<Mbuf>) {
-        self.queue.transmit(frames);
+        self.0.transmit(frames);
+    }
+
+    fn retry_pause(&self) -> Duration {
+        self.0.retry_pause()
     }
 
     fn bell(&self) -> Option<BorrowedFd<'_>> {
-        self.bell.as_deref().map(AsFd::as_fd)
+        Some(self.0.as_fd())
     }
 
-    fn arm(&mut self, armed: bool) {
-        if let Some(bell) = &self.bell
-            && let Err(error) = bell.arm(armed)
-        {
-            // The interface is gone, which is noticed elsewhere.
-            tracing::debug!(%error, "a doorbell does not obey");
-        }
+    fn prepare_to_sleep(&mut self) {
+        self.0.prepare_to_sleep();
+    }
+}
+
+/// A port over memif.
+pub(super) struct MemifLink(pub(super) MemifQueue);
+
+impl FramePort<Mbuf> for MemifLink {
+    fn receive(&mut self, frames: &mut Vec<Mbuf>) {
+        self.0.receive(frames);
+    }
+
+    fn transmit(&mut self, frames: &mut Vec<Mbuf>) {
+        self.0.transmit(frames);
+    }
+
+    fn retry_pause(&self) -> Duration {
+        self.0.retry_pause()
+    }
+
+    fn bell(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 }

@@ -1,36 +1,22 @@
 //! One port as the ports' thread holds it: the device, its state, and the worker's end of it.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tracing::{debug, info, warn};
 
-use namehop_dpdk::Eal;
-use namehop_dpdk::interface::Doorbell;
-use namehop_dpdk::port::{Port, PortStatistics, StartedPort};
+use namehop_dpdk::Mbuf;
+use namehop_dpdk::losses::Losses;
 use namehop_face::ethernet::{FramePort, Framing, MacAddress, PortId, PortParams, WorkerSilent, is_group};
 use namehop_face::registry::{Face, FaceParams, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
-use namehop_face::uri::MemifRole;
 use namehop_face::{FaceUri, LinkDrop};
 
 use super::PortContext;
-use super::link::DpdkLink;
-use super::open::{self, MemifSettings, Opened};
+use super::open::{self, Device, Memifs, Opened};
 
-/// Pause between attempts to reach the server of a memif, or to open a device again.
+/// Pause between attempts to open a device again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-
-/// The device behind a port.
-enum Device {
-    /// In use by the worker.
-    Started(StartedPort),
-    /// Open; the server of a memif is not there.
-    Stopped(Port),
-    /// It could not be opened again.
-    Gone,
-}
 
 /// A port.
 pub(super) struct ManagedPort {
@@ -43,26 +29,25 @@ pub(super) struct ManagedPort {
     pub(super) is_up: bool,
     pub(super) mtu_bytes: usize,
     address: MacAddress,
-    device: Device,
-    bell: Option<Arc<Doorbell>>,
+    /// Absent when it could not be opened again.
+    device: Option<Device>,
     next_attempt: Instant,
-    counted: PortStatistics,
+    counted: Losses,
 }
 
 impl ManagedPort {
     /// Opens the device and hands it to the worker. The server of a memif need not be there yet.
     pub(super) fn open(
         context: &PortContext,
-        eal: &Eal,
         id: PortId,
         local: &FaceUri,
         framing: Framing,
-        memif: MemifSettings,
+        memifs: &mut Memifs,
         max_on_demand_faces: usize,
     ) -> Result<ManagedPort, CreateError> {
-        let Opened { port, bell, address, mtu_bytes } = open::open(eal, &context.pool, local, framing, memif)?;
+        let Opened { device, link, address, mtu_bytes } = open::open(&context.pool, local, framing, memifs)?;
         let params = PortParams {
-            link: None,
+            link: Some(link),
             framing,
             address,
             local_uri: local.clone(),
@@ -79,12 +64,10 @@ impl ManagedPort {
             is_up: false,
             mtu_bytes,
             address,
-            device: Device::Stopped(port),
-            bell,
+            device: Some(device),
             next_attempt: Instant::now(),
-            counted: PortStatistics::default(),
+            counted: Losses::default(),
         };
-        opened.start(context);
         opened.note_state(context);
         Ok(opened)
     }
@@ -101,60 +84,34 @@ impl ManagedPort {
         faces
     }
 
-    /// Starts a stopped device and gives its queues to the worker.
-    fn start(&mut self, context: &PortContext) {
-        self.device = match std::mem::replace(&mut self.device, Device::Gone) {
-            Device::Stopped(port) => match port.start() {
-                Ok((started, queue)) => {
-                    let link = DpdkLink { queue, bell: self.bell.clone() };
-                    if let Err(error) = context.control.give_link(self.id, Box::new(link), self.address) {
-                        warn!(%error, "a port cannot be used");
-                    }
-                    Device::Started(started)
-                }
-                Err((port, error)) => {
-                    debug!(port = %self.local, %error, "the port does not start yet; trying again");
-                    Device::Stopped(port)
-                }
-            },
-            other => other,
-        };
-        self.next_attempt = Instant::now() + RETRY_PAUSE;
+    fn give_link(&self, context: &PortContext, link: Box<dyn FramePort<Mbuf>>) {
+        if let Err(error) = context.control.give_link(self.id, link, self.address) {
+            warn!(%error, "a port cannot be used");
+        }
     }
 
-    /// Takes the queues back from the worker and stops the device.
+    /// Takes the queues back from the worker and closes the device, which has then lost both its ends.
     fn stop(&mut self, context: &PortContext) {
-        let link = context.control.take_link(self.id).unwrap_or_default();
-        self.device = match std::mem::replace(&mut self.device, Device::Gone) {
-            Device::Started(started) => match link.and_then(queue_of).map(|link| started.stop(link.queue)) {
-                Some(Ok(port)) => Device::Stopped(port),
-                Some(Err(error)) => {
-                    warn!(port = %self.local, %error, "a port did not stop");
-                    Device::Gone
-                }
-                None => Device::Gone,
-            },
-            other => other,
-        };
+        self.note_losses(context);
+        drop(context.control.take_link(self.id));
+        self.device = None;
     }
 
     /// Closes the device and opens it again, for an interface that came back as another one or carries other frames.
-    fn reopen(&mut self, context: &PortContext, eal: &Eal, memif: MemifSettings) {
+    fn reopen(&mut self, context: &PortContext, memifs: &mut Memifs) {
         self.stop(context);
-        self.device = Device::Gone;
-        self.counted = PortStatistics::default();
+        self.counted = Losses::default();
         self.next_attempt = Instant::now() + RETRY_PAUSE;
-        match open::open(eal, &context.pool, &self.local, self.framing, memif) {
-            Ok(Opened { port, bell, address, mtu_bytes }) => {
+        match open::open(&context.pool, &self.local, self.framing, memifs) {
+            Ok(Opened { device, link, address, mtu_bytes }) => {
                 info!(port = %self.local, "port opened again");
-                self.device = Device::Stopped(port);
-                (self.bell, self.address, self.mtu_bytes) = (bell, address, mtu_bytes);
+                (self.device, self.address, self.mtu_bytes) = (Some(device), address, mtu_bytes);
+                self.give_link(context, link);
                 for face in self.faces(context) {
                     self.join(&face, true);
                     face.set_link_mtu_bytes(mtu_bytes);
                     context.worker.face_changed(face.id());
                 }
-                self.start(context);
             }
             Err(error) => debug!(port = %self.local, %error, "a port cannot be opened again yet"),
         }
@@ -203,9 +160,9 @@ impl ManagedPort {
 
     /// Has the interface receive the group of a multicast face, or not any more.
     fn join(&self, face: &Face, join: bool) {
-        if let (FaceUri::Ethernet(group), Some(bell)) = (face.remote_uri(), &self.bell)
+        if let (FaceUri::Ethernet(group), Some(Device::Interface(port))) = (face.remote_uri(), &self.device)
             && is_group(group)
-            && let Err(error) = bell.join(*group, join)
+            && let Err(error) = port.join(*group, join)
         {
             // An interface that is gone has left all groups.
             debug!(face = %face.id(), %error, join, "the membership in a group was not changed");
@@ -213,31 +170,23 @@ impl ManagedPort {
     }
 
     /// Notices links that broke or came back, and frames that were lost below.
-    pub(super) fn look(&mut self, context: &PortContext, eal: &Eal, memif: MemifSettings, now: Instant) {
+    pub(super) fn look(&mut self, context: &PortContext, memifs: &mut Memifs, now: Instant) {
         let must_reopen = match &self.local {
             FaceUri::Device(interface) => match open::query(interface) {
-                Err(_) if matches!(self.device, Device::Gone) => false,
+                Err(_) if self.device.is_none() => false,
                 Err(_) => {
                     // Nothing arrives any more. What comes back under this name is another interface.
                     self.stop(context);
-                    self.device = Device::Gone;
                     false
                 }
                 Ok(found) => {
-                    matches!(self.device, Device::Gone)
-                        || (open::usable_mtu(&found), found.address) != (self.mtu_bytes, self.address)
+                    self.device.is_none() || (open::usable_mtu(&found), found.address) != (self.mtu_bytes, self.address)
                 }
             },
-            _ => matches!(self.device, Device::Gone),
+            _ => self.device.is_none(),
         };
         if must_reopen && now >= self.next_attempt {
-            self.reopen(context, eal, memif);
-        }
-        let is_client = matches!(self.local, FaceUri::Memif { role: MemifRole::Client, .. });
-        if is_client && !self.is_up && now >= self.next_attempt {
-            // The driver connects when the device starts, and only then.
-            self.stop(context);
-            self.start(context);
+            self.reopen(context, memifs);
         }
         self.note_state(context);
         self.note_losses(context);
@@ -246,8 +195,10 @@ impl ManagedPort {
     /// Has faces, worker and everybody know whether the link works.
     fn note_state(&mut self, context: &PortContext) {
         let is_up = match (&self.device, &self.local) {
-            (Device::Started(_), FaceUri::Device(interface)) => open::query(interface).is_ok_and(|found| found.is_up),
-            (Device::Started(started), _) => started.port().is_up().unwrap_or(false),
+            (Some(Device::Interface(_)), FaceUri::Device(interface)) => {
+                open::query(interface).is_ok_and(|found| found.is_up)
+            }
+            (Some(Device::Memif(port)), _) => port.is_up(),
             _ => false,
         };
         if is_up == self.is_up {
@@ -264,27 +215,24 @@ impl ManagedPort {
         }
     }
 
-    /// Counts frames that the driver lost.
+    /// Counts frames that were lost below the faces.
     fn note_losses(&mut self, context: &PortContext) {
-        let Device::Started(started) = &self.device else { return };
-        let Ok(now) = started.port().statistics() else { return };
+        let now = match &self.device {
+            Some(Device::Interface(port)) => port.losses(),
+            Some(Device::Memif(port)) => port.losses(),
+            None => return,
+        };
         let before = std::mem::replace(&mut self.counted, now);
         let drops = context.faces.link_drops();
         for (reason, now, before) in [
-            (LinkDrop::ReceiveRingFull, now.missed, before.missed),
+            (LinkDrop::ReceiveRingFull, now.receive_ring_full, before.receive_ring_full),
             (LinkDrop::NoBuffer, now.no_buffer, before.no_buffer),
-            (LinkDrop::MalformedFrame, now.receive_errors, before.receive_errors),
-            (LinkDrop::SendFailed, now.send_errors, before.send_errors),
+            (LinkDrop::MalformedFrame, now.malformed, before.malformed),
+            (LinkDrop::SendFailed, now.send_failed, before.send_failed),
         ] {
             drops.add(reason, now.saturating_sub(before));
         }
     }
-}
-
-/// The queues inside a link that the worker gave back.
-fn queue_of(link: Box<dyn FramePort<namehop_dpdk::Mbuf>>) -> Option<Box<DpdkLink>> {
-    let link: Box<dyn Any> = link;
-    link.downcast().ok()
 }
 
 fn silent(error: WorkerSilent) -> CreateError {

@@ -6,15 +6,12 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// Makes the folder of a control socket and removes a socket that a server has left behind. One that somebody listens on
-/// stays: several links may share it.
+/// Removes a socket that a server has left behind. One that somebody listens on stays: several links may share it. So does
+/// everything else, also a symbolic link: the driver then cannot make its socket.
 ///
 /// # Errors
 /// When there is no permission for that.
 pub(super) fn prepare_socket(socket: &Path) -> io::Result<()> {
-    if let Some(folder) = socket.parent() {
-        fs::create_dir_all(folder)?;
-    }
     let is_socket = fs::symlink_metadata(socket).is_ok_and(|found| found.file_type().is_socket());
     // A listener of memif's kind would answer that this is the wrong kind of connection.
     let is_dead =
@@ -31,8 +28,10 @@ mod tests {
     #[test]
     fn only_a_socket_without_listener_is_removed() {
         let folder = tempfile::tempdir().expect("folder");
-        let socket = folder.path().join("new").join("memif.sock");
+        let socket = folder.path().join("memif.sock");
         prepare_socket(&socket).expect("nothing to remove");
+        prepare_socket(&folder.path().join("missing/memif.sock")).expect("nothing to remove");
+        assert!(!folder.path().join("missing").exists(), "no folder is made");
         let listener = UnixListener::bind(&socket).expect("the folder is there");
         prepare_socket(&socket).expect("in use");
         assert!(socket.exists());
@@ -42,5 +41,9 @@ mod tests {
         fs::write(&socket, "a file").expect("written");
         prepare_socket(&socket).expect("not a socket");
         assert!(socket.exists());
+        let link = folder.path().join("link.sock");
+        std::os::unix::fs::symlink(&socket, &link).expect("made");
+        prepare_socket(&link).expect("not a socket");
+        assert!(link.is_symlink());
     }
 }

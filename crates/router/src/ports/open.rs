@@ -1,56 +1,65 @@
 //! From the local URI of a port to the device behind it.
 
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use namehop_dpdk::interface::{Doorbell, Interface};
-use namehop_dpdk::port::{Device, Memif, MemifRole, Port};
-use namehop_dpdk::{DpdkError, Eal, MbufPool};
-use namehop_face::ethernet::{Framing, HEADER_BYTES, MacAddress};
+use namehop_dpdk::interface::Interface;
+use namehop_dpdk::memif::{Memif, MemifPort, MemifRole, MemifService};
+use namehop_dpdk::packet_socket::{self, PacketPort};
+use namehop_dpdk::{DpdkError, Mbuf, MbufPool};
+use namehop_face::ethernet::{FramePort, Framing, HEADER_BYTES, MacAddress};
 use namehop_face::socket::CreateError;
 use namehop_face::uri::{self, FaceUri};
 
+use super::link::{InterfaceLink, MemifLink};
 use super::memif::prepare_socket;
 
-/// Sizes of memif links.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct MemifSettings {
+/// Sizes of memif links, and the thread that serves their sockets.
+pub(super) struct Memifs {
     pub(super) ring_frames: u16,
     pub(super) buffer_bytes: u16,
+    /// There from the first link on.
+    pub(super) service: Option<MemifService>,
 }
 
-/// A device that is open and not started.
+/// The device behind a port, which closes when it is dropped together with the worker's end.
+pub(super) enum Device {
+    Interface(PacketPort),
+    Memif(MemifPort),
+}
+
+/// A device that is open, and what is known of it.
 pub(super) struct Opened {
-    pub(super) port: Port,
-    /// There on network interfaces.
-    pub(super) bell: Option<Arc<Doorbell>>,
+    pub(super) device: Device,
+    /// The worker's end.
+    pub(super) link: Box<dyn FramePort<Mbuf>>,
     pub(super) address: MacAddress,
     /// Largest NDN frame, in bytes.
     pub(super) mtu_bytes: usize,
 }
 
-/// Opens the device of a port: `dev://` over AF_PACKET, `memif://` as a shared-memory link.
+/// Opens the device of a port: `dev://` over a packet socket, `memif://` as a shared-memory link.
 pub(super) fn open(
-    eal: &Eal,
     pool: &MbufPool,
     local: &FaceUri,
     framing: Framing,
-    settings: MemifSettings,
+    memifs: &mut Memifs,
 ) -> Result<Opened, CreateError> {
     match local {
         FaceUri::Device(interface) => {
             let found = query(interface)?;
-            let bell = Doorbell::open(interface).map_err(|error| match error.is_permission() {
-                true => CreateError::NotAcceptable(format!(
-                    "no permission for network interface {interface}: the router needs the capability CAP_NET_RAW; run it \
+            let frame_bytes = found.mtu_bytes + HEADER_BYTES;
+            let (port, queue) =
+                PacketPort::open(interface, frame_bytes, pool).map_err(|error| match error.is_permission() {
+                    true => CreateError::NotAcceptable(format!(
+                        "no permission for network interface {interface}: the router needs the capability CAP_NET_RAW; run it \
                      as root, or grant that"
-                )),
-                false => refused(&error),
-            })?;
-            let port = Port::open(eal, &Device::AfPacket { interface: interface.clone() }, pool);
+                    )),
+                    false => refused(&error),
+                })?;
             Ok(Opened {
-                port: port.map_err(|error| refused(&error))?,
-                bell: Some(Arc::new(bell)),
+                device: Device::Interface(port),
+                link: Box::new(InterfaceLink(queue)),
                 address: found.address,
                 mtu_bytes: usable_mtu(&found),
             })
@@ -66,12 +75,22 @@ pub(super) fn open(
                     CreateError::NotAcceptable(format!("cannot make the memif socket {}: {error}", socket.display()))
                 })?;
             }
-            let MemifSettings { ring_frames, buffer_bytes } = settings;
+            let service = match &mut memifs.service {
+                Some(service) => service,
+                none => none.insert(MemifService::start().map_err(|error| {
+                    CreateError::NotAcceptable(format!("cannot start the thread for memif: {error}"))
+                })?),
+            };
+            let Memifs { ring_frames, buffer_bytes, .. } = *memifs;
             let memif = Memif { role, socket, id: *id, ring_slots: ring_frames, buffer_bytes };
-            let port = Port::open(eal, &Device::Memif(memif), pool).map_err(|error| refused(&error))?;
-            let address = port.address().map_err(|error| refused(&error))?;
+            let (port, queue) = service.open(&memif, pool).map_err(|error| refused(&error))?;
             let header_bytes = if framing == Framing::Ethernet { HEADER_BYTES } else { 0 };
-            Ok(Opened { port, bell: None, address, mtu_bytes: usize::from(buffer_bytes) - header_bytes })
+            Ok(Opened {
+                device: Device::Memif(port),
+                link: Box::new(MemifLink(queue)),
+                address: random_address(),
+                mtu_bytes: usize::from(buffer_bytes) - header_bytes,
+            })
         }
         other => Err(CreateError::NotAcceptable(format!(
             "{other} is not a port: write dev://INTERFACE for a network interface, or memif:///SOCKET?id=NUMBER"
@@ -79,9 +98,17 @@ pub(super) fn open(
     }
 }
 
+/// An address for Ethernet faces over memif: of one device, and not from the space of manufacturers.
+fn random_address() -> MacAddress {
+    let [_, rest @ .., _, _] = RandomState::new().hash_one(()).to_ne_bytes();
+    let mut address = [0x02; 6];
+    address[1..].copy_from_slice(&rest);
+    address
+}
+
 /// Largest NDN frame that a port on this interface carries, in bytes.
 pub(super) fn usable_mtu(interface: &Interface) -> usize {
-    interface.mtu_bytes.min(Device::longest_af_packet_frame() - HEADER_BYTES)
+    interface.mtu_bytes.min(packet_socket::MAX_FRAME_BYTES - HEADER_BYTES)
 }
 
 /// Asks the kernel for an interface. One that is not there may come.

@@ -17,8 +17,9 @@ use namehop_forward::face::FaceId;
 
 use super::PortContext;
 use super::managed::ManagedPort;
-use super::open::{MemifSettings, refused};
+use super::open::{Memifs, refused};
 use crate::config::{Config, StaticPort};
+use crate::supervise::fault_point;
 
 /// How often links are looked at. A link that breaks is noticed so late.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
@@ -44,7 +45,7 @@ pub(super) enum Command {
 pub(super) struct Ports {
     pub(super) context: PortContext,
     packet_bytes: usize,
-    memif: MemifSettings,
+    memifs: Memifs,
     marking: FaceFlags,
     self_learning: bool,
     idle_timeout: Duration,
@@ -64,7 +65,11 @@ impl Ports {
         Ports {
             context,
             packet_bytes: MbufPool::mempool_bytes(forwarding.small_buffers, forwarding.large_buffers),
-            memif: MemifSettings { ring_frames: ports.memif_ring_frames, buffer_bytes: ports.memif_buffer_bytes },
+            memifs: Memifs {
+                ring_frames: ports.memif_ring_frames,
+                buffer_bytes: ports.memif_buffer_bytes,
+                service: None,
+            },
             marking: if config.faces.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() },
             self_learning: config.faces.self_learning,
             idle_timeout,
@@ -83,6 +88,7 @@ impl Ports {
 
     /// Serves commands until told to shut down or until nobody can send any more.
     pub(super) fn run(mut self, commands: &Receiver<Command>) {
+        fault_point("ports thread");
         let mut next_look = Instant::now() + LOOK_INTERVAL;
         loop {
             // When a reply cannot be sent, whoever asked has gone away and does not want it.
@@ -154,7 +160,7 @@ impl Ports {
         let taken = |id: u16| self.open.iter().any(|port| port.id == PortId(id));
         let id = PortId((0..u16::MAX).find(|&id| !taken(id)).unwrap_or_default());
         let max_on_demand = if on_demand { MAX_ON_DEMAND_FACES } else { 0 };
-        let port = ManagedPort::open(&self.context, eal, id, local, framing, self.memif, max_on_demand)?;
+        let port = ManagedPort::open(&self.context, id, local, framing, &mut self.memifs, max_on_demand)?;
         info!(port = %local, "port opened");
         self.open.push(port);
         Ok(self.open.len() - 1)
@@ -194,6 +200,7 @@ impl Ports {
         };
         params.is_up = port.is_up;
         params.self_learning = self.self_learning;
+        params.idle_timeout = Some(self.idle_timeout);
         if !is_group(&remote) {
             params.flags = self.marking;
         }
@@ -236,10 +243,8 @@ impl Ports {
         if !self.missing.is_empty() {
             self.open_missing();
         }
-        if let Some(eal) = Eal::running() {
-            for port in &mut self.open {
-                port.look(&self.context, eal, self.memif, now);
-            }
+        for port in &mut self.open {
+            port.look(&self.context, &mut self.memifs, now);
         }
         if now >= self.next_idle_look {
             self.next_idle_look = now + self.idle_timeout;
@@ -253,7 +258,6 @@ impl Ports {
         for index in 0..self.open.len() {
             for face in self.open[index].faces(&self.context) {
                 if face.persistency() != FacePersistency::OnDemand {
-                    face.set_expiration(None);
                     continue;
                 }
                 let counters = &face.counters.worker;

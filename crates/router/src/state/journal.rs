@@ -1,119 +1,219 @@
-//! The file behind the saved state: open and fold, append, rewrite.
+//! The file behind the saved state: open and fold, append, withdraw, rewrite.
+//!
+//! The journal is held open as long as the router runs. Before each change it is made sure that this file is still the one
+//! at its path; if not (somebody deleted it, or put another one there), what it holds is copied back there first.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tracing::{info, warn};
 
-use super::record::{Record, SavedState};
+use super::files::{self, Span, Temporary};
+use super::format::{StateError, header_line, line_of, read};
+use super::record::{Record, SavedState, identity};
 use super::shorten::copy_counting;
 
-/// Value of `format` in the header.
-const FORMAT: &str = "namehop-state";
-/// Version of the records that this code writes.
-const VERSION: u32 = 1;
 /// The journal is rewritten while running once it is this many times longer than after the last rewrite …
 const REWRITE_FACTOR: u64 = 4;
 /// … and at least this long, in bytes.
 const REWRITE_MIN_BYTES: u64 = 16 << 20;
-/// Ending of the file that a rewrite goes to first.
-const TEMPORARY: &str = "new";
-
-/// Why the state file cannot be used at all.
-#[derive(Debug, thiserror::Error)]
-pub enum StateError {
-    /// The file or its folder cannot be read or written.
-    #[error("state file {path}: {source}; choose another with `file` in section [state], or set `enabled = false` there", path = path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A newer Namehop wrote it.
-    #[error("state file {path} has version {version}, this Namehop knows {VERSION}; use a newer Namehop or move the file away", path = path.display())]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        version: u32,
-    },
-    /// Another router has it open.
-    #[error("state file {path} is in use by another router; choose another with `file` in section [state]", path = path.display())]
-    InUse {
-        /// The file.
-        path: PathBuf,
-    },
-}
 
 /// The open state file.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
+    /// Open for reading, and for appending if `is_writable`.
     file: File,
+    /// Device and number of `file`.
+    identity: (u64, u64),
+    is_writable: bool,
     /// Held as long as the journal is open, so that two routers never write one file.
-    _lock: File,
+    lock: Option<File>,
     length: u64,
     length_after_rewrite: u64,
+    /// To be written before the next record: a header, or the end of a line that was not finished.
+    lead: Vec<u8>,
+    /// Length without the record that was appended last.
+    withdrawal: Option<u64>,
+    /// Damaged lines were set aside or there are none, so nothing is lost when lines that make no sense are left out.
+    may_shorten: bool,
     rewriting: Option<Rewriting>,
+    /// By [`identity`]: all faces that the file says something about, and some that it no longer does.
+    faces: HashSet<String>,
 }
 
 /// A rewrite under way on a thread of its own, because a long journal takes seconds and commands must not wait.
 #[derive(Debug)]
 struct Rewriting {
-    /// Writes the records that still count to the temporary file; gives its length.
-    thread: JoinHandle<io::Result<u64>>,
+    /// Writes the records that still count to a temporary file; gives it and its length.
+    thread: JoinHandle<io::Result<(Temporary, u64)>>,
     /// What is in the journal up to here is in the temporary file; what came later is not.
     covers: u64,
 }
 
 impl Journal {
-    /// Opens the file, makes it (with its folder) where there is none, and gives what it holds.
+    /// Opens the file, makes it (with its folder) where there is none, and gives what it holds. A file that can be read
+    /// and not be written, because the disk is full or read-only, is used; then [`append`](Self::append) fails until it
+    /// can be written.
     ///
     /// # Errors
-    /// The file cannot be read or written, is in use, or is of a newer version. Content that makes no sense is no
+    /// The file cannot be read or made, is in use, or is of a newer version. Content that makes no sense is no
     /// error: the file is set aside, and what could be read of it counts.
     pub fn open(path: &Path) -> Result<(Journal, SavedState), StateError> {
         let io_error = |source| StateError::Io { path: path.to_owned(), source };
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        if let Some(folder) = files::folder(path) {
             fs::create_dir_all(folder).map_err(io_error)?;
         }
-        let lock_path = sibling(path, "lock");
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path).map_err(io_error)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => return Err(StateError::InUse { path: path.to_owned() }),
-            Err(fs::TryLockError::Error(source)) => return Err(io_error(source)),
-        }
-        let state = match File::open(path) {
-            Ok(file) => {
-                let (state, faults) = read(path, BufReader::new(file))?;
-                if let Some((line, fault)) = faults.first() {
-                    set_aside(path, *line, fault, faults.len()).map_err(io_error)?;
-                }
-                state
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => SavedState::default(),
+        let lock = files::lock(path).map_err(|fault| StateError::of_lock(fault, path))?;
+        let existing = match files::open(path, false) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(io_error(error)),
         };
-        let (file, length) = rewrite(path, &state).map_err(io_error)?;
-        let journal =
-            Journal { path: path.to_owned(), file, _lock: lock, length, length_after_rewrite: length, rewriting: None };
+        // A router that could make no lock file has locked the journal itself.
+        let has_lock_file = lock.as_ref().is_some_and(|lock| files::is_lock_of(lock, path));
+        if has_lock_file && existing.as_ref().is_some_and(files::is_locked) {
+            return Err(StateError::InUse { path: path.to_owned(), lock: path.to_owned() });
+        }
+        let Some(existing) = existing else {
+            let state = SavedState::default();
+            let (file, length) = rewrite(path, &state).map_err(io_error)?;
+            return Ok((Journal::new(path, file, length, true, lock, &state).map_err(io_error)?, state));
+        };
+        let (state, faults) = read(path, BufReader::new(&existing))?;
+        let aside = match faults.first() {
+            None => Ok(()),
+            Some((line, fault)) => files::set_aside(path, &existing, *line, fault, faults.len()),
+        };
+        let may_shorten = aside.is_ok();
+        let error = match aside.and_then(|()| rewrite(path, &state)) {
+            Ok((file, length)) => {
+                return Ok((Journal::new(path, file, length, true, lock, &state).map_err(io_error)?, state));
+            }
+            Err(error) => error,
+        };
+        warn!(
+            file = %path.display(), %error, damaged_lines = faults.len(),
+            "the state file could be read and not be written anew: what it holds is in effect, and commands are refused \
+             as long as their changes cannot be saved"
+        );
+        let length = existing.metadata().map_err(io_error)?.len();
+        let mut journal = Journal::new(path, existing, length, false, lock, &state).map_err(io_error)?;
+        journal.may_shorten = may_shorten;
+        journal.lead = journal.missing_lead().map_err(io_error)?;
         Ok((journal, state))
+    }
+
+    fn new(
+        path: &Path,
+        file: File,
+        length: u64,
+        is_writable: bool,
+        lock: Option<File>,
+        state: &SavedState,
+    ) -> io::Result<Self> {
+        let routes = state.routes.keys().map(|key| identity(&key.face, key.local.as_deref()));
+        let mut faces: HashSet<String> = state.faces.keys().cloned().collect();
+        for face in routes {
+            if !faces.contains(&*face) {
+                faces.insert(face.into_owned());
+            }
+        }
+        Ok(Journal {
+            path: path.to_owned(),
+            identity: files::identity(&file.metadata()?),
+            file,
+            is_writable,
+            lock,
+            length,
+            length_after_rewrite: length,
+            lead: Vec::new(),
+            withdrawal: None,
+            may_shorten: true,
+            rewriting: None,
+            faces,
+        })
     }
 
     /// Puts a change on file. On return it survives the end of this process, however it ends.
     ///
     /// # Errors
-    /// The file cannot be written, for example because the disk is full.
+    /// The file cannot be written, for example because the disk is full. Then it says what it said before.
     pub fn append(&mut self, record: &Record) -> Result<(), StateError> {
-        self.try_append(record).map_err(|source| StateError::Io { path: self.path.clone(), source })
+        self.withdrawal = None;
+        self.make_ready()?;
+        let written = self.try_append(record);
+        written.map_err(|source| StateError::Io { path: self.path.clone(), source })
+    }
+
+    /// Takes the record that was appended last back from the file, because what it says did not come about.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn withdraw(&mut self) -> Result<(), StateError> {
+        let Some(length) = self.withdrawal.take() else { return Ok(()) };
+        self.file.set_len(length).map_err(|source| StateError::Io { path: self.path.clone(), source })?;
+        self.length = length;
+        Ok(())
+    }
+
+    /// The record that was appended last stays: nothing is taken back by [`withdraw`](Self::withdraw).
+    pub fn keep(&mut self) {
+        self.withdrawal = None;
+    }
+
+    /// Whether the file says something about the face with this [`identity`]; it may be wrong only in saying so.
+    pub fn knows_face(&self, face: &str) -> bool {
+        self.faces.contains(face)
     }
 
     fn try_append(&mut self, record: &Record) -> io::Result<()> {
+        let mut bytes = self.lead.clone();
+        bytes.extend(line_of(record)?);
+        // One write call for the whole line: a killed process leaves all of it or none.
+        if let Err(error) = (&self.file).write_all(&bytes) {
+            // On a full disk a part of the line may be there. If it cannot be removed, the next change begins a new line.
+            let _ = self.file.set_len(self.length);
+            return Err(error);
+        }
+        self.withdrawal = Some(self.length + self.lead.len() as u64);
+        self.length += bytes.len() as u64;
+        self.lead.clear();
+        match record {
+            Record::Face(face) => self.note_face(&identity(&face.uri, face.local_uri.as_deref())),
+            Record::Route(route) => self.note_face(&identity(&route.key.face, route.key.local.as_deref())),
+            Record::FaceRemoved(face) => drop(self.faces.remove(face)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn note_face(&mut self, face: &str) {
+        if !self.faces.contains(face) {
+            self.faces.insert(face.to_owned());
+        }
+    }
+
+    /// Makes sure that what is appended goes to the file at the path, and to no other router's.
+    fn make_ready(&mut self) -> Result<(), StateError> {
+        let path = self.path.clone();
+        let io_error = |source| StateError::Io { path: path.clone(), source };
+        let found = match fs::symlink_metadata(&self.path) {
+            Ok(found) => Some(found),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(io_error(error)),
+        };
+        let in_place = found.filter(|found| files::identity(found) == self.identity);
+        self.lock_again()?;
+        let ready = match in_place {
+            None => self.put_back(),
+            Some(found) => self.check_length(found.len()),
+        };
+        ready.map_err(io_error)?;
         if let Some(rewriting) = self.rewriting.take_if(|rewriting| rewriting.thread.is_finished())
             && let Err(error) = self.finish_rewrite(rewriting)
         {
@@ -121,42 +221,109 @@ impl Journal {
             // Not at once again: the next attempt comes when it has grown as much once more.
             self.length_after_rewrite = self.length;
         }
-        let line = line_of(record)?;
-        // One write call for the whole line: a killed process leaves all of it or none.
-        if let Err(error) = self.file.write_all(&line) {
-            // On a full disk half a line may be there, which would spoil the next one.
-            self.file.set_len(self.length)?;
-            return Err(error);
+        self.shorten_when_long();
+        Ok(())
+    }
+
+    /// Locks the journal, unless its lock file is in place and locked by this process.
+    fn lock_again(&mut self) -> Result<(), StateError> {
+        if self.lock.as_ref().is_some_and(|lock| files::is_lock_of(lock, &self.path)) {
+            return Ok(());
         }
-        self.length += line.len() as u64;
-        let is_long = self.length >= REWRITE_MIN_BYTES && self.length >= REWRITE_FACTOR * self.length_after_rewrite;
-        if is_long && self.rewriting.is_none() {
-            let (path, covers) = (self.path.clone(), self.length);
-            let thread = thread::Builder::new().name("state file".to_owned()).spawn(move || {
-                write_temporary(&path, |writer| {
-                    copy_counting(|| Ok(BufReader::new(File::open(&path)?.take(covers))), writer)
-                })
-            });
-            match thread {
-                Ok(thread) => self.rewriting = Some(Rewriting { thread, covers }),
-                // The change is on file; only the file stays long.
-                Err(error) => warn!(file = %self.path.display(), %error, "the state file could not be shortened"),
+        // Also where the journal itself was locked for want of a lock file.
+        self.lock = None;
+        if let Some(folder) = files::folder(&self.path) {
+            fs::create_dir_all(folder).map_err(|source| StateError::Io { path: self.path.clone(), source })?;
+        }
+        self.lock = files::lock(&self.path).map_err(|fault| StateError::of_lock(fault, &self.path))?;
+        Ok(())
+    }
+
+    /// The file at the path is another one, or gone: puts a copy of the journal there.
+    fn put_back(&mut self) -> io::Result<()> {
+        if let Some(rewriting) = self.rewriting.take() {
+            // Its result would be one more file for the same place.
+            drop(rewriting.thread.join());
+        }
+        let temporary = Temporary::create(&self.path)?;
+        io::copy(&mut Span::new(&self.file, 0, self.length), &mut temporary.file()?)?;
+        self.adopt(temporary, self.length)?;
+        warn!(
+            file = %self.path.display(),
+            "somebody deleted or replaced the state file: it was written again as it was"
+        );
+        Ok(())
+    }
+
+    /// The file at the path is the journal: makes it writable, and notices what others wrote to it.
+    fn check_length(&mut self, length: u64) -> io::Result<()> {
+        if !self.is_writable {
+            let file = files::open(&self.path, true)?;
+            if files::identity(&file.metadata()?) != self.identity {
+                return Err(io::Error::other("another file was put there at this moment"));
             }
+            self.file = file;
+            self.is_writable = true;
+        }
+        if length != self.length {
+            warn!(
+                file = %self.path.display(), was_bytes = self.length, is_bytes = length,
+                "another program has changed the state file; what is missing there will not survive a restart"
+            );
+            self.length = length;
+            self.lead = self.missing_lead()?;
         }
         Ok(())
     }
 
+    /// What has to be written so that a record can follow.
+    fn missing_lead(&self) -> io::Result<Vec<u8>> {
+        let Some(last) = self.length.checked_sub(1) else { return header_line() };
+        let mut byte = [0];
+        self.file.read_exact_at(&mut byte, last)?;
+        Ok(if byte == *b"\n" { Vec::new() } else { b"\n".to_vec() })
+    }
+
+    /// Makes the temporary file the journal.
+    fn adopt(&mut self, temporary: Temporary, length: u64) -> io::Result<()> {
+        let file = temporary.install(&self.path)?;
+        self.identity = files::identity(&file.metadata()?);
+        self.file = file;
+        self.is_writable = true;
+        self.length = length;
+        Ok(())
+    }
+
+    /// Starts to rewrite a journal that has grown long.
+    fn shorten_when_long(&mut self) {
+        let is_long = self.length >= REWRITE_MIN_BYTES && self.length >= REWRITE_FACTOR * self.length_after_rewrite;
+        if !is_long || !self.may_shorten || self.rewriting.is_some() {
+            return;
+        }
+        let (path, covers) = (self.path.clone(), self.length);
+        let thread = self.file.try_clone().and_then(|file| {
+            thread::Builder::new().name("state file".to_owned()).spawn(move || {
+                write_temporary(&path, |writer| {
+                    copy_counting(|| Ok(BufReader::new(Span::new(&file, 0, covers))), writer)
+                })
+            })
+        });
+        match thread {
+            Ok(thread) => self.rewriting = Some(Rewriting { thread, covers }),
+            // What is on file stays there; only the file stays long.
+            Err(error) => warn!(file = %self.path.display(), %error, "the state file could not be shortened"),
+        }
+    }
+
     /// Adds to the rewritten file what came in the meantime, and puts it in the place of the journal.
     fn finish_rewrite(&mut self, rewriting: Rewriting) -> io::Result<()> {
-        let length = rewriting.thread.join().map_err(|_| io::Error::other("the rewriting thread failed"))??;
-        let mut rest = File::open(&self.path)?;
-        rest.seek(SeekFrom::Start(rewriting.covers))?;
-        let mut file = OpenOptions::new().append(true).open(sibling(&self.path, TEMPORARY))?;
-        let added = io::copy(&mut rest, &mut file)?;
-        install(&self.path)?;
-        info!(from_bytes = self.length, to_bytes = length + added, "state file shortened");
-        self.file = file;
-        self.length = length + added;
+        let joined = rewriting.thread.join();
+        let (temporary, length) = joined.map_err(|_| io::Error::other("the rewriting thread failed"))??;
+        let mut rest = Span::new(&self.file, rewriting.covers, self.length);
+        let added = io::copy(&mut rest, &mut temporary.file()?)?;
+        let before = self.length;
+        self.adopt(temporary, length + added)?;
+        info!(from_bytes = before, to_bytes = self.length, "state file shortened");
         self.length_after_rewrite = self.length;
         Ok(())
     }
@@ -175,70 +342,9 @@ impl Journal {
     }
 }
 
-fn sibling(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".");
-    name.push(suffix);
-    path.with_file_name(name)
-}
-
-/// First line of the file.
-pub(super) fn header_line() -> io::Result<Vec<u8>> {
-    line_of(&Record::Header { format: FORMAT.to_owned(), version: VERSION })
-}
-
-/// A record as a line of the file.
-pub(super) fn line_of(record: &Record) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(record)?;
-    line.push(b'\n');
-    Ok(line)
-}
-
-/// Lines that make no sense: their numbers and what is wrong.
-pub(super) type Faults = Vec<(usize, String)>;
-
-/// Folds the lines of a journal; `path` is for messages only.
-pub(super) fn read(path: &Path, mut file: impl BufRead) -> Result<(SavedState, Faults), StateError> {
-    let io_error = |source| StateError::Io { path: path.to_owned(), source };
-    let mut state = SavedState::default();
-    let mut faults = Faults::new();
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        if file.read_until(b'\n', &mut line).map_err(io_error)? == 0 {
-            break;
-        }
-        match serde_json::from_slice::<Record>(&line) {
-            Ok(Record::Header { version, .. }) if version > VERSION => {
-                return Err(StateError::Newer { path: path.to_owned(), version });
-            }
-            Ok(Record::Header { format, .. }) if format != FORMAT => {
-                faults.push((number, format!("format is `{format}`, not `{FORMAT}`")));
-            }
-            Ok(Record::Header { .. }) if number == 1 => {}
-            Ok(record) if number > 1 => state.fold(record),
-            Ok(_) => faults.push((number, "the header is missing".to_owned())),
-            Err(error) => faults.push((number, error.to_string())),
-        }
-    }
-    Ok((state, faults))
-}
-
-/// Keeps a copy of a damaged file beside it and says so.
-fn set_aside(path: &Path, line: usize, fault: &str, count: usize) -> io::Result<()> {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
-    let aside = sibling(path, &format!("damaged-{seconds}"));
-    fs::copy(path, &aside)?;
-    warn!(
-        file = %path.display(), copy = %aside.display(), first_line = line, lines = count, fault,
-        "the state file is damaged: a copy was set aside, the lines that can be read are used"
-    );
-    Ok(())
-}
-
-/// Replaces the file in one step by one that holds just this state.
+/// Replaces the file in one step by one that holds just this state; gives it and its length in bytes.
 fn rewrite(path: &Path, state: &SavedState) -> io::Result<(File, u64)> {
-    let length = write_temporary(path, |writer| {
+    let (temporary, length) = write_temporary(path, |writer| {
         let mut length = 0;
         for record in state.records() {
             let line = line_of(&record)?;
@@ -247,29 +353,22 @@ fn rewrite(path: &Path, state: &SavedState) -> io::Result<(File, u64)> {
         }
         Ok(length)
     })?;
-    install(path)?;
-    Ok((OpenOptions::new().append(true).open(path)?, length))
+    Ok((temporary.install(path)?, length))
 }
 
-/// Writes the temporary file: the header, and what `write_records` writes, which gives the length of that. Gives the
-/// length of the file in bytes.
+/// Writes a temporary file: the header, and what `write_records` writes, which gives the length of that. Gives the file and
+/// its length in bytes.
 fn write_temporary(
     path: &Path,
-    write_records: impl FnOnce(&mut BufWriter<File>) -> io::Result<u64>,
-) -> io::Result<u64> {
-    let mut writer = BufWriter::new(File::create(sibling(path, TEMPORARY))?);
+    write_records: impl FnOnce(&mut BufWriter<&File>) -> io::Result<u64>,
+) -> io::Result<(Temporary, u64)> {
+    let temporary = Temporary::create(path)?;
+    let mut writer = BufWriter::new(temporary.file()?);
     let header = header_line()?;
     writer.write_all(&header)?;
     let length = header.len() as u64 + write_records(&mut writer)?;
-    writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-    Ok(length)
-}
-
-/// Puts the temporary file in the place of the journal.
-fn install(path: &Path) -> io::Result<()> {
-    fs::rename(sibling(path, TEMPORARY), path)?;
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        File::open(folder)?.sync_all()?;
-    }
-    Ok(())
+    writer.flush()?;
+    drop(writer);
+    temporary.file()?.sync_all()?;
+    Ok((temporary, length))
 }

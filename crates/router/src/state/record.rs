@@ -32,6 +32,8 @@ pub enum Record {
     StrategyRemoved(String),
     /// The Content Store was configured.
     ContentStore(ContentStoreRecord),
+    /// The time of day was set forward by so many milliseconds, or back: the expiries in earlier lines move by as much.
+    ClockSet(i64),
 }
 
 /// What tells a face apart: its remote URI, followed by the local one where there is one.
@@ -93,6 +95,16 @@ pub struct RouteTerms {
     pub flags: u64,
     /// End, in milliseconds since the Unix epoch.
     pub expires_unix_ms: Option<u64>,
+    /// From when it was added to its end. However wrong the time of day is, it lives no longer than that again.
+    pub lifetime_ms: Option<u64>,
+}
+
+impl RouteTerms {
+    /// How long the route still lives at this time of day; `None` = for ever, 0 = it has ended.
+    pub fn remaining_ms(&self, now_unix_ms: u64) -> Option<u64> {
+        let remaining_ms = self.expires_unix_ms?.saturating_sub(now_unix_ms);
+        Some(remaining_ms.min(self.lifetime_ms.unwrap_or(u64::MAX)))
+    }
 }
 
 /// A [`RouteRecord`] as it is written. Most lines of a long journal are routes, and flattening structs while reading
@@ -107,12 +119,14 @@ struct RouteLine {
     flags: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires_unix_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lifetime_ms: Option<u64>,
 }
 
 impl From<RouteLine> for RouteRecord {
     fn from(line: RouteLine) -> Self {
-        let RouteLine { prefix, face, local, cost, flags, expires_unix_ms } = line;
-        let terms = RouteTerms { cost, flags, expires_unix_ms };
+        let RouteLine { prefix, face, local, cost, flags, expires_unix_ms, lifetime_ms } = line;
+        let terms = RouteTerms { cost, flags, expires_unix_ms, lifetime_ms };
         RouteRecord { key: RouteKey { prefix, face, local }, terms }
     }
 }
@@ -120,8 +134,8 @@ impl From<RouteLine> for RouteRecord {
 impl From<RouteRecord> for RouteLine {
     fn from(route: RouteRecord) -> Self {
         let RouteRecord { key: RouteKey { prefix, face, local }, terms } = route;
-        let RouteTerms { cost, flags, expires_unix_ms } = terms;
-        RouteLine { prefix, face, local, cost, flags, expires_unix_ms }
+        let RouteTerms { cost, flags, expires_unix_ms, lifetime_ms } = terms;
+        RouteLine { prefix, face, local, cost, flags, expires_unix_ms, lifetime_ms }
     }
 }
 
@@ -186,6 +200,11 @@ impl SavedState {
                 self.strategies.insert(prefix, None);
             }
             Record::ContentStore(settings) => self.content_store = Some(settings),
+            Record::ClockSet(by_ms) => {
+                for expires in self.routes.values_mut().filter_map(|terms| terms.expires_unix_ms.as_mut()) {
+                    *expires = expires.saturating_add_signed(by_ms);
+                }
+            }
         }
     }
 

@@ -29,6 +29,8 @@ struct Survey {
     secrets: [RandomState; 2],
     faces: HashMap<String, u32>,
     removed_at: Vec<u32>,
+    /// Lines that say something about all those before them.
+    always: Vec<u32>,
 }
 
 impl Survey {
@@ -70,12 +72,16 @@ impl Survey {
             Record::Strategy(choice) => self.note(("strategy", &choice.prefix), there),
             Record::StrategyRemoved(prefix) => self.note(("strategy", prefix), there),
             Record::ContentStore(_) => self.note(("content store", &()), there),
+            Record::ClockSet(_) => self.always.push(line),
         }
     }
 
     /// For each line whether it counts.
     fn counting(self, lines: u32) -> Vec<bool> {
         let mut counting = vec![false; lines as usize];
+        for line in self.always {
+            counting[line as usize] = true;
+        }
         for latest in self.latest.into_values().filter(|latest| latest.holds) {
             let removed_at = self.removed_at.get(latest.face as usize).copied().unwrap_or(0);
             counting[latest.line as usize] = latest.line > removed_at;
@@ -128,7 +134,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::journal::{header_line, line_of, read};
+    use super::super::format::{header_line, line_of, read};
     use super::super::record::{
         ContentStoreRecord, FaceRecord, RouteKey, RouteRecord, RouteTerms, SavedState, StrategyRecord,
     };
@@ -167,10 +173,13 @@ mod tests {
             )),
             face().prop_map(Record::FaceRemoved),
             face().prop_map(Record::FaceForgotten),
-            (key(), 0..9_u64).prop_map(|(key, cost)| Record::Route(RouteRecord {
-                key,
-                terms: RouteTerms { cost, flags: 1, expires_unix_ms: None }
-            })),
+            (key(), 0..9_u64, proptest::option::of(0..9_u64)).prop_map(|(key, cost, expires_unix_ms)| Record::Route(
+                RouteRecord {
+                    key,
+                    terms: RouteTerms { cost, flags: 1, expires_unix_ms, lifetime_ms: expires_unix_ms }
+                }
+            )),
+            (-9..9_i64).prop_map(Record::ClockSet),
             key().prop_map(Record::RouteRemoved),
             (text(), text()).prop_map(|(prefix, strategy)| Record::Strategy(StrategyRecord { prefix, strategy })),
             text().prop_map(Record::StrategyRemoved),
@@ -185,6 +194,7 @@ mod tests {
         fn what_is_copied_folds_to_the_same_state(records in prop::collection::vec(record(), 0..60)) {
             let mut journal = header_line().expect("header");
             let mut expected = SavedState::default();
+            let clock_records = records.iter().filter(|record| matches!(record, Record::ClockSet(_))).count();
             for record in records {
                 journal.extend(line_of(&record).expect("line"));
                 expected.fold(record);
@@ -194,7 +204,7 @@ mod tests {
             let written = copy_counting(|| Ok(Cursor::new(&journal)), &mut copied).expect("copied");
             prop_assert_eq!(written as usize, copied.len() - before);
             let shortest = expected.records().count();
-            prop_assert_eq!(copied.iter().filter(|byte| **byte == b'\n').count(), 1 + shortest);
+            prop_assert_eq!(copied.iter().filter(|byte| **byte == b'\n').count(), 1 + shortest + clock_records);
             let (state, faults) = read("test".as_ref(), Cursor::new(&copied)).expect("read");
             prop_assert_eq!(state, expected);
             prop_assert!(faults.is_empty());

@@ -2,13 +2,15 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::*;
 
 fn route(prefix: &str, face: &str, cost: u64) -> Record {
     let key = RouteKey { prefix: prefix.to_owned(), face: face.to_owned(), local: None };
-    Record::Route(RouteRecord { key, terms: RouteTerms { cost, flags: 1, expires_unix_ms: None } })
+    Record::Route(RouteRecord { key, terms: RouteTerms { cost, flags: 1, expires_unix_ms: None, lifetime_ms: None } })
 }
 
 fn face(uri: &str) -> Record {
@@ -132,4 +134,172 @@ fn a_long_journal_is_rewritten_while_it_grows() {
     assert_eq!(state.routes.len() as u64, cost + 2);
     let key = RouteKey { prefix: format!("/{long}"), face: "f".into(), local: None };
     assert_eq!(state.routes[&key].cost, cost);
+}
+
+/// A folder with the path of a journal in it.
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("state.json");
+    (folder, path)
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("list").map(|entry| entry.expect("entry").file_name());
+    let mut names: Vec<_> = entries.map(|name| name.into_string().expect("text")).collect();
+    names.sort();
+    names
+}
+
+fn prefixes(state: &SavedState) -> Vec<&str> {
+    state.routes.keys().map(|key| key.prefix.as_str()).collect()
+}
+
+#[test]
+fn a_deleted_or_replaced_file_comes_back_with_the_next_change() {
+    let (folder, path) = place();
+    let (mut journal, _) = Journal::open(&path).expect("new");
+    journal.append(&route("/a", "f", 1)).expect("append");
+    fs::remove_file(&path).expect("deleted");
+    journal.append(&route("/b", "f", 1)).expect("put back");
+    assert_eq!(files(folder.path()), ["state.json", "state.json.lock"]);
+
+    let other = folder.path().join("other");
+    fs::write(&other, b"something else").expect("written");
+    fs::rename(&other, &path).expect("replaced");
+    journal.append(&route("/c", "f", 1)).expect("put back");
+
+    // Everything is gone, the lock, too: no second router may come in between.
+    fs::remove_dir_all(folder.path()).expect("deleted");
+    journal.append(&route("/d", "f", 1)).expect("put back");
+    assert_eq!(files(folder.path()), ["state.json", "state.json.lock"]);
+    assert!(matches!(Journal::open(&path), Err(StateError::InUse { .. })));
+    drop(journal);
+    let (_journal, state) = Journal::open(&path).expect("again");
+    assert_eq!(prefixes(&state), ["/a", "/b", "/c", "/d"]);
+}
+
+#[test]
+fn a_lock_that_another_router_took_meanwhile_is_respected() {
+    let (_folder, path) = place();
+    let (mut first, _) = Journal::open(&path).expect("new");
+    first.append(&route("/a", "f", 1)).expect("append");
+    fs::remove_file(path.with_extension("json.lock")).expect("deleted");
+    let (mut second, _) = Journal::open(&path).expect("nothing tells it of the first");
+    assert!(matches!(first.append(&route("/b", "f", 1)), Err(StateError::InUse { .. })));
+    second.append(&route("/c", "f", 1)).expect("append");
+    drop((first, second));
+    assert_eq!(prefixes(&Journal::open(&path).expect("again").1), ["/a", "/c"]);
+}
+
+#[test]
+fn what_others_do_to_the_file_costs_no_later_change() {
+    for text in ["", "{\"header\":{\"format\":\"namehop-state\",\"version\":1}}\n{\"route\":"] {
+        let (_folder, path) = place();
+        let (mut journal, _) = Journal::open(&path).expect("new");
+        journal.append(&route("/a", "f", 1)).expect("append");
+        fs::OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(&path)
+            .expect("open")
+            .write_all(text.as_bytes())
+            .expect("cut");
+        journal.append(&route("/b", "f", 1)).expect("append");
+        drop(journal);
+        assert_eq!(prefixes(&Journal::open(&path).expect("again").1), ["/b"], "{text:?}");
+    }
+}
+
+#[test]
+fn a_change_that_does_not_come_about_is_taken_back() {
+    let (_folder, path) = place();
+    let (mut journal, _) = Journal::open(&path).expect("new");
+    journal.append(&route("/a", "f", 1)).expect("append");
+    journal.append(&route("/b", "f", 1)).expect("append");
+    journal.withdraw().expect("taken back");
+    journal.withdraw().expect("nothing more");
+    journal.append(&route("/c", "f", 1)).expect("append");
+    journal.append(&route("/d", "f", 1)).expect("append");
+    journal.keep();
+    journal.withdraw().expect("nothing");
+    drop(journal);
+    assert_eq!(prefixes(&Journal::open(&path).expect("again").1), ["/a", "/c", "/d"]);
+}
+
+#[test]
+fn links_lead_nowhere_and_files_are_the_owners_alone() {
+    let (folder, path) = place();
+    let elsewhere = tempfile::tempdir().expect("folder");
+    let victim = elsewhere.path().join("victim");
+    fs::write(&victim, "precious").expect("written");
+    symlink(&victim, path.with_extension("json.new")).expect("link");
+    let (mut journal, _) = Journal::open(&path).expect("the link is removed");
+    journal.append(&route("/a", "f", 1)).expect("append");
+    for name in files(folder.path()) {
+        let mode = fs::symlink_metadata(folder.path().join(&name)).expect("file").permissions().mode();
+        assert_eq!(mode & 0o7777, 0o600, "{name}");
+    }
+    drop(journal);
+    for name in ["state.json.lock", "state.json"] {
+        let place = folder.path().join(name);
+        fs::remove_file(&place).expect("removed");
+        symlink(&victim, &place).expect("link");
+        assert!(matches!(Journal::open(&path), Err(StateError::Io { .. })), "{name}");
+        fs::remove_file(&place).expect("removed");
+    }
+    assert_eq!(fs::read_to_string(&victim).expect("there"), "precious");
+    // A lock file that an earlier version left open to everybody is closed.
+    let lock = path.with_extension("json.lock");
+    fs::write(&lock, "").expect("written");
+    fs::set_permissions(&lock, fs::Permissions::from_mode(0o644)).expect("mode");
+    let _journal = Journal::open(&path).expect("opens");
+    assert_eq!(fs::metadata(&lock).expect("there").permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn what_an_interrupted_rewrite_left_is_removed() {
+    let (folder, path) = place();
+    fs::write(path.with_extension("json.new"), "half of a jour").expect("written");
+    let _journal = Journal::open(&path).expect("new");
+    assert_eq!(files(folder.path()), ["state.json", "state.json.lock"]);
+}
+
+#[test]
+fn the_journal_knows_which_faces_it_speaks_of() {
+    let (_folder, path) = place();
+    let (mut journal, _) = Journal::open(&path).expect("new");
+    for record in [face("a"), route("/x", "b", 1), face("c"), Record::FaceRemoved("c".into())] {
+        journal.append(&record).expect("append");
+    }
+    for _ in 0..2 {
+        assert_eq!(["a", "b", "c"].map(|uri| journal.knows_face(uri)), [true, true, false]);
+        drop(journal);
+        journal = Journal::open(&path).expect("again").0;
+    }
+}
+
+#[test]
+fn saved_expiries_follow_the_clock_when_it_is_set() {
+    let terms = |expires_unix_ms| RouteTerms { cost: 0, flags: 1, expires_unix_ms, lifetime_ms: Some(60_000) };
+    let record = |prefix: &str, expires| {
+        let key = RouteKey { prefix: prefix.to_owned(), face: "f".to_owned(), local: None };
+        Record::Route(RouteRecord { key, terms: terms(expires) })
+    };
+    const REAL: u64 = 1_800_000_000_000;
+    let (_folder, path) = place();
+    let (mut journal, _) = Journal::open(&path).expect("new");
+    // Added while the clock stood near 1970, then the clock is set right, then another one is added.
+    journal.append(&record("/a", Some(90_000))).expect("append");
+    journal.append(&Record::ClockSet(REAL as i64)).expect("append");
+    journal.append(&record("/b", Some(REAL + 100_000))).expect("append");
+    drop(journal);
+    let (_journal, state) = Journal::open(&path).expect("again");
+    let remaining = |now_unix_ms| -> Vec<_> {
+        state.routes.values().map(|terms| terms.remaining_ms(now_unix_ms).expect("expires")).collect()
+    };
+    assert_eq!(remaining(REAL + 80_000), [10_000, 20_000]);
+    assert_eq!(remaining(REAL + 95_000), [0, 5_000]);
+    // Where the clock is wrong at the next start, nothing lives longer than it was to live at first.
+    assert_eq!(remaining(5_000), [60_000, 60_000]);
+    assert_eq!(RouteTerms { cost: 0, flags: 1, expires_unix_ms: None, lifetime_ms: None }.remaining_ms(REAL), None);
 }

@@ -3,7 +3,9 @@
 //! Commands are rare and carried out between two bursts. Each has a reply, so that the control thread can say "done"
 //! only when it is.
 
+use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 
 use crossbeam_queue::SegQueue;
 use tokio::sync::oneshot;
@@ -63,6 +65,35 @@ pub struct WorkerGone;
 pub(super) struct Mailbox {
     pub(super) commands: SegQueue<Command>,
     pub(super) events: SegQueue<EngineEvent>,
+    /// There is no worker any more, so nobody takes commands.
+    is_closed: AtomicBool,
+}
+
+impl Mailbox {
+    /// Drops all commands, which tells whoever waits for their replies that none will come.
+    fn drop_commands(&self) {
+        while self.commands.pop().is_some() {}
+    }
+}
+
+/// The worker's end. When the worker ends, however that comes about, nobody goes on waiting for it.
+pub(super) struct WorkerMailbox(pub(super) Arc<Mailbox>);
+
+impl Deref for WorkerMailbox {
+    type Target = Mailbox;
+
+    fn deref(&self) -> &Mailbox {
+        &self.0
+    }
+}
+
+impl Drop for WorkerMailbox {
+    fn drop(&mut self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        // Commands that come after this find the mailbox closed: see `WorkerHandle::send`.
+        fence(Ordering::SeqCst);
+        self.drop_commands();
+    }
 }
 
 /// The control thread's end.
@@ -79,6 +110,11 @@ impl WorkerHandle {
 
     fn send(&self, command: Command) {
         self.mailbox.commands.push(command);
+        // Either the worker's end comes later and drops this command, or this sees that it has come.
+        fence(Ordering::SeqCst);
+        if self.mailbox.is_closed.load(Ordering::SeqCst) {
+            self.mailbox.drop_commands();
+        }
         self.waker.wake();
     }
 
@@ -166,5 +202,28 @@ impl WorkerHandle {
     /// Ends the worker after what it has in hand.
     pub fn shutdown(&self) {
         self.send(Command::Shutdown);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_worker_that_is_gone() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("runtime");
+        runtime.block_on(async {
+            let mailbox = Arc::new(Mailbox::default());
+            let worker = WorkerMailbox(Arc::clone(&mailbox));
+            let handle = WorkerHandle::new(mailbox, Arc::new(Waker::new()));
+            let waiting = handle.cs_info();
+            tokio::pin!(waiting);
+            let ready = tokio::time::timeout(std::time::Duration::from_millis(1), waiting.as_mut()).await;
+            assert!(ready.is_err(), "the worker has not answered yet");
+            drop(worker);
+            let limit = std::time::Duration::from_secs(10);
+            assert_eq!(tokio::time::timeout(limit, waiting).await.expect("in time").err(), Some(WorkerGone));
+            assert_eq!(tokio::time::timeout(limit, handle.snapshot()).await.expect("in time").err(), Some(WorkerGone));
+        });
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct LinkEntry<B> {
 /// All faces of the worker, by slot of the face number.
 pub(super) struct Links<B> {
     entries: Vec<Option<LinkEntry<B>>>,
-    /// Faces that may have a deadline: a few, those with reassembly or reliability under way.
+    /// Faces that may have a deadline: a few, those with reliability under way.
     timed: Vec<FaceId>,
     /// No deadline of a timed face is earlier.
     next_deadline: Timestamp,

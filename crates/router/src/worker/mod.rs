@@ -15,26 +15,26 @@ mod task;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
 use namehop_face::counters::LinkDrop;
 use namehop_face::ethernet::PortSet;
-use namehop_face::link_service::DroppedInterest;
+use namehop_face::link_service::{DroppedInterest, Reassembler};
 use namehop_face::registry::{Face, FaceTable};
 use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::wake::Waker;
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
 use namehop_forward::engine::{CsErasure, Engine};
-use namehop_forward::face::FaceId;
+use namehop_forward::face::{FaceId, FaceScope};
 use namehop_forward::packet::{Incoming, Outgoing};
 use namehop_forward::schedule::{Burst, Schedule};
 use namehop_forward::time::Timestamp;
 use namehop_wire::Name;
 
-use command::{Command, Mailbox};
+use command::{Command, Mailbox, WorkerMailbox};
 use links::Links;
 
 pub use command::{EngineSnapshot, WorkerGone, WorkerHandle};
@@ -51,8 +51,11 @@ pub struct WorkerRings<B> {
     pub to_sockets: Arc<FrameRing<B>>,
     /// From the control thread.
     pub from_control: Arc<FrameRing<B>>,
-    /// To the control thread.
+    /// To the control thread, from applications on this computer.
     pub to_control: Arc<FrameRing<B>>,
+    /// To the control thread, from other computers: a ring of its own, so that however many of them send, commands of this
+    /// computer find room. The face of a frame is the one that the packet came in on.
+    pub to_control_from_neighbours: Arc<FrameRing<B>>,
 }
 
 impl<B> Clone for WorkerRings<B> {
@@ -62,6 +65,7 @@ impl<B> Clone for WorkerRings<B> {
             to_sockets: Arc::clone(&self.to_sockets),
             from_control: Arc::clone(&self.from_control),
             to_control: Arc::clone(&self.to_control),
+            to_control_from_neighbours: Arc::clone(&self.to_control_from_neighbours),
         }
     }
 }
@@ -81,11 +85,12 @@ pub struct Worker<P: BufferPool, S: Schedule = Burst> {
     pool: P,
     faces: Arc<FaceTable>,
     links: Links<P::Buffer>,
+    reassembler: Reassembler<P::Buffer>,
     rings: WorkerRings<P::Buffer>,
     ports: PortSet<P::Buffer>,
-    /// Frames were left over when the ports last sent.
-    has_full_port: bool,
-    mailbox: Arc<Mailbox>,
+    /// Frames were left over when the ports last sent, and are worth another attempt after this time.
+    port_retry: Option<Duration>,
+    mailbox: WorkerMailbox,
     waker: Arc<Waker>,
     started: Instant,
     is_stopping: bool,
@@ -113,12 +118,13 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
         let mut worker = Worker {
             engine,
             pool,
+            reassembler: Reassembler::new(faces.reassembly_limit()),
             faces,
             links: Links::new(),
             rings,
             ports,
-            has_full_port: false,
-            mailbox,
+            port_retry: None,
+            mailbox: WorkerMailbox(mailbox),
             waker,
             started: Instant::now(),
             is_stopping: false,
@@ -156,7 +162,8 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
 
     /// When a turn is due although there is no work; [`Timestamp::NEVER`] when no timer runs.
     fn next_deadline(&self) -> Timestamp {
-        self.engine.next_deadline().unwrap_or(Timestamp::NEVER).min(self.links.next_deadline())
+        let links = self.links.next_deadline().min(self.reassembler.next_deadline());
+        self.engine.next_deadline().unwrap_or(Timestamp::NEVER).min(links)
     }
 
     /// To be called before sleeping, so that nobody waits for this worker meanwhile. The next turn ends it.
@@ -193,7 +200,7 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
         self.engine.process(now, &mut self.incoming, &mut self.outgoing);
         self.run_link_timers(now);
         self.transmit(now);
-        self.has_full_port = self.ports.flush();
+        self.port_retry = self.ports.flush();
         for event in self.engine.take_events() {
             self.mailbox.events.push(event);
         }
@@ -201,7 +208,10 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
         if !self.rings.to_sockets.is_empty() {
             self.rings.to_sockets.wake();
         }
-        if !self.rings.to_control.is_empty() || !self.mailbox.events.is_empty() {
+        if !self.rings.to_control.is_empty()
+            || !self.rings.to_control_from_neighbours.is_empty()
+            || !self.mailbox.events.is_empty()
+        {
             self.rings.to_control.wake();
         }
         worked
@@ -225,7 +235,7 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
                 && let Some(Frame { endpoint, buffer, .. }) = rest.next()
             {
                 // A drop is counted by the link service under its name.
-                let _ = link.receive(now, buffer, endpoint, &self.pool, &mut self.incoming);
+                let _ = link.receive(now, buffer, endpoint, &self.pool, &mut self.reassembler, &mut self.incoming);
             }
             self.links.note_deadline(id);
         }
@@ -248,6 +258,7 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
     }
 
     fn run_link_timers(&mut self, now: Timestamp) {
+        self.reassembler.expire(now);
         let (rings, ports, pool) = (&self.rings, &mut self.ports, &self.pool);
         let (dropped, encoded) = (&mut self.dropped_interests, &mut self.encoded);
         self.links.tick(now, pool, dropped, encoded, |face, frames| push_frames(rings, ports, pool, face, frames));
@@ -261,6 +272,10 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
         let mut outgoing = std::mem::take(&mut self.outgoing);
         let mut rest = outgoing.drain(..);
         while let Some(id) = rest.as_slice().first().map(|packet| packet.face) {
+            if id == FaceId::INTERNAL {
+                rest.next().into_iter().for_each(|packet| self.send_to_control(now, packet));
+                continue;
+            }
             let Some(link) = self.links.get(id) else {
                 self.faces.link_drops().add(LinkDrop::LinkDown, 1);
                 rest.next();
@@ -278,6 +293,28 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
         }
         drop(rest);
         self.outgoing = outgoing;
+    }
+
+    /// Puts a packet for the control thread into the ring of those who sent it.
+    fn send_to_control(&mut self, now: Timestamp, packet: Outgoing<P::Buffer>) {
+        let from = packet.fields.incoming_face_id.unwrap_or_default();
+        let is_local = self.links.get(from).is_some_and(|link| link.face().scope() == FaceScope::Local);
+        let (ring, reason) = match is_local {
+            true => (&self.rings.to_control, LinkDrop::SendQueueFull),
+            false => (&self.rings.to_control_from_neighbours, LinkDrop::TooManyCommands),
+        };
+        let Some(link) = self.links.get(FaceId::INTERNAL) else {
+            self.faces.link_drops().add(LinkDrop::LinkDown, 1);
+            return;
+        };
+        // A drop is counted by the link service under its name.
+        let _ = link.send(now, packet, 0, &self.pool, &mut self.encoded);
+        for buffer in self.encoded.drain(..) {
+            if ring.push(Frame { face: from, endpoint: 0, buffer }).is_err() {
+                link.face().counters.worker.link_drops.add(reason, 1);
+            }
+        }
+        self.links.note_deadline(FaceId::INTERNAL);
     }
 
     /// Brings the engine's drops to the counters of each face, where everybody can read them.
@@ -304,6 +341,7 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
             }
             Command::RemoveFace(id, reply) => {
                 self.links.remove(id);
+                self.reassembler.forget(id);
                 self.engine.remove_face(id);
                 let _ = reply.map(|reply| reply.send(()));
             }

@@ -1,8 +1,8 @@
 //! The worker as a thread of its own, once there is a port: polls ports and rings alike and sleeps when all are idle.
 //!
 //! An idle worker looks again for [`SPIN_NS`], because the next packet often follows at once, and then sleeps. It is woken
-//! by its rings and by its timers. Ports that can ring a bell (AF_PACKET) end the sleep when a frame arrives. Others
-//! (memif) are looked at after a pause that grows with the time without traffic, so a frame waits at most
+//! by its rings and by its timers, and in time to try again to send what a congested port did not take. Ports with a bell
+//! (network interfaces) end the sleep when a frame arrives. Others (memif) are looked at after a pause that grows with the time without traffic, so a frame waits at most
 //! [`LONGEST_PAUSE`] for a worker that had nothing to do for long, and an idle router takes next to no processor time.
 
 use std::io;
@@ -18,6 +18,7 @@ use namehop_forward::time::Timestamp;
 
 use super::{Worker, pin_to_processor, usable_processors};
 use crate::config::Processor;
+use crate::supervise::fault_point;
 
 /// How long a worker without work looks again before it sleeps, in nanoseconds.
 const SPIN_NS: u64 = 20_000;
@@ -29,7 +30,7 @@ const PAUSES: [(Duration, Duration); 3] = [
 ];
 /// The pause after that.
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
-/// Pause before a port that was full is tried again; also the shortest sleep for a timer.
+/// The shortest sleep.
 const SHORT_PAUSE: Duration = Duration::from_micros(50);
 /// Sleeps end this much late at most, in nanoseconds; the kernel's default would double the short ones.
 const TIMER_SLACK_NS: u64 = 1_000;
@@ -52,6 +53,7 @@ impl<P: BufferPool> Worker<P> {
 
     fn poll(mut self, processor: Processor) {
         pin(processor);
+        fault_point("worker thread");
         if let Err(error) = set_timerslack(TIMER_SLACK_NS) {
             warn!(%error, "the worker's sleeps will be longer than they should");
         }
@@ -82,28 +84,18 @@ impl<P: BufferPool> Worker<P> {
         let mut limit =
             (deadline != Timestamp::NEVER).then(|| Duration::from_nanos(deadline.since_ns(now)).max(SHORT_PAUSE));
         let mut at_most = |pause: Duration| limit = Some(limit.map_or(pause, |limit| limit.min(pause)));
-        if self.has_full_port {
-            at_most(SHORT_PAUSE);
+        if let Some(pause) = self.port_retry {
+            at_most(pause.max(SHORT_PAUSE));
         }
-        let has_bells = self.ports.bells().is_some();
-        if has_bells {
-            self.ports.arm(true);
-            // What came before the bells were armed.
-            if self.ports.receive(&mut self.frames) {
-                self.ports.arm(false);
-                return;
-            }
-        } else {
+        if self.ports.must_be_polled() {
             let pause = PAUSES.iter().find(|(until, _)| idle < *until).map_or(LONGEST_PAUSE, |(_, pause)| *pause);
             at_most(pause);
         }
-        let bells = self.ports.bells().unwrap_or_default();
+        self.ports.prepare_to_sleep();
+        let bells = self.ports.bells();
         if let Err(error) = self.waker.poll(&bells, limit, || self.has_work()) {
             warn!(%error, "the worker cannot sleep as it should");
             thread::sleep(LONGEST_PAUSE);
-        }
-        if has_bells {
-            self.ports.arm(false);
         }
     }
 }

@@ -11,6 +11,7 @@ use namehop_forward::time::Timestamp;
 
 use super::Worker;
 use super::idle::IdleLook;
+use crate::supervise::fault_point;
 
 /// Turns before the sockets get theirs.
 const TURNS: usize = 16;
@@ -20,6 +21,7 @@ impl<P: BufferPool> Worker<P> {
     /// when idle; other tasks of the thread get their turn in between.
     pub(super) async fn run(mut self) -> Option<Self> {
         let mut look = IdleLook::default();
+        fault_point("worker task");
         loop {
             self.work();
             if self.is_stopping() {

@@ -239,18 +239,16 @@ use modelled::Memory;
 /// Memory for real.
 #[cfg(not(loom))]
 mod mapped {
-    use std::sync::Arc;
-
     use super::Bucket;
     use crate::TableError;
-    use crate::pages::{Mapping, MemoryNeed, PageKind, PageRequest, TouchAhead};
+    use crate::pages::{Mapping, MemoryNeed, PageKind, PageRequest, touch_soon};
 
     /// From so much memory on, another thread touches it.
     const AHEAD_BYTES: usize = 64 << 20;
     /// Of the buckets for those that overflow, this part is expected to be used.
     const USED_OVERFLOW_PART: usize = 16;
 
-    pub(super) struct Memory(Arc<Mapping>);
+    pub(super) struct Memory(Mapping);
 
     impl Memory {
         /// Buckets of free slots, which are zero. Of those behind the home buckets few are ever used.
@@ -258,12 +256,10 @@ mod mapped {
             let bytes_of = |count: usize| count * size_of::<Bucket>();
             let expected_bytes = bytes_of(home_count + (count - home_count) / USED_OVERFLOW_PART);
             let need = MemoryNeed { contents: "shared buckets", bytes: bytes_of(count), expected_bytes };
-            let mapping = Arc::new(Mapping::new(need, pages)?);
-            if bytes_of(home_count) >= AHEAD_BYTES
-                && let Some(ahead) = TouchAhead::start()
-            {
+            let mapping = Mapping::new(need, pages)?;
+            if bytes_of(home_count) >= AHEAD_BYTES {
                 // Nobody knows in which order they are filled, only that all will be.
-                ahead.touch(&mapping, 0, bytes_of(home_count));
+                touch_soon(&mapping, 0, bytes_of(home_count));
             }
             Ok(Memory(mapping))
         }

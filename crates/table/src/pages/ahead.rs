@@ -1,53 +1,280 @@
-//! Touching memory before it is needed.
+//! Making memory ready before it is needed.
 //!
-//! The system clears a page when it is first touched. For gigabytes this takes seconds, in a virtual machine often more
-//! than what the memory is needed for, so a thread of its own does it, some steps ahead of whoever fills the memory.
+//! The system clears a page when it is first touched. This takes a microsecond or so for 4 KiB, for 2 MiB up to tens of
+//! milliseconds in a virtual machine, and whoever touches it waits. Workers must not wait, so a thread of its own touches memory
+//! ahead of them. Whoever fills some memory from its start on says from time to time how far it has come, by one store (the
+//! [`FillMark`]); the thread keeps a lead in front of that: four times what is in use already, but at least what the memory was made
+//! with and at most [`MOST_LEAD_BYTES`]. So a table that stays small takes little memory, and one that fills fast has a lead that
+//! grows faster than it is used up. The
+//! part with the shortest lead goes first, in steps of a huge page. Whoever overtakes the thread touches memory itself, as if
+//! there was no thread.
+//!
+//! Nobody but the router needs this: before [`make_memory_ready_ahead`] is called, there is neither thread nor lead.
 
-use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
-use std::thread;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
-use super::{HUGE_2M_BYTES, Mapping};
+use super::{BASE_ALIGNMENT, HUGE_2M_BYTES, Mapping, PageKind, Range};
 
-/// Touched at once: as long as this takes, the process's other threads can get no new memory from the system.
+/// Made ready at once, and at most so much beyond what is wanted.
 const STEP_BYTES: usize = HUGE_2M_BYTES;
+/// Longest lead.
+const MOST_LEAD_BYTES: usize = 32 << 20;
+/// Memory that is wanted as a whole goes before other memory with a longer lead than this.
+const WHOLE_COUNTS_AS_LEAD_BYTES: usize = 1 << 20;
+/// The lead by what is in use. Less, and a cache that fills at gigabytes a second overtakes the thread between two looks.
+const LEAD_BY_USE: usize = 4;
+/// The mark is told first when this part of what was ready at first is in use, because waking the thread takes a while.
+const FIRST_TOLD_PART: usize = 8;
+/// How often a mark is told, in bytes of what is filled.
+const TELL_BYTES: usize = 16 << 10;
+/// After some work the thread looks for more by itself, so often and so long. Then it sleeps until somebody wakes it.
+const LOOK_EVERY: Duration = Duration::from_micros(100);
+const LOOK_FOR: Duration = Duration::from_millis(100);
 
-/// A part of a mapping.
-struct Part {
-    mapping: Arc<Mapping>,
-    start: usize,
-    bytes: usize,
+/// Is memory of tables that are made from now on to be made ready?
+static IS_WANTED: AtomicBool = AtomicBool::new(false);
+
+/// From now on, the memory of tables is made ready by another thread, ahead of whoever fills them. Tables made before are not
+/// changed.
+pub fn make_memory_ready_ahead() {
+    IS_WANTED.store(true, Ordering::Relaxed);
 }
 
-/// A thread that touches what it is told to. It ends when this is dropped and all is touched.
-pub(crate) struct TouchAhead {
-    parts: Sender<Part>,
+/// Is all memory ready that is to be ready by now? For tests and measurements.
+pub fn is_memory_ready() -> bool {
+    let helper = helper();
+    helper.wake();
+    helper.regions().iter().all(|region| region.missing().is_none()) && !helper.is_busy.load(Ordering::SeqCst)
 }
 
-impl TouchAhead {
-    /// Starts the thread; `None` where that is of no use.
-    pub(crate) fn start() -> Option<Self> {
-        if thread::available_parallelism().is_ok_and(|processors| processors.get() == 1) {
-            return None;
-        }
-        let (sender, parts) = channel::<Part>();
-        let touch = move || {
-            for part in parts {
-                // Whole huge pages.
-                let end = (part.start + part.bytes).next_multiple_of(STEP_BYTES).min(part.mapping.bytes());
-                for start in (part.start / STEP_BYTES * STEP_BYTES..end).step_by(STEP_BYTES) {
-                    // Whoever fills the memory touches what could not be touched now.
-                    part.mapping.touch(start, STEP_BYTES.min(end - start));
-                }
-            }
-        };
-        thread::Builder::new().name("memory".to_owned()).spawn(touch).ok()?;
-        Some(TouchAhead { parts: sender })
+/// How much of some memory is in use, in units of its owner. Kept by whoever fills it.
+#[derive(Debug)]
+pub(crate) struct FillMark {
+    told: Arc<AtomicUsize>,
+    /// From so many units on, it is to be told again. Never, when nobody wants to know.
+    tell_at: usize,
+    tell_every: usize,
+}
+
+impl FillMark {
+    /// A mark for units of so many bytes.
+    pub(crate) fn new(unit_bytes: usize) -> Self {
+        let tell_every = (TELL_BYTES / unit_bytes.max(1)).max(1);
+        FillMark { told: Arc::new(AtomicUsize::new(0)), tell_at: usize::MAX, tell_every }
     }
 
-    /// Has a part of a mapping touched soon.
-    pub(crate) fn touch(&self, mapping: &Arc<Mapping>, start: usize, bytes: usize) {
-        // If the thread is gone, nothing is touched ahead.
-        let _ = self.parts.send(Part { mapping: Arc::clone(mapping), start, bytes });
+    /// So many units are in use. To be called whenever there are more than ever before.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, units: usize) {
+        if units >= self.tell_at {
+            self.tell(units);
+        }
+    }
+
+    /// The counter, for an owner that counts in it by itself and calls [`wake_helper`].
+    pub(crate) fn into_told(self) -> Arc<AtomicUsize> {
+        self.told
+    }
+
+    #[cold]
+    fn tell(&mut self, units: usize) {
+        self.told.store(units, Ordering::Relaxed);
+        self.tell_at = units.saturating_add(self.tell_every);
+        helper().wake();
+    }
+}
+
+/// Has the thread look at all marks, if there is one and it sleeps.
+pub(crate) fn wake_helper() {
+    helper().wake();
+}
+
+/// What is to be ready of some memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReadyAhead {
+    /// Bytes for each unit of the mark.
+    pub(crate) unit_bytes: usize,
+    /// Bytes that are to be ready at once.
+    pub(crate) first_bytes: usize,
+}
+
+impl Mapping {
+    /// Has the memory made ready ahead of a mark, if that is wanted in this process.
+    pub(crate) fn make_ready_ahead(&self, mark: &mut FillMark, ahead: ReadyAhead) {
+        if !IS_WANTED.load(Ordering::Relaxed) {
+            return;
+        }
+        let first_told = ahead.first_bytes / ahead.unit_bytes.max(1) / FIRST_TOLD_PART;
+        mark.tell_at = mark.tell_at.min(mark.tell_every.min(first_told).max(1));
+        // What is filled from its start on lies on ordinary pages there, so that a little of it takes little memory.
+        if self.kind == PageKind::Transparent && ahead.unit_bytes.max(ahead.first_bytes) < HUGE_2M_BYTES {
+            self.range.keep_off_huge_pages(HUGE_2M_BYTES);
+        }
+        helper().add(Region {
+            range: Arc::downgrade(&self.range),
+            bytes: self.range.bytes,
+            page_bytes: self.range.page_bytes,
+            ready: 0,
+            fill: Arc::clone(&mark.told),
+            ahead,
+        });
+    }
+}
+
+/// Has a part of a mapping made ready soon, whatever its owner does.
+pub(crate) fn touch_soon(mapping: &Mapping, start: usize, bytes: usize) {
+    // With one processor, the thread could only do now what its owner does in time.
+    if thread::available_parallelism().is_ok_and(|processors| processors.get() == 1) {
+        return;
+    }
+    let end = start.saturating_add(bytes).min(mapping.range.bytes);
+    helper().add(Region {
+        range: Arc::downgrade(&mapping.range),
+        bytes: end,
+        page_bytes: mapping.range.page_bytes,
+        ready: start,
+        fill: Arc::new(AtomicUsize::new(1)),
+        ahead: ReadyAhead { unit_bytes: end, first_bytes: end },
+    });
+}
+
+/// Some memory, and how far it is ready.
+struct Region {
+    range: Weak<Range>,
+    bytes: usize,
+    page_bytes: usize,
+    /// Bytes from the start on.
+    ready: usize,
+    fill: Arc<AtomicUsize>,
+    ahead: ReadyAhead,
+}
+
+/// A step of making memory ready.
+struct Step {
+    start: usize,
+    end: usize,
+    /// What is ready beyond what is in use; the shortest lead goes first.
+    lead: usize,
+}
+
+impl Region {
+    /// Is it used at no particular place, or wanted whole?
+    fn is_whole(&self) -> bool {
+        self.ahead.unit_bytes >= self.bytes || self.ahead.first_bytes >= self.bytes
+    }
+
+    /// The next step; `None` when enough is ready.
+    fn missing(&self) -> Option<Step> {
+        let ReadyAhead { unit_bytes, first_bytes } = self.ahead;
+        let used = self.fill.load(Ordering::Relaxed).saturating_mul(unit_bytes);
+        let lead = used.saturating_mul(LEAD_BY_USE).clamp(first_bytes, MOST_LEAD_BYTES.max(first_bytes));
+        let wanted = used.saturating_add(lead).min(self.bytes);
+        if wanted <= self.ready {
+            return None;
+        }
+        let wanted = wanted.next_multiple_of(self.page_bytes_at(wanted)).min(self.bytes);
+        if self.is_whole() {
+            return Some(self.step_from(self.ready, wanted, WHOLE_COUNTS_AS_LEAD_BYTES));
+        }
+        // Where the thread was overtaken, it goes on ahead of whoever fills the memory, not beside.
+        let start = self.ready.max(used.next_multiple_of(self.page_bytes_at(used)));
+        (start < wanted).then(|| self.step_from(start, wanted, self.ready.saturating_sub(used)))
+    }
+
+    fn step_from(&self, start: usize, wanted: usize, lead: usize) -> Step {
+        let step_bytes = STEP_BYTES.max(self.page_bytes);
+        Step { start, end: wanted.min((start / step_bytes + 1) * step_bytes), lead }
+    }
+
+    /// Pages at the start may be smaller.
+    fn page_bytes_at(&self, offset: usize) -> usize {
+        if offset <= HUGE_2M_BYTES { BASE_ALIGNMENT } else { self.page_bytes }
+    }
+}
+
+/// The thread and what it works on.
+struct Helper {
+    regions: Mutex<Vec<Region>>,
+    thread: OnceLock<Option<Thread>>,
+    is_asleep: AtomicBool,
+    is_busy: AtomicBool,
+}
+
+fn helper() -> &'static Helper {
+    static HELPER: Helper = Helper {
+        regions: Mutex::new(Vec::new()),
+        thread: OnceLock::new(),
+        is_asleep: AtomicBool::new(false),
+        is_busy: AtomicBool::new(false),
+    };
+    &HELPER
+}
+
+impl Helper {
+    fn regions(&self) -> MutexGuard<'_, Vec<Region>> {
+        // The list is whole between any two statements that may panic.
+        self.regions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&'static self, region: Region) {
+        self.regions().push(region);
+        let start = || {
+            let handle = thread::Builder::new().name("memory".to_owned()).spawn(|| self.run()).ok()?;
+            Some(handle.thread().clone())
+        };
+        // Without a thread, whoever fills the memory touches it.
+        self.thread.get_or_init(start);
+        self.wake();
+    }
+
+    /// A call that comes just before the thread falls asleep may be lost. The next one is not.
+    fn wake(&self) {
+        if self.is_asleep.load(Ordering::Relaxed)
+            && let Some(Some(thread)) = self.thread.get()
+        {
+            thread.unpark();
+        }
+    }
+
+    fn run(&self) -> ! {
+        let mut last_work = Instant::now();
+        loop {
+            if self.work() {
+                last_work = Instant::now();
+            } else if last_work.elapsed() < LOOK_FOR {
+                thread::sleep(LOOK_EVERY);
+            } else {
+                self.is_asleep.store(true, Ordering::Relaxed);
+                fence(Ordering::SeqCst);
+                if !self.work() {
+                    thread::park();
+                }
+                self.is_asleep.store(false, Ordering::Relaxed);
+                last_work = Instant::now();
+            }
+        }
+    }
+
+    /// Makes one step, where the lead is shortest. `false` when all is ready.
+    fn work(&self) -> bool {
+        let (range, step) = {
+            let mut regions = self.regions();
+            regions.retain(|region| region.range.strong_count() > 0 && region.ready < region.bytes);
+            let steps = regions.iter().enumerate().filter_map(|(number, region)| Some((number, region.missing()?)));
+            let Some((number, step)) = steps.min_by_key(|(_, step)| step.lead) else { return false };
+            let region = &mut regions[number];
+            // Noted at once: what cannot be made ready now is touched by whoever needs it.
+            region.ready = step.end;
+            self.is_busy.store(true, Ordering::SeqCst);
+            (region.range.upgrade(), step)
+        };
+        if let Some(range) = range {
+            range.touch(step.start, step.end - step.start);
+        }
+        self.is_busy.store(false, Ordering::SeqCst);
+        true
     }
 }

@@ -11,19 +11,24 @@ mod report;
 #[cfg(test)]
 mod tests;
 
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::c_void;
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::TableError;
 
-pub(crate) use ahead::TouchAhead;
+pub(crate) use ahead::{FillMark, ReadyAhead, touch_soon, wake_helper};
+pub use ahead::{is_memory_ready, make_memory_ready_ahead};
 pub use policy::{HugePages, PageKind, PageRequest, UnknownHugePages};
 pub use report::{TableMemory, table_memory, table_memory_by_pages};
 
 const MEBIBYTE: usize = 1 << 20;
+/// Memory up to this length comes from the heap, where a program that makes many small tables finds it again.
+const HEAP_BYTES: usize = 64 << 10;
 const HUGE_2M_BYTES: usize = 2 * MEBIBYTE;
 const HUGE_1G_BYTES: usize = 1024 * MEBIBYTE;
 /// Alignment of every mapping: a page, which is at least this on all systems.
@@ -57,11 +62,9 @@ impl MemoryNeed {
 
 /// A piece of zeroed memory, given back on drop.
 pub(crate) struct Mapping {
-    mapped: NonNull<c_void>,
-    mapped_bytes: usize,
+    /// Start of the range, here as well so that it is at hand.
     base: NonNull<u8>,
-    /// From `base` on.
-    bytes: usize,
+    range: Arc<Range>,
     kind: PageKind,
 }
 
@@ -70,6 +73,24 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
+
+/// The memory of a mapping, which also whoever makes it ready holds for a moment; given back on drop.
+pub(crate) struct Range {
+    mapped: NonNull<c_void>,
+    mapped_bytes: usize,
+    base: NonNull<u8>,
+    /// From `base` on.
+    bytes: usize,
+    /// Smallest piece in which the system gives it, as far as is known.
+    page_bytes: usize,
+    /// How it was taken from the heap, if it was.
+    heap: Option<Layout>,
+}
+
+// SAFETY: as of `Mapping`.
+unsafe impl Send for Range {}
+// SAFETY: as above.
+unsafe impl Sync for Range {}
 
 impl Mapping {
     /// At least `need.bytes` of zeroed memory, aligned to at least [`BASE_ALIGNMENT`].
@@ -84,14 +105,35 @@ impl Mapping {
     /// The same with other pages than the process uses.
     fn with_pages(need: MemoryNeed, pages: HugePages) -> Result<Self, TableError> {
         let need = MemoryNeed { bytes: need.bytes.max(1), ..need };
+        if need.bytes <= HEAP_BYTES {
+            return Self::on_heap(need);
+        }
         let from_pool = pages.pool_kinds().iter().find_map(|&kind| Self::from_pool(need, kind));
         let (mapping, pool_bytes) = match from_pool {
             Some((mapping, pool_bytes)) => (mapping, pool_bytes),
             None => (Self::without_pool(need.bytes, pages != HugePages::Off)?, 0),
         };
         let MemoryNeed { contents, bytes, .. } = need;
-        report::add(mapping.mapped.addr().get(), TableMemory { contents, bytes, pool_bytes, pages: mapping.kind });
+        report::add(
+            mapping.range.mapped.addr().get(),
+            TableMemory { contents, bytes, pool_bytes, pages: mapping.kind },
+        );
         Ok(mapping)
+    }
+
+    /// Memory on whole ordinary pages of the heap.
+    fn on_heap(need: MemoryNeed) -> Result<Self, TableError> {
+        let out_of_memory = TableError::OutOfMemory { bytes: need.bytes };
+        let bytes = need.bytes.next_multiple_of(BASE_ALIGNMENT);
+        let layout = Layout::from_size_align(bytes, BASE_ALIGNMENT).map_err(|_| out_of_memory)?;
+        // SAFETY: the layout is not empty.
+        let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(out_of_memory)?;
+        let (mapped, kind) = (base.cast(), PageKind::Ordinary);
+        let MemoryNeed { contents, bytes, .. } = need;
+        report::add(mapped.addr().get(), TableMemory { contents, bytes, pool_bytes: 0, pages: kind });
+        let bytes = layout.size();
+        let range = Range { mapped, mapped_bytes: bytes, base, bytes, page_bytes: BASE_ALIGNMENT, heap: Some(layout) };
+        Ok(Mapping { base, range: Arc::new(range), kind })
     }
 
     /// Memory on transparent huge pages if they are wanted and offered, else on ordinary pages.
@@ -120,13 +162,12 @@ impl Mapping {
         }
         let pool_bytes = need.expected_bytes.checked_next_multiple_of(page_bytes)?;
         let all_bytes = need.bytes.max(pool_bytes);
-        let reserved = Reserved::new(all_bytes, page_bytes).ok()?;
         let length = NonZeroUsize::new(pool_bytes)?;
-        let address = reserved.base.addr();
-        let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED | MapFlags::MAP_HUGETLB | size;
-        // SAFETY: replaces the start of the range that was reserved just now and that nobody has looked at. If it fails,
-        // the range may have a hole, but is then given back as a whole.
-        unsafe { mmap_anonymous(Some(address), length, READ_AND_WRITE, flags) }.ok()?;
+        let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED_NOREPLACE | MapFlags::MAP_HUGETLB | size;
+        let reserved = Reserved::new(all_bytes, page_bytes).ok()?.replace_start(pool_bytes, |start| {
+            // SAFETY: takes addresses that nobody uses, or fails.
+            unsafe { mmap_anonymous(Some(start), length, READ_AND_WRITE, flags) }.ok()
+        })?;
         if all_bytes - pool_bytes >= HUGE_2M_BYTES && transparent_pages_offered() {
             // SAFETY: the rest of the range begins behind the pages from the pool.
             advise_huge_pages(unsafe { reserved.base.add(pool_bytes) }, all_bytes - pool_bytes);
@@ -140,6 +181,7 @@ impl Mapping {
     }
 
     /// Start of the memory.
+    #[inline(always)]
     pub(crate) fn base(&self) -> NonNull<u8> {
         self.base
     }
@@ -147,12 +189,9 @@ impl Mapping {
     pub(crate) fn kind(&self) -> PageKind {
         self.kind
     }
+}
 
-    /// Length of the memory.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
+impl Range {
     /// Has the system make the pages of a part of the memory, whatever is in it. `false` where it cannot.
     #[cfg(target_os = "linux")]
     pub(crate) fn touch(&self, start: usize, bytes: usize) -> bool {
@@ -165,19 +204,51 @@ impl Mapping {
         // SAFETY: the part is inside the memory, as was just checked.
         let first = unsafe { self.base.add(start) };
         // SAFETY: the part is mapped as long as this value lives; this advice does not change what is in it.
-        unsafe { madvise(first.cast(), end - start, MmapAdvise::MADV_POPULATE_WRITE) }.is_ok()
+        let made = unsafe { madvise(first.cast(), end - start, MmapAdvise::MADV_POPULATE_WRITE) };
+        made.is_ok() || made == Err(nix::Error::EINVAL) && self.touch_each(start, end)
+    }
+
+    /// The same on systems that cannot be asked for it: adds nothing to a byte of each page. Others may use it meanwhile.
+    #[cfg(target_os = "linux")]
+    fn touch_each(&self, start: usize, end: usize) -> bool {
+        for offset in (start..end).step_by(BASE_ALIGNMENT) {
+            // SAFETY: inside the memory, which is mapped as long as this value lives.
+            let byte = unsafe { self.base.add(offset) };
+            // SAFETY: the memory is writable and aligned for a byte. Its owner may change the same byte at the same time, by
+            // plain stores: the processor carries out this addition as one step, so that it loses none of them, and nobody
+            // looks at its result.
+            unsafe { std::sync::atomic::AtomicU8::from_ptr(byte.as_ptr()) }
+                .fetch_add(0, std::sync::atomic::Ordering::Relaxed);
+        }
+        true
     }
 
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn touch(&self, _start: usize, _bytes: usize) -> bool {
         false
     }
+
+    /// Has the system put the first bytes on ordinary pages although the rest is on transparent huge ones.
+    #[cfg(target_os = "linux")]
+    fn keep_off_huge_pages(&self, bytes: usize) {
+        use nix::sys::mman::{MmapAdvise, madvise};
+        // SAFETY: the part is inside the memory, and this advice does not change what is in it. Without it, more memory is
+        // used than needed.
+        let _ = unsafe { madvise(self.base.cast(), bytes.min(self.bytes), MmapAdvise::MADV_NOHUGEPAGE) };
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn keep_off_huge_pages(&self, _bytes: usize) {}
 }
 
-impl Drop for Mapping {
+impl Drop for Range {
     fn drop(&mut self) {
         report::remove(self.mapped.addr().get());
-        unmap(self.mapped, self.mapped_bytes);
+        match self.heap {
+            // SAFETY: it was taken from the heap with this layout, and owners let no pointer into it outlive them.
+            Some(layout) => unsafe { dealloc(self.mapped.as_ptr().cast(), layout) },
+            None => unmap(self.mapped, self.mapped_bytes),
+        }
     }
 }
 
@@ -205,11 +276,44 @@ impl Reserved {
         Ok(Reserved { mapped, mapped_bytes, base })
     }
 
+    /// Gives back the first `bytes` from `base` on and has `map` put other memory there. `None` if that fails: then all is given
+    /// back but these bytes, which may belong to somebody else by then.
+    #[cfg(target_os = "linux")]
+    fn replace_start(self, bytes: usize, map: impl FnOnce(NonZeroUsize) -> Option<NonNull<c_void>>) -> Option<Self> {
+        let Reserved { mapped, mapped_bytes, base } = self;
+        std::mem::forget(self);
+        let before = base.addr().get() - mapped.addr().get();
+        let start = base.cast::<c_void>();
+        unmap(start, bytes);
+        let replaced = map(start.addr());
+        if replaced == Some(start) {
+            return Some(Reserved { mapped, mapped_bytes, base });
+        }
+        if let Some(elsewhere) = replaced {
+            // A system that does not know the flag takes the address for a wish.
+            unmap(elsewhere, bytes);
+        }
+        if before > 0 {
+            unmap(mapped, before);
+        }
+        let behind = mapped_bytes - before - bytes;
+        if behind > 0 {
+            // SAFETY: the range that was reserved reaches so far.
+            unmap(unsafe { start.byte_add(bytes) }, behind);
+        }
+        None
+    }
+
     fn keep(self, kind: PageKind) -> Mapping {
         let Reserved { mapped, mapped_bytes, base } = self;
         std::mem::forget(self);
         let bytes = mapped_bytes - (base.addr().get() - mapped.addr().get());
-        Mapping { mapped, mapped_bytes, base, bytes, kind }
+        let page_bytes = match kind {
+            PageKind::Huge1G => HUGE_1G_BYTES,
+            PageKind::Huge2M | PageKind::Transparent => HUGE_2M_BYTES,
+            PageKind::Ordinary => BASE_ALIGNMENT,
+        };
+        Mapping { base, range: Arc::new(Range { mapped, mapped_bytes, base, bytes, page_bytes, heap: None }), kind }
     }
 }
 
@@ -221,9 +325,9 @@ impl Drop for Reserved {
 
 const READ_AND_WRITE: ProtFlags = ProtFlags::PROT_READ.union(ProtFlags::PROT_WRITE);
 
-/// Gives back a range that `mmap` returned, whatever pages it is on now.
+/// Gives back a range that `mmap` returned, or whole pages of one, whatever pages it is on now.
 fn unmap(mapped: NonNull<c_void>, mapped_bytes: usize) {
-    // SAFETY: only called by the owner of the whole range, once; owners let no pointer into it outlive them. The call
+    // SAFETY: only called by the owner of the range, once; owners let no pointer into it outlive them. The call
     // cannot fail on such a range.
     let _ = unsafe { munmap(mapped, mapped_bytes) };
 }

@@ -19,7 +19,9 @@ pub enum PageRequest {
 /// Pages of 1 GiB and 2 MiB come from a pool that the system's administrator sets aside. A table takes them for all that
 /// it is made for at once, so that touching them cannot fail later; the rest of its address space, set aside so that the
 /// table can be enlarged, is on other pages. No page is taken of which less than half would be used. Transparent huge
-/// pages need no preparation, and cost nothing before they are touched; then 2 MiB at a time.
+/// pages need no preparation, and cost nothing before they are touched; then 2 MiB at a time. Where memory is
+/// [made ready ahead](crate::make_memory_ready_ahead), the first 2 MiB of a table that is filled from its start lie on ordinary
+/// pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HugePages {
     /// Pages of 1 GiB, else of 2 MiB, from the pool, else transparent huge pages, else ordinary pages; written `auto`.

@@ -127,8 +127,8 @@ fn what_was_touched_ahead_is_there_when_it_is_needed() {
     const BYTES: usize = 3 << 20;
     let faults = || getrusage(UsageWho::RUSAGE_THREAD).expect("usage").minor_page_faults();
     let mapping = Mapping::with_pages(need(BYTES), HugePages::Off).expect("memory");
-    assert!(!mapping.touch(BYTES, 1 << 20) && !mapping.touch(usize::MAX - 5000, 4096), "not inside");
-    if !mapping.touch(100, BYTES - 100) {
+    assert!(!mapping.range.touch(BYTES, 1 << 20) && !mapping.range.touch(usize::MAX - 5000, 4096), "not inside");
+    if !mapping.range.touch(100, BYTES - 100) {
         // An old system.
         return;
     }
@@ -138,4 +138,66 @@ fn what_was_touched_ahead_is_there_when_it_is_needed() {
         unsafe { mapping.base().add(offset).write(1) };
     }
     assert!(faults() - before < 100, "{} faults", faults() - before);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn systems_that_cannot_be_asked_have_each_page_touched_and_nothing_changes() {
+    const BYTES: usize = 64 << 10;
+    let mapping = Mapping::with_pages(need(BYTES), HugePages::Off).expect("memory");
+    // SAFETY: inside the memory, which nobody else knows.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(mapping.base().as_ptr(), BYTES) };
+    bytes.fill(0xa5);
+    assert!(mapping.range.touch_each(0, BYTES));
+    assert!(bytes.iter().all(|&byte| byte == 0xa5));
+}
+
+/// Between giving back a part of a range and putting other pages there, another thread may get the addresses.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_of_others_that_lies_in_the_gap_is_left_alone() {
+    const PAGE: usize = BASE_ALIGNMENT;
+    let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED_NOREPLACE;
+    for (surplus_before, bytes) in [(0, 4 * PAGE), (2 * PAGE, 4 * PAGE), (0, 8 * PAGE)] {
+        let mut reserved = Reserved::new(8 * PAGE, 1).expect("address space");
+        // SAFETY: inside the range.
+        reserved.base = unsafe { reserved.base.add(surplus_before) };
+        let bytes = bytes.min(8 * PAGE - surplus_before);
+        let mut theirs = None;
+        let replaced = reserved.replace_start(bytes, |start| {
+            let length = NonZeroUsize::new(PAGE).expect("not 0");
+            // SAFETY: takes addresses that nobody uses, as another thread could.
+            let other = unsafe { mmap_anonymous(Some(start), length, READ_AND_WRITE, flags) }.expect("a gap");
+            // SAFETY: mapped just now.
+            unsafe { other.cast::<u8>().write(77) };
+            theirs = Some(other.cast::<u8>());
+            // There are too few pages in the pool.
+            None
+        });
+        assert!(replaced.is_none());
+        let theirs = theirs.expect("was called");
+        // SAFETY: mapped by this test, and not given back.
+        assert_eq!(unsafe { theirs.read() }, 77);
+        unmap(theirs.cast(), PAGE);
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_put_in_the_gap_is_part_of_the_range() {
+    const PAGE: usize = BASE_ALIGNMENT;
+    let reserved = Reserved::new(8 * PAGE, 1).expect("address space");
+    let replaced = reserved.replace_start(4 * PAGE, |start| {
+        let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED_NOREPLACE;
+        // SAFETY: takes addresses that nobody uses.
+        unsafe { mmap_anonymous(Some(start), NonZeroUsize::new(4 * PAGE)?, READ_AND_WRITE, flags) }.ok()
+    });
+    let mapping = replaced.expect("room in the gap").keep(PageKind::Ordinary);
+    assert!(mapping.range.touch(0, 8 * PAGE), "mapped from start to end");
+    // Memory elsewhere, as from a system that takes the address for a wish, is given back.
+    let elsewhere = Reserved::new(PAGE, 1).expect("address space");
+    let address = elsewhere.mapped;
+    std::mem::forget(elsewhere);
+    let reserved = Reserved::new(8 * PAGE, 1).expect("address space");
+    assert!(reserved.replace_start(PAGE, |_| Some(address)).is_none());
 }

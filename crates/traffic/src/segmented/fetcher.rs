@@ -343,7 +343,8 @@ pub async fn fetch(
         }
         while let Some(mut request) = fetcher.transfer.next_request(Instant::now()) {
             request.delay = (request.delay * (1 << request.attempt.min(6)) / 2).min(MAX_NACK_DELAY);
-            let rto = fetcher.transfer.rtt.rto();
+            // The second Interest may have gone out early, before the time-out of the first: it gets a whole one.
+            let rto = fetcher.transfer.rtt.rto_after(request.attempt.saturating_sub(1));
             let (wait, registration) = AbortHandle::new_pair();
             fetcher.waits.insert(request.segment, wait);
             flights

@@ -5,12 +5,16 @@ use std::time::Duration;
 /// The G of RFC 6298: scheduling alone makes times differ by so much.
 const CLOCK_GRANULARITY: Duration = Duration::from_millis(1);
 
+/// Doublings of the time-out of one packet at most.
+const MAX_DOUBLINGS: u32 = 4;
+
 /// Bounds of the retransmission time-out.
 #[derive(Clone, Copy, Debug)]
 pub struct RtoBounds {
     /// Time-out before the first sample (RFC 6298 section 2.1).
     pub initial: Duration,
-    /// Lower bound; keeps scheduling jitter from causing spurious retransmissions.
+    /// Lower bound; keeps scheduling jitter from causing spurious retransmissions. RFC 6298 section 2.4 recommends a second,
+    /// for clocks of its time; operating systems take 200 ms, and so does the default here.
     pub min: Duration,
     /// Upper bound, also of the back-off.
     pub max: Duration,
@@ -29,6 +33,8 @@ pub struct RttEstimator {
     smoothed: Option<Duration>,
     variation: Duration,
     rto: Duration,
+    /// The time-out without back-off.
+    computed: Duration,
     min: Duration,
     max: Duration,
     sum: Duration,
@@ -43,6 +49,7 @@ impl RttEstimator {
             smoothed: None,
             variation: Duration::ZERO,
             rto: bounds.initial,
+            computed: bounds.initial,
             min: Duration::MAX,
             max: Duration::ZERO,
             sum: Duration::ZERO,
@@ -64,7 +71,8 @@ impl RttEstimator {
             }
         }
         let smoothed = self.smoothed.unwrap_or(rtt);
-        self.rto = (smoothed + self.variation * 4).clamp(self.bounds.min, self.bounds.max);
+        self.computed = (smoothed + self.variation * 4).clamp(self.bounds.min, self.bounds.max);
+        self.rto = self.computed;
         self.min = self.min.min(rtt);
         self.max = self.max.max(rtt);
         self.sum += rtt;
@@ -79,6 +87,13 @@ impl RttEstimator {
     /// Present retransmission time-out.
     pub fn rto(&self) -> Duration {
         self.rto
+    }
+
+    /// The time-out of a packet that is sent once more after `retransmissions`. Samples of other packets end the back-off of
+    /// [`rto`](Self::rto); that of a packet which does not come although others do goes on.
+    pub fn rto_after(&self, retransmissions: u32) -> Duration {
+        let doubled = self.computed * (1 << retransmissions.min(MAX_DOUBLINGS));
+        self.rto.max(doubled.min(self.bounds.max))
     }
 
     /// Time after which a packet is unusually late: as the time-out, but without its lower bound.
@@ -137,5 +152,11 @@ mod tests {
         assert_eq!(rtt.rto(), MS * 200);
         rtt.back_off();
         assert_eq!(rtt.rto(), MS * 400);
+        assert_eq!(
+            [0, 1, 2, 3, u32::MAX].map(|after| rtt.rto_after(after)),
+            [400, 400, 800, 900, 900].map(|ms| MS * ms)
+        );
+        rtt.sample(MS);
+        assert_eq!((rtt.rto(), rtt.rto_after(0), rtt.rto_after(2)), (MS * 200, MS * 200, MS * 800));
     }
 }

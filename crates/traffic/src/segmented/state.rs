@@ -176,7 +176,10 @@ impl Transfer {
         for segment in self.by_order.range(..order).map(|(_, segment)| *segment) {
             let Some(flight) = self.in_flight.get_mut(&segment) else { continue };
             flight.overtaken += 1;
-            if flight.overtaken >= OVERTAKEN && now.saturating_duration_since(flight.sent_at) > late_after {
+            // Once: whoever gets no answer to the second Interest either waits for the time-out, or a segment that nobody has
+            // would be asked for as often as others arrive.
+            let is_first = flight.attempt == 0;
+            if is_first && flight.overtaken >= OVERTAKEN && now.saturating_duration_since(flight.sent_at) > late_after {
                 lost.push(segment);
             }
         }
@@ -357,6 +360,23 @@ mod tests {
         assert_eq!((transfer.window.decreases(), transfer.timeouts), (1, 0));
         let again = transfer.next_request(at(base, 100)).unwrap();
         assert_eq!((again.segment, again.attempt), (1, 1));
+    }
+
+    #[test]
+    fn a_segment_that_never_comes_is_asked_for_early_once() {
+        let (mut transfer, base) = (transfer(8.0, 100_000), Instant::now());
+        requests(&mut transfer, base);
+        arrive(&mut transfer, base, 0, None);
+        let mut asked = 0;
+        for ms in 1..2000 {
+            for segment in requests(&mut transfer, at(base, ms)) {
+                asked += u32::from(segment == 5);
+                if segment != 5 {
+                    arrive(&mut transfer, at(base, ms + 1), segment, None);
+                }
+            }
+        }
+        assert_eq!(asked, 2, "for the third time its time-out has to decide");
     }
 
     #[test]

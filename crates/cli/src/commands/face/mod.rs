@@ -15,7 +15,8 @@ use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::Manager;
 use crate::output::{self, Align, Table};
-use crate::units::{parse_duration, parse_switch};
+use crate::printable;
+use crate::units::{parse_bytes, parse_duration, parse_switch};
 use view::{ChangedFace, FaceView};
 
 /// List, create, change and destroy faces
@@ -95,10 +96,10 @@ struct PropertyArgs {
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     congestion_interval: Option<Duration>,
     /// Send queue length that counts as congested
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     congestion_threshold: Option<u64>,
     /// Largest packet sent without fragmentation
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     mtu: Option<u64>,
 }
 
@@ -135,6 +136,9 @@ impl PropertyArgs {
 }
 
 /// Create a face, or find the one that exists
+///
+/// For Ethernet and memif, the router allows the network interfaces and folders that section [ports] of its configuration
+/// lists, and any when a key of its configuration signs the command.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop face create udp4://router.example:6363
@@ -286,6 +290,6 @@ impl DestroyArgs {
         let face = manager.existing_face(&self.face).await?;
         let parameters = ControlParameters { face_id: Some(face.face_id), ..ControlParameters::default() };
         manager.command(module::FACES, "destroy", &parameters).await?;
-        output::line(format!("face {} to {} destroyed", face.face_id, face.uri))
+        output::line(format!("face {} to {} destroyed", face.face_id, printable::in_line(&face.uri)))
     }
 }

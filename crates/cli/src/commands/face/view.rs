@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output::{self, or_dash, properties};
-use crate::units::{show_duration, show_switch};
+use crate::printable;
+use crate::units::{show_duration, show_expiry, show_switch};
 
 /// A face with all its properties.
 #[derive(Serialize)]
@@ -68,7 +69,7 @@ impl<'a> From<&'a FaceStatus> for FaceView<'a> {
 impl FaceView<'_> {
     /// For people.
     pub(super) fn describe(&self) -> String {
-        let expires = self.expiration_ms.map(|ms| show_duration(Duration::from_millis(ms)));
+        let expires = self.expiration_ms.map(show_expiry);
         let interval = self.congestion_interval_ns.map(|ns| show_duration(Duration::from_nanos(ns)));
         properties(&[
             ("Face", self.face_id.to_string()),
@@ -128,7 +129,7 @@ impl ChangedFace {
         if json {
             return output::json(self);
         }
-        let remote = self.remote_uri.as_ref().map(|uri| format!(" to {uri}")).unwrap_or_default();
+        let remote = self.remote_uri.as_ref().map(|uri| format!(" to {}", printable::in_line(uri))).unwrap_or_default();
         output::line(format!("face {}{remote} {what}", or_dash(self.face_id)))
     }
 }

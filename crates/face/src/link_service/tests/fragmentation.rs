@@ -101,12 +101,12 @@ fn bad_fragments_are_dropped_by_name_and_the_partial_packet_stays() {
         let mut bench = Bench::new(DATAGRAM);
         assert!(bench.receive(&fragment(10, 0, 2, first)).expect("first").is_empty());
         assert_eq!(bench.receive(&bad).err(), Some(reason), "{what}");
-        assert_eq!(bench.service.partial_packets(), 1, "{what}");
+        assert_eq!(bench.partial_packets(), 1, "{what}");
         let packets = bench.receive(&fragment(11, 1, 2, rest)).expect("last");
         assert_eq!(packets[0].buffer.bytes(), packet, "{what}");
         drop(packets);
-        assert_eq!((bench.service.partial_packets(), bench.pool.in_use()), (0, 0));
-        assert_eq!(bench.service.next_deadline(), Timestamp::NEVER);
+        assert_eq!((bench.partial_packets(), bench.pool.in_use()), (0, 0));
+        assert_eq!(bench.next_deadline(), Timestamp::NEVER);
     }
 }
 
@@ -120,7 +120,7 @@ fn fragments_of_different_peers_and_messages_do_not_mix() {
         let bytes = fragment(first(which), 0, 2, &packet[..6]);
         assert!(bench.receive_from(from(which), &bytes).expect("first").is_empty());
     }
-    assert_eq!(bench.service.partial_packets(), 3);
+    assert_eq!(bench.partial_packets(), 3);
     for which in [2, 0, 1] {
         let bytes = fragment(first(which).wrapping_add(1), 1, 2, &packets[which][6..]);
         let out = bench.receive_from(from(which), &bytes).expect("second");
@@ -176,16 +176,16 @@ fn a_partial_packet_lives_500_ms_after_its_newest_fragment() {
     let mut bench = Bench::new(DATAGRAM);
     let packet = data_with(30, 0);
     bench.receive(&fragment(1, 0, 3, &packet[..10])).expect("0");
-    assert_eq!(bench.service.next_deadline(), Timestamp(0).plus_ms(500));
+    assert_eq!(bench.next_deadline(), Timestamp(0).plus_ms(500));
     bench.tick_at_ms(499);
     bench.receive(&fragment(2, 1, 3, &packet[10..20])).expect("1");
     bench.tick_at_ms(998);
-    assert_eq!(bench.service.partial_packets(), 1);
-    assert_eq!(bench.service.next_deadline(), Timestamp(0).plus_ms(999));
+    assert_eq!(bench.partial_packets(), 1);
+    assert_eq!(bench.next_deadline(), Timestamp(0).plus_ms(999));
     bench.tick_at_ms(999);
-    assert_eq!((bench.service.partial_packets(), bench.pool.in_use()), (0, 0));
+    assert_eq!((bench.partial_packets(), bench.pool.in_use()), (0, 0));
     assert_eq!(bench.drops(LinkDrop::ReassemblyTimeout), 1);
-    assert_eq!(bench.service.next_deadline(), Timestamp::NEVER);
+    assert_eq!(bench.next_deadline(), Timestamp::NEVER);
     assert!(bench.receive(&fragment(3, 2, 3, &packet[20..])).expect("2").is_empty());
 }
 
@@ -201,13 +201,13 @@ fn the_partial_packet_that_waited_longest_makes_room() {
     bench.now = Timestamp(5000);
     bench.receive(&fragment(1, 1, 3, &packet[10..20])).expect("refresh");
     bench.receive(&fragment(10_000, 0, 2, &packet[..10])).expect("one too many");
-    assert_eq!(bench.service.partial_packets(), MAX_PARTIAL_PACKETS);
+    assert_eq!(bench.partial_packets(), MAX_PARTIAL_PACKETS);
     assert_eq!(bench.drops(LinkDrop::ReassemblyEvicted), 1);
     assert_eq!(bench.receive(&fragment(2, 2, 3, &packet[20..])).expect("message 0").len(), 1);
     bench.receive(&fragment(11, 1, 3, &packet[10..20])).expect("begins anew");
     assert!(bench.receive(&fragment(12, 2, 3, &packet[20..])).expect("lacks 0").is_empty());
     assert_eq!(bench.receive(&fragment(10_001, 1, 2, &packet[10..])).expect("newest").len(), 1);
-    assert_eq!(bench.pool.in_use(), bench.service.partial_packets());
+    assert_eq!(bench.pool.in_use(), bench.partial_packets());
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn more_than_the_largest_packet_is_not_gathered() {
     bench.receive(&fragment(2, 1, 3, &payload)).expect("1");
     let result = bench.receive(&fragment(3, 2, 3, &payload));
     assert_eq!(result.err(), Some(LinkDrop::ReassembledTooLong));
-    assert_eq!((bench.service.partial_packets(), bench.pool.in_use()), (0, 0));
+    assert_eq!((bench.partial_packets(), bench.pool.in_use()), (0, 0));
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn without_buffers_fragments_are_dropped() {
     // A packet that gets larger than its first-seen fragment let expect needs a larger buffer.
     bench.receive(&fragment(41, 1, 2, &large[..100])).expect("small");
     assert_eq!(bench.receive(&fragment(40, 0, 2, &[0; 1880])).err(), Some(LinkDrop::NoBuffer));
-    assert_eq!(bench.service.partial_packets(), 1);
+    assert_eq!(bench.partial_packets(), 1);
 }
 
 #[test]
@@ -247,39 +247,111 @@ fn a_partial_packet_grows_when_its_shortest_fragment_comes_first() {
     let out = bench.receive(&fragment(0, 0, 3, &packet[..4000])).expect("first");
     assert_eq!(out[0].buffer.bytes(), packet);
     drop(out);
-    assert_eq!((bench.service.partial_packets(), bench.pool.in_use()), (0, 0));
+    assert_eq!((bench.partial_packets(), bench.pool.in_use()), (0, 0));
+}
+
+/// Several faces with one reassembler.
+struct SharedBench {
+    pool: HeapPool,
+    now: Timestamp,
+    services: Vec<LinkService<HeapBuffer>>,
+    reassembler: Reassembler<HeapBuffer>,
+}
+
+impl SharedBench {
+    fn new(faces: usize, limit: usize) -> Self {
+        let table = FaceTable::new();
+        let services = (0..faces).map(|_| {
+            let face = table.insert(FaceParams::new(FaceUri::Null, FaceUri::Null)).expect("face");
+            let mut service = LinkService::with_first_sequence(face, 0);
+            service.update(DATAGRAM);
+            service
+        });
+        SharedBench {
+            pool: HeapPool::new(100, 100),
+            now: Timestamp(0),
+            services: services.collect(),
+            reassembler: Reassembler::new(limit),
+        }
+    }
+
+    /// Packets that this fragment completes.
+    fn receive(&mut self, face: usize, sequence: u64, index: u64, payload: &[u8]) -> usize {
+        self.now.0 += 1;
+        let frame = self.pool.copy_of(&fragment(sequence, index, 2, payload)).expect("buffer");
+        let mut out = Vec::new();
+        let result = self.services[face].receive(self.now, frame, 0, &self.pool, &mut self.reassembler, &mut out);
+        result.expect("accepted");
+        out.len()
+    }
+
+    fn waiting(&self) -> Vec<usize> {
+        self.services.iter().map(|service| self.reassembler.waiting_of(service.face().id())).collect()
+    }
+
+    fn evicted(&self) -> Vec<u64> {
+        let drops = self.services.iter().map(|service| &service.face().counters.worker.link_drops);
+        drops.map(|drops| drops.get(LinkDrop::ReassemblyEvicted)).collect()
+    }
 }
 
 #[test]
-fn all_faces_share_a_number_of_partial_packets() {
-    let faces = FaceTable::new();
-    faces.set_reassembly_limit(3);
-    let mut benches = [(); 3].map(|()| Bench::on(&faces, DATAGRAM, HeapPool::new(100, 100)));
+fn a_flood_of_first_fragments_costs_only_the_peers_that_send_it() {
+    let mut bench = SharedBench::new(5, 20);
     let packet = data_with(30, 0);
-    let [first, second, third] = &mut benches;
-    for message in 0..2 {
-        first.now = Timestamp(message);
-        first.receive(&fragment(message * 10, 0, 2, &packet[..10])).expect("has a place");
+    let modest = 4;
+    let mut received = 0;
+    for message in 0..100 {
+        for flooder in 0..modest {
+            bench.receive(flooder, message * 10, 0, &packet[..10]);
+        }
+        if message % 4 == 0 {
+            bench.receive(modest, message * 10, 0, &packet[..10]);
+            bench.receive(modest, message * 10 + 5, 0, &packet[..10]);
+        } else if message % 4 == 3 {
+            received += bench.receive(modest, (message - 3) * 10 + 1, 1, &packet[10..]);
+            received += bench.receive(modest, (message - 3) * 10 + 6, 1, &packet[10..]);
+        }
+        assert!(bench.reassembler.waiting() <= 20);
     }
-    second.receive(&fragment(10, 0, 2, &packet[..10])).expect("the last place");
-    // Who has none is refused; who has some gives up the oldest.
-    assert_eq!(third.receive(&fragment(10, 0, 2, &packet[..10])).err(), Some(LinkDrop::ReassemblyEvicted));
-    assert_eq!((third.drops(LinkDrop::ReassemblyEvicted), third.pool.in_use()), (1, 0));
-    first.receive(&fragment(20, 0, 2, &packet[..10])).expect("instead of message 0");
-    assert_eq!((first.drops(LinkDrop::ReassemblyEvicted), first.service.partial_packets()), (1, 2));
-    assert_eq!(first.receive(&fragment(11, 1, 2, &packet[10..])).expect("message 10").len(), 1);
-    // A complete packet, a time-out and the end of a face give their places back.
-    third.receive(&fragment(10, 0, 2, &packet[..10])).expect("a place is free");
-    assert!(third.receive(&fragment(20, 0, 2, &packet[..10])).is_ok(), "instead of message 10");
-    assert_eq!(third.service.partial_packets(), 1);
-    second.tick_at_ms(500);
-    third.receive(&fragment(30, 0, 2, &packet[..10])).expect("a place is free");
-    assert_eq!(third.service.partial_packets(), 2);
-    let [first, second, third] = benches;
-    drop((first, third));
-    let mut second = second;
+    assert_eq!(received, 50, "every packet of the modest peer, whatever four others send");
+    assert_eq!(bench.evicted()[modest], 0);
+    assert_eq!(bench.waiting()[modest], 0);
+    let evicted: u64 = bench.evicted().iter().sum();
+    assert_eq!(
+        evicted + bench.reassembler.waiting() as u64,
+        400,
+        "every lost packet has a name, on the face it came from"
+    );
+}
+
+#[test]
+fn with_more_peers_than_places_the_packet_that_waited_longest_goes() {
+    let mut bench = SharedBench::new(4, 3);
+    let packet = data_with(30, 0);
+    for face in 0..4 {
+        bench.receive(face, 10, 0, &packet[..10]);
+    }
+    assert_eq!((bench.waiting(), bench.evicted()), (vec![0, 1, 1, 1], vec![1, 0, 0, 0]));
+    assert_eq!(bench.receive(3, 11, 1, &packet[10..]), 1, "fragments that follow each other closely get through");
+    // A place is free. Then who has as many as any other makes room for itself.
+    bench.receive(1, 20, 0, &packet[..10]);
+    bench.receive(1, 30, 0, &packet[..10]);
+    assert_eq!((bench.waiting(), bench.evicted()), (vec![0, 2, 1, 0], vec![1, 1, 0, 0]));
+}
+
+#[test]
+fn a_face_that_goes_and_a_time_out_give_places_and_buffers_back() {
+    let mut bench = SharedBench::new(2, 10);
+    let packet = data_with(30, 0);
     for message in 0..3 {
-        second.receive(&fragment(message * 10, 0, 2, &packet[..10])).expect("all places are free");
+        bench.receive(0, message * 10, 0, &packet[..10]);
     }
-    assert_eq!(second.service.partial_packets(), 3);
+    bench.receive(1, 10, 0, &packet[..10]);
+    bench.reassembler.forget(bench.services[0].face().id());
+    assert_eq!((bench.waiting(), bench.pool.in_use()), (vec![0, 1], 1));
+    bench.reassembler.expire(bench.now.plus_ms(REASSEMBLY_TIMEOUT_MS));
+    assert_eq!((bench.waiting(), bench.pool.in_use()), (vec![0, 0], 0));
+    assert_eq!(bench.services[1].face().counters.worker.link_drops.get(LinkDrop::ReassemblyTimeout), 1);
+    assert_eq!(bench.reassembler.next_deadline(), Timestamp::NEVER);
 }

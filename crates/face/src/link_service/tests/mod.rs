@@ -60,6 +60,7 @@ struct Bench {
     pool: HeapPool,
     now: Timestamp,
     service: LinkService<HeapBuffer>,
+    reassembler: Reassembler<HeapBuffer>,
     dropped: Vec<DroppedInterest<HeapBuffer>>,
 }
 
@@ -76,7 +77,8 @@ impl Bench {
         let face = faces.insert(FaceParams::new(FaceUri::Null, FaceUri::Null)).expect("face");
         let mut service = LinkService::with_first_sequence(face, 0x1000);
         service.update(options);
-        Bench { pool, now: Timestamp(0), service, dropped: Vec::new() }
+        let reassembler = Reassembler::new(DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES);
+        Bench { pool, now: Timestamp(0), service, reassembler, dropped: Vec::new() }
     }
 
     fn buffer(&self, bytes: &[u8]) -> HeapBuffer {
@@ -94,7 +96,8 @@ impl Bench {
     fn receive_from(&mut self, endpoint: u64, frame: &[u8]) -> Result<Vec<Incoming<HeapBuffer>>, LinkDrop> {
         let mut out = Vec::new();
         let frame = self.buffer(frame);
-        self.service.receive(self.now, frame, endpoint, &self.pool, &mut out).map(|()| out)
+        let Bench { pool, now, service, reassembler, .. } = self;
+        service.receive(*now, frame, endpoint, pool, reassembler, &mut out).map(|()| out)
     }
 
     fn receive(&mut self, frame: &[u8]) -> Result<Vec<Incoming<HeapBuffer>>, LinkDrop> {
@@ -120,8 +123,17 @@ impl Bench {
 
     fn tick(&mut self) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
+        self.reassembler.expire(self.now);
         self.service.tick(self.now, &self.pool, &mut frames, &mut self.dropped);
         frames.iter().map(|frame| frame.bytes().to_vec()).collect()
+    }
+
+    fn next_deadline(&self) -> Timestamp {
+        self.service.next_deadline().min(self.reassembler.next_deadline())
+    }
+
+    fn partial_packets(&self) -> usize {
+        self.reassembler.waiting()
     }
 
     /// Moves the clock and does what is due then.

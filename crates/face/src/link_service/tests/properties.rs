@@ -114,7 +114,7 @@ impl Simulation {
     fn run_until(&mut self, end_of_time: Timestamp) {
         loop {
             let arrival = self.under_way.peek().map_or(u64::MAX, |event| event.0.0);
-            let timers = [0, 1].map(|end| self.ends[end].service.next_deadline().0);
+            let timers = [0, 1].map(|end| self.ends[end].next_deadline().0);
             let next = arrival.min(timers[0]).min(timers[1]);
             if next > end_of_time.0 {
                 return;
@@ -198,7 +198,7 @@ proptest! {
         }
         for end in &mut simulation.ends {
             prop_assert_eq!(end.service.unacknowledged_frames(), 0);
-            prop_assert_eq!(end.service.next_deadline(), Timestamp::NEVER);
+            prop_assert_eq!(end.next_deadline(), Timestamp::NEVER);
             end.dropped.clear();
             prop_assert_eq!(end.pool.in_use(), 0);
         }
@@ -284,7 +284,7 @@ proptest! {
             bench.now = Timestamp(bench.now.0 + 1_000_000);
             let Some(buffer) = bench.pool.copy_of(frame) else { continue };
             let mut out = Vec::new();
-            let result = bench.service.receive(bench.now, buffer, 0, &bench.pool, &mut out);
+            let result = bench.service.receive(bench.now, buffer, 0, &bench.pool, &mut bench.reassembler, &mut out);
             prop_assert!(result.is_ok() || out.is_empty());
             let mut sent = Vec::new();
             for packet in out.drain(..).filter(|_| echo) {
@@ -305,8 +305,8 @@ proptest! {
             bench.tick();
         }
         let mut rounds = 0;
-        while bench.service.next_deadline() != Timestamp::NEVER {
-            bench.now = bench.now.max(bench.service.next_deadline());
+        while bench.next_deadline() != Timestamp::NEVER {
+            bench.now = bench.now.max(bench.next_deadline());
             bench.tick();
             rounds += 1;
             prop_assert!(rounds < 10_000, "it comes to rest");

@@ -43,7 +43,7 @@ fn every_frame_carries_sequence_and_tx_sequence() {
     bench.acknowledge(&[1, 0, 7]);
     assert_eq!(bench.pool.in_use(), 0);
     assert_eq!(bench.counters().acknowledged.get(), 2);
-    assert_eq!(bench.service.next_deadline(), Timestamp::NEVER);
+    assert_eq!(bench.next_deadline(), Timestamp::NEVER);
 }
 
 #[test]
@@ -54,12 +54,12 @@ fn received_frames_are_acknowledged_alone_after_5_ms() {
         receiver.now = Timestamp(0).plus_ms(ms as u64);
         assert_eq!(receiver.receive(frame).expect("accepted").len(), 1);
     }
-    assert_eq!(receiver.service.next_deadline(), Timestamp(0).plus_ms(5));
+    assert_eq!(receiver.next_deadline(), Timestamp(0).plus_ms(5));
     assert!(receiver.tick_at_ms(4).is_empty());
     let frames = receiver.tick_at_ms(5);
     let expected = "6424 FD0344080000000000000000 FD0344080000000000000001 FD0344080000000000000002";
     assert_eq!(frames, [hex(expected)]);
-    assert_eq!(receiver.service.next_deadline(), Timestamp::NEVER);
+    assert_eq!(receiver.next_deadline(), Timestamp::NEVER);
     assert!(sender.receive(&frames[0]).expect("accepted").is_empty());
     assert_eq!(sender.service.unacknowledged_frames(), 0);
 }
@@ -109,9 +109,9 @@ fn three_later_acknowledgements_mean_loss() {
     bench.send_numbered(5);
     bench.acknowledge(&[1, 2]);
     assert!(bench.tick().is_empty());
-    assert!(bench.service.next_deadline() > bench.now);
+    assert!(bench.next_deadline() > bench.now);
     bench.acknowledge(&[4]);
-    assert!(bench.service.next_deadline() <= bench.now);
+    assert!(bench.next_deadline() <= bench.now);
     let again = bench.tick();
     assert_eq!(tx_sequences(&again), [Some(5)]);
     let lost = decode(&again[0]);
@@ -128,7 +128,7 @@ fn three_later_acknowledgements_mean_loss() {
 fn the_time_out_means_loss_and_backs_off() {
     let mut bench = Bench::new(RELIABLE);
     bench.send_numbered(2);
-    assert_eq!(bench.service.next_deadline(), Timestamp(0).plus_ms(1000));
+    assert_eq!(bench.next_deadline(), Timestamp(0).plus_ms(1000));
     assert!(bench.tick_at_ms(999).is_empty());
     assert_eq!(tx_sequences(&bench.tick_at_ms(1000)), [Some(2), Some(3)]);
     // Deadlines were set before the time-out doubled; from then on it holds.
@@ -145,13 +145,13 @@ fn round_trips_are_measured_on_frames_sent_once() {
     bench.acknowledge(&[0]);
     bench.send_numbered(1);
     // 20 + 4 * 10 is below the minimum.
-    assert_eq!(bench.service.next_deadline(), Timestamp(0).plus_ms(220));
+    assert_eq!(bench.next_deadline(), Timestamp(0).plus_ms(220));
     assert_eq!(tx_sequences(&bench.tick_at_ms(220)), [Some(2)]);
     bench.now = Timestamp(0).plus_ms(419);
     bench.acknowledge(&[2]);
     bench.send_numbered(1);
     // No sample was taken from the retransmission, so the time-out stays doubled.
-    assert_eq!(bench.service.next_deadline(), Timestamp(0).plus_ms(819));
+    assert_eq!(bench.next_deadline(), Timestamp(0).plus_ms(819));
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn an_interest_given_up_is_reported() {
         let mut bench = Bench::new(LinkOptions { mtu_bytes, ..RELIABLE });
         let frames = bench.send(PacketKind::Interest, &packet).expect("sent");
         let mut resent = 0;
-        while bench.service.next_deadline() != Timestamp::NEVER {
-            bench.now = bench.service.next_deadline();
+        while bench.next_deadline() != Timestamp::NEVER {
+            bench.now = bench.next_deadline();
             resent += bench.tick().len();
         }
         assert_eq!(resent, frames.len() * usize::from(MAX_RETRANSMISSIONS));
@@ -179,8 +179,8 @@ fn data_and_nacks_given_up_are_not_reported() {
     let mut bench = Bench::new(RELIABLE);
     bench.send(PacketKind::Nack, &hex(INTEREST)).expect("sent");
     bench.send(PacketKind::Data, &hex(DATA)).expect("sent");
-    while bench.service.next_deadline() != Timestamp::NEVER {
-        bench.now = bench.service.next_deadline();
+    while bench.next_deadline() != Timestamp::NEVER {
+        bench.now = bench.next_deadline();
         bench.tick();
     }
     assert!(bench.dropped.is_empty());
@@ -198,14 +198,14 @@ fn one_lost_fragment_takes_the_others_of_its_packet_along() {
     let mut last = frames.len() as u64;
     // Everything is resent three times; the other packet is acknowledged at the end.
     while tries < 3 {
-        bench.now = bench.service.next_deadline();
+        bench.now = bench.next_deadline();
         let resent = bench.tick();
         assert_eq!(resent.len(), frames.len() + 1);
         last = decode(resent.last().expect("resent")).tx_sequence.expect("TxSequence");
         tries += 1;
     }
     bench.acknowledge(&[last]);
-    bench.now = bench.service.next_deadline();
+    bench.now = bench.next_deadline();
     assert!(bench.tick().is_empty());
     assert_eq!(bench.drops(LinkDrop::RetransmissionsExhausted), 1);
     assert_eq!((bench.service.unacknowledged_frames(), bench.pool.in_use()), (0, 0));
@@ -246,7 +246,7 @@ fn a_full_window_goes_on_without_protection() {
     assert_eq!(bench.tick_at_ms(1000).len(), MAX_UNACKNOWLEDGED - 3);
     bench.service.update(DATAGRAM);
     assert_eq!((bench.service.unacknowledged_frames(), bench.pool.in_use()), (0, 0));
-    assert_eq!(bench.service.next_deadline(), Timestamp::NEVER);
+    assert_eq!(bench.next_deadline(), Timestamp::NEVER);
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn without_buffers_for_copies_frames_go_out_unprotected() {
     // Resending finds the pool empty at first.
     let held = bench.pool.allocate(10).expect("the last buffer");
     assert!(bench.tick_at_ms(1000).is_empty());
-    assert_eq!(bench.service.next_deadline(), Timestamp(0).plus_ms(1200));
+    assert_eq!(bench.next_deadline(), Timestamp(0).plus_ms(1200));
     drop(held);
     assert_eq!(tx_sequences(&bench.tick_at_ms(1200)), [Some(2)]);
 }
@@ -297,7 +297,7 @@ fn acknowledgements_wait_for_a_buffer() {
     receiver.receive(&sender.send_numbered(1)[0]).expect("accepted");
     let held = [receiver.pool.allocate(9000), receiver.pool.allocate(10)];
     assert!(receiver.tick_at_ms(5).is_empty());
-    assert_eq!(receiver.service.next_deadline(), Timestamp(0).plus_ms(10));
+    assert_eq!(receiver.next_deadline(), Timestamp(0).plus_ms(10));
     drop(held);
     assert_eq!(acks_of(&receiver.tick_at_ms(10)[0]), [0]);
 }

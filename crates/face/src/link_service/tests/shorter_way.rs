@@ -26,9 +26,19 @@ impl Ways {
     fn receive(&mut self, frame: &[u8]) -> [(Vec<Incoming<HeapBuffer>>, String); 2] {
         let Ways { shorter, longer } = self;
         let (mut given, mut given_longer) = (Vec::new(), Vec::new());
-        let result = shorter.service.receive(shorter.now, shorter.buffer(frame), 0, &shorter.pool, &mut given);
+        let result = {
+            let buffer = shorter.buffer(frame);
+            shorter.service.receive(shorter.now, buffer, 0, &shorter.pool, &mut shorter.reassembler, &mut given)
+        };
         let buffer = longer.buffer(frame);
-        let result_longer = longer.service.receive_other(longer.now, buffer, 0, &longer.pool, &mut given_longer);
+        let result_longer = longer.service.receive_other(
+            longer.now,
+            buffer,
+            0,
+            &longer.pool,
+            &mut longer.reassembler,
+            &mut given_longer,
+        );
         let seen = |given: &[Incoming<HeapBuffer>], result, bench: &Bench| {
             let packets: Vec<_> = given.iter().map(|packet| (packet.buffer.bytes(), &packet.fields)).collect();
             format!("{packets:?} {result:?} {:?}", bench.counters())

@@ -13,6 +13,7 @@ const FACES: u32 = 8;
 #[derive(Debug, Clone)]
 enum Step {
     Add(Name, u32, u64),
+    Place(Name, NextHop, Vec<FaceId>),
     Remove(Name, u32),
     Set(Name, Vec<NextHop>),
     AddMany(Vec<(Name, Vec<NextHop>)>),
@@ -36,6 +37,8 @@ fn any_hop() -> impl Strategy<Value = NextHop> {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (any_name(), any_hop()).prop_map(|(name, hop)| Step::Add(name, hop.face.0, hop.cost)),
+        3 => (any_name(), any_hop(), prop::collection::vec((0..FACES).prop_map(FaceId), 0..5))
+            .prop_map(|(name, hop, later)| Step::Place(name, hop, later)),
         3 => (any_name(), 0..FACES).prop_map(|(name, face)| Step::Remove(name, face)),
         2 => (any_name(), prop::collection::vec(any_hop(), 0..9)).prop_map(|(name, hops)| Step::Set(name, hops)),
         2 => prop::collection::vec((any_name(), prop::collection::vec(any_hop(), 0..4)), 0..80).prop_map(Step::AddMany),
@@ -50,7 +53,8 @@ fn step() -> impl Strategy<Value = Step> {
 
 #[derive(Default)]
 struct Model {
-    nexthops: BTreeMap<Name, BTreeMap<u32, u64>>,
+    /// Of each prefix in the order in which they got their costs.
+    nexthops: BTreeMap<Name, Vec<NextHop>>,
     strategies: BTreeMap<Name, u32>,
 }
 
@@ -58,26 +62,38 @@ impl Model {
     fn apply(&mut self, step: &Step) {
         match step {
             Step::Add(name, face, cost) => {
-                self.nexthops.entry(name.clone()).or_default().insert(*face, *cost);
+                put(self.nexthops.entry(name.clone()).or_default(), hop(*face, *cost));
             }
             Step::Remove(name, face) => {
                 if let Some(hops) = self.nexthops.get_mut(name) {
-                    hops.remove(face);
+                    hops.retain(|hop| hop.face.0 != *face);
                 }
             }
+            Step::Place(name, placed, later) => {
+                // After every step the list is sorted, so the place among those of equal cost is that in the list.
+                let hops = self.nexthops.entry(name.clone()).or_default();
+                hops.retain(|hop| hop.face != placed.face);
+                hops.sort_by_key(|hop| hop.cost);
+                let place = hops
+                    .iter()
+                    .take_while(|hop| hop.cost < placed.cost || hop.cost == placed.cost && !later.contains(&hop.face));
+                let place = place.count();
+                hops.insert(place, *placed);
+            }
             Step::Set(name, hops) => {
-                let hops = hops.iter().map(|hop| (hop.face.0, hop.cost)).collect();
-                self.nexthops.insert(name.clone(), hops);
+                let mut list = Vec::new();
+                hops.iter().for_each(|hop| put(&mut list, *hop));
+                self.nexthops.insert(name.clone(), list);
             }
             Step::AddMany(additions) => {
                 for (name, hops) in additions {
                     let known = self.nexthops.entry(name.clone()).or_default();
-                    known.extend(hops.iter().map(|hop| (hop.face.0, hop.cost)));
+                    hops.iter().for_each(|hop| put(known, *hop));
                 }
             }
             Step::RemoveFace(face) => {
                 for hops in self.nexthops.values_mut() {
-                    hops.remove(face);
+                    hops.retain(|hop| hop.face.0 != *face);
                 }
             }
             Step::SetStrategy(name, strategy) => {
@@ -91,9 +107,9 @@ impl Model {
         self.nexthops.retain(|_, hops| !hops.is_empty());
     }
 
-    fn sorted(hops: &BTreeMap<u32, u64>) -> Vec<NextHop> {
-        let mut hops: Vec<NextHop> = hops.iter().map(|(&face, &cost)| hop(face, cost)).collect();
-        hops.sort_by_key(|hop| (hop.cost, hop.face));
+    fn sorted(hops: &[NextHop]) -> Vec<NextHop> {
+        let mut hops = hops.to_vec();
+        hops.sort_by_key(|hop| hop.cost);
         hops
     }
 
@@ -110,15 +126,31 @@ impl Model {
     }
 }
 
+/// Adds a next hop; one whose cost changes goes to the end.
+fn put(hops: &mut Vec<NextHop>, added: NextHop) {
+    if !hops.contains(&added) {
+        hops.retain(|hop| hop.face != added.face);
+        hops.push(added);
+    }
+}
+
+fn has_face(hops: &[NextHop], face: u32) -> bool {
+    hops.iter().any(|hop| hop.face.0 == face)
+}
+
 fn apply(fib: &mut FibWriter<u32>, reader: &mut FibReader<u32>, step: &Step, model: &Model) -> Result<(), FibError> {
     let hops_of = |name: &Name| model.nexthops.get(name);
     match step {
         Step::Add(name, face, cost) => {
-            let is_new = hops_of(name).is_none_or(|hops| !hops.contains_key(face));
+            let is_new = hops_of(name).is_none_or(|hops| !has_face(hops, *face));
             assert_eq!(fib.add_nexthop(name.as_ref(), FaceId(*face), *cost)?, is_new);
         }
+        Step::Place(name, placed, later) => {
+            let is_new = hops_of(name).is_none_or(|hops| !has_face(hops, placed.face.0));
+            assert_eq!(fib.place_nexthop(name.as_ref(), *placed, later)?, is_new);
+        }
         Step::Remove(name, face) => {
-            let is_there = hops_of(name).is_some_and(|hops| hops.contains_key(face));
+            let is_there = hops_of(name).is_some_and(|hops| has_face(hops, *face));
             assert_eq!(fib.remove_nexthop(name.as_ref(), FaceId(*face))?, is_there);
         }
         Step::Set(name, hops) => fib.set_nexthops(name.as_ref(), hops)?,
@@ -128,7 +160,7 @@ fn apply(fib: &mut FibWriter<u32>, reader: &mut FibReader<u32>, step: &Step, mod
             fib.add_many(&additions).map_err(|refused| refused.error)?;
         }
         Step::RemoveFace(face) => {
-            let count = model.nexthops.values().filter(|hops| hops.contains_key(face)).count();
+            let count = model.nexthops.values().filter(|hops| has_face(hops, *face)).count();
             assert_eq!(fib.remove_face(FaceId(*face))?, count);
         }
         Step::SetStrategy(name, strategy) => fib.set_strategy(name.as_ref(), *strategy)?,

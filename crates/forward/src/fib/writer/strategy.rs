@@ -50,6 +50,11 @@ fn common_bytes(first: &[u8], second: &[u8]) -> usize {
 }
 
 impl<S: Send + Sync> FibWriter<S> {
+    /// Whether a strategy was chosen for just this prefix.
+    pub fn has_strategy(&self, prefix: NameRef<'_>) -> bool {
+        self.strategies.contains_key(prefix.value())
+    }
+
     /// Chooses the strategy for a prefix and everything below that has no choice of its own.
     ///
     /// Where the prefix had a choice already, that is in effect at once. Otherwise prefixes below may have the strategy that

@@ -141,7 +141,11 @@ impl<S: Send + Sync> FibWriter<S> {
         old: Option<u32>,
         nexthops: &mut [NextHop],
     ) -> Result<(), FibError> {
-        nexthops.sort_unstable_by_key(|nexthop| (nexthop.cost, nexthop.face));
+        if self.is_value_dedicated(prefix.value) {
+            return Err(FibError::Dedicated);
+        }
+        // Stable: of two with the same cost the one that was there first is preferred.
+        nexthops.sort_by_key(|nexthop| nexthop.cost);
         let had_nexthops = old.is_some_and(|index| self.entry(index).has_own_nexthops());
         // Not that of the old entry, which may not know yet.
         let choice = self.choice_for(prefix.value);

@@ -46,6 +46,21 @@ impl<S: Schedule> Runner<S> {
                 let face = self.number(*face);
                 self.receive_interest(Received { face, interest, nonce: nonce.map(u32::from), headers });
             }
+            Action::ManyHints { face, first, count, nonce } => {
+                for number in (*first..*first + *count).map(|number| number % MANY_HINTS) {
+                    let interest = Interest {
+                        name: name(NAME_WITH_MANY_HINTS),
+                        can_be_prefix: false,
+                        must_be_fresh: false,
+                        hints: vec![name(&format!("/h/{number}"))],
+                        lifetime_ms: None,
+                        hop_limit: None,
+                    };
+                    let nonce = 1_000 + 16 * u32::from(*nonce) + number as u32;
+                    let face = self.number(*face);
+                    self.receive_interest(Received { face, interest, nonce: Some(nonce), headers: Headers::default() });
+                }
+            }
             Action::Again { which, face, nonce } => {
                 let Some(mut earlier) = recent(&self.received, *which).cloned() else { return Ok(()) };
                 if let Some(index) = face {

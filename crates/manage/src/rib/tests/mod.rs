@@ -15,20 +15,53 @@ use model::Model;
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct FollowingFib {
     nexthops: BTreeMap<(Name, u32), u64>,
+    /// The faces of each name in their order.
+    orders: BTreeMap<Name, Vec<(u32, u64)>>,
+    /// Costs of [`READVERTISED`] by name.
+    readvertised: BTreeMap<Name, ReadvertisedCosts>,
     changes: usize,
 }
 
+/// Origins whose routes are readvertised to each destination.
+const READVERTISED: [&[u64]; 2] = [&[1], &[0, 2]];
+
 impl FibChanges for FollowingFib {
-    fn set_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId, cost: u64) {
-        let old = self.nexthops.insert((prefix.to_owned(), face.0), cost);
-        assert_ne!(old, Some(cost), "{prefix} face {face} was set to what it was");
+    fn set_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId, cost: u64, later: &[FaceId]) {
+        self.nexthops.insert((prefix.to_owned(), face.0), cost);
+        let order = self.orders.entry(prefix.to_owned()).or_default();
+        let before = order.clone();
+        order.retain(|(other, _)| *other != face.0);
+        let position = order
+            .iter()
+            .position(|&(other, other_cost)| other_cost > cost || other_cost == cost && later.contains(&FaceId(other)));
+        order.insert(position.unwrap_or(order.len()), (face.0, cost));
+        assert!(*order != before || order.len() > 1, "{prefix} face {face} was set to what it was");
         self.changes += 1;
     }
 
     fn remove_nexthop(&mut self, prefix: NameRef<'_>, face: FaceId) {
         let old = self.nexthops.remove(&(prefix.to_owned(), face.0));
         assert!(old.is_some(), "{prefix} face {face} was removed and not there");
+        let prefix = prefix.to_owned();
+        let order = self.orders.entry(prefix.clone()).or_default();
+        order.retain(|(other, _)| *other != face.0);
+        if order.is_empty() {
+            self.orders.remove(&prefix);
+        }
         self.changes += 1;
+    }
+
+    fn readvertised_costs(&self, routes: RoutesView<'_>) -> ReadvertisedCosts {
+        READVERTISED.map(|origins| routes.lowest_cost(origins))
+    }
+
+    fn readvertised_costs_changed(&mut self, prefix: NameRef<'_>, before: ReadvertisedCosts, after: ReadvertisedCosts) {
+        assert_ne!(before, after, "{prefix}");
+        let old = match after {
+            [None, None] => self.readvertised.remove(prefix.value()),
+            _ => self.readvertised.insert(prefix.to_owned(), after),
+        };
+        assert_eq!(old.unwrap_or_default(), before, "{prefix}");
     }
 }
 
@@ -289,17 +322,27 @@ proptest! {
                     prop_assert_eq!(rib.expire(now_ms, &mut fib), model.expire(now_ms));
                 }
             }
+            model.note_ages();
             prop_assert_eq!(&fib.nexthops, &model.nexthops());
+            for (name, order) in &fib.orders {
+                let ranks: Vec<_> = order.iter().map(|&(face, _)| model.rank(name, face)).collect();
+                prop_assert!(ranks.is_sorted(), "{name}: {order:?} has the ranks {ranks:?}");
+            }
+            prop_assert_eq!(&fib.readvertised, &model.readvertised(READVERTISED));
             prop_assert_eq!(rib.route_count(), model.routes.len());
             prop_assert_eq!(rib.entry_count(), model.names().len());
             prop_assert_eq!(rib.next_expiry_ms(), model.next_expiry_ms());
         }
         for name in model.names() {
-            let mut expected: Vec<_> = model.effective(&name).into_iter().collect();
-            expected.sort_by_key(|&(face, cost)| (cost, face));
-            let found: Vec<_> =
-                rib.effective_nexthops(name.as_ref()).into_iter().map(|(face, cost)| (face.0, cost)).collect();
-            prop_assert_eq!(found, expected);
+            let found = rib.effective_nexthops(name.as_ref());
+            let ranks: Vec<_> = found
+                .iter()
+                .map(|&(face, _)| model.rank(&name, face.0))
+                .map(|(cost, is_inherited, _)| (cost, is_inherited))
+                .collect();
+            prop_assert!(ranks.is_sorted(), "{name}: {found:?} has the ranks {ranks:?}");
+            let found: BTreeMap<_, _> = found.into_iter().map(|(face, cost)| (face.0, cost)).collect();
+            prop_assert_eq!(found, model.costs(&name));
         }
     }
 }

@@ -9,7 +9,13 @@ use crate::rib::{FLAG_CAPTURE, FLAG_CHILD_INHERIT, Route};
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) routes: Vec<(Name, Route)>,
+    /// What each next hop is, and since which step.
+    ages: BTreeMap<(Name, u32), (NextHop, u64)>,
+    step: u64,
 }
+
+/// Cost of a next hop, and whether it is inherited from a shorter name.
+pub(super) type NextHop = (u64, bool);
 
 impl Model {
     fn position(&self, name: &Name, face: u32, origin: u64) -> Option<usize> {
@@ -60,7 +66,7 @@ impl Model {
     }
 
     /// Next hops of a name that has routes: its own, and by face the nearest inheritable ones up to the first capture.
-    pub(super) fn effective(&self, name: &Name) -> BTreeMap<u32, u64> {
+    fn effective(&self, name: &Name) -> BTreeMap<u32, NextHop> {
         let mut result = BTreeMap::new();
         let mut at = name.clone();
         loop {
@@ -70,7 +76,7 @@ impl Model {
                 *cost = route.cost.min(*cost);
             }
             for (face, cost) in here {
-                result.entry(face).or_insert(cost);
+                result.entry(face).or_insert((cost, at != *name));
             }
             let captures = self.of(&at).any(|route| route.flags & FLAG_CAPTURE != 0);
             if captures || at.is_empty() {
@@ -80,13 +86,46 @@ impl Model {
         }
     }
 
+    /// Cost by face.
+    pub(super) fn costs(&self, name: &Name) -> BTreeMap<u32, u64> {
+        self.effective(name).into_iter().map(|(face, (cost, _))| (face, cost)).collect()
+    }
+
     pub(super) fn nexthops(&self) -> BTreeMap<(Name, u32), u64> {
         self.names()
             .into_iter()
-            .flat_map(|name| {
-                let effective = self.effective(&name);
-                effective.into_iter().map(move |(face, cost)| ((name.clone(), face), cost))
-            })
+            .flat_map(|name| self.costs(&name).into_iter().map(move |(face, cost)| ((name.clone(), face), cost)))
             .collect()
+    }
+
+    /// To be called after every step: notes which next hops are new or not what they were.
+    pub(super) fn note_ages(&mut self) {
+        self.step += 1;
+        let mut ages = BTreeMap::new();
+        for name in self.names() {
+            for (face, next_hop) in self.effective(&name) {
+                let key = (name.clone(), face);
+                let old = self.ages.get(&key).filter(|(old, _)| *old == next_hop);
+                let age = old.copied().unwrap_or((next_hop, self.step));
+                ages.insert(key, age);
+            }
+        }
+        self.ages = ages;
+    }
+
+    /// What the next hops of a name are sorted by.
+    pub(super) fn rank(&self, name: &Name, face: u32) -> (u64, bool, u64) {
+        let ((cost, is_inherited), since) = self.ages[&(name.clone(), face)];
+        (cost, is_inherited, since)
+    }
+
+    /// By name the lowest cost of the routes with the origins of each destination, where there are some.
+    pub(super) fn readvertised(&self, origins: [&[u64]; 2]) -> BTreeMap<Name, [Option<u64>; 2]> {
+        let lowest = |name: &Name, origins: &[u64]| {
+            self.of(name).filter(|route| origins.contains(&route.origin)).map(|route| route.cost).min()
+        };
+        let costs = |name: Name| (origins.map(|origins| lowest(&name, origins)), name);
+        let found = self.names().into_iter().map(costs).filter(|(costs, _)| *costs != [None, None]);
+        found.map(|(costs, name)| (name, costs)).collect()
     }
 }

@@ -22,7 +22,11 @@ impl Announcer {
     }
 
     fn announcement(&self, expiration_ms: u64, validity_period: Option<ValidityPeriod>) -> Vec<u8> {
-        let prefix = name("/A");
+        self.announcement_of("/A", expiration_ms, validity_period)
+    }
+
+    fn announcement_of(&self, prefix: &str, expiration_ms: u64, validity_period: Option<ValidityPeriod>) -> Vec<u8> {
+        let prefix = name(prefix);
         let announcement = PrefixAnnouncement { prefix: prefix.as_ref(), version: 1, expiration_ms, validity_period };
         announcement.encode(&self.signer).expect("signed")
     }
@@ -73,6 +77,11 @@ fn announce_refuses_what_cannot_be_verified() {
         let mut forged = announcer.announcement(1000, None);
         *forged.last_mut().expect("not empty") ^= 1;
         assert_eq!(announcer.announce(&forged).code, 403);
+        for prefix in ["/localhost", "/localhost/x", "/localhost/nfd"] {
+            let of_this_computer = announcer.announcement_of(prefix, 1000, None);
+            assert_eq!(announcer.announce(&of_this_computer).code, 403);
+            assert!(announcer.fixture.management.learn_route(&of_this_computer, testing::NEIGHBOUR).is_err());
+        }
         assert_eq!(announcer.announce(b"nonsense").code, 400);
         assert_eq!(announcer.announce(b"").code, 400);
         assert_eq!(announcer.fixture.management.rib_sizes(), (0, 0));

@@ -8,7 +8,9 @@ mod events;
 mod faces;
 mod fib;
 mod loaded;
+mod readvertise;
 mod rib;
+mod saving;
 mod strategy_choice;
 
 use std::cell::RefCell;

@@ -143,3 +143,50 @@ fn the_cheapest_next_hops_win_when_the_fib_entry_is_full() {
         assert_eq!(costs(), (93..=99).collect::<Vec<_>>());
     });
 }
+
+#[test]
+fn at_equal_cost_own_routes_come_before_inherited_ones_and_older_ones_first() {
+    run(async {
+        let fixture = Fixture::new();
+        let third = FaceParams::new(uri("udp4://192.0.2.9:6363"), uri("udp4://192.0.2.2:6363"));
+        let third: u64 = fixture.router().faces().insert(third).expect("room").id().0.into();
+        let faces = |prefix: &str| fixture.fib(prefix).iter().map(|(face, _)| u64::from(*face)).collect::<Vec<_>>();
+        fixture.command("rib", "register", &route("/", APP, 0)).await;
+        fixture.command("rib", "register", &route("/A", third, 0)).await;
+        assert_eq!(faces("/A"), [third, APP], "although the inherited one has the lower face number");
+        fixture.command("rib", "register", &route("/A", NEIGHBOUR, 0)).await;
+        assert_eq!(faces("/A"), [third, NEIGHBOUR, APP]);
+        fixture.command("rib", "register", &route("/A", APP, 0)).await;
+        fixture.command("rib", "unregister", &route_key("/A", third)).await;
+        assert_eq!(faces("/A"), [NEIGHBOUR, APP]);
+        fixture.command("rib", "unregister", &route_key("/A", APP)).await;
+        fixture.command("rib", "register", &route("/A", third, 0)).await;
+        assert_eq!(faces("/A"), [NEIGHBOUR, third, APP], "what is inherited again comes last again");
+    });
+}
+
+#[test]
+fn nobody_takes_commands_away_from_the_router() {
+    run(async {
+        let fixture = Fixture::new();
+        let served = names::localhost();
+        fixture.router().with_fib(|fib| fib.dedicate(served.as_ref(), FaceId::INTERNAL)).expect("room");
+        for prefix in ["/localhost/nfd", "/localhost/nfd/rib", "/localhost/nfd/faces/list"] {
+            for face in [APP, NEIGHBOUR] {
+                let response = fixture.command("rib", "register", &route(prefix, face, 0)).await;
+                assert_eq!(response.code, 406, "{prefix}");
+                assert!(response.text.contains("the router itself"), "{}", response.text);
+                assert_eq!(fixture.command("fib", "add-nexthop", &route(prefix, face, 0)).await.code, 406);
+            }
+        }
+        // Removing is always answered with 200, and here changes nothing.
+        assert_eq!(fixture.command("fib", "remove-nexthop", &route_key("/localhost/nfd", 1)).await.code, 200);
+        assert_eq!(fixture.command("rib", "unregister", &route_key("/localhost/nfd", 1)).await.code, 200);
+        assert_eq!(fixture.fib("/localhost/nfd"), [(1, 0)]);
+        for prefix in ["/", "/localhost", "/localhost/nfdx", "/localhost/nlsr", "/localhop/nfd"] {
+            assert_eq!(fixture.command("rib", "register", &named(prefix)).await.code, 200, "{prefix}");
+        }
+        assert_eq!(fixture.fib("/localhost/nfd"), [(1, 0)]);
+        assert_eq!(fixture.management.rib_sizes().0, 5);
+    });
+}

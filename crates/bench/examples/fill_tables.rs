@@ -1,0 +1,199 @@
+//! How fast an empty cache and an empty PIT fill, compared with full ones: what it costs that their memory is touched for the
+//! first time.
+//!
+//! `cargo run --release -p namehop-bench --example fill_tables -- [here|ahead] [EXCHANGES_PER_S]`
+//!
+//! An engine with the router's default tables gets Interests and their Data of 8,000 bytes, in bursts, until the cache has been
+//! filled twice: first it is filled, then each Data takes the place of another. After that it gets Interests that nobody answers,
+//! likewise until the PIT has been filled twice. `ahead` (the default) has another thread make the memory ready, as the router
+//! does; with `here` the thread of the engine touches it. With a rate, bursts begin when their time has come, and how long packets
+//! take includes their waiting for bursts that are late.
+//!
+//! The engine has the last processor for itself, and the thread that makes memory ready has the others. Before, as much memory is
+//! touched and given back as will be filled: on a virtual machine, the host backs memory when the guest touches it for the first
+//! time ever, which takes much longer than clearing it, and is the host's matter.
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
+use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
+use namehop_forward::fib::FibWriter;
+use namehop_forward::packet::{Incoming, LinkFields};
+use namehop_forward::strategy::{StrategyInstance, StrategyKind};
+use namehop_forward::time::Timestamp;
+use namehop_forward::{Engine, EngineConfig};
+use namehop_hash::HashKey;
+use namehop_table::{CacheLine, CacheLines, PageRequest, make_memory_ready_ahead};
+use namehop_wire::Name;
+use namehop_wire::builder::{DataBuilder, InterestBuilder};
+use namehop_wire::security::DigestSigner;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::unistd::Pid;
+
+const CONSUMER: FaceId = FaceId(256);
+const PRODUCER: FaceId = FaceId(257);
+const CONTENT_BYTES: usize = 8_000;
+const BURST: usize = 32;
+/// Digits of the number that ends a name.
+const DIGITS: usize = 10;
+
+/// A packet of which only the number that ends its name changes.
+struct Template {
+    bytes: Vec<u8>,
+    digits_at: usize,
+}
+
+impl Template {
+    fn new(bytes: Vec<u8>) -> Result<Self, Box<dyn Error>> {
+        let zeros = [b'0'; DIGITS];
+        let digits_at = bytes.windows(DIGITS).position(|window| window == zeros).ok_or("no number in the name")?;
+        Ok(Template { bytes, digits_at })
+    }
+
+    fn numbered(&mut self, number: usize) -> &[u8] {
+        let text = format!("{number:0DIGITS$}");
+        self.bytes[self.digits_at..][..DIGITS].copy_from_slice(text.as_bytes());
+        &self.bytes
+    }
+}
+
+/// What a stretch of packets took.
+struct Figures {
+    per_s: f64,
+    p99: Duration,
+    longest: Duration,
+    page_faults: i64,
+}
+
+struct Filling {
+    engine: Engine<HeapPool>,
+    pool: HeapPool,
+    interest: Template,
+    data: Template,
+    started: Instant,
+    /// Time between two bursts; 0 to send as fast as it goes.
+    pause: Duration,
+}
+
+impl Filling {
+    fn burst(&mut self, from_consumer: bool, first: usize) -> Result<(), Box<dyn Error>> {
+        let (face, template) = if from_consumer { (CONSUMER, &mut self.interest) } else { (PRODUCER, &mut self.data) };
+        let mut burst = Vec::with_capacity(BURST);
+        for number in first..first + BURST {
+            let buffer = self.pool.copy_of(template.numbered(number)).ok_or("no buffer")?;
+            burst.push(Incoming { face, buffer, fields: LinkFields::default() });
+        }
+        let mut out = Vec::with_capacity(2 * BURST);
+        let now = Timestamp(u64::try_from(self.started.elapsed().as_nanos())?);
+        self.engine.process(now, &mut burst, &mut out);
+        if out.len() == BURST && out.iter().all(|packet| !packet.buffer.bytes().is_empty()) {
+            Ok(())
+        } else {
+            Err(format!("{} packets came out of a burst", out.len()).into())
+        }
+    }
+
+    /// Sends `count` Interests with numbers from `first` on, with their Data or without.
+    fn stretch(&mut self, first: usize, count: usize, is_answered: bool) -> Result<Figures, Box<dyn Error>> {
+        let faults = || getrusage(UsageWho::RUSAGE_THREAD).map(|usage| usage.minor_page_faults());
+        let (faults_before, started) = (faults()?, Instant::now());
+        let mut times = Vec::with_capacity(count / BURST);
+        let mut due = started;
+        for burst in 0..count / BURST {
+            while Instant::now() < due {
+                std::hint::spin_loop();
+            }
+            let begun = if self.pause.is_zero() { Instant::now() } else { due };
+            self.burst(true, first + burst * BURST)?;
+            if is_answered {
+                self.burst(false, first + burst * BURST)?;
+            }
+            times.push(begun.elapsed());
+            due += self.pause;
+        }
+        let per_s = (times.len() * BURST) as f64 / started.elapsed().as_secs_f64();
+        let page_faults = faults()? - faults_before;
+        times.sort_unstable();
+        let longest = times.last().copied().unwrap_or_default();
+        Ok(Figures { per_s, p99: times[times.len() * 99 / 100], longest, page_faults })
+    }
+
+    /// Fills a table of so many entries, then goes on with the full one, and compares.
+    fn compare(&mut self, what: &str, first: usize, entries: usize, is_answered: bool) -> Result<(), Box<dyn Error>> {
+        let filling = self.stretch(first, entries, is_answered)?;
+        let full = self.stretch(first + entries, entries, is_answered)?;
+        for (state, figures) in [("empty", &filling), ("full", &full)] {
+            println!(
+                "{what} {state:>5} at first: {:>9.0}/s, 99 % of bursts within {:>8.1} us, all within {:>9.1} us, {} page faults",
+                figures.per_s,
+                figures.p99.as_secs_f64() * 1e6,
+                figures.longest.as_secs_f64() * 1e6,
+                figures.page_faults
+            );
+        }
+        println!(
+            "{what} filling against full: throughput {:.2}, 99 % of times {:.2}",
+            filling.per_s / full.per_s,
+            filling.p99.as_secs_f64() / full.p99.as_secs_f64()
+        );
+        Ok(())
+    }
+}
+
+/// Memory that is touched beforehand.
+const TOUCHED_BYTES: usize = 1 << 30;
+
+/// Splits the processors that may be used: the last one, and all others.
+fn processors() -> Result<(CpuSet, CpuSet), Box<dyn Error>> {
+    let this_thread = Pid::from_raw(0);
+    let mut others = sched_getaffinity(this_thread)?;
+    let last = (0..CpuSet::count()).rev().find(|&cpu| others.is_set(cpu) == Ok(true)).ok_or("no processor")?;
+    let mut alone = CpuSet::new();
+    alone.set(last)?;
+    others.unset(last)?;
+    if others == CpuSet::new() {
+        return Err("this needs two processors".into());
+    }
+    Ok((alone, others))
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (for_engine, for_others) = processors()?;
+    CacheLines::new(TOUCHED_BYTES / size_of::<CacheLine>(), PageRequest::Large)?.as_mut_slice().fill(CacheLine([1; 8]));
+    // The other thread starts with the first table, and runs where this one may run then.
+    sched_setaffinity(Pid::from_raw(0), &for_others)?;
+    let mut arguments = std::env::args().skip(1);
+    match arguments.next().as_deref() {
+        None | Some("ahead") => make_memory_ready_ahead(),
+        Some("here") => {}
+        Some(_) => return Err("usage: fill_tables [here|ahead] [EXCHANGES_PER_S]".into()),
+    }
+    let pause = match arguments.next() {
+        Some(rate) => Duration::from_secs_f64(BURST as f64 / rate.parse::<f64>()?),
+        None => Duration::ZERO,
+    };
+    let key = HashKey::random();
+    let mut fib = FibWriter::new(key, StrategyInstance::new(StrategyKind::BestRoute))?;
+    fib.add_nexthop(Name::new().as_ref(), PRODUCER, 0)?;
+    let config = EngineConfig { max_lifetime_ms: 600_000, ..EngineConfig::default() };
+    let (cache, pit) = (config.cs.capacity_packets, config.pit_capacity);
+    let pool = HeapPool::new(4 * BURST, 4 * BURST);
+    let mut engine = Engine::new(config, fib.reader(), pool.clone(), key)?;
+    for id in [CONSUMER, PRODUCER] {
+        engine.set_face(FaceInfo { id, scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint });
+    }
+    sched_setaffinity(Pid::from_raw(0), &for_engine)?;
+    let name = || Name::new().append_generic("fill").append_generic([b'0'; DIGITS]);
+    let interest = InterestBuilder::new(name()).nonce(1).lifetime_ms(600_000).build()?;
+    let data = DataBuilder::new(name()).content(vec![7; CONTENT_BYTES]).sign(&DigestSigner)?;
+    let (interest, data) = (Template::new(interest)?, Template::new(data)?);
+    let mut filling = Filling { engine, pool, interest, data, started: Instant::now(), pause };
+    // A router stands idle for a while before packets come.
+    std::thread::sleep(Duration::from_millis(500));
+    // Memory bounds the cache before the number of packets does.
+    filling.compare("cache", 0, cache * 7 / 8 / BURST * BURST, true)?;
+    filling.compare("PIT", 10 * cache, pit / BURST * BURST, false)?;
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! Frames that a port lost below the faces: counted by the thread that uses its queues, read by any.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Frames lost since the port was opened, by cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Losses {
+    /// The receive ring was full: the worker is overloaded.
+    pub receive_ring_full: u64,
+    /// The buffer pool was empty.
+    pub no_buffer: u64,
+    /// What the other end wrote cannot be a frame.
+    pub malformed: u64,
+    /// The kernel refused to send.
+    pub send_failed: u64,
+}
+
+/// The counters behind [`Losses`]. Each has a single writing thread.
+#[derive(Debug, Default)]
+pub(crate) struct LossCounters {
+    pub(crate) no_buffer: LossCounter,
+    pub(crate) malformed: LossCounter,
+    pub(crate) send_failed: LossCounter,
+}
+
+impl LossCounters {
+    pub(crate) fn read(&self) -> Losses {
+        Losses {
+            receive_ring_full: 0,
+            no_buffer: self.no_buffer.0.load(Ordering::Relaxed),
+            malformed: self.malformed.0.load(Ordering::Relaxed),
+            send_failed: self.send_failed.0.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// A counter with one writing thread.
+#[derive(Debug, Default)]
+pub(crate) struct LossCounter(AtomicU64);
+
+impl LossCounter {
+    pub(crate) fn add(&self, count: usize) {
+        self.0.store(self.0.load(Ordering::Relaxed) + count as u64, Ordering::Relaxed);
+    }
+}

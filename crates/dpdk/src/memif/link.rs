@@ -1,0 +1,128 @@
+//! What the worker's end of a memif and the thread that serves control sockets have in common.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crossbeam_queue::SegQueue;
+
+use super::ring::Connection;
+use super::service::Mailbox;
+use crate::losses::LossCounters;
+
+/// One link, connected or not.
+pub(super) struct Link {
+    /// Counts connections made and lost; never 0. The worker looks here for news.
+    generation: AtomicU32,
+    /// The connection of this generation, if it is one, until the worker takes it.
+    incoming: Mutex<Option<Connection>>,
+    /// Connections that the worker has done with. Giving memory back takes time, which the worker has not.
+    retired: SegQueue<Connection>,
+    is_up: AtomicBool,
+    /// A peer has it, connected or about to be.
+    is_claimed: AtomicBool,
+    /// The generation whose peer has broken the rules.
+    broken: AtomicU32,
+    /// The peer's bell is to be rung.
+    must_ring: AtomicBool,
+    pub(super) losses: LossCounters,
+    mailbox: Arc<Mailbox>,
+}
+
+impl Link {
+    pub(super) fn new(mailbox: Arc<Mailbox>) -> Link {
+        Link {
+            generation: AtomicU32::new(1),
+            incoming: Mutex::new(None),
+            retired: SegQueue::new(),
+            is_up: AtomicBool::new(false),
+            is_claimed: AtomicBool::new(false),
+            broken: AtomicU32::new(0),
+            must_ring: AtomicBool::new(false),
+            losses: LossCounters::default(),
+            mailbox,
+        }
+    }
+
+    /// Whether it is connected.
+    pub(super) fn is_up(&self) -> bool {
+        self.is_up.load(Ordering::Relaxed)
+    }
+
+    /// Takes it for a peer; `false` when another has it.
+    pub(super) fn claim(&self) -> bool {
+        !self.is_claimed.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether a peer has it.
+    pub(super) fn is_claimed(&self) -> bool {
+        self.is_claimed.load(Ordering::Acquire)
+    }
+
+    /// The peer that had it has gone.
+    pub(super) fn release(&self) {
+        if self.is_up() {
+            self.set(None);
+        }
+        self.is_claimed.store(false, Ordering::Release);
+    }
+
+    /// A new connection, or the end of one.
+    pub(super) fn set(&self, connection: Option<Connection>) {
+        self.is_up.store(connection.is_some(), Ordering::Relaxed);
+        let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
+        *incoming = connection;
+        let next = self.generation.load(Ordering::Relaxed).wrapping_add(1).max(1);
+        self.generation.store(next, Ordering::Release);
+    }
+
+    /// Gives memory back that the worker has done with.
+    pub(super) fn clean_up(&self) {
+        while self.retired.pop().is_some() {}
+    }
+
+    /// Whether the peer of the present connection has broken the rules.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Acquire) == self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Whether the peer's bell is to be rung; it counts as rung then.
+    pub(super) fn take_ring(&self) -> bool {
+        self.must_ring.load(Ordering::Relaxed) && self.must_ring.swap(false, Ordering::AcqRel)
+    }
+
+    /// The worker's look for news: costs one load when there are none.
+    #[inline]
+    pub(super) fn update(&self, seen: &mut u32, connection: &mut Option<Connection>) {
+        if self.generation.load(Ordering::Acquire) != *seen {
+            self.replace(seen, connection);
+        }
+    }
+
+    #[cold]
+    fn replace(&self, seen: &mut u32, connection: &mut Option<Connection>) {
+        let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
+        // Under the lock, so that both belong together.
+        *seen = self.generation.load(Ordering::Acquire);
+        if let Some(old) = std::mem::replace(connection, incoming.take()) {
+            self.retired.push(old);
+        }
+    }
+
+    /// The worker's complaint about the peer of a connection, which it stops using.
+    #[cold]
+    pub(super) fn complain(&self, seen: u32, connection: &mut Option<Connection>) {
+        self.losses.malformed.add(1);
+        if let Some(old) = connection.take() {
+            self.retired.push(old);
+        }
+        self.broken.store(seen, Ordering::Release);
+        self.mailbox.wake();
+    }
+
+    /// Has the peer's bell rung, by the other thread: a descriptor that comes from a peer may keep its writer waiting.
+    pub(super) fn ring(&self) {
+        if !self.must_ring.swap(true, Ordering::AcqRel) {
+            self.mailbox.wake();
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! The thread that serves the control sockets of all memifs: makes connections, notices their end, rings bells of peers.
+//!
+//! It moves no frames. Nothing that a peer sends, or does not send, keeps it waiting for others: sockets do not block, a
+//! handshake has [`PATIENCE`], and of peers that have not said what they want there are at most [`MAX_STRANGERS`].
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
+
+use crossbeam_queue::SegQueue;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use super::channel::{Channel, Received, accept, listen_at};
+use super::handshake::{Acceptance, Request, Step, hello};
+use super::link::Link;
+use super::message::{Message, VERSION};
+use super::{Memif, MemifRole};
+
+/// How long a handshake may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Pause between two attempts to reach a server.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// Time between two looks at what no event tells of, while there is such, and otherwise.
+const SHORT_LOOK: Duration = Duration::from_millis(100);
+const LONG_LOOK: Duration = Duration::from_secs(1);
+/// Connections whose handshake is not complete. The oldest goes for a new one.
+const MAX_STRANGERS: usize = 32;
+
+/// What is asked of the thread.
+pub(super) enum Command {
+    Open(Memif, Arc<Link>, SyncSender<io::Result<()>>),
+    Close(Arc<Link>),
+    Stop,
+}
+
+/// How the thread is asked, and woken.
+pub(super) struct Mailbox {
+    commands: SegQueue<Command>,
+    event: EventFd,
+}
+
+impl Mailbox {
+    pub(super) fn new() -> io::Result<Mailbox> {
+        let event = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?;
+        Ok(Mailbox { commands: SegQueue::new(), event })
+    }
+
+    pub(super) fn send(&self, command: Command) {
+        self.commands.push(command);
+        self.wake();
+    }
+
+    pub(super) fn wake(&self) {
+        // Fails only when the counter is full, and then the thread is being woken.
+        let _ = self.event.write(1);
+    }
+}
+
+/// A memif of ours.
+struct Endpoint {
+    memif: Memif,
+    link: Arc<Link>,
+    next_attempt: Instant,
+}
+
+/// A control socket of ours, for all servers that share it.
+struct Listener {
+    path: PathBuf,
+    socket: OwnedFd,
+    /// Device and inode: which file is ours to remove.
+    file: Option<(u64, u64)>,
+}
+
+enum State {
+    /// A client that has not said which link it wants.
+    Stranger,
+    Accepting(Acceptance),
+    Requesting(Box<Request>),
+    /// Connected; the bell of the other end.
+    Up(Option<OwnedFd>),
+}
+
+struct Peer {
+    channel: Channel,
+    /// The control socket that it came to, or was found at.
+    socket: PathBuf,
+    since: Instant,
+    /// The link that it has.
+    link: Option<Arc<Link>>,
+    state: State,
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        if let Some(link) = &self.link {
+            link.release();
+        }
+    }
+}
+
+/// See the module's description.
+pub(super) struct Service {
+    mailbox: Arc<Mailbox>,
+    endpoints: Vec<Endpoint>,
+    listeners: Vec<Listener>,
+    peers: Vec<Peer>,
+    /// When connections cannot be accepted, for example because descriptors have run out, that is tried again then.
+    accept_after: Instant,
+}
+
+impl Service {
+    pub(super) fn new(mailbox: Arc<Mailbox>) -> Service {
+        let (endpoints, listeners, peers) = (Vec::new(), Vec::new(), Vec::new());
+        Service { mailbox, endpoints, listeners, peers, accept_after: Instant::now() }
+    }
+
+    /// Serves until told to stop.
+    pub(super) fn run(mut self) {
+        loop {
+            let readable = self.wait();
+            self.serve_peers(&readable);
+            while let Some(command) = self.mailbox.commands.pop() {
+                match command {
+                    Command::Open(memif, link, reply) => {
+                        // Whoever asked has gone, and with it the port.
+                        let _ = reply.send(self.open(memif, link));
+                    }
+                    Command::Close(link) => self.close(&link),
+                    Command::Stop => return self.stop(),
+                }
+            }
+            self.accept();
+            self.look();
+        }
+    }
+
+    /// Waits for something to do. Returns which peers have something to say.
+    fn wait(&mut self) -> Vec<bool> {
+        let now = Instant::now();
+        let may_accept = now >= self.accept_after;
+        let mut polled = vec![PollFd::new(self.mailbox.event.as_fd(), PollFlags::POLLIN)];
+        polled.extend(self.peers.iter().map(|peer| PollFd::new(peer.channel.as_fd(), PollFlags::POLLIN)));
+        if may_accept {
+            polled
+                .extend(self.listeners.iter().map(|listener| PollFd::new(listener.socket.as_fd(), PollFlags::POLLIN)));
+        }
+        let is_waiting = !may_accept
+            || self.peers.iter().any(|peer| !matches!(peer.state, State::Up(_)))
+            || self.endpoints.iter().any(|endpoint| endpoint.memif.role == MemifRole::Client && !endpoint.link.is_up());
+        let pause = if is_waiting { SHORT_LOOK } else { LONG_LOOK };
+        if poll(&mut polled, PollTimeout::try_from(pause).unwrap_or(PollTimeout::MAX)).is_err() {
+            // Interrupted, or short of memory: not in a loop.
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let readable = polled[1..=self.peers.len()].iter().map(|polled| polled.any().unwrap_or(true)).collect();
+        let _ = self.mailbox.event.read();
+        readable
+    }
+
+    fn open(&mut self, memif: Memif, link: Arc<Link>) -> io::Result<()> {
+        let is_taken = |other: &Endpoint| {
+            (other.memif.role, &other.memif.socket, other.memif.id) == (memif.role, &memif.socket, memif.id)
+        };
+        if self.endpoints.iter().any(is_taken) {
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, "a link with this number is open"));
+        }
+        let path = &memif.socket;
+        if memif.role == MemifRole::Server && !self.listeners.iter().any(|listener| listener.path == *path) {
+            let socket = listen_at(path)?;
+            self.listeners.push(Listener { path: path.clone(), socket, file: file_at(path) });
+        }
+        self.endpoints.push(Endpoint { memif, link, next_attempt: Instant::now() });
+        Ok(())
+    }
+
+    fn close(&mut self, link: &Arc<Link>) {
+        self.endpoints.retain(|endpoint| !Arc::ptr_eq(&endpoint.link, link));
+        self.peers.retain(|peer| {
+            let is_its = peer.link.as_ref().is_some_and(|other| Arc::ptr_eq(other, link));
+            if is_its {
+                peer.channel.send(&Message::Disconnect { reason: "closed".to_owned() }, None);
+            }
+            !is_its
+        });
+        link.clean_up();
+        let endpoints = &self.endpoints;
+        self.listeners.retain(|listener| {
+            let is_used = endpoints
+                .iter()
+                .any(|endpoint| endpoint.memif.role == MemifRole::Server && endpoint.memif.socket == listener.path);
+            if !is_used && listener.file.is_some() && file_at(&listener.path) == listener.file {
+                // One that somebody else has removed is gone as well.
+                let _ = std::fs::remove_file(&listener.path);
+            }
+            is_used
+        });
+    }
+
+    fn stop(mut self) {
+        for link in self.endpoints.iter().map(|endpoint| Arc::clone(&endpoint.link)).collect::<Vec<_>>() {
+            self.close(&link);
+        }
+    }
+
+    /// Reads what peers say.
+    fn serve_peers(&mut self, readable: &[bool]) {
+        let endpoints = &self.endpoints;
+        let mut index = 0;
+        self.peers.retain_mut(|peer| {
+            let is_readable = readable.get(index).copied().unwrap_or(false);
+            index += 1;
+            let result = if is_readable { peer.serve(endpoints) } else { Ok(()) };
+            let Err(reason) = result else { return true };
+            tracing::debug!(reason, "a memif connection ends");
+            peer.channel.send(&Message::Disconnect { reason: reason.to_owned() }, None);
+            false
+        });
+    }
+
+    /// Takes new connections.
+    fn accept(&mut self) {
+        if Instant::now() < self.accept_after {
+            return;
+        }
+        for listener in &self.listeners {
+            // More wait for their turn.
+            let channel = match accept(listener.socket.as_fd()) {
+                Ok(Some(channel)) => channel,
+                Ok(None) => continue,
+                Err(error) => {
+                    tracing::debug!(%error, "no memif connection can be accepted");
+                    self.accept_after = Instant::now() + SHORT_LOOK;
+                    continue;
+                }
+            };
+            if !channel.send(&hello(), None) {
+                continue;
+            }
+            let is_pending = |peer: &Peer| matches!(peer.state, State::Stranger | State::Accepting(_));
+            if self.peers.iter().filter(|peer| is_pending(peer)).count() >= MAX_STRANGERS
+                && let Some(oldest) = self.peers.iter().position(is_pending)
+            {
+                self.peers.remove(oldest);
+            }
+            let socket = listener.path.clone();
+            self.peers.push(Peer { channel, socket, since: Instant::now(), link: None, state: State::Stranger });
+        }
+    }
+
+    /// What no event tells of: peers that are too slow or break the rules, bells, servers that may have come.
+    fn look(&mut self) {
+        let now = Instant::now();
+        self.peers.retain_mut(|peer| {
+            let reason = match &peer.state {
+                State::Up(bell) => {
+                    let Some(link) = &peer.link else { return false };
+                    if link.take_ring()
+                        && let Some(bell) = bell
+                    {
+                        ring(bell.as_fd());
+                    }
+                    link.is_broken().then_some("the rings are not in order")
+                }
+                _ => (now.saturating_duration_since(peer.since) > PATIENCE).then_some("too slow"),
+            };
+            let Some(reason) = reason else { return true };
+            tracing::debug!(reason, "a memif connection ends");
+            peer.channel.send(&Message::Disconnect { reason: reason.to_owned() }, None);
+            false
+        });
+        for endpoint in &mut self.endpoints {
+            endpoint.link.clean_up();
+            let Endpoint { memif, link, next_attempt } = endpoint;
+            if memif.role != MemifRole::Client || link.is_claimed() || now < *next_attempt {
+                continue;
+            }
+            *next_attempt = now + RETRY_PAUSE;
+            // A server that is not there will be asked again.
+            if let Ok(channel) = Channel::connect(&memif.socket)
+                && link.claim()
+            {
+                let request = Request::new(memif.id, memif.ring_slots.ilog2() as u8, memif.buffer_bytes);
+                let state = State::Requesting(Box::new(request));
+                let (socket, link) = (memif.socket.clone(), Some(Arc::clone(link)));
+                self.peers.push(Peer { channel, socket, since: now, link, state });
+            }
+        }
+    }
+}
+
+impl Peer {
+    /// Reads one message; an error is the reason why the connection ends.
+    fn serve(&mut self, endpoints: &[Endpoint]) -> Result<(), &'static str> {
+        let (message, descriptor) = match self.channel.receive() {
+            Received::Message(Message::Disconnect { reason }, _) => {
+                tracing::debug!(reason, "the peer ends a memif connection");
+                return Err("the other end has gone");
+            }
+            Received::Message(message, descriptor) => (message, descriptor),
+            Received::Nothing => return Ok(()),
+            Received::End(reason) => return Err(reason),
+        };
+        let step = match &mut self.state {
+            State::Stranger => {
+                self.link = Some(choose(&message, &self.socket, endpoints)?);
+                self.state = State::Accepting(Acceptance::default());
+                match self.channel.send(&Message::Ack, None) {
+                    true => Step::Continue,
+                    false => Step::Failed("does not read"),
+                }
+            }
+            State::Accepting(acceptance) => acceptance.step(&self.channel, message, descriptor),
+            State::Requesting(request) => request.step(&self.channel, message),
+            State::Up(_) => Step::Failed("not expected now"),
+        };
+        match step {
+            Step::Continue => Ok(()),
+            Step::Failed(reason) => Err(reason),
+            Step::Ready(connection, bell) => {
+                if let Some(link) = &self.link {
+                    link.set(Some(connection));
+                }
+                self.state = State::Up(bell);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The link that a client of this control socket asks for.
+fn choose(message: &Message, socket: &Path, endpoints: &[Endpoint]) -> Result<Arc<Link>, &'static str> {
+    let Message::Init { version, id, is_ethernet } = message else { return Err("not expected now") };
+    if *version != VERSION {
+        return Err("another version of memif");
+    }
+    if !is_ethernet {
+        return Err("another mode than Ethernet");
+    }
+    let wanted = |Endpoint { memif, .. }: &&Endpoint| {
+        (memif.role, memif.id, memif.socket.as_path()) == (MemifRole::Server, *id, socket)
+    };
+    let Some(Endpoint { link, .. }) = endpoints.iter().find(wanted) else { return Err("no link with this number") };
+    if link.claim() { Ok(Arc::clone(link)) } else { Err("this link is in use") }
+}
+
+fn file_at(path: &Path) -> Option<(u64, u64)> {
+    std::fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// Rings the bell of a peer. It may have made the descriptor one that blocks, or have filled it up.
+fn ring(bell: BorrowedFd<'_>) {
+    if fcntl(bell, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).is_ok() {
+        // SAFETY: eight bytes are read from a number that lives.
+        let _ = unsafe { libc::write(bell.as_raw_fd(), (&raw const ONE).cast(), size_of::<u64>()) };
+    }
+}
+
+static ONE: u64 = 1;

@@ -1,0 +1,115 @@
+//! A client that says what a test has it say, and memory as it sees it.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use crate::mapping::Mapping;
+use crate::memif::channel::{Channel, Received};
+use crate::memif::handshake::hello;
+use crate::memif::memory::Offer;
+use crate::memif::message::{Message, RingPlace, VERSION};
+
+pub(super) const LOG2_SLOTS: u8 = 4;
+pub(super) const SLOTS: u16 = 1 << LOG2_SLOTS;
+pub(super) const BUFFER_BYTES: u16 = 512;
+/// In the header of a ring.
+pub(super) const FLAGS: usize = 4;
+pub(super) const HEAD: usize = 6;
+pub(super) const TAIL: usize = 64;
+/// Behind it.
+pub(super) const DESCRIPTORS: usize = 128;
+
+/// The next message; `None` at the end.
+pub(super) fn hear(channel: &Channel) -> Option<(Message, Option<OwnedFd>)> {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        match channel.receive() {
+            Received::Message(message, descriptor) => return Some((message, descriptor)),
+            Received::End(_) => return None,
+            Received::Nothing => std::thread::sleep(Duration::from_millis(1)),
+        }
+        assert!(Instant::now() < end, "no message");
+    }
+}
+
+/// Says something, and gives the reason for which the other end hangs up, if it does.
+pub(super) fn say(channel: &Channel, message: &Message, descriptor: Option<&OwnedFd>) -> Result<(), String> {
+    channel.send(message, descriptor.map(AsFd::as_fd));
+    match hear(channel) {
+        Some((Message::Ack | Message::Connected, _)) => Ok(()),
+        Some((Message::Disconnect { reason }, _)) => Err(reason),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What a client says of itself; by default what is right.
+pub(super) struct Story {
+    pub(super) offer: Offer,
+    pub(super) id: u32,
+    pub(super) region_bytes: u64,
+    pub(super) region_index: u16,
+    pub(super) to_server: RingPlace,
+    pub(super) to_client: RingPlace,
+    pub(super) file: Option<OwnedFd>,
+}
+
+impl Story {
+    pub(super) fn new() -> Story {
+        let offer = Offer::new(LOG2_SLOTS, BUFFER_BYTES).expect("memory");
+        for place in [offer.to_server, offer.to_client] {
+            // SAFETY: the cookie of a ring, which lies in the mapping.
+            unsafe { offer.mapping.at(place.offset as usize).cast::<u32>().write_volatile(0x03E3_1F20) };
+        }
+        Story {
+            id: 9,
+            region_bytes: offer.mapping.bytes() as u64,
+            region_index: 0,
+            to_server: offer.to_server,
+            to_client: offer.to_client,
+            file: Some(offer.file.try_clone().expect("descriptor")),
+            offer,
+        }
+    }
+
+    /// Tells it; an error is where the server does not believe it any more.
+    pub(super) fn tell(&self, socket: &Path) -> Result<Channel, String> {
+        let channel = Channel::connect(socket).expect("listening");
+        assert_eq!(hear(&channel).map(|(message, _)| message), Some(hello()));
+        say(&channel, &Message::Init { version: VERSION, id: self.id, is_ethernet: true }, None)?;
+        let region = Message::AddRegion { index: self.region_index, bytes: self.region_bytes };
+        say(&channel, &region, self.file.as_ref())?;
+        let bell: OwnedFd = EventFd::from_flags(EfdFlags::empty()).expect("event").into();
+        for (is_to_server, place) in [(true, self.to_server), (false, self.to_client)] {
+            say(&channel, &Message::AddRing { is_to_server, index: 0, place }, Some(&bell))?;
+        }
+        say(&channel, &Message::Connect, None)?;
+        Ok(channel)
+    }
+}
+
+/// Memory as a peer sees it, who may write anything anywhere.
+pub(super) struct Shared<'a>(pub(super) &'a Mapping);
+
+impl Shared<'_> {
+    pub(super) fn write<T: Copy>(&self, offset: usize, value: T) {
+        assert!(offset + size_of::<T>() <= self.0.bytes());
+        // SAFETY: inside of the mapping, as was just checked. The other end reads volatile.
+        unsafe { self.0.at(offset).cast::<T>().write_unaligned(value) };
+    }
+
+    pub(super) fn read(&self, offset: usize) -> u16 {
+        // SAFETY: as above.
+        unsafe { self.0.at(offset).cast::<u16>().read_volatile() }
+    }
+
+    pub(super) fn descriptor(&self, ring: RingPlace, slot: u16, flags: u16, region: u16, length: u32, offset: u32) {
+        let place = ring.offset as usize + DESCRIPTORS + usize::from(slot) * 16;
+        self.write(place, flags);
+        self.write(place + 2, region);
+        self.write(place + 4, length);
+        self.write(place + 8, offset);
+    }
+}

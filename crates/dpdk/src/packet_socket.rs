@@ -1,0 +1,122 @@
+//! Ports on network interfaces of the kernel, over packet sockets (packet(7)).
+//!
+//! The kernel puts received NDN frames into a ring that both share, so looking for frames takes no system call; frames are
+//! sent in bursts of one system call, straight from their mbufs. Nothing here waits: what the kernel does not take now
+//! stays with the caller, who tries again after [`PacketQueue::retry_pause`]. Frames go through the traffic control of the
+//! interface, so that shaping applies to them and tools that capture see them.
+//!
+//! A filter in the kernel lets NDN frames through alone, so that the other traffic of a shared interface neither fills the ring
+//! nor wakes anybody. Frames with a VLAN tag belong to the VLAN's own interface and are left out, too; a tag that names no
+//! VLAN but a priority (identifier 0) does not count. What this computer sends on the interface is not received.
+
+mod receive;
+mod send;
+mod socket;
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::error::DpdkError;
+use crate::losses::{LossCounters, Losses};
+use crate::mbuf::Mbuf;
+use crate::pool::MbufPool;
+use receive::ReceiveRing;
+use send::Sender;
+use socket::Socket;
+
+/// Ethernet type of NDN.
+const ETHERTYPE_NDN: u16 = 0x8624;
+/// Longest frame that a port on an interface can carry, in bytes, Ethernet header included.
+pub const MAX_FRAME_BYTES: usize = receive::MAX_FRAME_BYTES;
+
+/// What the two ends of a port have in common.
+#[derive(Debug)]
+struct Shared {
+    socket: Socket,
+    losses: LossCounters,
+    /// Frames that found the receive ring full; added up from what the kernel says since it was last asked.
+    receive_ring_full: AtomicU64,
+}
+
+/// A port on a network interface, for whoever looks after it.
+#[derive(Debug)]
+pub struct PacketPort {
+    shared: Arc<Shared>,
+}
+
+impl PacketPort {
+    /// Opens a port on an interface. Frames arrive from now on, those longer than `frame_bytes` cut off.
+    ///
+    /// # Errors
+    /// When there is no such interface, no permission (capability CAP_NET_RAW), or no memory for the ring.
+    pub fn open(interface: &str, frame_bytes: usize, pool: &MbufPool) -> Result<(PacketPort, PacketQueue), DpdkError> {
+        let socket = Socket::open(interface)?;
+        let ring = ReceiveRing::new(&socket, frame_bytes)?;
+        socket.bind()?;
+        let shared = Arc::new(Shared { socket, losses: LossCounters::default(), receive_ring_full: AtomicU64::new(0) });
+        let queue = PacketQueue { shared: Arc::clone(&shared), ring, sender: Sender::new(), pool: pool.clone() };
+        Ok((PacketPort { shared }, queue))
+    }
+
+    /// Joins or leaves an Ethernet multicast group.
+    ///
+    /// # Errors
+    /// When the interface takes no more groups, or is gone.
+    pub fn join(&self, group: [u8; 6], join: bool) -> Result<(), DpdkError> {
+        self.shared.socket.join(group, join)
+    }
+
+    /// Frames lost since the port was opened. One thread at a time.
+    pub fn losses(&self) -> Losses {
+        let shared = &self.shared;
+        let new = u64::from(shared.socket.take_drops());
+        let receive_ring_full = shared.receive_ring_full.fetch_add(new, Ordering::Relaxed) + new;
+        Losses { receive_ring_full, ..shared.losses.read() }
+    }
+}
+
+/// The queues of a port, for the worker. The port closes when both ends are gone.
+pub struct PacketQueue {
+    shared: Arc<Shared>,
+    ring: ReceiveRing,
+    sender: Sender,
+    pool: MbufPool,
+}
+
+impl PacketQueue {
+    /// Adds up to [`BURST`](crate::BURST) received frames to `frames`.
+    pub fn receive(&mut self, frames: &mut Vec<Mbuf>) {
+        let lost = self.ring.receive(&self.pool, frames);
+        if lost > 0 {
+            self.shared.losses.no_buffer.add(lost);
+        }
+    }
+
+    /// Sends frames from the front and takes them out; those that stay did not fit.
+    pub fn transmit(&mut self, frames: &mut Vec<Mbuf>) {
+        let lost = self.sender.send(&self.shared.socket, frames);
+        if lost > 0 {
+            self.shared.losses.send_failed.add(lost);
+        }
+    }
+
+    /// How long it will take until frames that stayed are worth another attempt.
+    pub fn retry_pause(&self) -> Duration {
+        self.sender.retry_pause()
+    }
+
+    /// To be called before sleeping until the queue is readable: an interface that went down leaves an error behind, which
+    /// would end every sleep at once.
+    pub fn prepare_to_sleep(&mut self) {
+        self.shared.socket.clear_error();
+    }
+}
+
+impl AsFd for PacketQueue {
+    /// Readable while received frames wait.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.socket.as_fd()
+    }
+}

@@ -1,0 +1,152 @@
+//! The packet socket itself: its filter, its interface, what the kernel says of it.
+
+use std::ffi::{CString, c_int};
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use super::ETHERTYPE_NDN;
+use crate::error::DpdkError;
+
+/// A packet socket, which has one interface for life.
+#[derive(Debug)]
+pub(super) struct Socket {
+    descriptor: OwnedFd,
+    interface: String,
+    index: c_int,
+}
+
+impl Socket {
+    /// A socket that receives nothing yet.
+    pub(super) fn open(interface: &str) -> Result<Socket, DpdkError> {
+        let failed = |error| DpdkError::from_io(format!("open network interface {interface}"), &error);
+        let name = CString::new(interface).map_err(|error| failed(error.into()))?;
+        // SAFETY: the name ends with a zero.
+        let index = unsafe { libc::if_nametoindex(name.as_ptr()) } as c_int;
+        if index == 0 {
+            return Err(failed(io::Error::last_os_error()));
+        }
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // No protocol, so that nothing arrives before the ring and the filter are in place.
+        // SAFETY: makes a descriptor of its own.
+        let descriptor = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+        if descriptor < 0 {
+            return Err(failed(io::Error::last_os_error()));
+        }
+        // SAFETY: the descriptor was made for us just now.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        let socket = Socket { descriptor, interface: interface.to_owned(), index };
+        socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1_i32, "leave out its own frames")?;
+        socket.attach_filter()?;
+        Ok(socket)
+    }
+
+    fn attach_filter(&self) -> Result<(), DpdkError> {
+        // Offsets relative to this one are properties of the packet, not bytes of it.
+        let vlan_tag = (libc::SKF_AD_OFF + libc::SKF_AD_VLAN_TAG) as u32;
+        let instruction = |code: u32, jump_true, jump_false, k| libc::sock_filter {
+            code: code as u16,
+            jt: jump_true,
+            jf: jump_false,
+            k,
+        };
+        let mut program = [
+            instruction(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, 0, 0, 12),
+            instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 4, u32::from(ETHERTYPE_NDN)),
+            instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, vlan_tag),
+            // The lower twelve bits are the VLAN.
+            instruction(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, 0x0FFF),
+            instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, 0),
+            instruction(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
+            instruction(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+        ];
+        let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+        self.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program, "filter its frames")
+    }
+
+    /// Begins to receive the frames of the interface.
+    pub(super) fn bind(&self) -> Result<(), DpdkError> {
+        // SAFETY: all fields may be zero.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        // All of them: with the protocol of NDN alone, the kernel takes the tags off those of VLANs first.
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = self.index;
+        let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+        // SAFETY: the address has this length.
+        let result = unsafe { libc::bind(self.descriptor.as_raw_fd(), (&raw const address).cast(), length) };
+        self.check(result, "receive its frames")
+    }
+
+    /// Joins or leaves an Ethernet multicast group.
+    pub(super) fn join(&self, group: [u8; 6], join: bool) -> Result<(), DpdkError> {
+        let mut address = [0; 8];
+        address[..6].copy_from_slice(&group);
+        let membership = libc::packet_mreq {
+            mr_ifindex: self.index,
+            mr_type: libc::PACKET_MR_MULTICAST as u16,
+            mr_alen: 6,
+            mr_address: address,
+        };
+        let option = if join { libc::PACKET_ADD_MEMBERSHIP } else { libc::PACKET_DROP_MEMBERSHIP };
+        self.set(libc::SOL_PACKET, option, &membership, "join or leave an Ethernet multicast group")
+    }
+
+    /// Frames that found the ring full since this was last asked.
+    pub(super) fn take_drops(&self) -> u32 {
+        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+        // SAFETY: the structure has this length, and any values are valid in it.
+        let result = unsafe {
+            libc::getsockopt(
+                self.descriptor.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut statistics).cast(),
+                &mut length,
+            )
+        };
+        if result < 0 { 0 } else { statistics.tp_drops }
+    }
+
+    /// Forgets the error that the socket is in.
+    pub(super) fn clear_error(&self) {
+        let mut error: c_int = 0;
+        let mut length = size_of::<c_int>() as libc::socklen_t;
+        // Reading the error clears it. What it says is noticed by whoever looks after the interface.
+        // SAFETY: a number of this length is written.
+        unsafe {
+            libc::getsockopt(
+                self.descriptor.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ERROR,
+                (&raw mut error).cast(),
+                &mut length,
+            )
+        };
+    }
+
+    /// Sets an option. `T` must be the type that the option has in C.
+    pub(super) fn set<T>(&self, level: c_int, option: c_int, value: &T, purpose: &str) -> Result<(), DpdkError> {
+        let length = size_of::<T>() as libc::socklen_t;
+        // SAFETY: the value has this length, and the kernel only reads it.
+        let result =
+            unsafe { libc::setsockopt(self.descriptor.as_raw_fd(), level, option, (&raw const *value).cast(), length) };
+        self.check(result, purpose)
+    }
+
+    fn check(&self, result: c_int, purpose: &str) -> Result<(), DpdkError> {
+        if result < 0 { Err(self.error(purpose, &io::Error::last_os_error())) } else { Ok(()) }
+    }
+
+    /// Says what was tried with the interface.
+    pub(super) fn error(&self, purpose: &str, error: &io::Error) -> DpdkError {
+        DpdkError::from_io(format!("open network interface {}: {purpose}", self.interface), error)
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}

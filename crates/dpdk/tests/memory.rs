@@ -1,0 +1,26 @@
+//! Frames over a link in memory.
+
+use namehop_dpdk::memory::MemoryPort;
+use namehop_dpdk::{Eal, Mbuf, MbufPool};
+use namehop_forward::buffer::{BufferPool, PacketBuffer};
+
+#[test]
+fn a_link_in_memory_is_bounded_and_gives_back_what_it_holds() {
+    let environment = Eal::start(MbufPool::mempool_bytes(4095, 511)).expect("DPDK starts");
+    let pool = MbufPool::new(4095, 511);
+    pool.use_mempools(environment).expect("memory for mempools");
+    let (mut left, mut right) = MemoryPort::pair(environment, 100).expect("rings");
+    let mut frames: Vec<Mbuf> = (0..150_u8).map(|number| pool.copy_of(&[number]).expect("buffer")).collect();
+    left.transmit(&mut frames);
+    assert_eq!(frames.len(), 50, "those that do not fit stay");
+    assert_eq!(frames[0].bytes(), [100], "in order");
+    let mut received = Vec::new();
+    right.receive(&mut received);
+    assert_eq!(received.iter().map(|frame| frame.bytes()[0]).collect::<Vec<_>>(), (0..64).collect::<Vec<_>>());
+    left.transmit(&mut frames);
+    assert!(frames.is_empty());
+    right.transmit(&mut received);
+    assert!(received.is_empty());
+    drop((left, right));
+    assert_eq!(pool.in_use(), 0);
+}

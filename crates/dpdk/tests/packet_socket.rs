@@ -1,0 +1,172 @@
+//! Ports over packet sockets on the two ends of a veth pair. They need the capabilities of root, and a network namespace of
+//! their own, which the tests make; without permission for that nothing is tested here.
+
+use std::os::fd::AsFd;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use namehop_dpdk::packet_socket::{MAX_FRAME_BYTES, PacketPort, PacketQueue};
+use namehop_dpdk::{Mbuf, MbufPool};
+use namehop_forward::buffer::{BufferPool, PacketBuffer};
+
+const ETHERNET_BYTES: usize = 14;
+
+fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split(' ')).output().expect("the program ip");
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Moves this thread to a network namespace of its own with a veth pair, `near` and `far`. `false` without permission.
+fn has_link(mtu: usize) -> bool {
+    // SAFETY: gives this thread a network of its own, nothing else.
+    if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+        return false;
+    }
+    ip(&format!("link add near mtu {mtu} type veth peer name far mtu {mtu}"));
+    // Nothing but the frames of the test: no address, so no discovery of neighbours either.
+    for end in ["near", "far"] {
+        ip(&format!("link set {end} addrgenmode none"));
+        ip(&format!("link set {end} up"));
+    }
+    true
+}
+
+fn open(interface: &str, pool: &MbufPool) -> (PacketPort, PacketQueue) {
+    PacketPort::open(interface, MAX_FRAME_BYTES, pool).expect("opened")
+}
+
+fn frame(ethertype: u16, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0xFF; 12];
+    frame.extend_from_slice(&ethertype.to_be_bytes());
+    frame.extend_from_slice(payload);
+    frame
+}
+
+fn send(queue: &mut PacketQueue, pool: &MbufPool, frames: &[Vec<u8>]) -> Vec<Mbuf> {
+    let mut waiting: Vec<Mbuf> = frames.iter().map(|frame| pool.copy_of(frame).expect("buffer")).collect();
+    queue.transmit(&mut waiting);
+    waiting
+}
+
+fn receive(queue: &mut PacketQueue, count: usize) -> Vec<Vec<u8>> {
+    let (mut frames, mut received, end) = (Vec::new(), Vec::new(), Instant::now() + Duration::from_secs(5));
+    while received.len() < count && Instant::now() < end {
+        queue.receive(&mut frames);
+        received.extend(frames.drain(..).map(|frame| frame.bytes().to_vec()));
+    }
+    received
+}
+
+fn is_readable(queue: &PacketQueue) -> bool {
+    use std::os::fd::AsRawFd;
+    let mut polled = libc::pollfd { fd: queue.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one descriptor, which is open.
+    unsafe { libc::poll(&mut polled, 1, 0) == 1 }
+}
+
+#[test]
+fn frames_of_all_sizes_arrive_in_order_and_none_of_other_protocols_or_vlans() {
+    if !has_link(9000) {
+        return;
+    }
+    let pool = MbufPool::new(4096, 512);
+    let ((near, mut near_queue), (far, mut far_queue)) = (open("near", &pool), open("far", &pool));
+    let mut expected = Vec::new();
+    // More than the ring has slots, so that it is gone through twice.
+    for round in 0..24 {
+        let burst: Vec<_> =
+            (0..64).map(|n| frame(0x8624, &vec![n as u8; 46 + (n * 777 + round * 37) % 8955])).collect();
+        assert!(!is_readable(&far_queue));
+        let others = [0x0800, 0x0806, 0x8100].map(|other| frame(other, &[0, 5, 0x86, 0x24, 5, 0]));
+        assert!(send(&mut near_queue, &pool, &others).is_empty());
+        assert!(!is_readable(&far_queue), "frames of others wake nobody");
+        let priority = frame(0x8100, &[&[0xE0, 0x00, 0x86, 0x24], &[7; 50][..]].concat());
+        assert!(send(&mut near_queue, &pool, &burst).is_empty());
+        assert!(send(&mut near_queue, &pool, &[priority]).is_empty());
+        expected = burst;
+        expected.push(frame(0x8624, &[7; 50]));
+        assert!(is_readable(&far_queue));
+        assert_eq!(receive(&mut far_queue, expected.len()), expected);
+    }
+    let mut own = Vec::new();
+    near_queue.receive(&mut own);
+    assert!(own.is_empty(), "what this end sends it does not receive");
+    assert!(send(&mut far_queue, &pool, &expected).is_empty());
+    assert_eq!(receive(&mut near_queue, expected.len()), expected);
+    assert_eq!((near.losses(), far.losses()), Default::default());
+    drop((near, near_queue, far, far_queue, own));
+    assert_eq!(pool.in_use(), 0);
+}
+
+#[test]
+fn what_is_lost_is_counted() {
+    if !has_link(1500) {
+        return;
+    }
+    let (pool, none_left) = (MbufPool::new(4096, 512), MbufPool::new(8, 8));
+    let ((near, mut near_queue), (far, mut far_queue)) = (open("near", &pool), open("far", &none_left));
+    let burst = vec![frame(0x8624, &[1; 46]); 64];
+    for _ in 0..40 {
+        assert!(send(&mut near_queue, &pool, &burst).is_empty());
+    }
+    let mut received = Vec::new();
+    for _ in 0..40 {
+        far_queue.receive(&mut received);
+    }
+    let losses = far.losses();
+    assert_eq!(received.len(), 16, "as many as there are buffers");
+    assert!(losses.receive_ring_full >= 1000, "{losses:?}");
+    assert_eq!(losses.no_buffer + losses.receive_ring_full + 16, 40 * 64);
+    assert_eq!(far.losses(), losses, "nothing is counted twice");
+
+    let too_long = frame(0x8624, &[1; 1600]);
+    assert!(send(&mut near_queue, &pool, &[burst[0].clone(), too_long, burst[0].clone()]).is_empty());
+    assert_eq!(near.losses().send_failed, 1);
+    ip("link set near down");
+    assert!(send(&mut near_queue, &pool, &burst).is_empty());
+    assert_eq!(near.losses().send_failed, 65);
+    near_queue.prepare_to_sleep();
+    assert!(!is_readable(&near_queue), "the error of an interface that is down does not end every sleep");
+    ip("link set near up");
+    assert!(send(&mut near_queue, &pool, &burst).is_empty());
+    received.clear();
+    assert_eq!(receive(&mut far_queue, 16).len(), 16, "it works again");
+}
+
+/// An interface that sends 60 frames of 1,500 bytes a second.
+#[test]
+fn a_congested_interface_keeps_nobody_waiting_and_loses_nothing() {
+    if !has_link(1500) {
+        return;
+    }
+    let output = Command::new("tc")
+        .args("qdisc add dev near root tbf rate 8mbit burst 10000 limit 30000".split(' '))
+        .output()
+        .expect("the program tc");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let pool = MbufPool::new(4096, 512);
+    let ((near, mut near_queue), (_far, mut far_queue)) = (open("near", &pool), open("far", &pool));
+    let frames: Vec<_> = (0..200).map(|n| frame(0x8624, &[n as u8; 1500])).collect();
+    let mut waiting = send(&mut near_queue, &pool, &frames);
+    assert!(waiting.len() > 100, "most do not fit: {}", waiting.len());
+    let start = Instant::now();
+    let mut longest = Duration::ZERO;
+    let (mut attempts, mut received) = (0, Vec::new());
+    while received.len() < frames.len() {
+        let before = Instant::now();
+        near_queue.transmit(&mut waiting);
+        longest = longest.max(before.elapsed());
+        attempts += 1;
+        far_queue.receive(&mut received);
+        assert!(start.elapsed() < Duration::from_secs(5), "{} arrived, {} wait", received.len(), waiting.len());
+        let pause = near_queue.retry_pause();
+        assert!(pause <= Duration::from_millis(1), "{pause:?}");
+        std::thread::sleep(pause.max(Duration::from_micros(100)));
+    }
+    // 300 kB at a megabyte a second.
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}, {attempts} attempts", start.elapsed());
+    assert!(longest < Duration::from_millis(100), "{longest:?}");
+    let received: Vec<_> = received.iter().map(|frame| frame.bytes()[ETHERNET_BYTES]).collect();
+    assert_eq!(received, (0..200).collect::<Vec<u8>>(), "in order, and each once");
+    assert_eq!(near.losses().send_failed, 0);
+}

@@ -1,0 +1,112 @@
+//! Doubly linked lists through the nodes of one array: any node is taken out without looking at others.
+
+/// No node.
+const NONE: u32 = u32::MAX;
+
+/// The neighbours of a node in one list.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Links {
+    previous: u32,
+    next: u32,
+}
+
+impl Links {
+    /// Those of a node that is in no list.
+    pub(super) const NOWHERE: Links = Links { previous: NONE, next: NONE };
+}
+
+/// Gives the links that a list uses: a node can be in several lists of different kinds.
+pub(super) trait Linked<const KIND: usize> {
+    /// The links of this kind.
+    fn links(&mut self) -> &mut Links;
+}
+
+/// A list of the nodes' links of one kind.
+#[derive(Debug)]
+pub(super) struct List<const KIND: usize> {
+    first: u32,
+    last: u32,
+    length: usize,
+}
+
+impl<const KIND: usize> Default for List<KIND> {
+    fn default() -> Self {
+        List { first: NONE, last: NONE, length: 0 }
+    }
+}
+
+impl<const KIND: usize> List<KIND> {
+    /// Number of nodes.
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// The first node.
+    pub(super) fn first(&self) -> Option<u32> {
+        (self.first != NONE).then_some(self.first)
+    }
+
+    /// Adds a node that is in no list of this kind.
+    pub(super) fn push_last<N: Linked<KIND>>(&mut self, nodes: &mut [N], at: u32) {
+        *nodes[at as usize].links() = Links { previous: self.last, next: NONE };
+        match self.last {
+            NONE => self.first = at,
+            last => nodes[last as usize].links().next = at,
+        }
+        self.last = at;
+        self.length += 1;
+    }
+
+    /// Takes a node of this list out.
+    pub(super) fn remove<N: Linked<KIND>>(&mut self, nodes: &mut [N], at: u32) {
+        let Links { previous, next } = std::mem::replace(nodes[at as usize].links(), Links::NOWHERE);
+        match previous {
+            NONE => self.first = next,
+            previous => nodes[previous as usize].links().next = next,
+        }
+        match next {
+            NONE => self.last = previous,
+            next => nodes[next as usize].links().previous = previous,
+        }
+        self.length -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    struct Node(Links);
+
+    impl Linked<0> for Node {
+        fn links(&mut self) -> &mut Links {
+            &mut self.0
+        }
+    }
+
+    #[test]
+    fn it_agrees_with_a_queue_from_which_any_element_is_taken() {
+        let mut nodes: Vec<Node> = (0..10).map(|_| Node(Links::NOWHERE)).collect();
+        let (mut list, mut model) = (List::<0>::default(), VecDeque::new());
+        let mut state = 7_u64;
+        for _ in 0..10_000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let at = (state >> 33) as u32 % 10;
+            if let Some(position) = model.iter().position(|&held| held == at) {
+                list.remove(&mut nodes, at);
+                model.remove(position);
+            } else {
+                list.push_last(&mut nodes, at);
+                model.push_back(at);
+            }
+            assert_eq!((list.first(), list.len()), (model.front().copied(), model.len()));
+        }
+        while let Some(at) = list.first() {
+            assert_eq!(model.pop_front(), Some(at));
+            list.remove(&mut nodes, at);
+        }
+        assert!(model.is_empty());
+    }
+}

@@ -1,0 +1,229 @@
+//! Tests of who gives way to whom.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use namehop_forward::face::FaceScope;
+
+use super::*;
+use crate::registry::{FaceParams, FaceTable, FaceUpdate};
+use crate::uri::FaceUri;
+
+fn places(limit: usize, change: impl FnOnce(&mut SocketConfig)) -> Rc<Places> {
+    let mut config = SocketConfig::without_listeners();
+    config.max_faces = limit;
+    change(&mut config);
+    Places::new(&config)
+}
+
+fn address(number: u32) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::from_bits(0x0A00_0000 + number), 6363))
+}
+
+fn datagram(number: u32) -> Guest {
+    Guest::of_datagram(address(number))
+}
+
+fn connection(number: u32) -> Guest {
+    Guest::of_connection(FaceScope::NonLocal, address(number))
+}
+
+/// Takes a place, from another stranger if need be.
+fn force(places: &Rc<Places>, guest: &Guest) -> Option<Place> {
+    if !places.has_room(guest) {
+        places.take_over(guest)?;
+    }
+    places.take(guest)
+}
+
+fn fill(places: &Rc<Places>, guest: impl Fn(u32) -> Guest) -> Vec<Place> {
+    (0..).map_while(|number| places.take(&guest(number))).collect()
+}
+
+fn is_there(place: &Place) -> bool {
+    !place.activity.has_ended()
+}
+
+#[test]
+fn strangers_leave_a_part_and_have_one_half_each_of_the_rest() {
+    for (limit, datagrams, connections) in
+        [(0, 0, 0), (1, 1, 0), (4, 1, 1), (20, 5, 5), (40, 12, 12), (64, 24, 24), (16_384, 6144, 6144)]
+    {
+        let places = places(limit, |_| {});
+        let strangers = [fill(&places, datagram), fill(&places, connection)];
+        assert_eq!(strangers.each_ref().map(Vec::len), [datagrams, connections], "of {limit}");
+        let known = fill(&places, |_| Guest::known(Transport::Datagram));
+        assert_eq!(known.len(), limit - datagrams - connections, "of {limit}");
+        drop((strangers, known));
+        assert_eq!(fill(&places, |_| Guest::known(Transport::Connection)).len(), limit);
+    }
+}
+
+#[test]
+fn connections_are_bounded_by_the_descriptors() {
+    let places = places(1000, |config| config.max_connections = 20);
+    let strangers = fill(&places, connection);
+    assert_eq!(strangers.len(), 10);
+    let known = fill(&places, |_| Guest::known(Transport::Connection));
+    assert_eq!(known.len(), 10);
+    assert!(!fill(&places, datagram).is_empty(), "datagrams need none");
+    // An application gets the place of a stranger's connection.
+    assert!(force(&places, &Guest::known(Transport::Connection)).is_some());
+    assert!(!is_there(&strangers[0]) && is_there(&strangers[1]));
+}
+
+#[test]
+fn a_flood_from_forged_addresses_replaces_itself_only() {
+    let places = places(64, |_| {});
+    let quarter = 24 / FRESH_FRACTION;
+    let used: Vec<Place> = (0..10).map(|number| places.take(&datagram(number)).expect("room")).collect();
+    for place in &used {
+        place.activity.note_received();
+    }
+    let mut flood = Vec::new();
+    let mut taken = 0;
+    for number in 100..12_546 {
+        let place = force(&places, &datagram(number));
+        taken += usize::from(place.is_some());
+        // The answer to a forged datagram proves nothing.
+        place.iter().for_each(|place| place.activity.note_use());
+        flood.extend(place);
+    }
+    assert!(used.iter().all(is_there), "whoever is in use stays");
+    let began = places.0.borrow().started.elapsed().as_secs() + 1;
+    assert!(taken <= 14 + quarter * began as usize, "{taken} places were taken over within {began} s");
+    assert!(fill(&places, connection).len() == 24, "connections have a share of their own");
+}
+
+#[test]
+fn whoever_goes_on_sending_stays_and_who_is_new_gets_in() {
+    let places = places(64, |_| {});
+    let mut now = 0;
+    let mut take = |guest: &Guest| {
+        if !places.has_room(guest) {
+            // A place each second is always allowed.
+            now += 1;
+            let at = places.0.borrow_mut().find_victim(guest, now)?;
+            places.0.borrow_mut().evict(at);
+        }
+        places.take(guest)
+    };
+    let all: Vec<Place> = (0..24).filter_map(|number| take(&datagram(number))).collect();
+    all.iter().for_each(|place| place.activity.note_received());
+    let mut newcomers = Vec::new();
+    for number in 100..200 {
+        newcomers.push(take(&datagram(number)).expect("nobody is locked out"));
+        // All but the first go on.
+        all[1..].iter().for_each(|place| place.activity.note_received());
+    }
+    assert!(!is_there(&all[0]), "the one that was idle longest is gone");
+    let quarter = 24 / FRESH_FRACTION;
+    let left = all.iter().filter(|place| is_there(place)).count();
+    assert_eq!(left, 24 - quarter, "new ones have a quarter");
+    assert_eq!(newcomers.iter().filter(|place| is_there(place)).count(), quarter);
+    // A newcomer that goes on is safe from later ones.
+    let steady = newcomers.pop().expect("one");
+    steady.activity.note_received();
+    for number in 200..300 {
+        newcomers.push(take(&datagram(number)).expect("nobody is locked out"));
+        steady.activity.note_received();
+        all[1..].iter().for_each(|place| place.activity.note_received());
+    }
+    assert!(is_there(&steady));
+}
+
+#[test]
+fn strangers_of_one_address_replace_each_other() {
+    let places = places(1000, |config| config.strangers_per_address = 8);
+    let one = |port: u16| Guest::of_datagram(SocketAddr::from((Ipv4Addr::new(10, 1, 1, 1), port)));
+    let first: Vec<Place> = (0..8).map(|port| places.take(&one(port)).expect("room")).collect();
+    first[0].activity.note_received();
+    assert!(places.take(&one(8)).is_none());
+    let second: Vec<Place> = (8..100).filter_map(|port| force(&places, &one(port))).collect();
+    assert_eq!(places.0.borrow().origins.values().map(|origin| origin.all.len()).max(), Some(8));
+    assert!(!second.is_empty() && second.len() <= 4, "no faster than a quarter each second: {}", second.len());
+    assert!(is_there(&first[0]) && !is_there(&first[1]));
+    assert!(places.take(&datagram(5)).is_some(), "other addresses have theirs");
+    // IPv6: whoever has a network has all its addresses.
+    let v6 = |text: &str| Guest::of_connection(FaceScope::NonLocal, text.parse().expect("address"));
+    let near: Vec<Place> = (0..8).filter_map(|n| places.take(&v6(&format!("[2001:db8::{n}]:6363")))).collect();
+    assert_eq!(near.len(), 8);
+    assert!(!places.has_room(&v6("[2001:db8::ffff:1]:6363")));
+    assert!(places.has_room(&v6("[2001:db8:0:1::1]:6363")));
+}
+
+#[test]
+fn silent_connections_go_when_half_of_the_places_are_taken() {
+    let places = places(64, |config| config.silent_timeout_ms = 10_000);
+    let now = Instant::now();
+    let later = now + Duration::from_secs(11);
+    let mut all: Vec<Place> = (0..12).filter_map(|number| places.take(&connection(number))).collect();
+    assert!(places.give_up_silent(later).is_none(), "there is room enough");
+    all.extend((12..14).filter_map(|number| places.take(&connection(number))));
+    all[0].activity.note_received();
+    assert!(places.give_up_silent(now + Duration::from_secs(9)).is_none());
+    assert!(places.give_up_silent(later).is_some());
+    assert!(places.give_up_silent(later).is_some());
+    assert!(places.give_up_silent(later).is_none(), "half of the places are free again");
+    assert_eq!(all.iter().map(is_there).collect::<Vec<_>>()[..4], [true, false, false, true]);
+}
+
+#[test]
+fn a_peer_that_was_made_persistent_does_not_give_way() {
+    let places = places(4, |_| {});
+    let table = FaceTable::new();
+    let mut params = FaceParams::new(FaceUri::udp(address(1)), FaceUri::udp(address(0)));
+    params.persistency = FacePersistency::OnDemand;
+    params.is_datagram = true;
+    params.allowed_persistencies = &[FacePersistency::OnDemand, FacePersistency::Persistent];
+    assert_eq!(Guest::of_face(&params), datagram(1));
+    let face = table.insert(params).expect("face");
+    let place = places.take(&datagram(1)).expect("room");
+    place.occupy(Occupant::Face(Arc::clone(&face)));
+    let update = FaceUpdate { persistency: Some(FacePersistency::Persistent), ..FaceUpdate::default() };
+    face.update(&update).expect("allowed");
+    assert!(places.take_over(&datagram(2)).is_none(), "nobody is to give way");
+    assert!(is_there(&place));
+    // It counts as known from now on, so there is a place for another stranger.
+    let stranger = places.take(&datagram(2)).expect("room");
+    drop((place, stranger));
+    assert_eq!(places.0.borrow().taken, 0);
+    assert_eq!(fill(&places, |_| Guest::known(Transport::Datagram)).len(), 4);
+}
+
+#[test]
+fn places_come_back_whoever_gave_them_up() {
+    let places = places(40, |_| {});
+    for round in 0..50_u32 {
+        let held: Vec<Place> = (0..30).filter_map(|n| force(&places, &connection(n % (round + 1)))).collect();
+        drop(held);
+        let state = places.0.borrow();
+        assert_eq!((state.taken, state.connections, state.origins.len()), (0, 0, 0));
+        assert_eq!(state.free.len(), state.nodes.len());
+    }
+}
+
+/// Many floods at random: the counts always agree with the places that are out.
+#[test]
+fn counts_agree_with_the_places_that_are_out() {
+    let places = places(32, |config| config.strangers_per_address = 5);
+    let mut held: Vec<Place> = Vec::new();
+    let mut state = 3_u64;
+    for _ in 0..20_000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let number = (state >> 40) as u32;
+        match (state >> 33) % 8 {
+            0 if !held.is_empty() => drop(held.swap_remove(number as usize % held.len())),
+            1 if !held.is_empty() => held[number as usize % held.len()].activity.note_received(),
+            2 => held.extend(force(&places, &Guest::known(Transport::Connection))),
+            3 | 4 => held.extend(force(&places, &datagram(number % 9))),
+            _ => held.extend(force(&places, &connection(number % 50))),
+        }
+        let there = held.iter().filter(|place| is_there(place));
+        let (all, connections) = there.fold((0, 0), |(all, connections), place| {
+            (all + 1, connections + usize::from(place.transport == Transport::Connection))
+        });
+        let counted = places.0.borrow();
+        assert_eq!((counted.taken, counted.connections), (all, connections));
+        assert!(all <= 32);
+    }
+}

@@ -1,0 +1,105 @@
+//! Names of which pending Interests ask for certain Data by its implicit digest.
+//!
+//! To compute a digest costs more than all else that is done with a packet, so it is done only for Data whose own name
+//! somebody has asked for in this way. Names are known by their keyed hashes alone, which nobody outside can choose: a table
+//! with open addressing that is never more than half full. A false alarm costs one digest.
+
+/// The table.
+pub(super) struct DigestNames {
+    /// Hash of a name, and for how many PIT slots it is here; 0 in a free place. Their number is a power of two.
+    places: Box<[[u64; 2]]>,
+}
+
+impl DigestNames {
+    /// For at most so many PIT slots. Memory that is never used costs nothing.
+    pub(super) fn new(capacity: usize) -> Self {
+        DigestNames { places: vec![[0; 2]; (2 * capacity.max(1)).next_power_of_two()].into_boxed_slice() }
+    }
+
+    /// Is a PIT slot here for the name with this hash?
+    pub(super) fn contains(&self, hash: u64) -> bool {
+        self.places[self.place_of(hash)][1] > 0
+    }
+
+    /// A PIT slot asks for Data with this name by its digest.
+    pub(super) fn add(&mut self, hash: u64) {
+        let [known, count] = &mut self.places[self.place_of(hash)];
+        *known = hash;
+        *count += 1;
+    }
+
+    /// Such a PIT slot has ended.
+    pub(super) fn remove(&mut self, hash: u64) {
+        let place = self.place_of(hash);
+        self.places[place][1] -= 1;
+        if self.places[place][1] == 0 {
+            self.close_gap(place);
+        }
+    }
+
+    /// PIT slots that it is here for.
+    pub(super) fn len(&self) -> usize {
+        self.places.iter().map(|[_, count]| *count as usize).sum()
+    }
+
+    /// Where a hash is, or else where it would be put.
+    fn place_of(&self, hash: u64) -> usize {
+        let mut place = self.wrap(hash as usize);
+        while self.places[place][1] > 0 && self.places[place][0] != hash {
+            place = self.wrap(place + 1);
+        }
+        place
+    }
+
+    fn wrap(&self, place: usize) -> usize {
+        place & (self.places.len() - 1)
+    }
+
+    /// Moves those behind a place that has become free to where they are found without it.
+    fn close_gap(&mut self, mut gap: usize) {
+        let mut next = self.wrap(gap + 1);
+        while self.places[next][1] > 0 {
+            let home = self.places[next][0] as usize;
+            if self.wrap(next.wrapping_sub(home)) >= self.wrap(next.wrapping_sub(gap)) {
+                self.places[gap] = std::mem::take(&mut self.places[next]);
+                gap = next;
+            }
+            next = self.wrap(next + 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Hashes that collide more often than those of names do.
+        #[test]
+        fn it_knows_what_was_added_and_not_removed(steps in prop::collection::vec((0..24_u64, any::<bool>()), 1..200)) {
+            let mut names = DigestNames::new(16);
+            let mut model = BTreeMap::<u64, usize>::new();
+            for (number, adds) in steps {
+                // Three in a row have the same home, the last of them at the end of the table.
+                let hash = number / 3 * 4 + 3 + ((number % 3) << 32);
+                let count = model.get(&hash).copied().unwrap_or(0);
+                let total: usize = model.values().sum();
+                if adds && total < 16 {
+                    names.add(hash);
+                    model.insert(hash, count + 1);
+                } else if !adds && count > 0 {
+                    names.remove(hash);
+                    model.insert(hash, count - 1);
+                }
+                for (&hash, &count) in &model {
+                    prop_assert_eq!(names.contains(hash), count > 0);
+                }
+                prop_assert_eq!(names.len(), model.values().sum::<usize>());
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A worker that fills an empty cache and an empty PIT takes next to no page faults: another thread has touched the memory of
+//! all tables before.
+//!
+//! A process of its own: what is asked for here counts for all tables of the process.
+#![cfg(target_os = "linux")]
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use namehop_forward::buffer::{BufferPool, HeapPool};
+use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
+use namehop_forward::fib::FibWriter;
+use namehop_forward::packet::{Incoming, LinkFields, Outgoing, PacketKind};
+use namehop_forward::strategy::{StrategyInstance, StrategyKind};
+use namehop_forward::time::Timestamp;
+use namehop_forward::{Engine, EngineConfig};
+use namehop_hash::HashKey;
+use namehop_table::{is_memory_ready, make_memory_ready_ahead};
+use namehop_wire::Name;
+use namehop_wire::builder::{DataBuilder, InterestBuilder};
+use namehop_wire::security::DigestSigner;
+use nix::sys::resource::{UsageWho, getrusage};
+
+const CONSUMER: FaceId = FaceId(256);
+const PRODUCER: FaceId = FaceId(257);
+const CONTENT_BYTES: usize = 8_000;
+const BURST: u32 = 32;
+
+type Packets = Vec<Outgoing<<HeapPool as BufferPool>::Buffer>>;
+
+struct Filling {
+    engine: Engine<HeapPool>,
+    pool: HeapPool,
+    now: Timestamp,
+    out: Packets,
+    faults: i64,
+}
+
+impl Filling {
+    fn new() -> Self {
+        let key = HashKey::new(1, 2);
+        let mut fib = FibWriter::new(key, StrategyInstance::new(StrategyKind::BestRoute)).expect("a small FIB fits");
+        fib.add_nexthop(Name::new().as_ref(), PRODUCER, 0).expect("room");
+        let pool = HeapPool::new(1_000, 1_000);
+        let config = EngineConfig { max_lifetime_ms: 1_000_000, ..EngineConfig::default() };
+        let mut engine = Engine::new(config, fib.reader(), pool.clone(), key).expect("memory");
+        for id in [CONSUMER, PRODUCER] {
+            engine.set_face(FaceInfo { id, scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint });
+        }
+        Filling { engine, pool, now: Timestamp(0), out: Vec::new(), faults: 0 }
+    }
+
+    /// Has the engine process packets that came in on a face, once the memory is ready, and counts its page faults.
+    fn process(&mut self, face: FaceId, packets: &[Vec<u8>]) -> Packets {
+        let start = Instant::now();
+        while !is_memory_ready() {
+            assert!(start.elapsed() < Duration::from_secs(60), "memory does not become ready");
+            thread::sleep(Duration::from_micros(20));
+        }
+        let buffer = |packet: &Vec<u8>| self.pool.copy_of(packet).expect("a buffer");
+        let mut burst: Vec<_> = packets
+            .iter()
+            .map(|packet| Incoming { face, buffer: buffer(packet), fields: LinkFields::default() })
+            .collect();
+        let faults = || getrusage(UsageWho::RUSAGE_THREAD).expect("usage").minor_page_faults();
+        let before = faults();
+        self.engine.process(self.now, &mut burst, &mut self.out);
+        self.faults += faults() - before;
+        std::mem::take(&mut self.out)
+    }
+}
+
+fn name(kind: &str, number: u32) -> Name {
+    Name::new().append_generic(kind).append_generic(format!("{number}"))
+}
+
+fn interest(kind: &str, number: u32) -> Vec<u8> {
+    InterestBuilder::new(name(kind, number)).nonce(number).lifetime_ms(1_000_000).build().expect("built")
+}
+
+#[test]
+fn filling_cache_and_pit_takes_next_to_no_page_faults() {
+    make_memory_ready_ahead();
+    let mut filling = Filling::new();
+    // 200 MB of Data, which are 50,000 pages of 4 KiB.
+    for first in (0..25_000).step_by(BURST as usize) {
+        let interests: Vec<_> = (first..first + BURST).map(|number| interest("data", number)).collect();
+        let sent = filling.process(CONSUMER, &interests);
+        assert!(sent.len() == interests.len() && sent.iter().all(|packet| packet.kind == PacketKind::Interest));
+        let data = |number| {
+            let data = DataBuilder::new(name("data", number)).content(vec![0; CONTENT_BYTES]);
+            data.sign(&DigestSigner).expect("signed")
+        };
+        let data: Vec<_> = (first..first + BURST).map(data).collect();
+        let sent = filling.process(PRODUCER, &data);
+        assert_eq!(sent.len(), data.len());
+        filling.now = filling.now.plus_ms(1);
+    }
+    assert_eq!(filling.engine.cs_info().entries, 25_024);
+    assert!(filling.faults <= 300, "{} page faults while the cache was filled", filling.faults);
+    filling.faults = 0;
+    // Entries of 256 bytes, their timers, and what is noted of each.
+    for first in (0..60_000).step_by(BURST as usize) {
+        let interests: Vec<_> = (first..first + BURST).map(|number| interest("pending", number)).collect();
+        let sent = filling.process(CONSUMER, &interests);
+        assert_eq!(sent.len(), interests.len());
+        filling.now = filling.now.plus_ms(1);
+    }
+    assert_eq!(filling.engine.table_sizes().pit, 60_000);
+    assert!(filling.faults <= 100, "{} page faults while the PIT was filled", filling.faults);
+}

@@ -1,0 +1,109 @@
+//! Counters of strangers' faces, by kind of face.
+//!
+//! Every datagram from a new address makes a face, so labels for each would be as many as strangers like, and be kept by
+//! whoever collects them long after the faces are gone. They are shown together instead, by scheme. What a face has
+//! counted is added here when it goes, so that the sums never fall.
+
+use std::collections::BTreeMap;
+
+use namehop_face::counters::DirectionCounters;
+use namehop_face::registry::FacePersistency;
+use namehop_face::{Face, LinkDrop};
+use namehop_forward::counters::DropReason;
+use namehop_forward::face::FaceScope;
+
+/// Is this the face of somebody on another computer who came by himself?
+pub fn is_stranger(face: &Face) -> bool {
+    face.persistency() == FacePersistency::OnDemand && face.scope() == FaceScope::NonLocal
+}
+
+/// Sums of strangers' faces by scheme.
+#[derive(Debug, Clone, Default)]
+pub struct GoneFaces(BTreeMap<String, StrangerSums>);
+
+/// Sums of some faces.
+#[derive(Debug, Clone, Default)]
+pub(super) struct StrangerSums {
+    /// Faces that there are.
+    pub(super) faces: u64,
+    /// By direction, `in` and `out`.
+    pub(super) directions: [DirectionSums; 2],
+    pub(super) link_drops: BTreeMap<&'static str, u64>,
+    pub(super) engine_drops: BTreeMap<&'static str, u64>,
+    pub(super) congestion_marks: u64,
+    pub(super) retransmissions: u64,
+    pub(super) send_queue_bytes: u64,
+}
+
+/// Sums in one direction.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct DirectionSums {
+    pub(super) interests: u64,
+    pub(super) data: u64,
+    pub(super) nacks: u64,
+    pub(super) bytes: u64,
+    pub(super) frames: u64,
+}
+
+impl DirectionSums {
+    pub(super) fn of(counters: &DirectionCounters) -> Self {
+        let mut sums = DirectionSums::default();
+        sums.add(counters);
+        sums
+    }
+
+    fn add(&mut self, counters: &DirectionCounters) {
+        self.interests += counters.interests.packets.get();
+        self.data += counters.data.packets.get();
+        self.nacks += counters.nacks.packets.get();
+        self.bytes += counters.bytes.get();
+        self.frames += counters.frames.get();
+    }
+}
+
+impl GoneFaces {
+    /// To be told of every face that is gone.
+    pub fn add(&mut self, face: &Face) {
+        if is_stranger(face) {
+            self.sums_of(face).add_counters(face);
+        }
+    }
+
+    /// The sums with those of the faces that there are.
+    pub(super) fn with<'a>(&self, faces: impl Iterator<Item = &'a Face>) -> BTreeMap<String, StrangerSums> {
+        let mut sums = self.clone();
+        for face in faces {
+            let sum = sums.sums_of(face);
+            sum.add_counters(face);
+            sum.faces += 1;
+            sum.send_queue_bytes += face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed) as u64;
+        }
+        sums.0
+    }
+
+    fn sums_of(&mut self, face: &Face) -> &mut StrangerSums {
+        self.0.entry(face.remote_uri().scheme().to_owned()).or_default()
+    }
+}
+
+impl StrangerSums {
+    fn add_counters(&mut self, face: &Face) {
+        let counters = &face.counters.worker;
+        self.directions[0].add(&counters.received);
+        self.directions[1].add(&counters.sent);
+        for &reason in LinkDrop::ALL {
+            add_to(&mut self.link_drops, reason.name(), face.counters.link_drop(reason));
+        }
+        for &reason in DropReason::ALL {
+            add_to(&mut self.engine_drops, reason.name(), counters.engine_drops.get(reason as u8));
+        }
+        self.congestion_marks += counters.congestion_marks.get();
+        self.retransmissions += counters.retransmissions.get();
+    }
+}
+
+fn add_to(sums: &mut BTreeMap<&'static str, u64>, reason: &'static str, count: u64) {
+    if count > 0 {
+        *sums.entry(reason).or_default() += count;
+    }
+}

@@ -1,0 +1,391 @@
+//! Which prefixes a destination should know, which it knows, and the next command that brings the two together.
+//!
+//! A prefix has at most one command under way, and one that changes again and again gets two commands a second at most: what
+//! happened in between is never told. Commands of all prefixes are limited in number at a time and in rate, because a routing
+//! daemon passes each of them on to the whole network, and so are the prefixes.
+
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasher;
+
+use namehop_wire::{Name, NameRef};
+
+/// Commands to one destination at once, after a time with few of them.
+const BURST_COMMANDS: u64 = 1_000;
+/// Commands to one destination in the long run, by second.
+const COMMANDS_PER_S: u64 = 100;
+/// Allowance that a command takes; a millisecond gives [`COMMANDS_PER_S`].
+const COMMAND_ALLOWANCE: u64 = 1_000;
+/// A prefix gets no second command within this time, unless the destination began anew.
+const HOLD_MS: u64 = 1_000;
+/// First pause after a command without an answer, doubled with each further one: packets get lost.
+const UNANSWERED_PAUSE_MS: u64 = 1_000;
+/// Longest pause after a command without an answer.
+const MAX_UNANSWERED_PAUSE_MS: u64 = 60_000;
+/// First pause after a refusal, doubled with each further one: asking again soon will not help (NFD has the same two).
+const REFUSED_PAUSE_MS: u64 = 50_000;
+/// Longest pause after a refusal.
+const MAX_REFUSED_PAUSE_MS: u64 = 3_600_000;
+/// Tries to withdraw a prefix, with or without an answer, before it is taken for withdrawn.
+const MAX_WITHDRAWALS: u32 = 8;
+
+/// What a destination can take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Prefixes at most; further ones are not announced.
+    pub(super) max_prefixes: usize,
+    /// Commands that may be unanswered at a time.
+    pub(super) window: usize,
+    /// An announcement is repeated after this time.
+    pub(super) refresh_ms: u64,
+    /// A command without an answer after this time counts as unanswered.
+    pub(super) timeout_ms: u64,
+}
+
+/// What happened so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Announcements that the destination accepted, repeated ones among them.
+    pub announced: u64,
+    /// Withdrawals that it accepted.
+    pub withdrawn: u64,
+    /// Commands that it refused.
+    pub refused: u64,
+    /// Commands that came back as a Nack.
+    pub nacked: u64,
+    /// Commands without an answer.
+    pub timed_out: u64,
+    /// Prefixes that were not taken because there were too many.
+    pub left_out: u64,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Done.
+    Accepted,
+    /// The destination does not want to.
+    Refused,
+    /// It cannot be reached.
+    Nacked,
+    /// Nothing came back.
+    TimedOut,
+}
+
+/// What a command asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Announce the prefix with this cost.
+    Announce(u64),
+    /// Withdraw it.
+    Withdraw,
+}
+
+/// A command that is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Command {
+    /// To be given back with the answer.
+    pub(super) id: u64,
+    pub(super) prefix: Name,
+    pub(super) action: Action,
+}
+
+/// What the destination knows of a prefix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    /// There was a command whose effect is not known.
+    Perhaps,
+    Cost {
+        cost: u64,
+        repeat_at_ms: u64,
+    },
+}
+
+/// Place in the agenda: due time and a number that tells those of the same time apart.
+type Due = (u64, u64);
+
+#[derive(Debug)]
+enum Progress {
+    /// Nothing to do as long as nothing changes and the destination is there.
+    Idle,
+    Due(Due),
+    UnderWay,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// Cost with which the prefix should be known; `None` = it should not be.
+    wanted: Option<u64>,
+    told: Told,
+    progress: Progress,
+    /// Commands that failed one after the other.
+    failures: u32,
+    /// No command before this time.
+    not_before_ms: u64,
+    last_sent_ms: Option<u64>,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    prefix: Name,
+    action: Action,
+    deadline_ms: u64,
+}
+
+/// The prefixes of one destination.
+#[derive(Debug)]
+pub(super) struct Announcer {
+    limits: Limits,
+    is_available: bool,
+    entries: HashMap<Name, Entry>,
+    agenda: BTreeMap<Due, Name>,
+    /// By number, which is the order of sending and so of deadlines, too.
+    under_way: BTreeMap<u64, UnderWay>,
+    next_number: u64,
+    /// What the rate limit allows, in units of which a command takes [`COMMAND_ALLOWANCE`].
+    allowance: u64,
+    /// When that was true.
+    allowance_at_ms: u64,
+    counters: Counters,
+    /// Some prefixes were left out.
+    is_incomplete: bool,
+    random: RandomState,
+}
+
+impl Announcer {
+    pub(super) fn new(limits: Limits) -> Self {
+        Announcer {
+            limits,
+            is_available: false,
+            entries: HashMap::new(),
+            agenda: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            next_number: 0,
+            allowance: BURST_COMMANDS * COMMAND_ALLOWANCE,
+            allowance_at_ms: 0,
+            counters: Counters::default(),
+            is_incomplete: false,
+            random: RandomState::new(),
+        }
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    pub(super) fn is_available(&self) -> bool {
+        self.is_available
+    }
+
+    /// Prefixes that are announced or waiting for it.
+    pub(super) fn prefix_count(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The prefix shall be known with this cost, or not at all.
+    pub(super) fn want(&mut self, prefix: NameRef<'_>, cost: Option<u64>, now_ms: u64) {
+        if !self.entries.contains_key(prefix.value()) {
+            if cost.is_none() {
+                return;
+            }
+            if self.entries.len() >= self.limits.max_prefixes {
+                self.counters.left_out += 1;
+                self.is_incomplete = true;
+                return;
+            }
+            self.entries.insert(prefix.to_owned(), Entry::new());
+        }
+        let Some(entry) = self.entries.get_mut(prefix.value()) else { return };
+        if entry.wanted == cost {
+            return;
+        }
+        entry.wanted = cost;
+        // What was in the way of the old wish need not be in the way of this one.
+        entry.failures = 0;
+        entry.not_before_ms = entry.last_sent_ms.map_or(0, |at_ms| at_ms + HOLD_MS);
+        self.plan(prefix, now_ms);
+    }
+
+    /// Is there room for prefixes that were left out? Says so once: the caller then tells all wishes again.
+    pub(super) fn take_room_for_more(&mut self) -> bool {
+        // Not for each single place: looking for a prefix that was left out takes a walk over all routes.
+        let has_room = self.is_incomplete && self.entries.len() < self.limits.max_prefixes / 4 * 3;
+        self.is_incomplete &= !has_room;
+        has_room
+    }
+
+    /// The destination is there, or has begun anew, and knows nothing.
+    pub(super) fn destination_began(&mut self, now_ms: u64) {
+        self.forget_told();
+        self.is_available = true;
+        let prefixes: Vec<Name> = self.entries.keys().cloned().collect();
+        for prefix in &prefixes {
+            self.plan(prefix.as_ref(), now_ms);
+        }
+    }
+
+    /// The destination is gone, and with it what it knew.
+    pub(super) fn destination_ended(&mut self) {
+        self.is_available = false;
+        self.forget_told();
+    }
+
+    fn forget_told(&mut self) {
+        self.agenda.clear();
+        self.under_way.clear();
+        self.entries.retain(|_, entry| entry.wanted.is_some());
+        for entry in self.entries.values_mut() {
+            *entry = Entry { wanted: entry.wanted, ..Entry::new() };
+        }
+    }
+
+    /// When [`next_command`](Self::next_command) may have something, at the earliest.
+    pub(super) fn next_due_ms(&self) -> Option<u64> {
+        let timeout = self.under_way.first_key_value().map(|(_, command)| command.deadline_ms);
+        let command = self.agenda.first_key_value().filter(|_| self.under_way.len() < self.limits.window);
+        let missing = COMMAND_ALLOWANCE.saturating_sub(self.allowance);
+        let allowed_ms = self.allowance_at_ms + missing.div_ceil(COMMANDS_PER_S);
+        let command = command.map(|(&(due_ms, _), _)| due_ms.max(allowed_ms));
+        [timeout, command].into_iter().flatten().min()
+    }
+
+    /// The next command, if one is due. The caller sends it.
+    pub(super) fn next_command(&mut self, now_ms: u64) -> Option<Command> {
+        self.time_out(now_ms);
+        let gained = now_ms.saturating_sub(self.allowance_at_ms).saturating_mul(COMMANDS_PER_S);
+        self.allowance = self.allowance.saturating_add(gained).min(BURST_COMMANDS * COMMAND_ALLOWANCE);
+        self.allowance_at_ms = now_ms;
+        if self.under_way.len() >= self.limits.window || self.allowance < COMMAND_ALLOWANCE {
+            return None;
+        }
+        let first = self.agenda.first_entry().filter(|first| first.key().0 <= now_ms)?;
+        let prefix = first.remove();
+        let entry = self.entries.get_mut(prefix.value())?;
+        let action = match entry.wanted {
+            Some(cost) => Action::Announce(cost),
+            None => Action::Withdraw,
+        };
+        entry.told = Told::Perhaps;
+        entry.progress = Progress::UnderWay;
+        entry.last_sent_ms = Some(now_ms);
+        entry.not_before_ms = now_ms + HOLD_MS;
+        self.allowance -= COMMAND_ALLOWANCE;
+        let id = self.number();
+        let deadline_ms = now_ms + self.limits.timeout_ms;
+        self.under_way.insert(id, UnderWay { prefix: prefix.clone(), action, deadline_ms });
+        Some(Command { id, prefix, action })
+    }
+
+    /// Ends a command. Nothing happens when it has ended before. Gives what it was about.
+    pub(super) fn ended(&mut self, id: u64, outcome: Outcome, now_ms: u64) -> Option<Name> {
+        let UnderWay { prefix, action, .. } = self.under_way.remove(&id)?;
+        match outcome {
+            Outcome::Accepted if action == Action::Withdraw => self.counters.withdrawn += 1,
+            Outcome::Accepted => self.counters.announced += 1,
+            Outcome::Refused => self.counters.refused += 1,
+            Outcome::Nacked => self.counters.nacked += 1,
+            Outcome::TimedOut => self.counters.timed_out += 1,
+        }
+        let refresh_ms = self.spread(self.limits.refresh_ms);
+        let pause_ms = self.entries.get(prefix.value()).map_or(0, |entry| pause_ms(outcome, entry.failures));
+        let pause_ms = self.spread(pause_ms);
+        let entry = self.entries.get_mut(prefix.value())?;
+        entry.progress = Progress::Idle;
+        match (outcome, action) {
+            (Outcome::Accepted, Action::Announce(cost)) => {
+                entry.failures = 0;
+                entry.told = Told::Cost { cost, repeat_at_ms: now_ms + refresh_ms };
+            }
+            (Outcome::Accepted, Action::Withdraw) => {
+                entry.failures = 0;
+                entry.told = Told::Nothing;
+            }
+            (_, action) => {
+                // A wish that changed meanwhile does not pay for the failure of the old one.
+                let is_same = (entry.wanted.is_none()) == (action == Action::Withdraw);
+                if is_same {
+                    entry.failures += 1;
+                    entry.not_before_ms = entry.not_before_ms.max(now_ms + pause_ms);
+                }
+                if entry.wanted.is_none() && entry.failures >= MAX_WITHDRAWALS {
+                    entry.told = Told::Nothing;
+                }
+            }
+        }
+        self.plan(prefix.as_ref(), now_ms);
+        Some(prefix)
+    }
+
+    fn time_out(&mut self, now_ms: u64) {
+        while let Some((&id, command)) = self.under_way.first_key_value()
+            && command.deadline_ms <= now_ms
+        {
+            self.ended(id, Outcome::TimedOut, now_ms);
+        }
+    }
+
+    /// Puts the prefix where it belongs in the agenda, or forgets it when nothing is left to do for it.
+    fn plan(&mut self, prefix: NameRef<'_>, now_ms: u64) {
+        let Some(entry) = self.entries.get_mut(prefix.value()) else { return };
+        if let Progress::Due(due) = entry.progress {
+            self.agenda.remove(&due);
+            entry.progress = Progress::Idle;
+        }
+        if matches!(entry.progress, Progress::UnderWay) {
+            return;
+        }
+        let due_ms = match (entry.wanted, entry.told) {
+            (None, Told::Nothing) => {
+                self.entries.remove(prefix.value());
+                return;
+            }
+            (None, _) if !self.is_available => {
+                self.entries.remove(prefix.value());
+                return;
+            }
+            (Some(wanted), Told::Cost { cost, repeat_at_ms }) if wanted == cost => repeat_at_ms,
+            _ => now_ms.max(entry.not_before_ms),
+        };
+        if self.is_available {
+            let due = (due_ms, self.next_number);
+            self.next_number += 1;
+            entry.progress = Progress::Due(due);
+            self.agenda.insert(due, prefix.to_owned());
+        }
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number - 1
+    }
+
+    /// The duration, changed at random by up to a tenth, so that prefixes and routers do not act in step.
+    fn spread(&mut self, duration_ms: u64) -> u64 {
+        let tenth_ms = duration_ms / 10;
+        let number = self.number();
+        duration_ms - tenth_ms + self.random.hash_one(number) % (2 * tenth_ms + 1)
+    }
+}
+
+impl Entry {
+    fn new() -> Self {
+        Entry {
+            wanted: None,
+            told: Told::Nothing,
+            progress: Progress::Idle,
+            failures: 0,
+            not_before_ms: 0,
+            last_sent_ms: None,
+        }
+    }
+}
+
+/// How long to wait after a command that failed, when so many before it had failed.
+fn pause_ms(outcome: Outcome, failures: u32) -> u64 {
+    let (first_ms, longest_ms) = match outcome {
+        Outcome::Refused => (REFUSED_PAUSE_MS, MAX_REFUSED_PAUSE_MS),
+        _ => (UNANSWERED_PAUSE_MS, MAX_UNANSWERED_PAUSE_MS),
+    };
+    first_ms.saturating_mul(1 << failures.min(20)).min(longest_ms)
+}

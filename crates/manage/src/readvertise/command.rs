@@ -1,0 +1,57 @@
+//! The command Interests of readvertising: `rib/register` and `rib/unregister` under the destination's prefix (NFD
+//! management protocol, RIB management), as signed Interests of packet format v0.3.
+//!
+//! NLSR, ndn-dv and NFD all take the same form: `<prefix>/rib/<verb>/<ControlParameters>/<parameters digest>`. ndn-dv
+//! insists on just these six components.
+
+use namehop_wire::builder::InterestSignatureOptions;
+use namehop_wire::security::Signer;
+use namehop_wire::{BuildError, Interest, InterestBuilder, Name};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::announcer::Action;
+use crate::nfd::ControlParameters;
+use crate::nfd::numbers::origin;
+
+/// Fields of a command beside name and cost.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct RegistrationFields {
+    /// Says that the route is that of a client.
+    pub(super) has_origin: bool,
+    /// The registration ends by itself after this time.
+    pub(super) expiration_ms: Option<u64>,
+}
+
+/// Builds a command under the prefix of the destination's module `rib`. `time_ms` must be higher than in every command before that the signer signed.
+pub(super) fn build(
+    destination: &Name,
+    prefix: Name,
+    action: Action,
+    fields: RegistrationFields,
+    signer: &dyn Signer,
+    time_ms: u64,
+    lifetime_ms: u64,
+) -> Result<Vec<u8>, BuildError> {
+    let (verb, cost) = match action {
+        Action::Announce(cost) => ("register", Some(cost)),
+        Action::Withdraw => ("unregister", None),
+    };
+    let parameters = ControlParameters {
+        name: Some(prefix),
+        origin: fields.has_origin.then_some(origin::CLIENT),
+        cost,
+        expiration_period_ms: cost.and(fields.expiration_ms),
+        ..ControlParameters::default()
+    };
+    let name = destination.clone().append_generic(verb).append_generic(parameters.to_vec());
+    let options = InterestSignatureOptions { time_ms: Some(time_ms), ..InterestSignatureOptions::now()? };
+    let mut nonce = [0; 4];
+    SystemRandom::new().fill(&mut nonce).map_err(|_| namehop_wire::security::SecurityError::Random)?;
+    let packet = InterestBuilder::new(name)
+        .must_be_fresh(true)
+        .nonce(u32::from_be_bytes(nonce))
+        .lifetime_ms(lifetime_ms)
+        .sign(signer, &options)?;
+    debug_assert!(Interest::decode(&packet).is_ok());
+    Ok(packet)
+}

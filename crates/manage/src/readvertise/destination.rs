@@ -1,0 +1,326 @@
+//! A destination: which routes it is told of, when it is there, and its commands and answers as packets.
+
+use std::time::Duration;
+
+use namehop_forward::face::FaceId;
+use namehop_wire::lp::{self, LpHeader, PitToken};
+use namehop_wire::security::{DigestSigner, Signer, unix_time_ms};
+use namehop_wire::{Data, Name, NameRef};
+
+use super::announcer::{Announcer, Command, Counters, Limits, Outcome};
+use super::command::{self, RegistrationFields};
+use super::signing::SigningIdentity;
+use crate::nfd::ControlResponse;
+use crate::nfd::names::{self, module};
+use crate::rib::RoutesView;
+
+/// InterestLifetime of a command.
+const COMMAND_LIFETIME_MS: u64 = 4_000;
+/// Prefixes that a routing daemon is told at most.
+const MAX_PREFIXES: usize = 65_536;
+/// Commands to a routing daemon at a time. Their order does not matter, because it looks at no signature time.
+const DAEMON_WINDOW: usize = 16;
+/// A routing daemon is told again after this time (as NFD).
+const DAEMON_REFRESH: Duration = Duration::from_secs(3_600);
+/// A gateway keeps a registration for so many refresh intervals, in case that this router ends without a word.
+const GATEWAY_LIFETIME_REFRESHES: u64 = 12;
+/// A warning about refusals is followed by none for this time.
+const WARNING_PAUSE_MS: u64 = 60_000;
+
+/// How routes are announced to a routing daemon on this computer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DaemonSettings {
+    /// Routes of these origins.
+    pub origins: Vec<u64>,
+}
+
+/// How routes are announced to a gateway.
+#[derive(Debug)]
+pub struct GatewaySettings {
+    /// Signs the commands, and its identity is what is announced.
+    pub signing: SigningIdentity,
+    /// Routes of these origins.
+    pub origins: Vec<u64>,
+    /// Cost of the route at the gateway.
+    pub cost: u64,
+    /// Time between two registrations of the same prefix.
+    pub refresh: Duration,
+}
+
+/// What a destination is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DestinationStatus {
+    /// `daemon` or `gateway`.
+    pub name: &'static str,
+    /// The FIB leads there.
+    pub is_available: bool,
+    /// Prefixes that are announced or waiting for it.
+    pub prefixes: usize,
+    /// What happened so far.
+    pub counters: Counters,
+}
+
+/// What is announced for a prefix that has routes.
+#[derive(Debug)]
+enum Policy {
+    /// The prefix, with the lowest cost of its routes.
+    Each,
+    /// One prefix for all under it, with a fixed cost.
+    Aggregate {
+        identity: Name,
+        cost: u64,
+        /// Prefixes under it that have routes.
+        covered: usize,
+    },
+}
+
+/// A routing daemon or a gateway.
+pub struct Destination {
+    name: &'static str,
+    /// Prefix of its commands, which their verb follows.
+    prefix: Name,
+    /// It runs on this computer, and has registered its prefix.
+    is_local: bool,
+    origins: Vec<u64>,
+    policy: Policy,
+    fields: RegistrationFields,
+    signer: Box<dyn Signer>,
+    last_signature_time_ms: u64,
+    announcer: Announcer,
+    /// Faces through which it was last reached.
+    faces: Vec<FaceId>,
+    quiet_until_ms: u64,
+}
+
+impl Destination {
+    /// A routing daemon on this computer.
+    pub fn daemon(settings: DaemonSettings) -> Self {
+        let limits = Limits {
+            max_prefixes: MAX_PREFIXES,
+            window: DAEMON_WINDOW,
+            refresh_ms: DAEMON_REFRESH.as_millis() as u64,
+            timeout_ms: COMMAND_LIFETIME_MS,
+        };
+        Destination {
+            name: "daemon",
+            prefix: Name::new().append_generic("localhost").append_generic("nlsr").append_generic(module::RIB),
+            is_local: true,
+            origins: settings.origins,
+            policy: Policy::Each,
+            fields: RegistrationFields::default(),
+            signer: Box::new(DigestSigner),
+            last_signature_time_ms: 0,
+            announcer: Announcer::new(limits),
+            faces: Vec::new(),
+            quiet_until_ms: 0,
+        }
+    }
+
+    /// A gateway.
+    pub fn gateway(settings: GatewaySettings) -> Self {
+        let refresh_ms = u64::try_from(settings.refresh.as_millis()).unwrap_or(u64::MAX / 100);
+        let limits = Limits {
+            max_prefixes: 1,
+            // Forwarders refuse a command that is signed earlier than one they have seen, and networks change the order.
+            window: 1,
+            refresh_ms,
+            timeout_ms: COMMAND_LIFETIME_MS,
+        };
+        let SigningIdentity { identity, signer } = settings.signing;
+        Destination {
+            name: "gateway",
+            prefix: names::localhop().append_generic(module::RIB),
+            is_local: false,
+            origins: settings.origins,
+            policy: Policy::Aggregate { identity, cost: settings.cost, covered: 0 },
+            fields: RegistrationFields {
+                has_origin: true,
+                expiration_ms: Some(refresh_ms.saturating_mul(GATEWAY_LIFETIME_REFRESHES)),
+            },
+            signer: Box::new(signer),
+            last_signature_time_ms: 0,
+            announcer: Announcer::new(limits),
+            faces: Vec::new(),
+            quiet_until_ms: 0,
+        }
+    }
+
+    /// Prefix of its commands, which their verb follows.
+    pub fn prefix(&self) -> &Name {
+        &self.prefix
+    }
+
+    /// Shortest FIB prefix that may lead there, in components. A daemon registers `/localhost/nlsr`; a gateway may be what
+    /// the default route leads to.
+    pub fn min_fib_components(&self) -> usize {
+        if self.is_local { self.prefix.len() - 1 } else { 0 }
+    }
+
+    /// Is it on this computer?
+    pub fn is_local(&self) -> bool {
+        self.is_local
+    }
+
+    /// What it is doing.
+    pub fn status(&self) -> DestinationStatus {
+        DestinationStatus {
+            name: self.name,
+            is_available: self.announcer.is_available(),
+            prefixes: self.announcer.prefix_count(),
+            counters: self.announcer.counters(),
+        }
+    }
+
+    /// Lowest cost of the routes of a name that it is told of.
+    pub fn cost_of(&self, routes: RoutesView<'_>) -> Option<u64> {
+        routes.lowest_cost(&self.origins)
+    }
+
+    /// To be called when [`cost_of`](Self::cost_of) a name has changed.
+    pub fn routes_changed(&mut self, prefix: NameRef<'_>, before: Option<u64>, after: Option<u64>, now_ms: u64) {
+        if is_scoped(prefix) {
+            return;
+        }
+        match &mut self.policy {
+            Policy::Each => self.announcer.want(prefix, after, now_ms),
+            Policy::Aggregate { identity, cost, covered } => {
+                if !identity.is_prefix_of(prefix) {
+                    return;
+                }
+                match (before, after) {
+                    (None, Some(_)) => *covered += 1,
+                    (Some(_), None) => *covered = covered.saturating_sub(1),
+                    _ => return,
+                }
+                self.announcer.want(identity.as_ref(), (*covered > 0).then_some(*cost), now_ms);
+            }
+        }
+    }
+
+    /// Is there room for prefixes that were left out? Says so once. The caller then calls
+    /// [`found`](Self::found) for every name that has routes.
+    pub fn take_room_for_more(&mut self) -> bool {
+        self.announcer.take_room_for_more()
+    }
+
+    /// A name with such a [`cost_of`](Self::cost_of) was found among all routes.
+    pub fn found(&mut self, prefix: NameRef<'_>, cost: Option<u64>, now_ms: u64) {
+        if matches!(self.policy, Policy::Each) && !is_scoped(prefix) {
+            self.announcer.want(prefix, cost, now_ms);
+        }
+    }
+
+    /// To be called with the faces to which the FIB sends commands. A face that is new means that the destination has begun
+    /// anew, or is another one: it is told everything.
+    pub fn reached_through(&mut self, faces: Vec<FaceId>, now_ms: u64) {
+        let is_new = faces.iter().any(|face| !self.faces.contains(face));
+        self.faces = faces;
+        if is_new {
+            self.begin(now_ms);
+        } else if self.faces.is_empty() && self.announcer.is_available() {
+            self.announcer.destination_ended();
+            tracing::info!(destination = self.name, "routes are no longer announced: nobody is there");
+        }
+    }
+
+    /// To be called when the link of a face works again: who is behind it may have begun anew.
+    pub fn face_up(&mut self, face: FaceId, now_ms: u64) {
+        if self.faces.contains(&face) {
+            self.begin(now_ms);
+        }
+    }
+
+    fn begin(&mut self, now_ms: u64) {
+        self.announcer.destination_began(now_ms);
+        let prefixes = self.announcer.prefix_count();
+        tracing::info!(destination = self.name, prefixes, "routes are announced");
+    }
+
+    /// When [`next_frame`](Self::next_frame) may have something, at the earliest.
+    pub fn next_due_ms(&self) -> Option<u64> {
+        self.announcer.next_due_ms()
+    }
+
+    /// The next command that is due, as a link-layer packet for the forwarding engine. Its PIT token is `number` and the
+    /// number of the command: see [`read_token`].
+    pub fn next_frame(&mut self, number: u8, now_ms: u64) -> Option<Vec<u8>> {
+        loop {
+            let Command { id, prefix, action } = self.announcer.next_command(now_ms)?;
+            self.last_signature_time_ms = unix_time_ms().max(self.last_signature_time_ms + 1);
+            tracing::debug!(destination = self.name, %prefix, ?action, "command sent");
+            let built = command::build(
+                &self.prefix,
+                prefix,
+                action,
+                self.fields,
+                self.signer.as_ref(),
+                self.last_signature_time_ms,
+                COMMAND_LIFETIME_MS,
+            );
+            match (built, token(number, id)) {
+                (Ok(interest), Some(pit_token)) => {
+                    return Some(lp::encode_packet(&LpHeader { pit_token, ..LpHeader::default() }, Some(&interest)));
+                }
+                (Err(error), _) => {
+                    tracing::warn!(destination = self.name, %error, "a command could not be made");
+                    self.announcer.ended(id, Outcome::Refused, now_ms);
+                }
+                (Ok(_), None) => {
+                    self.announcer.ended(id, Outcome::Refused, now_ms);
+                }
+            }
+        }
+    }
+
+    /// Takes the Data that answers a command.
+    pub fn answered(&mut self, id: u64, packet: &[u8], now_ms: u64) {
+        let response = Data::decode(packet)
+            .map_err(|error| error.to_string())
+            .and_then(|data| ControlResponse::decode(data.content).map_err(|error| error.to_string()));
+        // NLSR answers 204 when nothing had to be changed.
+        let refusal = match response {
+            Ok(response) if (200..300).contains(&response.code) => None,
+            Ok(response) => Some(format!("{} {}", response.code, response.text)),
+            Err(error) => Some(format!("not a response to a command: {error}")),
+        };
+        let outcome = if refusal.is_none() { Outcome::Accepted } else { Outcome::Refused };
+        let Some(prefix) = self.announcer.ended(id, outcome, now_ms) else { return };
+        let Some(refusal) = refusal else {
+            tracing::debug!(destination = self.name, %prefix, "command accepted");
+            return;
+        };
+        if now_ms >= self.quiet_until_ms {
+            self.quiet_until_ms = now_ms + WARNING_PAUSE_MS;
+            tracing::warn!(destination = self.name, %prefix, ?refusal, "an announcement of a route was refused");
+        } else {
+            tracing::debug!(destination = self.name, %prefix, ?refusal, "command refused");
+        }
+    }
+
+    /// Takes the Nack of a command.
+    pub fn nacked(&mut self, id: u64, now_ms: u64) {
+        if let Some(prefix) = self.announcer.ended(id, Outcome::Nacked, now_ms) {
+            tracing::debug!(destination = self.name, %prefix, "command came back as a Nack");
+        }
+    }
+}
+
+/// Names that mean something on one computer or one link only.
+fn is_scoped(prefix: NameRef<'_>) -> bool {
+    let first = prefix.get(0);
+    first.is_some_and(|component| component.is_generic() && [&b"localhost"[..], b"localhop"].contains(&component.value))
+}
+
+/// PIT token of a command: the destination and the command.
+fn token(number: u8, id: u64) -> Option<PitToken> {
+    let mut bytes = [0; 9];
+    bytes[0] = number;
+    bytes[1..].copy_from_slice(&id.to_be_bytes());
+    PitToken::from_slice(&bytes)
+}
+
+/// Destination and command that a PIT token stands for.
+pub fn read_token(token: &PitToken) -> Option<(usize, u64)> {
+    let (&number, id) = token.as_slice().split_first()?;
+    Some((number.into(), u64::from_be_bytes(id.try_into().ok()?)))
+}

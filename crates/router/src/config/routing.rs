@@ -1,0 +1,59 @@
+//! Section `[routing]`: who is told of routes.
+
+use std::path::PathBuf;
+
+use namehop_manage::nfd::numbers::origin;
+use serde::{Deserialize, Serialize};
+
+use super::values::OriginText;
+
+/// `[routing]`
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Routing {
+    /// Announcing to a routing daemon on this computer.
+    pub daemon: RoutingDaemon,
+    /// Announcing to a gateway.
+    pub gateway: RoutingGateway,
+}
+
+/// `[routing.daemon]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RoutingDaemon {
+    /// Whether anything is announced.
+    pub enabled: bool,
+    /// Origins of routes that are.
+    pub origins: Vec<OriginText>,
+}
+
+impl Default for RoutingDaemon {
+    fn default() -> Self {
+        RoutingDaemon { enabled: true, origins: vec![OriginText(origin::CLIENT)] }
+    }
+}
+
+/// `[routing.gateway]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RoutingGateway {
+    /// Private key that signs the commands; nothing is announced without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
+    /// Its certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<PathBuf>,
+    /// Origins of routes that are announced.
+    pub origins: Vec<OriginText>,
+    /// Cost of the route at the gateway.
+    pub cost: u64,
+    /// Seconds between two registrations.
+    pub refresh_s: u64,
+}
+
+impl Default for RoutingGateway {
+    fn default() -> Self {
+        let origins = vec![OriginText(origin::APP), OriginText(origin::CLIENT)];
+        RoutingGateway { key: None, certificate: None, origins, cost: 15, refresh_s: 25 }
+    }
+}

@@ -1,0 +1,53 @@
+//! File descriptors: as many as the system allows, and how many of them connections may take.
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use tracing::{debug, warn};
+
+/// Descriptors for everything but connections: listeners, ports, the state file, HTTP, the runtime.
+const KEPT: usize = 128;
+/// A connection takes one, and another one while it waits for a peer that reads slowly.
+const PER_CONNECTION: usize = 2;
+
+/// Raises this process's limit of file descriptors to what it may have at most. Returns how many those are.
+pub fn raise_limit() -> usize {
+    let (soft, hard) = match getrlimit(Resource::RLIMIT_NOFILE) {
+        Ok(limits) => limits,
+        Err(error) => {
+            warn!(%error, "the limit of file descriptors is not known; assuming 1024");
+            return 1024;
+        }
+    };
+    let limit = match setrlimit(Resource::RLIMIT_NOFILE, hard, hard) {
+        Ok(()) => hard,
+        Err(error) => {
+            warn!(%error, soft, hard, "the limit of file descriptors stays as it is");
+            soft
+        }
+    };
+    debug!(limit, "file descriptors");
+    usize::try_from(limit).unwrap_or(usize::MAX)
+}
+
+/// How many connections there may be with so many file descriptors.
+pub fn connections_for(descriptors: usize) -> usize {
+    (descriptors.saturating_sub(KEPT) / PER_CONNECTION).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_descriptors_for_all_else() {
+        for (descriptors, connections) in [(65_536, 32_704), (1024, 448), (256, 64), (10, 1)] {
+            assert_eq!(connections_for(descriptors), connections, "{descriptors}");
+        }
+    }
+
+    #[test]
+    fn the_limit_is_raised_as_far_as_may_be() {
+        let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("limits");
+        assert_eq!(raise_limit() as u64, hard);
+        assert_eq!(getrlimit(Resource::RLIMIT_NOFILE).expect("limits"), (hard, hard));
+    }
+}

@@ -1,0 +1,181 @@
+//! Commands of neighbours (`/localhop/nfd`) that wait for the control thread.
+//!
+//! A command costs a signature verification, and anybody who reaches the router can send as many as the link carries. So all of
+//! them together get a limited number of turns a second, which the faces take in rotation: a face that sends too many
+//! waits for itself. What waits is bounded, too, and a flood gives way to those who send less.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use namehop_forward::face::FaceId;
+
+/// Turns of all faces together in a second. With signatures of elliptic curves they take a fifth of a processor.
+const TURNS_PER_S: u32 = 2000;
+/// Turns that may be saved up.
+const MAX_SAVED_TURNS: u32 = 64;
+/// Commands of one face that may wait.
+const MAX_WAITING_OF_FACE: usize = 256;
+/// Commands of all faces together that may wait.
+const MAX_WAITING: usize = 4096;
+
+/// The queue of commands of all neighbours.
+pub struct NeighbourQueue<T> {
+    waiting: HashMap<FaceId, VecDeque<T>>,
+    /// Faces with something waiting, in the order of their turns.
+    rotation: VecDeque<FaceId>,
+    count: usize,
+    turns: u32,
+    /// Up to when turns have been added.
+    counted_to: Instant,
+}
+
+impl<T> NeighbourQueue<T> {
+    /// An empty queue.
+    pub fn new(now: Instant) -> Self {
+        NeighbourQueue {
+            waiting: HashMap::new(),
+            rotation: VecDeque::new(),
+            count: 0,
+            turns: MAX_SAVED_TURNS,
+            counted_to: now,
+        }
+    }
+
+    /// Adds a command of a face. Returns what there is no room for: this one, or, when others send more, one of theirs.
+    pub fn push(&mut self, face: FaceId, command: T) -> Option<(FaceId, T)> {
+        let mine = self.waiting.get(&face).map_or(0, VecDeque::len);
+        if mine >= MAX_WAITING_OF_FACE {
+            return Some((face, command));
+        }
+        let mut given_up = None;
+        if self.count >= MAX_WAITING {
+            let share = MAX_WAITING / self.waiting.len().max(1);
+            if mine >= share {
+                return Some((face, command));
+            }
+            let longest = self.waiting.iter_mut().max_by_key(|(_, commands)| commands.len());
+            match longest.filter(|(_, commands)| mine + 1 < commands.len()) {
+                Some((&other, commands)) => {
+                    given_up = commands.pop_back().map(|command| (other, command));
+                    self.count -= 1;
+                }
+                None => return Some((face, command)),
+            }
+        }
+        let commands = self.waiting.entry(face).or_default();
+        if commands.is_empty() {
+            self.rotation.push_back(face);
+        }
+        commands.push_back(command);
+        self.count += 1;
+        given_up
+    }
+
+    /// The next command whose turn has come.
+    pub fn pop(&mut self, now: Instant) -> Option<T> {
+        self.count_turns(now);
+        if self.turns == 0 {
+            return None;
+        }
+        let face = self.rotation.pop_front()?;
+        let commands = self.waiting.get_mut(&face)?;
+        let command = commands.pop_front();
+        if commands.is_empty() {
+            self.waiting.remove(&face);
+        } else {
+            self.rotation.push_back(face);
+        }
+        self.turns -= 1;
+        self.count -= 1;
+        command
+    }
+
+    /// When [`pop`](Self::pop) gives something; `None` when nothing waits.
+    pub fn next_turn(&mut self, now: Instant) -> Option<Instant> {
+        self.count_turns(now);
+        let pause = if self.turns > 0 { Duration::ZERO } else { Duration::from_secs(1) / TURNS_PER_S };
+        (self.count > 0).then(|| self.counted_to + pause)
+    }
+
+    fn count_turns(&mut self, now: Instant) {
+        let pause = Duration::from_secs(1) / TURNS_PER_S;
+        let new = now.saturating_duration_since(self.counted_to).as_nanos() / pause.as_nanos();
+        if new >= u128::from(MAX_SAVED_TURNS) {
+            (self.turns, self.counted_to) = (MAX_SAVED_TURNS, now);
+        } else {
+            // Less than the limit, so it fits.
+            let new = new as u32;
+            self.turns = (self.turns + new).min(MAX_SAVED_TURNS);
+            self.counted_to += pause * new;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOOD: FaceId = FaceId(300);
+    const QUIET: FaceId = FaceId(301);
+
+    fn drain(queue: &mut NeighbourQueue<u32>, now: Instant) -> Vec<u32> {
+        std::iter::from_fn(|| queue.pop(now)).collect()
+    }
+
+    #[test]
+    fn faces_take_turns_and_keep_their_order() {
+        let now = Instant::now();
+        let mut queue = NeighbourQueue::new(now);
+        for number in 0..4 {
+            assert_eq!(queue.push(FLOOD, number), None);
+        }
+        assert_eq!(queue.push(QUIET, 10), None);
+        assert_eq!(queue.push(QUIET, 11), None);
+        assert_eq!(drain(&mut queue, now), [0, 10, 1, 11, 2, 3]);
+        assert_eq!((queue.next_turn(now), queue.waiting.len(), queue.count), (None, 0, 0));
+    }
+
+    #[test]
+    fn turns_are_limited_in_number() {
+        let start = Instant::now();
+        let mut queue = NeighbourQueue::new(start);
+        let mut handled = 0;
+        for ms in 0..1000 {
+            let now = start + Duration::from_millis(ms);
+            for _ in 0..100 {
+                let _ = queue.push(FLOOD, 0);
+            }
+            handled += drain(&mut queue, now).len();
+        }
+        let expected = (MAX_SAVED_TURNS + TURNS_PER_S) as usize;
+        assert!((expected - 2..=expected).contains(&handled), "{handled}");
+        let end = start + Duration::from_millis(999);
+        let next = queue.next_turn(end).expect("something waits");
+        assert!(next > end && next <= end + Duration::from_millis(1));
+        assert!(queue.pop(end).is_none() && queue.pop(next).is_some());
+    }
+
+    #[test]
+    fn a_flood_waits_for_itself_and_gives_way_to_others() {
+        let now = Instant::now();
+        let mut queue = NeighbourQueue::new(now);
+        for number in 0..1000 {
+            let refused = queue.push(FLOOD, number);
+            assert_eq!(refused.is_some(), number >= MAX_WAITING_OF_FACE as u32);
+        }
+        let floods = (0..).map(|number| FaceId(1000 + number)).take(MAX_WAITING / MAX_WAITING_OF_FACE);
+        for face in floods {
+            for number in 0..1000 {
+                let _ = queue.push(face, number);
+            }
+        }
+        assert_eq!(queue.count, MAX_WAITING);
+        let (other, _) = queue.push(QUIET, 7).expect("it is full");
+        assert_ne!(other, QUIET, "one of those who send most gives way");
+        assert_eq!(queue.count, MAX_WAITING);
+        assert!(queue.waiting[&QUIET].contains(&7));
+        assert!(drain(&mut queue, now).contains(&7), "its turn comes in the first round");
+        let waiting: usize = queue.waiting.values().map(VecDeque::len).sum();
+        assert_eq!(waiting, queue.count);
+    }
+}

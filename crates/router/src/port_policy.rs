@@ -1,0 +1,176 @@
+//! Which ports commands may open.
+//!
+//! Every application on this computer can send commands, and a router that runs as root could make and replace files
+//! everywhere for them, and use every network interface. So a command opens a memif socket in configured folders only, and
+//! uses configured interfaces only, unless it is signed by a key that the configuration lists. What the configuration
+//! itself and the saved state ask for is not checked: it was allowed before.
+
+use std::env;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use tracing::warn;
+
+use namehop_face::FaceUri;
+
+use crate::config::Config;
+
+/// Where applications look for memif sockets (NDN-DPDK).
+const SYSTEM_FOLDER: &str = "/run/ndn";
+
+/// What the configuration says about it.
+pub struct PortPolicy {
+    folders: Vec<PathBuf>,
+    interfaces: Vec<String>,
+    /// Ports that the configuration names.
+    configured: Vec<FaceUri>,
+}
+
+impl PortPolicy {
+    /// The policy of a configuration.
+    pub fn new(config: &Config) -> Self {
+        let folders = config.ports.memif_folders.iter().flat_map(|folder| match folder.as_str() {
+            "auto" => usual_folders(),
+            path => vec![PathBuf::from(path)],
+        });
+        let faces = config.face.iter().map(|face| face.local.as_ref().map_or(&face.uri.0, |local| &local.0));
+        let ports = config.port.iter().map(|port| &port.uri.0);
+        let is_port = |uri: &&FaceUri| matches!(uri, FaceUri::Device(_) | FaceUri::Memif { .. });
+        PortPolicy {
+            folders: folders.collect(),
+            interfaces: config.ports.interfaces.clone(),
+            configured: ports.chain(faces).filter(is_port).cloned().collect(),
+        }
+    }
+
+    /// May a command open this port?
+    ///
+    /// # Errors
+    /// Why not, and what to do.
+    pub fn check(&self, port: &FaceUri) -> Result<(), String> {
+        if self.configured.contains(port) {
+            return Ok(());
+        }
+        match port {
+            FaceUri::Memif { socket, .. } => self.check_socket(Path::new(socket)),
+            FaceUri::Device(interface) if !self.interfaces.iter().any(|name| name == interface || name == "all") => {
+                Err(format!(
+                    "commands may not use network interface {interface}: list it in `interfaces` in section [ports] of the \
+                     router's configuration"
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_socket(&self, socket: &Path) -> Result<(), String> {
+        let folder = socket.parent().unwrap_or(Path::new("/"));
+        let is_plain = socket.is_absolute() && !socket.components().any(|part| matches!(part, Component::ParentDir));
+        if is_plain && self.folders.iter().any(|allowed| is_within(folder, allowed)) {
+            return Ok(());
+        }
+        let allowed: Vec<String> = self.folders.iter().map(|folder| folder.display().to_string()).collect();
+        Err(format!(
+            "commands may not open memif sockets in {}, only in folders that are there in or below {}: choose such a one, \
+             or list the folder in `memif_folders` in section [ports] of the router's configuration",
+            folder.display(),
+            if allowed.is_empty() { "(none)".to_owned() } else { allowed.join(", ") }
+        ))
+    }
+
+    /// Makes the folder of a memif socket if it is one of those that are configured; no other folder is ever made.
+    pub fn make_folder_for(&self, port: &FaceUri) {
+        let FaceUri::Memif { socket, .. } = port else { return };
+        let folder = Path::new(socket).parent();
+        if let Some(folder) = folder.filter(|&folder| self.folders.iter().any(|allowed| allowed == folder))
+            && let Err(error) = fs::create_dir_all(folder)
+        {
+            warn!(folder = %folder.display(), %error, "the folder for memif sockets cannot be made");
+        }
+    }
+
+    /// The same for all memif ports that the configuration names.
+    pub fn make_folders_of_configured_ports(&self) {
+        self.configured.iter().for_each(|port| self.make_folder_for(port));
+    }
+}
+
+/// What `auto` stands for.
+fn usual_folders() -> Vec<PathBuf> {
+    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+    let mut folders = vec![PathBuf::from(SYSTEM_FOLDER)];
+    folders.extend(variable("XDG_RUNTIME_DIR").map(|folder| PathBuf::from(folder).join("ndn")));
+    // systemd separates several by colons.
+    folders.extend(variable("RUNTIME_DIRECTORY").iter().flat_map(env::split_paths));
+    folders
+}
+
+/// Is the folder the allowed one, or one below it, wherever symbolic links lead?
+fn is_within(folder: &Path, allowed: &Path) -> bool {
+    match (folder.canonicalize(), allowed.canonicalize()) {
+        (Ok(folder), Ok(allowed)) => folder.starts_with(allowed),
+        // It will be made.
+        (Err(_), Err(_)) => folder == allowed,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn policy(text: &str) -> PortPolicy {
+        PortPolicy::new(&toml::from_str(text).expect("a configuration"))
+    }
+
+    fn memif(socket: &Path) -> FaceUri {
+        format!("memif://{}?id=0", socket.display()).parse().expect("a FaceUri")
+    }
+
+    #[test]
+    fn memif_sockets_stay_in_their_folders() {
+        let place = tempfile::tempdir().expect("folder");
+        let (allowed, other) = (place.path().join("allowed"), place.path().join("other"));
+        let policy = policy(&format!("[ports]\nmemif_folders = [\"{}\"]", allowed.display()));
+        let socket = allowed.join("x.sock");
+        assert_eq!(policy.check(&memif(&socket)), Ok(()), "the folder may still have to be made");
+        assert!(!allowed.exists(), "a question makes nothing");
+        policy.make_folder_for(&memif(&socket));
+        assert!(allowed.is_dir());
+        assert_eq!(policy.check(&memif(&socket)), Ok(()));
+
+        fs::create_dir_all(allowed.join("below")).expect("made");
+        fs::create_dir_all(&other).expect("made");
+        symlink(&other, allowed.join("link")).expect("made");
+        assert_eq!(policy.check(&memif(&allowed.join("below/x.sock"))), Ok(()));
+        for refused in ["../other/x.sock", "link/x.sock", "link/../x.sock", "missing/x.sock", "../allowedx/x.sock"] {
+            let error = policy.check(&memif(&allowed.join(refused))).expect_err(refused);
+            assert!(error.contains("`memif_folders`"), "{error}");
+        }
+        for refused in [other.join("x.sock"), "/etc/x.sock".into(), "/x.sock".into()] {
+            assert!(policy.check(&memif(&refused)).is_err(), "{}", refused.display());
+            policy.make_folder_for(&memif(&refused));
+        }
+        let missing = allowed.join("missing/x.sock");
+        policy.make_folder_for(&memif(&missing));
+        assert!(!allowed.join("missing").exists(), "no other folder is made");
+    }
+
+    #[test]
+    fn interfaces_are_those_of_the_configuration() {
+        let uri = |text: &str| text.parse::<FaceUri>().expect("a FaceUri");
+        let by_default = policy("");
+        assert!(by_default.check(&uri("dev://eth1")).expect_err("none").contains("`interfaces`"));
+        let listed = policy(
+            "[ports]\ninterfaces = [\"eth1\"]\n[[port]]\nuri = \"dev://eth2\"\n[[face]]\nuri = \
+             \"ether://[08:00:27:01:01:01]\"\nlocal = \"dev://eth3\"",
+        );
+        for interface in ["eth1", "eth2", "eth3"] {
+            assert_eq!(listed.check(&uri(&format!("dev://{interface}"))), Ok(()), "{interface}");
+        }
+        assert!(listed.check(&uri("dev://eth4")).is_err());
+        assert_eq!(policy("[ports]\ninterfaces = [\"all\"]").check(&uri("dev://eth4")), Ok(()));
+    }
+}

@@ -1,0 +1,257 @@
+//! Saving: which changes by command outlive a restart, and putting them on file.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::Instant;
+
+use tracing::{error, info, warn};
+
+use namehop_face::FaceUri;
+use namehop_face::registry::{Face, FacePersistency, FaceTable};
+use namehop_forward::face::FaceId;
+use namehop_manage::nfd::numbers::origin;
+use namehop_manage::rib::Route;
+use namehop_manage::server::{ContentStoreChange, NotSaved, StateChange};
+use namehop_wire::NameRef;
+use namehop_wire::security::unix_time_ms;
+
+use crate::config::Config;
+use crate::state::{
+    ContentStoreRecord, FaceRecord, Journal, Record, RouteKey, RouteRecord, RouteTerms, SavedState, StateError,
+    StrategyRecord, identity,
+};
+
+/// A clock that goes wrong by less than this against another one was not set, in milliseconds.
+const CLOCK_TOLERANCE_MS: u64 = 2000;
+
+/// What is saved, and where.
+pub struct Saving {
+    faces: Arc<FaceTable>,
+    journal: RefCell<Option<Journal>>,
+    /// The last change could not be saved.
+    is_failing: Cell<bool>,
+    /// What the Content Store was last asked to be.
+    content_store: Cell<ContentStoreRecord>,
+    clock: ClockWatch,
+    /// There is, or was, an expiry on file.
+    has_expiries: Cell<bool>,
+}
+
+/// Notices that somebody sets the time of day: it no longer goes along with the clock that nobody can set, which the
+/// expiries of running routes are on.
+struct ClockWatch {
+    started: Instant,
+    /// Time of day at `started`, as it follows from the time of day at the last look.
+    start_unix_ms: Cell<u64>,
+}
+
+impl ClockWatch {
+    fn new() -> Self {
+        ClockWatch { started: Instant::now(), start_unix_ms: Cell::new(unix_time_ms()) }
+    }
+
+    /// By how much the clock was set forward since the last look, if it was more than clocks drift.
+    fn look(&self, now_unix_ms: u64) -> Option<i64> {
+        let elapsed_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let start_unix_ms = now_unix_ms.saturating_sub(elapsed_ms);
+        let by_ms = start_unix_ms.checked_signed_diff(self.start_unix_ms.get()).unwrap_or(i64::MAX);
+        (by_ms.unsigned_abs() >= CLOCK_TOLERANCE_MS).then(|| {
+            self.start_unix_ms.set(start_unix_ms);
+            by_ms
+        })
+    }
+}
+
+impl Saving {
+    /// Saves into `journal`; without one nothing outlives a restart. `saved` is what the journal held at first.
+    pub fn new(faces: Arc<FaceTable>, journal: Option<Journal>, saved: &SavedState, config: &Config) -> Self {
+        let configured = ContentStoreRecord {
+            capacity_packets: config.content_store.capacity_packets as u64,
+            admit: config.content_store.admit,
+            serve: config.content_store.serve,
+        };
+        Saving {
+            faces,
+            journal: RefCell::new(journal),
+            is_failing: Cell::new(false),
+            content_store: Cell::new(saved.content_store.unwrap_or(configured)),
+            clock: ClockWatch::new(),
+            has_expiries: Cell::new(saved.routes.values().any(|terms| terms.expires_unix_ms.is_some())),
+        }
+    }
+
+    /// Puts a change on file if it has to outlive a restart.
+    ///
+    /// # Errors
+    /// The file cannot be written; nothing has changed.
+    pub fn save(&self, change: StateChange<'_>) -> Result<(), NotSaved> {
+        self.follow_clock();
+        let Some(journal) = &mut *self.journal.borrow_mut() else { return Ok(()) };
+        let Some(record) = self.record_of(journal, change) else {
+            // There is nothing to take back then.
+            journal.keep();
+            return Ok(());
+        };
+        match journal.append(&record) {
+            Ok(()) => {
+                if self.is_failing.replace(false) {
+                    info!(file = %journal.path().display(), "changes can be saved again");
+                }
+                match record {
+                    Record::ContentStore(settings) => self.content_store.set(settings),
+                    Record::Route(route) if route.terms.expires_unix_ms.is_some() => self.has_expiries.set(true),
+                    _ => {}
+                }
+                Ok(())
+            }
+            Err(error) => {
+                let reason = match &error {
+                    StateError::Io { path, source } => format!("state file {}: {source}", path.display()),
+                    error => error.to_string(),
+                };
+                // One line for a full disk, not one for each command.
+                if !self.is_failing.replace(true) {
+                    error!(
+                        reason,
+                        "commands are refused whose changes cannot be saved; make room or make the file writable, or set \
+                         `enabled = false` in section [state]; the router tries again with each command"
+                    );
+                }
+                Err(NotSaved(format!(
+                    "nothing was changed, because it could not be saved ({reason}); make room for the state file or make \
+                     it writable, then send the command again"
+                )))
+            }
+        }
+    }
+
+    /// Has the saved expiries follow when somebody set the time of day. To be called from time to time.
+    pub fn follow_clock(&self) {
+        let Some(by_ms) = self.clock.look(unix_time_ms()) else { return };
+        info!(by_ms, "the time of day was set");
+        if self.has_expiries.get()
+            && let Some(journal) = &mut *self.journal.borrow_mut()
+            && let Err(error) = journal.append(&Record::ClockSet(by_ms))
+        {
+            warn!(%error, "the saved expiries of routes do not follow the clock");
+        }
+    }
+
+    /// Takes back what was saved last.
+    pub fn withdraw(&self) {
+        if let Some(journal) = &mut *self.journal.borrow_mut()
+            && let Err(error) = journal.withdraw()
+        {
+            warn!(%error, "a refused change stays in the state file: the next start will try it again");
+        }
+    }
+
+    /// Has everything that was saved put on the disk.
+    pub fn sync(&self) {
+        if let Some(journal) = &*self.journal.borrow()
+            && let Err(error) = journal.sync()
+        {
+            warn!(%error, "saved state may be lost when the computer fails");
+        }
+    }
+
+    fn record_of(&self, journal: &Journal, change: StateChange<'_>) -> Option<Record> {
+        let on_file = |face: &Face| Some(face_identity(face)).filter(|identity| journal.knows_face(identity));
+        match change {
+            StateChange::FaceCreated(face) | StateChange::FaceUpdated(face) if is_permanent(face) => {
+                Some(Record::Face(face_record(face)))
+            }
+            StateChange::FaceCreated(_) => None,
+            // Of faces that the file knows nothing about, nothing has to be taken away.
+            StateChange::FaceUpdated(face) => on_file(face).map(Record::FaceForgotten),
+            StateChange::FaceDestroyed(face) => on_file(face).map(Record::FaceRemoved),
+            StateChange::RouteRegistered { prefix, route, lifetime_ms } => {
+                self.route_record(prefix, route, lifetime_ms).map(Record::Route)
+            }
+            StateChange::RouteUnregistered { prefix, face, origin: origin::STATIC } => {
+                self.route_key(prefix, face).map(Record::RouteRemoved)
+            }
+            StateChange::RouteUnregistered { .. } => None,
+            StateChange::StrategySet { prefix, strategy } => Some(Record::Strategy(StrategyRecord {
+                prefix: prefix.to_string(),
+                strategy: strategy.as_ref().to_string(),
+            })),
+            StateChange::StrategyUnset(prefix) => Some(Record::StrategyRemoved(prefix.to_string())),
+            StateChange::ContentStore(change) => {
+                Some(Record::ContentStore(changed_settings(self.content_store.get(), change)))
+            }
+        }
+    }
+
+    /// Static routes outlive a restart when their face can be made again.
+    fn route_record(&self, prefix: NameRef<'_>, route: &Route, lifetime_ms: Option<u64>) -> Option<RouteRecord> {
+        if route.origin != origin::STATIC {
+            return None;
+        }
+        // By the clock of this moment: the one of the start may have been wrong.
+        let expires_unix_ms = lifetime_ms.map(|lifetime_ms| unix_time_ms().saturating_add(lifetime_ms));
+        let terms = RouteTerms { cost: route.cost, flags: route.flags, expires_unix_ms, lifetime_ms };
+        Some(RouteRecord { key: self.route_key(prefix, route.face)?, terms })
+    }
+
+    fn route_key(&self, prefix: NameRef<'_>, face: FaceId) -> Option<RouteKey> {
+        let face = self.faces.get(face)?;
+        (face.persistency() != FacePersistency::OnDemand).then(|| RouteKey {
+            prefix: prefix.to_string(),
+            face: face.remote_uri().to_string(),
+            local: distinguishing_local_uri(&face),
+        })
+    }
+}
+
+fn changed_settings(settings: ContentStoreRecord, change: ContentStoreChange) -> ContentStoreRecord {
+    ContentStoreRecord {
+        capacity_packets: change.capacity.unwrap_or(settings.capacity_packets),
+        admit: change.admit.unwrap_or(settings.admit),
+        serve: change.serve.unwrap_or(settings.serve),
+    }
+}
+
+fn is_permanent(face: &Face) -> bool {
+    face.persistency() == FacePersistency::Permanent
+}
+
+/// The local URI, where faces of several interfaces may have the same remote one.
+fn distinguishing_local_uri(face: &Face) -> Option<String> {
+    let is_shared = face.remote_uri().is_multicast() || matches!(face.remote_uri(), FaceUri::Ethernet(_));
+    is_shared.then(|| face.local_uri().to_string())
+}
+
+/// What tells the face apart in the saved state.
+fn face_identity(face: &Face) -> String {
+    identity(&face.remote_uri().to_string(), distinguishing_local_uri(face).as_deref()).into_owned()
+}
+
+fn face_record(face: &Face) -> FaceRecord {
+    FaceRecord {
+        uri: face.remote_uri().to_string(),
+        local_uri: distinguishing_local_uri(face),
+        persistency: face.persistency() as u64,
+        flags: face.flags().0,
+        mtu: face.is_datagram().then(|| face.mtu_bytes() as u64),
+        base_congestion_marking_interval_ns: Some(face.base_congestion_marking_interval_ns()),
+        default_congestion_threshold_bytes: Some(face.default_congestion_threshold_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clock_that_was_set_is_noticed_and_only_once() {
+        let clock = ClockWatch::new();
+        let start = clock.start_unix_ms.get();
+        assert_eq!(clock.look(start + 500), None);
+        let by_ms = clock.look(start + 3_600_000).expect("noticed");
+        assert!((3_590_000..=3_600_000).contains(&by_ms), "{by_ms}");
+        assert_eq!(clock.look(start + 3_600_000), None);
+        let by_ms = clock.look(start).expect("noticed");
+        assert!((-3_610_000..=-3_590_000).contains(&by_ms), "{by_ms}");
+    }
+}

@@ -1,0 +1,105 @@
+//! The lines of the journal as they are written and read, and what may be wrong with a state file.
+
+use std::io::{self, BufRead};
+use std::path::{Path, PathBuf};
+
+use super::files::LockFault;
+use super::record::{Record, SavedState};
+
+/// Value of `format` in the header.
+const FORMAT: &str = "namehop-state";
+/// Version of the records that this code writes.
+const VERSION: u32 = 1;
+
+/// Why the state file cannot be used at all.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// The file or its folder cannot be read or written.
+    #[error("state file {path}: {source}; choose another with `file` in section [state], or set `enabled = false` there", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A newer Namehop wrote it.
+    #[error("state file {path} has version {version}, this Namehop knows {VERSION}; use a newer Namehop or move the file away", path = path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+    /// Another router has it open.
+    #[error("state file {path} is in use by another router, which has locked {lock}; choose another with `file` in section [state]", path = path.display(), lock = lock.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+        /// The file that is locked.
+        lock: PathBuf,
+    },
+    /// The lock file is somebody else's, who could keep this router from starting.
+    #[error("{lock}, the lock of state file {path}, belongs to user {owner}; remove it if no router of that user runs, or choose another state file with `file` in section [state]", path = path.display(), lock = lock.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Its lock file.
+        lock: PathBuf,
+        /// Number of the user.
+        owner: u32,
+    },
+}
+
+impl StateError {
+    /// The error for a journal at `path` that could not be locked.
+    pub(super) fn of_lock(fault: LockFault, path: &Path) -> Self {
+        let path = path.to_owned();
+        match fault {
+            LockFault::InUse(lock) => StateError::InUse { path, lock },
+            LockFault::Foreign(lock, owner) => StateError::Foreign { path, lock, owner },
+            LockFault::Io(source) => StateError::Io { path, source },
+        }
+    }
+}
+
+/// First line of the file.
+pub(super) fn header_line() -> io::Result<Vec<u8>> {
+    line_of(&Record::Header { format: FORMAT.to_owned(), version: VERSION })
+}
+
+/// A record as a line of the file.
+pub(super) fn line_of(record: &Record) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(record)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Lines that make no sense: their numbers and what is wrong.
+pub(super) type Faults = Vec<(usize, String)>;
+
+/// Folds the lines of a journal; `path` is for messages only.
+pub(super) fn read(path: &Path, mut file: impl BufRead) -> Result<(SavedState, Faults), StateError> {
+    let io_error = |source| StateError::Io { path: path.to_owned(), source };
+    let mut state = SavedState::default();
+    let mut faults = Faults::new();
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        if file.read_until(b'\n', &mut line).map_err(io_error)? == 0 {
+            break;
+        }
+        match serde_json::from_slice::<Record>(&line) {
+            Ok(Record::Header { version, .. }) if version > VERSION => {
+                return Err(StateError::Newer { path: path.to_owned(), version });
+            }
+            Ok(Record::Header { format, .. }) if format != FORMAT => {
+                faults.push((number, format!("format is `{format}`, not `{FORMAT}`")));
+            }
+            Ok(Record::Header { .. }) if number == 1 => {}
+            Ok(record) if number > 1 => state.fold(record),
+            Ok(_) => faults.push((number, "the header is missing".to_owned())),
+            Err(error) => faults.push((number, error.to_string())),
+        }
+    }
+    Ok((state, faults))
+}

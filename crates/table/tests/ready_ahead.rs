@@ -1,0 +1,97 @@
+//! Whoever fills tables takes next to no page faults, because another thread has touched the memory before.
+//!
+//! A process of its own: what is asked for here counts for all tables of the process.
+#![cfg(target_os = "linux")]
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use namehop_table::{
+    Arena, BucketTable, ByteArena, CacheLines, PageRequest, Pieces, is_memory_ready, make_memory_ready_ahead,
+};
+use nix::sys::resource::{UsageWho, getrusage};
+
+fn page_faults() -> i64 {
+    getrusage(UsageWho::RUSAGE_THREAD).expect("usage").minor_page_faults()
+}
+
+/// Waits until the other thread has nothing to do.
+fn wait_until_ready() {
+    let start = Instant::now();
+    while !is_memory_ready() {
+        assert!(start.elapsed() < Duration::from_secs(60), "memory does not become ready");
+        thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// Page faults of `work`, which is called with numbers from 0 on, and before each so many of them the memory may get ready.
+fn faults_of(count: usize, at_a_time: usize, mut work: impl FnMut(usize)) -> i64 {
+    let mut faults = 0;
+    for start in (0..count).step_by(at_a_time) {
+        wait_until_ready();
+        let before = page_faults();
+        (start..count.min(start + at_a_time)).for_each(&mut work);
+        faults += page_faults() - before;
+    }
+    faults
+}
+
+#[test]
+fn memory_is_touched_before_it_is_needed() {
+    for pages in [PageRequest::Ordinary, PageRequest::Large] {
+        // Made before it was asked for: as many faults as pages.
+        let mut arena = Arena::<[u64; 32]>::new(10_000, pages).expect("memory");
+        let faults = faults_of(8_000, 100, |_| assert!(arena.allocate().is_some()));
+        assert!(faults >= if pages == PageRequest::Ordinary { 400 } else { 1 }, "{faults} faults");
+    }
+    make_memory_ready_ahead();
+    for pages in [PageRequest::Ordinary, PageRequest::Large] {
+        // Slots of 256 bytes: 500 pages of 4 KiB, then some of 2 MiB.
+        let mut arena = Arena::<[u64; 32]>::new(1 << 20, pages).expect("memory");
+        let faults = faults_of(40_000, 100, |_| assert!(arena.allocate().is_some()));
+        assert!(faults <= 20, "{faults} faults of an arena on {pages:?} pages");
+        // The list of freed slots.
+        let faults = faults_of(40_000, 1_000, |number| arena.free(number as u32));
+        assert!(faults <= 20, "{faults} faults of freed slots on {pages:?} pages");
+
+        let mut bytes = ByteArena::new(64 << 20, pages).expect("memory");
+        let faults = faults_of(2_000, 20, |_| {
+            let slot = bytes.allocate(8_000).expect("room");
+            bytes.get_mut(slot, 8_000).fill(1);
+        });
+        assert!(faults <= 20, "{faults} faults of byte strings on {pages:?} pages");
+
+        let mut lines = CacheLines::used_in_order(1 << 20, pages).expect("memory");
+        let faults = faults_of(100_000, 30, |number| {
+            lines.note_used(number + 1);
+            lines[number].0 = [1; 8];
+        });
+        assert!(faults <= 20, "{faults} faults of lines in order on {pages:?} pages");
+
+        let mut lines = CacheLines::used_anywhere(1 << 17, pages).expect("memory");
+        lines.note_used(1);
+        let faults = faults_of(100_000, 100_000, |number| lines[number * 7_919 % (1 << 17)].0 = [1; 8]);
+        assert!(faults <= 20, "{faults} faults of lines anywhere on {pages:?} pages");
+
+        let mut table = BucketTable::new(100_000, pages).expect("memory");
+        let faults = faults_of(50_000, 50_000, |number| {
+            let hash = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            table.insert(hash ^ hash >> 31, number as u32).expect("room");
+        });
+        assert!(faults <= 20, "{faults} faults of buckets on {pages:?} pages");
+    }
+    let pieces = Pieces::new("pieces", 10_000, 2_400).expect("memory");
+    let faults = faults_of(10_000, 10, |_| {
+        let piece = pieces.take().expect("a piece");
+        // SAFETY: the piece is nobody else's.
+        unsafe { piece.write_bytes(1, 2_400) };
+    });
+    assert!(faults <= 60, "{faults} faults of pieces");
+
+    // Memory that goes while it is made ready.
+    for number in 0..200 {
+        let mut arena = Arena::<[u64; 32]>::new(1 << 16, PageRequest::Large).expect("memory");
+        (0..number * 10).for_each(|_| assert!(arena.allocate().is_some()));
+    }
+    wait_until_ready();
+}

