@@ -1,12 +1,12 @@
 //! How fast an empty cache and an empty PIT fill, compared with full ones: what it costs that their memory is touched for the
 //! first time.
 //!
-//! `cargo run --release -p namehop-bench --example fill_tables -- [here|ahead] [EXCHANGES_PER_S]`
+//! `cargo run --release -p namehop-bench --example fill_tables -- [ahead|slow|here] [EXCHANGES_PER_S]`
 //!
-//! An engine with the router's default tables gets Interests and their Data of 8,000 bytes, in bursts, until the cache has been
-//! filled twice: first it is filled, then each Data takes the place of another. After that it gets Interests that nobody answers,
-//! likewise until the PIT has been filled twice. `ahead` (the default) has another thread make the memory ready, as the router
-//! does; with `here` the thread of the engine touches it. With a rate, bursts begin when their time has come, and how long packets
+//! An engine with the router's default tables gets Interests and their Data of 8,000 bytes, in bursts: first as many as an empty
+//! cache has room for, then, when it is full, as many again. After that it gets Interests that nobody answers, likewise as many
+//! as the PIT has room for, twice. `ahead` (the default) has another thread make the memory ready, as the router does; with `here` the thread of the engine touches it. `slow` is `ahead` on a system that gives memory slowly: the other
+//! thread gets a sixtieth of a processor, which is busy with something else. With a rate, bursts begin when their time has come, and how long packets
 //! take includes their waiting for bursts that are late.
 //!
 //! The engine has the last processor for itself, and the thread that makes memory ready has the others. Before, as much memory is
@@ -14,6 +14,7 @@
 //! time ever, which takes much longer than clearing it, and is the host's matter.
 
 use std::error::Error;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
@@ -24,7 +25,7 @@ use namehop_forward::strategy::{StrategyInstance, StrategyKind};
 use namehop_forward::time::Timestamp;
 use namehop_forward::{Engine, EngineConfig};
 use namehop_hash::HashKey;
-use namehop_table::{CacheLine, CacheLines, PageRequest, make_memory_ready_ahead};
+use namehop_table::{CacheLine, CacheLines, PageRequest, is_memory_ready, make_memory_ready_ahead};
 use namehop_wire::Name;
 use namehop_wire::builder::{DataBuilder, InterestBuilder};
 use namehop_wire::security::DigestSigner;
@@ -120,10 +121,32 @@ impl Filling {
         Ok(Figures { per_s, p99: times[times.len() * 99 / 100], longest, page_faults })
     }
 
+    /// Sends Interests and their Data until the cache has stopped to grow, and returns the number of the next one.
+    fn until_cache_is_full(&mut self, mut next: usize) -> Result<usize, Box<dyn Error>> {
+        loop {
+            let (before, was_ready) = (self.engine.cs_info().entries, is_memory_ready());
+            self.stretch(next, 100 * BURST, true)?;
+            next += 100 * BURST;
+            if was_ready && self.engine.cs_info().entries <= before {
+                return Ok(next);
+            }
+        }
+    }
+
     /// Fills a table of so many entries, then goes on with the full one, and compares.
     fn compare(&mut self, what: &str, first: usize, entries: usize, is_answered: bool) -> Result<(), Box<dyn Error>> {
         let filling = self.stretch(first, entries, is_answered)?;
-        let full = self.stretch(first + entries, entries, is_answered)?;
+        let mut next = first + entries;
+        if is_answered {
+            println!("{what} of {} Data after {entries} exchanges", self.engine.cs_info().entries);
+            next = self.until_cache_is_full(next)?;
+            println!(
+                "{what} of {} Data after {} exchanges, which is full",
+                self.engine.cs_info().entries,
+                next - first
+            );
+        }
+        let full = self.stretch(next, entries, is_answered)?;
         for (state, figures) in [("empty", &filling), ("full", &full)] {
             println!(
                 "{what} {state:>5} at first: {:>9.0}/s, 99 % of bursts within {:>8.1} us, all within {:>9.1} us, {} page faults",
@@ -159,16 +182,29 @@ fn processors() -> Result<(CpuSet, CpuSet), Box<dyn Error>> {
     Ok((alone, others))
 }
 
+/// Leaves the thread that makes memory ready a sixtieth of a processor on which another thread is busy.
+fn starve_memory_thread() -> Result<(), Box<dyn Error>> {
+    for thread in std::fs::read_dir("/proc/self/task")? {
+        let thread = thread?;
+        if std::fs::read_to_string(thread.path().join("comm"))?.trim() == "memory" {
+            let status = Command::new("renice").args(["-n", "19", "-p"]).arg(thread.file_name()).status()?;
+            return if status.success() { Ok(()) } else { Err(format!("renice: {status}").into()) };
+        }
+    }
+    Err("there is no thread that makes memory ready".into())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let (for_engine, for_others) = processors()?;
     CacheLines::new(TOUCHED_BYTES / size_of::<CacheLine>(), PageRequest::Large)?.as_mut_slice().fill(CacheLine([1; 8]));
     // The other thread starts with the first table, and runs where this one may run then.
     sched_setaffinity(Pid::from_raw(0), &for_others)?;
     let mut arguments = std::env::args().skip(1);
-    match arguments.next().as_deref() {
-        None | Some("ahead") => make_memory_ready_ahead(),
+    let how = arguments.next();
+    match how.as_deref() {
+        None | Some("ahead" | "slow") => make_memory_ready_ahead(),
         Some("here") => {}
-        Some(_) => return Err("usage: fill_tables [here|ahead] [EXCHANGES_PER_S]".into()),
+        Some(_) => return Err("usage: fill_tables [ahead|slow|here] [EXCHANGES_PER_S]".into()),
     }
     let pause = match arguments.next() {
         Some(rate) => Duration::from_secs_f64(BURST as f64 / rate.parse::<f64>()?),
@@ -183,6 +219,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut engine = Engine::new(config, fib.reader(), pool.clone(), key)?;
     for id in [CONSUMER, PRODUCER] {
         engine.set_face(FaceInfo { id, scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint });
+    }
+    if how.as_deref() == Some("slow") {
+        starve_memory_thread()?;
+        (0..CpuSet::count()).filter(|&cpu| for_others.is_set(cpu) == Ok(true)).for_each(|_| {
+            std::thread::spawn(|| {
+                loop {
+                    std::hint::spin_loop()
+                }
+            });
+        });
     }
     sched_setaffinity(Pid::from_raw(0), &for_engine)?;
     let name = || Name::new().append_generic("fill").append_generic([b'0'; DIGITS]);

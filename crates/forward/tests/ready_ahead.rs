@@ -50,13 +50,17 @@ impl Filling {
         Filling { engine, pool, now: Timestamp(0), out: Vec::new(), faults: 0 }
     }
 
-    /// Has the engine process packets that came in on a face, once the memory is ready, and counts its page faults.
-    fn process(&mut self, face: FaceId, packets: &[Vec<u8>]) -> Packets {
+    /// Waits until all memory is ready that is to be ready by now.
+    fn wait_until_ready() {
         let start = Instant::now();
         while !is_memory_ready() {
             assert!(start.elapsed() < Duration::from_secs(60), "memory does not become ready");
             thread::sleep(Duration::from_micros(20));
         }
+    }
+
+    /// Has the engine process packets that came in on a face, and counts its page faults.
+    fn process(&mut self, face: FaceId, packets: &[Vec<u8>]) -> Packets {
         let buffer = |packet: &Vec<u8>| self.pool.copy_of(packet).expect("a buffer");
         let mut burst: Vec<_> = packets
             .iter()
@@ -82,8 +86,12 @@ fn interest(kind: &str, number: u32) -> Vec<u8> {
 fn filling_cache_and_pit_takes_next_to_no_page_faults() {
     make_memory_ready_ahead();
     let mut filling = Filling::new();
-    // 200 MB of Data, which are 50,000 pages of 4 KiB.
-    for first in (0..25_000).step_by(BURST as usize) {
+    Filling::wait_until_ready();
+    filling.faults = 0;
+    // As fast as they come: until there is memory for more, the cache gives up old Data. In the end it holds 200 MB, which are 50,000
+    // pages of 4 KiB.
+    let start = Instant::now();
+    for first in (0..).step_by(BURST as usize) {
         let interests: Vec<_> = (first..first + BURST).map(|number| interest("data", number)).collect();
         let sent = filling.process(CONSUMER, &interests);
         assert!(sent.len() == interests.len() && sent.iter().all(|packet| packet.kind == PacketKind::Interest));
@@ -95,12 +103,16 @@ fn filling_cache_and_pit_takes_next_to_no_page_faults() {
         let sent = filling.process(PRODUCER, &data);
         assert_eq!(sent.len(), data.len());
         filling.now = filling.now.plus_ms(1);
+        if filling.engine.cs_info().entries >= 25_000 {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "the cache does not grow");
     }
-    assert_eq!(filling.engine.cs_info().entries, 25_024);
-    assert!(filling.faults <= 300, "{} page faults while the cache was filled", filling.faults);
+    assert!(filling.faults <= 100, "{} page faults while the cache was filled", filling.faults);
     filling.faults = 0;
     // Entries of 256 bytes, their timers, and what is noted of each.
     for first in (0..60_000).step_by(BURST as usize) {
+        Filling::wait_until_ready();
         let interests: Vec<_> = (first..first + BURST).map(|number| interest("pending", number)).collect();
         let sent = filling.process(CONSUMER, &interests);
         assert_eq!(sent.len(), interests.len());

@@ -54,8 +54,14 @@ impl<T: Default> Arena<T> {
         };
         let (slots, free) = (Mapping::new(slots, pages)?, Mapping::new(free, pages)?);
         let mut mark = FillMark::new(size_of::<T>());
-        slots.make_ready_ahead(&mut mark, ReadyAhead { unit_bytes: size_of::<T>(), first_bytes: FIRST_READY_BYTES });
-        free.make_ready_ahead(&mut mark, ReadyAhead { unit_bytes: size_of::<u32>(), first_bytes: BASE_ALIGNMENT });
+        slots.make_ready_ahead(
+            &mut mark,
+            ReadyAhead { unit_bytes: size_of::<T>(), first_bytes: FIRST_READY_BYTES, can_wait: false },
+        );
+        free.make_ready_ahead(
+            &mut mark,
+            ReadyAhead { unit_bytes: size_of::<u32>(), first_bytes: BASE_ALIGNMENT, can_wait: false },
+        );
         Ok(Arena {
             slots,
             free,
@@ -98,6 +104,12 @@ impl<T: Default> Arena<T> {
 }
 
 impl<T> Arena<T> {
+    /// Can the next slot be given out without waiting for the system to give memory?
+    #[inline]
+    pub fn is_next_ready(&mut self) -> bool {
+        self.free_count > 0 || self.mark.is_ready(self.made as usize + 1)
+    }
+
     /// The slot that [`allocate`](Self::allocate) will give out after `before` others, if no slot is freed meanwhile.
     #[inline]
     pub fn upcoming(&self, before: usize) -> Option<u32> {

@@ -14,8 +14,9 @@ const UNIT_BYTES: usize = 64;
 const CHUNK_BYTES: usize = 64 * 1024;
 const UNITS_PER_CHUNK: usize = CHUNK_BYTES / UNIT_BYTES;
 const BITMAP_WORDS: usize = UNITS_PER_CHUNK / 64;
-/// Memory that is ready before the first slot is given out.
-const FIRST_READY_BYTES: usize = 8 * CHUNK_BYTES;
+/// Memory that is made ready before it is known what is needed.
+const FIRST_READY_CHUNKS: usize = 8;
+const FIRST_READY_BYTES: usize = FIRST_READY_CHUNKS * CHUNK_BYTES;
 
 /// Slot sizes in units. The last has room for every NDN packet; the larger ones divide a chunk with little rest.
 const CLASS_UNITS: [u16; 32] = [
@@ -84,11 +85,22 @@ impl Chunk {
     }
 }
 
+/// What an arena does when it has to grow and the system has yet to give the memory for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Growth {
+    /// It waits for the system, which may take tens of milliseconds for 2 MiB.
+    AtOnce,
+    /// It gives out no slot, as if it was full, and grows when another thread has made memory ready. Without
+    /// [`make_memory_ready_ahead`](crate::make_memory_ready_ahead) there is no such thread, and this is `AtOnce`.
+    WhenReady,
+}
+
 /// A fixed-capacity arena for byte strings; see the module's description.
 pub struct ByteArena {
     memory: Mapping,
     /// Follows the chunks that were used, so that the next ones are ready.
     mark: FillMark,
+    growth: Growth,
     chunk_count: u32,
     /// Chunks that were used at least once.
     chunks: Arena<Chunk>,
@@ -101,7 +113,7 @@ pub struct ByteArena {
 
 impl ByteArena {
     /// An empty arena of `capacity_bytes`, rounded up to whole chunks of 64 KiB.
-    pub fn new(capacity_bytes: usize, pages: PageRequest) -> Result<Self, TableError> {
+    pub fn new(capacity_bytes: usize, growth: Growth, pages: PageRequest) -> Result<Self, TableError> {
         let chunk_count = capacity_bytes.div_ceil(CHUNK_BYTES);
         // All handles stay below `u32::MAX`, so that users may have a "no slot" value.
         if chunk_count >= u32::MAX as usize / UNITS_PER_CHUNK {
@@ -109,10 +121,18 @@ impl ByteArena {
         }
         let memory = Mapping::new(MemoryNeed::all("byte strings", chunk_count * CHUNK_BYTES), pages)?;
         let mut mark = FillMark::new(CHUNK_BYTES);
-        memory.make_ready_ahead(&mut mark, ReadyAhead { unit_bytes: CHUNK_BYTES, first_bytes: FIRST_READY_BYTES });
+        memory.make_ready_ahead(
+            &mut mark,
+            ReadyAhead {
+                unit_bytes: CHUNK_BYTES,
+                first_bytes: FIRST_READY_BYTES,
+                can_wait: growth == Growth::WhenReady,
+            },
+        );
         Ok(ByteArena {
             memory,
             mark,
+            growth,
             chunk_count: chunk_count as u32,
             chunks: Arena::new(chunk_count as u32, pages)?,
             partial: [NO_CHUNK; CLASS_UNITS.len()],
@@ -122,7 +142,8 @@ impl ByteArena {
     }
 
     /// Gives out a slot of at least `length` bytes with undetermined contents. `None` if `length` is more than
-    /// [`MAX_SLOT_BYTES`], or if there is no room: then free other slots (of any size, oldest first is best) and retry.
+    /// [`MAX_SLOT_BYTES`], or if there is no room, or none yet (see [`Growth`]): then free other slots (of any size, oldest
+    /// first is best) and retry.
     pub fn allocate(&mut self, length: usize) -> Option<u32> {
         let class = *CLASS_OF_UNITS.get(length.div_ceil(UNIT_BYTES))?;
         let number = match self.partial[usize::from(class)] {
@@ -256,6 +277,11 @@ impl ByteArena {
             self.chunks[number] = Chunk::new(class);
             number
         } else {
+            // What was ready at first is taken in any case, so that a full arena always has something to give up.
+            let (made, grows_at_once) = (self.chunks.made(), self.growth == Growth::AtOnce);
+            if !grows_at_once && made >= FIRST_READY_CHUNKS && !self.mark.is_ready(made + 1) {
+                return None;
+            }
             let number = self.chunks.allocate()?;
             self.chunks[number] = Chunk::new(class);
             self.mark.note(self.chunks.made());
@@ -331,7 +357,7 @@ mod tests {
     proptest! {
         #[test]
         fn strings_keep_their_contents(steps in prop::collection::vec(step(), 0..200)) {
-            let mut arena = ByteArena::new(4 * CHUNK_BYTES, PageRequest::Ordinary).expect("memory");
+            let mut arena = ByteArena::new(4 * CHUNK_BYTES, Growth::AtOnce, PageRequest::Ordinary).expect("memory");
             let mut model: Vec<(u32, Vec<u8>)> = Vec::new();
             for (number, step) in steps.into_iter().enumerate() {
                 match step {
@@ -386,7 +412,7 @@ mod tests {
 
     #[test]
     fn small_slots_fill_a_chunk_completely() {
-        let mut arena = ByteArena::new(1, PageRequest::Large).expect("memory");
+        let mut arena = ByteArena::new(1, Growth::AtOnce, PageRequest::Large).expect("memory");
         let slots: Vec<u32> = std::iter::from_fn(|| arena.allocate(64)).collect();
         assert_eq!(slots.len(), UNITS_PER_CHUNK);
         assert_eq!(arena.bytes_in_use(), arena.capacity_bytes());
@@ -400,7 +426,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "not given out")]
     fn double_free_is_caught() {
-        let mut arena = ByteArena::new(1, PageRequest::Ordinary).expect("memory");
+        let mut arena = ByteArena::new(1, Growth::AtOnce, PageRequest::Ordinary).expect("memory");
         let (slot, _other) = (arena.allocate(100).expect("room"), arena.allocate(100));
         arena.free(slot);
         arena.free(slot);
@@ -409,7 +435,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "outside")]
     fn reads_stay_inside() {
-        let arena = ByteArena::new(1, PageRequest::Ordinary).expect("memory");
+        let arena = ByteArena::new(1, Growth::AtOnce, PageRequest::Ordinary).expect("memory");
         arena.get(1023, 65);
     }
 }

@@ -36,7 +36,7 @@ pub mod walk;
 
 pub use arena::Arena;
 pub use bucket::{BucketStatistics, BucketTable, Candidates};
-pub use byte_arena::{ByteArena, MAX_SLOT_BYTES};
+pub use byte_arena::{ByteArena, Growth, MAX_SLOT_BYTES};
 pub use concurrent::{
     ConcurrentBucketReader, ConcurrentBucketTable, ConcurrentCandidates, GrowthEntries, RetiredBuckets, WalkCursor,
 };

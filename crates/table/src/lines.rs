@@ -31,7 +31,7 @@ impl CacheLines {
     /// [`note_used`](Self::note_used) says.
     pub fn used_in_order(count: usize, pages: PageRequest) -> Result<Self, TableError> {
         let mut lines = Self::new(count, pages)?;
-        let ahead = ReadyAhead { unit_bytes: size_of::<CacheLine>(), first_bytes: BASE_ALIGNMENT };
+        let ahead = ReadyAhead { unit_bytes: size_of::<CacheLine>(), first_bytes: BASE_ALIGNMENT, can_wait: false };
         lines.memory.make_ready_ahead(&mut lines.mark, ahead);
         Ok(lines)
     }
@@ -41,7 +41,9 @@ impl CacheLines {
     pub fn used_anywhere(count: usize, pages: PageRequest) -> Result<Self, TableError> {
         let mut lines = Self::new(count, pages)?;
         let bytes = count.saturating_mul(size_of::<CacheLine>());
-        lines.memory.make_ready_ahead(&mut lines.mark, ReadyAhead { unit_bytes: bytes, first_bytes: 0 });
+        lines
+            .memory
+            .make_ready_ahead(&mut lines.mark, ReadyAhead { unit_bytes: bytes, first_bytes: 0, can_wait: false });
         Ok(lines)
     }
 

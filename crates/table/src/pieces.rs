@@ -36,7 +36,10 @@ impl Pieces {
         let bytes = count.checked_mul(piece_bytes).ok_or(TableError::CapacityTooLarge)?;
         let memory = Mapping::new(MemoryNeed::all(contents, bytes), PageRequest::Ordinary)?;
         let mut mark = FillMark::new(piece_bytes);
-        memory.make_ready_ahead(&mut mark, ReadyAhead { unit_bytes: piece_bytes, first_bytes: FIRST_READY_BYTES });
+        memory.make_ready_ahead(
+            &mut mark,
+            ReadyAhead { unit_bytes: piece_bytes, first_bytes: FIRST_READY_BYTES, can_wait: false },
+        );
         Ok(Pieces { memory, piece_bytes, count, taken: mark.into_told() })
     }
 

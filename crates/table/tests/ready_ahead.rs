@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use namehop_table::{
-    Arena, BucketTable, ByteArena, CacheLines, PageRequest, Pieces, is_memory_ready, make_memory_ready_ahead,
+    Arena, BucketTable, ByteArena, CacheLines, Growth, PageRequest, Pieces, is_memory_ready, make_memory_ready_ahead,
 };
 use nix::sys::resource::{UsageWho, getrusage};
 
@@ -54,12 +54,29 @@ fn memory_is_touched_before_it_is_needed() {
         let faults = faults_of(40_000, 1_000, |number| arena.free(number as u32));
         assert!(faults <= 20, "{faults} faults of freed slots on {pages:?} pages");
 
-        let mut bytes = ByteArena::new(64 << 20, pages).expect("memory");
+        let mut bytes = ByteArena::new(64 << 20, Growth::AtOnce, pages).expect("memory");
         let faults = faults_of(2_000, 20, |_| {
             let slot = bytes.allocate(8_000).expect("room");
             bytes.get_mut(slot, 8_000).fill(1);
         });
         assert!(faults <= 20, "{faults} faults of byte strings on {pages:?} pages");
+
+        // As fast as it can, but never faster than memory gets ready.
+        let mut bytes = ByteArena::new(64 << 20, Growth::WhenReady, pages).expect("memory");
+        let (mut stored, mut refused, before, start) = (0, 0, page_faults(), Instant::now());
+        while stored < 5_000 {
+            assert!(start.elapsed() < Duration::from_secs(60), "the arena does not grow");
+            match bytes.allocate(8_000) {
+                Some(slot) => {
+                    bytes.get_mut(slot, 8_000).fill(1);
+                    stored += 1;
+                }
+                None => refused += 1,
+            }
+        }
+        let faults = page_faults() - before;
+        // What is ready at first is taken in any case: 512 KiB, with the notes of its chunks and of the first thread.
+        assert!(faults <= 160, "{faults} faults of byte strings on {pages:?} pages, {refused} refused");
 
         let mut lines = CacheLines::used_in_order(1 << 20, pages).expect("memory");
         let faults = faults_of(100_000, 30, |number| {

@@ -7,7 +7,7 @@
 //! May assume: owners release every block exactly once and before they forget its handle.
 
 use namehop_table::prefetch::CACHE_LINE_BYTES;
-use namehop_table::{ByteArena, PageRequest, TableError};
+use namehop_table::{ByteArena, Growth, PageRequest, TableError};
 
 use super::entry::NONE;
 
@@ -38,8 +38,8 @@ pub(crate) struct BlockStore {
 
 impl BlockStore {
     /// A store of `capacity_bytes`, rounded up to whole chunks of 64 KiB. Memory that is never used costs nothing.
-    pub(crate) fn new(capacity_bytes: usize) -> Result<Self, TableError> {
-        Ok(BlockStore { arena: ByteArena::new(capacity_bytes, PageRequest::Large)?, cursor: 0, live: 0 })
+    pub(crate) fn new(capacity_bytes: usize, growth: Growth) -> Result<Self, TableError> {
+        Ok(BlockStore { arena: ByteArena::new(capacity_bytes, growth, PageRequest::Large)?, cursor: 0, live: 0 })
     }
 
     /// Blocks in use.
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn releasing_a_starved_chunk_makes_room_for_another_size() {
-        let mut store = BlockStore::new(2 * CHUNK_BYTES).expect("memory");
+        let mut store = BlockStore::new(2 * CHUNK_BYTES, Growth::AtOnce).expect("memory");
         let mut small = Vec::new();
         while let Some(block) = store.allocate(200, small.len() as u32) {
             small.push(block);
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_store_without_memory_refuses() {
-        let mut store = BlockStore::new(0).expect("memory");
+        let mut store = BlockStore::new(0, Growth::AtOnce).expect("memory");
         assert_eq!(store.allocate(1, 1), None);
         let mut owners = vec![1];
         store.starved_chunk(&mut owners);

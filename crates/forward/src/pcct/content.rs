@@ -2,11 +2,11 @@
 //!
 //! Data is copied into a block of its own, behind 32 bytes for its implicit digest, which is computed when first needed.
 //! Per (name, hint) there is one Data, the newest. The policy decides what leaves when there are too many packets, or no
-//! memory for a new one.
+//! memory for a new one. The store grows no faster than the system gives memory: packets never wait for that.
 
 use namehop_hash::PrefixHashes;
 use namehop_store::{EvictionPolicy, Policy, PolicyKind};
-use namehop_table::TableError;
+use namehop_table::{Growth, TableError};
 use namehop_wire::data::implicit_digest;
 
 use super::Pcct;
@@ -75,7 +75,7 @@ pub(crate) struct ContentStore {
 impl ContentStore {
     pub(super) fn new(config: &ContentConfig, entry_limit: usize) -> Result<Self, TableError> {
         Ok(ContentStore {
-            blocks: BlockStore::new(config.capacity_bytes)?,
+            blocks: BlockStore::new(config.capacity_bytes, Growth::WhenReady)?,
             policy: Policy::new(config.policy, entry_limit)?,
             index: PrefixIndex::new(config.capacity_packets),
             next_to_erase: 0,
@@ -266,7 +266,7 @@ impl Pcct {
     }
 
     /// Evicts the packet that the policy names. `false` when the store is empty.
-    fn evict_data(&mut self) -> bool {
+    pub(super) fn evict_data(&mut self) -> bool {
         match self.content.policy.victim() {
             Some(victim) => {
                 self.remove_data(victim);

@@ -154,6 +154,10 @@ impl Pcct {
         {
             sibling = Some(self.make_room_for_hint(known)?);
         }
+        if !self.entries.is_next_ready() && self.evict_data() {
+            // Which may have been the Data of the sibling.
+            sibling = self.find_name(key.name_hash, key.name);
+        }
         let key_bytes = key.name.len() + key.hint.len();
         let mut long_key = Block::NONE;
         if key_bytes > SHORT_KEY_BYTES {

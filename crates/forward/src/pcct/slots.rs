@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use namehop_hash::{PrefixHashes, hash_name};
-use namehop_table::{Arena, BucketTable, PageRequest, TableError};
+use namehop_table::{Arena, BucketTable, Growth, PageRequest, TableError};
 use namehop_wire::MAX_NAME_COMPONENTS;
 
 use super::blocks::{Block, BlockStore};
@@ -40,7 +40,7 @@ impl Pcct {
             in_blocks: Arena::new(extensions, pages)?,
             out_blocks: Arena::new(extensions, pages)?,
             tokens: Arena::new(count(pit_capacity)?, pages)?,
-            memory: BlockStore::new(config.memory_bytes)?,
+            memory: BlockStore::new(config.memory_bytes, Growth::AtOnce)?,
             queue: PitQueue::new(pit_capacity),
             shares: Shares::default(),
             pit_capacity,

@@ -6,8 +6,8 @@
 //! [`FillMark`]); the thread keeps a lead in front of that: four times what is in use already, but at least what the memory was made
 //! with and at most [`MOST_LEAD_BYTES`]. So a table that stays small takes little memory, and one that fills fast has a lead that
 //! grows faster than it is used up. The
-//! part with the shortest lead goes first, in steps of a huge page. Whoever overtakes the thread touches memory itself, as if
-//! there was no thread.
+//! part with the shortest lead goes first, in steps of a huge page. Whoever comes to memory that is not ready yet either
+//! touches it, and waits for the system, or does without it for now: [`FillMark::is_ready`] tells.
 //!
 //! Nobody but the router needs this: before [`make_memory_ready_ahead`] is called, there is neither thread nor lead.
 
@@ -30,6 +30,9 @@ const LEAD_BY_USE: usize = 4;
 const FIRST_TOLD_PART: usize = 8;
 /// How often a mark is told, in bytes of what is filled.
 const TELL_BYTES: usize = 16 << 10;
+/// Between two steps for memory that can wait. Clearing memory takes from other processors what they share with this one, so a
+/// cache that fills is to cost no more than a few per cent of what they do. This is some 2 GB in a second.
+const REST: Duration = Duration::from_millis(1);
 /// After some work the thread looks for more by itself, so often and so long. Then it sleeps until somebody wakes it.
 const LOOK_EVERY: Duration = Duration::from_micros(100);
 const LOOK_FOR: Duration = Duration::from_millis(100);
@@ -57,13 +60,25 @@ pub(crate) struct FillMark {
     /// From so many units on, it is to be told again. Never, when nobody wants to know.
     tell_at: usize,
     tell_every: usize,
+    /// Bytes of the first memory with this mark that are ready, as the thread says. `None` when there is nothing to wait for.
+    ready_bytes: Option<Arc<AtomicUsize>>,
+    unit_bytes: usize,
+    /// So many units were ready when `ready_bytes` was last looked at.
+    ready_units: usize,
 }
 
 impl FillMark {
     /// A mark for units of so many bytes.
     pub(crate) fn new(unit_bytes: usize) -> Self {
-        let tell_every = (TELL_BYTES / unit_bytes.max(1)).max(1);
-        FillMark { told: Arc::new(AtomicUsize::new(0)), tell_at: usize::MAX, tell_every }
+        let unit_bytes = unit_bytes.max(1);
+        FillMark {
+            told: Arc::new(AtomicUsize::new(0)),
+            tell_at: usize::MAX,
+            tell_every: (TELL_BYTES / unit_bytes).max(1),
+            ready_bytes: None,
+            unit_bytes,
+            ready_units: usize::MAX,
+        }
     }
 
     /// So many units are in use. To be called whenever there are more than ever before.
@@ -72,6 +87,23 @@ impl FillMark {
         if units >= self.tell_at {
             self.tell(units);
         }
+    }
+
+    /// Can the first `units` be used without waiting for the system? Asks for the first memory with this mark.
+    #[inline(always)]
+    pub(crate) fn is_ready(&mut self, units: usize) -> bool {
+        units <= self.ready_units || self.is_ready_by_now(units)
+    }
+
+    #[cold]
+    fn is_ready_by_now(&mut self, units: usize) -> bool {
+        let Some(ready_bytes) = &self.ready_bytes else { return true };
+        self.ready_units = ready_bytes.load(Ordering::Relaxed) / self.unit_bytes;
+        let is_ready = units <= self.ready_units;
+        if !is_ready {
+            helper().wake();
+        }
+        is_ready
     }
 
     /// The counter, for an owner that counts in it by itself and calls [`wake_helper`].
@@ -99,6 +131,8 @@ pub(crate) struct ReadyAhead {
     pub(crate) unit_bytes: usize,
     /// Bytes that are to be ready at once.
     pub(crate) first_bytes: usize,
+    /// Whoever fills it does without until it is ready; then it is made ready at a moderate rate.
+    pub(crate) can_wait: bool,
 }
 
 impl Mapping {
@@ -113,14 +147,19 @@ impl Mapping {
         if self.kind == PageKind::Transparent && ahead.unit_bytes.max(ahead.first_bytes) < HUGE_2M_BYTES {
             self.range.keep_off_huge_pages(HUGE_2M_BYTES);
         }
-        helper().add(Region {
+        let ready_bytes = Arc::new(AtomicUsize::new(0));
+        let has_thread = helper().add(Region {
             range: Arc::downgrade(&self.range),
             bytes: self.range.bytes,
             page_bytes: self.range.page_bytes,
             ready: 0,
+            ready_bytes: Arc::clone(&ready_bytes),
             fill: Arc::clone(&mark.told),
             ahead,
         });
+        if has_thread && mark.ready_bytes.is_none() {
+            (mark.ready_bytes, mark.ready_units) = (Some(ready_bytes), 0);
+        }
     }
 }
 
@@ -136,8 +175,9 @@ pub(crate) fn touch_soon(mapping: &Mapping, start: usize, bytes: usize) {
         bytes: end,
         page_bytes: mapping.range.page_bytes,
         ready: start,
+        ready_bytes: Arc::new(AtomicUsize::new(0)),
         fill: Arc::new(AtomicUsize::new(1)),
-        ahead: ReadyAhead { unit_bytes: end, first_bytes: end },
+        ahead: ReadyAhead { unit_bytes: end, first_bytes: end, can_wait: false },
     });
 }
 
@@ -146,8 +186,10 @@ struct Region {
     range: Weak<Range>,
     bytes: usize,
     page_bytes: usize,
-    /// Bytes from the start on.
+    /// Bytes from the start on that are ready, or that the thread is at work on.
     ready: usize,
+    /// Bytes from the start on that are ready, for whoever fills the memory.
+    ready_bytes: Arc<AtomicUsize>,
     fill: Arc<AtomicUsize>,
     ahead: ReadyAhead,
 }
@@ -168,7 +210,7 @@ impl Region {
 
     /// The next step; `None` when enough is ready.
     fn missing(&self) -> Option<Step> {
-        let ReadyAhead { unit_bytes, first_bytes } = self.ahead;
+        let ReadyAhead { unit_bytes, first_bytes, .. } = self.ahead;
         let used = self.fill.load(Ordering::Relaxed).saturating_mul(unit_bytes);
         let lead = used.saturating_mul(LEAD_BY_USE).clamp(first_bytes, MOST_LEAD_BYTES.max(first_bytes));
         let wanted = used.saturating_add(lead).min(self.bytes);
@@ -219,15 +261,16 @@ impl Helper {
         self.regions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&'static self, region: Region) {
+    /// Takes up some memory. `false` if there is no thread: then whoever fills the memory touches it.
+    fn add(&'static self, region: Region) -> bool {
         self.regions().push(region);
         let start = || {
             let handle = thread::Builder::new().name("memory".to_owned()).spawn(|| self.run()).ok()?;
             Some(handle.thread().clone())
         };
-        // Without a thread, whoever fills the memory touches it.
-        self.thread.get_or_init(start);
+        let has_thread = self.thread.get_or_init(start).is_some();
         self.wake();
+        has_thread
     }
 
     /// A call that comes just before the thread falls asleep may be lost. The next one is not.
@@ -241,15 +284,16 @@ impl Helper {
 
     fn run(&self) -> ! {
         let mut last_work = Instant::now();
+        let mut rest_until = last_work;
         loop {
-            if self.work() {
+            if self.work(&mut rest_until) {
                 last_work = Instant::now();
             } else if last_work.elapsed() < LOOK_FOR {
                 thread::sleep(LOOK_EVERY);
             } else {
                 self.is_asleep.store(true, Ordering::Relaxed);
                 fence(Ordering::SeqCst);
-                if !self.work() {
+                if !self.work(&mut rest_until) {
                     thread::park();
                 }
                 self.is_asleep.store(false, Ordering::Relaxed);
@@ -258,21 +302,27 @@ impl Helper {
         }
     }
 
-    /// Makes one step, where the lead is shortest. `false` when all is ready.
-    fn work(&self) -> bool {
-        let (range, step) = {
+    /// Makes one step, where the lead is shortest. `false` when all is ready but what can wait until `rest_until`.
+    fn work(&self, rest_until: &mut Instant) -> bool {
+        let is_resting = Instant::now() < *rest_until;
+        let (range, step, ready_bytes, can_wait) = {
             let mut regions = self.regions();
             regions.retain(|region| region.range.strong_count() > 0 && region.ready < region.bytes);
-            let steps = regions.iter().enumerate().filter_map(|(number, region)| Some((number, region.missing()?)));
+            let steps = regions.iter().enumerate().filter(|(_, region)| !(is_resting && region.ahead.can_wait));
+            let steps = steps.filter_map(|(number, region)| Some((number, region.missing()?)));
             let Some((number, step)) = steps.min_by_key(|(_, step)| step.lead) else { return false };
             let region = &mut regions[number];
             // Noted at once: what cannot be made ready now is touched by whoever needs it.
             region.ready = step.end;
             self.is_busy.store(true, Ordering::SeqCst);
-            (region.range.upgrade(), step)
+            (region.range.upgrade(), step, Arc::clone(&region.ready_bytes), region.ahead.can_wait)
         };
         if let Some(range) = range {
             range.touch(step.start, step.end - step.start);
+        }
+        ready_bytes.store(step.end, Ordering::Relaxed);
+        if can_wait {
+            *rest_until = Instant::now() + REST;
         }
         self.is_busy.store(false, Ordering::SeqCst);
         true

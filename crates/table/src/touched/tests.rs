@@ -3,7 +3,7 @@
 use super::count_lines;
 use crate::tags::{LINK_SLOT, SLOTS};
 use crate::{
-    Arena, BucketTable, ByteArena, CacheLine, CacheLines, ConcurrentBucketTable, GrowthEntries, PageRequest,
+    Arena, BucketTable, ByteArena, CacheLine, CacheLines, ConcurrentBucketTable, Growth, GrowthEntries, PageRequest,
     SharedArena,
 };
 
@@ -151,7 +151,7 @@ fn a_shared_arena_touches_the_entry_and_the_list_of_segments() {
 
 #[test]
 fn a_byte_arena_touches_the_bytes_that_are_asked_for() {
-    let mut arena = ByteArena::new(1 << 20, PAGES).expect("memory");
+    let mut arena = ByteArena::new(1 << 20, Growth::AtOnce, PAGES).expect("memory");
     let slot = arena.allocate(1000).expect("room");
     assert_eq!(lines(|| arena.get(slot, 1)), 1);
     assert_eq!(lines(|| arena.get(slot, 64)), 1);
