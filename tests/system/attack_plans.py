@@ -38,6 +38,10 @@ VICTIM = "/victim/late"
 PLANS = {
     # Interests that go to an application which answers none of them.
     "unanswered": Plan(100_000, 20_000, tcp()),
+    # The same from 1,500 senders, none of whom has more pending than the well-behaved applications.
+    "unanswered-from-many": Plan(
+        60_000, 3_000, {"to": ROUTER_V6, "via": "udp", "from": MANY_NETWORKS, "senders": 1500}, rule="unanswered"
+    ),
     # Lifetimes of ten days, half of them answered.
     "endless-lifetimes": Plan(20_000, 4_000, tcp()),
     # 300 connections from 100 networks ask for 8000 bytes each and read nothing.

@@ -10,6 +10,7 @@ import time
 import pytest
 from conftest import free_port
 from ndn.encoding import Name, parse_data
+from packets import command, read_element, register, status
 
 STRATEGIES = ["best-route", "multicast", "access", "asf", "random", "self-learning"]
 
@@ -133,6 +134,13 @@ def test_a_flood_of_wrongly_signed_commands_keeps_no_local_command_waiting(make_
             began = time.monotonic()
             target.namehop("route", "add", f"/local/{number}", "1")
             assert time.monotonic() - began < 1.5, "of which the start of the program takes a part"
+        # One after the other: what each waits for those of neighbours adds up.
+        with target.connect() as application:
+            began = time.monotonic()
+            for number in range(50):
+                application.sendall(command("rib", "register", register("/local/0", 1)))
+                assert status(read_element(application)[1])[0] == 200
+            assert time.monotonic() - began < 5
     finally:
         stop.set()
         thread.join()

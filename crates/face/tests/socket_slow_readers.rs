@@ -106,9 +106,11 @@ fn a_peer_that_reads_nothing_is_closed_and_one_that_reads_slowly_is_not() {
         let slow = UnixStream::connect(&path).await.expect("connect");
         let slow_face = service.created().await;
         let large = packet(6, 8000);
+        let mut sent_to_blocked = 0;
         for face in [&blocked_face, &slow_face] {
             while face.counters.link_drop(LinkDrop::SendQueueFull) == 0 {
-                service.send(face.id(), &large);
+                let was_sent = service.send(face.id(), &large);
+                sent_to_blocked += u64::from(was_sent && face.id() == blocked_face.id());
                 tokio::task::yield_now().await;
             }
         }
@@ -127,7 +129,16 @@ fn a_peer_that_reads_nothing_is_closed_and_one_that_reads_slowly_is_not() {
         }
         assert!(service.faces.get(slow_face.id()).is_some());
         assert_eq!(slow_face.counters.link_drop(LinkDrop::PeerBlocked), 0);
-        drop(blocked);
+        // What was not lost under a name can still be read.
+        let mut readable = Vec::new();
+        let (mut blocked, _writer) = blocked.into_split();
+        blocked.read_to_end(&mut readable).await.expect("read");
+        let dropped = |reason| blocked_face.counters.link_drop(reason);
+        assert!(dropped(LinkDrop::LinkDown) > 0);
+        assert_eq!(
+            sent_to_blocked,
+            (readable.len() / large.len()) as u64 + dropped(LinkDrop::SendQueueFull) + dropped(LinkDrop::LinkDown)
+        );
     });
 }
 
@@ -184,5 +195,6 @@ fn a_slow_websocket_peer_holds_no_buffers_of_the_router() {
         assert_eq!(service.pool.in_use(), 0);
         drop(slow);
         service.destroyed(&face).await;
+        assert!(face.counters.link_drop(LinkDrop::LinkDown) > 0, "what waited is counted");
     });
 }

@@ -52,6 +52,8 @@ drop_reasons! {
     DuplicateNonce => "duplicate-nonce",
     /// A pending Interest was given up because too many others with its name had forwarding hints. Counted for its downstream.
     TooManyHints => "too-many-hints",
+    /// A pending Interest was given up before its time to make room for another one. Counted for the face that held it.
+    PitEvicted => "pit-evicted",
     /// No memory for another PIT entry, even after old ones were given up.
     PitFull => "pit-full",
     /// The PIT entry has no room for another downstream.
@@ -64,6 +66,9 @@ drop_reasons! {
     NoSuchNextHop => "no-such-next-hop",
     /// Data that no PIT entry asked for.
     UnsolicitedData => "unsolicited-data",
+    /// Data that PIT entries ask for, but nobody waits for: the downstreams are gone, have been answered, have waited too long,
+    /// or are only the face that it came from. It may have been cached.
+    NoDownstream => "no-downstream",
     /// Data that PIT entries ask for, but none of them this face. It is treated as unsolicited.
     UnaskedData => "unasked-data",
     /// A Nack on a face that is not point-to-point.
@@ -148,8 +153,6 @@ pub struct EngineCounters {
     pub cs_misses: u64,
     /// Data that could not be cached although policy allowed it (no memory for its name, or too many hints).
     pub cs_rejected: u64,
-    /// PIT entries given up before their time to make room for new ones.
-    pub pit_evictions: u64,
     /// Data whose implicit digest was computed, because its name was asked for by that.
     pub digests: u64,
     /// Interests that joined a pending PIT entry.

@@ -28,7 +28,7 @@ use tokio::sync::Semaphore;
 use crate::readvertise::DestinationStatus;
 use crate::server::{ContentStoreInfo, EngineStatus};
 
-pub use gone::{GoneFaces, is_stranger};
+pub use gone::GoneFaces;
 pub use render::render;
 
 /// Content-Type of the OpenMetrics text format.

@@ -119,7 +119,9 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
                     let _ = reply.send(());
                 }
                 PortChange::Remove(id, reply) => {
-                    let port = self.ports.get_mut(usize::from(id.0)).and_then(Option::take);
+                    let mut port = self.ports.get_mut(usize::from(id.0)).and_then(Option::take);
+                    let lost = port.as_mut().map_or(0, Port::discard);
+                    self.table.link_drops().add(LinkDrop::LinkDown, lost as u64);
                     while matches!(self.ports.last(), Some(None)) {
                         self.ports.pop();
                     }

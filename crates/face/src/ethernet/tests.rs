@@ -297,6 +297,19 @@ fn a_slow_link_fills_a_bounded_queue_whose_length_the_faces_show() {
     assert_eq!((queued(), bench.wire().sent.len()), (0, 10 + waiting));
 }
 
+#[test]
+fn what_waits_on_a_port_that_is_closed_is_counted() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    let face = bench.face(PEER);
+    bench.wire().room = 0;
+    for _ in 0..5 {
+        bench.send(&face, &INTEREST);
+    }
+    bench.set.flush();
+    bench.ask(|control| control.remove(PortId(0)).map(|_| ()).expect("removed"));
+    assert_eq!((bench.dropped(LinkDrop::LinkDown), bench.pool.in_use()), (5, 0));
+}
+
 /// Frames for a second port that are never taken.
 #[test]
 fn a_congested_link_leaves_others_room_in_their_queues_and_keeps_none_of_their_frames() {

@@ -266,12 +266,12 @@ impl<B: PacketBuffer> Reassembler<B> {
         self.budget.oldest().map_or(Timestamp::NEVER, |place| self.partials[place as usize].deadline())
     }
 
-    /// Forgets the partial packets of a face that is gone.
+    /// Drops the partial packets of a face that is gone and counts them.
     pub fn forget(&mut self, face: FaceId) {
         while let Some(&place) =
             self.budget.held_by(face.slot()).iter().find(|&&place| self.partials[place as usize].is_of(face))
         {
-            self.release(place);
+            self.give_up(place, LinkDrop::LinkDown);
         }
     }
 

@@ -116,6 +116,11 @@ impl Face {
         self.is_datagram
     }
 
+    /// Whether it is a stranger: a peer on another computer that came by itself. A command can change that.
+    pub fn is_stranger(&self) -> bool {
+        self.scope == FaceScope::NonLocal && self.persistency() == FacePersistency::OnDemand
+    }
+
     /// What happens when the link fails.
     pub fn persistency(&self) -> FacePersistency {
         let code = self.persistency.load(Ordering::Relaxed);

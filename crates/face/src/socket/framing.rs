@@ -81,6 +81,17 @@ pub(super) fn cut(bytes: &[u8], opening: &mut Opening, mut accept: impl FnMut(&[
     }
 }
 
+/// Where the whole packets end that `bytes` begin with.
+pub(super) fn packet_ends(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    let mut position = 0;
+    std::iter::from_fn(move || {
+        let rest = &bytes[position..];
+        let length = frame_length(rest).ok().flatten().filter(|&length| length <= rest.len())?;
+        position += length;
+        Some(position)
+    })
+}
+
 /// Whether bytes, of which there may be none yet, begin like an Interest, Data or LpPacket.
 fn begins_packet(bytes: &[u8]) -> bool {
     matches!(bytes, [] | [INTEREST | DATA | LP_PACKET, ..])

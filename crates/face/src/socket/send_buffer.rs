@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::framing::packet_ends;
 use super::send_budget::{Account, FLOOR_BYTES};
 
 /// Storage kept by an idle face; what a burst needed beyond it is given back. Enough for a usual burst of large packets:
@@ -23,6 +24,8 @@ pub(super) struct SendBuffer {
     bytes: Vec<u8>,
     /// Bytes at the front that were written already.
     written: usize,
+    /// Where some packet begins that was perhaps not written as a whole; all before it were.
+    packet: usize,
     limit_bytes: usize,
     /// Holds the storage, which may be more than what waits.
     account: Account,
@@ -31,7 +34,7 @@ pub(super) struct SendBuffer {
 impl SendBuffer {
     /// An empty queue for at most `limit_bytes`, whose storage `account` holds.
     pub(super) fn new(limit_bytes: usize, account: Account) -> Self {
-        SendBuffer { bytes: Vec::new(), written: 0, limit_bytes, account }
+        SendBuffer { bytes: Vec::new(), written: 0, packet: 0, limit_bytes, account }
     }
 
     /// Bytes waiting.
@@ -46,14 +49,29 @@ impl SendBuffer {
         }
         // Moving the rest to the front is cheaper than growing, and happens at most once per written half.
         if self.written > 0 && (self.written >= self.len() || self.bytes.len() + packet.len() > self.bytes.capacity()) {
-            self.bytes.drain(..self.written);
-            self.written = 0;
+            self.move_to_front();
         }
         if self.bytes.len() + packet.len() > self.bytes.capacity() && !self.grow(self.bytes.len() + packet.len()) {
             return false;
         }
         self.bytes.extend_from_slice(packet);
         true
+    }
+
+    /// Forgets what was written already, but for the beginning of a packet of which only that was.
+    #[cold]
+    fn move_to_front(&mut self) {
+        self.packet = self.unfinished_packet();
+        let done = self.packet.min(self.written);
+        self.bytes.drain(..done);
+        self.written -= done;
+        self.packet -= done;
+    }
+
+    /// Where the first packet begins that was not written as a whole.
+    fn unfinished_packet(&self) -> usize {
+        let ends = packet_ends(&self.bytes[self.packet..]).map(|end| self.packet + end);
+        ends.take_while(|&end| end <= self.written).last().unwrap_or(self.packet)
     }
 
     /// Makes room for `needed` bytes altogether, in steps that keep the cost of moving small; `false` when the budget
@@ -91,10 +109,18 @@ impl SendBuffer {
         Ok(Flush::Empty)
     }
 
+    /// Forgets everything. Returns how many packets were not written as a whole.
+    pub(super) fn give_up(&mut self) -> usize {
+        let lost = packet_ends(&self.bytes[self.unfinished_packet()..]).count();
+        self.clear();
+        lost
+    }
+
     /// Forgets everything; storage for a usual burst stays unless memory is scarce.
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.bytes.clear();
         self.written = 0;
+        self.packet = 0;
         let kept = if self.bytes.capacity() > 0 && self.account.is_scarce() { 0 } else { KEPT_BYTES };
         if self.bytes.capacity() > kept {
             self.bytes.shrink_to(kept);
@@ -105,6 +131,8 @@ impl SendBuffer {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::send_budget::SendBudget;
     use super::*;
 
@@ -131,6 +159,45 @@ mod tests {
         });
         assert_eq!(flushed.expect("flush"), Flush::Empty);
         assert_eq!(out, b"abcdefghijklmn");
+    }
+
+    /// A bare Data of this length.
+    fn packet(length: usize) -> Vec<u8> {
+        let mut packet = vec![0; length];
+        packet[..2].copy_from_slice(&[6, length as u8 - 2]);
+        packet
+    }
+
+    proptest! {
+        /// Whatever the kernel takes at a time: those packets are lost of which it has not taken all.
+        #[test]
+        fn packets_that_were_not_written_as_a_whole_are_counted(
+            steps in prop::collection::vec((2..60_usize, 0..100_usize), 1..60),
+        ) {
+            let mut buffer = buffer(150);
+            let (mut ends, mut queued, mut taken, mut out) = (Vec::new(), Vec::new(), 0, Vec::new());
+            for (length, takes) in steps {
+                if buffer.push(&packet(length)) {
+                    queued.extend(packet(length));
+                    ends.push(queued.len());
+                }
+                let mut left = takes;
+                buffer
+                    .flush(|bytes| {
+                        if left == 0 {
+                            return Err(io::ErrorKind::WouldBlock.into());
+                        }
+                        let count = bytes.len().min(left);
+                        out.extend_from_slice(&bytes[..count]);
+                        (left, taken) = (left - count, taken + count);
+                        Ok(count)
+                    })
+                    .expect("flush");
+            }
+            prop_assert_eq!(&out[..], &queued[..taken]);
+            prop_assert_eq!(buffer.give_up(), ends.iter().filter(|&&end| end > taken).count());
+            prop_assert_eq!((buffer.len(), buffer.give_up()), (0, 0));
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use tokio::task::{AbortHandle, spawn_local, yield_now};
 use tokio::time::timeout;
 
 use super::connection::Connection;
-use super::framing::{Opening, Stop, cut, drop_reason};
+use super::framing::{Opening, Stop, cut, drop_reason, packet_ends};
 use super::persistence::{Backoff, dial};
 use super::send_buffer::{Flush, SendBuffer};
 use super::shared::{Link, OpenError, Shared, SocketFace, note_blocked, note_queue};
@@ -72,13 +72,18 @@ impl StreamLink {
         if let Some(drain) = self.drain.take() {
             drain.abort();
         }
-        self.waiting.borrow_mut().clear();
+        self.give_up_waiting(face);
+    }
+
+    /// Gives up what waits, whose way has ended.
+    fn give_up_waiting(&self, face: &Face) {
+        let lost = self.waiting.borrow_mut().give_up();
+        face.counters.transport.drops.add(LinkDrop::LinkDown, lost as u64);
         note_queue(face, 0);
     }
 
     fn write(&self, face: &Face, connection: &Connection) -> io::Result<Flush> {
-        let mut waiting = self.waiting.borrow_mut();
-        let flushed = waiting.flush(|bytes| {
+        let flushed = self.waiting.borrow_mut().flush(|bytes| {
             let count = connection.write(bytes)?;
             self.taken_bytes.set(self.taken_bytes.get() + count as u64);
             Ok(count)
@@ -87,9 +92,9 @@ impl StreamLink {
             // The reader notices the end of the stream and decides what becomes of the face.
             tracing::debug!(face = %face.id(), %error, "write failed");
             connection.shut_down();
-            waiting.clear();
+            self.give_up_waiting(face);
         }
-        note_queue(face, waiting.len());
+        note_queue(face, self.waiting.borrow().len());
         flushed
     }
 }
@@ -272,7 +277,7 @@ async fn catch_up<P: BufferPool>(
     opening: &mut Opening,
 ) -> Turn {
     let _held = shared.backlog.hold(rest.len());
-    let mut used = 0;
+    let mut kept = Kept { bytes: rest, used: 0, face: &entry.face };
     let mut refusals = 0;
     loop {
         if refusals < PATIENCE {
@@ -284,16 +289,32 @@ async fn catch_up<P: BufferPool>(
         if shared.to_worker.len() == shared.to_worker.capacity() {
             continue;
         }
-        let (count, turn) = hand_over(shared, entry, &rest[used..], opening);
-        used += count;
+        let (count, turn) = hand_over(shared, entry, &kept.bytes[kept.used..], opening);
+        kept.used += count;
         if count > 0 {
             refusals = 0;
         }
         if !matches!(turn, Turn::Behind) {
             // The memory of a backlog is given back; an incomplete packet is small.
-            *rest = rest[used..].to_vec();
+            *kept.bytes = kept.bytes[kept.used..].to_vec();
+            kept.used = kept.bytes.len();
+            drop(kept);
             return turn;
         }
+    }
+}
+
+/// What was read of a stream and is yet to be handed over. When its face is closed meanwhile, the packets are lost.
+struct Kept<'a> {
+    bytes: &'a mut Vec<u8>,
+    used: usize,
+    face: &'a Face,
+}
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        let lost = packet_ends(&self.bytes[self.used..]).count();
+        self.face.counters.transport.drops.add(LinkDrop::LinkDown, lost as u64);
     }
 }
 

@@ -130,6 +130,7 @@ impl<B: PacketBuffer> DatagramLink<B> {
         channel.waiting.borrow_mut().retain(|waiting| {
             let stays = !Rc::ptr_eq(&waiting.peer, &peer);
             if !stays {
+                face.counters.count_transport_drop(LinkDrop::LinkDown);
                 channel.waiting_bytes.set(channel.waiting_bytes.get() - waiting.buffer.bytes().len());
             }
             stays
@@ -226,7 +227,12 @@ impl<B: PacketBuffer + 'static> Channel<B> {
                     return Some(Rc::clone(peer));
                 }
             }
-            Receivers::Group(group) => return group.clone(),
+            Receivers::Group(group) => {
+                if group.is_none() {
+                    shared.table.link_drops().add(LinkDrop::LinkDown, 1);
+                }
+                return group.clone();
+            }
         }
         let is_worth = if framing::is_worth_a_face(datagram) { Ok(()) } else { Err(LinkDrop::NotNdnFrame) };
         if let Err(reason) = checked.and(is_worth) {

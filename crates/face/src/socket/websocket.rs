@@ -57,6 +57,8 @@ const PER_PACKET_BYTES: usize = 64;
 /// Transport state of a WebSocket face.
 pub(super) struct WebSocketLink {
     waiting: RefCell<VecDeque<Bytes>>,
+    /// Packets that were handed to the library but not yet flushed.
+    fed: Cell<usize>,
     /// Memory for what is queued, and for what was handed to the library but is not yet flushed.
     waiting_bytes: Cell<usize>,
     limit_bytes: usize,
@@ -69,6 +71,7 @@ impl WebSocketLink {
     fn new(connected: bool, limit_bytes: usize, account: Account) -> Self {
         WebSocketLink {
             waiting: RefCell::default(),
+            fed: Cell::new(0),
             waiting_bytes: Cell::new(0),
             limit_bytes,
             account,
@@ -96,10 +99,11 @@ impl WebSocketLink {
         self.news.notify_one();
     }
 
-    /// Forgets what waits.
+    /// Gives up what waits. Of what the library has, nobody knows how much it has written: it counts as lost, too.
     pub(super) fn disconnect(&self, face: &Face) {
         self.connected.set(false);
-        self.waiting.borrow_mut().clear();
+        let lost = self.waiting.borrow_mut().drain(..).count() + self.fed.take();
+        face.counters.transport.drops.add(LinkDrop::LinkDown, lost as u64);
         self.set_waiting_bytes(face, 0);
     }
 
@@ -339,10 +343,12 @@ async fn send(
         // The queue is borrowed for one step at a time: feeding may wait for the peer.
         while let Some(packet) = { link.waiting.borrow_mut().pop_front() } {
             fed_bytes += packet.len() + PER_PACKET_BYTES;
+            link.fed.set(link.fed.get() + 1);
             unless_blocked(face, config, sink.feed(Message::Binary(packet))).await?;
         }
         if fed_bytes > 0 {
             unless_blocked(face, config, sink.flush()).await?;
+            link.fed.set(0);
             link.set_waiting_bytes(face, link.waiting_bytes.get().saturating_sub(fed_bytes));
         }
         if link.waiting.borrow().is_empty() {

@@ -279,7 +279,8 @@ impl<P: BufferPool> StrategyContext for Context<'_, P> {
         let Some(buffer) = data.buffer.take() else { return };
         let mut downstreams = std::mem::take(&mut self.core.downstreams);
         downstreams.clear();
-        self.core.take_downstreams(self.now, self.pit, &data.source, &mut downstreams);
+        let out_of_scope = self.core.take_downstreams(self.now, self.pit, &data.source, &mut downstreams);
+        self.core.count_undelivered(&data.source, &downstreams, out_of_scope);
         let name =
             namehop_wire::DataHeader::decode(buffer.bytes()).map(|header| header.name.to_owned()).unwrap_or_default();
         if let Err(buffer) = self.core.await_announcement(self.now, name, data.source, buffer, &downstreams) {

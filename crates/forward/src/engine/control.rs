@@ -16,6 +16,14 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         self.core.pcct.set_face(info.id);
     }
 
+    /// Says of a face that is there whether it is a stranger: a peer on another computer that came by itself. All of them together
+    /// keep no more than half of a full PIT from the others. Without a word a face is none.
+    pub fn set_stranger(&mut self, id: FaceId, is_stranger: bool) {
+        if self.core.faces.exists(id) {
+            self.core.pcct.set_stranger(id, is_stranger);
+        }
+    }
+
     /// Removes a face. Its records in the PIT are ignored from now on, and removed when their PIT entry is next used.
     pub fn remove_face(&mut self, id: FaceId) {
         self.core.faces.remove(id);

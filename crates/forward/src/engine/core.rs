@@ -280,9 +280,15 @@ impl<P: BufferPool> Core<P> {
             let Some(next) = self.pcct.victim(newcomer) else { return false };
             victim = next;
         }
-        self.counters.pit_evictions += 1;
-        self.end_slot(now, victim);
+        self.give_up_slot(now, victim);
         true
+    }
+
+    /// Ends a PIT entry before its time, which counts for the face that holds it: in a flood mostly the same one, whose counters
+    /// are at hand then. Where nothing has to be given up, nothing is paid for this.
+    fn give_up_slot(&mut self, now: Timestamp, pit: PitRef) {
+        self.count_drop(self.pcct.holder(pit), DropReason::PitEvicted);
+        self.end_slot(now, pit);
     }
 
     /// Gives up PIT entries of faces that hold many until there is room for what PIT entries have outside themselves: more
@@ -296,8 +302,7 @@ impl<P: BufferPool> Core<P> {
         for _ in 0..EVICTIONS_FOR_RECORDS {
             let Some(victim) = self.pcct.victim(newcomer) else { break };
             if Some(victim) != kept {
-                self.counters.pit_evictions += 1;
-                self.end_slot(now, victim);
+                self.give_up_slot(now, victim);
             }
             if !self.pcct.records_are_used_up() {
                 return true;
@@ -318,8 +323,7 @@ impl<P: BufferPool> Core<P> {
         }
         for &owner in &owners {
             while let Some(pit) = self.first_slot(owner) {
-                self.counters.pit_evictions += 1;
-                self.end_slot(now, pit);
+                self.give_up_slot(now, pit);
             }
             if self.pcct.entry(owner).in_use() {
                 self.pcct.remove_data(owner);

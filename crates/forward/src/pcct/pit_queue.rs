@@ -3,12 +3,15 @@
 //! A ring of slots, each with the face that holds it, written at its tail. Every slot knows its position, so a slot that
 //! ends writes a gap over itself; no other memory is touched, and gaps at the head are passed over in sequence.
 //!
-//! What is given up belongs to a face that holds much ([`Shares`]). A hand goes along the ring from old to new and passes
+//! What is given up belongs to a face that is gone, or else to one that holds much among those whose turn it is: strangers, if all
+//! of them hold more than all others, or else those others ([`Shares`]). A hand goes along the ring from old to new and passes
 //! over slots of faces that hold little; when it has seen all, it begins again at the head. For one victim it looks at no
 //! more than [`LOOKS`] slots. When all of those are held by faces with little, the face that holds most among them gives one
 //! up, if the newcomer holds no more than that; else the newcomer is refused. So a face that holds less than half as much as
 //! the one with most never loses a slot to a face that holds more than itself. To others it loses one only where [`LOOKS`]
-//! slots in a row are held by faces that hold no more than itself: it takes a great many faces to bring that about.
+//! slots in a row are held by faces that hold no more than itself: it takes a great many faces to bring that about. While there
+//! are slots of faces that are gone, the hand goes on to the next one of those, past [`LOOKS`] slots at most: then the first one
+//! that was found is given up, and the next search goes on from there.
 
 use std::ops::Range;
 
@@ -43,9 +46,9 @@ impl Position {
 /// A search for a victim.
 #[derive(Default)]
 struct Search {
-    /// The best so far, and how much its holder holds.
-    found: Option<(u32, PitRef)>,
-    /// Is that much?
+    /// The best so far, and how early its holder has to give up something.
+    found: Option<((bool, u32), PitRef)>,
+    /// Does that face hold much, and belong to those whose turn it is?
     is_much: bool,
     looks: usize,
     is_over: bool,
@@ -142,7 +145,7 @@ impl PitQueue {
         }
         search
             .found
-            .filter(|(held, _)| search.is_much || shares.held_by_newcomer(newcomer) <= *held)
+            .filter(|(rank, _)| search.is_much || shares.rank_of_newcomer(newcomer) <= *rank)
             .map(|(_, slot)| slot)
     }
 
@@ -154,13 +157,15 @@ impl PitQueue {
         for sequence in range.clone() {
             let here = self.ring[position];
             if let Some(slot) = here.slot() {
-                let held = shares.held_by(here.holder);
-                search.is_much = shares.is_much(held);
-                if search.is_much || search.found.is_none_or(|(most, _)| held > most) {
-                    search.found = Some((held, slot));
+                let standing = shares.standing(here.holder);
+                let (is_gone, rank) = (standing.is_gone(), shares.rank(standing));
+                let is_much = is_gone || (rank.0 && shares.is_much(standing));
+                if is_gone || (!search.is_much && (is_much || search.found.is_none_or(|(most, _)| rank > most))) {
+                    search.found = Some((rank, slot));
+                    search.is_much = is_much;
                 }
                 search.looks += 1;
-                search.is_over = search.is_much || search.looks == LOOKS;
+                search.is_over = is_gone || (search.is_much && !shares.has_gone()) || search.looks == LOOKS;
                 if search.is_over {
                     return sequence + 1;
                 }

@@ -1,5 +1,8 @@
 //! How many PIT slots each face holds, so that a full PIT takes from those that hold much.
 //!
+//! Who comes from another computer by himself can have as many faces as there are places for such strangers, so that none of them
+//! holds much. So strangers are counted together, too, and all of them keep no more than half of a full PIT from the others.
+//!
 //! A slot is held by the face whose Interest opened it; others that join it later hold nothing by that. Packets only count
 //! up and down. How many slots the face with most of them holds is known from above, and counted anew now and then while
 //! the PIT is full: that takes time in proportion to the number of faces, but once in [`VICTIMS_PER_COUNT`] victims.
@@ -16,17 +19,39 @@ const GONE: u32 = 1 << 31;
 struct Held {
     face: FaceId,
     slots: u32,
+    is_stranger: bool,
 }
 
-/// The counts.
+/// What a face holds, as far as it matters for who has to give up something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// Slots; of a face that is gone, more than any that is there holds.
+    slots: u32,
+    is_stranger: bool,
+}
+
+impl Standing {
+    /// Is the face gone?
+    #[inline]
+    pub(super) fn is_gone(self) -> bool {
+        self.slots >= GONE
+    }
+}
+
+/// The counts. Two groups of faces are kept apart: `[0]` are local applications and peers that this router was told of, `[1]`
+/// strangers, who may have any number of faces.
 #[derive(Default)]
 pub(super) struct Shares {
     /// By slot of the face number.
     held: Vec<Held>,
-    /// No face holds more than that.
-    most: u32,
+    /// Slots of each group.
+    all: [u32; 2],
+    /// No face of each group holds more than that.
+    most: [u32; 2],
     /// Victims until that is counted anew.
     until_count: u32,
+    /// Slots of faces that are gone.
+    gone: u32,
 }
 
 impl Shares {
@@ -37,32 +62,66 @@ impl Shares {
         if self.held.get(place).is_none_or(|held| held.face != face) {
             self.meet(face);
         }
-        let slots = &mut self.held[place].slots;
+        let Held { slots, is_stranger, .. } = &mut self.held[place];
+        let group = usize::from(*is_stranger);
         *slots += 1;
-        self.most = self.most.max(*slots & !GONE);
+        self.all[group] += 1;
+        self.most[group] = self.most[group].max(*slots & !GONE);
     }
 
     /// A slot that a face holds has ended.
     #[inline]
     pub(super) fn remove(&mut self, face: FaceId) {
-        if let Some(held) = self.held.get_mut(face.slot())
-            && held.face == face
-        {
-            held.slots -= 1;
+        match self.held.get_mut(face.slot()) {
+            Some(held) if held.face == face => {
+                held.slots -= 1;
+                if held.slots & GONE == 0 {
+                    self.all[usize::from(held.is_stranger)] -= 1;
+                    return;
+                }
+            }
+            _ => {}
         }
+        self.gone -= 1;
     }
 
     /// The face is there.
     pub(super) fn set_face(&mut self, face: FaceId) {
         self.meet(face);
-        self.held[face.slot()].slots &= !GONE;
+        let held = &mut self.held[face.slot()];
+        if held.slots & GONE != 0 {
+            held.slots &= !GONE;
+            let held = *held;
+            self.gone -= held.slots;
+            self.enter(held);
+        }
+    }
+
+    /// The face came by itself from another computer, or is known to the router.
+    pub(super) fn set_stranger(&mut self, face: FaceId, is_stranger: bool) {
+        self.meet(face);
+        let held = &mut self.held[face.slot()];
+        let before = std::mem::replace(held, Held { is_stranger, ..*held });
+        if before.slots & GONE == 0 {
+            self.all[usize::from(before.is_stranger)] -= before.slots;
+            self.enter(Held { is_stranger, ..before });
+        }
     }
 
     /// The face is gone.
     pub(super) fn remove_face(&mut self, face: FaceId) {
-        if let Some(held) = self.held.get_mut(face.slot()).filter(|held| held.face == face) {
+        if let Some(held) = self.held.get_mut(face.slot()).filter(|held| held.face == face && held.slots & GONE == 0) {
+            self.gone += held.slots;
+            self.all[usize::from(held.is_stranger)] -= held.slots;
             held.slots |= GONE;
         }
+    }
+
+    /// Adds what a face holds to its group.
+    fn enter(&mut self, held: Held) {
+        let group = usize::from(held.is_stranger);
+        self.all[group] += held.slots;
+        self.most[group] = self.most[group].max(held.slots);
     }
 
     /// A victim is looked for.
@@ -70,38 +129,56 @@ impl Shares {
         self.until_count = match self.until_count.checked_sub(1) {
             Some(left) => left,
             None => {
-                self.most =
-                    self.held.iter().map(|held| held.slots).filter(|slots| slots & GONE == 0).max().unwrap_or(0);
+                self.most = [0; 2];
+                for held in self.held.iter().filter(|held| held.slots & GONE == 0) {
+                    let most = &mut self.most[usize::from(held.is_stranger)];
+                    *most = held.slots.max(*most);
+                }
                 VICTIMS_PER_COUNT
             }
         };
     }
 
-    /// Slots that a face holds; of one that is gone, more than any.
+    /// What a face holds.
     #[inline]
-    pub(super) fn held_by(&self, face: FaceId) -> u32 {
+    pub(super) fn standing(&self, face: FaceId) -> Standing {
         match self.held.get(face.slot()) {
-            Some(held) if held.face == face => held.slots,
-            _ => u32::MAX,
+            Some(held) if held.face == face => Standing { slots: held.slots, is_stranger: held.is_stranger },
+            _ => Standing { slots: u32::MAX, is_stranger: false },
         }
     }
 
-    /// Slots that a face holds which is about to open another.
-    pub(super) fn held_by_newcomer(&self, face: FaceId) -> u32 {
-        self.held.get(face.slot()).filter(|held| held.face == face).map_or(0, |held| held.slots & !GONE)
+    /// What a face holds that is about to open another slot, in an order of who has to give up something first.
+    pub(super) fn rank_of_newcomer(&self, face: FaceId) -> (bool, u32) {
+        let held = self.held.get(face.slot()).copied().filter(|held| held.face == face).unwrap_or_default();
+        self.rank(Standing { slots: held.slots & !GONE, is_stranger: held.is_stranger })
     }
 
-    /// Is so much a lot: at least half of what the face with most slots holds? Where faces hold about the same, what they
-    /// opened earlier ends first; a face that holds less than half of what another one does loses nothing to it.
+    /// An order of who has to give up something first: strangers, if all of them together hold more than all others, or
+    /// else the others; and among those, who holds more.
     #[inline]
-    pub(super) fn is_much(&self, slots: u32) -> bool {
-        slots >= self.most.div_ceil(2)
+    pub(super) fn rank(&self, standing: Standing) -> (bool, u32) {
+        (standing.is_stranger == (self.all[1] > self.all[0]), standing.slots)
+    }
+
+    /// Are there slots of faces that are gone?
+    #[inline]
+    pub(super) fn has_gone(&self) -> bool {
+        self.gone > 0
+    }
+
+    /// Is so much a lot: at least half of what the face with most slots in its group holds? Where faces hold about the same, what
+    /// they opened earlier ends first; a face that holds less than half of what another one does loses nothing to it.
+    #[inline]
+    pub(super) fn is_much(&self, standing: Standing) -> bool {
+        standing.slots >= self.most[usize::from(standing.is_stranger)].div_ceil(2)
     }
 
     /// Does a face that is there hold less than that, or nothing?
     pub(super) fn holds_little(&self, face: FaceId) -> bool {
+        let standing = self.standing(face);
         let is_known = self.held.get(face.slot()).is_some_and(|held| held.face == face);
-        !is_known || !self.is_much(self.held_by(face) + 1)
+        !is_known || !self.is_much(Standing { slots: standing.slots + 1, ..standing })
     }
 
     /// Counts for a face. What another one in the same place held counts no more.
@@ -111,24 +188,45 @@ impl Shares {
         if self.held.len() <= place {
             self.held.resize(place + 1, Held::default());
         }
-        if self.held[place].face != face {
-            self.held[place] = Held { face, slots: 0 };
+        let before = self.held[place];
+        if before.face != face {
+            if before.slots & GONE == 0 {
+                self.gone += before.slots;
+                self.all[usize::from(before.is_stranger)] -= before.slots;
+            }
+            self.held[place] = Held { face, slots: 0, is_stranger: false };
         }
     }
 
     /// Compares the counts with each other and with `found`, the faces that hold the slots there are.
     pub(super) fn check_invariants(&self, found: impl Iterator<Item = FaceId>) -> Result<(), String> {
         let mut slots = vec![0; self.held.len()];
-        for face in found.filter(|face| self.held.get(face.slot()).is_some_and(|held| held.face == *face)) {
-            slots[face.slot()] += 1;
+        let mut gone = 0;
+        for face in found {
+            match self.held.get(face.slot()).filter(|held| held.face == face) {
+                Some(held) => {
+                    slots[face.slot()] += 1;
+                    gone += u32::from(held.slots & GONE != 0);
+                }
+                None => gone += 1,
+            }
         }
+        if gone != self.gone {
+            return Err(format!("faces that are gone hold {gone} PIT slots, {} counted", self.gone));
+        }
+        let mut all = [0; 2];
         for (held, found) in self.held.iter().zip(slots) {
+            all[usize::from(held.is_stranger)] += if held.slots & GONE == 0 { found } else { 0 };
             if held.slots & !GONE != found {
                 return Err(format!("face {} holds {found} PIT slots, {} counted", held.face, held.slots & !GONE));
             }
-            if held.slots & GONE == 0 && found > self.most {
-                return Err(format!("face {} holds {found} PIT slots, at most {} were expected", held.face, self.most));
+            let most = self.most[usize::from(held.is_stranger)];
+            if held.slots & GONE == 0 && found > most {
+                return Err(format!("face {} holds {found} PIT slots, at most {most} were expected", held.face));
             }
+        }
+        if all != self.all {
+            return Err(format!("the groups hold {all:?} PIT slots, {:?} counted", self.all));
         }
         Ok(())
     }
@@ -154,22 +252,63 @@ mod tests {
             }
             shares.check_invariants(open.iter().copied()).expect("invariants");
         }
-        assert!(open.is_empty() && shares.most == 4);
+        assert!(open.is_empty() && shares.most == [4, 0]);
         shares.note_victim();
-        assert_eq!(shares.most, 0);
+        assert_eq!(shares.most, [0; 2]);
+    }
+
+    #[test]
+    fn slots_of_faces_that_are_gone_are_counted_until_they_end() {
+        let mut shares = Shares::default();
+        let [first, second] = [300, 300 + 0x1_0000].map(FaceId);
+        (0..3).for_each(|_| shares.add(first));
+        shares.remove_face(first);
+        shares.remove_face(first);
+        shares.check_invariants([first; 3].into_iter()).expect("three");
+        shares.remove(first);
+        // Another face in its place.
+        shares.add(second);
+        shares.check_invariants([first, first, second].into_iter()).expect("two of the first");
+        shares.remove(first);
+        shares.remove(first);
+        assert!(!shares.has_gone());
+        shares.add(FaceId(300 + 0x2_0000));
+        shares.check_invariants([second, FaceId(300 + 0x2_0000)].into_iter()).expect("replaced without a word");
+    }
+
+    #[test]
+    fn the_group_that_holds_more_gives_up_something() {
+        let mut shares = Shares::default();
+        let [known, stranger] = [300, 301].map(FaceId);
+        shares.set_stranger(stranger, true);
+        (0..3).for_each(|_| shares.add(known));
+        (0..2).for_each(|_| shares.add(stranger));
+        let first = |shares: &Shares| shares.rank(shares.standing(stranger)) > shares.rank(shares.standing(known));
+        assert!(!first(&shares));
+        (0..2).for_each(|_| shares.add(stranger));
+        assert!(first(&shares) && shares.rank_of_newcomer(FaceId(302)) == (false, 0));
+        shares.set_stranger(stranger, false);
+        assert_eq!((shares.all, shares.most), ([7, 0], [4, 4]));
+        shares.set_stranger(stranger, true);
+        shares.remove_face(stranger);
+        assert_eq!((shares.all, shares.gone), ([3, 0], 4));
+        let open = [known, known, known, stranger, stranger, stranger, stranger];
+        shares.check_invariants(open.into_iter()).expect("invariants");
     }
 
     #[test]
     fn half_of_the_most_is_much() {
         let mut shares = Shares::default();
         (0..5).for_each(|_| shares.add(FaceId(300)));
-        assert_eq!([1, 2, 3, 5].map(|slots| shares.is_much(slots)), [false, false, true, true]);
-        assert_eq!((shares.held_by(FaceId(300)), shares.held_by(FaceId(301))), (5, u32::MAX));
+        let is_much = |slots| shares.is_much(Standing { slots, is_stranger: false });
+        assert_eq!([1, 2, 3, 5].map(is_much), [false, false, true, true]);
+        assert!(shares.standing(FaceId(300)).slots == 5 && shares.standing(FaceId(301)).is_gone());
         // What a face that is gone holds is more than all, until it is back.
         shares.remove_face(FaceId(300));
-        assert!(shares.held_by(FaceId(300)) > 1_000 && !shares.holds_little(FaceId(300)));
+        assert!(shares.standing(FaceId(300)).is_gone() && !shares.holds_little(FaceId(300)) && shares.has_gone());
         shares.set_face(FaceId(300));
+        assert!(!shares.has_gone());
         shares.add(FaceId(300));
-        assert_eq!(shares.held_by(FaceId(300)), 6);
+        assert_eq!(shares.standing(FaceId(300)).slots, 6);
     }
 }

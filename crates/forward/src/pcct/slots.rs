@@ -110,12 +110,14 @@ impl Pcct {
         true
     }
 
+    /// The face that holds a PIT slot: the one whose Interest opened it, or to which it was handed over.
+    pub(crate) fn holder(&self, pit: PitRef) -> FaceId {
+        self.queue.holder(self.slot(pit).queue_position)
+    }
+
     /// Has the entry a PIT slot that is held by a face with few of them?
     pub(crate) fn is_held_by_few(&self, entry: u32) -> bool {
-        let is_few = |pit| {
-            let holder = self.queue.holder(self.slot(pit).queue_position);
-            !self.shares.is_much(self.shares.held_by(holder))
-        };
+        let is_few = |pit| !self.shares.is_much(self.shares.standing(self.holder(pit)));
         self.entry(entry).in_use() && self.slots(entry).any(is_few)
     }
 
@@ -127,6 +129,11 @@ impl Pcct {
     /// The face is there.
     pub(crate) fn set_face(&mut self, face: FaceId) {
         self.shares.set_face(face);
+    }
+
+    /// The face came by itself from another computer, or is known to the router.
+    pub(crate) fn set_stranger(&mut self, face: FaceId, is_stranger: bool) {
+        self.shares.set_stranger(face, is_stranger);
     }
 
     /// The face is gone: what it holds is given up first.

@@ -262,16 +262,18 @@ impl<P: BufferPool> Core<P> {
         let Satisfying { now, ingress, .. } = *arrival;
         let mut downstreams = std::mem::take(&mut self.downstreams);
         downstreams.clear();
+        let mut out_of_scope = 0;
         for &pit in matches {
             let (route, source) = (route_of(self, pit), data.source);
             self.pcct.slot_mut(pit).expiry = now;
             let at_hand = AtHand::Data(data);
             let mut context = Context { core: self, out, route, now, pit, ingress, nack_mark: 0, at_hand };
             context.dispatch(Trigger::BeforeSatisfyInterest);
-            context.core.take_downstreams(now, pit, &source, &mut downstreams);
+            out_of_scope += context.core.take_downstreams(now, pit, &source, &mut downstreams);
             context.core.mark_satisfied(arrival, pit);
             context.settle();
         }
+        self.count_undelivered(&data.source, &downstreams, out_of_scope);
         if let Some(buffer) = data.buffer.take() {
             super::outgoing::merge(&mut downstreams);
             let announcement = data.announcement.as_ref().filter(|_| data.pass_announcement);

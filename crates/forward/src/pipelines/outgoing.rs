@@ -189,14 +189,15 @@ impl<P: BufferPool> Context<'_, P> {
 
 impl<P: BufferPool> Core<P> {
     /// Moves the downstreams that Data goes to from their in-records to a list: those whose Interest is still pending, but
-    /// not the face that the Data came from unless it is ad hoc. A face is listed once for each token it used.
+    /// not the face that the Data came from unless it is ad hoc. A face is listed once for each token it used. Returns how many
+    /// there were that the Data may not go to; those are counted.
     pub(crate) fn take_downstreams(
         &mut self,
         now: Timestamp,
         pit: PitRef,
         source: &DataSource,
         downstreams: &mut Vec<Downstream>,
-    ) {
+    ) -> usize {
         let faces = &self.faces;
         let is_taken = |record: &InRecord| source.answer_for(record, faces, now) != Answer::None;
         let mut out_of_scope = 0;
@@ -209,6 +210,15 @@ impl<P: BufferPool> Core<P> {
         });
         for _ in 0..out_of_scope {
             self.count_drop(source.face, DropReason::ScopeViolation);
+        }
+        out_of_scope
+    }
+
+    /// Counts Data that goes to nobody, unless it was counted for another reason.
+    #[inline]
+    pub(crate) fn count_undelivered(&mut self, source: &DataSource, downstreams: &[Downstream], out_of_scope: usize) {
+        if downstreams.is_empty() && out_of_scope == 0 {
+            self.count_drop(source.face, DropReason::NoDownstream);
         }
     }
 
@@ -224,7 +234,8 @@ impl<P: BufferPool> Core<P> {
     ) {
         let mut downstreams = std::mem::take(&mut self.downstreams);
         downstreams.clear();
-        self.take_downstreams(now, pit, source, &mut downstreams);
+        let out_of_scope = self.take_downstreams(now, pit, source, &mut downstreams);
+        self.count_undelivered(source, &downstreams, out_of_scope);
         self.send_data(buffer, source, &downstreams, announcement, out);
         self.downstreams = downstreams;
     }
@@ -244,7 +255,7 @@ impl<P: BufferPool> Core<P> {
             return self.answer_downstreams(now, pit, source, buffer, None, out);
         };
         match source.answer_for(record, &self.faces, now) {
-            Answer::None => {}
+            Answer::None => self.count_drop(source.face, DropReason::NoDownstream),
             Answer::OutOfScope => self.count_drop(source.face, DropReason::ScopeViolation),
             Answer::Data => {
                 let downstream = told_in_short(record);

@@ -5,6 +5,7 @@ mod actions;
 use std::collections::BTreeMap;
 
 use namehop_forward::buffer::{BufferPool, HeapBuffer, HeapPool};
+use namehop_forward::counters::DropReason;
 use namehop_forward::engine::{CsConfig, Engine, EngineConfig, UnsolicitedPolicy};
 use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_forward::fib::{self, FibWriter};
@@ -20,7 +21,7 @@ use proptest::prelude::*;
 
 use super::packets::{self, Data, Interest, name};
 use super::scenario::*;
-use super::{FaceNumber, Headers, Link, Model, NextHop, Nonce, Sent, Settings, Strategy, Unsolicited};
+use super::{FaceNumber, Headers, Link, Model, NextHop, Nonce, Sent, Settings, Strategy, Unsolicited, is_under};
 
 /// An Interest that the forwarder has sent and that the peer may answer.
 #[derive(Debug, Clone)]
@@ -54,6 +55,9 @@ pub struct Runner<S: Schedule = Burst> {
     pub(super) expected: Vec<Sent>,
     pub(super) asked: Vec<Asked>,
     received: Vec<Received>,
+    /// Data that went to nobody, and how many of those may have been counted for their scope instead.
+    undelivered: u64,
+    undelivered_localhost: u64,
     /// Values of nonces that the forwarder added.
     pub(super) added: BTreeMap<u32, Nonce>,
     /// Everything that the engine has sent, byte for byte and in order.
@@ -111,6 +115,8 @@ impl<S: Schedule> Runner<S> {
             expected: Vec::new(),
             asked: Vec::new(),
             received: Vec::new(),
+            undelivered: 0,
+            undelivered_localhost: 0,
             added: BTreeMap::new(),
             sent: Vec::new(),
         };
@@ -225,7 +231,14 @@ impl<S: Schedule> Runner<S> {
             return;
         }
         let token = answered.map_or(PitToken::empty(), |(_, token)| token);
-        self.expected.extend(self.model.data(face, &data, headers));
+        let is_from_somewhere = self.model.face(face).is_some();
+        let is_localhost = is_under(&data.name, "/localhost");
+        let sent = self.model.data(face, &data, headers);
+        if is_from_somewhere && !sent.iter().any(|packet| matches!(packet, Sent::Data { .. })) {
+            self.undelivered += 1;
+            self.undelivered_localhost += u64::from(is_localhost);
+        }
+        self.expected.extend(sent);
         let fields = LinkFields {
             pit_token: token,
             congestion_mark: headers.mark,
@@ -245,7 +258,16 @@ impl<S: Schedule> Runner<S> {
         let mut burst = std::mem::take(&mut self.burst);
         self.engine.process(self.now(), &mut burst, &mut out);
         prop_assert!(burst.is_empty(), "packets left in the burst");
-        self.compare(out)
+        self.compare(out)?;
+        let drops = &self.engine.counters().drops;
+        let named =
+            drops[DropReason::UnsolicitedData] + drops[DropReason::UnaskedData] + drops[DropReason::NoDownstream];
+        prop_assert!(
+            (self.undelivered - self.undelivered_localhost..=self.undelivered).contains(&named),
+            "{} Data went to nobody, {named} of them are counted",
+            self.undelivered
+        );
+        Ok(())
     }
 
     /// Ends the scenario: when all lifetimes are over, nothing may be left but cached Data.

@@ -1,6 +1,7 @@
 //! Which Interests a Data satisfies (NDN packet specification, interest.rst and data.rst).
 
 use namehop_forward::counters::DropReason;
+use namehop_forward::face::FaceId;
 
 use crate::router::*;
 
@@ -181,6 +182,33 @@ fn unasked_data_is_cached_by_the_policy_for_unsolicited_data() {
 }
 
 #[test]
+fn data_that_goes_to_nobody_has_a_reason() {
+    type Meanwhile = fn(&mut Router);
+    let is_gone: Meanwhile = |router| router.engine.remove_face(FaceId(CONSUMER));
+    let asks_more: Meanwhile = |router| {
+        router.recv(CONSUMER, interest("/A").prefix().nonce(2)).sent();
+        router.engine.remove_face(FaceId(CONSUMER));
+    };
+    // rule; strategy; who asks, what happens then, and who answers
+    let rows: [(&str, &str, u32, Meanwhile, u32); 5] = [
+        ("the face that asked is gone", "best-route", CONSUMER, is_gone, PRODUCER),
+        ("several Interests of a face that is gone", "best-route", CONSUMER, asks_more, PRODUCER),
+        ("a strategy that measures", "asf", CONSUMER, is_gone, PRODUCER),
+        ("a strategy that learns routes", "self-learning", CONSUMER, is_gone, PRODUCER),
+        ("who asked answers", "best-route", APP, |_| {}, APP),
+    ];
+    for (rule, strategy, from, meanwhile, answers) in rows {
+        let mut router = Router::with_default_route();
+        router.strategy("/", strategy);
+        router.recv(from, interest("/A")).sent();
+        meanwhile(&mut router);
+        router.recv(answers, data("/A")).expect(&[]);
+        assert_eq!((router.drops(DropReason::NoDownstream), router.all_drops()), (1, 1), "{rule}");
+        assert_eq!(router.cs_len(), 1, "{rule}: what was asked for is cached");
+    }
+}
+
+#[test]
 fn data_that_comes_twice_is_unsolicited_the_second_time() {
     let mut router = Router::with_default_route();
     router.recv(CONSUMER, interest("/A")).sent();
@@ -228,7 +256,7 @@ fn a_packet_that_does_not_decode_is_dropped() {
         router.recv(CONSUMER, Packet::raw(packet)).expect(&[]);
     }
     assert_eq!(router.drops(DropReason::Malformed), count);
-    let face = namehop_forward::face::FaceId(CONSUMER);
+    let face = FaceId(CONSUMER);
     assert_eq!(router.engine.face_drops(face).map(|drops| drops.total()), Some(count));
 }
 

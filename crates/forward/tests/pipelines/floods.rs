@@ -30,7 +30,7 @@ fn a_full_pit_gives_up_its_oldest_entries() {
     }
     assert_eq!(router.sent().len(), 1_000);
     assert_eq!(router.pit_len(), 100);
-    assert_eq!(router.engine.counters().pit_evictions, 900);
+    assert_eq!(router.drops(DropReason::PitEvicted), 900);
     assert_eq!(router.engine.counters().unsatisfied_interests, 900);
     router.recv(PRODUCER, data("/flood/899")).expect(&[]);
     router.recv(PRODUCER, data("/flood/900")).expect(&["D256 /flood/900"]);
@@ -66,7 +66,7 @@ fn cached_data_does_not_take_room_from_pending_interests() {
         router.recv(CONSUMER, interest(&format!("/B/{number}")).nonce(number));
     }
     assert_eq!((router.sent().len(), router.pit_len()), (10, 10));
-    assert_eq!(router.engine.counters().pit_evictions, 0);
+    assert_eq!(router.drops(DropReason::PitEvicted), 0);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn long_names_cannot_fill_the_memory_for_good() {
         assert_eq!(router.sent().len(), 1, "the newest is pending");
     }
     assert_eq!(router.all_drops(), 0);
-    assert!(router.engine.counters().pit_evictions > 0);
+    assert!(router.drops(DropReason::PitEvicted) > 0);
     // Interests with parameters use the same memory.
     for number in 0..2_000 {
         router.recv(CONSUMER2, interest("/A").parameters(&[number as u8; 900]).nonce(number));
@@ -283,7 +283,7 @@ fn flooded<S: Schedule>(capacity_packets: usize) -> (Vec<(u32, Vec<u8>)>, u64) {
             }
         }
     }
-    (sent, engine.counters().pit_evictions)
+    (sent, engine.counters().drops[DropReason::PitEvicted])
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn the_least_severe_reason_is_passed_on_when_all_upstreams_have_answered() {
     assert_eq!(router.pit_len(), 0);
 }
 
-/// NFD's multicast and access strategies leave the downstream without an answer in all of these cases.
+/// NFD's multicast and access strategies leave the downstream without an answer in these cases, but access answers loops.
 #[test]
 fn what_downstreams_learn_by_strategy() {
     // strategy; answer to an Interest without next hop; answer when the only upstream refuses
@@ -102,6 +102,8 @@ fn what_downstreams_learn_by_strategy() {
         router.recv(PRODUCER, nack("/A", 1, NackReason::CONGESTION));
         assert_eq!(router.lines(), refused, "{strategy}");
         assert_eq!(router.pit_len(), 0, "{strategy}");
+        router.recv(CONSUMER2, interest("/B").nonce(2)).expect(&["I300 /B n2"]);
+        router.recv(CONSUMER, interest("/B").nonce(2)).expect(&["N256 /B Duplicate n2"]);
     }
 }
 

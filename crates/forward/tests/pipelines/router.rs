@@ -272,9 +272,9 @@ impl Router {
         self.engine.counters().drops[reason]
     }
 
-    /// Packets dropped so far.
+    /// Packets dropped so far. Pending Interests that were given up are none.
     pub fn all_drops(&self) -> u64 {
-        self.engine.counters().drops.total()
+        self.engine.counters().drops.total() - self.drops(DropReason::PitEvicted)
     }
 
     pub fn pit_len(&self) -> usize {

@@ -1,6 +1,7 @@
 //! Who has to give up pending Interests when the PIT is full: those that hold many.
 
 use namehop_forward::EngineConfig;
+use namehop_forward::counters::DropReason;
 use namehop_forward::face::{FaceId, FaceScope, LinkType};
 use namehop_forward::packet::PacketKind;
 
@@ -59,7 +60,10 @@ fn a_flood_takes_nothing_from_others() {
         flood(&mut router, faces, 500, lifetime_ms);
         assert_eq!(answered(&mut router, CONSUMER2, &first), held, "{rule}");
         assert_eq!(answered(&mut router, APP, &second), held, "{rule}");
-        assert!(router.pit_len() <= 100 && router.engine.counters().pit_evictions > 800, "{rule}");
+        assert!(router.pit_len() <= 100 && router.drops(DropReason::PitEvicted) > 800, "{rule}");
+        let evicted_of =
+            |face: &u32| router.engine.face_drops(FaceId(*face)).map_or(0, |drops| drops[DropReason::PitEvicted]);
+        assert_eq!(faces.iter().map(evicted_of).sum::<u64>(), router.drops(DropReason::PitEvicted), "{rule}");
     }
 }
 
@@ -103,15 +107,68 @@ fn what_others_have_joined_is_not_given_up_with_the_flood() {
 #[test]
 fn what_a_removed_face_holds_is_given_up_first() {
     let mut router = small_pit(100);
+    // Older than those.
+    let wanted = uris("/A", 20);
+    ask(&mut router, CONSUMER2, &wanted);
     for id in 400..410 {
         router.face(id, FaceScope::NonLocal, LinkType::PointToPoint);
         ask(&mut router, id, &uris(&format!("/{id}"), 8));
         router.engine.remove_face(FaceId(id));
     }
-    let wanted = uris("/A", 20);
-    ask(&mut router, CONSUMER2, &wanted);
     flood(&mut router, &[CONSUMER], 80, 4_000);
     assert_eq!(answered(&mut router, CONSUMER2, &wanted), 20, "although no face alone holds more");
+}
+
+/// Strangers can have as many faces as there are places for them. None of them holds much.
+#[test]
+fn a_flood_of_many_strangers_takes_nothing_from_neighbours_that_hold_much() {
+    const STRANGERS: u32 = 400;
+    let mut router = small_pit(4_000);
+    for id in 1_000..1_000 + STRANGERS {
+        router.face(id, FaceScope::NonLocal, LinkType::PointToPoint);
+        router.engine.set_stranger(FaceId(id), true);
+    }
+    let (mut pending, mut number, mut lost) = (std::collections::VecDeque::new(), 0, 0);
+    for millisecond in 0..500_u32 {
+        router.now = router.now.plus_ms(1);
+        for _ in 0..100 {
+            number += 1;
+            let face = 1_000 + number % STRANGERS;
+            router.recv(face, interest(&format!("/flood/{number}")).nonce(number).lifetime(864_000_000));
+        }
+        // A thousand at a time.
+        let wanted = uris(&format!("/A/{millisecond}"), 5);
+        for uri in &wanted {
+            router.recv(CONSUMER2, interest(uri).nonce(number + 1_000_000_000));
+        }
+        router.sent_unchecked();
+        pending.push_back(wanted);
+        if pending.len() > 200 {
+            for uri in &pending.pop_front().expect("one") {
+                router.recv(PRODUCER, data(uri));
+            }
+            lost += 5 - router.sent_unchecked().len();
+        }
+    }
+    assert_eq!(lost, 0);
+    router.engine.check_invariants().expect("invariants");
+    // What is made permanent is a stranger no more, and takes from those who are.
+    let wanted = uris("/B", 1_000);
+    router.engine.set_stranger(FaceId(1_000), false);
+    ask(&mut router, 1_000, &wanted);
+    flood(&mut router, &[1_001, 1_002], 2_000, 4_000);
+    assert_eq!(answered(&mut router, 1_000, &wanted), 1_000);
+    router.engine.check_invariants().expect("invariants");
+}
+
+#[test]
+fn strangers_keep_half_of_a_full_pit() {
+    let mut router = small_pit(100);
+    router.engine.set_stranger(FaceId(CONSUMER2), true);
+    let wanted = uris("/A", 40);
+    ask(&mut router, CONSUMER2, &wanted);
+    flood(&mut router, &[CONSUMER, APP], 500, 4_000);
+    assert_eq!(answered(&mut router, CONSUMER2, &wanted), 40);
 }
 
 /// As many Interests as a fast link brings, for as long as those of others wait for their answers.
@@ -197,7 +254,7 @@ fn large_interests_do_not_drive_out_those_of_others() {
         router.recv(CONSUMER, interest("/evil").parameters(&[number as u8; 4_000]).nonce(number));
         router.recv(CONSUMER, interest(&format!("/evil/{number}")).parameters(&[1; 400]).nonce(number));
     }
-    assert!(router.engine.counters().pit_evictions > 1_000);
+    assert!(router.drops(DropReason::PitEvicted) > 1_000);
     router.sent();
     assert_eq!(answered(&mut router, CONSUMER2, &wanted), 20);
 }

@@ -7,15 +7,8 @@
 use std::collections::BTreeMap;
 
 use namehop_face::counters::DirectionCounters;
-use namehop_face::registry::FacePersistency;
 use namehop_face::{Face, LinkDrop};
 use namehop_forward::counters::DropReason;
-use namehop_forward::face::FaceScope;
-
-/// Is this the face of somebody on another computer who came by himself?
-pub fn is_stranger(face: &Face) -> bool {
-    face.persistency() == FacePersistency::OnDemand && face.scope() == FaceScope::NonLocal
-}
 
 /// Sums of strangers' faces by scheme.
 #[derive(Debug, Clone, Default)]
@@ -64,7 +57,7 @@ impl DirectionSums {
 impl GoneFaces {
     /// To be told of every face that is gone.
     pub fn add(&mut self, face: &Face) {
-        if is_stranger(face) {
+        if face.is_stranger() {
             self.sums_of(face).add_counters(face);
         }
     }

@@ -12,8 +12,8 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use super::Snapshot;
 use super::gone::{DirectionSums, StrangerSums};
-use super::{Snapshot, is_stranger};
 use crate::readvertise::DestinationStatus;
 
 /// The snapshot as text.
@@ -137,7 +137,6 @@ fn engine(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
         ("cs_misses", "Interests that the Content Store could not answer", counters.cs_misses),
         ("cs_rejected", "Data that could not be cached although policy allowed it", counters.cs_rejected),
         ("digests", "Data whose implicit digest was computed, because Interests ask for it by that", counters.digests),
-        ("pit_evictions", "Pending Interests given up to make room for new ones", counters.pit_evictions),
         ("lost_events", "Self-learning events that the control plane did not fetch in time", counters.lost_events),
     ] {
         metrics.counter(name, help, count)?;
@@ -253,7 +252,7 @@ impl LabelledFace<'_> {
 
 fn faces(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
     let (strangers, known): (Vec<_>, Vec<_>) =
-        snapshot.faces.iter().map(AsRef::as_ref).partition(|&face| is_stranger(face));
+        snapshot.faces.iter().map(AsRef::as_ref).partition(|face| face.is_stranger());
     let known = known.into_iter().map(|face: &Face| LabelledFace {
         counts: Counts::Face(face),
         id: face.id().to_string(),

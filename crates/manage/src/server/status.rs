@@ -16,8 +16,6 @@ use super::{ControlPlane, Management};
 use crate::nfd::{ChannelStatus, DatasetItem, DropCount, FaceQueryFilter, GeneralStatus, StrategyChoice, encode_item};
 use crate::rib::Cursor;
 
-/// Name in the list of drops of pending Interests that were given up to make room for new ones.
-const PIT_EVICTED: &str = "pit-evicted";
 /// Entries of a long list that are built between two pauses.
 const PORTION: usize = 2048;
 
@@ -91,7 +89,6 @@ impl<C: ControlPlane> Management<C> {
         for (reason, count) in counters.drops.iter() {
             put(None, "engine", reason.name(), count);
         }
-        put(None, "engine", PIT_EVICTED, counters.pit_evictions);
         for &reason in LinkDrop::ALL {
             put(None, "link", reason.name(), faces.link_drops().get(reason));
         }

@@ -254,6 +254,7 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
         if self.links.get(face.id()).is_none() {
             self.links.insert(face);
             self.engine.set_face(face.to_face_info());
+            self.engine.set_stranger(face.id(), face.is_stranger());
         }
     }
 
@@ -349,6 +350,7 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
                 if let Some(link) = self.links.get(id) {
                     let options = link.face().link_options();
                     link.update(options);
+                    self.engine.set_stranger(id, link.face().is_stranger());
                 }
                 let _ = reply.send(());
             }

@@ -350,6 +350,7 @@ fn a_face_that_goes_and_a_time_out_give_places_and_buffers_back() {
     bench.receive(1, 10, 0, &packet[..10]);
     bench.reassembler.forget(bench.services[0].face().id());
     assert_eq!((bench.waiting(), bench.pool.in_use()), (vec![0, 1], 1));
+    assert_eq!(bench.services[0].face().counters.worker.link_drops.get(LinkDrop::LinkDown), 3);
     bench.reassembler.expire(bench.now.plus_ms(REASSEMBLY_TIMEOUT_MS));
     assert_eq!((bench.waiting(), bench.pool.in_use()), (vec![0, 0], 0));
     assert_eq!(bench.services[1].face().counters.worker.link_drops.get(LinkDrop::ReassemblyTimeout), 1);

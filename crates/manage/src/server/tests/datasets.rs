@@ -1,5 +1,7 @@
 //! Status datasets: contents, versions and segments.
 
+use namehop_face::LinkDrop;
+use namehop_forward::counters::DropReason;
 use namehop_wire::data::content_type;
 
 use super::*;
@@ -64,9 +66,16 @@ fn the_general_status_is_complete() {
 }
 
 #[test]
+fn every_reason_of_a_drop_is_explained_to_operators() {
+    let documentation = include_str!("../../../../../docs/operation.md");
+    let reasons =
+        DropReason::ALL.iter().map(|reason| reason.name()).chain(LinkDrop::ALL.iter().map(|reason| reason.name()));
+    let missing: Vec<_> = reasons.filter(|reason| !documentation.contains(&format!("`{reason}`"))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
 fn drops_are_listed_by_reason_in_total_and_by_face() {
-    use namehop_face::LinkDrop;
-    use namehop_forward::counters::DropReason;
     run(async {
         let fixture = Fixture::new();
         let mut engine = EngineStatus::default();
