@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use sd_notify::NotifyState;
 use tokio::runtime;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::sleep_until;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::socket::FaceEvent;
@@ -169,6 +170,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
             if let Some(server) = metrics {
                 metrics::serve(server, &management, supervisor.clone());
             }
+            tell_service_manager(NotifyState::Ready);
         };
         tokio::select! {
             biased;
@@ -214,6 +216,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
             tokio::task::yield_now().await;
         }
         info!("shutting down");
+        tell_service_manager(NotifyState::Stopping);
         supervisor.expect_ends();
         management.control().saving().follow_clock();
         management.control().saving().keep_in_place();
@@ -283,6 +286,13 @@ fn engine_event(management: &Rc<Management<Control>>, event: EngineEvent) {
             let announcement = management.find_announcement(name.as_ref());
             management.control().worker().announcement_reply(request, announcement);
         }
+    }
+}
+
+/// Tells systemd how far the router is, where it was started by a unit that wants to know (`Type=notify`).
+fn tell_service_manager(state: NotifyState<'_>) {
+    if let Err(error) = sd_notify::notify(&[state]) {
+        warn!(%error, "the service manager could not be told how far the router is");
     }
 }
 
