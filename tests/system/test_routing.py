@@ -123,8 +123,16 @@ def test_a_daemon_that_refuses_or_says_nothing_holds_up_nobody(router, clients):
     daemon.wait_for("register /a")
     wait_until(lambda: metric(router, "commands_total", destination="daemon", result="refused") == 1, what="counted")
     assert "403 as the test says" in router.log.read_text()
+    (told,) = router.json("status")["readvertise"]
+    assert (told["destination"], told["command_prefix"], told["is_available"]) == ("daemon", "/localhost/nlsr/rib", True)
+    assert (told["announced_prefixes"], told["waiting_prefixes"], told["refused_prefixes"]) == (0, 0, 1)
+    assert (told["last_error"]["prefix"], told["last_error"]["reason"]) == ("/a", "403 as the test says")
+    text = router.namehop("status").stdout
+    assert f"at face {told['face_ids'][0]}; prefixes: 0 announced, 0 waiting, 1 refused" in text
+    assert re.search(r"^  last error +/a, .* ago: 403 as the test says$", text, re.M)
     daemon.end()
     wait_until(lambda: metric(router, "available", destination="daemon") == 0, what="the end is noticed")
+    assert "none (no route for /localhost/nlsr/rib); prefixes: 1 waiting" in router.namehop("status").stdout
     silent = Daemon(clients, router, 0)
     silent.wait_for("register /a")
     router.namehop("route", "add", "/b", face, *CLIENT)
@@ -158,6 +166,7 @@ def test_nothing_is_announced_when_that_is_off(make_router):
     router = make_router("[routing.daemon]\nenabled = false\n")
     router.namehop("status")
     assert "destination=" not in metrics_text(router)
+    assert router.json("status")["readvertise"] == []
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import subprocess
 import threading
 
@@ -175,6 +176,51 @@ def test_a_disk_that_became_read_only_still_starts_the_router(make_router, disk)
     assert sorted(file.name for file in disk.folder.iterdir()) == ["state.json", "state.json.lock"]
 
 
+@needs_root
+def test_a_full_or_read_only_disk_without_a_state_file_starts_the_router(make_router, disk):
+    """The state file, or its folder, was deleted and the router killed before it could write it again."""
+    router = with_state(make_router, disk)
+    folder = disk.folder / "sub"
+    router.extra = router.extra.replace(str(disk.folder), str(folder))
+    router.stop()
+    for obstacle in ("full", "read-only"):
+        for what_is_left in ("folder", "nothing"):
+            if folder.exists():
+                shutil.rmtree(folder)
+            if what_is_left == "folder":
+                folder.mkdir()
+            disk.fill() if obstacle == "full" else disk.remount("ro")
+            router.start()
+            refused = router.namehop("route", "add", "/new", PEER, check=False)
+            assert refused.returncode != 0 and "could not be saved" in refused.stderr, (obstacle, what_is_left)
+            router.namehop("route", "add", "/app", PEER, "--origin", "app")
+            disk.empty() if obstacle == "full" else disk.remount("rw")
+            router.namehop("route", "add", "/new", PEER)
+            router.kill()
+            router.start()
+            assert static_routes(router) == {"/new": 0}
+            router.stop()
+
+
+@needs_root
+def test_a_state_that_appears_later_is_not_overwritten(make_router, disk):
+    """The disk with the state was not mounted when the router started."""
+    router = with_state(make_router, disk)
+    router.namehop("route", "add", "/kept", PEER)
+    router.stop()
+    good = (disk.folder / "state.json").read_bytes()
+    (disk.folder / "state.json").unlink()
+    disk.fill()
+    router.start()
+    disk.empty()
+    (disk.folder / "state.json").write_bytes(good)
+    refused = router.namehop("route", "add", "/new", PEER, check=False)
+    assert refused.returncode != 0 and "start the router again" in refused.stderr
+    router.stop()
+    router.start()
+    assert static_routes(router) == {"/kept": 0}
+
+
 def run_to_end(router):
     from conftest import PROGRAM
 
@@ -192,6 +238,21 @@ def test_a_deleted_state_file_comes_back(make_router):
     router.kill()
     router.start()
     assert set(static_routes(router)) == {"/a", "/b"}
+
+
+def test_a_deleted_state_folder_comes_back_without_a_further_change(make_router):
+    router = make_router('[state]\nfile = "sub/state.json"\n')
+    router.namehop("route", "add", "/a", permanent_face(router))
+    folder = router.folder / "sub"
+    shutil.rmtree(folder)
+    router.stop()
+    router.start()
+    assert static_routes(router) == {"/a": 0}, "written again when the router ended"
+    shutil.rmtree(folder)
+    wait_until((folder / "state.json").exists, 15, "written again by itself")
+    router.kill()
+    router.start()
+    assert static_routes(router) == {"/a": 0}
 
 
 def test_what_was_answered_survives_a_kill_amid_commands(make_router):

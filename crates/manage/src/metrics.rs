@@ -25,7 +25,7 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use crate::readvertise::DestinationStatus;
+use crate::nfd::ReadvertiseStatus;
 use crate::server::{ContentStoreInfo, EngineStatus};
 
 pub use gone::GoneFaces;
@@ -60,7 +60,7 @@ pub struct Snapshot {
     /// Packet buffers in use.
     pub buffers_in_use: u64,
     /// Those who are told of routes.
-    pub readvertise: Vec<DestinationStatus>,
+    pub readvertise: Vec<ReadvertiseStatus>,
     /// All faces.
     pub faces: Vec<Arc<Face>>,
     /// What the faces of strangers had counted that are gone.

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -58,7 +59,11 @@ pub fn state_file(configured: &AutoPath) -> Result<PathBuf, NoPlace> {
         AutoPath::Path(path) => path.clone(),
         AutoPath::Auto => automatic_state_file()?,
     };
-    make_folder(&path, "state file", KEY)?;
+    match fs::create_dir_all(folder_of(&path)) {
+        // The router starts without saved state there.
+        Err(error) if is_full_or_read_only(&error) => return Ok(path),
+        made => made.map_err(|error| no_folder(&path, "state file", KEY, &error))?,
+    }
     match state_obstacle(&path) {
         None => Ok(path),
         Some(text) => Err(NoPlace(format!("state file {}: {text}; or choose another with {KEY}", path.display()))),
@@ -92,38 +97,63 @@ fn automatic_state_file() -> Result<PathBuf, NoPlace> {
 
 /// Makes the folder of a file. `file` has a role and the configuration key that says where it is.
 fn make_folder(file: &Path, role: &str, key: &str) -> Result<(), NoPlace> {
-    let folder = folder_of(file);
-    fs::create_dir_all(folder).map_err(|error| {
-        NoPlace(format!(
-            "cannot make the folder {} for the {role} {}: {error}; choose with {key} a place where user {} may write, or \
-             make the folder and give it to this user",
-            folder.display(),
-            file.display(),
-            geteuid()
-        ))
-    })
+    fs::create_dir_all(folder_of(file)).map_err(|error| no_folder(file, role, key, &error))
+}
+
+fn no_folder(file: &Path, role: &str, key: &str, error: &io::Error) -> NoPlace {
+    NoPlace(format!(
+        "cannot make the folder {} for the {role} {}: {error}; choose with {key} a place where user {} may write, or make the \
+         folder and give it to this user",
+        folder_of(file).display(),
+        file.display(),
+        geteuid()
+    ))
+}
+
+/// Whether something cannot be written because of the disk and not because of this user: that may change while the router
+/// runs, and is no reason not to start.
+pub fn is_full_or_read_only(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), QuotaExceeded | ReadOnlyFilesystem | StorageFull)
 }
 
 /// Why no file can be made at `file`, as far as can be seen without making anything, and what to do.
 pub fn obstacle(file: &Path) -> Option<String> {
+    let (existing, error) = match refusal(file)? {
+        Refusal::Path(text) => return Some(text),
+        Refusal::Access(folder, error) => (folder, error),
+    };
+    Some(denied("write", &existing, error))
+}
+
+/// Why no file can be made somewhere.
+enum Refusal {
+    /// The path is wrong in the way that the text says.
+    Path(String),
+    /// This user cannot write to the folder.
+    Access(PathBuf, Errno),
+}
+
+fn refusal(file: &Path) -> Option<Refusal> {
     let ancestors = folder_of(file).ancestors();
     // The last ancestor of a relative path is empty.
     let existing = ancestors
         .map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
         .find(|folder| folder.exists())?;
     if !existing.is_dir() {
-        return Some(format!("{} is not a folder; correct the path", existing.display()));
+        return Some(Refusal::Path(format!("{} is not a folder; correct the path", existing.display())));
     }
     if file.is_dir() {
-        return Some(format!("{} is a folder; name a file", file.display()));
+        return Some(Refusal::Path(format!("{} is a folder; name a file", file.display())));
     }
     let error = access(existing, AccessFlags::W_OK | AccessFlags::X_OK).err()?;
-    Some(denied("write", existing, error))
+    Some(Refusal::Access(existing.to_owned(), error))
 }
 
-/// Why the router cannot start with this state file, and what to do. One that is there and can be read is enough.
+/// Why the router cannot start with this state file, and what to do. One that is there and can be read is enough, and so is a
+/// read-only disk without one.
 pub fn state_obstacle(file: &Path) -> Option<String> {
-    match file.is_file() {
+    match file.is_file() || matches!(refusal(file), Some(Refusal::Access(_, Errno::EROFS))) {
         true => unreadable(file),
         false => obstacle(file).or_else(|| unreadable(file)),
     }

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use sd_notify::NotifyState;
 use tokio::runtime;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
 use tokio::time::sleep_until;
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::socket::FaceEvent;
@@ -36,8 +37,8 @@ use crate::{fib_file, logging, metrics, restore};
 
 /// Commands that may wait for the socket service.
 const SOCKET_COMMANDS: usize = 256;
-/// How often is looked whether somebody set the time of day.
-const CLOCK_LOOK: Duration = Duration::from_secs(10);
+/// How often is looked whether somebody set the time of day or took the state file away.
+const SAVING_LOOK: Duration = Duration::from_secs(10);
 /// Frames that the control thread takes from its ring at once.
 const CONTROL_BURST: usize = 256;
 /// Commands of neighbours, and events of the engine, that it handles before applications of this computer have their turn
@@ -149,14 +150,15 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         tokio::task::spawn_local(supervisor.clone().watch_endless("management task", expiring));
         let following = follow_faces(Rc::clone(&management), face_events);
         tokio::task::spawn_local(supervisor.clone().watch_endless("face events task", following));
-        let clocked = Rc::clone(&management);
-        let following_clock = async move {
+        let looking_after = Rc::clone(&management);
+        let looking_after_saving = async move {
             loop {
-                tokio::time::sleep(CLOCK_LOOK).await;
-                clocked.control().saving().follow_clock();
+                tokio::time::sleep(SAVING_LOOK).await;
+                looking_after.control().saving().follow_clock();
+                looking_after.control().saving().keep_in_place();
             }
         };
-        tokio::task::spawn_local(supervisor.clone().watch_endless("clock task", following_clock));
+        tokio::task::spawn_local(supervisor.clone().watch_endless("saving task", looking_after_saving));
         let starting = async {
             fault_point("restoring");
             restore::apply(&management, &config, saved).await;
@@ -168,6 +170,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
             if let Some(server) = metrics {
                 metrics::serve(server, &management, supervisor.clone());
             }
+            tell_service_manager(NotifyState::Ready);
         };
         tokio::select! {
             biased;
@@ -213,8 +216,10 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
             tokio::task::yield_now().await;
         }
         info!("shutting down");
+        tell_service_manager(NotifyState::Stopping);
         supervisor.expect_ends();
         management.control().saving().follow_clock();
+        management.control().saving().keep_in_place();
         management.control().saving().sync();
         management.control().shut_down_ports().await;
         management.control().shut_down_sockets().await;
@@ -281,6 +286,13 @@ fn engine_event(management: &Rc<Management<Control>>, event: EngineEvent) {
             let announcement = management.find_announcement(name.as_ref());
             management.control().worker().announcement_reply(request, announcement);
         }
+    }
+}
+
+/// Tells systemd how far the router is, where it was started by a unit that wants to know (`Type=notify`).
+fn tell_service_manager(state: NotifyState<'_>) {
+    if let Err(error) = sd_notify::notify(&[state]) {
+        warn!(%error, "the service manager could not be told how far the router is");
     }
 }
 

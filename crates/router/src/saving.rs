@@ -105,23 +105,38 @@ impl Saving {
                 Ok(())
             }
             Err(error) => {
-                let reason = match &error {
-                    StateError::Io { path, source } => format!("state file {}: {source}", path.display()),
-                    error => error.to_string(),
-                };
-                // One line for a full disk, not one for each command.
-                if !self.is_failing.replace(true) {
-                    error!(
-                        reason,
-                        "commands are refused whose changes cannot be saved; make room or make the file writable, or set \
-                         `enabled = false` in section [state]; the router tries again with each command"
-                    );
-                }
+                let reason = self.report(&error);
                 Err(NotSaved(format!(
                     "nothing was changed, because it could not be saved ({reason}); make room for the state file or make \
                      it writable, then send the command again"
                 )))
             }
+        }
+    }
+
+    /// Logs that changes cannot be saved: one line for a full disk, not one for each command. Gives the reason.
+    fn report(&self, error: &StateError) -> String {
+        let reason = match error {
+            StateError::Io { path, source } => format!("state file {}: {source}", path.display()),
+            error => error.to_string(),
+        };
+        if !self.is_failing.replace(true) {
+            error!(
+                reason,
+                "commands are refused whose changes cannot be saved; make room or make the file writable, or set \
+                 `enabled = false` in section [state]; the router tries again with each command"
+            );
+        }
+        reason
+    }
+
+    /// Writes the state file again if somebody deleted or replaced it, so that the next start finds it also when there is no
+    /// further change. To be called from time to time and at the end.
+    pub fn keep_in_place(&self) {
+        if let Some(journal) = &mut *self.journal.borrow_mut()
+            && let Err(error) = journal.keep_in_place()
+        {
+            self.report(&error);
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use namehop_manage::nfd::{
     ChannelStatus, CodecError, ControlResponse, CsInfo, DatasetItem, DropCount, FaceEventNotification, FaceQueryFilter,
-    FaceStatus, FibEntry, GeneralStatus, RibEntry, StrategyChoice, decode_items, encode_item,
+    FaceStatus, FibEntry, GeneralStatus, ReadvertiseStatus, RibEntry, StrategyChoice, decode_items, encode_item,
 };
 use namehop_traffic::segmented::versioned_name;
 use namehop_wire::security::NullSigner;
@@ -32,6 +32,7 @@ pub fn datasets(bytes: &[u8]) {
     let _ = list::<StrategyChoice>(bytes);
     let _ = list::<CsInfo>(bytes);
     let _ = list::<DropCount>(bytes);
+    let _ = list::<ReadvertiseStatus>(bytes);
     if let Ok(status) = GeneralStatus::decode(bytes) {
         assert_eq!(GeneralStatus::decode(&status.to_vec()), Ok(status));
     }

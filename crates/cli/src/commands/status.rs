@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use namehop_manage::nfd::DropCount;
+use namehop_manage::nfd::{DropCount, ReadvertiseStatus};
 
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
@@ -14,7 +14,8 @@ use crate::manager::Manager;
 use crate::output::{self, Align, Table, properties};
 use crate::units::show_duration;
 
-/// Show version, uptime, table sizes and packet counts of the forwarder, and every dropped packet by reason
+/// Show version, uptime, table sizes and packet counts of the forwarder, which routing daemon or gateway is told of its
+/// routes, and every dropped packet by reason
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop status --json")]
 pub struct StatusArgs {
@@ -45,6 +46,8 @@ struct StatusView<'a> {
     /// By layer, then by reason. Absent where the forwarder does not tell.
     drops: Option<BTreeMap<&'a str, BTreeMap<&'a str, u64>>>,
     face_drops: Option<Vec<FaceDropView<'a>>>,
+    /// Who is told of the routes. Absent where the forwarder does not tell.
+    readvertise: Option<Vec<ReadvertiseView<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -55,19 +58,82 @@ struct FaceDropView<'a> {
     count: u64,
 }
 
-/// Forwarders that answer with this version have the dataset of drops.
+#[derive(Serialize)]
+struct ReadvertiseView<'a> {
+    destination: &'a str,
+    command_prefix: String,
+    is_available: bool,
+    face_ids: &'a [u64],
+    announced_prefixes: u64,
+    waiting_prefixes: u64,
+    refused_prefixes: u64,
+    withdrawing_prefixes: u64,
+    left_out_prefixes: u64,
+    commands: CommandsView,
+    last_error: Option<LastErrorView<'a>>,
+}
+
+#[derive(Serialize)]
+struct CommandsView {
+    announced: u64,
+    withdrawn: u64,
+    refused: u64,
+    nack: u64,
+    timed_out: u64,
+}
+
+#[derive(Serialize)]
+struct LastErrorView<'a> {
+    prefix: String,
+    reason: &'a str,
+    age_s: f64,
+}
+
+impl<'a> ReadvertiseView<'a> {
+    fn new(status: &'a ReadvertiseStatus) -> Self {
+        let counters = status.counters;
+        ReadvertiseView {
+            destination: &status.destination,
+            command_prefix: status.command_prefix.to_string(),
+            is_available: !status.face_ids.is_empty(),
+            face_ids: &status.face_ids,
+            announced_prefixes: status.announced_prefixes,
+            waiting_prefixes: status.waiting_prefixes,
+            refused_prefixes: status.refused_prefixes,
+            withdrawing_prefixes: status.withdrawing_prefixes,
+            left_out_prefixes: counters.left_out,
+            commands: CommandsView {
+                announced: counters.announced,
+                withdrawn: counters.withdrawn,
+                refused: counters.refused,
+                nack: counters.nacked,
+                timed_out: counters.timed_out,
+            },
+            last_error: status.last_error.as_ref().map(|error| LastErrorView {
+                prefix: error.prefix.to_string(),
+                reason: &error.reason,
+                age_s: Duration::from_millis(error.age_ms).as_secs_f64(),
+            }),
+        }
+    }
+}
+
+/// Forwarders that answer with this version have the datasets of drops and of readvertising.
 const OWN_VERSION: &str = "Namehop/";
 
 impl StatusArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
-        let (status, drops) = block_on(async {
+        let (status, own) = block_on(async {
             let manager = Manager::connect(connection).await?;
             let datasets = manager.datasets();
             let status = datasets.status().await?;
-            let tells_drops = status.version.starts_with(OWN_VERSION);
-            let drops = if tells_drops { Some(datasets.drops().await?) } else { None };
-            Ok((status, drops))
+            let own = match status.version.starts_with(OWN_VERSION) {
+                true => Some((datasets.drops().await?, datasets.readvertise().await?)),
+                false => None,
+            };
+            Ok((status, own))
         })?;
+        let (drops, readvertise) = own.unzip();
         let uptime = Duration::from_millis(status.current_timestamp_ms.saturating_sub(status.start_timestamp_ms));
         if self.json {
             return output::json(&StatusView {
@@ -90,9 +156,10 @@ impl StatusArgs {
                 unsatisfied_interests: status.unsatisfied_interests,
                 drops: drops.as_deref().map(totals),
                 face_drops: drops.as_deref().map(|drops| of_faces(drops).collect()),
+                readvertise: readvertise.as_deref().map(|told| told.iter().map(ReadvertiseView::new).collect()),
             });
         }
-        let mut text = properties(&[
+        let mut lines = vec![
             ("Version", status.version.clone()),
             ("Uptime", show_duration(uptime)),
             ("FIB entries", status.fib_entries.to_string()),
@@ -104,12 +171,49 @@ impl StatusArgs {
             ("Data", format!("{} in, {} out", status.in_data, status.out_data)),
             ("Nacks", format!("{} in, {} out", status.in_nacks, status.out_nacks)),
             ("Interests answered", format!("{} yes, {} no", status.satisfied_interests, status.unsatisfied_interests)),
-        ]);
+        ];
+        for told in readvertise.iter().flatten() {
+            lines.extend(show_readvertise(told));
+        }
+        let mut text = properties(&lines);
         if let Some(drops) = drops.filter(|drops| !drops.is_empty()) {
             text.push_str(&show_drops(&drops));
         }
         output::print(&text)
     }
+}
+
+/// Who is told of the routes, how far that is, and what went wrong last.
+fn show_readvertise(told: &ReadvertiseStatus) -> Vec<(&'static str, String)> {
+    let label = if told.destination == "daemon" { "Routing daemon" } else { "Gateway" };
+    let to_be_told = told.announced_prefixes + told.waiting_prefixes + told.refused_prefixes;
+    let mut text = match told.face_ids.as_slice() {
+        [] if to_be_told == 0 => "none".to_owned(),
+        [] => format!("none (no route for {}); prefixes: {to_be_told} waiting", told.command_prefix),
+        faces => {
+            let faces: Vec<String> = faces.iter().map(u64::to_string).collect();
+            let mut text = format!(
+                "at face {}; prefixes: {} announced, {} waiting, {} refused",
+                faces.join(" and "),
+                told.announced_prefixes,
+                told.waiting_prefixes,
+                told.refused_prefixes
+            );
+            if told.withdrawing_prefixes > 0 {
+                text.push_str(&format!(", {} to be withdrawn", told.withdrawing_prefixes));
+            }
+            text
+        }
+    };
+    if told.counters.left_out > 0 {
+        text.push_str(&format!(", {} left out", told.counters.left_out));
+    }
+    let mut lines = vec![(label, text)];
+    if let Some(error) = &told.last_error {
+        let age = show_duration(Duration::from_millis(error.age_ms));
+        lines.push(("  last error", format!("{}, {age} ago: {}", error.prefix, error.reason)));
+    }
+    lines
 }
 
 fn totals(drops: &[DropCount]) -> BTreeMap<&str, BTreeMap<&str, u64>> {

@@ -1,14 +1,20 @@
 //! The control socket: messages with at most one descriptor each. Nothing here waits.
+//!
+//! What a peer sends along without being asked has to be closed: it would fill up the table of descriptors of the whole
+//! router. So messages are received with `rustix`, which owns each descriptor that came, also where the kernel says that there was
+//! no room for all of them.
 
 use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, Backlog, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr, accept4, bind,
-    connect, listen, recvmsg, sendmsg, socket,
+    AddressFamily, Backlog, ControlMessage, MsgFlags, SockFlag, SockType, UnixAddr, accept4, bind, connect, listen,
+    sendmsg, socket,
 };
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::message::{MESSAGE_BYTES, Message};
 
@@ -75,23 +81,21 @@ impl Channel {
     /// Takes the next message.
     pub(super) fn receive(&self) -> Received {
         let mut bytes = [0; MESSAGE_BYTES];
-        let mut space = nix::cmsg_space!([i32; 1]);
-        let mut pieces = [IoSliceMut::new(&mut bytes)];
-        let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_DONTWAIT;
-        let received = match recvmsg::<UnixAddr>(self.0.as_raw_fd(), &mut pieces, Some(&mut space), flags) {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+        let received = match recvmsg(&self.0, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags) {
             Ok(received) => received,
-            Err(Errno::EAGAIN | Errno::EINTR) => return Received::Nothing,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Received::Nothing,
             Err(_) => return Received::End("the connection broke"),
         };
-        let length = received.bytes;
         let mut descriptors = Vec::new();
-        for control in received.cmsgs().into_iter().flatten() {
-            if let ControlMessageOwned::ScmRights(found) = control {
-                // SAFETY: these descriptors were made for us just now, and nobody else closes them.
-                descriptors.extend(found.into_iter().map(|found| unsafe { OwnedFd::from_raw_fd(found) }));
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(found) = message {
+                descriptors.extend(found);
             }
         }
-        match length {
+        match received.bytes {
             0 => Received::End("the other end has gone"),
             MESSAGE_BYTES => match Message::decode(&bytes) {
                 Some(message) => Received::Message(message, descriptors.into_iter().next()),
@@ -105,5 +109,47 @@ impl Channel {
 impl AsFd for Channel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use nix::sys::memfd::{MFdFlags, memfd_create};
+    use nix::sys::resource::{Resource, getrlimit};
+    use nix::sys::socket::socketpair;
+
+    use super::*;
+
+    /// Descriptors of this process for the memory file with this name.
+    fn open_descriptors(name: &str) -> usize {
+        let entries = fs::read_dir("/proc/self/fd").expect("its own").filter_map(|entry| entry.ok());
+        let targets = entries.filter_map(|entry| fs::read_link(entry.path()).ok());
+        targets.filter(|target| target.to_string_lossy().contains(name)).count()
+    }
+
+    #[test]
+    fn descriptors_that_nobody_asked_for_are_closed() {
+        let file = memfd_create(c"namehop-uninvited", MFdFlags::MFD_CLOEXEC).expect("memory");
+        let (peer, ours) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC).expect("pair");
+        let channel = Channel(ours);
+        let most = 253.min(getrlimit(Resource::RLIMIT_NOFILE).expect("a limit").0 as usize / 4);
+        for count in [1, 2, 3, 20, most] {
+            for bytes in [&Message::Ack.encode()[..], &[0xff; MESSAGE_BYTES], b"short"] {
+                let descriptors = vec![file.as_raw_fd(); count];
+                let control = [ControlMessage::ScmRights(&descriptors)];
+                sendmsg::<UnixAddr>(peer.as_raw_fd(), &[IoSlice::new(bytes)], &control, MsgFlags::empty(), None)
+                    .expect("sent");
+                let received = channel.receive();
+                assert_eq!(
+                    matches!(received, Received::Message(Message::Ack, Some(_))),
+                    bytes.len() == 128 && bytes[0] == 1
+                );
+                drop(received);
+                assert_eq!(open_descriptors("namehop-uninvited"), 1, "{count} descriptors");
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::{ClientError, Controller, Express};
 use crate::nfd::names::{self, module};
 use crate::nfd::{
     ChannelStatus, ControlResponse, CsInfo, DatasetItem, DropCount, FaceQueryFilter, FaceStatus, FibEntry,
-    GeneralStatus, RibEntry, StrategyChoice, decode_items,
+    GeneralStatus, ReadvertiseStatus, RibEntry, StrategyChoice, decode_items,
 };
 
 /// InterestLifetime of the first Interest: the forwarder may have to build a long list.
@@ -133,6 +133,14 @@ impl<E: Express> Controller<E> {
     /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
     pub async fn drops(&self) -> Result<Vec<DropCount>, ClientError> {
         self.list(&names::localhost_verb(module::STATUS, "drops")).await
+    }
+
+    /// Who is told of the router's routes. Only Namehop has this dataset.
+    ///
+    /// # Errors
+    /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
+    pub async fn readvertise(&self) -> Result<Vec<ReadvertiseStatus>, ClientError> {
+        self.list(&names::localhost_verb(module::STATUS, "readvertise")).await
     }
 
     /// All faces.

@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 
 use super::Snapshot;
 use super::gone::{DirectionSums, StrangerSums};
-use crate::readvertise::DestinationStatus;
+use crate::nfd::ReadvertiseStatus;
 
 /// The snapshot as text.
 pub fn render(snapshot: &Snapshot) -> String {
@@ -165,7 +165,7 @@ fn tables(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
     Ok(())
 }
 
-fn readvertise(metrics: &mut Metrics<'_>, destinations: &[DestinationStatus]) -> fmt::Result {
+fn readvertise(metrics: &mut Metrics<'_>, destinations: &[ReadvertiseStatus]) -> fmt::Result {
     metrics.family(
         "readvertise_commands",
         "Commands by which routes were announced to a routing daemon or gateway, by what became of them",
@@ -182,7 +182,7 @@ fn readvertise(metrics: &mut Metrics<'_>, destinations: &[DestinationStatus]) ->
                 ]
                 .iter()
                 .try_for_each(|&(result, count)| {
-                    family.line(&[("destination", destination.name), ("result", result)], count)
+                    family.line(&[("destination", &destination.destination), ("result", result)], count)
                 })
             })
         },
@@ -194,17 +194,26 @@ fn readvertise(metrics: &mut Metrics<'_>, destinations: &[DestinationStatus]) ->
         |family| {
             destinations
                 .iter()
-                .try_for_each(|status| family.line(&[("destination", status.name)], status.counters.left_out))
+                .try_for_each(|status| family.line(&[("destination", &status.destination)], status.counters.left_out))
         },
     )?;
     metrics.family(
         "readvertise_prefixes",
-        "Prefixes that are announced or waiting for it",
+        "Prefixes that a routing daemon or gateway is told of, by what it knows of them",
         MetricType::Gauge,
         |family| {
-            destinations
+            destinations.iter().try_for_each(|status| {
+                [
+                    ("announced", status.announced_prefixes),
+                    ("waiting", status.waiting_prefixes),
+                    ("refused", status.refused_prefixes),
+                    ("withdrawing", status.withdrawing_prefixes),
+                ]
                 .iter()
-                .try_for_each(|status| family.line(&[("destination", status.name)], status.prefixes as u64))
+                .try_for_each(|&(state, count)| {
+                    family.line(&[("destination", &status.destination), ("state", state)], count)
+                })
+            })
         },
     )?;
     metrics.family(
@@ -212,9 +221,9 @@ fn readvertise(metrics: &mut Metrics<'_>, destinations: &[DestinationStatus]) ->
         "Whether there is a route to a routing daemon or gateway",
         MetricType::Gauge,
         |family| {
-            destinations
-                .iter()
-                .try_for_each(|status| family.line(&[("destination", status.name)], status.is_available.into()))
+            destinations.iter().try_for_each(|status| {
+                family.line(&[("destination", &status.destination)], (!status.face_ids.is_empty()).into())
+            })
         },
     )
 }

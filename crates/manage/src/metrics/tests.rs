@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::*;
-use crate::readvertise::Counters;
+use crate::nfd::ReadvertiseCounters;
 
 fn snapshot() -> Snapshot {
     let faces = FaceTable::new();
@@ -24,11 +24,16 @@ fn snapshot() -> Snapshot {
         content_store: ContentStoreInfo { capacity: 1000, serve: true, ..ContentStoreInfo::default() },
         faces: faces.snapshot(),
         link_drops: vec![(namehop_face::LinkDrop::LinkDown, 4)],
-        readvertise: vec![DestinationStatus {
-            name: "daemon",
-            is_available: true,
-            prefixes: 5,
-            counters: Counters { announced: 9, timed_out: 2, left_out: 1, ..Counters::default() },
+        readvertise: vec![ReadvertiseStatus {
+            destination: "daemon".to_owned(),
+            command_prefix: "/localhost/nlsr/rib".parse().expect("a name"),
+            face_ids: vec![300],
+            announced_prefixes: 5,
+            waiting_prefixes: 3,
+            refused_prefixes: 2,
+            withdrawing_prefixes: 4,
+            counters: ReadvertiseCounters { announced: 9, timed_out: 2, left_out: 1, ..Default::default() },
+            last_error: None,
         }],
         ..Snapshot::default()
     };
@@ -54,7 +59,10 @@ fn everything_is_there_with_help_and_labels() {
         r#"namehop_readvertise_commands_total{destination="daemon",result="announced"} 9"#.to_owned(),
         r#"namehop_readvertise_commands_total{destination="daemon",result="timed-out"} 2"#.to_owned(),
         r#"namehop_readvertise_left_out_total{destination="daemon"} 1"#.to_owned(),
-        r#"namehop_readvertise_prefixes{destination="daemon"} 5.0"#.to_owned(),
+        r#"namehop_readvertise_prefixes{destination="daemon",state="announced"} 5.0"#.to_owned(),
+        r#"namehop_readvertise_prefixes{destination="daemon",state="waiting"} 3.0"#.to_owned(),
+        r#"namehop_readvertise_prefixes{destination="daemon",state="refused"} 2.0"#.to_owned(),
+        r#"namehop_readvertise_prefixes{destination="daemon",state="withdrawing"} 4.0"#.to_owned(),
         r#"namehop_readvertise_available{destination="daemon"} 1.0"#.to_owned(),
         format!(r#"namehop_face_packets_total{{{face},direction="in",kind="interest"}} 1"#),
         format!(r#"namehop_face_packets_total{{{face},direction="out",kind="data"}} 0"#),

@@ -99,6 +99,24 @@ fn any_rib_entry() -> impl Strategy<Value = RibEntry> {
     (any_name(), vec(route, 0..4)).prop_map(|(name, routes)| RibEntry { name, routes })
 }
 
+prop_compose! {
+    fn any_readvertise_status()(
+        (destination, command_prefix) in (any_text(), any_name()),
+        face_ids in vec(any::<u64>(), 0..3),
+        numbers in proptest::array::uniform10(any::<u64>()),
+        last_error in of((any_name(), any_text(), any::<u64>())),
+    ) -> ReadvertiseStatus {
+        let [announced_prefixes, waiting_prefixes, refused_prefixes, withdrawing_prefixes, announced, withdrawn, refused,
+            nacked, timed_out, left_out] = numbers;
+        let last_error = last_error.map(|(prefix, reason, age_ms)| ReadvertiseError { prefix, reason, age_ms });
+        ReadvertiseStatus {
+            destination, command_prefix, face_ids, announced_prefixes, waiting_prefixes, refused_prefixes,
+            withdrawing_prefixes, last_error,
+            counters: ReadvertiseCounters { announced, withdrawn, refused, nacked, timed_out, left_out },
+        }
+    }
+}
+
 fn any_general_status() -> impl Strategy<Value = GeneralStatus> {
     (any_text(), any::<[u64; 15]>()).prop_map(|(version, n)| GeneralStatus {
         version,
@@ -179,7 +197,9 @@ proptest! {
         channels in vec(any_text(), 0..4),
         cs in any::<[u64; 5]>(),
         drops in vec((of(any::<u64>()), any_text(), any_text(), any::<u64>()), 0..4),
+        destinations in vec(any_readvertise_status(), 0..4),
     ) {
+        list_round_trip(&destinations)?;
         list_round_trip(&faces)?;
         list_round_trip(&fib)?;
         list_round_trip(&rib)?;

@@ -10,6 +10,8 @@ use std::hash::BuildHasher;
 
 use namehop_wire::{Name, NameRef};
 
+use crate::nfd::ReadvertiseCounters;
+
 /// Commands to one destination at once, after a time with few of them.
 const BURST_COMMANDS: u64 = 1_000;
 /// Commands to one destination in the long run, by second.
@@ -42,21 +44,25 @@ pub(super) struct Limits {
     pub(super) timeout_ms: u64,
 }
 
-/// What happened so far.
+/// Numbers of prefixes by what the destination knows of them. Each prefix is in one of the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counters {
-    /// Announcements that the destination accepted, repeated ones among them.
-    pub announced: u64,
-    /// Withdrawals that it accepted.
-    pub withdrawn: u64,
-    /// Commands that it refused.
-    pub refused: u64,
-    /// Commands that came back as a Nack.
-    pub nacked: u64,
-    /// Commands without an answer.
-    pub timed_out: u64,
-    /// Prefixes that were not taken because there were too many.
-    pub left_out: u64,
+pub(super) struct PrefixCounts {
+    /// Known to the destination as they should be.
+    pub(super) announced: u64,
+    /// To be announced, or announced anew.
+    pub(super) waiting: u64,
+    /// Refused when they were last announced.
+    pub(super) refused: u64,
+    /// To be withdrawn.
+    pub(super) withdrawing: u64,
+}
+
+/// A command that was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) prefix: Name,
+    pub(super) outcome: Outcome,
+    pub(super) at_ms: u64,
 }
 
 /// How a command ended.
@@ -121,6 +127,8 @@ struct Entry {
     progress: Progress,
     /// Commands that failed one after the other.
     failures: u32,
+    /// The last of them was refused.
+    is_refused: bool,
     /// No command before this time.
     not_before_ms: u64,
     last_sent_ms: Option<u64>,
@@ -147,7 +155,8 @@ pub(super) struct Announcer {
     allowance: u64,
     /// When that was true.
     allowance_at_ms: u64,
-    counters: Counters,
+    counters: ReadvertiseCounters,
+    last_failure: Option<Failure>,
     /// Some prefixes were left out.
     is_incomplete: bool,
     random: RandomState,
@@ -164,14 +173,20 @@ impl Announcer {
             next_number: 0,
             allowance: BURST_COMMANDS * COMMAND_ALLOWANCE,
             allowance_at_ms: 0,
-            counters: Counters::default(),
+            counters: ReadvertiseCounters::default(),
+            last_failure: None,
             is_incomplete: false,
             random: RandomState::new(),
         }
     }
 
-    pub(super) fn counters(&self) -> Counters {
+    pub(super) fn counters(&self) -> ReadvertiseCounters {
         self.counters
+    }
+
+    /// The command that failed last.
+    pub(super) fn last_failure(&self) -> Option<&Failure> {
+        self.last_failure.as_ref()
     }
 
     pub(super) fn is_available(&self) -> bool {
@@ -181,6 +196,20 @@ impl Announcer {
     /// Prefixes that are announced or waiting for it.
     pub(super) fn prefix_count(&self) -> usize {
         self.entries.len()
+    }
+
+    /// The same by what the destination knows of them. Takes a look at each prefix.
+    pub(super) fn prefix_counts(&self) -> PrefixCounts {
+        let mut counts = PrefixCounts::default();
+        for entry in self.entries.values() {
+            *match (entry.wanted, entry.told) {
+                (None, _) => &mut counts.withdrawing,
+                (Some(wanted), Told::Cost { cost, .. }) if wanted == cost => &mut counts.announced,
+                (Some(_), _) if entry.is_refused => &mut counts.refused,
+                (Some(_), _) => &mut counts.waiting,
+            } += 1;
+        }
+        counts
     }
 
     /// The prefix shall be known with this cost, or not at all.
@@ -203,6 +232,7 @@ impl Announcer {
         entry.wanted = cost;
         // What was in the way of the old wish need not be in the way of this one.
         entry.failures = 0;
+        entry.is_refused = false;
         entry.not_before_ms = entry.last_sent_ms.map_or(0, |at_ms| at_ms + HOLD_MS);
         self.plan(prefix, now_ms);
     }
@@ -287,11 +317,15 @@ impl Announcer {
             Outcome::Nacked => self.counters.nacked += 1,
             Outcome::TimedOut => self.counters.timed_out += 1,
         }
+        if outcome != Outcome::Accepted {
+            self.last_failure = Some(Failure { prefix: prefix.clone(), outcome, at_ms: now_ms });
+        }
         let refresh_ms = self.spread(self.limits.refresh_ms);
         let pause_ms = self.entries.get(prefix.value()).map_or(0, |entry| pause_ms(outcome, entry.failures));
         let pause_ms = self.spread(pause_ms);
         let entry = self.entries.get_mut(prefix.value())?;
         entry.progress = Progress::Idle;
+        entry.is_refused = false;
         match (outcome, action) {
             (Outcome::Accepted, Action::Announce(cost)) => {
                 entry.failures = 0;
@@ -306,6 +340,7 @@ impl Announcer {
                 let is_same = (entry.wanted.is_none()) == (action == Action::Withdraw);
                 if is_same {
                     entry.failures += 1;
+                    entry.is_refused = outcome == Outcome::Refused;
                     entry.not_before_ms = entry.not_before_ms.max(now_ms + pause_ms);
                 }
                 if entry.wanted.is_none() && entry.failures >= MAX_WITHDRAWALS {
@@ -375,6 +410,7 @@ impl Entry {
             told: Told::Nothing,
             progress: Progress::Idle,
             failures: 0,
+            is_refused: false,
             not_before_ms: 0,
             last_sent_ms: None,
         }

@@ -7,11 +7,11 @@ use namehop_wire::lp::{self, LpHeader, PitToken};
 use namehop_wire::security::{DigestSigner, Signer, unix_time_ms};
 use namehop_wire::{Data, Name, NameRef};
 
-use super::announcer::{Announcer, Command, Counters, Limits, Outcome};
+use super::announcer::{Announcer, Command, Limits, Outcome, PrefixCounts};
 use super::command::{self, RegistrationFields};
 use super::signing::SigningIdentity;
-use crate::nfd::ControlResponse;
 use crate::nfd::names::{self, module};
+use crate::nfd::{ControlResponse, ReadvertiseError, ReadvertiseStatus};
 use crate::rib::RoutesView;
 
 /// InterestLifetime of a command.
@@ -47,19 +47,6 @@ pub struct GatewaySettings {
     pub refresh: Duration,
 }
 
-/// What a destination is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DestinationStatus {
-    /// `daemon` or `gateway`.
-    pub name: &'static str,
-    /// The FIB leads there.
-    pub is_available: bool,
-    /// Prefixes that are announced or waiting for it.
-    pub prefixes: usize,
-    /// What happened so far.
-    pub counters: Counters,
-}
-
 /// What is announced for a prefix that has routes.
 #[derive(Debug)]
 enum Policy {
@@ -90,6 +77,8 @@ pub struct Destination {
     /// Faces through which it was last reached.
     faces: Vec<FaceId>,
     quiet_until_ms: u64,
+    /// Why a command was last refused.
+    last_refusal: String,
 }
 
 impl Destination {
@@ -113,6 +102,7 @@ impl Destination {
             announcer: Announcer::new(limits),
             faces: Vec::new(),
             quiet_until_ms: 0,
+            last_refusal: String::new(),
         }
     }
 
@@ -142,6 +132,7 @@ impl Destination {
             announcer: Announcer::new(limits),
             faces: Vec::new(),
             quiet_until_ms: 0,
+            last_refusal: String::new(),
         }
     }
 
@@ -162,12 +153,27 @@ impl Destination {
     }
 
     /// What it is doing.
-    pub fn status(&self) -> DestinationStatus {
-        DestinationStatus {
-            name: self.name,
-            is_available: self.announcer.is_available(),
-            prefixes: self.announcer.prefix_count(),
+    pub fn status(&self, now_ms: u64) -> ReadvertiseStatus {
+        let PrefixCounts { announced, waiting, refused, withdrawing } = self.announcer.prefix_counts();
+        let last_error = self.announcer.last_failure().map(|failure| ReadvertiseError {
+            prefix: failure.prefix.clone(),
+            reason: match failure.outcome {
+                Outcome::Accepted | Outcome::Refused => self.last_refusal.clone(),
+                Outcome::Nacked => "the command came back as a Nack".to_owned(),
+                Outcome::TimedOut => "the command was not answered".to_owned(),
+            },
+            age_ms: now_ms.saturating_sub(failure.at_ms),
+        });
+        ReadvertiseStatus {
+            destination: self.name.to_owned(),
+            command_prefix: self.prefix.clone(),
+            face_ids: self.faces.iter().map(|face| u64::from(face.0)).collect(),
+            announced_prefixes: announced,
+            waiting_prefixes: waiting,
+            refused_prefixes: refused,
+            withdrawing_prefixes: withdrawing,
             counters: self.announcer.counters(),
+            last_error,
         }
     }
 
@@ -263,9 +269,11 @@ impl Destination {
                 }
                 (Err(error), _) => {
                     tracing::warn!(destination = self.name, %error, "a command could not be made");
+                    self.last_refusal = format!("the command could not be made: {error}");
                     self.announcer.ended(id, Outcome::Refused, now_ms);
                 }
                 (Ok(_), None) => {
+                    self.last_refusal = "the command could not be made".to_owned();
                     self.announcer.ended(id, Outcome::Refused, now_ms);
                 }
             }
@@ -295,6 +303,7 @@ impl Destination {
         } else {
             tracing::debug!(destination = self.name, %prefix, ?refusal, "command refused");
         }
+        self.last_refusal = refusal;
     }
 
     /// Takes the Nack of a command.

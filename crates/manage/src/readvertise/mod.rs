@@ -20,8 +20,7 @@ mod signing;
 #[cfg(test)]
 mod tests;
 
-pub use announcer::Counters;
-pub use destination::{DaemonSettings, Destination, DestinationStatus, GatewaySettings, read_token};
+pub use destination::{DaemonSettings, Destination, GatewaySettings, read_token};
 pub use signing::{IdentityError, SigningIdentity};
 
 /// Destinations that there can be: a routing daemon and a gateway.

@@ -10,7 +10,8 @@ use namehop_wire::NameRef;
 use namehop_wire::lp::LpPacket;
 
 use super::{ControlPlane, Management};
-use crate::readvertise::{Destination, DestinationStatus, MAX_DESTINATIONS, read_token};
+use crate::nfd::ReadvertiseStatus;
+use crate::readvertise::{Destination, MAX_DESTINATIONS, read_token};
 use crate::rib::{Cursor, ReadvertisedCosts, RoutesView};
 
 /// Names that are looked at between two pauses when all routes are gone through.
@@ -100,8 +101,9 @@ impl<C: ControlPlane> Management<C> {
     }
 
     /// What each destination is doing.
-    pub fn readvertise_status(&self) -> Vec<DestinationStatus> {
-        self.readvertise.borrow().destinations.iter().map(Destination::status).collect()
+    pub fn readvertise_status(&self) -> Vec<ReadvertiseStatus> {
+        let now_ms = self.now_ms();
+        self.readvertise.borrow().destinations.iter().map(|destination| destination.status(now_ms)).collect()
     }
 
     /// To be called after changes of routes and of the FIB: wakes [`run`](Self::run) when it has to announce something.

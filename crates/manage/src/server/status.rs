@@ -32,6 +32,7 @@ pub(super) enum Dataset {
     StrategyChoices,
     ContentStore,
     Drops,
+    Readvertise,
 }
 
 impl Dataset {
@@ -71,6 +72,7 @@ impl<C: ControlPlane> Management<C> {
                 }))
             }),
             Dataset::Drops => self.drop_list().await,
+            Dataset::Readvertise => encode_all(self.readvertise_status().into_iter()),
             Dataset::ContentStore => encode_all(std::iter::once(cs_info(&self.control.cs_info().await))),
         }
     }

@@ -12,8 +12,11 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use nix::fcntl::OFlag;
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::geteuid;
 use tracing::warn;
+
+use crate::paths::is_full_or_read_only;
 
 /// Ending of the file that a new journal is written to first.
 const TEMPORARY: &str = "new";
@@ -65,8 +68,7 @@ pub(super) fn open(path: &Path, append: bool) -> io::Result<File> {
 
 /// Whether a place cannot be written, now or by this user, but may well be read.
 fn is_unwritable(error: &io::Error) -> bool {
-    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-    matches!(error.kind(), PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+    error.kind() == io::ErrorKind::PermissionDenied || is_full_or_read_only(error)
 }
 
 /// Locks the journal at `path` for this process, until the file that is given back is closed. Where no lock file can be
@@ -110,6 +112,11 @@ pub(super) fn lock(path: &Path) -> Result<Option<File>, LockFault> {
         Err(TryLockError::WouldBlock) => Err(LockFault::InUse(lock_path)),
         Err(TryLockError::Error(error)) => Err(LockFault::Io(error)),
     }
+}
+
+/// A file of memory, for a journal that has no place on the disk yet.
+pub(super) fn in_memory() -> io::Result<File> {
+    Ok(File::from(memfd_create(c"namehop-state", MFdFlags::MFD_CLOEXEC)?))
 }
 
 /// Whether somebody else has locked this file.

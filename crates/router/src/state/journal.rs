@@ -16,6 +16,7 @@ use super::files::{self, Span, Temporary};
 use super::format::{StateError, header_line, line_of, read};
 use super::record::{Record, SavedState, identity};
 use super::shorten::copy_counting;
+use crate::paths::is_full_or_read_only;
 
 /// The journal is rewritten while running once it is this many times longer than after the last rewrite …
 const REWRITE_FACTOR: u64 = 4;
@@ -31,6 +32,8 @@ pub struct Journal {
     /// Device and number of `file`.
     identity: (u64, u64),
     is_writable: bool,
+    /// `file` is in memory, because the disk was full or read-only at the start and no state file was there.
+    is_in_memory: bool,
     /// Held as long as the journal is open, so that two routers never write one file.
     lock: Option<File>,
     length: u64,
@@ -58,15 +61,18 @@ struct Rewriting {
 impl Journal {
     /// Opens the file, makes it (with its folder) where there is none, and gives what it holds. A file that can be read
     /// and not be written, because the disk is full or read-only, is used; then [`append`](Self::append) fails until it
-    /// can be written.
+    /// can be written. So does a router that finds no file on such a disk; it begins with nothing.
     ///
     /// # Errors
-    /// The file cannot be read or made, is in use, or is of a newer version. Content that makes no sense is no
+    /// The file cannot be read or made for another reason, is in use, or is of a newer version. Content that makes no sense is no
     /// error: the file is set aside, and what could be read of it counts.
     pub fn open(path: &Path) -> Result<(Journal, SavedState), StateError> {
         let io_error = |source| StateError::Io { path: path.to_owned(), source };
         if let Some(folder) = files::folder(path) {
-            fs::create_dir_all(folder).map_err(io_error)?;
+            match fs::create_dir_all(folder) {
+                Err(error) if is_full_or_read_only(&error) => return Journal::without_place(path, None, &error),
+                made => made.map_err(io_error)?,
+            }
         }
         let lock = files::lock(path).map_err(|fault| StateError::of_lock(fault, path))?;
         let existing = match files::open(path, false) {
@@ -81,7 +87,10 @@ impl Journal {
         }
         let Some(existing) = existing else {
             let state = SavedState::default();
-            let (file, length) = rewrite(path, &state).map_err(io_error)?;
+            let (file, length) = match rewrite(path, &state) {
+                Err(error) if is_full_or_read_only(&error) => return Journal::without_place(path, lock, &error),
+                rewritten => rewritten.map_err(io_error)?,
+            };
             return Ok((Journal::new(path, file, length, true, lock, &state).map_err(io_error)?, state));
         };
         let (state, faults) = read(path, BufReader::new(&existing))?;
@@ -108,6 +117,26 @@ impl Journal {
         Ok((journal, state))
     }
 
+    /// A journal in memory, which goes to its place with the first change for which there is room.
+    fn without_place(
+        path: &Path,
+        lock: Option<File>,
+        obstacle: &io::Error,
+    ) -> Result<(Journal, SavedState), StateError> {
+        let io_error = |source| StateError::Io { path: path.to_owned(), source };
+        warn!(
+            file = %path.display(), error = %obstacle,
+            "there is no state file and none can be made: commands are refused as long as their changes cannot be saved"
+        );
+        let file = files::in_memory().map_err(io_error)?;
+        let header = header_line().map_err(io_error)?;
+        (&file).write_all(&header).map_err(io_error)?;
+        let state = SavedState::default();
+        let mut journal = Journal::new(path, file, header.len() as u64, true, lock, &state).map_err(io_error)?;
+        journal.is_in_memory = true;
+        Ok((journal, state))
+    }
+
     fn new(
         path: &Path,
         file: File,
@@ -128,6 +157,7 @@ impl Journal {
             identity: files::identity(&file.metadata()?),
             file,
             is_writable,
+            is_in_memory: false,
             lock,
             length,
             length_after_rewrite: length,
@@ -198,6 +228,18 @@ impl Journal {
         }
     }
 
+    /// Writes the file again if somebody deleted or replaced it.
+    ///
+    /// # Errors
+    /// As for [`append`](Self::append).
+    pub fn keep_in_place(&mut self) -> Result<(), StateError> {
+        let found = fs::symlink_metadata(&self.path);
+        match found.is_ok_and(|found| files::identity(&found) == self.identity) {
+            true => Ok(()),
+            false => self.make_ready(),
+        }
+    }
+
     /// Makes sure that what is appended goes to the file at the path, and to no other router's.
     fn make_ready(&mut self) -> Result<(), StateError> {
         let path = self.path.clone();
@@ -207,6 +249,10 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(io_error(error)),
         };
+        if self.is_in_memory && found.is_some() {
+            let appeared = "a state file appeared that was not there at the start; start the router again to use it";
+            return Err(io_error(io::Error::other(appeared)));
+        }
         let in_place = found.filter(|found| files::identity(found) == self.identity);
         self.lock_again()?;
         let ready = match in_place {
@@ -247,11 +293,15 @@ impl Journal {
         }
         let temporary = Temporary::create(&self.path)?;
         io::copy(&mut Span::new(&self.file, 0, self.length), &mut temporary.file()?)?;
+        let was_in_memory = self.is_in_memory;
         self.adopt(temporary, self.length)?;
-        warn!(
-            file = %self.path.display(),
-            "somebody deleted or replaced the state file: it was written again as it was"
-        );
+        match was_in_memory {
+            true => info!(file = %self.path.display(), "the state file could be made"),
+            false => warn!(
+                file = %self.path.display(),
+                "somebody deleted or replaced the state file: it was written again as it was"
+            ),
+        }
         Ok(())
     }
 
@@ -290,6 +340,7 @@ impl Journal {
         self.identity = files::identity(&file.metadata()?);
         self.file = file;
         self.is_writable = true;
+        self.is_in_memory = false;
         self.length = length;
         Ok(())
     }

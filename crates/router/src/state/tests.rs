@@ -179,6 +179,20 @@ fn a_deleted_or_replaced_file_comes_back_with_the_next_change() {
 }
 
 #[test]
+fn a_deleted_file_comes_back_without_a_change() {
+    let (folder, path) = place();
+    let (mut journal, _) = Journal::open(&path).expect("new");
+    journal.append(&route("/a", "f", 1)).expect("append");
+    journal.keep_in_place().expect("nothing to do");
+    fs::remove_dir_all(folder.path()).expect("deleted");
+    journal.keep_in_place().expect("put back");
+    assert_eq!(files(folder.path()), ["state.json", "state.json.lock"]);
+    assert!(matches!(Journal::open(&path), Err(StateError::InUse { .. })));
+    drop(journal);
+    assert_eq!(prefixes(&Journal::open(&path).expect("again").1), ["/a"]);
+}
+
+#[test]
 fn a_lock_that_another_router_took_meanwhile_is_respected() {
     let (_folder, path) = place();
     let (mut first, _) = Journal::open(&path).expect("new");

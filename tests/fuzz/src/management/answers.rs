@@ -3,7 +3,7 @@
 use namehop_manage::nfd::numbers::status_code;
 use namehop_manage::nfd::{
     ChannelStatus, CodecError, ControlResponse, CsInfo, DropCount, FaceEventNotification, FaceStatus, FibEntry,
-    GeneralStatus, RibEntry, StrategyChoice,
+    GeneralStatus, ReadvertiseStatus, RibEntry, StrategyChoice,
 };
 use namehop_wire::data::content_type;
 use namehop_wire::lp::LpPacket;
@@ -91,6 +91,7 @@ impl<'a> Answer<'a> {
         match (module, verb) {
             (b"status", b"general") => GeneralStatus::decode(content).map(drop),
             (b"status", b"drops") => list::<DropCount>(content),
+            (b"status", b"readvertise") => list::<ReadvertiseStatus>(content),
             (b"faces", b"list" | b"query") => list::<FaceStatus>(content),
             (b"faces", b"channels") => list::<ChannelStatus>(content),
             (b"fib", b"list") => list::<FibEntry>(content),

@@ -30,7 +30,7 @@ pub const COMMANDS: [(&str, &str); 12] = [
     (module::CS, "erase"),
 ];
 
-const DATASETS: [(&str, &str); 10] = [
+const DATASETS: [(&str, &str); 11] = [
     (module::STATUS, "general"),
     (module::STATUS, "drops"),
     (module::FACES, "list"),
@@ -41,6 +41,7 @@ const DATASETS: [(&str, &str); 10] = [
     (module::RIB, "list"),
     (module::STRATEGY_CHOICE, "list"),
     (module::CS, "info"),
+    (module::STATUS, "readvertise"),
 ];
 
 /// Bit of an event: parameters are put into their element, names are asked for as prefixes.

@@ -14,7 +14,7 @@ use super::super::{DaemonSettings, Destination, GatewaySettings, IdentityError, 
 use super::name;
 use crate::authentication::SignedCommand;
 use crate::nfd::numbers::origin;
-use crate::nfd::{ControlParameters, ControlResponse};
+use crate::nfd::{ControlParameters, ControlResponse, ReadvertiseStatus};
 
 const FACE: FaceId = FaceId(300);
 
@@ -94,8 +94,10 @@ fn a_daemon_gets_what_nlsr_and_ndn_dv_understand() {
     assert!(name("/localhost/nlsr/rib/unregister").is_prefix_of(sent.name.as_ref()));
     assert_eq!(sent.parameters, ControlParameters { name: Some(name("/app")), ..ControlParameters::default() });
     answer(&mut daemon, &sent, 204, 5_001);
-    let status = daemon.status();
-    assert_eq!((status.prefixes, status.counters.announced, status.counters.withdrawn), (0, 1, 1));
+    let status = daemon.status(5_001);
+    assert_eq!((status.counters.announced, status.counters.withdrawn), (1, 1));
+    let prefixes = status.announced_prefixes + status.waiting_prefixes + status.withdrawing_prefixes;
+    assert_eq!((prefixes, status.last_error), (0, None));
 }
 
 #[test]
@@ -195,14 +197,14 @@ fn answers_that_make_no_sense_are_refusals() {
     daemon.reached_through(vec![FACE], 0);
     let sent = next(&mut daemon, 0).expect("a command");
     daemon.answered(sent.token.1 + 1, b"", 0);
-    assert_eq!(daemon.status().counters.refused, 0, "that was no answer to anything");
+    assert_eq!(daemon.status(0).counters.refused, 0, "that was no answer to anything");
     daemon.answered(sent.token.1, b"\x06\x00", 0);
-    assert_eq!(daemon.status().counters.refused, 1);
+    assert_eq!(daemon.status(0).counters.refused, 1);
     let due_ms = daemon.next_due_ms().expect("it is tried again");
     let sent = next(&mut daemon, due_ms).expect("a command");
     let empty = DataBuilder::new(sent.name.clone()).sign(&DigestSigner).expect("a Data");
     daemon.answered(sent.token.1, &empty, due_ms);
-    assert_eq!(daemon.status().counters.refused, 2);
+    assert_eq!(daemon.status(0).counters.refused, 2);
 }
 
 #[test]
@@ -218,4 +220,46 @@ fn key_and_certificate_must_belong_together() {
     assert!(matches!(load(&folder, &folder, "missing"), Err(IdentityError::Key { .. })));
     let swapped = SigningIdentity::load(&folder.path().join("key"), &folder.path().join("key"));
     assert!(matches!(swapped, Err(IdentityError::Certificate { .. })));
+}
+
+#[test]
+fn the_status_tells_what_is_announced_refused_and_waiting() {
+    let mut daemon = daemon();
+    for (number, prefix) in ["/a", "/b", "/c", "/d"].into_iter().enumerate() {
+        daemon.routes_changed(name(prefix).as_ref(), None, Some(number as u64), 0);
+    }
+    let counts = |status: &ReadvertiseStatus| {
+        [status.announced_prefixes, status.waiting_prefixes, status.refused_prefixes, status.withdrawing_prefixes]
+    };
+    let status = daemon.status(0);
+    assert_eq!((status.destination.as_str(), status.command_prefix.clone()), ("daemon", name("/localhost/nlsr/rib")));
+    assert!(status.face_ids.is_empty() && status.last_error.is_none());
+    assert_eq!(counts(&status), [0, 4, 0, 0], "nobody is there");
+
+    daemon.reached_through(vec![FACE], 0);
+    let mut sent: Vec<Sent> = std::iter::from_fn(|| next(&mut daemon, 0)).collect();
+    sent.sort_by_key(|sent| sent.parameters.cost);
+    answer(&mut daemon, &sent[0], 200, 1);
+    answer(&mut daemon, &sent[1], 403, 2);
+    daemon.nacked(sent[2].token.1, 3);
+    let status = daemon.status(10);
+    assert_eq!(status.face_ids, [u64::from(FACE.0)]);
+    assert_eq!(counts(&status), [1, 2, 1, 0]);
+    let error = status.last_error.expect("two errors");
+    assert_eq!((error.prefix, error.age_ms), (name("/c"), 7));
+    assert!(error.reason.contains("Nack"), "{}", error.reason);
+    answer(&mut daemon, &sent[3], 403, 20);
+    daemon.routes_changed(name("/a").as_ref(), Some(0), None, 30);
+    let status = daemon.status(30);
+    assert_eq!(counts(&status), [0, 1, 2, 1]);
+    assert_eq!(status.last_error.expect("an error").reason, "403 as the test says");
+
+    // A refusal is forgotten when the prefix is accepted at last.
+    let again = next(&mut daemon, 100_000).expect("it is tried again");
+    answer(&mut daemon, &again, 200, 100_000);
+    let rest: Vec<Sent> = std::iter::from_fn(|| next(&mut daemon, 100_000)).collect();
+    for sent in rest {
+        answer(&mut daemon, &sent, 200, 100_001);
+    }
+    assert_eq!(counts(&daemon.status(100_001)), [3, 0, 0, 0]);
 }

@@ -7,6 +7,7 @@ use namehop_wire::lp::NackReason;
 use namehop_wire::{DataBuilder, Interest};
 
 use super::*;
+use crate::nfd::{ReadvertiseStatus, decode_items};
 use crate::readvertise::{DaemonSettings, Destination};
 
 /// A command that the server sent to the daemon.
@@ -103,7 +104,7 @@ fn client_routes_are_readvertised_when_a_daemon_is_there() {
         second().await;
         assert_eq!(accept_all(&fixture).await, ["unregister /client"]);
         let status = fixture.management.readvertise_status();
-        assert_eq!((status[0].is_available, status[0].prefixes), (true, 0));
+        assert_eq!((status[0].face_ids.as_slice(), status[0].announced_prefixes), (&[APP][..], 0));
         assert_eq!((status[0].counters.announced, status[0].counters.withdrawn), (3, 1));
     });
 }
@@ -122,7 +123,7 @@ fn a_daemon_that_begins_anew_is_told_everything_and_one_that_ends_nothing() {
         unregister(&fixture, "/localhost/nlsr", APP, 128).await;
         unregister(&fixture, "/a", NEIGHBOUR, 65).await;
         assert!(accept_all(&fixture).await.is_empty());
-        assert!(!fixture.management.readvertise_status()[0].is_available);
+        assert!(fixture.management.readvertise_status()[0].face_ids.is_empty());
         register(&fixture, "/localhost/nlsr", APP, 128, 0).await;
         assert_eq!(accept_all(&fixture).await, ["register /b 0"]);
     });
@@ -203,6 +204,23 @@ fn a_command_that_is_lost_or_comes_back_is_sent_again() {
         assert_eq!(accept_all(&fixture).await, ["register /a 0"]);
         let counters = fixture.management.readvertise_status()[0].counters;
         assert_eq!((counters.nacked, counters.timed_out, counters.announced), (1, 1, 1));
+    });
+}
+
+#[test]
+fn the_dataset_tells_how_far_it_is() {
+    run(async {
+        let fixture = readvertising();
+        register(&fixture, "/localhost/nlsr", APP, 128, 0).await;
+        register(&fixture, "/a", NEIGHBOUR, 65, 0).await;
+        assert_eq!(accept_all(&fixture).await, ["register /a 0"]);
+        let query = InterestBuilder::new(names::localhost_verb("status", "readvertise"));
+        let query = query.can_be_prefix(true).must_be_fresh(true).build().expect("built");
+        fixture.give(&query, APP, b"query");
+        let sent = fixture.wait_for_one().await;
+        let told: Vec<ReadvertiseStatus> = decode_items(sent.data().content).expect("a list");
+        assert_eq!(told, fixture.management.readvertise_status());
+        assert_eq!((told.len(), told[0].announced_prefixes, told[0].face_ids.as_slice()), (1, 1, &[APP][..]));
     });
 }
 

@@ -1,0 +1,212 @@
+"""The service under a systemd of its own: process 1 of a container with a root of tmpfs, this computer's /usr read-only, and the
+program under test. Nothing outside the container changes but one control group, which is removed at the end."""
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import PROGRAM, ROOT, wait_until
+
+SYSTEMD = "/usr/lib/systemd/systemd"
+PREFIX = "/opt/namehop"
+# Units that other targets want and that would touch what containers share: kernel settings, devices, the clock.
+TARGETS = ("sysinit", "sockets", "local-fs", "multi-user", "timers", "basic", "graphical")
+# What the container is made of, from inside its new namespaces. Arguments: the new root, the program.
+ENTER = r"""
+set -eu
+mount --make-rprivate /
+mount -t tmpfs -o mode=755 root "$1"
+cd "$1"
+mkdir -p usr etc/systemd/system proc sys dev run tmp var/log var/tmp var/lib home root opt/namehop/bin .old
+mount --bind /usr usr
+mount -o remount,bind,ro usr
+for link in bin sbin lib lib32 lib64; do [ ! -L /$link ] || cp -P /$link $link; done
+cp /etc/ld.so.cache etc/
+cp -rP /etc/alternatives etc/ 2>/dev/null || true
+touch opt/namehop/bin/namehop
+mount --bind "$2" opt/namehop/bin/namehop
+printf 'root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n' > etc/passwd
+printf 'root:x:0:\nnogroup:x:65534:\n' > etc/group
+: > etc/machine-id
+mount -t proc proc proc
+mount -t sysfs sysfs sys
+mount -t cgroup2 cgroup sys/fs/cgroup
+mount -t tmpfs -o mode=755 dev dev
+for device in null zero full random urandom tty; do touch dev/$device; mount --bind /dev/$device dev/$device; done
+mkdir dev/shm dev/pts
+mount -t devpts -o newinstance,ptmxmode=0666 devpts dev/pts
+ln -s pts/ptmx dev/ptmx
+ln -s ../run var/run
+mount -t tmpfs run run -o mode=755
+mount -t tmpfs tmp tmp
+cp -r "$3"/. etc/systemd/system/
+ip link set lo up
+ip link add eth1 type veth peer name far1
+ip link set eth1 up
+ip link set far1 up
+pivot_root . .old
+umount -l /.old
+exec env -i container=test PATH=/usr/sbin:/usr/bin /usr/lib/systemd/systemd --unit=multi-user.target --log-target=journal
+"""
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="a container needs root"),
+    pytest.mark.skipif(not (Path(SYSTEMD).exists() and shutil.which("systemctl")), reason="needs systemd"),
+]
+
+
+class Machine:
+    """A container with systemd as process 1."""
+
+    def __init__(self, folder):
+        self.root, self.console = folder / "root", folder / "console"
+        units = folder / "units"
+        self.root.mkdir()
+        units.mkdir()
+        (units / "namehop.service").write_text((ROOT / "packaging/namehop.service").read_text().replace("@PREFIX@", PREFIX))
+        for target in TARGETS:
+            for unit in Path(f"/usr/lib/systemd/system/{target}.target.wants").glob("*"):
+                if "journal" not in unit.name and unit.suffix in (".service", ".socket", ".mount", ".automount", ".path", ".timer"):
+                    (units / unit.name).unlink(missing_ok=True)
+                    (units / unit.name).symlink_to("/dev/null")
+        hierarchies = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
+        if not hierarchies:
+            pytest.skip("no control groups of version 2 are mounted")
+        self.group = Path(hierarchies[0]) / f"namehop-test-{os.getpid()}"
+        try:
+            self.group.mkdir()
+        except OSError as error:
+            pytest.skip(f"cannot make a control group: {error}")
+        # The container's control groups begin where its first process is.
+        command = f'echo $$ > {self.group}/cgroup.procs && exec unshare --fork --kill-child --mount --pid --cgroup --net --uts --ipc "$@"'
+        with open(self.console, "wb") as console:
+            self.process = subprocess.Popen(
+                ["bash", "-c", command, "bash", "bash", "-c", ENTER, "bash", str(self.root), PROGRAM, str(units)],
+                stdin=subprocess.DEVNULL, stdout=console, stderr=console, start_new_session=True,
+            )  # fmt: skip
+        try:
+            wait_until(self._is_up, 30, "systemd is up")
+        except AssertionError:
+            console = self.console.read_text(errors="replace")
+            self.end()
+            pytest.skip(f"no systemd can be booted here: {console[-2000:]}")
+
+    def _is_up(self):
+        if self.process.poll() is not None:
+            raise AssertionError("the container ended")
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        if not children:
+            return False
+        self.first = children[0]
+        # Before the container has its own root there is a systemctl of this computer's: that one must not be asked.
+        if Path(f"/proc/{self.first}/comm").read_text().strip() != "systemd":
+            return False
+        return self.run("systemctl", "is-system-running", check=False).stdout.strip() in ("running", "degraded")
+
+    def run(self, *command, check=True):
+        inside = ["nsenter", "-t", self.first, "-m", "-p", "-n", "-u", "-i", "-C", "env", "-i", f"PATH={PREFIX}/bin:/usr/sbin:/usr/bin"]
+        done = subprocess.run([*inside, *map(str, command)], capture_output=True, text=True, timeout=60)
+        assert not check or done.returncode == 0, f"{command}: {done.stdout}{done.stderr}\n{self.journal()}"
+        return done
+
+    def journal(self):
+        return self.run("journalctl", "-u", "namehop", "--no-pager", "-o", "cat", check=False).stdout
+
+    def property(self, name):
+        return self.run("systemctl", "show", "-p", name, "--value", "namehop").stdout.strip()
+
+    def write(self, path, text):
+        file = Path(f"/proc/{self.first}/root") / path.lstrip("/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def routes(self):
+        return self.run("namehop", "route", "list").stdout
+
+    def wait_for_restart(self, before):
+        """Another process than before, that is ready."""
+        wait_until(lambda: self.property("MainPID") not in ("0", before) and self.property("ActiveState") == "active", 20, "started again")
+
+    def end(self):
+        # The first process ends with the one that made it, and everything in the container with the first.
+        self.process.kill()
+        self.process.wait(20)
+        groups = sorted(self.group.rglob("*/"), key=lambda group: -len(group.parts))
+        end = time.monotonic() + 10
+        for group in [*[group for group in groups if group.is_dir()], self.group]:
+            while group.exists():
+                try:
+                    group.rmdir()
+                except OSError:
+                    assert time.monotonic() < end, f"{group} is in use"
+                    time.sleep(0.05)
+
+
+@pytest.fixture
+def machine(tmp_path):
+    machine = Machine(tmp_path)
+    yield machine
+    machine.end()
+
+
+def test_the_service_starts_is_ready_restarts_and_stops(machine):
+    machine.run("systemctl", "start", "namehop")
+    # Ready means ready: no waiting here.
+    assert "Version" in machine.run("namehop", "status").stdout
+    first = machine.property("MainPID")
+    process = Path(f"/proc/{machine.first}/root/proc/{first}")
+    status = dict(line.split(":\t", 1) for line in (process / "status").read_text().splitlines() if ":\t" in line)
+    assert status["Uid"].split()[0] != "0" and status["Seccomp"] == "2"
+    assert int(status["CapEff"], 16) == int(status["CapBnd"], 16) == 0
+    limit = next(line.split() for line in (process / "limits").read_text().splitlines() if line.startswith("Max open files"))
+    assert limit[3] == limit[4] and int(limit[3]) > 1024, limit
+
+    machine.run("namehop", "route", "add", "/kept", "udp4://127.0.0.1:7009")
+    machine.run("kill", "-9", first)
+    machine.wait_for_restart(first)
+    assert "/kept" in machine.routes()
+    # A signal that ends it cleanly, from somebody who is not systemd.
+    for signal in ("HUP", "TERM"):
+        before = machine.property("MainPID")
+        machine.run("kill", f"-{signal}", before)
+        machine.wait_for_restart(before)
+        assert "/kept" in machine.routes()
+    assert machine.property("NRestarts") == "3"
+
+    machine.run("systemctl", "stop", "namehop")
+    assert (machine.property("Result"), machine.property("ExecMainStatus")) == ("success", "0")
+    time.sleep(3)
+    assert machine.property("ActiveState") == "inactive", "stopped is stopped"
+    assert machine.run("ls", "/run/nfd", check=False).returncode != 0
+    assert machine.run("stat", "-c", "%a %n", "/var/lib/namehop/state.json").stdout == "600 /var/lib/namehop/state.json\n"
+
+
+def test_the_service_with_what_ports_need(machine):
+    machine.write("/etc/systemd/system/namehop.service.d/ports.conf", (ROOT / "packaging/namehop-ports.conf").read_text())
+    command = f"{PREFIX}/bin/namehop run --config /etc/namehop/namehop.toml"
+    machine.write("/etc/systemd/system/namehop.service.d/override.conf", f"[Service]\nExecStart=\nExecStart={command}\n")
+    machine.write("/etc/namehop/namehop.toml", '[ports]\ninterfaces = ["eth1"]\n[forwarding]\nsmall_buffers = 8192\nlarge_buffers = 2048\n')
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "start", "namehop")
+    machine.run("namehop", "face", "create", "ether://[02:00:00:00:00:77]", "--local", "dev://eth1", "--persistency", "permanent")
+    machine.run("namehop", "face", "create", "memif:///run/nfd/link.sock?id=0")
+    assert machine.run("stat", "-c", "%A", "/run/nfd/link.sock").stdout.startswith("srwxrwxrwx")
+    before = machine.property("MainPID")
+    machine.run("kill", "-9", before)
+    machine.wait_for_restart(before)
+    wait_until(lambda: "dev://eth1" in machine.run("namehop", "face", "list").stdout, what="the face is back")
+
+
+def test_a_service_that_cannot_start_says_so(machine):
+    machine.write("/etc/namehop.toml", "nonsense = 1\n")
+    command = f"{PREFIX}/bin/namehop run --config /etc/namehop.toml"
+    machine.write("/etc/systemd/system/namehop.service.d/override.conf", f"[Service]\nExecStart=\nExecStart={command}\n")
+    machine.run("systemctl", "daemon-reload")
+    assert machine.run("systemctl", "start", "namehop", check=False).returncode != 0
+    assert "/etc/namehop.toml:1:1" in machine.journal()
+    # As soon as the file is right, it runs.
+    machine.write("/etc/namehop.toml", "")
+    wait_until(lambda: machine.property("ActiveState") == "active", 20, "it tried again")
