@@ -82,7 +82,7 @@ class AttackedRouter(Router):
         self.process = subprocess.Popen(command, stdout=writer, stderr=writer, cwd=self.folder, preexec_fn=limit)
         os.close(writer)
         self.log.write_text("")
-        wait_until(self._answers, 20, f"{self.name} listens")
+        wait_until(self._answers, what=f"{self.name} listens")
         return self
 
     def resident_bytes(self):
