@@ -18,7 +18,6 @@
 //! Strangers of one address (IPv6: of one network of 64 bits) have a limit of their own, beyond which they replace each other.
 
 mod guest;
-mod list;
 mod share;
 
 use std::cell::RefCell;
@@ -30,8 +29,8 @@ use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 
 use super::config::SocketConfig;
+use crate::list::{Linked, Links};
 use crate::registry::{Face, FacePersistency};
-use list::{Linked, Links};
 use share::{FRESH_FRACTION, Neighbours, Share};
 
 pub(super) use guest::{Activity, Guest, Origin, Transport};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::list::List;
 use super::{BY_ORIGIN, BY_USE};
+use crate::list::List;
 
 /// One in so many places is for new strangers, and one in so many can be taken over in a second.
 pub(super) const FRESH_FRACTION: usize = 4;
