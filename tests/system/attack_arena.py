@@ -181,7 +181,7 @@ class Battle:
         """A command of the operator; notes how long it took, or why it failed."""
         start = time.monotonic()
         try:
-            result = self.router.namehop(*arguments, check=False, timeout=4 * COMMAND_SECONDS)
+            result = self.router.namehop(*arguments, check=False, timeout=2 * COMMAND_SECONDS)
             failure = result.stderr.strip() if result.returncode else ""
         except subprocess.TimeoutExpired:
             failure = "no answer"
