@@ -3,7 +3,7 @@
 # there.
 #
 #   scripts/setup.sh build    C compiler, DPDK with its headers, Rust toolchain
-#   scripts/setup.sh test     the above, Python with python-ndn, Node.js with NDNts, tools that make and watch links, and those that look at the service
+#   scripts/setup.sh test     the above, Python with python-ndn, Node.js with NDNts, tools that make links, and those that look at the service
 #   scripts/setup.sh cost     the first, and valgrind, which counts instructions
 #
 # Debian 12 and Ubuntu 24.04 are the systems it knows; on others it says what is missing and stops.
@@ -119,11 +119,10 @@ setup_node() {
     fi
 }
 
-# Tests of ports need root, and the first two of these; tests of the installed service need the others.
+# Tests of ports need root, and the first of these; tests of the installed service need the others.
 setup_links() {
     [ "$(id -u)" -eq 0 ] || return 0
     have ip || apt_install iproute2
-    have tshark || apt_install tshark
     have strace || apt_install strace
     have systemd-analyze || apt_install systemd
 }

@@ -82,7 +82,7 @@ class AttackedRouter(Router):
         self.process = subprocess.Popen(command, stdout=writer, stderr=writer, cwd=self.folder, preexec_fn=limit)
         os.close(writer)
         self.log.write_text("")
-        wait_until(self._answers, 20, f"{self.name} listens")
+        wait_until(self._answers, what=f"{self.name} listens")
         return self
 
     def resident_bytes(self):
@@ -181,7 +181,7 @@ class Battle:
         """A command of the operator; notes how long it took, or why it failed."""
         start = time.monotonic()
         try:
-            result = self.router.namehop(*arguments, check=False, timeout=4 * COMMAND_SECONDS)
+            result = self.router.namehop(*arguments, check=False, timeout=2 * COMMAND_SECONDS)
             failure = result.stderr.strip() if result.returncode else ""
         except subprocess.TimeoutExpired:
             failure = "no answer"

@@ -22,6 +22,8 @@ PROGRAM = str((ROOT / os.environ.get("NAMEHOP", "target/debug/namehop")).resolve
 NDNTS = ROOT / "tests/system/ndnts"
 PYTHON_CLIENTS = ROOT / "tests/system/python"
 TEN_MEGABYTES = 10_000_000
+# Seconds to wait for what has to come: far longer than it takes, so that no machine is too slow or too busy for a test.
+PATIENCE = 60.0
 
 
 def free_port(kind=socket.SOCK_STREAM):
@@ -30,7 +32,7 @@ def free_port(kind=socket.SOCK_STREAM):
         return probe.getsockname()[1]
 
 
-def wait_until(condition, seconds=10.0, what="condition"):
+def wait_until(condition, seconds=PATIENCE, what="condition"):
     """Polls until the condition gives something true, and gives that."""
     end = time.monotonic() + seconds
     while True:
@@ -111,7 +113,7 @@ class Router:
             self.process = subprocess.Popen(
                 [*self.prefix, PROGRAM, "run", "--config", str(self.config)], stdout=log, stderr=subprocess.STDOUT, cwd=self.folder
             )
-        wait_until(self._answers, 20, f"{self.name} listens (see {self.log})")
+        wait_until(self._answers, what=f"{self.name} listens (see {self.log})")
         return self
 
     def _answers(self):
@@ -130,13 +132,13 @@ class Router:
             return
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            code = self.process.wait(10)
+            code = self.process.wait(PATIENCE)
             assert code == 0, f"{self.name} ended with {code}:\n{self.log.read_text()}"
         assert "panicked" not in self.log.read_text(), self.log.read_text()
 
     def kill(self):
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(PATIENCE)
 
     def namehop(self, *arguments, check=True, timeout=60, **options):
         """Runs a namehop command against this router."""
@@ -155,7 +157,7 @@ class Router:
     def connect(self):
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(str(self.socket))
-        connection.settimeout(5)
+        connection.settimeout(PATIENCE)
         return connection
 
 

@@ -21,7 +21,8 @@ def name(uri):
     return tlv(7, b"".join(tlv(8, part.encode()) for part in uri.strip("/").split("/") if part))
 
 
-def interest(uri, nonce=b"\1\2\3\4", can_be_prefix=False, must_be_fresh=False, lifetime=None, hop_limit=None):
+def interest(uri, nonce=b"\1\2\3\4", can_be_prefix=False, must_be_fresh=False, lifetime=60_000, hop_limit=None):
+    # A lifetime so long that no test depends on how fast the machine is.
     value = name(uri)
     if can_be_prefix:
         value += tlv(0x21, b"")

@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from conftest import wait_until
+from conftest import PATIENCE, wait_until
 from packets import data, interest, name, number, read_element, tlv
 from test_commands import connect_application
 
@@ -84,7 +84,7 @@ def test_a_bad_packet_is_a_named_drop(router, transport, packet):
     else:
         connection = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         connection.connect(("127.0.0.1", router.udp))
-        connection.settimeout(5)
+        connection.settimeout(PATIENCE)
     # A peer that begins with something else than NDN is not taken for one.
     connection.send(interest("/before", nonce=os.urandom(4)))
     assert connection.recv(65536)
@@ -130,10 +130,8 @@ def test_a_flood_of_unanswered_interests_leaves_room_for_others(make_router):
     producer, face = connect_application(router)
     router.namehop("route", "add", "/fine", face)
     flooder, consumer = router.connect(), router.connect()
-    flooder.settimeout(0.01)
     for burst in range(40):
-        flood = b"".join(interest(f"/silent/{burst}/{i}", nonce=os.urandom(4), lifetime=60000) for i in range(500))
-        flooder.settimeout(5)
+        flood = b"".join(interest(f"/silent/{burst}/{i}", nonce=os.urandom(4)) for i in range(500))
         flooder.sendall(flood)
         consumer.sendall(interest(f"/fine/{burst}", nonce=os.urandom(4)))
         read_element(producer)
@@ -180,13 +178,13 @@ def test_applications_that_flood_do_not_starve_others(router, transport):
             flooder.stdin.write(packets)
             flooder.stdin.close()
             assert flooder.stdout.readline()
-        ping = ["ping", "/fair", "--count", "20", "--interval", "50ms", "--timeout", "3s"]
+        ping = ["ping", "/fair", "--count", "20", "--interval", "50ms", "--timeout", "30s"]
         output = router.namehop(*ping, "--transport", router.uri(transport)).stdout
         assert " 0.0% loss" in output, output
     finally:
         for process in (server, *flooders):
             process.kill()
-            process.wait(10)
+            process.wait(PATIENCE)
 
 
 def test_a_slow_reader_costs_only_itself(make_router):
@@ -195,16 +193,13 @@ def test_a_slow_reader_costs_only_itself(make_router):
     router.namehop("route", "add", "/slow", face)
     slow, quick = router.connect(), router.connect()
     for i in range(2000):
-        slow.sendall(interest(f"/slow/{i}", nonce=os.urandom(4), lifetime=10000))
+        slow.sendall(interest(f"/slow/{i}", nonce=os.urandom(4)))
         read_element(producer)
         producer.sendall(data(f"/slow/{i}", b"x" * 4000))
     quick.sendall(interest("/slow/quick", nonce=os.urandom(4)))
-    rest = b""
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
+    element, rest = b"", b""
+    while b"quick" not in element:
         _, element, rest = read_element(producer, rest)
-        if b"quick" in element:
-            break
     producer.sendall(data("/slow/quick", b"ok"))
     kind, _, _ = read_element(quick)
     assert kind in (6, 100)
@@ -238,8 +233,8 @@ def test_connections_that_come_and_go_do_not_keep_commands_waiting(router):
         # While the queue of new connections is full, the command's own may be refused.
         answers = lambda: router.namehop("status", check=False).returncode == 0
         for _ in range(20):
-            wait_until(answers, 3, "a command is answered")
+            wait_until(answers, what="a command is answered")
             time.sleep(0.1)
     finally:
         churner.kill()
-        churner.wait(10)
+        churner.wait(PATIENCE)

@@ -9,7 +9,7 @@ import time
 import urllib.request
 
 import pytest
-from conftest import PROGRAM, free_port, run_namehop, wait_until
+from conftest import PATIENCE, PROGRAM, free_port, run_namehop, wait_until
 from packets import data, interest, read_element
 
 
@@ -25,7 +25,7 @@ def test_the_first_minutes(router, tmp_path):
         assert fetched == source.read_bytes()
     finally:
         publisher.terminate()
-        publisher.wait(10)
+        publisher.wait(PATIENCE)
 
     server = router.spawn("serve", "/hello/ping")
     try:
@@ -35,7 +35,7 @@ def test_the_first_minutes(router, tmp_path):
         assert "min/avg/max" in output
     finally:
         server.terminate()
-        server.wait(10)
+        server.wait(PATIENCE)
     assert "Namehop" in router.namehop("status").stdout
 
 
@@ -199,17 +199,17 @@ def test_the_default_socket_without_privileges(tmp_path):
         wait_until(lambda: told in log.read_text(), what=f"'{told}' in {log}")
     finally:
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 def test_ports_in_use_and_a_second_router(router, make_router, tmp_path):
     second = make_router(start=False)
     second.extra = f'[faces.unix]\npath = "{router.socket}"\n'
     second.write_config()
-    result = run_namehop("run", "--config", second.config, check=False, timeout=20)
+    result = run_namehop("run", "--config", second.config, check=False)
     assert result.returncode != 0 and str(router.socket) in result.stderr and "listening" in result.stderr, result.stderr
     second.extra = f'[faces.tcp]\nlisten = ["127.0.0.1:{router.tcp}"]\n'
     second.write_config()
-    result = run_namehop("run", "--config", second.config, check=False, timeout=20)
+    result = run_namehop("run", "--config", second.config, check=False)
     assert result.returncode != 0 and str(router.tcp) in result.stderr and "in use" in result.stderr, result.stderr
     assert router.json("status")

@@ -6,7 +6,7 @@ import subprocess
 import threading
 
 import pytest
-from conftest import PROGRAM, wait_until
+from conftest import PATIENCE, PROGRAM, wait_until
 from packets import read_number, split_element
 
 
@@ -21,9 +21,9 @@ def captured_command(folder, *arguments):
         [PROGRAM, *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        listener.settimeout(20)
+        listener.settimeout(PATIENCE)
         connection, _ = listener.accept()
-        connection.settimeout(20)
+        connection.settimeout(PATIENCE)
         received = b""
         while not split_element(received):
             received += connection.recv(65536)
@@ -75,7 +75,7 @@ def aligned_request(method, command):
 
 def send_and_await_the_end(router, payload):
     connection = socket.create_connection(("127.0.0.1", router.tcp), 5)
-    connection.settimeout(10)
+    connection.settimeout(PATIENCE)
     answer = b""
     try:
         connection.sendall(payload)

@@ -6,7 +6,7 @@ import re
 import select
 
 import pytest
-from conftest import TEN_MEGABYTES, digest, run_namehop, wait_until
+from conftest import PATIENCE, TEN_MEGABYTES, digest, run_namehop, wait_until
 
 TRANSPORTS = ["unix", "tcp", "udp", "ws"]
 
@@ -28,7 +28,7 @@ def put(router):
     yield start
     for publisher in running:
         publisher.kill()
-        publisher.wait(10)
+        publisher.wait(PATIENCE)
 
 
 @pytest.mark.parametrize("producer, consumer", [("unix", "unix"), ("tcp", "tcp"), ("ws", "ws"), ("unix", "udp")])

@@ -11,7 +11,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from conftest import PROGRAM, Router, wait_until
+from conftest import PATIENCE, PROGRAM, Router, wait_until
 from ndn.app_support.nfd_mgmt import make_command
 from ndn.encoding import InterestParam, make_interest
 from packets import data, interest, name, number, read_element, read_number, tlv
@@ -30,7 +30,7 @@ def published(router, prefix, content, *options):
         yield
     finally:
         publisher.kill()
-        publisher.wait(10)
+        publisher.wait(PATIENCE)
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ class NamespaceRouter(Router):
         with open(self.log, "ab") as log:
             command = ["ip", "netns", "exec", self.namespace, PROGRAM, "run", "--config", str(self.config)]
             self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder)
-        wait_until(self._answers, 20, f"{self.name} listens (see {self.log})")
+        wait_until(self._answers, what=f"{self.name} listens (see {self.log})")
         return self
 
 
@@ -235,11 +235,29 @@ def test_multicast_survives_its_interface(neighbours, content, group):
     connect_neighbours([here.namespace, there.namespace])
     with published(there, "/group/object", content):
         fetched = wait_until(
-            lambda: here.namehop("cat", "/group/object", text=False, check=False).stdout, 20, "the group is joined again"
+            lambda: here.namehop("cat", "/group/object", text=False, check=False).stdout, what="the group is joined again"
         )
     assert same(fetched, content)
     face = here.json("face", "show", number)
     assert face["in_data"] >= 125, "the same face, with its route"
+
+
+@contextmanager
+def asking(peer):
+    """A peer that goes on asking, so that its face does not become idle."""
+    stop = threading.Event()
+
+    def ask():
+        while not stop.wait(0.1):
+            peer.send(interest("/nobody", nonce=os.urandom(4)))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def test_idle_faces_close_and_subscribers_are_told(make_router, clients):
@@ -248,15 +266,14 @@ def test_idle_faces_close_and_subscribers_are_told(make_router, clients):
     router.start()
     kept = router.json("face", "create", "udp4://127.0.0.1:9")["face_id"]
     peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    peer.settimeout(5)
+    peer.settimeout(PATIENCE)
     peer.connect(("127.0.0.1", router.udp))
     uri = f"udp4://127.0.0.1:{peer.getsockname()[1]}"
     clients.start("python", "events", router.unix_uri, uri, "DESTROYED")
-    peer.send(interest("/nobody"))
-    peer.recv(9000)
-    face = face_to(router, uri)
-    assert face["expiration_ms"] <= 2000
-    router.namehop("route", "add", "/peer", face["face_id"])
+    with asking(peer):
+        face = face_to(router, uri)
+        assert face["expiration_ms"] <= 2000
+        router.namehop("route", "add", "/peer", face["face_id"])
     seen = [json.loads(line) for line in clients.running[-1].stdout]
     assert [event["kind"] for event in seen if event["uri"] == uri] == ["CREATED", "DESTROYED"]
     assert {event["local_uri"] for event in seen if event["uri"] == uri} == {router.udp_uri}
@@ -283,7 +300,7 @@ def test_subscribers_hear_of_a_link_that_goes_down_and_up(make_router, clients):
 def enable_local_fields(connection, enabled=True):
     """The application asks for local fields on the face that it is on."""
     command = make_command("faces", "update", flags=int(enabled), mask=1)
-    connection.sendall(bytes(make_interest(command, InterestParam(can_be_prefix=False, lifetime=2000))))
+    connection.sendall(bytes(make_interest(command, InterestParam(can_be_prefix=False, lifetime=60_000))))
     _, answer, rest = read_element(connection)
     assert not rest and b"\x66\x01\xc8" in answer, answer  # StatusCode 200
 
@@ -342,22 +359,22 @@ def test_the_chosen_next_hop_is_obeyed(router):
     consumer, _ = connect_application(router)
     router.namehop("route", "add", "/choice", first_face)
 
-    def arrives_at(uri, next_hop):
+    def arrives_at(uri, next_hop, wait=PATIENCE):
         consumer.sendall(with_next_hop(interest(uri, nonce=os.urandom(4)), next_hop))
-        (reached,) = select.select([first, second, consumer], [], [], 0.3)[0] or [None]
+        (reached,) = select.select([first, second, consumer], [], [], wait)[0] or [None]
         if reached:
             _, packet, _ = read_element(reached)
             assert name(uri) in packet
         return reached
 
-    assert arrives_at("/choice/disabled", second_face) is None
+    assert arrives_at("/choice/disabled", second_face, wait=0.3) is None
     enable_local_fields(consumer)
     assert arrives_at("/choice/second", second_face) is second
     assert arrives_at("/choice/first", first_face) is first
     # A prefix without any route.
     assert arrives_at("/unrouted", second_face) is second
     # A face that does not exist: the Interest goes nowhere.
-    assert arrives_at("/choice/nowhere", 60000) is None
+    assert arrives_at("/choice/nowhere", 60000, wait=0.3) is None
     # What the chosen one answers comes back.
     second.sendall(data("/unrouted", b"chosen"))
     _, answer, _ = read_element(consumer)
@@ -368,7 +385,7 @@ def test_no_field_leaves_a_face_that_did_not_ask(router):
     """A UDP peer can neither enable local fields nor choose next hops."""
     producer, producer_face = connect_application(router)
     peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    peer.settimeout(5)
+    peer.settimeout(PATIENCE)
     peer.connect(("127.0.0.1", router.udp))
     peer.send(interest("/nobody"))
     peer.recv(9000)

@@ -10,7 +10,7 @@ import time
 import urllib.request
 
 import pytest
-from conftest import run_namehop, wait_until
+from conftest import PATIENCE, run_namehop, wait_until
 
 CLIENT = ("--origin", "client")
 
@@ -52,7 +52,7 @@ class Daemon:
 
 
 def metrics_text(router):
-    return urllib.request.urlopen(f"http://127.0.0.1:{router.metrics}/metrics", timeout=5).read().decode()
+    return urllib.request.urlopen(f"http://127.0.0.1:{router.metrics}/metrics", timeout=PATIENCE).read().decode()
 
 
 def metric(router, name, **labels):

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import PATIENCE, ROOT
 
 SERVICE = ROOT / "packaging/namehop.service"
 PORTS = ROOT / "packaging/namehop-ports.conf"
@@ -73,7 +73,7 @@ def test_the_router_makes_no_call_that_the_service_forbids(make_router, tmp_path
     # strace passes no signals on.
     program = Path(f"/proc/{router.process.pid}/task/{router.process.pid}/children").read_text().split()[0]
     os.kill(int(program), signal.SIGTERM)
-    assert router.process.wait(20) == 0
+    assert router.process.wait(PATIENCE) == 0
     made = set(re.findall(r"^\d+ +([a-z_0-9]+)\(", calls.read_text(), re.MULTILINE))
     assert {"epoll_wait", "rename", "socket"} <= made
     assert made - allowed_calls() - REFUSED_TO_ALL == set()

@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 import pytest
-from conftest import wait_until
+from conftest import PATIENCE, wait_until
 from packets import command, name, read_element, register, status, tlv
 
 PEER = "udp4://127.0.0.1:7009"
@@ -224,7 +224,7 @@ def test_a_state_that_appears_later_is_not_overwritten(make_router, disk):
 def run_to_end(router):
     from conftest import PROGRAM
 
-    ended = subprocess.run([PROGRAM, "run", "--config", str(router.config)], capture_output=True, text=True, timeout=30, cwd=router.folder)
+    ended = subprocess.run([PROGRAM, "run", "--config", str(router.config)], capture_output=True, text=True, timeout=PATIENCE, cwd=router.folder)
     assert ended.returncode == 1
     return ended.stderr
 
@@ -261,12 +261,14 @@ def test_what_was_answered_survives_a_kill_amid_commands(make_router):
     expected, number = {}, 0
     for _ in range(5):
         face = next(f["face_id"] for f in router.json("face", "list") if f["remote_uri"] == PEER)
-        killer = threading.Timer(random.uniform(0.02, 0.3), router.process.kill)
-        killer.start()
+        # Some commands later, and then at any moment of one.
+        last, killer = number + random.randrange(5, 40), threading.Timer(random.uniform(0, 0.01), router.process.kill)
         under_way = None
         with router.connect() as connection:
             try:
                 while True:
+                    if number == last:
+                        killer.start()
                     under_way = f"/amid/{number}"
                     connection.sendall(command("rib", "register", register(under_way, face, number)))
                     _, packet, _ = read_element(connection)
@@ -276,7 +278,7 @@ def test_what_was_answered_survives_a_kill_amid_commands(make_router):
             except (EOFError, OSError):
                 pass
         killer.join()
-        router.process.wait(10)
+        router.process.wait(PATIENCE)
         router.start()
         found = static_routes(router)
         # The command that was not answered may have been carried out or not.

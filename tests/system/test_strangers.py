@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import ROOT, Router, wait_until
+from conftest import PATIENCE, ROOT, Router, wait_until
 from packets import data, interest, read_element
 from test_commands import connect_application
 from test_links import ip
@@ -30,14 +30,18 @@ def stranger(number, kind):
     connection.connect(router)
     return connection
 
-def asks(connection):
-    # There is no route, so the router answers with a Nack.
-    connection.settimeout(1)
-    try:
-        connection.send(interest("/no/route", nonce=os.urandom(4)))
-        return bool(connection.recv(65536))
-    except (TimeoutError, ConnectionError):
-        return False
+def asks(connection, attempts=10):
+    # There is no route, so the router answers with a Nack. Any datagram may get lost, and who asks again gets its answer.
+    connection.settimeout(5)
+    for _ in range(attempts):
+        try:
+            connection.send(interest("/no/route", nonce=os.urandom(4)))
+            return bool(connection.recv(65536))
+        except TimeoutError:
+            pass
+        except ConnectionError:
+            return False
+    return False
 """
 
 
@@ -85,13 +89,13 @@ def run_strangers(router, script, port):
 
 def line(process):
     text = process.stdout.readline()
-    assert text, f"the strangers' script ended with {process.wait(5)}"
+    assert text, f"the strangers' script ended with {process.wait(PATIENCE)}"
     return json.loads(text)
 
 
 def end(process):
     process.stdin.close()
-    assert process.wait(10) == 0
+    assert process.wait(PATIENCE) == 0
 
 
 def drops(router):
@@ -104,26 +108,20 @@ def strangers(router):
 
 FLOOD = """
 steady = stranger(1, socket.SOCK_DGRAM)
+# Who has sent a packet since it has a face keeps it.
 assert asks(steady) and asks(steady)
 print(json.dumps(steady.getsockname()), flush=True)
 packet = interest("/flood", nonce=b"abcd")
 lost = 0
-began = time.monotonic()
 for number in range(256, 256 + 12_446):
     forged = stranger(number, socket.SOCK_DGRAM)
     forged.send(packet)
     forged.close()
     if number % 1000 == 0:
         lost += not asks(steady)
-flooded = time.monotonic() - began
 # Who is new gets in, at the latest when it asks again.
 newcomer = stranger(2, socket.SOCK_DGRAM)
-newcomer.setblocking(True)
-attempts = 1
-while not asks(newcomer):
-    attempts += 1
-    assert attempts < 10
-print(json.dumps({"lost": lost, "seconds": flooded, "attempts": attempts}), flush=True)
+print(json.dumps({"lost": lost, "newcomer": asks(newcomer)}), flush=True)
 sys.stdin.read()
 """
 
@@ -135,7 +133,7 @@ def test_forged_datagrams_push_nobody_out_and_lock_nobody_out(make_far_router):
     uri = f"udp4://{address}:{port}"
     face = strangers(router)[uri]
     result = line(process)
-    assert result["lost"] == 0, result
+    assert result == {"lost": 0, "newcomer": True}
     assert strangers(router)[uri] == face, "the same face all the time"
     assert len(strangers(router)) <= 1024 * 3 // 8
     counted = drops(router)
@@ -148,12 +146,19 @@ speaker = stranger(1, socket.SOCK_STREAM)
 assert asks(speaker)
 silent = [stranger(2 + number, socket.SOCK_STREAM) for number in range(20)]
 print(json.dumps(len(silent)), flush=True)
+# They have to be silent for one second.
 time.sleep(1.5)
 # Another one comes and finds the places too full of silent ones.
 late = stranger(100, socket.SOCK_STREAM)
 assert asks(late)
-readable, _, _ = select.select(silent, [], [], 5)
-print(json.dumps({"closed": len(readable), "speaker": asks(speaker)}), flush=True)
+closed, end = 0, time.monotonic() + 60
+while closed < 5 and time.monotonic() < end:
+    time.sleep(0.1)
+    closed = len(select.select(silent, [], [], 0)[0])
+# No more of them than need be.
+time.sleep(1)
+closed = len(select.select(silent, [], [], 0)[0])
+print(json.dumps({"closed": closed, "speaker": asks(speaker)}), flush=True)
 sys.stdin.read()
 """
 
@@ -211,7 +216,7 @@ for number in range(300):
     connections.append(connection)
 print(json.dumps(len(connections)), flush=True)
 good = stranger(2, socket.SOCK_STREAM)
-good.settimeout(10)
+good.settimeout(60)
 for number in range(300):
     good.sendall(interest(f"/slow/{number}", nonce=os.urandom(4)))
     element = read_element(good)[1]
@@ -221,29 +226,48 @@ sys.stdin.read()
 """
 
 
-def resident_bytes(router):
+# What the slow readers may make the router hold, part by part.
+SLOW_READERS, WANTED_EACH, SLOW_BYTES = 300, 300, 7000
+SMALL_BUFFERS, LARGE_BUFFERS, ALL_SEND_QUEUES_BYTES = 32768, 8192, 32 << 20
+# A packet buffer has 2048 or 9216 bytes for the packet, 128 before it, 256 of private area and 128 for its header. Packets on
+# their way through rings and to senders may need all of them, and the router touches up to 32 MiB of each size ahead of need.
+PACKET_BYTES = SMALL_BUFFERS * (2048 + 512) + LARGE_BUFFERS * (9216 + 512)
+# Strangers have half of the budget, and each queue has 16 KiB besides.
+QUEUE_BYTES = ALL_SEND_QUEUES_BYTES // 2 + SLOW_READERS * (16 << 10)
+# The dead nonce list, of 16 MiB for the usual PIT, is touched as a whole about when the first packet comes.
+DEAD_NONCE_LIST_BYTES = 16 << 20
+# Records of 300 faces, growing tables, queues that are copied while they grow, and fragments of the heap. 10 MiB were measured.
+OTHER_BYTES = 32 << 20
+GROWTH_BYTES = PACKET_BYTES + QUEUE_BYTES + DEAD_NONCE_LIST_BYTES + OTHER_BYTES
+# Queues that take all that was asked for would be far beyond this.
+assert SLOW_READERS * WANTED_EACH * SLOW_BYTES > 2 * GROWTH_BYTES
+
+
+def peak_resident_bytes(router):
     with open(f"/proc/{router.process.pid}/status") as status:
         (kilobytes,) = [int(text.split()[1]) for text in status if text.startswith("VmHWM")]
     return kilobytes * 1024
 
 
 def test_hundreds_of_slow_readers_take_bounded_memory_and_are_closed(make_far_router):
-    router = make_far_router('[faces]\nall_send_queues_bytes = "32 MiB"\nblocked_timeout_s = 3\n')
+    router = make_far_router(
+        f"[forwarding]\nsmall_buffers = {SMALL_BUFFERS}\nlarge_buffers = {LARGE_BUFFERS}\n"
+        f"[faces]\nall_send_queues_bytes = {ALL_SEND_QUEUES_BYTES}\nblocked_timeout_s = 3\n"
+    )
     producer, face = connect_application(router)
     router.namehop("route", "add", "/slow", face)
     consumer = router.connect()
     for number in range(300):
         consumer.sendall(interest(f"/slow/{number}", nonce=os.urandom(4)))
         read_element(producer)
-        producer.sendall(data(f"/slow/{number}", bytes(7000)))
+        producer.sendall(data(f"/slow/{number}", bytes(SLOW_BYTES)))
         read_element(consumer)
-    before = resident_bytes(router)
+    before = peak_resident_bytes(router)
     process = run_strangers(router, SLOW, router.tcp)
     assert line(process) == 300
     assert line(process) == "good", "who reads has everything"
-    wait_until(lambda: drops(router).get("peer-blocked", 0) >= 300, 30, "all are closed")
-    # Half of the budget, 16 KiB for each, and all packet buffers, which they share with everybody. Queues of their own for all
-    # that they asked for would be 600 MB.
-    assert resident_bytes(router) - before < (16 + 5 + 100) << 20
+    wait_until(lambda: drops(router).get("peer-blocked", 0) >= 300, what="all are closed")
+    grown = peak_resident_bytes(router) - before
+    assert grown < GROWTH_BYTES, f"{grown >> 20} MiB where {GROWTH_BYTES >> 20} are accounted for"
     assert drops(router)["send-queue-full"] > 0
     end(process)

@@ -10,7 +10,7 @@ from base64 import b64decode
 from types import SimpleNamespace
 
 import pytest
-from conftest import Clients, wait_until
+from conftest import PATIENCE, Clients, wait_until
 from ndn.app_support.nfd_mgmt import make_command
 from ndn.encoding import Component, InterestParam, Name, SignatureInfo, make_interest
 from ndn.security import Sha256WithEcdsaSigner
@@ -57,6 +57,8 @@ def codes(answers):
 
 
 REGISTER = ("rib/register", '{"name": "/a"}')
+# The same where no answer is to come.
+UNHEARD = ("?rib/register", '{"name": "/a"}')
 
 
 @pytest.mark.parametrize("transport, signer", [("udp", "member"), ("tcp", "operator")])
@@ -76,21 +78,21 @@ def test_untrusted_commands_from_another_computer_are_refused(make_router, clien
     router = make_router(localhop(keys))
     uri = router.uri(transport)
     assert codes(clients.run("ndnts", "command", uri, "localhop", keys.stranger, *REGISTER)) == [403]
-    assert codes(clients.run("ndnts", "command", uri, "localhop", "digest", *REGISTER, "unsigned", '{"name": "/a"}')) == [403, None]
+    assert codes(clients.run("ndnts", "command", uri, "localhop", "digest", *REGISTER, "?unsigned", '{"name": "/a"}')) == [403, None]
     assert not routes(router, "/a")
 
 
 def test_only_routes_can_be_commanded_from_another_computer(make_router, clients, keys):
     router = make_router(localhop(keys) + announcements(keys))
-    steps = ["faces/create", '{"uri": "udp4://127.0.0.1:9"}', "announce", keys.stranger, "announce", keys.member, *REGISTER]
+    steps = ["?faces/create", '{"uri": "udp4://127.0.0.1:9"}', "announce", keys.stranger, "announce", keys.member, *REGISTER]
     assert codes(clients.run("ndnts", "command", router.udp_uri, "localhop", keys.operator, *steps)) == [None, 403, 200, 200]
     assert [route["origin"] for route in routes(router, "/announced")] == ["prefixann"]
     # The other prefix stays closed, whoever signs.
-    assert codes(clients.run("ndnts", "command", router.udp_uri, "localhost", keys.operator, *REGISTER)) == [None]
+    assert codes(clients.run("ndnts", "command", router.udp_uri, "localhost", keys.operator, *UNHEARD)) == [None]
 
 
 def test_without_trust_anchors_other_computers_command_nothing(router, clients, keys):
-    assert codes(clients.run("ndnts", "command", router.udp_uri, "localhop", keys.operator, *REGISTER)) == [None]
+    assert codes(clients.run("ndnts", "command", router.udp_uri, "localhop", keys.operator, *UNHEARD)) == [None]
     assert not routes(router, "/a")
 
 
@@ -117,14 +119,14 @@ def older_command(stem, key_name, **parameters):
     value = bytearray(signer.get_signature_value_size())
     length = signer.write_signature_value(memoryview(value), [memoryview(part) for part in command])
     command.append(Component.from_bytes(tlv(0x17, bytes(value[:length]))))
-    return bytes(make_interest(command, InterestParam(lifetime=1000)))
+    return bytes(make_interest(command, InterestParam(lifetime=60_000)))
 
 
 def test_the_older_form_of_commands(make_router, keys):
     router = make_router(localhop(keys))
     for stem, expected in [(keys.stranger, b"\x66\x02\x01\x93"), (keys.operator, b"\x66\x01\xc8")]:
         peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        peer.settimeout(3)
+        peer.settimeout(PATIENCE)
         peer.connect(("127.0.0.1", router.udp))
         # Both claim to be the operator.
         peer.send(older_command(stem, keys.operator_key, name="/older", flags=1))
@@ -176,7 +178,7 @@ def test_namehop_commands_with_and_without_the_listed_key(make_router, keys, tmp
     # A publisher's registration is signed with the key of its Data.
     content = tmp_path / "content"
     content.write_bytes(b"content")
-    refused = router.namehop("put", "/c", "--file", content, check=False, timeout=10)
+    refused = router.namehop("put", "/c", "--file", content, check=False)
     assert refused.returncode == 1 and "403" in refused.stderr, refused.stderr
     publisher = router.spawn("put", "/c", "--file", content, *key(keys.operator))
     try:
@@ -184,7 +186,7 @@ def test_namehop_commands_with_and_without_the_listed_key(make_router, keys, tmp
         assert router.namehop("cat", "/c", "--certificate", f"{keys.operator}.ndncert").stdout == "content"
     finally:
         publisher.kill()
-        publisher.wait(10)
+        publisher.wait(PATIENCE)
 
 
 def test_certificates_of_namehop_serve_ndnts_and_back(make_router, clients, keys, tmp_path):
@@ -240,7 +242,7 @@ def test_self_learning_finds_a_producer_and_leaves_routes(make_router, clients, 
     assert learned(line, "/learn/me") == [[], [], ["prefixann"]]
     (answer,) = clients.run("ndnts", "consume", entry.unix_uri, "/learn/me/1")
     assert answer["result"] == "data"
-    wait_until(lambda: learned(line, "/learn/me") == [["prefixann"]] * 3, 3, "learned on the way")
+    wait_until(lambda: learned(line, "/learn/me") == [["prefixann"]] * 3, what="learned on the way")
     (towards,) = [face for face in entry.json("face", "list") if face["remote_uri"] == middle.udp_uri]
     assert routes(entry, "/learn/me")[0]["face_id"] == towards["face_id"]
     # Further Interests follow the routes.
@@ -251,7 +253,7 @@ def test_self_learning_finds_a_producer_and_leaves_routes(make_router, clients, 
     clients.stop()
     wait_until(lambda: not routes(exit_, "/learn/me"), what="the route goes with its face")
     clients.run("ndnts", "consume", entry.unix_uri, "/learn/me/2", 300)
-    wait_until(lambda: learned(line, "/learn/me") == [[], [], []], 3, "forgotten on the way")
+    wait_until(lambda: learned(line, "/learn/me") == [[], [], []], what="forgotten on the way")
 
 
 def test_self_learning_learns_nothing_from_strangers(make_router, clients, keys):
@@ -260,7 +262,7 @@ def test_self_learning_learns_nothing_from_strangers(make_router, clients, keys)
     entry, _, exit_ = line = learners(make_router, [announcements(keys), announcements(keys), trusts_the_stranger])
     clients.start("ndnts", "produce", exit_.unix_uri, "/learn/me", "localhost", "digest", keys.stranger)
     wait_until(lambda: routes(exit_, "/learn/me"), what="announced")
-    (answer,) = clients.run("ndnts", "consume", entry.unix_uri, "/learn/me/1", 2000)
+    (answer,) = clients.run("ndnts", "consume", entry.unix_uri, "/learn/me/1")
     assert answer["result"] == "data"
     time.sleep(0.2)
     assert learned(line, "/learn/me") == [[], [], ["prefixann"]]

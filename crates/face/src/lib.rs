@@ -12,6 +12,7 @@
 pub mod counters;
 pub mod ethernet;
 pub mod link_service;
+mod list;
 pub mod log_limit;
 mod peers;
 pub mod registry;

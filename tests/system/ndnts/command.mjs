@@ -5,6 +5,7 @@
 //   unsigned JSON   rib/register without any signature
 //   replay INDEX    sends the bytes of the command before once more, asking for a fresh answer, INDEX = 0 the first command
 //   sleep MS
+// `?` before a command's step says that no answer is expected, so that none is waited for long.
 import { setTimeout as delay } from "node:timers/promises";
 import { consume } from "@ndn/endpoint";
 import { ControlCommandOptions, ControlParameters, ControlResponse, getPrefix, PrefixAnn } from "@ndn/nfdmgmt";
@@ -31,11 +32,11 @@ async function announce(stem) {
   return ControlCommandOptions.formatCommandAppParams(prefix, "rib/announce", announcement.data);
 }
 
-async function express(step, interest) {
+async function express(step, interest, lifetime) {
   let code = null;
   let text;
   try {
-    const data = await consume(interest, { modifyInterest: { mustBeFresh: true, lifetime: 400 } });
+    const data = await consume(interest, { modifyInterest: { mustBeFresh: true, lifetime } });
     ({ statusCode: code, statusText: text } = Decoder.decode(data.content, ControlResponse));
   } catch (error) {
     text = String(error);
@@ -44,21 +45,22 @@ async function express(step, interest) {
 }
 
 for (let at = 0; at < steps.length; at += 2) {
-  const [step, argument] = [steps[at], steps[at + 1]];
+  const [step, argument] = [steps[at].replace(/^\?/, ""), steps[at + 1]];
+  const lifetime = steps[at] === step ? 20_000 : 400;
   if (step === "sleep") {
     await delay(Number(argument));
   } else if (step === "replay") {
     const [name, parameters, sigInfo, sigValue] = sent[Number(argument)];
     const interest = new Interest(name);
     Object.assign(interest, { appParameters: parameters, sigInfo, sigValue });
-    await express(step, interest);
+    await express(step, interest, lifetime);
   } else if (step === "unsigned") {
-    await express(step, command("rib/register", argument));
+    await express(step, command("rib/register", argument), lifetime);
   } else {
     const interest = step === "announce" ? await announce(argument) : command(step, argument);
     await signer.sign(interest);
     sent.push([interest.name, interest.appParameters, interest.sigInfo, interest.sigValue]);
-    await express(step, interest);
+    await express(step, interest, lifetime);
   }
 }
 face.close();

@@ -3,7 +3,7 @@ import { Interest, Nack } from "@ndn/packet";
 import { consume } from "@ndn/endpoint";
 import { connect, report } from "./connect.mjs";
 
-const [uri, name, lifetime = "1000"] = process.argv.slice(2);
+const [uri, name, lifetime = "20000"] = process.argv.slice(2);
 const face = await connect(uri, { register: false });
 // NDNts' own forwarder keeps Nacks from the consumer, so they are observed on the face.
 let nack;

@@ -12,7 +12,7 @@ app = application(uri)
 
 async def main():
     try:
-        got, content, _ = await app.express(name, pass_all, must_be_fresh=True, lifetime=int(rest[0]) if rest else 1000)
+        got, content, _ = await app.express(name, pass_all, must_be_fresh=True, lifetime=int(rest[0]) if rest else 20_000)
         report({"result": "data", "name": enc.Name.to_str(got), "bytes": len(content or b"")})
     except types.InterestNack as nack:
         report({"result": "nack", "reason": nack.reason})

@@ -20,7 +20,7 @@ STREAM = "/localhost/nfd/faces/events"
 async def get(name, **options):
     while True:
         try:
-            return await app.express(name, pass_all, lifetime=2000, **options)
+            return await app.express(name, pass_all, lifetime=20_000, **options)
         except types.InterestTimeout:
             pass
 

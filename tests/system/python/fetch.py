@@ -18,7 +18,7 @@ app = application(uri)
 async def get(interest_name, **options):
     for attempt in range(5):
         try:
-            return await app.express(interest_name, pass_all, lifetime=1000, **options)
+            return await app.express(interest_name, pass_all, lifetime=4000, **options)
         except types.InterestTimeout:
             if attempt == 4:
                 raise

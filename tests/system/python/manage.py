@@ -19,7 +19,7 @@ async def command(module, verb, form, **parameters):
     else:
         name = nfd_mgmt.make_command(module, verb, app.face, **parameters)
         signing = {}
-    _, content, _ = await app.express(name, pass_all, lifetime=2000, must_be_fresh=True, **signing)
+    _, content, _ = await app.express(name, pass_all, lifetime=20_000, must_be_fresh=True, **signing)
     # python-ndn's own parse_response insists on an order of fields that ndn-cxx, and so NFD, does not use.
     answer = nfd_mgmt.ControlResponse.parse(parse_and_check_tl(memoryview(content), 0x65), ignore_critical=True)
     face = answer.body.face_id if answer.body else None
@@ -28,7 +28,7 @@ async def command(module, verb, form, **parameters):
 
 
 async def dataset(name, message):
-    got, content, _ = await app.express(f"/localhost/nfd/{name}", pass_all, can_be_prefix=True, must_be_fresh=True, lifetime=2000)
+    got, content, _ = await app.express(f"/localhost/nfd/{name}", pass_all, can_be_prefix=True, must_be_fresh=True, lifetime=20_000)
     assert enc.Component.to_number(got[-1]) == 0
     return message.parse(content)
 

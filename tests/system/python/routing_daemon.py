@@ -49,7 +49,7 @@ async def main():
     app.attach_handler(PREFIX, on_command, has_right_digest)
     name = nfd_mgmt.make_command_v2("rib", "register", app.face, name=PREFIX, origin=128, cost=0)
     signer = sec.DigestSha256Signer(for_interest=True)
-    _, content, _ = await app.express(name, pass_all, lifetime=2000, must_be_fresh=True, app_param=b"", signer=signer)
+    _, content, _ = await app.express(name, pass_all, lifetime=20_000, must_be_fresh=True, app_param=b"", signer=signer)
     answer = nfd_mgmt.ControlResponse.parse(parse_and_check_tl(memoryview(content), 0x65), ignore_critical=True)
     report({"registered": answer.status_code})
 

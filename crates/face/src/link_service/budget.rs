@@ -9,45 +9,33 @@
 //! Every operation takes constant time, that of a face with many places one pass over their numbers.
 
 use super::reassembler::MAX_PARTIAL_PACKETS;
+use crate::list::{Linked, Links, List};
 
-/// Doubly linked lists of things known by number. A thing is in one of them at most.
+/// A place, taken or free.
 #[derive(Debug)]
-struct Chains {
-    /// Previous and next of each head, then of each thing. What is in no list leads to itself, and so does an empty head.
-    links: Vec<[u32; 2]>,
-    heads: u32,
+struct Place {
+    /// Slot of the face that has it, or had it.
+    owner: u32,
+    by_age: Links,
 }
 
-impl Chains {
-    fn new(heads: u32) -> Self {
-        Chains { links: (0..heads).map(|head| [head; 2]).collect(), heads }
+impl Linked for Place {
+    fn links(&mut self) -> &mut Links {
+        &mut self.by_age
     }
+}
 
-    fn remove(&mut self, thing: u32) {
-        let at = self.heads + thing;
-        if let Some(&[previous, next]) = self.links.get(at as usize) {
-            self.links[previous as usize][1] = next;
-            self.links[next as usize][0] = previous;
-            self.links[at as usize] = [at; 2];
-        }
-    }
+/// The face in a slot.
+#[derive(Debug)]
+struct Holder {
+    /// Its places, the one touched longest ago first. They keep their memory, 256 bytes for a face that was once full.
+    held: Vec<u32>,
+    by_count: Links,
+}
 
-    /// Moves a thing to the end of a list, from wherever it is.
-    fn append(&mut self, head: u32, thing: u32) {
-        let at = self.heads + thing;
-        while self.links.len() <= at as usize {
-            self.links.push([self.links.len() as u32; 2]);
-        }
-        self.remove(thing);
-        let [last, _] = self.links[head as usize];
-        self.links[at as usize] = [last, head];
-        self.links[last as usize][1] = at;
-        self.links[head as usize][0] = at;
-    }
-
-    fn first(&self, head: u32) -> Option<u32> {
-        let [_, first] = self.links[head as usize];
-        first.checked_sub(self.heads)
+impl Linked for Holder {
+    fn links(&mut self) -> &mut Links {
+        &mut self.by_count
     }
 }
 
@@ -55,17 +43,15 @@ impl Chains {
 #[derive(Debug)]
 pub(super) struct ReassemblyBudget {
     limit: u32,
-    taken: u32,
     /// Places that were taken before and are free.
     free: Vec<u32>,
-    /// Slot of the face that has, or had, each place.
-    owners: Vec<u32>,
-    /// One list: taken places, the one touched longest ago first.
-    by_age: Chains,
-    /// Places of each slot, the one touched longest ago first. A list keeps its memory, 256 bytes for a face that was once full.
-    held: Vec<Vec<u32>>,
+    places: Vec<Place>,
+    /// Taken places, the one touched longest ago first.
+    by_age: List,
+    /// By slot.
+    holders: Vec<Holder>,
     /// Slots by how many places they have; list 0 stays empty.
-    by_count: Chains,
+    by_count: [List; MAX_PARTIAL_PACKETS + 1],
     /// Most places that a slot has.
     most: usize,
 }
@@ -74,37 +60,36 @@ impl ReassemblyBudget {
     /// With `limit` places, at least one.
     pub(super) fn new(limit: usize) -> Self {
         ReassemblyBudget {
-            // Half of the numbers are enough, and leave room for heads of lists.
-            limit: u32::try_from(limit).unwrap_or(u32::MAX / 2).clamp(1, u32::MAX / 2),
-            taken: 0,
+            // The highest number stands for none in lists.
+            limit: u32::try_from(limit).unwrap_or(u32::MAX).clamp(1, u32::MAX - 1),
             free: Vec::new(),
-            owners: Vec::new(),
-            by_age: Chains::new(1),
-            held: Vec::new(),
-            by_count: Chains::new(MAX_PARTIAL_PACKETS as u32 + 1),
+            places: Vec::new(),
+            by_age: List::default(),
+            holders: Vec::new(),
+            by_count: std::array::from_fn(|_| List::default()),
             most: 0,
         }
     }
 
     /// Places that are taken.
     pub(super) fn taken(&self) -> usize {
-        self.taken as usize
+        self.by_age.len()
     }
 
     /// The places of a slot, the one touched longest ago first.
     pub(super) fn held_by(&self, slot: usize) -> &[u32] {
-        self.held.get(slot).map_or(&[], Vec::as_slice)
+        self.holders.get(slot).map_or(&[], |holder| &holder.held)
     }
 
     /// The place touched longest ago.
     pub(super) fn oldest(&self) -> Option<u32> {
-        self.by_age.first(0)
+        self.by_age.first()
     }
 
     /// The place that has to be given back before this slot may take one; `None` when there is a free one.
     pub(super) fn to_give_up_for(&self, slot: usize) -> Option<u32> {
         let own = self.held_by(slot);
-        if own.len() < MAX_PARTIAL_PACKETS && self.taken < self.limit {
+        if own.len() < MAX_PARTIAL_PACKETS && self.taken() < self.limit as usize {
             return None;
         }
         if own.len() == self.most {
@@ -113,31 +98,30 @@ impl ReassemblyBudget {
         if self.most == 1 {
             return self.oldest();
         }
-        let greediest = self.by_count.first(self.most as u32)?;
+        let greediest = self.by_count[self.most].first()?;
         self.held_by(greediest as usize).first().copied()
     }
 
     /// Takes a free place for a slot; [`ReassemblyBudget::to_give_up_for`] says whether there is one.
     pub(super) fn take(&mut self, slot: usize) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.owners.push(0);
-            self.owners.len() as u32 - 1
+            self.places.push(Place { owner: 0, by_age: Links::NOWHERE });
+            self.places.len() as u32 - 1
         });
-        if self.held.len() <= slot {
-            self.held.resize_with(slot + 1, Vec::new);
+        if self.holders.len() <= slot {
+            self.holders.resize_with(slot + 1, || Holder { held: Vec::new(), by_count: Links::NOWHERE });
         }
-        self.taken += 1;
-        self.owners[place as usize] = slot as u32;
-        self.held[slot].push(place);
-        self.by_age.append(0, place);
-        self.count_changed(slot);
+        self.places[place as usize].owner = slot as u32;
+        self.by_age.push_last(&mut self.places, place);
+        self.change_held(slot, |held| held.push(place));
         place
     }
 
     /// Makes a taken place the youngest.
     pub(super) fn touch(&mut self, place: u32) {
-        self.by_age.append(0, place);
-        let held = &mut self.held[self.owners[place as usize] as usize];
+        self.by_age.remove(&mut self.places, place);
+        self.by_age.push_last(&mut self.places, place);
+        let held = &mut self.holders[self.places[place as usize].owner as usize].held;
         if let Some(at) = held.iter().position(|&other| other == place) {
             held[at..].rotate_left(1);
         }
@@ -145,24 +129,27 @@ impl ReassemblyBudget {
 
     /// Gives a taken place back.
     pub(super) fn give(&mut self, place: u32) {
-        let slot = self.owners[place as usize] as usize;
-        self.held[slot].retain(|&other| other != place);
-        self.by_age.remove(place);
+        self.by_age.remove(&mut self.places, place);
         self.free.push(place);
-        self.taken -= 1;
-        self.count_changed(slot);
+        let slot = self.places[place as usize].owner as usize;
+        self.change_held(slot, |held| held.retain(|&other| other != place));
     }
 
-    /// Enters a slot, which has one place more or less than before, under its new count.
-    fn count_changed(&mut self, slot: usize) {
-        let count = self.held[slot].len();
-        match count {
-            0 => self.by_count.remove(slot as u32),
-            _ => self.by_count.append(count as u32, slot as u32),
+    /// Gives a slot one place more or less, and enters it under its new count.
+    fn change_held(&mut self, slot: usize, change: impl FnOnce(&mut Vec<u32>)) {
+        let held = &mut self.holders[slot].held;
+        let before = held.len();
+        change(held);
+        let count = held.len();
+        if before > 0 {
+            self.by_count[before].remove(&mut self.holders, slot as u32);
+        }
+        if count > 0 {
+            self.by_count[count].push_last(&mut self.holders, slot as u32);
         }
         self.most = self.most.max(count);
         // Only the one that had most can have made it smaller, and by one.
-        if self.most > 0 && self.by_count.first(self.most as u32).is_none() {
+        if self.most > 0 && self.by_count[self.most].len() == 0 {
             self.most -= 1;
         }
     }

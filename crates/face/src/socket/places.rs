@@ -12,13 +12,12 @@
 //!   the time to show that it goes on.
 //! * A look at a stranger that packets came from since the last look puts it behind all others. So finding the victim takes no
 //!   list in order of time, nothing is done for a packet but noting it, and each look is paid for by a packet.
-//! * No more than a quarter of the places is taken over in a second. So whoever sends a packet every few seconds cannot lose
-//!   its place to any flood, and a flood costs a bounded part of the processor.
+//! * No more than a quarter of the places is taken over in a second, spread over it. So whoever sends a packet every few seconds
+//!   cannot lose its place to any flood, who is new gets one within a moment, and a flood costs a bounded part of the processor.
 //!
 //! Strangers of one address (IPv6: of one network of 64 bits) have a limit of their own, beyond which they replace each other.
 
 mod guest;
-mod list;
 mod share;
 
 use std::cell::RefCell;
@@ -30,8 +29,8 @@ use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 
 use super::config::SocketConfig;
+use crate::list::{Linked, Links};
 use crate::registry::{Face, FacePersistency};
-use list::{Linked, Links};
 use share::{FRESH_FRACTION, Neighbours, Share};
 
 pub(super) use guest::{Activity, Guest, Origin, Transport};
@@ -150,8 +149,8 @@ impl Places {
     /// when nobody is to give way.
     pub(super) fn take_over(&self, guest: &Guest) -> Option<Occupant> {
         let mut state = self.0.borrow_mut();
-        let second = state.started.elapsed().as_secs();
-        let at = state.find_victim(guest, second)?;
+        let since_start = state.started.elapsed();
+        let at = state.find_victim(guest, since_start)?;
         Some(state.evict(at))
     }
 
@@ -293,7 +292,7 @@ impl State {
         }
     }
 
-    fn find_victim(&mut self, guest: &Guest, second: u64) -> Option<u32> {
+    fn find_victim(&mut self, guest: &Guest, since_start: Duration) -> Option<u32> {
         let Some(origin) = guest.stranger else {
             // For those that are known, as many strangers give way as need be.
             let [datagrams, connections] = self.shares.each_ref().map(Share::len);
@@ -307,7 +306,7 @@ impl State {
                 let neighbours = self.origins.get_mut(&origin)?;
                 let at = neighbours.all.first()?;
                 if !self.look(at) {
-                    let allowed = self.origins.get_mut(&origin)?.taken_over.allows(second, limit);
+                    let allowed = self.origins.get_mut(&origin)?.taken_over.allows(since_start, limit);
                     return allowed.then_some(at);
                 }
             }
@@ -315,7 +314,7 @@ impl State {
         let at = self.idle_longest(guest.transport)?;
         let share = &mut self.shares[guest.transport as usize];
         let limit = share.quarter();
-        share.taken_over.allows(second, limit).then_some(at)
+        share.taken_over.allows(since_start, limit).then_some(at)
     }
 }
 

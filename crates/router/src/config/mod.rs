@@ -7,6 +7,7 @@
 
 mod check;
 mod environment;
+mod faces;
 mod fault;
 mod ports;
 mod routing;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use fault::Fault;
 
+pub use faces::{Faces, Listen, Multicast, Udp, Unix, WebSocket};
 pub use ports::{Ports, Processor, StaticPort};
 pub use routing::{Routing, RoutingDaemon, RoutingGateway};
 pub use sections::*;

@@ -6,6 +6,7 @@
 //! a port (in `polling`).
 
 mod command;
+mod execute;
 mod idle;
 mod links;
 mod polling;
@@ -17,8 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
-use tracing::{debug, warn};
+use tracing::warn;
 
 use namehop_face::counters::LinkDrop;
 use namehop_face::ethernet::PortSet;
@@ -27,14 +27,14 @@ use namehop_face::registry::{Face, FaceTable};
 use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::wake::Waker;
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
-use namehop_forward::engine::{CsErasure, Engine};
+use namehop_forward::engine::Engine;
 use namehop_forward::face::{FaceId, FaceScope};
 use namehop_forward::packet::{Incoming, Outgoing};
 use namehop_forward::schedule::{Burst, Schedule};
 use namehop_forward::time::Timestamp;
-use namehop_wire::Name;
 
-use command::{Command, Mailbox, WorkerMailbox};
+use command::{Mailbox, WorkerMailbox};
+use execute::Erasing;
 use links::Links;
 
 pub use command::{EngineSnapshot, WorkerGone, WorkerHandle};
@@ -68,15 +68,6 @@ impl<B> Clone for WorkerRings<B> {
             to_control_from_neighbours: Arc::clone(&self.to_control_from_neighbours),
         }
     }
-}
-
-/// Cached Data being erased: a part in every turn, so that forwarding goes on meanwhile.
-struct Erasing {
-    prefix: Name,
-    limit: usize,
-    erased: usize,
-    erasure: CsErasure,
-    reply: oneshot::Sender<usize>,
 }
 
 /// One forwarding worker. The schedule `S` decides how its engine fetches ahead.
@@ -187,7 +178,7 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
         let mut worked = false;
         while let Some(command) = self.mailbox.commands.pop() {
             worked = true;
-            self.obey(now, command);
+            self.execute(now, command);
         }
         self.erase();
         worked |= !self.erasing.is_empty();
@@ -316,91 +307,6 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
             }
         }
         self.links.note_deadline(FaceId::INTERNAL);
-    }
-
-    /// Brings the engine's drops to the counters of each face, where everybody can read them.
-    fn publish_drops(&mut self) {
-        for face in self.faces.snapshot() {
-            if let Some(drops) = self.engine.face_drops(face.id()) {
-                let published = &face.counters.worker.engine_drops;
-                for (reason, count) in drops.iter() {
-                    published.set(reason.index() as u8, count);
-                }
-            }
-        }
-    }
-
-    fn obey(&mut self, now: Timestamp, command: Command) {
-        // Whoever asked may have stopped waiting; the command is carried out all the same.
-        match command {
-            Command::AddFace(face, reply) => {
-                // It may be gone again already.
-                if self.faces.get(face.id()).is_some() {
-                    self.add_face(&face);
-                }
-                let _ = reply.map(|reply| reply.send(()));
-            }
-            Command::RemoveFace(id, reply) => {
-                self.links.remove(id);
-                self.reassembler.forget(id);
-                self.engine.remove_face(id);
-                let _ = reply.map(|reply| reply.send(()));
-            }
-            Command::UpdateFace(id, reply) => {
-                if let Some(link) = self.links.get(id) {
-                    let options = link.face().link_options();
-                    link.update(options);
-                    self.engine.set_stranger(id, link.face().is_stranger());
-                }
-                let _ = reply.send(());
-            }
-            Command::NextHopAdded(prefix, nexthop) => {
-                self.engine.new_nexthop(now, prefix.as_ref(), nexthop, &mut self.outgoing);
-            }
-            Command::CsInfo(reply) => {
-                let _ = reply.send(self.engine.cs_info());
-            }
-            Command::CsConfigure(settings, reply) => {
-                if let Err(error) = self.engine.cs_configure(settings) {
-                    warn!(%error, "the Content Store keeps its capacity");
-                }
-                let _ = reply.send(self.engine.cs_info());
-            }
-            Command::CsErase(prefix, limit, reply) => {
-                self.erasing.push_back(Erasing { prefix, limit, erased: 0, erasure: CsErasure::default(), reply });
-            }
-            Command::Snapshot(reply) => {
-                self.publish_drops();
-                let _ = reply.send(EngineSnapshot {
-                    counters: *self.engine.counters(),
-                    sizes: self.engine.table_sizes(),
-                    cs: self.engine.cs_info(),
-                    buffers_in_use: self.pool.in_use(),
-                });
-            }
-            Command::AnnouncementReply(request, announcement) => {
-                self.engine.announcement_reply(request, announcement.as_deref(), &mut self.outgoing);
-            }
-            Command::Shutdown => {
-                debug!("worker stops");
-                self.is_stopping = true;
-            }
-        }
-    }
-}
-
-impl<P: BufferPool, S: Schedule> Worker<P, S> {
-    /// Erases a part of the cached Data that is to be erased.
-    fn erase(&mut self) {
-        let Some(mut erasing) = self.erasing.pop_front() else { return };
-        let Erasing { prefix, limit, erased, erasure, .. } = &mut erasing;
-        *erased += self.engine.cs_erase(prefix.as_ref(), *limit - *erased, erasure);
-        if *erased < *limit && !erasure.is_complete() {
-            self.erasing.push_front(erasing);
-        } else {
-            // Whoever asked may have stopped waiting.
-            let _ = erasing.reply.send(erasing.erased);
-        }
     }
 }
 

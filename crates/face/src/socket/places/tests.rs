@@ -97,11 +97,11 @@ fn a_flood_from_forged_addresses_replaces_itself_only() {
 #[test]
 fn whoever_goes_on_sending_stays_and_who_is_new_gets_in() {
     let places = places(64, |_| {});
-    let mut now = 0;
+    let mut now = Duration::ZERO;
     let mut take = |guest: &Guest| {
         if !places.has_room(guest) {
             // A place each second is always allowed.
-            now += 1;
+            now += Duration::from_secs(1);
             let at = places.0.borrow_mut().find_victim(guest, now)?;
             places.0.borrow_mut().evict(at);
         }

@@ -1,29 +1,30 @@
-//! Doubly linked lists through the nodes of one array: any node is taken out without looking at others.
+//! Doubly linked lists through the nodes of one array: any node is taken out without looking at others, and nothing is allocated.
+//! Strangers' places and the places of partial packets are kept in such lists.
 
 /// No node.
 const NONE: u32 = u32::MAX;
 
 /// The neighbours of a node in one list.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Links {
+pub(crate) struct Links {
     previous: u32,
     next: u32,
 }
 
 impl Links {
     /// Those of a node that is in no list.
-    pub(super) const NOWHERE: Links = Links { previous: NONE, next: NONE };
+    pub(crate) const NOWHERE: Links = Links { previous: NONE, next: NONE };
 }
 
 /// Gives the links that a list uses: a node can be in several lists of different kinds.
-pub(super) trait Linked<const KIND: usize> {
+pub(crate) trait Linked<const KIND: usize = 0> {
     /// The links of this kind.
     fn links(&mut self) -> &mut Links;
 }
 
 /// A list of the nodes' links of one kind.
 #[derive(Debug)]
-pub(super) struct List<const KIND: usize> {
+pub(crate) struct List<const KIND: usize = 0> {
     first: u32,
     last: u32,
     length: usize,
@@ -37,17 +38,17 @@ impl<const KIND: usize> Default for List<KIND> {
 
 impl<const KIND: usize> List<KIND> {
     /// Number of nodes.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.length
     }
 
     /// The first node.
-    pub(super) fn first(&self) -> Option<u32> {
+    pub(crate) fn first(&self) -> Option<u32> {
         (self.first != NONE).then_some(self.first)
     }
 
     /// Adds a node that is in no list of this kind.
-    pub(super) fn push_last<N: Linked<KIND>>(&mut self, nodes: &mut [N], at: u32) {
+    pub(crate) fn push_last<N: Linked<KIND>>(&mut self, nodes: &mut [N], at: u32) {
         *nodes[at as usize].links() = Links { previous: self.last, next: NONE };
         match self.last {
             NONE => self.first = at,
@@ -58,7 +59,7 @@ impl<const KIND: usize> List<KIND> {
     }
 
     /// Takes a node of this list out.
-    pub(super) fn remove<N: Linked<KIND>>(&mut self, nodes: &mut [N], at: u32) {
+    pub(crate) fn remove<N: Linked<KIND>>(&mut self, nodes: &mut [N], at: u32) {
         let Links { previous, next } = std::mem::replace(nodes[at as usize].links(), Links::NOWHERE);
         match previous {
             NONE => self.first = next,
@@ -80,7 +81,7 @@ mod tests {
 
     struct Node(Links);
 
-    impl Linked<0> for Node {
+    impl Linked for Node {
         fn links(&mut self) -> &mut Links {
             &mut self.0
         }
@@ -89,7 +90,7 @@ mod tests {
     #[test]
     fn it_agrees_with_a_queue_from_which_any_element_is_taken() {
         let mut nodes: Vec<Node> = (0..10).map(|_| Node(Links::NOWHERE)).collect();
-        let (mut list, mut model) = (List::<0>::default(), VecDeque::new());
+        let (mut list, mut model) = (List::default(), VecDeque::new());
         let mut state = 7_u64;
         for _ in 0..10_000 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

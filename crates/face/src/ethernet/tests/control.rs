@@ -1,0 +1,65 @@
+//! Faces and links that come and go, and a worker that has ended.
+
+use std::time::Instant;
+
+use super::*;
+
+#[test]
+fn a_face_that_was_removed_neither_sends_nor_receives() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    let face = bench.face(PEER);
+    let id = face.id();
+    bench.ask(move |control| control.remove_face(id)).expect("removed");
+    assert!(bench.receive(frame(HERE, PEER, ETHERTYPE_NDN, &INTEREST)).is_empty());
+    let mut frames = vec![bench.pool.copy_of(&INTEREST).expect("buffer")];
+    let pool = bench.pool.clone();
+    assert!(!bench.set.send(&face, &mut frames, &pool), "it is no face of a port");
+    assert_eq!(frames.len(), 1);
+    bench.ask(|control| control.remove(PortId(0))).expect("answered").expect("the link comes back");
+    assert!(bench.set.is_empty());
+}
+
+#[test]
+fn a_bare_link_has_one_face_and_no_headers() {
+    let mut bench = Bench::new(Framing::Bare, 0);
+    let mut padded = INTEREST.to_vec();
+    padded.resize(60, 0);
+    assert!(bench.receive(padded.clone()).is_empty(), "no face yet");
+    assert_eq!(bench.dropped(LinkDrop::LinkDown), 1);
+    let face = bench.table.insert(bare_face_params("memif:///a?id=1".parse().expect("URI"), 2048)).expect("room");
+    let attached = Arc::clone(&face);
+    bench.ask(move |control| control.add_face(PortId(0), attached, [0; 6])).expect("attached");
+    let frames = bench.receive(padded);
+    assert_eq!((frames[0].face, frames[0].buffer.bytes()), (face.id(), &INTEREST[..]));
+    bench.send(&face, &INTEREST);
+    bench.set.flush();
+    assert_eq!(bench.wire().sent, [INTEREST]);
+}
+
+#[test]
+fn a_worker_that_has_ended_is_found_out_soon() {
+    let Bench { set, control, .. } = Bench::new(Framing::Ethernet, 0);
+    drop(set);
+    let before = Instant::now();
+    for _ in 0..1000 {
+        assert_eq!(control.take_link(PortId(0)).err(), Some(WorkerSilent));
+    }
+    assert!(before.elapsed() < Duration::from_secs(5), "however many ask");
+}
+
+/// A worker that hangs for long gives its link to nobody: the control side has given it up.
+#[test]
+fn a_link_that_nobody_waits_for_any_more_is_closed_by_the_control_side() {
+    let Bench { mut set, control, wire, table, .. } = Bench::new(Framing::Ethernet, 0);
+    let control = Arc::into_inner(control).expect("not shared").with_patience(Duration::ZERO);
+    assert_eq!(control.take_link(PortId(0)).err(), Some(WorkerSilent));
+    let face = table.insert(face_params(PEER, "dev://test0".parse().expect("URI"), 1500)).expect("room");
+    assert_eq!(control.add_face(PortId(0), Arc::clone(&face), PEER), Err(WorkerSilent));
+    table.remove(face.id());
+    assert!(set.obey());
+    assert_eq!(Arc::strong_count(&wire), 2, "the worker takes no time for closing the link");
+    control.set_state(PortId(0), true, 1500);
+    assert_eq!(Arc::strong_count(&wire), 1, "the control side does");
+    let pool = HeapPool::new(1, 1);
+    assert!(!set.send(&face, &mut vec![pool.copy_of(&INTEREST).expect("buffer")], &pool), "the face was given up");
+}

@@ -1,0 +1,146 @@
+//! Which face a frame that comes in belongs to, and frames that belong to none.
+
+use namehop_forward::face::LinkType;
+use proptest::prelude::*;
+
+use super::*;
+use crate::registry::FaceUpdate;
+
+#[test]
+fn a_frame_reaches_the_face_of_its_sender_without_header_and_padding() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    let face = bench.face(PEER);
+    let frames = bench.receive(frame(HERE, PEER, ETHERTYPE_NDN, &INTEREST));
+    assert_eq!(frames.len(), 1);
+    assert_eq!((frames[0].face, frames[0].endpoint), (face.id(), 0));
+    assert_eq!(frames[0].buffer.bytes(), INTEREST);
+    assert_eq!(face.link_type(), LinkType::PointToPoint);
+}
+
+#[test]
+fn group_frames_reach_the_multicast_face_with_a_number_for_each_sender() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    let (unicast, group) = (bench.face(PEER), bench.face(NDN_GROUP));
+    let mut endpoints = Vec::new();
+    for sender in [PEER, STRANGER, PEER] {
+        let frames = bench.receive(frame(NDN_GROUP, sender, ETHERTYPE_NDN, &INTEREST));
+        assert_eq!(frames[0].face, group.id());
+        endpoints.push(frames[0].endpoint);
+    }
+    assert_eq!(endpoints[0], endpoints[2]);
+    assert_ne!(endpoints[0], endpoints[1]);
+    assert_eq!(bench.receive(frame(HERE, PEER, ETHERTYPE_NDN, &INTEREST))[0].face, unicast.id());
+    assert_eq!(group.link_type(), LinkType::MultiAccess);
+}
+
+#[test]
+fn senders_that_take_turns_in_one_burst_are_told_apart() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    let [peer, other, group] = [PEER, STRANGER, NDN_GROUP].map(|address| bench.face(address).id());
+    let elsewhere = [0x02, 0, 0, 0, 0, 0x09];
+    let burst = [(HERE, PEER), (HERE, PEER), (NDN_GROUP, PEER), (elsewhere, PEER), (HERE, STRANGER), (HERE, PEER)];
+    let cut_off = frame(HERE, PEER, ETHERTYPE_NDN, &[5, 200]);
+    let incoming = burst.map(|(destination, source)| frame(destination, source, ETHERTYPE_NDN, &INTEREST));
+    bench.wire().incoming.extend(incoming.into_iter().chain([cut_off]));
+    let mut frames = Vec::new();
+    assert!(bench.set.receive(&mut frames));
+    let owners: Vec<_> = frames.iter().map(|frame| (frame.face, frame.endpoint != 0)).collect();
+    assert_eq!(owners, [(peer, false), (peer, false), (group, true), (other, false), (peer, false)]);
+    assert!(frames.iter().all(|frame| frame.buffer.bytes() == INTEREST));
+    assert_eq!((bench.dropped(LinkDrop::ForeignFrame), bench.dropped(LinkDrop::MalformedFrame)), (1, 1));
+}
+
+#[test]
+fn frames_of_nobody_are_dropped_under_their_reason() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    bench.face(PEER);
+    let other_group = [0x33, 0x33, 0, 0, 0, 1];
+    let mut too_long = INTEREST;
+    too_long[1] = 200;
+    for (bytes, reason) in [
+        (frame(HERE, PEER, 0x0800, &INTEREST), LinkDrop::NotNdnFrame),
+        (frame([0xFF; 6], PEER, 0x0806, &[]), LinkDrop::NotNdnFrame),
+        (vec![1, 2, 3], LinkDrop::NotNdnFrame),
+        (frame(other_group, PEER, ETHERTYPE_NDN, &INTEREST), LinkDrop::UnknownGroup),
+        (frame(STRANGER, PEER, ETHERTYPE_NDN, &INTEREST), LinkDrop::ForeignFrame),
+        (frame(HERE, NDN_GROUP, ETHERTYPE_NDN, &INTEREST), LinkDrop::ForeignFrame),
+        (frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST), LinkDrop::UnknownSender),
+        (frame(HERE, PEER, ETHERTYPE_NDN, &too_long), LinkDrop::MalformedFrame),
+        (frame(HERE, PEER, ETHERTYPE_NDN, &[]), LinkDrop::MalformedFrame),
+    ] {
+        let before = bench.dropped(reason);
+        assert!(bench.receive(bytes).is_empty(), "{reason:?}");
+        assert_eq!(bench.dropped(reason), before + 1, "{reason:?}");
+    }
+    assert_eq!(bench.pool.in_use(), 0);
+}
+
+#[test]
+fn strangers_make_faces_where_that_is_allowed_up_to_the_limit() {
+    let mut bench = Bench::new(Framing::Ethernet, 1);
+    let first = bench.receive(frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST));
+    let face = bench.table.get(first[0].face).expect("made");
+    assert_eq!(face.remote_uri().to_string(), "ether://[02:00:00:00:00:03]");
+    assert_eq!(face.local_uri().to_string(), "dev://test0");
+    assert_eq!(face.persistency(), FacePersistency::OnDemand);
+    assert!(face.flags().contains(FaceFlags::CONGESTION_MARKING) && face.self_learning());
+    assert!(matches!(bench.events.try_recv(), Ok(FaceEvent::Created(created)) if created.id() == face.id()));
+    assert_eq!(bench.receive(frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST))[0].face, face.id());
+
+    assert!(bench.receive(frame(HERE, PEER, ETHERTYPE_NDN, &INTEREST)).is_empty());
+    assert_eq!(bench.dropped(LinkDrop::TooManyFaces), 1);
+    let id = face.id();
+    bench.ask(move |control| control.remove_face(id).expect("removed"));
+    assert_eq!(bench.receive(frame(HERE, PEER, ETHERTYPE_NDN, &INTEREST)).len(), 1, "its place is free again");
+    assert!(bench.receive(frame(HERE, STRANGER, ETHERTYPE_NDN, &[1])).is_empty(), "noise is not worth a face");
+}
+
+#[test]
+fn the_limit_of_senders_holds_whatever_persistency_their_faces_get() {
+    let update = |persistency| FaceUpdate { persistency: Some(persistency), ..FaceUpdate::default() };
+    let mut bench = Bench::new(Framing::Ethernet, 1);
+    for _ in 0..3 {
+        let id = bench.receive(frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST))[0].face;
+        let face = bench.table.get(id).expect("made");
+        assert!(face.expiration_period_ms().is_some());
+        face.update(&update(FacePersistency::Persistent)).expect("allowed");
+        assert_eq!(face.expiration_period_ms(), None, "it expires no more");
+        bench.ask(move |control| control.remove_face(id).expect("removed"));
+        bench.table.remove(id);
+    }
+    // A face made by command is none of a sender, even when it becomes on-demand.
+    let made = bench.face(PEER);
+    made.update(&update(FacePersistency::OnDemand)).expect("allowed");
+    let id = made.id();
+    bench.ask(move |control| control.remove_face(id).expect("removed"));
+    let other = [2, 0, 0, 0, 0, 9];
+    let answers = [STRANGER, other].map(|sender| bench.receive(frame(HERE, sender, ETHERTYPE_NDN, &INTEREST)).len());
+    assert_eq!(answers, [1, 0], "one sender has a face, the other finds no place");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever arrives is a packet of a face or a counted drop.
+    #[test]
+    fn arbitrary_frames_are_packets_or_counted(
+        is_bare in any::<bool>(),
+        payloads in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 0..120)), 1..20),
+    ) {
+        let framing = if is_bare { Framing::Bare } else { Framing::Ethernet };
+        let mut bench = Bench::new(framing, 2);
+        bench.face(PEER);
+        let count = payloads.len() as u64;
+        for (has_header, payload) in payloads {
+            let bytes = if has_header { frame(HERE, PEER, ETHERTYPE_NDN, &payload) } else { payload };
+            bench.wire().incoming.push(bytes);
+        }
+        let mut frames = Vec::new();
+        prop_assert!(bench.set.receive(&mut frames));
+        let dropped: u64 = LinkDrop::ALL.iter().map(|&reason| bench.dropped(reason)).sum();
+        prop_assert_eq!(frames.len() as u64 + dropped, count);
+        for frame in frames {
+            prop_assert!(namehop_wire::tlv::read_single_element(frame.buffer.bytes()).is_ok());
+        }
+    }
+}

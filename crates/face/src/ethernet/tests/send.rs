@@ -1,0 +1,142 @@
+//! Frames on their way out: headers, queues of links that are slow, down or being restarted.
+
+use namehop_forward::buffer::HEADROOM_BYTES;
+
+use super::*;
+
+#[test]
+fn what_is_sent_has_header_and_padding() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    let (face, group) = (bench.face(PEER), bench.face(NDN_GROUP));
+    bench.send(&face, &INTEREST);
+    bench.send(&group, &[6; 100]);
+    assert_eq!(bench.set.flush(), None);
+    let expected = [frame(PEER, HERE, ETHERTYPE_NDN, &INTEREST), frame(NDN_GROUP, HERE, ETHERTYPE_NDN, &[6; 100])];
+    assert_eq!(bench.wire().sent, expected);
+    assert_eq!((expected[0].len(), expected[1].len()), (MIN_FRAME_BYTES, 114));
+}
+
+#[test]
+fn a_buffer_without_headroom_is_copied() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    let face = bench.face(PEER);
+    let mut buffer = bench.pool.allocate(10).expect("buffer");
+    buffer.prepend(HEADROOM_BYTES).expect("all of it").fill(6);
+    let pool = bench.pool.clone();
+    assert!(bench.set.send(&face, &mut vec![buffer], &pool));
+    bench.set.flush();
+    assert_eq!(bench.wire().sent, [frame(PEER, HERE, ETHERTYPE_NDN, &[6; HEADROOM_BYTES])]);
+}
+
+#[test]
+fn a_slow_link_fills_a_bounded_queue_whose_length_the_faces_show() {
+    const LIMIT: usize = 1000;
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    bench.set.limit_queues(LIMIT);
+    let face = bench.face(PEER);
+    bench.wire().room = 10;
+    bench.send(&face, &INTEREST);
+    for _ in 0..30 {
+        bench.send(&face, &INTEREST);
+    }
+    assert_eq!(bench.set.flush(), Some(RETRY_PAUSE), "something is left");
+    bench.send(&face, &INTEREST);
+    let queued = || face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(queued(), 22 * MIN_FRAME_BYTES);
+    // As many may wait as are left of all.
+    for _ in 0..LIMIT {
+        bench.send(&face, &INTEREST);
+    }
+    let waiting = LIMIT - 21;
+    assert_eq!(face.counters.link_drop(LinkDrop::SendQueueFull), (22 + LIMIT - waiting) as u64);
+    assert_eq!(bench.set.flush(), Some(RETRY_PAUSE));
+    bench.send(&face, &INTEREST);
+    assert_eq!(queued(), waiting * MIN_FRAME_BYTES, "no room beside those");
+    bench.wire().room = usize::MAX;
+    assert_eq!(bench.set.flush(), None);
+    assert_eq!((queued(), bench.wire().sent.len()), (0, 10 + waiting));
+}
+
+/// Frames for a second port that are never taken.
+#[test]
+fn a_congested_link_leaves_others_room_in_their_queues_and_keeps_none_of_their_frames() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    bench.set.limit_queues(600);
+    let fast = bench.face(PEER);
+    let wires: Vec<Arc<Mutex<Wire>>> = (0..3).map(|_| Arc::default()).collect();
+    let slow: Vec<Arc<Face>> = wires
+        .iter()
+        .zip(1_u16..)
+        .map(|(wire, number)| {
+            let local: FaceUri = format!("dev://slow{number}").parse().expect("URI");
+            let params = PortParams {
+                link: Some(Box::new(TestPort(Arc::clone(wire), bench.pool.clone()))),
+                framing: Framing::Ethernet,
+                address: HERE,
+                local_uri: local.clone(),
+                mtu_bytes: 1500,
+                max_on_demand_faces: 0,
+                is_up: true,
+            };
+            bench.ask(move |control| control.add(PortId(number), params)).expect("added");
+            let face = bench.table.insert(face_params(PEER, local, 1500)).expect("room");
+            let attached = Arc::clone(&face);
+            bench.ask(move |control| control.add_face(PortId(number), attached, PEER)).expect("attached");
+            face
+        })
+        .collect();
+    for _ in 0..300 {
+        for face in slow.iter().chain([&fast]) {
+            bench.send(face, &INTEREST);
+            bench.send(face, &INTEREST);
+        }
+        assert_eq!(bench.set.flush(), Some(RETRY_PAUSE));
+    }
+    assert_eq!(bench.wire().sent.len(), 600, "the fast link sends all");
+    assert_eq!(fast.counters.link_drop(LinkDrop::SendQueueFull), 0);
+    let waiting: Vec<u64> = slow.iter().map(|face| 600 - face.counters.link_drop(LinkDrop::SendQueueFull)).collect();
+    assert!(waiting.iter().all(|count| (140..=152).contains(count)), "a fair share of a quarter each: {waiting:?}");
+    assert_eq!(bench.pool.in_use() as u64, waiting.iter().sum::<u64>());
+}
+
+#[test]
+fn a_link_that_is_down_or_being_restarted_drops_and_counts() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    let face = bench.face(PEER);
+    bench.wire().room = 0;
+    bench.send(&face, &INTEREST);
+    assert_eq!(bench.set.flush(), Some(RETRY_PAUSE));
+    bench.send(&face, &INTEREST);
+    let queued = || face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(queued(), 2 * MIN_FRAME_BYTES);
+    bench.control.set_state(PortId(0), false, 1500);
+    assert!(bench.set.has_changes() && bench.set.obey());
+    assert_eq!((bench.dropped(LinkDrop::LinkDown), queued()), (2, 0), "what waited");
+    bench.send(&face, &INTEREST);
+    assert_eq!(face.counters.link_drop(LinkDrop::LinkDown), 1);
+
+    bench.control.set_state(PortId(0), true, 1500);
+    let link = bench.ask(|control| control.take_link(PortId(0))).expect("answered").expect("there");
+    bench.send(&face, &INTEREST);
+    assert_eq!(face.counters.link_drop(LinkDrop::LinkDown), 2);
+    bench.wire().room = 1;
+    let elsewhere = [0x02, 0, 0, 0, 0, 0x09];
+    bench.ask(move |control| control.give_link(PortId(0), link, elsewhere)).expect("given");
+    bench.send(&face, &INTEREST);
+    assert_eq!(bench.set.flush(), None);
+    assert_eq!(bench.wire().sent, [frame(PEER, elsewhere, ETHERTYPE_NDN, &INTEREST)]);
+    assert_eq!(bench.receive(frame(elsewhere, PEER, ETHERTYPE_NDN, &INTEREST)).len(), 1);
+}
+
+#[test]
+fn what_waits_on_a_port_that_is_closed_is_counted() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    let face = bench.face(PEER);
+    bench.wire().room = 0;
+    for _ in 0..5 {
+        bench.send(&face, &INTEREST);
+    }
+    bench.set.flush();
+    bench.ask(|control| control.remove(PortId(0)).map(|_| ()).expect("removed"));
+    assert_eq!((bench.dropped(LinkDrop::LinkDown), bench.pool.in_use()), (5, 0));
+}

@@ -1,0 +1,137 @@
+//! Section `[faces]` and those below it: faces over sockets, and what all faces may take.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::values::{AutoPath, ByteSize, addresses};
+
+/// `[faces]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Faces {
+    /// Faces at most, all kinds together.
+    pub max_faces: usize,
+    /// Faces of strangers of one address.
+    pub strangers_per_address: usize,
+    /// While strangers' connections take more than half of their places, those without a packet close after so many seconds.
+    pub silent_timeout_s: u64,
+    /// Bytes that may wait for one slow stream peer.
+    pub send_queue_bytes: ByteSize,
+    /// Bytes that may wait for all slow stream peers together.
+    pub all_send_queues_bytes: ByteSize,
+    /// A connection closes when its peer has taken nothing for so many seconds while packets wait.
+    pub blocked_timeout_s: u64,
+    /// NDNLPv2 congestion marking on new Unix, TCP and UDP faces.
+    pub congestion_marking: bool,
+    /// Headers of self-learning on new faces.
+    pub self_learning: bool,
+    /// Unix stream socket.
+    pub unix: Unix,
+    /// TCP.
+    pub tcp: Listen,
+    /// UDP unicast.
+    pub udp: Udp,
+    /// UDP multicast.
+    pub multicast: Multicast,
+    /// WebSocket.
+    pub websocket: WebSocket,
+}
+
+impl Default for Faces {
+    fn default() -> Self {
+        Faces {
+            max_faces: 16_384,
+            strangers_per_address: 256,
+            silent_timeout_s: 10,
+            send_queue_bytes: ByteSize(4 << 20),
+            all_send_queues_bytes: ByteSize(256 << 20),
+            blocked_timeout_s: 15,
+            congestion_marking: true,
+            self_learning: true,
+            unix: Unix::default(),
+            tcp: Listen { listen: loopback(6363) },
+            udp: Udp::default(),
+            multicast: Multicast::default(),
+            websocket: WebSocket::default(),
+        }
+    }
+}
+
+/// Both loopback addresses with a port.
+fn loopback(port: u16) -> Vec<SocketAddr> {
+    vec![SocketAddr::from(([127, 0, 0, 1], port)), SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], port))]
+}
+
+/// `[faces.unix]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Unix {
+    /// Whether there is one.
+    pub enabled: bool,
+    /// Where.
+    pub path: AutoPath,
+    /// Permissions of the socket file, octal text.
+    pub mode: String,
+}
+
+impl Default for Unix {
+    fn default() -> Self {
+        Unix { enabled: true, path: AutoPath::Auto, mode: "0666".to_owned() }
+    }
+}
+
+/// `[faces.websocket]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WebSocket {
+    /// Addresses to listen on; none = off.
+    #[serde(deserialize_with = "addresses")]
+    pub listen: Vec<SocketAddr>,
+    /// Web pages from elsewhere than this computer that may connect; `*` = all.
+    pub allowed_origins: Vec<String>,
+}
+
+impl Default for WebSocket {
+    fn default() -> Self {
+        WebSocket { listen: loopback(9696), allowed_origins: Vec::new() }
+    }
+}
+
+/// `[faces.tcp]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listen {
+    /// Addresses to listen on; none = off.
+    #[serde(deserialize_with = "addresses")]
+    pub listen: Vec<SocketAddr>,
+}
+
+/// `[faces.udp]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Udp {
+    /// Addresses to listen on; none = off.
+    #[serde(deserialize_with = "addresses")]
+    pub listen: Vec<SocketAddr>,
+    /// On-demand faces close after so many seconds without a packet.
+    pub idle_timeout_s: u64,
+    /// Largest datagram that is sent, in bytes.
+    pub mtu: usize,
+}
+
+impl Default for Udp {
+    fn default() -> Self {
+        Udp { listen: loopback(6363), idle_timeout_s: 600, mtu: 8_800 }
+    }
+}
+
+/// `[faces.multicast]`
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Multicast {
+    /// Interfaces to join on, or `all`; none = off.
+    pub interfaces: Vec<String>,
+    /// Whether the members of a group may not all hear each other.
+    pub ad_hoc: bool,
+}

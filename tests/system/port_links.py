@@ -1,0 +1,134 @@
+"""What tests of ports share: veth pairs between network namespaces, routers at their ends, and what these say of their ports."""
+
+import os
+import subprocess
+
+import pytest
+
+ETHERTYPE = 0x8624
+GROUP = "01:00:5e:00:17:aa"
+MEGABYTE = 1_000_000
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="ports over veth pairs and in network namespaces need root")
+
+
+def ip(*arguments):
+    subprocess.run(["ip", *map(str, arguments)], check=True, capture_output=True)
+
+
+class Link:
+    """A veth pair between two network namespaces; both are removed at the end."""
+
+    def __init__(self, name):
+        self.name = name
+        self.namespaces = [f"{name}a", f"{name}b"]
+        self.devices = ["veth0", "veth1"]
+
+    def __enter__(self):
+        for namespace in self.namespaces:
+            ip("netns", "add", namespace)
+            ip("-n", namespace, "link", "set", "lo", "up")
+        self.make()
+        return self
+
+    def __exit__(self, *_):
+        for namespace in self.namespaces:
+            subprocess.run(["ip", "netns", "delete", namespace], check=False, capture_output=True)
+
+    def make(self):
+        (left, right), (one, other) = self.namespaces, self.devices
+        ip("link", "add", one, "netns", left, "type", "veth", "peer", "name", other, "netns", right)
+        self.set("up")
+
+    def remove(self):
+        ip("-n", self.namespaces[0], "link", "delete", self.devices[0])
+
+    def set(self, *what, ends=(0, 1)):
+        for end in ends:
+            ip("-n", self.namespaces[end], "link", "set", self.devices[end], *what)
+
+    def inside(self, end):
+        return ["ip", "netns", "exec", self.namespaces[end]]
+
+    def address(self, end):
+        command = ["ip", "-n", self.namespaces[end], "-brief", "link", "show", self.devices[end]]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[2]
+
+    def uri(self, end):
+        return f"ether://[{self.address(end)}]"
+
+    def local(self, end):
+        return f"dev://{self.devices[end]}"
+
+
+@pytest.fixture
+def link():
+    with Link(f"nh{os.getpid()}") as link:
+        yield link
+
+
+@pytest.fixture
+def content(tmp_path):
+    file = tmp_path / "object.bin"
+    file.write_bytes(os.urandom(3 * MEGABYTE))
+    return file
+
+
+def ports(processor, *lines):
+    """Configuration of ports; fewer buffers than usual save the tests some time."""
+    forwarding = "[forwarding]\nsmall_buffers = 8192\nlarge_buffers = 2048\n"
+    allowed = 'interfaces = ["all"]\nmemif_folders = ["/"]'
+    return "\n".join([f"{forwarding}[ports]\nworker_processor = {processor % os.cpu_count()}\n{allowed}", *lines, ""])
+
+
+def start(make_router, link, end, *lines):
+    router = make_router(ports(end, *lines), name="near" if end == 0 else "far", start=False)
+    router.prefix = link.inside(end)
+    return router.start()
+
+
+def connect(near, far, link):
+    """A unicast face at each end."""
+    faces = []
+    for end, router in enumerate([near, far]):
+        arguments = ["face", "create", link.uri(1 - end), "--local", link.local(end), "--persistency", "permanent"]
+        faces.append(router.json(*arguments)["face_id"])
+    return faces
+
+
+def route(router, prefix, face):
+    router.namehop("route", "add", prefix, face)
+
+
+def fetch(router, name, **options):
+    return router.namehop("cat", name, text=False, **options).stdout
+
+
+def drops(router, name):
+    return router.json("status")["drops"].get("link", {}).get(name, 0)
+
+
+def link_state(router):
+    """What the router said last of a link: "up" or "down"; None before that."""
+    states = [line for line in router.log.read_text().splitlines() if "link state" in line]
+    return states and ("up" if states[-1].endswith("is_up=true") else "down") or None
+
+
+def is_connected(router):
+    return link_state(router) == "up"
+
+
+def threads(router):
+    folder = f"/proc/{router.process.pid}/task"
+    names = []
+    for thread in os.listdir(folder):
+        with open(f"{folder}/{thread}/comm") as comm:
+            names.append(comm.read().strip())
+    return names
+
+
+def processor_seconds(router):
+    """Time of all threads since the start."""
+    with open(f"/proc/{router.process.pid}/stat") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,111 @@
+"""A network interface that takes less than is sent through it, beside one that takes all."""
+
+import json
+import os
+import subprocess
+import threading
+import time
+from contextlib import contextmanager
+
+from conftest import PATIENCE, wait_until
+from packets import interest
+from port_links import connect, content, drops, fetch, ip, link, needs_root, route, start
+from test_links import face_to, published, same
+
+pytestmark = needs_root
+
+
+class SlowNeighbour:
+    """A second interface of the near end, shaped to one megabit a second, whose other end is at the far one."""
+
+    def __init__(self, link):
+        (left, self.far), self.address = link.namespaces, "02:00:00:00:00:77"
+        ip("link", "add", "slow0", "netns", left, "type", "veth", "peer", "name", "slow1", "netns", self.far)
+        ip("-n", left, "link", "set", "slow0", "up")
+        ip("-n", self.far, "link", "set", "slow1", "address", self.address, "up")
+        shape = ["qdisc", "add", "dev", "slow0", "root", "tbf", "rate", "1mbit", "burst", "5000", "limit", "20000"]
+        subprocess.run([*link.inside(0), "tc", *shape], check=True, capture_output=True)
+
+    def received(self):
+        """NDN frames only: the kernel's own have other destinations."""
+        command = ["ip", "-n", self.far, "-s", "-j", "link", "show", "slow1"]
+        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)[0]["stats64"]["rx"]["packets"]
+
+
+class Flood:
+    """An application that sends 4,000 Interests a second, ten times what fits through the slow interface."""
+
+    def __init__(self, router):
+        self.connection, self.running, self.count = router.connect(), True, 0
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        begin = time.monotonic()
+        while self.running:
+            while self.running and self.count < 4000 * (time.monotonic() - begin):
+                text = "".join(f"/slow/{'x' * 200}/{self.count}")
+                self.connection.sendall(interest(text, nonce=os.urandom(4), lifetime=500))
+                self.count += 1
+            time.sleep(0.002)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.running = False
+        self.thread.join()
+
+
+@contextmanager
+def serving(router, prefix):
+    """Something that answers pings."""
+    server = router.spawn("serve", prefix)
+    try:
+        wait_until(lambda: prefix in router.namehop("route", "list").stdout, what=f"{prefix} registered")
+        yield
+    finally:
+        server.kill()
+        server.wait(PATIENCE)
+
+
+def seconds_to_fetch(router, name, file):
+    """The best of three: the tests share the processors with others."""
+    taken = []
+    for _ in range(3):
+        router.namehop("cs", "erase", name)
+        before = time.monotonic()
+        assert same(fetch(router, name), file)
+        taken.append(time.monotonic() - before)
+    return min(taken)
+
+
+def ping(router, name):
+    """Twenty pings must all be answered."""
+    pings = router.json("ping", name, "-c", "20", "-i", "20ms", "-o", "20s")
+    assert pings["received"] == 20, pings
+
+
+def test_a_congested_port_keeps_nobody_else_waiting_and_no_frame_stays_behind(make_router, link, content):
+    near, far = start(make_router, link, 0), start(make_router, link, 1)
+    there, _ = connect(near, far, link)
+    slow = SlowNeighbour(link)
+    slow_uri = f"ether://[{slow.address}]"
+    slow_face = near.json("face", "create", slow_uri, "--local", "dev://slow0", "--persistency", "permanent")["face_id"]
+    for prefix, face in {"/object": there, "/there": there, "/slow": slow_face}.items():
+        route(near, prefix, face)
+    with published(far, "/object", content), serving(far, "/there"), serving(near, "/here"):
+        unloaded = seconds_to_fetch(near, "/object", content)
+        ping(near, "/there")
+        with Flood(near) as flood:
+            wait_until(lambda: drops(near, "send-queue-full") > 0, what="the slow port is congested")
+            loaded = seconds_to_fetch(near, "/object", content)
+            for name in ("/here", "/there"):
+                ping(near, name)
+            wait_until(lambda: flood.count > 4000, what="there is a flood")
+        # At the rate of the slow port the object would take 24 s at least, and it has a part of that only.
+        assert loaded < 3 * unloaded + 5, f"{loaded:.2f} s beside a flood, {unloaded:.2f} s without"
+    # The queue of half the frames that may wait, and that of the kernel, at 275 bytes each and 125,000 bytes a second.
+    sent = lambda: face_to(near, slow_uri)["out_interests"] - drops(near, "send-queue-full")
+    wait_until(lambda: slow.received() >= sent(), what="everything that was accepted comes out")
+    assert near.json("status")["drops"].get("link", {}).keys() <= {"send-queue-full", "receive-ring-full"}

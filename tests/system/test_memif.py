@@ -1,0 +1,101 @@
+"""Memif faces between processes, and routers without any port."""
+
+import time
+
+import pytest
+from conftest import PATIENCE, wait_until
+from port_links import GROUP, content, drops, fetch, is_connected, needs_root, ports, threads
+from test_links import published, same
+
+pytestmark = needs_root
+
+
+def memif(folder, role="server", number=7):
+    suffix = "&role=client" if role == "client" else ""
+    return f"memif://{folder}/memif.sock?id={number}{suffix}"
+
+
+@pytest.fixture
+def memif_pair(make_router, tmp_path):
+    """A server and a client, connected, with routes from the client to the server."""
+    server, client = make_router(ports(0), name="server"), make_router(ports(1), name="client")
+    server.namehop("face", "create", memif(tmp_path), "--persistency", "permanent")
+    client.namehop("face", "create", memif(tmp_path, "client"), "--persistency", "permanent")
+    client.namehop("route", "add", "/object", memif(tmp_path, "client"))
+    wait_until(lambda: is_connected(server) and is_connected(client), what="the memif connects")
+    return server, client
+
+
+def test_an_object_through_memif(memif_pair, content):
+    server, client = memif_pair
+    with published(server, "/object", content):
+        assert same(fetch(client, "/object"), content)
+    assert client.json("face", "list")
+    assert drops(client, "malformed-frame") == drops(server, "malformed-frame") == 0
+
+
+def test_the_client_of_a_memif_restarts(memif_pair, content):
+    server, client = memif_pair
+    with published(server, "/object", content):
+        for end in (client.stop, client.kill):
+            end()
+            wait_until(lambda: not is_connected(server), what="the server notices")
+            client.log.unlink()
+            client.start()
+            wait_until(lambda: is_connected(server) and is_connected(client), what="connected again")
+            wait_until(lambda: client.json("route", "list"), what="the route is back")
+            assert same(fetch(client, "/object"), content)
+
+
+def test_the_server_of_a_memif_restarts(memif_pair, content):
+    server, client = memif_pair
+    for end in (server.stop, server.kill):
+        end()
+        wait_until(lambda: not is_connected(client), what="the client notices")
+        server.log.unlink()
+        server.start()
+        wait_until(lambda: is_connected(server) and is_connected(client), what="connected again")
+        client.namehop("cs", "erase", "/object")
+        with published(server, "/object", content):
+            assert same(fetch(client, "/object"), content)
+
+
+def test_a_memif_that_breaks_under_load(memif_pair, content):
+    server, client = memif_pair
+    for _ in range(3):
+        with published(server, "/object", content):
+            client.namehop("cs", "erase", "/object")
+            fetching = client.spawn("cat", "/object")
+            time.sleep(0.05)
+            server.kill()
+            fetching.kill()
+            fetching.wait(PATIENCE)
+        wait_until(lambda: not is_connected(client), what="the client notices")
+        server.log.unlink()
+        server.start()
+        wait_until(lambda: is_connected(server) and is_connected(client), what="connected again")
+    assert client.process.poll() is None
+
+
+def test_ethernet_faces_through_memif(make_router, tmp_path, content):
+    """A memif can carry Ethernet frames too, with any number of faces."""
+    server, client = make_router(ports(0), name="server"), make_router(ports(1), name="client")
+    group = f"ether://[{GROUP}]"
+    server.namehop("face", "create", group, "--local", memif(tmp_path))
+    client.namehop("face", "create", group, "--local", memif(tmp_path, "client"))
+    wait_until(lambda: is_connected(server) and is_connected(client), what="the memif connects")
+    client.namehop("route", "add", "/object", group)
+    with published(server, "/object", content):
+        assert same(fetch(client, "/object"), content)
+    refused = server.namehop("face", "create", memif(tmp_path), check=False)
+    assert refused.returncode != 0 and "in use the other way" in refused.stderr, refused.stderr
+
+
+def test_a_router_for_sockets_only_starts_no_dpdk(router):
+    assert not {"ports", "worker", "eal-intr-thread"} & set(threads(router))
+    with open(f"/proc/{router.process.pid}/status") as status:
+        resident = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+    assert resident < 40_000, f"{resident} kB"
+    refused = router.namehop("face", "create", "ether://[02:00:00:00:00:01]", check=False)
+    assert refused.returncode != 0 and "dev://" in refused.stderr, refused.stderr
+    assert "ports" not in threads(router), "a refused face starts nothing"
