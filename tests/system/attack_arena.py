@@ -13,7 +13,7 @@ import threading
 import time
 from types import SimpleNamespace
 
-from attack_limits import COMMAND_SECONDS, CONFIGURATION, DESCRIPTORS, END_SECONDS, EXCHANGES_PER_SECOND, LIFETIME_MS, UNCOUNTED
+from attack_limits import CONFIGURATION, DESCRIPTORS, END_SECONDS, EXCHANGES_PER_SECOND, LIFETIME_MS, SHORT_COMMAND_SECONDS, UNCOUNTED
 from attack_plans import PLANS
 from conftest import PROGRAM, ROOT, Router, wait_until
 
@@ -181,7 +181,7 @@ class Battle:
         """A command of the operator; notes how long it took, or why it failed."""
         start = time.monotonic()
         try:
-            result = self.router.namehop(*arguments, check=False, timeout=2 * COMMAND_SECONDS)
+            result = self.router.namehop(*arguments, check=False, timeout=2 * SHORT_COMMAND_SECONDS)
             failure = result.stderr.strip() if result.returncode else ""
         except subprocess.TimeoutExpired:
             failure = "no answer"

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from attack_arena import ATTACKER, Arena, Battle
-from attack_limits import ALONE_SECONDS, COMMAND_SECONDS, KEPT, PEACE_SECONDS, RESIDENT_BYTES, SHORT_SECONDS, TOGETHER_SECONDS, UNCOUNTED
+from attack_limits import ALONE_SECONDS, COMMAND_SECONDS, KEPT, PEACE_SECONDS, RESIDENT_BYTES, SHORT_COMMAND_SECONDS, SHORT_SECONDS, TOGETHER_SECONDS, UNCOUNTED
 from attack_plans import PLANS
 from conftest import run_namehop
 
@@ -70,7 +70,8 @@ def complaints(peace, result):
     poisoned = sum(victim.get("poisoned", 0) for victim in result.victims.values())
     if poisoned:
         found.append(f"{poisoned} exchanges got the attacker's Data")
-    slow = [(seconds, command, failure) for seconds, command, failure in result.commands if failure or seconds > COMMAND_SECONDS]
+    limit = COMMAND_SECONDS if CHOICE else SHORT_COMMAND_SECONDS
+    slow = [(seconds, command, failure) for seconds, command, failure in result.commands if failure or seconds > limit]
     if slow:
         worst = max(slow)
         found.append(f"{len(slow)} of {len(result.commands)} commands failed or were slow, for example {worst[1]} in {worst[0]:.1f} s {worst[2]}")
