@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use namehop_forward::fib::file::{FibFile, FileError};
+use namehop_manage::fib_file::{FibFile, FileError};
 use namehop_manage::nfd::names;
 use namehop_traffic::endpoint::Endpoint;
 use namehop_traffic::segmented::{Discovery, FetchOptions, fetch};
