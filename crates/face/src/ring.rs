@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_queue::ArrayQueue;
 use namehop_forward::face::FaceId;
@@ -27,19 +27,13 @@ pub struct Frame<B> {
 pub struct FrameRing<B> {
     queue: ArrayQueue<Frame<B>>,
     waker: Arc<Waker>,
-    high_water: AtomicUsize,
     refused: AtomicU64,
 }
 
 impl<B> FrameRing<B> {
     /// A ring for `capacity` frames (at least 1) whose consumer sleeps on `waker`. Several rings may share a waker.
     pub fn new(capacity: usize, waker: Arc<Waker>) -> Self {
-        FrameRing {
-            queue: ArrayQueue::new(capacity.max(1)),
-            waker,
-            high_water: AtomicUsize::new(0),
-            refused: AtomicU64::new(0),
-        }
+        FrameRing { queue: ArrayQueue::new(capacity.max(1)), waker, refused: AtomicU64::new(0) }
     }
 
     /// Adds a frame without waking the consumer.
@@ -64,11 +58,6 @@ impl<B> FrameRing<B> {
 
     /// Moves up to `limit` frames to the end of `out`, oldest first. Returns how many. Consumer only.
     pub fn pop_burst(&self, out: &mut Vec<Frame<B>>, limit: usize) -> usize {
-        // Between two bursts the ring only grows, so its length here is the peak since the last one.
-        let waiting = self.queue.len();
-        if waiting > self.high_water.load(Ordering::Relaxed) {
-            self.high_water.store(waiting, Ordering::Relaxed);
-        }
         let mut popped = 0;
         while popped < limit {
             let Some(frame) = self.queue.pop() else { break };
@@ -93,11 +82,6 @@ impl<B> FrameRing<B> {
         self.queue.capacity()
     }
 
-    /// The most frames that were ever found waiting.
-    pub fn high_water(&self) -> usize {
-        self.high_water.load(Ordering::Relaxed)
-    }
-
     /// Frames refused because the ring was full.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
@@ -109,7 +93,6 @@ impl<B> fmt::Debug for FrameRing<B> {
         f.debug_struct("FrameRing")
             .field("len", &self.len())
             .field("capacity", &self.capacity())
-            .field("high_water", &self.high_water())
             .field("refused", &self.refused())
             .finish()
     }
@@ -137,7 +120,7 @@ mod tests {
         assert_eq!(ring.pop_burst(&mut out, 10), 1);
         assert_eq!(ring.pop_burst(&mut out, 10), 0);
         assert_eq!(out.iter().map(|f| f.buffer).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!((ring.high_water(), ring.refused(), ring.len()), (2, 1, 0));
+        assert_eq!((ring.refused(), ring.len()), (1, 0));
     }
 
     #[test]
@@ -173,6 +156,5 @@ mod tests {
             }
         }
         producer.join().expect("producer");
-        assert!(ring.high_water() <= 16);
     }
 }

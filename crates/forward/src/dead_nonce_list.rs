@@ -20,9 +20,6 @@ use namehop_table::{CacheLine, CacheLines, PageRequest, TableError};
 
 use crate::time::Timestamp;
 
-/// How long a pair is remembered by default, as in NFD.
-pub const DEFAULT_LIFETIME: Duration = Duration::from_secs(6);
-
 /// Time units of a lifetime.
 const LIFETIME_UNITS: u64 = 64;
 /// Low bits of a slot: the time in units, wrapping.

@@ -40,20 +40,20 @@ impl fmt::Display for FaceId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaceScope {
     /// The peer is on another computer: `/localhost` never crosses this face.
-    NonLocal = 0,
+    NonLocal,
     /// The peer is a process on this computer.
-    Local = 1,
+    Local,
 }
 
 /// How many peers a face reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LinkType {
     /// Exactly one peer.
-    PointToPoint = 0,
+    PointToPoint,
     /// Several peers that all hear each other.
-    MultiAccess = 1,
+    MultiAccess,
     /// Several peers that may not hear each other: packets may go out where they came in.
-    AdHoc = 2,
+    AdHoc,
 }
 
 /// A face as the engine needs it.

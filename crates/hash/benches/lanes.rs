@@ -2,6 +2,9 @@
 //! time-stamp counter per name, as median and minimum of many rounds, and the ratio to the scalar cost.
 //!
 //! `cargo bench -p namehop-hash --bench lanes`
+//!
+//! What counts is the ratio of two costs under the same load of the machine, in cycles. Frameworks for benchmarks compare
+//! times of one function with those of an earlier run, and would add some thirty crates to each build of the tests.
 
 use std::hint::black_box;
 

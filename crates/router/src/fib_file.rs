@@ -18,7 +18,7 @@ use namehop_face::FaceUri;
 use namehop_face::registry::{FacePersistency, FaceUpdate};
 use namehop_face::socket::CreateError;
 use namehop_forward::face::FaceId;
-use namehop_forward::fib::file::{FaceWord, FibFile, FileError, Part};
+use namehop_manage::fib_file::{FaceWord, FibFile, FileError, Part};
 use namehop_manage::server::{ControlPlane, Management};
 
 use crate::config::UriText;

@@ -19,6 +19,7 @@ use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use namehop_face::socket::CreateError;
 use namehop_forward::strategy::StrategyInstance;
+use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::{origin, route_flags};
 use namehop_manage::rib::Route;
 use namehop_manage::server::{ContentStoreChange, ControlPlane, Management, RouteError, StateChange};

@@ -9,6 +9,7 @@ use tracing::{error, info, warn};
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FacePersistency, FaceTable};
 use namehop_forward::face::FaceId;
+use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::origin;
 use namehop_manage::rib::Route;
 use namehop_manage::server::{ContentStoreChange, NotSaved, StateChange};
@@ -246,7 +247,7 @@ fn face_record(face: &Face) -> FaceRecord {
     FaceRecord {
         uri: face.remote_uri().to_string(),
         local_uri: distinguishing_local_uri(face),
-        persistency: face.persistency() as u64,
+        persistency: face.persistency().code(),
         flags: face.flags().0,
         mtu: face.is_datagram().then(|| face.mtu_bytes() as u64),
         base_congestion_marking_interval_ns: Some(face.base_congestion_marking_interval_ns()),

@@ -35,11 +35,6 @@ pub fn cycles_per_second() -> u64 {
     *RATE.get_or_init(rate)
 }
 
-/// Time that so many cycles take, in nanoseconds.
-pub fn cycles_to_ns(cycles: u64) -> f64 {
-    cycles as f64 * 1e9 / cycles_per_second() as f64
-}
-
 /// Not every processor says at which rate it counts, so the rate is taken from the system's clock.
 #[cfg(target_arch = "x86_64")]
 fn rate() -> u64 {
@@ -94,7 +89,7 @@ mod tests {
         let agrees = (0..20).any(|_| {
             let (start, clock) = (cycles(), Instant::now());
             std::thread::sleep(Duration::from_millis(10));
-            let by_counter_ns = cycles_to_ns(cycles() - start);
+            let by_counter_ns = (cycles() - start) as f64 * 1e9 / cycles_per_second() as f64;
             let by_clock_ns = clock.elapsed().as_nanos() as f64;
             (by_counter_ns / by_clock_ns - 1.0).abs() < 0.02
         });

@@ -35,7 +35,8 @@ impl Permutation {
     }
 }
 
-/// A well-mixed number for every number, one to one (the finalizer of Steele et al.'s SplitMix, 2014).
+/// A well-mixed number for every number, one to one (the finalizer of Steele et al.'s SplitMix, 2014). Not a generator of a
+/// library, because any number of the sequence is wanted without those before it, and the same in every version.
 #[inline(always)]
 pub const fn mix(number: u64) -> u64 {
     let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);

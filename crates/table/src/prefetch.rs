@@ -23,35 +23,6 @@ pub fn prefetch_read<T>(address: *const T) {
     let _ = address;
 }
 
-/// Asks for the cache line at `address`, for changing it soon: it is then taken from other processors' caches at once.
-#[inline(always)]
-pub fn prefetch_write<T>(address: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint that changes no register, memory or flag and ignores bad addresses; processors without it do nothing.
-    unsafe {
-        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: a hint that changes no register, memory or flag and ignores bad addresses.
-    unsafe {
-        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
-    }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let _ = address;
-}
-
-/// Asks for every cache line that `object` is on.
-#[inline(always)]
-pub fn prefetch_object<T>(object: &T) {
-    prefetch_lines(std::ptr::from_ref(object), size_of::<T>());
-}
-
-/// Asks for every cache line of `bytes`.
-#[inline(always)]
-pub fn prefetch_bytes(bytes: &[u8]) {
-    prefetch_lines(bytes.as_ptr(), bytes.len());
-}
-
 /// Asks for every cache line of the `bytes` bytes from `start` on. Any address may be given.
 #[inline(always)]
 pub fn prefetch_lines<T>(start: *const T, bytes: usize) {
@@ -70,11 +41,6 @@ mod tests {
     fn any_address_is_accepted() {
         prefetch_read(std::ptr::null::<u8>());
         prefetch_read(std::ptr::without_provenance::<u64>(0xdead_beef_dead_beef));
-        prefetch_write(std::ptr::null::<u8>());
-        prefetch_write(std::ptr::without_provenance::<u64>(0xdead_beef_dead_beef));
         prefetch_lines(std::ptr::without_provenance::<u64>(usize::MAX - 100), 1000);
-        prefetch_object(&[0u8; 1000]);
-        prefetch_bytes(&[]);
-        prefetch_bytes(&[1; 65]);
     }
 }

@@ -11,5 +11,6 @@ pub mod loadgen;
 pub mod ping;
 pub mod segmented;
 pub mod target;
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod transport;

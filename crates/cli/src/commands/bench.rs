@@ -128,9 +128,8 @@ struct BenchResult {
 
 impl BenchResult {
     fn of(report: &LoadReport) -> Self {
-        let rtt = &report.rtt_ns;
-        let us = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e3);
-        let percentile = |percent| us(rtt.percentile(percent));
+        let rtt = report.rtt_ns.as_ref().filter(|rtt| !rtt.is_empty());
+        let percentile = |percent| rtt.map(|rtt| rtt.value_at_percentile(percent) as f64 / 1e3);
         Self {
             elapsed_s: report.elapsed_s,
             exchanges: report.exchanges,
@@ -141,13 +140,13 @@ impl BenchResult {
             unexpected: report.unexpected,
             malformed: report.malformed,
             served: report.served,
-            rtt_min_us: us(rtt.min()),
-            rtt_avg_us: rtt.mean().map(|ns| ns / 1e3),
+            rtt_min_us: rtt.map(|rtt| rtt.min() as f64 / 1e3),
+            rtt_avg_us: rtt.map(|rtt| rtt.mean() / 1e3),
             rtt_p50_us: percentile(50.0),
             rtt_p90_us: percentile(90.0),
             rtt_p99_us: percentile(99.0),
             rtt_p999_us: percentile(99.9),
-            rtt_max_us: us(rtt.max()),
+            rtt_max_us: rtt.map(|rtt| rtt.max() as f64 / 1e3),
             forwarder_user_s: report.observed_cpu.map(|times| times.user.as_secs_f64()),
             forwarder_system_s: report.observed_cpu.map(|times| times.system.as_secs_f64()),
             forwarder_cpu_us_per_exchange: report.observed_cpu.and_then(|times| report.cpu_us_per_exchange(times)),

@@ -3,8 +3,8 @@
 use clap::{Args, Subcommand};
 use namehop_manage::nfd::numbers::cs_flags;
 use namehop_manage::nfd::{ControlParameters, names::module};
+use namehop_manage::views::{CsConfigView, CsErasureView, CsInfoView};
 use namehop_wire::Name;
-use serde::Serialize;
 
 use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on};
@@ -73,48 +73,6 @@ struct EraseArgs {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct InfoView {
-    capacity_packets: u64,
-    /// Absent where the forwarder does not tell.
-    policy: Option<String>,
-    entries: u64,
-    admit: bool,
-    serve: bool,
-    hits: u64,
-    misses: u64,
-    hit_ratio: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct ConfigView {
-    capacity_packets: Option<u64>,
-    admit: Option<bool>,
-    serve: Option<bool>,
-    /// What was asked for, when the forwarder does not give all of it, and what to do about that.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    requested_capacity_packets: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<String>,
-}
-
-/// What to say when the forwarder takes fewer packets than it was asked to.
-fn capacity_warning(requested: Option<u64>, effective: Option<u64>) -> Option<String> {
-    let (requested, effective) = (requested?, effective?);
-    (effective < requested).then(|| {
-        format!(
-            "the router has room for {effective} packets in its cache and not for {requested}; for more, raise \
-             capacity_packets and capacity_bytes in section [content_store] of its configuration and start it again"
-        )
-    })
-}
-
-#[derive(Serialize)]
-struct EraseView {
-    prefix: String,
-    erased: u64,
-}
-
 impl CsArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         block_on(async {
@@ -133,18 +91,7 @@ impl CsArgs {
 
 impl InfoArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
-        let info = manager.datasets().cs_info().await?;
-        let lookups = info.hits.saturating_add(info.misses);
-        let view = InfoView {
-            capacity_packets: info.capacity,
-            policy: info.policy,
-            entries: info.entries,
-            admit: info.flags & cs_flags::ADMIT != 0,
-            serve: info.flags & cs_flags::SERVE != 0,
-            hits: info.hits,
-            misses: info.misses,
-            hit_ratio: (lookups > 0).then(|| info.hits as f64 / lookups as f64),
-        };
+        let view = CsInfoView::from(manager.datasets().cs_info().await?);
         if self.json {
             return output::json(&view);
         }
@@ -180,15 +127,7 @@ impl ConfigArgs {
             ..ControlParameters::default()
         };
         let done = manager.command(module::CS, "config", &parameters).await?;
-        let flag = |bit| done.flags.map(|flags| flags & bit != 0);
-        let warning = capacity_warning(self.capacity, done.capacity);
-        let view = ConfigView {
-            capacity_packets: done.capacity,
-            admit: flag(cs_flags::ADMIT),
-            serve: flag(cs_flags::SERVE),
-            requested_capacity_packets: self.capacity.filter(|_| warning.is_some()),
-            warning,
-        };
+        let view = CsConfigView::new(&done, self.capacity);
         if self.json {
             return output::json(&view);
         }
@@ -223,7 +162,7 @@ impl EraseArgs {
             }
         }
         if self.json {
-            return output::json(&EraseView { prefix: self.prefix.to_string(), erased });
+            return output::json(&CsErasureView { prefix: self.prefix.to_string(), erased });
         }
         output::line(format!("{erased} packets under {} erased", self.prefix))
     }

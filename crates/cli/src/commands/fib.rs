@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use namehop_forward::fib::file::{FibFile, FileError};
+use namehop_manage::fib_file::{FibFile, FileError};
 use namehop_manage::nfd::names;
+use namehop_manage::views::FibView;
 use namehop_traffic::endpoint::Endpoint;
 use namehop_traffic::segmented::{Discovery, FetchOptions, fetch};
-use serde::Serialize;
 
 use super::prefixes::PrefixArgs;
 use crate::connection::{ConnectionArgs, block_on};
@@ -55,19 +55,6 @@ struct SaveArgs {
     file: PathBuf,
 }
 
-#[derive(Serialize)]
-struct NextHopView {
-    face_id: u64,
-    remote_uri: Option<String>,
-    cost: u64,
-}
-
-#[derive(Serialize)]
-struct FibView {
-    prefix: String,
-    nexthops: Vec<NextHopView>,
-}
-
 impl FibArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         match self.command {
@@ -85,21 +72,7 @@ impl ListArgs {
         // A table that grows while it is listed may show an entry twice.
         entries.dedup_by(|later, earlier| later.name == earlier.name);
         let faces = manager.remote_uris().await?;
-        let views: Vec<FibView> = entries
-            .iter()
-            .map(|entry| FibView {
-                prefix: entry.name.to_string(),
-                nexthops: entry
-                    .next_hops
-                    .iter()
-                    .map(|hop| NextHopView {
-                        face_id: hop.face_id,
-                        remote_uri: faces.get(&hop.face_id).cloned(),
-                        cost: hop.cost,
-                    })
-                    .collect(),
-            })
-            .collect();
+        let views: Vec<FibView> = entries.iter().map(|entry| FibView::new(entry, &faces)).collect();
         if self.json {
             return output::json(&views);
         }

@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 use namehop_manage::client::FaceSelector;
 use namehop_manage::nfd::numbers::{origin, route_flags};
 use namehop_manage::nfd::{ControlParameters, Route, names::module};
+use namehop_manage::views::RouteView;
 use namehop_wire::Name;
-use serde::Serialize;
 
 use super::prefixes::PrefixArgs;
 use super::route_file;
@@ -40,30 +40,7 @@ fn parse_origin(text: &str) -> Result<u64, String> {
 }
 
 fn parse_flags(text: &str) -> Result<u64, String> {
-    let mut flags = 0;
-    for word in text.split(',').filter(|word| !word.is_empty()) {
-        flags |= match word {
-            "child-inherit" => route_flags::CHILD_INHERIT,
-            "capture" => route_flags::CAPTURE,
-            "none" => 0,
-            _ => word.parse().map_err(|_| format!("unknown route flag '{word}' (child-inherit, capture, none)"))?,
-        };
-    }
-    Ok(flags)
-}
-
-fn show_flags(flags: u64) -> String {
-    let mut words = Vec::new();
-    for (bit, word) in [(route_flags::CHILD_INHERIT, "child-inherit"), (route_flags::CAPTURE, "capture")] {
-        if flags & bit != 0 {
-            words.push(word.to_owned());
-        }
-    }
-    let other = flags & !(route_flags::CHILD_INHERIT | route_flags::CAPTURE);
-    if other != 0 {
-        words.push(other.to_string());
-    }
-    if words.is_empty() { "none".to_owned() } else { words.join(",") }
+    route_flags::from_words(text).map_err(|word| format!("unknown route flag '{word}' (child-inherit, capture, none)"))
 }
 
 /// List routes
@@ -138,33 +115,6 @@ struct RemoveArgs {
     /// Who made the route: app, client, static, nlsr, … or a number
     #[arg(short = 'o', long, default_value = "static", value_parser = parse_origin)]
     origin: u64,
-}
-
-#[derive(Serialize)]
-struct RouteView {
-    prefix: String,
-    face_id: u64,
-    /// In lists only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remote_uri: Option<String>,
-    origin: String,
-    cost: u64,
-    flags: String,
-    expires_ms: Option<u64>,
-}
-
-impl RouteView {
-    fn new(prefix: &Name, route: &Route) -> Self {
-        Self {
-            prefix: prefix.to_string(),
-            face_id: route.face_id,
-            remote_uri: None,
-            origin: origin::name(route.origin).into_owned(),
-            cost: route.cost,
-            flags: show_flags(route.flags),
-            expires_ms: route.expiration_period_ms,
-        }
-    }
 }
 
 impl RouteArgs {
@@ -277,21 +227,5 @@ impl RemoveArgs {
         };
         manager.command(module::RIB, "unregister", &parameters).await?;
         output::line(format!("route {} to face {face_id} removed: origin {}", self.prefix, origin::name(self.origin)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn flags_are_words_or_numbers() {
-        assert_eq!(parse_flags("child-inherit,capture"), Ok(3));
-        assert_eq!((parse_flags("none"), parse_flags("2")), (Ok(0), Ok(2)));
-        assert!(parse_flags("sticky").is_err());
-        assert_eq!(
-            (show_flags(0), show_flags(3), show_flags(5)),
-            ("none".into(), "child-inherit,capture".into(), "child-inherit,4".into())
-        );
     }
 }

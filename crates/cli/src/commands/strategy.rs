@@ -1,9 +1,9 @@
 //! `namehop strategy`: which forwarding strategy applies to which names.
 
 use clap::{Args, Subcommand};
-use namehop_manage::nfd::{ControlParameters, names::module};
+use namehop_manage::nfd::{ControlParameters, StrategyChoice, names::module};
+use namehop_manage::views::StrategyChoiceView;
 use namehop_wire::Name;
-use serde::Serialize;
 
 use super::prefixes::PrefixArgs;
 use super::signing::CommandSigningArgs;
@@ -63,12 +63,6 @@ struct UnsetArgs {
     prefix: Name,
 }
 
-#[derive(Serialize)]
-struct ChoiceView {
-    prefix: String,
-    strategy: String,
-}
-
 fn strategy_name(text: &str) -> Result<Name, Failure> {
     let uri = if text.starts_with('/') { text.to_owned() } else { format!("/localhost/nfd/strategy/{text}") };
     uri.parse().map_err(Failure::usage)
@@ -93,10 +87,7 @@ impl StrategyArgs {
 impl ListArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
         let choices = self.prefixes.select(manager.datasets().strategies().await?, |choice| &choice.name);
-        let views: Vec<ChoiceView> = choices
-            .iter()
-            .map(|choice| ChoiceView { prefix: choice.name.to_string(), strategy: choice.strategy.to_string() })
-            .collect();
+        let views: Vec<StrategyChoiceView> = choices.iter().map(StrategyChoiceView::from).collect();
         if self.json {
             return output::json(&views);
         }
@@ -117,10 +108,9 @@ impl SetArgs {
             ..ControlParameters::default()
         };
         let done = manager.command(module::STRATEGY_CHOICE, "set", &parameters).await?;
-        let view = ChoiceView {
-            prefix: done.name.unwrap_or(self.prefix).to_string(),
-            strategy: done.strategy.unwrap_or(strategy).to_string(),
-        };
+        let choice =
+            StrategyChoice { name: done.name.unwrap_or(self.prefix), strategy: done.strategy.unwrap_or(strategy) };
+        let view = StrategyChoiceView::from(&choice);
         if self.json {
             return output::json(&view);
         }

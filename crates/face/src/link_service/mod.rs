@@ -179,7 +179,8 @@ impl<B: PacketBuffer> LinkService<B> {
     }
 
     /// Frames that wait for an acknowledgement.
-    pub fn unacknowledged_frames(&self) -> usize {
+    #[cfg(test)]
+    fn unacknowledged_frames(&self) -> usize {
         let reliability = self.reliability.as_deref();
         reliability.map_or(0, |reliability| reliability.window.waiting())
     }

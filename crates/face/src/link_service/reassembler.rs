@@ -281,7 +281,8 @@ impl<B: PacketBuffer> Reassembler<B> {
     }
 
     /// Packets of one face that wait for fragments.
-    pub fn waiting_of(&self, face: FaceId) -> usize {
+    #[cfg(test)]
+    pub(super) fn waiting_of(&self, face: FaceId) -> usize {
         self.budget.held_by(face.slot()).len()
     }
 }

@@ -307,6 +307,7 @@ impl<B: PacketBuffer> SendWindow<B> {
     }
 
     /// Frames that wait for an acknowledgement.
+    #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.frames.iter().flatten().count()
     }

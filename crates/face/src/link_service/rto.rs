@@ -1,42 +1,28 @@
-//! Retransmission time-out of link reliability, from measured round-trip times (RFC 6298 with NFD's constants).
+//! Retransmission time-out of link reliability: that of measured round-trip times (RFC 6298, as strategies measure them),
+//! doubled when frames are lost.
 
-/// Before the first measurement.
-pub const INITIAL_RTO_NS: u64 = 1_000_000_000;
-/// Never shorter than this.
-pub const MIN_RTO_NS: u64 = 200_000_000;
-/// Never longer than this.
-pub const MAX_RTO_NS: u64 = 60_000_000_000;
+use namehop_forward::strategy::RttEstimator;
 
-/// Estimator with alpha 1/8, beta 1/4, k 4.
+pub use namehop_forward::strategy::{INITIAL_RTO_NS, MAX_RTO_NS, MIN_RTO_NS};
+
+/// Round-trip times of a link and its present time-out.
 #[derive(Debug)]
 pub struct RtoEstimator {
-    smoothed_rtt_ns: u64,
-    rtt_variation_ns: u64,
-    has_sample: bool,
+    rtt: RttEstimator,
     rto_ns: u64,
 }
 
 impl Default for RtoEstimator {
     fn default() -> Self {
-        RtoEstimator { smoothed_rtt_ns: 0, rtt_variation_ns: 0, has_sample: false, rto_ns: INITIAL_RTO_NS }
+        RtoEstimator { rtt: RttEstimator::NEW, rto_ns: INITIAL_RTO_NS }
     }
 }
 
 impl RtoEstimator {
     /// Takes in the round-trip time of a frame that was sent once only.
     pub fn add_sample(&mut self, rtt_ns: u64) {
-        let rtt_ns = rtt_ns.min(MAX_RTO_NS);
-        if self.has_sample {
-            let difference = self.smoothed_rtt_ns.abs_diff(rtt_ns);
-            self.rtt_variation_ns = (3 * self.rtt_variation_ns + difference) / 4;
-            self.smoothed_rtt_ns = (7 * self.smoothed_rtt_ns + rtt_ns) / 8;
-        } else {
-            self.has_sample = true;
-            self.smoothed_rtt_ns = rtt_ns;
-            self.rtt_variation_ns = rtt_ns / 2;
-        }
-        let rto_ns = self.smoothed_rtt_ns + 4 * self.rtt_variation_ns;
-        self.rto_ns = rto_ns.clamp(MIN_RTO_NS, MAX_RTO_NS);
+        self.rtt.add_sample(rtt_ns);
+        self.rto_ns = self.rtt.rto_ns();
     }
 
     /// Doubles the time-out until the next sample. Retransmitted frames give no sample, so without this a link slower

@@ -65,14 +65,26 @@ impl<B: PacketBuffer> LinkService<B> {
     /// Whether there is nothing to put on this packet but its PIT token, if it has one.
     #[inline]
     fn is_usual(&self, packet: &Outgoing<B>) -> bool {
-        let fields = &packet.fields;
+        // All fields stand here by name, so that a new one cannot be left out: it would never be sent. The token and the reason
+        // of a Nack need no look: one is put on the packet, the other is known by the kind of packet.
+        let LinkFields {
+            pit_token: _,
+            nack: _,
+            congestion_mark,
+            incoming_face_id,
+            // On Interests that come in; routers do not send it.
+            next_hop_face_id: _,
+            no_cache,
+            non_discovery,
+            announcement,
+        } = &packet.fields;
         self.reliability.is_none()
             && packet.kind != PacketKind::Nack
-            && fields.congestion_mark == 0
-            && !fields.no_cache
-            && !fields.non_discovery
-            && fields.announcement.is_none()
-            && (fields.incoming_face_id.is_none() || !self.options.local_fields)
+            && *congestion_mark == 0
+            && !no_cache
+            && !non_discovery
+            && announcement.is_none()
+            && (incoming_face_id.is_none() || !self.options.local_fields)
     }
 
     /// The largest frame that the link carries.
@@ -318,15 +330,25 @@ fn network_header<'a, B: PacketBuffer>(
     kind: PacketKind,
     fields: &'a LinkFields<B>,
 ) -> LpHeader<'a> {
-    let announcement = fields.announcement.as_ref();
+    // By name, as in `is_usual`.
+    let &LinkFields {
+        pit_token,
+        nack,
+        congestion_mark,
+        incoming_face_id,
+        next_hop_face_id: _,
+        no_cache,
+        non_discovery,
+        ref announcement,
+    } = fields;
     LpHeader {
-        pit_token: fields.pit_token,
-        nack: (kind == PacketKind::Nack).then(|| fields.nack.unwrap_or(NackReason::NONE)),
-        incoming_face_id: fields.incoming_face_id.filter(|_| options.local_fields).map(|face| u64::from(face.0)),
-        cache_policy: fields.no_cache.then_some(CACHE_POLICY_NO_CACHE),
-        congestion_mark: (fields.congestion_mark != 0).then_some(fields.congestion_mark),
-        non_discovery: fields.non_discovery && options.self_learning,
-        prefix_announcement: announcement.filter(|_| options.self_learning).map(PacketBuffer::bytes),
+        pit_token,
+        nack: (kind == PacketKind::Nack).then(|| nack.unwrap_or(NackReason::NONE)),
+        incoming_face_id: incoming_face_id.filter(|_| options.local_fields).map(|face| u64::from(face.0)),
+        cache_policy: no_cache.then_some(CACHE_POLICY_NO_CACHE),
+        congestion_mark: (congestion_mark != 0).then_some(congestion_mark),
+        non_discovery: non_discovery && options.self_learning,
+        prefix_announcement: announcement.as_ref().filter(|_| options.self_learning).map(PacketBuffer::bytes),
         ..LpHeader::default()
     }
 }

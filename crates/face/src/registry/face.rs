@@ -123,8 +123,13 @@ impl Face {
 
     /// What happens when the link fails.
     pub fn persistency(&self) -> FacePersistency {
-        let code = self.persistency.load(Ordering::Relaxed);
-        FacePersistency::from_code(u64::from(code)).unwrap_or(FacePersistency::Persistent)
+        const ON_DEMAND: u8 = FacePersistency::OnDemand as u8;
+        const PERMANENT: u8 = FacePersistency::Permanent as u8;
+        match self.persistency.load(Ordering::Relaxed) {
+            ON_DEMAND => FacePersistency::OnDemand,
+            PERMANENT => FacePersistency::Permanent,
+            _ => FacePersistency::Persistent,
+        }
     }
 
     /// Present flags.

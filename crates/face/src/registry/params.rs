@@ -18,23 +18,11 @@ pub const DEFAULT_CONGESTION_THRESHOLD_BYTES: u64 = 65_536;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FacePersistency {
     /// Stays until it is destroyed or its link fails for good.
-    Persistent = 0,
+    Persistent,
     /// Made by an incoming packet or connection; closed when idle.
-    OnDemand = 1,
+    OnDemand,
     /// Stays until it is destroyed, whatever happens to the link.
-    Permanent = 2,
-}
-
-impl FacePersistency {
-    /// From the number in the management protocol.
-    pub const fn from_code(code: u64) -> Option<FacePersistency> {
-        match code {
-            0 => Some(FacePersistency::Persistent),
-            1 => Some(FacePersistency::OnDemand),
-            2 => Some(FacePersistency::Permanent),
-            _ => None,
-        }
-    }
+    Permanent,
 }
 
 /// Bits of a face's Flags (NFD management protocol).

@@ -1,5 +1,6 @@
 //! Creating faces on command (NFD management protocol, `faces/create`): what is refused, and with which status.
 
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -8,8 +9,9 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
 use super::error::CreateError;
+use super::listen::source_towards;
 use super::shared::Shared;
-use super::{tcp, udp, websocket};
+use super::{tcp, websocket};
 use crate::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
 
@@ -27,7 +29,7 @@ pub(super) fn create<P: BufferPool>(
     // When a reply cannot be sent, whoever asked has gone away and does not want it.
     match check(shared, uri, local_uri, &update) {
         Err(error) => drop(reply.send(Err(error))),
-        Ok(Wanted::Udp(peer)) => drop(reply.send(udp::create(shared, peer, &update))),
+        Ok(Wanted::Udp(peer)) => drop(reply.send(create_udp(shared, peer, &update))),
         // Whoever makes a permanent face wants it whether or not its peer is there now.
         Ok(Wanted::Tcp(peer)) if is_permanent => drop(reply.send(tcp::create_down(shared, peer, &update))),
         Ok(Wanted::WebSocket(server)) if is_permanent => {
@@ -44,8 +46,8 @@ pub(super) fn create<P: BufferPool>(
 }
 
 enum Wanted {
-    Udp(std::net::SocketAddr),
-    Tcp(std::net::SocketAddr),
+    Udp(SocketAddr),
+    Tcp(SocketAddr),
     WebSocket(websocket::Server),
 }
 
@@ -117,6 +119,48 @@ pub(super) fn refuse_second<P: BufferPool>(shared: &Shared<P>, remote: &FaceUri)
         Some(face) => Err(CreateError::Exists(face)),
         None => Ok(()),
     }
+}
+
+/// Makes a face to `peer` on the channel that reaches it.
+fn create_udp<P: BufferPool>(
+    shared: &Shared<P>,
+    peer: SocketAddr,
+    update: &FaceUpdate,
+) -> Result<Arc<Face>, CreateError> {
+    let family = if peer.is_ipv4() { "IPv4" } else { "IPv6" };
+    let channels = shared.channels.borrow();
+    let mut fitting = channels.iter().filter(|channel| channel.local.is_ipv4() == peer.is_ipv4()).peekable();
+    let Some(first) = fitting.peek().copied() else {
+        return Err(CreateError::Unreachable(format!(
+            "no UDP socket is open for {family}: configure a UDP listener for it"
+        )));
+    };
+    let wildcard = SocketAddr::new(first.local.ip(), 0);
+    let probe_from = if first.local.ip().is_unspecified() { wildcard } else { any_of_family(peer) };
+    let source = source_towards(peer, probe_from)
+        .map_err(|error| CreateError::Unreachable(format!("no {family} route to {peer}: {error}")))?;
+    let (mut exact, mut any) = (None, None);
+    for channel in fitting {
+        if channel.local.ip() == source.ip() {
+            exact = Some(channel);
+        } else if channel.local.ip().is_unspecified() {
+            any = Some(channel);
+        }
+    }
+    let channel = exact.or(any).unwrap_or(first);
+    let local = if channel.local.ip().is_unspecified() {
+        SocketAddr::new(source.ip(), channel.local.port())
+    } else {
+        channel.local
+    };
+    channel
+        .open_unicast(shared, peer, local, FacePersistency::Persistent, update)
+        .map(|peer| Arc::clone(&peer.face))
+        .map_err(|error| CreateError::NotAcceptable(error.to_string()))
+}
+
+fn any_of_family(peer: SocketAddr) -> SocketAddr {
+    if peer.is_ipv4() { SocketAddr::from(([0, 0, 0, 0], 0)) } else { SocketAddr::from(([0_u16; 8], 0)) }
 }
 
 /// Runs `attempt` unless one for the same URI is under way; then its outcome is waited for.

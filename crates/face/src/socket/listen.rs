@@ -96,6 +96,18 @@ pub(super) fn internet_address(address: &socket2::SockAddr) -> io::Result<Socket
     Ok(address)
 }
 
+/// The address that datagrams to `peer` leave from when sent on a socket bound to `bound`. Asks the routing table by
+/// connecting a socket, which sends nothing.
+pub(super) fn source_towards(peer: SocketAddr, bound: SocketAddr) -> io::Result<SocketAddr> {
+    if !bound.ip().is_unspecified() {
+        return Ok(bound);
+    }
+    let probe = internet_socket(peer, Type::DGRAM, Protocol::UDP)?;
+    probe.connect(&peer.into())?;
+    let source = internet_address(&probe.local_addr()?)?;
+    Ok(SocketAddr::new(source.ip(), bound.port()))
+}
+
 fn with_local(socket: Socket) -> io::Result<Bound> {
     let local = internet_address(&socket.local_addr()?)?;
     Ok(Bound { socket, local })

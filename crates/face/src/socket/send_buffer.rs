@@ -1,9 +1,92 @@
-//! Bytes waiting to be written to a stream: one contiguous buffer, so that any number of packets leave in one call.
+//! Bytes waiting to be written to a stream: one contiguous buffer, so that any number of packets leave in one call; and the
+//! memory that all these buffers together may take.
+//!
+//! A queue grows only while its peer reads more slowly than packets come, and each has a limit of its own; but a hundred
+//! slow readers have a hundred queues. So a queue may grow to half of what the others of its class have left, no further:
+//! one slow peer has all that it is allowed, many slow peers each have their part of the whole, and something is always left
+//! for the next one (Choudhury and Hahne 1998, dynamic queue length thresholds). Strangers may take half of the budget.
+//! Applications on this computer and peers that this router was told of have the other half to themselves, and what strangers
+//! leave. Beyond the budget every queue may hold a packet or two.
 
+#[cfg(test)]
+mod tests;
+
+use std::cell::Cell;
 use std::io;
+use std::rc::Rc;
 
 use super::framing::packet_ends;
-use super::send_budget::{Account, FLOOR_BYTES};
+
+/// What every queue may hold: a largest packet, and what the memory for it is rounded up to.
+const FLOOR_BYTES: usize = 16 * 1024;
+
+/// The whole budget.
+#[derive(Debug)]
+pub(super) struct SendBudget {
+    limit_bytes: usize,
+    all_bytes: Cell<usize>,
+    strangers_bytes: Cell<usize>,
+}
+
+impl SendBudget {
+    /// A budget of which nothing is used.
+    pub(super) fn new(limit_bytes: usize) -> Rc<SendBudget> {
+        Rc::new(SendBudget { limit_bytes, all_bytes: Cell::new(0), strangers_bytes: Cell::new(0) })
+    }
+
+    /// The account of a new queue.
+    pub(super) fn account(self: &Rc<Self>, is_stranger: bool) -> Account {
+        Account { budget: Rc::clone(self), is_stranger, held_bytes: Cell::new(0) }
+    }
+
+    /// What is left for a class.
+    fn left_bytes(&self, is_stranger: bool) -> usize {
+        let left = self.limit_bytes.saturating_sub(self.all_bytes.get());
+        let of_strangers = (self.limit_bytes / 2).saturating_sub(self.strangers_bytes.get());
+        if is_stranger { left.min(of_strangers) } else { left }
+    }
+}
+
+/// What one queue holds of the budget; dropping it gives that back.
+#[derive(Debug)]
+pub(super) struct Account {
+    budget: Rc<SendBudget>,
+    is_stranger: bool,
+    held_bytes: Cell<usize>,
+}
+
+impl Account {
+    /// Has the queue hold `bytes` altogether; `false`, and nothing changes, when that is more than it may grow to. It may
+    /// always shrink.
+    pub(super) fn hold(&self, bytes: usize) -> bool {
+        let held = self.held_bytes.get();
+        if bytes > held && bytes > FLOOR_BYTES {
+            let left = self.budget.left_bytes(self.is_stranger) + held;
+            if bytes > left / 2 {
+                return false;
+            }
+        }
+        let changed = |all: usize| (all + bytes).saturating_sub(held);
+        self.budget.all_bytes.set(changed(self.budget.all_bytes.get()));
+        if self.is_stranger {
+            self.budget.strangers_bytes.set(changed(self.budget.strangers_bytes.get()));
+        }
+        self.held_bytes.set(bytes);
+        true
+    }
+
+    /// Whether less than half of what the class may have is left, so that memory is better given back than kept.
+    fn is_scarce(&self) -> bool {
+        let whole = if self.is_stranger { self.budget.limit_bytes / 2 } else { self.budget.limit_bytes };
+        self.budget.left_bytes(self.is_stranger) < whole / 2
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        self.hold(0);
+    }
+}
 
 /// Storage kept by an idle face; what a burst needed beyond it is given back. Enough for a usual burst of large packets:
 /// growing and shrinking with each would cost two calls to the kernel.
@@ -126,119 +209,5 @@ impl SendBuffer {
             self.bytes.shrink_to(kept);
             self.account.hold(self.bytes.capacity());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::super::send_budget::SendBudget;
-    use super::*;
-
-    fn buffer(limit_bytes: usize) -> SendBuffer {
-        SendBuffer::new(limit_bytes, SendBudget::new(1 << 30).account(false))
-    }
-
-    #[test]
-    fn short_writes_keep_order_and_the_limit_counts_waiting_bytes_only() {
-        let mut buffer = buffer(10);
-        assert!(buffer.push(b"abcdef"));
-        assert!(!buffer.push(b"ghijk"));
-        let mut out = Vec::new();
-        let flushed = buffer.flush(|bytes| {
-            out.extend_from_slice(&bytes[..4]);
-            Ok(4)
-        });
-        assert_eq!(flushed.expect("flush"), Flush::Blocked);
-        assert_eq!(buffer.len(), 2);
-        assert!(buffer.push(b"ghijklmn"));
-        let flushed = buffer.flush(|bytes| {
-            out.extend_from_slice(bytes);
-            Ok(bytes.len())
-        });
-        assert_eq!(flushed.expect("flush"), Flush::Empty);
-        assert_eq!(out, b"abcdefghijklmn");
-    }
-
-    /// A bare Data of this length.
-    fn packet(length: usize) -> Vec<u8> {
-        let mut packet = vec![0; length];
-        packet[..2].copy_from_slice(&[6, length as u8 - 2]);
-        packet
-    }
-
-    proptest! {
-        /// Whatever the kernel takes at a time: those packets are lost of which it has not taken all.
-        #[test]
-        fn packets_that_were_not_written_as_a_whole_are_counted(
-            steps in prop::collection::vec((2..60_usize, 0..100_usize), 1..60),
-        ) {
-            let mut buffer = buffer(150);
-            let (mut ends, mut queued, mut taken, mut out) = (Vec::new(), Vec::new(), 0, Vec::new());
-            for (length, takes) in steps {
-                if buffer.push(&packet(length)) {
-                    queued.extend(packet(length));
-                    ends.push(queued.len());
-                }
-                let mut left = takes;
-                buffer
-                    .flush(|bytes| {
-                        if left == 0 {
-                            return Err(io::ErrorKind::WouldBlock.into());
-                        }
-                        let count = bytes.len().min(left);
-                        out.extend_from_slice(&bytes[..count]);
-                        (left, taken) = (left - count, taken + count);
-                        Ok(count)
-                    })
-                    .expect("flush");
-            }
-            prop_assert_eq!(&out[..], &queued[..taken]);
-            prop_assert_eq!(buffer.give_up(), ends.iter().filter(|&&end| end > taken).count());
-            prop_assert_eq!((buffer.len(), buffer.give_up()), (0, 0));
-        }
-    }
-
-    #[test]
-    fn a_blocked_kernel_is_not_an_error_and_a_broken_one_is() {
-        let mut buffer = buffer(10);
-        buffer.push(b"ab");
-        assert_eq!(buffer.flush(|_| Err(io::ErrorKind::WouldBlock.into())).expect("flush"), Flush::Blocked);
-        assert!(buffer.flush(|_| Err(io::ErrorKind::BrokenPipe.into())).is_err());
-        assert_eq!(buffer.len(), 2);
-    }
-
-    #[test]
-    fn a_burst_gives_its_memory_back() {
-        let mut buffer = buffer(1 << 20);
-        assert!(buffer.push(&vec![0; 1 << 20]));
-        buffer.flush(|bytes| Ok(bytes.len())).expect("flush");
-        assert!(buffer.bytes.capacity() <= KEPT_BYTES);
-    }
-
-    #[test]
-    fn many_buffers_take_no_more_storage_than_the_budget_and_keep_none_when_it_is_scarce() {
-        const LIMIT_BYTES: usize = 32 << 20;
-        let budget = SendBudget::new(LIMIT_BYTES);
-        let mut buffers: Vec<SendBuffer> =
-            (0..300).map(|number| SendBuffer::new(4 << 20, budget.account(number % 2 == 0))).collect();
-        let packet = [0; 8000];
-        for _ in 0..100 {
-            for buffer in &mut buffers {
-                buffer.push(&packet);
-            }
-        }
-        let storage: usize = buffers.iter().map(|buffer| buffer.bytes.capacity()).sum();
-        assert!(storage > LIMIT_BYTES / 2 && storage <= LIMIT_BYTES + 300 * FLOOR_BYTES, "{storage} bytes");
-        assert!(buffers.iter().all(|buffer| buffer.len() >= packet.len()), "everybody has something");
-        for buffer in &mut buffers {
-            buffer.flush(|bytes| Ok(bytes.len())).expect("flush");
-        }
-        let storage: usize = buffers.iter().map(|buffer| buffer.bytes.capacity()).sum();
-        assert!(storage <= LIMIT_BYTES / 2, "{storage} bytes are kept");
-        // Growing and shrinking does not lose any of the budget.
-        drop(buffers);
-        assert!(SendBuffer::new(LIMIT_BYTES, budget.account(false)).push(&vec![0; LIMIT_BYTES / 2]));
     }
 }

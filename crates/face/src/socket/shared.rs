@@ -19,7 +19,7 @@ use super::backlog::{Backlog, READ_BYTES};
 use super::config::SocketConfig;
 use super::error::CreateError;
 use super::places::{Activity, Guest, Occupant, Place, Places, Transport};
-use super::send_budget::{Account, SendBudget};
+use super::send_buffer::{Account, SendBudget};
 use super::stream::StreamLink;
 use super::udp::{Channel, DatagramLink};
 use super::websocket::WebSocketLink;

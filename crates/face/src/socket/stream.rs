@@ -20,9 +20,8 @@ use namehop_wire::DecodeError;
 use tokio::task::{AbortHandle, spawn_local, yield_now};
 use tokio::time::timeout;
 
-use super::connection::Connection;
+use super::connection::{Backoff, Connection, dial};
 use super::framing::{Opening, Stop, cut, drop_reason, packet_ends};
-use super::persistence::{Backoff, dial};
 use super::send_buffer::{Flush, SendBuffer};
 use super::shared::{Link, OpenError, Shared, SocketFace, note_blocked, note_queue};
 use super::tcp;

@@ -4,8 +4,6 @@
 //! Datagrams are received and sent in batches; those to different peers leave in one call. A multicast face has a
 //! channel of its own, on which everything belongs to that face.
 
-mod create;
-
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -26,6 +24,7 @@ use tokio::time::Instant;
 
 use super::datagram_io::{BATCH, DROP_LOOK, DatagramIo, Received, count_kernel_drops};
 use super::framing;
+use super::listen::source_towards;
 use super::places::{Activity, Guest};
 use super::shared::{Link, OpenError, Shared, SocketFace, note_queue};
 use super::watch::{Read, Watched};
@@ -33,9 +32,6 @@ use crate::counters::LinkDrop;
 use crate::peers::{PeerTable, endpoint_number};
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
 use crate::uri::FaceUri;
-use create::source_towards;
-
-pub(super) use create::create;
 
 /// Most datagrams that wait on one socket, each in a buffer of the router's pool: small ones must not take all of it.
 const MAX_WAITING: usize = 4096;
@@ -44,7 +40,7 @@ const FAILURE_PAUSE: Duration = Duration::from_millis(10);
 
 /// A remote address (or group) and the face it belongs to.
 pub(super) struct Peer {
-    face: Arc<Face>,
+    pub(super) face: Arc<Face>,
     address: SocketAddr,
     destination: SockaddrStorage,
     /// What is noted of its packets.
@@ -74,7 +70,7 @@ enum Receivers {
 /// A UDP socket.
 pub(super) struct Channel<B> {
     socket: Watched,
-    local: SocketAddr,
+    pub(super) local: SocketAddr,
     io: RefCell<DatagramIo>,
     receivers: RefCell<Receivers>,
     waiting: RefCell<VecDeque<Waiting<B>>>,
@@ -193,7 +189,7 @@ impl<B: PacketBuffer + 'static> Channel<B> {
         peer
     }
 
-    fn open_unicast<P: BufferPool<Buffer = B>>(
+    pub(super) fn open_unicast<P: BufferPool<Buffer = B>>(
         self: &Rc<Self>,
         shared: &Shared<P>,
         address: SocketAddr,

@@ -28,13 +28,13 @@ use tokio_tungstenite::tungstenite::{Bytes, Error as WebSocketError, Message};
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config, client_async_with_config};
 
 use super::config::SocketConfig;
+use super::connection::{Backoff, dial};
 use super::create::refuse_second;
 use super::error::CreateError;
 use super::framing;
 use super::listen::{limit_unsent, tune_connection};
-use super::persistence::{Backoff, dial};
 use super::places::{Guest, Occupant};
-use super::send_budget::Account;
+use super::send_buffer::Account;
 use super::shared::{Link, OpenError, Shared, SocketFace, note_blocked, note_queue};
 use super::{origin, tcp};
 use crate::counters::LinkDrop;

@@ -21,8 +21,6 @@ const EXPECTED_UDP_DEV: &str =
 const EXPECTED_NOTHING: &str = "nothing after ://";
 const EXPECTED_MEMIF: &str = "an absolute socket path, an interface number and, unless this end is the server, \
      &role=client, as in memif:///run/memif.sock?id=0";
-const EXPECTED_CANONICAL: &str = "a canonical face URI: numeric address, explicit family and port, lower case, as in \
-     udp4://192.0.2.1:6363";
 
 /// Longest host name in the Domain Name System.
 const MAX_HOST_NAME_BYTES: usize = 253;
@@ -267,24 +265,5 @@ impl FromStr for FaceUri {
             "memif" => parser.memif(rest),
             _ => parser.refuse(format!("`{}` is not a known scheme", scheme.escape_default()), EXPECTED_SCHEME),
         }
-    }
-}
-
-impl FaceUri {
-    /// Parses `text` and demands that it is in canonical form, letter by letter, as `faces/create` does.
-    ///
-    /// # Errors
-    /// As for parsing; also when the URI is not canonical or is spelt differently from what printing it gives.
-    pub fn parse_canonical(text: &str) -> Result<FaceUri, FaceUriError> {
-        let uri: FaceUri = text.parse()?;
-        let parser = Parser { whole: text };
-        if !uri.is_canonical() {
-            return parser.refuse("it is not canonical", EXPECTED_CANONICAL);
-        }
-        let normal = uri.to_string();
-        if normal != text {
-            return parser.refuse(format!("it is not in canonical form, which is {normal}"), EXPECTED_CANONICAL);
-        }
-        Ok(uri)
     }
 }

@@ -93,7 +93,6 @@ fn accepted_texts_have_one_normal_spelling() {
         assert_eq!(uri.to_string(), *normal);
         assert_eq!(uri.is_canonical(), *canonical, "{text}");
         assert_eq!(normal.parse::<FaceUri>().as_ref(), Ok(&uri));
-        assert_eq!(FaceUri::parse_canonical(text).is_ok(), *canonical && text == normal, "{text}");
     }
 }
 
@@ -108,14 +107,6 @@ fn refusals_say_what_is_wrong_and_what_is_expected() {
     let long = format!("unix:///{}", "x".repeat(2000));
     let message = long.parse::<FaceUri>().expect_err("too long").to_string();
     assert!(message.contains("too long") && message.len() < 300);
-}
-
-#[test]
-fn the_canonical_form_is_named_when_only_the_spelling_is_wrong() {
-    let error = FaceUri::parse_canonical("UDP4://192.0.2.1:6363").expect_err("upper case");
-    assert!(error.problem.ends_with("which is udp4://192.0.2.1:6363"));
-    let error = FaceUri::parse_canonical("udp://192.0.2.1:6363").expect_err("no family");
-    assert_eq!(error.problem, "it is not canonical");
 }
 
 #[test]
@@ -230,7 +221,6 @@ proptest! {
     fn printing_and_parsing_are_inverse(uri in face_uri()) {
         let text = uri.to_string();
         prop_assert_eq!(text.parse::<FaceUri>(), Ok(uri.clone()));
-        prop_assert_eq!(FaceUri::parse_canonical(&text).is_ok(), uri.is_canonical());
         prop_assert!(text.starts_with(uri.scheme()));
     }
 

@@ -7,11 +7,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-const LIFETIME_NS: u64 = 6_000_000_000;
+/// As in NFD.
+const LIFETIME: Duration = Duration::from_secs(6);
+const LIFETIME_NS: u64 = LIFETIME.as_nanos() as u64;
 const UNIT_NS: u64 = LIFETIME_NS / LIFETIME_UNITS;
 
 fn list(capacity: usize) -> DeadNonceList {
-    DeadNonceList::new(DEFAULT_LIFETIME, capacity).expect("memory")
+    DeadNonceList::new(LIFETIME, capacity).expect("memory")
 }
 
 fn hash(number: u32) -> u64 {
@@ -96,7 +98,7 @@ fn odd_sizes_and_lifetimes_work() {
             assert!(list.contains(hash(3), Timestamp::NEVER));
         }
     }
-    assert!(DeadNonceList::new(DEFAULT_LIFETIME, usize::MAX).is_err());
+    assert!(DeadNonceList::new(LIFETIME, usize::MAX).is_err());
 }
 
 proptest! {

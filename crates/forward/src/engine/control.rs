@@ -1,8 +1,8 @@
 //! What the control plane does with an engine: faces, Content Store, settings, reports.
 
-use namehop_wire::{Name, NameRef};
+use namehop_wire::NameRef;
 
-use super::config::{CsInfo, CsSettings, EngineError, TableSizes, UnsolicitedPolicy};
+use super::config::{CsInfo, CsSettings, EngineError, TableSizes};
 use super::{CsErasure, Engine};
 use crate::buffer::BufferPool;
 use crate::counters::{DropCounters, EngineCounters};
@@ -50,21 +50,6 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             pcct: self.core.pcct.len(),
             timers: self.core.timers.len(),
         }
-    }
-
-    /// Sets the names of the regions that this router belongs to.
-    pub fn set_producer_regions(&mut self, regions: Vec<Name>) {
-        self.core.producer_regions = regions;
-    }
-
-    /// Sets what becomes of Data that nobody asked for.
-    pub fn set_unsolicited(&mut self, policy: UnsolicitedPolicy) {
-        self.core.unsolicited = policy;
-    }
-
-    /// Sets the HopLimit that Interests without one get; 0 leaves them without.
-    pub fn set_default_hop_limit(&mut self, hop_limit: u8) {
-        self.core.default_hop_limit = hop_limit;
     }
 
     /// State of the Content Store.

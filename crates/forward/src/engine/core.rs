@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use namehop_hash::{HashKey, Lanes, PrefixHashes, hash_name, hash_with_nonce};
 use namehop_wire::{Name, NameRef, long_name_bytes};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::config::{EngineConfig, EngineError, UnsolicitedPolicy};
 use super::faces::FaceArray;
@@ -68,7 +70,7 @@ pub(crate) struct Core<P: BufferPool> {
     pub(crate) strategies_since: u32,
     /// Time of the last call.
     pub(crate) now: Timestamp,
-    random_state: u64,
+    random: SplitMix64,
     /// Reused lists.
     pub(crate) matches: Vec<PitRef>,
     pub(crate) downstreams: Vec<Downstream>,
@@ -121,7 +123,7 @@ impl<P: BufferPool> Core<P> {
             strategies_since: 0,
             now: Timestamp::default(),
             // Seeded by the key, of which what others see of the numbers says nothing.
-            random_state: hash_name(&key, b"random numbers"),
+            random: SplitMix64::seed_from_u64(hash_name(&key, b"random numbers")),
             matches: Vec::new(),
             downstreams: Vec::new(),
             answered: Vec::new(),
@@ -130,13 +132,9 @@ impl<P: BufferPool> Core<P> {
         })
     }
 
-    /// A random number (SplitMix64, seeded by the secret hash key).
+    /// A random number.
     pub(crate) fn random(&mut self) -> u64 {
-        self.random_state = self.random_state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.random_state;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ mixed >> 31
+        self.random.next_u64()
     }
 
     pub(crate) fn count_drop(&mut self, face: FaceId, reason: DropReason) {

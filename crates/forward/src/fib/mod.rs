@@ -11,7 +11,6 @@
 //! The table knows strategies as a type parameter only.
 
 mod entry;
-pub mod file;
 mod reader;
 mod shared;
 mod writer;

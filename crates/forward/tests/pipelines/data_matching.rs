@@ -65,8 +65,8 @@ fn unsolicited_data_is_never_forwarded_and_cached_by_policy() {
         [(DropAll, 0, 0), (AdmitLocal, 1, 0), (AdmitNetwork, 0, 1), (AdmitAll, 1, 1)]
     {
         for (face, cached) in [(APP, from_local), (PRODUCER, from_network)] {
-            let mut router = Router::with_default_route();
-            router.engine.set_unsolicited(policy);
+            let config = namehop_forward::EngineConfig { unsolicited: policy, ..Default::default() };
+            let mut router = Router::with_default_route_and(config);
             router.recv(face, data("/A")).expect(&[]);
             assert_eq!(router.cs_len(), cached, "{policy:?} from {face}");
             assert_eq!(router.drops(DropReason::UnsolicitedData), 1);
@@ -165,8 +165,7 @@ fn a_full_name_does_not_let_a_stranger_into_the_cache() {
 #[test]
 fn data_from_anybody_can_be_accepted() {
     let config = namehop_forward::EngineConfig { accept_unasked_data: true, ..Default::default() };
-    let mut router = Router::with(config);
-    router.route("/", PRODUCER, 1);
+    let mut router = Router::with_default_route_and(config);
     router.recv(CONSUMER, interest("/A")).sent();
     router.recv(PRODUCER2, data("/A")).expect(&["D256 /A"]);
     assert_eq!((router.cs_len(), router.all_drops()), (1, 0));
@@ -174,8 +173,9 @@ fn data_from_anybody_can_be_accepted() {
 
 #[test]
 fn unasked_data_is_cached_by_the_policy_for_unsolicited_data() {
-    let mut router = Router::with_default_route();
-    router.engine.set_unsolicited(namehop_forward::UnsolicitedPolicy::AdmitNetwork);
+    let unsolicited = namehop_forward::UnsolicitedPolicy::AdmitNetwork;
+    let mut router =
+        Router::with_default_route_and(namehop_forward::EngineConfig { unsolicited, ..Default::default() });
     router.recv(CONSUMER, interest("/A")).sent();
     router.recv(PRODUCER2, data("/A")).expect(&[]);
     assert_eq!((router.cs_len(), router.pit_len()), (1, 1));

@@ -131,7 +131,12 @@ impl Router {
 
     /// With a route for `/` to [`PRODUCER`].
     pub fn with_default_route() -> Self {
-        let mut router = Router::new();
+        Router::with_default_route_and(EngineConfig::default())
+    }
+
+    /// The same, with other settings.
+    pub fn with_default_route_and(config: EngineConfig) -> Self {
+        let mut router = Router::with(config);
         router.route("/", PRODUCER, 1);
         router
     }

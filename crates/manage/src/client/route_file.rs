@@ -4,8 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::fib_file::{LineWords, parse_line};
 use namehop_face::FaceUri;
-use namehop_forward::fib::file::{LineWords, parse_line};
 use namehop_wire::Name;
 use thiserror::Error;
 

@@ -4,6 +4,8 @@ use namehop_wire::tlv::{Reader, Writer, decode_nni, types};
 use namehop_wire::{DecodeError, Name, NameRef};
 use thiserror::Error;
 
+use super::numbers::Code;
+
 /// Why bytes are not the expected message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CodecError {
@@ -89,11 +91,11 @@ impl<'a> Fields<'a> {
     }
 
     /// A number that stands for one of few values.
-    pub(super) fn code<T: TryFrom<u64>>(&self, typ: u32, field: &'static str) -> Result<Option<T>, CodecError> {
-        self.number(typ)?.map(|code| T::try_from(code).map_err(|_| CodecError::UnknownValue(field))).transpose()
+    pub(super) fn code<T: Code>(&self, typ: u32, field: &'static str) -> Result<Option<T>, CodecError> {
+        self.number(typ)?.map(|code| T::from_code(code).ok_or(CodecError::UnknownValue(field))).transpose()
     }
 
-    pub(super) fn required_code<T: TryFrom<u64>>(&self, typ: u32, field: &'static str) -> Result<T, CodecError> {
+    pub(super) fn required_code<T: Code>(&self, typ: u32, field: &'static str) -> Result<T, CodecError> {
         self.code(typ, field)?.ok_or(CodecError::Missing(field))
     }
 }

@@ -21,7 +21,7 @@ mod tests;
 pub use codec::{CodecError, DatasetItem, decode_items, encode_item};
 pub use drops::DropCount;
 pub use faces::{ChannelStatus, FaceEventNotification, FaceQueryFilter, FaceStatus};
-pub use numbers::{FaceEventKind, FacePersistency, FaceScope, LinkType};
+pub use numbers::{Code, FaceEventKind};
 pub use parameters::{ControlParameters, FieldSet};
 pub use readvertise::{ReadvertiseCounters, ReadvertiseError, ReadvertiseStatus};
 pub use response::ControlResponse;

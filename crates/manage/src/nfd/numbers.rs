@@ -1,9 +1,9 @@
 //! Codes and bits of the NFD management protocol.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use namehop_forward::face;
+use namehop_face::FacePersistency;
+use namehop_forward::face::{FaceScope, LinkType};
 
 /// Status codes of a ControlResponse.
 pub mod status_code {
@@ -97,112 +97,88 @@ pub mod route_flags {
     pub const CHILD_INHERIT: u64 = 1;
     /// Routes of shorter names do not apply here.
     pub const CAPTURE: u64 = 2;
+
+    const WORDS: [(u64, &str); 2] = [(CHILD_INHERIT, "child-inherit"), (CAPTURE, "capture")];
+
+    /// The bits as words with commas between them, those without a meaning as one number; `none` when there are none.
+    pub fn words(flags: u64) -> String {
+        let known = WORDS.into_iter().filter(|(bit, _)| flags & bit != 0);
+        let mut words: Vec<String> = known.map(|(_, word)| word.to_owned()).collect();
+        let other = flags & !(CHILD_INHERIT | CAPTURE);
+        if other != 0 {
+            words.push(other.to_string());
+        }
+        if words.is_empty() { "none".to_owned() } else { words.join(",") }
+    }
+
+    /// The bits that [`words`] writes so.
+    ///
+    /// # Errors
+    /// The first word that is neither known nor a number.
+    pub fn from_words(text: &str) -> Result<u64, &str> {
+        text.split(',').filter(|word| !word.is_empty()).try_fold(0, |flags, word| {
+            let known = WORDS.into_iter().find(|&(_, known)| known == word).map(|(bit, _)| bit);
+            let bits = match known {
+                None if word == "none" => 0,
+                None => word.parse().map_err(|_| word)?,
+                Some(bit) => bit,
+            };
+            Ok(flags | bits)
+        })
+    }
 }
 
 /// An enumeration whose members have a number on the wire and a name for people.
+pub trait Code: Copy + 'static {
+    /// Every member.
+    const ALL: &'static [Self];
+
+    /// Number on the wire.
+    fn code(self) -> u64;
+
+    /// Name for people.
+    fn name(self) -> &'static str;
+
+    /// The member with this number.
+    fn from_code(code: u64) -> Option<Self> {
+        Self::ALL.iter().copied().find(|member| member.code() == code)
+    }
+}
+
 macro_rules! codes {
-    ($(#[$meta:meta])* $name:ident { $($(#[$member_meta:meta])* $member:ident = $code:literal $text:literal),+ $(,)? }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum $name {
-            $($(#[$member_meta])* $member = $code),+
-        }
+    ($type:ident { $($member:ident = $code:literal $text:literal),+ $(,)? }) => {
+        impl Code for $type {
+            const ALL: &'static [$type] = &[$($type::$member),+];
 
-        impl $name {
-            /// Every member.
-            pub const ALL: &'static [$name] = &[$($name::$member),+];
-
-            /// Number on the wire.
-            pub const fn code(self) -> u64 {
-                self as u64
-            }
-
-            /// Name for people.
-            pub const fn name(self) -> &'static str {
+            fn code(self) -> u64 {
                 match self {
-                    $($name::$member => $text),+
+                    $($type::$member => $code),+
                 }
             }
-        }
 
-        impl TryFrom<u64> for $name {
-            type Error = u64;
-            fn try_from(code: u64) -> Result<Self, u64> {
-                Self::ALL.iter().copied().find(|member| member.code() == code).ok_or(code)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
+            fn name(self) -> &'static str {
+                match self {
+                    $($type::$member => $text),+
+                }
             }
         }
     };
 }
 
-codes! {
-    /// Whether the peer is on this computer.
-    FaceScope {
-        /// On another computer.
-        NonLocal = 0 "non-local",
-        /// On this computer.
-        Local = 1 "local",
-    }
-}
+codes! { FaceScope { NonLocal = 0 "non-local", Local = 1 "local" } }
+codes! { FacePersistency { Persistent = 0 "persistent", OnDemand = 1 "on-demand", Permanent = 2 "permanent" } }
+codes! { LinkType { PointToPoint = 0 "point-to-point", MultiAccess = 1 "multi-access", AdHoc = 2 "ad-hoc" } }
+codes! { FaceEventKind { Created = 1 "created", Destroyed = 2 "destroyed", Up = 3 "up", Down = 4 "down" } }
 
-codes! {
-    /// When a face is closed.
-    FacePersistency {
-        /// On errors.
-        Persistent = 0 "persistent",
-        /// On errors, and when it was idle for long.
-        OnDemand = 1 "on-demand",
-        /// Only when somebody says so.
-        Permanent = 2 "permanent",
-    }
-}
-
-codes! {
-    /// How many peers a face reaches.
-    LinkType {
-        /// One.
-        PointToPoint = 0 "point-to-point",
-        /// Several that all hear each other.
-        MultiAccess = 1 "multi-access",
-        /// Several that may not hear each other.
-        AdHoc = 2 "ad-hoc",
-    }
-}
-
-codes! {
-    /// What happened to a face.
-    FaceEventKind {
-        /// It came into being.
-        Created = 1 "created",
-        /// It is gone.
-        Destroyed = 2 "destroyed",
-        /// It works again.
-        Up = 3 "up",
-        /// It stopped working.
-        Down = 4 "down",
-    }
-}
-
-impl From<face::FaceScope> for FaceScope {
-    fn from(scope: face::FaceScope) -> Self {
-        match scope {
-            face::FaceScope::NonLocal => FaceScope::NonLocal,
-            face::FaceScope::Local => FaceScope::Local,
-        }
-    }
-}
-
-impl From<face::LinkType> for LinkType {
-    fn from(link_type: face::LinkType) -> Self {
-        match link_type {
-            face::LinkType::PointToPoint => LinkType::PointToPoint,
-            face::LinkType::MultiAccess => LinkType::MultiAccess,
-            face::LinkType::AdHoc => LinkType::AdHoc,
-        }
-    }
+/// What happened to a face.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FaceEventKind {
+    /// It came into being.
+    Created,
+    /// It is gone.
+    Destroyed,
+    /// It works again.
+    Up,
+    /// It stopped working.
+    Down,
 }

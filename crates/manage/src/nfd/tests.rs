@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 
+use namehop_face::FacePersistency;
+use namehop_forward::face::{FaceScope, LinkType};
 use namehop_wire::Name;
 use namehop_wire::tlv::Writer;
 use proptest::collection::vec;
@@ -15,8 +17,8 @@ fn any_name() -> impl Strategy<Value = Name> {
     vec(vec(any::<u8>(), 0..6), 0..5).prop_map(|parts| parts.into_iter().fold(Name::new(), Name::append_generic))
 }
 
-fn any_member<T: Copy + Debug + 'static>(all: &'static [T]) -> impl Strategy<Value = T> {
-    proptest::sample::select(all)
+fn any_member<T: Code + Debug>() -> impl Strategy<Value = T> {
+    proptest::sample::select(T::ALL)
 }
 
 fn any_text() -> impl Strategy<Value = String> {
@@ -42,9 +44,9 @@ prop_compose! {
 prop_compose! {
     fn any_face_status()(
         (uri, local_uri) in (any_text(), any_text()),
-        scope in any_member(FaceScope::ALL),
-        persistency in any_member(FacePersistency::ALL),
-        link_type in any_member(LinkType::ALL),
+        scope in any_member::<FaceScope>(),
+        persistency in any_member::<FacePersistency>(),
+        link_type in any_member::<LinkType>(),
         options in proptest::array::uniform4(of(any::<u64>())),
         numbers in proptest::array::uniform10(any::<u64>()),
     ) -> FaceStatus {
@@ -63,10 +65,10 @@ prop_compose! {
 prop_compose! {
     fn any_event()(
         (uri, local_uri) in (any_text(), any_text()),
-        kind in any_member(FaceEventKind::ALL),
-        scope in any_member(FaceScope::ALL),
-        persistency in any_member(FacePersistency::ALL),
-        link_type in any_member(LinkType::ALL),
+        kind in any_member::<FaceEventKind>(),
+        scope in any_member::<FaceScope>(),
+        persistency in any_member::<FacePersistency>(),
+        link_type in any_member::<LinkType>(),
         (face_id, flags) in any::<(u64, u64)>(),
     ) -> FaceEventNotification {
         FaceEventNotification { kind, face_id, uri, local_uri, scope, persistency, link_type, flags }
@@ -76,9 +78,9 @@ prop_compose! {
 prop_compose! {
     fn any_filter()(
         texts in proptest::array::uniform3(of(any_text())),
-        scope in of(any_member(FaceScope::ALL)),
-        persistency in of(any_member(FacePersistency::ALL)),
-        link_type in of(any_member(LinkType::ALL)),
+        scope in of(any_member::<FaceScope>()),
+        persistency in of(any_member::<FacePersistency>()),
+        link_type in of(any_member::<LinkType>()),
         face_id in of(any::<u64>()),
     ) -> FaceQueryFilter {
         let [uri_scheme, uri, local_uri] = texts;

@@ -232,11 +232,6 @@ impl Rib {
         None
     }
 
-    /// The routes under exactly this name.
-    pub fn routes_of(&self, name: NameRef<'_>) -> Vec<Route> {
-        self.tree.find(name).map(|node| self.tree.routes(node).iter(&self.lists).collect()).unwrap_or_default()
-    }
-
     /// One route.
     pub fn route(&self, name: NameRef<'_>, face: FaceId, origin: u64) -> Option<Route> {
         let node = self.tree.find(name)?;

@@ -102,9 +102,9 @@ fn notification(event: &FaceEvent) -> FaceEventNotification {
         face_id: face.id().0.into(),
         uri: face.remote_uri().to_string(),
         local_uri: face.local_uri().to_string(),
-        scope: face.scope().into(),
-        persistency: face.persistency().into(),
-        link_type: face.link_type().into(),
+        scope: face.scope(),
+        persistency: face.persistency(),
+        link_type: face.link_type(),
         flags: face.flags().0,
     }
 }

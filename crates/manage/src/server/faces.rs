@@ -13,17 +13,7 @@ use super::verbs::bad_request;
 use super::{ControlPlane, Management, StateChange};
 use crate::authentication::Authority;
 use crate::nfd::numbers::status_code;
-use crate::nfd::{self, ControlParameters, ControlResponse, FaceStatus};
-
-impl From<FacePersistency> for nfd::FacePersistency {
-    fn from(persistency: FacePersistency) -> Self {
-        match persistency {
-            FacePersistency::Persistent => nfd::FacePersistency::Persistent,
-            FacePersistency::OnDemand => nfd::FacePersistency::OnDemand,
-            FacePersistency::Permanent => nfd::FacePersistency::Permanent,
-        }
-    }
-}
+use crate::nfd::{Code, ControlParameters, ControlResponse, FaceStatus};
 
 /// What `faces/list` says about a face.
 pub(super) fn face_status(face: &Face) -> FaceStatus {
@@ -33,9 +23,9 @@ pub(super) fn face_status(face: &Face) -> FaceStatus {
         uri: face.remote_uri().to_string(),
         local_uri: face.local_uri().to_string(),
         expiration_period_ms: face.expiration_period_ms(),
-        scope: face.scope().into(),
-        persistency: face.persistency().into(),
-        link_type: face.link_type().into(),
+        scope: face.scope(),
+        persistency: face.persistency(),
+        link_type: face.link_type(),
         base_congestion_marking_interval_ns: Some(face.base_congestion_marking_interval_ns()),
         default_congestion_threshold_bytes: Some(face.default_congestion_threshold_bytes()),
         // A stream has no limit of its own: it carries every packet there can be.
@@ -58,7 +48,7 @@ fn properties(face: &Face, asked: &ControlParameters) -> ControlParameters {
     ControlParameters {
         face_id: Some(face.id().0.into()),
         flags: Some(face.flags().0),
-        face_persistency: Some(face.persistency() as u64),
+        face_persistency: Some(face.persistency().code()),
         base_congestion_marking_interval_ns: asked
             .base_congestion_marking_interval_ns
             .map(|_| face.base_congestion_marking_interval_ns()),

@@ -5,8 +5,8 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use crate::fib_file::{Added, FileError, PrefixBlock};
 use namehop_forward::face::FaceId;
-use namehop_forward::fib::file::{Added, FileError, PrefixBlock};
 use namehop_forward::fib::{FibCursor, FibError};
 
 use super::{ControlPlane, Management};

@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::Poll;
 
+use crate::fib_file::SnapshotWriter;
 use namehop_face::FaceUri;
 use namehop_face::registry::{FacePersistency, FaceTable};
 use namehop_forward::face::FaceId;
 use namehop_forward::fib::FibCursor;
-use namehop_forward::fib::file::SnapshotWriter;
 use namehop_wire::data::content_type;
 use namehop_wire::tlv::types::{NAME, SEGMENT_NAME_COMPONENT};
 use namehop_wire::tlv::{Nni, Writer};

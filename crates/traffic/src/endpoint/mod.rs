@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::target::TransportUri;
-use crate::transport::{self, Attempt, ConnectError, Connected, Connection};
+use crate::transport::{self, ConnectError, Connected, Connection};
 
 pub(crate) mod command;
 mod driver;
@@ -200,21 +200,6 @@ impl Endpoint {
     pub async fn connect(argument: Option<&str>) -> Result<Self, ConnectError> {
         let (connected, _) = transport::connect(argument).await?;
         Ok(Self::from_connected(connected))
-    }
-
-    /// Connects to one address.
-    ///
-    /// # Errors
-    /// [`ConnectError::NoForwarder`].
-    pub async fn connect_uri(uri: &TransportUri) -> Result<Self, ConnectError> {
-        match transport::open(uri).await {
-            Ok(connected) => Ok(Self::from_connected(connected)),
-            Err(error) => {
-                let candidate =
-                    crate::client_conf::Candidate { uri: uri.clone(), origin: crate::client_conf::Origin::Argument };
-                Err(ConnectError::NoForwarder(vec![Attempt { candidate, error }]))
-            }
-        }
     }
 
     /// Uses a byte stream that is already open, as a local face.

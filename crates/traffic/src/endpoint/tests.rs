@@ -319,7 +319,7 @@ async fn closing_writes_what_is_queued() {
 async fn datagrams_and_web_sockets_carry_packets() {
     let udp = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let uri: TransportUri = format!("udp4://{}", udp.local_addr().unwrap()).parse().unwrap();
-    let endpoint = Endpoint::connect_uri(&uri).await.unwrap();
+    let endpoint = Endpoint::connect(Some(&uri.to_string())).await.unwrap();
     assert!(!endpoint.is_local());
     let server = tokio::spawn(async move {
         let mut buffer = vec![0; 9000];
@@ -348,7 +348,7 @@ async fn datagrams_and_web_sockets_carry_packets() {
         let answer = data(&Interest::decode(&frame).unwrap().name.to_owned(), "w");
         socket.send(Message::Binary(answer.into())).await.unwrap();
     });
-    let endpoint = Endpoint::connect_uri(&uri).await.unwrap();
+    let endpoint = Endpoint::connect(Some(&uri.to_string())).await.unwrap();
     assert!(endpoint.is_local());
     assert_eq!(content(&endpoint, interest("/W")).await.unwrap(), "w");
     server.await.unwrap();

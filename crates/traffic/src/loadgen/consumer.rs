@@ -4,13 +4,18 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
+
 use super::LoadConfig;
-use super::histogram::Histogram;
 use super::link::Link;
 use super::packets::{InterestTemplate, Kind, scan};
 
 /// How often lost Interests are looked for.
 const LOSS_CHECK: Duration = Duration::from_millis(50);
+/// Longest round-trip time that is told from longer ones: an hour.
+const MAX_RTT_NS: u64 = 3_600_000_000_000;
+/// Decimal digits of a round-trip time that are kept.
+const RTT_DIGITS: u8 = 3;
 /// Slots per Interest in flight: late answers are still told from new ones.
 const SLOTS_PER_INTEREST: usize = 16;
 const MIN_SLOTS: usize = 1 << 12;
@@ -24,7 +29,7 @@ pub(super) struct ConsumerResult {
     pub(super) nacks: u64,
     pub(super) unexpected: u64,
     pub(super) malformed: u64,
-    pub(super) rtt_ns: Histogram,
+    pub(super) rtt_ns: Option<Histogram<u64>>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -83,6 +88,7 @@ impl Consumer {
     pub(super) fn run(&mut self, ended: &AtomicBool, measuring: &AtomicBool) -> io::Result<ConsumerResult> {
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         let mut result = ConsumerResult::default();
+        let mut rtt_ns = Histogram::new_with_bounds(1, MAX_RTT_NS, RTT_DIGITS).map_err(io::Error::other)?;
         let mut answers: Vec<(Kind, u64)> = Vec::new();
         let mut next_loss_check_ns = 0;
         while !ended.load(Ordering::Relaxed) {
@@ -124,13 +130,14 @@ impl Consumer {
                     _ if !count => {}
                     (Kind::Data, Some(sent_ns)) => {
                         result.exchanges += 1;
-                        result.rtt_ns.record(received_ns.saturating_sub(sent_ns));
+                        rtt_ns.saturating_record(received_ns.saturating_sub(sent_ns));
                     }
                     (Kind::Nack, Some(_)) => result.nacks += 1,
                     _ => result.unexpected += 1,
                 }
             }
         }
+        result.rtt_ns = Some(rtt_ns);
         Ok(result)
     }
 

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
 use namehop_wire::Name;
 use namehop_wire::security::Signer;
 
@@ -21,7 +22,6 @@ use crate::target::TransportUri;
 
 mod consumer;
 mod control;
-mod histogram;
 mod link;
 mod packets;
 mod process;
@@ -29,7 +29,6 @@ mod producer;
 #[cfg(test)]
 mod tests;
 
-pub use histogram::Histogram;
 pub use process::ProcessTimes;
 
 use consumer::{Consumer, ConsumerResult};
@@ -100,8 +99,8 @@ pub struct LoadReport {
     pub served: u64,
     /// Frames that neither side understood.
     pub malformed: u64,
-    /// Round-trip times, in nanoseconds.
-    pub rtt_ns: Histogram,
+    /// Round-trip times in nanoseconds, to a thousandth of each; `None` when the consumer runs elsewhere.
+    pub rtt_ns: Option<Histogram<u64>>,
     /// CPU time that the observed process used in the time measured.
     pub observed_cpu: Option<ProcessTimes>,
     /// CPU time that this process used in the time measured.

@@ -1,4 +1,7 @@
 //! Round-trip time estimation and retransmission time-out, after RFC 6298.
+//!
+//! The forwarding engine has an estimator of its own. This crate works against any forwarder and knows nothing of this one's
+//! engine; and a fetcher needs more: bounds that the user sets, back-off for each packet, and a notice of late packets.
 
 use std::time::Duration;
 

@@ -30,6 +30,7 @@ enum Pair {
 /// A private key, with its public key.
 pub struct PrivateKey {
     pair: Pair,
+    public: PublicKey,
     pkcs8: Vec<u8>,
     random: SystemRandom,
 }
@@ -65,7 +66,12 @@ impl PrivateKey {
             Algorithm::P384 => return Err(SecurityError::Unsupported),
         };
         let pair = pair.map_err(|_| SecurityError::BadKey)?;
-        Ok(PrivateKey { pair, pkcs8: pkcs8.to_vec(), random })
+        let public = match &pair {
+            Pair::Ecdsa(pair) => PublicKey::new(Algorithm::P256, pair.public_key().as_ref()),
+            Pair::Ed25519(pair) => PublicKey::new(Algorithm::Ed25519, pair.public_key().as_ref()),
+            Pair::Rsa(pair) => PublicKey::new(Algorithm::Rsa, pair.public_key().as_ref()),
+        };
+        Ok(PrivateKey { pair, public: public?, pkcs8: pkcs8.to_vec(), random })
     }
 
     /// The key in PKCS#8. Secret.
@@ -93,12 +99,7 @@ impl PrivateKey {
 
     /// The public key.
     pub fn public_key(&self) -> PublicKey {
-        let (algorithm, key) = match &self.pair {
-            Pair::Ecdsa(pair) => (Algorithm::P256, pair.public_key().as_ref()),
-            Pair::Ed25519(pair) => (Algorithm::Ed25519, pair.public_key().as_ref()),
-            Pair::Rsa(pair) => (Algorithm::Rsa, pair.public_key().as_ref()),
-        };
-        PublicKey { algorithm, key: key.to_vec() }
+        self.public.clone()
     }
 
     /// Signs the parts as if they stood one behind the other.
@@ -131,21 +132,27 @@ impl fmt::Debug for PrivateKey {
 pub struct PublicKey {
     algorithm: Algorithm,
     key: Vec<u8>,
+    /// Both as a SubjectPublicKeyInfo.
+    der: Vec<u8>,
 }
 
 impl PublicKey {
+    fn new(algorithm: Algorithm, key: &[u8]) -> Result<Self, SecurityError> {
+        Ok(PublicKey { algorithm, key: key.to_vec(), der: der::write_public_key(algorithm, key)? })
+    }
+
     /// Reads a SubjectPublicKeyInfo. Whether the key itself makes sense shows when it is used.
     ///
     /// # Errors
     /// `BadKey`, `Unsupported`.
     pub fn from_der(der: &[u8]) -> Result<Self, SecurityError> {
         let (algorithm, key) = der::read_public_key(der)?;
-        Ok(PublicKey { algorithm, key: key.to_vec() })
+        PublicKey::new(algorithm, key)
     }
 
     /// As a SubjectPublicKeyInfo.
     pub fn to_der(&self) -> Vec<u8> {
-        der::write_public_key(self.algorithm, &self.key)
+        self.der.clone()
     }
 }
 

@@ -5,10 +5,12 @@ mod view;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use namehop_face::FacePersistency;
 use namehop_face::uri::FaceUri;
 use namehop_manage::client::FaceSelector;
 use namehop_manage::nfd::numbers::face_flags;
-use namehop_manage::nfd::{ControlParameters, FacePersistency, FaceStatus, names::module};
+use namehop_manage::nfd::{Code, ControlParameters, FaceStatus, names::module};
+use namehop_manage::views::{ChangedFaceView, FaceView};
 
 use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on};
@@ -17,7 +19,7 @@ use crate::manager::Manager;
 use crate::output::{self, Align, Table};
 use crate::printable;
 use crate::units::{parse_bytes, parse_duration, parse_switch};
-use view::{ChangedFace, FaceView};
+use view::{describe, print_changed};
 
 /// List, create, change and destroy faces
 #[derive(Args, Debug)]
@@ -215,7 +217,7 @@ impl ListArgs {
         faces.retain(|face| self.wants(face));
         faces.sort_by_key(|face| face.face_id);
         if self.json {
-            return output::json(&faces.iter().map(FaceView::from).collect::<Vec<_>>());
+            return output::json(&faces.into_iter().map(FaceView::from).collect::<Vec<_>>());
         }
         let mut table = Table::new(&[
             ("FACE", Align::Right),
@@ -235,8 +237,8 @@ impl ListArgs {
                 face.face_id.to_string(),
                 face.uri.clone(),
                 face.local_uri.clone(),
-                face.scope.to_string(),
-                face.persistency.to_string(),
+                face.scope.name().to_owned(),
+                face.persistency.name().to_owned(),
                 face.in_interests.to_string(),
                 face.in_data.to_string(),
                 face.in_bytes.to_string(),
@@ -252,8 +254,8 @@ impl ListArgs {
 impl ShowArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
         let face = manager.existing_face(&self.face).await?;
-        let view = FaceView::from(&face);
-        if self.json { output::json(&view) } else { output::print(&view.describe()) }
+        let view = FaceView::from(face);
+        if self.json { output::json(&view) } else { output::print(&describe(&view)) }
     }
 }
 
@@ -268,7 +270,7 @@ impl CreateArgs {
             (false, false) => "exists",
             (false, true) => "exists, with the properties that it had: 'namehop face update' changes them",
         };
-        ChangedFace::new(face, Some(created)).print(self.json, what)
+        print_changed(&ChangedFaceView::new(face, Some(created)), self.json, what)
     }
 }
 
@@ -280,7 +282,7 @@ impl UpdateArgs {
         }
         let face_id = Some(manager.find_face(&self.face).await?);
         let done = manager.update_face(&ControlParameters { face_id, ..parameters }).await?;
-        ChangedFace::new(done, None).print(self.json, "updated")
+        print_changed(&ChangedFaceView::new(done, None), self.json, "updated")
     }
 }
 

@@ -2,12 +2,13 @@
 
 use namehop_face::LinkDrop;
 use namehop_forward::counters::DropReason;
+use namehop_forward::face::FaceScope;
 use namehop_wire::data::content_type;
 
 use super::*;
 use crate::nfd::{
-    ChannelStatus, CsInfo, DatasetItem, DropCount, FaceQueryFilter, FaceScope as NfdScope, FaceStatus, FibEntry,
-    GeneralStatus, NextHopRecord, RibEntry, Route as NfdRoute, StrategyChoice, decode_items,
+    ChannelStatus, CsInfo, DatasetItem, DropCount, FaceQueryFilter, FaceStatus, FibEntry, GeneralStatus, NextHopRecord,
+    RibEntry, Route as NfdRoute, StrategyChoice, decode_items,
 };
 
 fn list(module: &str, verb: &str) -> Name {
@@ -110,7 +111,7 @@ fn faces_are_listed_and_queried() {
         let fixture = Fixture::new();
         let faces: Vec<FaceStatus> = items(&fixture, list("faces", "list")).await;
         assert_eq!(faces.iter().map(|face| face.face_id).collect::<Vec<_>>(), [APP, NEIGHBOUR]);
-        assert_eq!(faces[0].scope, NfdScope::Local);
+        assert_eq!(faces[0].scope, FaceScope::Local);
         assert_eq!((faces[0].mtu_bytes, faces[1].mtu_bytes), (None, Some(8800)));
         let query = async |filter: FaceQueryFilter| {
             let faces: Vec<FaceStatus> = items(&fixture, list("faces", "query").append_generic(filter.to_vec())).await;
@@ -118,7 +119,7 @@ fn faces_are_listed_and_queried() {
         };
         let by_scheme = FaceQueryFilter { uri_scheme: Some("udp4".to_owned()), ..FaceQueryFilter::default() };
         assert_eq!(query(by_scheme.clone()).await, [NEIGHBOUR]);
-        assert_eq!(query(FaceQueryFilter { scope: Some(NfdScope::Local), ..by_scheme }).await, []);
+        assert!(query(FaceQueryFilter { scope: Some(FaceScope::Local), ..by_scheme }).await.is_empty());
         assert_eq!(query(FaceQueryFilter::default()).await, [APP, NEIGHBOUR]);
     });
 }

@@ -1,6 +1,6 @@
 //! Prefixes loaded from a file, and the snapshot from which they can be loaded again.
 
-use namehop_forward::fib::file::{FaceWord, FibFile, Part};
+use crate::fib_file::{FaceWord, FibFile, Part};
 use namehop_wire::data::content_type;
 
 use super::*;

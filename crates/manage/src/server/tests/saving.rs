@@ -1,11 +1,12 @@
 //! A command whose change cannot be saved changes nothing and says so.
 
 use super::*;
+use crate::nfd::Code;
 
 fn permanent(uri: &str) -> ControlParameters {
     ControlParameters {
         uri: Some(uri.to_owned()),
-        face_persistency: Some(FacePersistency::Permanent as u64),
+        face_persistency: Some(FacePersistency::Permanent.code()),
         ..ControlParameters::default()
     }
 }
@@ -30,7 +31,7 @@ fn nothing_changes_that_cannot_be_saved() {
         fixture.router().cannot_save.set(true);
         let update = ControlParameters {
             face_id: Some(NEIGHBOUR),
-            face_persistency: Some(FacePersistency::Permanent as u64),
+            face_persistency: Some(FacePersistency::Permanent.code()),
             mtu_bytes: Some(1300),
             flags: Some(2),
             mask: Some(2),

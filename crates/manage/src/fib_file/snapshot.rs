@@ -23,8 +23,8 @@ use namehop_wire::tlv::{Writer, read_var_number};
 
 use super::block::{MAX_BLOCK_BYTES, PrefixBlock};
 use super::{BLOCK_BYTES, FaceWord, FileError, Part};
-use crate::face::FaceId;
-use crate::fib::NextHops;
+use namehop_forward::face::FaceId;
+use namehop_forward::fib::{MAX_NEXTHOPS, NextHops};
 
 /// Version of what is written, and the only one that is read.
 pub(super) const VERSION: u32 = 1;
@@ -100,7 +100,7 @@ impl SnapshotWriter {
         nexthops: NextHops<'_>,
         mut word_of: impl FnMut(FaceId) -> Option<String>,
     ) {
-        let mut known = arrayvec::ArrayVec::<(u32, u64), { crate::fib::MAX_NEXTHOPS }>::new();
+        let mut known = arrayvec::ArrayVec::<(u32, u64), { MAX_NEXTHOPS }>::new();
         for nexthop in nexthops.iter() {
             if let Some(position) = self.position_of(nexthop.face, &mut word_of) {
                 known.push((position, nexthop.cost));

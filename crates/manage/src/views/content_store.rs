@@ -1,0 +1,90 @@
+//! The Content Store.
+
+use serde::Serialize;
+
+use crate::nfd::numbers::cs_flags;
+use crate::nfd::{ControlParameters, CsInfo};
+
+/// Settings and use of the Content Store.
+#[derive(Debug, Clone, Serialize)]
+pub struct CsInfoView {
+    /// Most Data that it holds.
+    pub capacity_packets: u64,
+    /// Eviction policy; `null` where the forwarder does not tell.
+    pub policy: Option<String>,
+    /// Data that it holds.
+    pub entries: u64,
+    /// Data is taken in.
+    pub admit: bool,
+    /// Interests are answered.
+    pub serve: bool,
+    /// Interests answered.
+    pub hits: u64,
+    /// Interests that it could not answer.
+    pub misses: u64,
+    /// Hits by lookups, 0 to 1; `null` before the first lookup.
+    pub hit_ratio: Option<f64>,
+}
+
+impl From<CsInfo> for CsInfoView {
+    fn from(info: CsInfo) -> Self {
+        let lookups = info.hits.saturating_add(info.misses);
+        Self {
+            capacity_packets: info.capacity,
+            policy: info.policy,
+            entries: info.entries,
+            admit: info.flags & cs_flags::ADMIT != 0,
+            serve: info.flags & cs_flags::SERVE != 0,
+            hits: info.hits,
+            misses: info.misses,
+            hit_ratio: (lookups > 0).then(|| info.hits as f64 / lookups as f64),
+        }
+    }
+}
+
+/// Data removed by a command.
+#[derive(Debug, Clone, Serialize)]
+pub struct CsErasureView {
+    /// Under this prefix.
+    pub prefix: String,
+    /// Packets.
+    pub erased: u64,
+}
+
+/// Settings of the Content Store after a command changed some.
+#[derive(Debug, Clone, Serialize)]
+pub struct CsConfigView {
+    /// Most Data that it holds.
+    pub capacity_packets: Option<u64>,
+    /// Data is taken in.
+    pub admit: Option<bool>,
+    /// Interests are answered.
+    pub serve: Option<bool>,
+    /// What was asked for, when the forwarder does not give all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requested_capacity_packets: Option<u64>,
+    /// What to do about that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
+}
+
+impl CsConfigView {
+    /// From the parameters in the answer to `cs/config`, which was asked for `requested_capacity`.
+    pub fn new(done: &ControlParameters, requested_capacity: Option<u64>) -> Self {
+        let flag = |bit| done.flags.map(|flags| flags & bit != 0);
+        let missing = requested_capacity.filter(|&requested| done.capacity.is_some_and(|given| given < requested));
+        let warning = missing.zip(done.capacity).map(|(requested, given)| {
+            format!(
+                "the router has room for {given} packets in its cache and not for {requested}; for more, raise \
+                 capacity_packets and capacity_bytes in section [content_store] of its configuration and start it again"
+            )
+        });
+        Self {
+            capacity_packets: done.capacity,
+            admit: flag(cs_flags::ADMIT),
+            serve: flag(cs_flags::SERVE),
+            requested_capacity_packets: missing,
+            warning,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Faces.
+
+use namehop_face::FacePersistency;
+use serde::Serialize;
+
+use crate::nfd::numbers::face_flags;
+use crate::nfd::{Code, ControlParameters, FaceStatus};
+
+/// A face with all its properties and packet counts.
+#[derive(Debug, Clone, Serialize)]
+pub struct FaceView {
+    /// Number.
+    pub face_id: u64,
+    /// Address of the peer.
+    pub remote_uri: String,
+    /// Address of this end.
+    pub local_uri: String,
+    /// `local` or `non-local`.
+    pub scope: &'static str,
+    /// `on-demand`, `persistent` or `permanent`.
+    pub persistency: &'static str,
+    /// `point-to-point`, `multi-access` or `ad-hoc`.
+    pub link_type: &'static str,
+    /// Time until it is closed if nothing comes.
+    pub expiration_ms: Option<u64>,
+    /// Largest frame.
+    pub mtu_bytes: Option<u64>,
+    /// IncomingFaceId is sent, NextHopFaceId is honoured.
+    pub local_fields: bool,
+    /// NDNLPv2 link reliability.
+    pub reliability: bool,
+    /// NDNLPv2 congestion marking.
+    pub congestion_marking: bool,
+    /// Least time that the queue must be too long before packets are marked.
+    pub congestion_interval_ns: Option<u64>,
+    /// Queue length from which packets are marked.
+    pub congestion_threshold_bytes: Option<u64>,
+    /// Interests received.
+    pub in_interests: u64,
+    /// Data received.
+    pub in_data: u64,
+    /// Nacks received.
+    pub in_nacks: u64,
+    /// Bytes received.
+    pub in_bytes: u64,
+    /// Interests sent.
+    pub out_interests: u64,
+    /// Data sent.
+    pub out_data: u64,
+    /// Nacks sent.
+    pub out_nacks: u64,
+    /// Bytes sent.
+    pub out_bytes: u64,
+}
+
+impl From<FaceStatus> for FaceView {
+    fn from(face: FaceStatus) -> Self {
+        let flag = |bit| face.flags & bit != 0;
+        Self {
+            face_id: face.face_id,
+            scope: face.scope.name(),
+            persistency: face.persistency.name(),
+            link_type: face.link_type.name(),
+            expiration_ms: face.expiration_period_ms,
+            mtu_bytes: face.mtu_bytes,
+            local_fields: flag(face_flags::LOCAL_FIELDS),
+            reliability: flag(face_flags::RELIABILITY),
+            congestion_marking: flag(face_flags::CONGESTION_MARKING),
+            congestion_interval_ns: face.base_congestion_marking_interval_ns,
+            congestion_threshold_bytes: face.default_congestion_threshold_bytes,
+            in_interests: face.in_interests,
+            in_data: face.in_data,
+            in_nacks: face.in_nacks,
+            in_bytes: face.in_bytes,
+            out_interests: face.out_interests,
+            out_data: face.out_data,
+            out_nacks: face.out_nacks,
+            out_bytes: face.out_bytes,
+            remote_uri: face.uri,
+            local_uri: face.local_uri,
+        }
+    }
+}
+
+/// What a command did to a face: the properties that the answer names.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChangedFaceView {
+    /// Number.
+    pub face_id: Option<u64>,
+    /// Address of the peer.
+    pub remote_uri: Option<String>,
+    /// Address of this end.
+    pub local_uri: Option<String>,
+    /// Whether the command made it or found it; `null` after other commands.
+    pub created: Option<bool>,
+    /// `on-demand`, `persistent` or `permanent`.
+    pub persistency: Option<&'static str>,
+    /// IncomingFaceId is sent, NextHopFaceId is honoured.
+    pub local_fields: Option<bool>,
+    /// NDNLPv2 link reliability.
+    pub reliability: Option<bool>,
+    /// NDNLPv2 congestion marking.
+    pub congestion_marking: Option<bool>,
+    /// Largest frame.
+    pub mtu_bytes: Option<u64>,
+}
+
+impl ChangedFaceView {
+    /// From the parameters in the answer to `faces/create` or `faces/update`.
+    pub fn new(parameters: ControlParameters, created: Option<bool>) -> Self {
+        let flag = |bit| parameters.flags.map(|flags| flags & bit != 0);
+        let persistency = parameters.face_persistency.and_then(FacePersistency::from_code);
+        Self {
+            created,
+            persistency: persistency.map(FacePersistency::name),
+            local_fields: flag(face_flags::LOCAL_FIELDS),
+            reliability: flag(face_flags::RELIABILITY),
+            congestion_marking: flag(face_flags::CONGESTION_MARKING),
+            face_id: parameters.face_id,
+            remote_uri: parameters.uri,
+            local_uri: parameters.local_uri,
+            mtu_bytes: parameters.mtu_bytes,
+        }
+    }
+}

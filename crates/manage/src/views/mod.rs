@@ -1,0 +1,18 @@
+//! What a router tells, as JSON: the same for whoever asks on the command line and over HTTP.
+//!
+//! Each view is made from a message of the NFD management protocol ([`nfd`](crate::nfd)) and is nothing but its fields in
+//! words: units stand in the names of fields, numbers that stand for something are written as the word for it, and what the
+//! forwarder does not tell is `null`. Names of fields are stable.
+
+mod content_store;
+mod face;
+mod prefix;
+mod status;
+
+#[cfg(test)]
+mod tests;
+
+pub use content_store::{CsConfigView, CsErasureView, CsInfoView};
+pub use face::{ChangedFaceView, FaceView};
+pub use prefix::{FibView, NextHopView, RouteView, StrategyChoiceView};
+pub use status::{FaceDropView, ReadvertiseCommandsView, ReadvertiseErrorView, ReadvertiseView, StatusView};

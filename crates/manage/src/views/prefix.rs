@@ -1,0 +1,91 @@
+//! What belongs to prefixes: routes, FIB entries and strategy choices.
+
+use std::collections::HashMap;
+
+use namehop_wire::Name;
+use serde::Serialize;
+
+use crate::nfd::numbers::{origin, route_flags};
+use crate::nfd::{FibEntry, Route, StrategyChoice};
+
+/// A route.
+#[derive(Debug, Clone, Serialize)]
+pub struct RouteView {
+    /// Prefix.
+    pub prefix: String,
+    /// Face that it leads to.
+    pub face_id: u64,
+    /// Address of that face's peer. In lists only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_uri: Option<String>,
+    /// Who made it: `app`, `client`, `static`, `nlsr` and so on, or a number.
+    pub origin: String,
+    /// Lower is better.
+    pub cost: u64,
+    /// `child-inherit`, `capture`, both with a comma between them, `none`, or other bits as a number.
+    pub flags: String,
+    /// Time that remains; `null` when it does not expire.
+    pub expires_ms: Option<u64>,
+}
+
+impl RouteView {
+    /// A route of `prefix`, without the address of the face.
+    pub fn new(prefix: &Name, route: &Route) -> Self {
+        Self {
+            prefix: prefix.to_string(),
+            face_id: route.face_id,
+            remote_uri: None,
+            origin: origin::name(route.origin).into_owned(),
+            cost: route.cost,
+            flags: route_flags::words(route.flags),
+            expires_ms: route.expiration_period_ms,
+        }
+    }
+}
+
+/// One next hop of a FIB entry.
+#[derive(Debug, Clone, Serialize)]
+pub struct NextHopView {
+    /// Face.
+    pub face_id: u64,
+    /// Address of its peer; `null` when the face has gone.
+    pub remote_uri: Option<String>,
+    /// Lower is better.
+    pub cost: u64,
+}
+
+/// A FIB entry.
+#[derive(Debug, Clone, Serialize)]
+pub struct FibView {
+    /// Prefix.
+    pub prefix: String,
+    /// Where its Interests go, best first.
+    pub nexthops: Vec<NextHopView>,
+}
+
+impl FibView {
+    /// An entry, with the addresses of its faces' peers by number of the face.
+    pub fn new(entry: &FibEntry, remote_uris: &HashMap<u64, String>) -> Self {
+        let view = |hop: &crate::nfd::NextHopRecord| NextHopView {
+            face_id: hop.face_id,
+            remote_uri: remote_uris.get(&hop.face_id).cloned(),
+            cost: hop.cost,
+        };
+        Self { prefix: entry.name.to_string(), nexthops: entry.next_hops.iter().map(view).collect() }
+    }
+}
+
+/// The strategy chosen for a prefix.
+#[derive(Debug, Clone, Serialize)]
+pub struct StrategyChoiceView {
+    /// Prefix.
+    pub prefix: String,
+    /// Name of the strategy, with its version and parameters.
+    pub strategy: String,
+}
+
+impl From<&StrategyChoice> for StrategyChoiceView {
+    fn from(choice: &StrategyChoice) -> Self {
+        Self { prefix: choice.name.to_string(), strategy: choice.strategy.to_string() }
+    }
+}

@@ -1,0 +1,194 @@
+//! The router as a whole.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::nfd::{DropCount, GeneralStatus, ReadvertiseStatus};
+
+/// Version, uptime, table sizes and packet counts, every discarded packet by reason, and who is told of the routes.
+#[derive(Debug, Clone, Serialize)]
+pub struct StatusView {
+    /// Program and version.
+    pub version: String,
+    /// When the router started.
+    pub start_time_unix_ms: u64,
+    /// When it answered.
+    pub current_time_unix_ms: u64,
+    /// What lies between these.
+    pub uptime_s: f64,
+    /// Entries of the table of names.
+    pub name_tree_entries: u64,
+    /// FIB prefixes.
+    pub fib_entries: u64,
+    /// Pending Interests.
+    pub pit_entries: u64,
+    /// Strategy measurements.
+    pub measurements_entries: u64,
+    /// Data in the Content Store.
+    pub cs_entries: u64,
+    /// Interests received.
+    pub in_interests: u64,
+    /// Data received.
+    pub in_data: u64,
+    /// Nacks received.
+    pub in_nacks: u64,
+    /// Interests sent.
+    pub out_interests: u64,
+    /// Data sent.
+    pub out_data: u64,
+    /// Nacks sent.
+    pub out_nacks: u64,
+    /// Pending Interests that ended with Data.
+    pub satisfied_interests: u64,
+    /// Pending Interests that ended without.
+    pub unsatisfied_interests: u64,
+    /// Discarded packets by layer, then by reason, those of faces that are gone included; `null` where the forwarder does not
+    /// tell.
+    pub drops: Option<BTreeMap<String, BTreeMap<String, u64>>>,
+    /// The same by face, of faces that exist.
+    pub face_drops: Option<Vec<FaceDropView>>,
+    /// Who is told of the routes; `null` where the forwarder does not tell.
+    pub readvertise: Option<Vec<ReadvertiseView>>,
+}
+
+/// Packets discarded on a face for one reason.
+#[derive(Debug, Clone, Serialize)]
+pub struct FaceDropView {
+    /// The face.
+    pub face_id: u64,
+    /// `engine` or `link`.
+    pub layer: String,
+    /// Stable name in kebab case.
+    pub reason: String,
+    /// Packets.
+    pub count: u64,
+}
+
+/// A routing daemon or a gateway that is told of routes.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReadvertiseView {
+    /// `daemon` or `gateway`.
+    pub destination: String,
+    /// Where its commands go.
+    pub command_prefix: String,
+    /// Is there a route to it?
+    pub is_available: bool,
+    /// Faces that lead there.
+    pub face_ids: Vec<u64>,
+    /// Prefixes that it knows of.
+    pub announced_prefixes: u64,
+    /// Prefixes that it is to be told of.
+    pub waiting_prefixes: u64,
+    /// Prefixes that it has refused.
+    pub refused_prefixes: u64,
+    /// Prefixes that are gone and that it is to forget.
+    pub withdrawing_prefixes: u64,
+    /// Prefixes for which there was no room.
+    pub left_out_prefixes: u64,
+    /// Commands so far, by how they ended.
+    pub commands: ReadvertiseCommandsView,
+    /// What went wrong last.
+    pub last_error: Option<ReadvertiseErrorView>,
+}
+
+/// Commands to a routing daemon or a gateway.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReadvertiseCommandsView {
+    /// Announcements that were accepted.
+    pub announced: u64,
+    /// Withdrawals that were accepted.
+    pub withdrawn: u64,
+    /// Answers of any other status.
+    pub refused: u64,
+    /// Nacks.
+    pub nack: u64,
+    /// No answer.
+    pub timed_out: u64,
+}
+
+/// A command that failed.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReadvertiseErrorView {
+    /// The prefix.
+    pub prefix: String,
+    /// In words.
+    pub reason: String,
+    /// How long ago.
+    pub age_s: f64,
+}
+
+impl From<&ReadvertiseStatus> for ReadvertiseView {
+    fn from(status: &ReadvertiseStatus) -> Self {
+        let counters = status.counters;
+        ReadvertiseView {
+            destination: status.destination.clone(),
+            command_prefix: status.command_prefix.to_string(),
+            is_available: !status.face_ids.is_empty(),
+            face_ids: status.face_ids.clone(),
+            announced_prefixes: status.announced_prefixes,
+            waiting_prefixes: status.waiting_prefixes,
+            refused_prefixes: status.refused_prefixes,
+            withdrawing_prefixes: status.withdrawing_prefixes,
+            left_out_prefixes: counters.left_out,
+            commands: ReadvertiseCommandsView {
+                announced: counters.announced,
+                withdrawn: counters.withdrawn,
+                refused: counters.refused,
+                nack: counters.nacked,
+                timed_out: counters.timed_out,
+            },
+            last_error: status.last_error.as_ref().map(|error| ReadvertiseErrorView {
+                prefix: error.prefix.to_string(),
+                reason: error.reason.clone(),
+                age_s: Duration::from_millis(error.age_ms).as_secs_f64(),
+            }),
+        }
+    }
+}
+
+impl StatusView {
+    /// From the datasets `status/general` and, where the forwarder has them, `status/drops` and `status/readvertise`.
+    pub fn new(status: GeneralStatus, drops: Option<&[DropCount]>, readvertise: Option<&[ReadvertiseStatus]>) -> Self {
+        let uptime = Duration::from_millis(status.current_timestamp_ms.saturating_sub(status.start_timestamp_ms));
+        Self {
+            version: status.version,
+            start_time_unix_ms: status.start_timestamp_ms,
+            current_time_unix_ms: status.current_timestamp_ms,
+            uptime_s: uptime.as_secs_f64(),
+            name_tree_entries: status.name_tree_entries,
+            fib_entries: status.fib_entries,
+            pit_entries: status.pit_entries,
+            measurements_entries: status.measurements_entries,
+            cs_entries: status.cs_entries,
+            in_interests: status.in_interests,
+            in_data: status.in_data,
+            in_nacks: status.in_nacks,
+            out_interests: status.out_interests,
+            out_data: status.out_data,
+            out_nacks: status.out_nacks,
+            satisfied_interests: status.satisfied_interests,
+            unsatisfied_interests: status.unsatisfied_interests,
+            drops: drops.map(totals),
+            face_drops: drops.map(of_faces),
+            readvertise: readvertise.map(|told| told.iter().map(ReadvertiseView::from).collect()),
+        }
+    }
+}
+
+fn totals(drops: &[DropCount]) -> BTreeMap<String, BTreeMap<String, u64>> {
+    let mut totals = BTreeMap::from(["engine", "link"].map(|layer| (layer.to_owned(), BTreeMap::new())));
+    for drop in drops.iter().filter(|drop| drop.face_id.is_none()) {
+        totals.entry(drop.layer.clone()).or_default().insert(drop.reason.clone(), drop.count);
+    }
+    totals
+}
+
+fn of_faces(drops: &[DropCount]) -> Vec<FaceDropView> {
+    let view = |drop: &DropCount| {
+        let (layer, reason) = (drop.layer.clone(), drop.reason.clone());
+        Some(FaceDropView { face_id: drop.face_id?, layer, reason, count: drop.count })
+    };
+    drops.iter().filter_map(view).collect()
+}

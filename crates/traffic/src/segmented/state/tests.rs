@@ -1,0 +1,144 @@
+//! Which segments are asked for, again or not, and when a transfer ends.
+
+use super::super::congestion::WindowKind;
+use super::super::rtt::RtoBounds;
+use super::*;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn transfer(initial: f64, reorder_limit: u64) -> Transfer {
+    let window = Window::new(WindowKind::Aimd, initial, 1000.0);
+    Transfer::new(window, RttEstimator::new(RtoBounds::default()), reorder_limit)
+}
+
+/// Times of a test, in milliseconds.
+fn at(base: Instant, ms: u32) -> Instant {
+    base + MS * ms
+}
+
+fn arrive(transfer: &mut Transfer, now: Instant, segment: u64, last: Option<u64>) -> Vec<u64> {
+    transfer.on_data(now, segment, vec![segment as u8], last, MS, false)
+}
+
+fn ready(transfer: &mut Transfer) -> Vec<u8> {
+    std::iter::from_fn(|| transfer.take_ready()).flatten().collect()
+}
+
+fn requests(transfer: &mut Transfer, now: Instant) -> Vec<u64> {
+    std::iter::from_fn(|| transfer.next_request(now)).map(|request| request.segment).collect()
+}
+
+#[test]
+fn the_first_segment_goes_alone_and_the_rest_in_order() {
+    let (mut transfer, now) = (transfer(4.0, 100), Instant::now());
+    assert_eq!(requests(&mut transfer, now), [0]);
+    arrive(&mut transfer, now, 0, Some(3));
+    assert_eq!(requests(&mut transfer, now), [1, 2, 3]);
+    arrive(&mut transfer, now, 2, None);
+    assert_eq!(ready(&mut transfer), [0]);
+    arrive(&mut transfer, now, 1, None);
+    arrive(&mut transfer, now, 1, None);
+    assert_eq!(ready(&mut transfer), [1, 2]);
+    assert!(!transfer.is_complete());
+    arrive(&mut transfer, now, 3, Some(3));
+    assert_eq!((ready(&mut transfer), transfer.duplicates), (vec![3], 1));
+    assert!(transfer.is_complete());
+}
+
+#[test]
+fn memory_is_bounded_while_a_segment_is_missing() {
+    let (mut transfer, now) = (transfer(100.0, 5), Instant::now());
+    requests(&mut transfer, now);
+    arrive(&mut transfer, now, 0, None);
+    ready(&mut transfer);
+    assert_eq!(requests(&mut transfer, now), [1, 2, 3, 4, 5]);
+    for segment in 2..=5 {
+        arrive(&mut transfer, now, segment, None);
+    }
+    assert_eq!(requests(&mut transfer, now), [0u64; 0]);
+    arrive(&mut transfer, now, 1, None);
+    assert_eq!(ready(&mut transfer).len(), 5);
+    assert_eq!(requests(&mut transfer, now).len(), 5);
+}
+
+#[test]
+fn losses_of_one_round_trip_reduce_the_window_and_back_off_once() {
+    let (mut transfer, base) = (transfer(16.0, 100), Instant::now());
+    requests(&mut transfer, base);
+    arrive(&mut transfer, base, 0, None);
+    let sent = requests(&mut transfer, base);
+    let (before, rto) = (transfer.window.size(), transfer.rtt.rto());
+    for segment in &sent[..5] {
+        assert_eq!(transfer.on_timeout(at(base, 50), *segment), Some(1));
+    }
+    assert_eq!((transfer.window.decreases(), transfer.window.size()), (1, before / 2));
+    assert_eq!(transfer.rtt.rto(), rto * 2);
+    for segment in &sent[5..] {
+        arrive(&mut transfer, at(base, 51), *segment, None);
+    }
+    let again = requests(&mut transfer, at(base, 52));
+    assert_eq!(again[..5], sent[..5]);
+    assert_eq!(transfer.retransmissions, 5);
+    // What was sent after the reduction counts again, retransmissions too.
+    transfer.on_nack(at(base, 60), again[0], true, MS);
+    assert_eq!(transfer.window.decreases(), 2);
+}
+
+#[test]
+fn overtaken_and_late_segments_are_asked_for_again() {
+    let (mut transfer, base) = (transfer(8.0, 100), Instant::now());
+    requests(&mut transfer, base);
+    arrive(&mut transfer, base, 0, None);
+    let sent = requests(&mut transfer, base);
+    assert_eq!(sent[..5], [1, 2, 3, 4, 5]);
+    // Early: only overtaken. The samples make anything over 3 ms late.
+    for segment in [2, 3, 4] {
+        assert_eq!(arrive(&mut transfer, at(base, 1), segment, None), [0u64; 0]);
+    }
+    // Late as well.
+    assert_eq!(arrive(&mut transfer, at(base, 100), 5, None), [1]);
+    assert_eq!((transfer.window.decreases(), transfer.timeouts), (1, 0));
+    let again = transfer.next_request(at(base, 100)).unwrap();
+    assert_eq!((again.segment, again.attempt), (1, 1));
+}
+
+#[test]
+fn a_segment_that_never_comes_is_asked_for_early_once() {
+    let (mut transfer, base) = (transfer(8.0, 100_000), Instant::now());
+    requests(&mut transfer, base);
+    arrive(&mut transfer, base, 0, None);
+    let mut asked = 0;
+    for ms in 1..2000 {
+        for segment in requests(&mut transfer, at(base, ms)) {
+            asked += u32::from(segment == 5);
+            if segment != 5 {
+                arrive(&mut transfer, at(base, ms + 1), segment, None);
+            }
+        }
+    }
+    assert_eq!(asked, 2, "for the third time its time-out has to decide");
+}
+
+#[test]
+fn segments_beyond_the_end_are_forgotten() {
+    let (mut transfer, now) = (transfer(4.0, 100), Instant::now());
+    requests(&mut transfer, now);
+    arrive(&mut transfer, now, 0, None);
+    assert_eq!(requests(&mut transfer, now), [1, 2, 3, 4, 5]);
+    arrive(&mut transfer, now, 1, Some(1));
+    assert_eq!(transfer.on_timeout(now, 4), None);
+    assert_eq!(transfer.on_nack(now, 5, false, MS), None);
+    assert_eq!((requests(&mut transfer, now).len(), transfer.window.decreases()), (0, 0));
+    assert_eq!(ready(&mut transfer), [0, 1]);
+    assert!(transfer.is_complete());
+}
+
+#[test]
+fn marks_reduce_and_retransmitted_segments_give_no_sample() {
+    let (mut transfer, base) = (transfer(8.0, 100), Instant::now());
+    requests(&mut transfer, base);
+    transfer.on_timeout(at(base, 1), 0);
+    assert_eq!(requests(&mut transfer, at(base, 2)), [0]);
+    transfer.on_data(at(base, 3), 0, Vec::new(), None, MS, true);
+    assert_eq!((transfer.rtt.smoothed(), transfer.marks, transfer.window.decreases()), (None, 1, 2));
+}
