@@ -31,6 +31,7 @@ mod tests;
 
 pub use command::{CommandError, RouteOptions};
 pub use shared::{EndpointCounters, Responder};
+#[cfg(any(test, feature = "testing"))]
 pub(crate) use shared::{LpFields, write_lp};
 
 use pending::{Outcome, PendingKey};
