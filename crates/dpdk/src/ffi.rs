@@ -29,6 +29,7 @@ unsafe extern "C" {
     pub(crate) fn namehop_mempool_create(
         name: *const c_char,
         count: u32,
+        private_bytes: u16,
         room_bytes: u16,
         error: *mut c_int,
     ) -> *mut RawMempool;

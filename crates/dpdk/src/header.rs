@@ -10,11 +10,17 @@ use namehop_forward::buffer::HEADROOM_BYTES;
 
 use crate::ffi::RawMempool;
 
+/// Bytes of the private area of every mbuf, between its header and its packet: room for the parsed summary of a packet.
+pub const PRIVATE_BYTES: usize = 256;
 /// Room for a packet in a small mbuf, behind the headroom: nearly all packets, and whatever fits into one buffer of the
 /// memif and of packet sockets as they are usually set up.
 pub const SMALL_BYTES: usize = 2048;
 /// Room for a packet in a large mbuf: the largest packet there is with all its headers.
 pub const LARGE_BYTES: usize = 9216;
+
+/// Bit of `flags` that says that the private area holds a summary. Cleared with all others when an mbuf is taken from its
+/// pool; reserved when the environment starts, so that no driver uses it.
+pub(crate) const HAS_SUMMARY: u64 = 1 << 40;
 
 /// `struct rte_mbuf`.
 #[repr(C, align(64))]
@@ -88,7 +94,7 @@ impl Header {
             pool: std::ptr::null_mut(),
             next: std::ptr::null_mut(),
             _offload: [0; 2],
-            private_bytes: 0,
+            private_bytes: PRIVATE_BYTES as u16,
             _rest: [0; 38],
         }
     }

@@ -1,15 +1,17 @@
-//! One packet in an mbuf, owned alone.
+//! One packet in an mbuf, owned alone, and what a worker writes down beside it.
 //!
 //! An [`Mbuf`] is always one contiguous segment. It returns to its pool when dropped.
 
+use std::any::TypeId;
 use std::fmt;
+use std::mem::{align_of, size_of};
 use std::ptr::NonNull;
 use std::slice;
 
 use namehop_forward::buffer::PacketBuffer;
 
 use crate::ffi;
-use crate::header::Header;
+use crate::header::{HAS_SUMMARY, Header, PRIVATE_BYTES};
 use crate::plain;
 
 /// A packet in an mbuf.
@@ -19,11 +21,18 @@ pub struct Mbuf(NonNull<Header>);
 // SAFETY: an Mbuf is the only reference to its header and storage; pools take it back from any thread.
 unsafe impl Send for Mbuf {}
 
+/// What stands in the private area when `HAS_SUMMARY` is set. The type comes first, so that it is found without knowing it.
+#[repr(C)]
+struct Summary<T> {
+    type_id: TypeId,
+    value: T,
+}
+
 impl Mbuf {
     /// Takes over an mbuf.
     ///
     /// # Safety
-    /// `header` is an initialised mbuf in one segment, and nobody else uses it.
+    /// `header` is an initialised mbuf in one segment whose private area has `PRIVATE_BYTES`, and nobody else uses it.
     pub(crate) unsafe fn from_raw(header: NonNull<Header>) -> Mbuf {
         Mbuf(header)
     }
@@ -45,7 +54,37 @@ impl Mbuf {
     pub(crate) fn is_plain(&self) -> bool {
         self.header().pool.is_null()
     }
+
+    /// Writes `value` down beside the packet, for whoever gets it next; a former value is forgotten. A type larger than
+    /// [`SUMMARY_BYTES`] or with an alignment above that of a cache line does not compile.
+    pub fn set_summary<T: Copy + Send + 'static>(&mut self, value: T) {
+        const {
+            assert!(size_of::<Summary<T>>() <= PRIVATE_BYTES, "a summary must fit into the private area");
+            assert!(align_of::<Summary<T>>() <= align_of::<Header>(), "the private area begins at a cache line");
+        }
+        // SAFETY: the private area of `PRIVATE_BYTES` follows the header, begins at a cache line and belongs to this
+        // mbuf; the assertions say that a `Summary<T>` fits there.
+        unsafe { self.0.add(1).cast().write(Summary { type_id: TypeId::of::<T>(), value }) };
+        self.header_mut().flags |= HAS_SUMMARY;
+    }
+
+    /// What was last written down; `None` when that is nothing or something of another type.
+    pub fn summary<T: Copy + Send + 'static>(&self) -> Option<&T> {
+        if self.header().flags & HAS_SUMMARY == 0 {
+            return None;
+        }
+        // SAFETY: the flag says that a `Summary` of some type was written here, and all of them begin with their type.
+        let type_id = unsafe { self.0.add(1).cast::<TypeId>().read() };
+        if type_id != TypeId::of::<T>() {
+            return None;
+        }
+        // SAFETY: it is a `Summary` of this type, and lives as long as the borrow of this mbuf.
+        Some(unsafe { &self.0.add(1).cast::<Summary<T>>().as_ref().value })
+    }
 }
+
+/// Bytes of the largest value that [`Mbuf::set_summary`] takes.
+pub const SUMMARY_BYTES: usize = PRIVATE_BYTES - size_of::<TypeId>();
 
 /// The packet bytes of one segment.
 #[inline]

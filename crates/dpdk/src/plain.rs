@@ -10,7 +10,7 @@ use crossbeam_queue::ArrayQueue;
 use namehop_forward::buffer::HEADROOM_BYTES;
 use namehop_table::{PIECE_ALIGNMENT, Pieces};
 
-use crate::header::{Header, LARGE_BYTES, SMALL_BYTES};
+use crate::header::{Header, LARGE_BYTES, PRIVATE_BYTES, SMALL_BYTES};
 use crate::mbuf::Mbuf;
 
 /// Storage of one mbuf that nobody uses.
@@ -47,7 +47,7 @@ struct SizeClass {
 impl SizeClass {
     fn new(contents: &'static str, room_bytes: usize, limit: usize) -> Self {
         let limit = limit.max(1);
-        let cell_bytes = size_of::<Header>() + HEADROOM_BYTES + room_bytes;
+        let cell_bytes = size_of::<Header>() + PRIVATE_BYTES + HEADROOM_BYTES + room_bytes;
         SizeClass { free: ArrayQueue::new(limit), pieces: Pieces::new(contents, limit, cell_bytes).ok(), room_bytes }
     }
 
@@ -61,10 +61,10 @@ impl SizeClass {
 
     fn make(&self) -> Option<Cell> {
         let header: NonNull<Header> = self.pieces.as_ref()?.take()?.cast();
-        // SAFETY: the piece holds the header and the storage behind it; `new` asked for so much. Lengths fit, as `header.rs`
-        // asserts.
+        // SAFETY: the piece holds the header, the private area behind it, and the storage behind that; `new` asked for so
+        // much. Lengths fit, as `header.rs` asserts.
         unsafe {
-            let storage = header.add(1).cast::<u8>().as_ptr();
+            let storage = header.add(1).cast::<u8>().add(PRIVATE_BYTES).as_ptr();
             header.write(Header::plain(storage, (HEADROOM_BYTES + self.room_bytes) as u16));
         }
         Some(Cell { header })

@@ -15,7 +15,7 @@ use namehop_forward::buffer::{BufferPool, HEADROOM_BYTES};
 use crate::eal::Eal;
 use crate::error::DpdkError;
 use crate::ffi::{self, RawMempool};
-use crate::header::{Header, LARGE_BYTES, SMALL_BYTES};
+use crate::header::{Header, LARGE_BYTES, PRIVATE_BYTES, SMALL_BYTES};
 use crate::mbuf::Mbuf;
 use crate::plain::PlainPool;
 use crate::thread;
@@ -44,7 +44,7 @@ impl Mempool {
         // SAFETY: the environment runs, which whoever calls has the proof of. Sizes fit 16 bits (see `header.rs`).
         let pool = unsafe {
             let room_bytes = (HEADROOM_BYTES + room_bytes) as u16;
-            ffi::namehop_mempool_create(c_name.as_ptr(), count, room_bytes, &mut error)
+            ffi::namehop_mempool_create(c_name.as_ptr(), count, PRIVATE_BYTES as u16, room_bytes, &mut error)
         };
         NonNull::new(pool).map(Mempool).ok_or_else(|| DpdkError::refused(action(), error))
     }
@@ -54,7 +54,7 @@ impl Mempool {
     }
 
     fn allocate(self) -> Option<Mbuf> {
-        // SAFETY: the pool lives; what it gives is an empty mbuf in one segment, and is ours.
+        // SAFETY: the pool lives; what it gives is an empty mbuf in one segment with its private area, and is ours.
         unsafe { NonNull::new(ffi::namehop_mbuf_allocate(self.as_ptr())).map(|header| Mbuf::from_raw(header)) }
     }
 
@@ -100,7 +100,7 @@ impl MbufPool {
 
     /// Memory that the mempools of such a pool take, in bytes, all told.
     pub const fn mempool_bytes(small: usize, large: usize) -> usize {
-        let fixed = size_of::<Header>() + HEADROOM_BYTES + ELEMENT_OVERHEAD_BYTES;
+        let fixed = size_of::<Header>() + PRIVATE_BYTES + HEADROOM_BYTES + ELEMENT_OVERHEAD_BYTES;
         small * (fixed + SMALL_BYTES) + large * (fixed + LARGE_BYTES)
     }
 

@@ -1,5 +1,6 @@
 //! Mbufs behave as heap buffers do, whether they are plain or from a mempool; they return to where they came from.
 
+use namehop_dpdk::mbuf::SUMMARY_BYTES;
 use namehop_dpdk::{Eal, MbufPool};
 use namehop_forward::buffer::{BufferPool, HEADROOM_BYTES, HeapPool, PacketBuffer};
 use proptest::prelude::*;
@@ -143,9 +144,11 @@ fn a_fresh_buffer_is_empty_with_all_its_headroom() {
     for pool in [MbufPool::new(1, 1), shared_mempools()] {
         let mut buffer = pool.copy_of(&[1; 50]).expect("buffer");
         buffer.trim_front(20);
+        buffer.set_summary(5_u64);
         drop(buffer);
         let mut buffer = pool.allocate(0).expect("buffer");
         assert!(buffer.bytes().is_empty());
+        assert_eq!(buffer.summary::<u64>(), None, "the summary is that of the packet before");
         assert!(buffer.prepend(HEADROOM_BYTES).is_some());
         assert!(buffer.prepend(1).is_none());
     }
@@ -195,5 +198,21 @@ fn every_thread_may_take_and_give() {
         for producer in producers {
             producer.join().expect("producer");
         }
+    }
+}
+
+#[test]
+fn a_summary_travels_with_the_packet() {
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct Hashes([u64; 30]);
+    assert_eq!(size_of::<Hashes>(), SUMMARY_BYTES);
+    for pool in [MbufPool::new(1, 1), shared_mempools()] {
+        let mut buffer = pool.copy_of(b"packet").expect("buffer");
+        assert_eq!(buffer.summary::<Hashes>(), None);
+        buffer.set_summary(Hashes([0xABCD_EF01_2345_6789; 30]));
+        assert_eq!(buffer.summary::<u64>(), None, "another type");
+        let buffer = std::thread::spawn(move || buffer).join().expect("moved");
+        assert_eq!(buffer.summary::<Hashes>(), Some(&Hashes([0xABCD_EF01_2345_6789; 30])));
+        assert_eq!(buffer.bytes(), b"packet");
     }
 }
