@@ -116,8 +116,8 @@ class AttackedRouter(Router):
 class Battle:
     """One router under some attacks, or none, and what came of it."""
 
-    def __init__(self, folder, arena, keys, attacks, seconds, together=False):
-        self.arena, self.attacks, self.seconds, self.together = arena, attacks, seconds, together
+    def __init__(self, folder, arena, keys, attacks, seconds, together=False, rates=1.0):
+        self.arena, self.attacks, self.seconds, self.together, self.rates = arena, attacks, seconds, together, rates
         self.locator = keys.locator
         self.router = AttackedRouter(folder, arena, f'[management.localhop]\nanchors = ["{keys.certificate}"]\n')
         self.processes, self.commands = [], []
@@ -169,7 +169,8 @@ class Battle:
         started = {}
         for name in self.attacks:
             plan = PLANS[name]
-            options = {"rate": plan.together if self.together else plan.rate, "seconds": self.seconds + HEAD_START_SECONDS, **plan.options}
+            rate = int((plan.together if self.together else plan.rate) * self.rates)
+            options = {"rate": rate, "seconds": self.seconds + HEAD_START_SECONDS, **plan.options}
             if plan.is_commanding:
                 # A face that stays: what was commanded is seen after the attack.
                 options |= {"locator": self.locator, "face": self.near_face}

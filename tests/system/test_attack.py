@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from attack_arena import ATTACKER, Arena, Battle
-from attack_limits import ALONE_SECONDS, COMMAND_SECONDS, KEPT, PEACE_SECONDS, RESIDENT_BYTES, SHORT_COMMAND_SECONDS, SHORT_SECONDS, TOGETHER_SECONDS, UNCOUNTED
+from attack_limits import ALONE_SECONDS, COMMAND_SECONDS, KEPT, PEACE_SECONDS, RESIDENT_BYTES, SHORT_COMMAND_SECONDS, SHORT_RATES, SHORT_SECONDS, TOGETHER_SECONDS, UNCOUNTED
 from attack_plans import PLANS
 from conftest import run_namehop
 
@@ -106,8 +106,8 @@ def show(title, peace, result):
         print(f"  WRONG: {complaint}")
 
 
-def fight(title, folder, arena, keys, peace, attacks, seconds, together=False):
-    result = Battle(folder, arena, keys, attacks, seconds, together).run()
+def fight(title, folder, arena, keys, peace, attacks, seconds, together=False, rates=1.0):
+    result = Battle(folder, arena, keys, attacks, seconds, together, rates).run()
     show(title, peace, result)
     assert not complaints(peace, result), "\n".join(complaints(peace, result))
 
@@ -122,5 +122,5 @@ def test_one_attack(arena, keys, peace, tmp_path, attack):
 
 @pytest.mark.skipif(CHOICE not in ("", "every"), reason="one attack was chosen")
 def test_all_attacks_at_once(arena, keys, peace, tmp_path):
-    seconds = TOGETHER_SECONDS if CHOICE else SHORT_SECONDS
-    fight("all at once", tmp_path, arena, keys, peace, list(PLANS), seconds, together=True)
+    seconds, rates = (TOGETHER_SECONDS, 1.0) if CHOICE else (SHORT_SECONDS, SHORT_RATES)
+    fight("all at once", tmp_path, arena, keys, peace, list(PLANS), seconds, together=True, rates=rates)
