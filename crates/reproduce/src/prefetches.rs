@@ -63,7 +63,8 @@ pub(crate) fn overhead(context: &mut Context<'_>) -> Result<Report, ReproduceErr
                       eight tags at once, in the first-level cache, many lookups one behind the other.";
     let limits = [
         "What a prefetch of a line in DRAM adds to other work is the difference of two times that are nearly the same: values \
-         around 0, negative ones included, mean that the processor does it beside that work and no cost can be told.",
+         around 0, negative ones included, mean that the processor does it beside that work and no cost can be told. Waiting \
+         for the address to be translated is included where there is such waiting.",
         "A prefetch that comes when the processor has as many lines under way as it can have waits; that is not in these rows.",
     ];
     let conditions = [format!(
