@@ -7,6 +7,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use namehop_forward::schedule::ScheduleKind;
+use namehop_store::PolicyKind;
 use serde::{Serialize, Serializer};
 
 use crate::counters::CounterFigures;
@@ -29,6 +30,8 @@ pub struct EngineParameters {
     pub hit_ratio: f64,
     /// Packets that the Content Store may hold.
     pub cs_capacity: usize,
+    /// What leaves the Content Store when it is full.
+    pub cs_policy: PolicyKind,
     /// Nonces that the dead nonce list has room for.
     pub dead_nonce_capacity: usize,
     /// Packets that the worker gets at a time, at most 64.
@@ -60,6 +63,7 @@ impl Default for EngineParameters {
             in_flight: 4_096,
             hit_ratio: 0.0,
             cs_capacity: 65_536,
+            cs_policy: PolicyKind::default(),
             dead_nonce_capacity: 1 << 20,
             burst: 64,
             lookahead: None,
@@ -191,6 +195,9 @@ pub struct PacketCosts {
     pub pair_ns: f64,
     /// Of the runs.
     pub pair_ns_spread: Spread,
+    /// Hardware counters per packet, where the machine has them; 0 for a kind of packet that there was none of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counters: Option<ByPacket<CounterFigures>>,
 }
 
 /// One of the three ways that packets take.

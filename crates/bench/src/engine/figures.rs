@@ -50,6 +50,7 @@ fn costs_of_runs(runs: &[Measured]) -> PacketCosts {
             least: pairs.iter().copied().fold(f64::INFINITY, f64::min),
             most: pairs.iter().copied().fold(0.0, f64::max),
         },
+        counters: mean(runs).counted.map(|counted| counted.map(|tally| tally.figures().unwrap_or_default())),
     }
 }
 
@@ -65,7 +66,6 @@ pub(super) struct Runs {
 pub(super) fn summary(schedule: ScheduleKind, runs: &Runs, parameters: &EngineParameters) -> ScheduleFigures {
     let Runs { whole, stripped, computing } = runs;
     let costs = costs_of_runs(whole);
-    let counted = mean(whole).counted;
     let costs_of = |runs: &[Measured]| (!runs.is_empty()).then(|| costs_of_runs(runs));
     // Of what was measured in the same run, one right behind the other.
     let compared = |others: &[Measured], of: fn(f64, f64) -> f64| {
@@ -82,7 +82,7 @@ pub(super) fn summary(schedule: ScheduleKind, runs: &Runs, parameters: &EnginePa
         pair_ns_spread: costs.pair_ns_spread,
         mpps: 2e3 / costs.pair_ns * parameters.workers as f64,
         lines: lines(parameters),
-        counters: counted.map(|counted| counted.map(|tally| tally.figures().unwrap_or_default())),
+        counters: costs.counters,
         stripped: costs_of(stripped),
         whole_vs_stripped: compared(stripped, |whole, stripped| whole / stripped),
         computing: costs_of(computing),

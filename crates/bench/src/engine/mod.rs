@@ -311,9 +311,7 @@ impl EngineBench {
             return Ok(Measured { flood: Some(suffered), ..Measured::default() });
         }
         let costs = load.measure(parameters.time)?;
-        // Of the stripped path only the costs are wanted.
-        let events = self.events.as_ref().ok().filter(|_| !S::IS_STRIPPED);
-        let counters = events.and_then(|events| Counters::open(events).ok());
+        let counters = self.events.as_ref().ok().and_then(|events| Counters::open(events).ok());
         let counted = counters.map(|counters| load.count(counters)).transpose()?;
         load.finish()?;
         Ok(Measured { costs, counted, flood: None })

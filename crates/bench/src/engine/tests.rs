@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use namehop_store::PolicyKind;
+
 use super::*;
 use crate::counters::CounterFigures;
 use crate::schedule::PacketKind;
@@ -41,7 +43,13 @@ fn every_schedule_forwards_what_it_is_given() {
 /// The far ends check that everything comes out, and that Interests have tokens or not.
 fn so_does_every_schedule_on_the_stripped_path(bench: &EngineBench, parameters: &EngineParameters) {
     for cs_capacity in [0, parameters.cs_capacity] {
-        let parameters = EngineParameters { stripped: true, runs: 2, cs_capacity, ..parameters.clone() };
+        let parameters = EngineParameters {
+            stripped: true,
+            runs: 2,
+            cs_capacity,
+            cs_policy: PolicyKind::Fifo,
+            ..parameters.clone()
+        };
         for figure in bench.run(&parameters, &mut |_, _| ()).expect("figures") {
             assert!(figure.computing.is_none() && figure.waiting_ns.is_none());
             let stripped = figure.stripped.expect("measured");
@@ -70,6 +78,7 @@ fn counters_are_read_around_turns() {
         schedules: vec![ScheduleKind::Burst],
         hit_ratio: 0.5,
         time: Duration::from_millis(200),
+        stripped: true,
         ..small()
     };
     let mut bench = EngineBench::new(&parameters, &mut |_| ()).expect("a small FIB");
@@ -87,6 +96,9 @@ fn counters_are_read_around_turns() {
         assert!(instructions < 1.0, "{kind:?}: {instructions} page faults for each packet");
         assert!(stages.is_some() && backend.is_some() && retired_loads.is_none(), "{kind:?}");
     }
+    // The stripped path has counts of its own.
+    let stripped = figures.stripped.and_then(|costs| costs.counters).expect("counted");
+    assert!(stripped.interest_miss.cycles > 0.0 && stripped.interest_miss != counted.interest_miss);
 
     // Without counters there is a reason, and nothing of them.
     bench.events = Err(WhyNot::NoHardwareCounters);

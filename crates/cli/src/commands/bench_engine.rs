@@ -122,7 +122,7 @@ pub struct EngineArgs {
 }
 
 /// A number of seconds, or a duration with a unit.
-fn parse_seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| format!("'{text}': {error}")),
         Err(_) => parse_duration(text),

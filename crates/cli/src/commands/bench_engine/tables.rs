@@ -40,7 +40,7 @@ pub(super) fn describe(report: &Report) -> String {
     ]);
     for row in &report.schedules {
         let ScheduleFigures { imiss_cycles, ihit_cycles, data_cycles, pair_ns, pair_ns_spread, mpps, .. } = row.figures;
-        let costs = PacketCosts { imiss_cycles, ihit_cycles, data_cycles, pair_ns, pair_ns_spread };
+        let costs = PacketCosts { imiss_cycles, ihit_cycles, data_cycles, pair_ns, pair_ns_spread, counters: None };
         let others = [ratio(row.pair_vs_naive), ratio(row.floor_ratio), format!("{mpps:.2}")];
         table.row(cells(row.figures.schedule, &costs, others));
     }
