@@ -28,7 +28,7 @@ fn published_cycles(schedule: ScheduleKind, reductions: &Reductions) -> Option<(
         ScheduleKind::BucketPrefetch => Some((after(1), data)),
         ScheduleKind::PreHash => Some((after(2), data)),
         ScheduleKind::Speculative => Some((after(3), after_reductions(data, &[reductions.data_total]))),
-        ScheduleKind::Burst => None,
+        _ => None,
     }
 }
 
@@ -142,9 +142,9 @@ fn speed(context: &mut Context<'_>, name: &str, reductions: &Reductions) -> Resu
     let mut threads: Vec<usize> = (1..=cores).chain([published::THREADS]).collect();
     threads.sort_unstable();
     threads.dedup();
-    let mut here: Vec<Vec<Option<f64>>> = vec![Vec::new(); ScheduleKind::ALL.len()];
+    let mut here: Vec<Vec<Option<f64>>> = vec![Vec::new(); ScheduleKind::TECHNIQUES.len()];
     for &threads in &threads {
-        for (values, schedule) in here.iter_mut().zip(ScheduleKind::ALL) {
+        for (values, schedule) in here.iter_mut().zip(ScheduleKind::TECHNIQUES) {
             let figures = if threads <= cores { Some(context.schedule(schedule, threads)?) } else { None };
             values.push(figures.map(|figures| figures.mpps));
         }
@@ -168,7 +168,7 @@ fn speed(context: &mut Context<'_>, name: &str, reductions: &Reductions) -> Resu
                       come from memory, to as many threads as this machine has cores.";
     let mut series = vec![Series::new("Speculative published", published.clone())];
     series.extend(
-        ScheduleKind::ALL
+        ScheduleKind::TECHNIQUES
             .iter()
             .zip(&here)
             .map(|(schedule, values)| Series::new(format!("{schedule} here"), values.clone())),

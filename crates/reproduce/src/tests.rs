@@ -49,8 +49,12 @@ impl EngineMeasurements for PublishedEngine {
                 data_cycles,
                 pair_ns: (imiss_cycles + data_cycles) / 2.2,
                 pair_ns_spread: Default::default(),
+                total_cycles: ByPacket { interest_miss: imiss_cycles, interest_hit: ihit_cycles, data: data_cycles },
+                exchange_ns: (imiss_cycles + data_cycles) / 2.2,
+                exchange_ns_spread: Default::default(),
                 mpps: parameters.workers as f64 * 2.0,
                 lines: ByPacket { interest_miss: 8.0, interest_hit: 4.0, data: 4.0 },
+                lines_are_clear: true,
                 counters: self.counters.then(|| ByPacket {
                     interest_miss: counters(0),
                     interest_hit: counters(1),

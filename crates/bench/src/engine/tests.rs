@@ -17,15 +17,34 @@ fn small() -> EngineParameters {
     }
 }
 
-/// One FIB for both paths: packet buffers of a FIB last as long as the process.
+/// The realistic load, small: packets wait for their turns, and some Interests are never answered.
+fn small_and_realistic() -> EngineParameters {
+    let realistic = EngineParameters::realistic();
+    EngineParameters {
+        schedules: ScheduleKind::ALL.to_vec(),
+        workload: WorkloadParameters { prefixes: 1_000, ..realistic.workload },
+        in_flight: 1_000,
+        cs_capacity: 8_192,
+        unanswered: 0.1,
+        time: Duration::from_millis(30),
+        warm_up: Duration::from_millis(20),
+        private_cache_bytes: 1 << 16,
+        ..realistic
+    }
+}
+
+/// One set of packet buffers for all loads: they last as long as the process.
 #[test]
 fn every_schedule_forwards_what_it_is_given() {
+    let mut bench = EngineBench::new(&small_and_realistic(), &mut |_| ()).expect("a small FIB");
+    so_it_does_under_the_realistic_load(&bench);
     let parameters = EngineParameters { computing: true, ..small() };
-    let mut prefixes = 0;
-    let bench = EngineBench::new(&parameters, &mut |number| prefixes = number.max(prefixes)).expect("a small FIB");
+    bench.refill(&parameters).expect("a small FIB");
+    bench.few_prefixes = Some(Prefixes::new(bench.key, &with_small_tables(&parameters), &mut |_| ()).expect("a FIB"));
     assert_eq!(bench.fib_statistics().nexthop_entries, 1_000);
+    assert_eq!(bench.lookups_per_match(), 1.0);
     let figures = bench.run(&parameters, &mut |_, _| ()).expect("figures");
-    assert_eq!(figures.len(), ScheduleKind::ALL.len());
+    assert_eq!(figures.len(), parameters.schedules.len());
     for figure in figures {
         assert!(figure.imiss_cycles > 100.0 && figure.data_cycles > 100.0 && figure.ihit_cycles > 100.0, "{figure:?}");
         assert!(figure.pair_ns_spread.least <= figure.pair_ns && figure.pair_ns <= figure.pair_ns_spread.most);
@@ -33,9 +52,31 @@ fn every_schedule_forwards_what_it_is_given() {
         let computing = figure.computing.expect("measured");
         assert!(computing.imiss_cycles > 100.0 && computing.ihit_cycles > 100.0 && computing.data_cycles > 100.0);
         // There was one run.
-        assert!((figure.waiting_ns.expect("measured") - (figure.pair_ns - computing.pair_ns)).abs() < 1.0);
+        assert!((figure.waiting_ns.expect("measured") - (figure.exchange_ns - computing.exchange_ns)).abs() < 1.0);
     }
     so_does_every_schedule_on_the_stripped_path(&bench, &small());
+}
+
+fn so_it_does_under_the_realistic_load(bench: &EngineBench) {
+    let whole = small_and_realistic();
+    let burst = EngineParameters { schedules: vec![ScheduleKind::Burst], ..whole.clone() };
+    let cases = [
+        EngineParameters { burst: 1, ..burst.clone() },
+        EngineParameters { burst: 7, hit_ratio: 0.3, ..burst.clone() },
+        EngineParameters { data_has_token: false, ..burst.clone() },
+        EngineParameters { payload_bytes: 1_000, ..burst },
+        EngineParameters { stripped: true, ..whole.clone() },
+    ];
+    for parameters in [whole].into_iter().chain(cases) {
+        for figure in bench.run(&parameters, &mut |_, _| ()).expect("figures") {
+            let total = figure.total_cycles;
+            assert!(total.interest_miss > 100.0 && total.interest_hit > 100.0 && total.data > 100.0, "{figure:?}");
+            // Of mixed bursts, but not of another order than bursts of one kind.
+            let exchange = figure.exchange_ns;
+            assert!((figure.pair_ns / 3.0..figure.pair_ns * 30.0).contains(&exchange), "{figure:?}");
+            assert!((figure.mpps - 2e3 / exchange).abs() < 1e-9);
+        }
+    }
 }
 
 /// The far ends check that everything comes out, and that Interests have tokens or not.
@@ -49,7 +90,7 @@ fn so_does_every_schedule_on_the_stripped_path(bench: &EngineBench, parameters: 
             assert_eq!(stripped.ihit_cycles > 100.0, cs_capacity > 0, "{figure:?}");
             let ratio = figure.whole_vs_stripped.expect("a ratio");
             // Between those of the runs, of which only least and most are known.
-            let (whole, stripped) = (figure.pair_ns_spread, stripped.pair_ns_spread);
+            let (whole, stripped) = (figure.exchange_ns_spread, stripped.exchange_ns_spread);
             assert!((whole.least / stripped.most..=whole.most / stripped.least).contains(&ratio), "{figure:?}");
         }
     }
