@@ -91,8 +91,8 @@ pub(crate) fn table_3_1(context: &mut Context<'_>) -> Result<Report, ReproduceEr
     let columns = vec![Column::published(""), Column::computed(""), Column::measured("")];
     let difference = "Cycles are of another processor and another program. Memory traffic was measured at the memory \
                       controllers, evictions and packets included; computed here are 64 bytes for each line of tables that \
-                      the whole protocol needs from memory, as the tests of this program count them with eviction by last \
-                      use, packets not included.";
+                      the whole protocol needs from beyond the core's own cache, as the tests of this program count them \
+                      with eviction by last use, packets not included.";
     let report = Report::new(columns, rows, difference).with_charts([chart]);
     Ok(context.of_engine(report, ManyWorkers::No))
 }
@@ -191,8 +191,9 @@ pub(crate) fn table_3_6(context: &mut Context<'_>) -> Result<Report, ReproduceEr
         Column::computed("table lines"),
     ];
     let difference = "Published accesses, and those measured where counters can be read, are retired loads that missed all \
-                      caches. The lines of tables are those that an Interest needs from memory with the whole protocol, as \
-                      the tests of this program count them: no measurement, and the same for any number of threads.";
+                      caches. The lines of tables are those that an Interest needs from beyond the core's own cache with the \
+                      whole protocol, as the tests of this program count them: no measurement, and the same for any number \
+                      of threads.";
     let chart = Chart {
         name: String::new(),
         title: "Cycles of an I-miss by number of threads, Naive".to_owned(),

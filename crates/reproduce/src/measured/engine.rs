@@ -100,7 +100,7 @@ pub(crate) struct ScheduleRuns {
 }
 
 impl ScheduleRuns {
-    /// Time-stamp counter ticks of a packet.
+    /// Time-stamp counter ticks of a packet: medians of bursts.
     pub(crate) fn cycles(&self, path: Path, kind: PacketKind) -> Option<Measured> {
         self.of_runs(|run| {
             let (imiss, ihit, data) = match path {
@@ -118,9 +118,10 @@ impl ScheduleRuns {
         })
     }
 
-    /// Million packets per second of all workers on the path of the publications: an Interest and its Data are two.
+    /// Million packets per second of all workers on the path of the publications, by all time and all packets: an Interest and
+    /// its Data are two.
     pub(crate) fn mpps(&self) -> Option<Measured> {
-        self.of_runs(|run| Some(2e3 / run.stripped.as_ref()?.pair_ns * self.workers as f64))
+        self.of_runs(|run| Some(2e3 / run.stripped.as_ref()?.exchange_ns * self.workers as f64))
     }
 
     /// What hardware counters tell of a packet on the path of the publications.
@@ -138,7 +139,7 @@ impl ScheduleRuns {
         }
     }
 
-    /// Cache lines of tables that a packet needs from memory with the whole protocol. Not measured here: the tests of the
+    /// Cache lines of tables that a packet needs from beyond the core's own cache with the whole protocol. Not measured here: the tests of the
     /// measuring program count them.
     pub(crate) fn lines_of_whole_protocol(&self) -> ByPacket<f64> {
         self.runs.first().map(|run| run.lines).unwrap_or_default()
@@ -163,7 +164,7 @@ fn parameters(settings: &Settings, workers: usize) -> EngineParameters {
         time: settings.engine_time,
         runs: 1,
         stripped: true,
-        ..EngineParameters::default()
+        ..EngineParameters::published()
     }
 }
 
