@@ -7,12 +7,13 @@ use std::error::Error;
 use std::time::Duration;
 
 use namehop_forward::schedule::ScheduleKind;
+use namehop_store::PolicyKind;
 use serde::{Serialize, Serializer};
 
 use crate::counters::CounterFigures;
 use crate::workload::WorkloadParameters;
 
-/// What to measure.
+/// What to measure: [`published`](Self::published) or [`realistic`](Self::realistic), or changed from one of these.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineParameters {
     /// Schedules, each on the same packets.
@@ -27,12 +28,26 @@ pub struct EngineParameters {
     pub in_flight: usize,
     /// Share of Interests that the Content Store answers, 0 to below 1.
     pub hit_ratio: f64,
+    /// Share of Interests that are never answered, 0 to below 1.
+    pub unanswered: f64,
     /// Packets that the Content Store may hold.
     pub cs_capacity: usize,
+    /// What leaves the Content Store when it is full.
+    pub cs_policy: PolicyKind,
     /// Nonces that the dead nonce list has room for.
     pub dead_nonce_capacity: usize,
     /// Packets that the worker gets at a time, at most 64.
     pub burst: usize,
+    /// Which packets come together, and in which order they come back.
+    pub traffic: Traffic,
+    /// Peers on each of the two links, each a face of its own.
+    pub peers: usize,
+    /// Does Data come back with its PIT token?
+    pub data_has_token: bool,
+    /// Where packets lie when the worker gets them, and who takes and gives back their buffers.
+    pub buffers: Buffers,
+    /// Time on the worker's clock that has to pass before measuring begins, so that timers are due as often as they are set.
+    pub warm_up: Duration,
     /// Packets of a group in the burst schedule; `None` as the engine has it.
     pub lookahead: Option<usize>,
     /// Workers, each on a core of its own.
@@ -45,23 +60,52 @@ pub struct EngineParameters {
     pub stripped: bool,
     /// Measure each schedule with small tables, too (see [`ScheduleFigures::computing`]).
     pub computing: bool,
-    /// Cache that one core has for itself, in bytes: what is used again soon enough is not counted as a line from memory.
+    /// Cache that one core has for itself, in bytes: what is used again soon enough is not counted as a line from beyond.
     pub private_cache_bytes: usize,
 }
 
-impl Default for EngineParameters {
-    /// The published workload (Takemasa et al., 2017, 6.2), with the whole protocol on.
-    fn default() -> Self {
+/// Which packets come together, and in which order Data comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Traffic {
+    /// Bursts of one kind of packet from one link: Interests from the first, Data from the second, in the order of the
+    /// Interests.
+    Sorted,
+    /// Bursts of Interests and Data from both links, as they happen to come. Data comes back in any order. A tenth of the
+    /// bursts each is of Interests and of Data alone, to tell what these cost.
+    Mixed,
+}
+
+/// Where packets lie when the worker gets them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Buffers {
+    /// In the core's first caches, just written; buffers are taken and given back outside the measured time.
+    Near,
+    /// In the last-level cache, where network cards put them: each packet is written long before its turn. In the measured
+    /// time one buffer is taken for each packet received, and one given back for each packet sent, as drivers of network cards
+    /// do.
+    Far,
+}
+
+impl EngineParameters {
+    /// The published load (Takemasa et al., 2017, 6.2), with the whole protocol on.
+    pub fn published() -> Self {
         EngineParameters {
-            schedules: ScheduleKind::ALL.to_vec(),
+            schedules: ScheduleKind::TECHNIQUES.to_vec(),
             workload: WorkloadParameters::default(),
             names: 0,
             payload_bytes: 128,
             in_flight: 4_096,
             hit_ratio: 0.0,
+            unanswered: 0.0,
             cs_capacity: 65_536,
+            cs_policy: PolicyKind::default(),
             dead_nonce_capacity: 1 << 20,
             burst: 64,
+            traffic: Traffic::Sorted,
+            peers: 1,
+            data_has_token: true,
+            buffers: Buffers::Near,
+            warm_up: Duration::ZERO,
             lookahead: None,
             workers: 1,
             time: Duration::from_secs(2),
@@ -69,6 +113,24 @@ impl Default for EngineParameters {
             stripped: false,
             computing: false,
             private_cache_bytes: 2 << 20,
+        }
+    }
+
+    /// What a router on a fast link meets: prefixes of 2 to 6 components, a million Interests pending, a cache far larger than
+    /// the processor's, Data in another order than Interests, packets in the last-level cache, several faces, both kinds of
+    /// packets in each burst, and one Interest in a hundred without answer.
+    pub fn realistic() -> Self {
+        EngineParameters {
+            workload: WorkloadParameters { prefix_spread: 2, ..WorkloadParameters::default() },
+            in_flight: 1_000_000,
+            unanswered: 0.01,
+            cs_capacity: 1 << 22,
+            traffic: Traffic::Mixed,
+            peers: 4,
+            buffers: Buffers::Far,
+            // Longer than the lifetime of an Interest, and than the 4.3 s after which its timer is gone at last.
+            warm_up: Duration::from_millis(6_500),
+            ..EngineParameters::published()
         }
     }
 }
@@ -145,20 +207,30 @@ pub struct ScheduleFigures {
     /// Which.
     #[serde(serialize_with = "by_name")]
     pub schedule: ScheduleKind,
-    /// Time-stamp counter ticks per Interest that the Content Store does not answer.
+    /// Time-stamp counter ticks per Interest that the Content Store does not answer: the median of bursts.
     pub imiss_cycles: f64,
-    /// Ticks per Interest that the Content Store answers.
+    /// Ticks per Interest that the Content Store answers: the median of bursts.
     pub ihit_cycles: f64,
-    /// Ticks per Data.
+    /// Ticks per Data: the median of bursts.
     pub data_cycles: f64,
-    /// Nanoseconds of one core per Interest and its Data, cache misses only.
+    /// Nanoseconds of one core per Interest and its Data, cache misses only, by the medians of bursts.
     pub pair_ns: f64,
     /// Of the runs.
     pub pair_ns_spread: Spread,
-    /// Million packets per second, Interests and Data, of all workers.
+    /// Ticks per packet, all ticks by all packets of bursts of one kind: work that is not done in every burst is in it, and so
+    /// are interruptions.
+    pub total_cycles: ByPacket<f64>,
+    /// Nanoseconds of one core per exchange, an Interest and its Data, cache misses only: all ticks by all Data, of mixed bursts
+    /// where there are some. What unanswered Interests cost is in it.
+    pub exchange_ns: f64,
+    /// Of the runs.
+    pub exchange_ns_spread: Spread,
+    /// Million packets per second, Interests and Data, of all workers, by `exchange_ns`.
     pub mpps: f64,
-    /// Cache lines of tables that a packet touches, counted.
+    /// Cache lines of tables that a packet needs from beyond the core's own cache, counted.
     pub lines: ByPacket<f64>,
+    /// Do these lines not depend on a trifle? They do when what is pending just about fits into that cache.
+    pub lines_are_clear: bool,
     /// Hardware counters per packet, where the machine has them; 0 for a kind of packet that there was none of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<ByPacket<CounterFigures>>,
@@ -166,13 +238,13 @@ pub struct ScheduleFigures {
     /// FIB by name, without PIT tokens, NDNLPv2 headers, strategy, timers and dead nonce list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stripped: Option<PacketCosts>,
-    /// `pair_ns` by that of the stripped path: the median of the runs' ratios.
+    /// `exchange_ns` by that of the stripped path: the median of the runs' ratios.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub whole_vs_stripped: Option<f64>,
     /// The same with tables so small that they stay in the core's caches, where that was measured: what is left is computing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub computing: Option<PacketCosts>,
-    /// `pair_ns` above that with small tables: what large tables cost that was not hidden. The median of the runs'
+    /// `exchange_ns` above that with small tables: what large tables cost that was not hidden. The median of the runs'
     /// differences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_ns: Option<f64>,
@@ -191,6 +263,13 @@ pub struct PacketCosts {
     pub pair_ns: f64,
     /// Of the runs.
     pub pair_ns_spread: Spread,
+    /// All time by all Data.
+    pub exchange_ns: f64,
+    /// Of the runs.
+    pub exchange_ns_spread: Spread,
+    /// Hardware counters per packet, where the machine has them; 0 for a kind of packet that there was none of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counters: Option<ByPacket<CounterFigures>>,
 }
 
 /// One of the three ways that packets take.

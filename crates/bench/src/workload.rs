@@ -30,8 +30,10 @@ const MAX_VALUE_BYTES: usize = MAX_PACKET_SIZE / 2;
 pub struct WorkloadParameters {
     /// Prefixes in the FIB.
     pub prefixes: u64,
-    /// Components of each prefix.
+    /// Components of prefixes, on average.
     pub prefix_components: usize,
+    /// Prefixes have up to so many components less or more than that, all lengths being equally frequent.
+    pub prefix_spread: usize,
     /// Components of each name, at least as many.
     pub components: usize,
     /// Bytes of each component, 1 to 252.
@@ -46,6 +48,7 @@ impl Default for WorkloadParameters {
         WorkloadParameters {
             prefixes: 13_548_815,
             prefix_components: 4,
+            prefix_spread: 0,
             components: 7,
             component_bytes: PUBLISHED_COMPONENT_BYTES,
             seed: 1,
@@ -60,7 +63,10 @@ pub enum WorkloadError {
     #[error("a workload needs at least one prefix of at least one component")]
     NoPrefix,
     /// Names are shorter than prefixes.
-    #[error("names must have at least as many components as prefixes, and at most {MAX_COMPONENTS}")]
+    #[error(
+        "names must have at least as many components as prefixes, more where those differ in length, and at most \
+         {MAX_COMPONENTS}"
+    )]
     Components,
     /// Components of no or too many bytes.
     #[error("components must have 1 to {MAX_COMPONENT_BYTES} bytes")]
@@ -87,11 +93,13 @@ pub struct Workload {
 impl Workload {
     /// A workload of this shape.
     pub fn new(parameters: WorkloadParameters) -> Result<Self, WorkloadError> {
-        let WorkloadParameters { prefixes, prefix_components, components, component_bytes, seed } = parameters;
-        if prefixes == 0 || prefix_components == 0 {
+        let WorkloadParameters { prefixes, prefix_components, prefix_spread, components, component_bytes, seed } =
+            parameters;
+        if prefixes == 0 || prefix_components <= prefix_spread {
             return Err(WorkloadError::NoPrefix);
         }
-        if !(prefix_components..=MAX_COMPONENTS).contains(&components) {
+        let (shortest, longest) = (prefix_components - prefix_spread, prefix_components + prefix_spread);
+        if !(longest + usize::from(prefix_spread > 0)..=MAX_COMPONENTS).contains(&components) {
             return Err(WorkloadError::Components);
         }
         if !(1..=MAX_COMPONENT_BYTES).contains(&component_bytes) {
@@ -102,11 +110,11 @@ impl Workload {
             return Err(WorkloadError::TooLong(value_bytes));
         }
         let bits = |components: usize| ((8 * components * component_bytes).min(64)) as u32;
-        let prefix_bits = bits(prefix_components);
+        let prefix_bits = bits(shortest);
         if prefixes - 1 > u64::MAX >> (64 - prefix_bits) {
             return Err(WorkloadError::TooFewPrefixes(1 << prefix_bits));
         }
-        let suffix_components = components - prefix_components;
+        let suffix_components = components - longest;
         let suffix = (suffix_components > 0)
             .then(|| (Permutation::new(bits(suffix_components), seed ^ 0x7375_6666), bits(suffix_components)));
         Ok(Workload { parameters, prefix_values: Permutation::new(prefix_bits, seed), prefix_bits, suffix })
@@ -122,9 +130,26 @@ impl Workload {
         self.parameters.components * (HEADER_BYTES + self.parameters.component_bytes)
     }
 
-    /// Bytes of a prefix's VALUE: that many first bytes of the names below it.
+    /// Most bytes of a prefix's VALUE.
     pub fn prefix_bytes(&self) -> usize {
-        self.parameters.prefix_components * (HEADER_BYTES + self.parameters.component_bytes)
+        let WorkloadParameters { prefix_components, prefix_spread, component_bytes, .. } = self.parameters;
+        (prefix_components + prefix_spread) * (HEADER_BYTES + component_bytes)
+    }
+
+    /// Components of prefix number `prefix`.
+    #[inline(always)]
+    pub fn prefix_components_of(&self, prefix: u64) -> usize {
+        let WorkloadParameters { prefixes, prefix_components, prefix_spread, .. } = self.parameters;
+        match prefix_spread {
+            0 => prefix_components,
+            _ => prefix_components - prefix_spread + (prefix % prefixes) as usize % (2 * prefix_spread + 1),
+        }
+    }
+
+    /// Bytes of the VALUE of prefix number `prefix`: that many first bytes of the names below it.
+    #[inline(always)]
+    fn prefix_bytes_of(&self, prefix: u64) -> usize {
+        self.prefix_components_of(prefix) * (HEADER_BYTES + self.parameters.component_bytes)
     }
 
     /// Names with a number below this are all different.
@@ -138,10 +163,10 @@ impl Workload {
     /// Writes the VALUE of prefix number `number` (modulo the number of prefixes) to the start of `out`; returns its length.
     ///
     /// # Panics
-    /// If `out` is shorter than [`prefix_bytes`](Self::prefix_bytes).
+    /// If `out` is shorter than the prefix; [`prefix_bytes`](Self::prefix_bytes) are always enough.
     #[inline]
     pub fn write_prefix(&self, number: u64, out: &mut [u8]) -> usize {
-        let out = &mut out[..self.prefix_bytes()];
+        let out = &mut out[..self.prefix_bytes_of(number)];
         let value = self.prefix_values.apply(number % self.parameters.prefixes);
         self.write_components(value, self.prefix_bits, out);
         out.len()
@@ -168,8 +193,9 @@ impl Workload {
     #[inline]
     pub fn write_name(&self, number: u64, out: &mut [u8]) -> usize {
         let out = &mut out[..self.name_bytes()];
-        let (prefix, rest) = out.split_at_mut(self.prefix_bytes());
-        self.write_components(self.prefix_values.apply(self.prefix_of(number)), self.prefix_bits, prefix);
+        let prefix_number = self.prefix_of(number);
+        let (prefix, rest) = out.split_at_mut(self.prefix_bytes_of(prefix_number));
+        self.write_components(self.prefix_values.apply(prefix_number), self.prefix_bits, prefix);
         if let Some((values, bits)) = self.suffix {
             self.write_components(values.apply(number), bits, rest);
         }
@@ -239,7 +265,8 @@ mod tests {
 
     fn prefix(workload: &Workload, number: u64) -> Vec<u8> {
         let mut value = vec![0; workload.prefix_bytes()];
-        assert_eq!(workload.write_prefix(number, &mut value), value.len());
+        let bytes = workload.write_prefix(number, &mut value);
+        value.truncate(bytes);
         value
     }
 
@@ -265,7 +292,14 @@ mod tests {
     fn all_prefixes_and_names_of_small_shapes_are_different() {
         for (prefix_components, components, component_bytes) in [(1, 1, 2), (1, 2, 2), (2, 3, 1), (1, 3, 1)] {
             let prefixes = 1 << (8 * prefix_components * component_bytes);
-            let parameters = WorkloadParameters { prefixes, prefix_components, components, component_bytes, seed: 3 };
+            let parameters = WorkloadParameters {
+                prefixes,
+                prefix_components,
+                prefix_spread: 0,
+                components,
+                component_bytes,
+                seed: 3,
+            };
             let workload = Workload::new(parameters).expect("workload");
             let all: HashSet<_> = (0..prefixes).map(|number| prefix(&workload, number)).collect();
             assert_eq!(all.len() as u64, prefixes);
@@ -273,6 +307,24 @@ mod tests {
             let all: HashSet<_> = (0..capacity).map(|number| name(&workload, number)).collect();
             assert_eq!(all.len() as u64, capacity);
         }
+    }
+
+    #[test]
+    fn lengths_are_mixed_evenly() {
+        let workload = Workload::new(WorkloadParameters { prefix_spread: 2, ..Default::default() }).expect("workload");
+        let mut by_length = [0; 8];
+        let mut names = HashSet::new();
+        for number in 0..10_000 {
+            let value = name(&workload, number);
+            let prefix_number = workload.prefix_of(number);
+            let prefix = prefix(&workload, prefix_number);
+            assert!(value.starts_with(&prefix) && value.len() == 77);
+            let length = NameRef::from_value(&prefix).expect("valid prefix").len();
+            assert_eq!(length, workload.prefix_components_of(prefix_number));
+            by_length[length] += 1;
+            assert!(names.insert(value), "name {number} is repeated");
+        }
+        assert!(by_length[2..=6].iter().all(|count| (1_800..2_200).contains(count)), "{by_length:?}");
     }
 
     #[test]
@@ -289,6 +341,8 @@ mod tests {
         let error = |parameters| Workload::new(parameters).expect_err("refused");
         assert_eq!(error(WorkloadParameters { prefixes: 0, ..good }), WorkloadError::NoPrefix);
         assert_eq!(error(WorkloadParameters { prefix_components: 8, ..good }), WorkloadError::Components);
+        assert_eq!(error(WorkloadParameters { prefix_spread: 3, ..good }), WorkloadError::Components);
+        assert_eq!(error(WorkloadParameters { prefix_spread: 4, ..good }), WorkloadError::NoPrefix);
         assert_eq!(error(WorkloadParameters { components: 65, ..good }), WorkloadError::Components);
         assert_eq!(error(WorkloadParameters { component_bytes: 0, ..good }), WorkloadError::ComponentBytes);
         assert_eq!(error(WorkloadParameters { component_bytes: 253, ..good }), WorkloadError::ComponentBytes);
@@ -309,7 +363,8 @@ mod tests {
         ) {
             let components = prefix_components + more;
             let prefixes = 1000.min(1 << (8 * prefix_components * component_bytes).min(20));
-            let parameters = WorkloadParameters { prefixes, prefix_components, components, component_bytes, seed };
+            let parameters =
+                WorkloadParameters { prefixes, prefix_components, prefix_spread: 0, components, component_bytes, seed };
             let workload = Workload::new(parameters).expect("workload");
             let value = name(&workload, number);
             let parsed = NameRef::from_value(&value).expect("valid name");

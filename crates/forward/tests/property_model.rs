@@ -8,7 +8,10 @@ mod model;
 
 use model::runner::Runner;
 use model::scenario::{Scenario, any_scenario};
-use namehop_forward::schedule::{BucketPrefetch, Burst, Naive, PreHash, Schedule, Speculative};
+use namehop_forward::schedule::{
+    BucketPrefetch, Burst, BurstScalar, Naive, PreHash, Schedule, Speculative, SpeculativeFirst, SpeculativeFirstPairs,
+    SpeculativePairs,
+};
 use proptest::prelude::*;
 
 /// Runs a scenario; everything the engine sends.
@@ -29,6 +32,10 @@ proptest! {
         prop_assert_eq!(&naive, &sent::<BucketPrefetch>(&scenario)?);
         prop_assert_eq!(&naive, &sent::<PreHash>(&scenario)?);
         prop_assert_eq!(&naive, &sent::<Speculative>(&scenario)?);
+        prop_assert_eq!(&naive, &sent::<SpeculativeFirst>(&scenario)?);
+        prop_assert_eq!(&naive, &sent::<SpeculativePairs>(&scenario)?);
+        prop_assert_eq!(&naive, &sent::<SpeculativeFirstPairs>(&scenario)?);
+        prop_assert_eq!(&naive, &sent::<BurstScalar>(&scenario)?);
         prop_assert_eq!(&naive, &sent::<Burst>(&scenario)?);
     }
 }

@@ -6,27 +6,6 @@
 
 use serde::Serialize;
 
-/// Order in which the prefixes of a name are looked up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SearchOrder {
-    /// From the full name down to shorter prefixes.
-    LongestFirst,
-    /// From prefixes of M components, whose entries tell how long the prefixes below them are.
-    TwoStage,
-}
-
-impl SearchOrder {
-    /// Accesses that each wait for the one before: bucket, entry; in the 2-stage search twice. Buckets of one stage come
-    /// in parallel. Takemasa (2019), 4.1.2.
-    pub fn dependent_accesses(self) -> u32 {
-        match self {
-            SearchOrder::LongestFirst => 2,
-            SearchOrder::TwoStage => 4,
-        }
-    }
-}
-
 /// Average DRAM accesses of a longest-first search when prefixes are looked up one after the other: one bucket for each of
 /// `lookups` and one entry, hash collisions aside. Takemasa et al. (2017), 6.3.1.
 pub fn longest_first_accesses(lookups: f64) -> f64 {
@@ -49,6 +28,17 @@ pub fn longest_first_lookups_of(
     needed.count() as u32
 }
 
+/// Stages of accesses that wait for each other, when `buckets` of a table are asked for in parallel and one of them may
+/// lead to an entry: the address of an entry is in its bucket. Takemasa (2019), 4.1.2.
+fn stages(buckets: u32, finds_entry: bool) -> u32 {
+    buckets.min(1) + u32::from(finds_entry)
+}
+
+/// Accesses of a longest-first search that each wait for the one before, when it looks at so many buckets and finds a prefix.
+pub fn longest_first_dependent(lookups: u32) -> u32 {
+    stages(lookups, true)
+}
+
 /// Buckets and entries that a 2-stage search touches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TwoStageAccesses {
@@ -56,6 +46,8 @@ pub struct TwoStageAccesses {
     pub buckets: u32,
     /// Entries.
     pub entries: u32,
+    /// Accesses that each wait for the one before.
+    pub dependent: u32,
 }
 
 /// Accesses of a 2-stage search that starts at `start_components` in a name of `name_components` whose longest prefix in
@@ -71,15 +63,26 @@ pub fn two_stage_accesses(
     match longest_below {
         // The first stage found an entry; the second looks at longer prefixes, longest first, down to the one found.
         Some(longest) if prefix_components > start => {
-            TwoStageAccesses { buckets: 1 + longest.min(name_components) - prefix_components + 1, entries: 2 }
+            let longer = longest.min(name_components) - prefix_components + 1;
+            let dependent = stages(1, true) + stages(longer, true);
+            TwoStageAccesses { buckets: 1 + longer, entries: 2, dependent }
         }
         Some(longest) => {
             let longer = longest.min(name_components).saturating_sub(start);
             // The entry of the first stage may itself be the answer, or only a signpost.
             let shorter = start - prefix_components.min(start);
-            TwoStageAccesses { buckets: 1 + longer + shorter, entries: 1 + u32::from(shorter > 0) }
+            let finds_shorter = shorter > 0;
+            TwoStageAccesses {
+                buckets: 1 + longer + shorter,
+                entries: 1 + u32::from(finds_shorter),
+                dependent: stages(1, true) + stages(longer + shorter, finds_shorter),
+            }
         }
-        None => TwoStageAccesses { buckets: 1 + start - prefix_components.min(start), entries: 1 },
+        None => {
+            let shorter = start - prefix_components.min(start);
+            let dependent = stages(1, shorter == 0) + stages(shorter, shorter > 0);
+            TwoStageAccesses { buckets: 1 + shorter, entries: 1, dependent }
+        }
     }
 }
 
@@ -98,20 +101,21 @@ mod tests {
         assert_eq!(longest_first_lookups_of([4], 7, 4), 1);
         assert_eq!(longest_first_lookups_of(2..=6, 7, 4), 3);
         assert_eq!(longest_first_lookups_of(2..=6, 5, 4), 2);
-        assert_eq!(SearchOrder::LongestFirst.dependent_accesses(), 2);
-        assert_eq!(SearchOrder::TwoStage.dependent_accesses(), 4);
+        // Takemasa (2019), 4.1.2: two dependent accesses; four when the second stage is needed.
+        assert_eq!(longest_first_dependent(4), 2);
+        assert_eq!(two_stage_accesses(7, 5, 4, Some(5)).dependent, 4);
     }
 
     #[test]
     fn two_stages() {
         // The prefix has exactly M components and nothing is below it: one bucket, one entry.
-        assert_eq!(two_stage_accesses(7, 4, 4, Some(4)), TwoStageAccesses { buckets: 1, entries: 1 });
+        assert_eq!(two_stage_accesses(7, 4, 4, Some(4)), TwoStageAccesses { buckets: 1, entries: 1, dependent: 2 });
         // The prefix is longer.
-        assert_eq!(two_stage_accesses(7, 6, 4, Some(6)), TwoStageAccesses { buckets: 2, entries: 2 });
+        assert_eq!(two_stage_accesses(7, 6, 4, Some(6)), TwoStageAccesses { buckets: 2, entries: 2, dependent: 4 });
         // Nothing at M: on to shorter ones.
-        assert_eq!(two_stage_accesses(7, 2, 4, None), TwoStageAccesses { buckets: 3, entries: 1 });
+        assert_eq!(two_stage_accesses(7, 2, 4, None), TwoStageAccesses { buckets: 3, entries: 1, dependent: 3 });
         // Something else is below M, the name's own prefix is shorter.
-        assert_eq!(two_stage_accesses(7, 3, 4, Some(5)), TwoStageAccesses { buckets: 3, entries: 2 });
+        assert_eq!(two_stage_accesses(7, 3, 4, Some(5)), TwoStageAccesses { buckets: 3, entries: 2, dependent: 4 });
     }
 
     proptest! {
@@ -123,6 +127,7 @@ mod tests {
             let accesses = two_stage_accesses(name, prefix, start, longest);
             prop_assert!(accesses.buckets <= name + 1);
             prop_assert!((1..=2).contains(&accesses.entries));
+            prop_assert!((2..=4).contains(&accesses.dependent) && accesses.dependent <= accesses.buckets + accesses.entries);
         }
     }
 }

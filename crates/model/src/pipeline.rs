@@ -141,6 +141,17 @@ impl LoadLevels {
     }
 }
 
+/// How much longer a load from memory stalls than one from the third level, as the top-down method takes it to be on
+/// processors without an event for it. Yasin (2014), 3.4.1, and Intel's metrics for Broadwell.
+const MEMORY_WEIGHT: f64 = 7.0;
+
+/// The stalls after misses of the third level, as far as they follow from those after misses of the second (`missed_l2`) and
+/// from the retired loads that hit and missed the third.
+pub fn third_level_missed(missed_l2: f64, l3_hits: f64, l3_misses: f64) -> f64 {
+    let weighted = MEMORY_WEIGHT * l3_misses;
+    if weighted > 0.0 { missed_l2 * weighted / (l3_hits + weighted) } else { 0.0 }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -183,6 +194,13 @@ mod tests {
         assert_eq!(slots, StageSlots { frontend: 400.0, backend: 2060.0, speculation: 240.0, retirement: 1300.0 });
         let cycles = StageCycles::of_slots(1000.0, &slots);
         assert_eq!(cycles, StageCycles { frontend: 100.0, backend: 515.0, speculation: 60.0, retirement: 325.0 });
+    }
+
+    #[test]
+    fn loads_tell_the_third_level_from_memory() {
+        assert_eq!(third_level_missed(80.0, 7.0, 9.0), 72.0);
+        assert_eq!(third_level_missed(80.0, 0.0, 3.0), 80.0);
+        assert_eq!(third_level_missed(80.0, 5.0, 0.0), 0.0);
     }
 
     #[test]

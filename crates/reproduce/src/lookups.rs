@@ -2,29 +2,26 @@
 
 use std::ops::RangeInclusive;
 
-use namehop_bench::lpm::{
-    LongestFirst, LongestPrefixMatch, LookupFigures, LookupOptions, Patricia, TwoStage, measure_lookups,
-};
+use namehop_bench::lpm::{LongestFirst, LongestPrefixMatch, Patricia, TwoStage};
 use namehop_bench::workload::{Workload, WorkloadParameters};
 use namehop_hash::HashKey;
-use namehop_model::hash_table::{SearchOrder, longest_first_accesses, longest_first_lookups_of, two_stage_accesses};
+use namehop_model::hash_table::{longest_first_accesses, longest_first_lookups_of, two_stage_accesses};
 use namehop_model::patricia::PatriciaModel;
 use namehop_wire::NameRef;
 
+use crate::context::{Context, count, table_pages};
+use crate::estimates::published_model;
+use crate::measured::lookups::{self, LookupRuns};
 use crate::published::{self, DRAM_CYCLES, NAME_COMPONENTS, PREFIX_COMPONENTS};
-use crate::report::{Cell, Chart, ChartKind, Report, Row, Series};
-use crate::{Context, ReproduceError};
+use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series, number};
+use crate::{NO_FIGURES, ReproduceError};
 
 /// Names looked up as one group: enough to keep as many lines in flight as a core can have.
 const GROUP: usize = 32;
 /// The structures.
 const NAMES: [&str; 3] = ["longest-first search", "2-stage search", "Patricia trie"];
-
-/// What was measured of one structure.
-struct Measured {
-    figures: LookupFigures,
-    bytes: usize,
-}
+/// Columns with the cycles of one lookup, alone and in groups.
+const CYCLES: [usize; 2] = [5, 6];
 
 /// Thesis 4.1.2 and 4.1.3.
 pub(crate) fn two_stage(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
@@ -33,64 +30,79 @@ pub(crate) fn two_stage(context: &mut Context<'_>) -> Result<Report, ReproduceEr
     let prefixes = context.settings.prefixes;
     let mut rows = Vec::new();
     let mut charts = Vec::new();
+    let mut pages = String::new();
     for (name, title, lengths) in
         [("4", "of 4 components", uniform), ("2-6", "of 2 to 6 components, 4 on average", mixed)]
     {
-        let all = measure_all(context, lengths.clone())?;
-        rows.extend(table_rows(name, &all, lengths, prefixes));
-        charts.push(chart(name, &format!("One longest prefix match, {prefixes} prefixes {title}"), &all));
+        let all;
+        (all, pages) = measure_all(context, lengths.clone())?;
+        let of_lengths: Vec<Row> = table_rows(name, &all, lengths, prefixes).collect();
+        charts.push(chart(
+            &format!("-{name}"),
+            &format!("One longest prefix match, {prefixes} prefixes {title}"),
+            &of_lengths,
+        ));
+        rows.extend(of_lengths);
     }
-    let columns = [
-        "dependent accesses published",
-        "their cycles published",
-        "lines looked at",
-        "cycles",
-        "ns",
-        "cycles prefetched",
-        "ns prefetched",
-        "bytes per prefix",
-        "found %",
+    let columns = vec![
+        Column::published("dependent accesses"),
+        Column::computed("cycles at 115 each"),
+        Column::computed("lines"),
+        Column::measured("lines"),
+        Column::measured("dependent lines"),
+        Column::measured("cycles"),
+        Column::measured("cycles, prefetched"),
+        Column::measured("bytes per prefix"),
+        Column::measured("found %"),
     ];
     let difference = format!(
-        "The papers count dependent accesses at 115 cycles; here lookups of unknown names are timed without hashing, one \
-         by one and in groups of {GROUP} whose accesses overlap, and once they overlap it is the number of lines that \
-         counts and no longer how many wait for each other."
+        "The papers count dependent accesses at 115 cycles and leave out what is in the cache; here lookups of unknown names are \
+         timed without hashing, one by one and in groups of {GROUP} whose accesses overlap, and once they overlap it is the \
+         number of lines that counts and no longer how many wait for each other. Lines are computed by the model and measured \
+         by going the way of each lookup and counting."
     );
-    Ok(Report::new(&columns, rows, difference).with_charts(charts))
+    let (runs, time) = (context.settings.runs.max(1), context.settings.memory.time);
+    let conditions = [
+        format!("{}, time-stamp counter of {} GHz", context.machine.processor, number(context.machine.cycles_hz / 1e9)),
+        format!("{} of {} ms for each figure of time; median (least to most)", count(runs, "run"), time.as_millis()),
+        format!("the structures of the last rows lie on: {pages}"),
+    ];
+    let limits = [
+        "Records of all three structures are laid out as an entry of the FIB is: one cache line, names of up to 44 bytes \
+         inside, longer ones in a block of their own that is one more dependent access. The 2-stage search and the trie have \
+         no next hops, no updates beside lookups and no checks against that, which the FIB has.",
+        "Each structure is filled once; runs repeat the lookups, so that the spread does not show where in memory it lies.",
+        "The 2-stage search is at its best where all prefixes have M components, and pays for signposts elsewhere.",
+        "All bytes of names are random, as the model of the trie takes them to be; real names share more.",
+    ];
+    Ok(Report::new(columns, rows, difference).with_charts(charts).with_conditions(conditions).with_limits(limits))
 }
 
 fn table_rows(
     lengths_name: &str,
-    all: &[Measured; 3],
+    all: &[LookupRuns; 3],
     lengths: RangeInclusive<u32>,
     prefixes: u64,
 ) -> impl Iterator<Item = Row> {
-    let patricia = PatriciaModel {
-        prefixes: published::PREFIXES,
-        bytes_per_packet: published::PATRICIA_BYTES_PER_PACKET,
-        cache_bytes: published::CACHE_BYTES,
-    };
-    let dependent = [
-        SearchOrder::LongestFirst.dependent_accesses(),
-        SearchOrder::TwoStage.dependent_accesses(),
-        patricia.dram_accesses(),
-    ];
-    let vertices = PatriciaModel { prefixes, ..patricia }.path_vertices();
+    let [longest_first, two_stage] = published::HASH_TABLE_DEPENDENT;
+    let dependent = [longest_first, two_stage, published::PATRICIA_ACCESSES];
+    let vertices = PatriciaModel { prefixes, ..published_model() }.path_vertices();
     let lines = [longest_first_lines(lengths.clone()), two_stage_lines(lengths), f64::from(vertices + 1)];
     (0..NAMES.len()).map(move |structure| {
-        let Measured { figures, bytes } = &all[structure];
+        let runs = all[structure].clone();
+        let measured = |value| Cell::measured(value, NO_FIGURES);
         Row::new(
             format!("{}, prefixes of {lengths_name}", NAMES[structure]),
             [
-                Cell::Number(f64::from(dependent[structure])),
-                Cell::Number(f64::from(dependent[structure]) * DRAM_CYCLES),
-                Cell::Number(lines[structure]),
-                Cell::Number(figures.plain_cycles),
-                Cell::Number(figures.plain_ns),
-                Cell::Number(figures.prefetched_cycles),
-                Cell::Number(figures.prefetched_ns),
-                Cell::Number(*bytes as f64 / prefixes as f64),
-                Cell::Number(100.0 * figures.found),
+                dependent[structure].into(),
+                Cell::Computed(dependent[structure].value() * DRAM_CYCLES.value()),
+                Cell::Computed(lines[structure]),
+                measured(runs.lines),
+                measured(runs.dependent_lines),
+                measured(runs.plain_cycles),
+                measured(runs.prefetched_cycles),
+                measured(runs.bytes_per_prefix),
+                measured(runs.found_percent),
             ],
         )
     })
@@ -102,7 +114,8 @@ fn average(lengths: RangeInclusive<u32>, of: impl Fn(u32) -> u32) -> f64 {
     f64::from(lengths.map(of).sum::<u32>()) / count as f64
 }
 
-/// Buckets and entries that a longest-first search looks at, on average, when it knows which lengths there are.
+/// Buckets and entries that a longest-first search looks at, on average, when it knows which lengths there are. Blocks of long
+/// names are not in the model.
 fn longest_first_lines(lengths: RangeInclusive<u32>) -> f64 {
     let lookups = average(lengths.clone(), |found| longest_first_lookups_of(lengths.clone(), NAME_COMPONENTS, found));
     longest_first_accesses(lookups)
@@ -117,32 +130,35 @@ fn two_stage_lines(lengths: RangeInclusive<u32>) -> f64 {
     })
 }
 
-fn chart(name: &str, title: &str, all: &[Measured; 3]) -> Chart {
-    let values = |of: fn(&LookupFigures) -> f64| all.iter().map(|one| Some(of(&one.figures))).collect::<Vec<_>>();
+fn chart(name: &str, title: &str, rows: &[Row]) -> Chart {
+    let [plain, prefetched] = CYCLES;
     Chart {
-        name: format!("two-stage-{name}"),
+        name: name.to_owned(),
         title: title.to_owned(),
-        y_label: "ns".to_owned(),
+        y_label: "cycles, measured".to_owned(),
         kind: ChartKind::Bars { categories: NAMES.map(str::to_owned).to_vec() },
         series: vec![
-            Series::new("one by one", values(|figures| figures.plain_ns)),
-            Series::new("in groups, prefetched", values(|figures| figures.prefetched_ns)),
+            Series::of_column("one by one", rows, plain),
+            Series::of_column("in groups, prefetched", rows, prefetched),
         ],
     }
 }
 
-/// Measures the three structures, one after the other.
-fn measure_all(context: &mut Context<'_>, lengths: RangeInclusive<u32>) -> Result<[Measured; 3], ReproduceError> {
+/// Measures the three structures, one after the other; and says what pages the last of them lay on.
+fn measure_all(
+    context: &mut Context<'_>,
+    lengths: RangeInclusive<u32>,
+) -> Result<([LookupRuns; 3], String), ReproduceError> {
     let workloads = workloads(context.settings.prefixes, lengths)?;
     let key = HashKey::random();
     let prefixes = workloads.iter().map(|workload| workload.parameters().prefixes).sum::<u64>();
     // Signposts for prefixes of more than M components need entries of their own.
     let capacity = u32::try_from(2 * prefixes).unwrap_or(u32::MAX);
-    let fib = measured(context, NAMES[0], LongestFirst::new(key)?, &workloads, &key)?;
+    let (fib, _) = measured(context, NAMES[0], LongestFirst::new(key)?, &workloads, &key)?;
     let table = TwoStage::new(key, PREFIX_COMPONENTS as usize, capacity)?;
-    let table = measured(context, NAMES[1], table, &workloads, &key)?;
-    let trie = measured(context, NAMES[2], Patricia::new(capacity / 2)?, &workloads, &key)?;
-    Ok([fib, table, trie])
+    let (table, _) = measured(context, NAMES[1], table, &workloads, &key)?;
+    let (trie, pages) = measured(context, NAMES[2], Patricia::new(capacity / 2)?, &workloads, &key)?;
+    Ok(([fib, table, trie], pages))
 }
 
 /// Prefixes of these lengths in equal numbers; names below all of them.
@@ -167,7 +183,7 @@ fn measured<L: LongestPrefixMatch>(
     mut structure: L,
     workloads: &[Workload],
     key: &HashKey,
-) -> Result<Measured, ReproduceError> {
+) -> Result<(LookupRuns, String), ReproduceError> {
     context.progress(&format!("filling: {name}"));
     for workload in workloads {
         let mut value = vec![0; workload.prefix_bytes()];
@@ -180,9 +196,8 @@ fn measured<L: LongestPrefixMatch>(
         }
     }
     context.progress(&format!("looking up: {name}"));
-    let options = LookupOptions { group: GROUP, first_name: 0, time: context.settings.time() };
-    let figures = measure_lookups(&structure, workloads, key, &options);
-    Ok(Measured { figures, bytes: structure.bytes() })
+    let (time, runs) = (context.settings.memory.time, context.settings.runs);
+    Ok((lookups::measure(&structure, workloads, key, GROUP, time, runs), table_pages()))
 }
 
 #[cfg(test)]

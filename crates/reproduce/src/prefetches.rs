@@ -1,58 +1,76 @@
 //! What useless prefetches cost: lines fetched in vain, and the instructions.
 
-use namehop_bench::memory;
 use namehop_model::prefetch::{UselessPrefetches, cycles_in_vain};
 
+use crate::context::{Context, count};
+use crate::measured::{lookups, memory};
 use crate::published::{self, NAME_COMPONENTS, PREFIX_COMPONENTS};
-use crate::report::{Cell, Report, Row};
-use crate::{Context, ReproduceError};
+use crate::report::{Cell, Column, Report, Row};
+use crate::{NO_FIGURES, ReproduceError};
 
 /// ICN'17 6.7 and thesis 4.3.2.
 pub(crate) fn overhead(context: &mut Context<'_>) -> Result<Report, ReproduceError> {
+    let (options, runs) = (context.settings.memory, context.settings.runs);
     context.progress("prefetch instructions");
-    let issue = memory::measure_prefetch_issue(&context.settings.memory)?;
+    let instruction = memory::prefetch_instruction(&options, runs)?;
+    context.progress("looking at buckets in vain");
+    let vain_lookup = lookups::vain_lookup(options.time, runs)?;
     let published_useless = UselessPrefetches::of(PREFIX_COMPONENTS, PREFIX_COMPONENTS);
     let useless = UselessPrefetches::of(NAME_COMPONENTS, PREFIX_COMPONENTS);
     let needed_only = UselessPrefetches::of_lengths([PREFIX_COMPONENTS], PREFIX_COMPONENTS);
-    let share = |lines: f64| 100.0 * lines / published::LINES_PER_INTEREST;
+    let lines = published::LINES_PER_INTEREST;
+    let computed = |value: u32| Cell::Computed(f64::from(value));
+    let measured = |value| Cell::measured(value, NO_FIGURES);
+    let vain_cycles = cycles_in_vain(useless.longer, published::VAIN_LOOKUP_CYCLES.value());
     let rows = vec![
+        Row::new("lines that an I-miss fetches", [lines.into(), Cell::Empty, Cell::Empty]),
         Row::new(
             "lines fetched in vain, name of 4 components, prefix of 4",
-            [Cell::Number(published::USELESS_LINES), Cell::Number(f64::from(published_useless.shorter))],
+            [published::USELESS_LINES.into(), computed(published_useless.shorter), Cell::Empty],
         ),
         Row::new(
-            "  share of the lines of an Interest, %",
-            [
-                Cell::Number(share(published::USELESS_LINES)),
-                Cell::Number(100.0 * published_useless.share_of(published::LINES_PER_INTEREST)),
-            ],
+            "  share of the published lines of an I-miss, %",
+            [Cell::Empty, Cell::Computed(100.0 * published_useless.share_of(lines.value())), Cell::Empty],
         ),
         Row::new(
             "lines fetched in vain, name of 7, prefix of 4, all lengths",
-            [Cell::Empty, Cell::Number(f64::from(useless.total()))],
+            [Cell::Empty, computed(useless.total()), Cell::Empty],
         ),
         Row::new(
             "  the same, only lengths that hold prefixes (4)",
-            [Cell::Empty, Cell::Number(f64::from(needed_only.total()))],
+            [Cell::Empty, computed(needed_only.total()), Cell::Empty],
         ),
         Row::new(
             "one prefetch instruction, line in cache, cycles (published: fewer than)",
-            [Cell::Number(published::PREFETCH_CYCLES), Cell::Number(issue.cached_cycles)],
+            [published::PREFETCH_CYCLES.into(), Cell::Empty, measured(instruction.cached_cycles)],
         ),
         Row::new(
-            "one prefetch instruction, line in DRAM, cycles (published: fewer than)",
-            [Cell::Number(published::PREFETCH_CYCLES), Cell::Number(issue.dram_cycles)],
+            "one prefetch instruction, line in DRAM, beside other work, cycles (published: fewer than)",
+            [published::PREFETCH_CYCLES.into(), Cell::Empty, measured(instruction.dram_cycles)],
         ),
         Row::new(
-            "three buckets looked at in vain, cycles (48 each as published)",
-            [
-                Cell::Number(published::VAIN_LOOKUPS_CYCLES),
-                Cell::Number(cycles_in_vain(useless.longer, published::VAIN_LOOKUP_CYCLES)),
-            ],
+            "one bucket looked at in vain, cycles",
+            [published::VAIN_LOOKUP_CYCLES.into(), Cell::Empty, measured(vain_lookup)],
+        ),
+        Row::new(
+            "three buckets looked at in vain, cycles (computed: of the published 48 each)",
+            [published::VAIN_LOOKUPS_CYCLES.into(), Cell::Computed(vain_cycles), Cell::Empty],
         ),
     ];
-    let difference = "The published figures are for a prototype that prefetches every length on another processor; here the \
-                      instruction was measured on this one, beside other work, and a FIB whose prefixes all have four \
-                      components prefetches no other length.";
-    Ok(Report::new(&["published", "here"], rows, difference))
+    let columns = vec![Column::published(""), Column::computed(""), Column::measured("")];
+    let difference = "The published figures are for a prototype that prefetches every length, on another processor. A FIB whose \
+                      prefixes all have four components prefetches no other length. A bucket is looked at here by comparing \
+                      eight tags at once, in the first-level cache, many lookups one behind the other.";
+    let limits = [
+        "What a prefetch of a line in DRAM adds to other work is the difference of two times that are nearly the same: values \
+         around 0, negative ones included, mean that the processor does it beside that work and no cost can be told. Waiting \
+         for the address to be translated is included where there is such waiting.",
+        "A prefetch that comes when the processor has as many lines under way as it can have waits; that is not in these rows.",
+    ];
+    let conditions = [format!(
+        "{} of {} ms for each figure; median (least to most), in ticks of the time-stamp counter",
+        count(runs.max(1), "run"),
+        options.time.as_millis()
+    )];
+    Ok(Report::new(columns, rows, difference).with_conditions(conditions).with_limits(limits))
 }

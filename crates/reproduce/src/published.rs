@@ -2,6 +2,29 @@
 //!
 //! Bars and curves of the figures are printed without numbers; what the text says about them is here. Order of the three
 //! ways that packets take, everywhere: I-miss (an Interest that the Content Store does not answer), I-hit, Data.
+//!
+//! What is shown as published is of the type [`Published`], which only this file can make. Sizes of the published
+//! experiments, which measurements here are made with, are plain numbers.
+
+/// A number that was printed in a publication, in the unit that its constant says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Published(f64);
+
+impl Published {
+    /// The number.
+    pub const fn value(self) -> f64 {
+        self.0
+    }
+}
+
+/// Shorter.
+const fn printed(value: f64) -> Published {
+    Published(value)
+}
+
+const fn packets(interest_miss: f64, interest_hit: f64, data: f64) -> Packets {
+    [printed(interest_miss), printed(interest_hit), printed(data)]
+}
 
 /// Prefixes in the FIB. Takemasa et al. (2017), 6.2; Takemasa (2019), 3.2.2.
 pub const PREFIXES: u64 = 13_548_815;
@@ -11,54 +34,55 @@ pub const NAME_COMPONENTS: u32 = 7;
 pub const PREFIX_COMPONENTS: u32 = 4;
 /// Bytes of content in a Data. Ibid.
 pub const PAYLOAD_BYTES: usize = 128;
-/// Interests pending at a time; not published. Data come back "shortly after" their Interests (Takemasa 2019, 4.4.1).
+/// Interests pending at a time; not published, chosen here. Data come back "shortly after" their Interests (Takemasa 2019,
+/// 4.4.1).
 pub const IN_FLIGHT: usize = 4096;
-/// Clock of the Xeon E5-2699 v4, Hz. Takemasa (2019), 3.2.2.
-pub const CLOCK_HZ: f64 = 2.2e9;
+/// Packets that the Content Store holds; not published, chosen here.
+pub const CS_PACKETS: usize = 65_536;
 /// Threads of the multi-threaded experiments. Takemasa (2019), 3.2.3.
 pub const THREADS: usize = 20;
 
 /// Three values: I-miss, I-hit, Data.
-pub type Packets = [f64; 3];
+pub type Packets = [Published; 3];
 
 /// Cycles. Takemasa (2019), table 3.1.
-pub const PACKET_CYCLES: Packets = [1470.0, 860.0, 565.0];
+pub const PACKET_CYCLES: Packets = packets(1470.0, 860.0, 565.0);
 /// Bytes read from and written to DRAM. Takemasa (2019), table 3.1.
-pub const PACKET_BYTES: Packets = [909.0, 511.0, 816.0];
+pub const PACKET_BYTES: Packets = packets(909.0, 511.0, 816.0);
 
 /// Cycles by stage. Takemasa (2019), table 3.2; Takemasa et al. (2017), table 1(a).
 pub const STAGES: [(&str, Packets); 5] = [
-    ("Total", [1470.0, 860.0, 565.0]),
-    ("Frontend", [161.0, 40.0, 73.0]),
-    ("Backend", [662.0, 359.0, 220.0]),
-    ("Speculation", [161.0, 18.0, 42.0]),
-    ("Retirement", [486.0, 443.0, 230.0]),
+    ("Total", packets(1470.0, 860.0, 565.0)),
+    ("Frontend", packets(161.0, 40.0, 73.0)),
+    ("Backend", packets(662.0, 359.0, 220.0)),
+    ("Speculation", packets(161.0, 18.0, 42.0)),
+    ("Retirement", packets(486.0, 443.0, 230.0)),
 ];
 
 /// Cycles of backend stalls. Takemasa (2019), table 3.3; Takemasa et al. (2017), table 1(b).
 pub const BACKEND: [(&str, Packets); 4] = [
-    ("Backend", [662.0, 359.0, 220.0]),
-    ("Load", [512.0, 256.0, 146.0]),
-    ("Store", [10.0, 11.0, 14.0]),
-    ("Core", [140.0, 92.0, 60.0]),
+    ("Backend", packets(662.0, 359.0, 220.0)),
+    ("Load", packets(512.0, 256.0, 146.0)),
+    ("Store", packets(10.0, 11.0, 14.0)),
+    ("Core", packets(140.0, 92.0, 60.0)),
 ];
 
 /// Cycles of load-unit stalls. Takemasa (2019), table 3.4; Takemasa et al. (2017), table 1(c).
 pub const LOAD_STALLS: [(&str, Packets); 5] = [
-    ("Load", [512.0, 256.0, 146.0]),
-    ("L1D", [33.0, 66.0, 20.0]),
-    ("L2", [0.0, 0.0, 0.0]),
-    ("L3", [19.0, 28.0, 32.0]),
-    ("DRAM", [460.0, 162.0, 94.0]),
+    ("Load", packets(512.0, 256.0, 146.0)),
+    ("L1D", packets(33.0, 66.0, 20.0)),
+    ("L2", packets(0.0, 0.0, 0.0)),
+    ("L3", packets(19.0, 28.0, 32.0)),
+    ("DRAM", packets(460.0, 162.0, 94.0)),
 ];
 
 /// Retired load instructions. Takemasa (2019), table 3.5; Takemasa et al. (2017), table 2.
 pub const RETIRED_LOADS: [(&str, Packets); 5] = [
-    ("Load", [328.0, 289.0, 127.0]),
-    ("L1D", [322.0, 286.0, 122.0]),
-    ("L2", [1.0, 1.0, 2.0]),
-    ("L3", [1.0, 1.0, 2.0]),
-    ("DRAM", [4.0, 1.0, 1.0]),
+    ("Load", packets(328.0, 289.0, 127.0)),
+    ("L1D", packets(322.0, 286.0, 122.0)),
+    ("L2", packets(1.0, 1.0, 2.0)),
+    ("L3", packets(1.0, 1.0, 2.0)),
+    ("DRAM", packets(4.0, 1.0, 1.0)),
 ];
 
 /// One number of threads.
@@ -67,39 +91,60 @@ pub struct ThreadsRow {
     /// Threads.
     pub threads: usize,
     /// Cycles of an I-miss.
-    pub cycles: f64,
+    pub cycles: Published,
     /// Cycles of it that wait for DRAM.
-    pub dram_cycles: f64,
+    pub dram_cycles: Published,
     /// DRAM accesses of it ("L3 misses" in 2017).
-    pub dram_accesses: f64,
+    pub dram_accesses: Published,
+}
+
+const fn by_threads(threads: usize, cycles: f64, dram_cycles: f64, dram_accesses: f64) -> ThreadsRow {
+    ThreadsRow {
+        threads,
+        cycles: printed(cycles),
+        dram_cycles: printed(dram_cycles),
+        dram_accesses: printed(dram_accesses),
+    }
 }
 
 /// Takemasa (2019), table 3.6; Takemasa et al. (2017), table 3.
-pub const BY_THREADS: [ThreadsRow; 3] = [
-    ThreadsRow { threads: 1, cycles: 1470.0, dram_cycles: 460.0, dram_accesses: 4.0 },
-    ThreadsRow { threads: 10, cycles: 1567.0, dram_cycles: 640.0, dram_accesses: 4.0 },
-    ThreadsRow { threads: 20, cycles: 2033.0, dram_cycles: 878.0, dram_accesses: 4.0 },
-];
+pub const BY_THREADS: [ThreadsRow; 3] =
+    [by_threads(1, 1470.0, 460.0, 4.0), by_threads(10, 1567.0, 640.0, 4.0), by_threads(20, 2033.0, 878.0, 4.0)];
 
 /// By how much each schedule lowers cycles, in per cent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reductions {
     /// I-miss: Bucket Prefetch from Naive, Pre-Hash from Bucket Prefetch, Speculative from Pre-Hash.
-    pub interest_steps: [f64; 3],
+    pub interest_steps: [Published; 3],
     /// I-miss: Speculative from Naive.
-    pub interest_total: f64,
+    pub interest_total: Published,
     /// Data: Speculative from Naive. The other two do not change it.
-    pub data_total: f64,
+    pub data_total: Published,
     /// Best forwarding speed with Speculative, million packets per second.
-    pub best_mpps: f64,
+    pub best_mpps: Published,
+}
+
+impl Reductions {
+    const fn new(interest_steps: [f64; 3], interest_total: f64, data_total: f64, best_mpps: f64) -> Self {
+        let [bucket_prefetch, pre_hash, speculative] = interest_steps;
+        Reductions {
+            interest_steps: [printed(bucket_prefetch), printed(pre_hash), printed(speculative)],
+            interest_total: printed(interest_total),
+            data_total: printed(data_total),
+            best_mpps: printed(best_mpps),
+        }
+    }
 }
 
 /// Takemasa (2019), 4.4.1 (figure 4.5) and 4.4.3 (figure 4.7). Admission to the cache by TinyLFU.
-pub const THESIS: Reductions =
-    Reductions { interest_steps: [15.03, 9.16, 7.82], interest_total: 28.85, data_total: 11.98, best_mpps: 42.49 };
+pub const THESIS: Reductions = Reductions::new([15.03, 9.16, 7.82], 28.85, 11.98, 42.49);
 /// Takemasa et al. (2017), 6.5.1 (figure 4) and 6.6 (figure 5). Everything is admitted to the cache.
-pub const ICN17: Reductions =
-    Reductions { interest_steps: [12.62, 12.04, 9.37], interest_total: 30.34, data_total: 17.36, best_mpps: 43.48 };
+pub const ICN17: Reductions = Reductions::new([12.62, 12.04, 9.37], 30.34, 17.36, 43.48);
+/// Million packets per second that the authors expect with both of the computer's processors ("about"): extrapolated, not
+/// measured. Takemasa et al. (2017), 6.6; Takemasa (2019), 4.4.3.
+pub const EXTRAPOLATED_MPPS: Published = printed(80.0);
+/// Threads at which the bandwidth of memory is used up. Takemasa (2019), 4.4.3.
+pub const THREADS_AT_MEMORY_BOUND: Published = printed(40.0);
 
 /// A computer and the cost of what it forwards.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -107,70 +152,81 @@ pub struct BoundRow {
     /// Which.
     pub label: &'static str,
     /// N.
-    pub cores: u32,
-    /// F.
-    pub hz: f64,
-    /// B.
-    pub memory_bytes_per_second: f64,
+    pub cores: Published,
+    /// F, in 10^9 Hz.
+    pub ghz: Published,
+    /// B, in 10^9 bytes per second.
+    pub memory_gigabytes_per_second: Published,
     /// C.
-    pub cycles: f64,
+    pub cycles: Published,
     /// M.
-    pub bytes: f64,
+    pub bytes: Published,
     /// NF/C as printed, million per second.
-    pub by_computation_millions: f64,
+    pub by_computation_millions: Published,
     /// B/M as printed, million per second.
-    pub by_memory_millions: f64,
+    pub by_memory_millions: Published,
 }
 
 /// Taniguchi et al. (2016), section 3 II (pairs of an Interest and a Data), and Takemasa (2019), 3.2.3 II (packets).
 pub const BOUNDS: [BoundRow; 4] = [
-    bound("2016, computer 1 (pairs)", 22, 2.2e9, 2794.2, 4484.1, 17.3, 17.1),
-    bound("2016, computer 2 (pairs)", 4, 2.6e9, 2794.2, 4484.1, 3.7, 17.1),
-    bound("2019, computer 1 (packets)", 22, 2.2e9, 925.4, 800.7, 52.3, 95.9),
-    bound("2019, computer 2 (packets)", 4, 2.6e9, 925.4, 800.7, 11.2, 95.9),
+    bound("2016, computer 1 (pairs)", 22, 2.2, 2794.2, 4484.1, 17.3, 17.1),
+    bound("2016, computer 2 (pairs)", 4, 2.6, 2794.2, 4484.1, 3.7, 17.1),
+    bound("2019, computer 1 (packets)", 22, 2.2, 925.4, 800.7, 52.3, 95.9),
+    bound("2019, computer 2 (packets)", 4, 2.6, 925.4, 800.7, 11.2, 95.9),
 ];
 
 const fn bound(
     label: &'static str,
     cores: u32,
-    hz: f64,
+    ghz: f64,
     cycles: f64,
     bytes: f64,
     by_computation_millions: f64,
     by_memory_millions: f64,
 ) -> BoundRow {
-    let memory_bytes_per_second = 76.8e9;
-    BoundRow { label, cores, hz, memory_bytes_per_second, cycles, bytes, by_computation_millions, by_memory_millions }
+    BoundRow {
+        label,
+        cores: printed(cores as f64),
+        ghz: printed(ghz),
+        memory_gigabytes_per_second: printed(76.8),
+        cycles: printed(cycles),
+        bytes: printed(bytes),
+        by_computation_millions: printed(by_computation_millions),
+        by_memory_millions: printed(by_memory_millions),
+    }
 }
 
 /// Share of Interests answered by the Content Store in the bounds, 0 to 1. Ibid.
-pub const HIT_RATIO: f64 = 0.3;
+pub const HIT_RATIO: Published = printed(0.3);
 /// C and M of the thesis: cycles and bytes per packet. Takemasa (2019), 3.2.3 II.
-pub const THESIS_COST: (f64, f64) = (925.4, 800.7);
+pub const THESIS_COST: (Published, Published) = (printed(925.4), printed(800.7));
 
 /// Average depth of the Patricia trie's leaves. Takemasa et al. (2017), 6.3.2; Takemasa (2019), 4.1.3.
-pub const PATRICIA_DEPTH: f64 = 24.01;
+pub const PATRICIA_DEPTH: Published = printed(24.01);
 /// DRAM accesses of a lookup in it. Ibid.
-pub const PATRICIA_ACCESSES: f64 = 7.0;
+pub const PATRICIA_ACCESSES: Published = printed(7.0);
 /// Bytes fetched from DRAM per Data, r. Ibid.
-pub const PATRICIA_BYTES_PER_PACKET: f64 = 511.0;
+pub const PATRICIA_BYTES_PER_PACKET: Published = printed(511.0);
 /// Bytes of the last-level cache, S ("55 Mbytes"). Ibid.
-pub const CACHE_BYTES: f64 = 55.0 * 1024.0 * 1024.0;
+pub const CACHE_BYTES: Published = printed(55.0 * 1024.0 * 1024.0);
 /// Cycles of one fetch from DRAM. Takemasa (2019), 4.1.1 and 4.3.2.
-pub const DRAM_CYCLES: f64 = 115.0;
+pub const DRAM_CYCLES: Published = printed(115.0);
 
 /// Lookups per longest prefix match of a longest-first search. Takemasa et al. (2017), 6.3.2.
-pub const LOOKUPS: f64 = 3.87;
+pub const LOOKUPS: Published = printed(3.87);
 /// DRAM accesses of it. Ibid.
-pub const HASH_TABLE_ACCESSES: f64 = 4.87;
+pub const HASH_TABLE_ACCESSES: Published = printed(4.87);
+
+/// Dependent accesses of a longest-first search and of a 2-stage search. Takemasa (2019), 4.1.2.
+pub const HASH_TABLE_DEPENDENT: [Published; 2] = [printed(2.0), printed(4.0)];
 
 /// Cache lines that an I-miss fetches. Takemasa et al. (2017), 6.7.
-pub const LINES_PER_INTEREST: f64 = 16.6;
+pub const LINES_PER_INTEREST: Published = printed(16.6);
 /// Of them fetched in vain, for a name of four components. Ibid.
-pub const USELESS_LINES: f64 = 3.0;
+pub const USELESS_LINES: Published = printed(3.0);
 /// Most cycles of one prefetch instruction. Ibid.
-pub const PREFETCH_CYCLES: f64 = 48.0;
+pub const PREFETCH_CYCLES: Published = printed(48.0);
 /// Cycles of looking at one bucket in vain. Takemasa (2019), 4.3.2.
-pub const VAIN_LOOKUP_CYCLES: f64 = 48.0;
+pub const VAIN_LOOKUP_CYCLES: Published = printed(48.0);
 /// Cycles of looking at three buckets in vain. Ibid.
-pub const VAIN_LOOKUPS_CYCLES: f64 = 144.0;
+pub const VAIN_LOOKUPS_CYCLES: Published = printed(144.0);

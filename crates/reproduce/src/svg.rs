@@ -1,8 +1,9 @@
-//! Charts as SVG: bars and lines with axes, units and a legend, readable in a browser without anything else.
+//! Charts as SVG: bars and lines with axes, units and a legend, readable in a browser without anything else. A thin line at a
+//! value goes from the least to the most of its runs.
 
 use std::fmt::Write;
 
-use crate::report::{Chart, ChartKind, Series};
+use crate::report::{Chart, ChartKind, Point, Series};
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 440.0;
@@ -20,7 +21,8 @@ const MOST_TICKS: f64 = 6.0;
 impl Chart {
     /// The chart as a complete SVG document.
     pub fn to_svg(&self) -> String {
-        let highest = self.series.iter().flat_map(|series| &series.values).flatten().copied().fold(0.0, f64::max);
+        let points = self.series.iter().flat_map(|series| &series.points).flatten();
+        let highest = points.map(|point| point.spread.map_or(point.value, |(_, most)| most)).fold(0.0, f64::max);
         let step = tick_step(highest);
         let top = (highest / step).ceil().max(1.0) * step;
         let mut svg = Canvas::new(&self.title, &self.y_label);
@@ -111,17 +113,18 @@ impl Canvas {
             let y = base + 20.0 + if staggered { 18.0 * (position % 2) as f64 } else { 0.0 };
             draw!(self, r#"<text x="{middle:.1}" y="{y}" text-anchor="middle">{}</text>"#, escape(category));
             for (index, series) in series.iter().enumerate() {
-                let Some(&Some(value)) = series.values.get(position) else { continue };
+                let Some(&Some(point)) = series.points.get(position) else { continue };
                 let x = start + 0.1 * group + index as f64 * bar;
-                let y = height_of(value, top);
+                let y = height_of(point.value, top);
                 draw!(
                     self,
                     r#"<rect x="{x:.1}" y="{y:.1}" width="{bar:.1}" height="{:.1}" fill="{}"><title>{}: {}</title></rect>"#,
                     base - y,
                     colour(index),
                     escape(&series.name),
-                    number(value)
+                    describe(&point)
                 );
+                self.spread(x + bar / 2.0, &point, top);
             }
         }
     }
@@ -141,22 +144,29 @@ impl Canvas {
         let middle = LEFT + width / 2.0;
         draw!(self, r#"<text x="{middle:.1}" y="{}" text-anchor="middle">{}</text>"#, base + 46.0, escape(x_label));
         for (index, series) in series.iter().enumerate() {
-            let points: Vec<(f64, f64, f64)> = x
-                .iter()
-                .zip(&series.values)
-                .filter_map(|(&x, value)| value.map(|value| (place(x), height_of(value, top), value)))
-                .collect();
-            let path: Vec<String> = points.iter().map(|(x, y, _)| format!("{x:.1},{y:.1}")).collect();
+            let points: Vec<(f64, Point)> =
+                x.iter().zip(&series.points).filter_map(|(&x, point)| Some((place(x), (*point)?))).collect();
+            let path: Vec<String> =
+                points.iter().map(|(x, point)| format!("{x:.1},{:.1}", height_of(point.value, top))).collect();
             let colour = colour(index);
             draw!(self, r#"<polyline points="{}" fill="none" stroke="{colour}" stroke-width="2"/>"#, path.join(" "));
-            for (x, y, value) in points {
+            for (x, point) in points {
                 let name = escape(&series.name);
-                let value = number(value);
+                let (y, value) = (height_of(point.value, top), describe(&point));
                 draw!(
                     self,
                     r#"<circle cx="{x:.1}" cy="{y:.1}" r="4" fill="{colour}"><title>{name}: {value}</title></circle>"#
                 );
+                self.spread(x, &point, top);
             }
+        }
+    }
+
+    /// The line from the least to the most of the runs.
+    fn spread(&mut self, x: f64, point: &Point, top: f64) {
+        if let Some((least, most)) = point.spread {
+            let (y1, y2) = (height_of(least, top), height_of(most, top));
+            draw!(self, r##"<line x1="{x:.1}" y1="{y1:.1}" x2="{x:.1}" y2="{y2:.1}" stroke="#333333"/>"##);
         }
     }
 
@@ -175,8 +185,17 @@ impl Canvas {
     }
 }
 
+/// Where a value is. One below zero, as differences may be, is at the bottom.
 fn height_of(value: f64, top: f64) -> f64 {
-    HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM)
+    HEIGHT - BOTTOM - value.max(0.0) / top * (HEIGHT - TOP - BOTTOM)
+}
+
+/// A value and its spread.
+fn describe(point: &Point) -> String {
+    match point.spread {
+        Some((least, most)) => format!("{} ({} to {})", number(point.value), number(least), number(most)),
+        None => number(point.value),
+    }
 }
 
 #[cfg(test)]
@@ -190,8 +209,8 @@ mod tests {
             y_label: "CPU cycles".to_owned(),
             kind,
             series: vec![
-                Series::new("published", [Some(1470.0), None, Some(565.0)]),
-                Series::new("here", [Some(900.0), Some(500.0), Some(0.0)]),
+                Series::new("published", [Some(1470.0.into()), None, Some(565.0.into())]),
+                Series::new("here", [Some(900.0.into()), Some(500.0.into()), Some(0.0.into())]),
             ],
         }
     }
@@ -221,6 +240,19 @@ mod tests {
         let svg = chart(ChartKind::Lines { x_label: "threads".to_owned(), x: vec![1.0, 10.0, 20.0] }).to_svg();
         assert_eq!((svg.matches("<circle").count(), svg.matches("<polyline").count()), (5, 2));
         assert!(svg.contains(">threads<") && svg.contains(">20<"));
+    }
+
+    #[test]
+    fn spreads_are_drawn_and_fit_in() {
+        let mut chart = chart(ChartKind::Bars { categories: vec!["I-miss".to_owned()] });
+        chart.series.truncate(1);
+        let without = chart.to_svg().matches("<line").count();
+        chart.series[0].points = vec![Some(Point { value: 1470.0, spread: Some((1400.0, 3000.0)) })];
+        let svg = chart.to_svg();
+        // The axis goes to the most, in six steps and zero.
+        assert_eq!(without, 4);
+        assert_eq!(svg.matches("<line").count(), 7 + 1);
+        assert!(svg.contains("1470 (1400 to 3000)") && svg.contains(&format!("y2=\"{TOP:.1}\"")), "{svg}");
     }
 
     #[test]

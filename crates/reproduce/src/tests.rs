@@ -3,61 +3,99 @@
 use std::time::Duration;
 
 use namehop_bench::counters::CounterFigures;
-use namehop_bench::schedule::ByPacket;
+use namehop_bench::schedule::{ByPacket, EngineMeasurements, EngineParameters, PacketCosts, ScheduleFigures};
 use namehop_model::pipeline::{BackendCycles, LoadLevels, StageCycles};
 
 use super::*;
+use crate::items::{ITEMS, Item};
+
+/// Runs of a small form.
+const RUNS: usize = 2;
 
 fn settings() -> Settings {
     let memory = MemoryOptions { area_bytes: 4 << 20, time: Duration::from_millis(2) };
-    Settings { prefixes: 2000, memory }
+    Settings { prefixes: 2000, memory, engine_time: Duration::from_millis(2), runs: RUNS }
 }
 
-/// Figures as published, for every schedule, the later ones cheaper.
+/// Figures as published, for every schedule, the later ones cheaper; the whole protocol costs twice as much as its path.
 struct PublishedEngine {
     counters: bool,
     asked: usize,
+    /// All figures are this many times the published ones.
+    factor: f64,
+}
+
+impl PublishedEngine {
+    fn new(counters: bool) -> Self {
+        PublishedEngine { counters, asked: 0, factor: 1.0 }
+    }
+
+    fn counters(&self, packet: usize) -> CounterFigures {
+        let value = |table: &[(&str, published::Packets)], row: usize| table[row].1[packet].value() * self.factor;
+        CounterFigures {
+            cycles: published::PACKET_CYCLES[packet].value() * self.factor,
+            instructions: 1000.0,
+            stages: Some(StageCycles {
+                frontend: value(&published::STAGES, 1),
+                backend: value(&published::STAGES, 2),
+                speculation: value(&published::STAGES, 3),
+                retirement: value(&published::STAGES, 4),
+            }),
+            backend: Some(BackendCycles {
+                load: value(&published::BACKEND, 1),
+                store: value(&published::BACKEND, 2),
+                core: value(&published::BACKEND, 3),
+            }),
+            load_stalls: Some(levels(|row| value(&published::LOAD_STALLS, row))),
+            retired_loads: Some(levels(|row| value(&published::RETIRED_LOADS, row))),
+        }
+    }
 }
 
 impl EngineMeasurements for PublishedEngine {
     fn measure(&mut self, parameters: &EngineParameters) -> Result<Vec<ScheduleFigures>, Box<dyn Error + Send + Sync>> {
         self.asked += 1;
-        let counters = |packet: usize| CounterFigures {
-            cycles: published::PACKET_CYCLES[packet],
-            instructions: 1000.0,
-            stages: Some(StageCycles {
-                frontend: published::STAGES[1].1[packet],
-                backend: published::STAGES[2].1[packet],
-                speculation: published::STAGES[3].1[packet],
-                retirement: published::STAGES[4].1[packet],
-            }),
-            backend: Some(BackendCycles {
-                load: published::BACKEND[1].1[packet],
-                store: published::BACKEND[2].1[packet],
-                core: published::BACKEND[3].1[packet],
-            }),
-            load_stalls: Some(levels(&published::LOAD_STALLS, packet)),
-            retired_loads: Some(levels(&published::RETIRED_LOADS, packet)),
-        };
+        assert!(parameters.stripped && parameters.cs_policy == namehop_store::PolicyKind::Fifo && parameters.runs == 1);
         let figures = parameters.schedules.iter().enumerate().map(|(position, &schedule)| {
-            let cheaper = 1.0 - 0.1 * position as f64;
-            let [imiss_cycles, ihit_cycles, data_cycles] = published::PACKET_CYCLES.map(|cycles| cycles * cheaper);
-            ScheduleFigures {
-                schedule,
+            let cheaper = self.factor * 0.9f64.powi(position as i32);
+            let [imiss_cycles, ihit_cycles, data_cycles] =
+                published::PACKET_CYCLES.map(|cycles| cycles.value() * cheaper);
+            let counters = self.counters.then(|| ByPacket {
+                interest_miss: self.counters(0),
+                interest_hit: self.counters(1),
+                data: self.counters(2),
+            });
+            let pair_ns = (imiss_cycles + data_cycles) / 2.2;
+            let stripped = PacketCosts {
                 imiss_cycles,
                 ihit_cycles,
                 data_cycles,
-                pair_ns: (imiss_cycles + data_cycles) / 2.2,
+                pair_ns,
                 pair_ns_spread: Default::default(),
-                mpps: parameters.workers as f64 * 2.0,
+                exchange_ns: 1.25 * pair_ns,
+                exchange_ns_spread: Default::default(),
+                counters,
+            };
+            ScheduleFigures {
+                schedule,
+                imiss_cycles: 2.0 * imiss_cycles,
+                ihit_cycles: 2.0 * ihit_cycles,
+                data_cycles: 2.0 * data_cycles,
+                pair_ns: 2.0 * pair_ns,
+                pair_ns_spread: Default::default(),
+                total_cycles: ByPacket {
+                    interest_miss: 2.5 * imiss_cycles,
+                    interest_hit: 2.5 * ihit_cycles,
+                    data: 2.5 * data_cycles,
+                },
+                exchange_ns: 2.5 * pair_ns,
+                exchange_ns_spread: Default::default(),
+                mpps: 0.8 * parameters.workers as f64 / pair_ns,
                 lines: ByPacket { interest_miss: 8.0, interest_hit: 4.0, data: 4.0 },
-                counters: self.counters.then(|| ByPacket {
-                    interest_miss: counters(0),
-                    interest_hit: counters(1),
-                    data: counters(2),
-                }),
-                stripped: None,
-                whole_vs_stripped: None,
+                lines_are_clear: true,
+                counters: None,
+                stripped: Some(stripped),
+                whole_vs_stripped: Some(2.0),
                 computing: None,
                 waiting_ns: None,
             }
@@ -66,22 +104,31 @@ impl EngineMeasurements for PublishedEngine {
     }
 }
 
-fn levels(table: &[(&str, published::Packets); 5], packet: usize) -> LoadLevels {
-    let value = |row: usize| table[row].1[packet];
+fn levels(value: impl Fn(usize) -> f64) -> LoadLevels {
     LoadLevels { l1d: value(1), l2: value(2), l3: value(3), dram: value(4) }
 }
 
 fn check(report: &Report, item: &Item) {
     assert_eq!(report.id, item.id);
     assert!(!report.rows.is_empty() && report.difference.ends_with('.'), "{}", item.id);
-    assert!(report.rows.iter().all(|row| row.cells.len() == report.columns.len()), "{}", item.id);
+    assert!(!report.conditions.is_empty() && !report.limits.is_empty(), "{}", item.id);
+    assert!(report.limits.iter().all(|limit| limit.ends_with('.')), "{}", item.id);
+    for row in &report.rows {
+        assert_eq!(row.cells.len(), report.columns.len(), "{}", item.id);
+        for (cell, column) in row.cells.iter().zip(&report.columns) {
+            // Heads come from origins; a cell of another origin would make them lie.
+            let agree = column.origin.is_none() || cell.origin().is_none() || column.origin == cell.origin();
+            assert!(agree, "{}, {}: {cell:?} under {}", item.id, row.label, column.show());
+            assert!(!column.head.contains("published") && !column.head.contains("here"), "{}", item.id);
+        }
+    }
     for chart in &report.charts {
         let places = match &chart.kind {
             ChartKind::Bars { categories } => categories.len(),
             ChartKind::Lines { x, .. } => x.len(),
         };
-        assert!(chart.series.iter().all(|series| series.values.len() == places), "{}: {}", item.id, chart.name);
-        assert!(chart.to_svg().contains("</svg>"));
+        assert!(chart.series.iter().all(|series| series.points.len() == places), "{}: {}", item.id, chart.name);
+        assert!(chart.name.starts_with(item.id) && chart.to_svg().contains("</svg>"), "{}", chart.name);
     }
     serde_json::to_string(report).expect("JSON");
 }
@@ -106,7 +153,7 @@ fn without_an_engine_there_are_the_items_that_need_none() {
 
 #[test]
 fn with_an_engine_that_measures_the_published_values_both_columns_agree() {
-    let mut engine = PublishedEngine { counters: true, asked: 0 };
+    let mut engine = PublishedEngine::new(true);
     let mut on_progress = |_: &str| ();
     let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
     for id in ["table-3.2", "table-3.3", "table-3.4", "table-3.5", "icn17-table-1", "icn17-table-2"] {
@@ -114,7 +161,11 @@ fn with_an_engine_that_measures_the_published_values_both_columns_agree() {
         assert!(report.rows.len() >= 4);
         for row in &report.rows {
             for pair in row.cells.chunks_exact(2) {
-                assert_eq!(pair[0], pair[1], "{id}, {}", row.label);
+                assert_eq!(pair[0].value(), pair[1].value(), "{id}, {}", row.label);
+                assert_eq!(
+                    pair.iter().map(Cell::origin).collect::<Vec<_>>(),
+                    [Some(Origin::Published), Some(Origin::Measured)]
+                );
             }
         }
         assert!(report.not_measured().is_empty());
@@ -127,16 +178,68 @@ fn with_an_engine_that_measures_the_published_values_both_columns_agree() {
     }
     let cores = context.machine.cores;
     drop(context);
-    assert_eq!(engine.asked, cores, "each number of workers is measured once");
+    assert_eq!(engine.asked, cores * RUNS, "each number of workers is measured in so many runs, and not again");
+}
+
+/// All measured values of an item with the engine, in order; with what was published and computed.
+fn values(id: &str, factor: f64) -> (Vec<f64>, Vec<Published>) {
+    let mut engine = PublishedEngine { factor, ..PublishedEngine::new(true) };
+    let mut on_progress = |_: &str| ();
+    let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
+    let report = context.run(id).expect("report");
+    let (mut measured, mut published) = (Vec::new(), Vec::new());
+    for cell in report.rows.iter().flat_map(|row| &row.cells) {
+        match cell {
+            Cell::Measured(value) => {
+                assert_eq!(value.runs(), RUNS, "{id}");
+                measured.push(value.median());
+            }
+            Cell::Published(value) => published.push(*value),
+            _ => {}
+        }
+    }
+    (measured, published)
+}
+
+#[test]
+fn measured_values_are_those_of_the_engine_and_nothing_else() {
+    for item in ITEMS.iter().filter(|item| item.needs_engine) {
+        let id = item.id;
+        let ((measured, published), (twice, published_again)) = (values(id, 1.0), values(id, 2.0));
+        assert!(!measured.is_empty() && measured.len() == twice.len(), "{id}");
+        assert_eq!(published, published_again, "{id}");
+        for (before, after) in measured.iter().zip(&twice) {
+            // Reductions compare two figures of the engine; rates fall when costs rise.
+            let is_as_before = (before - after).abs() < 1e-9;
+            let is_reduction = is_as_before && (0.0..=100.0).contains(before) && id.contains("figure");
+            let follows = [2.0, 0.5].iter().any(|factor| (after / before - factor).abs() < 1e-9);
+            assert!(follows || is_reduction || *before == 0.0, "{id}: {before} became {after}");
+        }
+    }
+}
+
+#[test]
+fn charts_have_the_names_of_their_items() {
+    let mut engine = PublishedEngine::new(true);
+    let mut on_progress = |_: &str| ();
+    let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
+    let mut names = |id: &str| -> Vec<String> {
+        context.run(id).expect("report").charts.into_iter().map(|chart| chart.name).collect()
+    };
+    assert_eq!(names("table-3.5"), ["table-3.5"]);
+    assert_eq!(names("icn17-table-2"), ["icn17-table-2"]);
+    assert_eq!(names("icn17-table-1"), ["icn17-table-1a", "icn17-table-1b", "icn17-table-1c"]);
+    assert_eq!(names("icn17-figure-4"), ["icn17-figure-4a", "icn17-figure-4b"]);
+    assert_eq!(names("two-stage"), ["two-stage-4", "two-stage-2-6"]);
 }
 
 #[test]
 fn without_counters_the_rows_say_so() {
-    let mut engine = PublishedEngine { counters: false, asked: 0 };
+    let mut engine = PublishedEngine::new(false);
     let mut on_progress = |_: &str| ();
     let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
     let report = context.run("table-3.2").expect("report");
-    assert_eq!(report.rows[0].cells[1], Cell::Number(1470.0));
+    assert_eq!(report.rows[0].cells[1].value(), Some(1470.0));
     assert!(matches!(report.rows[1].cells[1], Cell::NotMeasured(_)));
     assert_eq!(report.not_measured().len(), 1);
 }
@@ -151,14 +254,54 @@ fn identifiers_are_unique() {
 
 #[test]
 fn schedules_are_compared_with_naive() {
-    let mut engine = PublishedEngine { counters: false, asked: 0 };
+    let mut engine = PublishedEngine::new(false);
     let mut on_progress = |_: &str| ();
     let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
     let report = context.run("figure-4.5").expect("report");
     let speculative = &report.rows[3];
-    let Cell::Number(saved) = speculative.cells[2] else { panic!("published") };
+    let saved = speculative.cells[2].value().expect("published");
     assert!((saved - 28.85).abs() < 0.01);
-    let Cell::Number(saved) = speculative.cells[3] else { panic!("here") };
-    assert!((saved - 30.0).abs() < 1e-9);
-    assert_eq!(report.rows[4].cells[0], Cell::Empty);
+    let saved = speculative.cells[3].value().expect("measured");
+    assert!((saved - 100.0 * (1.0 - 0.9f64.powi(3))).abs() < 1e-9, "{saved}");
+    // The other reading of what was published, and then what was not.
+    assert_eq!(report.rows[4].cells[2], speculative.cells[2]);
+    assert_eq!(report.rows[5].cells[0], Cell::Empty);
+    assert!(report.rows.last().is_some_and(|row| row.label.ends_with("whole protocol")));
+}
+
+#[test]
+fn speed_follows_from_all_time_and_not_from_medians() {
+    let mut engine = PublishedEngine::new(false);
+    let mut on_progress = |_: &str| ();
+    let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
+    let report = context.run("figure-4.7").expect("report");
+    let [imiss, _, data] = published::PACKET_CYCLES.map(|cycles| cycles.value());
+    let mpps = report.rows[0].cells[1].value().expect("measured");
+    assert!((mpps - 2e3 / (1.25 * (imiss + data) / 2.2)).abs() < 1e-9, "{mpps}");
+}
+
+#[test]
+fn every_computer_has_its_bounds() {
+    let mut engine = PublishedEngine::new(false);
+    let mut on_progress = |_: &str| ();
+    let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
+    let report = context.run("throughput-bound").expect("report");
+    for row in &report.rows {
+        let bounds = [6, 8].map(|column| row.cells[column].value().expect("computed"));
+        assert!(bounds.iter().all(|&bound| bound > 0.0) && matches!(row.cells[9], Cell::Text(_)), "{}", row.label);
+    }
+    assert_eq!(report.rows.len(), 9);
+}
+
+#[test]
+fn many_threads_are_not_described_as_one() {
+    let mut engine = PublishedEngine::new(false);
+    let mut on_progress = |_: &str| ();
+    let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
+    let one = context.run("figure-4.5").expect("report");
+    let many = context.run("figure-4.6").expect("report");
+    let both = context.run("icn17-figure-4").expect("report");
+    assert!(both.difference.contains(&one.difference) && both.difference.contains(&many.difference));
+    let shares_a_fib = |report: &Report| report.limits.iter().any(|limit| limit.contains("share one FIB"));
+    assert!(!shares_a_fib(&one) && shares_a_fib(&many) && shares_a_fib(&both));
 }

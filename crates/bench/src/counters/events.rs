@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use namehop_model::pipeline::{BackendCycles, LoadLevels, SlotCounters, StageCycles, StageSlots};
+use namehop_model::pipeline::{BackendCycles, LoadLevels, SlotCounters, StageCycles, StageSlots, third_level_missed};
 
 use super::CounterFigures;
 
@@ -71,6 +71,10 @@ const STALLS_SAPPHIRE_RAPIDS: [Event; 6] = [
     code(0x47, 0x09, 9),
     code(0xa6, 0x40, 2),
 ];
+/// Broadwell counts no stalls after misses of the third level: all; with a load pending; after misses of the first, second
+/// level; with the store buffer full.
+const STALLS_BROADWELL: [Event; 5] =
+    [code(0xa3, 0x04, 4), code(0xa3, 0x06, 6), code(0xa3, 0x0c, 12), code(0xa3, 0x05, 5), code(0xa2, 0x08, 0)];
 /// Loads retired that hit the first, second, third level, and that missed the third.
 const LOADS: [Event; 4] = [code(0xd1, 0x01, 0), code(0xd1, 0x02, 0), code(0xd1, 0x04, 0), code(0xd1, 0x20, 0)];
 
@@ -83,13 +87,22 @@ pub(super) enum StageEvents {
     Slots([Event; 5]),
 }
 
+/// How execution stalls are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StallEvents {
+    /// By level of the memory hierarchy.
+    ByLevel([Event; 6]),
+    /// The third level and memory together; retired loads tell them apart.
+    ThirdLevelWithMemory([Event; 5]),
+}
+
 /// The events of one kind of processor, in groups whose members have to be counted at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Events {
     /// Cycles and instructions.
     pub(super) basic: [Event; 2],
     pub(super) stages: Option<StageEvents>,
-    pub(super) stalls: Option<[Event; 6]>,
+    pub(super) stalls: Option<StallEvents>,
     pub(super) loads: Option<[Event; 4]>,
 }
 
@@ -100,11 +113,12 @@ pub(super) enum Role {
     Metrics,
     Slots,
     Stalls,
+    StallsBroadwell,
     Loads,
 }
 
 impl Role {
-    pub(super) const COUNT: usize = 5;
+    pub(super) const COUNT: usize = 6;
     /// Most events of a group.
     pub(super) const MOST_EVENTS: usize = 6;
 }
@@ -136,7 +150,7 @@ impl Events {
         Events {
             basic: [TaskClock, PageFaults],
             stages: Some(StageEvents::Metrics([TaskClock, TaskClock, PageFaults, PageFaults, PageFaults])),
-            stalls: Some([TaskClock, TaskClock, TaskClock, TaskClock, PageFaults, PageFaults]),
+            stalls: Some(StallEvents::ByLevel([TaskClock, TaskClock, TaskClock, TaskClock, PageFaults, PageFaults])),
             loads: None,
         }
     }
@@ -147,7 +161,10 @@ impl Events {
             StageEvents::Metrics(events) => (Role::Metrics, &events[..]),
             StageEvents::Slots(events) => (Role::Slots, &events[..]),
         });
-        let stalls = self.stalls.as_ref().map(|events| (Role::Stalls, &events[..]));
+        let stalls = self.stalls.as_ref().map(|stalls| match stalls {
+            StallEvents::ByLevel(events) => (Role::Stalls, &events[..]),
+            StallEvents::ThirdLevelWithMemory(events) => (Role::StallsBroadwell, &events[..]),
+        });
         let loads = self.loads.as_ref().map(|events| (Role::Loads, &events[..]));
         [Some((Role::Basic, &self.basic[..])), stages, stalls, loads].into_iter().flatten()
     }
@@ -155,17 +172,21 @@ impl Events {
 
 fn for_intel_model(model: u32) -> Events {
     let (stages, stalls) = match model {
-        // Broadwell: no event for stalls after misses of the third level.
-        61 | 71 | 79 | 86 => (StageEvents::Slots(SLOTS_BROADWELL), None),
+        // Broadwell, which the publications measured on.
+        61 | 71 | 79 | 86 => (StageEvents::Slots(SLOTS_BROADWELL), StallEvents::ThirdLevelWithMemory(STALLS_BROADWELL)),
         // Skylake, Cascade Lake and Cooper Lake; Skylake, Kaby Lake, Coffee Lake and Comet Lake.
-        85 | 78 | 94 | 142 | 158 | 165 | 166 => (StageEvents::Slots(SLOTS_SKYLAKE), Some(STALLS_SKYLAKE)),
+        85 | 78 | 94 | 142 | 158 | 165 | 166 => {
+            (StageEvents::Slots(SLOTS_SKYLAKE), StallEvents::ByLevel(STALLS_SKYLAKE))
+        }
         // Ice Lake, Tiger Lake, Rocket Lake.
-        106 | 108 | 125 | 126 | 140 | 141 | 167 => (StageEvents::Metrics(METRICS), Some(STALLS_ICE_LAKE)),
+        106 | 108 | 125 | 126 | 140 | 141 | 167 => {
+            (StageEvents::Metrics(METRICS), StallEvents::ByLevel(STALLS_ICE_LAKE))
+        }
         // Sapphire Rapids and Emerald Rapids.
-        143 | 207 => (StageEvents::Metrics(METRICS), Some(STALLS_SAPPHIRE_RAPIDS)),
+        143 | 207 => (StageEvents::Metrics(METRICS), StallEvents::ByLevel(STALLS_SAPPHIRE_RAPIDS)),
         _ => return UNKNOWN,
     };
-    Events { stages: Some(stages), stalls, loads: Some(LOADS), ..UNKNOWN }
+    Events { stages: Some(stages), stalls: Some(stalls), loads: Some(LOADS), ..UNKNOWN }
 }
 
 /// Counts of cycles and instructions, and of the other groups of [`Events`], in their order.
@@ -175,6 +196,7 @@ pub(super) struct Counts {
     pub(super) metrics: Option<[f64; 5]>,
     pub(super) slots: Option<[f64; 5]>,
     pub(super) stalls: Option<[f64; 6]>,
+    pub(super) stalls_broadwell: Option<[f64; 5]>,
     pub(super) loads: Option<[f64; 4]>,
 }
 
@@ -193,14 +215,26 @@ impl Counts {
             SlotCounters { total, fetch_bubbles, issued, retired, recovery_bubbles }.slots()
         });
         let stages = metrics.or(slots).map(|slots| StageCycles::of_slots(cycles, &slots));
+        let units = self.stalls.map(|[all, load, .., store]| [all, load, store]);
+        let units = units.or(self.stalls_broadwell.map(|[all, load, .., store]| [all, load, store]));
         let backend = stages
-            .zip(self.stalls)
-            .map(|(stages, [all, load, _, _, _, store])| BackendCycles::of_stalls(stages.backend, load, store, all));
-        let load_stalls = backend
-            .zip(self.stalls)
-            .map(|(backend, [_, pending, l1d, l2, l3, _])| LoadLevels::of_stalls(backend.load, pending, l1d, l2, l3));
+            .zip(units)
+            .map(|(stages, [all, load, store])| BackendCycles::of_stalls(stages.backend, load, store, all));
+        let load_stalls = backend.and_then(|backend| self.load_stalls(backend.load));
         let retired_loads = self.loads.map(|[l1d, l2, l3, dram]| LoadLevels { l1d, l2, l3, dram });
         CounterFigures { cycles, instructions, stages, backend, load_stalls, retired_loads }
+    }
+
+    /// Divides the backend's cycles that wait for loads.
+    fn load_stalls(&self, load: f64) -> Option<LoadLevels> {
+        match (self.stalls, self.stalls_broadwell, self.loads) {
+            (Some([_, pending, l1d, l2, l3, _]), ..) => Some(LoadLevels::of_stalls(load, pending, l1d, l2, l3)),
+            (None, Some([_, pending, l1d, l2, _]), Some([.., hits, misses])) => {
+                let l3 = third_level_missed(l2, hits, misses);
+                Some(LoadLevels::of_stalls(load, pending, l1d, l2, l3))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -210,9 +244,9 @@ mod tests {
 
     #[test]
     fn generations_have_their_events() {
-        assert_eq!(for_intel_model(207).stalls, Some(STALLS_SAPPHIRE_RAPIDS));
+        assert_eq!(for_intel_model(207).stalls, Some(StallEvents::ByLevel(STALLS_SAPPHIRE_RAPIDS)));
         assert_eq!(for_intel_model(85).stages, Some(StageEvents::Slots(SLOTS_SKYLAKE)));
-        assert_eq!(for_intel_model(79).stalls, None);
+        assert_eq!(for_intel_model(79).stalls, Some(StallEvents::ThirdLevelWithMemory(STALLS_BROADWELL)));
         assert_eq!(for_intel_model(1), UNKNOWN);
         assert_eq!(code(0xa3, 0x14, 20), Event::Code(0x1400_14a3));
         assert_eq!(METRICS[0], Event::Code(0x0400));
@@ -246,5 +280,28 @@ mod tests {
         let levels = figures.load_stalls.expect("levels");
         assert_eq!((levels.l1d, levels.l2, levels.l3, levels.dram), (30.0, 0.0, 20.0, 400.0));
         assert_eq!(figures.retired_loads.map(|loads| loads.total()), Some(328.0));
+    }
+
+    /// The counts are made up so that the published division of an I-miss comes out.
+    #[test]
+    fn broadwell_tells_the_third_level_from_memory_by_its_loads() {
+        let counts = Counts {
+            basic: [1470.0, 1500.0],
+            slots: Some([1470.0, 644.0, 2588.0, 1944.0, 0.0]),
+            stalls_broadwell: Some([662.0, 512.0, 479.0, 479.0, 10.0]),
+            loads: Some([322.0, 1.0, 19.0 * 7.0, 460.0]),
+            ..Counts::default()
+        };
+        let figures = counts.figures();
+        assert_eq!(figures.stages.map(|stages| (stages.frontend, stages.backend)), Some((161.0, 662.0)));
+        assert_eq!(
+            figures.backend.map(|backend| (backend.load, backend.store, backend.core)),
+            Some((512.0, 10.0, 140.0))
+        );
+        let levels = figures.load_stalls.expect("levels");
+        assert_eq!((levels.l1d, levels.l2), (33.0, 0.0));
+        assert!((levels.l3 - 19.0).abs() < 1e-9 && (levels.dram - 460.0).abs() < 1e-9, "{levels:?}");
+        // Without loads the levels stay together, and nothing is said of them.
+        assert_eq!(Counts { loads: None, ..counts }.figures().load_stalls, None);
     }
 }

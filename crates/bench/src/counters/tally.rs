@@ -46,6 +46,7 @@ impl Tally {
             metrics: self.means(Role::Metrics),
             slots: self.means(Role::Slots),
             stalls: self.means(Role::Stalls),
+            stalls_broadwell: self.means(Role::StallsBroadwell),
             loads: self.means(Role::Loads),
         };
         Some(counts.figures())

@@ -3,11 +3,10 @@
 use namehop_forward::schedule::ScheduleKind;
 use namehop_table::clock::cycles_per_second;
 
-use super::lines::lines;
-use super::load::Costs;
+use super::costs::Costs;
 use crate::counters::Tally;
 use crate::median::median;
-use crate::schedule::{ByPacket, EngineParameters, FloodFigures, PacketCosts, PacketKind, ScheduleFigures, Spread};
+use crate::schedule::{ByPacket, FloodFigures, PacketCosts, PacketKind, ScheduleFigures, Spread};
 
 /// What one pass, or one worker's part of it, gives.
 #[derive(Debug, Default)]
@@ -20,36 +19,59 @@ pub(super) struct Measured {
 /// The mean of several measurements, of their costs and of everything counted.
 pub(super) fn mean(all: &[Measured]) -> Measured {
     let mut mean = Measured::default();
+    let part = 1.0 / all.len() as f64;
     for Measured { costs, counted, .. } in all {
         for kind in PacketKind::ALL {
-            *mean.costs.get_mut(kind) += costs.get(kind) / all.len() as f64;
+            *mean.costs.medians.get_mut(kind) += costs.medians.get(kind) * part;
+            *mean.costs.totals.get_mut(kind) += costs.totals.get(kind) * part;
             if let Some(counted) = counted {
                 mean.counted.get_or_insert_default().get_mut(kind).merge(counted.get(kind));
             }
         }
+        mean.costs.exchange += costs.exchange * part;
     }
     mean
 }
 
-/// Nanoseconds of an Interest and its Data.
+/// Nanoseconds of so many ticks.
+fn ns(ticks: f64) -> f64 {
+    ticks * 1e9 / cycles_per_second() as f64
+}
+
+/// Nanoseconds of an Interest and its Data, by medians of bursts.
 fn pair_ns(run: &Measured) -> f64 {
-    let ns_per_cycle = 1e9 / cycles_per_second() as f64;
-    (run.costs.interest_miss + run.costs.data) * ns_per_cycle
+    ns(run.costs.medians.interest_miss + run.costs.medians.data)
+}
+
+/// The same by totals.
+fn exchange_ns(run: &Measured) -> f64 {
+    ns(run.costs.exchange)
+}
+
+/// The median of runs, with the least and the most.
+fn median_of_runs(runs: &[Measured], of: impl Fn(&Measured) -> f64) -> (f64, Spread) {
+    let mut values: Vec<f64> = runs.iter().map(of).collect();
+    let spread = Spread {
+        least: values.iter().copied().fold(f64::INFINITY, f64::min),
+        most: values.iter().copied().fold(0.0, f64::max),
+    };
+    (median(&mut values), spread)
 }
 
 /// What several runs on one path say together.
 fn costs_of_runs(runs: &[Measured]) -> PacketCosts {
-    let of = |kind| median(&mut runs.iter().map(|run| *run.costs.get(kind)).collect::<Vec<_>>());
-    let mut pairs: Vec<f64> = runs.iter().map(pair_ns).collect();
+    let of = |kind| median_of_runs(runs, |run| *run.costs.medians.get(kind)).0;
+    let (pair_ns, pair_ns_spread) = median_of_runs(runs, pair_ns);
+    let (exchange_ns, exchange_ns_spread) = median_of_runs(runs, exchange_ns);
     PacketCosts {
         imiss_cycles: of(PacketKind::InterestMiss),
         ihit_cycles: of(PacketKind::InterestHit),
         data_cycles: of(PacketKind::Data),
-        pair_ns: median(&mut pairs),
-        pair_ns_spread: Spread {
-            least: pairs.iter().copied().fold(f64::INFINITY, f64::min),
-            most: pairs.iter().copied().fold(0.0, f64::max),
-        },
+        pair_ns,
+        pair_ns_spread,
+        exchange_ns,
+        exchange_ns_spread,
+        counters: mean(runs).counted.map(|counted| counted.map(|tally| tally.figures().unwrap_or_default())),
     }
 }
 
@@ -61,16 +83,21 @@ pub(super) struct Runs {
     pub(super) computing: Vec<Measured>,
 }
 
-/// The figures of a schedule from its runs.
-pub(super) fn summary(schedule: ScheduleKind, runs: &Runs, parameters: &EngineParameters) -> ScheduleFigures {
+/// The figures of a schedule from its runs, with the lines that packets need, and whether these are clear.
+pub(super) fn summary(
+    schedule: ScheduleKind,
+    runs: &Runs,
+    workers: usize,
+    (lines, lines_are_clear): (ByPacket<f64>, bool),
+) -> ScheduleFigures {
     let Runs { whole, stripped, computing } = runs;
     let costs = costs_of_runs(whole);
-    let counted = mean(whole).counted;
+    let total = |kind| median_of_runs(whole, |run| *run.costs.totals.get(kind)).0;
     let costs_of = |runs: &[Measured]| (!runs.is_empty()).then(|| costs_of_runs(runs));
     // Of what was measured in the same run, one right behind the other.
     let compared = |others: &[Measured], of: fn(f64, f64) -> f64| {
         let mut all: Vec<f64> =
-            whole.iter().zip(others).map(|(whole, other)| of(pair_ns(whole), pair_ns(other))).collect();
+            whole.iter().zip(others).map(|(whole, other)| of(exchange_ns(whole), exchange_ns(other))).collect();
         (!all.is_empty()).then(|| median(&mut all))
     };
     ScheduleFigures {
@@ -80,9 +107,17 @@ pub(super) fn summary(schedule: ScheduleKind, runs: &Runs, parameters: &EnginePa
         data_cycles: costs.data_cycles,
         pair_ns: costs.pair_ns,
         pair_ns_spread: costs.pair_ns_spread,
-        mpps: 2e3 / costs.pair_ns * parameters.workers as f64,
-        lines: lines(parameters),
-        counters: counted.map(|counted| counted.map(|tally| tally.figures().unwrap_or_default())),
+        total_cycles: ByPacket {
+            interest_miss: total(PacketKind::InterestMiss),
+            interest_hit: total(PacketKind::InterestHit),
+            data: total(PacketKind::Data),
+        },
+        exchange_ns: costs.exchange_ns,
+        exchange_ns_spread: costs.exchange_ns_spread,
+        mpps: 2e3 / costs.exchange_ns * workers as f64,
+        lines,
+        lines_are_clear,
+        counters: costs.counters,
         stripped: costs_of(stripped),
         whole_vs_stripped: compared(stripped, |whole, stripped| whole / stripped),
         computing: costs_of(computing),

@@ -6,17 +6,18 @@
 use std::time::Instant;
 
 use namehop_dpdk::{Mbuf, MbufPool};
+use namehop_forward::buffer::BufferPool;
 use namehop_forward::engine::EngineConfig;
 use namehop_forward::schedule::Schedule;
 use namehop_wire::MAX_PACKET_SIZE;
 
 use super::EngineBenchError;
-use super::frames::{LinkHeaders, Template, has_high_nonce};
-use super::load::{HIGH_NONCE, Load, per_packet};
-use super::rig::{DOWNSTREAM_PORT, FLOOD_PEER, Rig};
+use super::frames::{LinkHeaders, Template, nonce_of};
+use super::load::{HIGH_NONCE, Load, Turn};
+use super::peers::{FLOOD_PEER, LINKS, port_address};
 use crate::median::median;
 use crate::permutation::mix;
-use crate::schedule::{Compared, EngineParameters, FloodFigures, FloodParameters, PacketKind};
+use crate::schedule::{Compared, EngineParameters, FloodFigures, FloodParameters, PacketKind, Traffic};
 use crate::workload::{GENERIC_COMPONENT, HEADER_BYTES, MAX_COMPONENT_BYTES, Workload, next_word};
 
 /// What an Interest has besides its name, with the headers that links put in front of it.
@@ -47,6 +48,9 @@ impl Flood {
         let bytes = |components: usize| prefixes.prefix_bytes() + components * (HEADER_BYTES + flood.component_bytes);
         let packets_of_burst = (flood.share * parameters.burst as f64).round() as usize;
         let wrong = |what: String| Err(EngineBenchError::Flood(what));
+        if parameters.traffic != Traffic::Sorted || parameters.workload.prefix_spread > 0 {
+            return wrong("it is measured in sorted traffic, below prefixes of equal length".to_owned());
+        }
         if deepest == 0 || flood.component_bytes > MAX_COMPONENT_BYTES {
             return wrong(format!(
                 "its names need more than {} components of at most {MAX_COMPONENT_BYTES} bytes",
@@ -61,11 +65,8 @@ impl Flood {
         }
         // Only to Interests for prefixes do depths make a difference.
         let least = if flood.can_be_prefix { 1 } else { deepest };
-        let template = |components| {
-            let addresses = [&DOWNSTREAM_PORT, &FLOOD_PEER];
-            let interest = Template::interest(bytes(components), flood.can_be_prefix, LinkHeaders::Token, addresses);
-            (components, interest)
-        };
+        let template =
+            |components| (components, Template::interest(bytes(components), flood.can_be_prefix, LinkHeaders::Token));
         Ok(Flood {
             prefixes,
             component_bytes: flood.component_bytes,
@@ -106,7 +107,8 @@ impl Flood {
                 at += HEADER_BYTES + component_bytes;
             }
         };
-        template.fill(write, draw, Some(draw as u32 | HIGH_NONCE), pool)
+        let frame = pool.allocate(template.bytes())?;
+        template.fill((port_address(0), FLOOD_PEER), write, draw, Some(draw as u32 | HIGH_NONCE), frame)
     }
 
     /// Mixes the flood's part of a burst evenly into `frames`.
@@ -127,46 +129,55 @@ impl Flood {
         self.taken_out = mixed;
     }
 
-    /// Takes the flood out of what the worker has sent: from `frames`, which came out where `kind` goes to, and from the
-    /// other side.
-    pub(super) fn take_out<S: Schedule>(&mut self, kind: PacketKind, rig: &mut Rig<S>, frames: &mut Vec<Mbuf>) {
-        let all = frames.len();
-        frames.retain(|frame| !has_high_nonce(frame));
-        let mut forwarded = all - frames.len();
-        if kind == PacketKind::InterestMiss {
-            // Nacks.
-            rig.downstream.receive(&mut self.taken_out);
-        } else {
-            rig.upstream.receive(&mut self.taken_out);
-            forwarded = self.taken_out.len();
+    /// Takes the flood out of what the worker has sent on each link; Nacks go back to the first one.
+    pub(super) fn take_out(&mut self, sent: &mut [Vec<Mbuf>; LINKS]) {
+        for (link, frames) in sent.iter_mut().enumerate() {
+            let all = frames.len();
+            frames.retain(|frame| nonce_of(frame) & HIGH_NONCE == 0);
+            if link > 0 {
+                self.forwarded += (all - frames.len()) as u64;
+            }
         }
-        self.taken_out.clear();
-        self.forwarded += forwarded as u64;
     }
 }
 
 impl<S: Schedule> Load<'_, S> {
+    /// Ticks per packet of a burst.
+    fn ticks_of(&mut self, kind: PacketKind) -> Result<f64, EngineBenchError> {
+        self.step(kind).map(|step| step.per_packet())
+    }
+
+    /// A burst of the flood alone; ticks per packet.
+    fn flood_alone(&mut self) -> Result<f64, EngineBenchError> {
+        let Some(mut flood) = self.flood.take() else { return Ok(0.0) };
+        let count = self.parameters.burst;
+        let mut turn = Turn::default();
+        flood.fill(count, &mut turn.frames[0], &self.stock.pool);
+        self.flood = Some(flood);
+        Ok(self.perform(turn)?.ticks as f64 / count as f64)
+    }
+
     /// What a flood costs, and what it does to others. The load is warm.
     pub(super) fn suffer(&mut self, flood: &FloodParameters) -> Result<FloodFigures, EngineBenchError> {
         let parameters = self.parameters;
-        let without = self.measure(parameters.time.mul_f64(TIME_WITHOUT))?;
+        let without = self.measure(parameters.time.mul_f64(TIME_WITHOUT))?.medians;
         self.flood = Some(Flood::new(parameters, flood)?);
         // The PIT is full then.
         let enough = EngineConfig::default().pit_capacity.max(2 * parameters.in_flight);
         while self.flood.as_ref().is_some_and(|flood| (flood.sent as usize) < enough) {
-            self.ask()?;
-            self.answer()?;
+            self.step(PacketKind::InterestMiss)?;
+            self.step(PacketKind::Data)?;
         }
         let (mut pairs, mut interests, mut data, mut floods) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let started = Instant::now();
         while started.elapsed() < parameters.time {
             for _ in 0..MIXED_BURSTS {
-                pairs.push(per_packet(self.ask()?) + per_packet(self.answer()?));
+                pairs.push(self.ticks_of(PacketKind::InterestMiss)? + self.ticks_of(PacketKind::Data)?);
             }
-            floods.push(per_packet(self.flood_alone()?));
+            floods.push(self.flood_alone()?);
             let flood = self.flood.take();
-            interests.push(per_packet(self.ask()?));
-            data.push(per_packet(self.answer()?));
+            interests.push(self.ticks_of(PacketKind::InterestMiss)?);
+            data.push(self.ticks_of(PacketKind::Data)?);
             self.flood = flood;
         }
         let sender = self.flood.take();

@@ -3,7 +3,7 @@
 
 use namehop_dpdk::Mbuf;
 use namehop_face::ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MacAddress};
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_forward::buffer::PacketBuffer;
 use namehop_forward::schedule::Schedule;
 use namehop_wire::lp::LpPacket;
 use namehop_wire::tlv::{Writer, types};
@@ -47,13 +47,8 @@ impl LinkHeaders {
 pub(super) type Token = u64;
 
 impl Template {
-    /// Interests to the port with the first address, from the peer with the second.
-    pub(super) fn interest(
-        name_bytes: usize,
-        can_be_prefix: bool,
-        headers: LinkHeaders,
-        [to, from]: [&MacAddress; 2],
-    ) -> Self {
+    /// Interests.
+    pub(super) fn interest(name_bytes: usize, can_be_prefix: bool, headers: LinkHeaders) -> Self {
         let mut packet = Writer::new();
         packet.nested(types::INTEREST, |packet| {
             packet.element(types::NAME, &vec![0; name_bytes]);
@@ -66,29 +61,19 @@ impl Template {
         let packet = packet.into_vec();
         let nonce_at = packet.len() - NONCE_BYTES;
         let name_at = nonce_at - if can_be_prefix { 4 } else { 2 } - name_bytes;
-        Template::framed(&packet, (name_at, nonce_at), headers, [to, from])
+        Template::framed(&packet, (name_at, nonce_at), headers)
     }
 
-    /// Data with so many bytes of content, likewise.
-    pub(super) fn data(
-        workload: &Workload,
-        payload_bytes: usize,
-        headers: LinkHeaders,
-        addresses: [&MacAddress; 2],
-    ) -> Self {
+    /// Data with so many bytes of content.
+    pub(super) fn data(workload: &Workload, payload_bytes: usize, headers: LinkHeaders) -> Self {
         let packet = data_packet(workload.name_bytes(), payload_bytes);
         let mut rest = Writer::new();
         data_behind_name(&mut rest, payload_bytes);
         let name_at = packet.len() - rest.len() - workload.name_bytes();
-        Template::framed(&packet, (name_at, 0), headers, addresses)
+        Template::framed(&packet, (name_at, 0), headers)
     }
 
-    fn framed(
-        packet: &[u8],
-        (name_at, nonce_at): (usize, usize),
-        headers: LinkHeaders,
-        [to, from]: [&MacAddress; 2],
-    ) -> Self {
+    fn framed(packet: &[u8], (name_at, nonce_at): (usize, usize), headers: LinkHeaders) -> Self {
         let link = match headers {
             LinkHeaders::Token => {
                 let mut link = Writer::new();
@@ -109,23 +94,31 @@ impl Template {
             LinkHeaders::Absent => None,
         };
         let mut bytes = Vec::with_capacity(HEADER_BYTES + link.len());
-        bytes.extend_from_slice(to);
-        bytes.extend_from_slice(from);
+        // Of two addresses.
+        bytes.resize(HEADER_BYTES - size_of_val(&ETHERTYPE_NDN), 0);
         bytes.extend_from_slice(&ETHERTYPE_NDN.to_be_bytes());
         bytes.extend_from_slice(&link);
         Template { bytes, token_at, name_at: packet_at + name_at, nonce_at: packet_at + nonce_at }
     }
 
-    /// Writes the next frame into an mbuf; `None` when there is none. `write_name` writes the VALUE of the name to the start of
-    /// what it is given.
+    /// Bytes of each frame.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Writes the next frame into an empty mbuf; `None` when it is too small. `write_name` writes the VALUE of the name to the
+    /// start of what it is given.
     #[inline]
-    pub(super) fn fill<P: BufferPool<Buffer = Mbuf>>(
+    pub(super) fn fill(
         &mut self,
+        (to, from): (MacAddress, MacAddress),
         write_name: impl FnOnce(&mut [u8]),
         token: Token,
         nonce: Option<u32>,
-        pool: &P,
+        mut frame: Mbuf,
     ) -> Option<Mbuf> {
+        self.bytes[..to.len()].copy_from_slice(&to);
+        self.bytes[to.len()..][..from.len()].copy_from_slice(&from);
         write_name(&mut self.bytes[self.name_at..]);
         if let Some(token_at) = self.token_at {
             self.bytes[token_at..][..TOKEN_BYTES].copy_from_slice(&token.to_be_bytes());
@@ -133,7 +126,6 @@ impl Template {
         if let Some(nonce) = nonce {
             self.bytes[self.nonce_at..][..NONCE_BYTES].copy_from_slice(&nonce.to_be_bytes());
         }
-        let mut frame = pool.allocate(self.bytes.len())?;
         frame.append(self.bytes.len())?.copy_from_slice(&self.bytes);
         Some(frame)
     }
@@ -165,11 +157,10 @@ pub(super) fn data_bytes(parameters: &EngineParameters) -> usize {
     data_packet(workload.components * (2 + workload.component_bytes), parameters.payload_bytes).len()
 }
 
-/// Does the Nonce, which is the last of an Interest, also of one that comes back in a Nack, have its highest bit set? Not in
-/// Data, whose signature is zeros.
+/// The last bytes of a frame: of an Interest, also of one that comes back in a Nack, its Nonce; of Data 0, of its signature.
 #[inline]
-pub(super) fn has_high_nonce(frame: &Mbuf) -> bool {
-    frame.bytes().last_chunk::<NONCE_BYTES>().is_some_and(|nonce| nonce[0] & 0x80 != 0)
+pub(super) fn nonce_of(frame: &Mbuf) -> u32 {
+    frame.bytes().last_chunk().map_or(0, |nonce| u32::from_be_bytes(*nonce))
 }
 
 /// The token of a frame that the router has sent.

@@ -1,4 +1,5 @@
-//! Cache lines of tables that packets need from memory: what the DRAM floor follows from.
+//! Cache lines of tables that packets need from beyond the core's own cache: what the DRAM floor follows from. Whether a
+//! last-level cache has them depends on who else uses it, so it is not asked.
 //!
 //! They are counted, not derived: the tests of this module drive packets through a worker with every access to the tables
 //! noted ([`namehop_table::touched`]), let the lines pass a cache that forgets what was not used for longest, as large as
@@ -10,7 +11,7 @@
 //! themselves.
 
 use super::frames;
-use crate::schedule::{ByPacket, EngineParameters};
+use crate::schedule::{ByPacket, EngineParameters, Traffic};
 
 const LINE_BYTES: usize = 64;
 /// Bytes that a cached packet has in front of it: owner and digest.
@@ -31,21 +32,34 @@ const REMOVAL: f64 = 1.0;
 /// hits mix that order there are some more, half a line when every other Interest is a hit.
 const ADMISSION: f64 = 5.2;
 
-/// Lines that packets of this workload need from memory. The FIB and the Content Store are taken to be much larger than the
-/// core's own cache, and names to be short enough for their entries, as those of the published workload are.
-pub(super) fn lines(parameters: &EngineParameters) -> ByPacket<f64> {
+/// What admission needs besides in mixed traffic: packets that came together do not lie side by side in the notes about the order.
+const SCATTERED: f64 = 1.8;
+/// Each further bucket of the FIB that a longest-first search looks at; it seldom has an overflow bucket. What does not fit into
+/// the entry of a long prefix lies on the heap, where accesses are not noted, and is not counted.
+const FURTHER_BUCKET: f64 = 1.13;
+/// What fits into the core's own cache, or does not, by less than this is not counted as the one or the other.
+const CLEARLY: f64 = 2.0;
+
+/// Lines that packets of this load need from beyond the core's own cache, with so many FIB buckets looked at per lookup; and
+/// whether that does not depend on a trifle. The FIB and the Content Store are taken to be much larger than that cache.
+pub(super) fn lines(parameters: &EngineParameters, lookups: f64) -> (ByPacket<f64>, bool) {
     let packet = (frames::data_bytes(parameters) + FRONT_BYTES).div_ceil(LINE_BYTES) as f64;
-    let admission = if parameters.cs_capacity > 0 { ADMISSION + packet } else { 0.0 };
+    let scattered = if parameters.traffic == Traffic::Mixed { SCATTERED } else { 0.0 };
+    let admission = if parameters.cs_capacity > 0 { ADMISSION + scattered + packet } else { 0.0 };
     let pending = ENTRY + if parameters.cs_capacity > 0 { 0.0 } else { REMOVAL };
+    let interest_miss = INTEREST_MISS + FURTHER_BUCKET * (lookups - 1.0);
     // Between an Interest and its Data, those of all others that are pending pass through the cache.
-    let lines_between = parameters.in_flight as f64 * (INTEREST_MISS + ENTRY + admission);
-    // What fills the cache to the last line is driven out by whatever else there is.
-    let is_near = lines_between * (LINE_BYTES as f64) < parameters.private_cache_bytes as f64;
-    ByPacket {
-        interest_miss: INTEREST_MISS,
-        interest_hit: INTEREST_HIT + packet,
-        data: admission + if is_near { 0.0 } else { pending },
-    }
+    let bytes_between = parameters.in_flight as f64 * (interest_miss + ENTRY + admission) * LINE_BYTES as f64;
+    let filling = bytes_between / parameters.private_cache_bytes as f64;
+    let is_clear = !(1.0 / CLEARLY..CLEARLY).contains(&filling);
+    let data = admission + if filling < 1.0 { 0.0 } else { pending };
+    (ByPacket { interest_miss, interest_hit: INTEREST_HIT + packet, data }, is_clear)
+}
+
+/// Bytes of entries and cached packets of this load, without the FIB.
+pub(super) fn table_bytes(parameters: &EngineParameters) -> usize {
+    let entries = (parameters.in_flight + parameters.cs_capacity) * ENTRY as usize * LINE_BYTES;
+    entries + parameters.cs_capacity * (frames::data_bytes(parameters) + FRONT_BYTES)
 }
 
 #[cfg(test)]

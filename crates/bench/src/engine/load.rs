@@ -1,8 +1,8 @@
-//! Which packets the worker gets when, and what they cost.
+//! Which packets the worker gets in which turn, and what a turn costs.
 //!
-//! Interests go in burst by burst, each with a name never seen before, until as many are pending as asked for; then the oldest
-//! are answered, burst by burst. Interests that the Content Store answers ask for names that were answered before, drawn
-//! from all that it still holds.
+//! Interests go in, each with a name never seen before, until as many are pending as asked for; then there are as many Data as
+//! Interests. Interests that the Content Store answers ask for names that were answered before, drawn from all that it still
+//! holds. A turn is prepared some time before it is performed: so its packets have left the core's own caches meanwhile.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -13,57 +13,96 @@ use namehop_forward::time::Timestamp;
 use namehop_table::clock::cycles_per_second;
 
 use super::EngineBenchError;
+use super::costs::{Costs, Samples};
 use super::flood::Flood;
-use super::frames::{LinkHeaders, Template, Token, token_of};
-use super::rig::{DOWNSTREAM_PEER, DOWNSTREAM_PORT, Rig, UPSTREAM_PEER, UPSTREAM_PORT};
+use super::frames::{LinkHeaders, Template, nonce_of, token_of};
+use super::names::Names;
+use super::peers::{LINKS, Peers, port_address};
+use super::prefixes::Prefixes;
+use super::rig::Rig;
+use super::stock::{self, KINDS, Stock};
 use super::watch::Watch;
 use crate::counters::{Counters, Tally};
-use crate::median::median;
 use crate::permutation::mix;
-use crate::schedule::{ByPacket, EngineParameters, PacketKind};
+use crate::schedule::{ByPacket, EngineParameters, PacketKind, Traffic};
 use crate::workload::Workload;
 
-/// Names that one load may use before the next one's begin.
-const NAMES_PER_LOAD: u64 = 1 << 34;
 /// After this long without Interests with CanBePrefix the Content Store keeps no index by prefix any more.
 const SETTLING_NS: u64 = 61_000_000_000;
 /// Set in the Nonces of floods only.
 pub(super) const HIGH_NONCE: u32 = 1 << 31;
+/// Time on the worker's clock that passes for each packet at most. A million pending Interests whose Data comes in any order are
+/// answered in time then, however often the system interrupts the worker.
+const MOST_NS_PER_PACKET: u64 = 800;
 /// Turns that a burst may take.
 const MAX_TURNS: usize = 4;
-/// Of the packets that the Content Store can hold, those that are asked for again: as many may have been used since, and
-/// the cache gives up what was not used for longest.
-const ASKED_AGAIN: f64 = 0.5;
 /// Counting takes this part of the time of measuring.
 const COUNTING_PART: u32 = 2;
 /// Bursts of cache hits for each burst of misses when only their cost is wanted.
 const HITS_TO_MEASURE: f64 = 0.05;
+/// In mixed traffic, mixed bursts for each pair of bursts of one kind.
+const MIXED_BURSTS: usize = 8;
+/// Kinds of packets that come in, for which the stock has buffers.
+const INTERESTS: usize = 0;
+const DATA: usize = 1;
 
-/// Ticks per packet.
-pub(super) type Costs = ByPacket<f64>;
+/// A Nonce of ordinary traffic, which is not 0.
+fn nonce_from(draw: u64) -> u32 {
+    draw as u32 & !HIGH_NONCE | 1
+}
 
-/// Ticks per packet of a burst.
-pub(super) fn per_packet((ticks, packets): (u64, usize)) -> f64 {
-    ticks as f64 / packets.max(1) as f64
+/// What comes in in one turn, and what is to come out.
+#[derive(Default)]
+pub(super) struct Turn {
+    /// `None` when it is mixed.
+    kind: Option<PacketKind>,
+    /// By the link that they come in on.
+    pub(super) frames: [Vec<Mbuf>; LINKS],
+    /// Interests by the link that they go out on: their names and nonces.
+    asked: [VecDeque<(u64, u32)>; LINKS],
+    /// Data that goes out, of the cache and of others.
+    data_out: usize,
+    received: [usize; KINDS],
+    /// Names of the Data.
+    answered: Vec<u64>,
+}
+
+/// What a turn took.
+pub(super) struct Step {
+    pub(super) kind: Option<PacketKind>,
+    pub(super) ticks: u64,
+    pub(super) interests: usize,
+    pub(super) data: usize,
+}
+
+impl Step {
+    pub(super) fn per_packet(&self) -> f64 {
+        self.ticks as f64 / (self.interests + self.data).max(1) as f64
+    }
 }
 
 /// One worker's load.
 pub(super) struct Load<'a, S: Schedule> {
     rig: Rig<S>,
+    pub(super) stock: Stock,
     workload: &'a Workload,
+    peers: Peers,
     pub(super) parameters: &'a EngineParameters,
+    names: Names,
     interest: Template,
     data: Template,
-    /// Time as the worker sees it: it passes only while it has its turns, as if packets came as fast as it handles them.
+    /// Time as the worker sees it: it passes only while it has its turns, as if packets came as fast as it handles them, and not
+    /// while the system does something else.
     now: Timestamp,
     ns_per_tick: f64,
-    next_name: u64,
-    last_name: u64,
-    pending: VecDeque<(u64, Token)>,
-    /// Names that were answered, oldest first.
-    answered: VecDeque<u64>,
-    frames: Vec<Mbuf>,
-    draws: u64,
+    prepared: VecDeque<Turn>,
+    /// Frames of those.
+    waiting: usize,
+    /// Frames that wait at least.
+    waiting_limit: usize,
+    /// Interests that are prepared, less Data that is.
+    on_their_way: isize,
+    sent: [Vec<Mbuf>; LINKS],
     /// Set while something is observed.
     pub(super) watch: Option<Watch>,
     /// A flood, while it lasts.
@@ -74,230 +113,291 @@ impl<'a, S: Schedule> Load<'a, S> {
     /// A load with names that no load of another number uses.
     pub(super) fn new(
         rig: Rig<S>,
-        workload: &'a Workload,
+        prefixes: &'a Prefixes,
         parameters: &'a EngineParameters,
         number: u64,
     ) -> Result<Self, EngineBenchError> {
-        let first_name = number * NAMES_PER_LOAD % workload.name_capacity();
+        let workload = &prefixes.workload;
         let headers = LinkHeaders::of::<S>();
-        let names = if parameters.names == 0 { NAMES_PER_LOAD } else { parameters.names };
+        let data_headers = if parameters.data_has_token { headers } else { LinkHeaders::Absent };
+        let interest = Template::interest(workload.name_bytes(), false, headers);
+        let data = Template::data(workload, parameters.payload_bytes, data_headers);
+        let waiting_limit = stock::waiting(parameters, data.bytes());
         Ok(Load {
+            stock: Stock::new(rig.pool.clone(), parameters, [interest.bytes(), data.bytes()]),
             rig,
             workload,
+            peers: prefixes.peers,
             parameters,
-            interest: Template::interest(workload.name_bytes(), false, headers, [&DOWNSTREAM_PORT, &DOWNSTREAM_PEER]),
-            data: Template::data(workload, parameters.payload_bytes, headers, [&UPSTREAM_PORT, &UPSTREAM_PEER]),
+            names: Names::new(parameters, number, workload.name_capacity(), waiting_limit),
+            waiting_limit,
+            interest,
+            data,
             now: Timestamp(1_000_000_000),
             ns_per_tick: 1e9 / cycles_per_second() as f64,
-            next_name: first_name,
-            last_name: first_name + names,
-            pending: VecDeque::new(),
-            answered: VecDeque::new(),
-            frames: Vec::new(),
-            draws: number,
+            prepared: VecDeque::new(),
+            waiting: 0,
+            on_their_way: 0,
+            sent: Default::default(),
             watch: None,
             flood: None,
         })
     }
 
-    /// Until as many Interests are pending and as many Data cached as asked for.
+    /// Until as many Interests are pending and as many Data cached as asked for, and long enough for timers to be due.
     pub(super) fn warm_up(&mut self) -> Result<(), EngineBenchError> {
         // The first exchange starts what runs for a minute after the start of a router; then that minute is over.
-        self.ask()?;
-        self.answer()?;
+        let waiting_limit = std::mem::take(&mut self.waiting_limit);
+        self.step(PacketKind::InterestMiss)?;
+        self.step(PacketKind::Data)?;
+        self.waiting_limit = waiting_limit;
         self.now.0 += SETTLING_NS;
-        let mut in_cache = 0;
-        loop {
-            self.ask()?;
-            if self.pending.len() < self.parameters.in_flight {
-                continue;
-            }
-            if in_cache >= self.parameters.cs_capacity {
-                break;
-            }
-            in_cache += self.answer()?.1;
+        let end = self.now.0 + self.parameters.warm_up.as_nanos() as u64;
+        while self.in_flight() < self.parameters.in_flight {
+            self.step(PacketKind::InterestMiss)?;
         }
-        self.answer()?;
+        let mut in_cache = 0;
+        while in_cache < self.parameters.cs_capacity || self.now.0 < end {
+            let step = match self.parameters.traffic {
+                Traffic::Mixed => self.mixed_step()?,
+                Traffic::Sorted => {
+                    self.step(PacketKind::InterestMiss)?;
+                    self.step(PacketKind::Data)?
+                }
+            };
+            in_cache += step.data;
+        }
         Ok(())
     }
 
-    /// What packets cost. Each kind is exchanged in bursts of its own.
+    /// What packets cost.
     pub(super) fn measure(&mut self, time: Duration) -> Result<Costs, EngineBenchError> {
-        let mut samples = ByPacket::<Vec<f64>>::default();
-        self.exchange(time, &mut |kind, burst| samples.get_mut(kind).push(per_packet(burst)))?;
-        Ok(samples.map(|samples| median(&mut samples.clone())))
+        let mut samples = Samples::default();
+        self.exchange(time, &mut |step| samples.add(&step))?;
+        Ok(samples.costs())
     }
 
     /// The same once more with the counters on, which would disturb the time-stamp counter's figures.
     pub(super) fn count(&mut self, counters: Counters) -> Result<ByPacket<Tally>, EngineBenchError> {
         self.watch = Some(Watch::Counters(Box::new(counters), Box::default()));
-        self.exchange(self.parameters.time / COUNTING_PART, &mut |_, _| ())?;
+        self.exchange(self.parameters.time / COUNTING_PART, &mut |_| ())?;
         Ok(match self.watch.take() {
             Some(Watch::Counters(_, tallies)) => *tallies,
             _ => ByPacket::default(),
         })
     }
 
-    /// Bursts of all kinds for a while. `on_burst` is told ticks and packets.
-    fn exchange(
-        &mut self,
-        time: Duration,
-        on_burst: &mut dyn FnMut(PacketKind, (u64, usize)),
-    ) -> Result<(), EngineBenchError> {
+    /// Bursts of all kinds for a while. `on_step` is told what each took.
+    fn exchange(&mut self, time: Duration, on_step: &mut dyn FnMut(Step)) -> Result<(), EngineBenchError> {
         // There is one burst of hits at least.
         let (mut hits_due, started) = (1.0, Instant::now());
         while started.elapsed() < time {
-            self.exchange_once(&mut hits_due, on_burst)?;
+            self.exchange_once(&mut hits_due, on_step)?;
         }
         Ok(())
     }
 
-    /// A burst of each kind; of cache hits as many as are due.
+    /// Mixed bursts, if there are any, then a burst of each kind; of cache hits as many as are due.
     pub(super) fn exchange_once(
         &mut self,
         hits_due: &mut f64,
-        on_burst: &mut dyn FnMut(PacketKind, (u64, usize)),
+        on_step: &mut dyn FnMut(Step),
     ) -> Result<(), EngineBenchError> {
-        on_burst(PacketKind::InterestMiss, self.ask()?);
-        on_burst(PacketKind::Data, self.answer()?);
+        if self.parameters.traffic == Traffic::Mixed {
+            for _ in 0..MIXED_BURSTS {
+                on_step(self.mixed_step()?);
+            }
+        }
+        on_step(self.step(PacketKind::InterestMiss)?);
+        on_step(self.step(PacketKind::Data)?);
         *hits_due += match self.parameters.hit_ratio.min(0.99) {
             ratio if ratio > 0.0 => ratio / (1.0 - ratio),
             _ => HITS_TO_MEASURE,
         };
-        while *hits_due >= 1.0 && self.parameters.cs_capacity > 0 {
-            on_burst(PacketKind::InterestHit, self.ask_again()?);
+        while *hits_due >= 1.0 && self.names.has_answered() {
+            on_step(self.step(PacketKind::InterestHit)?);
             *hits_due -= 1.0;
         }
         Ok(())
     }
 
     /// Ends the load.
-    pub(super) fn finish(self) -> Result<(), EngineBenchError> {
+    pub(super) fn finish(mut self) -> Result<(), EngineBenchError> {
+        self.prepared.clear();
+        self.stock.clear();
         match self.rig.buffers_in_use() {
             0 => Ok(()),
             left => Err(EngineBenchError::Rig(format!("{left} packet buffers were not returned"))),
         }
     }
 
-    /// An Interest for a name. `draw` makes its token and, but for the highest bit, its Nonce.
-    fn interest(&mut self, name: u64, draw: u64) -> Option<Mbuf> {
+    /// Prepares a burst of one kind, and performs what was prepared longest ago.
+    pub(super) fn step(&mut self, kind: PacketKind) -> Result<Step, EngineBenchError> {
+        let count = self.parameters.burst - self.flood.as_ref().map_or(0, Flood::packets_of_burst);
+        let turn = match kind {
+            PacketKind::InterestMiss => self.prepare(Some(kind), [count, 0, 0]),
+            PacketKind::InterestHit => self.prepare(Some(kind), [0, count, 0]),
+            PacketKind::Data => self.prepare(Some(kind), [0, 0, count]),
+        };
+        self.perform_after(turn)
+    }
+
+    /// The same with a burst of Interests and Data: so many Interests more or less that as many stay pending as asked for.
+    fn mixed_step(&mut self) -> Result<Step, EngineBenchError> {
+        let burst = self.parameters.burst;
+        let more = usize::from(self.in_flight() < self.parameters.in_flight);
+        let interests = (burst / 2 + more).min(burst);
+        let turn = self.prepare(None, [interests, 0, burst - interests]);
+        self.perform_after(turn)
+    }
+
+    /// Interests that are pending when all turns that are prepared have been performed.
+    fn in_flight(&self) -> usize {
+        self.names.pending().saturating_add_signed(self.on_their_way)
+    }
+
+    /// Performs what was prepared longest ago, if enough is prepared behind it.
+    fn perform_after(&mut self, turn: Turn) -> Result<Step, EngineBenchError> {
+        self.waiting += turn.frames.iter().map(Vec::len).sum::<usize>();
+        self.prepared.push_back(turn);
+        let due = if self.waiting > self.waiting_limit { self.prepared.pop_front() } else { None };
+        let Some(turn) = due else {
+            return Ok(Step { kind: None, ticks: 0, interests: 0, data: 0 });
+        };
+        self.waiting -= turn.frames.iter().map(Vec::len).sum::<usize>();
+        self.perform(turn)
+    }
+
+    /// A turn with so many Interests that the cache does not answer, Interests that it answers, and Data, in random order.
+    fn prepare(&mut self, kind: Option<PacketKind>, [misses, hits, data]: [usize; 3]) -> Turn {
+        let mut turn = Turn { kind, received: [misses + hits, data], ..Turn::default() };
+        let mut left = [misses, hits, data];
+        for total in (1..=misses + hits + data).rev() {
+            let mut draw = if kind.is_some() { 0 } else { self.names.draw_below(total) };
+            let which = left.iter().position(|&count| {
+                let is_here = draw < count;
+                draw = draw.saturating_sub(count);
+                is_here
+            });
+            match which {
+                Some(0) => self.prepare_interest(&mut turn),
+                Some(1) => self.prepare_hit(&mut turn),
+                _ => self.prepare_data(&mut turn),
+            }
+            left[which.unwrap_or(2)] -= 1;
+        }
+        if let Some(flood) = &mut self.flood {
+            flood.join(&mut turn.frames[0], &self.stock.pool);
+        }
+        self.on_their_way +=
+            turn.asked.iter().map(VecDeque::len).sum::<usize>() as isize - turn.answered.len() as isize;
+        turn
+    }
+
+    fn prepare_interest(&mut self, turn: &mut Turn) {
+        let name = self.names.next();
+        let nonce = nonce_from(mix(name));
+        let link = self.fill_interest(name, nonce, turn);
+        turn.asked[LINKS - 1 - link].push_back((name, nonce));
+    }
+
+    fn prepare_hit(&mut self, turn: &mut Turn) {
+        let Some(name) = self.names.again() else { return };
+        let nonce = nonce_from(self.names.draw());
+        self.fill_interest(name, nonce, turn);
+        turn.data_out += 1;
+    }
+
+    /// Returns the link that the Interest comes in on.
+    fn fill_interest(&mut self, name: u64, nonce: u32, turn: &mut Turn) -> usize {
+        let peer = self.peers.downstream(self.workload.prefix_of(name), u64::from(nonce));
         let write = |out: &mut [u8]| {
             self.workload.write_name(name, out);
         };
-        self.interest.fill(write, draw, Some(mix(draw) as u32 & !HIGH_NONCE), &self.rig.pool)
+        let addresses = (port_address(peer.link), peer.address());
+        let frame = self.stock.take(INTERESTS);
+        let frame = frame.and_then(|frame| self.interest.fill(addresses, write, name, Some(nonce), frame));
+        turn.frames[peer.link].extend(frame);
+        peer.link
     }
 
-    /// Packets of a burst that are left to ordinary traffic.
-    fn ordinary(&self) -> usize {
-        self.parameters.burst - self.flood.as_ref().map_or(0, Flood::packets_of_burst)
+    fn prepare_data(&mut self, turn: &mut Turn) {
+        let Some((name, token)) = self.names.answer() else { return };
+        let peer = self.peers.upstream(self.workload.prefix_of(name));
+        let write = |out: &mut [u8]| {
+            self.workload.write_name(name, out);
+        };
+        let addresses = (port_address(peer.link), peer.address());
+        let frame = self.stock.take(DATA);
+        turn.frames[peer.link].extend(frame.and_then(|frame| self.data.fill(addresses, write, token, None, frame)));
+        turn.answered.push(name);
+        turn.data_out += 1;
     }
 
-    /// A burst of Interests for new names; ticks and packets.
-    pub(super) fn ask(&mut self) -> Result<(u64, usize), EngineBenchError> {
-        let count = self.ordinary();
-        let first = self.next_name;
-        for name in first..first + count as u64 {
-            let frame = self.interest(name, name);
-            self.frames.extend(frame);
+    /// Turns of the worker until everything has come out that should; there is one at least.
+    pub(super) fn perform(&mut self, mut turn: Turn) -> Result<Step, EngineBenchError> {
+        let interests: usize = turn.asked.iter().map(VecDeque::len).sum();
+        let mut step =
+            Step { kind: turn.kind, ticks: 0, interests: turn.received[INTERESTS], data: turn.answered.len() };
+        let most_ns = MOST_NS_PER_PACKET * turn.frames.iter().map(Vec::len).sum::<usize>() as u64;
+        for (link, frames) in self.rig.links.iter_mut().zip(&mut turn.frames) {
+            link.transmit(frames);
         }
-        self.next_name += count as u64;
-        if self.next_name >= self.last_name {
-            self.next_name = self.last_name - self.parameters.names.max(count as u64);
-        }
-        if let Some(flood) = &mut self.flood {
-            flood.join(&mut self.frames, &self.rig.pool);
-        }
-        self.rig.downstream.transmit(&mut self.frames);
-        let ticks = self.forward(PacketKind::InterestMiss, count)?;
-        for (name, frame) in (first..).zip(&self.frames) {
-            // With a token the answer finds its entry, as the protocol has it; on the stripped path, by name.
-            let token = token_of(frame);
-            if token.is_some() == S::IS_STRIPPED {
-                return Err(EngineBenchError::Rig("an Interest has the link header of another path".to_owned()));
-            }
-            self.pending.push_back((name, token.unwrap_or(0)));
-        }
-        self.frames.clear();
-        Ok((ticks, count))
-    }
-
-    /// Data for the oldest pending Interests; ticks and packets.
-    pub(super) fn answer(&mut self) -> Result<(u64, usize), EngineBenchError> {
-        let count = self.ordinary().min(self.pending.len());
-        for _ in 0..count {
-            let Some((name, token)) = self.pending.pop_front() else { break };
-            let write = |out: &mut [u8]| {
-                self.workload.write_name(name, out);
-            };
-            self.frames.extend(self.data.fill(write, token, None, &self.rig.pool));
-            self.answered.push_back(name);
-        }
-        while self.answered.len() > (self.parameters.cs_capacity as f64 * ASKED_AGAIN) as usize {
-            self.answered.pop_front();
-        }
-        self.rig.upstream.transmit(&mut self.frames);
-        if let Some(flood) = &mut self.flood {
-            flood.join(&mut self.frames, &self.rig.pool);
-            self.rig.downstream.transmit(&mut self.frames);
-        }
-        let ticks = self.forward(PacketKind::Data, count)?;
-        self.frames.clear();
-        Ok((ticks, count))
-    }
-
-    /// A burst of the flood alone; ticks and packets.
-    pub(super) fn flood_alone(&mut self) -> Result<(u64, usize), EngineBenchError> {
-        let count = self.parameters.burst;
-        let Some(flood) = &mut self.flood else { return Ok((0, 0)) };
-        flood.fill(count, &mut self.frames, &self.rig.pool);
-        self.rig.downstream.transmit(&mut self.frames);
-        let ticks = self.forward(PacketKind::InterestMiss, 0)?;
-        Ok((ticks, count))
-    }
-
-    /// A burst of Interests for names that were answered before; ticks and packets.
-    fn ask_again(&mut self) -> Result<(u64, usize), EngineBenchError> {
-        let count = self.parameters.burst.min(self.answered.len());
-        for _ in 0..count {
-            self.draws += 1;
-            let draw = mix(self.draws);
-            let place = ((u128::from(draw) * self.answered.len() as u128) >> 64) as usize;
-            let name = self.answered[place];
-            let frame = self.interest(name, draw);
-            self.frames.extend(frame);
-        }
-        self.rig.downstream.transmit(&mut self.frames);
-        let ticks = self.forward(PacketKind::InterestHit, count)?;
-        self.frames.clear();
-        Ok((ticks, count))
-    }
-
-    /// Turns of the worker until `expected` ordinary frames have come out at the far end, into `frames`; there is one at
-    /// least.
-    fn forward(&mut self, kind: PacketKind, expected: usize) -> Result<u64, EngineBenchError> {
-        self.frames.clear();
-        let (mut ticks, mut uncounted) = (0, expected);
+        self.on_their_way -= interests as isize - turn.answered.len() as isize;
+        let expected = interests + turn.data_out;
+        let (mut got, mut packets, mut received) = (0, step.interests + step.data, turn.received);
         for _ in 0..MAX_TURNS {
-            let (rig, now) = (&mut self.rig, self.now);
+            let (rig, stock, now) = (&mut self.rig, &mut self.stock, self.now);
             let spent = match &mut self.watch {
-                None => rig.turn(now),
                 Some(watch) => watch
-                    .turn(kind, std::mem::take(&mut uncounted), || rig.turn(now))
+                    .turn(turn.kind, std::mem::take(&mut packets), || rig.turn(now, stock, received))
                     .map_err(EngineBenchError::Counters)?,
+                None => rig.turn(now, stock, received),
             };
-            self.now.0 += (spent as f64 * self.ns_per_tick) as u64;
-            ticks += spent;
-            match kind {
-                PacketKind::InterestMiss => rig.upstream.receive(&mut self.frames),
-                PacketKind::InterestHit | PacketKind::Data => rig.downstream.receive(&mut self.frames),
-            }
-            if let Some(flood) = &mut self.flood {
-                flood.take_out(kind, rig, &mut self.frames);
-            }
-            if self.frames.len() >= expected {
-                return Ok(ticks);
+            received = Default::default();
+            self.now.0 += ((spent as f64 * self.ns_per_tick) as u64).min(most_ns);
+            step.ticks += spent;
+            got += self.take_sent(&mut turn)?;
+            if got >= expected {
+                turn.answered.into_iter().for_each(|name| self.names.is_answered(name));
+                return Ok(step);
             }
         }
-        Err(EngineBenchError::Lost { got: self.frames.len(), expected })
+        Err(EngineBenchError::Lost { got, expected })
+    }
+
+    /// What the worker has sent in a turn: Interests are pending from now on. Returns how many packets of ordinary traffic.
+    fn take_sent(&mut self, turn: &mut Turn) -> Result<usize, EngineBenchError> {
+        for (link, frames) in self.rig.links.iter_mut().zip(&mut self.sent) {
+            let mut before = usize::MAX;
+            while frames.len() != before {
+                before = frames.len();
+                link.receive(frames);
+            }
+        }
+        if let Some(flood) = &mut self.flood {
+            flood.take_out(&mut self.sent);
+        }
+        let got = self.sent.iter().map(Vec::len).sum();
+        for (frames, asked) in self.sent.iter_mut().zip(&mut turn.asked) {
+            for frame in frames.drain(..) {
+                // Data ends with its signature, which is zeros.
+                if nonce_of(&frame) != 0 {
+                    let (name, nonce) = asked.pop_front().unwrap_or_default();
+                    let token = token_of(&frame);
+                    if nonce_of(&frame) != nonce || token.is_some() == S::IS_STRIPPED {
+                        let got = format!("an Interest with Nonce {:x} and token {token:?}", nonce_of(&frame));
+                        return Err(EngineBenchError::Rig(format!("{got} came out and {nonce:x} should have")));
+                    }
+                    // With a token the answer finds its entry, as the protocol has it; on the stripped path, by name.
+                    let draw = f64::from(nonce) / f64::from(HIGH_NONCE);
+                    if draw >= self.parameters.unanswered {
+                        self.names.is_pending(name, token.unwrap_or(0));
+                    }
+                }
+                self.stock.put(frame);
+            }
+        }
+        Ok(got)
     }
 }

@@ -2,26 +2,38 @@
 //!
 //! What is measured is a whole worker of the router: frames of an Ethernet port in memory, as mbufs, through link service,
 //! engine and link service to another such port, with the whole protocol on. Each turn of the worker handles a burst of
-//! one kind of packet, so that the kinds are told apart by reading the time-stamp counter around turns. Figures are
-//! medians over bursts: what else runs on the machine disturbs single bursts, seldom half of them. For comparison each
+//! packets; the time-stamp counter is read around turns. Figures are totals, all ticks by all packets, and medians over bursts of
+//! one kind of packet beside them: what else runs on the machine disturbs single bursts, seldom half of them. For comparison each
 //! schedule can be measured on the stripped path, too, which is what publications have measured.
 //!
 //! | file | what |
 //! |---|---|
+//! | `prefixes` | a FIB full of prefixes |
+//! | `peers` | who sends what to whom |
+//! | `names` | which names are asked for and answered next |
 //! | `frames` | the packets |
+//! | `stock` | their buffers |
 //! | `rig` | a worker between two ports, and the far ends of those |
 //! | `load` | which packets when, and what a turn cost |
 //! | `flood` | a flood of Interests, and what it does to others |
 //! | `watch` | what is observed of turns besides time |
-//! | `figures` | from measurements to figures |
-//! | `lines` | cache lines of tables that packets need from memory |
+//! | `costs` | from single bursts to costs |
+//! | `figures` | from costs to figures of runs |
+//! | `lines` | cache lines of tables that packets need |
+//! | `error` | what can go wrong |
 
+mod costs;
+mod error;
 mod figures;
 mod flood;
 mod frames;
 mod lines;
 mod load;
+mod names;
+mod peers;
+mod prefixes;
 mod rig;
+mod stock;
 mod watch;
 
 use std::error::Error;
@@ -30,109 +42,43 @@ use std::thread;
 
 use namehop_dpdk::MbufPool;
 use namehop_face::FaceUri;
-use namehop_forward::face::FaceId;
-use namehop_forward::fib::{FibError, FibStatistics, FibWriter, NextHop};
-use namehop_forward::schedule::{BucketPrefetch, Burst, Naive, PreHash, Schedule, ScheduleKind, Speculative, Stripped};
-use namehop_forward::strategy::StrategyInstance;
+use namehop_forward::fib::FibStatistics;
+use namehop_forward::schedule::{
+    BucketPrefetch, Burst, BurstScalar, Naive, PreHash, Schedule, ScheduleKind, Speculative, SpeculativeFirst,
+    SpeculativeFirstPairs, SpeculativePairs, Stripped,
+};
 use namehop_hash::HashKey;
 use namehop_router::worker::{pin_to_processor, usable_processors};
-use namehop_wire::{DecodeError, NameRef};
 
 use crate::counters::{Counters, Events, WhyNot};
 use crate::memory::DramFigures;
-use crate::schedule::{ByPacket, EngineMeasurements, EngineParameters, FloodFigures, FloodParameters, ScheduleFigures};
-use crate::workload::{Workload, WorkloadError, WorkloadParameters};
+use crate::schedule::{
+    Buffers, ByPacket, EngineMeasurements, EngineParameters, FloodFigures, FloodParameters, ScheduleFigures,
+};
+use crate::workload::WorkloadParameters;
+pub use error::EngineBenchError;
 use figures::{Measured, Runs, mean, summary};
+use prefixes::Prefixes;
 
 /// Bursts that small tables have room for.
 const NEAR_BURSTS: usize = 4;
-/// Prefixes between two reports of progress.
-const PROGRESS_STEP: u64 = 1 << 18;
-
-/// Why the engine could not be measured.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineBenchError {
-    /// No such names.
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
-    /// The FIB has no room.
-    #[error("the FIB took no more prefixes: {0}")]
-    Fib(#[from] FibError),
-    /// A name of the workload is not one.
-    #[error("the workload made a wrong name: {0}")]
-    Name(#[from] DecodeError),
-    /// DPDK does not start, or gives no memory.
-    #[error("{0}; 'namehop bench engine --help' says what it needs")]
-    Dpdk(#[from] namehop_dpdk::DpdkError),
-    /// Tables or faces could not be made.
-    #[error("the router could not be put together: {0}")]
-    Rig(String),
-    /// The worker did not forward what it should.
-    #[error(
-        "the worker forwarded {got} of {expected} packets of a burst; smaller --in-flight or larger tables may help"
-    )]
-    Lost {
-        /// Packets that came out.
-        got: usize,
-        /// Packets that went in.
-        expected: usize,
-    },
-    /// There is no such flood.
-    #[error("the flood is impossible: {0}")]
-    Flood(String),
-    /// The counters failed while they counted.
-    #[error("the hardware counters failed: {0}")]
-    Counters(#[source] std::io::Error),
-    /// There are not as many cores.
-    #[error("{wanted} workers need as many cores, and there are {cores}")]
-    TooFewCores {
-        /// Workers asked for.
-        wanted: usize,
-        /// Cores that this process may use.
-        cores: usize,
-    },
-}
 
 /// A FIB that all schedules are measured with.
 pub struct EngineBench {
     key: HashKey,
     prefixes: Prefixes,
+    lookups_per_match: f64,
     /// So few that they stay in the core's caches; only when computing is to be measured.
     few_prefixes: Option<Prefixes>,
     /// One for each worker.
     pools: Vec<MbufPool>,
     /// What is counted, or why nothing is.
     events: Result<Events, WhyNot>,
+    /// What the FIB was filled and the pools were made for.
+    made_for: EngineParameters,
 }
 
-/// A workload, and a FIB with its prefixes.
-struct Prefixes {
-    workload: Workload,
-    fib: FibWriter<StrategyInstance>,
-}
-
-impl Prefixes {
-    fn new(
-        key: HashKey,
-        parameters: WorkloadParameters,
-        on_progress: &mut dyn FnMut(u64),
-    ) -> Result<Self, EngineBenchError> {
-        let workload = Workload::new(parameters)?;
-        let mut fib = FibWriter::new(key, StrategyInstance::default())?;
-        let nexthops = [NextHop { face: upstream(), cost: 1 }];
-        let mut value = vec![0; workload.prefix_bytes()];
-        for number in 0..parameters.prefixes {
-            workload.write_prefix(number, &mut value);
-            fib.set_nexthops(NameRef::from_value(&value)?, &nexthops)?;
-            if number % PROGRESS_STEP == 0 {
-                on_progress(number);
-            }
-        }
-        Ok(Prefixes { workload, fib })
-    }
-}
-
-/// The same load with tables that stay in the core's own caches, of the size of bursts.
+/// The same load with tables that stay in the core's own caches, of the size of bursts, and so do packets.
 fn with_small_tables(parameters: &EngineParameters) -> EngineParameters {
     let few = NEAR_BURSTS * parameters.burst;
     EngineParameters {
@@ -140,8 +86,14 @@ fn with_small_tables(parameters: &EngineParameters) -> EngineParameters {
         in_flight: parameters.in_flight.min(few),
         cs_capacity: parameters.cs_capacity.min(few),
         dead_nonce_capacity: parameters.dead_nonce_capacity.min(few),
+        buffers: Buffers::Near,
         ..parameters.clone()
     }
+}
+
+/// The same load for the stripped path, on which an Interest without answer stays for ever.
+fn all_answered(parameters: &EngineParameters) -> EngineParameters {
+    EngineParameters { unanswered: 0.0, ..parameters.clone() }
 }
 
 /// What is measured of a schedule in one pass.
@@ -167,20 +119,48 @@ impl EngineBench {
         if parameters.workers > cores {
             return Err(EngineBenchError::TooFewCores { wanted: parameters.workers, cores });
         }
-        let pools = rig::pools(parameters.workers)?;
+        let pools = rig::pools(parameters)?;
         // The same key in every run: hashes are no part of what varies.
         let key = HashKey::new(0x6e61_6d65_686f_7031, 0x656e_6769_6e65_3032);
-        let prefixes = Prefixes::new(key, parameters.workload, on_progress)?;
-        let few = with_small_tables(parameters).workload;
-        let few_prefixes = parameters.computing.then(|| Prefixes::new(key, few, &mut |_| ())).transpose()?;
+        let prefixes = Prefixes::new(key, parameters, on_progress)?;
+        let few = || Prefixes::new(key, &with_small_tables(parameters), &mut |_| ());
+        let few_prefixes = parameters.computing.then(few).transpose()?;
         let events = Events::of_this_processor();
         let events = Counters::open(&events).map(|_| events);
-        Ok(EngineBench { key, prefixes, few_prefixes, pools, events })
+        let (lookups_per_match, made_for) = (prefixes.lookups_per_match()?, parameters.clone());
+        Ok(EngineBench { key, prefixes, lookups_per_match, few_prefixes, pools, events, made_for })
+    }
+
+    /// Fills the FIB anew, for other parameters that need no other packet buffers.
+    #[cfg(test)]
+    fn refill(&mut self, parameters: &EngineParameters) -> Result<(), EngineBenchError> {
+        self.prefixes = Prefixes::new(self.key, parameters, &mut |_| ())?;
+        self.lookups_per_match = self.prefixes.lookups_per_match()?;
+        self.made_for = parameters.clone();
+        Ok(())
+    }
+
+    /// Does it suit these parameters, as those that it was made for?
+    fn suits(&self, parameters: &EngineParameters) -> bool {
+        let parts = |of: &EngineParameters| {
+            (of.workload, of.workers, of.peers, of.traffic, of.payload_bytes, of.buffers, of.burst, of.computing)
+        };
+        parts(&self.made_for) == parts(parameters)
+    }
+
+    /// Buckets of the FIB that a longest-first search looks at for one name, on average.
+    pub fn lookups_per_match(&self) -> f64 {
+        self.lookups_per_match
     }
 
     /// How large the FIB is.
     pub fn fib_statistics(&self) -> FibStatistics {
         self.prefixes.fib.statistics()
+    }
+
+    /// Bytes of tables that a worker uses under such a load: FIB, entries and cached packets.
+    pub fn table_bytes(&self, parameters: &EngineParameters) -> usize {
+        self.fib_statistics().bytes + lines::table_bytes(parameters)
     }
 
     /// Why hardware counters are not counted here, if they are not.
@@ -217,7 +197,8 @@ impl EngineBench {
             }
         }
         let figures = parameters.schedules.iter().zip(measured);
-        Ok(figures.map(|(&schedule, runs)| summary(schedule, &runs, parameters)).collect())
+        let lines = lines::lines(parameters, self.lookups_per_match);
+        Ok(figures.map(|(&schedule, runs)| summary(schedule, &runs, parameters.workers, lines)).collect())
     }
 
     /// Lets each worker of each schedule suffer the flood, once in every run. The schedules take turns.
@@ -263,6 +244,16 @@ impl EngineBench {
                             ScheduleKind::BucketPrefetch => self.pass::<BucketPrefetch>(parameters, pass, place, start),
                             ScheduleKind::PreHash => self.pass::<PreHash>(parameters, pass, place, start),
                             ScheduleKind::Speculative => self.pass::<Speculative>(parameters, pass, place, start),
+                            ScheduleKind::SpeculativeFirst => {
+                                self.pass::<SpeculativeFirst>(parameters, pass, place, start)
+                            }
+                            ScheduleKind::SpeculativePairs => {
+                                self.pass::<SpeculativePairs>(parameters, pass, place, start)
+                            }
+                            ScheduleKind::SpeculativeFirstPairs => {
+                                self.pass::<SpeculativeFirstPairs>(parameters, pass, place, start)
+                            }
+                            ScheduleKind::BurstScalar => self.pass::<BurstScalar>(parameters, pass, place, start),
                             ScheduleKind::Burst => self.pass::<Burst>(parameters, pass, place, start),
                         }
                     })
@@ -282,7 +273,7 @@ impl EngineBench {
         start: &Barrier,
     ) -> Result<Measured, EngineBenchError> {
         match pass {
-            Pass::Stripped => self.work::<Stripped<S>>(&self.prefixes, parameters, None, place, start),
+            Pass::Stripped => self.work::<Stripped<S>>(&self.prefixes, &all_answered(parameters), None, place, start),
             Pass::Whole => self.work::<S>(&self.prefixes, parameters, None, place, start),
             Pass::Flood(flood) => self.work::<S>(&self.prefixes, parameters, Some(flood), place, start),
             Pass::Computing => {
@@ -303,7 +294,7 @@ impl EngineBench {
         let rig = rig::Rig::<S>::new(&prefixes.fib, self.key, self.pools[worker].clone(), parameters);
         // Whoever fails must not leave the others waiting.
         start.wait();
-        let mut load = load::Load::new(rig?, &prefixes.workload, parameters, number)?;
+        let mut load = load::Load::new(rig?, prefixes, parameters, number)?;
         load.warm_up()?;
         if let Some(flood) = flood {
             let suffered = load.suffer(flood)?;
@@ -311,18 +302,11 @@ impl EngineBench {
             return Ok(Measured { flood: Some(suffered), ..Measured::default() });
         }
         let costs = load.measure(parameters.time)?;
-        // Of the stripped path only the costs are wanted.
-        let events = self.events.as_ref().ok().filter(|_| !S::IS_STRIPPED);
-        let counters = events.and_then(|events| Counters::open(events).ok());
+        let counters = self.events.as_ref().ok().and_then(|events| Counters::open(events).ok());
         let counted = counters.map(|counters| load.count(counters)).transpose()?;
         load.finish()?;
         Ok(Measured { costs, counted, flood: None })
     }
-}
-
-/// Number of the upstream's face: the second that a new table gives out.
-fn upstream() -> FaceId {
-    rig::face_numbers().1
 }
 
 /// Least nanoseconds of an Interest and its Data according to the memory's best rate.
@@ -339,12 +323,7 @@ pub struct EngineOnDemand {
 impl EngineMeasurements for EngineOnDemand {
     fn measure(&mut self, parameters: &EngineParameters) -> Result<Vec<ScheduleFigures>, Box<dyn Error + Send + Sync>> {
         let bench = match self.made.take() {
-            Some(bench)
-                if *bench.prefixes.workload.parameters() == parameters.workload
-                    && bench.pools.len() == parameters.workers =>
-            {
-                bench
-            }
+            Some(bench) if bench.suits(parameters) => bench,
             _ => EngineBench::new(parameters, &mut |_| ())?,
         };
         let figures = bench.run(parameters, &mut |_, _| ());

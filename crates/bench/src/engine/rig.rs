@@ -1,5 +1,5 @@
-//! A worker of the router between two Ethernet ports in memory, and the far ends of those. On the downstream's link there is
-//! a second peer, from which floods come.
+//! A worker of the router between two Ethernet ports in memory, and the far ends of those. On each link there are some peers,
+//! and on the first one there is another, from which floods come.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use namehop_face::ring::FrameRing;
 use namehop_face::wake::Waker;
 use namehop_forward::buffer::BufferPool;
 use namehop_forward::engine::{CsConfig, Engine, EngineConfig};
-use namehop_forward::face::FaceId;
 use namehop_forward::fib::FibWriter;
 use namehop_forward::schedule::Schedule;
 use namehop_forward::strategy::StrategyInstance;
@@ -24,45 +23,38 @@ use namehop_router::worker::{Worker, WorkerHandle, WorkerRings};
 use namehop_table::clock::cycles;
 use tokio::sync::mpsc::unbounded_channel;
 
+use super::peers::{FLOOD_PEER, LINKS, Peers, port_address};
+use super::stock::{KINDS, Stock};
 use super::{EngineBenchError, uri};
 use crate::schedule::EngineParameters;
-
-/// Addresses of the router's ports and of the two peers.
-pub(super) const DOWNSTREAM_PORT: MacAddress = [0x02, 0, 0, 0, 1, 1];
-pub(super) const DOWNSTREAM_PEER: MacAddress = [0x02, 0, 0, 0, 1, 2];
-/// Another peer on the downstream's link.
-pub(super) const FLOOD_PEER: MacAddress = [0x02, 0, 0, 0, 1, 3];
-pub(super) const UPSTREAM_PORT: MacAddress = [0x02, 0, 0, 0, 2, 1];
-pub(super) const UPSTREAM_PEER: MacAddress = [0x02, 0, 0, 0, 2, 2];
 
 const MTU_BYTES: usize = 9_000;
 /// Frames that a link in memory holds.
 const LINK_FRAMES: u32 = 1_024;
+/// Buffers of a pool besides those that wait: what the worker and the links have in hand.
 const SMALL_MBUFS: usize = 4_096;
 const LARGE_MBUFS: usize = 64;
+/// Packets that fit into small buffers, with their headers.
+const SMALL_PACKET_BYTES: usize = 2_000;
 /// Memory of the Content Store for each packet it may hold, above the packet itself.
 const CONTENT_OVERHEAD_BYTES: usize = 1_024;
 
-/// Numbers of the two faces, downstream and upstream, which every new table gives out in this order.
-pub(super) fn face_numbers() -> (FaceId, FaceId) {
-    let table = FaceTable::new();
-    let insert = |address: MacAddress| {
-        let local = "dev://bench".parse().ok()?;
-        Some(table.insert(face_params(address, local, MTU_BYTES)).ok()?.id())
-    };
-    (insert(DOWNSTREAM_PEER).unwrap_or(FaceId::INVALID), insert(UPSTREAM_PEER).unwrap_or(FaceId::INVALID))
+/// Makes the face of a peer.
+pub(super) fn insert_face(table: &FaceTable, link: usize, peer: MacAddress) -> Result<Arc<Face>, EngineBenchError> {
+    let face = table.insert(face_params(peer, uri(&format!("dev://link{link}"))?, MTU_BYTES));
+    face.map_err(|error| EngineBenchError::Rig(error.to_string()))
 }
 
-fn port_params(link: MemoryPort, address: MacAddress, face: &Face) -> PortParams<Mbuf> {
-    PortParams {
-        link: Some(Box::new(Link(link))),
+fn port_params(port: MemoryPort, link: usize) -> Result<PortParams<Mbuf>, EngineBenchError> {
+    Ok(PortParams {
+        link: Some(Box::new(Link(port))),
         framing: Framing::Ethernet,
-        address,
-        local_uri: face.local_uri().clone(),
+        address: port_address(link),
+        local_uri: uri(&format!("dev://link{link}"))?,
         mtu_bytes: MTU_BYTES,
         max_on_demand_faces: 0,
         is_up: true,
-    }
+    })
 }
 
 /// A port to be added, and its faces with the address of their peer.
@@ -86,11 +78,18 @@ impl FramePort<Mbuf> for Link {
 }
 
 /// One pool of mbufs for each worker. They last as long as the process.
-pub(super) fn pools(workers: usize) -> Result<Vec<MbufPool>, EngineBenchError> {
-    let environment = Eal::start(workers * MbufPool::mempool_bytes(SMALL_MBUFS, LARGE_MBUFS))?;
-    (0..workers)
+pub(super) fn pools(parameters: &EngineParameters) -> Result<Vec<MbufPool>, EngineBenchError> {
+    let data_bytes = super::frames::data_bytes(parameters);
+    let far = match super::stock::waiting(parameters, data_bytes) {
+        0 => 0,
+        waiting => waiting + super::stock::HELD,
+    };
+    let is_large = data_bytes > SMALL_PACKET_BYTES;
+    let (small, large) = (SMALL_MBUFS + far, if is_large { SMALL_MBUFS + far } else { LARGE_MBUFS });
+    let environment = Eal::start(parameters.workers * MbufPool::mempool_bytes(small, large))?;
+    (0..parameters.workers)
         .map(|_| {
-            let pool = MbufPool::new(SMALL_MBUFS, LARGE_MBUFS);
+            let pool = MbufPool::new(small, large);
             pool.use_mempools(environment)?;
             Ok(pool)
         })
@@ -102,8 +101,8 @@ pub(super) struct Rig<S: Schedule> {
     worker: Worker<MbufPool, S>,
     /// Keeps the worker's mailbox alive.
     _handle: WorkerHandle,
-    pub(super) downstream: MemoryPort,
-    pub(super) upstream: MemoryPort,
+    /// The far ends of its links.
+    pub(super) links: [MemoryPort; LINKS],
     pub(super) pool: MbufPool,
 }
 
@@ -116,12 +115,14 @@ impl<S: Schedule> Rig<S> {
         parameters: &EngineParameters,
     ) -> Result<Self, EngineBenchError> {
         let environment = Eal::start(0)?;
+        let peers = Peers::of(parameters);
         let config = EngineConfig {
             pit_capacity: (2 * parameters.in_flight).max(EngineConfig::default().pit_capacity),
             cs: CsConfig {
                 capacity_packets: parameters.cs_capacity,
                 capacity_bytes: parameters.cs_capacity
                     * (super::frames::data_bytes(parameters) + CONTENT_OVERHEAD_BYTES),
+                policy: parameters.cs_policy,
                 ..CsConfig::default()
             },
             dead_nonce_capacity: parameters.dead_nonce_capacity,
@@ -131,14 +132,12 @@ impl<S: Schedule> Rig<S> {
         let engine = Engine::<_, S>::new(config, fib.reader(), pool.clone(), key)
             .map_err(|error| EngineBenchError::Rig(error.to_string()))?;
         let faces = Arc::new(FaceTable::new());
-        let insert = |local: &str, peer: MacAddress| {
-            let face = faces.insert(face_params(peer, uri(local)?, MTU_BYTES));
-            face.map_err(|error| EngineBenchError::Rig(error.to_string()))
-        };
         // A worker knows the faces that there are when it is made.
-        let downstream_face = insert("dev://downstream", DOWNSTREAM_PEER)?;
-        let upstream_face = insert("dev://upstream", UPSTREAM_PEER)?;
-        let flood_face = insert("dev://downstream", FLOOD_PEER)?;
+        let mut faces_of: [Vec<(Arc<Face>, MacAddress)>; LINKS] = Default::default();
+        for peer in peers.all() {
+            faces_of[peer.link].push((insert_face(&faces, peer.link, peer.address())?, peer.address()));
+        }
+        faces_of[0].push((insert_face(&faces, 0, FLOOD_PEER)?, FLOOD_PEER));
         let waker = Arc::new(Waker::new());
         // No sockets take part; their rings stay empty.
         let ring = || Arc::new(FrameRing::new(1, Arc::clone(&waker)));
@@ -159,19 +158,13 @@ impl<S: Schedule> Rig<S> {
             Duration::from_secs(600),
         );
         let (worker, handle) = Worker::new(engine, pool.clone(), Arc::clone(&faces), rings, ports, waker);
-        let (downstream, router_downstream) = MemoryPort::pair(environment, LINK_FRAMES)?;
-        let (upstream, router_upstream) = MemoryPort::pair(environment, LINK_FRAMES)?;
-        let mut rig = Rig { worker, _handle: handle, downstream, upstream, pool };
-        rig.attach(
-            control,
-            vec![
-                (
-                    port_params(router_downstream, DOWNSTREAM_PORT, &downstream_face),
-                    vec![(downstream_face, DOWNSTREAM_PEER), (flood_face, FLOOD_PEER)],
-                ),
-                (port_params(router_upstream, UPSTREAM_PORT, &upstream_face), vec![(upstream_face, UPSTREAM_PEER)]),
-            ],
-        )?;
+        let (first, router_first) = MemoryPort::pair(environment, LINK_FRAMES)?;
+        let (second, router_second) = MemoryPort::pair(environment, LINK_FRAMES)?;
+        let ports = [router_first, router_second].into_iter().zip(faces_of).enumerate();
+        let ports = ports.map(|(link, (port, faces))| Ok((port_params(port, link)?, faces)));
+        let ports = ports.collect::<Result<Vec<_>, EngineBenchError>>()?;
+        let mut rig = Rig { worker, _handle: handle, links: [first, second], pool };
+        rig.attach(control, ports)?;
         Ok(rig)
     }
 
@@ -196,11 +189,13 @@ impl<S: Schedule> Rig<S> {
         }
     }
 
-    /// One turn of the worker; the ticks it took.
+    /// One turn of the worker that gets so many packets of each kind, with what drivers do for them; the ticks it took.
     #[inline]
-    pub(super) fn turn(&mut self, now: Timestamp) -> u64 {
+    pub(super) fn turn(&mut self, now: Timestamp, stock: &mut Stock, received: [usize; KINDS]) -> u64 {
         let before = cycles();
+        stock.refill(received);
         self.worker.turn(now);
+        stock.give_back();
         cycles().wrapping_sub(before)
     }
 

@@ -2,10 +2,23 @@
 
 use std::time::Duration;
 
+use namehop_dpdk::Eal;
+use namehop_store::PolicyKind;
+
 use super::*;
 use crate::counters::CounterFigures;
 use crate::schedule::PacketKind;
 use crate::workload::WorkloadParameters;
+
+/// Packet buffers last as long as the process, and there is only as much memory for them as its first test asks for. So each
+/// asks for enough for all.
+const BUFFERS_OF_ALL_TESTS_BYTES: usize = 256 << 20;
+
+/// What measures such loads.
+pub(super) fn bench(parameters: &EngineParameters) -> EngineBench {
+    Eal::start(BUFFERS_OF_ALL_TESTS_BYTES).expect("memory for packets");
+    EngineBench::new(parameters, &mut |_| ()).expect("a small FIB")
+}
 
 fn small() -> EngineParameters {
     EngineParameters {
@@ -13,19 +26,38 @@ fn small() -> EngineParameters {
         in_flight: 256,
         cs_capacity: 512,
         time: Duration::from_millis(30),
-        ..EngineParameters::default()
+        ..EngineParameters::published()
     }
 }
 
-/// One FIB for both paths: packet buffers of a FIB last as long as the process.
+/// The realistic load, small: packets wait for their turns, and some Interests are never answered.
+fn small_and_realistic() -> EngineParameters {
+    let realistic = EngineParameters::realistic();
+    EngineParameters {
+        schedules: ScheduleKind::ALL.to_vec(),
+        workload: WorkloadParameters { prefixes: 1_000, ..realistic.workload },
+        in_flight: 1_000,
+        cs_capacity: 8_192,
+        unanswered: 0.1,
+        time: Duration::from_millis(30),
+        warm_up: Duration::from_millis(20),
+        private_cache_bytes: 1 << 16,
+        ..realistic
+    }
+}
+
+/// One set of packet buffers for all loads: they last as long as the process.
 #[test]
 fn every_schedule_forwards_what_it_is_given() {
+    let mut bench = bench(&small_and_realistic());
+    so_it_does_under_the_realistic_load(&bench);
     let parameters = EngineParameters { computing: true, ..small() };
-    let mut prefixes = 0;
-    let bench = EngineBench::new(&parameters, &mut |number| prefixes = number.max(prefixes)).expect("a small FIB");
+    bench.refill(&parameters).expect("a small FIB");
+    bench.few_prefixes = Some(Prefixes::new(bench.key, &with_small_tables(&parameters), &mut |_| ()).expect("a FIB"));
     assert_eq!(bench.fib_statistics().nexthop_entries, 1_000);
+    assert_eq!(bench.lookups_per_match(), 1.0);
     let figures = bench.run(&parameters, &mut |_, _| ()).expect("figures");
-    assert_eq!(figures.len(), ScheduleKind::ALL.len());
+    assert_eq!(figures.len(), parameters.schedules.len());
     for figure in figures {
         assert!(figure.imiss_cycles > 100.0 && figure.data_cycles > 100.0 && figure.ihit_cycles > 100.0, "{figure:?}");
         assert!(figure.pair_ns_spread.least <= figure.pair_ns && figure.pair_ns <= figure.pair_ns_spread.most);
@@ -33,15 +65,43 @@ fn every_schedule_forwards_what_it_is_given() {
         let computing = figure.computing.expect("measured");
         assert!(computing.imiss_cycles > 100.0 && computing.ihit_cycles > 100.0 && computing.data_cycles > 100.0);
         // There was one run.
-        assert!((figure.waiting_ns.expect("measured") - (figure.pair_ns - computing.pair_ns)).abs() < 1.0);
+        assert!((figure.waiting_ns.expect("measured") - (figure.exchange_ns - computing.exchange_ns)).abs() < 1.0);
     }
     so_does_every_schedule_on_the_stripped_path(&bench, &small());
+}
+
+fn so_it_does_under_the_realistic_load(bench: &EngineBench) {
+    let whole = small_and_realistic();
+    let burst = EngineParameters { schedules: vec![ScheduleKind::Burst], ..whole.clone() };
+    let cases = [
+        EngineParameters { burst: 1, ..burst.clone() },
+        EngineParameters { burst: 7, hit_ratio: 0.3, ..burst.clone() },
+        EngineParameters { data_has_token: false, ..burst.clone() },
+        EngineParameters { payload_bytes: 1_000, ..burst },
+        EngineParameters { stripped: true, ..whole.clone() },
+    ];
+    for parameters in [whole].into_iter().chain(cases) {
+        for figure in bench.run(&parameters, &mut |_, _| ()).expect("figures") {
+            let total = figure.total_cycles;
+            assert!(total.interest_miss > 100.0 && total.interest_hit > 100.0 && total.data > 100.0, "{figure:?}");
+            // Of mixed bursts, but not of another order than bursts of one kind.
+            let exchange = figure.exchange_ns;
+            assert!((figure.pair_ns / 3.0..figure.pair_ns * 30.0).contains(&exchange), "{figure:?}");
+            assert!((figure.mpps - 2e3 / exchange).abs() < 1e-9);
+        }
+    }
 }
 
 /// The far ends check that everything comes out, and that Interests have tokens or not.
 fn so_does_every_schedule_on_the_stripped_path(bench: &EngineBench, parameters: &EngineParameters) {
     for cs_capacity in [0, parameters.cs_capacity] {
-        let parameters = EngineParameters { stripped: true, runs: 2, cs_capacity, ..parameters.clone() };
+        let parameters = EngineParameters {
+            stripped: true,
+            runs: 2,
+            cs_capacity,
+            cs_policy: PolicyKind::Fifo,
+            ..parameters.clone()
+        };
         for figure in bench.run(&parameters, &mut |_, _| ()).expect("figures") {
             assert!(figure.computing.is_none() && figure.waiting_ns.is_none());
             let stripped = figure.stripped.expect("measured");
@@ -49,7 +109,7 @@ fn so_does_every_schedule_on_the_stripped_path(bench: &EngineBench, parameters: 
             assert_eq!(stripped.ihit_cycles > 100.0, cs_capacity > 0, "{figure:?}");
             let ratio = figure.whole_vs_stripped.expect("a ratio");
             // Between those of the runs, of which only least and most are known.
-            let (whole, stripped) = (figure.pair_ns_spread, stripped.pair_ns_spread);
+            let (whole, stripped) = (figure.exchange_ns_spread, stripped.exchange_ns_spread);
             assert!((whole.least / stripped.most..=whole.most / stripped.least).contains(&ratio), "{figure:?}");
         }
     }
@@ -70,9 +130,10 @@ fn counters_are_read_around_turns() {
         schedules: vec![ScheduleKind::Burst],
         hit_ratio: 0.5,
         time: Duration::from_millis(200),
+        stripped: true,
         ..small()
     };
-    let mut bench = EngineBench::new(&parameters, &mut |_| ()).expect("a small FIB");
+    let mut bench = bench(&parameters);
     bench.events = Ok(Events::of_the_system());
     let figures = bench.run(&parameters, &mut |_, _| ()).expect("figures").remove(0);
     let counted = figures.counters.expect("counted");
@@ -87,6 +148,9 @@ fn counters_are_read_around_turns() {
         assert!(instructions < 1.0, "{kind:?}: {instructions} page faults for each packet");
         assert!(stages.is_some() && backend.is_some() && retired_loads.is_none(), "{kind:?}");
     }
+    // The stripped path has counts of its own.
+    let stripped = figures.stripped.and_then(|costs| costs.counters).expect("counted");
+    assert!(stripped.interest_miss.cycles > 0.0 && stripped.interest_miss != counted.interest_miss);
 
     // Without counters there is a reason, and nothing of them.
     bench.events = Err(WhyNot::NoHardwareCounters);
@@ -100,7 +164,7 @@ fn counters_are_read_around_turns() {
 #[test]
 fn floods() {
     let parameters = EngineParameters { schedules: vec![ScheduleKind::Burst], ..small() };
-    let bench = EngineBench::new(&parameters, &mut |_| ()).expect("a small FIB");
+    let bench = bench(&parameters);
     a_flood_is_mixed_in_and_taken_out_again(&bench, &parameters);
     most_of_a_flood_of_long_names_is_dropped(&bench, &parameters);
     impossible_floods_are_refused(&bench, &parameters);

@@ -15,10 +15,19 @@ pub(super) enum Watch {
 }
 
 impl Watch {
-    /// Watches a turn that handles `packets` packets of one kind; returns what the turn does.
-    pub(super) fn turn(&mut self, kind: PacketKind, packets: usize, turn: impl FnOnce() -> u64) -> io::Result<u64> {
+    /// Watches a turn that handles `packets` packets of one kind, or of several, which are not told apart; returns what the
+    /// turn does.
+    pub(super) fn turn(
+        &mut self,
+        kind: Option<PacketKind>,
+        packets: usize,
+        turn: impl FnOnce() -> u64,
+    ) -> io::Result<u64> {
         match self {
-            Watch::Counters(counters, tallies) => counters.count(tallies.get_mut(kind), packets, turn),
+            Watch::Counters(counters, tallies) => match kind {
+                Some(kind) => counters.count(tallies.get_mut(kind), packets, turn),
+                None => Ok(turn()),
+            },
             #[cfg(test)]
             Watch::Lines(lines) => Ok(lines.turn(kind, packets, turn)),
         }

@@ -186,7 +186,7 @@ pub fn measure(options: &FibOptions) -> Result<FibReport, FibBenchError> {
     let pool_bytes = memory_bytes("Private_Hugetlb:").unwrap_or(0);
     let resident_bytes = memory_bytes("Rss:").map(|bytes| bytes + pool_bytes);
     let huge_bytes = memory_bytes("AnonHugePages:").map(|bytes| bytes + pool_bytes);
-    let structure = LongestFirst::from(fib);
+    let structure = LongestFirst::filled(fib, [options.workload.prefix_components]);
     let lookup_options = LookupOptions { group: GROUP, first_name: 0, time: options.lookup_time };
     let lookup = measure_lookups(&structure, std::slice::from_ref(&workload), &key, &lookup_options);
     let mut fib = structure.into_writer();

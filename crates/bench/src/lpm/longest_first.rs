@@ -1,34 +1,36 @@
 //! The router's FIB: longest-first search, buckets of all depths prefetched at once.
 
 use namehop_forward::face::FaceId;
-use namehop_forward::fib::{FibReader, FibWriter, NextHop};
+use namehop_forward::fib::{FibGuess, FibReader, FibWriter, MAX_PREFIX_COMPONENTS, NextHop};
 use namehop_hash::HashKey;
 use namehop_wire::NameRef;
 
-use super::{LongestPrefixMatch, LpmError, MAX_GROUP, Query};
+use super::record::{INLINE_BYTES, lines_of};
+use super::{Lines, LongestPrefixMatch, LpmError, MAX_GROUP, Query};
 
 /// The FIB; a prefix's number is the face of its one next hop.
 pub struct LongestFirst {
     writer: FibWriter<()>,
     reader: FibReader<()>,
+    /// Lengths of prefixes in components that there are, one bit for each.
+    lengths: u64,
 }
 
 impl LongestFirst {
     /// An empty FIB for names hashed with `key`.
     pub fn new(key: HashKey) -> Result<Self, LpmError> {
-        Ok(FibWriter::new(key, ())?.into())
+        Ok(Self::filled(FibWriter::new(key, ())?, []))
+    }
+
+    /// A FIB that was filled before, with prefixes of these lengths in components, one next hop each.
+    pub fn filled(writer: FibWriter<()>, lengths: impl IntoIterator<Item = usize>) -> Self {
+        let reader = writer.reader();
+        LongestFirst { writer, reader, lengths: lengths.into_iter().fold(0, |bits, length| bits | 1 << length) }
     }
 
     /// The FIB itself.
     pub fn into_writer(self) -> FibWriter<()> {
         self.writer
-    }
-}
-
-impl From<FibWriter<()>> for LongestFirst {
-    fn from(writer: FibWriter<()>) -> Self {
-        let reader = writer.reader();
-        LongestFirst { writer, reader }
     }
 }
 
@@ -38,6 +40,7 @@ impl LongestPrefixMatch for LongestFirst {
             return Err(LpmError::Empty);
         }
         self.writer.set_nexthops(prefix, &[NextHop { face: FaceId(number), cost: 0 }])?;
+        self.lengths |= 1 << prefix.len();
         // This thread reads nothing now, and the writer may reclaim what it replaced.
         self.reader.quiescent();
         Ok(())
@@ -53,12 +56,34 @@ impl LongestPrefixMatch for LongestFirst {
         for query in queries {
             self.reader.prefetch_buckets(query.hashes);
         }
-        for query in queries {
-            self.reader.prefetch_guessed(self.reader.guess(query.hashes));
+        let mut guesses = [FibGuess::default(); MAX_GROUP];
+        for (query, guess) in queries.iter().zip(&mut guesses) {
+            *guess = self.reader.guess(query.hashes);
+            self.reader.prefetch_guessed(*guess);
+        }
+        for &guess in &guesses[..queries.len()] {
+            self.reader.prefetch_extension(guess);
         }
         for (query, found) in queries.iter().zip(found) {
             *found = self.find(query);
         }
+    }
+
+    fn lines(&self, query: &Query<'_>) -> Lines {
+        let found = self.reader.longest_prefix_match(query.hashes, query.name).nexthop_prefix_len();
+        let looked_up = found.max(1)..=query.hashes.depth().min(MAX_PREFIX_COMPONENTS);
+        let buckets = looked_up.filter(|length| self.lengths & 1 << length != 0).count();
+        let mut lines = Lines::default();
+        lines.add(buckets, buckets.min(1));
+        if found > 0 {
+            lines.add(1, 1);
+            let name_bytes = query.hashes.value_bytes(found);
+            if name_bytes > INLINE_BYTES {
+                // Where the block lies is the FIB's secret: taken to begin where a line does.
+                lines.add(lines_of(0, name_bytes), 1);
+            }
+        }
+        lines
     }
 
     fn bytes(&self) -> usize {

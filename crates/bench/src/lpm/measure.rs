@@ -1,15 +1,17 @@
-//! Time of one lookup, in any of the structures.
+//! Time of one lookup, in any of the structures, and the lines that it touches.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use namehop_hash::{HashKey, PrefixHashes, hash_prefixes};
 use namehop_table::clock::{cycles, cycles_per_second};
+use namehop_table::{BucketTable, PageRequest};
 use namehop_wire::NameRef;
 use serde::Serialize;
 
-use super::{LongestPrefixMatch, MAX_GROUP, Query};
+use super::{LongestPrefixMatch, LpmError, MAX_GROUP, Query};
 use crate::median::median;
+use crate::permutation::mix;
 use crate::workload::Workload;
 
 /// How to measure.
@@ -119,4 +121,69 @@ pub fn measure_lookups<L: LongestPrefixMatch>(
         prefetched_cycles,
         found: hits as f64 / looked_up.max(1) as f64,
     }
+}
+
+/// Means over lookups of [`Lines`](super::Lines).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct MeanLines {
+    /// Cache lines.
+    pub all: f64,
+    /// Of them those that wait for each other one after the other.
+    pub dependent: f64,
+}
+
+/// Cache lines that lookups of so many names touch, from the name with the number `first_name` on; otherwise as
+/// [`measure_lookups`].
+///
+/// # Panics
+/// If there is no workload, or their names are of different lengths.
+pub fn count_lines<L: LongestPrefixMatch>(
+    structure: &L,
+    workloads: &[Workload],
+    key: &HashKey,
+    first_name: u64,
+    count: usize,
+) -> MeanLines {
+    let name_bytes = workloads[0].name_bytes();
+    assert!(workloads.iter().all(|workload| workload.name_bytes() == name_bytes), "names are of different lengths");
+    let mut names = Names::new(name_bytes, 1);
+    let mut next_name = first_name;
+    let (mut all, mut dependent) = (0, 0);
+    for _ in 0..count {
+        names.fill(workloads, name_bytes, key, &mut next_name);
+        for query in names.queries(name_bytes) {
+            let lines = structure.lines(&query);
+            all += lines.all;
+            dependent += lines.dependent;
+        }
+    }
+    let mean = |sum: usize| sum as f64 / count.max(1) as f64;
+    MeanLines { all: mean(all), dependent: mean(dependent) }
+}
+
+/// Entries of the table in which prefixes are looked up in vain: few, so that its buckets stay in the first-level cache.
+const NEAR_ENTRIES: usize = 1_024;
+/// Lookups between two readings of the clock.
+const VAIN_LOOKUPS: u64 = 4_096;
+
+/// Ticks of the time-stamp counter for looking in vain at the bucket of one prefix, when it is in the cache: the median of
+/// many batches. This is what the FIB does with every length that is longer than the match.
+pub fn vain_lookup_cycles(time: Duration) -> Result<f64, LpmError> {
+    let mut table = BucketTable::new(NEAR_ENTRIES, PageRequest::Ordinary)?;
+    for index in 0..NEAR_ENTRIES as u32 {
+        table.insert(mix(u64::from(index)), index).map_err(|_| LpmError::Full)?;
+    }
+    let mut costs = Vec::new();
+    let (mut number, start) = (NEAR_ENTRIES as u64, Instant::now());
+    while costs.is_empty() || start.elapsed() < time {
+        let hashes: Vec<u64> = (number..number + VAIN_LOOKUPS).map(mix).collect();
+        number += VAIN_LOOKUPS;
+        let before = cycles();
+        for &hash in &hashes {
+            // An equal tag, one in hundreds of millions, would be a candidate; no name is compared here.
+            black_box(table.find(black_box(hash), |_| false));
+        }
+        costs.push(cycles().wrapping_sub(before) as f64 / VAIN_LOOKUPS as f64);
+    }
+    Ok(median(&mut costs))
 }

@@ -4,10 +4,12 @@
 //!
 //! A Name VALUE that is a byte prefix of another is a prefix of that name, so bits are enough.
 
+use namehop_table::prefetch::CACHE_LINE_BYTES;
 use namehop_table::{Arena, PageRequest};
 use namehop_wire::NameRef;
 
-use super::{LongestPrefixMatch, LpmError, MAX_GROUP, MAX_PREFIX_BYTES, Query};
+use super::record::{Record, block_bytes};
+use super::{Lines, LongestPrefixMatch, LpmError, MAX_GROUP, MAX_PREFIX_BYTES, Query};
 
 /// "No node", "no key".
 const NONE: u32 = u32::MAX;
@@ -35,33 +37,15 @@ impl Default for Node {
     }
 }
 
-/// A prefix and its number, in two cache lines.
-#[repr(C, align(64))]
-struct Key {
-    number: u32,
-    bytes: u16,
-    value: [u8; MAX_PREFIX_BYTES],
-}
-
-const _: () = assert!(size_of::<Key>() == 128 && size_of::<Node>() <= 32);
-
-impl Default for Key {
-    fn default() -> Self {
-        Key { number: 0, bytes: 0, value: [0; MAX_PREFIX_BYTES] }
-    }
-}
-
-impl Key {
-    fn value(&self) -> &[u8] {
-        &self.value[..usize::from(self.bytes)]
-    }
-}
+const _: () = assert!(size_of::<Node>() <= CACHE_LINE_BYTES / 2);
 
 /// The trie; see the module's description.
 pub struct Patricia {
     root: u32,
     nodes: Arena<Node>,
-    keys: Arena<Key>,
+    keys: Arena<Record>,
+    /// Bytes of prefixes that are not in their records.
+    block_bytes: usize,
 }
 
 /// Bit `position` of a value, the highest bit of the first byte first.
@@ -95,7 +79,7 @@ impl Patricia {
     pub fn new(capacity: u32) -> Result<Self, LpmError> {
         let pages = PageRequest::default();
         let nodes = Arena::new(capacity.checked_mul(2).ok_or(LpmError::Full)?, pages)?;
-        Ok(Patricia { root: NONE, nodes, keys: Arena::new(capacity, pages)? })
+        Ok(Patricia { root: NONE, nodes, keys: Arena::new(capacity, pages)?, block_bytes: 0 })
     }
 
     /// Vertices from the root to the one where the search for `name` ends, for comparison with the model.
@@ -127,7 +111,7 @@ impl Patricia {
     #[inline]
     fn confirm(&self, value: &[u8], path: &Path) -> Option<u32> {
         let keys = path.keys[..path.count].iter().rev();
-        keys.map(|&key| &self.keys[key]).find(|key| value.starts_with(key.value())).map(|key| key.number)
+        keys.map(|&key| &self.keys[key]).find(|key| value.starts_with(key.name()))?.number
     }
 
     fn new_node(&mut self, node: Node) -> Result<u32, LpmError> {
@@ -176,17 +160,17 @@ impl LongestPrefixMatch for Patricia {
         let mut difference = 0;
         if self.root != NONE {
             let near = self.nearest_key(value);
-            difference = first_difference(value, self.keys[near].value());
-            if difference == bits && self.keys[near].value().len() == value.len() {
-                self.keys[near].number = number;
+            difference = first_difference(value, self.keys[near].name());
+            if difference == bits && self.keys[near].name().len() == value.len() {
+                self.keys[near].number = Some(number);
                 return Ok(());
             }
         }
         let key = self.keys.allocate().ok_or(LpmError::Full)?;
         let stored = &mut self.keys[key];
-        stored.number = number;
-        stored.bytes = value.len() as u16;
-        stored.value[..value.len()].copy_from_slice(value);
+        stored.number = Some(number);
+        stored.set_name(value);
+        self.block_bytes += block_bytes(value.len());
         let leaf = Node { bits: bits as u32, key, ends: true, ..Node::default() };
         if self.root == NONE {
             self.root = self.new_node(leaf)?;
@@ -209,7 +193,7 @@ impl LongestPrefixMatch for Patricia {
         } else if difference == bits {
             // The new prefix ends above.
             let mut node = leaf;
-            node.children[bit(self.keys[here.key].value(), difference)] = at;
+            node.children[bit(self.keys[here.key].name(), difference)] = at;
             self.new_node(node)?
         } else {
             let leaf = self.new_node(leaf)?;
@@ -241,6 +225,7 @@ impl LongestPrefixMatch for Patricia {
         let count = queries.len().min(MAX_GROUP);
         let mut at = [self.child_of_root(); MAX_GROUP];
         let mut paths = [Path::EMPTY; MAX_GROUP];
+        let last_key = |path: &Path| path.count.checked_sub(1).map(|last| path.keys[last]);
         for _ in 0..MAX_ROUNDS {
             let mut all_done = true;
             for ((at, path), query) in at[..count].iter_mut().zip(&mut paths).zip(queries) {
@@ -249,29 +234,49 @@ impl LongestPrefixMatch for Patricia {
                 if let Some(next) = *at {
                     self.nodes.prefetch(next);
                     all_done = false;
-                } else if let Some(last) = path.count.checked_sub(1) {
-                    prefetch_key(&self.keys, path.keys[last]);
+                } else if let Some(key) = last_key(path) {
+                    self.keys.prefetch(key);
                 }
             }
             if all_done {
                 break;
             }
         }
+        for key in paths[..count].iter().filter_map(last_key) {
+            self.keys[key].prefetch_block();
+        }
         for ((query, path), found) in queries.iter().zip(&paths).zip(found) {
             *found = self.confirm(query.name.value(), path);
         }
     }
 
-    fn bytes(&self) -> usize {
-        self.nodes.len() * size_of::<Node>() + self.keys.len() * size_of::<Key>()
+    fn lines(&self, query: &Query<'_>) -> Lines {
+        let value = query.name.value();
+        let mut path = Path::EMPTY;
+        let mut lines = Lines::default();
+        let mut last_line = None;
+        let mut at = self.child_of_root();
+        while let Some(node) = at {
+            let line = node as usize * size_of::<Node>() / CACHE_LINE_BYTES;
+            if last_line.replace(line) != Some(line) {
+                lines.add(1, 1);
+            }
+            at = self.step(node, value, &mut path);
+        }
+        // From the longest to the one that is confirmed.
+        for &key in path.keys[..path.count].iter().rev() {
+            let key = &self.keys[key];
+            lines.add_record(key);
+            if value.starts_with(key.name()) {
+                break;
+            }
+        }
+        lines
     }
-}
 
-/// Asks for both lines of a key.
-#[inline(always)]
-fn prefetch_key(keys: &Arena<Key>, key: u32) {
-    keys.prefetch_line(key, 0);
-    keys.prefetch_line(key, 1);
+    fn bytes(&self) -> usize {
+        self.nodes.len() * size_of::<Node>() + self.keys.len() * size_of::<Record>() + self.block_bytes
+    }
 }
 
 #[cfg(test)]

@@ -112,6 +112,51 @@ fn measurements_measure() {
     assert!(figures.plain_cycles > 0.0 && figures.prefetched_cycles > 0.0);
 }
 
+/// Prefixes of 4 and of 6 components; those of 6 are too long for a record.
+#[test]
+fn lines_are_counted_on_the_way() {
+    let prefixes = 500;
+    let workload = |prefix_components, seed| {
+        let parameters = WorkloadParameters { prefixes, prefix_components, seed, ..WorkloadParameters::default() };
+        Workload::new(parameters).expect("workload")
+    };
+    let workloads = [workload(4, 1), workload(6, 2)];
+    let mut fib = LongestFirst::new(*KEY).expect("memory");
+    let mut table = TwoStage::new(*KEY, 4, 3 * prefixes as u32).expect("memory");
+    let mut trie = Patricia::new(2 * prefixes as u32).expect("memory");
+    let mut buffer = vec![0; workloads[1].prefix_bytes()];
+    for workload in &workloads {
+        for number in 0..prefixes {
+            let length = workload.write_prefix(number, &mut buffer);
+            let prefix = namehop_wire::NameRef::from_value(&buffer[..length]).expect("valid");
+            for structure in [&mut fib as &mut dyn LongestPrefixMatch, &mut table, &mut trie] {
+                structure.insert(prefix, number as u32).expect("room");
+            }
+        }
+    }
+    let of_four = &workloads[..1];
+    let count = |lines: MeanLines| (lines.all, lines.dependent);
+    // Buckets of lengths 6 and 4 at once, then the record.
+    assert_eq!(count(count_lines(&fib, of_four, &KEY, 0, 100)), (3.0, 2.0));
+    // The bucket and the record of length 4, below which there is nothing.
+    assert_eq!(count(count_lines(&table, of_four, &KEY, 0, 100)), (2.0, 2.0));
+    let of_six = &workloads[1..];
+    // One bucket, one record and its block of 66 bytes.
+    assert_eq!(count(count_lines(&fib, of_six, &KEY, 0, 100)), (4.0, 3.0));
+    // Bucket and signpost, bucket and record, and the block, which may begin anywhere in a line.
+    let lines = count_lines(&table, of_six, &KEY, 0, 100);
+    assert!(lines.dependent == 5.0 && (6.0..7.0).contains(&lines.all), "{lines:?}");
+    // Every vertex waits for the one above; some share a line with it.
+    let lines = count_lines(&trie, of_four, &KEY, 0, 100);
+    assert!(lines.all == lines.dependent && (5.0..14.0).contains(&lines.all), "{lines:?}");
+}
+
+#[test]
+fn looking_in_vain_takes_time() {
+    let cycles = vain_lookup_cycles(Duration::from_millis(5)).expect("memory");
+    assert!(cycles > 0.5 && cycles < 10_000.0, "{cycles}");
+}
+
 #[test]
 fn a_trie_of_random_names_is_as_deep_as_the_model_says() {
     let prefixes = 4000;

@@ -6,41 +6,21 @@
 //! have no entry of their own, an entry without a number is put there as a signpost.
 
 use namehop_hash::{HashKey, hash_name};
+use namehop_table::prefetch::CACHE_LINE_BYTES;
 use namehop_table::{Arena, BucketTable, PageRequest};
 use namehop_wire::NameRef;
 
-use super::{LongestPrefixMatch, LpmError, MAX_GROUP, MAX_PREFIX_BYTES, Query};
-
-/// Two cache lines, like an entry of the FIB.
-#[repr(C, align(64))]
-struct Entry {
-    number: Option<u32>,
-    name_bytes: u8,
-    /// Components of the longest prefix that begins with this one; kept for prefixes of M components.
-    longest: u8,
-    name: [u8; MAX_PREFIX_BYTES],
-}
-
-const _: () = assert!(size_of::<Entry>() == 128);
-
-impl Default for Entry {
-    fn default() -> Self {
-        Entry { number: None, name_bytes: 0, longest: 0, name: [0; MAX_PREFIX_BYTES] }
-    }
-}
-
-impl Entry {
-    fn name(&self) -> &[u8] {
-        &self.name[..usize::from(self.name_bytes)]
-    }
-}
+use super::record::{Record, block_bytes};
+use super::{Lines, LongestPrefixMatch, LpmError, MAX_GROUP, MAX_PREFIX_BYTES, Query};
 
 /// The table; see the module's description.
 pub struct TwoStage {
     key: HashKey,
     start: usize,
     table: BucketTable,
-    entries: Arena<Entry>,
+    entries: Arena<Record>,
+    /// Bytes of names that are not in their records.
+    block_bytes: usize,
 }
 
 /// What the first stage says: the depths to look at next.
@@ -58,7 +38,7 @@ impl TwoStage {
     pub fn new(key: HashKey, start: usize, capacity: u32) -> Result<Self, LpmError> {
         let pages = PageRequest::default();
         let table = BucketTable::new(capacity as usize, pages)?;
-        Ok(TwoStage { key, start: start.max(1), table, entries: Arena::new(capacity, pages)? })
+        Ok(TwoStage { key, start: start.max(1), table, entries: Arena::new(capacity, pages)?, block_bytes: 0 })
     }
 
     #[inline]
@@ -72,9 +52,8 @@ impl TwoStage {
             return Ok(index);
         }
         let index = self.entries.allocate().ok_or(LpmError::Full)?;
-        let entry = &mut self.entries[index];
-        entry.name[..prefix.len()].copy_from_slice(prefix);
-        entry.name_bytes = prefix.len() as u8;
+        self.entries[index].set_name(prefix);
+        self.block_bytes += block_bytes(prefix.len());
         self.table.insert(hash, index).map_err(|_| LpmError::Full)?;
         Ok(index)
     }
@@ -118,11 +97,18 @@ impl TwoStage {
     }
 
     #[inline]
-    fn prefetch_entry(&self, hash: u64) -> bool {
-        let Some(index) = self.table.guess(hash) else { return false };
-        self.entries.prefetch_line(index, 0);
-        self.entries.prefetch_line(index, 1);
-        true
+    fn prefetch_entry(&self, hash: u64) -> Option<u32> {
+        let index = self.table.guess(hash)?;
+        self.entries.prefetch(index);
+        Some(index)
+    }
+
+    /// Asks for the names of the entries that were guessed, where they are not inside.
+    #[inline]
+    fn prefetch_blocks(&self, guesses: &[Option<u32>]) {
+        for &guess in guesses.iter().flatten() {
+            self.entries[guess].prefetch_block();
+        }
     }
 }
 
@@ -153,13 +139,15 @@ impl LongestPrefixMatch for TwoStage {
 
     fn find_group(&self, queries: &[Query<'_>], found: &mut [Option<u32>; MAX_GROUP]) {
         let first_hash = |query: &Query<'_>| query.hashes.get(self.start.min(query.hashes.depth()));
-        // The four dependent accesses, one after the other for the whole group.
+        // The dependent accesses, one after the other for the whole group.
         for query in queries {
             self.table.prefetch(first_hash(query));
         }
-        for query in queries {
-            self.prefetch_entry(first_hash(query));
+        let mut guesses = [None; MAX_GROUP];
+        for (query, guess) in queries.iter().zip(&mut guesses) {
+            *guess = self.prefetch_entry(first_hash(query));
         }
+        self.prefetch_blocks(&guesses[..queries.len()]);
         let mut stages = [SecondStage::default(); MAX_GROUP];
         for (query, stage) in queries.iter().zip(&mut stages) {
             *stage = self.first_stage(query);
@@ -167,17 +155,54 @@ impl LongestPrefixMatch for TwoStage {
                 self.table.prefetch(query.hashes.get(depth));
             }
         }
-        for (query, stage) in queries.iter().zip(&stages) {
+        for ((query, stage), guess) in queries.iter().zip(&stages).zip(&mut guesses) {
             // The first one that the buckets promise is the one.
-            (stage.floor + 1..=stage.from).rev().any(|depth| self.prefetch_entry(query.hashes.get(depth)));
+            let mut depths = (stage.floor + 1..=stage.from).rev();
+            *guess = depths.find_map(|depth| self.prefetch_entry(query.hashes.get(depth)));
         }
+        self.prefetch_blocks(&guesses[..queries.len()]);
         for ((query, stage), found) in queries.iter().zip(stages).zip(found) {
             *found = self.second_stage(query, stage);
         }
     }
 
+    fn lines(&self, query: &Query<'_>) -> Lines {
+        let mut lines = Lines::default();
+        let stage = self.first_stage(query);
+        let first_depth = self.start.min(query.hashes.depth());
+        // The first bucket, and the entry that it leads to; a name shorter than M has no such entry.
+        if first_depth == self.start {
+            lines.add(1, 1);
+        }
+        if let Some(signpost) = stage.signpost {
+            lines.add_record(&self.entries[signpost]);
+        }
+        let mut search = |from: usize, floor: usize| {
+            let depths = (floor + 1..=from).rev();
+            let mut buckets = 0;
+            let found = depths.map(|depth| (depth, query.hashes.get(depth))).find_map(|(depth, hash)| {
+                buckets += 1;
+                let index = self.entry_of(hash, &query.name.value()[..query.hashes.value_bytes(depth)])?;
+                self.entries[index].number.map(|_| index)
+            });
+            // All buckets of a stage can be asked for at once.
+            lines.add(buckets, buckets.min(1));
+            if let Some(index) = found {
+                lines.add_record(&self.entries[index]);
+            }
+            found.is_some()
+        };
+        let found = search(stage.from, stage.floor);
+        let answer_at_hand = stage.signpost.is_none_or(|signpost| self.entries[signpost].number.is_some());
+        if !found && !answer_at_hand {
+            search(stage.floor - 1, 0);
+        }
+        lines
+    }
+
     fn bytes(&self) -> usize {
         let buckets = self.table.statistics();
-        (buckets.home_buckets + buckets.overflow_buckets) * 64 + self.entries.len() * size_of::<Entry>()
+        let buckets = (buckets.home_buckets + buckets.overflow_buckets) * CACHE_LINE_BYTES;
+        buckets + self.entries.len() * size_of::<Record>() + self.block_bytes
     }
 }

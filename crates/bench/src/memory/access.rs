@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use namehop_table::clock::cycles_per_second;
+use namehop_table::clock::{cycles, cycles_per_second};
 use namehop_table::walk::{MAX_IN_FLIGHT, RandomWalk};
 use namehop_table::{CacheLine, prefetch::prefetch_read};
 use serde::Serialize;
@@ -92,31 +92,37 @@ impl<'a> LinkedArea<'a> {
 
     /// What a prefetch instruction costs the program that issues it.
     pub fn prefetch_issue(&self, time: Duration) -> PrefetchIssue {
-        let cycles_per = |rate: f64| cycles_per_second() as f64 / rate;
         let near: Vec<&CacheLine> = self.0.linked().take(NEAR_LINES).collect();
-        let cached_cycles = cycles_per(median_rate(time, || {
-            for &line in &near {
-                prefetch_read(black_box(line));
-            }
-            near.len()
-        }));
-        let alone = cycles_per(median_rate(time, || {
-            (0..WORK_ROUNDS).fold(0, |sum, round| work(sum ^ round));
-            WORK_ROUNDS as usize
-        }));
+        let cached_cycles = cycles_per_second() as f64
+            / median_rate(time, || {
+                for &line in &near {
+                    prefetch_read(black_box(line));
+                }
+                near.len()
+            });
         let mut position = 0;
-        let together = cycles_per(median_rate(time, || {
+        let mut batch = |prefetch: bool| {
+            let before = cycles();
             for round in 0..WORK_ROUNDS {
                 for _ in 0..PREFETCHES_AT_ONCE {
                     position += 1;
-                    self.0.prefetch(self.0.line_at(position));
+                    let line = black_box(self.0.line_at(position));
+                    if prefetch {
+                        self.0.prefetch(line);
+                    }
                 }
                 black_box(work(round));
             }
-            WORK_ROUNDS as usize
-        }));
-        let dram_cycles = ((together - alone) / f64::from(PREFETCHES_AT_ONCE)).max(0.0);
-        PrefetchIssue { cached_cycles, dram_cycles }
+            cycles().wrapping_sub(before) as f64
+        };
+        // One right behind the other, so that both have the machine in the same state.
+        let mut differences = Vec::new();
+        let start = Instant::now();
+        while differences.is_empty() || start.elapsed() < time {
+            let without = batch(false);
+            differences.push((batch(true) - without) / f64::from(PREFETCHES_AT_ONCE) / WORK_ROUNDS as f64);
+        }
+        PrefetchIssue { cached_cycles, dram_cycles: median(&mut differences) }
     }
 
     fn chains<const CHAINS: usize>(&self, time: Duration) -> f64 {
@@ -139,7 +145,9 @@ impl<'a> LinkedArea<'a> {
 pub struct PrefetchIssue {
     /// One after the other, of lines in the first-level cache.
     pub cached_cycles: f64,
-    /// Added to other work by each of a few prefetches of random lines in memory, their addresses' computation included.
+    /// Added by each of a few prefetches of random lines in memory to other work that leaves the processor room, their
+    /// addresses' computation not included. About 0 where the processor does it beside the other work, and below 0 as often
+    /// as above when what disturbs the machine is more.
     pub dram_cycles: f64,
 }
 

@@ -59,7 +59,8 @@ pub struct MissingPages {
 pub(super) fn reserve(area_bytes: usize, wanted: PageKind) -> Result<CacheLines, TableError> {
     let before = HugePages::in_use();
     let setting = match wanted {
-        PageKind::Huge1G => HugePages::OneGiB,
+        // Pages of 2 MiB are next best.
+        PageKind::Huge1G => HugePages::Auto,
         PageKind::Huge2M => HugePages::TwoMiB,
         PageKind::Transparent => HugePages::Transparent,
         PageKind::Ordinary => HugePages::Off,

@@ -4,14 +4,14 @@ mod tables;
 
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use namehop_bench::counters::WhyNot;
 use namehop_bench::engine::{EngineBench, EngineBenchError, floor_ns};
 use namehop_bench::machine::Machine;
 use namehop_bench::memory::{self, DramFigures, MemoryOptions};
 use namehop_bench::schedule::{EngineParameters, FloodFigures, FloodParameters, ScheduleFigures};
 use namehop_bench::workload::WorkloadParameters;
-use namehop_forward::schedule::ScheduleKind;
+use namehop_forward::schedule::{ScheduleKind, UnknownSchedule};
 use namehop_table::{HugePages, PageKind, table_memory_by_pages};
 use namehop_wire::MAX_NAME_COMPONENTS;
 use serde::Serialize;
@@ -25,25 +25,36 @@ use tables::{describe, describe_flood};
 /// Measure what packets cost in the forwarding engine
 ///
 /// Complete frames go from one Ethernet port in memory through a worker of the router to another, with the whole protocol
-/// on. Interests that the cache does not answer, those that it answers, and Data are measured separately, in ticks of the
-/// time-stamp counter per packet. The schedules differ in how far the engine fetches memory ahead: four are published
-/// techniques, 'burst' is what the router uses.
+/// on. The schedules differ in how far the engine fetches memory ahead: most are published techniques, 'burst' is what the
+/// router uses. EXCHANGE is what an Interest and its Data cost together, all time by all Data; beside it stands what Interests
+/// that the cache does not answer, those that it answers, and Data cost, in ticks of the time-stamp counter per packet.
 ///
-/// The published 13,548,815 prefixes take 2 GiB of memory and about half a minute to fill in. Huge pages, when they
-/// are reserved, are used; other programs on the machine disturb.
+/// The load is what a router on a fast link meets: prefixes of 2 to 6 components, a million pending Interests, a cache of four
+/// million packets, Data that comes back in another order, packets that are not in the core's own caches, eight faces, both
+/// kinds of packets in each burst, and one Interest in a hundred without answer. '--load published' is the load of the
+/// publications that other routers are compared with.
+///
+/// The 13,548,815 prefixes and the cache take 5 GiB of memory; before each schedule is measured, packets pass for as long as
+/// an Interest is pending at most. Huge pages, when they are reserved, are used; other programs on the machine disturb.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop bench engine
+  namehop bench engine --schedule all
   namehop bench engine --schedule naive,burst --runs 5
-  namehop bench engine --fib 1000000 --in-flight 65536 --cs 0 --json
+  namehop bench engine --burst 4 --payload-bytes 1000
+  namehop bench engine --load published --runs 5
+  namehop bench engine --load published --cs 0 --computing
   namehop bench engine --workers 2 --schedule burst
   namehop bench engine --stripped --runs 5
-  namehop bench engine --computing --cs 0
   namehop bench engine --fib 1000000 --flood 0.5")]
 pub struct EngineArgs {
-    /// Schedules to measure [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
-    schedule: Vec<ScheduleKind>,
+    /// Load to measure with [default: realistic; published with --flood]
+    #[arg(long, value_enum, value_name = "LOAD")]
+    load: Option<LoadKind>,
+    /// Schedules to measure, or 'all' with all variants [default: naive, bucket-prefetch,
+    /// pre-hash, speculative, speculative-pairs, burst]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_schedule)]
+    schedule: Vec<Chosen>,
     /// Prefixes in the FIB
     #[arg(long, value_name = "N", default_value_t = 13_548_815, value_parser = clap::value_parser!(u64).range(1..))]
     fib: u64,
@@ -56,21 +67,31 @@ pub struct EngineArgs {
     /// Bytes of each component
     #[arg(long, value_name = "N", default_value_t = 9)]
     component_bytes: usize,
-    /// Components of each prefix in the FIB
+    /// Components of prefixes in the FIB, on average
     #[arg(long, value_name = "N", default_value_t = 4)]
     prefix_components: usize,
+    /// Prefixes have up to so many components less or more than that [default: 2, published 0]
+    #[arg(long, value_name = "N")]
+    prefix_spread: Option<usize>,
     /// Bytes of content in each Data
     #[arg(long, value_name = "N", default_value_t = 128)]
     payload_bytes: usize,
-    /// Pending Interests
-    #[arg(long, value_name = "N", default_value_t = 4_096)]
-    in_flight: usize,
-    /// Packets that the Content Store may hold; 0 = no cache
-    #[arg(long, value_name = "N", default_value_t = 65_536)]
-    cs: usize,
+    /// Data comes back without the PIT token that the Interest had
+    #[arg(long)]
+    data_without_token: bool,
+    /// Pending Interests [default: 1000000, published 4096]
+    #[arg(long, value_name = "N")]
+    in_flight: Option<usize>,
+    /// Packets that the Content Store may hold; 0 = no cache [default: 4194304, fewer of those
+    /// with more than 512 bytes of content: as many as take 2 GiB; published 65536]
+    #[arg(long, value_name = "N")]
+    cs: Option<usize>,
     /// Share of Interests that the Content Store answers, from 0 to below 1
     #[arg(long, value_name = "X", default_value_t = 0.0)]
     hit_ratio: f64,
+    /// Share of Interests that nobody answers, from 0 to below 1 [default: 0.01, published 0]
+    #[arg(long, value_name = "X")]
+    unanswered: Option<f64>,
     /// Packets that a worker gets at a time, at most 64
     #[arg(long, value_name = "N", default_value_t = 64)]
     burst: usize,
@@ -121,8 +142,32 @@ pub struct EngineArgs {
     json: bool,
 }
 
+/// A load by name.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+enum LoadKind {
+    /// What a router on a fast link meets
+    Realistic,
+    /// That of the publications: prefixes of 4 components, few Interests pending and a small cache, bursts of one kind, packets
+    /// in the core's own caches
+    Published,
+}
+
+/// One schedule or all.
+#[derive(Debug, Clone, Copy)]
+enum Chosen {
+    All,
+    One(ScheduleKind),
+}
+
+fn parse_schedule(text: &str) -> Result<Chosen, UnknownSchedule> {
+    if text.eq_ignore_ascii_case("all") { Ok(Chosen::All) } else { text.parse().map(Chosen::One) }
+}
+
+/// Memory for cached Data of the realistic load.
+const CACHE_BYTES: usize = 2 << 30;
+
 /// A number of seconds, or a duration with a unit.
-fn parse_seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| format!("'{text}': {error}")),
         Err(_) => parse_duration(text),
@@ -134,8 +179,12 @@ struct Report {
     machine: Machine,
     fib_prefixes: u64,
     fib_bytes_per_prefix: f64,
+    lookups_per_match: f64,
+    load: &'static str,
     workers: usize,
     table_pages: Vec<String>,
+    /// FIB, entries and cached packets of one worker.
+    table_bytes: usize,
     dram: Option<DramFigures>,
     schedules: Vec<ScheduleRow>,
     /// Why there is nothing of hardware counters.
@@ -147,9 +196,12 @@ struct Report {
 struct ScheduleRow {
     #[serde(flatten)]
     figures: ScheduleFigures,
-    /// Cost of a pair by that of `naive` in the same run; absent when that was not measured.
+    /// Cost of an exchange by that of `naive`; absent when that was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pair_vs_naive: Option<f64>,
+    exchange_vs_naive: Option<f64>,
+    /// The same by the cheapest of the published schedules that were measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exchange_vs_best_published: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     floor_ns: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -202,13 +254,17 @@ impl EngineArgs {
         let dram = if self.no_floor { None } else { Some(dram_figures()?) };
         bar.finish_and_clear();
         let statistics = bench.fib_statistics();
-        let naive = figures.iter().find(|figures| figures.schedule == ScheduleKind::Naive).map(|naive| naive.pair_ns);
+        let exchange_of = |figures: &ScheduleFigures| figures.exchange_ns;
+        let naive = figures.iter().find(|figures| figures.schedule == ScheduleKind::Naive).map(exchange_of);
+        let published = figures.iter().filter(|figures| figures.schedule.is_published()).map(exchange_of);
+        let best = published.min_by(f64::total_cmp);
         let row = |figures: ScheduleFigures| {
-            let floor = dram.as_ref().map(|dram| floor_ns(&figures.lines, dram));
+            let floor = dram.as_ref().filter(|_| figures.lines_are_clear).map(|dram| floor_ns(&figures.lines, dram));
             ScheduleRow {
-                pair_vs_naive: naive.map(|naive| figures.pair_ns / naive),
+                exchange_vs_naive: naive.map(|naive| figures.exchange_ns / naive),
+                exchange_vs_best_published: best.map(|best| figures.exchange_ns / best),
                 floor_ns: floor,
-                floor_ratio: floor.map(|floor| figures.pair_ns / floor),
+                floor_ratio: floor.map(|floor| figures.exchange_ns / floor),
                 figures,
             }
         };
@@ -220,6 +276,12 @@ impl EngineArgs {
             machine: Machine::detect(),
             fib_prefixes: self.fib,
             fib_bytes_per_prefix: statistics.bytes as f64 / self.fib as f64,
+            lookups_per_match: bench.lookups_per_match(),
+            table_bytes: bench.table_bytes(&parameters),
+            load: match self.load_kind() {
+                LoadKind::Realistic => "realistic",
+                LoadKind::Published => "published",
+            },
             workers: self.workers,
             table_pages: table_memory_by_pages().into_iter().map(|(pages, ..)| pages.to_string()).collect(),
             schedules: figures.into_iter().map(row).collect(),
@@ -241,31 +303,42 @@ impl EngineArgs {
         if !(0.0..1.0).contains(&self.hit_ratio) {
             return Err(Failure::usage("--hit-ratio is a share from 0 to below 1"));
         }
-        if !(1..=64).contains(&self.burst) || self.in_flight < self.burst {
-            return Err(Failure::usage("--burst is from 1 to 64, and at most --in-flight"));
+        if !(1..=64).contains(&self.burst) {
+            return Err(Failure::usage("--burst is from 1 to 64"));
         }
         if self.workers == 0 || self.runs == 0 {
             return Err(Failure::usage("--workers and --runs are at least 1"));
         }
-        let defaults = EngineParameters::default();
+        let defaults = match self.load_kind() {
+            LoadKind::Realistic => EngineParameters::realistic(),
+            LoadKind::Published => EngineParameters::published(),
+        };
+        let in_flight = self.in_flight.unwrap_or(defaults.in_flight);
+        if in_flight < self.burst {
+            return Err(Failure::usage("--in-flight is at least --burst"));
+        }
+        let unanswered = self.unanswered.unwrap_or(defaults.unanswered);
+        if !(0.0..1.0).contains(&unanswered) {
+            return Err(Failure::usage("--unanswered is a share from 0 to below 1"));
+        }
+        let cs_capacity = defaults.cs_capacity.min(CACHE_BYTES / self.payload_bytes.max(1));
         Ok(EngineParameters {
-            schedules: match (&self.schedule[..], self.flood) {
-                ([], None) => defaults.schedules.clone(),
-                ([], Some(_)) => vec![ScheduleKind::Burst],
-                (chosen, _) => chosen.to_vec(),
-            },
+            schedules: self.schedules(&defaults.schedules),
             workload: WorkloadParameters {
                 prefixes: self.fib,
                 prefix_components: self.prefix_components,
+                prefix_spread: self.prefix_spread.unwrap_or(defaults.workload.prefix_spread),
                 components: self.components,
                 component_bytes: self.component_bytes,
                 ..WorkloadParameters::default()
             },
             names: self.names,
             payload_bytes: self.payload_bytes,
-            in_flight: self.in_flight,
+            data_has_token: !self.data_without_token,
+            in_flight,
             hit_ratio: self.hit_ratio,
-            cs_capacity: self.cs,
+            unanswered,
+            cs_capacity: self.cs.unwrap_or(cs_capacity),
             burst: self.burst,
             lookahead: self.lookahead,
             workers: self.workers,
@@ -275,6 +348,32 @@ impl EngineArgs {
             computing: self.computing,
             ..defaults
         })
+    }
+
+    fn load_kind(&self) -> LoadKind {
+        let default = if self.flood.is_some() { LoadKind::Published } else { LoadKind::Realistic };
+        self.load.unwrap_or(default)
+    }
+
+    fn schedules(&self, default: &[ScheduleKind]) -> Vec<ScheduleKind> {
+        let all = |chosen: &Chosen| match chosen {
+            Chosen::All => ScheduleKind::ALL.to_vec(),
+            Chosen::One(schedule) => vec![*schedule],
+        };
+        match (&self.schedule[..], self.flood) {
+            ([], None) => default.to_vec(),
+            ([], Some(_)) => vec![ScheduleKind::Burst],
+            (chosen, _) => {
+                let mut schedules: Vec<_> = chosen.iter().flat_map(all).collect();
+                let mut seen = Vec::new();
+                schedules.retain(|schedule| {
+                    let is_new = !seen.contains(schedule);
+                    seen.push(*schedule);
+                    is_new
+                });
+                schedules
+            }
+        }
     }
 }
 

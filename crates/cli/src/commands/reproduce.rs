@@ -2,19 +2,24 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use namehop_reproduce::{Cell, Context, Item, Report, ReproduceError, Settings, published};
+use namehop_reproduce::{Column, Context, Item, Report, ReproduceError, Settings, published};
+use namehop_table::HugePages;
 
+use super::bench_engine::parse_seconds;
 use super::bench_memory::MeasuredMemoryArgs;
 use crate::failure::Failure;
 use crate::output::{self, Align, Table};
 
 /// Regenerate published tables and figures on this machine
 ///
-/// Prints each beside its published values, with one sentence on why they differ here. Without an ID, lists what there is;
-/// 'all' runs everything. The published number of prefixes takes 4 GB of memory and some minutes.
+/// Prints each beside its published values, and says why they differ, how it was measured and what the figures leave out.
+/// Each value is marked as published, computed or measured; what is measured is the median of several runs, with their
+/// least and most. Without an ID, lists what there is; 'all' runs everything. The published number of prefixes takes 4 GB
+/// of memory and some minutes. Huge pages, when they are reserved, are used.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop reproduce
@@ -34,6 +39,12 @@ pub struct ReproduceArgs {
     /// Prefixes in the FIB
     #[arg(long, value_name = "N", default_value_t = published::PREFIXES)]
     prefixes: u64,
+    /// How often everything is measured
+    #[arg(long, value_name = "N", default_value_t = Settings::default().runs)]
+    runs: usize,
+    /// Time for each schedule of the forwarding engine in each run
+    #[arg(long, value_name = "S", default_value = "2s", value_parser = parse_seconds)]
+    seconds: Duration,
     #[command(flatten)]
     memory: MeasuredMemoryArgs,
     /// Print JSON
@@ -53,7 +64,12 @@ impl From<ReproduceError> for Failure {
 
 impl ReproduceArgs {
     pub fn run(self) -> Result<(), Failure> {
-        let settings = Settings { prefixes: self.prefixes, memory: self.memory.options()? };
+        if self.runs == 0 {
+            return Err(Failure::usage("--runs is at least 1"));
+        }
+        let memory = self.memory.options()?;
+        let settings = Settings { prefixes: self.prefixes, memory, engine_time: self.seconds, runs: self.runs };
+        HugePages::Auto.use_from_now_on();
         let bar = spinner();
         let mut on_progress = |what: &str| {
             bar.set_message(what.to_owned());
@@ -131,18 +147,26 @@ fn write_charts(directory: &Path, report: &Report) -> Result<(), Failure> {
 }
 
 fn describe(report: &Report) -> String {
+    let heads: Vec<String> = report.columns.iter().map(Column::show).collect();
     let mut columns = vec![("", Align::Left)];
-    columns.extend(report.columns.iter().map(|column| (column.as_str(), Align::Right)));
+    columns.extend(heads.iter().map(|head| (head.as_str(), Align::Right)));
     let mut table = Table::new(&columns);
     for row in &report.rows {
-        let cells = row.cells.iter().map(Cell::show);
+        let cells = row.cells.iter().zip(&report.columns).map(|(cell, column)| column.show_cell(cell));
         table.row(std::iter::once(row.label.clone()).chain(cells).collect::<Vec<_>>());
     }
     let mut text = format!("{}: {}\n{}\n\n{}", report.id, report.title, report.source, table.render());
     for why in report.not_measured() {
         text.push_str(&format!("Not measured: {why}.\n"));
     }
-    text.push_str(&format!("{}\n\n", report.difference));
+    text.push_str(&format!("Difference: {}\n", report.difference));
+    for condition in &report.conditions {
+        text.push_str(&format!("Measured: {condition}\n"));
+    }
+    for limit in &report.limits {
+        text.push_str(&format!("Limit: {limit}\n"));
+    }
+    text.push('\n');
     text
 }
 
@@ -158,11 +182,13 @@ mod tests {
     fn a_report_is_described_and_its_charts_are_written() {
         let memory = MemoryOptions { area_bytes: 2 << 20, time: Duration::from_millis(1) };
         let mut quiet = |_: &str| ();
-        let mut context = Context::new(Settings { prefixes: 1000, memory }, None, &mut quiet);
+        let mut context =
+            Context::new(Settings { prefixes: 1000, memory, runs: 1, ..Settings::default() }, None, &mut quiet);
         let report = context.run("patricia").expect("report");
         let text = describe(&report);
         assert!(text.starts_with("patricia: DRAM accesses") && text.contains("as published"), "{text}");
-        assert!(text.contains(&report.difference));
+        assert!(text.contains(&report.difference) && text.contains("DRAM accesses, published"), "{text}");
+        assert!(text.contains("\nMeasured: ") && text.contains("\nLimit: "), "{text}");
         let directory = tempfile::tempdir().expect("directory");
         let figures = directory.path().join("figures");
         write_charts(&figures, &report).expect("written");

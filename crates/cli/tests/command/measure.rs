@@ -29,13 +29,23 @@ fn published_figures_are_listed_and_regenerated() {
 
     let directory = tempfile::tempdir().expect("directory");
     let svg = directory.path().join("charts");
-    let all = format!("reproduce all --prefixes 5000 --area 2MiB --time 1ms --json --svg {}", svg.display());
+    let all = format!(
+        "reproduce all --prefixes 5000 --area 2MiB --time 1ms --seconds 1ms --runs 2 --json --svg {}",
+        svg.display()
+    );
     let reports = namehop(&all).json();
     assert_eq!(reports.as_array().map(Vec::len), Some(ids.len()));
     let patricia = reports.as_array().and_then(|reports| reports.iter().find(|report| report["id"] == "patricia"));
     let published = &patricia.expect("report")["rows"][0]["cells"];
-    assert_eq!((&published[4], &published[5]), (&serde_json::json!(7.0), &serde_json::json!(7.0)));
+    let (seven, seven_too) = (serde_json::json!({"published": 7.0}), serde_json::json!({"computed": 7.0}));
+    assert_eq!((&published[5], &published[6]), (&seven, &seven_too));
+    for report in reports.as_array().expect("reports") {
+        let measured = report["rows"].as_array().expect("rows").iter().flat_map(|row| row["cells"].as_array());
+        let measured = measured.flatten().filter_map(|cell| cell.get("measured"));
+        assert!(measured.clone().all(|value| value["least"].as_f64() <= value["most"].as_f64()), "{report}");
+    }
     assert!(svg.join("throughput-bound.svg").exists());
+    assert!(namehop("reproduce patricia --runs 0").failed(2).contains("at least 1"));
 
     assert!(namehop("reproduce nonsense").failed(2).contains("nonsense"));
 }

@@ -11,7 +11,7 @@ use crate::face::FaceId;
 use crate::packet::Outgoing;
 use crate::pcct::entry::Selectors;
 use crate::pcct::{Pcct, PitRef};
-use crate::schedule::{Schedule, ScheduleKind};
+use crate::schedule::Schedule;
 use crate::strategy::Trigger;
 use crate::time::Timestamp;
 use crate::timer::{Timer, deadline_mark};
@@ -103,7 +103,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             due.push(timer);
         }
         for index in 0..due.len() {
-            if S::KIND != ScheduleKind::Naive
+            if S::KIND.fetches_entries()
                 && let Some(ahead) = due.get(index + self.core.lookahead)
                 && self.core.pcct.is_inline_serial(ahead.entry, ahead.generation)
             {

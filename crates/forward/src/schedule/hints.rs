@@ -6,7 +6,7 @@
 use namehop_hash::{Lanes, PrefixHashes, hash_group};
 
 use super::summary::{Kind, Scratch, Summary};
-use super::{MAX_BURST, Schedule, ScheduleKind};
+use super::{MAX_BURST, Schedule};
 use crate::buffer::BufferPool;
 use crate::engine::Engine;
 use crate::engine::long_names::Allowance;
@@ -55,7 +55,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             || self.core.pcct.asks_for_prefixes(self.core.now)
     }
 
-    /// First step: buckets, and the entry that a PIT token names.
+    /// First step: buckets, and the entry that a PIT token names if the schedule fetches entries.
     #[inline]
     pub(super) fn hint_buckets(
         &self,
@@ -79,12 +79,25 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             return;
         }
         if let Some((entry, _)) = token::decode(core.worker, &packet.fields.pit_token) {
-            core.pcct.prefetch_entry(entry);
-            core.pcct.prefetch_order(entry);
+            if S::KIND.fetches_entries() {
+                core.pcct.prefetch_entry(entry);
+                core.pcct.prefetch_order(entry);
+            }
             summary.entry = Some(entry);
         }
         if let Some(hashes) = hashes {
             core.pcct.prefetch_satisfied(hashes);
+        }
+    }
+
+    /// For schedules that look at few packets together: the entry whose Data will be replaced by this packet, which no bucket
+    /// tells, so that it is there when its own bucket is to be asked for.
+    #[inline]
+    pub(super) fn hint_replaced(&self, summary: &Summary, forecast: &mut Forecast) {
+        if summary.kind == Kind::Data
+            && let Some(victim) = self.core.pcct.foresee_data(summary.entry, forecast)
+        {
+            self.core.pcct.prefetch_identity(victim);
         }
     }
 
@@ -99,7 +112,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let is_interest = summary.kind == Kind::Interest;
         if let Some(hashes) = hashes {
             if is_interest {
-                summary.fib_guess = if S::KIND == ScheduleKind::Speculative {
+                summary.fib_guess = if S::KIND.fetches_all_entries() {
                     self.fib.prefetch_all_entries(hashes)
                 } else {
                     self.fib.guess(hashes)

@@ -4,8 +4,15 @@
 //! packets that are still to come, hashes their names, and asks for the memory they will need. It changes nothing that
 //! the execution plane could notice, so all schedules give the same output for the same input, and differ in time alone.
 //!
-//! Four schedules are published ones: [`Naive`] to [`Speculative`] (Takemasa, Koizumi and Hasegawa, ICN 2017, section 4 and
-//! 6.5). [`Burst`] is what the router uses.
+//! Published are [`Naive`], [`BucketPrefetch`], [`PreHash`] and [`Speculative`] (Takemasa, Koizumi and Hasegawa, ICN 2017,
+//! sections 4 and 6.5). The publications leave two things of the last one open, so it comes in four variants:
+//!
+//! | | entries after the packet before is handled | entries of two packets, then both are handled |
+//! |---|---|---|
+//! | entries of all matching tags (ICN 2017, section 4.2) | [`Speculative`] | [`SpeculativePairs`] |
+//! | of the first that matches (Takemasa, 2019, section 4.3.2) | [`SpeculativeFirst`] | [`SpeculativeFirstPairs`] |
+//!
+//! [`Burst`] is what the router uses; [`BurstScalar`] is the same without SIMD lanes, to tell what they contribute.
 //!
 //! | file | what |
 //! |---|---|
@@ -52,70 +59,102 @@ pub enum BucketPrefetch {}
 #[derive(Debug, Clone, Copy)]
 pub enum PreHash {}
 
-/// Speculative Hash Table Lookup: like [`PreHash`], and all entries that a packet's buckets point to are fetched, needed or
-/// not, before the next packet's name is hashed (ICN 2017, section 4.2).
+/// Speculative Hash Table Lookup: like [`PreHash`], and all FIB entries whose tags match are fetched, needed or not, before
+/// the next packet's name is hashed (ICN 2017, section 4.2); so is the entry that will be given up for the packet, and then its
+/// bucket (section 6.5.1).
 #[derive(Debug, Clone, Copy)]
 pub enum Speculative {}
+
+/// [`Speculative`] with a short circuit: the search for FIB entries ends at the first tag that matches (thesis of 2019, section
+/// 4.3.2).
+#[derive(Debug, Clone, Copy)]
+pub enum SpeculativeFirst {}
+
+/// [`Speculative`] over two packets at a time: both names are hashed, then both packets' entries are fetched, then both
+/// packets are handled. It is another reading of "two consecutive packets" (ICN 2017, section 4.2).
+#[derive(Debug, Clone, Copy)]
+pub enum SpeculativePairs {}
+
+/// [`SpeculativePairs`] with the short circuit of [`SpeculativeFirst`].
+#[derive(Debug, Clone, Copy)]
+pub enum SpeculativeFirstPairs {}
+
+/// [`Burst`] with names hashed one after another.
+#[derive(Debug, Clone, Copy)]
+pub enum BurstScalar {}
 
 /// A burst in groups of packets, each group one stage behind the one before it: names are hashed in SIMD lanes and buckets
 /// fetched; then entries; then what entries point to; then the packets are handled.
 #[derive(Debug, Clone, Copy)]
 pub enum Burst {}
 
-/// All schedules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ScheduleKind {
-    /// [`Naive`].
-    Naive,
-    /// [`BucketPrefetch`].
-    BucketPrefetch,
-    /// [`PreHash`].
-    PreHash,
-    /// [`Speculative`].
-    Speculative,
-    /// [`Burst`].
-    Burst,
+macro_rules! schedules {
+    ($($schedule:ident $name:literal;)*) => {
+        /// All schedules.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum ScheduleKind {
+            $(
+                #[doc = concat!("[`", stringify!($schedule), "`](enum@", stringify!($schedule), ").")]
+                $schedule,
+            )*
+        }
+
+        $(
+            impl Schedule for $schedule {
+                const KIND: ScheduleKind = ScheduleKind::$schedule;
+            }
+        )*
+
+        impl ScheduleKind {
+            /// All of them, from the simplest on.
+            pub const ALL: &[ScheduleKind] = &[$(ScheduleKind::$schedule),*];
+
+            /// How it is written in commands and results.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(ScheduleKind::$schedule => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl Schedule for Naive {
-    const KIND: ScheduleKind = ScheduleKind::Naive;
-}
-
-impl Schedule for BucketPrefetch {
-    const KIND: ScheduleKind = ScheduleKind::BucketPrefetch;
-}
-
-impl Schedule for PreHash {
-    const KIND: ScheduleKind = ScheduleKind::PreHash;
-}
-
-impl Schedule for Speculative {
-    const KIND: ScheduleKind = ScheduleKind::Speculative;
-}
-
-impl Schedule for Burst {
-    const KIND: ScheduleKind = ScheduleKind::Burst;
+schedules! {
+    Naive "naive";
+    BucketPrefetch "bucket-prefetch";
+    PreHash "pre-hash";
+    Speculative "speculative";
+    SpeculativeFirst "speculative-first";
+    SpeculativePairs "speculative-pairs";
+    SpeculativeFirstPairs "speculative-first-pairs";
+    BurstScalar "burst-scalar";
+    Burst "burst";
 }
 
 impl ScheduleKind {
-    /// All of them, from the simplest on.
-    pub const ALL: [ScheduleKind; 5] = [
+    /// One of each technique; of [`Speculative`] both readings of its publication that differ in cost.
+    pub const TECHNIQUES: [ScheduleKind; 6] = [
         ScheduleKind::Naive,
         ScheduleKind::BucketPrefetch,
         ScheduleKind::PreHash,
         ScheduleKind::Speculative,
+        ScheduleKind::SpeculativePairs,
         ScheduleKind::Burst,
     ];
 
-    /// How it is written in commands and results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ScheduleKind::Naive => "naive",
-            ScheduleKind::BucketPrefetch => "bucket-prefetch",
-            ScheduleKind::PreHash => "pre-hash",
-            ScheduleKind::Speculative => "speculative",
-            ScheduleKind::Burst => "burst",
-        }
+    /// Was it published by others?
+    pub const fn is_published(self) -> bool {
+        !matches!(self, ScheduleKind::Burst | ScheduleKind::BurstScalar)
+    }
+
+    /// Does it fetch more than buckets?
+    pub(crate) const fn fetches_entries(self) -> bool {
+        !matches!(self, ScheduleKind::Naive | ScheduleKind::BucketPrefetch | ScheduleKind::PreHash)
+    }
+
+    /// Does it fetch the FIB entries of all tags that match, and not of the first alone?
+    pub(crate) const fn fetches_all_entries(self) -> bool {
+        matches!(self, ScheduleKind::Speculative | ScheduleKind::SpeculativePairs)
     }
 }
 
@@ -127,14 +166,18 @@ impl fmt::Display for ScheduleKind {
 
 /// There is no schedule with this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown schedule '{0}', expected naive, bucket-prefetch, pre-hash, speculative or burst")]
+#[error("unknown schedule '{name}', expected one of: {}", names(), name = .0)]
 pub struct UnknownSchedule(pub String);
+
+fn names() -> String {
+    ScheduleKind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
+}
 
 impl FromStr for ScheduleKind {
     type Err = UnknownSchedule;
 
     fn from_str(text: &str) -> Result<Self, UnknownSchedule> {
-        let found = ScheduleKind::ALL.into_iter().find(|kind| text.eq_ignore_ascii_case(kind.name()));
+        let found = ScheduleKind::ALL.iter().copied().find(|kind| text.eq_ignore_ascii_case(kind.name()));
         found.ok_or_else(|| UnknownSchedule(text.to_owned()))
     }
 }

@@ -21,8 +21,13 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         match S::KIND {
             ScheduleKind::Naive => self.run_naive(now, burst, &mut scratch, out),
             ScheduleKind::BucketPrefetch => self.run_bucket_prefetch(now, burst, &mut scratch, out),
-            ScheduleKind::PreHash | ScheduleKind::Speculative => self.run_ahead(now, burst, &mut scratch, out),
-            ScheduleKind::Burst => {
+            ScheduleKind::PreHash | ScheduleKind::Speculative | ScheduleKind::SpeculativeFirst => {
+                self.run_ahead(now, burst, &mut scratch, out);
+            }
+            ScheduleKind::SpeculativePairs | ScheduleKind::SpeculativeFirstPairs => {
+                self.run_pairs(now, burst, &mut scratch, out);
+            }
+            ScheduleKind::BurstScalar | ScheduleKind::Burst => {
                 while !burst.is_empty() {
                     self.run_burst(now, burst, &mut scratch, out);
                 }
@@ -61,7 +66,8 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
 
     /// One packet ahead: [`PreHash`](super::PreHash), and [`Speculative`](super::Speculative), which also fetches entries.
     /// "After fetching hash buckets" of a packet its entries are fetched, and the hash computation of the next one hides the
-    /// wait (ICN 2017, section 4.2).
+    /// wait (ICN 2017, section 4.2). What the entries point to is asked for behind that, so that nothing is read that was
+    /// asked for just before.
     fn run_ahead(
         &mut self,
         now: Timestamp,
@@ -76,16 +82,53 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             self.hint_buckets(packet, scratch.hints(current));
         }
         while let Some(packet) = packets.next() {
-            if S::KIND == ScheduleKind::Speculative {
-                self.hint_entries(scratch.hints(current), &mut self.core.pcct.forecast());
-                self.hint_contents(&scratch.summaries[current]);
+            let mut forecast = self.core.pcct.forecast();
+            if S::KIND.fetches_entries() {
+                self.hint_entries(scratch.hints(current), &mut forecast);
+                self.hint_fib_entries(std::slice::from_ref(&scratch.summaries[current]));
             }
             if let [following, ..] = packets.as_slice() {
                 self.look_at(std::slice::from_ref(following), scratch, next, Lanes::SCALAR);
                 self.hint_buckets(following, scratch.hints(next));
+                if S::KIND.fetches_entries() {
+                    self.hint_replaced(&scratch.summaries[next], &mut forecast);
+                }
+            }
+            if S::KIND.fetches_entries() {
+                self.hint_contents(&scratch.summaries[current]);
             }
             self.handle(now, packet, scratch.known(current), out);
             std::mem::swap(&mut current, &mut next);
+        }
+    }
+
+    /// Two packets at a time: [`SpeculativePairs`](super::SpeculativePairs). Hashing the second one's name hides the wait for the
+    /// first one's buckets.
+    fn run_pairs(
+        &mut self,
+        now: Timestamp,
+        burst: &mut Vec<Incoming<P::Buffer>>,
+        scratch: &mut Scratch,
+        out: &mut Vec<Outgoing<P::Buffer>>,
+    ) {
+        let mut packets = burst.drain(..);
+        while !packets.as_slice().is_empty() {
+            let pair = packets.as_slice().len().min(2);
+            let mut forecast = self.core.pcct.forecast();
+            for (position, packet) in packets.as_slice()[..pair].iter().enumerate() {
+                self.look_at(std::slice::from_ref(packet), scratch, position, Lanes::SCALAR);
+                self.hint_buckets(packet, scratch.hints(position));
+                self.hint_replaced(&scratch.summaries[position], &mut forecast);
+            }
+            let mut forecast = self.core.pcct.forecast();
+            for position in 0..pair {
+                self.hint_entries(scratch.hints(position), &mut forecast);
+                self.hint_fib_entries(std::slice::from_ref(&scratch.summaries[position]));
+            }
+            for (position, packet) in packets.by_ref().take(pair).enumerate() {
+                self.hint_contents(&scratch.summaries[position]);
+                self.handle(now, packet, scratch.known(position), out);
+            }
         }
     }
 
@@ -102,6 +145,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     ) {
         let count = burst.len().min(MAX_BURST);
         let group = self.core.lookahead;
+        let lanes = if S::KIND == ScheduleKind::BurstScalar { Lanes::SCALAR } else { self.core.lanes };
         let mut packets = burst.drain(..count);
         let mut forecast = self.core.pcct.forecast();
         let (mut handled, mut with_contents, mut with_entries, mut with_buckets) = (0, 0, 0, 0);
@@ -111,7 +155,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             let buckets_end = count.min(with_buckets + group);
             if with_buckets < buckets_end {
                 let looked_at = &packets.as_slice()[with_buckets - handled..buckets_end - handled];
-                self.look_at(looked_at, scratch, with_buckets, self.core.lanes);
+                self.look_at(looked_at, scratch, with_buckets, lanes);
                 for (packet, position) in looked_at.iter().zip(with_buckets..) {
                     self.hint_buckets(packet, scratch.hints(position));
                 }

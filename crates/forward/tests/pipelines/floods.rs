@@ -6,7 +6,10 @@ use namehop_forward::engine::CsConfig;
 use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_forward::fib::FibWriter;
 use namehop_forward::packet::{Incoming, LinkFields, PacketKind};
-use namehop_forward::schedule::{BucketPrefetch, Burst, Naive, PreHash, Schedule, Speculative};
+use namehop_forward::schedule::{
+    BucketPrefetch, Burst, BurstScalar, Naive, PreHash, Schedule, Speculative, SpeculativeFirst, SpeculativeFirstPairs,
+    SpeculativePairs,
+};
 use namehop_forward::strategy::StrategyInstance;
 use namehop_forward::time::Timestamp;
 use namehop_forward::{Engine, EngineConfig};
@@ -295,6 +298,10 @@ fn a_full_pit_gives_up_the_same_under_all_schedules() {
         assert!(naive == flooded::<BucketPrefetch>(capacity_packets));
         assert!(naive == flooded::<PreHash>(capacity_packets));
         assert!(naive == flooded::<Speculative>(capacity_packets));
+        assert!(naive == flooded::<SpeculativeFirst>(capacity_packets));
+        assert!(naive == flooded::<SpeculativePairs>(capacity_packets));
+        assert!(naive == flooded::<SpeculativeFirstPairs>(capacity_packets));
+        assert!(naive == flooded::<BurstScalar>(capacity_packets));
         assert!(naive == flooded::<Burst>(capacity_packets));
     }
 }

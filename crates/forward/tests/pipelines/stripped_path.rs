@@ -7,7 +7,10 @@ use namehop_forward::engine::CsConfig;
 use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::packet::{Incoming, LinkFields, Outgoing, PacketKind};
-use namehop_forward::schedule::{BucketPrefetch, Burst, Naive, PreHash, Schedule, Speculative, Stripped};
+use namehop_forward::schedule::{
+    BucketPrefetch, Burst, BurstScalar, Naive, PreHash, Schedule, Speculative, SpeculativeFirst, SpeculativeFirstPairs,
+    SpeculativePairs, Stripped,
+};
 use namehop_forward::strategy::StrategyInstance;
 use namehop_forward::time::Timestamp;
 use namehop_forward::{Engine, EngineConfig};
@@ -133,5 +136,9 @@ fn interests_go_out_and_data_comes_back_under_every_schedule() {
     forwards_there_and_back::<BucketPrefetch>();
     forwards_there_and_back::<PreHash>();
     forwards_there_and_back::<Speculative>();
+    forwards_there_and_back::<SpeculativeFirst>();
+    forwards_there_and_back::<SpeculativePairs>();
+    forwards_there_and_back::<SpeculativeFirstPairs>();
+    forwards_there_and_back::<BurstScalar>();
     forwards_there_and_back::<Burst>();
 }

@@ -49,12 +49,15 @@ pub(crate) struct LineWatch {
 }
 
 impl LineWatch {
-    /// Counts in a turn that handles so many packets of a kind.
-    pub(crate) fn turn(&mut self, kind: PacketKind, packets: usize, turn: impl FnOnce() -> u64) -> u64 {
+    /// Counts in a turn that handles so many packets of a kind; of mixed turns, what they leave in the cache.
+    pub(crate) fn turn(&mut self, kind: Option<PacketKind>, packets: usize, turn: impl FnOnce() -> u64) -> u64 {
         let (touched, result) = touched_lines(turn);
-        let (lines, number) = self.counts.get_mut(kind);
-        *lines += touched.into_iter().filter(|&line| self.cache.touch(line)).count();
-        *number += packets;
+        let from_memory = touched.into_iter().filter(|&line| self.cache.touch(line)).count();
+        if let Some(kind) = kind {
+            let (lines, number) = self.counts.get_mut(kind);
+            *lines += from_memory;
+            *number += packets;
+        }
         result
     }
 }
@@ -63,7 +66,7 @@ impl LineWatch {
 fn count(bench: &EngineBench, parameters: &EngineParameters) -> ByPacket<f64> {
     let rig =
         rig::Rig::<Naive>::new(&bench.prefixes.fib, bench.key, bench.pools[0].clone(), parameters).expect("a rig");
-    let mut load = load::Load::new(rig, &bench.prefixes.workload, parameters, 0).expect("a load");
+    let mut load = load::Load::new(rig, &bench.prefixes, parameters, 0).expect("a load");
     load.warm_up().expect("everything is forwarded");
     let cache = Lru::new(parameters.private_cache_bytes / LINE_BYTES);
     load.watch = Some(Watch::Lines(Box::new(LineWatch { cache, counts: ByPacket::default() })));
@@ -72,7 +75,7 @@ fn count(bench: &EngineBench, parameters: &EngineParameters) -> ByPacket<f64> {
     let mut hits_due = 0.0;
     let mut exchange = |load: &mut load::Load<'_, Naive>, rounds| {
         for _ in 0..rounds {
-            load.exchange_once(&mut hits_due, &mut |_, _| ()).expect("everything is forwarded");
+            load.exchange_once(&mut hits_due, &mut |_| ()).expect("everything is forwarded");
         }
     };
     exchange(&mut load, rounds);
@@ -96,23 +99,31 @@ fn small() -> EngineParameters {
         workload: WorkloadParameters { prefixes: 100_000, ..WorkloadParameters::default() },
         cs_capacity: 65_536,
         private_cache_bytes: 256 << 10,
-        ..EngineParameters::default()
+        ..EngineParameters::published()
     }
 }
 
-#[test]
-fn what_is_written_down_is_what_packets_need() {
-    let without_cache = EngineParameters { cs_capacity: 0, ..small() };
-    let cases = [
-        ("near, no cache", EngineParameters { in_flight: 128, ..without_cache.clone() }),
-        ("far, no cache", EngineParameters { in_flight: 4_096, ..without_cache }),
-        ("near", EngineParameters { in_flight: 128, ..small() }),
-        ("far", EngineParameters { in_flight: 4_096, ..small() }),
-        ("far, large packets", EngineParameters { in_flight: 4_096, payload_bytes: 1_024, ..small() }),
-    ];
-    let bench = EngineBench::new(&small(), &mut |_| ()).expect("a FIB");
+/// The same with what of the realistic load tables depend on.
+fn small_and_mixed() -> EngineParameters {
+    let realistic = EngineParameters::realistic();
+    EngineParameters {
+        workload: WorkloadParameters { prefix_spread: realistic.workload.prefix_spread, ..small().workload },
+        traffic: realistic.traffic,
+        peers: realistic.peers,
+        in_flight: 16_384,
+        // So large that few of the packets asked for again are near by chance.
+        cs_capacity: 1 << 18,
+        // What one burst of each kind frees and uses is near, with the mixed bursts between.
+        private_cache_bytes: 1 << 20,
+        ..small()
+    }
+}
+
+fn compare(bench: &EngineBench, cases: impl IntoIterator<Item = (&'static str, EngineParameters)>) {
     for (what, parameters) in cases {
-        let (written, counted) = (lines(&parameters), count(&bench, &parameters));
+        let (written, is_clear) = lines(&parameters, bench.lookups_per_match);
+        assert!(is_clear, "{what}");
+        let counted = count(bench, &parameters);
         for kind in PacketKind::ALL {
             let (written, counted) = (*written.get(kind), *counted.get(kind));
             let occurs = kind != PacketKind::InterestHit || parameters.cs_capacity > 0;
@@ -122,6 +133,33 @@ fn what_is_written_down_is_what_packets_need() {
             );
         }
     }
+}
+
+#[test]
+fn what_is_written_down_is_what_packets_need() {
+    let without_cache = EngineParameters { cs_capacity: 0, ..small() };
+    let cases = [
+        ("near, no cache", EngineParameters { in_flight: 128, ..without_cache.clone() }),
+        ("far, no cache", EngineParameters { in_flight: 4_096, ..without_cache }),
+        ("near", EngineParameters { in_flight: 64, ..small() }),
+        ("far", EngineParameters { in_flight: 4_096, ..small() }),
+        ("far, large packets", EngineParameters { in_flight: 4_096, payload_bytes: 1_024, ..small() }),
+    ];
+    let mut bench = crate::engine::tests::bench(&small());
+    compare(&bench, cases);
+
+    // Packet buffers last as long as the process: they are used again.
+    bench.refill(&small_and_mixed()).expect("a FIB");
+    assert!((3.9..4.1).contains(&bench.lookups_per_match), "{} lookups", bench.lookups_per_match);
+    compare(&bench, [("mixed", small_and_mixed())]);
+}
+
+#[test]
+fn a_trifle_decides_nothing() {
+    let of = |in_flight| lines(&EngineParameters { in_flight, ..small() }, 1.0);
+    let ((near, near_is_clear), (far, far_is_clear)) = (of(64), of(4_096));
+    assert!(near.data < far.data && near_is_clear && far_is_clear);
+    assert!(!of(180).1);
 }
 
 #[test]

@@ -14,37 +14,54 @@ pub(super) fn describe(report: &Report) -> String {
             "Processor",
             format!("{}, {} cores, {:.2} GHz counter", machine.processor, machine.cores, machine.cycles_hz / 1e9),
         ),
-        ("FIB", format!("{} prefixes, {:.1} bytes each", report.fib_prefixes, report.fib_bytes_per_prefix)),
+        ("Load", report.load.to_owned()),
+        (
+            "FIB",
+            format!(
+                "{} prefixes, {:.1} bytes each, {:.2} lookups per match",
+                report.fib_prefixes, report.fib_bytes_per_prefix, report.lookups_per_match
+            ),
+        ),
         ("Tables on", report.table_pages.join(", ")),
+        ("Tables of a worker", table_size(report)),
         ("Workers", report.workers.to_string()),
     ]);
     if let Some(row) = report.schedules.first() {
         let ByPacket { interest_miss, data, .. } = row.figures.lines;
-        let floor = row.floor_ns.map_or_else(String::new, |floor| format!(", DRAM floor {floor:.0} ns"));
-        text.push_str(&properties(&[(
-            "Lines per pair",
-            format!("{} (Interest {interest_miss}, Data {data}){floor}", interest_miss + data),
-        )]));
+        let text_of_lines = match row.figures.lines_are_clear {
+            true => {
+                let floor = row.floor_ns.map_or_else(String::new, |floor| format!(", DRAM floor {floor:.0} ns"));
+                format!("{:.1} (Interest {interest_miss:.1}, Data {data:.1}){floor}", interest_miss + data)
+            }
+            false => "not clear: what is pending just about fits into that cache".to_owned(),
+        };
+        text.push_str(&properties(&[("Lines per exchange from beyond the core's cache", text_of_lines)]));
     }
     text.push('\n');
     let mut table = Table::new(&[
         ("SCHEDULE", Align::Left),
-        ("I-MISS cycles", Align::Right),
-        ("I-HIT", Align::Right),
-        ("DATA", Align::Right),
-        ("PAIR ns", Align::Right),
+        ("EXCHANGE ns", Align::Right),
         ("SPREAD", Align::Right),
         ("VS NAIVE", Align::Right),
+        ("VS BEST PUBLISHED", Align::Right),
         ("VS FLOOR", Align::Right),
         ("Mpps", Align::Right),
     ]);
     for row in &report.schedules {
-        let ScheduleFigures { imiss_cycles, ihit_cycles, data_cycles, pair_ns, pair_ns_spread, mpps, .. } = row.figures;
-        let costs = PacketCosts { imiss_cycles, ihit_cycles, data_cycles, pair_ns, pair_ns_spread };
-        let others = [ratio(row.pair_vs_naive), ratio(row.floor_ratio), format!("{mpps:.2}")];
-        table.row(cells(row.figures.schedule, &costs, others));
+        let Spread { least, most } = row.figures.exchange_ns_spread;
+        table.row([
+            row.figures.schedule.to_string(),
+            format!("{:.0}", row.figures.exchange_ns),
+            format!("{least:.0} to {most:.0}"),
+            ratio(row.exchange_vs_naive),
+            ratio(row.exchange_vs_best_published),
+            ratio(row.floor_ratio),
+            format!("{:.2}", row.figures.mpps),
+        ]);
     }
     text.push_str(&table.render());
+    text.push('\n');
+    text.push_str(&describe_packets(report));
     text.push('\n');
     if report.schedules.iter().any(|row| row.figures.stripped.is_some()) {
         text.push_str(&describe_stripped(report));
@@ -61,14 +78,48 @@ pub(super) fn describe(report: &Report) -> String {
     text
 }
 
+/// How large tables are, and compared to the last-level cache.
+fn table_size(report: &Report) -> String {
+    let size = |bytes: f64| format!("{:.2} GiB", bytes / (1u64 << 30) as f64);
+    let bytes = report.table_bytes as f64;
+    match report.machine.last_level_cache_bytes {
+        Some(cache) => {
+            format!("{}, {:.1} times the last-level cache of {}", size(bytes), bytes / cache as f64, size(cache as f64))
+        }
+        None => size(bytes),
+    }
+}
+
+/// Bursts of one kind of packet: totals, and medians beside them.
+fn describe_packets(report: &Report) -> String {
+    let mut table = Table::new(&[
+        ("CYCLES PER PACKET", Align::Left),
+        ("I-MISS", Align::Right),
+        ("median", Align::Right),
+        ("I-HIT", Align::Right),
+        ("median", Align::Right),
+        ("DATA", Align::Right),
+        ("median", Align::Right),
+        ("PAIR ns, median", Align::Right),
+    ]);
+    for row in &report.schedules {
+        let ScheduleFigures { imiss_cycles, ihit_cycles, data_cycles, total_cycles, pair_ns, .. } = &row.figures;
+        let ByPacket { interest_miss, interest_hit, data } = total_cycles;
+        let figures = [interest_miss, imiss_cycles, interest_hit, ihit_cycles, data, data_cycles, pair_ns];
+        let figures = figures.map(|figure| format!("{figure:.0}"));
+        table.row([row.figures.schedule.to_string()].into_iter().chain(figures).collect::<Vec<_>>());
+    }
+    table.render()
+}
+
 fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
 }
 
-/// A row: what the packets of a schedule cost, and what else is said of it.
+/// A row: what the packets of a schedule cost under other conditions, and what else is said of it.
 fn cells<const OTHERS: usize>(schedule: ScheduleKind, costs: &PacketCosts, others: [String; OTHERS]) -> Vec<String> {
-    let Spread { least, most } = costs.pair_ns_spread;
-    let figures = [costs.imiss_cycles, costs.ihit_cycles, costs.data_cycles, costs.pair_ns];
+    let Spread { least, most } = costs.exchange_ns_spread;
+    let figures = [costs.exchange_ns, costs.imiss_cycles, costs.ihit_cycles, costs.data_cycles];
     let figures = figures.map(|figure| format!("{figure:.0}"));
     let spread = format!("{least:.0} to {most:.0}");
     [schedule.to_string()].into_iter().chain(figures).chain([spread]).chain(others).collect()
@@ -78,10 +129,10 @@ fn cells<const OTHERS: usize>(schedule: ScheduleKind, costs: &PacketCosts, other
 fn describe_stripped(report: &Report) -> String {
     let mut table = Table::new(&[
         ("STRIPPED PATH", Align::Left),
+        ("EXCHANGE ns", Align::Right),
         ("I-MISS cycles", Align::Right),
         ("I-HIT", Align::Right),
         ("DATA", Align::Right),
-        ("PAIR ns", Align::Right),
         ("SPREAD", Align::Right),
         ("WHOLE VS STRIPPED", Align::Right),
     ]);
@@ -96,10 +147,10 @@ fn describe_stripped(report: &Report) -> String {
 fn describe_computing(report: &Report) -> String {
     let mut table = Table::new(&[
         ("SMALL TABLES", Align::Left),
+        ("COMPUTING ns", Align::Right),
         ("I-MISS cycles", Align::Right),
         ("I-HIT", Align::Right),
         ("DATA", Align::Right),
-        ("COMPUTING ns", Align::Right),
         ("SPREAD", Align::Right),
         ("WAITING ns", Align::Right),
         ("VS NAIVE", Align::Right),

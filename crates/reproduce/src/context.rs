@@ -1,0 +1,192 @@
+//! What items are run with: settings, whoever measures, and what was measured before.
+
+use namehop_bench::machine::Machine;
+use namehop_bench::schedule::EngineMeasurements;
+use namehop_forward::schedule::ScheduleKind;
+use namehop_table::table_memory_by_pages;
+
+use crate::items::{ITEMS, Item};
+use crate::measured::engine::{self, ScheduleRuns};
+use crate::measured::memory::{self, Dram};
+use crate::measured::{MachineFigures, Measured};
+use crate::report::{Report, number};
+use crate::{ReproduceError, Settings, published};
+
+/// What items are run with.
+pub struct Context<'a> {
+    pub(crate) settings: Settings,
+    pub(crate) machine: Machine,
+    engine: Option<&'a mut dyn EngineMeasurements>,
+    /// What the engine was asked before, by number of workers, and its answers: most items ask the same.
+    measured: Vec<(usize, Vec<ScheduleRuns>)>,
+    /// Pages that tables lay on when the engine was measured last.
+    table_pages: String,
+    dram: Option<Dram>,
+    on_progress: &'a mut dyn FnMut(&str),
+}
+
+/// Does an item measure more than one worker?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ManyWorkers {
+    Yes,
+    No,
+}
+
+impl<'a> Context<'a> {
+    /// `on_progress` is told what is being measured.
+    pub fn new(
+        settings: Settings,
+        engine: Option<&'a mut dyn EngineMeasurements>,
+        on_progress: &'a mut dyn FnMut(&str),
+    ) -> Self {
+        let machine = Machine::detect();
+        Context { settings, machine, engine, measured: Vec::new(), table_pages: String::new(), dram: None, on_progress }
+    }
+
+    /// The items that can be run.
+    pub fn items(&self) -> impl Iterator<Item = &'static Item> + use<> {
+        let engine = self.has_engine();
+        ITEMS.iter().filter(move |item| engine || !item.needs_engine)
+    }
+
+    /// Runs the item with this identifier.
+    pub fn run(&mut self, id: &str) -> Result<Report, ReproduceError> {
+        let item = self.items().find(|item| item.id == id).ok_or_else(|| ReproduceError::Unknown(id.to_owned()))?;
+        let mut report = (item.run)(self)?;
+        report.id = item.id;
+        report.title = item.title;
+        report.source = item.source;
+        for chart in &mut report.charts {
+            chart.name.insert_str(0, item.id);
+        }
+        Ok(report)
+    }
+
+    pub(crate) fn has_engine(&self) -> bool {
+        self.engine.is_some()
+    }
+
+    pub(crate) fn progress(&mut self, what: &str) {
+        (self.on_progress)(what);
+    }
+
+    pub(crate) fn machine_figures(&self) -> MachineFigures {
+        MachineFigures::of(&self.machine)
+    }
+
+    /// How fast random lines come from memory, on the largest pages to be had; measured once.
+    pub(crate) fn dram(&mut self) -> Result<Dram, ReproduceError> {
+        if let Some(figures) = &self.dram {
+            return Ok(figures.clone());
+        }
+        self.progress("memory, random lines");
+        let figures = memory::dram(&self.settings.memory, self.settings.runs)?;
+        Ok(self.dram.insert(figures).clone())
+    }
+
+    /// 10^9 bytes per second that all cores read in sequence.
+    pub(crate) fn sequential_gigabytes_per_second(&mut self) -> Result<Option<Measured>, ReproduceError> {
+        self.progress("memory, sequential reading");
+        Ok(memory::sequential_gigabytes_per_second(&self.settings.memory, self.machine.cores, self.settings.runs)?)
+    }
+
+    /// Figures for all schedules, with so many workers.
+    pub(crate) fn schedules(&mut self, workers: usize) -> Result<Vec<ScheduleRuns>, ReproduceError> {
+        if let Some((_, figures)) = self.measured.iter().find(|(asked, _)| *asked == workers) {
+            return Ok(figures.clone());
+        }
+        let Context { settings, engine, on_progress, .. } = self;
+        let engine = engine.as_deref_mut().ok_or_else(|| ReproduceError::Engine("no engine to measure".into()))?;
+        let runs = settings.runs;
+        let figures = engine::measure(engine, settings, workers, &mut |run| {
+            on_progress(&format!("forwarding engine, workers: {workers}, run {} of {runs}", run + 1));
+        })?;
+        self.table_pages = table_pages();
+        self.measured.push((workers, figures.clone()));
+        Ok(figures)
+    }
+
+    /// Figures for one schedule.
+    pub(crate) fn schedule(&mut self, schedule: ScheduleKind, workers: usize) -> Result<ScheduleRuns, ReproduceError> {
+        let figures = self.schedules(workers)?;
+        let of_schedule = figures.into_iter().find(|figures| figures.schedule == schedule);
+        of_schedule.ok_or(ReproduceError::MissingSchedule(schedule))
+    }
+
+    /// Says of a report with figures of the engine how they came about and what they leave out.
+    pub(crate) fn of_engine(&self, report: Report, many_workers: ManyWorkers) -> Report {
+        let Settings { prefixes, engine_time, runs, .. } = self.settings;
+        let conditions = [
+            format!("{}, time-stamp counter of {} GHz", self.machine.processor, number(self.machine.cycles_hz / 1e9)),
+            format!(
+                "{prefixes} prefixes of {} components, names of {} that are never asked for twice, {} bytes of content, the \
+                 path of the publications (Content Store, PIT and FIB by name; first in, first out) unless a row says \
+                 otherwise",
+                published::PREFIX_COMPONENTS,
+                published::NAME_COMPONENTS,
+                published::PAYLOAD_BYTES
+            ),
+            format!(
+                "{} of {} s for each schedule, the schedules taking turns; median (least to most)",
+                count(runs.max(1), "run"),
+                engine_time.as_secs_f64()
+            ),
+            format!("FIB and what else stays between runs lie on: {}", self.table_pages),
+        ];
+        let mut limits = vec![
+            "No network card takes part: complete Ethernet frames come from memory, where the same core has just written \
+             them, and go to memory. The published figures include receiving from and sending to network cards."
+                .to_owned(),
+            "Every prefix has the average number of components, and the FIB looks only at lengths that it holds: one bucket \
+             for each Interest, where the published prototype looks at about four."
+                .to_owned(),
+            format!(
+                "How many Interests are pending and how many packets are cached is not published; here it is {} and {}.",
+                published::IN_FLIGHT,
+                published::CS_PACKETS
+            ),
+            "Published packets are inside IP packets; here Interests and Data follow the Ethernet header.".to_owned(),
+        ];
+        if many_workers == ManyWorkers::Yes {
+            limits.push(
+                "All workers share one FIB; in the publications each thread has a FIB of its own. Each has its own Content \
+                 Store and PIT, as there."
+                    .to_owned(),
+            );
+        }
+        report.with_conditions(conditions).with_limits(limits)
+    }
+
+    /// Says of a report with figures of memory how they came about.
+    pub(crate) fn memory_conditions(&self, pages: &str) -> String {
+        let MemorySummary { mebibytes, milliseconds } = MemorySummary::of(&self.settings);
+        let runs = count(self.settings.runs.max(1), "run");
+        format!(
+            "memory: {runs} of {milliseconds} ms for each figure, on {mebibytes} MiB of {pages}; median (least to most)"
+        )
+    }
+}
+
+struct MemorySummary {
+    mebibytes: usize,
+    milliseconds: u128,
+}
+
+impl MemorySummary {
+    fn of(settings: &Settings) -> Self {
+        let area_bytes = settings.memory.area_bytes.max(1);
+        MemorySummary { mebibytes: (1 << area_bytes.ilog2()) >> 20, milliseconds: settings.memory.time.as_millis() }
+    }
+}
+
+/// A number of things.
+pub(crate) fn count(number: usize, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+}
+
+/// What the tables that there are lie on.
+pub(crate) fn table_pages() -> String {
+    let kinds = table_memory_by_pages();
+    let kind = |(pages, _, bytes): &(_, usize, usize)| format!("{} MiB on {pages}", bytes.div_ceil(1 << 20));
+    kinds.iter().map(kind).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,66 @@
+//! The list of tables, figures and estimates.
+
+use crate::context::Context;
+use crate::report::Report;
+use crate::{ReproduceError, engine_figures, engine_tables, estimates, lookups, prefetches, throughput};
+
+/// One published table, figure or estimate.
+pub struct Item {
+    /// How it is called on the command line.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// Does it take measurements of the forwarding engine?
+    pub needs_engine: bool,
+    pub(crate) run: fn(&mut Context<'_>) -> Result<Report, ReproduceError>,
+}
+
+macro_rules! items {
+    ($($id:literal, $engine:literal, $title:literal, $source:literal, $run:path;)*) => {
+        &[$(Item { id: $id, title: $title, source: $source, needs_engine: $engine, run: $run }),*]
+    };
+}
+
+/// All items, in the order of the thesis.
+pub(crate) const ITEMS: &[Item] = items![
+    "throughput-bound", false, "Upper bound of the forwarding rate: min(NF/C, B/M)",
+        "Taniguchi et al. (2016), equation 1; Takemasa (2019), equation 3.1", throughput::bound;
+    "table-3.1", true, "CPU cycles and memory traffic of one packet",
+        "Takemasa (2019), table 3.1", engine_tables::table_3_1;
+    "table-3.2", true, "Cycles by stage of the instruction pipeline",
+        "Takemasa (2019), table 3.2", engine_tables::table_3_2;
+    "table-3.3", true, "Backend stalls by unit",
+        "Takemasa (2019), table 3.3", engine_tables::table_3_3;
+    "table-3.4", true, "Load-unit stalls by level",
+        "Takemasa (2019), table 3.4", engine_tables::table_3_4;
+    "table-3.5", true, "Retired load instructions by level",
+        "Takemasa (2019), table 3.5", engine_tables::table_3_5;
+    "table-3.6", true, "Cycles of an Interest by number of threads",
+        "Takemasa (2019), table 3.6", engine_tables::table_3_6;
+    "icn17-table-1", true, "Cycles in the instruction pipeline: stages, backend, load units",
+        "Takemasa et al. (2017), table 1", engine_tables::icn17_table_1;
+    "icn17-table-2", true, "Retired load instructions by level",
+        "Takemasa et al. (2017), table 2", engine_tables::table_3_5;
+    "icn17-table-3", true, "Cycles of an Interest by number of threads",
+        "Takemasa et al. (2017), table 3", engine_tables::table_3_6;
+    "patricia", false, "DRAM accesses of a lookup in a binary Patricia trie",
+        "Takemasa (2019), 4.1.3; Takemasa et al. (2017), 6.3", estimates::patricia;
+    "hash-table", false, "DRAM accesses of a longest prefix match in a hash table",
+        "Takemasa (2019), 4.1.2; Takemasa et al. (2017), 6.3", estimates::hash_table;
+    "two-stage", false, "Longest-first search, 2-stage search and Patricia trie, measured",
+        "Takemasa (2019), 4.1.2 and 4.1.3; Takemasa et al. (2017), 3.3", lookups::two_stage;
+    "prefetch-overhead", false, "What useless prefetches cost",
+        "Takemasa et al. (2017), 6.7; Takemasa (2019), 4.3.2", prefetches::overhead;
+    "figure-4.5", true, "Cycles of one packet by schedule, one thread",
+        "Takemasa (2019), figure 4.5", engine_figures::figure_4_5;
+    "figure-4.6", true, "Cycles of one packet by schedule, many threads",
+        "Takemasa (2019), figure 4.6", engine_figures::figure_4_6;
+    "figure-4.7", true, "Forwarding speed by number of threads",
+        "Takemasa (2019), figure 4.7", engine_figures::figure_4_7;
+    "icn17-figure-4", true, "Cycles of one packet by schedule, one thread and many",
+        "Takemasa et al. (2017), figure 4", engine_figures::icn17_figure_4;
+    "icn17-figure-5", true, "Forwarding speed by number of threads",
+        "Takemasa et al. (2017), figure 5", engine_figures::icn17_figure_5;
+];

@@ -1,0 +1,189 @@
+//! Packets in the forwarding engine, under the load of the publications.
+
+use namehop_bench::counters::CounterFigures;
+use namehop_bench::schedule::{ByPacket, EngineMeasurements, EngineParameters, PacketKind, ScheduleFigures};
+use namehop_forward::schedule::ScheduleKind;
+use namehop_model::pipeline::{BackendCycles, LoadLevels, StageCycles};
+use namehop_store::PolicyKind;
+
+use super::Measured;
+use crate::{ReproduceError, Settings, published};
+
+/// Which part of the protocol packets go through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Path {
+    /// Content Store, PIT and FIB by name and nothing else: what the publications measured.
+    Stripped,
+    /// The whole protocol, as in the router.
+    Whole,
+}
+
+/// Something that hardware counters tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counted {
+    Frontend,
+    Backend,
+    Speculation,
+    Retirement,
+    /// Backend stalls divided by unit, and their sum.
+    BackendUnits(Unit),
+    /// Stalls of the load units.
+    LoadStalls(Level),
+    /// Retired loads.
+    RetiredLoads(Level),
+}
+
+/// Units of the backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    All,
+    Load,
+    Store,
+    Core,
+}
+
+/// Levels of the memory hierarchy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Level {
+    All,
+    L1d,
+    L2,
+    L3,
+    Dram,
+}
+
+impl Counted {
+    fn of(self, figures: &CounterFigures) -> Option<f64> {
+        let stage = |of: fn(&StageCycles) -> f64| figures.stages.as_ref().map(of);
+        match self {
+            Counted::Frontend => stage(|stages| stages.frontend),
+            Counted::Backend => stage(|stages| stages.backend),
+            Counted::Speculation => stage(|stages| stages.speculation),
+            Counted::Retirement => stage(|stages| stages.retirement),
+            Counted::BackendUnits(unit) => figures.backend.as_ref().map(|cycles| unit.of(cycles)),
+            Counted::LoadStalls(level) => figures.load_stalls.as_ref().map(|stalls| level.of(stalls)),
+            Counted::RetiredLoads(level) => figures.retired_loads.as_ref().map(|loads| level.of(loads)),
+        }
+    }
+}
+
+impl Unit {
+    fn of(self, cycles: &BackendCycles) -> f64 {
+        match self {
+            Unit::All => cycles.total(),
+            Unit::Load => cycles.load,
+            Unit::Store => cycles.store,
+            Unit::Core => cycles.core,
+        }
+    }
+}
+
+impl Level {
+    fn of(self, levels: &LoadLevels) -> f64 {
+        match self {
+            Level::All => levels.total(),
+            Level::L1d => levels.l1d,
+            Level::L2 => levels.l2,
+            Level::L3 => levels.l3,
+            Level::Dram => levels.dram,
+        }
+    }
+}
+
+/// What one schedule costs.
+#[derive(Debug, Clone)]
+pub(crate) struct ScheduleRuns {
+    pub(crate) schedule: ScheduleKind,
+    workers: usize,
+    /// One run each.
+    runs: Vec<ScheduleFigures>,
+}
+
+impl ScheduleRuns {
+    /// Time-stamp counter ticks of a packet: medians of bursts.
+    pub(crate) fn cycles(&self, path: Path, kind: PacketKind) -> Option<Measured> {
+        self.of_runs(|run| {
+            let (imiss, ihit, data) = match path {
+                Path::Whole => (run.imiss_cycles, run.ihit_cycles, run.data_cycles),
+                Path::Stripped => {
+                    let costs = run.stripped.as_ref()?;
+                    (costs.imiss_cycles, costs.ihit_cycles, costs.data_cycles)
+                }
+            };
+            Some(match kind {
+                PacketKind::InterestMiss => imiss,
+                PacketKind::InterestHit => ihit,
+                PacketKind::Data => data,
+            })
+        })
+    }
+
+    /// Million packets per second of all workers on the path of the publications, by all time and all packets: an Interest and
+    /// its Data are two.
+    pub(crate) fn mpps(&self) -> Option<Measured> {
+        self.of_runs(|run| Some(2e3 / run.stripped.as_ref()?.exchange_ns * self.workers as f64))
+    }
+
+    /// What hardware counters tell of a packet on the path of the publications.
+    pub(crate) fn counted(&self, kind: PacketKind, what: Counted) -> Option<Measured> {
+        self.of_runs(|run| what.of(run.stripped.as_ref()?.counters.as_ref()?.get(kind)))
+    }
+
+    /// Why [`counted`](Self::counted) has nothing to tell.
+    pub(crate) fn why_not_counted(&self) -> &'static str {
+        let counted = |run: &ScheduleFigures| run.stripped.as_ref().is_some_and(|costs| costs.counters.is_some());
+        if self.runs.iter().all(counted) {
+            "this processor's counters do not tell it"
+        } else {
+            "this machine offers no hardware counters"
+        }
+    }
+
+    /// Cache lines of tables that a packet needs from beyond the core's own cache with the whole protocol. Not measured here: the tests of the
+    /// measuring program count them.
+    pub(crate) fn lines_of_whole_protocol(&self) -> ByPacket<f64> {
+        self.runs.first().map(|run| run.lines).unwrap_or_default()
+    }
+
+    fn of_runs(&self, of: impl Fn(&ScheduleFigures) -> Option<f64>) -> Option<Measured> {
+        Measured::of_runs(self.runs.iter().map(of).collect::<Option<Vec<_>>>()?)
+    }
+}
+
+/// The load of the publications (Takemasa et al., 2017, 6.1 and 6.2; Takemasa, 2019, 3.2.2), also on their path and with their
+/// order of eviction. One run: what varies from run to run is to be seen.
+fn parameters(settings: &Settings, workers: usize) -> EngineParameters {
+    EngineParameters {
+        workload: settings.workload(),
+        payload_bytes: published::PAYLOAD_BYTES,
+        in_flight: published::IN_FLIGHT,
+        cs_capacity: published::CS_PACKETS,
+        cs_policy: PolicyKind::Fifo,
+        hit_ratio: 0.0,
+        workers,
+        time: settings.engine_time,
+        runs: 1,
+        stripped: true,
+        ..EngineParameters::published()
+    }
+}
+
+/// Measures all schedules, again in every run, so that a disturbance of some seconds does not fall on one of them alone.
+pub(crate) fn measure(
+    engine: &mut dyn EngineMeasurements,
+    settings: &Settings,
+    workers: usize,
+    on_run: &mut dyn FnMut(usize),
+) -> Result<Vec<ScheduleRuns>, ReproduceError> {
+    let parameters = parameters(settings, workers);
+    let mut all: Vec<ScheduleRuns> =
+        parameters.schedules.iter().map(|&schedule| ScheduleRuns { schedule, workers, runs: Vec::new() }).collect();
+    for run in 0..settings.runs.max(1) {
+        on_run(run);
+        for figures in engine.measure(&parameters).map_err(ReproduceError::Engine)? {
+            let of_schedule = all.iter_mut().find(|runs| runs.schedule == figures.schedule);
+            of_schedule.ok_or(ReproduceError::MissingSchedule(figures.schedule))?.runs.push(figures);
+        }
+    }
+    Ok(all)
+}
