@@ -31,8 +31,8 @@ const FIRST_TOLD_PART: usize = 8;
 /// How often a mark is told, in bytes of what is filled.
 const TELL_BYTES: usize = 16 << 10;
 /// Between two steps for memory that can wait. Clearing memory takes from other processors what they share with this one, so a
-/// cache that fills is to cost no more than a few per cent of what they do. This is some 2 GB in a second.
-const REST: Duration = Duration::from_millis(1);
+/// cache that fills is to cost no more than a few per cent of what they do. This is some 1 GB in a second.
+const REST: Duration = Duration::from_millis(2);
 /// After some work the thread looks for more by itself, so often and so long. Then it sleeps until somebody wakes it.
 const LOOK_EVERY: Duration = Duration::from_micros(100);
 const LOOK_FOR: Duration = Duration::from_millis(100);
