@@ -58,10 +58,16 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         out: &mut Vec<Outgoing<P::Buffer>>,
     ) {
         for packet in burst.drain(..) {
-            self.look_at(std::slice::from_ref(&packet), scratch, 0, Lanes::SCALAR);
-            self.hint_buckets(&packet, scratch.hints(0));
+            self.look_ahead(&packet, scratch, 0);
             self.handle(now, packet, scratch.known(0), out);
         }
+    }
+
+    /// The first stage of the schedules that take packets one by one: hashes the name, then asks for buckets.
+    #[inline(always)]
+    fn look_ahead(&self, packet: &Incoming<P::Buffer>, scratch: &mut Scratch, position: usize) {
+        self.look_at(std::slice::from_ref(packet), scratch, position, Lanes::SCALAR);
+        self.hint_buckets(packet, scratch.hints(position));
     }
 
     /// One packet ahead: [`PreHash`](super::PreHash), and [`Speculative`](super::Speculative), which also fetches entries.
@@ -78,8 +84,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let mut packets = burst.drain(..);
         let (mut current, mut next) = (0, 1);
         if let [packet, ..] = packets.as_slice() {
-            self.look_at(std::slice::from_ref(packet), scratch, current, Lanes::SCALAR);
-            self.hint_buckets(packet, scratch.hints(current));
+            self.look_ahead(packet, scratch, current);
         }
         while let Some(packet) = packets.next() {
             let mut forecast = self.core.pcct.forecast();
@@ -88,8 +93,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
                 self.hint_fib_entries(std::slice::from_ref(&scratch.summaries[current]));
             }
             if let [following, ..] = packets.as_slice() {
-                self.look_at(std::slice::from_ref(following), scratch, next, Lanes::SCALAR);
-                self.hint_buckets(following, scratch.hints(next));
+                self.look_ahead(following, scratch, next);
                 if S::KIND.fetches_entries() {
                     self.hint_replaced(&scratch.summaries[next], &mut forecast);
                 }
@@ -116,8 +120,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             let pair = packets.as_slice().len().min(2);
             let mut forecast = self.core.pcct.forecast();
             for (position, packet) in packets.as_slice()[..pair].iter().enumerate() {
-                self.look_at(std::slice::from_ref(packet), scratch, position, Lanes::SCALAR);
-                self.hint_buckets(packet, scratch.hints(position));
+                self.look_ahead(packet, scratch, position);
                 self.hint_replaced(&scratch.summaries[position], &mut forecast);
             }
             let mut forecast = self.core.pcct.forecast();
