@@ -1,12 +1,13 @@
 //! Frames over memif between two ports of this process.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use namehop_dpdk::memif::{Memif, MemifQueue, MemifRole, MemifService};
+use namehop_dpdk::memif::{Memif, MemifPort, MemifQueue, MemifRole, MemifService};
 use namehop_dpdk::{Mbuf, MbufPool};
 use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use tempfile::TempDir;
 
 const BUFFER_BYTES: usize = 2048;
 
@@ -16,6 +17,26 @@ fn pool() -> MbufPool {
 
 fn memif(role: MemifRole, socket: &Path) -> Memif {
     Memif { role, socket: socket.to_owned(), id: 3, ring_slots: 256, buffer_bytes: BUFFER_BYTES as u16 }
+}
+
+/// A control socket in a folder of its own, and what both ends of a link over it need.
+struct Bench {
+    service: MemifService,
+    pool: MbufPool,
+    socket: PathBuf,
+    _folder: TempDir,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let folder = tempfile::tempdir().expect("folder");
+        let socket = folder.path().join("memif.sock");
+        Bench { service: MemifService::start().expect("thread"), pool: pool(), socket, _folder: folder }
+    }
+
+    fn open(&self, role: MemifRole) -> (MemifPort, MemifQueue) {
+        self.service.open(&memif(role, &self.socket), &self.pool).expect("opened")
+    }
 }
 
 fn wait(what: &str, mut condition: impl FnMut() -> bool) {
@@ -50,18 +71,16 @@ fn exchange(pool: &MbufPool, from: &mut MemifQueue, to: &mut MemifQueue, count: 
 
 #[test]
 fn memif_carries_frames_and_survives_a_restart_of_its_client() {
-    let folder = tempfile::tempdir().expect("folder");
-    let socket = folder.path().join("memif.sock");
-    let pool = pool();
-    let service = MemifService::start().expect("thread");
-    let open = |role| service.open(&memif(role, &socket), &pool).expect("opened");
+    let bench = Bench::new();
+    let Bench { pool, .. } = &bench;
+    let open = |role| bench.open(role);
     let (server, mut server_queue) = open(MemifRole::Server);
     assert!(!server.is_up());
     for round in 0..3 {
         let (client, mut client_queue) = open(MemifRole::Client);
         wait("the link comes up", || client.is_up() && server.is_up());
-        exchange(&pool, &mut client_queue, &mut server_queue, 2000, BUFFER_BYTES);
-        exchange(&pool, &mut server_queue, &mut client_queue, 2000, BUFFER_BYTES);
+        exchange(pool, &mut client_queue, &mut server_queue, 2000, BUFFER_BYTES);
+        exchange(pool, &mut server_queue, &mut client_queue, 2000, BUFFER_BYTES);
         assert_eq!((server.losses(), client.losses()), Default::default(), "{round}");
         drop((client, client_queue));
         wait("the link goes down", || !server.is_up());
@@ -72,11 +91,9 @@ fn memif_carries_frames_and_survives_a_restart_of_its_client() {
 
 #[test]
 fn a_memif_whose_other_end_goes_in_the_middle_of_a_burst_does_no_harm() {
-    let folder = tempfile::tempdir().expect("folder");
-    let socket = folder.path().join("memif.sock");
-    let pool = pool();
-    let service = MemifService::start().expect("thread");
-    let open = |role| service.open(&memif(role, &socket), &pool).expect("opened");
+    let bench = Bench::new();
+    let Bench { pool, .. } = &bench;
+    let open = |role| bench.open(role);
     let (server, mut server_queue) = open(MemifRole::Server);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -111,16 +128,14 @@ fn a_memif_whose_other_end_goes_in_the_middle_of_a_burst_does_no_harm() {
 /// Peers may send frames that are longer than one buffer.
 #[test]
 fn a_frame_in_several_buffers_arrives_in_one_piece() {
-    let folder = tempfile::tempdir().expect("folder");
-    let socket = folder.path().join("memif.sock");
-    let pool = pool();
-    let service = MemifService::start().expect("thread");
-    let open = |role| service.open(&memif(role, &socket), &pool).expect("opened");
+    let bench = Bench::new();
+    let Bench { pool, .. } = &bench;
+    let open = |role| bench.open(role);
     let (_server, mut server_queue) = open(MemifRole::Server);
     let (client, mut client_queue) = open(MemifRole::Client);
     wait("the link comes up", || client.is_up());
-    exchange(&pool, &mut client_queue, &mut server_queue, 2000, 8900);
-    exchange(&pool, &mut server_queue, &mut client_queue, 2000, 8900);
+    exchange(pool, &mut client_queue, &mut server_queue, 2000, 8900);
+    exchange(pool, &mut server_queue, &mut client_queue, 2000, 8900);
 }
 
 #[test]
