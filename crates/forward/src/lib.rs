@@ -1,8 +1,7 @@
 //! The forwarding engine of one worker: FIB, PIT-CS composite table, strategies, pipelines.
 //!
-//! [`engine::Engine`] takes bursts of packets and gives back packets to send. What it knows of the world outside is in a
-//! few small modules: time ([`time`]), faces ([`face`]), packet memory ([`buffer`]), packets with their link-layer headers
-//! ([`packet`]). Routes and strategy choices come in through the FIB ([`fib`]), which the control thread writes.
+//! [`engine::Engine`] takes bursts of packets and gives back packets to send. What it knows of the world outside is in the
+//! crate `packet`: time, faces, packet buffers, packets with their link fields. Routes and strategy choices come in through the FIB ([`fib`]), which the control thread writes.
 //!
 //! | module | what |
 //! |---|---|
@@ -15,20 +14,15 @@
 //! | [`dead_nonce_list`], [`timer`] | looping Interests, and what happens later |
 //! | [`counters`] | packets counted, discarded ones by reason |
 
-pub mod buffer;
 pub mod counters;
 pub mod dead_nonce_list;
 pub mod engine;
-pub mod face;
 pub mod fib;
-pub mod in_place;
-pub mod packet;
 mod pcct;
 mod pipelines;
 pub mod schedule;
 mod scope;
 pub mod strategy;
-pub mod time;
 pub mod timer;
 
 pub use engine::{CsConfig, CsErasure, CsInfo, CsSettings, Engine, EngineConfig, EngineError, EngineEvent, TableSizes};

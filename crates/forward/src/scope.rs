@@ -1,6 +1,6 @@
 //! Scope prefixes: names that may not leave this computer, or not go further than one hop.
 
-use crate::face::{FaceId, FaceInfo, FaceScope, LinkType};
+use namehop_packet::{FaceId, FaceInfo, FaceScope, LinkType};
 
 /// `localhost` as a component.
 const LOCALHOST: &[u8] = b"\x08\x09localhost";

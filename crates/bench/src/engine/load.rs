@@ -7,9 +7,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use namehop_dpdk::Mbuf;
 use namehop_forward::schedule::Schedule;
-use namehop_forward::time::Timestamp;
+use namehop_packet::{PacketBuffer, Timestamp};
 use namehop_table::clock::cycles_per_second;
 
 use super::EngineBenchError;
@@ -57,7 +56,7 @@ pub(super) struct Turn {
     /// `None` when it is mixed.
     kind: Option<PacketKind>,
     /// By the link that they come in on.
-    pub(super) frames: [Vec<Mbuf>; LINKS],
+    pub(super) frames: [Vec<PacketBuffer>; LINKS],
     /// Interests by the link that they go out on: their names and nonces.
     asked: [VecDeque<(u64, u32)>; LINKS],
     /// Data that goes out, of the cache and of others.
@@ -102,7 +101,7 @@ pub(super) struct Load<'a, S: Schedule> {
     waiting_limit: usize,
     /// Interests that are prepared, less Data that is.
     on_their_way: isize,
-    sent: [Vec<Mbuf>; LINKS],
+    sent: [Vec<PacketBuffer>; LINKS],
     /// Set while something is observed.
     pub(super) watch: Option<Watch>,
     /// A flood, while it lasts.

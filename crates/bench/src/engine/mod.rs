@@ -40,7 +40,6 @@ use std::error::Error;
 use std::sync::Barrier;
 use std::thread;
 
-use namehop_dpdk::MbufPool;
 use namehop_face::FaceUri;
 use namehop_forward::fib::FibStatistics;
 use namehop_forward::schedule::{
@@ -48,6 +47,7 @@ use namehop_forward::schedule::{
     SpeculativeFirstPairs, SpeculativePairs, Stripped,
 };
 use namehop_hash::HashKey;
+use namehop_packet::BufferPool;
 use namehop_router::worker::{pin_to_processor, usable_processors};
 
 use crate::counters::{Counters, Events, WhyNot};
@@ -71,7 +71,7 @@ pub struct EngineBench {
     /// So few that they stay in the core's caches; only when computing is to be measured.
     few_prefixes: Option<Prefixes>,
     /// One for each worker.
-    pools: Vec<MbufPool>,
+    pools: Vec<BufferPool>,
     /// What is counted, or why nothing is.
     events: Result<Events, WhyNot>,
     /// What the FIB was filled and the pools were made for.

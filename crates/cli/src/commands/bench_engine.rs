@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::bench_memory::progress_bar;
 use crate::failure::Failure;
 use crate::output;
-use crate::units::parse_duration;
+use crate::units::parse_seconds;
 use tables::{describe, describe_flood};
 
 /// Measure what packets cost in the forwarding engine
@@ -165,14 +165,6 @@ fn parse_schedule(text: &str) -> Result<Chosen, UnknownSchedule> {
 
 /// Memory for cached Data of the realistic load.
 const CACHE_BYTES: usize = 2 << 30;
-
-/// A number of seconds, or a duration with a unit.
-pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| format!("'{text}': {error}")),
-        Err(_) => parse_duration(text),
-    }
-}
 
 #[derive(Serialize)]
 struct Report {

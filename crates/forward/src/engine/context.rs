@@ -9,32 +9,29 @@ use namehop_wire::lp::NackReason;
 use super::core::Core;
 use super::learning::EngineEvent;
 use super::route::Route;
-use crate::buffer::{BufferPool, PacketBuffer};
-use crate::face::{FaceId, FaceInfo, FaceScope};
-use crate::packet::Outgoing;
 use crate::pcct::PitRef;
 use crate::pcct::record::{InRecord, UpstreamRecord};
 use crate::pipelines::outgoing::DataSource;
 use crate::scope::{NameScope, Traveller};
 use crate::strategy::{self, Measurements, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
-use crate::time::Timestamp;
+use namehop_packet::{FaceId, FaceInfo, FaceScope, Outgoing, PacketBuffer, Timestamp};
 
 /// Where the bytes of the arriving Interest are.
 #[derive(Debug)]
-pub(crate) enum Carrier<B> {
+pub(crate) enum Carrier {
     /// In its own buffer, as it came in.
-    Held(B),
+    Held(PacketBuffer),
     /// In the packet with this index among those going out, with Nonce and HopLimit of that one.
     Sent(usize),
 }
 
 /// An Interest that has just arrived.
 #[derive(Debug)]
-pub(crate) struct InterestAtHand<B> {
+pub(crate) struct InterestAtHand {
     /// `None` when it is used up and went nowhere.
-    pub(crate) carrier: Option<Carrier<B>>,
+    pub(crate) carrier: Option<Carrier>,
     /// The packet as it came in, when the one in `carrier` was made from it with changes.
-    pub(crate) original: Option<B>,
+    pub(crate) original: Option<PacketBuffer>,
     /// Offsets in the packet; 0 for what is not there.
     pub(crate) nonce_at: u16,
     pub(crate) hop_limit_at: u16,
@@ -43,9 +40,9 @@ pub(crate) struct InterestAtHand<B> {
     pub(crate) congestion_mark: u64,
 }
 
-impl<B> InterestAtHand<B> {
+impl InterestAtHand {
     /// The packet as it came in, as long as nothing was sent in its buffer.
-    pub(crate) fn take_original(&mut self) -> Option<B> {
+    pub(crate) fn take_original(&mut self) -> Option<PacketBuffer> {
         if self.original.is_some() {
             return self.original.take();
         }
@@ -61,30 +58,30 @@ impl<B> InterestAtHand<B> {
 
 /// Data that has just arrived.
 #[derive(Debug)]
-pub(crate) struct DataAtHand<B> {
+pub(crate) struct DataAtHand {
     /// `None` when it is sent.
-    pub(crate) buffer: Option<B>,
+    pub(crate) buffer: Option<PacketBuffer>,
     pub(crate) source: DataSource,
     /// The prefix announcement that came with it.
-    pub(crate) announcement: Option<B>,
+    pub(crate) announcement: Option<PacketBuffer>,
     /// Does the announcement go on downstream?
     pub(crate) pass_announcement: bool,
 }
 
 /// The packet that made the engine call the strategy.
-pub(crate) enum AtHand<'a, B> {
+pub(crate) enum AtHand<'a> {
     /// None: a timer, a new next hop, a Nack.
     Nothing,
     /// An Interest.
-    Interest(&'a mut InterestAtHand<B>),
+    Interest(&'a mut InterestAtHand),
     /// Data.
-    Data(&'a mut DataAtHand<B>),
+    Data(&'a mut DataAtHand),
 }
 
 /// One PIT slot during one trigger.
-pub(crate) struct Context<'a, P: BufferPool> {
-    pub(crate) core: &'a mut Core<P>,
-    pub(crate) out: &'a mut Vec<Outgoing<P::Buffer>>,
+pub(crate) struct Context<'a> {
+    pub(crate) core: &'a mut Core,
+    pub(crate) out: &'a mut Vec<Outgoing>,
     pub(crate) route: Route<'a>,
     pub(crate) now: Timestamp,
     pub(crate) pit: PitRef,
@@ -92,10 +89,10 @@ pub(crate) struct Context<'a, P: BufferPool> {
     pub(crate) ingress: FaceId,
     /// CongestionMark of an arriving Nack.
     pub(crate) nack_mark: u64,
-    pub(crate) at_hand: AtHand<'a, P::Buffer>,
+    pub(crate) at_hand: AtHand<'a>,
 }
 
-impl<'a, P: BufferPool> Context<'a, P> {
+impl<'a> Context<'a> {
     /// Calls the strategy.
     pub(crate) fn dispatch(&mut self, trigger: Trigger) {
         strategy::dispatch(self.route.strategy, trigger, self);
@@ -158,7 +155,7 @@ fn seen_by_strategy(record: &UpstreamRecord) -> OutRecord {
     }
 }
 
-impl<P: BufferPool> StrategyContext for Context<'_, P> {
+impl StrategyContext for Context<'_> {
     fn now(&self) -> Timestamp {
         self.now
     }

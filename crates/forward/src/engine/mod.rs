@@ -25,15 +25,12 @@ use namehop_hash::{HashKey, PrefixHashes};
 use namehop_wire::tlv::types;
 
 use self::core::Core;
-use crate::buffer::{BufferPool, PacketBuffer};
-use crate::counters::DropReason;
 use crate::fib::FibReader;
-use crate::packet::{Incoming, Outgoing};
 use crate::schedule::{Burst, Kind, Known, Schedule, Scratch, Summary};
 use crate::strategy::StrategyInstance;
-use crate::time::Timestamp;
 pub use config::{CsConfig, CsInfo, CsSettings, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
 pub use learning::EngineEvent;
+use namehop_packet::{BufferPool, DropReason, Incoming, Outgoing, Timestamp};
 
 pub use crate::pcct::content::CsErasure;
 
@@ -44,9 +41,9 @@ pub type Fib = FibReader<StrategyInstance>;
 ///
 /// Its output does not depend on the schedule `S`, only its speed does. [`Stripped`](crate::schedule::Stripped) is the
 /// exception, for measurements.
-pub struct Engine<P: BufferPool, S: Schedule = Burst> {
+pub struct Engine<S: Schedule = Burst> {
     pub(crate) fib: Fib,
-    pub(crate) core: Core<P>,
+    pub(crate) core: Core,
     /// Hashes of the name, and of the delegation, of a pending Interest.
     pub(crate) hashes: PrefixHashes,
     pub(crate) hint_hashes: PrefixHashes,
@@ -55,12 +52,12 @@ pub struct Engine<P: BufferPool, S: Schedule = Burst> {
     schedule: PhantomData<S>,
 }
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
+impl<S: Schedule> Engine<S> {
     /// An engine without faces. `key` is the one that the FIB was made with.
     ///
     /// # Errors
     /// When the memory for its tables cannot be had.
-    pub fn new(config: EngineConfig, fib: Fib, pool: P, key: HashKey) -> Result<Self, EngineError> {
+    pub fn new(config: EngineConfig, fib: Fib, pool: BufferPool, key: HashKey) -> Result<Self, EngineError> {
         let core = Core::new(config, pool, key)?;
         Ok(Engine {
             fib,
@@ -74,12 +71,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
 
     /// Handles due timers and then a burst of packets, in order. The burst is emptied; what is to be sent is appended to
     /// `out`. `now` must not go back between calls.
-    pub fn process(
-        &mut self,
-        now: Timestamp,
-        burst: &mut Vec<Incoming<P::Buffer>>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
-    ) {
+    pub fn process(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
         self.advance(now, out);
         if !burst.is_empty() {
             self.core.dead_nonces.expect_use();
@@ -90,13 +82,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     }
 
     /// Handles one packet that was decoded, and of which more may be known already.
-    pub(crate) fn handle(
-        &mut self,
-        now: Timestamp,
-        packet: Incoming<P::Buffer>,
-        known: Known<'_>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
-    ) {
+    pub(crate) fn handle(&mut self, now: Timestamp, packet: Incoming, known: Known<'_>, out: &mut Vec<Outgoing>) {
         let face = packet.face;
         let summary;
         let known = match known.summary.kind {
@@ -122,7 +108,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// Decodes an Interest that was not decoded for the length of its name, unless it has to be refused for that: more may be
     /// left for long names than was foreseen.
     #[cold]
-    fn read(&self, packet: &Incoming<P::Buffer>) -> Summary {
+    fn read(&self, packet: &Incoming) -> Summary {
         let mut summary = Summary::default();
         summary
             .look_at(packet, |bytes| self.core.check_unread(packet.face, bytes, &self.core.long_names.total()).is_ok());
@@ -131,7 +117,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
 
     /// Counts a packet that could not be decoded, or was not. Returns why it is discarded.
     #[cold]
-    fn malformed(&mut self, packet: &Incoming<P::Buffer>) -> DropReason {
+    fn malformed(&mut self, packet: &Incoming) -> DropReason {
         let counters = &mut self.core.counters;
         let bytes = packet.buffer.bytes();
         let mut refused = Ok(());
@@ -153,7 +139,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     }
 
     /// Handles due timers, and a part of what new next hops left to do.
-    pub fn advance(&mut self, now: Timestamp, out: &mut Vec<Outgoing<P::Buffer>>) {
+    pub fn advance(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         self.core.now = now;
         self.core.long_names.grow(now);
         self.fire_timers(now, out);

@@ -4,10 +4,10 @@ use namehop_hash::{HashKey, PrefixHashes, hash_prefixes};
 use namehop_wire::{ForwardingHint, NameRef};
 
 use super::Fib;
-use crate::face::FaceId;
 use crate::fib::{FibGuess, FibMatch};
 use crate::pcct::{Pcct, PitRef};
 use crate::strategy::StrategyInstance;
+use namehop_packet::FaceId;
 
 /// Delegations of a forwarding hint that are tried. Every one costs a lookup, so their number must not be the sender's
 /// choice.

@@ -14,7 +14,7 @@ use super::blocks::{Block, BlockStore};
 use super::entry::{EntryFlags, Selectors};
 use super::keys::Key;
 use super::prefix_index::PrefixIndex;
-use crate::time::Timestamp;
+use namehop_packet::Timestamp;
 
 /// Bytes of an implicit digest.
 pub(crate) const DIGEST_BYTES: usize = 32;

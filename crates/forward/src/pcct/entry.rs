@@ -6,7 +6,7 @@
 use super::blocks::Block;
 use super::record::{INLINE_RECORDS, InRecord, UpstreamRecord};
 use crate::strategy::context::PitScratch;
-use crate::time::Timestamp;
+use namehop_packet::Timestamp;
 
 /// Index that names nothing.
 pub(crate) const NONE: u32 = u32::MAX;

@@ -11,8 +11,7 @@ use super::record::{INLINE_RECORDS, InRecord, MAX_DOWNSTREAMS, MAX_UPSTREAMS, Pe
 use super::record::{SHORT_TOKEN_BYTES, TokenBlock, UpstreamRecord};
 use super::slots::slot_of;
 use super::{Pcct, PitRef};
-use crate::face::FaceId;
-use crate::time::Timestamp;
+use namehop_packet::{FaceId, Timestamp};
 
 /// What a downstream is told with its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,16 +4,12 @@ use arrayvec::ArrayVec;
 use namehop_hash::PrefixHashes;
 use namehop_wire::MAX_PACKET_SIZE;
 
-use crate::buffer::BufferPool;
-use crate::counters::DropReason;
 use crate::engine::config::UnsolicitedPolicy;
 use crate::engine::core::{Core, names_digest};
-use crate::face::{FaceId, FaceInfo, FaceScope};
-use crate::packet::{LinkFields, Outgoing, PacketKind};
 use crate::pcct::PitRef;
 use crate::pcct::content::{DIGEST_BYTES, NewData};
 use crate::pcct::keys::{Key, NoEntry};
-use crate::time::Timestamp;
+use namehop_packet::{DropReason, FaceId, FaceInfo, FaceScope, LinkFields, Outgoing, PacketKind, Timestamp};
 
 /// Data that came in, as far as the Content Store is concerned.
 pub(super) struct Admission<'a> {
@@ -26,7 +22,7 @@ pub(super) struct Admission<'a> {
     pub(super) digest: Option<&'a [u8; DIGEST_BYTES]>,
 }
 
-impl<P: BufferPool> Core<P> {
+impl Core {
     /// Answers an Interest with the cached Data of an entry. `pending` is the PIT slot of the Interest, when there is one
     /// that nobody waits for any more: it ends.
     pub(super) fn answer_from_cache(
@@ -35,8 +31,8 @@ impl<P: BufferPool> Core<P> {
         entry: u32,
         pending: Option<PitRef>,
         ingress: &FaceInfo,
-        fields: &LinkFields<P::Buffer>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        fields: &LinkFields,
+        out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         self.counters.cs_hits += 1;
         self.pcct.note_data_used(entry);

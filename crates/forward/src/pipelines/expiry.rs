@@ -2,19 +2,16 @@
 
 use namehop_hash::hash_with_nonce;
 
-use crate::buffer::BufferPool;
 use crate::engine::Engine;
 use crate::engine::context::{AtHand, Context};
 use crate::engine::core::Core;
 use crate::engine::route::Route;
-use crate::face::FaceId;
-use crate::packet::Outgoing;
 use crate::pcct::entry::Selectors;
 use crate::pcct::{Pcct, PitRef};
 use crate::schedule::Schedule;
 use crate::strategy::Trigger;
-use crate::time::Timestamp;
 use crate::timer::{Timer, deadline_mark};
+use namehop_packet::{FaceId, Outgoing, Timestamp};
 
 /// Bit of a timer's kind that tells a strategy's timer from the one that ends the PIT entry. The lower bits are the
 /// selectors of the slot.
@@ -43,7 +40,7 @@ fn is_meant_outside(pcct: &Pcct, timer: &Timer) -> bool {
     slot_of(pcct, timer).is_some_and(|pit| timer.kind() & STRATEGY_TIMER != 0 || timer.is_for(pcct.slot(pit).timer_at))
 }
 
-impl<P: BufferPool> Core<P> {
+impl Core {
     /// Sees to it that a timer is set for the end of a PIT entry. A timer that is due earlier is left alone: when it fires,
     /// it is set anew. So most renewals of a PIT entry cost nothing.
     pub(crate) fn arm_timer(&mut self, pit: PitRef) {
@@ -94,9 +91,9 @@ impl<P: BufferPool> Core<P> {
     }
 }
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
+impl<S: Schedule> Engine<S> {
     /// Handles all timers that are due.
-    pub(crate) fn fire_timers(&mut self, now: Timestamp, out: &mut Vec<Outgoing<P::Buffer>>) {
+    pub(crate) fn fire_timers(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         let mut due = std::mem::take(&mut self.core.due);
         let Core { timers, pcct, .. } = &mut self.core;
         while let Some(timer) = timers.pop_due(now, |timer| is_meant(pcct, timer)) {
@@ -118,7 +115,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         self.core.due = due;
     }
 
-    fn fire_timer(&mut self, now: Timestamp, pit: PitRef, for_strategy: bool, out: &mut Vec<Outgoing<P::Buffer>>) {
+    fn fire_timer(&mut self, now: Timestamp, pit: PitRef, for_strategy: bool, out: &mut Vec<Outgoing>) {
         let slot = self.core.pcct.slot_mut(pit);
         if for_strategy {
             slot.set_strategy_timer(false);
@@ -146,8 +143,8 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         &'a mut self,
         now: Timestamp,
         pit: PitRef,
-        out: &'a mut Vec<Outgoing<P::Buffer>>,
-    ) -> Context<'a, P> {
+        out: &'a mut Vec<Outgoing>,
+    ) -> Context<'a> {
         let Engine { fib, core, hashes, hint_hashes, .. } = self;
         let route = Route::of_pending(fib, &core.key, &core.pcct, pit, hashes, hint_hashes);
         Context { core, out, route, now, pit, ingress: FaceId::INVALID, nack_mark: 0, at_hand: AtHand::Nothing }

@@ -8,20 +8,16 @@ use namehop_wire::tlv::types;
 
 use super::content_store::Admission;
 use super::outgoing::DataSource;
-use crate::buffer::{BufferPool, PacketBuffer};
-use crate::counters::DropReason;
 use crate::engine::Engine;
 use crate::engine::context::{AtHand, Context, DataAtHand};
 use crate::engine::core::Core;
 use crate::engine::route::Route;
-use crate::face::{FaceId, FaceScope};
-use crate::packet::{Incoming, Outgoing};
 use crate::pcct::content::DIGEST_BYTES;
 use crate::pcct::{PitRef, token};
 use crate::schedule::{Known, Schedule};
 use crate::scope::NameScope;
 use crate::strategy::Trigger;
-use crate::time::Timestamp;
+use namehop_packet::{DropReason, FaceId, FaceScope, Incoming, Outgoing, PacketBuffer, Timestamp};
 
 /// A name with an implicit digest behind it: TYPE, LENGTH and the digest.
 const FULL_NAME_BYTES: usize = MAX_PACKET_SIZE + 2 + DIGEST_BYTES;
@@ -29,14 +25,14 @@ const FULL_NAME_BYTES: usize = MAX_PACKET_SIZE + 2 + DIGEST_BYTES;
 /// More PIT entries than are made while one is pending.
 const MOST_SERIALS: i32 = 1 << 30;
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
+impl<S: Schedule> Engine<S> {
     /// Handles a Data. An error is the reason why it was discarded.
     pub(crate) fn incoming_data(
         &mut self,
         now: Timestamp,
-        packet: Incoming<P::Buffer>,
+        packet: Incoming,
         ahead: Known<'_>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         let Engine { fib, core, hashes: pending_hashes, hint_hashes, .. } = self;
         core.counters.in_data += 1;
@@ -105,7 +101,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let arrival = Satisfying { now, freshness_ms, ingress: ingress.id };
         let source = DataSource { face: ingress.id, congestion_mark: packet.fields.congestion_mark, is_localhost };
         let route_of =
-            |core: &Core<P>, pit| Route::of_pending(fib, &core.key, &core.pcct, pit, pending_hashes, hint_hashes);
+            |core: &Core, pit| Route::of_pending(fib, &core.key, &core.pcct, pit, pending_hashes, hint_hashes);
         match matches[..] {
             // The usual case: there is no strategy to be told.
             [only] if core.goes_straight(only) => core.satisfy_straight(&arrival, only, &source, packet.buffer, out),
@@ -128,7 +124,7 @@ struct Satisfying {
     ingress: FaceId,
 }
 
-impl<P: BufferPool> Core<P> {
+impl Core {
     /// Collects the PIT slots that ask for this very Data, by its name and its implicit digest. Returns the digest.
     // Kept apart, because the full name takes much room on the stack.
     #[cold]
@@ -202,8 +198,8 @@ impl<P: BufferPool> Core<P> {
         arrival: &Satisfying,
         pit: PitRef,
         source: &DataSource,
-        buffer: P::Buffer,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        buffer: PacketBuffer,
+        out: &mut Vec<Outgoing>,
     ) {
         self.answer_last(arrival.now, pit, source, buffer, out);
         // In one step what `mark_satisfied` and `end_slot` do.
@@ -219,9 +215,9 @@ impl<P: BufferPool> Core<P> {
         &mut self,
         arrival: &Satisfying,
         matches: &[PitRef],
-        mut route_of: impl FnMut(&Core<P>, PitRef) -> Route<'a>,
-        data: &mut DataAtHand<P::Buffer>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        mut route_of: impl FnMut(&Core, PitRef) -> Route<'a>,
+        data: &mut DataAtHand,
+        out: &mut Vec<Outgoing>,
     ) {
         if let [only] = *matches {
             let route = route_of(self, only);
@@ -237,8 +233,8 @@ impl<P: BufferPool> Core<P> {
         arrival: &Satisfying,
         pit: PitRef,
         route: Route<'_>,
-        data: &mut DataAtHand<P::Buffer>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        data: &mut DataAtHand,
+        out: &mut Vec<Outgoing>,
     ) {
         let Satisfying { now, ingress, .. } = *arrival;
         // The PIT entry ends now, unless the strategy prolongs it to measure late answers.
@@ -255,9 +251,9 @@ impl<P: BufferPool> Core<P> {
         &mut self,
         arrival: &Satisfying,
         matches: &[PitRef],
-        mut route_of: impl FnMut(&Core<P>, PitRef) -> Route<'a>,
-        data: &mut DataAtHand<P::Buffer>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        mut route_of: impl FnMut(&Core, PitRef) -> Route<'a>,
+        data: &mut DataAtHand,
+        out: &mut Vec<Outgoing>,
     ) {
         let Satisfying { now, ingress, .. } = *arrival;
         let mut downstreams = std::mem::take(&mut self.downstreams);

@@ -4,14 +4,10 @@ use namehop_hash::hash_with_nonce;
 use namehop_wire::lp::NackReason;
 use namehop_wire::{InterestLayout, InterestRewrite};
 
-use crate::buffer::{BufferPool, PacketBuffer};
-use crate::counters::DropReason;
 use crate::engine::Engine;
 use crate::engine::context::{AtHand, Carrier, Context, InterestAtHand};
 use crate::engine::core::{Core, names_digest};
 use crate::engine::route::{Route, choose_delegation};
-use crate::face::{FaceId, FaceInfo, FaceScope, LinkType};
-use crate::packet::{Incoming, Outgoing};
 use crate::pcct::content::Query;
 use crate::pcct::entry::Selectors;
 use crate::pcct::keys::Key;
@@ -20,16 +16,16 @@ use crate::pcct::{Arrival, NoRoom, PitRef};
 use crate::schedule::{Known, Schedule};
 use crate::scope::{NameScope, Traveller};
 use crate::strategy::Trigger;
-use crate::time::Timestamp;
+use namehop_packet::{DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkType, Outgoing, PacketBuffer, Timestamp};
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
+impl<S: Schedule> Engine<S> {
     /// Handles an Interest. An error is the reason why it was discarded.
     pub(crate) fn incoming_interest(
         &mut self,
         now: Timestamp,
-        packet: Incoming<P::Buffer>,
+        packet: Incoming,
         ahead: Known<'_>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         let Engine { fib, core, hint_hashes, .. } = self;
         // Fields are not moved: they are large.
@@ -130,7 +126,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         // In-record: insert or renew. The PIT entry ends with its last in-record.
         let hint = chosen.map(|delegation| delegation.name);
         let route = Route::find(fib, &core.key, (name, hashes, fib_guess), hint, hint_hashes);
-        let lifetime_ms = Core::<P>::kept_lifetime(layout.lifetime_ms);
+        let lifetime_ms = Core::kept_lifetime(layout.lifetime_ms);
         let arrival = Arrival {
             face: ingress.id,
             nonce,
@@ -180,7 +176,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     }
 }
 
-impl<P: BufferPool> Context<'_, P> {
+impl Context<'_> {
     /// Sends the Interest to the face that an application has chosen.
     #[cold]
     fn send_to_chosen(&mut self, number: u64, non_discovery: bool) -> Result<(), DropReason> {
@@ -190,7 +186,7 @@ impl<P: BufferPool> Context<'_, P> {
     }
 }
 
-impl<P: BufferPool> Core<P> {
+impl Core {
     /// Does the PIT entry know this nonce? From the same point-to-point face it is a retransmission, which is no loop
     /// although the router has sent this nonce on itself.
     fn is_looping(&self, pit: PitRef, nonce: u32, ingress: &FaceInfo) -> bool {
@@ -221,7 +217,7 @@ impl<P: BufferPool> Core<P> {
         layout: &InterestLayout,
         nonce: u32,
         hop_limit: PendingHopLimit,
-    ) -> Result<Option<(P::Buffer, InterestLayout)>, DropReason> {
+    ) -> Result<Option<(PacketBuffer, InterestLayout)>, DropReason> {
         // In the region that it names, a forwarding hint has done its work.
         let hint = layout.forwarding_hint(packet);
         let hint_reached = hint.is_some_and(|hint| hint.iter().any(|name| self.is_producer_region(name)));

@@ -4,26 +4,22 @@ use namehop_hash::hash_name;
 use namehop_wire::Interest;
 use namehop_wire::lp::NackReason;
 
-use crate::buffer::{BufferPool, PacketBuffer};
-use crate::counters::DropReason;
 use crate::engine::Engine;
 use crate::engine::core::Core;
-use crate::face::{FaceId, LinkType};
-use crate::packet::{Incoming, Outgoing};
 use crate::pcct::entry::Selectors;
 use crate::pcct::{PitRef, token};
 use crate::schedule::Schedule;
 use crate::strategy::Trigger;
-use crate::time::Timestamp;
+use namehop_packet::{DropReason, FaceId, Incoming, LinkType, Outgoing, Timestamp};
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
+impl<S: Schedule> Engine<S> {
     /// Handles a Nack. An error is the reason why it was discarded.
     pub(crate) fn incoming_nack(
         &mut self,
         now: Timestamp,
-        packet: Incoming<P::Buffer>,
+        packet: Incoming,
         reason: NackReason,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         let core = &mut self.core;
         core.counters.in_nacks += 1;
@@ -65,13 +61,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
 
     /// The link gave up delivering an Interest, which may be pending or not: its strategy may try another way. `interest`
     /// is the packet as it was sent.
-    pub fn dropped_interest(
-        &mut self,
-        now: Timestamp,
-        face: FaceId,
-        interest: &[u8],
-        out: &mut Vec<Outgoing<P::Buffer>>,
-    ) {
+    pub fn dropped_interest(&mut self, now: Timestamp, face: FaceId, interest: &[u8], out: &mut Vec<Outgoing>) {
         let Ok(interest) = Interest::decode(interest) else { return };
         if let Some(pit) = self.core.find_sent(&interest, None, face) {
             self.core.forget_removed_faces(pit);
@@ -82,7 +72,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     }
 }
 
-impl<P: BufferPool> Core<P> {
+impl Core {
     /// The PIT slot that sent this Interest to `face`. `known` is an entry that may be the right one.
     fn find_sent(&self, interest: &Interest<'_>, known: Option<u32>, face: FaceId) -> Option<PitRef> {
         let name = interest.name.value();

@@ -2,17 +2,15 @@
 
 use namehop_wire::lp::NackReason;
 
-use crate::buffer::{BufferPool, PacketBuffer};
-use crate::counters::DropReason;
 use crate::engine::context::{AtHand, Carrier, Context};
 use crate::engine::core::Core;
 use crate::engine::faces::FaceArray;
 use crate::engine::interest_form::Variable;
-use crate::face::{FaceId, FaceScope, LinkType};
-use crate::packet::{LinkFields, Outgoing, PacketKind};
 use crate::pcct::record::InRecord;
 use crate::pcct::{Downstream, PitRef, token, told_in_short};
-use crate::time::Timestamp;
+use namehop_packet::{
+    DropReason, FaceId, FaceScope, LinkFields, LinkType, Outgoing, PacketBuffer, PacketKind, Timestamp,
+};
 
 /// Data on its way downstream.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +49,7 @@ impl DataSource {
     }
 }
 
-impl<P: BufferPool> Context<'_, P> {
+impl Context<'_> {
     /// Sends the pending Interest to `face`. `probe`: with a Nonce of its own. `false` when it was not sent.
     pub(crate) fn forward_interest(&mut self, face: FaceId, probe: bool, non_discovery: bool) -> bool {
         let Some(face) = self.core.faces.get(face) else { return false };
@@ -131,7 +129,7 @@ impl<P: BufferPool> Context<'_, P> {
     }
 
     /// The Interest in a buffer: the arriving one's own for the first upstream, then copies.
-    fn interest_packet(&mut self, variable: Variable) -> Option<P::Buffer> {
+    fn interest_packet(&mut self, variable: Variable) -> Option<PacketBuffer> {
         let AtHand::Interest(interest) = &mut self.at_hand else {
             return self.core.rebuilt_interest(self.pit, variable);
         };
@@ -187,7 +185,7 @@ impl<P: BufferPool> Context<'_, P> {
     }
 }
 
-impl<P: BufferPool> Core<P> {
+impl Core {
     /// Moves the downstreams that Data goes to from their in-records to a list: those whose Interest is still pending, but
     /// not the face that the Data came from unless it is ad hoc. A face is listed once for each token it used. Returns how many
     /// there were that the Data may not go to; those are counted.
@@ -228,9 +226,9 @@ impl<P: BufferPool> Core<P> {
         now: Timestamp,
         pit: PitRef,
         source: &DataSource,
-        buffer: P::Buffer,
-        announcement: Option<&P::Buffer>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        buffer: PacketBuffer,
+        announcement: Option<&PacketBuffer>,
+        out: &mut Vec<Outgoing>,
     ) {
         let mut downstreams = std::mem::take(&mut self.downstreams);
         downstreams.clear();
@@ -247,8 +245,8 @@ impl<P: BufferPool> Core<P> {
         now: Timestamp,
         pit: PitRef,
         source: &DataSource,
-        buffer: P::Buffer,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        buffer: PacketBuffer,
+        out: &mut Vec<Outgoing>,
     ) {
         // The usual case is one downstream, whose token is in its record.
         let Some(record) = self.pcct.only_in_record(pit) else {
@@ -267,11 +265,11 @@ impl<P: BufferPool> Core<P> {
     /// Sends Data to all downstreams, each with its own token. The last one gets the buffer, the others copies.
     pub(crate) fn send_data(
         &mut self,
-        buffer: P::Buffer,
+        buffer: PacketBuffer,
         source: &DataSource,
         downstreams: &[Downstream],
-        announcement: Option<&P::Buffer>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        announcement: Option<&PacketBuffer>,
+        out: &mut Vec<Outgoing>,
     ) {
         let Some((last, others)) = downstreams.split_last() else { return };
         for downstream in others {
@@ -286,11 +284,11 @@ impl<P: BufferPool> Core<P> {
     #[inline(always)]
     fn send_data_to(
         &mut self,
-        buffer: P::Buffer,
+        buffer: PacketBuffer,
         source: &DataSource,
         downstream: &Downstream,
-        announcement: Option<&P::Buffer>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        announcement: Option<&PacketBuffer>,
+        out: &mut Vec<Outgoing>,
     ) {
         let announcement = announcement.and_then(|announcement| self.pool.copy_of(announcement.bytes()));
         self.transmit(downstream.face, PacketKind::Data, buffer, out, || LinkFields {

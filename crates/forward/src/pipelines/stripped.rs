@@ -7,29 +7,26 @@
 use namehop_wire::lp::PitToken;
 
 use super::outgoing::DataSource;
-use crate::buffer::{BufferPool, PacketBuffer};
-use crate::counters::DropReason;
 use crate::engine::Engine;
-use crate::packet::{Incoming, LinkFields, Outgoing, PacketKind};
 use crate::pcct::content::NewData;
 use crate::pcct::entry::{LIFETIME_ABSENT, Selectors};
 use crate::pcct::keys::Key;
 use crate::pcct::record::PendingHopLimit;
 use crate::pcct::{Arrival, NoRoom};
 use crate::schedule::{Known, Schedule};
-use crate::time::Timestamp;
+use namehop_packet::{DropReason, Incoming, LinkFields, Outgoing, PacketKind, Timestamp};
 
 /// Names are matched exactly, and Data is good for ever.
 const EXACT: Selectors = Selectors { can_be_prefix: false, must_be_fresh: false };
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
+impl<S: Schedule> Engine<S> {
     /// Handles an Interest. An error is the reason why it was discarded.
     pub(crate) fn stripped_interest(
         &mut self,
         now: Timestamp,
-        packet: Incoming<P::Buffer>,
+        packet: Incoming,
         ahead: Known<'_>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         let Engine { fib, core, .. } = self;
         core.counters.in_interests += 1;
@@ -98,9 +95,9 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     pub(crate) fn stripped_data(
         &mut self,
         now: Timestamp,
-        packet: Incoming<P::Buffer>,
+        packet: Incoming,
         ahead: Known<'_>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         let core = &mut self.core;
         core.counters.in_data += 1;

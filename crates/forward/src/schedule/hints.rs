@@ -7,19 +7,17 @@ use namehop_hash::{Lanes, PrefixHashes, hash_group};
 
 use super::summary::{Kind, Scratch, Summary};
 use super::{MAX_BURST, Schedule};
-use crate::buffer::BufferPool;
 use crate::engine::Engine;
 use crate::engine::long_names::Allowance;
-use crate::face::FaceId;
-use crate::packet::Incoming;
 use crate::pcct::hints::Forecast;
 use crate::pcct::token;
+use namehop_packet::{FaceId, Incoming};
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
+impl<S: Schedule> Engine<S> {
     /// Decodes packets and hashes the names of those whose hashes the pipelines will need. What is known of them is put into
     /// `scratch` from position `first` on.
     #[inline]
-    pub(super) fn look_at(&self, packets: &[Incoming<P::Buffer>], scratch: &mut Scratch, first: usize, lanes: Lanes) {
+    pub(super) fn look_at(&self, packets: &[Incoming], scratch: &mut Scratch, first: usize, lanes: Lanes) {
         let mut names: [&[u8]; MAX_BURST] = [&[]; MAX_BURST];
         let mut any = false;
         let mut long_names = self.core.long_names.total();
@@ -50,18 +48,14 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         S::IS_STRIPPED || self.core.check_unread(face, interest, long_names).is_ok()
     }
 
-    fn needs_hashes(&self, data: &Incoming<P::Buffer>) -> bool {
+    fn needs_hashes(&self, data: &Incoming) -> bool {
         token::decode(self.core.worker, &data.fields.pit_token).is_none()
             || self.core.pcct.asks_for_prefixes(self.core.now)
     }
 
     /// First step: buckets, and the entry that a PIT token names if the schedule fetches entries.
     #[inline]
-    pub(super) fn hint_buckets(
-        &self,
-        packet: &Incoming<P::Buffer>,
-        (summary, hashes): (&mut Summary, Option<&PrefixHashes>),
-    ) {
+    pub(super) fn hint_buckets(&self, packet: &Incoming, (summary, hashes): (&mut Summary, Option<&PrefixHashes>)) {
         let core = &self.core;
         if summary.kind == Kind::Interest {
             let interest = &summary.interest;

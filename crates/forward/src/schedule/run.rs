@@ -4,19 +4,12 @@ use namehop_hash::Lanes;
 
 use super::summary::Scratch;
 use super::{MAX_BURST, Schedule, ScheduleKind};
-use crate::buffer::BufferPool;
 use crate::engine::Engine;
-use crate::packet::{Incoming, Outgoing};
-use crate::time::Timestamp;
+use namehop_packet::{Incoming, Outgoing, Timestamp};
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
+impl<S: Schedule> Engine<S> {
     /// Handles a burst of packets. The burst is emptied.
-    pub(crate) fn run(
-        &mut self,
-        now: Timestamp,
-        burst: &mut Vec<Incoming<P::Buffer>>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
-    ) {
+    pub(crate) fn run(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
         let mut scratch = std::mem::take(&mut self.scratch);
         match S::KIND {
             ScheduleKind::Naive => self.run_naive(now, burst, &mut scratch, out),
@@ -36,13 +29,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         self.scratch = scratch;
     }
 
-    fn run_naive(
-        &mut self,
-        now: Timestamp,
-        burst: &mut Vec<Incoming<P::Buffer>>,
-        scratch: &mut Scratch,
-        out: &mut Vec<Outgoing<P::Buffer>>,
-    ) {
+    fn run_naive(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, scratch: &mut Scratch, out: &mut Vec<Outgoing>) {
         for packet in burst.drain(..) {
             scratch.summaries[0]
                 .look_at(&packet, |bytes| self.may_read(packet.face, bytes, &self.core.long_names.total()));
@@ -53,9 +40,9 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     fn run_bucket_prefetch(
         &mut self,
         now: Timestamp,
-        burst: &mut Vec<Incoming<P::Buffer>>,
+        burst: &mut Vec<Incoming>,
         scratch: &mut Scratch,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        out: &mut Vec<Outgoing>,
     ) {
         for packet in burst.drain(..) {
             self.look_ahead(&packet, scratch, 0);
@@ -65,7 +52,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
 
     /// The first stage of the schedules that take packets one by one: hashes the name, then asks for buckets.
     #[inline(always)]
-    fn look_ahead(&self, packet: &Incoming<P::Buffer>, scratch: &mut Scratch, position: usize) {
+    fn look_ahead(&self, packet: &Incoming, scratch: &mut Scratch, position: usize) {
         self.look_at(std::slice::from_ref(packet), scratch, position, Lanes::SCALAR);
         self.hint_buckets(packet, scratch.hints(position));
     }
@@ -74,13 +61,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// "After fetching hash buckets" of a packet its entries are fetched, and the hash computation of the next one hides the
     /// wait (ICN 2017, section 4.2). What the entries point to is asked for behind that, so that nothing is read that was
     /// asked for just before.
-    fn run_ahead(
-        &mut self,
-        now: Timestamp,
-        burst: &mut Vec<Incoming<P::Buffer>>,
-        scratch: &mut Scratch,
-        out: &mut Vec<Outgoing<P::Buffer>>,
-    ) {
+    fn run_ahead(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, scratch: &mut Scratch, out: &mut Vec<Outgoing>) {
         let mut packets = burst.drain(..);
         let (mut current, mut next) = (0, 1);
         if let [packet, ..] = packets.as_slice() {
@@ -108,13 +89,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
 
     /// Two packets at a time: [`SpeculativePairs`](super::SpeculativePairs). Hashing the second one's name hides the wait for the
     /// first one's buckets.
-    fn run_pairs(
-        &mut self,
-        now: Timestamp,
-        burst: &mut Vec<Incoming<P::Buffer>>,
-        scratch: &mut Scratch,
-        out: &mut Vec<Outgoing<P::Buffer>>,
-    ) {
+    fn run_pairs(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, scratch: &mut Scratch, out: &mut Vec<Outgoing>) {
         let mut packets = burst.drain(..);
         while !packets.as_slice().is_empty() {
             let pair = packets.as_slice().len().min(2);
@@ -139,13 +114,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// handled, what the next one's entries point to is on its way, and so are the entries of the one behind it and the
     /// buckets of the third, whose names have just been hashed. Hashing takes long enough to hide what is waited for even
     /// in the first steps, when there is nothing to handle yet.
-    fn run_burst(
-        &mut self,
-        now: Timestamp,
-        burst: &mut Vec<Incoming<P::Buffer>>,
-        scratch: &mut Scratch,
-        out: &mut Vec<Outgoing<P::Buffer>>,
-    ) {
+    fn run_burst(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, scratch: &mut Scratch, out: &mut Vec<Outgoing>) {
         let count = burst.len().min(MAX_BURST);
         let group = self.core.lookahead;
         let lanes = if S::KIND == ScheduleKind::BurstScalar { Lanes::SCALAR } else { self.core.lanes };

@@ -6,10 +6,8 @@ use namehop_wire::tlv::types;
 use namehop_wire::{DataLayout, InterestLayout, NameRef};
 
 use super::MAX_BURST;
-use crate::buffer::PacketBuffer;
-use crate::counters::DropReason;
 use crate::fib::FibGuess;
-use crate::packet::Incoming;
+use namehop_packet::{DropReason, Incoming};
 
 /// Packets with fewer bytes have no name that is worth asking about.
 const LONG_NAME_BYTES: usize = 256;
@@ -52,7 +50,7 @@ impl Summary {
     /// Decodes a packet that nothing is known of yet; an Interest that is large enough for a long name only if `may_read` says
     /// so of its bytes.
     #[inline(always)]
-    pub(crate) fn look_at<B: PacketBuffer>(&mut self, packet: &Incoming<B>, may_read: impl FnOnce(&[u8]) -> bool) {
+    pub(crate) fn look_at(&mut self, packet: &Incoming, may_read: impl FnOnce(&[u8]) -> bool) {
         let bytes = packet.buffer.bytes();
         // Both packet types are single bytes on the wire.
         self.kind = match (bytes.first().copied().map(u32::from), packet.fields.nack) {
@@ -70,7 +68,7 @@ impl Summary {
 
     /// The name of an Interest or Data.
     #[inline]
-    pub(super) fn name<'a, B: PacketBuffer>(&self, packet: &'a Incoming<B>) -> NameRef<'a> {
+    pub(super) fn name<'a>(&self, packet: &'a Incoming) -> NameRef<'a> {
         let layout = if self.kind == Kind::Interest { &self.interest.name } else { &self.data.name };
         layout.of_packet(packet.buffer.bytes())
     }

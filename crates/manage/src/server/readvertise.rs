@@ -3,9 +3,9 @@
 //!
 //! Where a destination is, the FIB says. It is looked at again when a prefix of its commands gets or loses a next hop.
 
-use namehop_forward::face::{FaceId, FaceScope};
 use namehop_forward::fib::FibWriter;
 use namehop_forward::strategy::StrategyInstance;
+use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::NameRef;
 use namehop_wire::lp::LpPacket;
 

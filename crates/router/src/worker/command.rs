@@ -14,8 +14,8 @@ use namehop_face::registry::Face;
 use namehop_face::wake::Waker;
 use namehop_forward::counters::EngineCounters;
 use namehop_forward::engine::{CsInfo, CsSettings, EngineEvent, TableSizes};
-use namehop_forward::face::FaceId;
 use namehop_forward::fib::NextHop;
+use namehop_packet::FaceId;
 use namehop_wire::Name;
 
 /// One command with its reply.
