@@ -6,6 +6,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`engine`] | the engine, its settings, and what strategies see of it |
+//! | `parse` | decoding of packets |
 //! | [`schedule`] | what is fetched ahead of the packets that need it |
 //! | `pipelines` | what happens to packets, one file per kind of packet |
 //! | `pcct` | pending Interests and cached Data in one table |
@@ -18,6 +19,7 @@ pub mod counters;
 pub mod dead_nonce_list;
 pub mod engine;
 pub mod fib;
+mod parse;
 mod pcct;
 mod pipelines;
 pub mod schedule;

@@ -11,8 +11,8 @@ use super::learning::EngineEvent;
 use super::route::Route;
 use crate::pcct::PitRef;
 use crate::pcct::record::{InRecord, UpstreamRecord};
-use crate::pipelines::outgoing::DataSource;
-use crate::scope::{NameScope, Traveller};
+use crate::pipelines::outgoing_data::DataSource;
+use crate::scope::{InterestLimits, NameScope};
 use crate::strategy::{self, Measurements, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
 use namehop_packet::{FaceId, FaceInfo, FaceScope, Outgoing, PacketBuffer, Timestamp};
 
@@ -36,7 +36,7 @@ pub(crate) struct InterestAtHand {
     pub(crate) nonce_at: u16,
     pub(crate) hop_limit_at: u16,
     pub(crate) nonce: u32,
-    pub(crate) traveller: Traveller,
+    pub(crate) limits: InterestLimits,
     pub(crate) congestion_mark: u64,
 }
 
@@ -98,9 +98,9 @@ impl<'a> Context<'a> {
         strategy::dispatch(self.route.strategy, trigger, self);
     }
 
-    fn pending_traveller(&self, scope: NameScope, record: &InRecord) -> Traveller {
+    fn pending_limits(&self, scope: NameScope, record: &InRecord) -> InterestLimits {
         let from_scope = self.core.faces.get(record.face).map_or(FaceScope::NonLocal, |face| face.scope);
-        Traveller { scope, from: record.face, from_scope, hop_limit: record.hop_limit.onward() }
+        InterestLimits { scope, from: record.face, from_scope, hop_limit: record.hop_limit.onward() }
     }
 
     /// Without an arriving Interest: the pending one that may go to `face` and has most hops left.
@@ -109,7 +109,7 @@ impl<'a> Context<'a> {
         let pending = self.core.pcct.in_records(self.pit).filter(is_pending);
         let scope = NameScope::of(self.core.pcct.name(self.pit.entry));
         pending
-            .filter(|record| self.pending_traveller(scope, record).may_go_to(face))
+            .filter(|record| self.pending_limits(scope, record).may_go_to(face))
             .max_by_key(|record| record.hop_limit.onward().map_or(u32::from(u8::MAX) + 1, u32::from))
             .copied()
     }
@@ -184,7 +184,7 @@ impl StrategyContext for Context<'_> {
     fn is_eligible(&self, nexthop: FaceId) -> bool {
         let Some(face) = self.core.faces.get(nexthop) else { return false };
         match &self.at_hand {
-            AtHand::Interest(interest) => interest.traveller.may_go_to(&face),
+            AtHand::Interest(interest) => interest.limits.may_go_to(&face),
             _ => self.has_pending_for(&face),
         }
     }
@@ -224,23 +224,23 @@ impl StrategyContext for Context<'_> {
     }
 
     fn send_interest(&mut self, face: FaceId) -> bool {
-        self.forward_interest(face, false, false)
+        self.outgoing_interest(face, false, false)
     }
 
     fn send_interest_discovery(&mut self, face: FaceId, non_discovery: bool) -> bool {
-        self.forward_interest(face, false, non_discovery)
+        self.outgoing_interest(face, false, non_discovery)
     }
 
     fn send_probe(&mut self, face: FaceId) -> bool {
-        self.forward_interest(face, true, false)
+        self.outgoing_interest(face, true, false)
     }
 
     fn send_nack(&mut self, downstream: FaceId, reason: NackReason) {
-        self.nack_downstreams(reason, |face| face == downstream);
+        self.outgoing_nacks(reason, |face| face == downstream);
     }
 
     fn send_nacks(&mut self, reason: NackReason) {
-        self.nack_downstreams(reason, |_| true);
+        self.outgoing_nacks(reason, |_| true);
     }
 
     fn reject_pending_interest(&mut self) {
@@ -260,7 +260,7 @@ impl StrategyContext for Context<'_> {
         let AtHand::Data(data) = &mut self.at_hand else { return };
         let Some(buffer) = data.buffer.take() else { return };
         let announcement = data.announcement.as_ref().filter(|_| data.pass_announcement);
-        self.core.answer_downstreams(self.now, self.pit, &data.source, buffer, announcement, self.out);
+        self.core.outgoing_data(self.now, self.pit, &data.source, buffer, announcement, self.out);
     }
 
     fn learn_announced_route(&mut self) -> bool {
@@ -288,8 +288,8 @@ impl StrategyContext for Context<'_> {
 
     fn forget_learned_route(&mut self, face: FaceId) {
         let entry = self.pit.entry;
-        let by_hint = !self.core.pcct.hint(entry).is_empty();
-        let matched = if by_hint { self.core.pcct.hint(entry) } else { self.core.pcct.name(entry) };
+        let by_hint = !self.core.pcct.delegation(entry).is_empty();
+        let matched = if by_hint { self.core.pcct.delegation(entry) } else { self.core.pcct.name(entry) };
         let matched = NameRef::from_value(matched).unwrap_or_default();
         let prefix = matched.prefix(self.route.prefix_len).to_owned();
         self.core.report(EngineEvent::RouteForgotten { prefix, face });

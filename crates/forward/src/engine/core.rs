@@ -25,9 +25,7 @@ use crate::schedule::MAX_BURST;
 use crate::strategy::MeasurementTable;
 use crate::timer::{Timer, TimerWheel};
 use namehop_packet::in_place::push_in_place;
-use namehop_packet::{
-    BufferPool, DropReason, FaceId, FaceInfo, LinkFields, LinkType, Outgoing, PacketBuffer, PacketKind, Timestamp,
-};
+use namehop_packet::{BufferPool, DropReason, FaceId, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
 
 /// Times that memory is cleared for one new PIT entry before it is refused.
 const MAX_RECLAIMS: usize = 4;
@@ -162,26 +160,6 @@ impl Core {
             PacketKind::Nack => self.counters.out_nacks += 1,
         }
         push_in_place(out, move || Outgoing { face, kind, buffer, fields: fields() });
-    }
-
-    /// Answers an Interest that gets no PIT entry with a Nack, if it came in on a point-to-point face.
-    pub(crate) fn refuse(
-        &mut self,
-        ingress: &FaceInfo,
-        buffer: PacketBuffer,
-        fields: &LinkFields,
-        reason: namehop_wire::lp::NackReason,
-        out: &mut Vec<Outgoing>,
-    ) {
-        if ingress.link_type != LinkType::PointToPoint {
-            return;
-        }
-        self.transmit(ingress.id, PacketKind::Nack, buffer, out, || LinkFields {
-            pit_token: fields.pit_token,
-            nack: Some(reason),
-            congestion_mark: fields.congestion_mark,
-            ..LinkFields::default()
-        });
     }
 
     /// Removes the records of faces that do not exist any more, so that strategies neither wait for them nor count on
@@ -360,7 +338,7 @@ impl Core {
     }
 
     /// Puts the nonce of an Interest on the Dead Nonce List.
-    pub(crate) fn bury_nonce(&mut self, now: Timestamp, name_hash: u64, nonce: u32) {
+    pub(crate) fn insert_dead_nonce(&mut self, now: Timestamp, name_hash: u64, nonce: u32) {
         self.dead_nonces.insert(hash_with_nonce(name_hash, nonce), now);
     }
 }

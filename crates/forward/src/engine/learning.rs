@@ -11,7 +11,7 @@ use namehop_wire::Name;
 use super::Engine;
 use super::core::Core;
 use crate::pcct::Downstream;
-use crate::pipelines::outgoing::DataSource;
+use crate::pipelines::outgoing_data::DataSource;
 use crate::schedule::Schedule;
 use namehop_packet::{DropReason, FaceId, Outgoing, PacketBuffer, Timestamp};
 

@@ -26,7 +26,8 @@ use namehop_wire::tlv::types;
 
 use self::core::Core;
 use crate::fib::FibReader;
-use crate::schedule::{Burst, Kind, Known, Schedule, Scratch, Summary};
+use crate::parse::{Kind, Parsed};
+use crate::schedule::{Burst, BurstState, Prepared, Schedule};
 use crate::strategy::StrategyInstance;
 pub use config::{CsConfig, CsInfo, CsSettings, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
 pub use learning::EngineEvent;
@@ -48,7 +49,7 @@ pub struct Engine<S: Schedule = Burst> {
     pub(crate) hashes: PrefixHashes,
     pub(crate) hint_hashes: PrefixHashes,
     /// What is known of the packets of a burst.
-    pub(crate) scratch: Scratch,
+    pub(crate) burst_state: BurstState,
     schedule: PhantomData<S>,
 }
 
@@ -64,7 +65,7 @@ impl<S: Schedule> Engine<S> {
             core,
             hashes: PrefixHashes::new(),
             hint_hashes: PrefixHashes::new(),
-            scratch: Scratch::new(),
+            burst_state: BurstState::new(),
             schedule: PhantomData,
         })
     }
@@ -81,22 +82,22 @@ impl<S: Schedule> Engine<S> {
         self.fib.quiescent();
     }
 
-    /// Handles one packet that was decoded, and of which more may be known already.
-    pub(crate) fn handle(&mut self, now: Timestamp, packet: Incoming, known: Known<'_>, out: &mut Vec<Outgoing>) {
+    /// Hands a decoded packet to its pipeline, and counts it if that discards it.
+    pub(crate) fn handle(&mut self, now: Timestamp, packet: Incoming, prepared: Prepared<'_>, out: &mut Vec<Outgoing>) {
         let face = packet.face;
-        let summary;
-        let known = match known.summary.kind {
+        let parsed_anew;
+        let prepared = match prepared.parsed.kind {
             Kind::Unread => {
-                summary = self.read(&packet);
-                known.replaced(&summary)
+                parsed_anew = self.parse_again(&packet);
+                prepared.parsed_anew(&parsed_anew)
             }
-            _ => known,
+            _ => prepared,
         };
-        let handled = match known.summary.kind {
-            Kind::Interest if S::IS_STRIPPED => self.stripped_interest(now, packet, known, out),
-            Kind::Data if S::IS_STRIPPED => self.stripped_data(now, packet, known, out),
-            Kind::Interest => self.incoming_interest(now, packet, known, out),
-            Kind::Data => self.incoming_data(now, packet, known, out),
+        let handled = match prepared.parsed.kind {
+            Kind::Interest if S::IS_STRIPPED => self.stripped_interest(now, packet, prepared, out),
+            Kind::Data if S::IS_STRIPPED => self.stripped_data(now, packet, prepared, out),
+            Kind::Interest => self.incoming_interest(now, packet, prepared, out),
+            Kind::Data => self.incoming_data(now, packet, prepared, out),
             Kind::Nack(reason) => self.incoming_nack(now, packet, reason, out),
             Kind::Unread | Kind::Malformed => Err(self.malformed(&packet)),
         };
@@ -108,11 +109,10 @@ impl<S: Schedule> Engine<S> {
     /// Decodes an Interest that was not decoded for the length of its name, unless it has to be refused for that: more may be
     /// left for long names than was foreseen.
     #[cold]
-    fn read(&self, packet: &Incoming) -> Summary {
-        let mut summary = Summary::default();
-        summary
-            .look_at(packet, |bytes| self.core.check_unread(packet.face, bytes, &self.core.long_names.total()).is_ok());
-        summary
+    fn parse_again(&self, packet: &Incoming) -> Parsed {
+        let mut parsed = Parsed::default();
+        parsed.parse(packet, |bytes| self.core.check_unread(packet.face, bytes, &self.core.long_names.total()).is_ok());
+        parsed
     }
 
     /// Counts a packet that could not be decoded, or was not. Returns why it is discarded.

@@ -44,11 +44,11 @@ impl Job {
     /// Is this an unsatisfied Interest from before, under the prefix? Looks at one or two cache lines of most slots.
     fn concerns(&self, pcct: &Pcct, pit: PitRef) -> bool {
         let entry = pcct.entry(pit.entry);
-        let by_name = entry.hint_bytes == 0;
+        let by_name = entry.delegation_bytes == 0;
         if by_name && usize::from(entry.depth) < self.depth {
             return false;
         }
-        let routed_by = if by_name { pcct.name(pit.entry) } else { pcct.hint(pit.entry) };
+        let routed_by = if by_name { pcct.name(pit.entry) } else { pcct.delegation(pit.entry) };
         if !routed_by.starts_with(self.prefix.as_ref().value()) {
             return false;
         }

@@ -6,14 +6,14 @@
 
 use namehop_wire::lp::PitToken;
 
-use super::outgoing::DataSource;
+use super::outgoing_data::DataSource;
 use crate::engine::Engine;
 use crate::pcct::content::NewData;
 use crate::pcct::entry::{LIFETIME_ABSENT, Selectors};
 use crate::pcct::keys::Key;
 use crate::pcct::record::PendingHopLimit;
 use crate::pcct::{Arrival, NoRoom};
-use crate::schedule::{Known, Schedule};
+use crate::schedule::{Prepared, Schedule};
 use namehop_packet::{DropReason, Incoming, LinkFields, Outgoing, PacketKind, Timestamp};
 
 /// Names are matched exactly, and Data is good for ever.
@@ -25,21 +25,21 @@ impl<S: Schedule> Engine<S> {
         &mut self,
         now: Timestamp,
         packet: Incoming,
-        ahead: Known<'_>,
+        prepared: Prepared<'_>,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         let Engine { fib, core, .. } = self;
         core.counters.in_interests += 1;
-        let (layout, fib_guess) = (&ahead.summary.interest, ahead.summary.fib_guess);
+        let (layout, fib_guess) = (&prepared.parsed.interest, prepared.fib_guess);
         let name = layout.name.of_packet(packet.buffer.bytes());
-        let hashes = ahead.into_hashes(&core.key, name)?;
+        let hashes = prepared.into_hashes(&core.key, name)?;
         let key = Key {
             name: name.value(),
             name_hash: hashes.full(),
             depth: hashes.depth(),
             names_digest: false,
-            hint: &[],
-            hint_hash: 0,
+            delegation: &[],
+            delegation_hash: 0,
         };
 
         // Content Store lookup.
@@ -96,13 +96,13 @@ impl<S: Schedule> Engine<S> {
         &mut self,
         now: Timestamp,
         packet: Incoming,
-        ahead: Known<'_>,
+        prepared: Prepared<'_>,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         let core = &mut self.core;
         core.counters.in_data += 1;
-        let name = ahead.summary.data.name.of_packet(packet.buffer.bytes());
-        let hashes = ahead.into_hashes(&core.key, name)?;
+        let name = prepared.parsed.data.name.of_packet(packet.buffer.bytes());
+        let hashes = prepared.into_hashes(&core.key, name)?;
 
         // PIT lookup.
         let entry = core.pcct.find_name(hashes.full(), name.value()).ok_or(DropReason::UnsolicitedData)?;

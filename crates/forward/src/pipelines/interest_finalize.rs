@@ -1,4 +1,4 @@
-//! The end of PIT entries, and the timers that bring it about.
+//! Interest finalize pipeline (NFD developer's guide, section 4.2.6), and the timers of PIT entries that lead to it.
 
 use namehop_hash::hash_with_nonce;
 
@@ -22,21 +22,21 @@ fn slot_of(pcct: &Pcct, timer: &Timer) -> Option<PitRef> {
     pcct.find_slot_by_serial(timer.entry, Selectors::from_bits(timer.kind()), timer.generation)
 }
 
-/// Does a timer still mean something? Not if its PIT entry has ended, nor if another timer watches over that now.
+/// Is a timer still in force? Not if its PIT entry has ended, nor if another timer has taken its place.
 #[inline(always)]
-fn is_meant(pcct: &Pcct, timer: &Timer) -> bool {
+fn is_current(pcct: &Pcct, timer: &Timer) -> bool {
     let watch = pcct.inline_watch(timer.entry);
     if watch.serial == timer.generation {
         timer.kind() & STRATEGY_TIMER != 0 || timer.is_for_mark(watch.deadline_mark)
     } else {
-        pcct.has_outer_slots() && is_meant_outside(pcct, timer)
+        pcct.has_outer_slots() && is_current_outside(pcct, timer)
     }
 }
 
 /// The same for PIT entries that may lie outside the table's entry.
 #[cold]
 #[inline(never)]
-fn is_meant_outside(pcct: &Pcct, timer: &Timer) -> bool {
+fn is_current_outside(pcct: &Pcct, timer: &Timer) -> bool {
     slot_of(pcct, timer).is_some_and(|pit| timer.kind() & STRATEGY_TIMER != 0 || timer.is_for(pcct.slot(pit).timer_at))
 }
 
@@ -77,13 +77,13 @@ impl Core {
         }
         // Nonces that may still be on their way back are remembered, unless cached Data will stop them.
         if slot.keeps_nonces() {
-            self.bury_nonces(now, pit);
+            self.insert_dead_nonces(now, pit);
         }
         self.pcct.close_slot(pit);
     }
 
     /// Puts all nonces that were sent upstream on the Dead Nonce List.
-    pub(crate) fn bury_nonces(&mut self, now: Timestamp, pit: PitRef) {
+    pub(crate) fn insert_dead_nonces(&mut self, now: Timestamp, pit: PitRef) {
         let name_hash = self.pcct.entry(pit.entry).name_hash;
         for record in self.pcct.out_records(pit) {
             self.dead_nonces.insert(hash_with_nonce(name_hash, record.nonce), now);
@@ -96,7 +96,7 @@ impl<S: Schedule> Engine<S> {
     pub(crate) fn fire_timers(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         let mut due = std::mem::take(&mut self.core.due);
         let Core { timers, pcct, .. } = &mut self.core;
-        while let Some(timer) = timers.pop_due(now, |timer| is_meant(pcct, timer)) {
+        while let Some(timer) = timers.pop_due(now, |timer| is_current(pcct, timer)) {
             due.push(timer);
         }
         for index in 0..due.len() {
