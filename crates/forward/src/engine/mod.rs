@@ -47,7 +47,7 @@ pub struct Engine<S: Schedule = Burst> {
     pub(crate) core: Core,
     /// Hashes of the name, and of the delegation, of a pending Interest.
     pub(crate) hashes: PrefixHashes,
-    pub(crate) hint_hashes: PrefixHashes,
+    pub(crate) delegation_hashes: PrefixHashes,
     /// What is known of the packets of a burst.
     pub(crate) burst_state: BurstState,
     schedule: PhantomData<S>,
@@ -64,7 +64,7 @@ impl<S: Schedule> Engine<S> {
             fib,
             core,
             hashes: PrefixHashes::new(),
-            hint_hashes: PrefixHashes::new(),
+            delegation_hashes: PrefixHashes::new(),
             burst_state: BurstState::new(),
             schedule: PhantomData,
         })

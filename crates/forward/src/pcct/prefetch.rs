@@ -237,8 +237,14 @@ mod tests {
     /// What the pipelines do when an Interest comes.
     fn open(table: &mut Pcct, number: u8) -> PitRef {
         let name = [8, 1, number];
-        let key =
-            Key { name: &name, name_hash: number.into(), depth: 1, names_digest: false, delegation: &[], delegation_hash: 0 };
+        let key = Key {
+            name: &name,
+            name_hash: number.into(),
+            depth: 1,
+            names_digest: false,
+            delegation: &[],
+            delegation_hash: 0,
+        };
         if table.pit_is_full() {
             let victim = table.victim(namehop_packet::face::FaceId::FIRST_USER).expect("a full PIT");
             table.close_slot(victim);

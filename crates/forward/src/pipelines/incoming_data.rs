@@ -34,7 +34,7 @@ impl<S: Schedule> Engine<S> {
         prepared: Prepared<'_>,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
-        let Engine { fib, core, hashes: pending_hashes, hint_hashes, .. } = self;
+        let Engine { fib, core, hashes: pending_hashes, delegation_hashes, .. } = self;
         core.counters.in_data += 1;
         let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
         let layout = &prepared.parsed.data;
@@ -99,7 +99,7 @@ impl<S: Schedule> Engine<S> {
         let arrival = Satisfying { now, freshness_ms, ingress: ingress.id };
         let source = DataSource { face: ingress.id, congestion_mark: packet.fields.congestion_mark, is_localhost };
         let route_of =
-            |core: &Core, pit| Route::of_pending(fib, &core.key, &core.pcct, pit, pending_hashes, hint_hashes);
+            |core: &Core, pit| Route::of_pending(fib, &core.key, &core.pcct, pit, pending_hashes, delegation_hashes);
         match matches[..] {
             // The usual case: there is no strategy to be told.
             [only] if core.has_default_data_strategy(only) => {

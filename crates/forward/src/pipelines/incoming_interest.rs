@@ -100,7 +100,7 @@ impl<S: Schedule> Engine<S> {
         prepared: Prepared<'_>,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
-        let Engine { fib, core, hint_hashes, .. } = self;
+        let Engine { fib, core, delegation_hashes, .. } = self;
         core.counters.in_interests += 1;
         let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
         // Link fields stay where they are: they are large.
@@ -156,7 +156,8 @@ impl<S: Schedule> Engine<S> {
             interest.layout = &changed_layout;
         }
         if interest.layout.has_forwarding_hint() {
-            interest.delegation = choose_delegation(fib, &core.key, &interest.layout, &interest.buffer, hint_hashes);
+            interest.delegation =
+                choose_delegation(fib, &core.key, interest.layout, &interest.buffer, delegation_hashes);
         }
 
         // Guide, section 3.4, "PIT": is an Interest with this name, delegation and selectors pending?
@@ -182,7 +183,7 @@ impl<S: Schedule> Engine<S> {
             }
             core.counters.cs_misses += 1;
         }
-        core.content_store_miss(now, fib, interest, looked_up, hint_hashes, out)
+        core.content_store_miss(now, fib, interest, looked_up, delegation_hashes, out)
     }
 }
 
@@ -207,7 +208,7 @@ impl Core {
         fib: &Fib,
         interest: Received<'_>,
         LookedUp { found, pending }: LookedUp,
-        hint_hashes: &mut PrefixHashes,
+        delegation_hashes: &mut PrefixHashes,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         let (ingress, fields, layout) = (interest.ingress, interest.fields, interest.layout);
@@ -227,7 +228,7 @@ impl Core {
 
         // In-record: insert or renew. The PIT entry ends with its last in-record.
         let lookup = (interest.name(), interest.hashes, interest.fib_guess);
-        let route = Route::find(fib, &self.key, lookup, interest.delegation_name(), hint_hashes);
+        let route = Route::find(fib, &self.key, lookup, interest.delegation_name(), delegation_hashes);
         let lifetime_ms = Self::kept_lifetime(layout.lifetime_ms);
         let arrival = Arrival {
             face: ingress.id,

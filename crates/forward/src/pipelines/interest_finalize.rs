@@ -145,8 +145,8 @@ impl<S: Schedule> Engine<S> {
         pit: PitRef,
         out: &'a mut Vec<Outgoing>,
     ) -> Context<'a> {
-        let Engine { fib, core, hashes, hint_hashes, .. } = self;
-        let route = Route::of_pending(fib, &core.key, &core.pcct, pit, hashes, hint_hashes);
+        let Engine { fib, core, hashes, delegation_hashes, .. } = self;
+        let route = Route::of_pending(fib, &core.key, &core.pcct, pit, hashes, delegation_hashes);
         Context { core, out, route, now, pit, ingress: FaceId::INVALID, nack_mark: 0, at_hand: AtHand::Nothing }
     }
 }
