@@ -7,11 +7,15 @@
 
 use std::ffi::{CString, c_char};
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::slice;
 use std::sync::OnceLock;
-use std::thread::available_parallelism;
+use std::thread::{self, available_parallelism};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::DpdkError;
 use crate::ffi;
@@ -20,6 +24,8 @@ use crate::ffi;
 const OWN_BYTES: usize = 64 << 20;
 const HUGE_PAGE_FOLDER: &str = "/sys/kernel/mm/hugepages";
 const STATUS_FILE: &str = "/proc/self/status";
+/// How long to wait for other routers that take huge pages: several times what that takes.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// What packets lie in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +77,7 @@ impl Eal {
 
 fn start(bytes: usize) -> Result<Eal, DpdkError> {
     let mebibytes = bytes.div_ceil(1 << 20);
+    let _turn = take_turn(Path::new(HUGE_PAGE_FOLDER), LONGEST_WAIT);
     let pool = HugePagePool::read(Path::new(HUGE_PAGE_FOLDER));
     let pages = if pool.available_bytes >= bytes { Pages::Huge { mebibytes } } else { Pages::Ordinary { mebibytes } };
     if pool.bytes > 0 && pool.available_bytes < bytes {
@@ -93,6 +100,22 @@ fn start(bytes: usize) -> Result<Eal, DpdkError> {
     DpdkError::check(result, || format!("start DPDK with {pages}"))?;
     tracing::info!(%pages, "DPDK started");
     Ok(Eal { pages })
+}
+
+/// Waits until no other router counts and takes huge pages: two that count the same free pages would both try to take them, one
+/// of them in vain, and DPDK starts once only. Whoever else locks the folder holds nobody up for longer than `longest_wait`.
+fn take_turn(folder: &Path, longest_wait: Duration) -> Option<Flock<File>> {
+    let end = Instant::now() + longest_wait;
+    let mut file = File::open(folder).ok()?;
+    loop {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(turn) => return Some(turn),
+            Err((_, Errno::EWOULDBLOCK)) if Instant::now() >= end => return None,
+            Err((back, Errno::EWOULDBLOCK)) => file = back,
+            Err(_) => return None,
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 fn arguments(pages: Pages, processors: &str) -> Vec<String> {
@@ -178,6 +201,19 @@ extern "C" fn log(level: u32, text: *const c_char, length: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn routers_take_huge_pages_one_after_another_but_wait_for_nobody_for_ever() {
+        let folder = tempfile::tempdir().expect("folder");
+        let first = take_turn(folder.path(), Duration::ZERO).expect("nobody else is there");
+        assert!(take_turn(folder.path(), Duration::from_millis(30)).is_none());
+        let path = folder.path().to_owned();
+        let second = thread::spawn(move || take_turn(&path, Duration::from_secs(60)).is_some());
+        thread::sleep(Duration::from_millis(30));
+        drop(first);
+        assert!(second.join().expect("thread"), "its turn comes when the first is done");
+        assert!(take_turn(&folder.path().join("none"), Duration::ZERO).is_none());
+    }
 
     #[test]
     fn huge_pages_of_all_sizes_are_added_up_without_those_that_are_promised() {
