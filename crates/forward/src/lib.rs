@@ -31,5 +31,5 @@ pub mod strategy;
 pub mod time;
 pub mod timer;
 
-pub use engine::{CsConfig, CsErasure, CsInfo, CsSettings, Engine, EngineConfig, EngineError, EngineEvent, TableSizes};
+pub use engine::{CsChange, CsConfig, CsErasure, CsInfo, Engine, EngineConfig, EngineError, EngineEvent, TableSizes};
 pub use engine::{Fib, UnsolicitedPolicy};

@@ -26,7 +26,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::nfd::ReadvertiseStatus;
-use crate::server::{ContentStoreInfo, EngineStatus};
+use crate::server::EngineStatus;
 
 pub use gone::GoneFaces;
 pub use render::render;
@@ -47,18 +47,12 @@ pub struct Snapshot {
     pub engine: EngineStatus,
     /// Drops on the link side, of all faces that there ever were.
     pub link_drops: Vec<(LinkDrop, u64)>,
-    /// Nonces in the Dead Nonce List.
-    pub dead_nonces: u64,
-    /// The Content Store.
-    pub content_store: ContentStoreInfo,
     /// FIB prefixes.
     pub fib_entries: u64,
     /// Prefixes with routes.
     pub rib_entries: u64,
     /// Routes.
     pub rib_routes: u64,
-    /// Packet buffers in use.
-    pub buffers_in_use: u64,
     /// Those who are told of routes.
     pub readvertise: Vec<ReadvertiseStatus>,
     /// All faces.

@@ -22,11 +22,11 @@ use namehop_forward::strategy::StrategyInstance;
 use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::{origin, route_flags};
 use namehop_manage::rib::Route;
-use namehop_manage::server::{ContentStoreChange, ControlPlane, Management, RouteError, StateChange};
+use namehop_manage::server::{ControlPlane, Management, RouteError, StateChange};
 use namehop_wire::Name;
 use namehop_wire::security::unix_time_ms;
 
-use crate::config::{Config, StaticPersistency};
+use crate::config::Config;
 use crate::control::Control;
 use crate::state::{FaceRecord, RouteKey, RouteTerms, SavedState};
 
@@ -73,12 +73,7 @@ type Plan = BTreeMap<(String, Option<String>), Rc<RefCell<PlannedFace>>>;
 pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved: SavedState) {
     choose_strategies(management.control(), config, &saved);
     if let Some(settings) = saved.content_store {
-        let change = ContentStoreChange {
-            capacity: Some(settings.capacity_packets),
-            admit: Some(settings.admit),
-            serve: Some(settings.serve),
-        };
-        management.control().configure_cs(change).await;
+        management.control().configure_cs(settings.into()).await;
     }
     let mut plan = Plan::new();
     plan_configured(&mut plan, config);
@@ -150,10 +145,7 @@ fn plan_configured(plan: &mut Plan, config: &Config) {
         let flag = |flag: FaceFlags, on: bool| if on { flag } else { FaceFlags::default() };
         let local = face.local.as_ref().map(|local| local.0.to_string());
         plan.entry((face.uri.0.to_string(), local)).or_default().borrow_mut().update = FaceUpdate {
-            persistency: Some(match face.persistency {
-                StaticPersistency::Persistent => FacePersistency::Persistent,
-                StaticPersistency::Permanent => FacePersistency::Permanent,
-            }),
+            persistency: Some(face.persistency),
             flags: flag(FaceFlags::RELIABILITY, face.reliability)
                 .union(flag(FaceFlags::CONGESTION_MARKING, face.congestion_marking == Some(true))),
             flags_mask: flag(FaceFlags::RELIABILITY, face.reliability)

@@ -8,18 +8,18 @@ use tracing::{error, info, warn};
 
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FacePersistency, FaceTable};
+use namehop_forward::engine::{CsChange, CsConfig};
 use namehop_forward::face::FaceId;
 use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::origin;
 use namehop_manage::rib::Route;
-use namehop_manage::server::{ContentStoreChange, NotSaved, StateChange};
+use namehop_manage::server::{NotSaved, StateChange};
 use namehop_wire::NameRef;
 use namehop_wire::security::unix_time_ms;
 
 use crate::config::Config;
 use crate::state::{
-    ContentStoreRecord, FaceRecord, Journal, Record, RouteKey, RouteRecord, RouteTerms, SavedState, StateError,
-    StrategyRecord, identity,
+    FaceRecord, Journal, Record, RouteKey, RouteRecord, RouteTerms, SavedState, StateError, StrategyRecord, identity,
 };
 
 /// A clock that goes wrong by less than this against another one was not set, in milliseconds.
@@ -32,7 +32,7 @@ pub struct Saving {
     /// The last change could not be saved.
     is_failing: Cell<bool>,
     /// What the Content Store was last asked to be.
-    content_store: Cell<ContentStoreRecord>,
+    cs: Cell<CsConfig>,
     clock: ClockWatch,
     /// There is, or was, an expiry on file.
     has_expiries: Cell<bool>,
@@ -66,16 +66,12 @@ impl ClockWatch {
 impl Saving {
     /// Saves into `journal`; without one nothing outlives a restart. `saved` is what the journal held at first.
     pub fn new(faces: Arc<FaceTable>, journal: Option<Journal>, saved: &SavedState, config: &Config) -> Self {
-        let configured = ContentStoreRecord {
-            capacity_packets: config.content_store.capacity_packets as u64,
-            admit: config.content_store.admit,
-            serve: config.content_store.serve,
-        };
+        let change = saved.content_store.map(CsChange::from).unwrap_or_default();
         Saving {
             faces,
             journal: RefCell::new(journal),
             is_failing: Cell::new(false),
-            content_store: Cell::new(saved.content_store.unwrap_or(configured)),
+            cs: Cell::new(config.content_store.cs_config().changed(change)),
             clock: ClockWatch::new(),
             has_expiries: Cell::new(saved.routes.values().any(|terms| terms.expires_unix_ms.is_some())),
         }
@@ -99,7 +95,7 @@ impl Saving {
                     info!(file = %journal.path().display(), "changes can be saved again");
                 }
                 match record {
-                    Record::ContentStore(settings) => self.content_store.set(settings),
+                    Record::ContentStore(settings) => self.cs.set(self.cs.get().changed(settings.into())),
                     Record::Route(route) if route.terms.expires_unix_ms.is_some() => self.has_expiries.set(true),
                     _ => {}
                 }
@@ -193,9 +189,7 @@ impl Saving {
                 strategy: strategy.as_ref().to_string(),
             })),
             StateChange::StrategyUnset(prefix) => Some(Record::StrategyRemoved(prefix.to_string())),
-            StateChange::ContentStore(change) => {
-                Some(Record::ContentStore(changed_settings(self.content_store.get(), change)))
-            }
+            StateChange::ContentStore(change) => Some(Record::ContentStore(self.cs.get().changed(change).into())),
         }
     }
 
@@ -217,14 +211,6 @@ impl Saving {
             face: face.remote_uri().to_string(),
             local: distinguishing_local_uri(&face),
         })
-    }
-}
-
-fn changed_settings(settings: ContentStoreRecord, change: ContentStoreChange) -> ContentStoreRecord {
-    ContentStoreRecord {
-        capacity_packets: change.capacity.unwrap_or(settings.capacity_packets),
-        admit: change.admit.unwrap_or(settings.admit),
-        serve: change.serve.unwrap_or(settings.serve),
     }
 }
 

@@ -15,7 +15,7 @@ use namehop_face::socket::{
 };
 use namehop_face::wake::Waker;
 use namehop_forward::buffer::BufferPool;
-use namehop_forward::engine::{CsConfig, Engine, EngineConfig, EngineError, UnsolicitedPolicy};
+use namehop_forward::engine::{Engine, EngineConfig, EngineError};
 use namehop_forward::face::{FaceId, FaceScope};
 use namehop_forward::fib::{FibError, FibWriter};
 use namehop_forward::schedule::lookahead_for;
@@ -24,10 +24,9 @@ use namehop_hash::HashKey;
 use namehop_manage::authentication::{Rule, SecurityConfig, Signer, TrustConfig, TrustError};
 use namehop_manage::metrics::MetricsError;
 use namehop_manage::readvertise::{DaemonSettings, Destination, GatewaySettings, IdentityError, SigningIdentity};
-use namehop_store::PolicyKind;
-use namehop_table::{HugePages, MemorySpeed, make_memory_ready_ahead, table_memory, table_memory_by_pages};
+use namehop_table::{MemorySpeed, make_memory_ready_ahead, table_memory, table_memory_by_pages};
 
-use crate::config::{AutoNumber, Config, OriginText, Trust, Unsolicited};
+use crate::config::{AutoNumber, Config, OriginText, Trust};
 use crate::descriptors::{connections_for, raise_limit};
 use crate::paths::{self, NoPlace};
 use crate::ports::{PortContext, PortService, RouterPool};
@@ -115,8 +114,7 @@ pub struct Parts {
 pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartError> {
     // What takes long, memory and files, comes in pieces: between them it is noticed that the router shall end.
     let go_on = || if supervisor.is_ending() { Err(StartError::Stopped) } else { Ok(()) };
-    // The setting was checked with the configuration.
-    config.memory.huge_pages.parse().unwrap_or(HugePages::Auto).use_from_now_on();
+    config.memory.huge_pages.use_from_now_on();
     // Workers must not wait for the system to clear pages.
     make_memory_ready_ahead();
     let key = HashKey::random();
@@ -250,20 +248,8 @@ fn engine_config(config: &Config) -> EngineConfig {
     let (forwarding, store) = (&config.forwarding, &config.content_store);
     EngineConfig {
         pit_capacity: forwarding.pit_capacity,
-        cs: CsConfig {
-            capacity_packets: store.capacity_packets,
-            capacity_bytes: usize::try_from(store.capacity_bytes.0).unwrap_or(usize::MAX),
-            // The policy's name was checked with the configuration.
-            policy: store.policy.parse().unwrap_or(PolicyKind::default()),
-            admit: store.admit,
-            serve: store.serve,
-        },
-        unsolicited: match store.unsolicited {
-            Unsolicited::DropAll => UnsolicitedPolicy::DropAll,
-            Unsolicited::AdmitLocal => UnsolicitedPolicy::AdmitLocal,
-            Unsolicited::AdmitNetwork => UnsolicitedPolicy::AdmitNetwork,
-            Unsolicited::AdmitAll => UnsolicitedPolicy::AdmitAll,
-        },
+        cs: store.cs_config(),
+        unsolicited: store.unsolicited,
         accept_unasked_data: forwarding.accept_unasked_data,
         dead_nonce_lifetime_ms: forwarding.dead_nonce_list_lifetime_ms,
         default_hop_limit: forwarding.default_hop_limit,

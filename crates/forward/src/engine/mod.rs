@@ -32,7 +32,7 @@ use crate::packet::{Incoming, Outgoing};
 use crate::schedule::{Burst, Kind, Known, Schedule, Scratch, Summary};
 use crate::strategy::StrategyInstance;
 use crate::time::Timestamp;
-pub use config::{CsConfig, CsInfo, CsSettings, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
+pub use config::{CsChange, CsConfig, CsInfo, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
 pub use learning::EngineEvent;
 
 pub use crate::pcct::content::CsErasure;

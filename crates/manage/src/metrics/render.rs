@@ -92,7 +92,7 @@ impl Family<'_> {
 
 fn router(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
     metrics.gauge_f64("uptime_seconds", "Time since the start of the router", snapshot.uptime_seconds)?;
-    metrics.gauge("buffers_in_use", "Packet buffers in use", snapshot.buffers_in_use)?;
+    metrics.gauge("buffers_in_use", "Packet buffers in use", snapshot.engine.buffers_in_use as u64)?;
     match resident_memory_bytes() {
         Some(bytes) => metrics.gauge("process_resident_memory_bytes", "Memory of the process in RAM", bytes),
         None => Ok(()),
@@ -145,16 +145,16 @@ fn engine(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
 }
 
 fn tables(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
-    let (engine, content_store) = (&snapshot.engine, &snapshot.content_store);
+    let (sizes, cs) = (&snapshot.engine.sizes, &snapshot.engine.cs);
     for (name, help, size) in [
-        ("name_entries", "Entries of the PIT-CS composite table", engine.name_entries),
-        ("pit_entries", "Pending Interests", engine.pit_entries),
-        ("cs_entries", "Data packets in the Content Store", engine.cs_entries),
-        ("cs_capacity_packets", "Data packets that the Content Store may hold", content_store.capacity),
-        ("cs_admit_enabled", "Whether Data is taken into the Content Store", content_store.admit.into()),
-        ("cs_serve_enabled", "Whether Interests are answered from the Content Store", content_store.serve.into()),
-        ("measurements_entries", "Prefixes with strategy measurements", engine.measurements_entries),
-        ("dead_nonces", "Nonces in the Dead Nonce List", snapshot.dead_nonces),
+        ("name_entries", "Entries of the PIT-CS composite table", sizes.pcct as u64),
+        ("pit_entries", "Pending Interests", sizes.pit as u64),
+        ("cs_entries", "Data packets in the Content Store", sizes.cs as u64),
+        ("cs_capacity_packets", "Data packets that the Content Store may hold", cs.capacity as u64),
+        ("cs_admit_enabled", "Whether Data is taken into the Content Store", cs.admit.into()),
+        ("cs_serve_enabled", "Whether Interests are answered from the Content Store", cs.serve.into()),
+        ("measurements_entries", "Prefixes with strategy measurements", sizes.measurements as u64),
+        ("dead_nonces", "Nonces in the Dead Nonce List", sizes.dead_nonces as u64),
         ("fib_entries", "Prefixes with next hops", snapshot.fib_entries),
         ("rib_entries", "Prefixes with routes", snapshot.rib_entries),
         ("rib_routes", "Routes", snapshot.rib_routes),

@@ -21,7 +21,6 @@ fn snapshot() -> Snapshot {
     let mut snapshot = Snapshot {
         uptime_seconds: 12.5,
         rib_routes: 3,
-        content_store: ContentStoreInfo { capacity: 1000, serve: true, ..ContentStoreInfo::default() },
         faces: faces.snapshot(),
         link_drops: vec![(namehop_face::LinkDrop::LinkDown, 4)],
         readvertise: vec![ReadvertiseStatus {
@@ -37,6 +36,7 @@ fn snapshot() -> Snapshot {
         }],
         ..Snapshot::default()
     };
+    (snapshot.engine.cs.capacity, snapshot.engine.cs.serve) = (1000, true);
     snapshot.engine.counters.in_interests = 7;
     snapshot.engine.counters.drops[DropReason::PitFull] = 2;
     snapshot

@@ -108,16 +108,16 @@ impl<C: ControlPlane> Management<C> {
 
     async fn general_status(&self) -> GeneralStatus {
         let engine = self.control.engine_status().await;
-        let counters = &engine.counters;
+        let (counters, sizes) = (&engine.counters, &engine.sizes);
         GeneralStatus {
             version: concat!("Namehop/", env!("CARGO_PKG_VERSION")).to_owned(),
             start_timestamp_ms: self.started_unix_ms,
             current_timestamp_ms: unix_time_ms(),
-            name_tree_entries: engine.name_entries,
+            name_tree_entries: sizes.pcct as u64,
             fib_entries: self.control.with_fib(|fib| fib.len() as u64),
-            pit_entries: engine.pit_entries,
-            measurements_entries: engine.measurements_entries,
-            cs_entries: engine.cs_entries,
+            pit_entries: sizes.pit as u64,
+            measurements_entries: sizes.measurements as u64,
+            cs_entries: sizes.cs as u64,
             in_interests: counters.in_interests,
             in_data: counters.in_data,
             in_nacks: counters.in_nacks,

@@ -7,8 +7,6 @@ use namehop_face::registry::MIN_MTU_BYTES;
 use namehop_forward::schedule::MAX_BURST;
 use namehop_manage::nfd::names;
 use namehop_manage::nfd::numbers::origin;
-use namehop_store::PolicyKind;
-use namehop_table::HugePages;
 use namehop_wire::{MAX_PACKET_SIZE, Name};
 
 use super::fault::Fault;
@@ -22,14 +20,6 @@ impl Config {
     /// The first value that is wrong.
     pub(super) fn first_fault(&self) -> Option<Fault> {
         self.range_fault()
-            .or_else(|| {
-                let error = self.content_store.policy.parse::<PolicyKind>().err()?;
-                Some(Fault::new("content_store.policy", error.to_string()))
-            })
-            .or_else(|| {
-                let error = self.memory.huge_pages.parse::<HugePages>().err()?;
-                Some(Fault::new("memory.huge_pages", error.to_string()))
-            })
             .or_else(|| self.unix_fault())
             .or_else(|| Some(Fault::new("log.level", logging::parse_filter(&self.log.level).err()?)))
             .or_else(|| {
