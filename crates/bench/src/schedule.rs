@@ -11,6 +11,7 @@ use namehop_store::PolicyKind;
 use serde::{Serialize, Serializer};
 
 use crate::counters::CounterFigures;
+use crate::progress::OnProgress;
 use crate::workload::WorkloadParameters;
 
 /// What to measure: [`published`](Self::published) or [`realistic`](Self::realistic), or changed from one of these.
@@ -320,5 +321,9 @@ fn by_name<S: Serializer>(schedule: &ScheduleKind, serializer: S) -> Result<S::O
 /// Somebody who can measure the forwarding engine.
 pub trait EngineMeasurements {
     /// Figures for each schedule asked for, in that order.
-    fn measure(&mut self, parameters: &EngineParameters) -> Result<Vec<ScheduleFigures>, Box<dyn Error + Send + Sync>>;
+    fn measure(
+        &mut self,
+        parameters: &EngineParameters,
+        on_progress: &OnProgress<'_>,
+    ) -> Result<Vec<ScheduleFigures>, Box<dyn Error + Send + Sync>>;
 }

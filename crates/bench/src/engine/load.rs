@@ -34,6 +34,8 @@ pub(super) const HIGH_NONCE: u32 = 1 << 31;
 /// Time on the worker's clock that passes for each packet at most. A million pending Interests whose Data comes in any order are
 /// answered in time then, however often the system interrupts the worker.
 const MOST_NS_PER_PACKET: u64 = 800;
+/// Bursts of the warm-up after which progress is told.
+const TELL_STEPS: u64 = 4096;
 /// Turns that a burst may take.
 const MAX_TURNS: usize = 4;
 /// Counting takes this part of the time of measuring.
@@ -145,19 +147,27 @@ impl<'a, S: Schedule> Load<'a, S> {
     }
 
     /// Until as many Interests are pending and as many Data cached as asked for, and long enough for timers to be due.
-    pub(super) fn warm_up(&mut self) -> Result<(), EngineBenchError> {
+    /// `tell` is told now and then how far that is, in thousandths.
+    pub(super) fn warm_up(&mut self, tell: &dyn Fn(u64, u64)) -> Result<(), EngineBenchError> {
+        tell(0, 1000);
         // The first exchange starts what runs for a minute after the start of a router; then that minute is over.
         let waiting_limit = std::mem::take(&mut self.waiting_limit);
         self.step(PacketKind::InterestMiss)?;
         self.step(PacketKind::Data)?;
         self.waiting_limit = waiting_limit;
         self.now.0 += SETTLING_NS;
-        let end = self.now.0 + self.parameters.warm_up.as_nanos() as u64;
+        let (begin, time_ns) = (self.now.0, self.parameters.warm_up.as_nanos() as u64);
         while self.in_flight() < self.parameters.in_flight {
             self.step(PacketKind::InterestMiss)?;
         }
-        let mut in_cache = 0;
-        while in_cache < self.parameters.cs_capacity || self.now.0 < end {
+        let (mut in_cache, mut steps) = (0, 0u64);
+        while in_cache < self.parameters.cs_capacity || self.now.0 < begin + time_ns {
+            if steps.is_multiple_of(TELL_STEPS) {
+                let part = |done: u64, of: u64| (done * 1000).checked_div(of).unwrap_or(1000);
+                let cache = part(in_cache as u64, self.parameters.cs_capacity as u64);
+                tell(cache.min(part(self.now.0 - begin, time_ns)), 1000);
+            }
+            steps += 1;
             let step = match self.parameters.traffic {
                 Traffic::Mixed => self.mixed_step()?,
                 Traffic::Sorted => {
