@@ -114,7 +114,7 @@ impl PutArgs {
 
     async fn serve(&self, endpoint: &Endpoint, object: &Arc<PublishedObject>) -> Result<(), Failure> {
         object.publish(endpoint);
-        endpoint.register_route(&self.name, &self.announce.route()).await?;
+        self.announce.register(endpoint, &self.name).await?;
         eprintln!("{}", object.versioned_name());
         if !self.quiet {
             eprintln!("{} bytes in {} segments", object.size_bytes(), object.segment_count());
@@ -128,6 +128,9 @@ impl PutArgs {
             reason = endpoint.closed() => Some(reason),
         };
         drop(shown);
+        if lost.is_none() {
+            self.announce.unregister(endpoint, &self.name).await;
+        }
         if !self.quiet {
             let counters = object.counters();
             eprintln!(

@@ -278,7 +278,7 @@ impl Endpoint {
     /// Answers Interests under `prefix` with `handler`, until [`Endpoint::withdraw`]. The longest
     /// prefix wins; an earlier handler of the same prefix is replaced. The handler runs on the
     /// reading task and must not block. Registering the prefix with the forwarder is a separate
-    /// step: [`Endpoint::register_prefix`].
+    /// step: [`Endpoint::register_route`].
     pub fn produce(&self, prefix: &Name, handler: impl Fn(&Request<'_>) -> Answer + Send + Sync + 'static) {
         self.inner.shared.lock().set_handler(prefix, Arc::new(handler));
     }
