@@ -7,7 +7,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
 
 use namehop_face::LinkDrop;
-use namehop_manage::metrics::{MetricsServer, Snapshot};
+use namehop_manage::http::HttpServer;
+use namehop_manage::metrics::Snapshot;
 use namehop_manage::server::{ControlPlane, Management};
 
 use crate::control::Control;
@@ -17,7 +18,7 @@ use crate::supervise::Supervisor;
 const REQUESTS: usize = 16;
 
 /// Serves metrics for as long as the control thread lives.
-pub fn serve(server: MetricsServer, management: &Rc<Management<Control>>, supervisor: Supervisor) {
+pub fn serve(server: HttpServer, management: &Rc<Management<Control>>, supervisor: Supervisor) {
     let started = Instant::now();
     let (requests, mut inbox) = mpsc::channel::<oneshot::Sender<Snapshot>>(REQUESTS);
     let management = Rc::clone(management);

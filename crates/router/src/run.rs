@@ -22,7 +22,7 @@ use namehop_forward::buffer::{BufferPool, PacketBuffer};
 use namehop_forward::engine::EngineEvent;
 use namehop_forward::face::FaceId;
 use namehop_manage::authentication::Authenticator;
-use namehop_manage::metrics::MetricsServer;
+use namehop_manage::http::HttpServer;
 use namehop_manage::server::{ControlPlane, Management};
 
 use crate::config::{Config, ConfigError};
@@ -104,8 +104,8 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
     let channels = sockets.local_uris();
     let metrics = match config.metrics.enabled {
         true => {
-            let bound = control_runtime.block_on(MetricsServer::bind(config.metrics.listen));
-            Some(bound.map_err(StartError::Metrics)?.allow_hosts(config.metrics.allowed_hosts.clone()))
+            let bound = control_runtime.block_on(HttpServer::bind(config.metrics.listen));
+            Some(bound.map_err(StartError::Http)?.allow_hosts(config.metrics.allowed_hosts.clone()))
         }
         false => None,
     };
@@ -166,7 +166,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
                 // It ends when all is loaded.
                 tokio::task::spawn_local(fib_file::load(Rc::clone(&management), file));
             }
-            announce(&channels, metrics.as_ref().map(MetricsServer::local_address));
+            announce(&channels, metrics.as_ref().map(HttpServer::local_address));
             if let Some(server) = metrics {
                 metrics::serve(server, &management, supervisor.clone());
             }

@@ -22,7 +22,7 @@ use namehop_forward::schedule::lookahead_for;
 use namehop_forward::strategy::{StrategyInstance, StrategyKind};
 use namehop_hash::HashKey;
 use namehop_manage::authentication::{Rule, SecurityConfig, Signer, TrustConfig, TrustError};
-use namehop_manage::metrics::MetricsError;
+use namehop_manage::http::HttpError;
 use namehop_manage::readvertise::{DaemonSettings, Destination, GatewaySettings, IdentityError, SigningIdentity};
 use namehop_table::{MemorySpeed, make_memory_ready_ahead, table_memory, table_memory_by_pages};
 
@@ -65,9 +65,9 @@ pub enum StartError {
     /// The FIB does not fit into memory.
     #[error("memory for the FIB: {0}")]
     Fib(#[from] FibError),
-    /// The metrics server cannot listen.
+    /// The HTTP server cannot listen.
     #[error(transparent)]
-    Metrics(#[from] MetricsError),
+    Http(#[from] HttpError),
     /// It was told to end before it had started.
     #[error("told to end while starting")]
     Stopped,

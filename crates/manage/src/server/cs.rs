@@ -3,10 +3,10 @@
 use namehop_forward::engine::{CsChange, CsInfo};
 
 use super::reply::not_saved;
-use super::verbs::bad_request;
+use super::verbs::{Action, Verb, bad_request};
 use super::{ControlPlane, Management, StateChange};
 use crate::nfd::numbers::cs_flags;
-use crate::nfd::{self, ControlParameters, ControlResponse};
+use crate::nfd::{self, ControlParameters, ControlResponse, FieldSet};
 
 /// Data that one `cs/erase` erases at most, so that it never holds up forwarding for long.
 const ERASE_LIMIT: u64 = 256;
@@ -29,7 +29,23 @@ pub(super) fn cs_info(info: &CsInfo) -> nfd::CsInfo {
 }
 
 impl<C: ControlPlane> Management<C> {
-    pub(super) async fn configure_cs(&self, parameters: ControlParameters) -> ControlResponse {
+    /// Verbs of the module.
+    pub(super) const CS_VERBS: &[Verb<C>] = &[
+        Verb {
+            name: "config",
+            required: FieldSet::NONE,
+            optional: FieldSet::CAPACITY.with(FieldSet::FLAGS).with(FieldSet::MASK),
+            action: Action::Task(|this, parameters, _| Box::pin(async move { this.configure_cs(parameters).await })),
+        },
+        Verb {
+            name: "erase",
+            required: FieldSet::NAME,
+            optional: FieldSet::COUNT,
+            action: Action::Task(|this, parameters, _| Box::pin(async move { this.erase_cs(parameters).await })),
+        },
+    ];
+
+    async fn configure_cs(&self, parameters: ControlParameters) -> ControlResponse {
         let (flags_wanted, mask) = (parameters.flags.unwrap_or(0), parameters.mask.unwrap_or(0));
         let wanted = |bit: u64| (mask & bit != 0).then_some(flags_wanted & bit != 0);
         let change = CsChange {
@@ -51,7 +67,7 @@ impl<C: ControlPlane> Management<C> {
         })
     }
 
-    pub(super) async fn erase_cs(&self, parameters: ControlParameters) -> ControlResponse {
+    async fn erase_cs(&self, parameters: ControlParameters) -> ControlResponse {
         if parameters.count == Some(0) {
             return bad_request("Count must be at least 1".to_owned());
         }

@@ -5,12 +5,12 @@
 use namehop_face::FaceUri;
 use namehop_face::registry::MIN_MTU_BYTES;
 use namehop_forward::schedule::MAX_BURST;
-use namehop_manage::nfd::names;
+use namehop_manage::nfd::names::{self, module};
 use namehop_manage::nfd::numbers::origin;
 use namehop_wire::{MAX_PACKET_SIZE, Name};
 
 use super::fault::Fault;
-use super::{AutoNumber, AutoPath, Config, MANAGEMENT_MODULES, StaticFace};
+use super::{AutoNumber, AutoPath, Config, StaticFace};
 use crate::logging;
 
 /// Longest path of a Unix socket in bytes: `sun_path` of unix(7) without its final zero.
@@ -130,12 +130,12 @@ impl Config {
 
     fn authorization_fault(&self) -> Option<Fault> {
         for (index, rule) in self.management.authorizations.iter().enumerate() {
-            let unknown = rule.modules.iter().position(|module| !MANAGEMENT_MODULES.contains(&module.as_str()));
+            let unknown = rule.modules.iter().position(|module| !module::WITH_COMMANDS.contains(&module.as_str()));
             if let Some(position) = unknown {
                 let message = format!(
                     "`{}` is not a management module; the modules are {}",
                     rule.modules[position],
-                    MANAGEMENT_MODULES.join(", ")
+                    module::WITH_COMMANDS.join(", ")
                 );
                 return Some(Fault::new(format!("management.authorizations[{index}].modules[{position}]"), message));
             }
