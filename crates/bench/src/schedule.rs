@@ -1,7 +1,7 @@
 //! What measurements of the forwarding engine say, schedule by schedule, and the trait through which they are asked for.
 //!
-//! Whoever reproduces published figures needs measurements of the engine and not the engine; so this is all there is
-//! between them.
+//! The crate that reproduces published figures needs measurements of the engine and not the engine itself: this is the
+//! interface between them.
 
 use std::error::Error;
 use std::time::Duration;
@@ -318,7 +318,7 @@ fn by_name<S: Serializer>(schedule: &ScheduleKind, serializer: S) -> Result<S::O
     serializer.serialize_str(schedule.name())
 }
 
-/// Somebody who can measure the forwarding engine.
+/// Measures the forwarding engine.
 pub trait EngineMeasurements {
     /// Figures for each schedule asked for, in that order.
     fn measure(

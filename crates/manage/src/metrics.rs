@@ -31,10 +31,10 @@ pub struct Snapshot {
     pub rib_entries: u64,
     /// Routes.
     pub rib_routes: u64,
-    /// Those who are told of routes.
+    /// Routing daemon and gateway to which routes are announced.
     pub readvertise: Vec<ReadvertiseStatus>,
     /// All faces.
     pub faces: Vec<Arc<Face>>,
-    /// What the faces of strangers had counted that are gone.
+    /// Sums over on-demand faces that are gone.
     pub gone: GoneFaces,
 }

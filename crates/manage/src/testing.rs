@@ -1,5 +1,5 @@
 //! A small router in memory for tests and fuzzing of the management server: real faces and a real FIB, everything else
-//! pretended and remembered.
+//! is simulated and recorded.
 //!
 //! It has two faces from the start: that of a local application and that of a neighbour. It is not a router: no packet
 //! goes anywhere.

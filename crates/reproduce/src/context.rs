@@ -1,4 +1,4 @@
-//! What items are run with: settings, whoever measures, and what was measured before.
+//! What items are run with: settings, the engine's measurements, and what was measured before.
 
 use namehop_bench::machine::Machine;
 use namehop_bench::progress::{OnProgress, Progress};

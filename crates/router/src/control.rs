@@ -23,8 +23,8 @@ use crate::saving::Saving;
 use crate::worker::WorkerHandle;
 
 /// How long the creation of a face waits for its link, and how often it looks.
-const CONNECT_PATIENCE: Duration = Duration::from_millis(300);
-const CONNECT_LOOK: Duration = Duration::from_millis(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(300);
+const CONNECT_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// What the control thread holds. All methods run on that thread.
 pub struct Control {
@@ -127,9 +127,9 @@ impl ControlPlane for Control {
         };
         self.worker.add_face(Arc::clone(&face)).await.map_err(|_| stopping())?;
         // A permanent face to a live peer is up in a moment: whoever asked for it can use it then.
-        let _ = timeout(CONNECT_PATIENCE, async {
+        let _ = timeout(CONNECT_TIMEOUT, async {
             while !face.is_up() {
-                sleep(CONNECT_LOOK).await;
+                sleep(CONNECT_POLL_INTERVAL).await;
             }
         })
         .await;

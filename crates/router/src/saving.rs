@@ -22,7 +22,7 @@ use crate::state::{
     FaceRecord, Journal, Record, RouteKey, RouteRecord, RouteTerms, SavedState, StateError, StrategyRecord, identity,
 };
 
-/// A clock that goes wrong by less than this against another one was not set, in milliseconds.
+/// The time of day counts as set if it differs by at least this much from the monotonic clock, in milliseconds.
 const CLOCK_TOLERANCE_MS: u64 = 2000;
 
 /// What is saved, and where.
@@ -31,15 +31,14 @@ pub struct Saving {
     journal: RefCell<Option<Journal>>,
     /// The last change could not be saved.
     is_failing: Cell<bool>,
-    /// What the Content Store was last asked to be.
+    /// Settings of the Content Store as last asked for, whether or not there was room for them.
     cs: Cell<CsConfig>,
     clock: ClockWatch,
     /// There is, or was, an expiry on file.
     has_expiries: Cell<bool>,
 }
 
-/// Notices that somebody sets the time of day: it no longer goes along with the clock that nobody can set, which the
-/// expiries of running routes are on.
+/// Detects that the time of day was set: it then no longer agrees with the monotonic clock, which the expiries of routes are on.
 struct ClockWatch {
     started: Instant,
     /// Time of day at `started`, as it follows from the time of day at the last look.
@@ -51,7 +50,7 @@ impl ClockWatch {
         ClockWatch { started: Instant::now(), start_unix_ms: Cell::new(unix_time_ms()) }
     }
 
-    /// By how much the clock was set forward since the last look, if it was more than clocks drift.
+    /// By how many milliseconds the clock was set forward since the last call; `None` if it was not set.
     fn look(&self, now_unix_ms: u64) -> Option<i64> {
         let elapsed_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let start_unix_ms = now_unix_ms.saturating_sub(elapsed_ms);
@@ -129,9 +128,9 @@ impl Saving {
 
     /// Writes the state file again if somebody deleted or replaced it, so that the next start finds it also when there is no
     /// further change. To be called from time to time and at the end.
-    pub fn keep_in_place(&self) {
+    pub fn restore_if_missing(&self) {
         if let Some(journal) = &mut *self.journal.borrow_mut()
-            && let Err(error) = journal.keep_in_place()
+            && let Err(error) = journal.restore_if_missing()
         {
             self.report(&error);
         }

@@ -28,7 +28,7 @@ use namehop_table::{MemorySpeed, make_memory_ready_ahead, table_memory, table_me
 
 use crate::config::{AutoNumber, Config, OriginText, Trust};
 use crate::descriptors::{connections_for, raise_limit};
-use crate::paths::{self, NoPlace};
+use crate::paths::{self, NoUsablePath};
 use crate::ports::{PortContext, PortService, RouterPool};
 use crate::state::{Journal, SavedState, StateError};
 use crate::supervise::Supervisor;
@@ -38,7 +38,7 @@ use crate::worker::{Worker, WorkerHandle, WorkerRings};
 const SOCKET_RING_FRAMES: usize = 8192;
 /// Frames that fit into the rings between worker and control thread.
 const CONTROL_RING_FRAMES: usize = 4096;
-/// One of so many small buffers may wait on congested ports; the others are there for everybody.
+/// One in this many small buffers may wait on congested ports, so that the others stay available.
 const QUEUED_SHARE: usize = 8;
 
 /// Why a router cannot start.
@@ -46,7 +46,7 @@ const QUEUED_SHARE: usize = 8;
 pub enum StartError {
     /// No place for the socket or state file.
     #[error(transparent)]
-    NoPlace(#[from] NoPlace),
+    NoUsablePath(#[from] NoUsablePath),
     /// A listener cannot be opened.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -112,8 +112,8 @@ pub struct Parts {
 /// # Errors
 /// The first thing that cannot be had; what was opened is closed again.
 pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartError> {
-    // What takes long, memory and files, comes in pieces: between them it is noticed that the router shall end.
-    let go_on = || if supervisor.is_ending() { Err(StartError::Stopped) } else { Ok(()) };
+    // Called between steps that take long, so that the router can be stopped while it starts.
+    let check_not_ending = || if supervisor.is_ending() { Err(StartError::Stopped) } else { Ok(()) };
     config.memory.huge_pages.use_from_now_on();
     // Workers must not wait for the system to clear pages.
     make_memory_ready_ahead();
@@ -154,7 +154,7 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
     );
     port_set.limit_queues(config.forwarding.small_buffers / QUEUED_SHARE);
 
-    go_on()?;
+    check_not_ending()?;
     let (journal, saved) = if config.state.enabled {
         let (journal, saved) = Journal::open(&paths::state_file(&config.state.file)?)?;
         (Some(journal), saved)
@@ -162,14 +162,14 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
         (None, SavedState::default())
     };
 
-    go_on()?;
+    check_not_ending()?;
     let mut fib = FibWriter::new(key, StrategyInstance::new(StrategyKind::BestRoute))?;
     for prefix in config.served_prefixes() {
         fib.dedicate(prefix.as_ref(), FaceId::INTERNAL)?;
     }
-    go_on()?;
+    check_not_ending()?;
     let engine = Engine::new(engine_config(config), fib.reader(), pool.clone(), key)?;
-    go_on()?;
+    check_not_ending()?;
     report_memory();
     let (worker, worker_handle) =
         Worker::new(engine, pool.clone(), Arc::clone(&faces), rings.clone(), port_set, worker_waker);
@@ -184,7 +184,7 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
     Ok(Parts { sockets, ports, worker, worker_handle, rings, pool, faces, face_events, fib, journal, saved })
 }
 
-/// Says which pages the tables got.
+/// Logs on which pages the tables lie.
 fn report_memory() {
     for (pages, count, bytes) in table_memory_by_pages() {
         info!("{pages}: {count} tables with {} MiB of address space", bytes.div_ceil(1 << 20));
@@ -283,7 +283,7 @@ fn lookahead(configured: AutoNumber) -> usize {
     packets
 }
 
-/// What the management server's authenticator is to know.
+/// The settings of the management server's authenticator.
 pub fn security_config(config: &Config) -> SecurityConfig {
     let trust =
         |trust: &Trust| TrustConfig { anchors: trust.anchors.clone(), certificates: trust.certificates.clone() };
@@ -305,7 +305,7 @@ pub fn security_config(config: &Config) -> SecurityConfig {
     }
 }
 
-/// Who is told of routes.
+/// Routing daemon and gateway to which routes are announced.
 ///
 /// # Errors
 /// When the key for a gateway cannot be used.

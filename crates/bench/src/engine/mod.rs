@@ -15,6 +15,7 @@
 //! | `stock` | their buffers |
 //! | `rig` | a worker between two ports, and the far ends of those |
 //! | `load` | which packets when, and what a turn cost |
+//! | `turn` | what the worker receives in one turn |
 //! | `flood` | a flood of Interests, and what it does to others |
 //! | `watch` | what is observed of turns besides time |
 //! | `costs` | from single bursts to costs |
@@ -34,6 +35,7 @@ mod peers;
 mod prefixes;
 mod rig;
 mod stock;
+mod turn;
 mod watch;
 
 use std::error::Error;
@@ -51,7 +53,7 @@ use namehop_forward::schedule::{
 use namehop_hash::HashKey;
 use namehop_router::worker::{pin_to_processor, usable_processors};
 
-use crate::counters::{Counters, Events, WhyNot};
+use crate::counters::{Counters, CountersUnavailable, Events};
 use crate::memory::DramFigures;
 use crate::progress::{OnProgress, Progress};
 use crate::schedule::{
@@ -75,7 +77,7 @@ pub struct EngineBench {
     /// One for each worker.
     pools: Vec<MbufPool>,
     /// What is counted, or why nothing is.
-    events: Result<Events, WhyNot>,
+    events: Result<Events, CountersUnavailable>,
     /// What the FIB was filled and the pools were made for.
     made_for: EngineParameters,
 }
@@ -165,7 +167,7 @@ impl EngineBench {
         Ok(())
     }
 
-    /// Does it suit these parameters, as those that it was made for?
+    /// Can it measure with these parameters, or must it be made anew?
     fn suits(&self, parameters: &EngineParameters) -> bool {
         let parts = |of: &EngineParameters| {
             (of.workload, of.workers, of.peers, of.traffic, of.payload_bytes, of.buffers, of.burst, of.computing)
@@ -189,7 +191,7 @@ impl EngineBench {
     }
 
     /// Why hardware counters are not counted here, if they are not.
-    pub fn why_no_counters(&self) -> Option<&WhyNot> {
+    pub fn counters_unavailable(&self) -> Option<&CountersUnavailable> {
         self.events.as_ref().err()
     }
 
@@ -226,7 +228,7 @@ impl EngineBench {
         Ok(figures.map(|(&schedule, runs)| summary(schedule, &runs, parameters.workers, lines)).collect())
     }
 
-    /// Lets each worker of each schedule suffer the flood, once in every run. The schedules take turns.
+    /// Measures the flood once in every run with each worker of each schedule. The schedules take turns.
     ///
     /// # Errors
     /// When there is no such flood, the router cannot be put together, or loses ordinary packets.
@@ -320,7 +322,7 @@ impl EngineBench {
         start: &Barrier,
     ) -> Result<Measured, EngineBenchError> {
         let rig = rig::Rig::<S>::new(&prefixes.fib, self.key, self.pools[worker].clone(), parameters);
-        // Whoever fails must not leave the others waiting.
+        // Before an error is returned, so that the other workers do not wait for this one.
         start.wait();
         let mut load = load::Load::new(rig?, prefixes, parameters, number)?;
         // One worker speaks for all.
@@ -332,9 +334,9 @@ impl EngineBench {
         load.warm_up(&|done, total| tell("warming up", done, total))?;
         tell("measuring", 0, 0);
         if let Pass::Flood(flood) = about.pass {
-            let suffered = load.suffer(flood)?;
+            let figures = load.measure_flood(flood)?;
             load.finish()?;
-            return Ok(Measured { flood: Some(suffered), ..Measured::default() });
+            return Ok(Measured { flood: Some(figures), ..Measured::default() });
         }
         let costs = load.measure(parameters.time)?;
         let counters = self.events.as_ref().ok().and_then(|events| Counters::open(events).ok());
@@ -371,7 +373,7 @@ impl EngineMeasurements for EngineOnDemand {
     }
 }
 
-/// A URI that is written here and known to be one.
+/// Parses a URI.
 fn uri(text: &str) -> Result<FaceUri, EngineBenchError> {
     text.parse().map_err(|error| EngineBenchError::Rig(format!("{text}: {error}")))
 }

@@ -153,8 +153,8 @@ fn counters_are_read_around_turns() {
     assert!(stripped.interest_miss.cycles > 0.0 && stripped.interest_miss != counted.interest_miss);
 
     // Without counters there is a reason, and nothing of them.
-    bench.events = Err(WhyNot::NoHardwareCounters);
-    assert_eq!(bench.why_no_counters(), Some(&WhyNot::NoHardwareCounters));
+    bench.events = Err(CountersUnavailable::NoHardwareCounters);
+    assert_eq!(bench.counters_unavailable(), Some(&CountersUnavailable::NoHardwareCounters));
     let figures = bench.run(&parameters, &|_| ()).expect("figures").remove(0);
     assert_eq!(figures.counters, None);
     assert!(!serde_json::to_string(&figures).expect("JSON").contains("counters"));

@@ -30,7 +30,7 @@ const FACES: u64 = 16;
 const FIRST_FACE: u32 = 256;
 /// Prefixes added with one call when they come from memory.
 const PORTION: usize = 1024;
-/// Entries told of a strategy at a time, as a router does it.
+/// Entries whose strategy is updated at a time, as in the router.
 const STRATEGY_PORTION: usize = 16_384;
 /// Names looked up together.
 const GROUP: usize = 64;
@@ -280,7 +280,7 @@ fn from_memory(
     Ok(fib)
 }
 
-/// Chooses a strategy for a prefix above one of those in the table, and waits until all are told.
+/// Chooses a strategy for a prefix above one of those in the table, and waits until all have it.
 fn change_strategy(fib: &mut FibWriter<()>) -> Result<StrategyFigures, FibBenchError> {
     let above = fib.entries().next().map(|(name, _)| name.prefix(1).to_owned()).unwrap_or_default();
     let milliseconds = |start: Instant| start.elapsed().as_secs_f64() * 1e3;

@@ -90,7 +90,7 @@ impl DramFigures {
     }
 
     /// Least nanoseconds for something that touches `lines` cache lines of tables in memory, such as an Interest and its
-    /// Data: lines over best lines per second. Whoever is nearer to it hides more of the latency; nobody gets below.
+    /// Data: lines over best lines per second. The nearer a program comes to it, the more of the latency it hides; none gets below.
     pub fn floor_ns(&self, lines: f64) -> f64 {
         lines / self.best_lines_per_second() * 1e9
     }

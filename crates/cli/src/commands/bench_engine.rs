@@ -5,7 +5,7 @@ mod tables;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use namehop_bench::counters::WhyNot;
+use namehop_bench::counters::CountersUnavailable;
 use namehop_bench::engine::{EngineBench, EngineBenchError, floor_ns};
 use namehop_bench::machine::Machine;
 use namehop_bench::memory::{self, DramFigures, MemoryOptions};
@@ -260,11 +260,11 @@ impl EngineArgs {
                 figures,
             }
         };
-        if let Some(reason) = bench.why_no_counters().filter(|_| self.json) {
+        if let Some(reason) = bench.counters_unavailable().filter(|_| self.json) {
             eprintln!("{reason}");
         }
         let report = Report {
-            no_counters: bench.why_no_counters().map(WhyNot::to_string),
+            no_counters: bench.counters_unavailable().map(CountersUnavailable::to_string),
             machine: Machine::detect(),
             fib_prefixes: self.fib,
             fib_bytes_per_prefix: statistics.bytes as f64 / self.fib as f64,

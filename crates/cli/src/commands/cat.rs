@@ -184,7 +184,7 @@ impl CatArgs {
             let fetching = fetch(&endpoint, &self.name, &mut output, &options, |progress| advance(&shown, progress));
             tokio::select! {
                 report = fetching => match report {
-                    // Whoever reads our output has seen enough.
+                    // The reader of the output has closed it, as `head` does.
                     Err(FetchError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(None),
                     report => Ok(Some(report?)),
                 },

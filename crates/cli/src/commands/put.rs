@@ -83,7 +83,7 @@ impl PutArgs {
         };
         let command_signer = self.signing.command_signer()?;
         block_on(async {
-            // First of all: without a forwarder, reading would be in vain.
+            // Before the content is read, which is useless without a forwarder.
             let endpoint = connection.connect().await?;
             endpoint.sign_commands_with(command_signer);
             let content = tokio::select! {

@@ -89,7 +89,7 @@ impl ReproduceArgs {
                 ids.push(id);
             }
         }
-        // A wrong word should not come to light after minutes of measuring.
+        // An unknown name is refused before minutes are spent on measuring.
         if let Some(unknown) = ids.iter().find(|id| !context.items().any(|item| item.id == id.as_str())) {
             return Err(ReproduceError::Unknown(unknown.clone()).into());
         }

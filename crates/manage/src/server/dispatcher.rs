@@ -66,8 +66,8 @@ fn zone_of(name: NameRef<'_>) -> Option<Zone> {
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// Takes a frame that the forwarding engine sent to the internal face: an Interest with IncomingFaceId, or what a
-    /// command of this router's own came to.
+    /// Takes a frame that the forwarding engine sent to the internal face: an Interest with IncomingFaceId, or the Data
+    /// or Nack that answers one of this router's own commands.
     pub fn receive(self: &Rc<Self>, frame: &[u8]) {
         let Ok(packet) = LpPacket::decode(frame) else { return };
         // The answer to a command of this router's own.
@@ -88,7 +88,7 @@ impl<C: ControlPlane> Management<C> {
             return;
         }
         match zone {
-            // Forwarding keeps /localhost on local faces; this is the second lock on the same door.
+            // The forwarding engine accepts /localhost on local faces only. This does not rely on it.
             Zone::Localhost => match self.control.faces().get(request.face) {
                 Some(face) if face.scope() == FaceScope::Local => {}
                 _ => return,

@@ -50,8 +50,8 @@ pub(super) fn face_status(face: &Face) -> FaceStatus {
     }
 }
 
-/// Properties of a face in the answer to a command. Those that may be left out are there when the command was about them:
-/// some clients know no others than the ones they sent.
+/// Properties of a face in the answer to a command. Optional ones are included only if the command had them, because some clients
+/// do not know the others.
 fn properties(face: &Face, asked: &ControlParameters) -> ControlParameters {
     ControlParameters {
         face_id: Some(face.id().0.into()),
@@ -94,7 +94,7 @@ fn to_update(parameters: &ControlParameters) -> Result<FaceUpdate, ControlRespon
     })
 }
 
-/// The change that takes back `update`.
+/// The change that undoes `update`.
 fn undoing(face: &Face, update: &FaceUpdate) -> FaceUpdate {
     FaceUpdate {
         persistency: update.persistency.map(|_| face.persistency()),
@@ -185,7 +185,7 @@ impl<C: ControlPlane> Management<C> {
         },
     ];
 
-    /// A port has what the router's rights allow, not those of whoever sends the command.
+    /// A port is opened with the rights of the router, which may be more than those of the requester.
     fn check_port(
         &self,
         uri: &FaceUri,
@@ -197,7 +197,7 @@ impl<C: ControlPlane> Management<C> {
             (FaceUri::Ethernet(_), Some(local)) => local,
             _ => return Ok(()),
         };
-        // Whoever asks for a face that is there gets its number, and nothing is opened.
+        // If the face exists, the answer is its number, and nothing is opened.
         let exists = self.control.faces().find_by_remote(uri).iter().any(|face| face.local_uri() == port);
         if authority == Authority::ListedKey || exists {
             return Ok(());
@@ -279,7 +279,7 @@ impl<C: ControlPlane> Management<C> {
         ControlResponse::ok(&done)
     }
 
-    /// Closes a face, with all that leads to it.
+    /// Destroys a face with its routes and next hops.
     async fn remove_face(&self, face: &Face) {
         self.control.destroy_face(face.id()).await;
         // The event that the face is gone may still be on its way; its routes shall be gone with the answer.

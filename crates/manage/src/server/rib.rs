@@ -27,7 +27,7 @@ pub enum RouteError {
     /// The face does not exist.
     #[error("the face does not exist")]
     NoSuchFace,
-    /// The router answers such names by itself. A route would take its commands away from it.
+    /// The router itself answers such names. A route would take its commands away from it.
     #[error("the router itself answers names under this prefix, which can have no routes")]
     Dedicated,
     /// The table refuses the route.

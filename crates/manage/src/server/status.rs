@@ -36,14 +36,14 @@ pub(super) enum Dataset {
 }
 
 impl Dataset {
-    /// Is it made as it is fetched?
+    /// Is its content made while it is fetched?
     pub(super) fn is_streamed(&self) -> bool {
         matches!(self, Dataset::Fib | Dataset::FibSnapshot | Dataset::Rib)
     }
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// What a dataset is made of that is made as it is fetched.
+    /// The source of a dataset whose content is made while it is fetched.
     pub(super) fn source_of(&self, dataset: &Dataset) -> Option<Source> {
         match dataset {
             Dataset::Fib => Some(Source::Fib(FibCursor::default())),
@@ -63,7 +63,7 @@ impl<C: ControlPlane> Management<C> {
                 let channels = self.control.channels();
                 encode_all(channels.iter().map(|uri| ChannelStatus { local_uri: uri.to_string() }))
             }
-            // Made as they are fetched.
+            // Made while they are fetched.
             Dataset::Fib | Dataset::FibSnapshot | Dataset::Rib => Vec::new(),
             Dataset::StrategyChoices => self.control.with_fib(|fib| {
                 encode_all(fib.strategies().map(|(name, strategy)| StrategyChoice {
