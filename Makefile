@@ -35,6 +35,7 @@ test: setup-test check unit-test model-test system-test ## all checks and tests 
 check: setup ## formatting and lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --package namehop --no-default-features --locked -- -D warnings
 
 unit-test: setup ## tests of every crate, including the short deterministic fuzz run
 	cargo test --workspace --locked

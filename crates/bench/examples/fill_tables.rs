@@ -17,14 +17,11 @@ use std::error::Error;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
-use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_forward::fib::FibWriter;
-use namehop_forward::packet::{Incoming, LinkFields};
 use namehop_forward::strategy::{StrategyInstance, StrategyKind};
-use namehop_forward::time::Timestamp;
 use namehop_forward::{Engine, EngineConfig};
 use namehop_hash::HashKey;
+use namehop_packet::{BufferPool, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Timestamp};
 use namehop_table::{CacheLine, CacheLines, PageRequest, is_memory_ready, make_memory_ready_ahead};
 use namehop_wire::Name;
 use namehop_wire::builder::{DataBuilder, InterestBuilder};
@@ -69,8 +66,8 @@ struct Figures {
 }
 
 struct Filling {
-    engine: Engine<HeapPool>,
-    pool: HeapPool,
+    engine: Engine,
+    pool: BufferPool,
     interest: Template,
     data: Template,
     started: Instant,
@@ -219,7 +216,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     fib.add_nexthop(Name::new().as_ref(), PRODUCER, 0)?;
     let config = EngineConfig { max_lifetime_ms: 600_000, ..EngineConfig::default() };
     let (cache, pit) = (config.cs.capacity_packets, config.pit_capacity);
-    let pool = HeapPool::new(4 * BURST, 4 * BURST);
+    let pool = BufferPool::new(4 * BURST, 4 * BURST);
     let mut engine = Engine::new(config, fib.reader(), pool.clone(), key)?;
     for id in [CONSUMER, PRODUCER] {
         engine.set_face(FaceInfo { id, scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint });

@@ -34,6 +34,14 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     if text.is_empty() { Err(wrong()) } else { Ok(total) }
 }
 
+/// A number of seconds, or a duration with a unit.
+pub fn parse_seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| format!("'{text}': {error}")),
+        Err(_) => parse_duration(text),
+    }
+}
+
 /// Reads `on` or `off`.
 pub fn parse_switch(text: &str) -> Result<bool, String> {
     match text {

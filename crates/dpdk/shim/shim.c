@@ -12,11 +12,10 @@
 #include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_mbuf.h>
-#include <rte_mbuf_dyn.h>
 #include <rte_mempool.h>
 #include <rte_ring.h>
 
-/* The layout that src/header.rs declares. */
+/* The layout that the crate packet declares in src/raw.rs. */
 _Static_assert(sizeof(struct rte_mbuf) == 128, "two cache lines");
 _Static_assert(offsetof(struct rte_mbuf, buf_addr) == 0, "buf_addr");
 _Static_assert(offsetof(struct rte_mbuf, buf_iova) == 8, "buf_iova");
@@ -31,10 +30,8 @@ _Static_assert(offsetof(struct rte_mbuf, buf_len) == 54, "buf_len");
 _Static_assert(offsetof(struct rte_mbuf, pool) == 56, "pool");
 _Static_assert(offsetof(struct rte_mbuf, next) == 64, "next");
 _Static_assert(offsetof(struct rte_mbuf, priv_size) == 88, "priv_size");
-_Static_assert(RTE_PKTMBUF_HEADROOM == 128, "HEADROOM_BYTES of the packet buffer trait");
+_Static_assert(RTE_PKTMBUF_HEADROOM == 128, "HEADROOM_BYTES of packet buffers");
 
-/* Bit of ol_flags that says that the private area holds something; reserved so that no driver takes it. */
-#define SUMMARY_BIT 40
 /* Packets in the cache that each registered thread has of each pool, unless that were more than a quarter of them. */
 #define CACHED_PACKETS 256
 
@@ -50,7 +47,6 @@ static ssize_t write_log(void *cookie, const char *text, size_t length)
 
 int namehop_eal_start(int argc, char **argv, namehop_log log)
 {
-    static const struct rte_mbuf_dynflag summary = {.name = "namehop_summary"};
     cookie_io_functions_t functions = {.write = write_log};
     FILE *stream = fopencookie(NULL, "w", functions);
     if (stream == NULL)
@@ -60,8 +56,6 @@ int namehop_eal_start(int argc, char **argv, namehop_log log)
     setvbuf(stream, NULL, _IOLBF, BUFSIZ);
     rte_openlog_stream(stream);
     if (rte_eal_init(argc, argv) < 0)
-        return rte_errno > 0 ? -rte_errno : -EIO;
-    if (rte_mbuf_dynflag_register_bitnum(&summary, SUMMARY_BIT) != SUMMARY_BIT)
         return rte_errno > 0 ? -rte_errno : -EIO;
     return 0;
 }
@@ -74,14 +68,13 @@ int namehop_thread_register(void) { return rte_thread_register() == 0 ? 0 : -rte
 
 void namehop_thread_unregister(void) { rte_thread_unregister(); }
 
-struct rte_mempool *namehop_mempool_create(const char *name, uint32_t count, uint16_t private_bytes,
-                                           uint16_t room_bytes, int *error)
+struct rte_mempool *namehop_mempool_create(const char *name, uint32_t count, uint16_t room_bytes, int *error)
 {
     /* Threads share processors with others: with this kind of ring, one that is interrupted while it takes or gives
      * packets does not keep the others waiting. */
     uint32_t cached = count / 4 < CACHED_PACKETS ? count / 4 : CACHED_PACKETS;
     struct rte_mempool *pool =
-        rte_pktmbuf_pool_create_by_ops(name, count, cached, private_bytes, room_bytes, SOCKET_ID_ANY, "ring_mt_rts");
+        rte_pktmbuf_pool_create_by_ops(name, count, cached, 0, room_bytes, SOCKET_ID_ANY, "ring_mt_rts");
     *error = pool == NULL ? -rte_errno : 0;
     return pool;
 }

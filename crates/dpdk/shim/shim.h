@@ -25,8 +25,7 @@ int namehop_thread_is_registered(void);
 int namehop_thread_register(void);
 void namehop_thread_unregister(void);
 
-struct rte_mempool *namehop_mempool_create(const char *name, uint32_t count, uint16_t private_bytes,
-                                           uint16_t room_bytes, int *error);
+struct rte_mempool *namehop_mempool_create(const char *name, uint32_t count, uint16_t room_bytes, int *error);
 void namehop_mempool_free(struct rte_mempool *pool);
 uint32_t namehop_mempool_in_use(const struct rte_mempool *pool);
 struct rte_mbuf *namehop_mbuf_allocate(struct rte_mempool *pool);

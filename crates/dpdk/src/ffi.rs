@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::header::Header;
+use namehop_packet::raw::Header;
 
 /// `struct rte_mempool`, opaque.
 #[repr(C)]
@@ -29,7 +29,6 @@ unsafe extern "C" {
     pub(crate) fn namehop_mempool_create(
         name: *const c_char,
         count: u32,
-        private_bytes: u16,
         room_bytes: u16,
         error: *mut c_int,
     ) -> *mut RawMempool;

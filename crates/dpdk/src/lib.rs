@@ -1,9 +1,9 @@
-//! DPDK, and the only code of Namehop that knows it: packets in mbufs, ports, and the memory behind both.
+//! DPDK, and the only code of Namehop that knows it: ports, and memory for packets that they can use.
 //!
 //! * [`eal`]: DPDK's environment, started once per process and only when a port is first needed, with huge pages where
 //!   the machine has enough of them and without anywhere else.
-//! * [`mbuf`] and [`pool`]: packets. [`MbufPool`] implements the engine's buffer traits. Before the environment runs its
-//!   mbufs lie in ordinary memory, so a router without ports pays nothing for DPDK and can open a port at any time.
+//! * [`mempool`]: memory for packets. Before the environment runs they lie in ordinary memory, so a router without ports pays
+//!   nothing for DPDK and can open a port at any time.
 //! * [`packet_socket`]: ports on network interfaces of the kernel, and [`interface`]: what the kernel knows of those.
 //! * [`memif`]: ports over memory shared with another process; [`memory`]: two ends of a link in memory, for tests and benches.
 //!
@@ -20,16 +20,13 @@ mod backoff;
 pub mod eal;
 pub mod error;
 mod ffi;
-mod header;
 pub mod interface;
 pub mod losses;
 mod mapping;
-pub mod mbuf;
 pub mod memif;
 pub mod memory;
+pub mod mempool;
 pub mod packet_socket;
-mod plain;
-pub mod pool;
 mod thread;
 
 /// Frames that one call of a port moves at most.
@@ -37,5 +34,4 @@ pub const BURST: usize = 64;
 
 pub use eal::Eal;
 pub use error::DpdkError;
-pub use mbuf::Mbuf;
-pub use pool::MbufPool;
+pub use mempool::{mempool_bytes, use_mempools};

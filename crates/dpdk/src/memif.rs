@@ -21,6 +21,7 @@ mod tests;
 
 use std::fmt;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -30,9 +31,8 @@ use std::time::Duration;
 use crate::backoff::Backoff;
 use crate::error::DpdkError;
 use crate::losses::Losses;
-use crate::mbuf::Mbuf;
-use crate::pool::MbufPool;
 use link::Link;
+use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 use ring::Connection;
 use service::{Command, Mailbox, Service};
 
@@ -89,7 +89,7 @@ impl MemifService {
     ///
     /// # Errors
     /// When the settings are out of range, or the control socket of a server cannot be made.
-    pub fn open(&self, memif: &Memif, pool: &MbufPool) -> Result<(MemifPort, MemifQueue), DpdkError> {
+    pub fn open(&self, memif: &Memif, pool: &BufferPool) -> Result<(MemifPort, MemifQueue), DpdkError> {
         let Memif { ring_slots, buffer_bytes, .. } = memif;
         if !ring_slots.is_power_of_two() || !(2..=16_384).contains(ring_slots) {
             let text = format!("a memif ring has a power of two of slots, 2 to 16384, not {ring_slots}");
@@ -158,12 +158,12 @@ pub struct MemifQueue {
     seen: u32,
     connection: Option<Connection>,
     backoff: Backoff,
-    pool: MbufPool,
+    pool: BufferPool,
 }
 
-impl MemifQueue {
+impl PortQueue for MemifQueue {
     /// Adds up to [`BURST`](crate::BURST) received frames to `frames`, each in one piece.
-    pub fn receive(&mut self, frames: &mut Vec<Mbuf>) {
+    fn receive(&mut self, frames: &mut Vec<PacketBuffer>) {
         self.link.update(&mut self.seen, &mut self.connection);
         let Some(connection) = &mut self.connection else { return };
         if connection.receive(&self.pool, frames, &self.link.losses).is_err() {
@@ -172,7 +172,7 @@ impl MemifQueue {
     }
 
     /// Sends frames from the front and takes them out; those that stay did not fit.
-    pub fn transmit(&mut self, frames: &mut Vec<Mbuf>) {
+    fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
         self.link.update(&mut self.seen, &mut self.connection);
         let Some(connection) = &mut self.connection else { return };
         if frames.is_empty() || self.backoff.is_pausing() {
@@ -195,7 +195,11 @@ impl MemifQueue {
     }
 
     /// How long it will take until frames that stayed are worth another attempt.
-    pub fn retry_pause(&self) -> Duration {
+    fn retry_pause(&self) -> Duration {
         self.backoff.remaining()
+    }
+
+    fn bell(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 }

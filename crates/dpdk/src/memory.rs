@@ -9,8 +9,8 @@ use crate::BURST;
 use crate::eal::Eal;
 use crate::error::DpdkError;
 use crate::ffi::{self, RawRing};
-use crate::header::Header;
-use crate::mbuf::Mbuf;
+use namehop_packet::PacketBuffer;
+use namehop_packet::raw::Header;
 
 /// Rings have names of their own.
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -35,7 +35,7 @@ impl Ring {
     }
 
     /// Adds up to [`BURST`] frames to `frames`; returns how many.
-    fn pop(&self, frames: &mut Vec<Mbuf>) -> usize {
+    fn pop(&self, frames: &mut Vec<PacketBuffer>) -> usize {
         frames.reserve(BURST);
         // SAFETY: there is room for `BURST` more; what comes out are the pointers that were pushed, each once.
         unsafe {
@@ -47,7 +47,7 @@ impl Ring {
     }
 
     /// Moves frames from the front into the ring, as many as fit.
-    fn push(&self, frames: &mut Vec<Mbuf>) {
+    fn push(&self, frames: &mut Vec<PacketBuffer>) {
         let count = u32::try_from(frames.len()).unwrap_or(u32::MAX);
         // SAFETY: so many pointers are there; those that the ring took are forgotten here.
         let taken = unsafe { ffi::namehop_ring_push(self.0.as_ptr(), frames.as_mut_ptr().cast(), count) };
@@ -84,18 +84,18 @@ impl MemoryPort {
     }
 
     /// Adds up to [`BURST`] received frames to `frames`.
-    pub fn receive(&mut self, frames: &mut Vec<Mbuf>) {
+    pub fn receive(&mut self, frames: &mut Vec<PacketBuffer>) {
         self.incoming.pop(frames);
     }
 
     /// Sends frames from the front and takes them out; those that stay did not fit.
-    pub fn transmit(&mut self, frames: &mut Vec<Mbuf>) {
+    pub fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
         self.outgoing.push(frames);
     }
 }
 
 /// Takes out the first `count` mbufs, which belong to somebody else now.
-fn forget_front(frames: &mut Vec<Mbuf>, count: usize) {
+fn forget_front(frames: &mut Vec<PacketBuffer>, count: usize) {
     let left = frames.len().saturating_sub(count);
     // SAFETY: the last `left` mbufs move to the front, and only they are in the list afterwards. The others are neither
     // dropped nor reachable.

@@ -2,7 +2,7 @@
 //!
 //! The kernel puts received NDN frames into a ring that both share, so looking for frames takes no system call; frames are
 //! sent in bursts of one system call, straight from their mbufs. Nothing here waits: what the kernel does not take now
-//! stays with the caller, who tries again after [`PacketQueue::retry_pause`]. Frames go through the traffic control of the
+//! stays with the caller, who tries again after [`PortQueue::retry_pause`]. Frames go through the traffic control of the
 //! interface, so that shaping applies to them and tools that capture see them.
 //!
 //! A filter in the kernel lets NDN frames through alone, so that the other traffic of a shared interface neither fills the ring
@@ -20,8 +20,7 @@ use std::time::Duration;
 
 use crate::error::DpdkError;
 use crate::losses::{LossCounters, Losses};
-use crate::mbuf::Mbuf;
-use crate::pool::MbufPool;
+use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 use receive::ReceiveRing;
 use send::Sender;
 use socket::Socket;
@@ -51,7 +50,11 @@ impl PacketPort {
     ///
     /// # Errors
     /// When there is no such interface, no permission (capability CAP_NET_RAW), or no memory for the ring.
-    pub fn open(interface: &str, frame_bytes: usize, pool: &MbufPool) -> Result<(PacketPort, PacketQueue), DpdkError> {
+    pub fn open(
+        interface: &str,
+        frame_bytes: usize,
+        pool: &BufferPool,
+    ) -> Result<(PacketPort, PacketQueue), DpdkError> {
         let socket = Socket::open(interface)?;
         let ring = ReceiveRing::new(&socket, frame_bytes)?;
         socket.bind()?;
@@ -82,12 +85,12 @@ pub struct PacketQueue {
     shared: Arc<Shared>,
     ring: ReceiveRing,
     sender: Sender,
-    pool: MbufPool,
+    pool: BufferPool,
 }
 
-impl PacketQueue {
+impl PortQueue for PacketQueue {
     /// Adds up to [`BURST`](crate::BURST) received frames to `frames`.
-    pub fn receive(&mut self, frames: &mut Vec<Mbuf>) {
+    fn receive(&mut self, frames: &mut Vec<PacketBuffer>) {
         let lost = self.ring.receive(&self.pool, frames);
         if lost > 0 {
             self.shared.losses.no_buffer.add(lost);
@@ -95,7 +98,7 @@ impl PacketQueue {
     }
 
     /// Sends frames from the front and takes them out; those that stay did not fit.
-    pub fn transmit(&mut self, frames: &mut Vec<Mbuf>) {
+    fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
         let lost = self.sender.send(&self.shared.socket, frames);
         if lost > 0 {
             self.shared.losses.send_failed.add(lost);
@@ -103,20 +106,17 @@ impl PacketQueue {
     }
 
     /// How long it will take until frames that stayed are worth another attempt.
-    pub fn retry_pause(&self) -> Duration {
+    fn retry_pause(&self) -> Duration {
         self.sender.retry_pause()
     }
 
     /// To be called before sleeping until the queue is readable: an interface that went down leaves an error behind, which
     /// would end every sleep at once.
-    pub fn prepare_to_sleep(&mut self) {
+    fn prepare_to_sleep(&mut self) {
         self.shared.socket.clear_error();
     }
-}
 
-impl AsFd for PacketQueue {
-    /// Readable while received frames wait.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.shared.socket.as_fd()
+    fn bell(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.shared.socket.as_fd())
     }
 }

@@ -5,14 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use namehop_dpdk::memif::{Memif, MemifPort, MemifQueue, MemifRole, MemifService};
-use namehop_dpdk::{Mbuf, MbufPool};
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 use tempfile::TempDir;
 
 const BUFFER_BYTES: usize = 2048;
 
-fn pool() -> MbufPool {
-    MbufPool::new(4095, 511)
+fn pool() -> BufferPool {
+    BufferPool::new(4095, 511)
 }
 
 fn memif(role: MemifRole, socket: &Path) -> Memif {
@@ -22,7 +21,7 @@ fn memif(role: MemifRole, socket: &Path) -> Memif {
 /// A control socket in a folder of its own, and what both ends of a link over it need.
 struct Bench {
     service: MemifService,
-    pool: MbufPool,
+    pool: BufferPool,
     socket: PathBuf,
     _folder: TempDir,
 }
@@ -48,8 +47,8 @@ fn wait(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 /// Sends `count` numbered frames of up to `longest` bytes one way and checks each.
-fn exchange(pool: &MbufPool, from: &mut MemifQueue, to: &mut MemifQueue, count: usize, longest: usize) {
-    let mut waiting: Vec<Mbuf> = Vec::new();
+fn exchange(pool: &BufferPool, from: &mut MemifQueue, to: &mut MemifQueue, count: usize, longest: usize) {
+    let mut waiting: Vec<PacketBuffer> = Vec::new();
     let mut received = Vec::new();
     let (mut made, mut seen) = (0_usize, 0_usize);
     let frame = |number: usize| vec![number as u8; 60 + (number * 377) % (longest - 59)];

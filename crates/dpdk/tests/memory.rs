@@ -1,16 +1,16 @@
 //! Frames over a link in memory.
 
 use namehop_dpdk::memory::MemoryPort;
-use namehop_dpdk::{Eal, Mbuf, MbufPool};
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_dpdk::{Eal, mempool_bytes, use_mempools};
+use namehop_packet::{BufferPool, PacketBuffer};
 
 #[test]
 fn a_link_in_memory_is_bounded_and_gives_back_what_it_holds() {
-    let environment = Eal::start(MbufPool::mempool_bytes(4095, 511)).expect("DPDK starts");
-    let pool = MbufPool::new(4095, 511);
-    pool.use_mempools(environment).expect("memory for mempools");
+    let environment = Eal::start(mempool_bytes(4095, 511)).expect("DPDK starts");
+    let pool = BufferPool::new(4095, 511);
+    use_mempools(&pool, environment).expect("memory for mempools");
     let (mut left, mut right) = MemoryPort::pair(environment, 100).expect("rings");
-    let mut frames: Vec<Mbuf> = (0..150_u8).map(|number| pool.copy_of(&[number]).expect("buffer")).collect();
+    let mut frames: Vec<PacketBuffer> = (0..150_u8).map(|number| pool.copy_of(&[number]).expect("buffer")).collect();
     left.transmit(&mut frames);
     assert_eq!(frames.len(), 50, "those that do not fit stay");
     assert_eq!(frames[0].bytes(), [100], "in order");

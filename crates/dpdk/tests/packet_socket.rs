@@ -1,13 +1,11 @@
 //! Ports over packet sockets on the two ends of a veth pair. They need the capabilities of root, and a network namespace of
 //! their own, which the tests make; without permission for that nothing is tested here.
 
-use std::os::fd::AsFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use namehop_dpdk::packet_socket::{MAX_FRAME_BYTES, PacketPort, PacketQueue};
-use namehop_dpdk::{Mbuf, MbufPool};
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 
 const ETHERNET_BYTES: usize = 14;
 
@@ -31,7 +29,7 @@ fn has_link(mtu: usize) -> bool {
     true
 }
 
-fn open(interface: &str, pool: &MbufPool) -> (PacketPort, PacketQueue) {
+fn open(interface: &str, pool: &BufferPool) -> (PacketPort, PacketQueue) {
     PacketPort::open(interface, MAX_FRAME_BYTES, pool).expect("opened")
 }
 
@@ -42,8 +40,8 @@ fn frame(ethertype: u16, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-fn send(queue: &mut PacketQueue, pool: &MbufPool, frames: &[Vec<u8>]) -> Vec<Mbuf> {
-    let mut waiting: Vec<Mbuf> = frames.iter().map(|frame| pool.copy_of(frame).expect("buffer")).collect();
+fn send(queue: &mut PacketQueue, pool: &BufferPool, frames: &[Vec<u8>]) -> Vec<PacketBuffer> {
+    let mut waiting: Vec<PacketBuffer> = frames.iter().map(|frame| pool.copy_of(frame).expect("buffer")).collect();
     queue.transmit(&mut waiting);
     waiting
 }
@@ -59,7 +57,7 @@ fn receive(queue: &mut PacketQueue, count: usize) -> Vec<Vec<u8>> {
 
 fn is_readable(queue: &PacketQueue) -> bool {
     use std::os::fd::AsRawFd;
-    let mut polled = libc::pollfd { fd: queue.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut polled = libc::pollfd { fd: queue.bell().expect("a bell").as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one descriptor, which is open.
     unsafe { libc::poll(&mut polled, 1, 0) == 1 }
 }
@@ -69,7 +67,7 @@ fn frames_of_all_sizes_arrive_in_order_and_none_of_other_protocols_or_vlans() {
     if !has_link(9000) {
         return;
     }
-    let pool = MbufPool::new(4096, 512);
+    let pool = BufferPool::new(4096, 512);
     let ((near, mut near_queue), (far, mut far_queue)) = (open("near", &pool), open("far", &pool));
     let mut expected = Vec::new();
     // More than the ring has slots, so that it is gone through twice.
@@ -103,7 +101,7 @@ fn what_is_lost_is_counted() {
     if !has_link(1500) {
         return;
     }
-    let (pool, none_left) = (MbufPool::new(4096, 512), MbufPool::new(8, 8));
+    let (pool, none_left) = (BufferPool::new(4096, 512), BufferPool::new(8, 8));
     let ((near, mut near_queue), (far, mut far_queue)) = (open("near", &pool), open("far", &none_left));
     let burst = vec![frame(0x8624, &[1; 46]); 64];
     for _ in 0..40 {
@@ -144,7 +142,7 @@ fn a_congested_interface_keeps_nobody_waiting_and_loses_nothing() {
         .output()
         .expect("the program tc");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let pool = MbufPool::new(4096, 512);
+    let pool = BufferPool::new(4096, 512);
     let ((near, mut near_queue), (_far, mut far_queue)) = (open("near", &pool), open("far", &pool));
     let frames: Vec<_> = (0..200).map(|n| frame(0x8624, &[n as u8; 1500])).collect();
     let mut waiting = send(&mut near_queue, &pool, &frames);

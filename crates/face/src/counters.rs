@@ -7,8 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use namehop_forward::counters::DropReason;
-use namehop_forward::packet::PacketKind;
+use namehop_packet::{DropReason, PacketKind};
 
 /// A counter with one writing thread.
 #[derive(Debug, Default)]

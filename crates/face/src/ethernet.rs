@@ -1,8 +1,8 @@
 //! Faces over Ethernet (ethertype 0x8624) and over links that carry bare NDN frames, such as memif.
 //!
 //! The worker polls these links by itself, so everything here runs on its thread: [`PortSet`] holds its ports, sorts what
-//! they receive to faces, and puts headers on what it sends. What can receive and send frames is a [`FramePort`]; this
-//! module does not know what is behind it. The control side changes the set through a [`PortControl`] and gets an answer
+//! they receive to faces, and puts headers on what it sends. What receives and sends frames is a
+//! [`PortQueue`](namehop_packet::PortQueue); this module does not know what is behind it. The control side changes the set through a [`PortControl`] and gets an answer
 //! when the change is in effect.
 //!
 //! Received frames are told apart by source address, and those to a multicast group by the group. A frame that belongs to
@@ -15,11 +15,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 
-use std::any::Any;
-use std::os::fd::BorrowedFd;
-use std::time::Duration;
-
-use namehop_forward::face::LinkType;
+use namehop_packet::LinkType;
 
 use crate::registry::{FaceParams, FacePersistency};
 use crate::uri::FaceUri;
@@ -28,29 +24,6 @@ pub use change::{PortControl, WorkerSilent};
 pub use header::{ETHERTYPE_NDN, HEADER_BYTES, MIN_FRAME_BYTES, MacAddress, NDN_GROUP, is_group};
 pub use port::{Framing, PortId, PortParams};
 pub use set::PortSet;
-
-/// A link that gives and takes frames in bursts. One thread uses it; whoever gets it back may ask what it is.
-pub trait FramePort<B>: Any + Send {
-    /// Adds a burst of received frames, each in one buffer, to `frames`. Does not wait.
-    fn receive(&mut self, frames: &mut Vec<B>);
-
-    /// Sends frames from the front and takes them out; those that do not fit now stay. Does not wait.
-    fn transmit(&mut self, frames: &mut Vec<B>);
-
-    /// How long it takes until frames that stayed are worth another attempt.
-    fn retry_pause(&self) -> Duration {
-        RETRY_PAUSE
-    }
-
-    /// Is readable as long as received frames wait; `None` when the link has to be polled.
-    fn bell(&self) -> Option<BorrowedFd<'_>>;
-
-    /// Called before the worker sleeps until the bell is readable.
-    fn prepare_to_sleep(&mut self) {}
-}
-
-/// The usual pause before a link that was full is tried again.
-pub const RETRY_PAUSE: Duration = Duration::from_micros(50);
 
 /// Persistencies that a face to one Ethernet address may have.
 const UNICAST_PERSISTENCIES: &[FacePersistency] =

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use namehop_forward::face::FaceId;
+use namehop_packet::FaceId;
 
 use crate::counters::LinkDropTotals;
 use crate::link_service::DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES;

@@ -8,29 +8,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_queue::ArrayQueue;
-use namehop_forward::face::FaceId;
+use namehop_packet::{FaceId, PacketBuffer};
 
 use crate::wake::Waker;
 
 /// One link-layer packet: a complete LpPacket, Interest or Data element.
 #[derive(Debug)]
-pub struct Frame<B> {
+pub struct Frame {
     /// Face it came in on or goes out on.
     pub face: FaceId,
     /// Which peer it came from: 0 on point-to-point links, a hash of the remote address on multi-access links.
     pub endpoint: u64,
     /// The bytes.
-    pub buffer: B,
+    pub buffer: PacketBuffer,
 }
 
 /// A bounded ring of frames with one consumer.
-pub struct FrameRing<B> {
-    queue: ArrayQueue<Frame<B>>,
+pub struct FrameRing {
+    queue: ArrayQueue<Frame>,
     waker: Arc<Waker>,
     refused: AtomicU64,
 }
 
-impl<B> FrameRing<B> {
+impl FrameRing {
     /// A ring for `capacity` frames (at least 1) whose consumer sleeps on `waker`. Several rings may share a waker.
     pub fn new(capacity: usize, waker: Arc<Waker>) -> Self {
         FrameRing { queue: ArrayQueue::new(capacity.max(1)), waker, refused: AtomicU64::new(0) }
@@ -40,7 +40,7 @@ impl<B> FrameRing<B> {
     ///
     /// # Errors
     /// Gives the frame back when the ring is full; the refusal is counted.
-    pub fn push(&self, frame: Frame<B>) -> Result<(), Frame<B>> {
+    pub fn push(&self, frame: Frame) -> Result<(), Frame> {
         self.queue.push(frame).inspect_err(|_| {
             self.refused.fetch_add(1, Ordering::Relaxed);
         })
@@ -57,7 +57,7 @@ impl<B> FrameRing<B> {
     }
 
     /// Moves up to `limit` frames to the end of `out`, oldest first. Returns how many. Consumer only.
-    pub fn pop_burst(&self, out: &mut Vec<Frame<B>>, limit: usize) -> usize {
+    pub fn pop_burst(&self, out: &mut Vec<Frame>, limit: usize) -> usize {
         let mut popped = 0;
         while popped < limit {
             let Some(frame) = self.queue.pop() else { break };
@@ -88,7 +88,7 @@ impl<B> FrameRing<B> {
     }
 }
 
-impl<B> fmt::Debug for FrameRing<B> {
+impl fmt::Debug for FrameRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FrameRing")
             .field("len", &self.len())
@@ -103,23 +103,26 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
+    use namehop_packet::BufferPool;
+
     use super::*;
 
-    fn frame(number: u64) -> Frame<u64> {
-        Frame { face: FaceId(256), endpoint: 0, buffer: number }
+    /// A frame that is told from others by its endpoint.
+    fn frame(pool: &BufferPool, number: u64) -> Frame {
+        Frame { face: FaceId(256), endpoint: number, buffer: pool.allocate(0).expect("buffer") }
     }
 
     #[test]
     fn a_full_ring_gives_the_frame_back_and_counts() {
-        let ring = FrameRing::new(2, Arc::new(Waker::new()));
-        assert!(ring.push(frame(1)).is_ok());
-        assert!(ring.push(frame(2)).is_ok());
-        assert_eq!(ring.push(frame(3)).expect_err("full").buffer, 3);
+        let (ring, pool) = (FrameRing::new(2, Arc::new(Waker::new())), BufferPool::new(3, 1));
+        assert!(ring.push(frame(&pool, 1)).is_ok());
+        assert!(ring.push(frame(&pool, 2)).is_ok());
+        assert_eq!(ring.push(frame(&pool, 3)).expect_err("full").endpoint, 3);
         let mut out = Vec::new();
         assert_eq!(ring.pop_burst(&mut out, 1), 1);
         assert_eq!(ring.pop_burst(&mut out, 10), 1);
         assert_eq!(ring.pop_burst(&mut out, 10), 0);
-        assert_eq!(out.iter().map(|f| f.buffer).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(out.iter().map(|f| f.endpoint).collect::<Vec<_>>(), [1, 2]);
         assert_eq!((ring.refused(), ring.len()), (1, 0));
     }
 
@@ -130,8 +133,9 @@ mod tests {
         let producer = {
             let ring = Arc::clone(&ring);
             thread::spawn(move || {
+                let pool = BufferPool::new(32, 1);
                 for number in 0..COUNT {
-                    let mut pending = frame(number);
+                    let mut pending = frame(&pool, number);
                     while let Err(back) = ring.push(pending) {
                         ring.wake();
                         thread::yield_now();
@@ -151,7 +155,7 @@ mod tests {
             assert!(ready, "a wake-up was lost after {expected} frames");
             ring.pop_burst(&mut burst, 8);
             for frame in burst.drain(..) {
-                assert_eq!(frame.buffer, expected);
+                assert_eq!(frame.endpoint, expected);
                 expected += 1;
             }
         }

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use namehop_face::registry::FaceUpdate;
 use namehop_face::socket::{CreateError, MulticastInterfaces, NDN_MULTICAST_V4, NDN_MULTICAST_V6, SocketConfig};
 use namehop_face::{FaceFlags, FacePersistency, FaceUri, LinkDrop};
-use namehop_forward::buffer::PacketBuffer;
-use namehop_forward::face::{FaceScope, LinkType};
+use namehop_packet::{FaceScope, LinkType};
 use socket_support::*;
 use socket2::{Domain, InterfaceIndexOrAddress, Socket, Type};
 use tokio::net::UdpSocket;
@@ -349,7 +348,7 @@ fn a_multicast_interface_that_does_not_exist_is_an_error() {
     config.multicast.interfaces = MulticastInterfaces::Named(vec!["nosuch0".to_owned()]);
     let ring = || std::sync::Arc::new(Ring::new(1, std::sync::Arc::default()));
     let (events, _) = tokio::sync::mpsc::unbounded_channel();
-    let pool = namehop_forward::buffer::HeapPool::new(1, 1);
+    let pool = namehop_packet::BufferPool::new(1, 1);
     let service =
         namehop_face::socket::SocketService::new(config, pool, std::sync::Arc::default(), ring(), ring(), events);
     let error = service.expect_err("no such interface");

@@ -9,7 +9,6 @@ use std::time::Duration;
 use namehop_face::registry::FaceUpdate;
 use namehop_face::socket::{FaceEvent, SocketConfig};
 use namehop_face::{Face, FacePersistency, LinkDrop};
-use namehop_forward::buffer::BufferPool;
 use socket_support::*;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, UnixStream};

@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use namehop_face::socket::{ListenError, SocketConfig, SocketService};
 use namehop_face::{FaceFlags, FacePersistency, FaceTable, FaceUri, LinkDrop, Waker};
-use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
-use namehop_forward::face::FaceScope;
+use namehop_packet::{BufferPool, FaceScope};
 use socket_support::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
@@ -256,7 +255,7 @@ fn a_second_service_on_the_same_path_is_told_so() {
     let (config, path, _directory) = unix_config();
     let again = config.clone();
     with_service(config, 16, async |service: Harness| {
-        let pool = HeapPool::new(1, 1);
+        let pool = BufferPool::new(1, 1);
         let ring = || Arc::new(Ring::new(1, Arc::new(Waker::new())));
         let (events, _) = mpsc::unbounded_channel();
         let second = SocketService::new(again, pool, Arc::new(FaceTable::new()), ring(), ring(), events);
@@ -315,7 +314,7 @@ fn a_service_opened_on_one_thread_runs_on_another() {
     let (to_worker, from_worker) = (ring(), ring());
     let (event_sender, mut events) = mpsc::unbounded_channel();
     let (commands, command_receiver) = mpsc::channel(4);
-    let pool = HeapPool::new(100, 10);
+    let pool = BufferPool::new(100, 10);
     let faces = Arc::new(FaceTable::new());
     let service = SocketService::new(
         config,

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use namehop_table::{CacheLine, CacheLines, PageRequest, TableError};
 
-use crate::time::Timestamp;
+use namehop_packet::Timestamp;
 
 /// Time units of a lifetime.
 const LIFETIME_UNITS: u64 = 64;

@@ -1,12 +1,12 @@
 //! The forwarding engine of one worker: FIB, PIT-CS composite table, strategies, pipelines.
 //!
-//! [`engine::Engine`] takes bursts of packets and gives back packets to send. What it knows of the world outside is in a
-//! few small modules: time ([`time`]), faces ([`face`]), packet memory ([`buffer`]), packets with their link-layer headers
-//! ([`packet`]). Routes and strategy choices come in through the FIB ([`fib`]), which the control thread writes.
+//! [`engine::Engine`] takes bursts of packets and gives back packets to send. What it knows of the world outside is in the
+//! crate `packet`: time, faces, packet buffers, packets with their link fields. Routes and strategy choices come in through the FIB ([`fib`]), which the control thread writes.
 //!
 //! | module | what |
 //! |---|---|
 //! | [`engine`] | the engine, its settings, and what strategies see of it |
+//! | `parse` | decoding of packets |
 //! | [`schedule`] | what is fetched ahead of the packets that need it |
 //! | `pipelines` | what happens to packets, one file per kind of packet |
 //! | `pcct` | pending Interests and cached Data in one table |
@@ -15,20 +15,16 @@
 //! | [`dead_nonce_list`], [`timer`] | looping Interests, and what happens later |
 //! | [`counters`] | packets counted, discarded ones by reason |
 
-pub mod buffer;
 pub mod counters;
 pub mod dead_nonce_list;
 pub mod engine;
-pub mod face;
 pub mod fib;
-pub mod in_place;
-pub mod packet;
+mod parse;
 mod pcct;
 mod pipelines;
 pub mod schedule;
 mod scope;
 pub mod strategy;
-pub mod time;
 pub mod timer;
 
 pub use engine::{CsChange, CsConfig, CsErasure, CsInfo, Engine, EngineConfig, EngineError, EngineEvent, TableSizes};

@@ -1,6 +1,6 @@
 //! Scope prefixes: names that may not leave this computer, or not go further than one hop.
 
-use crate::face::{FaceId, FaceInfo, FaceScope, LinkType};
+use namehop_packet::{FaceId, FaceInfo, FaceScope, LinkType};
 
 /// `localhost` as a component.
 const LOCALHOST: &[u8] = b"\x08\x09localhost";
@@ -32,9 +32,9 @@ impl NameScope {
     }
 }
 
-/// An Interest as far as it decides where it may go.
+/// What of an Interest limits where it may go.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Traveller {
+pub(crate) struct InterestLimits {
     /// Of its name.
     pub(crate) scope: NameScope,
     /// The downstream that asks.
@@ -45,7 +45,7 @@ pub(crate) struct Traveller {
     pub(crate) hop_limit: Option<u8>,
 }
 
-impl Traveller {
+impl InterestLimits {
     /// May the Interest go to this face? Not back where it came from unless the link is ad hoc, and to other computers
     /// only if its scope and its HopLimit allow.
     #[inline(always)]
@@ -103,8 +103,8 @@ mod tests {
             (b"\x08\x08localhop", Local, None, face(300, NonLocal, PointToPoint), true),
         ];
         for (number, (name, from_scope, hop_limit, to, expected)) in cases.into_iter().enumerate() {
-            let traveller = Traveller { scope: NameScope::of(name), from: FaceId(256), from_scope, hop_limit };
-            assert_eq!(traveller.may_go_to(&to), expected, "case {number}");
+            let limits = InterestLimits { scope: NameScope::of(name), from: FaceId(256), from_scope, hop_limit };
+            assert_eq!(limits.may_go_to(&to), expected, "case {number}");
         }
     }
 }

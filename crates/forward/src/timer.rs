@@ -24,7 +24,7 @@
 
 use namehop_table::{Arena, PageRequest, TableError};
 
-use crate::time::Timestamp;
+use namehop_packet::Timestamp;
 
 /// Length of a tick: 2^20 ns.
 const TICK_SHIFT: u32 = 20;

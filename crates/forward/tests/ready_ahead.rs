@@ -7,14 +7,13 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use namehop_forward::buffer::{BufferPool, HeapPool};
-use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_forward::fib::FibWriter;
-use namehop_forward::packet::{Incoming, LinkFields, Outgoing, PacketKind};
 use namehop_forward::strategy::{StrategyInstance, StrategyKind};
-use namehop_forward::time::Timestamp;
 use namehop_forward::{Engine, EngineConfig};
 use namehop_hash::HashKey;
+use namehop_packet::{
+    BufferPool, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketKind, Timestamp,
+};
 use namehop_table::{is_memory_ready, make_memory_ready_ahead};
 use namehop_wire::Name;
 use namehop_wire::builder::{DataBuilder, InterestBuilder};
@@ -26,11 +25,11 @@ const PRODUCER: FaceId = FaceId(257);
 const CONTENT_BYTES: usize = 8_000;
 const BURST: u32 = 32;
 
-type Packets = Vec<Outgoing<<HeapPool as BufferPool>::Buffer>>;
+type Packets = Vec<Outgoing>;
 
 struct Filling {
-    engine: Engine<HeapPool>,
-    pool: HeapPool,
+    engine: Engine,
+    pool: BufferPool,
     now: Timestamp,
     out: Packets,
     faults: i64,
@@ -41,7 +40,7 @@ impl Filling {
         let key = HashKey::new(1, 2);
         let mut fib = FibWriter::new(key, StrategyInstance::new(StrategyKind::BestRoute)).expect("a small FIB fits");
         fib.add_nexthop(Name::new().as_ref(), PRODUCER, 0).expect("room");
-        let pool = HeapPool::new(1_000, 1_000);
+        let pool = BufferPool::new(1_000, 1_000);
         let config = EngineConfig { max_lifetime_ms: 1_000_000, ..EngineConfig::default() };
         let mut engine = Engine::new(config, fib.reader(), pool.clone(), key).expect("memory");
         for id in [CONSUMER, PRODUCER] {

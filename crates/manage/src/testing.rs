@@ -12,10 +12,10 @@ use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceParams, FacePersistency, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::CreateError;
 use namehop_forward::engine::{CsChange, CsInfo};
-use namehop_forward::face::{FaceId, FaceScope};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::strategy::StrategyInstance;
 use namehop_hash::HashKey;
+use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::{Name, NameRef};
 
 use crate::server::{ControlPlane, EngineStatus, NotSaved, StateChange};

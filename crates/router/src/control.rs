@@ -11,10 +11,10 @@ use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::{CreateError, SocketCommand};
 use namehop_forward::engine::{CsChange, CsInfo};
-use namehop_forward::face::FaceId;
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::strategy::StrategyInstance;
 use namehop_manage::server::{ControlPlane, EngineStatus, NotSaved, StateChange};
+use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 
 use crate::port_policy::PortPolicy;

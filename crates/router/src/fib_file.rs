@@ -17,9 +17,9 @@ use tracing::{error, info, warn};
 use namehop_face::FaceUri;
 use namehop_face::registry::{FacePersistency, FaceUpdate};
 use namehop_face::socket::CreateError;
-use namehop_forward::face::FaceId;
 use namehop_manage::fib_file::{FaceWord, FibFile, FileError, Part};
 use namehop_manage::server::{ControlPlane, Management};
+use namehop_packet::FaceId;
 
 use crate::config::UriText;
 use crate::control::Control;

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use namehop_forward::face::FaceId;
+use namehop_packet::FaceId;
 
 /// Turns of all faces together in a second. With signatures of elliptic curves they take a fifth of a processor.
 const TURNS_PER_S: u32 = 2000;

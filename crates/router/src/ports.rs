@@ -3,7 +3,6 @@
 //! Opening and closing links takes time and may fail slowly, so a thread of its own does that ([`thread`]). It starts with
 //! the first face that needs a port, and DPDK with it: a router for sockets only has neither.
 
-mod link;
 mod managed;
 mod memif;
 mod open;
@@ -17,19 +16,15 @@ use std::thread::JoinHandle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
-use namehop_dpdk::{Mbuf, MbufPool};
 use namehop_face::FaceUri;
 use namehop_face::ethernet::PortControl;
 use namehop_face::registry::{Face, FaceTable, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
-use namehop_forward::face::FaceId;
+use namehop_packet::{BufferPool, FaceId};
 
 use crate::config::Config;
 use crate::worker::WorkerHandle;
 use thread::{Command, Ports};
-
-/// Where packets lie: mbufs, so that every face reaches every other without a copy.
-pub type RouterPool = MbufPool;
 
 /// What ports need of the router.
 pub struct PortContext {
@@ -38,9 +33,9 @@ pub struct PortContext {
     /// What happens to faces.
     pub events: UnboundedSender<FaceEvent>,
     /// Packet memory.
-    pub pool: MbufPool,
+    pub pool: BufferPool,
     /// The ports of the worker.
-    pub control: PortControl<Mbuf>,
+    pub control: PortControl,
     /// The worker.
     pub worker: WorkerHandle,
 }

@@ -1,4 +1,4 @@
-//! In place of `ports` in a router that was built without DPDK: packets lie on the heap, and no port can be opened.
+//! In place of `ports` in a router that was built without DPDK: no port can be opened.
 
 use std::sync::Arc;
 
@@ -8,22 +8,18 @@ use namehop_face::FaceUri;
 use namehop_face::ethernet::PortControl;
 use namehop_face::registry::{Face, FaceTable, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
-use namehop_forward::buffer::{HeapBuffer, HeapPool};
-use namehop_forward::face::FaceId;
+use namehop_packet::{BufferPool, FaceId};
 
 use crate::config::{Config, StaticPort};
 use crate::worker::WorkerHandle;
-
-/// Where packets lie.
-pub type RouterPool = HeapPool;
 
 /// What ports would need of the router.
 #[expect(dead_code, reason = "nothing is done with it")]
 pub struct PortContext {
     pub faces: Arc<FaceTable>,
     pub events: UnboundedSender<FaceEvent>,
-    pub pool: HeapPool,
-    pub control: PortControl<HeapBuffer>,
+    pub pool: BufferPool,
+    pub control: PortControl,
     pub worker: WorkerHandle,
 }
 

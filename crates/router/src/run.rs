@@ -18,18 +18,16 @@ use tracing::{debug, info, warn};
 use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::socket::FaceEvent;
 use namehop_face::{FaceUri, LinkDrop};
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
 use namehop_forward::engine::EngineEvent;
-use namehop_forward::face::FaceId;
 use namehop_manage::authentication::Authenticator;
 use namehop_manage::http::HttpServer;
 use namehop_manage::server::{ControlPlane, Management};
+use namehop_packet::{BufferPool, FaceId};
 
 use crate::config::{Config, ConfigError};
 use crate::control::Control;
 use crate::neighbours::NeighbourQueue;
 use crate::port_policy::PortPolicy;
-use crate::ports::RouterPool;
 use crate::saving::Saving;
 use crate::startup::{self, Parts, StartError};
 use crate::supervise::{Supervisor, fault_point};
@@ -240,11 +238,7 @@ fn new_runtime() -> Result<runtime::Runtime, StartError> {
 }
 
 /// Puts an answer of the management server into the worker's ring.
-fn send_to_worker(
-    pool: &RouterPool,
-    ring: &FrameRing<<RouterPool as BufferPool>::Buffer>,
-    frame: &[u8],
-) -> Result<(), LinkDrop> {
+fn send_to_worker(pool: &BufferPool, ring: &FrameRing, frame: &[u8]) -> Result<(), LinkDrop> {
     let buffer = pool.copy_of(frame).ok_or(LinkDrop::NoBuffer)?;
     let pushed = ring.push(Frame { face: FaceId::INTERNAL, endpoint: 0, buffer });
     ring.wake();

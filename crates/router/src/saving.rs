@@ -9,11 +9,11 @@ use tracing::{error, info, warn};
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FacePersistency, FaceTable};
 use namehop_forward::engine::{CsChange, CsConfig};
-use namehop_forward::face::FaceId;
 use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::origin;
 use namehop_manage::rib::Route;
 use namehop_manage::server::{NotSaved, StateChange};
+use namehop_packet::FaceId;
 use namehop_wire::NameRef;
 use namehop_wire::security::unix_time_ms;
 

@@ -14,9 +14,7 @@ use namehop_face::socket::{
     FaceEvent, ListenError, MulticastConfig, MulticastInterfaces, SocketConfig, SocketService, UnixListenerConfig,
 };
 use namehop_face::wake::Waker;
-use namehop_forward::buffer::BufferPool;
 use namehop_forward::engine::{Engine, EngineConfig, EngineError};
-use namehop_forward::face::{FaceId, FaceScope};
 use namehop_forward::fib::{FibError, FibWriter};
 use namehop_forward::schedule::lookahead_for;
 use namehop_forward::strategy::{StrategyInstance, StrategyKind};
@@ -24,12 +22,13 @@ use namehop_hash::HashKey;
 use namehop_manage::authentication::{Rule, SecurityConfig, Signer, TrustConfig, TrustError};
 use namehop_manage::http::HttpError;
 use namehop_manage::readvertise::{DaemonSettings, Destination, GatewaySettings, IdentityError, SigningIdentity};
+use namehop_packet::{BufferPool, FaceId, FaceScope};
 use namehop_table::{MemorySpeed, make_memory_ready_ahead, table_memory, table_memory_by_pages};
 
 use crate::config::{AutoNumber, Config, OriginText, Trust};
 use crate::descriptors::{connections_for, raise_limit};
 use crate::paths::{self, NoUsablePath};
-use crate::ports::{PortContext, PortService, RouterPool};
+use crate::ports::{PortContext, PortService};
 use crate::state::{Journal, SavedState, StateError};
 use crate::supervise::Supervisor;
 use crate::worker::{Worker, WorkerHandle, WorkerRings};
@@ -84,17 +83,17 @@ pub enum StartError {
 /// All parts, ready to be put on their threads.
 pub struct Parts {
     /// Serves sockets.
-    pub sockets: SocketService<RouterPool>,
+    pub sockets: SocketService,
     /// Opens and closes ports.
     pub ports: PortService,
     /// Forwards.
-    pub worker: Worker<RouterPool>,
+    pub worker: Worker,
     /// How the control thread talks to the worker.
     pub worker_handle: WorkerHandle,
     /// All rings.
-    pub rings: WorkerRings<<RouterPool as BufferPool>::Buffer>,
+    pub rings: WorkerRings,
     /// Packet memory.
-    pub pool: RouterPool,
+    pub pool: BufferPool,
     /// All faces.
     pub faces: Arc<FaceTable>,
     /// What happens to faces.
@@ -118,7 +117,7 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
     // Workers must not wait for the system to clear pages.
     make_memory_ready_ahead();
     let key = HashKey::random();
-    let pool = RouterPool::new(config.forwarding.small_buffers, config.forwarding.large_buffers);
+    let pool = BufferPool::new(config.forwarding.small_buffers, config.forwarding.large_buffers);
     let faces = Arc::new(FaceTable::with_limit(config.faces.max_faces));
     // Fragments of packets that never become whole must not take all memory for large packets.
     faces.set_reassembly_limit(config.forwarding.large_buffers / 4);

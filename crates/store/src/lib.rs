@@ -2,9 +2,12 @@
 //!
 //! A policy knows packets only as small numbers below its capacity (slots of the Content Store) and orders them. It
 //! holds no packets, so the engine and simulations run the same code. All operations are O(1) and none allocates.
+//!
+//! A policy is a file that implements [`EvictionPolicy`], and a line in the list `policies!` below.
 
 #![forbid(unsafe_code)]
 
+mod in_order;
 mod list;
 
 #[cfg(test)]
@@ -13,7 +16,8 @@ mod tests;
 use std::fmt;
 use std::str::FromStr;
 
-use list::{OrderedNumbers, Place};
+pub use in_order::{Fifo, InOrder, Lru};
+use list::Place;
 use namehop_table::TableError;
 
 /// Order in which packets leave a full store.
@@ -49,96 +53,126 @@ pub trait EvictionPolicy {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ahead(Option<Place>);
 
-/// First in, first out: the packet that entered first leaves first.
-pub type Fifo = InOrder<false>;
-
-/// Least recently used: the packet whose last hit (or entry) lies longest ago leaves first.
-pub type Lru = InOrder<true>;
-
-/// Packets leave in the order in which they entered; with `BY_USE`, in which they entered or were last used.
-#[derive(Debug)]
-pub struct InOrder<const BY_USE: bool> {
-    order: OrderedNumbers,
-}
-
-impl<const BY_USE: bool> InOrder<BY_USE> {
-    /// A policy for ids below `capacity`.
-    ///
-    /// # Errors
-    /// When the memory for the order cannot be had.
-    pub fn new(capacity: usize) -> Result<Self, TableError> {
-        Ok(InOrder { order: OrderedNumbers::new(capacity)? })
-    }
-}
-
-impl<const BY_USE: bool> EvictionPolicy for InOrder<BY_USE> {
-    #[inline]
-    fn admitted(&mut self, id: u32) {
-        self.order.push_back(id);
-    }
-
-    #[inline]
-    fn hit(&mut self, id: u32) {
-        if BY_USE {
-            self.order.move_back(id);
+/// Makes [`PolicyKind`] and [`Policy`] from the list of policies: a type with a function `new(capacity)`, and its name in
+/// configurations. The first is the default.
+macro_rules! policies {
+    ($default:ident $default_name:literal; $($policy:ident $name:literal;)*) => {
+        policies! { @all $default, $default $default_name; $($policy $name;)* }
+    };
+    (@all $default:ident, $($policy:ident $name:literal;)*) => {
+        /// Names of the policies, as in a configuration file.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum PolicyKind {
+            $(
+                #[doc = concat!("[`", stringify!($policy), "`], written `", $name, "`.")]
+                $policy,
+            )*
         }
-    }
 
-    #[inline]
-    fn removed(&mut self, id: u32) {
-        self.order.remove(id);
-    }
+        impl PolicyKind {
+            /// All policies.
+            pub const ALL: &[PolicyKind] = &[$(PolicyKind::$policy),*];
 
-    #[inline]
-    fn victim(&mut self) -> Option<u32> {
-        self.order.front()
-    }
-
-    #[inline]
-    fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
-        let (id, place) = self.order.behind(ahead.0)?;
-        ahead.0 = Some(place);
-        Some(id)
-    }
-
-    #[inline]
-    fn prefetch(&self, id: u32) {
-        self.order.prefetch_note(id);
-    }
-
-    #[inline]
-    fn prefetch_hit(&self, id: u32) {
-        if BY_USE {
-            self.order.prefetch_block(id);
+            /// How it is written in a configuration.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(PolicyKind::$policy => $name,)*
+                }
+            }
         }
-    }
 
-    fn len(&self) -> usize {
-        self.order.len()
-    }
+        impl Default for PolicyKind {
+            fn default() -> Self {
+                PolicyKind::$default
+            }
+        }
+
+        /// Any of the policies, chosen at run time.
+        #[derive(Debug)]
+        pub enum Policy {
+            $(
+                #[doc = concat!("[`PolicyKind::", stringify!($policy), "`].")]
+                $policy($policy),
+            )*
+        }
+
+        impl Policy {
+            /// The policy of this kind for ids below `capacity`.
+            ///
+            /// # Errors
+            /// When the memory for the order cannot be had.
+            pub fn new(kind: PolicyKind, capacity: usize) -> Result<Self, TableError> {
+                Ok(match kind {
+                    $(PolicyKind::$policy => Policy::$policy($policy::new(capacity)?),)*
+                })
+            }
+
+            /// Which one it is.
+            pub fn kind(&self) -> PolicyKind {
+                match self {
+                    $(Policy::$policy(_) => PolicyKind::$policy,)*
+                }
+            }
+        }
+
+        impl EvictionPolicy for Policy {
+            fn admitted(&mut self, id: u32) {
+                match self {
+                    $(Policy::$policy(policy) => policy.admitted(id),)*
+                }
+            }
+
+            fn hit(&mut self, id: u32) {
+                match self {
+                    $(Policy::$policy(policy) => policy.hit(id),)*
+                }
+            }
+
+            fn removed(&mut self, id: u32) {
+                match self {
+                    $(Policy::$policy(policy) => policy.removed(id),)*
+                }
+            }
+
+            fn victim(&mut self) -> Option<u32> {
+                match self {
+                    $(Policy::$policy(policy) => policy.victim(),)*
+                }
+            }
+
+            #[inline]
+            fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
+                match self {
+                    $(Policy::$policy(policy) => policy.upcoming(ahead),)*
+                }
+            }
+
+            #[inline]
+            fn prefetch(&self, id: u32) {
+                match self {
+                    $(Policy::$policy(policy) => policy.prefetch(id),)*
+                }
+            }
+
+            #[inline]
+            fn prefetch_hit(&self, id: u32) {
+                match self {
+                    $(Policy::$policy(policy) => policy.prefetch_hit(id),)*
+                }
+            }
+
+            fn len(&self) -> usize {
+                match self {
+                    $(Policy::$policy(policy) => policy.len(),)*
+                }
+            }
+        }
+    };
 }
 
-/// Names of the policies, as in a configuration file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum PolicyKind {
-    /// [`Fifo`], written `fifo`.
-    Fifo,
-    /// [`Lru`], written `lru`.
-    #[default]
-    Lru,
-}
-
-impl PolicyKind {
-    /// All policies.
-    pub const ALL: [PolicyKind; 2] = [PolicyKind::Fifo, PolicyKind::Lru];
-
-    /// How it is written in a configuration.
-    pub const fn name(self) -> &'static str {
-        match self {
-            PolicyKind::Fifo => "fifo",
-            PolicyKind::Lru => "lru",
-        }
-    }
+policies! {
+    Lru "lru";
+    Fifo "fifo";
 }
 
 impl fmt::Display for PolicyKind {
@@ -168,100 +202,7 @@ impl FromStr for PolicyKind {
     type Err = UnknownPolicy;
 
     fn from_str(text: &str) -> Result<Self, UnknownPolicy> {
-        PolicyKind::ALL
-            .into_iter()
-            .find(|kind| text.eq_ignore_ascii_case(kind.name()))
-            .ok_or_else(|| UnknownPolicy(text.to_owned()))
-    }
-}
-
-/// Any of the policies, chosen at run time.
-#[derive(Debug)]
-pub enum Policy {
-    /// First in, first out.
-    Fifo(Fifo),
-    /// Least recently used.
-    Lru(Lru),
-}
-
-impl Policy {
-    /// The policy of this kind for ids below `capacity`.
-    ///
-    /// # Errors
-    /// When the memory for the order cannot be had.
-    pub fn new(kind: PolicyKind, capacity: usize) -> Result<Self, TableError> {
-        Ok(match kind {
-            PolicyKind::Fifo => Policy::Fifo(Fifo::new(capacity)?),
-            PolicyKind::Lru => Policy::Lru(Lru::new(capacity)?),
-        })
-    }
-
-    /// Which one it is.
-    pub fn kind(&self) -> PolicyKind {
-        match self {
-            Policy::Fifo(_) => PolicyKind::Fifo,
-            Policy::Lru(_) => PolicyKind::Lru,
-        }
-    }
-}
-
-impl EvictionPolicy for Policy {
-    fn admitted(&mut self, id: u32) {
-        match self {
-            Policy::Fifo(policy) => policy.admitted(id),
-            Policy::Lru(policy) => policy.admitted(id),
-        }
-    }
-
-    fn hit(&mut self, id: u32) {
-        match self {
-            Policy::Fifo(policy) => policy.hit(id),
-            Policy::Lru(policy) => policy.hit(id),
-        }
-    }
-
-    fn removed(&mut self, id: u32) {
-        match self {
-            Policy::Fifo(policy) => policy.removed(id),
-            Policy::Lru(policy) => policy.removed(id),
-        }
-    }
-
-    fn victim(&mut self) -> Option<u32> {
-        match self {
-            Policy::Fifo(policy) => policy.victim(),
-            Policy::Lru(policy) => policy.victim(),
-        }
-    }
-
-    #[inline]
-    fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
-        match self {
-            Policy::Fifo(policy) => policy.upcoming(ahead),
-            Policy::Lru(policy) => policy.upcoming(ahead),
-        }
-    }
-
-    #[inline]
-    fn prefetch(&self, id: u32) {
-        match self {
-            Policy::Fifo(policy) => policy.prefetch(id),
-            Policy::Lru(policy) => policy.prefetch(id),
-        }
-    }
-
-    #[inline]
-    fn prefetch_hit(&self, id: u32) {
-        match self {
-            Policy::Fifo(policy) => policy.prefetch_hit(id),
-            Policy::Lru(policy) => policy.prefetch_hit(id),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Policy::Fifo(policy) => policy.len(),
-            Policy::Lru(policy) => policy.len(),
-        }
+        let found = PolicyKind::ALL.iter().copied().find(|kind| text.eq_ignore_ascii_case(kind.name()));
+        found.ok_or_else(|| UnknownPolicy(text.to_owned()))
     }
 }

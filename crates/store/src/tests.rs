@@ -81,7 +81,7 @@ fn apply(policy: &mut Policy, step: Step) -> Option<u32> {
 proptest! {
     #[test]
     fn policies_order_like_queues(steps in steps()) {
-        for kind in PolicyKind::ALL {
+        for &kind in PolicyKind::ALL {
             let mut policy = Policy::new(kind, CAPACITY as usize).expect("memory");
             let mut model = Model { kind, order: VecDeque::new() };
             for &step in &steps {
@@ -106,7 +106,7 @@ proptest! {
     /// Whatever happened since the look ahead began, it ends and names packets of the store's numbers only.
     #[test]
     fn an_outdated_look_ahead_does_no_harm(before in steps(), after in steps(), passed in 0..50_usize) {
-        for kind in PolicyKind::ALL {
+        for &kind in PolicyKind::ALL {
             let mut policy = Policy::new(kind, CAPACITY as usize).expect("memory");
             for &step in &before {
                 apply(&mut policy, step);
@@ -130,25 +130,25 @@ proptest! {
 
 #[test]
 fn a_store_without_room_has_no_victim() {
-    for kind in PolicyKind::ALL {
+    for &kind in PolicyKind::ALL {
         assert_eq!(Policy::new(kind, 0).expect("memory").victim(), None);
     }
 }
 
 #[test]
 fn too_many_packets_are_refused() {
-    for kind in PolicyKind::ALL {
+    for &kind in PolicyKind::ALL {
         assert!(Policy::new(kind, usize::MAX).is_err());
     }
 }
 
 #[test]
 fn names_read_back() {
-    for kind in PolicyKind::ALL {
+    for &kind in PolicyKind::ALL {
         assert_eq!(kind.to_string().parse(), Ok(kind));
         assert_eq!(kind.name().to_uppercase().parse(), Ok(kind));
         assert_eq!(Policy::new(kind, 1).expect("memory").kind(), kind);
     }
     let error = "arc".parse::<PolicyKind>().expect_err("no such policy");
-    assert_eq!(error.to_string(), "unknown content store policy 'arc', expected 'fifo' or 'lru'");
+    assert_eq!(error.to_string(), "unknown content store policy 'arc', expected 'lru' or 'fifo'");
 }

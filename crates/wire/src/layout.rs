@@ -21,7 +21,8 @@ pub struct NameLayout {
 }
 
 impl NameLayout {
-    fn of(name: NameRef<'_>, packet: &[u8]) -> Self {
+    /// Of a name that is part of `packet`.
+    pub fn of_part(name: NameRef<'_>, packet: &[u8]) -> Self {
         NameLayout { value: span_of(name.value(), packet), components: name.len() as u16 }
     }
 
@@ -135,7 +136,7 @@ impl InterestLayout {
     fn decode_unusual(packet: &[u8]) -> Result<Self, DecodeError> {
         let interest = Interest::decode(packet)?;
         Ok(InterestLayout {
-            name: NameLayout::of(interest.name, packet),
+            name: NameLayout::of_part(interest.name, packet),
             hint: interest.forwarding_hint.map_or(Span::default(), |hint| span_of(hint.value(), packet)),
             nonce_at: interest.offsets.nonce.unwrap_or(0),
             hop_limit_at: interest.offsets.hop_limit.unwrap_or(0),
@@ -206,7 +207,10 @@ impl DataLayout {
     #[inline(never)]
     fn decode_unusual(packet: &[u8]) -> Result<Self, DecodeError> {
         let header = DataHeader::decode(packet)?;
-        Ok(DataLayout { name: NameLayout::of(header.name, packet), freshness_ms: header.freshness_ms.unwrap_or(0) })
+        Ok(DataLayout {
+            name: NameLayout::of_part(header.name, packet),
+            freshness_ms: header.freshness_ms.unwrap_or(0),
+        })
     }
 }
 

@@ -3,15 +3,14 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
 use namehop_forward::engine::{CsConfig, Engine, EngineConfig, UnsolicitedPolicy};
-use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::packet::{Incoming, LinkFields, Outgoing, PacketKind};
 use namehop_forward::schedule::{BucketPrefetch, Burst, Naive, PreHash, Schedule, Speculative};
 use namehop_forward::strategy::{STRATEGIES, StrategyInstance};
-use namehop_forward::time::Timestamp;
 use namehop_hash::HashKey;
+use namehop_packet::{
+    BufferPool, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketKind, Timestamp,
+};
 use namehop_table::HugePages;
 use namehop_wire::lp::LpPacket;
 use namehop_wire::{Data, Interest, Name};
@@ -77,7 +76,7 @@ fn compare(bytes: &[u8], others: &[(&str, Run)]) {
 /// Runs the events; everything that the engine sends.
 fn run<S: Schedule>(routes: &mut Routes, bytes: &[u8]) -> Vec<u8> {
     let mut sent = Vec::new();
-    let pool = HeapPool::new(256, 64);
+    let pool = BufferPool::new(256, 64);
     let fib = &mut routes.fib;
     let config = EngineConfig {
         pit_capacity: 64,
@@ -93,7 +92,7 @@ fn run<S: Schedule>(routes: &mut Routes, bytes: &[u8]) -> Vec<u8> {
         lookahead: 3,
         ..EngineConfig::default()
     };
-    let mut engine = Engine::<_, S>::new(config, fib.reader(), pool.clone(), KEY).expect("small tables fit");
+    let mut engine = Engine::<S>::new(config, fib.reader(), pool.clone(), KEY).expect("small tables fit");
     FACES.iter().for_each(|face| engine.set_face(*face));
     let mut now = Timestamp(0);
     let (mut burst, mut out) = (Vec::new(), Vec::new());
@@ -202,7 +201,7 @@ fn routes(key: HashKey) -> FibWriter<StrategyInstance> {
 }
 
 /// Does what a link service does: link headers off. What a link service would drop gives nothing.
-fn incoming(pool: &HeapPool, face: FaceId, bytes: &[u8]) -> Option<Incoming<<HeapPool as BufferPool>::Buffer>> {
+fn incoming(pool: &BufferPool, face: FaceId, bytes: &[u8]) -> Option<Incoming> {
     if bytes.first() != Some(&100) {
         return Some(Incoming { face, buffer: pool.copy_of(bytes)?, fields: LinkFields::default() });
     }
@@ -221,7 +220,7 @@ fn incoming(pool: &HeapPool, face: FaceId, bytes: &[u8]) -> Option<Incoming<<Hea
 }
 
 /// What goes out is well formed, and `/localhost` stays on this computer. It is appended to `sent`.
-fn check_outgoing(out: &mut Vec<Outgoing<<HeapPool as BufferPool>::Buffer>>, sent: &mut Vec<u8>) {
+fn check_outgoing(out: &mut Vec<Outgoing>, sent: &mut Vec<u8>) {
     for packet in out.drain(..) {
         let bytes = packet.buffer.bytes();
         sent.extend_from_slice(format!("{} {:?} {:?} ", packet.face, packet.kind, packet.fields).as_bytes());

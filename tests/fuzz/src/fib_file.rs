@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use namehop_forward::face::FaceId;
 use namehop_forward::fib::{FibCursor, FibWriter, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS};
 use namehop_hash::{HashKey, hash_name};
 use namehop_manage::fib_file::{FibFile, FileError, Part, SnapshotWriter};
+use namehop_packet::FaceId;
 use namehop_wire::Name;
 
 const KEY: HashKey = HashKey::new(5, 6);

@@ -3,16 +3,14 @@
 use namehop_face::FaceUri;
 use namehop_face::link_service::{LinkService, MAX_PARTIAL_PACKETS, Reassembler};
 use namehop_face::registry::{FaceFlags, FaceParams, FaceTable};
-use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
-use namehop_forward::packet::{LinkFields, Outgoing, PacketKind};
-use namehop_forward::time::Timestamp;
+use namehop_packet::{BufferPool, LinkFields, Outgoing, PacketKind, Timestamp};
 use namehop_wire::MAX_PACKET_SIZE;
 
 use crate::script::Events;
 
 /// Each event is a frame received, a packet sent, or time that passes; bits of the first event's kind choose the options.
 pub fn link_service(bytes: &[u8]) {
-    let pool = HeapPool::new(512, 256);
+    let pool = BufferPool::new(512, 256);
     let options = bytes.first().copied().unwrap_or(0) >> 3;
     let mut params = FaceParams::new(FaceUri::Internal, FaceUri::Internal);
     params.is_datagram = options & 1 != 0;

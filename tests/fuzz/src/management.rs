@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use namehop_face::registry::FaceTable;
 use namehop_face::socket::FaceEvent;
-use namehop_forward::face::{FaceId, FaceScope};
 use namehop_manage::authentication::{Authenticator, Rule, SecurityConfig, Signer, TrustConfig};
 use namehop_manage::nfd::names::module;
 use namehop_manage::server::Management;
 use namehop_manage::testing::{APP, FakeRouter, NEIGHBOUR};
+use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::Interest;
 use namehop_wire::lp::{self, LpHeader, LpPacket, PitToken};
 use tokio::task::{LocalSet, spawn_local};

@@ -10,15 +10,12 @@ use namehop_bench::Permutation;
 use namehop_bench::workload::{Workload, WorkloadParameters};
 use namehop_face::link_service::Reassembler;
 use namehop_face::{FaceParams, FaceTable, FaceUri, LinkService};
-use namehop_forward::buffer::{BufferPool, HeapBuffer, HeapPool, PacketBuffer};
-use namehop_forward::face::FaceId;
 use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::packet::{Incoming, LinkFields, Outgoing};
 use namehop_forward::schedule::{Burst, MAX_BURST, Naive, Schedule};
 use namehop_forward::strategy::StrategyInstance;
-use namehop_forward::time::Timestamp;
 use namehop_forward::{CsConfig, Engine, EngineConfig};
 use namehop_hash::HashKey;
+use namehop_packet::{BufferPool, FaceId, Incoming, LinkFields, Outgoing, PacketBuffer, Timestamp};
 use namehop_wire::NameRef;
 use namehop_wire::lp::{LpPacket, PitToken};
 
@@ -116,7 +113,7 @@ impl Load {
 
 /// A packet on its way in: with frames, the token is in the buffer.
 struct Packet {
-    buffer: HeapBuffer,
+    buffer: PacketBuffer,
     token: PitToken,
 }
 
@@ -130,11 +127,11 @@ enum Side {
 /// An engine between two faces, with what was sent to it and by it.
 struct Rig<S: Schedule> {
     workload: Workload,
-    pool: HeapPool,
-    engine: Engine<HeapPool, S>,
+    pool: BufferPool,
+    engine: Engine<S>,
     faces: [FaceId; 2],
-    links: Option<[LinkService<HeapBuffer>; 2]>,
-    reassembler: Reassembler<HeapBuffer>,
+    links: Option<[LinkService; 2]>,
+    reassembler: Reassembler,
     now: Timestamp,
     next_name: u64,
     /// Pending Interests with the router's tokens for them, oldest first.
@@ -142,9 +139,9 @@ struct Rig<S: Schedule> {
     /// Names of Data, oldest first.
     answered: VecDeque<u64>,
     /// Reused lists.
-    burst: Vec<Incoming<HeapBuffer>>,
-    out: Vec<Outgoing<HeapBuffer>>,
-    frames: Vec<HeapBuffer>,
+    burst: Vec<Incoming>,
+    out: Vec<Outgoing>,
+    frames: Vec<PacketBuffer>,
     /// What has come out: with frames, the token is in the buffer.
     sent: Vec<Packet>,
 }
@@ -152,7 +149,7 @@ struct Rig<S: Schedule> {
 impl<S: Schedule> Rig<S> {
     fn new(load: Load) -> Result<Self, Failure> {
         let workload = Workload::new(WorkloadParameters { prefixes: FIB_PREFIXES, ..WorkloadParameters::default() })?;
-        let pool = HeapPool::new(4 * PACKETS, 1);
+        let pool = BufferPool::new(4 * PACKETS, 1);
         let table = FaceTable::new();
         let parameters = || FaceParams {
             is_datagram: true,

@@ -5,10 +5,9 @@
 
 use std::time::Instant;
 
-use namehop_dpdk::{Mbuf, MbufPool};
-use namehop_forward::buffer::BufferPool;
 use namehop_forward::engine::EngineConfig;
 use namehop_forward::schedule::Schedule;
+use namehop_packet::{BufferPool, PacketBuffer};
 use namehop_wire::MAX_PACKET_SIZE;
 
 use super::EngineBenchError;
@@ -39,7 +38,7 @@ pub(super) struct Flood {
     sent: u64,
     forwarded: u64,
     /// Frames on their way out of the measurement.
-    taken_out: Vec<Mbuf>,
+    taken_out: Vec<PacketBuffer>,
 }
 
 impl Flood {
@@ -84,13 +83,13 @@ impl Flood {
     }
 
     /// Adds so many frames.
-    pub(super) fn fill(&mut self, count: usize, frames: &mut Vec<Mbuf>, pool: &MbufPool) {
+    pub(super) fn fill(&mut self, count: usize, frames: &mut Vec<PacketBuffer>, pool: &BufferPool) {
         for _ in 0..count {
             frames.extend(self.frame(pool));
         }
     }
 
-    fn frame(&mut self, pool: &MbufPool) -> Option<Mbuf> {
+    fn frame(&mut self, pool: &BufferPool) -> Option<PacketBuffer> {
         self.sent += 1;
         let draw = mix(self.sent ^ u64::MAX);
         let shape = (draw >> 32) as usize % self.templates.len();
@@ -113,7 +112,7 @@ impl Flood {
     }
 
     /// Mixes the flood's part of a burst evenly into `frames`.
-    pub(super) fn join(&mut self, frames: &mut Vec<Mbuf>, pool: &MbufPool) {
+    pub(super) fn join(&mut self, frames: &mut Vec<PacketBuffer>, pool: &BufferPool) {
         let (ordinary, flood) = (frames.len(), self.packets_of_burst);
         let mut mixed = std::mem::take(&mut self.taken_out);
         let mut frames_in = frames.drain(..);
@@ -131,7 +130,7 @@ impl Flood {
     }
 
     /// Takes the flood out of what the worker has sent on each link; Nacks go back to the first one.
-    pub(super) fn take_out(&mut self, sent: &mut [Vec<Mbuf>; LINKS]) {
+    pub(super) fn take_out(&mut self, sent: &mut [Vec<PacketBuffer>; LINKS]) {
         for (link, frames) in sent.iter_mut().enumerate() {
             let all = frames.len();
             frames.retain(|frame| nonce_of(frame) & HIGH_NONCE == 0);

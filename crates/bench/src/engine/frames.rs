@@ -1,10 +1,9 @@
 //! The packets of the measurement: Ethernet frames with NDNLPv2 and an Interest or Data inside, of which only name, Nonce
 //! and PIT token change. On the stripped path the Interest or Data stands in the frame alone.
 
-use namehop_dpdk::Mbuf;
 use namehop_face::ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MacAddress};
-use namehop_forward::buffer::PacketBuffer;
 use namehop_forward::schedule::Schedule;
+use namehop_packet::PacketBuffer;
 use namehop_wire::lp::LpPacket;
 use namehop_wire::tlv::{Writer, types};
 
@@ -115,8 +114,8 @@ impl Template {
         write_name: impl FnOnce(&mut [u8]),
         token: Token,
         nonce: Option<u32>,
-        mut frame: Mbuf,
-    ) -> Option<Mbuf> {
+        mut frame: PacketBuffer,
+    ) -> Option<PacketBuffer> {
         self.bytes[..to.len()].copy_from_slice(&to);
         self.bytes[to.len()..][..from.len()].copy_from_slice(&from);
         write_name(&mut self.bytes[self.name_at..]);
@@ -159,13 +158,13 @@ pub(super) fn data_bytes(parameters: &EngineParameters) -> usize {
 
 /// The last bytes of a frame: of an Interest, also of one that comes back in a Nack, its Nonce; of Data 0, of its signature.
 #[inline]
-pub(super) fn nonce_of(frame: &Mbuf) -> u32 {
+pub(super) fn nonce_of(frame: &PacketBuffer) -> u32 {
     frame.bytes().last_chunk().map_or(0, |nonce| u32::from_be_bytes(*nonce))
 }
 
 /// The token of a frame that the router has sent.
 #[inline]
-pub(super) fn token_of(frame: &Mbuf) -> Option<Token> {
+pub(super) fn token_of(frame: &PacketBuffer) -> Option<Token> {
     let link = LpPacket::decode(frame.bytes().get(HEADER_BYTES..)?).ok()?;
     let token = link.pit_token;
     (token.len() == TOKEN_BYTES).then(|| u64::from_be_bytes(token.first_bytes()))

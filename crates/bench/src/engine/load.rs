@@ -7,9 +7,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use namehop_dpdk::Mbuf;
 use namehop_forward::schedule::Schedule;
-use namehop_forward::time::Timestamp;
+use namehop_packet::{PacketBuffer, Timestamp};
 use namehop_table::clock::cycles_per_second;
 
 use super::EngineBenchError;
@@ -80,7 +79,7 @@ pub(super) struct Load<'a, S: Schedule> {
     waiting_limit: usize,
     /// Prepared Interests minus prepared Data.
     pub(super) prepared_balance: isize,
-    sent: [Vec<Mbuf>; LINKS],
+    sent: [Vec<PacketBuffer>; LINKS],
     /// Set while something is observed.
     pub(super) watch: Option<Watch>,
     /// A flood, while it lasts.

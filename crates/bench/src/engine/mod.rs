@@ -43,7 +43,6 @@ use std::fmt;
 use std::sync::Barrier;
 use std::thread;
 
-use namehop_dpdk::MbufPool;
 use namehop_face::FaceUri;
 use namehop_forward::fib::FibStatistics;
 use namehop_forward::schedule::{
@@ -51,6 +50,7 @@ use namehop_forward::schedule::{
     SpeculativeFirstPairs, SpeculativePairs, Stripped,
 };
 use namehop_hash::HashKey;
+use namehop_packet::BufferPool;
 use namehop_router::worker::{pin_to_processor, usable_processors};
 
 use crate::counters::{Counters, CountersUnavailable, Events};
@@ -75,7 +75,7 @@ pub struct EngineBench {
     /// So few that they stay in the core's caches; only when computing is to be measured.
     few_prefixes: Option<Prefixes>,
     /// One for each worker.
-    pools: Vec<MbufPool>,
+    pools: Vec<BufferPool>,
     /// What is counted, or why nothing is.
     events: Result<Events, CountersUnavailable>,
     /// What the FIB was filled and the pools were made for.

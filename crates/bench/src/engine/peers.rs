@@ -5,7 +5,7 @@
 
 use namehop_face::ethernet::MacAddress;
 use namehop_face::registry::FaceTable;
-use namehop_forward::face::FaceId;
+use namehop_packet::FaceId;
 
 use super::rig;
 use crate::schedule::{EngineParameters, Traffic};

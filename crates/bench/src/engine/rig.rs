@@ -7,18 +7,17 @@ use std::thread;
 use std::time::Duration;
 
 use namehop_dpdk::memory::MemoryPort;
-use namehop_dpdk::{Eal, Mbuf, MbufPool};
-use namehop_face::ethernet::{FramePort, Framing, MacAddress, PortControl, PortId, PortParams, PortSet, face_params};
+use namehop_dpdk::{Eal, mempool_bytes, use_mempools};
+use namehop_face::ethernet::{Framing, MacAddress, PortControl, PortId, PortParams, PortSet, face_params};
 use namehop_face::registry::{Face, FaceFlags, FaceTable};
 use namehop_face::ring::FrameRing;
 use namehop_face::wake::Waker;
-use namehop_forward::buffer::BufferPool;
 use namehop_forward::engine::{CsConfig, Engine, EngineConfig};
 use namehop_forward::fib::FibWriter;
 use namehop_forward::schedule::Schedule;
 use namehop_forward::strategy::StrategyInstance;
-use namehop_forward::time::Timestamp;
 use namehop_hash::HashKey;
+use namehop_packet::{BufferPool, PacketBuffer, PortQueue, Timestamp};
 use namehop_router::worker::{Worker, WorkerHandle, WorkerRings};
 use namehop_table::clock::cycles;
 use tokio::sync::mpsc::unbounded_channel;
@@ -45,7 +44,7 @@ pub(super) fn insert_face(table: &FaceTable, link: usize, peer: MacAddress) -> R
     face.map_err(|error| EngineBenchError::Rig(error.to_string()))
 }
 
-fn port_params(port: MemoryPort, link: usize) -> Result<PortParams<Mbuf>, EngineBenchError> {
+fn port_params(port: MemoryPort, link: usize) -> Result<PortParams, EngineBenchError> {
     Ok(PortParams {
         link: Some(Box::new(Link(port))),
         framing: Framing::Ethernet,
@@ -58,17 +57,17 @@ fn port_params(port: MemoryPort, link: usize) -> Result<PortParams<Mbuf>, Engine
 }
 
 /// A port to be added, and its faces with the address of their peer.
-type PortWithFaces = (PortParams<Mbuf>, Vec<(Arc<Face>, MacAddress)>);
+type PortWithFaces = (PortParams, Vec<(Arc<Face>, MacAddress)>);
 
 /// One end of a link in memory as the router's port.
 struct Link(MemoryPort);
 
-impl FramePort<Mbuf> for Link {
-    fn receive(&mut self, frames: &mut Vec<Mbuf>) {
+impl PortQueue for Link {
+    fn receive(&mut self, frames: &mut Vec<PacketBuffer>) {
         self.0.receive(frames);
     }
 
-    fn transmit(&mut self, frames: &mut Vec<Mbuf>) {
+    fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
         self.0.transmit(frames);
     }
 
@@ -78,7 +77,7 @@ impl FramePort<Mbuf> for Link {
 }
 
 /// One pool of mbufs for each worker. They last as long as the process.
-pub(super) fn pools(parameters: &EngineParameters) -> Result<Vec<MbufPool>, EngineBenchError> {
+pub(super) fn pools(parameters: &EngineParameters) -> Result<Vec<BufferPool>, EngineBenchError> {
     let data_bytes = super::frames::data_bytes(parameters);
     let far = match super::stock::waiting(parameters, data_bytes) {
         0 => 0,
@@ -86,11 +85,11 @@ pub(super) fn pools(parameters: &EngineParameters) -> Result<Vec<MbufPool>, Engi
     };
     let is_large = data_bytes > SMALL_PACKET_BYTES;
     let (small, large) = (SMALL_MBUFS + far, if is_large { SMALL_MBUFS + far } else { LARGE_MBUFS });
-    let environment = Eal::start(parameters.workers * MbufPool::mempool_bytes(small, large))?;
+    let environment = Eal::start(parameters.workers * mempool_bytes(small, large))?;
     (0..parameters.workers)
         .map(|_| {
-            let pool = MbufPool::new(small, large);
-            pool.use_mempools(environment)?;
+            let pool = BufferPool::new(small, large);
+            use_mempools(&pool, environment)?;
             Ok(pool)
         })
         .collect()
@@ -98,12 +97,12 @@ pub(super) fn pools(parameters: &EngineParameters) -> Result<Vec<MbufPool>, Engi
 
 /// See the module's description.
 pub(super) struct Rig<S: Schedule> {
-    worker: Worker<MbufPool, S>,
+    worker: Worker<S>,
     /// Keeps the worker's mailbox alive.
     _handle: WorkerHandle,
     /// The far ends of its links.
     pub(super) links: [MemoryPort; LINKS],
-    pub(super) pool: MbufPool,
+    pub(super) pool: BufferPool,
 }
 
 impl<S: Schedule> Rig<S> {
@@ -111,7 +110,7 @@ impl<S: Schedule> Rig<S> {
     pub(super) fn new(
         fib: &FibWriter<StrategyInstance>,
         key: HashKey,
-        pool: MbufPool,
+        pool: BufferPool,
         parameters: &EngineParameters,
     ) -> Result<Self, EngineBenchError> {
         let environment = Eal::start(0)?;
@@ -129,7 +128,7 @@ impl<S: Schedule> Rig<S> {
             lookahead: parameters.lookahead.unwrap_or(EngineConfig::default().lookahead),
             ..EngineConfig::default()
         };
-        let engine = Engine::<_, S>::new(config, fib.reader(), pool.clone(), key)
+        let engine = Engine::<S>::new(config, fib.reader(), pool.clone(), key)
             .map_err(|error| EngineBenchError::Rig(error.to_string()))?;
         let faces = Arc::new(FaceTable::new());
         // A worker knows the faces that there are when it is made.
@@ -169,7 +168,7 @@ impl<S: Schedule> Rig<S> {
     }
 
     /// Adds ports with their faces. The control side waits for the worker, so it gets a thread meanwhile.
-    fn attach(&mut self, control: PortControl<Mbuf>, ports: Vec<PortWithFaces>) -> Result<(), EngineBenchError> {
+    fn attach(&mut self, control: PortControl, ports: Vec<PortWithFaces>) -> Result<(), EngineBenchError> {
         let attached = thread::scope(|scope| {
             let asking = scope.spawn(move || {
                 (0..).map(PortId).zip(ports).try_for_each(|(id, (params, faces))| {

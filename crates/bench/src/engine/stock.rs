@@ -6,8 +6,7 @@
 
 use std::collections::VecDeque;
 
-use namehop_dpdk::{Mbuf, MbufPool};
-use namehop_forward::buffer::BufferPool;
+use namehop_packet::{BufferPool, PacketBuffer};
 
 use crate::schedule::{Buffers, EngineParameters};
 
@@ -37,28 +36,28 @@ pub(super) const KINDS: usize = 2;
 
 /// See the module's description.
 pub(super) struct Stock {
-    pub(super) pool: MbufPool,
+    pub(super) pool: BufferPool,
     is_far: bool,
     /// Bytes of packets by kind.
     bytes: [usize; KINDS],
     /// Taken and not yet used, by kind.
-    fresh: [VecDeque<Mbuf>; KINDS],
-    sent: VecDeque<Mbuf>,
+    fresh: [VecDeque<PacketBuffer>; KINDS],
+    sent: VecDeque<PacketBuffer>,
 }
 
 impl Stock {
-    pub(super) fn new(pool: MbufPool, parameters: &EngineParameters, bytes: [usize; KINDS]) -> Self {
+    pub(super) fn new(pool: BufferPool, parameters: &EngineParameters, bytes: [usize; KINDS]) -> Self {
         let is_far = parameters.buffers == Buffers::Far;
         Stock { pool, is_far, bytes, fresh: Default::default(), sent: VecDeque::with_capacity(2 * SENT) }
     }
 
     /// A buffer for a packet that is to come in.
-    pub(super) fn take(&mut self, kind: usize) -> Option<Mbuf> {
+    pub(super) fn take(&mut self, kind: usize) -> Option<PacketBuffer> {
         self.fresh[kind].pop_front().or_else(|| self.pool.allocate(self.bytes[kind]))
     }
 
     /// A packet that has gone out.
-    pub(super) fn put(&mut self, frame: Mbuf) {
+    pub(super) fn put(&mut self, frame: PacketBuffer) {
         if self.is_far {
             self.sent.push_back(frame);
         }

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use namehop_dpdk::Mbuf;
 use namehop_forward::schedule::Schedule;
+use namehop_packet::PacketBuffer;
 
 use super::load::{HIGH_NONCE, Load};
 use super::peers::{LINKS, port_address};
@@ -26,7 +26,7 @@ pub(super) struct Turn {
     /// `None` when it is mixed.
     pub(super) kind: Option<PacketKind>,
     /// By the link that they come in on.
-    pub(super) frames: [Vec<Mbuf>; LINKS],
+    pub(super) frames: [Vec<PacketBuffer>; LINKS],
     /// Interests by the link that they go out on: their names and nonces.
     pub(super) asked: [VecDeque<(u64, u32)>; LINKS],
     /// Data that goes out, of the cache and of others.

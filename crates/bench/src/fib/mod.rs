@@ -11,10 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use namehop_forward::face::FaceId;
 use namehop_forward::fib::{FibAddition, FibError, FibWriter, NextHop};
 use namehop_hash::HashKey;
 use namehop_manage::fib_file::FileError;
+use namehop_packet::FaceId;
 use namehop_wire::NameRef;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;

@@ -1,8 +1,8 @@
 //! The router's FIB: longest-first search, buckets of all depths prefetched at once.
 
-use namehop_forward::face::FaceId;
 use namehop_forward::fib::{FibGuess, FibReader, FibWriter, MAX_PREFIX_COMPONENTS, NextHop};
 use namehop_hash::HashKey;
+use namehop_packet::FaceId;
 use namehop_wire::NameRef;
 
 use super::record::{INLINE_BYTES, lines_of};

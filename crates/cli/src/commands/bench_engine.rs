@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
-use crate::units::parse_duration;
+use crate::units::parse_seconds;
 use tables::{describe, describe_flood};
 
 /// Measure what packets cost in the forwarding engine
@@ -166,14 +166,6 @@ fn parse_schedule(text: &str) -> Result<Chosen, UnknownSchedule> {
 
 /// Memory for cached Data of the realistic load.
 const CACHE_BYTES: usize = 2 << 30;
-
-/// A number of seconds, or a duration with a unit.
-pub(super) fn parse_seconds(text: &str) -> Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| format!("'{text}': {error}")),
-        Err(_) => parse_duration(text),
-    }
-}
 
 #[derive(Serialize)]
 struct Report {

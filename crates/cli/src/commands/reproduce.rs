@@ -8,11 +8,11 @@ use clap::Args;
 use namehop_reproduce::{Column, Context, Item, Report, ReproduceError, Settings, published};
 use namehop_table::HugePages;
 
-use super::bench_engine::parse_seconds;
 use super::bench_memory::MeasuredMemoryArgs;
 use crate::failure::Failure;
 use crate::output::{self, Align, Table};
 use crate::progress::Progress;
+use crate::units::parse_seconds;
 
 /// Regenerate published tables and figures on this machine
 ///

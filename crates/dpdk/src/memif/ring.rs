@@ -9,16 +9,14 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering, fence};
 
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_packet::pool::LARGE_BYTES;
+use namehop_packet::{BufferPool, PacketBuffer};
 
 use super::memory::{first_buffer, ring_bytes};
 use super::message::{MAX_LOG2_SLOTS, RingPlace};
 use crate::BURST;
-use crate::header::LARGE_BYTES;
 use crate::losses::LossCounters;
 use crate::mapping::Mapping;
-use crate::mbuf::Mbuf;
-use crate::pool::MbufPool;
 
 /// What stands in front of the descriptors: cookie, flags and head on one cache line, tail on another.
 pub(super) const RING_HEADER_BYTES: usize = 128;
@@ -245,8 +243,8 @@ impl Connection {
     /// Adds up to [`BURST`] frames to `frames`.
     pub(super) fn receive(
         &mut self,
-        pool: &MbufPool,
-        frames: &mut Vec<Mbuf>,
+        pool: &BufferPool,
+        frames: &mut Vec<PacketBuffer>,
         losses: &LossCounters,
     ) -> Result<(), Violation> {
         let direction = &self.receive;
@@ -311,7 +309,7 @@ impl Connection {
 
     /// Copies frames out, from the front, as many as fit. Returns how many are done with, and how many of those were lost
     /// because they would never fit.
-    pub(super) fn send(&mut self, frames: &[Mbuf]) -> Result<(usize, usize), Violation> {
+    pub(super) fn send(&mut self, frames: &[PacketBuffer]) -> Result<(usize, usize), Violation> {
         let direction = &mut self.send;
         let theirs = if direction.own.is_some() { direction.ring.tail() } else { direction.ring.head() };
         let lead = direction.lead();
@@ -343,7 +341,7 @@ impl Connection {
 }
 
 /// Copies a frame into an mbuf.
-fn copy_in(pool: &MbufPool, pieces: &[Option<Piece>], length: usize) -> Option<Mbuf> {
+fn copy_in(pool: &BufferPool, pieces: &[Option<Piece>], length: usize) -> Option<PacketBuffer> {
     let mut frame = pool.allocate(length)?;
     for &(start, length) in pieces.iter().flatten() {
         let place = frame.append(length)?;

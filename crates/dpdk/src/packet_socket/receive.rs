@@ -7,14 +7,12 @@ use std::os::fd::AsFd;
 use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use namehop_forward::buffer::BufferPool;
+use namehop_packet::{BufferPool, PacketBuffer};
 
 use super::socket::Socket;
 use crate::BURST;
 use crate::error::DpdkError;
 use crate::mapping::Mapping;
-use crate::mbuf::Mbuf;
-use crate::pool::MbufPool;
 
 /// Slots of a ring, at least.
 const SLOTS: usize = 1024;
@@ -71,7 +69,7 @@ impl ReceiveRing {
     }
 
     /// Adds up to [`BURST`] frames to `frames`. Returns how many were lost because there was no buffer for them.
-    pub(super) fn receive(&mut self, pool: &MbufPool, frames: &mut Vec<Mbuf>) -> usize {
+    pub(super) fn receive(&mut self, pool: &BufferPool, frames: &mut Vec<PacketBuffer>) -> usize {
         let mut lost = 0;
         for _ in 0..BURST {
             let slot = self.memory.at(self.next);

@@ -9,12 +9,11 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 use std::time::Duration;
 
-use namehop_forward::buffer::PacketBuffer;
+use namehop_packet::PacketBuffer;
 
 use super::socket::Socket;
 use crate::BURST;
 use crate::backoff::Backoff;
-use crate::mbuf::Mbuf;
 
 /// Prepared messages of one piece each, and the state of congestion.
 pub(super) struct Sender {
@@ -41,7 +40,7 @@ impl Sender {
 
     /// Sends frames from the front and takes them out. Returns how many were lost because the kernel refused them for
     /// good.
-    pub(super) fn send(&mut self, socket: &Socket, frames: &mut Vec<Mbuf>) -> usize {
+    pub(super) fn send(&mut self, socket: &Socket, frames: &mut Vec<PacketBuffer>) -> usize {
         if self.backoff.is_pausing() {
             return 0;
         }
@@ -76,7 +75,7 @@ impl Sender {
     }
 
     /// Sends up to [`BURST`] frames; returns how many the kernel took, which is at least one.
-    fn send_burst(&mut self, socket: &Socket, frames: &mut [Mbuf]) -> io::Result<usize> {
+    fn send_burst(&mut self, socket: &Socket, frames: &mut [PacketBuffer]) -> io::Result<usize> {
         let count = frames.len().min(BURST);
         for ((message, piece), frame) in self.messages.iter_mut().zip(&mut self.pieces).zip(&mut *frames) {
             let bytes = frame.bytes_mut();

@@ -8,9 +8,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use crossbeam_queue::SegQueue;
-use namehop_forward::face::FaceId;
+use namehop_packet::{FaceId, PortQueue};
 
-use super::FramePort;
 use super::header::MacAddress;
 use super::port::{PortId, PortParams};
 use crate::registry::Face;
@@ -21,15 +20,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// One change with its reply.
-pub(super) enum PortChange<B> {
+pub(super) enum PortChange {
     /// A port is there.
-    Add(PortId, PortParams<B>, SyncSender<()>),
+    Add(PortId, PortParams, SyncSender<()>),
     /// A port is gone; its faces were removed before.
-    Remove(PortId, SyncSender<Option<Box<dyn FramePort<B>>>>),
+    Remove(PortId, SyncSender<Option<Box<dyn PortQueue>>>),
     /// The link is needed elsewhere; the port stays.
-    TakeLink(PortId, SyncSender<Option<Box<dyn FramePort<B>>>>),
+    TakeLink(PortId, SyncSender<Option<Box<dyn PortQueue>>>),
     /// The link is back, with this hardware address.
-    GiveLink(PortId, Box<dyn FramePort<B>>, MacAddress, SyncSender<()>),
+    GiveLink(PortId, Box<dyn PortQueue>, MacAddress, SyncSender<()>),
     /// The link works or not, and this is what it carries.
     SetState(PortId, bool, usize),
     /// A face is there.
@@ -39,12 +38,12 @@ pub(super) enum PortChange<B> {
 }
 
 /// What control side and worker share.
-pub(super) struct Mailbox<B> {
+pub(super) struct Mailbox {
     /// Changes on their way to the worker.
-    pub(super) changes: SegQueue<PortChange<B>>,
+    pub(super) changes: SegQueue<PortChange>,
     /// Links on their way back that nobody waits for any more. The control side closes them: that takes time, which the worker has
     /// not.
-    pub(super) abandoned: SegQueue<Box<dyn FramePort<B>>>,
+    pub(super) abandoned: SegQueue<Box<dyn PortQueue>>,
 }
 
 /// The worker does not answer: it has ended, and the router is about to.
@@ -53,14 +52,14 @@ pub(super) struct Mailbox<B> {
 pub struct WorkerSilent;
 
 /// The control side's hold on the ports of a worker. Methods block until the change is in effect.
-pub struct PortControl<B> {
-    mailbox: Arc<Mailbox<B>>,
+pub struct PortControl {
+    mailbox: Arc<Mailbox>,
     waker: Arc<Waker>,
     patience: Duration,
 }
 
-impl<B> PortControl<B> {
-    pub(super) fn new(mailbox: Arc<Mailbox<B>>, waker: Arc<Waker>) -> Self {
+impl PortControl {
+    pub(super) fn new(mailbox: Arc<Mailbox>, waker: Arc<Waker>) -> Self {
         PortControl { mailbox, waker, patience: PATIENCE }
     }
 
@@ -75,13 +74,13 @@ impl<B> PortControl<B> {
         Arc::strong_count(&self.mailbox) == 1
     }
 
-    fn send(&self, change: PortChange<B>) {
+    fn send(&self, change: PortChange) {
         while self.mailbox.abandoned.pop().is_some() {}
         self.mailbox.changes.push(change);
         self.waker.wake();
     }
 
-    fn ask<T>(&self, change: impl FnOnce(SyncSender<T>) -> PortChange<B>) -> Result<T, WorkerSilent> {
+    fn ask<T>(&self, change: impl FnOnce(SyncSender<T>) -> PortChange) -> Result<T, WorkerSilent> {
         let (reply, answer): (_, Receiver<T>) = sync_channel(1);
         self.send(change(reply));
         let end = Instant::now() + self.patience;
@@ -100,7 +99,7 @@ impl<B> PortControl<B> {
     ///
     /// # Errors
     /// The worker has ended; so for all methods here.
-    pub fn add(&self, id: PortId, params: PortParams<B>) -> Result<(), WorkerSilent> {
+    pub fn add(&self, id: PortId, params: PortParams) -> Result<(), WorkerSilent> {
         self.ask(|reply| PortChange::Add(id, params, reply))
     }
 
@@ -108,7 +107,7 @@ impl<B> PortControl<B> {
     ///
     /// # Errors
     /// As above.
-    pub fn remove(&self, id: PortId) -> Result<Option<Box<dyn FramePort<B>>>, WorkerSilent> {
+    pub fn remove(&self, id: PortId) -> Result<Option<Box<dyn PortQueue>>, WorkerSilent> {
         self.ask(|reply| PortChange::Remove(id, reply))
     }
 
@@ -116,7 +115,7 @@ impl<B> PortControl<B> {
     ///
     /// # Errors
     /// As above.
-    pub fn take_link(&self, id: PortId) -> Result<Option<Box<dyn FramePort<B>>>, WorkerSilent> {
+    pub fn take_link(&self, id: PortId) -> Result<Option<Box<dyn PortQueue>>, WorkerSilent> {
         self.ask(|reply| PortChange::TakeLink(id, reply))
     }
 
@@ -124,7 +123,7 @@ impl<B> PortControl<B> {
     ///
     /// # Errors
     /// As above.
-    pub fn give_link(&self, id: PortId, link: Box<dyn FramePort<B>>, address: MacAddress) -> Result<(), WorkerSilent> {
+    pub fn give_link(&self, id: PortId, link: Box<dyn PortQueue>, address: MacAddress) -> Result<(), WorkerSilent> {
         self.ask(|reply| PortChange::GiveLink(id, link, address, reply))
     }
 

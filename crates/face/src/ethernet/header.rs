@@ -1,6 +1,6 @@
 //! Ethernet II headers around NDN frames, and the padding behind them.
 
-use namehop_forward::buffer::PacketBuffer;
+use namehop_packet::PacketBuffer;
 use namehop_wire::tlv::frame_length;
 
 use crate::counters::LinkDrop;
@@ -47,7 +47,7 @@ pub(super) fn decode(frame: &[u8]) -> Option<(MacAddress, MacAddress)> {
 /// # Errors
 /// [`LinkDrop::MalformedFrame`] when there is no whole element.
 #[inline]
-pub(super) fn cut_padding<B: PacketBuffer>(buffer: &mut B) -> Result<(), LinkDrop> {
+pub(super) fn cut_padding(buffer: &mut PacketBuffer) -> Result<(), LinkDrop> {
     match frame_length(buffer.bytes()) {
         Ok(Some(length)) if length <= buffer.bytes().len() => {
             buffer.truncate(length);
@@ -59,7 +59,7 @@ pub(super) fn cut_padding<B: PacketBuffer>(buffer: &mut B) -> Result<(), LinkDro
 
 /// Pads a frame to the shortest there may be. A buffer without room for that has a frame that is long enough.
 #[inline]
-pub(super) fn pad<B: PacketBuffer>(frame: &mut B) {
+pub(super) fn pad(frame: &mut PacketBuffer) {
     let missing = MIN_FRAME_BYTES.saturating_sub(frame.bytes().len());
     if missing > 0
         && let Some(padding) = frame.append(missing)

@@ -3,10 +3,8 @@
 use std::collections::VecDeque;
 use std::fmt;
 
-use namehop_forward::buffer::PacketBuffer;
-use namehop_forward::face::FaceId;
+use namehop_packet::{FaceId, PacketBuffer, PortQueue};
 
-use super::FramePort;
 use super::header::{self, HEADER_BYTES, MacAddress, is_group};
 use crate::counters::LinkDrop;
 use crate::peers::{PeerTable, endpoint_number};
@@ -26,9 +24,9 @@ pub enum Framing {
 }
 
 /// What a new port is.
-pub struct PortParams<B> {
+pub struct PortParams {
     /// The link; `None` while it is being restarted.
-    pub link: Option<Box<dyn FramePort<B>>>,
+    pub link: Option<Box<dyn PortQueue>>,
     /// What its frames look like.
     pub framing: Framing,
     /// Its hardware address, the source of what it sends.
@@ -43,7 +41,7 @@ pub struct PortParams<B> {
     pub is_up: bool,
 }
 
-impl<B> fmt::Debug for PortParams<B> {
+impl fmt::Debug for PortParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PortParams").field("local_uri", &self.local_uri).field("framing", &self.framing).finish()
     }
@@ -58,8 +56,8 @@ pub(super) enum Owner {
 }
 
 /// A port in use.
-pub(super) struct Port<B> {
-    pub(super) params: PortParams<B>,
+pub(super) struct Port {
+    pub(super) params: PortParams,
     /// By source address, those of multicast groups by group: the two never meet.
     by_address: PeerTable<FaceId, MacAddress>,
     /// The face of a bare link.
@@ -67,7 +65,7 @@ pub(super) struct Port<B> {
     /// Faces that senders made.
     pub(super) on_demand_faces: usize,
     /// Frames to send, oldest first.
-    pub(super) waiting: Vec<B>,
+    pub(super) waiting: Vec<PacketBuffer>,
     /// While the port is congested, the lengths of the frames that wait; empty otherwise, because the link mostly takes
     /// all at once.
     lengths: VecDeque<u32>,
@@ -75,8 +73,8 @@ pub(super) struct Port<B> {
     waiting_bytes: usize,
 }
 
-impl<B: PacketBuffer + 'static> Port<B> {
-    pub(super) fn new(params: PortParams<B>) -> Self {
+impl Port {
+    pub(super) fn new(params: PortParams) -> Self {
         Port {
             params,
             by_address: PeerTable::new(),
@@ -107,7 +105,7 @@ impl<B: PacketBuffer + 'static> Port<B> {
     }
 
     /// Takes the header and padding off a received frame and finds whose it is.
-    pub(super) fn sort(&self, frame: &mut B) -> Result<Owner, LinkDrop> {
+    pub(super) fn sort(&self, frame: &mut PacketBuffer) -> Result<Owner, LinkDrop> {
         let owner = match self.params.framing {
             Framing::Bare => Owner::Face(self.only_face.ok_or(LinkDrop::LinkDown)?, 0),
             Framing::Ethernet => {
@@ -138,7 +136,7 @@ impl<B: PacketBuffer + 'static> Port<B> {
 
     /// Adds complete frames to those that wait.
     #[inline]
-    pub(super) fn queue(&mut self, frames: &mut Vec<B>) {
+    pub(super) fn queue(&mut self, frames: &mut Vec<PacketBuffer>) {
         if self.is_congested() {
             self.note_lengths(frames);
         }
@@ -146,7 +144,7 @@ impl<B: PacketBuffer + 'static> Port<B> {
     }
 
     #[cold]
-    fn note_lengths(&mut self, frames: &[B]) {
+    fn note_lengths(&mut self, frames: &[PacketBuffer]) {
         for frame in frames {
             let bytes = frame.bytes().len();
             self.waiting_bytes += bytes;

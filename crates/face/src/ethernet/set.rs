@@ -7,14 +7,14 @@ use std::sync::mpsc::{SendError, SyncSender};
 use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
-use namehop_forward::face::FaceId;
+use namehop_packet::port::RETRY_PAUSE;
+use namehop_packet::{BufferPool, FaceId, PacketBuffer, PortQueue};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::change::{Mailbox, PortChange, PortControl};
+use super::face_params;
 use super::header::{self, HEADER_BYTES, MacAddress};
 use super::port::{Framing, Owner, Port, PortId};
-use super::{FramePort, RETRY_PAUSE, face_params};
 use crate::counters::LinkDrop;
 use crate::registry::{Face, FaceFlags, FacePersistency, FaceTable};
 use crate::ring::Frame;
@@ -38,26 +38,26 @@ struct Route {
 }
 
 /// The ports of one worker.
-pub struct PortSet<B> {
+pub struct PortSet {
     /// By number of the port.
-    ports: Vec<Option<Port<B>>>,
+    ports: Vec<Option<Port>>,
     /// By slot of the face number.
     routes: Vec<Option<Route>>,
-    mailbox: Arc<Mailbox<B>>,
+    mailbox: Arc<Mailbox>,
     table: Arc<FaceTable>,
     events: UnboundedSender<FaceEvent>,
     /// Properties of the faces that senders make.
     on_demand_flags: FaceFlags,
     self_learning: bool,
     idle_timeout: Duration,
-    received: Vec<B>,
+    received: Vec<PacketBuffer>,
     /// Frames that all ports together may have waiting.
     max_queued: usize,
     /// Frames that were left over when the ports last sent.
     backlog: usize,
 }
 
-impl<B: PacketBuffer + 'static> PortSet<B> {
+impl PortSet {
     /// A set without ports, and the control side's hold on it. `waker` is the worker's. On-demand faces get
     /// `on_demand_flags`, honour the headers of self-learning if `self_learning` says so, and are looked at once in
     /// `idle_timeout` by whoever closes idle ones.
@@ -68,7 +68,7 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
         on_demand_flags: FaceFlags,
         self_learning: bool,
         idle_timeout: Duration,
-    ) -> (Self, PortControl<B>) {
+    ) -> (Self, PortControl) {
         let mailbox = Arc::new(Mailbox { changes: SegQueue::new(), abandoned: SegQueue::new() });
         let set = PortSet {
             ports: Vec::new(),
@@ -150,17 +150,17 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
     }
 
     /// Gives a link to whoever asked for it. One who has stopped waiting will open another.
-    fn give_back(&self, link: Option<Box<dyn FramePort<B>>>, reply: &SyncSender<Option<Box<dyn FramePort<B>>>>) {
+    fn give_back(&self, link: Option<Box<dyn PortQueue>>, reply: &SyncSender<Option<Box<dyn PortQueue>>>) {
         if let Err(SendError(Some(link))) = reply.send(link) {
             self.mailbox.abandoned.push(link);
         }
     }
 
-    fn port(&mut self, id: PortId) -> Option<&mut Port<B>> {
+    fn port(&mut self, id: PortId) -> Option<&mut Port> {
         self.ports.get_mut(usize::from(id.0))?.as_mut()
     }
 
-    fn give_link(&mut self, id: PortId, link: Box<dyn FramePort<B>>, address: MacAddress) {
+    fn give_link(&mut self, id: PortId, link: Box<dyn PortQueue>, address: MacAddress) {
         let Some(port) = self.port(id) else { return };
         port.params.link = Some(link);
         port.params.address = address;
@@ -208,7 +208,7 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
     }
 
     /// Receives a burst from every port; what belongs to a face is added to `frames`. Whether any port had something.
-    pub fn receive(&mut self, frames: &mut Vec<Frame<B>>) -> bool {
+    pub fn receive(&mut self, frames: &mut Vec<Frame>) -> bool {
         let mut any = false;
         for index in 0..self.ports.len() {
             let mut received = std::mem::take(&mut self.received);
@@ -236,7 +236,7 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
     fn sort(
         &mut self,
         id: PortId,
-        frame: &mut B,
+        frame: &mut PacketBuffer,
         last: &mut Option<([u8; HEADER_BYTES], (FaceId, u64))>,
     ) -> Result<(FaceId, u64), LinkDrop> {
         if let Some((header, owner)) = last
@@ -286,7 +286,7 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
 
     /// Takes the frames of a face that is on one of these ports; `false` when it is not. They go out with
     /// [`PortSet::flush`]. Drops are counted on the face.
-    pub fn send<P: BufferPool<Buffer = B>>(&mut self, face: &Face, frames: &mut Vec<B>, pool: &P) -> bool {
+    pub fn send(&mut self, face: &Face, frames: &mut Vec<PacketBuffer>, pool: &BufferPool) -> bool {
         let Some(Some(route)) = self.routes.get(face.id().slot()) else { return false };
         if route.face.id() != face.id() {
             return false;
@@ -355,7 +355,7 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
 
     /// The bells of the links that have one.
     pub fn bells(&self) -> Vec<BorrowedFd<'_>> {
-        self.links().filter_map(FramePort::bell).collect()
+        self.links().filter_map(PortQueue::bell).collect()
     }
 
     /// Whether some links have no bell and must be polled.
@@ -363,7 +363,7 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
         self.links().any(|link| link.bell().is_none())
     }
 
-    fn links(&self) -> impl Iterator<Item = &dyn FramePort<B>> {
+    fn links(&self) -> impl Iterator<Item = &dyn PortQueue> {
         self.ports.iter().flatten().filter_map(|port| port.params.link.as_deref())
     }
 }
@@ -378,7 +378,7 @@ fn forget_backlog(routes: &[Option<Route>], id: PortId) {
 /// Puts an Ethernet header in front of an NDN frame, and padding behind a short one; `false` when there is no buffer for
 /// that.
 #[inline]
-fn put_header<P: BufferPool>(frame: &mut P::Buffer, header: &[u8; HEADER_BYTES], pool: &P) -> bool {
+fn put_header(frame: &mut PacketBuffer, header: &[u8; HEADER_BYTES], pool: &BufferPool) -> bool {
     if let Some(place) = frame.prepend(HEADER_BYTES) {
         place.copy_from_slice(header);
     } else if let Some(copy) = copy_behind(header, frame.bytes(), pool) {
@@ -392,7 +392,7 @@ fn put_header<P: BufferPool>(frame: &mut P::Buffer, header: &[u8; HEADER_BYTES],
 
 /// For a frame whose link-layer headers took all the headroom.
 #[cold]
-fn copy_behind<P: BufferPool>(header: &[u8; HEADER_BYTES], frame: &[u8], pool: &P) -> Option<P::Buffer> {
+fn copy_behind(header: &[u8; HEADER_BYTES], frame: &[u8], pool: &BufferPool) -> Option<PacketBuffer> {
     let mut copy = pool.allocate(frame.len() + HEADER_BYTES)?;
     copy.append(HEADER_BYTES)?.copy_from_slice(header);
     copy.append(frame.len())?.copy_from_slice(frame);

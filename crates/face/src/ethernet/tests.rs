@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-use namehop_forward::buffer::{BufferPool, HeapBuffer, HeapPool, PacketBuffer};
+use namehop_packet::port::RETRY_PAUSE;
+use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
@@ -33,15 +34,15 @@ struct Wire {
     room: usize,
 }
 
-struct TestPort(Arc<Mutex<Wire>>, HeapPool);
+struct TestPort(Arc<Mutex<Wire>>, BufferPool);
 
-impl FramePort<HeapBuffer> for TestPort {
-    fn receive(&mut self, frames: &mut Vec<HeapBuffer>) {
+impl PortQueue for TestPort {
+    fn receive(&mut self, frames: &mut Vec<PacketBuffer>) {
         let incoming = std::mem::take(&mut self.0.lock().expect("wire").incoming);
         frames.extend(incoming.iter().map(|frame| self.1.copy_of(frame).expect("buffer")));
     }
 
-    fn transmit(&mut self, frames: &mut Vec<HeapBuffer>) {
+    fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
         let mut wire = self.0.lock().expect("wire");
         let count = frames.len().min(wire.room);
         wire.room -= count;
@@ -56,11 +57,11 @@ impl FramePort<HeapBuffer> for TestPort {
 const IDLE: Duration = Duration::from_secs(600);
 
 struct Bench {
-    set: PortSet<HeapBuffer>,
-    control: Arc<PortControl<HeapBuffer>>,
+    set: PortSet,
+    control: Arc<PortControl>,
     table: Arc<FaceTable>,
     events: UnboundedReceiver<FaceEvent>,
-    pool: HeapPool,
+    pool: BufferPool,
     wire: Arc<Mutex<Wire>>,
 }
 
@@ -69,7 +70,7 @@ impl Bench {
         let (table, (sender, events)) = (Arc::new(FaceTable::new()), unbounded_channel());
         let waker = Arc::new(Waker::new());
         let (set, control) = PortSet::new(Arc::clone(&table), sender, waker, FaceFlags::CONGESTION_MARKING, true, IDLE);
-        let pool = HeapPool::new(8192, 64);
+        let pool = BufferPool::new(8192, 64);
         let wire = Arc::new(Mutex::new(Wire { room: usize::MAX, ..Wire::default() }));
         let mut bench = Bench { set, control: Arc::new(control), table, events, pool, wire };
         let params = PortParams {
@@ -86,7 +87,7 @@ impl Bench {
     }
 
     /// Lets the control side ask on a thread of its own while this one is the worker.
-    fn ask<T: Send + 'static>(&mut self, question: impl FnOnce(&PortControl<HeapBuffer>) -> T + Send + 'static) -> T {
+    fn ask<T: Send + 'static>(&mut self, question: impl FnOnce(&PortControl) -> T + Send + 'static) -> T {
         let control = Arc::clone(&self.control);
         let asking = thread::spawn(move || question(&control));
         while !asking.is_finished() {
@@ -108,7 +109,7 @@ impl Bench {
         self.wire.lock().expect("wire")
     }
 
-    fn receive(&mut self, frame: Vec<u8>) -> Vec<Frame<HeapBuffer>> {
+    fn receive(&mut self, frame: Vec<u8>) -> Vec<Frame> {
         self.wire().incoming.push(frame);
         let mut frames = Vec::new();
         assert!(self.set.receive(&mut frames));

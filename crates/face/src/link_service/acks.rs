@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use namehop_forward::time::Timestamp;
+use namehop_packet::Timestamp;
 
 /// How long an acknowledgement waits for a frame to ride on before it is sent alone, in milliseconds.
 pub const IDLE_ACK_MS: u64 = 5;

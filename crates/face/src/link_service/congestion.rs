@@ -4,7 +4,7 @@
 //! A queue above the threshold for one base interval gets a first mark; while it stays above, the n-th mark is followed by
 //! the next after `interval / sqrt(n + 1)`. A queue at or below the threshold ends the incident.
 
-use namehop_forward::time::Timestamp;
+use namehop_packet::Timestamp;
 
 /// Decides for each packet of one face whether it is marked.
 #[derive(Debug, Default)]

@@ -38,9 +38,7 @@ mod tests;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
-use namehop_forward::face::FaceId;
-use namehop_forward::time::Timestamp;
+use namehop_packet::{BufferPool, FaceId, PacketBuffer, Timestamp};
 
 use crate::registry::Face;
 use acks::{PendingAcks, ReceivedSequences};
@@ -78,22 +76,22 @@ pub struct LinkOptions {
 
 /// An Interest that link reliability gave up. The strategy may try another face (NFD: `onDroppedInterest`).
 #[derive(Debug)]
-pub struct DroppedInterest<B> {
+pub struct DroppedInterest {
     /// Face it was sent on.
     pub face: FaceId,
     /// The Interest as it was sent.
-    pub buffer: B,
+    pub buffer: PacketBuffer,
 }
 
 /// State of link reliability, in both directions.
 #[derive(Debug)]
-struct Reliability<B> {
-    window: SendWindow<B>,
+struct Reliability {
+    window: SendWindow,
     acks: PendingAcks,
     received: ReceivedSequences,
 }
 
-impl<B: PacketBuffer> Reliability<B> {
+impl Reliability {
     fn new() -> Box<Self> {
         Box::new(Reliability {
             window: SendWindow::new(),
@@ -105,16 +103,16 @@ impl<B: PacketBuffer> Reliability<B> {
 
 /// NDNLPv2 for one face; see the module description.
 #[derive(Debug)]
-pub struct LinkService<B> {
+pub struct LinkService {
     face: Arc<Face>,
     options: LinkOptions,
     next_sequence: u64,
     marker: CongestionMarker,
     /// There when it is switched on.
-    reliability: Option<Box<Reliability<B>>>,
+    reliability: Option<Box<Reliability>>,
 }
 
-impl<B: PacketBuffer> LinkService<B> {
+impl LinkService {
     /// For a face, with its present options. Sequence numbers start at random, so that fragments sent before and after a
     /// restart are not taken for parts of one packet.
     pub fn new(face: Arc<Face>) -> Self {
@@ -150,12 +148,12 @@ impl<B: PacketBuffer> LinkService<B> {
     }
 
     /// Does what is due: sends lost frames again, sends acknowledgements that found no frame to ride on. Frames to send are added to `frames`, Interests given up to `dropped_interests`.
-    pub fn tick<P: BufferPool<Buffer = B>>(
+    pub fn tick(
         &mut self,
         now: Timestamp,
-        pool: &P,
-        frames: &mut Vec<B>,
-        dropped_interests: &mut Vec<DroppedInterest<B>>,
+        pool: &BufferPool,
+        frames: &mut Vec<PacketBuffer>,
+        dropped_interests: &mut Vec<DroppedInterest>,
     ) {
         let counters = &self.face.counters.worker;
         let Some(reliability) = self.reliability.as_deref_mut() else {

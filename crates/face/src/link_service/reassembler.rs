@@ -8,9 +8,7 @@
 
 use std::sync::Arc;
 
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
-use namehop_forward::face::FaceId;
-use namehop_forward::time::Timestamp;
+use namehop_packet::{BufferPool, FaceId, PacketBuffer, Timestamp};
 use namehop_wire::MAX_PACKET_SIZE;
 
 use super::budget::ReassemblyBudget;
@@ -44,11 +42,11 @@ pub struct Fragment<'a> {
 
 /// A packet whose fragments have all come, with the network-layer headers of fragment 0.
 #[derive(Debug)]
-pub struct Reassembled<B> {
+pub struct Reassembled {
     /// The Interest or Data, not checked yet.
-    pub buffer: B,
+    pub buffer: PacketBuffer,
     /// Headers.
-    pub header: NetworkHeader<B>,
+    pub header: NetworkHeader,
 }
 
 /// Where a fragment lies in the buffer. Length 0: not there yet.
@@ -59,7 +57,7 @@ struct Piece {
 }
 
 #[derive(Debug)]
-struct Partial<B> {
+struct Partial {
     /// Absent while the place is free.
     face: Option<Arc<Face>>,
     endpoint: u64,
@@ -68,12 +66,12 @@ struct Partial<B> {
     received: u16,
     in_order: bool,
     newest: Timestamp,
-    buffer: Option<B>,
-    header: Option<NetworkHeader<B>>,
+    buffer: Option<PacketBuffer>,
+    header: Option<NetworkHeader>,
     pieces: Box<[Piece; MAX_FRAGMENTS as usize]>,
 }
 
-impl<B> Partial<B> {
+impl Partial {
     fn unused() -> Self {
         Partial {
             face: None,
@@ -89,7 +87,7 @@ impl<B> Partial<B> {
         }
     }
 
-    fn begin(&mut self, face: &Arc<Face>, endpoint: u64, message_id: u64, count: u16, buffer: B) {
+    fn begin(&mut self, face: &Arc<Face>, endpoint: u64, message_id: u64, count: u16, buffer: PacketBuffer) {
         // Only as many places as the last packet used can be dirty.
         self.pieces[..usize::from(self.count)].fill(Piece::default());
         self.face = Some(Arc::clone(face));
@@ -111,14 +109,14 @@ impl<B> Partial<B> {
     }
 }
 
-impl<B: PacketBuffer> Partial<B> {
+impl Partial {
     /// Copies a fragment into its partial packet, which is of no use any more when that fails.
-    fn add_piece<P: BufferPool<Buffer = B>>(
+    fn add_piece(
         &mut self,
         now: Timestamp,
         fragment: &Fragment<'_>,
-        header: NetworkHeader<B>,
-        pool: &P,
+        header: NetworkHeader,
+        pool: &BufferPool,
     ) -> Result<(), LinkDrop> {
         // Every live partial packet has a buffer.
         let target = self.buffer.as_mut().ok_or(LinkDrop::NoBuffer)?;
@@ -147,13 +145,13 @@ impl<B: PacketBuffer> Partial<B> {
 
 /// The partial packets of all faces of a worker. Drops are counted on the face that the packet came from.
 #[derive(Debug)]
-pub struct Reassembler<B> {
+pub struct Reassembler {
     /// By place.
-    partials: Vec<Partial<B>>,
+    partials: Vec<Partial>,
     budget: ReassemblyBudget,
 }
 
-impl<B: PacketBuffer> Reassembler<B> {
+impl Reassembler {
     /// For at most so many partial packets of all faces together, at least one. Memory is made when first needed: some
     /// 1.7 KB for each besides its buffer.
     pub fn new(limit: usize) -> Self {
@@ -166,14 +164,14 @@ impl<B: PacketBuffer> Reassembler<B> {
     /// # Errors
     /// The reason why this fragment, or with [`LinkDrop::ReassembledTooLong`] and [`LinkDrop::NoBuffer`] possibly the
     /// whole packet, was dropped, which the caller counts. A partial packet that had to make room is counted here.
-    pub(super) fn accept<P: BufferPool<Buffer = B>>(
+    pub(super) fn accept(
         &mut self,
         now: Timestamp,
         face: &Arc<Face>,
         fragment: Fragment<'_>,
-        header: NetworkHeader<B>,
-        pool: &P,
-    ) -> Result<Option<Reassembled<B>>, LinkDrop> {
+        header: NetworkHeader,
+        pool: &BufferPool,
+    ) -> Result<Option<Reassembled>, LinkDrop> {
         if fragment.index >= fragment.count {
             return Err(LinkDrop::FragIndexOutOfRange);
         }
@@ -288,15 +286,12 @@ impl<B: PacketBuffer> Reassembler<B> {
 }
 
 /// Adds `bytes` at the end; `false` when the buffer is too small for them.
-fn append(buffer: &mut impl PacketBuffer, bytes: &[u8]) -> bool {
+fn append(buffer: &mut PacketBuffer, bytes: &[u8]) -> bool {
     buffer.append(bytes.len()).map(|room| room.copy_from_slice(bytes)).is_some()
 }
 
 /// Takes the complete packet out of its slot, with the fragments in order.
-fn finish<B: PacketBuffer, P: BufferPool<Buffer = B>>(
-    partial: &mut Partial<B>,
-    pool: &P,
-) -> Result<Reassembled<B>, LinkDrop> {
+fn finish(partial: &mut Partial, pool: &BufferPool) -> Result<Reassembled, LinkDrop> {
     // Both are there in every complete packet.
     let (Some(gathered), Some(header)) = (partial.buffer.take(), partial.header.take()) else {
         return Err(LinkDrop::NoBuffer);

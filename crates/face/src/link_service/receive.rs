@@ -4,10 +4,8 @@
 //! with the name of the rule. Nearly all frames have no field that any rule is about; they take a shorter way, which ends
 //! as the longer one would.
 
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
-use namehop_forward::in_place::push_in_place;
-use namehop_forward::packet::{Incoming, LinkFields, PacketKind};
-use namehop_forward::time::Timestamp;
+use namehop_packet::in_place::push_in_place;
+use namehop_packet::{BufferPool, Incoming, LinkFields, PacketBuffer, PacketKind, Timestamp};
 use namehop_wire::lp::{LpPacket, UsualFrame};
 use namehop_wire::tlv::{read_single_element, types};
 
@@ -20,22 +18,16 @@ use crate::counters::LinkDrop;
 const DUPLICATE_MEMORY_TIMEOUTS: u64 = 4;
 
 /// Network-layer headers of a packet whose kind is not known yet.
-#[derive(Debug)]
-pub struct NetworkHeader<B> {
-    fields: LinkFields<B>,
+#[derive(Debug, Default)]
+pub struct NetworkHeader {
+    fields: LinkFields,
     /// There was a PrefixAnnouncement, whether or not it was kept.
     has_announcement: bool,
 }
 
-impl<B> Default for NetworkHeader<B> {
-    fn default() -> Self {
-        NetworkHeader { fields: LinkFields::default(), has_announcement: false }
-    }
-}
-
-impl<B: PacketBuffer> NetworkHeader<B> {
+impl NetworkHeader {
     /// Takes the fields out of a decoded LpPacket. The announcement is copied, because the frame goes on as the packet.
-    fn copy_from<P: BufferPool<Buffer = B>>(packet: &LpPacket<'_>, options: &LinkOptions, pool: &P) -> Self {
+    fn copy_from(packet: &LpPacket<'_>, options: &LinkOptions, pool: &BufferPool) -> Self {
         let announcement = packet.prefix_announcement;
         NetworkHeader {
             fields: LinkFields {
@@ -57,7 +49,7 @@ impl<B: PacketBuffer> NetworkHeader<B> {
     }
 
     /// Checks that each field may stand on a packet of this kind from this face, and drops those to be ignored.
-    fn into_fields(mut self, kind: PacketKind, options: &LinkOptions) -> Result<LinkFields<B>, LinkDrop> {
+    fn into_fields(mut self, kind: PacketKind, options: &LinkOptions) -> Result<LinkFields, LinkDrop> {
         let fields = &mut self.fields;
         if fields.next_hop_face_id.is_some() {
             if kind != PacketKind::Interest {
@@ -81,7 +73,7 @@ impl<B: PacketBuffer> NetworkHeader<B> {
     }
 }
 
-impl<B: PacketBuffer> LinkService<B> {
+impl LinkService {
     /// Takes in one received frame: exactly one LpPacket, Interest or Data element. `endpoint` tells the peers of a
     /// multi-access face apart and is 0 on other faces; `reassembler` is the one of all faces. A complete network-layer packet is added to `out`; a fragment or
     /// a frame with only acknowledgements adds nothing.
@@ -90,14 +82,14 @@ impl<B: PacketBuffer> LinkService<B> {
     /// Why the frame or its packet was dropped. It is counted already.
     // Part of its callers, so that the packet is put together where it is to lie.
     #[inline(always)]
-    pub fn receive<P: BufferPool<Buffer = B>>(
+    pub fn receive(
         &mut self,
         now: Timestamp,
-        mut frame: B,
+        mut frame: PacketBuffer,
         endpoint: u64,
-        pool: &P,
-        reassembler: &mut Reassembler<B>,
-        out: &mut Vec<Incoming<B>>,
+        pool: &BufferPool,
+        reassembler: &mut Reassembler,
+        out: &mut Vec<Incoming>,
     ) -> Result<(), LinkDrop> {
         let Some(usual) = UsualFrame::decode(frame.bytes()) else {
             return self.receive_other(now, frame, endpoint, pool, reassembler, out);
@@ -117,14 +109,14 @@ impl<B: PacketBuffer> LinkService<B> {
 
     /// Takes in a frame of any shape.
     #[inline(never)]
-    pub(super) fn receive_other<P: BufferPool<Buffer = B>>(
+    pub(super) fn receive_other(
         &mut self,
         now: Timestamp,
-        frame: B,
+        frame: PacketBuffer,
         endpoint: u64,
-        pool: &P,
-        reassembler: &mut Reassembler<B>,
-        out: &mut Vec<Incoming<B>>,
+        pool: &BufferPool,
+        reassembler: &mut Reassembler,
+        out: &mut Vec<Incoming>,
     ) -> Result<(), LinkDrop> {
         let counters = &self.face.counters.worker;
         counters.received.count_frame(frame.bytes().len());
@@ -138,14 +130,14 @@ impl<B: PacketBuffer> LinkService<B> {
         result.inspect_err(|&reason| self.face.counters.worker.link_drops.add(reason, 1))
     }
 
-    fn receive_link_packet<P: BufferPool<Buffer = B>>(
+    fn receive_link_packet(
         &mut self,
         now: Timestamp,
-        mut frame: B,
+        mut frame: PacketBuffer,
         endpoint: u64,
-        pool: &P,
-        reassembler: &mut Reassembler<B>,
-        out: &mut Vec<Incoming<B>>,
+        pool: &BufferPool,
+        reassembler: &mut Reassembler,
+        out: &mut Vec<Incoming>,
     ) -> Result<(), LinkDrop> {
         let packet = LpPacket::decode(frame.bytes()).map_err(|_| LinkDrop::MalformedHeader)?;
         self.receive_reliability(now, &packet)?;
@@ -196,7 +188,7 @@ impl<B: PacketBuffer> LinkService<B> {
     }
 
     /// Hands a complete packet to the network layer.
-    fn deliver(&self, buffer: B, header: NetworkHeader<B>, out: &mut Vec<Incoming<B>>) -> Result<(), LinkDrop> {
+    fn deliver(&self, buffer: PacketBuffer, header: NetworkHeader, out: &mut Vec<Incoming>) -> Result<(), LinkDrop> {
         let element = read_single_element(buffer.bytes()).map_err(|_| LinkDrop::NotInterestOrData)?;
         let kind = match (element.typ, header.fields.nack) {
             (types::INTEREST, None) => PacketKind::Interest,

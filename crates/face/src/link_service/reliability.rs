@@ -8,9 +8,7 @@
 
 use std::collections::VecDeque;
 
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
-use namehop_forward::face::FaceId;
-use namehop_forward::time::Timestamp;
+use namehop_packet::{BufferPool, FaceId, PacketBuffer, Timestamp};
 
 use super::DroppedInterest;
 use super::rto::{MIN_RTO_NS, RtoEstimator};
@@ -40,9 +38,9 @@ pub struct PacketHandle(usize);
 
 /// A copy of a sent frame and where its parts are.
 #[derive(Debug)]
-pub struct ProtectedFrame<B> {
+pub struct ProtectedFrame {
     /// The complete LpPacket.
-    pub buffer: B,
+    pub buffer: PacketBuffer,
     /// Position of the eight bytes of TxSequence.
     pub tx_sequence_offset: usize,
     /// Position of the network packet.
@@ -52,8 +50,8 @@ pub struct ProtectedFrame<B> {
 }
 
 #[derive(Debug)]
-struct Unacknowledged<B> {
-    frame: ProtectedFrame<B>,
+struct Unacknowledged {
+    frame: ProtectedFrame,
     sent_at: Timestamp,
     /// Set to 0 when later acknowledgements showed the loss.
     deadline: Timestamp,
@@ -62,27 +60,27 @@ struct Unacknowledged<B> {
 }
 
 #[derive(Debug)]
-struct FragmentedPacket<B> {
+struct FragmentedPacket {
     /// Frames of it in the window; 0 in a spare record.
     in_window: usize,
     /// Copy of the packet if it is an Interest.
-    interest: Option<B>,
+    interest: Option<PacketBuffer>,
 }
 
 /// Frames sent and not acknowledged yet. TxSequence starts at 0 and counts up by one for each frame.
 #[derive(Debug)]
-pub struct SendWindow<B> {
+pub struct SendWindow {
     /// The frame with TxSequence `first + i` at `i`; `None` when acknowledged, resent or never protected.
-    frames: VecDeque<Option<Unacknowledged<B>>>,
+    frames: VecDeque<Option<Unacknowledged>>,
     first: u64,
-    packets: Vec<FragmentedPacket<B>>,
+    packets: Vec<FragmentedPacket>,
     spare_packets: Vec<usize>,
     rto: RtoEstimator,
     /// Not later than the first time-out.
     next_timeout: Timestamp,
 }
 
-impl<B: PacketBuffer> SendWindow<B> {
+impl SendWindow {
     /// An empty window. Memory for its records is taken now, so that sending takes none.
     pub fn new() -> Self {
         SendWindow {
@@ -111,7 +109,7 @@ impl<B: PacketBuffer> SendWindow<B> {
     }
 
     /// Opens a record for a packet that goes out in several frames; `interest` is a copy of it if it is an Interest.
-    pub fn begin_fragmented(&mut self, interest: Option<B>) -> PacketHandle {
+    pub fn begin_fragmented(&mut self, interest: Option<PacketBuffer>) -> PacketHandle {
         let record = FragmentedPacket { in_window: 0, interest };
         match self.spare_packets.pop() {
             Some(index) => {
@@ -132,14 +130,14 @@ impl<B: PacketBuffer> SendWindow<B> {
         }
     }
 
-    fn free_record(&mut self, packet: PacketHandle) -> Option<B> {
+    fn free_record(&mut self, packet: PacketHandle) -> Option<PacketBuffer> {
         self.spare_packets.push(packet.0);
         self.packets[packet.0].interest.take()
     }
 
     /// Remembers the frame that is sent with [`SendWindow::next_tx_sequence`]. `None` (no buffer for a copy) uses the
     /// number up without protecting the frame. There must be room.
-    pub fn push(&mut self, now: Timestamp, frame: Option<ProtectedFrame<B>>) {
+    pub fn push(&mut self, now: Timestamp, frame: Option<ProtectedFrame>) {
         let entry = frame.map(|frame| {
             if let Carried::FragmentOf(packet) = frame.carried {
                 self.packets[packet.0].in_window += 1;
@@ -149,7 +147,7 @@ impl<B: PacketBuffer> SendWindow<B> {
         self.enter(entry);
     }
 
-    fn enter(&mut self, entry: Option<Unacknowledged<B>>) {
+    fn enter(&mut self, entry: Option<Unacknowledged>) {
         if let Some(entry) = &entry {
             self.next_timeout = self.next_timeout.min(entry.deadline);
         }
@@ -204,13 +202,13 @@ impl<B: PacketBuffer> SendWindow<B> {
     }
 
     /// Sends lost frames again and gives up those that were sent too often.
-    pub fn resend_due<P: BufferPool<Buffer = B>>(
+    pub fn resend_due(
         &mut self,
         now: Timestamp,
         face: FaceId,
-        pool: &P,
-        frames: &mut Vec<B>,
-        dropped_interests: &mut Vec<DroppedInterest<B>>,
+        pool: &BufferPool,
+        frames: &mut Vec<PacketBuffer>,
+        dropped_interests: &mut Vec<DroppedInterest>,
         counters: &WorkerCounters,
     ) {
         if now < self.next_timeout {
@@ -223,7 +221,7 @@ impl<B: PacketBuffer> SendWindow<B> {
             // Entries in front of this one may have left the window in the meantime.
             let index = (tx_sequence - self.first) as usize;
             tx_sequence += 1;
-            let is_due = |entry: &mut Unacknowledged<B>| entry.deadline <= now;
+            let is_due = |entry: &mut Unacknowledged| entry.deadline <= now;
             let Some(entry) = self.frames[index].take_if(is_due) else {
                 continue;
             };
@@ -259,13 +257,13 @@ impl<B: PacketBuffer> SendWindow<B> {
 
     /// Moves a lost frame to the end of the window under a new TxSequence and gives a copy to send. Without a buffer or
     /// room for it, the frame stays where it was and is tried again later.
-    fn resend<P: BufferPool<Buffer = B>>(
+    fn resend(
         &mut self,
         now: Timestamp,
-        mut entry: Unacknowledged<B>,
+        mut entry: Unacknowledged,
         index: usize,
-        pool: &P,
-    ) -> Option<B> {
+        pool: &BufferPool,
+    ) -> Option<PacketBuffer> {
         // The entry's own place counts as room when it is the first.
         let room = index == 0 || self.has_room(1);
         let new_tx_sequence = self.next_tx_sequence();
@@ -289,7 +287,7 @@ impl<B: PacketBuffer> SendWindow<B> {
     }
 
     /// Drops all frames of the packet that `frame` belongs to. Gives the packet back if it was an Interest.
-    fn give_up(&mut self, frame: ProtectedFrame<B>) -> Option<B> {
+    fn give_up(&mut self, frame: ProtectedFrame) -> Option<PacketBuffer> {
         match frame.carried {
             Carried::Other => None,
             Carried::Interest => {

@@ -1,9 +1,9 @@
 //! Retransmission time-out of link reliability: that of measured round-trip times (RFC 6298, as strategies measure them),
 //! doubled when frames are lost.
 
-use namehop_forward::strategy::RttEstimator;
+use namehop_packet::rtt::RttEstimator;
 
-pub use namehop_forward::strategy::{INITIAL_RTO_NS, MAX_RTO_NS, MIN_RTO_NS};
+pub use namehop_packet::rtt::{INITIAL_RTO_NS, MAX_RTO_NS, MIN_RTO_NS};
 
 /// Round-trip times of a link and its present time-out.
 #[derive(Debug)]

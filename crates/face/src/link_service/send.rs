@@ -4,9 +4,7 @@
 //! Nearly all packets go out whole and with no more than a PIT token. They take a shorter way, on which the header is
 //! written without being put together first; it ends as the longer one would.
 
-use namehop_forward::buffer::{BufferPool, HEADROOM_BYTES, PacketBuffer};
-use namehop_forward::packet::{LinkFields, Outgoing, PacketKind};
-use namehop_forward::time::Timestamp;
+use namehop_packet::{BufferPool, HEADROOM_BYTES, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
 use namehop_wire::MAX_PACKET_SIZE;
 use namehop_wire::lp::{
     CACHE_POLICY_NO_CACHE, LpHeader, NackReason, PitToken, encode_header, encode_idle, encode_token_header, header_len,
@@ -27,7 +25,7 @@ const ACK_MARGIN_BYTES: usize = 8;
 /// TYPE and LENGTH of the largest IDLE packet.
 const IDLE_OVERHEAD_BYTES: usize = 4;
 
-impl<B: PacketBuffer> LinkService<B> {
+impl LinkService {
     /// Turns a packet into frames and adds them to `frames`. `queue_bytes` is the length of the link's send queue, for
     /// congestion marking. A packet that fits keeps its buffer and gets its header in the headroom.
     ///
@@ -35,13 +33,13 @@ impl<B: PacketBuffer> LinkService<B> {
     /// Why the packet was dropped; then `frames` is unchanged. It is counted already.
     // Part of its callers, so that the packet is not copied.
     #[inline(always)]
-    pub fn send<P: BufferPool<Buffer = B>>(
+    pub fn send(
         &mut self,
         now: Timestamp,
-        mut packet: Outgoing<B>,
+        mut packet: Outgoing,
         queue_bytes: usize,
-        pool: &P,
-        frames: &mut Vec<B>,
+        pool: &BufferPool,
+        frames: &mut Vec<PacketBuffer>,
     ) -> Result<(), LinkDrop> {
         self.mark(now, &mut packet.fields, queue_bytes);
         let packet_bytes = packet.buffer.bytes().len();
@@ -64,7 +62,7 @@ impl<B: PacketBuffer> LinkService<B> {
 
     /// Whether there is nothing to put on this packet but its PIT token, if it has one.
     #[inline]
-    fn is_usual(&self, packet: &Outgoing<B>) -> bool {
+    fn is_usual(&self, packet: &Outgoing) -> bool {
         // All fields stand here by name, so that a new one cannot be left out: it would never be sent. The token and the reason
         // of a Nack need no look: one is put on the packet, the other is known by the kind of packet.
         let LinkFields {
@@ -95,7 +93,7 @@ impl<B: PacketBuffer> LinkService<B> {
 
     /// Marks the packet as congested where that is due.
     #[inline]
-    pub(super) fn mark(&mut self, now: Timestamp, fields: &mut LinkFields<B>, queue_bytes: usize) {
+    pub(super) fn mark(&mut self, now: Timestamp, fields: &mut LinkFields, queue_bytes: usize) {
         let options = &self.options;
         if !options.congestion_marking {
             return;
@@ -114,12 +112,12 @@ impl<B: PacketBuffer> LinkService<B> {
 
     /// Sends a packet of any shape, marked already.
     #[inline(never)]
-    pub(super) fn send_other<P: BufferPool<Buffer = B>>(
+    pub(super) fn send_other(
         &mut self,
         now: Timestamp,
-        packet: Outgoing<B>,
-        pool: &P,
-        frames: &mut Vec<B>,
+        packet: Outgoing,
+        pool: &BufferPool,
+        frames: &mut Vec<PacketBuffer>,
     ) -> Result<(), LinkDrop> {
         let (kind, packet_bytes, before) = (packet.kind, packet.buffer.bytes().len(), frames.len());
         let result = self.send_packet(now, packet, pool, frames);
@@ -139,12 +137,12 @@ impl<B: PacketBuffer> LinkService<B> {
         result
     }
 
-    fn send_packet<P: BufferPool<Buffer = B>>(
+    fn send_packet(
         &mut self,
         now: Timestamp,
-        packet: Outgoing<B>,
-        pool: &P,
-        frames: &mut Vec<B>,
+        packet: Outgoing,
+        pool: &BufferPool,
+        frames: &mut Vec<PacketBuffer>,
     ) -> Result<(), LinkDrop> {
         let Outgoing { kind, buffer, fields, .. } = packet;
         let network = network_header(&self.options, kind, &fields);
@@ -171,15 +169,15 @@ impl<B: PacketBuffer> LinkService<B> {
 
     /// Sends a packet in one frame that leaves `spare_bytes` of what the link carries.
     #[allow(clippy::too_many_arguments)]
-    fn send_whole<P: BufferPool<Buffer = B>>(
+    fn send_whole(
         &mut self,
         now: Timestamp,
         kind: PacketKind,
-        buffer: B,
+        buffer: PacketBuffer,
         header: &LpHeader<'_>,
         spare_bytes: usize,
-        pool: &P,
-        frames: &mut Vec<B>,
+        pool: &BufferPool,
+        frames: &mut Vec<PacketBuffer>,
     ) -> Result<(), LinkDrop> {
         let Some(reliability) = self.reliability.as_deref_mut() else {
             let frame = if header.is_empty() {
@@ -226,14 +224,14 @@ impl<B: PacketBuffer> LinkService<B> {
         Ok(())
     }
 
-    fn send_fragments<P: BufferPool<Buffer = B>>(
+    fn send_fragments(
         &mut self,
         now: Timestamp,
         kind: PacketKind,
-        buffer: &B,
+        buffer: &PacketBuffer,
         network: &LpHeader<'_>,
-        pool: &P,
-        frames: &mut Vec<B>,
+        pool: &BufferPool,
+        frames: &mut Vec<PacketBuffer>,
     ) -> Result<(), LinkDrop> {
         let packet = buffer.bytes();
         let mtu_bytes = self.options.mtu_bytes;
@@ -297,7 +295,7 @@ impl<B: PacketBuffer> LinkService<B> {
     }
 
     /// Sends all waiting acknowledgements in frames of their own.
-    pub(super) fn send_idle_acks<P: BufferPool<Buffer = B>>(&mut self, now: Timestamp, pool: &P, frames: &mut Vec<B>) {
+    pub(super) fn send_idle_acks(&mut self, now: Timestamp, pool: &BufferPool, frames: &mut Vec<PacketBuffer>) {
         let Some(reliability) = self.reliability.as_deref_mut() else {
             return;
         };
@@ -325,11 +323,7 @@ impl<B: PacketBuffer> LinkService<B> {
 }
 
 /// The network-layer headers that go out on a face with these options.
-fn network_header<'a, B: PacketBuffer>(
-    options: &LinkOptions,
-    kind: PacketKind,
-    fields: &'a LinkFields<B>,
-) -> LpHeader<'a> {
+fn network_header<'a>(options: &LinkOptions, kind: PacketKind, fields: &'a LinkFields) -> LpHeader<'a> {
     // By name, as in `is_usual`.
     let &LinkFields {
         pit_token,
@@ -364,11 +358,7 @@ fn ack_room(spare_bytes: usize) -> usize {
 }
 
 /// Puts the header into the headroom, or builds a new frame when it is too long for that.
-fn put_in_front<B: PacketBuffer, P: BufferPool<Buffer = B>>(
-    mut buffer: B,
-    header: &LpHeader<'_>,
-    pool: &P,
-) -> Option<B> {
+fn put_in_front(mut buffer: PacketBuffer, header: &LpHeader<'_>, pool: &BufferPool) -> Option<PacketBuffer> {
     let packet_bytes = buffer.bytes().len();
     if let Some(place) = buffer.prepend(header_len(header, packet_bytes)) {
         encode_header(header, packet_bytes, place);
@@ -378,11 +368,7 @@ fn put_in_front<B: PacketBuffer, P: BufferPool<Buffer = B>>(
 }
 
 /// A frame in a buffer of its own.
-fn build_frame<B: PacketBuffer, P: BufferPool<Buffer = B>>(
-    pool: &P,
-    header: &LpHeader<'_>,
-    payload: &[u8],
-) -> Option<B> {
+fn build_frame(pool: &BufferPool, header: &LpHeader<'_>, payload: &[u8]) -> Option<PacketBuffer> {
     let header_bytes = header_len(header, payload.len());
     let mut frame = pool.allocate(header_bytes + payload.len())?;
     let place = frame.append(header_bytes + payload.len())?;
@@ -392,7 +378,7 @@ fn build_frame<B: PacketBuffer, P: BufferPool<Buffer = B>>(
 }
 
 /// Notes where the parts of a sent frame are, for sending it again.
-fn protect<B: PacketBuffer>(buffer: B, payload_offset: usize, carried: Carried) -> Option<ProtectedFrame<B>> {
+fn protect(buffer: PacketBuffer, payload_offset: usize, carried: Carried) -> Option<ProtectedFrame> {
     let outer = read_single_element(buffer.bytes()).ok()?;
     let mut reader = Reader::new(outer.value);
     while reader.read_element().ok()?.typ != types::LP_TX_SEQUENCE {}

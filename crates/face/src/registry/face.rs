@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
+use namehop_packet::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_wire::MAX_PACKET_SIZE;
 
 use super::params::{FaceFlags, FaceParams, FacePersistency, FaceUpdate, MIN_MTU_BYTES, RejectedProperties};

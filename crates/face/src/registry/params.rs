@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use namehop_forward::face::{FaceScope, LinkType};
+use namehop_packet::{FaceScope, LinkType};
 use namehop_wire::MAX_PACKET_SIZE;
 
 use crate::uri::FaceUri;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use namehop_forward::face::{FaceInfo, FaceScope, LinkType};
+use namehop_packet::{FaceInfo, FaceScope, LinkType};
 
 use super::*;
 

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use namehop_forward::buffer::BufferPool;
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
@@ -18,13 +17,7 @@ use crate::uri::FaceUri;
 type Reply = oneshot::Sender<Result<Arc<Face>, CreateError>>;
 
 /// Carries out one command and replies, now or when a connection is made.
-pub(super) fn create<P: BufferPool>(
-    shared: &Rc<Shared<P>>,
-    uri: FaceUri,
-    local_uri: Option<&FaceUri>,
-    update: FaceUpdate,
-    reply: Reply,
-) {
+pub(super) fn create(shared: &Rc<Shared>, uri: FaceUri, local_uri: Option<&FaceUri>, update: FaceUpdate, reply: Reply) {
     let is_permanent = update.persistency == Some(FacePersistency::Permanent);
     // When a reply cannot be sent, whoever asked has gone away and does not want it.
     match check(shared, uri, local_uri, &update) {
@@ -51,8 +44,8 @@ enum Wanted {
     WebSocket(websocket::Server),
 }
 
-fn check<P: BufferPool>(
-    shared: &Shared<P>,
+fn check(
+    shared: &Shared,
     uri: FaceUri,
     local_uri: Option<&FaceUri>,
     update: &FaceUpdate,
@@ -114,7 +107,7 @@ fn check<P: BufferPool>(
 }
 
 /// An error when there is a face to `remote`.
-pub(super) fn refuse_second<P: BufferPool>(shared: &Shared<P>, remote: &FaceUri) -> Result<(), CreateError> {
+pub(super) fn refuse_second(shared: &Shared, remote: &FaceUri) -> Result<(), CreateError> {
     match shared.table.find_by_remote(remote).into_iter().next() {
         Some(face) => Err(CreateError::Exists(face)),
         None => Ok(()),
@@ -122,11 +115,7 @@ pub(super) fn refuse_second<P: BufferPool>(shared: &Shared<P>, remote: &FaceUri)
 }
 
 /// Makes a face to `peer` on the channel that reaches it.
-fn create_udp<P: BufferPool>(
-    shared: &Shared<P>,
-    peer: SocketAddr,
-    update: &FaceUpdate,
-) -> Result<Arc<Face>, CreateError> {
+fn create_udp(shared: &Shared, peer: SocketAddr, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
     let family = if peer.is_ipv4() { "IPv4" } else { "IPv6" };
     let channels = shared.channels.borrow();
     let mut fitting = channels.iter().filter(|channel| channel.local.is_ipv4() == peer.is_ipv4()).peekable();
@@ -164,11 +153,11 @@ fn any_of_family(peer: SocketAddr) -> SocketAddr {
 }
 
 /// Runs `attempt` unless one for the same URI is under way; then its outcome is waited for.
-fn connect<P: BufferPool>(
-    shared: &Rc<Shared<P>>,
+fn connect(
+    shared: &Rc<Shared>,
     uri: FaceUri,
     reply: Reply,
-    attempt: impl AsyncFnOnce(Rc<Shared<P>>) -> Result<Arc<Face>, CreateError> + 'static,
+    attempt: impl AsyncFnOnce(Rc<Shared>) -> Result<Arc<Face>, CreateError> + 'static,
 ) {
     if let Some(waiting) = shared.connecting.borrow_mut().get_mut(&uri) {
         waiting.push(reply);

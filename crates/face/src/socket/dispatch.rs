@@ -3,7 +3,6 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use namehop_forward::buffer::BufferPool;
 use tokio::task::{coop, yield_now};
 
 use super::shared::{Link, Shared, SocketFace};
@@ -17,7 +16,7 @@ const BURST: usize = 1024;
 const BURSTS: usize = 8;
 
 /// Serves the ring from the worker for as long as the service lives.
-pub(super) async fn run<P: BufferPool>(shared: Rc<Shared<P>>) {
+pub(super) async fn run(shared: Rc<Shared>) {
     let ring = Arc::clone(&shared.from_worker);
     let mut frames = Vec::with_capacity(BURST);
     let mut dirty = Vec::new();
@@ -43,7 +42,7 @@ pub(super) async fn run<P: BufferPool>(shared: Rc<Shared<P>>) {
     }
 }
 
-fn queue<P: BufferPool>(shared: &Rc<Shared<P>>, frame: Frame<P::Buffer>, dirty: &mut Vec<Rc<SocketFace<P::Buffer>>>) {
+fn queue(shared: &Rc<Shared>, frame: Frame, dirty: &mut Vec<Rc<SocketFace>>) {
     let Some(entry) = shared.face(frame.face) else {
         // It was closed while the frame was on its way.
         return shared.table.link_drops().add(LinkDrop::LinkDown, 1);
@@ -60,7 +59,7 @@ fn queue<P: BufferPool>(shared: &Rc<Shared<P>>, frame: Frame<P::Buffer>, dirty: 
     }
 }
 
-fn flush<P: BufferPool>(shared: &Rc<Shared<P>>, entry: &Rc<SocketFace<P::Buffer>>) {
+fn flush(shared: &Rc<Shared>, entry: &Rc<SocketFace>) {
     entry.dirty.set(false);
     match &entry.link {
         Link::Stream(link) => stream::flush(shared, entry, link),

@@ -38,8 +38,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use namehop_forward::buffer::BufferPool;
-use namehop_forward::face::FaceId;
+use namehop_packet::{BufferPool, FaceId};
 use socket2::Socket;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{mpsc, oneshot};
@@ -102,12 +101,12 @@ pub enum FaceEvent {
 }
 
 /// The socket service, ready to run.
-pub struct SocketService<P: BufferPool> {
+pub struct SocketService {
     config: SocketConfig,
-    pool: P,
+    pool: BufferPool,
     faces: Arc<FaceTable>,
-    to_worker: Arc<FrameRing<P::Buffer>>,
-    from_worker: Arc<FrameRing<P::Buffer>>,
+    to_worker: Arc<FrameRing>,
+    from_worker: Arc<FrameRing>,
     events: mpsc::UnboundedSender<FaceEvent>,
     unix: Vec<(Socket, FaceUri, unix::SocketFile)>,
     tcp: Vec<Bound>,
@@ -116,17 +115,17 @@ pub struct SocketService<P: BufferPool> {
     multicast: Vec<multicast::Joined>,
 }
 
-impl<P: BufferPool> SocketService<P> {
+impl SocketService {
     /// Opens every listener of `config`.
     ///
     /// # Errors
     /// When one cannot be opened; those opened before are closed again.
     pub fn new(
         config: SocketConfig,
-        pool: P,
+        pool: BufferPool,
         faces: Arc<FaceTable>,
-        to_worker: Arc<FrameRing<P::Buffer>>,
-        from_worker: Arc<FrameRing<P::Buffer>>,
+        to_worker: Arc<FrameRing>,
+        from_worker: Arc<FrameRing>,
         events: mpsc::UnboundedSender<FaceEvent>,
     ) -> Result<Self, ListenError> {
         let mut unix = Vec::new();
@@ -217,7 +216,7 @@ struct Listeners {
 }
 
 impl Listeners {
-    fn start<P: BufferPool>(self, shared: &Rc<Shared<P>>, tasks: &mut JoinSet<()>) -> io::Result<()> {
+    fn start(self, shared: &Rc<Shared>, tasks: &mut JoinSet<()>) -> io::Result<()> {
         for bound in self.tcp {
             let listener = TcpListener::from_std(bound.socket.into())?;
             tasks.spawn_local(tcp::accept(Rc::clone(shared), listener, tcp::serve_accepted));
@@ -239,7 +238,7 @@ impl Listeners {
     }
 }
 
-impl<P: BufferPool> fmt::Debug for SocketService<P> {
+impl fmt::Debug for SocketService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SocketService").field("local_uris", &self.local_uris()).finish_non_exhaustive()
     }

@@ -10,8 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV6};
 use std::rc::Rc;
 use std::time::Duration;
 
-use namehop_forward::buffer::BufferPool;
-use namehop_forward::face::{FaceId, LinkType};
+use namehop_packet::{FaceId, LinkType};
 use nix::net::if_::InterfaceFlags;
 use socket2::{InterfaceIndexOrAddress, Protocol, Socket, Type};
 use tokio::task::{AbortHandle, JoinSet};
@@ -164,15 +163,15 @@ struct Membership {
 }
 
 /// The faces of all joined groups, kept as interfaces come and go.
-pub(super) struct Memberships<P: BufferPool> {
-    shared: Rc<Shared<P>>,
+pub(super) struct Memberships {
+    shared: Rc<Shared>,
     all: Vec<Membership>,
     receivers: JoinSet<()>,
 }
 
-impl<P: BufferPool> Memberships<P> {
+impl Memberships {
     /// Makes the faces of the groups joined at the start.
-    pub(super) fn open(shared: &Rc<Shared<P>>, joined: Vec<Joined>) -> io::Result<Self> {
+    pub(super) fn open(shared: &Rc<Shared>, joined: Vec<Joined>) -> io::Result<Self> {
         let mut memberships = Memberships { shared: Rc::clone(shared), all: Vec::new(), receivers: JoinSet::new() };
         for one in joined {
             memberships.add(one)?;
@@ -272,7 +271,7 @@ impl<P: BufferPool> Memberships<P> {
 
 impl Membership {
     /// The interface is gone: the face stays, and is down.
-    fn leave<P: BufferPool>(&mut self, shared: &Shared<P>) {
+    fn leave(&mut self, shared: &Shared) {
         self.place = None;
         self.receiving.abort();
         let Some(entry) = shared.face(self.face) else { return };
@@ -284,12 +283,7 @@ impl Membership {
     }
 
     /// The interface is back: the face works again, over a new socket.
-    fn rejoin<P: BufferPool>(
-        &mut self,
-        shared: &Rc<Shared<P>>,
-        joined: Joined,
-        receivers: &mut JoinSet<()>,
-    ) -> io::Result<()> {
+    fn rejoin(&mut self, shared: &Rc<Shared>, joined: Joined, receivers: &mut JoinSet<()>) -> io::Result<()> {
         // A face that was destroyed on command does not come back by itself.
         let Some(entry) = shared.face(self.face) else { return Ok(()) };
         let Link::Datagram(link) = &entry.link else { return Ok(()) };

@@ -9,8 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
-use namehop_forward::face::FaceId;
+use namehop_packet::{BufferPool, FaceId};
 use namehop_wire::MAX_PACKET_SIZE;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -34,16 +33,16 @@ use crate::uri::FaceUri;
 const MAX_LINGERING: usize = 1024;
 
 /// The transport of one face.
-pub(super) enum Link<B> {
+pub(super) enum Link {
     Stream(StreamLink),
-    Datagram(DatagramLink<B>),
+    Datagram(DatagramLink),
     WebSocket(WebSocketLink),
 }
 
 /// One face over a socket.
-pub(super) struct SocketFace<B> {
+pub(super) struct SocketFace {
     pub(super) face: Arc<Face>,
-    pub(super) link: Link<B>,
+    pub(super) link: Link,
     /// Frames were queued since the last flush.
     pub(super) dirty: Cell<bool>,
     /// What is noted of its packets.
@@ -52,28 +51,28 @@ pub(super) struct SocketFace<B> {
     task: RefCell<Option<AbortHandle>>,
 }
 
-impl<B: PacketBuffer> SocketFace<B> {
+impl SocketFace {
     /// Notes the task to end when the face is closed.
     pub(super) fn set_task(&self, task: AbortHandle) {
         *self.task.borrow_mut() = Some(task);
     }
 }
 
-type Slot<B> = Option<(Rc<SocketFace<B>>, Place)>;
+type Slot = Option<(Rc<SocketFace>, Place)>;
 
 /// Those who wait for the outcome of a connection attempt that somebody else started.
 pub(super) type Waiting = Vec<oneshot::Sender<Result<Arc<Face>, CreateError>>>;
 
 /// State of the service.
-pub(super) struct Shared<P: BufferPool> {
+pub(super) struct Shared {
     pub(super) config: SocketConfig,
-    pool: P,
+    pool: BufferPool,
     pub(super) table: Arc<FaceTable>,
-    pub(super) to_worker: Arc<FrameRing<P::Buffer>>,
-    pub(super) from_worker: Arc<FrameRing<P::Buffer>>,
+    pub(super) to_worker: Arc<FrameRing>,
+    pub(super) from_worker: Arc<FrameRing>,
     events: mpsc::UnboundedSender<FaceEvent>,
     /// By slot of the face number.
-    faces: RefCell<Vec<Slot<P::Buffer>>>,
+    faces: RefCell<Vec<Slot>>,
     places: Rc<Places>,
     /// Memory for the send queues of streams.
     pub(super) send_budget: Rc<SendBudget>,
@@ -81,7 +80,7 @@ pub(super) struct Shared<P: BufferPool> {
     lingering: RefCell<VecDeque<Weak<Face>>>,
     is_closing: Cell<bool>,
     /// Unicast UDP sockets.
-    pub(super) channels: RefCell<Vec<Rc<Channel<P::Buffer>>>>,
+    pub(super) channels: RefCell<Vec<Rc<Channel>>>,
     /// Outgoing connections being made, by remote URI.
     pub(super) connecting: RefCell<HashMap<FaceUri, Waiting>>,
     /// What streams hold because the worker is behind.
@@ -92,13 +91,13 @@ pub(super) struct Shared<P: BufferPool> {
     pub(super) datagram_memory: RefCell<Box<[u8]>>,
 }
 
-impl<P: BufferPool> Shared<P> {
+impl Shared {
     pub(super) fn new(
         config: SocketConfig,
-        pool: P,
+        pool: BufferPool,
         table: Arc<FaceTable>,
-        to_worker: Arc<FrameRing<P::Buffer>>,
-        from_worker: Arc<FrameRing<P::Buffer>>,
+        to_worker: Arc<FrameRing>,
+        from_worker: Arc<FrameRing>,
         events: mpsc::UnboundedSender<FaceEvent>,
     ) -> Self {
         Shared {
@@ -202,8 +201,8 @@ impl<P: BufferPool> Shared<P> {
         &self,
         params: FaceParams,
         update: &FaceUpdate,
-        link: Link<P::Buffer>,
-    ) -> Result<Rc<SocketFace<P::Buffer>>, OpenError> {
+        link: Link,
+    ) -> Result<Rc<SocketFace>, OpenError> {
         if self.is_closing.get() {
             return Err(OpenError::Closing);
         }
@@ -233,7 +232,7 @@ impl<P: BufferPool> Shared<P> {
     }
 
     /// The face with this number, if it is one of ours and open.
-    pub(super) fn face(&self, id: FaceId) -> Option<Rc<SocketFace<P::Buffer>>> {
+    pub(super) fn face(&self, id: FaceId) -> Option<Rc<SocketFace>> {
         let faces = self.faces.borrow();
         faces.get(id.slot())?.as_ref().map(|(entry, _)| entry).filter(|entry| entry.face.id() == id).cloned()
     }

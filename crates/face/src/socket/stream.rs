@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_packet::PacketBuffer;
 use namehop_wire::DecodeError;
 use tokio::task::{AbortHandle, spawn_local, yield_now};
 use tokio::time::timeout;
@@ -56,7 +56,7 @@ impl StreamLink {
         }
     }
 
-    fn push(&self, face: &Face, frame: &impl PacketBuffer) -> bool {
+    fn push(&self, face: &Face, frame: &PacketBuffer) -> bool {
         let mut waiting = self.waiting.borrow_mut();
         let has_room = waiting.push(frame.bytes());
         if has_room {
@@ -99,11 +99,11 @@ impl StreamLink {
 }
 
 /// Copies a frame to the write queue.
-pub(super) fn queue<P: BufferPool>(
-    shared: &Rc<Shared<P>>,
-    entry: &Rc<SocketFace<P::Buffer>>,
+pub(super) fn queue(
+    shared: &Rc<Shared>,
+    entry: &Rc<SocketFace>,
     link: &StreamLink,
-    frame: &P::Buffer,
+    frame: &PacketBuffer,
 ) -> Result<(), LinkDrop> {
     if link.connection.borrow().is_none() {
         return Err(LinkDrop::LinkDown);
@@ -117,7 +117,7 @@ pub(super) fn queue<P: BufferPool>(
 }
 
 /// Writes what waits. What the kernel does not take is left to a task that waits for room.
-pub(super) fn flush<P: BufferPool>(shared: &Rc<Shared<P>>, entry: &Rc<SocketFace<P::Buffer>>, link: &StreamLink) {
+pub(super) fn flush(shared: &Rc<Shared>, entry: &Rc<SocketFace>, link: &StreamLink) {
     if link.drain.borrow().is_some() {
         return;
     }
@@ -129,7 +129,7 @@ pub(super) fn flush<P: BufferPool>(shared: &Rc<Shared<P>>, entry: &Rc<SocketFace
 }
 
 /// Writes as the kernel takes more, and closes the connection when it takes nothing for too long.
-async fn drain<P: BufferPool>(shared: Rc<Shared<P>>, entry: Rc<SocketFace<P::Buffer>>, connection: Rc<Connection>) {
+async fn drain(shared: Rc<Shared>, entry: Rc<SocketFace>, connection: Rc<Connection>) {
     let Link::Stream(link) = &entry.link else { return };
     let attempt = || match link.write(&entry.face, &connection) {
         Ok(Flush::Blocked) => Err(io::ErrorKind::WouldBlock.into()),
@@ -166,8 +166,8 @@ async fn drain<P: BufferPool>(shared: Rc<Shared<P>>, entry: Rc<SocketFace<P::Buf
 }
 
 /// Makes a face of a connected socket and serves it; with `redial`, a missing or broken connection to that peer is made.
-pub(super) fn adopt<P: BufferPool>(
-    shared: &Rc<Shared<P>>,
+pub(super) fn adopt(
+    shared: &Rc<Shared>,
     connection: Option<Connection>,
     params: FaceParams,
     update: &FaceUpdate,
@@ -183,7 +183,7 @@ pub(super) fn adopt<P: BufferPool>(
 }
 
 /// Serves a face until its connection ends for good.
-async fn keep<P: BufferPool>(shared: Rc<Shared<P>>, entry: Rc<SocketFace<P::Buffer>>, redial: Option<SocketAddr>) {
+async fn keep(shared: Rc<Shared>, entry: Rc<SocketFace>, redial: Option<SocketAddr>) {
     let Link::Stream(link) = &entry.link else { return };
     let face = &entry.face;
     let config = &shared.config;
@@ -250,7 +250,7 @@ enum Turn {
     End(End),
 }
 
-async fn receive<P: BufferPool>(shared: &Shared<P>, entry: &SocketFace<P::Buffer>, connection: &Connection) -> End {
+async fn receive(shared: &Shared, entry: &SocketFace, connection: &Connection) -> End {
     // Received, not yet handed over: at most one incomplete packet, unless the worker is behind.
     let mut rest = Vec::new();
     let mut opening = Opening::default();
@@ -269,12 +269,7 @@ async fn receive<P: BufferPool>(shared: &Shared<P>, entry: &SocketFace<P::Buffer
 
 /// Hands over all whole packets of `rest`, a share in each round. Meanwhile bytes stay in the kernel and make the peer
 /// wait; other faces are not affected.
-async fn catch_up<P: BufferPool>(
-    shared: &Shared<P>,
-    entry: &SocketFace<P::Buffer>,
-    rest: &mut Vec<u8>,
-    opening: &mut Opening,
-) -> Turn {
+async fn catch_up(shared: &Shared, entry: &SocketFace, rest: &mut Vec<u8>, opening: &mut Opening) -> Turn {
     let _held = shared.backlog.hold(rest.len());
     let mut kept = Kept { bytes: rest, used: 0, face: &entry.face };
     let mut refusals = 0;
@@ -317,10 +312,10 @@ impl Drop for Kept<'_> {
     }
 }
 
-fn poll_turn<P: BufferPool>(
+fn poll_turn(
     cx: &mut Context<'_>,
-    shared: &Shared<P>,
-    entry: &SocketFace<P::Buffer>,
+    shared: &Shared,
+    entry: &SocketFace,
     connection: &Connection,
     rest: &mut Vec<u8>,
     opening: &mut Opening,
@@ -346,12 +341,7 @@ fn poll_turn<P: BufferPool>(
 
 /// Cuts `bytes` and puts the packets on the ring, no more than the share of this stream; returns how many bytes that
 /// were.
-fn hand_over<P: BufferPool>(
-    shared: &Shared<P>,
-    entry: &SocketFace<P::Buffer>,
-    bytes: &[u8],
-    opening: &mut Opening,
-) -> (usize, Turn) {
+fn hand_over(shared: &Shared, entry: &SocketFace, bytes: &[u8], opening: &mut Opening) -> (usize, Turn) {
     let id = entry.face.id();
     let mut share = shared.backlog.share_frames();
     let (used, stop) = cut(bytes, opening, |packet| {

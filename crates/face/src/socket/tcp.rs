@@ -6,8 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use namehop_forward::buffer::BufferPool;
-use namehop_forward::face::FaceScope;
+use namehop_packet::FaceScope;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
@@ -27,10 +26,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const PATIENCE: usize = 100;
 
 /// Accepts connections on `listener` for as long as the service lives, and hands each to `serve`.
-pub(super) async fn accept<P: BufferPool, L: Listener>(
-    shared: Rc<Shared<P>>,
+pub(super) async fn accept<L: Listener>(
+    shared: Rc<Shared>,
     listener: L,
-    serve: impl Fn(&Rc<Shared<P>>, L::Accepted) -> io::Result<()>,
+    serve: impl Fn(&Rc<Shared>, L::Accepted) -> io::Result<()>,
 ) {
     loop {
         for _ in 0..PATIENCE {
@@ -79,10 +78,7 @@ pub(super) fn scope(peer: SocketAddr, local: SocketAddr) -> FaceScope {
 }
 
 /// Makes an on-demand face of an accepted connection.
-pub(super) fn serve_accepted<P: BufferPool>(
-    shared: &Rc<Shared<P>>,
-    (stream, peer): (TcpStream, SocketAddr),
-) -> io::Result<()> {
+pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, SocketAddr)) -> io::Result<()> {
     tune_connection(&SockRef::from(&stream));
     let mut params = params(shared, peer, Some(stream.local_addr()?));
     if params.scope == FaceScope::NonLocal {
@@ -98,7 +94,7 @@ pub(super) fn serve_accepted<P: BufferPool>(
 }
 
 /// Without a local address the face starts down.
-fn params<P: BufferPool>(shared: &Shared<P>, peer: SocketAddr, local: Option<SocketAddr>) -> FaceParams {
+fn params(shared: &Shared, peer: SocketAddr, local: Option<SocketAddr>) -> FaceParams {
     let mut params = shared.params(FaceUri::tcp(peer), local.map_or(FaceUri::Null, FaceUri::tcp));
     params.is_up = local.is_some();
     // Connections to a loopback address start from one.
@@ -125,8 +121,8 @@ pub(super) async fn connect(peer: SocketAddr, timeout_ms: u64) -> io::Result<Con
 }
 
 /// Connects and makes a face that reconnects when its connection breaks.
-pub(super) async fn create<P: BufferPool>(
-    shared: &Rc<Shared<P>>,
+pub(super) async fn create(
+    shared: &Rc<Shared>,
     peer: SocketAddr,
     update: FaceUpdate,
 ) -> Result<Arc<Face>, CreateError> {
@@ -137,16 +133,16 @@ pub(super) async fn create<P: BufferPool>(
 }
 
 /// Makes a face that connects as soon as its peer answers, and reconnects when its connection breaks.
-pub(super) fn create_down<P: BufferPool>(
-    shared: &Rc<Shared<P>>,
+pub(super) fn create_down(
+    shared: &Rc<Shared>,
     peer: SocketAddr,
     update: &FaceUpdate,
 ) -> Result<Arc<Face>, CreateError> {
     enter(shared, peer, None, update)
 }
 
-fn enter<P: BufferPool>(
-    shared: &Rc<Shared<P>>,
+fn enter(
+    shared: &Rc<Shared>,
     peer: SocketAddr,
     connected: Option<Connected>,
     update: &FaceUpdate,

@@ -15,8 +15,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
-use namehop_forward::face::FaceId;
+use namehop_packet::{FaceId, PacketBuffer};
 use nix::sys::socket::SockaddrStorage;
 use socket2::Socket;
 use tokio::task::{spawn_local, yield_now};
@@ -54,9 +53,9 @@ impl Peer {
     }
 }
 
-struct Waiting<B> {
+struct Waiting {
     peer: Rc<Peer>,
-    buffer: B,
+    buffer: PacketBuffer,
 }
 
 /// Whom received datagrams belong to.
@@ -68,12 +67,12 @@ enum Receivers {
 }
 
 /// A UDP socket.
-pub(super) struct Channel<B> {
+pub(super) struct Channel {
     socket: Watched,
     pub(super) local: SocketAddr,
     io: RefCell<DatagramIo>,
     receivers: RefCell<Receivers>,
-    waiting: RefCell<VecDeque<Waiting<B>>>,
+    waiting: RefCell<VecDeque<Waiting>>,
     waiting_bytes: Cell<usize>,
     limit_bytes: usize,
     /// A task waits until the kernel takes more.
@@ -83,24 +82,24 @@ pub(super) struct Channel<B> {
 }
 
 /// Transport state of a UDP face.
-pub(super) struct DatagramLink<B> {
+pub(super) struct DatagramLink {
     /// Another one after a multicast group was joined anew.
-    channel: RefCell<Rc<Channel<B>>>,
+    channel: RefCell<Rc<Channel>>,
     peer: RefCell<Option<Rc<Peer>>>,
 }
 
-impl<B: PacketBuffer> DatagramLink<B> {
+impl DatagramLink {
     /// The link of a face that is about to be made; it is complete when [`Channel::attach`] was called.
-    pub(super) fn new(channel: &Rc<Channel<B>>) -> Self {
+    pub(super) fn new(channel: &Rc<Channel>) -> Self {
         DatagramLink { channel: RefCell::new(Rc::clone(channel)), peer: RefCell::new(None) }
     }
 
-    pub(super) fn channel(&self) -> Rc<Channel<B>> {
+    pub(super) fn channel(&self) -> Rc<Channel> {
         Rc::clone(&self.channel.borrow())
     }
 
     /// Queues a frame on the channel.
-    pub(super) fn queue(&self, face: &Face, buffer: B) -> Result<(), LinkDrop> {
+    pub(super) fn queue(&self, face: &Face, buffer: PacketBuffer) -> Result<(), LinkDrop> {
         let peer = self.peer.borrow().clone().ok_or(LinkDrop::LinkDown)?;
         let channel = self.channel.borrow();
         let bytes = buffer.bytes().len();
@@ -135,7 +134,7 @@ impl<B: PacketBuffer> DatagramLink<B> {
     }
 }
 
-impl<B: PacketBuffer + 'static> Channel<B> {
+impl Channel {
     /// Puts a bound socket to use, for unicast or for one multicast group.
     pub(super) fn new(socket: Socket, local: SocketAddr, is_group: bool, limit_bytes: usize) -> io::Result<Rc<Self>> {
         let receivers = if is_group { Receivers::Group(None) } else { Receivers::Unicast(PeerTable::new()) };
@@ -154,9 +153,9 @@ impl<B: PacketBuffer + 'static> Channel<B> {
     }
 
     /// Opens a face for `address` on this channel.
-    pub(super) fn open<P: BufferPool<Buffer = B>>(
+    pub(super) fn open(
         self: &Rc<Self>,
-        shared: &Shared<P>,
+        shared: &Shared,
         address: SocketAddr,
         mut params: FaceParams,
         update: &FaceUpdate,
@@ -170,12 +169,7 @@ impl<B: PacketBuffer + 'static> Channel<B> {
     }
 
     /// Has the link of a face use this channel to reach `address`.
-    pub(super) fn attach(
-        self: &Rc<Self>,
-        entry: &SocketFace<B>,
-        link: &DatagramLink<B>,
-        address: SocketAddr,
-    ) -> Rc<Peer> {
+    pub(super) fn attach(self: &Rc<Self>, entry: &SocketFace, link: &DatagramLink, address: SocketAddr) -> Rc<Peer> {
         let destination = SockaddrStorage::from(address);
         let (face, activity) = (Arc::clone(&entry.face), Rc::clone(&entry.activity));
         activity.note_use();
@@ -189,9 +183,9 @@ impl<B: PacketBuffer + 'static> Channel<B> {
         peer
     }
 
-    pub(super) fn open_unicast<P: BufferPool<Buffer = B>>(
+    pub(super) fn open_unicast(
         self: &Rc<Self>,
-        shared: &Shared<P>,
+        shared: &Shared,
         address: SocketAddr,
         local: SocketAddr,
         persistency: FacePersistency,
@@ -207,9 +201,9 @@ impl<B: PacketBuffer + 'static> Channel<B> {
     }
 
     /// The peer a datagram belongs to, made on demand on a unicast channel.
-    fn peer_of<P: BufferPool<Buffer = B>>(
+    fn peer_of(
         self: &Rc<Self>,
-        shared: &Shared<P>,
+        shared: &Shared,
         from: SocketAddr,
         datagram: &[u8],
         checked: Result<(), LinkDrop>,
@@ -249,7 +243,7 @@ impl<B: PacketBuffer + 'static> Channel<B> {
         self.open_unicast(shared, from, local, FacePersistency::OnDemand, &FaceUpdate::default()).ok()
     }
 
-    fn accept<P: BufferPool<Buffer = B>>(self: &Rc<Self>, shared: &Shared<P>, from: SocketAddr, datagram: &[u8]) {
+    fn accept(self: &Rc<Self>, shared: &Shared, from: SocketAddr, datagram: &[u8]) {
         let checked = framing::check_message(datagram);
         let Some(peer) = self.peer_of(shared, from, datagram, checked) else { return };
         let delivered = checked.and_then(|()| {
@@ -265,11 +259,7 @@ impl<B: PacketBuffer + 'static> Channel<B> {
     }
 
     /// Receives one batch; whether there is probably more.
-    fn poll_receive<P: BufferPool<Buffer = B>>(
-        self: &Rc<Self>,
-        cx: &mut Context<'_>,
-        shared: &Shared<P>,
-    ) -> Poll<io::Result<bool>> {
+    fn poll_receive(self: &Rc<Self>, cx: &mut Context<'_>, shared: &Shared) -> Poll<io::Result<bool>> {
         let mut memory = shared.datagram_memory.borrow_mut();
         let received = self.socket.poll_read(cx, |_| {
             let mut io = self.io.borrow_mut();
@@ -328,7 +318,7 @@ impl<B: PacketBuffer + 'static> Channel<B> {
 }
 
 /// Sends what waits on a channel. What the kernel does not take is left to a task that waits for room.
-pub(super) fn flush<B: PacketBuffer + 'static>(channel: &Rc<Channel<B>>) {
+pub(super) fn flush(channel: &Rc<Channel>) {
     if channel.draining.get() || channel.send() {
         return;
     }
@@ -345,7 +335,7 @@ pub(super) fn flush<B: PacketBuffer + 'static>(channel: &Rc<Channel<B>>) {
 }
 
 /// Receives on a channel for as long as it lives.
-pub(super) async fn receive<P: BufferPool>(shared: Rc<Shared<P>>, channel: Rc<Channel<P::Buffer>>) {
+pub(super) async fn receive(shared: Rc<Shared>, channel: Rc<Channel>) {
     loop {
         let received = poll_fn(|cx| channel.poll_receive(cx, &shared)).await;
         Channel::look_for_drops_later(&channel);
@@ -361,7 +351,7 @@ pub(super) async fn receive<P: BufferPool>(shared: Rc<Shared<P>>, channel: Rc<Ch
 }
 
 /// Closes on-demand faces that were not used since the last look, for as long as the channel lives.
-pub(super) async fn expire<P: BufferPool>(shared: Rc<Shared<P>>, channel: Rc<Channel<P::Buffer>>) {
+pub(super) async fn expire(shared: Rc<Shared>, channel: Rc<Channel>) {
     let idle = Duration::from_millis(shared.config.udp_idle_ms.max(1));
     let mut looks = tokio::time::interval_at(Instant::now() + idle, idle);
     loop {

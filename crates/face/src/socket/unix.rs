@@ -10,8 +10,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use namehop_forward::buffer::BufferPool;
-use namehop_forward::face::FaceScope;
+use namehop_packet::FaceScope;
 use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::net::UnixStream;
 
@@ -90,11 +89,7 @@ fn remove_stale(path: &Path, address: &SockAddr) -> Result<(), ListenError> {
 }
 
 /// Makes an on-demand local face of an accepted connection.
-pub(super) fn serve_accepted<P: BufferPool>(
-    shared: &Rc<Shared<P>>,
-    stream: UnixStream,
-    local: &FaceUri,
-) -> io::Result<()> {
+pub(super) fn serve_accepted(shared: &Rc<Shared>, stream: UnixStream, local: &FaceUri) -> io::Result<()> {
     let number = u32::try_from(stream.as_raw_fd()).map_err(io::Error::other)?;
     let mut params = shared.params(FaceUri::FileDescriptor(number), local.clone());
     params.scope = FaceScope::Local;

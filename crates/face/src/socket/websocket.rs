@@ -14,8 +14,7 @@ use std::time::Duration;
 
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
-use namehop_forward::face::FaceScope;
+use namehop_packet::{FaceScope, PacketBuffer};
 use namehop_wire::MAX_PACKET_SIZE;
 use socket2::SockRef;
 use tokio::net::TcpStream;
@@ -81,7 +80,7 @@ impl WebSocketLink {
     }
 
     /// Queues a frame.
-    pub(super) fn queue(&self, face: &Face, frame: &impl PacketBuffer) -> Result<(), LinkDrop> {
+    pub(super) fn queue(&self, face: &Face, frame: &PacketBuffer) -> Result<(), LinkDrop> {
         if !self.connected.get() {
             return Err(LinkDrop::LinkDown);
         }
@@ -124,10 +123,7 @@ fn library_config() -> WebSocketConfig {
 }
 
 /// Makes an on-demand face of an accepted TCP connection once the WebSocket handshake is done.
-pub(super) fn serve_accepted<P: BufferPool>(
-    shared: &Rc<Shared<P>>,
-    (stream, peer): (TcpStream, SocketAddr),
-) -> io::Result<()> {
+pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, SocketAddr)) -> io::Result<()> {
     tune_connection(&SockRef::from(&stream));
     let local = stream.local_addr()?;
     let scope = tcp::scope(peer, local);
@@ -192,11 +188,7 @@ async fn connect(server: &Server, timeout_ms: u64) -> io::Result<(Connection, So
 }
 
 /// Connects and makes a face that reconnects when its connection breaks.
-pub(super) async fn create<P: BufferPool>(
-    shared: &Rc<Shared<P>>,
-    server: Server,
-    update: FaceUpdate,
-) -> Result<Arc<Face>, CreateError> {
+pub(super) async fn create(shared: &Rc<Shared>, server: Server, update: FaceUpdate) -> Result<Arc<Face>, CreateError> {
     let connected = connect(&server, shared.config.connect_timeout_ms)
         .await
         .map_err(|error| CreateError::Unreachable(format!("connecting to {} failed: {error}", server.uri)))?;
@@ -205,16 +197,12 @@ pub(super) async fn create<P: BufferPool>(
 }
 
 /// Makes a face that connects as soon as its server answers, and reconnects when its connection breaks.
-pub(super) fn create_down<P: BufferPool>(
-    shared: &Rc<Shared<P>>,
-    server: Server,
-    update: &FaceUpdate,
-) -> Result<Arc<Face>, CreateError> {
+pub(super) fn create_down(shared: &Rc<Shared>, server: Server, update: &FaceUpdate) -> Result<Arc<Face>, CreateError> {
     enter(shared, server, None, update)
 }
 
-fn enter<P: BufferPool>(
-    shared: &Rc<Shared<P>>,
+fn enter(
+    shared: &Rc<Shared>,
     server: Server,
     connected: Option<(Connection, SocketAddr)>,
     update: &FaceUpdate,
@@ -230,8 +218,8 @@ fn enter<P: BufferPool>(
         .map_err(|error| CreateError::NotAcceptable(error.to_string()))
 }
 
-fn adopt<P: BufferPool>(
-    shared: &Rc<Shared<P>>,
+fn adopt(
+    shared: &Rc<Shared>,
     connection: Option<Connection>,
     params: FaceParams,
     update: &FaceUpdate,
@@ -246,12 +234,7 @@ fn adopt<P: BufferPool>(
 }
 
 /// Serves a face until its connection ends for good.
-async fn keep<P: BufferPool>(
-    shared: Rc<Shared<P>>,
-    entry: Rc<SocketFace<P::Buffer>>,
-    mut connection: Option<Connection>,
-    redial: Option<Server>,
-) {
+async fn keep(shared: Rc<Shared>, entry: Rc<SocketFace>, mut connection: Option<Connection>, redial: Option<Server>) {
     let Link::WebSocket(link) = &entry.link else { return };
     let face = &entry.face;
     let config = &shared.config;
@@ -291,9 +274,9 @@ fn note_end(face: &Face, end: Result<(), WebSocketError>) {
     }
 }
 
-async fn receive<P: BufferPool>(
-    shared: &Shared<P>,
-    entry: &SocketFace<P::Buffer>,
+async fn receive(
+    shared: &Shared,
+    entry: &SocketFace,
     mut stream: SplitStream<Connection>,
 ) -> Result<(), WebSocketError> {
     let face = &entry.face;
@@ -317,7 +300,7 @@ async fn receive<P: BufferPool>(
 }
 
 /// Gives a packet to the worker, if need be when it takes more.
-async fn hand_over<P: BufferPool>(shared: &Shared<P>, face: &Face, packet: &[u8]) {
+async fn hand_over(shared: &Shared, face: &Face, packet: &[u8]) {
     let mut delivered = shared.deliver(face.id(), 0, packet);
     shared.to_worker.wake();
     if delivered.is_err() {

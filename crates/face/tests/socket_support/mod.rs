@@ -10,14 +10,13 @@ use std::time::Duration;
 use namehop_face::registry::FaceUpdate;
 use namehop_face::socket::{CreateError, FaceEvent, SocketCommand, SocketConfig, SocketService, UnixListenerConfig};
 use namehop_face::{Face, FaceTable, FaceUri, Frame, FrameRing, Waker};
-use namehop_forward::buffer::{BufferPool, HeapBuffer, HeapPool};
-use namehop_forward::face::FaceId;
+use namehop_packet::{BufferPool, FaceId};
 use namehop_wire::tlv::Writer;
 use tokio::io::AsyncReadExt;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, LocalSet, spawn_local};
 
-pub type Ring = FrameRing<HeapBuffer>;
+pub type Ring = FrameRing;
 
 /// Long enough for a loaded machine, short enough to notice a hang.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -25,7 +24,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 /// A running service.
 pub struct Harness {
     pub faces: Arc<FaceTable>,
-    pub pool: HeapPool,
+    pub pool: BufferPool,
     pub to_worker: Arc<Ring>,
     pub from_worker: Arc<Ring>,
     pub uris: Vec<FaceUri>,
@@ -42,7 +41,7 @@ pub fn with_service<F: Future<Output = ()>>(
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime");
     let local = LocalSet::new();
-    let pool = HeapPool::new(20_000, 2000);
+    let pool = BufferPool::new(20_000, 2000);
     let to_worker = Arc::new(Ring::new(ring_capacity, Arc::new(Waker::new())));
     let from_worker = Arc::new(Ring::new(ring_capacity, Arc::new(Waker::new())));
     let faces = Arc::new(FaceTable::new());
@@ -112,7 +111,7 @@ impl Harness {
     }
 
     /// Waits for the next frame to the worker.
-    pub async fn next_frame(&self) -> Frame<HeapBuffer> {
+    pub async fn next_frame(&self) -> Frame {
         let waiting = self.to_worker.waker().wait(|| !self.to_worker.is_empty());
         tokio::time::timeout(PATIENCE, waiting).await.expect("a frame");
         let mut burst = Vec::new();

@@ -9,43 +9,40 @@ use namehop_wire::lp::NackReason;
 use super::core::Core;
 use super::learning::EngineEvent;
 use super::route::Route;
-use crate::buffer::{BufferPool, PacketBuffer};
-use crate::face::{FaceId, FaceInfo, FaceScope};
-use crate::packet::Outgoing;
 use crate::pcct::PitRef;
 use crate::pcct::record::{InRecord, UpstreamRecord};
-use crate::pipelines::outgoing::DataSource;
-use crate::scope::{NameScope, Traveller};
+use crate::pipelines::outgoing_data::DataSource;
+use crate::scope::{InterestLimits, NameScope};
 use crate::strategy::{self, Measurements, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
-use crate::time::Timestamp;
+use namehop_packet::{FaceId, FaceInfo, FaceScope, Outgoing, PacketBuffer, Timestamp};
 
 /// Where the bytes of the arriving Interest are.
 #[derive(Debug)]
-pub(crate) enum Carrier<B> {
+pub(crate) enum Carrier {
     /// In its own buffer, as it came in.
-    Held(B),
+    Held(PacketBuffer),
     /// In the packet with this index among those going out, with Nonce and HopLimit of that one.
     Sent(usize),
 }
 
 /// An Interest that has just arrived.
 #[derive(Debug)]
-pub(crate) struct InterestAtHand<B> {
+pub(crate) struct InterestAtHand {
     /// `None` when it is used up and went nowhere.
-    pub(crate) carrier: Option<Carrier<B>>,
+    pub(crate) carrier: Option<Carrier>,
     /// The packet as it came in, when the one in `carrier` was made from it with changes.
-    pub(crate) original: Option<B>,
+    pub(crate) original: Option<PacketBuffer>,
     /// Offsets in the packet; 0 for what is not there.
     pub(crate) nonce_at: u16,
     pub(crate) hop_limit_at: u16,
     pub(crate) nonce: u32,
-    pub(crate) traveller: Traveller,
+    pub(crate) limits: InterestLimits,
     pub(crate) congestion_mark: u64,
 }
 
-impl<B> InterestAtHand<B> {
+impl InterestAtHand {
     /// The packet as it came in, as long as nothing was sent in its buffer.
-    pub(crate) fn take_original(&mut self) -> Option<B> {
+    pub(crate) fn take_original(&mut self) -> Option<PacketBuffer> {
         if self.original.is_some() {
             return self.original.take();
         }
@@ -61,30 +58,30 @@ impl<B> InterestAtHand<B> {
 
 /// Data that has just arrived.
 #[derive(Debug)]
-pub(crate) struct DataAtHand<B> {
+pub(crate) struct DataAtHand {
     /// `None` when it is sent.
-    pub(crate) buffer: Option<B>,
+    pub(crate) buffer: Option<PacketBuffer>,
     pub(crate) source: DataSource,
     /// The prefix announcement that came with it.
-    pub(crate) announcement: Option<B>,
+    pub(crate) announcement: Option<PacketBuffer>,
     /// Does the announcement go on downstream?
     pub(crate) pass_announcement: bool,
 }
 
 /// The packet that made the engine call the strategy.
-pub(crate) enum AtHand<'a, B> {
+pub(crate) enum AtHand<'a> {
     /// None: a timer, a new next hop, a Nack.
     Nothing,
     /// An Interest.
-    Interest(&'a mut InterestAtHand<B>),
+    Interest(&'a mut InterestAtHand),
     /// Data.
-    Data(&'a mut DataAtHand<B>),
+    Data(&'a mut DataAtHand),
 }
 
 /// One PIT slot during one trigger.
-pub(crate) struct Context<'a, P: BufferPool> {
-    pub(crate) core: &'a mut Core<P>,
-    pub(crate) out: &'a mut Vec<Outgoing<P::Buffer>>,
+pub(crate) struct Context<'a> {
+    pub(crate) core: &'a mut Core,
+    pub(crate) out: &'a mut Vec<Outgoing>,
     pub(crate) route: Route<'a>,
     pub(crate) now: Timestamp,
     pub(crate) pit: PitRef,
@@ -92,18 +89,18 @@ pub(crate) struct Context<'a, P: BufferPool> {
     pub(crate) ingress: FaceId,
     /// CongestionMark of an arriving Nack.
     pub(crate) nack_mark: u64,
-    pub(crate) at_hand: AtHand<'a, P::Buffer>,
+    pub(crate) at_hand: AtHand<'a>,
 }
 
-impl<'a, P: BufferPool> Context<'a, P> {
+impl<'a> Context<'a> {
     /// Calls the strategy.
     pub(crate) fn dispatch(&mut self, trigger: Trigger) {
         strategy::dispatch(self.route.strategy, trigger, self);
     }
 
-    fn pending_traveller(&self, scope: NameScope, record: &InRecord) -> Traveller {
+    fn pending_limits(&self, scope: NameScope, record: &InRecord) -> InterestLimits {
         let from_scope = self.core.faces.get(record.face).map_or(FaceScope::NonLocal, |face| face.scope);
-        Traveller { scope, from: record.face, from_scope, hop_limit: record.hop_limit.onward() }
+        InterestLimits { scope, from: record.face, from_scope, hop_limit: record.hop_limit.onward() }
     }
 
     /// Without an arriving Interest: the pending one that may go to `face` and has most hops left.
@@ -112,7 +109,7 @@ impl<'a, P: BufferPool> Context<'a, P> {
         let pending = self.core.pcct.in_records(self.pit).filter(is_pending);
         let scope = NameScope::of(self.core.pcct.name(self.pit.entry));
         pending
-            .filter(|record| self.pending_traveller(scope, record).may_go_to(face))
+            .filter(|record| self.pending_limits(scope, record).may_go_to(face))
             .max_by_key(|record| record.hop_limit.onward().map_or(u32::from(u8::MAX) + 1, u32::from))
             .copied()
     }
@@ -158,7 +155,7 @@ fn seen_by_strategy(record: &UpstreamRecord) -> OutRecord {
     }
 }
 
-impl<P: BufferPool> StrategyContext for Context<'_, P> {
+impl StrategyContext for Context<'_> {
     fn now(&self) -> Timestamp {
         self.now
     }
@@ -187,7 +184,7 @@ impl<P: BufferPool> StrategyContext for Context<'_, P> {
     fn is_eligible(&self, nexthop: FaceId) -> bool {
         let Some(face) = self.core.faces.get(nexthop) else { return false };
         match &self.at_hand {
-            AtHand::Interest(interest) => interest.traveller.may_go_to(&face),
+            AtHand::Interest(interest) => interest.limits.may_go_to(&face),
             _ => self.has_pending_for(&face),
         }
     }
@@ -227,23 +224,23 @@ impl<P: BufferPool> StrategyContext for Context<'_, P> {
     }
 
     fn send_interest(&mut self, face: FaceId) -> bool {
-        self.forward_interest(face, false, false)
+        self.outgoing_interest(face, false, false)
     }
 
     fn send_interest_discovery(&mut self, face: FaceId, non_discovery: bool) -> bool {
-        self.forward_interest(face, false, non_discovery)
+        self.outgoing_interest(face, false, non_discovery)
     }
 
     fn send_probe(&mut self, face: FaceId) -> bool {
-        self.forward_interest(face, true, false)
+        self.outgoing_interest(face, true, false)
     }
 
     fn send_nack(&mut self, downstream: FaceId, reason: NackReason) {
-        self.nack_downstreams(reason, |face| face == downstream);
+        self.outgoing_nacks(reason, |face| face == downstream);
     }
 
     fn send_nacks(&mut self, reason: NackReason) {
-        self.nack_downstreams(reason, |_| true);
+        self.outgoing_nacks(reason, |_| true);
     }
 
     fn reject_pending_interest(&mut self) {
@@ -263,7 +260,7 @@ impl<P: BufferPool> StrategyContext for Context<'_, P> {
         let AtHand::Data(data) = &mut self.at_hand else { return };
         let Some(buffer) = data.buffer.take() else { return };
         let announcement = data.announcement.as_ref().filter(|_| data.pass_announcement);
-        self.core.answer_downstreams(self.now, self.pit, &data.source, buffer, announcement, self.out);
+        self.core.outgoing_data(self.now, self.pit, &data.source, buffer, announcement, self.out);
     }
 
     fn learn_announced_route(&mut self) -> bool {
@@ -291,8 +288,8 @@ impl<P: BufferPool> StrategyContext for Context<'_, P> {
 
     fn forget_learned_route(&mut self, face: FaceId) {
         let entry = self.pit.entry;
-        let by_hint = !self.core.pcct.hint(entry).is_empty();
-        let matched = if by_hint { self.core.pcct.hint(entry) } else { self.core.pcct.name(entry) };
+        let by_hint = !self.core.pcct.delegation(entry).is_empty();
+        let matched = if by_hint { self.core.pcct.delegation(entry) } else { self.core.pcct.name(entry) };
         let matched = NameRef::from_value(matched).unwrap_or_default();
         let prefix = matched.prefix(self.route.prefix_len).to_owned();
         self.core.report(EngineEvent::RouteForgotten { prefix, face });

@@ -4,12 +4,11 @@ use namehop_wire::NameRef;
 
 use super::config::{CsChange, CsInfo, EngineError, TableSizes};
 use super::{CsErasure, Engine};
-use crate::buffer::BufferPool;
-use crate::counters::{DropCounters, EngineCounters};
-use crate::face::{FaceId, FaceInfo};
+use crate::counters::EngineCounters;
 use crate::schedule::Schedule;
+use namehop_packet::{DropCounters, FaceId, FaceInfo};
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
+impl<S: Schedule> Engine<S> {
     /// Adds a face, or changes what is known of it.
     pub fn set_face(&mut self, info: FaceInfo) {
         self.core.faces.set(info);

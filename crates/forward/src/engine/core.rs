@@ -14,12 +14,8 @@ use super::faces::FaceArray;
 use super::learning::Learning;
 use super::long_names::{Allowance, LongNames};
 use super::new_nexthop::NewNextHops;
-use crate::buffer::BufferPool;
-use crate::counters::{DropReason, EngineCounters};
+use crate::counters::EngineCounters;
 use crate::dead_nonce_list::DeadNonceList;
-use crate::face::{FaceId, FaceInfo, LinkType};
-use crate::in_place::push_in_place;
-use crate::packet::{LinkFields, Outgoing, PacketKind};
 use crate::pcct::content::ContentConfig;
 use crate::pcct::entry::Selectors;
 use crate::pcct::keys::{Found, Key, NoEntry};
@@ -27,8 +23,9 @@ use crate::pcct::record::InRecord;
 use crate::pcct::{Downstream, Pcct, PcctConfig, PitRef};
 use crate::schedule::MAX_BURST;
 use crate::strategy::MeasurementTable;
-use crate::time::Timestamp;
 use crate::timer::{Timer, TimerWheel};
+use namehop_packet::in_place::push_in_place;
+use namehop_packet::{BufferPool, DropReason, FaceId, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
 
 /// Times that memory is cleared for one new PIT entry before it is refused.
 const MAX_RECLAIMS: usize = 4;
@@ -40,17 +37,17 @@ const EVICTIONS_FOR_RECORDS: usize = 16;
 const MAX_HANDED_OVER: usize = 64;
 
 /// The engine without its FIB.
-pub(crate) struct Core<P: BufferPool> {
+pub(crate) struct Core {
     pub(crate) worker: u8,
     pub(crate) key: HashKey,
-    pub(crate) pool: P,
+    pub(crate) pool: BufferPool,
     pub(crate) pcct: Pcct,
     pub(crate) faces: FaceArray,
     pub(crate) dead_nonces: DeadNonceList,
     pub(crate) timers: TimerWheel,
     pub(crate) measurements: MeasurementTable,
     pub(crate) counters: EngineCounters,
-    pub(crate) learning: Learning<P::Buffer>,
+    pub(crate) learning: Learning,
     pub(crate) new_nexthops: NewNextHops,
     pub(crate) producer_regions: Vec<Name>,
     pub(crate) unsolicited: UnsolicitedPolicy,
@@ -79,8 +76,8 @@ pub(crate) struct Core<P: BufferPool> {
     owners: Vec<u32>,
 }
 
-impl<P: BufferPool> Core<P> {
-    pub(crate) fn new(config: EngineConfig, pool: P, key: HashKey) -> Result<Self, EngineError> {
+impl Core {
+    pub(crate) fn new(config: EngineConfig, pool: BufferPool, key: HashKey) -> Result<Self, EngineError> {
         let pcct = Pcct::new(&PcctConfig {
             pit_capacity: config.pit_capacity,
             memory_bytes: config.pit_memory_bytes,
@@ -153,9 +150,9 @@ impl<P: BufferPool> Core<P> {
         &mut self,
         face: FaceId,
         kind: PacketKind,
-        buffer: P::Buffer,
-        out: &mut Vec<Outgoing<P::Buffer>>,
-        fields: impl FnOnce() -> LinkFields<P::Buffer>,
+        buffer: PacketBuffer,
+        out: &mut Vec<Outgoing>,
+        fields: impl FnOnce() -> LinkFields,
     ) {
         match kind {
             PacketKind::Interest => self.counters.out_interests += 1,
@@ -163,26 +160,6 @@ impl<P: BufferPool> Core<P> {
             PacketKind::Nack => self.counters.out_nacks += 1,
         }
         push_in_place(out, move || Outgoing { face, kind, buffer, fields: fields() });
-    }
-
-    /// Answers an Interest that gets no PIT entry with a Nack, if it came in on a point-to-point face.
-    pub(crate) fn refuse(
-        &mut self,
-        ingress: &FaceInfo,
-        buffer: P::Buffer,
-        fields: &LinkFields<P::Buffer>,
-        reason: namehop_wire::lp::NackReason,
-        out: &mut Vec<Outgoing<P::Buffer>>,
-    ) {
-        if ingress.link_type != LinkType::PointToPoint {
-            return;
-        }
-        self.transmit(ingress.id, PacketKind::Nack, buffer, out, || LinkFields {
-            pit_token: fields.pit_token,
-            nack: Some(reason),
-            congestion_mark: fields.congestion_mark,
-            ..LinkFields::default()
-        });
     }
 
     /// Removes the records of faces that do not exist any more, so that strategies neither wait for them nor count on
@@ -361,7 +338,7 @@ impl<P: BufferPool> Core<P> {
     }
 
     /// Puts the nonce of an Interest on the Dead Nonce List.
-    pub(crate) fn bury_nonce(&mut self, now: Timestamp, name_hash: u64, nonce: u32) {
+    pub(crate) fn insert_dead_nonce(&mut self, now: Timestamp, name_hash: u64, nonce: u32) {
         self.dead_nonces.insert(hash_with_nonce(name_hash, nonce), now);
     }
 }

@@ -1,8 +1,7 @@
 //! The faces that an engine knows, by slot, each with its counters of discarded packets. A packet reads only what is in
 //! `slots`: a few bytes for each face, side by side.
 
-use crate::counters::{DropCounters, DropReason};
-use crate::face::{FaceId, FaceInfo, FaceScope, LinkType};
+use namehop_packet::{DropCounters, DropReason, FaceId, FaceInfo, FaceScope, LinkType};
 
 /// The null face takes every packet, and nothing comes from it.
 const NULL_FACE: FaceInfo = FaceInfo { id: FaceId::NULL, scope: FaceScope::Local, link_type: LinkType::PointToPoint };

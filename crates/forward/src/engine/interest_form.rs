@@ -5,10 +5,9 @@ use namehop_wire::tlv::{Nni, element_len, put_header, types};
 use namehop_wire::{InterestRewrite, MAX_PACKET_SIZE, rewrite_interest};
 
 use super::core::Core;
-use crate::buffer::{BufferPool, PacketBuffer};
-use crate::counters::DropReason;
 use crate::pcct::PitRef;
 use crate::pcct::entry::LIFETIME_ABSENT;
+use namehop_packet::{DropReason, PacketBuffer};
 
 /// Most bytes that a rewrite adds: Nonce, HopLimit, and longer LENGTHs.
 const REWRITE_GROWTH_BYTES: usize = 16;
@@ -87,9 +86,9 @@ impl Parts<'_> {
     }
 }
 
-impl<P: BufferPool> Core<P> {
+impl Core {
     /// A rewritten copy of an Interest.
-    pub(crate) fn rewritten(&self, packet: &[u8], change: &InterestRewrite) -> Result<P::Buffer, DropReason> {
+    pub(crate) fn rewritten(&self, packet: &[u8], change: &InterestRewrite) -> Result<PacketBuffer, DropReason> {
         let room = packet.len() + REWRITE_GROWTH_BYTES;
         let mut buffer = self.pool.allocate(room).ok_or(DropReason::NoBuffer)?;
         let out = buffer.append(room).ok_or(DropReason::NoBuffer)?;
@@ -99,7 +98,7 @@ impl<P: BufferPool> Core<P> {
     }
 
     /// The pending Interest with this Nonce, and with this HopLimit or none. `None` when there is no buffer for it.
-    pub(crate) fn rebuilt_interest(&self, pit: PitRef, variable: Variable) -> Option<P::Buffer> {
+    pub(crate) fn rebuilt_interest(&self, pit: PitRef, variable: Variable) -> Option<PacketBuffer> {
         if let Some(packet) = self.pcct.packet(pit) {
             let nonce = Some(variable.nonce);
             // The copy has the HopLimit of the Interest that opened the PIT entry, if that had one.

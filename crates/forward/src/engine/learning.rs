@@ -10,14 +10,10 @@ use namehop_wire::Name;
 
 use super::Engine;
 use super::core::Core;
-use crate::buffer::{BufferPool, PacketBuffer};
-use crate::counters::DropReason;
-use crate::face::FaceId;
-use crate::packet::Outgoing;
 use crate::pcct::Downstream;
-use crate::pipelines::outgoing::DataSource;
+use crate::pipelines::outgoing_data::DataSource;
 use crate::schedule::Schedule;
-use crate::time::Timestamp;
+use namehop_packet::{DropReason, FaceId, Outgoing, PacketBuffer, Timestamp};
 
 /// Reports that wait for the control plane; more are lost, and counted.
 const MAX_EVENTS: usize = 1024;
@@ -52,22 +48,22 @@ pub enum EngineEvent {
     },
 }
 
-struct WaitingData<B> {
+struct WaitingData {
     request: u64,
     deadline: Timestamp,
     source: DataSource,
-    buffer: B,
+    buffer: PacketBuffer,
     downstreams: Vec<Downstream>,
 }
 
 /// Reports and waiting Data.
-pub(crate) struct Learning<B> {
+pub(crate) struct Learning {
     events: Vec<EngineEvent>,
-    waiting: Vec<WaitingData<B>>,
+    waiting: Vec<WaitingData>,
     next_request: u64,
 }
 
-impl<B: PacketBuffer> Learning<B> {
+impl Learning {
     pub(crate) fn new() -> Self {
         Learning { events: Vec::new(), waiting: Vec::new(), next_request: 0 }
     }
@@ -82,7 +78,7 @@ impl<B: PacketBuffer> Learning<B> {
     }
 }
 
-impl<P: BufferPool> Core<P> {
+impl Core {
     /// Queues a report. `false` when the queue is full.
     pub(crate) fn report(&mut self, event: EngineEvent) -> bool {
         let room = self.learning.events.len() < MAX_EVENTS;
@@ -100,9 +96,9 @@ impl<P: BufferPool> Core<P> {
         now: Timestamp,
         name: Name,
         source: DataSource,
-        buffer: P::Buffer,
+        buffer: PacketBuffer,
         downstreams: &[Downstream],
-    ) -> Result<(), P::Buffer> {
+    ) -> Result<(), PacketBuffer> {
         let request = self.learning.next_request;
         let room = self.learning.waiting.len() < MAX_WAITING;
         if !room || !self.report(EngineEvent::AnnouncementWanted { request, name }) {
@@ -116,7 +112,7 @@ impl<P: BufferPool> Core<P> {
     }
 
     /// Sends waiting Data whose time is up.
-    pub(crate) fn send_overdue_data(&mut self, now: Timestamp, out: &mut Vec<Outgoing<P::Buffer>>) {
+    pub(crate) fn send_overdue_data(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         let mut index = 0;
         while index < self.learning.waiting.len() {
             if self.learning.waiting[index].deadline <= now {
@@ -129,7 +125,7 @@ impl<P: BufferPool> Core<P> {
     }
 }
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
+impl<S: Schedule> Engine<S> {
     /// Empties the queue of reports.
     pub fn take_events(&mut self) -> Vec<EngineEvent> {
         std::mem::take(&mut self.core.learning.events)
@@ -137,12 +133,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
 
     /// The control plane's answer to [`EngineEvent::AnnouncementWanted`]: the announcement as a complete Data packet, or
     /// that there is none. Nothing happens when it comes too late.
-    pub fn announcement_reply(
-        &mut self,
-        request: u64,
-        announcement: Option<&[u8]>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
-    ) {
+    pub fn announcement_reply(&mut self, request: u64, announcement: Option<&[u8]>, out: &mut Vec<Outgoing>) {
         let core = &mut self.core;
         let Some(index) = core.learning.waiting.iter().position(|waiting| waiting.request == request) else { return };
         let waiting = core.learning.waiting.swap_remove(index);

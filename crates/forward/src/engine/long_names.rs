@@ -15,9 +15,7 @@ mod tests;
 
 use namehop_wire::NameRef;
 
-use crate::face::FaceId;
-
-use crate::time::Timestamp;
+use namehop_packet::{FaceId, Timestamp};
 
 /// Names of at most so many bytes are free whatever their depth; most are, so nothing is counted for them.
 const SHORT_BYTES: usize = 128;

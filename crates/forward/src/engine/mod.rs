@@ -25,15 +25,13 @@ use namehop_hash::{HashKey, PrefixHashes};
 use namehop_wire::tlv::types;
 
 use self::core::Core;
-use crate::buffer::{BufferPool, PacketBuffer};
-use crate::counters::DropReason;
 use crate::fib::FibReader;
-use crate::packet::{Incoming, Outgoing};
-use crate::schedule::{Burst, Kind, Known, Schedule, Scratch, Summary};
+use crate::parse::{Kind, Parsed};
+use crate::schedule::{Burst, BurstState, Prepared, Schedule};
 use crate::strategy::StrategyInstance;
-use crate::time::Timestamp;
 pub use config::{CsChange, CsConfig, CsInfo, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
 pub use learning::EngineEvent;
+use namehop_packet::{BufferPool, DropReason, Incoming, Outgoing, Timestamp};
 
 pub use crate::pcct::content::CsErasure;
 
@@ -44,42 +42,37 @@ pub type Fib = FibReader<StrategyInstance>;
 ///
 /// Its output does not depend on the schedule `S`, only its speed does. [`Stripped`](crate::schedule::Stripped) is the
 /// exception, for measurements.
-pub struct Engine<P: BufferPool, S: Schedule = Burst> {
+pub struct Engine<S: Schedule = Burst> {
     pub(crate) fib: Fib,
-    pub(crate) core: Core<P>,
+    pub(crate) core: Core,
     /// Hashes of the name, and of the delegation, of a pending Interest.
     pub(crate) hashes: PrefixHashes,
-    pub(crate) hint_hashes: PrefixHashes,
+    pub(crate) delegation_hashes: PrefixHashes,
     /// What is known of the packets of a burst.
-    pub(crate) scratch: Scratch,
+    pub(crate) burst_state: BurstState,
     schedule: PhantomData<S>,
 }
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
+impl<S: Schedule> Engine<S> {
     /// An engine without faces. `key` is the one that the FIB was made with.
     ///
     /// # Errors
     /// When the memory for its tables cannot be had.
-    pub fn new(config: EngineConfig, fib: Fib, pool: P, key: HashKey) -> Result<Self, EngineError> {
+    pub fn new(config: EngineConfig, fib: Fib, pool: BufferPool, key: HashKey) -> Result<Self, EngineError> {
         let core = Core::new(config, pool, key)?;
         Ok(Engine {
             fib,
             core,
             hashes: PrefixHashes::new(),
-            hint_hashes: PrefixHashes::new(),
-            scratch: Scratch::new(),
+            delegation_hashes: PrefixHashes::new(),
+            burst_state: BurstState::new(),
             schedule: PhantomData,
         })
     }
 
     /// Handles due timers and then a burst of packets, in order. The burst is emptied; what is to be sent is appended to
     /// `out`. `now` must not go back between calls.
-    pub fn process(
-        &mut self,
-        now: Timestamp,
-        burst: &mut Vec<Incoming<P::Buffer>>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
-    ) {
+    pub fn process(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
         self.advance(now, out);
         if !burst.is_empty() {
             self.core.dead_nonces.expect_use();
@@ -89,28 +82,22 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         self.fib.quiescent();
     }
 
-    /// Handles one packet that was decoded, and of which more may be known already.
-    pub(crate) fn handle(
-        &mut self,
-        now: Timestamp,
-        packet: Incoming<P::Buffer>,
-        known: Known<'_>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
-    ) {
+    /// Hands a decoded packet to its pipeline, and counts it if that discards it.
+    pub(crate) fn handle(&mut self, now: Timestamp, packet: Incoming, prepared: Prepared<'_>, out: &mut Vec<Outgoing>) {
         let face = packet.face;
-        let summary;
-        let known = match known.summary.kind {
+        let parsed_anew;
+        let prepared = match prepared.parsed.kind {
             Kind::Unread => {
-                summary = self.read(&packet);
-                known.replaced(&summary)
+                parsed_anew = self.parse_again(&packet);
+                prepared.parsed_anew(&parsed_anew)
             }
-            _ => known,
+            _ => prepared,
         };
-        let handled = match known.summary.kind {
-            Kind::Interest if S::IS_STRIPPED => self.stripped_interest(now, packet, known, out),
-            Kind::Data if S::IS_STRIPPED => self.stripped_data(now, packet, known, out),
-            Kind::Interest => self.incoming_interest(now, packet, known, out),
-            Kind::Data => self.incoming_data(now, packet, known, out),
+        let handled = match prepared.parsed.kind {
+            Kind::Interest if S::IS_STRIPPED => self.stripped_interest(now, packet, prepared, out),
+            Kind::Data if S::IS_STRIPPED => self.stripped_data(now, packet, prepared, out),
+            Kind::Interest => self.incoming_interest(now, packet, prepared, out),
+            Kind::Data => self.incoming_data(now, packet, prepared, out),
             Kind::Nack(reason) => self.incoming_nack(now, packet, reason, out),
             Kind::Unread | Kind::Malformed => Err(self.malformed(&packet)),
         };
@@ -122,16 +109,15 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// Decodes an Interest that was not decoded for the length of its name, unless it has to be refused for that: more may be
     /// left for long names than was foreseen.
     #[cold]
-    fn read(&self, packet: &Incoming<P::Buffer>) -> Summary {
-        let mut summary = Summary::default();
-        summary
-            .look_at(packet, |bytes| self.core.check_unread(packet.face, bytes, &self.core.long_names.total()).is_ok());
-        summary
+    fn parse_again(&self, packet: &Incoming) -> Parsed {
+        let mut parsed = Parsed::default();
+        parsed.parse(packet, |bytes| self.core.check_unread(packet.face, bytes, &self.core.long_names.total()).is_ok());
+        parsed
     }
 
     /// Counts a packet that could not be decoded, or was not. Returns why it is discarded.
     #[cold]
-    fn malformed(&mut self, packet: &Incoming<P::Buffer>) -> DropReason {
+    fn malformed(&mut self, packet: &Incoming) -> DropReason {
         let counters = &mut self.core.counters;
         let bytes = packet.buffer.bytes();
         let mut refused = Ok(());
@@ -153,7 +139,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     }
 
     /// Handles due timers, and a part of what new next hops left to do.
-    pub fn advance(&mut self, now: Timestamp, out: &mut Vec<Outgoing<P::Buffer>>) {
+    pub fn advance(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         self.core.now = now;
         self.core.long_names.grow(now);
         self.fire_timers(now, out);

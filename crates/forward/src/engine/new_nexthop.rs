@@ -11,13 +11,11 @@ use std::collections::VecDeque;
 use namehop_wire::{Name, NameRef};
 
 use super::Engine;
-use crate::buffer::BufferPool;
 use crate::fib::NextHop;
-use crate::packet::Outgoing;
 use crate::pcct::{Pcct, PitRef};
 use crate::schedule::Schedule;
 use crate::strategy::Trigger;
-use crate::time::Timestamp;
+use namehop_packet::{Outgoing, Timestamp};
 
 /// New next hops that wait; more push out the oldest.
 const MAX_WAITING: usize = 64;
@@ -46,11 +44,11 @@ impl Job {
     /// Is this an unsatisfied Interest from before, under the prefix? Looks at one or two cache lines of most slots.
     fn concerns(&self, pcct: &Pcct, pit: PitRef) -> bool {
         let entry = pcct.entry(pit.entry);
-        let by_name = entry.hint_bytes == 0;
+        let by_name = entry.delegation_bytes == 0;
         if by_name && usize::from(entry.depth) < self.depth {
             return false;
         }
-        let routed_by = if by_name { pcct.name(pit.entry) } else { pcct.hint(pit.entry) };
+        let routed_by = if by_name { pcct.name(pit.entry) } else { pcct.delegation(pit.entry) };
         if !routed_by.starts_with(self.prefix.as_ref().value()) {
             return false;
         }
@@ -77,19 +75,13 @@ impl NewNextHops {
     }
 }
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
+impl<S: Schedule> Engine<S> {
     /// A FIB entry got a new next hop: strategies may send pending Interests there. To be called when the FIB has it.
     ///
     /// Up to 4096 PIT slots are looked at, over all calls since the last [`advance`](Self::advance); what is left is done in
     /// later calls of `advance`, and [`next_deadline`](Self::next_deadline) asks for them. Of more than 64 new next hops that
     /// wait, the oldest is given up.
-    pub fn new_nexthop(
-        &mut self,
-        now: Timestamp,
-        prefix: NameRef<'_>,
-        nexthop: NextHop,
-        out: &mut Vec<Outgoing<P::Buffer>>,
-    ) {
+    pub fn new_nexthop(&mut self, now: Timestamp, prefix: NameRef<'_>, nexthop: NextHop, out: &mut Vec<Outgoing>) {
         let pcct = &self.core.pcct;
         if pcct.pit_len() == 0 {
             return;
@@ -111,7 +103,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     }
 
     /// Does the next part of the work.
-    pub(super) fn continue_new_nexthops(&mut self, now: Timestamp, out: &mut Vec<Outgoing<P::Buffer>>) {
+    pub(super) fn continue_new_nexthops(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         self.core.new_nexthops.work_left = WORK;
         if self.core.pcct.pit_len() == 0 {
             self.core.new_nexthops.waiting.clear();
@@ -119,7 +111,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         self.work_on_new_nexthops(now, out);
     }
 
-    fn work_on_new_nexthops(&mut self, now: Timestamp, out: &mut Vec<Outgoing<P::Buffer>>) {
+    fn work_on_new_nexthops(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         while self.core.new_nexthops.work_left > 0
             && let Some(mut job) = self.core.new_nexthops.waiting.pop_front()
         {
@@ -130,7 +122,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     }
 
     /// Goes on with one new next hop. Returns whether it is done; if not, no work is left.
-    fn work_on(&mut self, now: Timestamp, job: &mut Job, out: &mut Vec<Outgoing<P::Buffer>>) -> bool {
+    fn work_on(&mut self, now: Timestamp, job: &mut Job, out: &mut Vec<Outgoing>) -> bool {
         let queued = self.core.pcct.queued_sequences();
         // Slots at the head may have ended; a slot that was moved to the tail has not, and is met there.
         job.next_sequence = job.next_sequence.max(queued.start);
@@ -155,7 +147,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         true
     }
 
-    fn tell_strategy(&mut self, now: Timestamp, pit: PitRef, job: &Job, out: &mut Vec<Outgoing<P::Buffer>>) {
+    fn tell_strategy(&mut self, now: Timestamp, pit: PitRef, job: &Job, out: &mut Vec<Outgoing>) {
         self.core.forget_removed_faces(pit);
         let mut context = self.pending_context(now, pit, out);
         // A longer prefix with next hops of its own hides the one that has changed; and by now the next hop may be gone.

@@ -1,13 +1,13 @@
 //! Which next hops and which strategy an Interest gets.
 
 use namehop_hash::{HashKey, PrefixHashes, hash_prefixes};
-use namehop_wire::{ForwardingHint, NameRef};
+use namehop_wire::{InterestLayout, NameLayout, NameRef};
 
 use super::Fib;
-use crate::face::FaceId;
 use crate::fib::{FibGuess, FibMatch};
 use crate::pcct::{Pcct, PitRef};
 use crate::strategy::StrategyInstance;
+use namehop_packet::{FaceId, PacketBuffer};
 
 /// Delegations of a forwarding hint that are tried. Every one costs a lookup, so their number must not be the sender's
 /// choice.
@@ -33,16 +33,16 @@ impl<'a> Route<'a> {
         fib: &'a Fib,
         key: &HashKey,
         (name, name_hashes, guess): (NameRef<'_>, &PrefixHashes, FibGuess),
-        hint: Option<NameRef<'_>>,
-        hint_hashes: &mut PrefixHashes,
+        delegation: Option<NameRef<'_>>,
+        delegation_hashes: &mut PrefixHashes,
     ) -> Self {
         let by_name = fib.longest_prefix_match_near(guess, name_hashes, name);
-        let by_hint;
-        let matched = match hint {
+        let by_delegation;
+        let matched = match delegation {
             None => &by_name,
-            Some(hint) => {
-                by_hint = match_hint(fib, key, hint, hint_hashes);
-                by_hint.as_ref().unwrap_or(&by_name)
+            Some(delegation) => {
+                by_delegation = match_delegation(fib, key, delegation, delegation_hashes);
+                by_delegation.as_ref().unwrap_or(&by_name)
             }
         };
         Route {
@@ -60,34 +60,35 @@ impl<'a> Route<'a> {
         pcct: &Pcct,
         pit: PitRef,
         name_hashes: &mut PrefixHashes,
-        hint_hashes: &mut PrefixHashes,
+        delegation_hashes: &mut PrefixHashes,
     ) -> Self {
         // Names in the table were checked on their way in; a root name would only mean the default route.
         let name = NameRef::from_value(pcct.name(pit.entry)).unwrap_or_default();
-        let hint = NameRef::from_value(pcct.hint(pit.entry)).unwrap_or_default();
+        let delegation = NameRef::from_value(pcct.delegation(pit.entry)).unwrap_or_default();
         let hashed = hash_prefixes(key, name.value(), name_hashes);
         debug_assert!(hashed.is_ok(), "a name in the table is too deep");
-        let hint = (!hint.is_empty()).then_some(hint);
-        Self::find(fib, key, (name, name_hashes, FibGuess::default()), hint, hint_hashes)
+        let delegation = (!delegation.is_empty()).then_some(delegation);
+        Self::find(fib, key, (name, name_hashes, FibGuess::default()), delegation, delegation_hashes)
     }
 }
 
 /// What the FIB says about a delegation; `None` when that has too many components.
 #[cold]
-fn match_hint<'a>(
+fn match_delegation<'a>(
     fib: &'a Fib,
     key: &HashKey,
-    hint: NameRef<'_>,
+    delegation: NameRef<'_>,
     scratch: &mut PrefixHashes,
 ) -> Option<FibMatch<'a, StrategyInstance>> {
-    hash_prefixes(key, hint.value(), scratch).ok()?;
-    Some(fib.longest_prefix_match(scratch, hint))
+    hash_prefixes(key, delegation.value(), scratch).ok()?;
+    Some(fib.longest_prefix_match(scratch, delegation))
 }
 
 /// A name from a forwarding hint.
 #[derive(Clone, Copy)]
-pub(crate) struct Delegation<'h> {
-    pub(crate) name: NameRef<'h>,
+pub(crate) struct Delegation {
+    /// Where it is in the packet.
+    pub(crate) name: NameLayout,
     /// Low half of the hash of the name.
     pub(crate) hash: u32,
 }
@@ -95,18 +96,19 @@ pub(crate) struct Delegation<'h> {
 /// Chooses the delegation to go by: the first with next hops, and without any the first one, so that Interests with
 /// different hints are never mixed. `None` when the hint names nothing usable.
 #[cold]
-pub(crate) fn choose_delegation<'h>(
+pub(crate) fn choose_delegation(
     fib: &Fib,
     key: &HashKey,
-    hint: ForwardingHint<'h>,
+    layout: &InterestLayout,
+    packet: &PacketBuffer,
     scratch: &mut PrefixHashes,
-) -> Option<Delegation<'h>> {
+) -> Option<Delegation> {
     let mut first = None;
-    for name in hint.iter().take(MAX_DELEGATIONS) {
+    for name in layout.forwarding_hint(packet.bytes())?.iter().take(MAX_DELEGATIONS) {
         if name.is_empty() || hash_prefixes(key, name.value(), scratch).is_err() {
             continue;
         }
-        let delegation = Delegation { name, hash: scratch.full() as u32 };
+        let delegation = Delegation { name: NameLayout::of_part(name, packet.bytes()), hash: scratch.full() as u32 };
         if fib.longest_prefix_match(scratch, name).has_nexthops() {
             return Some(delegation);
         }

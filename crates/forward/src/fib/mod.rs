@@ -20,7 +20,7 @@ mod tests;
 
 use namehop_table::TableError;
 
-use crate::face::FaceId;
+use namehop_packet::FaceId;
 
 pub use reader::{FibGuess, FibMatch, FibReader};
 pub use writer::{BulkError, FibAddition, FibCursor, FibStatistics, FibWriter};

@@ -17,7 +17,7 @@ use namehop_wire::NameRef;
 use super::entry::{Entry, EntryParts, NONE};
 use super::shared::{Choice, Retired, Shared};
 use super::{FibError, FibReader, MAX_PREFIX_COMPONENTS, NextHop, NextHops};
-use crate::face::FaceId;
+use namehop_packet::FaceId;
 
 pub use bulk::{BulkError, FibAddition};
 use growth::INITIAL_CAPACITY;

@@ -24,7 +24,7 @@ impl Pcct {
         for index in self.used_entries() {
             let entry = self.entry(index);
             entries += 1;
-            if self.find(entry.name_hash, self.name(index), self.hint(index)) != Some(index) {
+            if self.find(entry.name_hash, self.name(index), self.delegation(index)) != Some(index) {
                 return Err(format!("entry {index} is not found by its key"));
             }
             if !entry.has_slots() && !entry.has_data() {
@@ -33,7 +33,7 @@ impl Pcct {
             if self.variants(index).any(|other| self.name(other) != self.name(index)) {
                 return Err(format!("entry {index} is in a ring with another name"));
             }
-            if self.variants(index).filter(|&other| self.entry(other).hint_bytes > 0).count() > super::MAX_HINTS {
+            if self.variants(index).filter(|&other| self.entry(other).delegation_bytes > 0).count() > super::MAX_HINTS {
                 return Err(format!("entry {index} has its name in common with too many hints"));
             }
             data += usize::from(entry.has_data());

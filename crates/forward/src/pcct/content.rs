@@ -14,7 +14,7 @@ use super::blocks::{Block, BlockStore};
 use super::entry::{EntryFlags, Selectors};
 use super::keys::Key;
 use super::prefix_index::PrefixIndex;
-use crate::time::Timestamp;
+use namehop_packet::Timestamp;
 
 /// Bytes of an implicit digest.
 pub(crate) const DIGEST_BYTES: usize = 32;
@@ -126,8 +126,8 @@ pub(crate) struct NewData<'a> {
 }
 
 /// A hint's half hash over all 64 bits, so that it changes place and tag of the prefix index alike.
-fn spread(hint_hash: u32) -> u64 {
-    u64::from(hint_hash) << 32 | u64::from(hint_hash)
+fn spread(delegation_hash: u32) -> u64 {
+    u64::from(delegation_hash) << 32 | u64::from(delegation_hash)
 }
 
 impl Pcct {
@@ -160,7 +160,7 @@ impl Pcct {
         if key.names_digest && depth > 0 {
             let name = &key.name[..hashes.value_bytes(depth - 1)];
             let wanted = &key.name[key.name.len() - DIGEST_BYTES..];
-            let found = self.find(hashes.get(depth - 1), name, key.hint);
+            let found = self.find(hashes.get(depth - 1), name, key.delegation);
             if let Some(found) = found.filter(|&entry| self.may_answer(entry, must_be_fresh, now))
                 && self.data_digest(found) == *wanted
             {
@@ -169,11 +169,11 @@ impl Pcct {
         }
         if can_be_prefix {
             self.content.index.note_wanted(depth, now);
-            let hash = hashes.full() ^ spread(key.hint_hash);
+            let hash = hashes.full() ^ spread(key.delegation_hash);
             return self.content.index.find(hash, |entry| {
                 self.may_answer(entry, must_be_fresh, now)
                     && self.name(entry).starts_with(key.name)
-                    && self.hint(entry) == key.hint
+                    && self.delegation(entry) == key.delegation
             });
         }
         None
@@ -237,11 +237,11 @@ impl Pcct {
 
     fn index_prefixes(&mut self, index: u32, hashes: Option<&PrefixHashes>, now: Timestamp) {
         let Some(hashes) = hashes else { return };
-        let hint_hash = spread(self.entry(index).hint_hash);
+        let delegation_hash = spread(self.entry(index).delegation_hash);
         self.content.index.start(now);
         for depth in 1..hashes.depth() {
             if self.content.index.is_wanted(depth, now) {
-                self.content.index.insert(hashes.get(depth) ^ hint_hash, index);
+                self.content.index.insert(hashes.get(depth) ^ delegation_hash, index);
             }
         }
     }

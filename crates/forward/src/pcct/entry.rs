@@ -6,7 +6,7 @@
 use super::blocks::Block;
 use super::record::{INLINE_RECORDS, InRecord, UpstreamRecord};
 use crate::strategy::context::PitScratch;
-use crate::time::Timestamp;
+use namehop_packet::Timestamp;
 
 /// Index that names nothing.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -29,7 +29,7 @@ pub(crate) struct Entry {
     /// Until when the Data is fresh.
     pub(crate) fresh_until: Timestamp,
     /// Low half of the hash of the hint; 0 without a hint. Separates hints in the prefix index.
-    pub(crate) hint_hash: u32,
+    pub(crate) delegation_hash: u32,
     /// Counts how often this entry was freed, so that an old PIT token is recognised.
     pub(crate) generation: u32,
     /// Next entry of the same name with another hint: a ring through all of them, this one when it is alone.
@@ -41,7 +41,7 @@ pub(crate) struct Entry {
     /// Name and hint when they are longer than `short_key`.
     pub(crate) long_key: Block,
     pub(crate) name_bytes: u16,
-    pub(crate) hint_bytes: u16,
+    pub(crate) delegation_bytes: u16,
     pub(crate) data_bytes: u16,
     /// Components of the name.
     pub(crate) depth: u8,
@@ -82,14 +82,14 @@ impl Default for Entry {
         Entry {
             name_hash: 0,
             fresh_until: Timestamp(0),
-            hint_hash: 0,
+            delegation_hash: 0,
             generation: 0,
             next_variant: NONE,
             more_slots: NONE,
             data: Block::NONE,
             long_key: Block::NONE,
             name_bytes: 0,
-            hint_bytes: 0,
+            delegation_bytes: 0,
             data_bytes: 0,
             depth: 0,
             flags: EntryFlags::default(),

@@ -16,9 +16,9 @@ pub(crate) struct Key<'a> {
     /// Is the last component an implicit digest?
     pub(crate) names_digest: bool,
     /// VALUE of the chosen delegation; empty without forwarding hint.
-    pub(crate) hint: &'a [u8],
-    /// Low half of the hash of `hint`; 0 when it is empty.
-    pub(crate) hint_hash: u32,
+    pub(crate) delegation: &'a [u8],
+    /// Low half of the hash of `delegation`; 0 when it is empty.
+    pub(crate) delegation_hash: u32,
 }
 
 /// Why there is no new entry.
@@ -35,16 +35,16 @@ pub(crate) enum NoEntry {
 /// What the table has under a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// The entry with this name and hint.
+    /// The entry with this name and delegation.
     Exact(u32),
-    /// An entry with this name, and none with this hint.
+    /// An entry with this name, and none with this delegation.
     Variant(u32),
     /// No entry with this name.
     Nothing,
 }
 
 impl Found {
-    /// The entry with this name and hint.
+    /// The entry with this name and delegation.
     #[inline]
     pub(crate) fn exact(self) -> Option<u32> {
         match self {
@@ -85,7 +85,7 @@ impl Pcct {
 
     #[inline]
     fn key_bytes<'a>(&'a self, entry: &'a Entry) -> &'a [u8] {
-        let length = usize::from(entry.name_bytes) + usize::from(entry.hint_bytes);
+        let length = usize::from(entry.name_bytes) + usize::from(entry.delegation_bytes);
         if entry.long_key.is_none() { &entry.short_key[..length] } else { self.memory.bytes(entry.long_key, length) }
     }
 
@@ -98,7 +98,7 @@ impl Pcct {
 
     /// VALUE of an entry's chosen delegation; empty without forwarding hint.
     #[inline]
-    pub(crate) fn hint(&self, index: u32) -> &[u8] {
+    pub(crate) fn delegation(&self, index: u32) -> &[u8] {
         let entry = self.entry(index);
         &self.key_bytes(entry)[usize::from(entry.name_bytes)..]
     }
@@ -109,7 +109,7 @@ impl Pcct {
         let mut found = Found::Nothing;
         for index in self.table.candidates(key.name_hash) {
             if self.has_name(index, key.name) {
-                if self.hint(index) == key.hint {
+                if self.delegation(index) == key.delegation {
                     return Found::Exact(index);
                 }
                 found = Found::Variant(index);
@@ -118,9 +118,9 @@ impl Pcct {
         found
     }
 
-    /// The entry with this name and hint.
-    pub(crate) fn find(&self, name_hash: u64, name: &[u8], hint: &[u8]) -> Option<u32> {
-        self.table.find(name_hash, |index| self.has_name(index, name) && self.hint(index) == hint)
+    /// The entry with this name and delegation.
+    pub(crate) fn find(&self, name_hash: u64, name: &[u8], delegation: &[u8]) -> Option<u32> {
+        self.table.find(name_hash, |index| self.has_name(index, name) && self.delegation(index) == delegation)
     }
 
     #[inline]
@@ -150,7 +150,7 @@ impl Pcct {
     /// Data was cached longest ago. The entry without hint, which all others use, counts for nothing in that.
     pub(crate) fn insert(&mut self, key: &Key<'_>, mut sibling: Option<u32>) -> Result<u32, NoEntry> {
         if let Some(known) = sibling
-            && !key.hint.is_empty()
+            && !key.delegation.is_empty()
         {
             sibling = Some(self.make_room_for_hint(known)?);
         }
@@ -158,7 +158,7 @@ impl Pcct {
             // Which may have been the Data of the sibling.
             sibling = self.find_name(key.name_hash, key.name);
         }
-        let key_bytes = key.name.len() + key.hint.len();
+        let key_bytes = key.name.len() + key.delegation.len();
         let mut long_key = Block::NONE;
         if key_bytes > SHORT_KEY_BYTES {
             long_key = self.memory.allocate(key_bytes, NONE).ok_or(NoEntry::NoMemory)?;
@@ -187,25 +187,25 @@ impl Pcct {
         }
         let entry = &mut self.entries[index];
         entry.name_hash = key.name_hash;
-        entry.hint_hash = key.hint_hash;
+        entry.delegation_hash = key.delegation_hash;
         entry.next_variant = next_variant;
         entry.more_slots = NONE;
         entry.data = Block::NONE;
         entry.long_key = long_key;
         entry.name_bytes = key.name.len() as u16;
-        entry.hint_bytes = key.hint.len() as u16;
+        entry.delegation_bytes = key.delegation.len() as u16;
         entry.depth = key.depth as u8;
         entry.flags = EntryFlags::IN_USE;
         entry.flags.set(EntryFlags::NAMES_DIGEST, key.names_digest);
-        if !key.hint.is_empty() {
+        if !key.delegation.is_empty() {
             // Until a slot is opened, this tells the age of the entry.
             entry.slot.serial = self.next_serial;
         }
         let bytes =
             if long_key.is_none() { &mut entry.short_key[..] } else { self.memory.bytes_mut(long_key, key_bytes) };
         bytes[..key.name.len()].copy_from_slice(key.name);
-        if !key.hint.is_empty() {
-            bytes[key.name.len()..key_bytes].copy_from_slice(key.hint);
+        if !key.delegation.is_empty() {
+            bytes[key.name.len()..key_bytes].copy_from_slice(key.delegation);
         }
         Ok(index)
     }
@@ -234,7 +234,7 @@ impl Pcct {
 
     /// The entries with the name of `known` that have a forwarding hint.
     fn hinted(&self, known: u32) -> impl Iterator<Item = u32> + '_ {
-        self.variants(known).filter(|&entry| self.entry(entry).hint_bytes > 0)
+        self.variants(known).filter(|&entry| self.entry(entry).delegation_bytes > 0)
     }
 
     /// The entry, of some with forwarding hints, that was made or whose inline slot was last opened longest ago.

@@ -12,7 +12,7 @@
 //! | `records`, `chain` | downstream and upstream records of a slot |
 //! | `content`, `prefix_index` | the Content Store |
 //! | `digest_names` | what is asked for by its digest |
-//! | `hints` | fetches ahead of time |
+//! | `prefetch` | fetches ahead of time |
 //! | `blocks` | memory for Data, long names, copies of Interests |
 //! | `pit_queue`, `shares` | which PIT slot is given up when there are too many |
 //! | `token`, `check` | PIT tokens, self-check |
@@ -26,9 +26,9 @@ mod check;
 pub(crate) mod content;
 mod digest_names;
 pub(crate) mod entry;
-pub(crate) mod hints;
 pub(crate) mod keys;
 mod pit_queue;
+pub(crate) mod prefetch;
 mod prefix_index;
 pub(crate) mod record;
 mod records;
@@ -49,7 +49,7 @@ use record::{InRecord, RecordBlock, TokenBlock, UpstreamRecord};
 use shares::Shares;
 
 pub(crate) use chain::NoRoom;
-pub(crate) use records::{Arrival, Downstream, told_in_short};
+pub(crate) use records::{Arrival, Downstream, short_downstream};
 
 /// `block` of a [`PitRef`] for the slot inside the entry.
 pub(crate) const INLINE: u32 = NONE;

@@ -18,7 +18,7 @@ use std::ops::Range;
 use super::PitRef;
 use super::entry::NONE;
 use super::shares::Shares;
-use crate::face::FaceId;
+use namehop_packet::FaceId;
 
 /// Gaps at the head that one insertion passes over at most: twice what it adds.
 const PASS_PER_INSERTION: usize = 2;

@@ -10,7 +10,7 @@
 use namehop_table::prefetch::prefetch_read;
 use namehop_wire::MAX_NAME_COMPONENTS;
 
-use crate::time::Timestamp;
+use namehop_packet::Timestamp;
 
 /// A length stays interesting for so long after an Interest asked for it, and all lengths after the first use.
 const INTEREST_LASTS_MS: u64 = 60_000;

@@ -3,9 +3,8 @@
 use namehop_wire::lp::{NackReason, PitToken};
 
 use super::entry::NONE;
-use crate::face::FaceId;
 use crate::strategy::context::OutScratch;
-use crate::time::Timestamp;
+use namehop_packet::{FaceId, Timestamp};
 
 /// Records of each kind inside a PIT slot.
 pub(crate) const INLINE_RECORDS: usize = 1;

@@ -11,8 +11,7 @@ use super::record::{INLINE_RECORDS, InRecord, MAX_DOWNSTREAMS, MAX_UPSTREAMS, Pe
 use super::record::{SHORT_TOKEN_BYTES, TokenBlock, UpstreamRecord};
 use super::slots::slot_of;
 use super::{Pcct, PitRef};
-use crate::face::FaceId;
-use crate::time::Timestamp;
+use namehop_packet::{FaceId, Timestamp};
 
 /// What a downstream is told with its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,15 +56,15 @@ fn in_record(arrival: &Arrival<'_>, long_token: u32) -> InRecord {
 #[inline(always)]
 fn told(record: &InRecord, tokens: &Arena<TokenBlock>) -> Downstream {
     if record.long_token == NONE {
-        return told_in_short(record);
+        return short_downstream(record);
     }
     let token = PitToken::from_slice(&tokens[record.long_token][..usize::from(record.token_bytes)]);
-    Downstream { token: token.unwrap_or_default(), ..told_in_short(record) }
+    Downstream { token: token.unwrap_or_default(), ..short_downstream(record) }
 }
 
 /// The same where the record holds the token itself.
 #[inline(always)]
-pub(crate) fn told_in_short(record: &InRecord) -> Downstream {
+pub(crate) fn short_downstream(record: &InRecord) -> Downstream {
     Downstream {
         face: record.face,
         token: PitToken::short(record.short_token, usize::from(record.token_bytes)).unwrap_or_default(),
@@ -80,7 +79,7 @@ impl Pcct {
         usize::from(self.slot(pit).in_count)
     }
 
-    /// The downstream, if there is one alone and its record [holds its token itself](told_in_short).
+    /// The downstream, if there is one alone and its record [holds its token itself](short_downstream).
     #[inline]
     pub(crate) fn only_in_record(&self, pit: PitRef) -> Option<&InRecord> {
         let slot = self.slot(pit);

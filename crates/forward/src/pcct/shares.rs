@@ -7,7 +7,7 @@
 //! up and down. How many slots the face with most of them holds is known from above, and counted anew now and then while
 //! the PIT is full: that takes time in proportion to the number of faces, but once in [`VICTIMS_PER_COUNT`] victims.
 
-use crate::face::FaceId;
+use namehop_packet::FaceId;
 
 /// Victims after which the most that a face holds is counted anew.
 const VICTIMS_PER_COUNT: u32 = 256;

@@ -14,7 +14,7 @@ use super::pit_queue::PitQueue;
 use super::record::InRecord;
 use super::shares::Shares;
 use super::{INLINE, InlineWatch, Pcct, PcctConfig, PitRef, extension_capacity};
-use crate::face::FaceId;
+use namehop_packet::FaceId;
 
 /// Entries beyond one for each PIT slot and each Data: those that are being made while others are about to be freed.
 const SPARE_ENTRIES: usize = 64;

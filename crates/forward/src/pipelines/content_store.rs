@@ -4,16 +4,12 @@ use arrayvec::ArrayVec;
 use namehop_hash::PrefixHashes;
 use namehop_wire::MAX_PACKET_SIZE;
 
-use crate::buffer::BufferPool;
-use crate::counters::DropReason;
 use crate::engine::config::UnsolicitedPolicy;
 use crate::engine::core::{Core, names_digest};
-use crate::face::{FaceId, FaceInfo, FaceScope};
-use crate::packet::{LinkFields, Outgoing, PacketKind};
 use crate::pcct::PitRef;
 use crate::pcct::content::{DIGEST_BYTES, NewData};
 use crate::pcct::keys::{Key, NoEntry};
-use crate::time::Timestamp;
+use namehop_packet::{DropReason, FaceId, FaceInfo, FaceScope, LinkFields, Outgoing, PacketKind, Timestamp};
 
 /// Data that came in, as far as the Content Store is concerned.
 pub(super) struct Admission<'a> {
@@ -26,17 +22,17 @@ pub(super) struct Admission<'a> {
     pub(super) digest: Option<&'a [u8; DIGEST_BYTES]>,
 }
 
-impl<P: BufferPool> Core<P> {
-    /// Answers an Interest with the cached Data of an entry. `pending` is the PIT slot of the Interest, when there is one
+impl Core {
+    /// Content Store hit pipeline (NFD developer's guide, section 4.2.3): answers with the cached Data of an entry. `pending` is the PIT slot of the Interest, when there is one
     /// that nobody waits for any more: it ends.
-    pub(super) fn answer_from_cache(
+    pub(super) fn content_store_hit(
         &mut self,
         now: Timestamp,
         entry: u32,
         pending: Option<PitRef>,
         ingress: &FaceInfo,
-        fields: &LinkFields<P::Buffer>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        fields: &LinkFields,
+        out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         self.counters.cs_hits += 1;
         self.pcct.note_data_used(entry);
@@ -74,7 +70,7 @@ impl<P: BufferPool> Core<P> {
         }
     }
 
-    /// Caches Data under the hint of `partition`, the entry that it satisfies, or under none. `exact` is any entry with the
+    /// Caches Data under the delegation of `partition`, the entry that it satisfies, or under none. `exact` is any entry with the
     /// name of the Data. Where the Interest asked for exactly this name, its own entry takes the Data in.
     pub(super) fn admit(&mut self, now: Timestamp, data: &Admission<'_>, partition: Option<u32>, exact: Option<u32>) {
         if !self.pcct.content.admits() {
@@ -84,8 +80,8 @@ impl<P: BufferPool> Core<P> {
             // The usual case: the Interest asked for this very name.
             Some(_) if exact == partition => exact,
             Some(exact) => {
-                let hint = partition.map_or(&[][..], |entry| self.pcct.hint(entry));
-                self.pcct.variants(exact).find(|&entry| self.pcct.hint(entry) == hint)
+                let delegation = partition.map_or(&[][..], |entry| self.pcct.delegation(entry));
+                self.pcct.variants(exact).find(|&entry| self.pcct.delegation(entry) == delegation)
             }
             None => None,
         };
@@ -112,7 +108,7 @@ impl<P: BufferPool> Core<P> {
     }
 
     /// Makes an entry for Data that goes into none of an Interest.
-    // Kept apart, because the hint takes much room on the stack.
+    // Kept apart, because the delegation takes much room on the stack.
     #[inline(never)]
     fn make_content_entry(
         &mut self,
@@ -121,9 +117,9 @@ impl<P: BufferPool> Core<P> {
         partition: Option<u32>,
         exact: Option<u32>,
     ) -> Result<u32, NoEntry> {
-        // The hint is copied because it lies in the table that is about to change.
-        let hint: ArrayVec<u8, MAX_PACKET_SIZE> = match partition {
-            Some(entry) => self.pcct.hint(entry).iter().copied().collect(),
+        // The delegation is copied because it lies in the table that is about to change.
+        let delegation: ArrayVec<u8, MAX_PACKET_SIZE> = match partition {
+            Some(entry) => self.pcct.delegation(entry).iter().copied().collect(),
             None => ArrayVec::new(),
         };
         let key = Key {
@@ -131,8 +127,8 @@ impl<P: BufferPool> Core<P> {
             name_hash: hashes.full(),
             depth: hashes.depth(),
             names_digest: names_digest(data.name, hashes),
-            hint: &hint,
-            hint_hash: partition.map_or(0, |entry| self.pcct.entry(entry).hint_hash),
+            delegation: &delegation,
+            delegation_hash: partition.map_or(0, |entry| self.pcct.entry(entry).delegation_hash),
         };
         self.pcct.insert(&key, exact)
     }

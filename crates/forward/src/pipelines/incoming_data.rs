@@ -1,4 +1,4 @@
-//! Incoming Data pipeline.
+//! The Data processing path as far as the downstreams: incoming Data, Data unsolicited (NFD developer's guide, section 4.3).
 
 use arrayvec::ArrayVec;
 use namehop_hash::hash_name;
@@ -7,21 +7,17 @@ use namehop_wire::data::implicit_digest;
 use namehop_wire::tlv::types;
 
 use super::content_store::Admission;
-use super::outgoing::DataSource;
-use crate::buffer::{BufferPool, PacketBuffer};
-use crate::counters::DropReason;
+use super::outgoing_data::DataSource;
 use crate::engine::Engine;
 use crate::engine::context::{AtHand, Context, DataAtHand};
 use crate::engine::core::Core;
 use crate::engine::route::Route;
-use crate::face::{FaceId, FaceScope};
-use crate::packet::{Incoming, Outgoing};
 use crate::pcct::content::DIGEST_BYTES;
 use crate::pcct::{PitRef, token};
-use crate::schedule::{Known, Schedule};
+use crate::schedule::{Prepared, Schedule};
 use crate::scope::NameScope;
 use crate::strategy::Trigger;
-use crate::time::Timestamp;
+use namehop_packet::{DropReason, FaceId, FaceInfo, FaceScope, Incoming, Outgoing, PacketBuffer, Timestamp};
 
 /// A name with an implicit digest behind it: TYPE, LENGTH and the digest.
 const FULL_NAME_BYTES: usize = MAX_PACKET_SIZE + 2 + DIGEST_BYTES;
@@ -29,30 +25,30 @@ const FULL_NAME_BYTES: usize = MAX_PACKET_SIZE + 2 + DIGEST_BYTES;
 /// More PIT entries than are made while one is pending.
 const MOST_SERIALS: i32 = 1 << 30;
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
-    /// Handles a Data. An error is the reason why it was discarded.
+impl<S: Schedule> Engine<S> {
+    /// Incoming Data pipeline (guide, section 4.3.1). An error is the reason why the Data was discarded.
     pub(crate) fn incoming_data(
         &mut self,
         now: Timestamp,
-        packet: Incoming<P::Buffer>,
-        ahead: Known<'_>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        packet: Incoming,
+        prepared: Prepared<'_>,
+        out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
-        let Engine { fib, core, hashes: pending_hashes, hint_hashes, .. } = self;
+        let Engine { fib, core, hashes: pending_hashes, delegation_hashes, .. } = self;
         core.counters.in_data += 1;
         let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
-        let layout = &ahead.summary.data;
+        let layout = &prepared.parsed.data;
         let name_ref = layout.name.of_packet(packet.buffer.bytes());
         let name = name_ref.value();
 
-        // Scope: `/localhost` is for processes on this computer.
+        // Guide, section 4.3.1: `/localhost` is for processes on this computer.
         let is_localhost = NameScope::of(name) == NameScope::Localhost;
         if ingress.scope == FaceScope::NonLocal && is_localhost {
             return Err(DropReason::ScopeViolation);
         }
 
-        // PIT token: if it leads to an entry with this name, nothing has to be looked up for the exact name, and in the usual
-        // case nothing at all.
+        // NDNLPv2, "PIT token": if it leads to an entry with this name, nothing has to be looked up for the exact name, and in
+        // the usual case nothing at all.
         let token = token::decode(core.worker, &packet.fields.pit_token);
         let by_token = token.and_then(|(entry, generation)| core.pcct.entry_by_token(entry, generation));
         let known = by_token.filter(|&entry| core.pcct.name(entry) == name);
@@ -62,10 +58,11 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         }
         let hashes = match known {
             Some(_) if !core.pcct.asks_for_prefixes(now) => None,
-            _ => Some(ahead.into_hashes(&core.key, name_ref)?),
+            _ => Some(prepared.into_hashes(&core.key, name_ref)?),
         };
 
-        // PIT matching: all Interests that this Data satisfies. The digest is computed only when one asks for this name by it.
+        // Packet format specification, "Interest matching": all Interests that this Data satisfies. The digest is computed only
+        // when one asks for this name by it.
         let mut matches = std::mem::take(&mut core.matches);
         matches.clear();
         let exact = core.pcct.find_satisfied(name, hashes, known, &mut matches);
@@ -78,24 +75,21 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let digest = digest.as_ref();
         let admission = Admission { packet: packet.buffer.bytes(), name, freshness_ms, hashes, digest };
 
-        // Data from another computer answers only Interests that were sent there: whoever can guess a name could answer it
-        // else. A PIT token proves nothing, because it can be guessed.
+        // Data from another computer satisfies only Interests that were sent there: else whoever
+        // can guess a name could answer it. A PIT token proves nothing, because it can be guessed.
         let mut unsolicited = DropReason::UnsolicitedData;
         if ingress.scope == FaceScope::NonLocal && !core.accept_unasked_data && !matches.is_empty() {
             unsolicited = DropReason::UnaskedData;
-            core.keep_those_that_asked(&mut matches, ingress.id);
+            core.keep_asked(&mut matches, ingress.id);
         }
 
-        // Unsolicited Data is never forwarded, and cached only if the policy says so and the producer does not forbid it.
         if matches.is_empty() {
             core.matches = matches;
-            if core.admits_unsolicited(&ingress) && !packet.fields.no_cache {
-                core.admit(now, &admission, None, exact);
-            }
+            core.data_unsolicited(now, &ingress, (&admission, exact), packet.fields.no_cache);
             return Err(unsolicited);
         }
 
-        // Content Store insert, unless the producer forbids it.
+        // Content Store insert, unless the producer forbids it (NDNLPv2, "Local cache policy").
         if !packet.fields.no_cache {
             let partition = core.partition_of(&matches, by_token, ingress.id);
             core.admit(now, &admission, Some(partition), exact);
@@ -105,10 +99,12 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         let arrival = Satisfying { now, freshness_ms, ingress: ingress.id };
         let source = DataSource { face: ingress.id, congestion_mark: packet.fields.congestion_mark, is_localhost };
         let route_of =
-            |core: &Core<P>, pit| Route::of_pending(fib, &core.key, &core.pcct, pit, pending_hashes, hint_hashes);
+            |core: &Core, pit| Route::of_pending(fib, &core.key, &core.pcct, pit, pending_hashes, delegation_hashes);
         match matches[..] {
             // The usual case: there is no strategy to be told.
-            [only] if core.goes_straight(only) => core.satisfy_straight(&arrival, only, &source, packet.buffer, out),
+            [only] if core.has_default_data_strategy(only) => {
+                core.satisfy_by_default(&arrival, only, &source, packet.buffer, out)
+            }
             _ => {
                 let announcement = packet.fields.announcement;
                 let buffer = Some(packet.buffer);
@@ -128,7 +124,22 @@ struct Satisfying {
     ingress: FaceId,
 }
 
-impl<P: BufferPool> Core<P> {
+impl Core {
+    /// Data unsolicited pipeline (guide, section 4.3.2): such Data is never forwarded, and cached only if the policy says so and
+    /// the producer does not forbid it. `exact` is any entry with its name.
+    #[cold]
+    fn data_unsolicited(
+        &mut self,
+        now: Timestamp,
+        ingress: &FaceInfo,
+        (admission, exact): (&Admission<'_>, Option<u32>),
+        no_cache: bool,
+    ) {
+        if self.admits_unsolicited(ingress) && !no_cache {
+            self.admit(now, admission, None, exact);
+        }
+    }
+
     /// Collects the PIT slots that ask for this very Data, by its name and its implicit digest. Returns the digest.
     // Kept apart, because the full name takes much room on the stack.
     #[cold]
@@ -144,16 +155,16 @@ impl<P: BufferPool> Core<P> {
 
     /// Removes the PIT slots that were not sent to this face.
     #[inline(always)]
-    fn keep_those_that_asked(&self, matches: &mut Vec<PitRef>, face: FaceId) {
+    fn keep_asked(&self, matches: &mut Vec<PitRef>, face: FaceId) {
         match matches[..] {
             [only] if self.pcct.has_asked(only, face) => {}
-            _ => self.remove_those_that_did_not_ask(matches, face),
+            _ => self.remove_not_asked(matches, face),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn remove_those_that_did_not_ask(&self, matches: &mut Vec<PitRef>, face: FaceId) {
+    fn remove_not_asked(&self, matches: &mut Vec<PitRef>, face: FaceId) {
         matches.retain(|&pit| self.pcct.has_asked(pit, face));
     }
 
@@ -177,7 +188,7 @@ impl<P: BufferPool> Core<P> {
     }
 
     /// Does the strategy of this PIT entry do with Data what all do by default, so that it need not be looked up?
-    fn goes_straight(&self, pit: PitRef) -> bool {
+    fn has_default_data_strategy(&self, pit: PitRef) -> bool {
         let slot = self.pcct.slot(pit);
         // A PIT entry that was there before the last change of strategies knows nothing of the strategy it has now.
         !slot.is_measured() && slot.serial.wrapping_sub(self.strategies_since) as i32 >= 0
@@ -197,19 +208,19 @@ impl<P: BufferPool> Core<P> {
     }
 
     /// One match, and no strategy that wants to know: the Data goes to the downstreams.
-    fn satisfy_straight(
+    fn satisfy_by_default(
         &mut self,
         arrival: &Satisfying,
         pit: PitRef,
         source: &DataSource,
-        buffer: P::Buffer,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        buffer: PacketBuffer,
+        out: &mut Vec<Outgoing>,
     ) {
-        self.answer_last(arrival.now, pit, source, buffer, out);
+        self.answer_and_forget(arrival.now, pit, source, buffer, out);
         // In one step what `mark_satisfied` and `end_slot` do.
         self.counters.satisfied_interests += 1;
         if self.has_to_keep_nonces(arrival, pit) {
-            self.bury_nonces(arrival.now, pit);
+            self.insert_dead_nonces(arrival.now, pit);
         }
         self.pcct.close_slot(pit);
     }
@@ -219,9 +230,9 @@ impl<P: BufferPool> Core<P> {
         &mut self,
         arrival: &Satisfying,
         matches: &[PitRef],
-        mut route_of: impl FnMut(&Core<P>, PitRef) -> Route<'a>,
-        data: &mut DataAtHand<P::Buffer>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        mut route_of: impl FnMut(&Core, PitRef) -> Route<'a>,
+        data: &mut DataAtHand,
+        out: &mut Vec<Outgoing>,
     ) {
         if let [only] = *matches {
             let route = route_of(self, only);
@@ -237,8 +248,8 @@ impl<P: BufferPool> Core<P> {
         arrival: &Satisfying,
         pit: PitRef,
         route: Route<'_>,
-        data: &mut DataAtHand<P::Buffer>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        data: &mut DataAtHand,
+        out: &mut Vec<Outgoing>,
     ) {
         let Satisfying { now, ingress, .. } = *arrival;
         // The PIT entry ends now, unless the strategy prolongs it to measure late answers.
@@ -255,9 +266,9 @@ impl<P: BufferPool> Core<P> {
         &mut self,
         arrival: &Satisfying,
         matches: &[PitRef],
-        mut route_of: impl FnMut(&Core<P>, PitRef) -> Route<'a>,
-        data: &mut DataAtHand<P::Buffer>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        mut route_of: impl FnMut(&Core, PitRef) -> Route<'a>,
+        data: &mut DataAtHand,
+        out: &mut Vec<Outgoing>,
     ) {
         let Satisfying { now, ingress, .. } = *arrival;
         let mut downstreams = std::mem::take(&mut self.downstreams);
@@ -275,7 +286,7 @@ impl<P: BufferPool> Core<P> {
         }
         self.count_undelivered(&data.source, &downstreams, out_of_scope);
         if let Some(buffer) = data.buffer.take() {
-            super::outgoing::merge(&mut downstreams);
+            super::outgoing_data::merge(&mut downstreams);
             let announcement = data.announcement.as_ref().filter(|_| data.pass_announcement);
             self.send_data(buffer, &data.source, &downstreams, announcement, out);
         }
@@ -295,7 +306,7 @@ impl<P: BufferPool> Core<P> {
         self.pcct.remove_in_records(pit, |_| true);
         let answered = self.pcct.out_records(pit).find(|record| record.face == arrival.ingress);
         if let Some(nonce) = answered.map(|record| record.nonce).filter(|_| keep_nonces) {
-            self.bury_nonce(arrival.now, self.pcct.entry(pit.entry).name_hash, nonce);
+            self.insert_dead_nonce(arrival.now, self.pcct.entry(pit.entry).name_hash, nonce);
         }
         self.pcct.remove_out_records(pit, |record| record.face == arrival.ingress);
     }

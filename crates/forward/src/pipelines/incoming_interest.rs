@@ -1,175 +1,279 @@
-//! Incoming Interest pipeline. The order of the steps matters.
+//! The Interest processing path as far as the strategy: incoming Interest, Interest loop, Content Store hit, Content Store miss.
+//!
+//! Named as in the NFD developer's guide (here "guide"), section 4.2. Sections of the NDN packet format specification 0.3
+//! ("spec") and of NDNLPv2 are named beside each step. The order of the steps matters.
 
-use namehop_hash::hash_with_nonce;
+use namehop_hash::{PrefixHashes, hash_with_nonce};
+use namehop_packet::{
+    DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketBuffer, PacketKind,
+    Timestamp,
+};
 use namehop_wire::lp::NackReason;
-use namehop_wire::{InterestLayout, InterestRewrite};
+use namehop_wire::{InterestLayout, InterestRewrite, NameRef};
 
-use crate::buffer::{BufferPool, PacketBuffer};
-use crate::counters::DropReason;
-use crate::engine::Engine;
 use crate::engine::context::{AtHand, Carrier, Context, InterestAtHand};
 use crate::engine::core::{Core, names_digest};
-use crate::engine::route::{Route, choose_delegation};
-use crate::face::{FaceId, FaceInfo, FaceScope, LinkType};
-use crate::packet::{Incoming, Outgoing};
+use crate::engine::route::{Delegation, Route, choose_delegation};
+use crate::engine::{Engine, Fib};
+use crate::fib::FibGuess;
 use crate::pcct::content::Query;
 use crate::pcct::entry::Selectors;
-use crate::pcct::keys::Key;
+use crate::pcct::keys::{Found, Key};
 use crate::pcct::record::PendingHopLimit;
 use crate::pcct::{Arrival, NoRoom, PitRef};
-use crate::schedule::{Known, Schedule};
-use crate::scope::{NameScope, Traveller};
+use crate::schedule::{Prepared, Schedule};
+use crate::scope::{InterestLimits, NameScope};
 use crate::strategy::Trigger;
-use crate::time::Timestamp;
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
-    /// Handles an Interest. An error is the reason why it was discarded.
+/// An Interest on its way through the pipelines.
+struct Received<'a> {
+    ingress: FaceInfo,
+    fields: &'a LinkFields,
+    /// The packet that goes on.
+    buffer: PacketBuffer,
+    /// The packet as it came in, where one with changes goes on in its place.
+    original: Option<PacketBuffer>,
+    /// Of `buffer`.
+    layout: &'a InterestLayout,
+    hashes: &'a PrefixHashes,
+    fib_guess: FibGuess,
+    scope: NameScope,
+    nonce: u32,
+    hop_limit: PendingHopLimit,
+    /// The delegation that it goes by, of those in its forwarding hint.
+    delegation: Option<Delegation>,
+}
+
+impl Received<'_> {
+    #[inline(always)]
+    fn name(&self) -> NameRef<'_> {
+        self.layout.name.of_packet(self.buffer.bytes())
+    }
+
+    #[inline(always)]
+    fn delegation_name(&self) -> Option<NameRef<'_>> {
+        self.delegation.map(|delegation| delegation.name.of_packet(self.buffer.bytes()))
+    }
+
+    #[inline(always)]
+    fn selectors(&self) -> Selectors {
+        Selectors { can_be_prefix: self.layout.can_be_prefix, must_be_fresh: self.layout.must_be_fresh }
+    }
+
+    /// What its entry in the PIT-CS composite table has for a key.
+    #[inline(always)]
+    fn key(&self) -> Key<'_> {
+        let name = self.name().value();
+        Key {
+            name,
+            name_hash: self.hashes.full(),
+            depth: self.hashes.depth(),
+            names_digest: names_digest(name, self.hashes),
+            delegation: self.delegation_name().map_or(&[], |name| name.value()),
+            delegation_hash: self.delegation.map_or(0, |delegation| delegation.hash),
+        }
+    }
+
+    /// Does it lack Nonce or HopLimit, or might its forwarding hint have done its work?
+    #[inline]
+    fn must_be_changed(&self) -> bool {
+        self.layout.nonce().is_none()
+            || matches!(self.hop_limit, PendingHopLimit::Added(_))
+            || self.layout.has_forwarding_hint()
+    }
+}
+
+/// What the PIT-CS composite table has for an Interest.
+#[derive(Clone, Copy)]
+struct LookedUp {
+    found: Found,
+    /// The PIT entry for its name, delegation and selectors.
+    pending: Option<PitRef>,
+}
+
+impl<S: Schedule> Engine<S> {
+    /// Incoming Interest pipeline (guide, section 4.2.1). An error is the reason why the Interest was discarded.
     pub(crate) fn incoming_interest(
         &mut self,
         now: Timestamp,
-        packet: Incoming<P::Buffer>,
-        ahead: Known<'_>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        packet: Incoming,
+        prepared: Prepared<'_>,
+        out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
-        let Engine { fib, core, hint_hashes, .. } = self;
-        // Fields are not moved: they are large.
-        let (mut buffer, fields) = (packet.buffer, &packet.fields);
+        let Engine { fib, core, delegation_hashes, .. } = self;
         core.counters.in_interests += 1;
         let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
-        let (mut layout, fib_guess) = (&ahead.summary.interest, ahead.summary.fib_guess);
+        // Link fields stay where they are: they are large.
+        let (buffer, fields) = (packet.buffer, &packet.fields);
+        let (layout, fib_guess) = (&prepared.parsed.interest, prepared.fib_guess);
         let name = layout.name.of_packet(buffer.bytes());
+
+        // Names may not be longer, nor long ones more, than this router's limits.
         core.admit_name(ingress.id, name)?;
-        let hashes = ahead.into_hashes(&core.key, name)?;
+        let hashes = prepared.into_hashes(&core.key, name)?;
 
-        // A missing Nonce is added.
-        let nonce = layout.nonce().unwrap_or_else(|| core.random() as u32);
-
-        // HopLimit: an Interest with 0 should not have been sent.
+        // Spec, "HopLimit": an Interest with 0 should not have been sent.
         if layout.hop_limit() == Some(0) {
             return Err(DropReason::HopLimitZero);
         }
 
-        // Scope: `/localhost` is for processes on this computer.
+        // Guide, section 4.2.1: `/localhost` is for processes on this computer.
         let scope = NameScope::of(name.value());
         if ingress.scope == FaceScope::NonLocal && scope == NameScope::Localhost {
             return Err(DropReason::ScopeViolation);
         }
 
-        // Dead Nonce List: an Interest that this router has forwarded and forgotten is looping.
-        if core.dead_nonces.contains(hash_with_nonce(hashes.full(), nonce), now) {
-            core.refuse(&ingress, buffer, fields, NackReason::DUPLICATE, out);
-            return Err(DropReason::DeadNonce);
-        }
-
-        // Forwarding hint, Nonce and HopLimit: what goes on may be another packet than what came in.
+        // Spec, "Nonce": a forwarder adds one that is missing.
+        let nonce = layout.nonce().unwrap_or_else(|| core.random() as u32);
         let hop_limit = core.pending_hop_limit(layout);
-        let mut original = None;
-        let changed_layout;
-        if must_be_changed(layout, hop_limit)
-            && let Some((changed, its_layout)) = core.changed(buffer.bytes(), layout, nonce, hop_limit)?
-        {
-            original = Some(std::mem::replace(&mut buffer, changed));
-            changed_layout = its_layout;
-            layout = &changed_layout;
-        }
-        let name = layout.name.of_packet(buffer.bytes());
-
-        // Of several delegations one is chosen; Interests with different choices are kept apart.
-        let hint = layout.forwarding_hint(buffer.bytes());
-        let chosen = hint.and_then(|hint| choose_delegation(fib, &core.key, hint, hint_hashes));
-
-        // PIT: is an Interest with this name, hint and selectors pending?
-        let key = Key {
-            name: name.value(),
-            name_hash: hashes.full(),
-            depth: hashes.depth(),
-            names_digest: names_digest(name.value(), hashes),
-            hint: chosen.as_ref().map_or(&[], |delegation| delegation.name.value()),
-            hint_hash: chosen.as_ref().map_or(0, |delegation| delegation.hash),
+        let mut interest = Received {
+            ingress,
+            fields,
+            buffer,
+            original: None,
+            layout,
+            hashes,
+            fib_guess,
+            scope,
+            nonce,
+            hop_limit,
+            delegation: None,
         };
-        let selectors = Selectors { can_be_prefix: layout.can_be_prefix, must_be_fresh: layout.must_be_fresh };
-        let found = core.pcct.look_up(&key);
-        let pending = found.exact().and_then(|entry| core.pcct.find_slot(entry, selectors));
 
-        // Duplicate nonce: an Interest that is still pending here is looping.
+        // Guide, section 3.5, "Dead Nonce List": an Interest that this router has forwarded and forgotten is looping.
+        if core.dead_nonces.contains(hash_with_nonce(hashes.full(), nonce), now) {
+            return core.interest_loop(interest, DropReason::DeadNonce, out);
+        }
+
+        // Spec, "Nonce", "HopLimit", "ForwardingHint": what goes on may be another packet than what came in; and of several
+        // delegations one is chosen. Interests with different choices are kept apart.
+        let changed_layout;
+        if interest.must_be_changed()
+            && let Some((changed, its_layout)) = core.changed(&interest)?
+        {
+            interest.original = Some(std::mem::replace(&mut interest.buffer, changed));
+            changed_layout = its_layout;
+            interest.layout = &changed_layout;
+        }
+        if interest.layout.has_forwarding_hint() {
+            interest.delegation =
+                choose_delegation(fib, &core.key, interest.layout, &interest.buffer, delegation_hashes);
+        }
+
+        // Guide, section 3.4, "PIT": is an Interest with this name, delegation and selectors pending?
+        let found = core.pcct.look_up(&interest.key());
+        let pending = found.exact().and_then(|entry| core.pcct.find_slot(entry, interest.selectors()));
+        let looked_up = LookedUp { found, pending };
+
+        // Spec, "Nonce": an Interest that is still pending here is looping.
         if let Some(pit) = pending {
             core.forget_removed_faces(pit);
-            if core.is_looping(pit, nonce, &ingress) {
-                core.refuse(&ingress, original.unwrap_or(buffer), fields, NackReason::DUPLICATE, out);
-                return Err(DropReason::DuplicateNonce);
+            if core.is_duplicate(pit, nonce, &ingress) {
+                return core.interest_loop(interest, DropReason::DuplicateNonce, out);
             }
         }
 
-        // Content Store: only for the first downstream; when others wait already, there is nothing to find.
+        // Guide, section 3.3, "Content Store": only for the first downstream; when others wait already, nothing can be there.
         let is_aggregated = pending.is_some_and(|pit| core.pcct.in_count(pit) > 0);
         core.counters.aggregated_interests += u64::from(is_aggregated);
         if !is_aggregated && core.pcct.content.serve {
-            let query = Query { key: &key, hashes, selectors };
-            if let Some(found) = core.pcct.find_data(&query, found.exact(), now) {
-                return core.answer_from_cache(now, found, pending, &ingress, fields, out);
+            let query = Query { key: &interest.key(), hashes, selectors: interest.selectors() };
+            if let Some(cached) = core.pcct.find_data(&query, found.exact(), now) {
+                return core.content_store_hit(now, cached, pending, &ingress, fields, out);
             }
             core.counters.cs_misses += 1;
         }
+        core.content_store_miss(now, fib, interest, looked_up, delegation_hashes, out)
+    }
+}
+
+impl Core {
+    /// Interest loop pipeline (guide, section 4.2.2): a Nack tells the downstream. Gives `reason` back.
+    #[cold]
+    fn interest_loop(
+        &mut self,
+        interest: Received<'_>,
+        reason: DropReason,
+        out: &mut Vec<Outgoing>,
+    ) -> Result<(), DropReason> {
+        self.refuse(interest, NackReason::DUPLICATE, out);
+        Err(reason)
+    }
+
+    /// Content Store miss pipeline (guide, section 4.2.4): a PIT entry with an in-record, and then it is the strategy's turn.
+    #[inline(always)]
+    fn content_store_miss(
+        &mut self,
+        now: Timestamp,
+        fib: &Fib,
+        interest: Received<'_>,
+        LookedUp { found, pending }: LookedUp,
+        delegation_hashes: &mut PrefixHashes,
+        out: &mut Vec<Outgoing>,
+    ) -> Result<(), DropReason> {
+        let (ingress, fields, layout) = (interest.ingress, interest.fields, interest.layout);
 
         // PIT entry: an Interest that cannot be rebuilt from name and selectors is kept whole.
         let pit = match pending {
             Some(pit) => pit,
             None => {
                 let keep_whole = layout.has_parameters || layout.has_forwarding_hint();
-                let kept = keep_whole.then_some(buffer.bytes());
-                match core.open_slot(now, ingress.id, (&key, selectors), found, kept) {
+                let kept = keep_whole.then_some(interest.buffer.bytes());
+                match self.open_slot(now, ingress.id, (&interest.key(), interest.selectors()), found, kept) {
                     Ok(pit) => pit,
-                    Err(reason) => {
-                        core.refuse(&ingress, original.unwrap_or(buffer), fields, NackReason::CONGESTION, out);
-                        return Err(reason);
-                    }
+                    Err(reason) => return self.no_room(interest, reason, out),
                 }
             }
         };
 
         // In-record: insert or renew. The PIT entry ends with its last in-record.
-        let hint = chosen.map(|delegation| delegation.name);
-        let route = Route::find(fib, &core.key, (name, hashes, fib_guess), hint, hint_hashes);
-        let lifetime_ms = Core::<P>::kept_lifetime(layout.lifetime_ms);
+        let lookup = (interest.name(), interest.hashes, interest.fib_guess);
+        let route = Route::find(fib, &self.key, lookup, interest.delegation_name(), delegation_hashes);
+        let lifetime_ms = Self::kept_lifetime(layout.lifetime_ms);
         let arrival = Arrival {
             face: ingress.id,
-            nonce,
-            expiry: now.plus_ms(core.pending_ms(lifetime_ms)),
+            nonce: interest.nonce,
+            expiry: now.plus_ms(self.pending_ms(lifetime_ms)),
             lifetime_ms,
-            hop_limit,
+            hop_limit: interest.hop_limit,
             congestion_mark: fields.congestion_mark,
             token: &fields.pit_token,
             non_discovery: fields.non_discovery,
             measured: route.strategy.wants_data(),
         };
-        let mut renewed = core.pcct.renew(pit, &arrival);
-        if renewed.is_err() && core.make_room_for_records(now, ingress.id, Some(pit)) {
-            renewed = core.pcct.renew(pit, &arrival);
+        let mut renewed = self.pcct.renew(pit, &arrival);
+        if renewed.is_err() && self.make_room_for_records(now, ingress.id, Some(pit)) {
+            renewed = self.pcct.renew(pit, &arrival);
         }
         match renewed {
             // Kept by its strategy for late Data, and now asked for again.
-            Ok(was_satisfied) => core.counters.satisfied_interests += u64::from(was_satisfied),
+            Ok(was_satisfied) => self.counters.satisfied_interests += u64::from(was_satisfied),
             Err(NoRoom) => {
                 if pending.is_none() {
-                    core.pcct.close_slot(pit);
+                    self.pcct.close_slot(pit);
                 }
-                core.refuse(&ingress, original.unwrap_or(buffer), fields, NackReason::CONGESTION, out);
-                return Err(DropReason::TooManyDownstreams);
+                return self.no_room(interest, DropReason::TooManyDownstreams, out);
             }
         }
 
-        // NextHopFaceId: a privileged application chooses the face itself. Otherwise the strategy does.
-        let mut interest = InterestAtHand {
+        // NDNLPv2, "Consumer Controlled Forwarding": a privileged application chooses the next hop itself. Otherwise the
+        // strategy does (guide, section 5.1, "after receive Interest trigger").
+        let mut at_hand = InterestAtHand {
             nonce_at: layout.nonce_at,
             hop_limit_at: layout.hop_limit_at,
-            nonce,
-            traveller: Traveller { scope, from: ingress.id, from_scope: ingress.scope, hop_limit: hop_limit.onward() },
+            nonce: interest.nonce,
+            limits: InterestLimits {
+                scope: interest.scope,
+                from: ingress.id,
+                from_scope: ingress.scope,
+                hop_limit: interest.hop_limit.onward(),
+            },
             congestion_mark: fields.congestion_mark,
-            carrier: Some(Carrier::Held(buffer)),
-            original,
+            carrier: Some(Carrier::Held(interest.buffer)),
+            original: interest.original,
         };
-        let at_hand = AtHand::Interest(&mut interest);
-        let mut context = Context { core, out, route, now, pit, ingress: ingress.id, nack_mark: 0, at_hand };
+        let at_hand = AtHand::Interest(&mut at_hand);
+        let mut context = Context { core: self, out, route, now, pit, ingress: ingress.id, nack_mark: 0, at_hand };
         let mut result = Ok(());
         match fields.next_hop_face_id {
             Some(number) => result = context.send_to_chosen(number, fields.non_discovery),
@@ -178,22 +282,37 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         context.settle();
         result
     }
-}
 
-impl<P: BufferPool> Context<'_, P> {
-    /// Sends the Interest to the face that an application has chosen.
+    /// Tells the downstream that there is no room for its Interest. Gives `reason` back.
     #[cold]
-    fn send_to_chosen(&mut self, number: u64, non_discovery: bool) -> Result<(), DropReason> {
-        let chosen = u32::try_from(number).ok().map(FaceId).filter(|&face| self.core.faces.exists(face));
-        self.forward_interest(chosen.ok_or(DropReason::NoSuchNextHop)?, false, non_discovery);
-        Ok(())
+    fn no_room(
+        &mut self,
+        interest: Received<'_>,
+        reason: DropReason,
+        out: &mut Vec<Outgoing>,
+    ) -> Result<(), DropReason> {
+        self.refuse(interest, NackReason::CONGESTION, out);
+        Err(reason)
     }
-}
 
-impl<P: BufferPool> Core<P> {
+    /// Answers an Interest that gets no PIT entry with a Nack, if it came in on a point-to-point face (NDNLPv2, "Network
+    /// Nack"): on other links the answer of one router would count for all.
+    fn refuse(&mut self, interest: Received<'_>, reason: NackReason, out: &mut Vec<Outgoing>) {
+        let Received { ingress, fields, buffer, original, .. } = interest;
+        if ingress.link_type != LinkType::PointToPoint {
+            return;
+        }
+        self.transmit(ingress.id, PacketKind::Nack, original.unwrap_or(buffer), out, || LinkFields {
+            pit_token: fields.pit_token,
+            nack: Some(reason),
+            congestion_mark: fields.congestion_mark,
+            ..LinkFields::default()
+        });
+    }
+
     /// Does the PIT entry know this nonce? From the same point-to-point face it is a retransmission, which is no loop
-    /// although the router has sent this nonce on itself.
-    fn is_looping(&self, pit: PitRef, nonce: u32, ingress: &FaceInfo) -> bool {
+    /// although the router has sent this nonce on itself (guide, section 3.4.1, "detect duplicate Nonce").
+    fn is_duplicate(&self, pit: PitRef, nonce: u32, ingress: &FaceInfo) -> bool {
         let mut seen = false;
         for record in self.pcct.in_records(pit).filter(|record| record.nonce == nonce) {
             if record.face == ingress.id && ingress.link_type == LinkType::PointToPoint {
@@ -213,21 +332,17 @@ impl<P: BufferPool> Core<P> {
         }
     }
 
-    /// What goes on instead of an Interest that [must be changed](must_be_changed); `None` if it goes on as it is after all.
+    /// What goes on in the place of an Interest that [must be changed](Received::must_be_changed); `None` if it goes on as it
+    /// is after all.
     #[cold]
-    fn changed(
-        &self,
-        packet: &[u8],
-        layout: &InterestLayout,
-        nonce: u32,
-        hop_limit: PendingHopLimit,
-    ) -> Result<Option<(P::Buffer, InterestLayout)>, DropReason> {
+    fn changed(&self, interest: &Received<'_>) -> Result<Option<(PacketBuffer, InterestLayout)>, DropReason> {
+        let (packet, layout) = (interest.buffer.bytes(), interest.layout);
         // In the region that it names, a forwarding hint has done its work.
         let hint = layout.forwarding_hint(packet);
         let hint_reached = hint.is_some_and(|hint| hint.iter().any(|name| self.is_producer_region(name)));
         let change = InterestRewrite {
-            nonce: layout.nonce().is_none().then_some(nonce),
-            hop_limit: hop_limit.onward().filter(|_| layout.hop_limit().is_none()),
+            nonce: layout.nonce().is_none().then_some(interest.nonce),
+            hop_limit: interest.hop_limit.onward().filter(|_| layout.hop_limit().is_none()),
             remove_forwarding_hint: hint_reached,
             ..InterestRewrite::default()
         };
@@ -240,8 +355,12 @@ impl<P: BufferPool> Core<P> {
     }
 }
 
-/// Does an Interest lack Nonce or HopLimit, or might its forwarding hint have done its work?
-#[inline]
-fn must_be_changed(layout: &InterestLayout, hop_limit: PendingHopLimit) -> bool {
-    layout.nonce().is_none() || matches!(hop_limit, PendingHopLimit::Added(_)) || layout.has_forwarding_hint()
+impl Context<'_> {
+    /// Sends the Interest to the face that an application has chosen.
+    #[cold]
+    fn send_to_chosen(&mut self, number: u64, non_discovery: bool) -> Result<(), DropReason> {
+        let chosen = u32::try_from(number).ok().map(FaceId).filter(|&face| self.core.faces.exists(face));
+        self.outgoing_interest(chosen.ok_or(DropReason::NoSuchNextHop)?, false, non_discovery);
+        Ok(())
+    }
 }

@@ -1,11 +1,22 @@
-//! What happens to packets, one file per kind, one commented step per rule of the protocol.
+//! What happens to packets: the pipelines of the NFD developer's guide (chapter 4, "Forwarding") under its names, one commented
+//! step per rule, with the section of the NDN packet format specification or of NDNLPv2 that it is from.
 //!
-//! The rules are those of the NDN packet specification, NDNLPv2 and the NFD developer's guide ("Forwarding").
+//! | file | pipelines |
+//! |---|---|
+//! | `incoming_interest` | incoming Interest, Interest loop, Content Store miss |
+//! | `content_store` | Content Store hit; what Data enters the Content Store |
+//! | `outgoing_interest` | outgoing Interest |
+//! | `interest_finalize` | Interest finalize, and the timers of PIT entries |
+//! | `incoming_data` | incoming Data, Data unsolicited |
+//! | `outgoing_data` | outgoing Data |
+//! | `nack` | incoming Nack, outgoing Nack |
+//! | `stripped` | what publications measured in place of all that |
 
 mod content_store;
-pub(crate) mod expiry;
 mod incoming_data;
 mod incoming_interest;
-mod incoming_nack;
-pub(crate) mod outgoing;
+pub(crate) mod interest_finalize;
+mod nack;
+pub(crate) mod outgoing_data;
+mod outgoing_interest;
 mod stripped;

@@ -6,43 +6,40 @@
 
 use namehop_wire::lp::PitToken;
 
-use super::outgoing::DataSource;
-use crate::buffer::{BufferPool, PacketBuffer};
-use crate::counters::DropReason;
+use super::outgoing_data::DataSource;
 use crate::engine::Engine;
-use crate::packet::{Incoming, LinkFields, Outgoing, PacketKind};
 use crate::pcct::content::NewData;
 use crate::pcct::entry::{LIFETIME_ABSENT, Selectors};
 use crate::pcct::keys::Key;
 use crate::pcct::record::PendingHopLimit;
 use crate::pcct::{Arrival, NoRoom};
-use crate::schedule::{Known, Schedule};
-use crate::time::Timestamp;
+use crate::schedule::{Prepared, Schedule};
+use namehop_packet::{DropReason, Incoming, LinkFields, Outgoing, PacketKind, Timestamp};
 
 /// Names are matched exactly, and Data is good for ever.
 const EXACT: Selectors = Selectors { can_be_prefix: false, must_be_fresh: false };
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
+impl<S: Schedule> Engine<S> {
     /// Handles an Interest. An error is the reason why it was discarded.
     pub(crate) fn stripped_interest(
         &mut self,
         now: Timestamp,
-        packet: Incoming<P::Buffer>,
-        ahead: Known<'_>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        packet: Incoming,
+        prepared: Prepared<'_>,
+        out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         let Engine { fib, core, .. } = self;
         core.counters.in_interests += 1;
-        let (layout, fib_guess) = (&ahead.summary.interest, ahead.summary.fib_guess);
+        let (layout, fib_guess) = (&prepared.parsed.interest, prepared.fib_guess);
         let name = layout.name.of_packet(packet.buffer.bytes());
-        let hashes = ahead.into_hashes(&core.key, name)?;
+        let hashes = prepared.into_hashes(&core.key, name)?;
         let key = Key {
             name: name.value(),
             name_hash: hashes.full(),
             depth: hashes.depth(),
             names_digest: false,
-            hint: &[],
-            hint_hash: 0,
+            delegation: &[],
+            delegation_hash: 0,
         };
 
         // Content Store lookup.
@@ -98,14 +95,14 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     pub(crate) fn stripped_data(
         &mut self,
         now: Timestamp,
-        packet: Incoming<P::Buffer>,
-        ahead: Known<'_>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        packet: Incoming,
+        prepared: Prepared<'_>,
+        out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         let core = &mut self.core;
         core.counters.in_data += 1;
-        let name = ahead.summary.data.name.of_packet(packet.buffer.bytes());
-        let hashes = ahead.into_hashes(&core.key, name)?;
+        let name = prepared.parsed.data.name.of_packet(packet.buffer.bytes());
+        let hashes = prepared.into_hashes(&core.key, name)?;
 
         // PIT lookup.
         let entry = core.pcct.find_name(hashes.full(), name.value()).ok_or(DropReason::UnsolicitedData)?;

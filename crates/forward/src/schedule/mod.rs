@@ -16,24 +16,24 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `summary` | what is known of a packet ahead of its turn: its layout, decoded once, and what is guessed |
-//! | `hints` | what to fetch for a packet, in three steps |
+//! | `burst` | what is known of the packets of a burst ahead of their turns |
+//! | `prefetch` | what to fetch for a packet, in three steps |
 //! | `lookahead` | how many packets are looked at together |
-//! | `run` | the order of hints and packets, one function for each schedule |
+//! | `run` | the order of prefetches and packets, one function for each schedule |
 //! | `stripped` | what the publications left out, left out |
 
-mod hints;
+mod burst;
 mod lookahead;
+mod prefetch;
 mod run;
 mod stripped;
-mod summary;
 
 use std::fmt;
 use std::str::FromStr;
 
+pub(crate) use burst::{BurstState, Prepared};
 pub use lookahead::lookahead_for;
 pub use stripped::Stripped;
-pub(crate) use summary::{Kind, Known, Scratch, Summary};
 
 /// Packets that the hint plane looks at together.
 pub const MAX_BURST: usize = 64;

@@ -1,73 +1,89 @@
-//! The order of hints and packets, one function for each schedule. Packets are handled in the order in which they came.
+//! The order of prefetches and packets, one function for each schedule. Packets are handled in the order in which they came.
+
+use std::vec::Drain;
 
 use namehop_hash::Lanes;
+use namehop_packet::{Incoming, Outgoing, Timestamp};
 
-use super::summary::Scratch;
+use super::burst::{BurstState, Guess};
 use super::{MAX_BURST, Schedule, ScheduleKind};
-use crate::buffer::BufferPool;
 use crate::engine::Engine;
-use crate::packet::{Incoming, Outgoing};
-use crate::time::Timestamp;
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
-    /// Handles a burst of packets. The burst is emptied.
-    pub(crate) fn run(
+impl<S: Schedule> Engine<S> {
+    /// Handles a burst of packets: decodes some, then lets them have their turns. The burst is emptied.
+    pub(crate) fn run(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
+        let mut state = std::mem::take(&mut self.burst_state);
+        while !burst.is_empty() {
+            let count = burst.len().min(MAX_BURST);
+            self.parse(&burst[..count], &mut state);
+            self.execute(now, burst.drain(..count), &mut state, out);
+        }
+        self.burst_state = state;
+    }
+
+    /// Decodes up to [`MAX_BURST`] packets.
+    fn parse(&self, packets: &[Incoming], state: &mut BurstState) {
+        let long_names = self.core.long_names.total();
+        for (packet, parsed) in packets.iter().zip(&mut state.parsed) {
+            parsed.parse(packet, |bytes| {
+                S::IS_STRIPPED || self.core.check_unread(packet.face, bytes, &long_names).is_ok()
+            });
+        }
+    }
+
+    /// Hands decoded packets to the pipelines, with the hint plane running ahead as the schedule says.
+    fn execute(
         &mut self,
         now: Timestamp,
-        burst: &mut Vec<Incoming<P::Buffer>>,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        packets: Drain<'_, Incoming>,
+        state: &mut BurstState,
+        out: &mut Vec<Outgoing>,
     ) {
-        let mut scratch = std::mem::take(&mut self.scratch);
         match S::KIND {
-            ScheduleKind::Naive => self.run_naive(now, burst, &mut scratch, out),
-            ScheduleKind::BucketPrefetch => self.run_bucket_prefetch(now, burst, &mut scratch, out),
+            ScheduleKind::Naive => self.run_naive(now, packets, state, out),
+            ScheduleKind::BucketPrefetch => self.run_bucket_prefetch(now, packets, state, out),
             ScheduleKind::PreHash | ScheduleKind::Speculative | ScheduleKind::SpeculativeFirst => {
-                self.run_ahead(now, burst, &mut scratch, out);
+                self.run_ahead(now, packets, state, out);
             }
             ScheduleKind::SpeculativePairs | ScheduleKind::SpeculativeFirstPairs => {
-                self.run_pairs(now, burst, &mut scratch, out);
+                self.run_pairs(now, packets, state, out);
             }
-            ScheduleKind::BurstScalar | ScheduleKind::Burst => {
-                while !burst.is_empty() {
-                    self.run_burst(now, burst, &mut scratch, out);
-                }
-            }
+            ScheduleKind::BurstScalar | ScheduleKind::Burst => self.run_burst(now, packets, state, out),
         }
-        self.scratch = scratch;
     }
 
     fn run_naive(
         &mut self,
         now: Timestamp,
-        burst: &mut Vec<Incoming<P::Buffer>>,
-        scratch: &mut Scratch,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        packets: Drain<'_, Incoming>,
+        state: &mut BurstState,
+        out: &mut Vec<Outgoing>,
     ) {
-        for packet in burst.drain(..) {
-            scratch.summaries[0]
-                .look_at(&packet, |bytes| self.may_read(packet.face, bytes, &self.core.long_names.total()));
-            self.handle(now, packet, scratch.known(0), out);
+        // Nobody hashes ahead here, so all packets find the same empty guess.
+        state.guesses[0] = Guess::default();
+        for (position, packet) in packets.enumerate() {
+            self.handle(now, packet, state.prepared(position, 0), out);
         }
     }
 
     fn run_bucket_prefetch(
         &mut self,
         now: Timestamp,
-        burst: &mut Vec<Incoming<P::Buffer>>,
-        scratch: &mut Scratch,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        packets: Drain<'_, Incoming>,
+        state: &mut BurstState,
+        out: &mut Vec<Outgoing>,
     ) {
-        for packet in burst.drain(..) {
-            self.look_ahead(&packet, scratch, 0);
-            self.handle(now, packet, scratch.known(0), out);
+        for (position, packet) in packets.enumerate() {
+            self.look_ahead(&packet, state, position, 0);
+            self.handle(now, packet, state.prepared(position, 0), out);
         }
     }
 
     /// The first stage of the schedules that take packets one by one: hashes the name, then asks for buckets.
     #[inline(always)]
-    fn look_ahead(&self, packet: &Incoming<P::Buffer>, scratch: &mut Scratch, position: usize) {
-        self.look_at(std::slice::from_ref(packet), scratch, position, Lanes::SCALAR);
-        self.hint_buckets(packet, scratch.hints(position));
+    fn look_ahead(&self, packet: &Incoming, state: &mut BurstState, position: usize, place: usize) {
+        self.hash_names(std::slice::from_ref(packet), state, (position, place), Lanes::SCALAR);
+        self.prefetch_buckets(packet, state.at(position, place));
     }
 
     /// One packet ahead: [`PreHash`](super::PreHash), and [`Speculative`](super::Speculative), which also fetches entries.
@@ -77,31 +93,31 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     fn run_ahead(
         &mut self,
         now: Timestamp,
-        burst: &mut Vec<Incoming<P::Buffer>>,
-        scratch: &mut Scratch,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        mut packets: Drain<'_, Incoming>,
+        state: &mut BurstState,
+        out: &mut Vec<Outgoing>,
     ) {
-        let mut packets = burst.drain(..);
-        let (mut current, mut next) = (0, 1);
+        let (mut position, mut current, mut next) = (0, 0, 1);
         if let [packet, ..] = packets.as_slice() {
-            self.look_ahead(packet, scratch, current);
+            self.look_ahead(packet, state, position, current);
         }
         while let Some(packet) = packets.next() {
             let mut forecast = self.core.pcct.forecast();
             if S::KIND.fetches_entries() {
-                self.hint_entries(scratch.hints(current), &mut forecast);
-                self.hint_fib_entries(std::slice::from_ref(&scratch.summaries[current]));
+                self.prefetch_entries(state.at(position, current), &mut forecast);
+                self.prefetch_fib_entries(&state.guesses[current..=current]);
             }
             if let [following, ..] = packets.as_slice() {
-                self.look_ahead(following, scratch, next);
+                self.look_ahead(following, state, position + 1, next);
                 if S::KIND.fetches_entries() {
-                    self.hint_replaced(&scratch.summaries[next], &mut forecast);
+                    self.prefetch_replaced(&state.parsed[position + 1], &state.guesses[next], &mut forecast);
                 }
             }
             if S::KIND.fetches_entries() {
-                self.hint_contents(&scratch.summaries[current]);
+                self.prefetch_contents(&state.parsed[position], &state.guesses[current]);
             }
-            self.handle(now, packet, scratch.known(current), out);
+            self.handle(now, packet, state.prepared(position, current), out);
+            position += 1;
             std::mem::swap(&mut current, &mut next);
         }
     }
@@ -111,45 +127,45 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     fn run_pairs(
         &mut self,
         now: Timestamp,
-        burst: &mut Vec<Incoming<P::Buffer>>,
-        scratch: &mut Scratch,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        mut packets: Drain<'_, Incoming>,
+        state: &mut BurstState,
+        out: &mut Vec<Outgoing>,
     ) {
-        let mut packets = burst.drain(..);
+        let mut position = 0;
         while !packets.as_slice().is_empty() {
             let pair = packets.as_slice().len().min(2);
             let mut forecast = self.core.pcct.forecast();
-            for (position, packet) in packets.as_slice()[..pair].iter().enumerate() {
-                self.look_ahead(packet, scratch, position);
-                self.hint_replaced(&scratch.summaries[position], &mut forecast);
+            for (place, packet) in packets.as_slice()[..pair].iter().enumerate() {
+                self.look_ahead(packet, state, position + place, place);
+                self.prefetch_replaced(&state.parsed[position + place], &state.guesses[place], &mut forecast);
             }
             let mut forecast = self.core.pcct.forecast();
-            for position in 0..pair {
-                self.hint_entries(scratch.hints(position), &mut forecast);
-                self.hint_fib_entries(std::slice::from_ref(&scratch.summaries[position]));
+            for place in 0..pair {
+                self.prefetch_entries(state.at(position + place, place), &mut forecast);
+                self.prefetch_fib_entries(&state.guesses[place..=place]);
             }
-            for (position, packet) in packets.by_ref().take(pair).enumerate() {
-                self.hint_contents(&scratch.summaries[position]);
-                self.handle(now, packet, scratch.known(position), out);
+            for (place, packet) in packets.by_ref().take(pair).enumerate() {
+                self.prefetch_contents(&state.parsed[position], &state.guesses[place]);
+                self.handle(now, packet, state.prepared(position, place), out);
+                position += 1;
             }
         }
     }
 
-    /// Up to [`MAX_BURST`] packets in groups, each of which is taken one stage further in every step: while one group is
+    /// Packets in groups, each of which is taken one stage further in every step: while one group is
     /// handled, what the next one's entries point to is on its way, and so are the entries of the one behind it and the
     /// buckets of the third, whose names have just been hashed. Hashing takes long enough to hide what is waited for even
     /// in the first steps, when there is nothing to handle yet.
     fn run_burst(
         &mut self,
         now: Timestamp,
-        burst: &mut Vec<Incoming<P::Buffer>>,
-        scratch: &mut Scratch,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        mut packets: Drain<'_, Incoming>,
+        state: &mut BurstState,
+        out: &mut Vec<Outgoing>,
     ) {
-        let count = burst.len().min(MAX_BURST);
+        let count = packets.as_slice().len();
         let group = self.core.lookahead;
         let lanes = if S::KIND == ScheduleKind::BurstScalar { Lanes::SCALAR } else { self.core.lanes };
-        let mut packets = burst.drain(..count);
         let mut forecast = self.core.pcct.forecast();
         let (mut handled, mut with_contents, mut with_entries, mut with_buckets) = (0, 0, 0, 0);
         while handled < count {
@@ -157,24 +173,24 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             let (handled_end, contents_end, entries_end) = (with_contents, with_entries, with_buckets);
             let buckets_end = count.min(with_buckets + group);
             if with_buckets < buckets_end {
-                let looked_at = &packets.as_slice()[with_buckets - handled..buckets_end - handled];
-                self.look_at(looked_at, scratch, with_buckets, lanes);
-                for (packet, position) in looked_at.iter().zip(with_buckets..) {
-                    self.hint_buckets(packet, scratch.hints(position));
+                let ahead = &packets.as_slice()[with_buckets - handled..buckets_end - handled];
+                self.hash_names(ahead, state, (with_buckets, with_buckets), lanes);
+                for (packet, position) in ahead.iter().zip(with_buckets..) {
+                    self.prefetch_buckets(packet, state.at(position, position));
                 }
                 with_buckets = buckets_end;
             }
             for position in with_entries..entries_end {
-                self.hint_entries(scratch.hints(position), &mut forecast);
+                self.prefetch_entries(state.at(position, position), &mut forecast);
             }
-            self.hint_fib_entries(&scratch.summaries[with_entries..entries_end]);
+            self.prefetch_fib_entries(&state.guesses[with_entries..entries_end]);
             with_entries = entries_end;
-            for summary in &scratch.summaries[with_contents..contents_end] {
-                self.hint_contents(summary);
+            for position in with_contents..contents_end {
+                self.prefetch_contents(&state.parsed[position], &state.guesses[position]);
             }
             with_contents = contents_end;
             for packet in packets.by_ref().take(handled_end - handled) {
-                self.handle(now, packet, scratch.known(handled), out);
+                self.handle(now, packet, state.prepared(handled, handled), out);
                 handled += 1;
             }
         }

@@ -9,7 +9,7 @@ use super::measurements::{record_answer, send_measured};
 use super::nack::process_nack;
 use super::suppression::{Decision, ExponentialSuppression};
 use super::upstreams::{answer_no_route, eligible, is_used};
-use crate::face::FaceId;
+use namehop_packet::FaceId;
 
 /// How long the last working next hop and its round-trip times are remembered.
 const MEASUREMENTS_LIFETIME_MS: u64 = 8_000;

@@ -11,8 +11,7 @@ use super::measurements::{record_answer, send_measured};
 use super::nack::process_nack;
 use super::suppression::{Decision, ExponentialSuppression};
 use super::upstreams::{answer_no_route, eligible, eligible_used_longest_ago, is_used, pending_out_records};
-use crate::face::FaceId;
-use crate::time::Timestamp;
+use namehop_packet::{FaceId, Timestamp};
 
 /// The first probe for a prefix is sent at a random time within this many nanoseconds, so that routers do not probe in step.
 const FIRST_PROBE_WITHIN_NS: u64 = 5_000_000_000;

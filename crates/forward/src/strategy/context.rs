@@ -5,10 +5,9 @@
 
 use namehop_wire::lp::NackReason;
 
-use crate::face::{FaceId, FaceInfo};
 use crate::fib::NextHop;
 use crate::strategy::measurements::Measurements;
-use crate::time::Timestamp;
+use namehop_packet::{FaceId, FaceInfo, Timestamp};
 
 /// A downstream record of the PIT entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,10 +7,9 @@
 //! There are no timers here. A time-out is noticed when the next hop is looked at again ([`NextHopMeasurement::settle`]).
 
 use super::context::StrategyContext;
-use super::rtt::RttEstimator;
 use super::upstreams::{is_used, out_record_of};
-use crate::face::FaceId;
-use crate::time::Timestamp;
+use namehop_packet::rtt::RttEstimator;
+use namehop_packet::{FaceId, Timestamp};
 
 /// Next hops measured per prefix. A prefix with more forgets the one not used for longest.
 pub const MEASURED_NEXT_HOPS: usize = 16;

@@ -14,7 +14,6 @@ mod multicast;
 mod nack;
 mod random;
 pub mod registry;
-mod rtt;
 mod self_learning;
 mod suppression;
 #[cfg(test)]
@@ -25,7 +24,6 @@ pub use asf::AsfParameters;
 pub use context::{InRecord, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
 pub use measurements::{MeasurementTable, Measurements};
 pub use registry::{Parameters, STRATEGIES, StrategyError, StrategyInfo, StrategyInstance, StrategyKind};
-pub use rtt::{INITIAL_RTO_NS, MAX_RTO_NS, MIN_RTO_NS, RttEstimator};
 pub use suppression::ExponentialSuppression;
 
 /// Lets the strategy handle one trigger.

@@ -4,7 +4,7 @@ use namehop_wire::lp::NackReason;
 
 use super::context::StrategyContext;
 use super::upstreams::is_pending;
-use crate::face::FaceId;
+use namehop_packet::FaceId;
 
 /// Handles a Nack that is already stored in its out-record.
 ///

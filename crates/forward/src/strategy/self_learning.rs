@@ -11,7 +11,7 @@ use super::context::{StrategyContext, Trigger};
 use super::nack::process_nack;
 use super::suppression::{Decision, ExponentialSuppression};
 use super::upstreams::answer_no_route;
-use crate::face::{FaceId, FaceScope};
+use namehop_packet::{FaceId, FaceScope};
 
 /// PIT scratch flag: a non-local downstream sent a discovery Interest.
 const DISCOVERY_WANTED: u32 = 1;

@@ -6,8 +6,7 @@
 
 use super::context::StrategyContext;
 use super::upstreams::{has_pending, is_pending, out_record_of};
-use crate::face::FaceId;
-use crate::time::Timestamp;
+use namehop_packet::{FaceId, Timestamp};
 
 /// What to do with an Interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,7 @@
 use namehop_wire::lp::NackReason;
 
 use super::context::{OutRecord, StrategyContext};
-use crate::face::FaceId;
-use crate::time::Timestamp;
+use namehop_packet::{FaceId, Timestamp};
 
 /// Is the upstream of this record still expected to answer?
 #[inline]

@@ -1,8 +1,7 @@
 //! Comparing what the engine has sent with what the model has sent.
 
-use namehop_forward::buffer::{HeapBuffer, PacketBuffer};
-use namehop_forward::packet::{Outgoing, PacketKind};
 use namehop_forward::schedule::Schedule;
+use namehop_packet::{Outgoing, PacketKind};
 use namehop_wire::NameRef;
 use proptest::prelude::*;
 
@@ -12,7 +11,7 @@ use super::{ADDED_NONCES, Nonce, Sent};
 
 impl<S: Schedule> Runner<S> {
     /// Compares what the engine has sent with what it should have sent, in any order.
-    pub(super) fn compare(&mut self, out: Vec<Outgoing<HeapBuffer>>) -> Result<(), TestCaseError> {
+    pub(super) fn compare(&mut self, out: Vec<Outgoing>) -> Result<(), TestCaseError> {
         let mut unexpected: Vec<Sent> = Vec::new();
         for packet in out {
             let bytes = packet.buffer.bytes();
@@ -63,7 +62,7 @@ impl<S: Schedule> Runner<S> {
     }
 
     /// A packet from the engine in the model's terms, and its nonce if it is not Data. Only a Nack may be without.
-    fn describe(&mut self, packet: &Outgoing<HeapBuffer>) -> Result<(Sent, Option<u32>), TestCaseError> {
+    fn describe(&mut self, packet: &Outgoing) -> Result<(Sent, Option<u32>), TestCaseError> {
         let face = packet.face.0;
         let bytes = packet.buffer.bytes();
         let fields = &packet.fields;

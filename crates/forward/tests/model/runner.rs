@@ -4,16 +4,12 @@ mod actions;
 
 use std::collections::BTreeMap;
 
-use namehop_forward::buffer::{BufferPool, HeapBuffer, HeapPool};
-use namehop_forward::counters::DropReason;
 use namehop_forward::engine::{CsConfig, Engine, EngineConfig, UnsolicitedPolicy};
-use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_forward::fib::{self, FibWriter};
-use namehop_forward::packet::{Incoming, LinkFields};
 use namehop_forward::schedule::{Burst, Schedule};
 use namehop_forward::strategy::{StrategyInstance, StrategyKind};
-use namehop_forward::time::Timestamp;
 use namehop_hash::HashKey;
+use namehop_packet::{BufferPool, DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Timestamp};
 use namehop_store::PolicyKind;
 use namehop_wire::NameRef;
 use namehop_wire::lp::PitToken;
@@ -44,14 +40,14 @@ struct Received {
 /// The engine and the model side by side.
 pub struct Runner<S: Schedule = Burst> {
     pub(super) now_ms: u64,
-    pool: HeapPool,
-    pub(super) engine: Engine<HeapPool, S>,
+    pool: BufferPool,
+    pub(super) engine: Engine<S>,
     fib: FibWriter<StrategyInstance>,
     pub(super) model: Model,
     /// Current number of each face; `None` when it is removed.
     faces: Vec<Option<FaceNumber>>,
     removals: u32,
-    burst: Vec<Incoming<HeapBuffer>>,
+    burst: Vec<Incoming>,
     pub(super) expected: Vec<Sent>,
     pub(super) asked: Vec<Asked>,
     received: Vec<Received>,
@@ -101,7 +97,7 @@ impl<S: Schedule> Runner<S> {
         let key = HashKey::new(0x0123_4567_89AB_CDEF, 0xFEDC_BA98_7654_3210);
         let fib = FibWriter::new(key, StrategyInstance::default()).expect("memory for a FIB");
         let reader = fib.reader();
-        let pool = HeapPool::new(4_096, 64);
+        let pool = BufferPool::new(4_096, 64);
         let engine = Engine::new(config, reader, pool.clone(), key).expect("memory for a small engine");
         let mut runner = Runner {
             now_ms: 0,
@@ -248,7 +244,7 @@ impl<S: Schedule> Runner<S> {
         self.push(face, &packet, fields);
     }
 
-    fn push(&mut self, face: FaceNumber, packet: &[u8], fields: LinkFields<HeapBuffer>) {
+    fn push(&mut self, face: FaceNumber, packet: &[u8], fields: LinkFields) {
         let buffer = self.pool.copy_of(packet).expect("a buffer");
         self.burst.push(Incoming { face: FaceId(face), buffer, fields });
     }

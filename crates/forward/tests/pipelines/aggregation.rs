@@ -1,6 +1,6 @@
 //! Aggregation of Interests for the same Data.
 
-use namehop_forward::counters::DropReason;
+use namehop_packet::DropReason;
 
 use crate::router::*;
 
@@ -83,7 +83,7 @@ fn an_ad_hoc_face_may_be_next_hop_of_its_own_interest() {
 
 #[test]
 fn many_downstreams_are_served_up_to_a_limit() {
-    use namehop_forward::face::{FaceScope, LinkType};
+    use namehop_packet::face::{FaceScope, LinkType};
     let mut router = Router::with_default_route();
     for id in 400..2_500 {
         router.face(id, FaceScope::NonLocal, LinkType::PointToPoint);

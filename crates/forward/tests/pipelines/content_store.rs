@@ -1,8 +1,7 @@
 //! The Content Store: what it answers, what enters, what leaves.
 
-use namehop_forward::counters::DropReason;
-use namehop_forward::face::FaceId;
 use namehop_forward::{CsChange, CsConfig, CsErasure, EngineConfig};
+use namehop_packet::{DropReason, FaceId};
 
 use crate::router::*;
 

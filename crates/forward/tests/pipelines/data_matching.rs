@@ -1,7 +1,6 @@
 //! Which Interests a Data satisfies (NDN packet specification, interest.rst and data.rst).
 
-use namehop_forward::counters::DropReason;
-use namehop_forward::face::FaceId;
+use namehop_packet::{DropReason, FaceId};
 
 use crate::router::*;
 

@@ -1,7 +1,7 @@
 //! The end of PIT entries.
 
 use namehop_forward::EngineConfig;
-use namehop_forward::time::Timestamp;
+use namehop_packet::Timestamp;
 
 use crate::router::*;
 

@@ -1,7 +1,6 @@
 //! Link-layer headers: NextHopFaceId, IncomingFaceId, CongestionMark; and faces that come and go.
 
-use namehop_forward::counters::DropReason;
-use namehop_forward::face::{FaceId, FaceScope, LinkType};
+use namehop_packet::{DropReason, FaceId, FaceScope, LinkType};
 use namehop_wire::lp::NackReason;
 
 use crate::router::*;

@@ -1,19 +1,18 @@
 //! Floods: tables that are full, and what they do to others.
 
-use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
-use namehop_forward::counters::DropReason;
 use namehop_forward::engine::CsConfig;
-use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_forward::fib::FibWriter;
-use namehop_forward::packet::{Incoming, LinkFields, PacketKind};
 use namehop_forward::schedule::{
     BucketPrefetch, Burst, BurstScalar, Naive, PreHash, Schedule, Speculative, SpeculativeFirst, SpeculativeFirstPairs,
     SpeculativePairs,
 };
 use namehop_forward::strategy::StrategyInstance;
-use namehop_forward::time::Timestamp;
 use namehop_forward::{Engine, EngineConfig};
 use namehop_hash::HashKey;
+use namehop_packet::{
+    BufferPool, DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, PacketBuffer, PacketKind,
+    Timestamp,
+};
 use namehop_wire::Interest;
 use namehop_wire::lp::{NackReason, PitToken};
 
@@ -229,7 +228,7 @@ fn running_out_of_buffers_drops_packets_and_recovers() {
 
 #[test]
 fn many_next_hops_are_asked_up_to_a_limit() {
-    use namehop_forward::face::{FaceScope, LinkType};
+    use namehop_packet::face::{FaceScope, LinkType};
     let mut router = Router::new();
     router.strategy("/", "self-learning");
     for id in 400..700 {
@@ -247,12 +246,12 @@ fn many_next_hops_are_asked_up_to_a_limit() {
 /// Bursts of Interests, long and deep names among them, and of Data for some of those before, with a PIT and a cache that are
 /// full. What was sent, and how many PIT entries were given up.
 fn flooded<S: Schedule>(capacity_packets: usize) -> (Vec<(u32, Vec<u8>)>, u64) {
-    let (key, pool) = (HashKey::new(1, 2), HeapPool::new(10_000, 1_000));
+    let (key, pool) = (HashKey::new(1, 2), BufferPool::new(10_000, 1_000));
     let mut fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
     fib.add_nexthop(name("/").as_ref(), FaceId(PRODUCER), 1).expect("route");
     let cs = CsConfig { capacity_packets, ..CsConfig::default() };
     let config = EngineConfig { pit_capacity: 40, cs, ..EngineConfig::default() };
-    let mut engine = Engine::<_, S>::new(config, fib.reader(), pool.clone(), key).expect("memory");
+    let mut engine = Engine::<S>::new(config, fib.reader(), pool.clone(), key).expect("memory");
     for id in [CONSUMER, PRODUCER] {
         engine.set_face(FaceInfo { id: FaceId(id), scope: FaceScope::NonLocal, link_type: LinkType::PointToPoint });
     }

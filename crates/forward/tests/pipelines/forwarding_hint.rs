@@ -1,7 +1,7 @@
 //! Forwarding hints: which delegation leads the way, and where a hint has done its work.
 
 use namehop_forward::EngineConfig;
-use namehop_forward::counters::DropReason;
+use namehop_packet::DropReason;
 
 use crate::router::*;
 
@@ -153,7 +153,7 @@ fn many_pending_hints_give_way_to_each_other_and_to_nobody_else() {
 }
 
 fn face_drops(router: &Router, face: u32) -> u64 {
-    router.engine.face_drops(namehop_forward::face::FaceId(face)).map_or(0, |drops| drops.total())
+    router.engine.face_drops(namehop_packet::face::FaceId(face)).map_or(0, |drops| drops.total())
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! HopLimit (NDN packet specification, interest.rst "HopLimit").
 
 use namehop_forward::EngineConfig;
-use namehop_forward::counters::DropReason;
+use namehop_packet::DropReason;
 use namehop_wire::lp::NackReason;
 
 use crate::router::*;

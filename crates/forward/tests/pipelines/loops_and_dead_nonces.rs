@@ -1,6 +1,6 @@
 //! Looping Interests: duplicate nonces in the PIT and the Dead Nonce List.
 
-use namehop_forward::counters::DropReason;
+use namehop_packet::DropReason;
 
 use crate::router::*;
 

@@ -1,6 +1,5 @@
 //! Nothing is left behind: buffers return to their pool, entries to their tables.
 
-use namehop_forward::buffer::BufferPool;
 use namehop_wire::lp::NackReason;
 
 use crate::router::*;
@@ -23,7 +22,7 @@ fn every_ending_of_an_interest_frees_everything() {
         }),
         ("faces go", |router| {
             for id in [CONSUMER, CONSUMER2, PRODUCER] {
-                router.engine.remove_face(namehop_forward::face::FaceId(id));
+                router.engine.remove_face(namehop_packet::face::FaceId(id));
             }
             router.wait(200_000);
         }),

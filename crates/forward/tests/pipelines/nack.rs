@@ -1,6 +1,6 @@
 //! Network Nacks (NDNLPv2 "Network Nack").
 
-use namehop_forward::counters::DropReason;
+use namehop_packet::DropReason;
 use namehop_wire::lp::NackReason;
 
 use crate::router::*;
@@ -114,7 +114,7 @@ fn an_upstream_whose_face_is_gone_is_not_waited_for() {
     router.route("/", PRODUCER, 1);
     router.route("/", PRODUCER2, 1);
     router.recv(CONSUMER, interest("/A")).sent();
-    router.engine.remove_face(namehop_forward::face::FaceId(PRODUCER2));
+    router.engine.remove_face(namehop_packet::face::FaceId(PRODUCER2));
     router.recv(PRODUCER, nack("/A", 1, NackReason::NO_ROUTE)).expect(&["N256 /A NoRoute n1"]);
     assert_eq!(router.pit_len(), 0);
 }

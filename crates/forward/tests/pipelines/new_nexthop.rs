@@ -83,7 +83,7 @@ fn the_work_between_two_steps_is_bounded_over_all_new_next_hops() {
         router.route("/", face, 1);
     }
     let tell = |router: &mut Router, face| {
-        let nexthop = NextHop { face: namehop_forward::face::FaceId(face), cost: 1 };
+        let nexthop = NextHop { face: namehop_packet::face::FaceId(face), cost: 1 };
         router.tell_new_nexthop("/", nexthop);
         router.sent_unchecked().len()
     };
@@ -121,7 +121,7 @@ fn a_next_hop_that_is_gone_again_is_not_used() {
     pend(&mut router, "/B", 0..1);
     router.route("/B", PRODUCER, 1);
     router.new_route("/B", PRODUCER2, 1);
-    router.fib.remove_nexthop(name("/B").as_ref(), namehop_forward::face::FaceId(PRODUCER2)).expect("removed");
+    router.fib.remove_nexthop(name("/B").as_ref(), namehop_packet::face::FaceId(PRODUCER2)).expect("removed");
     while has_work_left(&router) {
         assert_eq!(step(&mut router), 0);
     }

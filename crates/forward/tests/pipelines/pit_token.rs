@@ -1,6 +1,6 @@
 //! PIT tokens (NDNLPv2 "PIT token"): returned to downstreams, used and not trusted from upstreams.
 
-use namehop_forward::counters::DropReason;
+use namehop_packet::DropReason;
 use namehop_wire::lp::NackReason;
 
 use crate::router::*;

@@ -6,15 +6,14 @@
 
 use std::fmt::Write;
 
-use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
-use namehop_forward::counters::DropReason;
-use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::packet::{Incoming, LinkFields, Outgoing, PacketKind};
 use namehop_forward::strategy::StrategyInstance;
-use namehop_forward::time::Timestamp;
 use namehop_forward::{CsErasure, Engine, EngineConfig};
 use namehop_hash::HashKey;
+use namehop_packet::{
+    BufferPool, DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketBuffer,
+    PacketKind, Timestamp,
+};
 use namehop_wire::lp::PitToken;
 use namehop_wire::{DataHeader, Interest};
 
@@ -48,10 +47,15 @@ pub struct Sent {
     pub face: u32,
     pub kind: PacketKind,
     pub bytes: Vec<u8>,
-    pub fields: LinkFields<Vec<u8>>,
+    pub fields: LinkFields,
 }
 
 impl Sent {
+    /// The prefix announcement that went out with it.
+    pub fn announcement(&self) -> Option<&[u8]> {
+        self.fields.announcement.as_ref().map(PacketBuffer::bytes)
+    }
+
     /// As a line of text.
     pub fn line(&self) -> String {
         let mut line = match self.kind {
@@ -105,11 +109,11 @@ impl Sent {
 
 /// An engine with faces, routes and a clock.
 pub struct Router {
-    pub engine: Engine<HeapPool>,
+    pub engine: Engine,
     pub fib: FibWriter<StrategyInstance>,
-    pub pool: HeapPool,
+    pub pool: BufferPool,
     pub now: Timestamp,
-    out: Vec<Outgoing<<HeapPool as BufferPool>::Buffer>>,
+    out: Vec<Outgoing>,
 }
 
 impl Router {
@@ -119,7 +123,7 @@ impl Router {
 
     pub fn with(config: EngineConfig) -> Self {
         let key = HashKey::new(1, 2);
-        let pool = HeapPool::new(100_000, 10_000);
+        let pool = BufferPool::new(100_000, 10_000);
         let fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
         let engine = Engine::new(config, fib.reader(), pool.clone(), key).expect("memory");
         let mut router = Router { engine, fib, pool, now: Timestamp(1_000_000_000), out: Vec::new() };
@@ -227,23 +231,9 @@ impl Router {
 
     /// What was sent since the last call.
     pub fn sent_unchecked(&mut self) -> Vec<Sent> {
-        let convert = |packet: Outgoing<_>| {
+        let convert = |packet: Outgoing| {
             let Outgoing { face, kind, buffer, fields } = packet;
-            Sent {
-                face: face.0,
-                kind,
-                bytes: PacketBuffer::bytes(&buffer).to_vec(),
-                fields: LinkFields {
-                    pit_token: fields.pit_token,
-                    nack: fields.nack,
-                    congestion_mark: fields.congestion_mark,
-                    incoming_face_id: fields.incoming_face_id,
-                    next_hop_face_id: fields.next_hop_face_id,
-                    no_cache: fields.no_cache,
-                    non_discovery: fields.non_discovery,
-                    announcement: fields.announcement.map(|buffer| PacketBuffer::bytes(&buffer).to_vec()),
-                },
-            }
+            Sent { face: face.0, kind, bytes: buffer.bytes().to_vec(), fields }
         };
         self.out.drain(..).map(convert).collect()
     }

@@ -1,6 +1,6 @@
 //! Scope control: `/localhost` and `/localhop`.
 
-use namehop_forward::counters::DropReason;
+use namehop_packet::DropReason;
 
 use crate::router::*;
 

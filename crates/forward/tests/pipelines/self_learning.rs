@@ -1,7 +1,7 @@
 //! The self-learning strategy and the control plane.
 
 use namehop_forward::EngineEvent;
-use namehop_forward::face::FaceId;
+use namehop_packet::FaceId;
 use namehop_wire::lp::NackReason;
 
 use crate::router::*;
@@ -22,7 +22,7 @@ fn a_discovery_interest_floods_and_its_announcement_is_reported_and_passed_on() 
     router.recv(PRODUCER, data("/A/1").packet().announcement(&announcement));
     let answer = router.only();
     assert_eq!(answer.line(), "D256 /A/1");
-    assert_eq!(answer.fields.announcement.as_deref(), Some(&announcement[..]));
+    assert_eq!(answer.announcement(), Some(&announcement[..]));
     assert_eq!(router.engine.take_events(), [EngineEvent::RouteLearned { face: FaceId(PRODUCER), announcement }]);
     assert_eq!(router.engine.take_events(), []);
 }
@@ -32,7 +32,7 @@ fn an_announcement_is_not_passed_on_by_other_strategies() {
     let mut router = Router::with_default_route();
     router.recv(CONSUMER, interest("/A/1")).sent();
     router.recv(PRODUCER, data("/A/1").packet().announcement(b"x"));
-    assert_eq!(router.only().fields.announcement, None);
+    assert_eq!(router.only().announcement(), None);
     assert_eq!(router.engine.take_events(), []);
 }
 
@@ -58,7 +58,7 @@ fn data_waits_for_the_announcement_of_a_known_route() {
         }
         let sent = router.only();
         assert_eq!(sent.line(), "D256 /A/1 t:09");
-        assert_eq!(sent.fields.announcement.as_deref(), answer.flatten());
+        assert_eq!(sent.announcement(), answer.flatten());
         router.announcement_reply(*request, Some(b"too late"));
         router.wait(5_000).expect(&[]);
         assert!(router.engine.is_idle());

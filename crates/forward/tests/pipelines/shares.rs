@@ -1,9 +1,7 @@
 //! Who has to give up pending Interests when the PIT is full: those that hold many.
 
 use namehop_forward::EngineConfig;
-use namehop_forward::counters::DropReason;
-use namehop_forward::face::{FaceId, FaceScope, LinkType};
-use namehop_forward::packet::PacketKind;
+use namehop_packet::{DropReason, FaceId, FaceScope, LinkType, PacketKind};
 
 use crate::floods::small_pit;
 use crate::router::*;

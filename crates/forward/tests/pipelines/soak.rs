@@ -4,9 +4,8 @@
 
 use std::collections::VecDeque;
 
-use namehop_forward::buffer::BufferPool;
-use namehop_forward::face::{FaceId, FaceScope, LinkType};
 use namehop_forward::{CsConfig, EngineConfig, UnsolicitedPolicy};
+use namehop_packet::{FaceId, FaceScope, LinkType};
 use namehop_wire::lp::NackReason;
 
 use crate::router::*;

@@ -1,20 +1,19 @@
 //! The path that publications measured, under every schedule: Interests out to the first next hop, Data back to those who
 //! asked, repeated Interests answered from the cache, and nothing of the rest of the protocol.
 
-use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
-use namehop_forward::counters::DropReason;
 use namehop_forward::engine::CsConfig;
-use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::packet::{Incoming, LinkFields, Outgoing, PacketKind};
 use namehop_forward::schedule::{
     BucketPrefetch, Burst, BurstScalar, Naive, PreHash, Schedule, Speculative, SpeculativeFirst, SpeculativeFirstPairs,
     SpeculativePairs, Stripped,
 };
 use namehop_forward::strategy::StrategyInstance;
-use namehop_forward::time::Timestamp;
 use namehop_forward::{Engine, EngineConfig};
 use namehop_hash::HashKey;
+use namehop_packet::{
+    BufferPool, DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketBuffer,
+    PacketKind, Timestamp,
+};
 use namehop_wire::lp::PitToken;
 
 use crate::packets::{data, interest, name};
@@ -27,8 +26,8 @@ type Sent = (PacketKind, u32, Vec<u8>);
 
 /// An engine on the stripped path. Names below `/even` lead to one producer, those below `/odd` to the other.
 struct Scene<S: Schedule> {
-    engine: Engine<HeapPool, Stripped<S>>,
-    pool: HeapPool,
+    engine: Engine<Stripped<S>>,
+    pool: BufferPool,
     _fib: FibWriter<StrategyInstance>,
 }
 
@@ -42,7 +41,7 @@ fn producer(number: usize) -> u32 {
 
 impl<S: Schedule> Scene<S> {
     fn new(cs_capacity: usize) -> Self {
-        let (key, pool) = (HashKey::new(1, 2), HeapPool::new(10_000, 1_000));
+        let (key, pool) = (HashKey::new(1, 2), BufferPool::new(10_000, 1_000));
         let mut fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
         for (prefix, best, other) in [("/even", PRODUCER, PRODUCER2), ("/odd", PRODUCER2, PRODUCER)] {
             let nexthops = [NextHop { face: FaceId(best), cost: 1 }, NextHop { face: FaceId(other), cost: 2 }];
@@ -68,7 +67,7 @@ impl<S: Schedule> Scene<S> {
         let (mut burst, mut out) = (packets.into_iter().map(incoming).collect(), Vec::new());
         self.engine.process(NOW, &mut burst, &mut out);
         self.engine.check_invariants().expect("invariants");
-        let sent = |Outgoing { face, kind, buffer, fields }: Outgoing<_>| {
+        let sent = |Outgoing { face, kind, buffer, fields }: Outgoing| {
             assert!(fields.pit_token.is_empty(), "no token is put on");
             (kind, face.0, PacketBuffer::bytes(&buffer).to_vec())
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use namehop_face::socket::FaceEvent;
-use namehop_forward::face::FaceId;
+use namehop_packet::FaceId;
 use namehop_traffic::endpoint::Endpoint;
 use namehop_wire::security::unix_time_ms;
 use namehop_wire::tlv::frame_length;

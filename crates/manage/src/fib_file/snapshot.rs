@@ -23,8 +23,8 @@ use namehop_wire::tlv::{Writer, read_var_number};
 
 use super::block::{MAX_BLOCK_BYTES, PrefixBlock};
 use super::{BLOCK_BYTES, FaceWord, FileError, Part};
-use namehop_forward::face::FaceId;
 use namehop_forward::fib::{MAX_NEXTHOPS, NextHops};
+use namehop_packet::FaceId;
 
 /// Version of what is written, and the only one that is read.
 pub(super) const VERSION: u32 = 1;

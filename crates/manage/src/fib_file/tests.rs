@@ -7,8 +7,8 @@ use namehop_wire::Name;
 use proptest::prelude::*;
 
 use super::*;
-use namehop_forward::face::FaceId;
 use namehop_forward::fib::{FibCursor, FibWriter, MAX_PREFIX_COMPONENTS, NextHop};
+use namehop_packet::FaceId;
 
 type Entries = BTreeMap<Name, Vec<NextHop>>;
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use namehop_face::counters::DirectionCounters;
 use namehop_face::{Face, LinkDrop};
-use namehop_forward::counters::DropReason;
+use namehop_packet::DropReason;
 
 /// Sums over faces that are gone, by scheme.
 #[derive(Debug, Clone, Default)]

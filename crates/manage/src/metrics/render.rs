@@ -4,7 +4,7 @@
 use std::fmt;
 
 use namehop_face::{Face, LinkDrop};
-use namehop_forward::counters::DropReason;
+use namehop_packet::DropReason;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text};
 use prometheus_client::metrics::MetricType;

@@ -1,7 +1,7 @@
 //! The text of the metrics.
 
 use namehop_face::registry::{FaceParams, FaceTable};
-use namehop_forward::counters::DropReason;
+use namehop_packet::DropReason;
 
 use super::*;
 use crate::nfd::ReadvertiseCounters;
@@ -10,7 +10,7 @@ fn snapshot() -> Snapshot {
     let faces = FaceTable::new();
     let uri = |text: &str| text.parse().expect("a FaceUri");
     let face = faces.insert(FaceParams::new(uri("udp4://192.0.2.1:6363"), uri("udp4://192.0.2.2:6363"))).expect("room");
-    face.counters.worker.received.count_packet(namehop_forward::packet::PacketKind::Interest, 100);
+    face.counters.worker.received.count_packet(namehop_packet::packet::PacketKind::Interest, 100);
     face.counters.worker.received.count_frame(110);
     face.counters.count_transport_drop(namehop_face::LinkDrop::SendQueueFull);
     face.counters.worker.engine_drops.set(DropReason::DeadNonce as u8, 1);

@@ -1,7 +1,7 @@
 //! Messages about faces: status, channels, the query filter, and event notifications.
 
 use namehop_face::FacePersistency;
-use namehop_forward::face::{FaceScope, LinkType};
+use namehop_packet::{FaceScope, LinkType};
 use namehop_wire::tlv::{Writer, read_single_element, types::nfd};
 
 use super::codec::{CodecError, DatasetItem, Fields, put_optional, put_optional_text};

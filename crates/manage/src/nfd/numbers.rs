@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use namehop_face::FacePersistency;
-use namehop_forward::face::{FaceScope, LinkType};
+use namehop_packet::{FaceScope, LinkType};
 
 /// Status codes of a ControlResponse.
 pub mod status_code {

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use namehop_face::FacePersistency;
-use namehop_forward::face::{FaceScope, LinkType};
+use namehop_packet::{FaceScope, LinkType};
 use namehop_wire::Name;
 use namehop_wire::tlv::Writer;
 use proptest::collection::vec;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use namehop_forward::face::FaceId;
+use namehop_packet::FaceId;
 use namehop_wire::lp::{self, LpHeader, PitToken};
 use namehop_wire::security::{DigestSigner, Signer, unix_time_ms};
 use namehop_wire::{Data, Name, NameRef};

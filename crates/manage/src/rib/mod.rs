@@ -23,7 +23,7 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use namehop_forward::face::FaceId;
+use namehop_packet::FaceId;
 use namehop_wire::NameRef;
 use thiserror::Error;
 

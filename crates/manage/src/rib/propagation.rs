@@ -4,7 +4,7 @@
 //! begins or ceases to capture, what it lets through for every other face. So the work is one visit to the ancestors, and
 //! a visit to those descendants that really change.
 
-use namehop_forward::face::FaceId;
+use namehop_packet::FaceId;
 use namehop_wire::NameRef;
 
 use super::routes::{RouteLists, RouteSet};

@@ -3,7 +3,7 @@
 //! A route that expires, carries an announcement, or has an unusually large origin or cost, and every second route,
 //! moves the name to a list elsewhere. A name whose list shrinks to one ordinary route moves back.
 
-use namehop_forward::face::FaceId;
+use namehop_packet::FaceId;
 
 /// Route flag: also applies to longer names.
 pub const FLAG_CHILD_INHERIT: u64 = 1;

@@ -11,9 +11,9 @@ use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::CreateError;
 use namehop_forward::counters::EngineCounters;
 use namehop_forward::engine::{CsChange, CsInfo, TableSizes};
-use namehop_forward::face::FaceId;
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::strategy::StrategyInstance;
+use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 
 use crate::rib::Route;

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use namehop_forward::face::{FaceId, FaceScope};
+use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::lp::{LpPacket, PitToken};
 use namehop_wire::security::unix_time_ms;
 use namehop_wire::tlv::types;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate, RejectedProperties};
 use namehop_face::socket::CreateError;
-use namehop_forward::face::FaceId;
+use namehop_packet::FaceId;
 
 use super::dispatcher::face_or_incoming;
 use super::reply::not_saved;

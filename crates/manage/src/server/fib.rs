@@ -3,8 +3,8 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
-use namehop_forward::face::FaceId;
 use namehop_forward::fib::{FibError, NextHop};
+use namehop_packet::FaceId;
 use namehop_wire::Name;
 
 use super::dispatcher::{Requester, face_or_incoming};

@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 
-use namehop_forward::face::FaceId;
 use namehop_forward::fib::{FibError, FibWriter, MAX_NEXTHOPS, NextHop};
 use namehop_forward::strategy::StrategyInstance;
+use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 
 use super::ControlPlane;

@@ -3,7 +3,7 @@
 //! Both are child-inherit routes of origin "prefix announcement" with a fixed cost, and live no longer than the
 //! announcement says. What is learned without a command lives for ten minutes at most.
 
-use namehop_forward::face::FaceId;
+use namehop_packet::FaceId;
 use namehop_wire::security::unix_time_ms;
 use namehop_wire::{Data, DecodeError, Name, NameRef, PrefixAnnouncement};
 use thiserror::Error;

@@ -6,8 +6,8 @@
 use std::collections::{HashSet, VecDeque};
 
 use crate::fib_file::{Added, FileError, PrefixBlock};
-use namehop_forward::face::FaceId;
 use namehop_forward::fib::{FibCursor, FibError};
+use namehop_packet::FaceId;
 
 use super::{ControlPlane, Management};
 

@@ -1,6 +1,6 @@
 //! Module `rib`: routes, and what they change in the FIB.
 
-use namehop_forward::face::FaceId;
+use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 use thiserror::Error;
 

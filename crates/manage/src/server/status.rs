@@ -4,8 +4,8 @@
 //! meanwhile are listed as they were or as they are.
 
 use namehop_face::counters::LinkDrop;
-use namehop_forward::counters::DropReason;
 use namehop_forward::fib::FibCursor;
+use namehop_packet::DropReason;
 use namehop_wire::security::unix_time_ms;
 use namehop_wire::tlv::Writer;
 

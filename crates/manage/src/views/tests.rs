@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use namehop_face::FacePersistency;
-use namehop_forward::face::{FaceScope, LinkType};
+use namehop_packet::{FaceScope, LinkType};
 use namehop_wire::Name;
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -1,13 +1,13 @@
 //! One port as the ports' thread holds it: the device, its state, and the worker's end of it.
 
+use namehop_packet::PortQueue;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tracing::{debug, info, warn};
 
-use namehop_dpdk::Mbuf;
 use namehop_dpdk::losses::Losses;
-use namehop_face::ethernet::{FramePort, Framing, MacAddress, PortId, PortParams, WorkerSilent, is_group};
+use namehop_face::ethernet::{Framing, MacAddress, PortId, PortParams, WorkerSilent, is_group};
 use namehop_face::registry::{Face, FaceParams, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_face::{FaceUri, LinkDrop};
@@ -84,7 +84,7 @@ impl ManagedPort {
         faces
     }
 
-    fn give_link(&self, context: &PortContext, link: Box<dyn FramePort<Mbuf>>) {
+    fn give_link(&self, context: &PortContext, link: Box<dyn PortQueue>) {
         if let Err(error) = context.control.give_link(self.id, link, self.address) {
             warn!(%error, "a port cannot be used");
         }

@@ -1,17 +1,17 @@
 //! From the local URI of a port to the device behind it.
 
+use namehop_packet::{BufferPool, PortQueue};
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 
+use namehop_dpdk::DpdkError;
 use namehop_dpdk::interface::Interface;
 use namehop_dpdk::memif::{Memif, MemifPort, MemifRole, MemifService};
 use namehop_dpdk::packet_socket::{self, PacketPort};
-use namehop_dpdk::{DpdkError, Mbuf, MbufPool};
-use namehop_face::ethernet::{FramePort, Framing, HEADER_BYTES, MacAddress};
+use namehop_face::ethernet::{Framing, HEADER_BYTES, MacAddress};
 use namehop_face::socket::CreateError;
 use namehop_face::uri::{self, FaceUri};
 
-use super::link::{InterfaceLink, MemifLink};
 use super::memif::prepare_socket;
 
 /// Sizes of memif links, and the thread that serves their sockets.
@@ -32,7 +32,7 @@ pub(super) enum Device {
 pub(super) struct Opened {
     pub(super) device: Device,
     /// The worker's end.
-    pub(super) link: Box<dyn FramePort<Mbuf>>,
+    pub(super) link: Box<dyn PortQueue>,
     pub(super) address: MacAddress,
     /// Largest NDN frame, in bytes.
     pub(super) mtu_bytes: usize,
@@ -40,7 +40,7 @@ pub(super) struct Opened {
 
 /// Opens the device of a port: `dev://` over a packet socket, `memif://` as a shared-memory link.
 pub(super) fn open(
-    pool: &MbufPool,
+    pool: &BufferPool,
     local: &FaceUri,
     framing: Framing,
     memifs: &mut Memifs,
@@ -59,7 +59,7 @@ pub(super) fn open(
                 })?;
             Ok(Opened {
                 device: Device::Interface(port),
-                link: Box::new(InterfaceLink(queue)),
+                link: Box::new(queue),
                 address: found.address,
                 mtu_bytes: usable_mtu(&found),
             })
@@ -87,7 +87,7 @@ pub(super) fn open(
             let header_bytes = if framing == Framing::Ethernet { HEADER_BYTES } else { 0 };
             Ok(Opened {
                 device: Device::Memif(port),
-                link: Box::new(MemifLink(queue)),
+                link: Box::new(queue),
                 address: random_address(),
                 mtu_bytes: usize::from(buffer_bytes) - header_bytes,
             })

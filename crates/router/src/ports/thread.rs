@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
 
-use namehop_dpdk::{Eal, MbufPool};
+use namehop_dpdk::{Eal, mempool_bytes, use_mempools};
 use namehop_face::FaceUri;
 use namehop_face::ethernet::{Framing, NDN_GROUP, PortId, bare_face_params, face_params, is_group};
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
-use namehop_forward::face::FaceId;
+use namehop_packet::FaceId;
 
 use super::PortContext;
 use super::managed::ManagedPort;
@@ -64,7 +64,7 @@ impl Ports {
         let idle_timeout = Duration::from_secs(ports.idle_timeout_s);
         Ports {
             context,
-            packet_bytes: MbufPool::mempool_bytes(forwarding.small_buffers, forwarding.large_buffers),
+            packet_bytes: mempool_bytes(forwarding.small_buffers, forwarding.large_buffers),
             memifs: Memifs {
                 ring_frames: ports.memif_ring_frames,
                 buffer_bytes: ports.memif_buffer_bytes,
@@ -156,7 +156,7 @@ impl Ports {
             };
         }
         let eal = Eal::start(self.packet_bytes).map_err(|error| refused(&error))?;
-        self.context.pool.use_mempools(eal).map_err(|error| refused(&error))?;
+        use_mempools(&self.context.pool, eal).map_err(|error| refused(&error))?;
         let taken = |id: u16| self.open.iter().any(|port| port.id == PortId(id));
         let id = PortId((0..u16::MAX).find(|&id| !taken(id)).unwrap_or_default());
         let max_on_demand = if on_demand { MAX_ON_DEMAND_FACES } else { 0 };

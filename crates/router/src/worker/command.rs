@@ -13,9 +13,9 @@ use tokio::sync::oneshot;
 use namehop_face::registry::Face;
 use namehop_face::wake::Waker;
 use namehop_forward::engine::{CsChange, CsInfo, EngineEvent};
-use namehop_forward::face::FaceId;
 use namehop_forward::fib::NextHop;
 use namehop_manage::server::EngineStatus;
+use namehop_packet::FaceId;
 use namehop_wire::Name;
 
 /// One command with its reply.

@@ -3,11 +3,10 @@
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
-use namehop_forward::buffer::BufferPool;
 use namehop_forward::engine::CsErasure;
 use namehop_forward::schedule::Schedule;
-use namehop_forward::time::Timestamp;
 use namehop_manage::server::EngineStatus;
+use namehop_packet::Timestamp;
 use namehop_wire::Name;
 
 use super::Worker;
@@ -22,7 +21,7 @@ pub(super) struct Erasing {
     reply: oneshot::Sender<usize>,
 }
 
-impl<P: BufferPool, S: Schedule> Worker<P, S> {
+impl<S: Schedule> Worker<S> {
     /// Carries out one command and replies.
     pub(super) fn execute(&mut self, now: Timestamp, command: Command) {
         // Whoever asked may have stopped waiting; the command is carried out all the same.

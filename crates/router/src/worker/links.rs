@@ -4,33 +4,31 @@ use std::sync::Arc;
 
 use namehop_face::link_service::{DroppedInterest, LinkService};
 use namehop_face::registry::Face;
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
-use namehop_forward::face::FaceId;
-use namehop_forward::time::Timestamp;
+use namehop_packet::{BufferPool, FaceId, PacketBuffer, Timestamp};
 
 /// One face of the worker.
-pub(super) struct LinkEntry<B> {
-    pub(super) service: LinkService<B>,
+pub(super) struct LinkEntry {
+    pub(super) service: LinkService,
     /// Listed in `Links::timed`.
     is_timed: bool,
 }
 
 /// All faces of the worker, by slot of the face number.
-pub(super) struct Links<B> {
-    entries: Vec<Option<LinkEntry<B>>>,
+pub(super) struct Links {
+    entries: Vec<Option<LinkEntry>>,
     /// Faces that may have a deadline: a few, those with reliability under way.
     timed: Vec<FaceId>,
     /// No deadline of a timed face is earlier.
     next_deadline: Timestamp,
 }
 
-impl<B: PacketBuffer> Links<B> {
+impl Links {
     pub(super) fn new() -> Self {
         Links { entries: Vec::new(), timed: Vec::new(), next_deadline: Timestamp::NEVER }
     }
 
     /// The face with this number, if the worker knows it.
-    pub(super) fn get(&mut self, id: FaceId) -> Option<&mut LinkService<B>> {
+    pub(super) fn get(&mut self, id: FaceId) -> Option<&mut LinkService> {
         let entry = self.entries.get_mut(id.slot())?.as_mut()?;
         (entry.service.face().id() == id).then_some(&mut entry.service)
     }
@@ -71,13 +69,13 @@ impl<B: PacketBuffer> Links<B> {
     }
 
     /// Runs due timers; `send` gets the frames that result.
-    pub(super) fn tick<P: BufferPool<Buffer = B>>(
+    pub(super) fn tick(
         &mut self,
         now: Timestamp,
-        pool: &P,
-        dropped: &mut Vec<DroppedInterest<B>>,
-        frames: &mut Vec<B>,
-        mut send: impl FnMut(&Arc<Face>, &mut Vec<B>),
+        pool: &BufferPool,
+        dropped: &mut Vec<DroppedInterest>,
+        frames: &mut Vec<PacketBuffer>,
+        mut send: impl FnMut(&Arc<Face>, &mut Vec<PacketBuffer>),
     ) {
         if now < self.next_deadline {
             return;

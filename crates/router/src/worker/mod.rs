@@ -26,12 +26,9 @@ use namehop_face::link_service::{DroppedInterest, Reassembler};
 use namehop_face::registry::{Face, FaceTable};
 use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::wake::Waker;
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
 use namehop_forward::engine::Engine;
-use namehop_forward::face::{FaceId, FaceScope};
-use namehop_forward::packet::{Incoming, Outgoing};
 use namehop_forward::schedule::{Burst, Schedule};
-use namehop_forward::time::Timestamp;
+use namehop_packet::{BufferPool, FaceId, FaceScope, Incoming, Outgoing, PacketBuffer, Timestamp};
 
 use command::{Mailbox, WorkerMailbox};
 use execute::Erasing;
@@ -44,21 +41,21 @@ pub use processors::{pin_to_processor, usable_processors};
 pub const BURST: usize = 64;
 
 /// Where frames come from and go to.
-pub struct WorkerRings<B> {
+pub struct WorkerRings {
     /// From the sockets.
-    pub from_sockets: Arc<FrameRing<B>>,
+    pub from_sockets: Arc<FrameRing>,
     /// To the sockets.
-    pub to_sockets: Arc<FrameRing<B>>,
+    pub to_sockets: Arc<FrameRing>,
     /// From the control thread.
-    pub from_control: Arc<FrameRing<B>>,
+    pub from_control: Arc<FrameRing>,
     /// To the control thread, from applications on this computer.
-    pub to_control: Arc<FrameRing<B>>,
+    pub to_control: Arc<FrameRing>,
     /// To the control thread, from other computers: a ring of its own, so that however many of them send, commands of this
     /// computer find room. The face of a frame is the one that the packet came in on.
-    pub to_control_from_neighbours: Arc<FrameRing<B>>,
+    pub to_control_from_neighbours: Arc<FrameRing>,
 }
 
-impl<B> Clone for WorkerRings<B> {
+impl Clone for WorkerRings {
     fn clone(&self) -> Self {
         WorkerRings {
             from_sockets: Arc::clone(&self.from_sockets),
@@ -71,14 +68,14 @@ impl<B> Clone for WorkerRings<B> {
 }
 
 /// One forwarding worker. The schedule `S` decides how its engine fetches ahead.
-pub struct Worker<P: BufferPool, S: Schedule = Burst> {
-    engine: Engine<P, S>,
-    pool: P,
+pub struct Worker<S: Schedule = Burst> {
+    engine: Engine<S>,
+    pool: BufferPool,
     faces: Arc<FaceTable>,
-    links: Links<P::Buffer>,
-    reassembler: Reassembler<P::Buffer>,
-    rings: WorkerRings<P::Buffer>,
-    ports: PortSet<P::Buffer>,
+    links: Links,
+    reassembler: Reassembler,
+    rings: WorkerRings,
+    ports: PortSet,
     /// Frames were left over when the ports last sent, and are worth another attempt after this time.
     port_retry: Option<Duration>,
     mailbox: WorkerMailbox,
@@ -87,21 +84,21 @@ pub struct Worker<P: BufferPool, S: Schedule = Burst> {
     is_stopping: bool,
     erasing: VecDeque<Erasing>,
     // Scratch of one turn, kept to allocate nothing.
-    frames: Vec<Frame<P::Buffer>>,
-    incoming: Vec<Incoming<P::Buffer>>,
-    outgoing: Vec<Outgoing<P::Buffer>>,
-    encoded: Vec<P::Buffer>,
-    dropped_interests: Vec<DroppedInterest<P::Buffer>>,
+    frames: Vec<Frame>,
+    incoming: Vec<Incoming>,
+    outgoing: Vec<Outgoing>,
+    encoded: Vec<PacketBuffer>,
+    dropped_interests: Vec<DroppedInterest>,
 }
 
-impl<P: BufferPool, S: Schedule> Worker<P, S> {
+impl<S: Schedule> Worker<S> {
     /// A worker around an engine, for the faces that exist. `waker` is the one of its incoming rings.
     pub fn new(
-        engine: Engine<P, S>,
-        pool: P,
+        engine: Engine<S>,
+        pool: BufferPool,
         faces: Arc<FaceTable>,
-        rings: WorkerRings<P::Buffer>,
-        ports: PortSet<P::Buffer>,
+        rings: WorkerRings,
+        ports: PortSet,
         waker: Arc<Waker>,
     ) -> (Self, WorkerHandle) {
         let mailbox = Arc::new(Mailbox::default());
@@ -288,7 +285,7 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
     }
 
     /// Puts a packet for the control thread into the ring of those who sent it.
-    fn send_to_control(&mut self, now: Timestamp, packet: Outgoing<P::Buffer>) {
+    fn send_to_control(&mut self, now: Timestamp, packet: Outgoing) {
         let from = packet.fields.incoming_face_id.unwrap_or_default();
         let is_local = self.links.get(from).is_some_and(|link| link.face().scope() == FaceScope::Local);
         let (ring, reason) = match is_local {
@@ -311,12 +308,12 @@ impl<P: BufferPool, S: Schedule> Worker<P, S> {
 }
 
 /// Hands frames of one face to its port, or puts them into the ring that leads to its link.
-fn push_frames<P: BufferPool>(
-    rings: &WorkerRings<P::Buffer>,
-    ports: &mut PortSet<P::Buffer>,
-    pool: &P,
+fn push_frames(
+    rings: &WorkerRings,
+    ports: &mut PortSet,
+    pool: &BufferPool,
     face: &Arc<Face>,
-    frames: &mut Vec<P::Buffer>,
+    frames: &mut Vec<PacketBuffer>,
 ) {
     if ports.send(face, frames, pool) {
         return;

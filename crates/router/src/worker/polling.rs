@@ -13,8 +13,7 @@ use nix::sys::prctl::set_timerslack;
 use tokio::sync::oneshot;
 use tracing::{info, warn};
 
-use namehop_forward::buffer::BufferPool;
-use namehop_forward::time::Timestamp;
+use namehop_packet::Timestamp;
 
 use super::{Worker, pin_to_processor, usable_processors};
 use crate::config::Processor;
@@ -35,7 +34,7 @@ const SHORT_PAUSE: Duration = Duration::from_micros(50);
 /// Sleeps end this much late at most, in nanoseconds; the kernel's default would double the short ones.
 const TIMER_SLACK_NS: u64 = 1_000;
 
-impl<P: BufferPool> Worker<P> {
+impl Worker {
     /// Works until told to shut down: as a task until there is a port, and on a thread of its own from then on.
     ///
     /// # Errors

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::yield_now;
 
-use namehop_forward::buffer::BufferPool;
-use namehop_forward::time::Timestamp;
+use namehop_packet::Timestamp;
 
 use super::Worker;
 use super::idle::IdleLook;
@@ -16,7 +15,7 @@ use crate::supervise::fault_point;
 /// Turns before the sockets get theirs.
 const TURNS: usize = 16;
 
-impl<P: BufferPool> Worker<P> {
+impl Worker {
     /// Works until told to shut down, or until there is a port: then the worker comes back, to go on as a thread. Sleeps
     /// when idle; other tasks of the thread get their turn in between.
     pub(super) async fn run(mut self) -> Option<Self> {

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use namehop_forward::buffer::{BufferPool, PacketBuffer};
+use namehop_packet::{BufferPool, PortQueue};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::ftruncate;
@@ -35,13 +35,13 @@ fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
 struct Bench {
     service: MemifService,
     folder: tempfile::TempDir,
-    pool: MbufPool,
+    pool: BufferPool,
 }
 
 impl Bench {
     fn new() -> Bench {
         let (service, folder) = (MemifService::start().expect("thread"), tempfile::tempdir().expect("folder"));
-        Bench { service, folder, pool: MbufPool::new(64, 16) }
+        Bench { service, folder, pool: BufferPool::new(64, 16) }
     }
 
     fn socket(&self) -> PathBuf {

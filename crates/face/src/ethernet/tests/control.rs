@@ -60,6 +60,6 @@ fn a_link_that_nobody_waits_for_any_more_is_closed_by_the_control_side() {
     assert_eq!(Arc::strong_count(&wire), 2, "the worker takes no time for closing the link");
     control.set_state(PortId(0), true, 1500);
     assert_eq!(Arc::strong_count(&wire), 1, "the control side does");
-    let pool = HeapPool::new(1, 1);
+    let pool = BufferPool::new(1, 1);
     assert!(!set.send(&face, &mut vec![pool.copy_of(&INTEREST).expect("buffer")], &pool), "the face was given up");
 }

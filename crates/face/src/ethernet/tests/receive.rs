@@ -1,6 +1,6 @@
 //! Which face a frame that comes in belongs to, and frames that belong to none.
 
-use namehop_forward::face::LinkType;
+use namehop_packet::LinkType;
 use proptest::prelude::*;
 
 use super::*;

@@ -1,6 +1,6 @@
 //! Frames on their way out: headers, queues of links that are slow, down or being restarted.
 
-use namehop_forward::buffer::HEADROOM_BYTES;
+use namehop_packet::HEADROOM_BYTES;
 
 use super::*;
 

@@ -7,10 +7,7 @@ mod reliability;
 mod send;
 mod shorter_way;
 
-use namehop_forward::buffer::{BufferPool, HeapBuffer, HeapPool, PacketBuffer};
-use namehop_forward::face::FaceId;
-use namehop_forward::packet::{Incoming, LinkFields, Outgoing, PacketKind};
-use namehop_forward::time::Timestamp;
+use namehop_packet::{BufferPool, FaceId, Incoming, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
 use namehop_wire::lp::{LpHeader, LpPacket, PitToken, encode_packet};
 
 use super::*;
@@ -57,23 +54,23 @@ const RELIABLE: LinkOptions = LinkOptions { reliability: true, ..DATAGRAM };
 
 /// One link service with its pool and clock.
 struct Bench {
-    pool: HeapPool,
+    pool: BufferPool,
     now: Timestamp,
-    service: LinkService<HeapBuffer>,
-    reassembler: Reassembler<HeapBuffer>,
-    dropped: Vec<DroppedInterest<HeapBuffer>>,
+    service: LinkService,
+    reassembler: Reassembler,
+    dropped: Vec<DroppedInterest>,
 }
 
 impl Bench {
     fn new(options: LinkOptions) -> Self {
-        Bench::with_pool(options, HeapPool::new(10_000, 2_000))
+        Bench::with_pool(options, BufferPool::new(10_000, 2_000))
     }
 
-    fn with_pool(options: LinkOptions, pool: HeapPool) -> Self {
+    fn with_pool(options: LinkOptions, pool: BufferPool) -> Self {
         Bench::on(&FaceTable::new(), options, pool)
     }
 
-    fn on(faces: &FaceTable, options: LinkOptions, pool: HeapPool) -> Self {
+    fn on(faces: &FaceTable, options: LinkOptions, pool: BufferPool) -> Self {
         let face = faces.insert(FaceParams::new(FaceUri::Null, FaceUri::Null)).expect("face");
         let mut service = LinkService::with_first_sequence(face, 0x1000);
         service.update(options);
@@ -81,7 +78,7 @@ impl Bench {
         Bench { pool, now: Timestamp(0), service, reassembler, dropped: Vec::new() }
     }
 
-    fn buffer(&self, bytes: &[u8]) -> HeapBuffer {
+    fn buffer(&self, bytes: &[u8]) -> PacketBuffer {
         self.pool.copy_of(bytes).expect("buffer")
     }
 
@@ -93,14 +90,14 @@ impl Bench {
         self.counters().link_drops.get(reason)
     }
 
-    fn receive_from(&mut self, endpoint: u64, frame: &[u8]) -> Result<Vec<Incoming<HeapBuffer>>, LinkDrop> {
+    fn receive_from(&mut self, endpoint: u64, frame: &[u8]) -> Result<Vec<Incoming>, LinkDrop> {
         let mut out = Vec::new();
         let frame = self.buffer(frame);
         let Bench { pool, now, service, reassembler, .. } = self;
         service.receive(*now, frame, endpoint, pool, reassembler, &mut out).map(|()| out)
     }
 
-    fn receive(&mut self, frame: &[u8]) -> Result<Vec<Incoming<HeapBuffer>>, LinkDrop> {
+    fn receive(&mut self, frame: &[u8]) -> Result<Vec<Incoming>, LinkDrop> {
         self.receive_from(0, frame)
     }
 
@@ -108,7 +105,7 @@ impl Bench {
         &mut self,
         kind: PacketKind,
         packet: &[u8],
-        fields: LinkFields<HeapBuffer>,
+        fields: LinkFields,
         queue_bytes: usize,
     ) -> Result<Vec<Vec<u8>>, LinkDrop> {
         let mut frames = Vec::new();

@@ -278,7 +278,7 @@ proptest! {
         small_pool in any::<bool>(),
         echo in any::<bool>(),
     ) {
-        let pool = if small_pool { HeapPool::new(3, 2) } else { HeapPool::new(4000, 400) };
+        let pool = if small_pool { BufferPool::new(3, 2) } else { BufferPool::new(4000, 400) };
         let mut bench = Bench::with_pool(options, pool);
         for frame in &frames {
             bench.now = Timestamp(bench.now.0 + 1_000_000);

@@ -76,7 +76,7 @@ fn bytes_that_are_no_frame_are_dropped() {
 }
 
 /// The one packet that the frame holds.
-fn receive_one(options: LinkOptions, bytes: &[u8]) -> (PacketKind, Vec<u8>, LinkFields<HeapBuffer>) {
+fn receive_one(options: LinkOptions, bytes: &[u8]) -> (PacketKind, Vec<u8>, LinkFields) {
     let mut bench = Bench::new(options);
     let mut packets = bench.receive(bytes).expect("accepted");
     assert_eq!(packets.len(), 1);
@@ -97,7 +97,7 @@ fn receive_one(options: LinkOptions, bytes: &[u8]) -> (PacketKind, Vec<u8>, Link
 fn bare_packets_have_no_fields() {
     let (kind, packet, fields) = receive_one(PLAIN, &hex(INTEREST));
     assert_eq!((kind, packet), (PacketKind::Interest, hex(INTEREST)));
-    assert_eq!(format!("{fields:?}"), format!("{:?}", LinkFields::<HeapBuffer>::default()));
+    assert_eq!(format!("{fields:?}"), format!("{:?}", LinkFields::default()));
     let (kind, packet, _) = receive_one(PLAIN, &hex(DATA));
     assert_eq!((kind, packet), (PacketKind::Data, hex(DATA)));
 }
@@ -142,7 +142,7 @@ fn self_learning_fields_are_ignored_unless_enabled() {
 
 #[test]
 fn data_is_delivered_even_without_a_buffer_for_its_announcement() {
-    let mut bench = Bench::with_pool(LEARNING, HeapPool::new(1, 1));
+    let mut bench = Bench::with_pool(LEARNING, BufferPool::new(1, 1));
     let held = bench.pool.allocate(9000).expect("the large buffer");
     let packets = bench.receive(&frame("FD035003060107", DATA)).expect("accepted");
     assert!(packets[0].fields.announcement.is_none());

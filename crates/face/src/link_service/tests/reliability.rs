@@ -264,7 +264,7 @@ fn a_full_window_can_send_its_frames_again() {
 #[test]
 fn a_fragmented_interest_without_protected_frames_keeps_no_copy() {
     // Five buffers: the Interest, its three fragments, and the copy for the report.
-    let mut bench = Bench::with_pool(LinkOptions { mtu_bytes: 70, ..RELIABLE }, HeapPool::new(4, 1));
+    let mut bench = Bench::with_pool(LinkOptions { mtu_bytes: 70, ..RELIABLE }, BufferPool::new(4, 1));
     let interest = [&[5, 98][..], &[9; 98]].concat();
     assert_eq!(bench.send(PacketKind::Interest, &interest).expect("sent").len(), 3);
     assert_eq!(bench.counters().unprotected.get(), 3);
@@ -273,7 +273,7 @@ fn a_fragmented_interest_without_protected_frames_keeps_no_copy() {
 
 #[test]
 fn without_buffers_for_copies_frames_go_out_unprotected() {
-    let mut bench = Bench::with_pool(RELIABLE, HeapPool::new(1, 1));
+    let mut bench = Bench::with_pool(RELIABLE, BufferPool::new(1, 1));
     let held = bench.pool.allocate(9000).expect("the large buffer");
     let frames = bench.send(PacketKind::Data, &hex(DATA)).expect("sent");
     assert_eq!(tx_sequences(&frames), [Some(0)]);
@@ -293,7 +293,7 @@ fn without_buffers_for_copies_frames_go_out_unprotected() {
 #[test]
 fn acknowledgements_wait_for_a_buffer() {
     let mut sender = Bench::new(RELIABLE);
-    let mut receiver = Bench::with_pool(RELIABLE, HeapPool::new(1, 1));
+    let mut receiver = Bench::with_pool(RELIABLE, BufferPool::new(1, 1));
     receiver.receive(&sender.send_numbered(1)[0]).expect("accepted");
     let held = [receiver.pool.allocate(9000), receiver.pool.allocate(10)];
     assert!(receiver.tick_at_ms(5).is_empty());

@@ -5,7 +5,7 @@ use namehop_wire::{InterestBuilder, Name};
 
 use super::*;
 
-fn fields() -> LinkFields<HeapBuffer> {
+fn fields() -> LinkFields {
     LinkFields::default()
 }
 
@@ -26,7 +26,7 @@ fn headers_are_written_byte_for_byte() {
     };
     use PacketKind::{Data, Interest, Nack};
     // What, options, kind, fields, frame.
-    let table: Vec<(&str, LinkOptions, PacketKind, LinkFields<HeapBuffer>, &str)> = vec![
+    let table: Vec<(&str, LinkOptions, PacketKind, LinkFields, &str)> = vec![
         ("nothing to say", PLAIN, Interest, fields(), "050B 0703080141 0A0401020304"),
         (
             "PIT token",
@@ -149,7 +149,7 @@ fn a_stream_carries_whole_packets_up_to_the_limit() {
 
 #[test]
 fn an_empty_pool_drops_the_packet_and_leaves_nothing_behind() {
-    let mut bench = Bench::with_pool(LinkOptions { mtu_bytes: 500, ..DATAGRAM }, HeapPool::new(2, 2));
+    let mut bench = Bench::with_pool(LinkOptions { mtu_bytes: 500, ..DATAGRAM }, BufferPool::new(2, 2));
     // The packet takes one large buffer; its 18 fragments find three.
     let refused = bench.send(PacketKind::Data, &data_with(8000, 0));
     assert_eq!(refused, Err(LinkDrop::NoBuffer));

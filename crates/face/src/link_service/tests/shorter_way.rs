@@ -13,7 +13,7 @@ struct Ways {
 
 impl Ways {
     fn new(options: LinkOptions) -> Ways {
-        let pool = HeapPool::new(4000, 400);
+        let pool = BufferPool::new(4000, 400);
         Ways { shorter: Bench::with_pool(options, pool.clone()), longer: Bench::with_pool(options, pool) }
     }
 
@@ -23,7 +23,7 @@ impl Ways {
     }
 
     /// What one way gives and then the other, with all counters: to be compared.
-    fn receive(&mut self, frame: &[u8]) -> [(Vec<Incoming<HeapBuffer>>, String); 2] {
+    fn receive(&mut self, frame: &[u8]) -> [(Vec<Incoming>, String); 2] {
         let Ways { shorter, longer } = self;
         let (mut given, mut given_longer) = (Vec::new(), Vec::new());
         let result = {
@@ -39,7 +39,7 @@ impl Ways {
             &mut longer.reassembler,
             &mut given_longer,
         );
-        let seen = |given: &[Incoming<HeapBuffer>], result, bench: &Bench| {
+        let seen = |given: &[Incoming], result, bench: &Bench| {
             let packets: Vec<_> = given.iter().map(|packet| (packet.buffer.bytes(), &packet.fields)).collect();
             format!("{packets:?} {result:?} {:?}", bench.counters())
         };
@@ -48,14 +48,14 @@ impl Ways {
         [(given, text), (given_longer, text_longer)]
     }
 
-    fn send(&mut self, packets: [Outgoing<HeapBuffer>; 2], queue_bytes: usize) -> [String; 2] {
+    fn send(&mut self, packets: [Outgoing; 2], queue_bytes: usize) -> [String; 2] {
         let Ways { shorter, longer } = self;
         let [packet, mut packet_longer] = packets;
         let (mut frames, mut frames_longer) = (Vec::new(), Vec::new());
         let result = shorter.service.send(shorter.now, packet, queue_bytes, &shorter.pool, &mut frames);
         longer.service.mark(longer.now, &mut packet_longer.fields, queue_bytes);
         let result_longer = longer.service.send_other(longer.now, packet_longer, &longer.pool, &mut frames_longer);
-        let seen = |frames: &[HeapBuffer], result, bench: &Bench| {
+        let seen = |frames: &[PacketBuffer], result, bench: &Bench| {
             let frames: Vec<_> = frames.iter().map(PacketBuffer::bytes).collect();
             format!("{frames:?} {result:?} {:?}", bench.counters())
         };
@@ -64,7 +64,7 @@ impl Ways {
 }
 
 /// A packet that came in as it goes out again.
-fn turned_around(packet: Incoming<HeapBuffer>) -> Outgoing<HeapBuffer> {
+fn turned_around(packet: Incoming) -> Outgoing {
     let kind = match (packet.buffer.bytes()[0], packet.fields.nack) {
         (_, Some(_)) => PacketKind::Nack,
         (6, None) => PacketKind::Data,

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use namehop_forward::face::FaceScope;
+use namehop_packet::FaceScope;
 
 use crate::registry::{FaceParams, FacePersistency};
 

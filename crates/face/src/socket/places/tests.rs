@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use namehop_forward::face::FaceScope;
+use namehop_packet::FaceScope;
 
 use super::*;
 use crate::registry::{FaceParams, FaceTable, FaceUpdate};

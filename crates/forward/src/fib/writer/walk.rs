@@ -7,8 +7,8 @@ use namehop_table::WalkCursor;
 use namehop_wire::NameRef;
 
 use super::FibWriter;
-use crate::face::FaceId;
 use crate::fib::{FibError, NextHops};
+use namehop_packet::FaceId;
 
 /// Home buckets that are visited together, so that their misses overlap.
 const GROUP: usize = 16;

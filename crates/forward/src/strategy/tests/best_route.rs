@@ -2,8 +2,8 @@
 
 use super::super::context::Trigger;
 use super::super::tests::{A, Action, B, C, D, E, Mock, strategy};
-use crate::face::LinkType;
 use crate::fib::NextHop;
+use namehop_packet::LinkType;
 use namehop_wire::lp::NackReason;
 
 #[test]

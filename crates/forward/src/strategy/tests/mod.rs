@@ -5,9 +5,8 @@ use namehop_wire::lp::NackReason;
 use super::context::{InRecord, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
 use super::measurements::Measurements;
 use super::{StrategyInstance, dispatch};
-use crate::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use crate::fib::NextHop;
-use crate::time::Timestamp;
+use namehop_packet::{FaceId, FaceInfo, FaceScope, LinkType, Timestamp};
 
 pub const A: FaceId = FaceId(300);
 pub const B: FaceId = FaceId(301);

@@ -1,7 +1,7 @@
 //! Tests of the common rule for Nacks.
 
 use super::super::tests::{A, Action, B, D, E, Mock, strategy};
-use crate::face::FaceId;
+use namehop_packet::FaceId;
 use namehop_wire::lp::NackReason;
 
 #[test]

@@ -2,11 +2,11 @@
 
 use super::super::context::Trigger;
 use super::super::tests::{A, Action, B, C, D, E, Mock, strategy};
-use crate::face::FaceScope;
+use namehop_packet::FaceScope;
 use namehop_wire::lp::NackReason;
 
 /// D is a local application, the other faces are links.
-fn mock(nexthops: &[(crate::face::FaceId, u64)]) -> Mock {
+fn mock(nexthops: &[(namehop_packet::face::FaceId, u64)]) -> Mock {
     let mut mock = Mock::new(nexthops);
     mock.faces[3].scope = FaceScope::Local;
     mock

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use namehop_forward::face::FaceId;
+use namehop_packet::FaceId;
 use namehop_wire::lp::LpPacket;
 use namehop_wire::security::{
     DigestSigner, DigestVerifier, KeySigner, KeyType, PrivateKey, new_key_name, save_certificate, save_private_key,

@@ -4,7 +4,7 @@ mod model;
 
 use std::collections::BTreeMap;
 
-use namehop_forward::face::FaceId;
+use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 use proptest::prelude::*;
 

@@ -1,8 +1,7 @@
 //! Status datasets: contents, versions and segments.
 
 use namehop_face::LinkDrop;
-use namehop_forward::counters::DropReason;
-use namehop_forward::face::FaceScope;
+use namehop_packet::{DropReason, FaceScope};
 use namehop_wire::data::content_type;
 
 use super::*;

@@ -137,7 +137,7 @@ fn the_routers_own_faces_cannot_be_changed() {
     run(async {
         let fixture = Fixture::new();
         let mut params = FaceParams::new(FaceUri::Internal, FaceUri::Internal);
-        params.scope = namehop_forward::face::FaceScope::Local;
+        params.scope = namehop_packet::face::FaceScope::Local;
         params.flags = FaceFlags::LOCAL_FIELDS;
         fixture.router().faces().insert_reserved(FaceId::INTERNAL, params).expect("free");
         let parameters =

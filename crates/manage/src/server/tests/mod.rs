@@ -13,6 +13,7 @@ mod rib;
 mod saving;
 mod strategy_choice;
 
+use namehop_packet::FaceId;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,7 +21,6 @@ use std::time::Duration;
 
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceFlags, FaceParams, FacePersistency};
-use namehop_forward::face::FaceId;
 use namehop_wire::builder::InterestSignatureOptions;
 use namehop_wire::lp::{self, LpHeader, LpPacket, PitToken};
 use namehop_wire::security::{DigestSigner, Signer, unix_time_ms};

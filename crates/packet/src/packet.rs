@@ -1,7 +1,8 @@
-//! Packets at the engine's border: what comes in from a link service and what goes out to one.
+//! Network packets between link services and the engine, with their link-layer header fields.
 
 use namehop_wire::lp::{NackReason, PitToken};
 
+use crate::buffer::PacketBuffer;
 use crate::face::FaceId;
 
 /// Kind of a network-layer packet.
@@ -16,10 +17,8 @@ pub enum PacketKind {
 }
 
 /// NDNLPv2 header fields that concern the network layer (NDNLPv2 "network-layer headers").
-///
-/// `B` is the packet buffer type; only the rare prefix announcement needs one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinkFields<B> {
+#[derive(Debug)]
+pub struct LinkFields {
     /// Opaque token of the downstream; empty when absent.
     pub pit_token: PitToken,
     /// Present on a Nack only.
@@ -35,10 +34,10 @@ pub struct LinkFields<B> {
     /// NonDiscovery on an Interest (self-learning).
     pub non_discovery: bool,
     /// PrefixAnnouncement on a Data: the complete announcement Data (self-learning).
-    pub announcement: Option<B>,
+    pub announcement: Option<PacketBuffer>,
 }
 
-impl<B> Default for LinkFields<B> {
+impl Default for LinkFields {
     fn default() -> Self {
         LinkFields {
             pit_token: PitToken::empty(),
@@ -55,24 +54,24 @@ impl<B> Default for LinkFields<B> {
 
 /// A network-layer packet from a link service. `buffer` holds exactly one Interest or Data element.
 #[derive(Debug)]
-pub struct Incoming<B> {
+pub struct Incoming {
     /// Face it came in on.
     pub face: FaceId,
     /// The Interest or Data (for a Nack, the Interest inside).
-    pub buffer: B,
+    pub buffer: PacketBuffer,
     /// Its link-layer headers.
-    pub fields: LinkFields<B>,
+    pub fields: LinkFields,
 }
 
 /// A network-layer packet for a link service. `buffer` holds exactly one Interest or Data element.
 #[derive(Debug)]
-pub struct Outgoing<B> {
+pub struct Outgoing {
     /// Face to send it on.
     pub face: FaceId,
     /// What it is, for counters.
     pub kind: PacketKind,
     /// The Interest or Data (for a Nack, the Interest inside).
-    pub buffer: B,
+    pub buffer: PacketBuffer,
     /// The link-layer headers to put on.
-    pub fields: LinkFields<B>,
+    pub fields: LinkFields,
 }

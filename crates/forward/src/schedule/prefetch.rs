@@ -4,67 +4,67 @@
 //! a hash, and whatever was read may have changed when the packet has its turn.
 
 use namehop_hash::{Lanes, PrefixHashes, hash_group};
+use namehop_packet::Incoming;
 
-use super::summary::{Kind, Scratch, Summary};
+use super::burst::{BurstState, Guess};
 use super::{MAX_BURST, Schedule};
-use crate::buffer::BufferPool;
 use crate::engine::Engine;
-use crate::engine::long_names::Allowance;
-use crate::face::FaceId;
-use crate::packet::Incoming;
-use crate::pcct::hints::Forecast;
+use crate::parse::{Kind, Parsed};
+use crate::pcct::prefetch::Forecast;
 use crate::pcct::token;
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
-    /// Decodes packets and hashes the names of those whose hashes the pipelines will need. What is known of them is put into
-    /// `scratch` from position `first` on.
+impl<S: Schedule> Engine<S> {
+    /// Hashes the names of the packets whose hashes the pipelines will need, from `position` of the burst on, into the places
+    /// from `place` on.
     #[inline]
-    pub(super) fn look_at(&self, packets: &[Incoming<P::Buffer>], scratch: &mut Scratch, first: usize, lanes: Lanes) {
+    pub(super) fn hash_names(
+        &self,
+        packets: &[Incoming],
+        state: &mut BurstState,
+        (position, place): (usize, usize),
+        lanes: Lanes,
+    ) {
+        let BurstState { parsed, guesses, hashes } = state;
         let mut names: [&[u8]; MAX_BURST] = [&[]; MAX_BURST];
         let mut any = false;
         let mut long_names = self.core.long_names.total();
-        for ((packet, summary), name) in packets.iter().zip(&mut scratch.summaries[first..]).zip(&mut names) {
-            summary.look_at(packet, |bytes| self.may_read(packet.face, bytes, &long_names));
+        let known = parsed[position..].iter().zip(&mut guesses[place..]);
+        for ((packet, (parsed, guess)), name) in packets.iter().zip(known).zip(&mut names) {
+            *guess = Guess::default();
             // Data with a token finds its entry without, and of a Nack little more than the token is needed.
-            if summary.kind == Kind::Interest || summary.kind == Kind::Data && self.needs_hashes(packet) {
-                let its_name = summary.name(packet);
+            if parsed.kind == Kind::Interest || parsed.kind == Kind::Data && self.needs_hashes(packet) {
+                let its_name = parsed.name(packet);
                 // Names that will be refused are not worth it.
                 if S::IS_STRIPPED
                     || self.core.check_length(its_name).is_ok()
                         && self.core.long_names.foresee(packet.face, its_name, &mut long_names)
                 {
                     *name = its_name.value();
-                    summary.is_hashed = true;
+                    guess.is_hashed = true;
                     any = true;
                 }
             }
         }
         if any {
-            hash_group(&self.core.key, lanes, &names[..packets.len()], &mut scratch.hashes[first..]);
+            hash_group(&self.core.key, lanes, &names[..packets.len()], &mut hashes[place..]);
         }
     }
 
-    /// Is an Interest worth decoding, if `long_names` is what is left for long ones?
-    #[inline]
-    pub(super) fn may_read(&self, face: FaceId, interest: &[u8], long_names: &Allowance) -> bool {
-        S::IS_STRIPPED || self.core.check_unread(face, interest, long_names).is_ok()
-    }
-
-    fn needs_hashes(&self, data: &Incoming<P::Buffer>) -> bool {
+    fn needs_hashes(&self, data: &Incoming) -> bool {
         token::decode(self.core.worker, &data.fields.pit_token).is_none()
             || self.core.pcct.asks_for_prefixes(self.core.now)
     }
 
     /// First step: buckets, and the entry that a PIT token names if the schedule fetches entries.
     #[inline]
-    pub(super) fn hint_buckets(
+    pub(super) fn prefetch_buckets(
         &self,
-        packet: &Incoming<P::Buffer>,
-        (summary, hashes): (&mut Summary, Option<&PrefixHashes>),
+        packet: &Incoming,
+        (parsed, guess, hashes): (&Parsed, &mut Guess, Option<&PrefixHashes>),
     ) {
         let core = &self.core;
-        if summary.kind == Kind::Interest {
-            let interest = &summary.interest;
+        if parsed.kind == Kind::Interest {
+            let interest = &parsed.interest;
             let Some(hashes) = hashes else { return };
             core.pcct.prefetch_bucket(hashes.full());
             self.fib.prefetch_buckets(hashes);
@@ -83,7 +83,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
                 core.pcct.prefetch_entry(entry);
                 core.pcct.prefetch_order(entry);
             }
-            summary.entry = Some(entry);
+            guess.entry = Some(entry);
         }
         if let Some(hashes) = hashes {
             core.pcct.prefetch_satisfied(hashes);
@@ -93,9 +93,9 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// For schedules that look at few packets together: the entry whose Data will be replaced by this packet, which no bucket
     /// tells, so that it is there when its own bucket is to be asked for.
     #[inline]
-    pub(super) fn hint_replaced(&self, summary: &Summary, forecast: &mut Forecast) {
-        if summary.kind == Kind::Data
-            && let Some(victim) = self.core.pcct.foresee_data(summary.entry, forecast)
+    pub(super) fn prefetch_replaced(&self, parsed: &Parsed, guess: &Guess, forecast: &mut Forecast) {
+        if parsed.kind == Kind::Data
+            && let Some(victim) = self.core.pcct.foresee_data(guess.entry, forecast)
         {
             self.core.pcct.prefetch_identity(victim);
         }
@@ -103,36 +103,36 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
 
     /// Second step: what the buckets point to.
     #[inline]
-    pub(super) fn hint_entries(
+    pub(super) fn prefetch_entries(
         &self,
-        (summary, hashes): (&mut Summary, Option<&PrefixHashes>),
+        (parsed, guess, hashes): (&Parsed, &mut Guess, Option<&PrefixHashes>),
         forecast: &mut Forecast,
     ) {
         let core = &self.core;
-        let is_interest = summary.kind == Kind::Interest;
+        let is_interest = parsed.kind == Kind::Interest;
         if let Some(hashes) = hashes {
             if is_interest {
-                summary.fib_guess = if S::KIND.fetches_all_entries() {
+                guess.fib = if S::KIND.fetches_all_entries() {
                     self.fib.prefetch_all_entries(hashes)
                 } else {
                     self.fib.guess(hashes)
                 };
             }
-            if summary.entry.is_none() {
-                summary.entry = core.pcct.guess(hashes.full());
-                match summary.entry {
+            if guess.entry.is_none() {
+                guess.entry = core.pcct.guess(hashes.full());
+                match guess.entry {
                     Some(entry) => {
                         core.pcct.prefetch_entry(entry);
                         core.pcct.prefetch_order(entry);
                     }
-                    None if is_interest => summary.victim = core.pcct.foresee_entry(forecast),
+                    None if is_interest => guess.victim = core.pcct.foresee_entry(forecast),
                     None => {}
                 }
             }
         }
-        if summary.kind == Kind::Data {
-            summary.victim = core.pcct.foresee_data(summary.entry, forecast);
-            if let Some(victim) = summary.victim {
+        if parsed.kind == Kind::Data {
+            guess.victim = core.pcct.foresee_data(guess.entry, forecast);
+            if let Some(victim) = guess.victim {
                 core.pcct.prefetch_identity(victim);
             }
         }
@@ -141,26 +141,26 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// The FIB entries that were guessed in the second step. Of several packets in a row, so that the processor translates
     /// several addresses at once: that takes longer than all else where memory is not on huge pages through and through.
     #[inline]
-    pub(super) fn hint_fib_entries(&self, summaries: &[Summary]) {
-        for summary in summaries {
-            self.fib.prefetch_guessed(summary.fib_guess);
+    pub(super) fn prefetch_fib_entries(&self, guesses: &[Guess]) {
+        for guess in guesses {
+            self.fib.prefetch_guessed(guess.fib);
         }
     }
 
     /// Third step: what the entries point to.
     #[inline]
-    pub(super) fn hint_contents(&self, summary: &Summary) {
+    pub(super) fn prefetch_contents(&self, parsed: &Parsed, guess: &Guess) {
         let core = &self.core;
-        if summary.kind == Kind::Interest {
-            self.fib.prefetch_extension(summary.fib_guess);
-            if let Some(entry) = summary.entry {
+        if parsed.kind == Kind::Interest {
+            self.fib.prefetch_extension(guess.fib);
+            if let Some(entry) = guess.entry {
                 core.pcct.prefetch_use(entry);
-            } else if let Some(nonce) = summary.victim.and_then(|victim| core.pcct.prefetch_end(victim)) {
+            } else if let Some(nonce) = guess.victim.and_then(|victim| core.pcct.prefetch_end(victim)) {
                 core.dead_nonces.prefetch(nonce);
             }
             return;
         }
-        match (summary.victim, summary.entry) {
+        match (guess.victim, guess.entry) {
             (Some(victim), _) => core.pcct.prefetch_eviction(victim),
             // The entry ends with its PIT entry.
             (None, Some(entry)) if !core.pcct.content.admits() => core.pcct.prefetch_removal(entry),

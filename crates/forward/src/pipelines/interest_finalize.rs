@@ -1,20 +1,17 @@
-//! The end of PIT entries, and the timers that bring it about.
+//! Interest finalize pipeline (NFD developer's guide, section 4.2.6), and the timers of PIT entries that lead to it.
 
 use namehop_hash::hash_with_nonce;
 
-use crate::buffer::BufferPool;
 use crate::engine::Engine;
 use crate::engine::context::{AtHand, Context};
 use crate::engine::core::Core;
 use crate::engine::route::Route;
-use crate::face::FaceId;
-use crate::packet::Outgoing;
 use crate::pcct::entry::Selectors;
 use crate::pcct::{Pcct, PitRef};
 use crate::schedule::Schedule;
 use crate::strategy::Trigger;
-use crate::time::Timestamp;
 use crate::timer::{Timer, deadline_mark};
+use namehop_packet::{FaceId, Outgoing, Timestamp};
 
 /// Bit of a timer's kind that tells a strategy's timer from the one that ends the PIT entry. The lower bits are the
 /// selectors of the slot.
@@ -25,25 +22,25 @@ fn slot_of(pcct: &Pcct, timer: &Timer) -> Option<PitRef> {
     pcct.find_slot_by_serial(timer.entry, Selectors::from_bits(timer.kind()), timer.generation)
 }
 
-/// Does a timer still mean something? Not if its PIT entry has ended, nor if another timer watches over that now.
+/// Is a timer still in force? Not if its PIT entry has ended, nor if another timer has taken its place.
 #[inline(always)]
-fn is_meant(pcct: &Pcct, timer: &Timer) -> bool {
+fn is_current(pcct: &Pcct, timer: &Timer) -> bool {
     let watch = pcct.inline_watch(timer.entry);
     if watch.serial == timer.generation {
         timer.kind() & STRATEGY_TIMER != 0 || timer.is_for_mark(watch.deadline_mark)
     } else {
-        pcct.has_outer_slots() && is_meant_outside(pcct, timer)
+        pcct.has_outer_slots() && is_current_outside(pcct, timer)
     }
 }
 
 /// The same for PIT entries that may lie outside the table's entry.
 #[cold]
 #[inline(never)]
-fn is_meant_outside(pcct: &Pcct, timer: &Timer) -> bool {
+fn is_current_outside(pcct: &Pcct, timer: &Timer) -> bool {
     slot_of(pcct, timer).is_some_and(|pit| timer.kind() & STRATEGY_TIMER != 0 || timer.is_for(pcct.slot(pit).timer_at))
 }
 
-impl<P: BufferPool> Core<P> {
+impl Core {
     /// Sees to it that a timer is set for the end of a PIT entry. A timer that is due earlier is left alone: when it fires,
     /// it is set anew. So most renewals of a PIT entry cost nothing.
     pub(crate) fn arm_timer(&mut self, pit: PitRef) {
@@ -80,13 +77,13 @@ impl<P: BufferPool> Core<P> {
         }
         // Nonces that may still be on their way back are remembered, unless cached Data will stop them.
         if slot.keeps_nonces() {
-            self.bury_nonces(now, pit);
+            self.insert_dead_nonces(now, pit);
         }
         self.pcct.close_slot(pit);
     }
 
     /// Puts all nonces that were sent upstream on the Dead Nonce List.
-    pub(crate) fn bury_nonces(&mut self, now: Timestamp, pit: PitRef) {
+    pub(crate) fn insert_dead_nonces(&mut self, now: Timestamp, pit: PitRef) {
         let name_hash = self.pcct.entry(pit.entry).name_hash;
         for record in self.pcct.out_records(pit) {
             self.dead_nonces.insert(hash_with_nonce(name_hash, record.nonce), now);
@@ -94,12 +91,12 @@ impl<P: BufferPool> Core<P> {
     }
 }
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
+impl<S: Schedule> Engine<S> {
     /// Handles all timers that are due.
-    pub(crate) fn fire_timers(&mut self, now: Timestamp, out: &mut Vec<Outgoing<P::Buffer>>) {
+    pub(crate) fn fire_timers(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
         let mut due = std::mem::take(&mut self.core.due);
         let Core { timers, pcct, .. } = &mut self.core;
-        while let Some(timer) = timers.pop_due(now, |timer| is_meant(pcct, timer)) {
+        while let Some(timer) = timers.pop_due(now, |timer| is_current(pcct, timer)) {
             due.push(timer);
         }
         for index in 0..due.len() {
@@ -118,7 +115,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         self.core.due = due;
     }
 
-    fn fire_timer(&mut self, now: Timestamp, pit: PitRef, for_strategy: bool, out: &mut Vec<Outgoing<P::Buffer>>) {
+    fn fire_timer(&mut self, now: Timestamp, pit: PitRef, for_strategy: bool, out: &mut Vec<Outgoing>) {
         let slot = self.core.pcct.slot_mut(pit);
         if for_strategy {
             slot.set_strategy_timer(false);
@@ -146,10 +143,10 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         &'a mut self,
         now: Timestamp,
         pit: PitRef,
-        out: &'a mut Vec<Outgoing<P::Buffer>>,
-    ) -> Context<'a, P> {
-        let Engine { fib, core, hashes, hint_hashes, .. } = self;
-        let route = Route::of_pending(fib, &core.key, &core.pcct, pit, hashes, hint_hashes);
+        out: &'a mut Vec<Outgoing>,
+    ) -> Context<'a> {
+        let Engine { fib, core, hashes, delegation_hashes, .. } = self;
+        let route = Route::of_pending(fib, &core.key, &core.pcct, pit, hashes, delegation_hashes);
         Context { core, out, route, now, pit, ingress: FaceId::INVALID, nack_mark: 0, at_hand: AtHand::Nothing }
     }
 }

@@ -9,7 +9,7 @@ use super::content::{ContentStore, DIGEST_BYTES};
 use super::entry::Entry;
 use super::{INLINE, Pcct};
 use crate::schedule::MAX_BURST;
-use crate::time::Timestamp;
+use namehop_packet::Timestamp;
 
 /// Lines of cached Data that are asked for; the processor notices the run and fetches the rest itself.
 const DATA_LINES: usize = 8;
@@ -180,7 +180,7 @@ impl Pcct {
         let entry = self.entries.get(index)?;
         self.table.prefetch(entry.name_hash);
         if !entry.long_key.is_none() {
-            let bytes = usize::from(entry.name_bytes) + usize::from(entry.hint_bytes);
+            let bytes = usize::from(entry.name_bytes) + usize::from(entry.delegation_bytes);
             self.memory.prefetch(entry.long_key, bytes, DATA_LINES);
         }
         let slot = &entry.slot;
@@ -237,14 +237,21 @@ mod tests {
     /// What the pipelines do when an Interest comes.
     fn open(table: &mut Pcct, number: u8) -> PitRef {
         let name = [8, 1, number];
-        let key = Key { name: &name, name_hash: number.into(), depth: 1, names_digest: false, hint: &[], hint_hash: 0 };
+        let key = Key {
+            name: &name,
+            name_hash: number.into(),
+            depth: 1,
+            names_digest: false,
+            delegation: &[],
+            delegation_hash: 0,
+        };
         if table.pit_is_full() {
-            let victim = table.victim(crate::face::FaceId::FIRST_USER).expect("a full PIT");
+            let victim = table.victim(namehop_packet::face::FaceId::FIRST_USER).expect("a full PIT");
             table.close_slot(victim);
         }
         let entry = table.insert(&key, None).expect("room");
         let selectors = Selectors { can_be_prefix: false, must_be_fresh: false };
-        table.open_slot(entry, selectors, crate::face::FaceId::FIRST_USER).expect("room")
+        table.open_slot(entry, selectors, namehop_packet::face::FaceId::FIRST_USER).expect("room")
     }
 
     #[test]

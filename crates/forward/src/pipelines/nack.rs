@@ -1,29 +1,28 @@
-//! Incoming Nack pipeline.
+//! The Nack processing path: incoming and outgoing Nacks (NFD developer's guide, section 4.4), and Interests that a link gave up.
 
 use namehop_hash::hash_name;
 use namehop_wire::Interest;
 use namehop_wire::lp::NackReason;
 
-use crate::buffer::{BufferPool, PacketBuffer};
-use crate::counters::DropReason;
 use crate::engine::Engine;
+use crate::engine::context::{AtHand, Context};
 use crate::engine::core::Core;
-use crate::face::{FaceId, LinkType};
-use crate::packet::{Incoming, Outgoing};
+use crate::engine::interest_form::Variable;
 use crate::pcct::entry::Selectors;
-use crate::pcct::{PitRef, token};
+use crate::pcct::record::InRecord;
+use crate::pcct::{Downstream, PitRef, token};
 use crate::schedule::Schedule;
 use crate::strategy::Trigger;
-use crate::time::Timestamp;
+use namehop_packet::{DropReason, FaceId, Incoming, LinkFields, LinkType, Outgoing, PacketKind, Timestamp};
 
-impl<P: BufferPool, S: Schedule> Engine<P, S> {
-    /// Handles a Nack. An error is the reason why it was discarded.
+impl<S: Schedule> Engine<S> {
+    /// Incoming Nack pipeline. An error is the reason why the Nack was discarded.
     pub(crate) fn incoming_nack(
         &mut self,
         now: Timestamp,
-        packet: Incoming<P::Buffer>,
+        packet: Incoming,
         reason: NackReason,
-        out: &mut Vec<Outgoing<P::Buffer>>,
+        out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         let core = &mut self.core;
         core.counters.in_nacks += 1;
@@ -65,13 +64,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
 
     /// The link gave up delivering an Interest, which may be pending or not: its strategy may try another way. `interest`
     /// is the packet as it was sent.
-    pub fn dropped_interest(
-        &mut self,
-        now: Timestamp,
-        face: FaceId,
-        interest: &[u8],
-        out: &mut Vec<Outgoing<P::Buffer>>,
-    ) {
+    pub fn dropped_interest(&mut self, now: Timestamp, face: FaceId, interest: &[u8], out: &mut Vec<Outgoing>) {
         let Ok(interest) = Interest::decode(interest) else { return };
         if let Some(pit) = self.core.find_sent(&interest, None, face) {
             self.core.forget_removed_faces(pit);
@@ -82,7 +75,46 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     }
 }
 
-impl<P: BufferPool> Core<P> {
+impl Context<'_> {
+    /// Outgoing Nack pipeline: sends a Nack to the downstreams for which `is_chosen` holds, and removes their in-records. Those
+    /// whose face is not point-to-point, or gone, are left alone (NDNLPv2, "Network Nack").
+    pub(crate) fn outgoing_nacks(&mut self, reason: NackReason, is_chosen: impl Fn(FaceId) -> bool) {
+        let mut answered = std::mem::take(&mut self.core.answered);
+        let faces = &self.core.faces;
+        let is_taken = |record: &InRecord| {
+            is_chosen(record.face)
+                && faces.get(record.face).is_some_and(|face| face.link_type == LinkType::PointToPoint)
+        };
+        self.core.pcct.take_in_records(self.pit, is_taken, |record, downstream| answered.push((*record, downstream)));
+        for (record, downstream) in answered.drain(..) {
+            self.outgoing_nack(&record, &downstream, reason);
+        }
+        self.core.answered = answered;
+    }
+
+    fn outgoing_nack(&mut self, record: &InRecord, downstream: &Downstream, reason: NackReason) {
+        // The Nack carries the Interest of this very downstream: the packet itself, or what the PIT knows of it.
+        let held = match &mut self.at_hand {
+            AtHand::Interest(interest) if self.ingress == record.face => interest.take_original(),
+            _ => None,
+        };
+        let variable = Variable { nonce: record.nonce, hop_limit: record.hop_limit.received() };
+        let Some(buffer) = held.or_else(|| self.core.rebuilt_interest(self.pit, variable)) else {
+            self.core.count_drop(self.ingress, DropReason::NoBuffer);
+            return;
+        };
+        let (ingress, nack_mark) = (self.ingress, self.nack_mark);
+        self.core.transmit(record.face, PacketKind::Nack, buffer, self.out, || LinkFields {
+            pit_token: downstream.token,
+            nack: Some(reason),
+            congestion_mark: downstream.congestion_mark.max(nack_mark),
+            incoming_face_id: Some(ingress).filter(|&id| id != FaceId::INVALID),
+            ..LinkFields::default()
+        });
+    }
+}
+
+impl Core {
     /// The PIT slot that sent this Interest to `face`. `known` is an entry that may be the right one.
     fn find_sent(&self, interest: &Interest<'_>, known: Option<u32>, face: FaceId) -> Option<PitRef> {
         let name = interest.name.value();

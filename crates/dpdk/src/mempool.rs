@@ -1,0 +1,127 @@
+//! Mempools of DPDK as memory for packet buffers, in two sizes.
+//!
+//! They are made when a port is first opened and never given back: drivers may hold a packet for as long as they like.
+
+use std::ffi::CString;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use namehop_packet::pool::{LARGE_BYTES, Mempool, SMALL_BYTES};
+use namehop_packet::raw::{Header, set_release_to_mempool};
+use namehop_packet::{BufferPool, HEADROOM_BYTES, PacketBuffer};
+
+use crate::eal::Eal;
+use crate::error::DpdkError;
+use crate::ffi::{self, RawMempool};
+use crate::thread;
+
+/// What DPDK puts around each packet of a mempool at most, in bytes: a header of its own, and padding that spreads packets over
+/// the channels of memory.
+const ELEMENT_OVERHEAD_BYTES: usize = 64 + 192;
+/// Packets do not cross pages, so a page may have as much left over as one of them takes.
+const PAGE_BYTES: usize = 2 << 20;
+
+/// Each pool's mempools have names of their own.
+static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
+/// Held while mempools are made, so that no pool gets two.
+static MAKING: Mutex<()> = Mutex::new(());
+
+/// Memory that mempools for so many small and large packets take, in bytes, all told.
+pub const fn mempool_bytes(small: usize, large: usize) -> usize {
+    const fn bytes(count: usize, room_bytes: usize) -> usize {
+        let element = size_of::<Header>() + HEADROOM_BYTES + room_bytes + ELEMENT_OVERHEAD_BYTES;
+        let pages = count.div_ceil(PAGE_BYTES / element);
+        // The ring of those that nobody has is a power of two of pointers.
+        pages * PAGE_BYTES + (count + 1).next_power_of_two() * size_of::<usize>()
+    }
+    bytes(small, SMALL_BYTES) + bytes(large, LARGE_BYTES)
+}
+
+/// Has a pool hand out buffers of mempools from now on, which ports need: as many as it has itself. Does nothing the second time.
+///
+/// # Errors
+/// When there is no memory for them; then everything stays as it was.
+pub fn use_mempools(pool: &BufferPool, _environment: &Eal) -> Result<(), DpdkError> {
+    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    if !pool.has_mempool() {
+        // SAFETY: it frees mbufs of mempools, which live as long as the process.
+        unsafe { set_release_to_mempool(release) };
+        let (small, large) = pool.limits();
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
+        let small = SizeClass::new(&format!("small{number}"), small, SMALL_BYTES)?;
+        let large = SizeClass::new(&format!("large{number}"), large, LARGE_BYTES).inspect_err(|_| {
+            // SAFETY: the mempool was made just now, and nothing was taken from it.
+            unsafe { ffi::namehop_mempool_free(small.0.as_ptr()) }
+        })?;
+        pool.use_mempool(Box::new(Mempools { small, large }));
+    }
+    Ok(())
+}
+
+/// Gives an mbuf back to its mempool.
+///
+/// # Safety
+/// Nobody else uses it.
+unsafe fn release(header: NonNull<Header>) {
+    // SAFETY: as the caller promises.
+    unsafe { ffi::namehop_mbuf_free(header.as_ptr()) }
+}
+
+/// One mempool. Lives as long as the process.
+struct SizeClass(NonNull<RawMempool>);
+
+// SAFETY: mempools with multi-producer, multi-consumer rings may be used from every thread.
+unsafe impl Send for SizeClass {}
+// SAFETY: as above.
+unsafe impl Sync for SizeClass {}
+
+impl SizeClass {
+    fn new(name: &str, count: usize, room_bytes: usize) -> Result<SizeClass, DpdkError> {
+        let action = || format!("make a mempool of {count} packets of {room_bytes} bytes");
+        let c_name = CString::new(name).map_err(|_| DpdkError::Unusable(format!("{name} is no name")))?;
+        let count = u32::try_from(count).map_err(|_| DpdkError::Unusable(format!("cannot {}", action())))?;
+        let mut error = 0;
+        // SAFETY: the environment runs, which whoever calls has the proof of. Sizes fit 16 bits, as `namehop_packet::raw` asserts.
+        let pool = unsafe {
+            ffi::namehop_mempool_create(c_name.as_ptr(), count, (HEADROOM_BYTES + room_bytes) as u16, &mut error)
+        };
+        NonNull::new(pool).map(SizeClass).ok_or_else(|| DpdkError::refused(action(), error))
+    }
+
+    fn allocate(&self) -> Option<PacketBuffer> {
+        // SAFETY: the mempool lives; what it gives is an empty mbuf in one segment, and is ours. Its storage was zeroed by the
+        // system or written since, and `use_mempools` said how it is given back.
+        unsafe {
+            NonNull::new(ffi::namehop_mbuf_allocate(self.0.as_ptr())).map(|header| PacketBuffer::from_raw(header))
+        }
+    }
+
+    fn in_use(&self) -> usize {
+        // SAFETY: the mempool lives.
+        unsafe { ffi::namehop_mempool_in_use(self.0.as_ptr()) as usize }
+    }
+}
+
+struct Mempools {
+    small: SizeClass,
+    large: SizeClass,
+}
+
+impl Mempool for Mempools {
+    fn allocate(&self, capacity: usize) -> Option<PacketBuffer> {
+        thread::register();
+        if capacity <= SMALL_BYTES {
+            self.small.allocate().or_else(|| self.large.allocate())
+        } else if capacity <= LARGE_BYTES {
+            self.large.allocate()
+        } else {
+            None
+        }
+    }
+
+    fn in_use(&self) -> usize {
+        self.small.in_use() + self.large.in_use()
+    }
+}

@@ -1,0 +1,57 @@
+//! Buffers from mempools behave as those in ordinary memory do, and return to where they came from.
+
+use std::sync::OnceLock;
+
+use namehop_dpdk::{Eal, use_mempools};
+use namehop_packet::{BufferPool, testing};
+
+/// Enough for every test of this file together.
+const EAL_BYTES: usize = 96 << 20;
+
+fn environment() -> &'static Eal {
+    Eal::start(EAL_BYTES).expect("DPDK starts")
+}
+
+fn mempools(small: usize, large: usize) -> BufferPool {
+    let pool = BufferPool::new(small, large);
+    use_mempools(&pool, environment()).expect("memory for mempools");
+    pool
+}
+
+fn shared_mempools() -> BufferPool {
+    static POOL: OnceLock<BufferPool> = OnceLock::new();
+    POOL.get_or_init(|| mempools(1023, 255)).clone()
+}
+
+#[test]
+fn buffers_follow_the_model() {
+    testing::buffers_follow_the_model(&shared_mempools());
+}
+
+#[test]
+fn limits_hold() {
+    testing::limits_hold(&mempools(31, 15), 31, 15);
+}
+
+#[test]
+fn a_fresh_buffer_is_empty() {
+    testing::a_fresh_buffer_is_empty(&shared_mempools());
+}
+
+#[test]
+fn every_thread_may_take_and_give() {
+    testing::every_thread_may_take_and_give(&shared_mempools());
+}
+
+#[test]
+fn buffers_come_back_to_ordinary_memory_after_the_pool_has_moved_on() {
+    let pool = BufferPool::new(4, 4);
+    let old = pool.copy_of(b"before").expect("in ordinary memory");
+    use_mempools(&pool, environment()).expect("mempools");
+    let new = pool.copy_of(b"after").expect("in a mempool");
+    assert_eq!((old.bytes(), new.bytes(), pool.in_use()), (&b"before"[..], &b"after"[..], 2));
+    drop(old);
+    assert_eq!(pool.in_use(), 1);
+    drop(pool);
+    drop(new);
+}

@@ -1,0 +1,212 @@
+//! Outgoing Data pipeline (NFD developer's guide, section 4.3.3): to the downstreams of PIT entries.
+
+use namehop_packet::{
+    DropReason, FaceId, FaceScope, LinkFields, LinkType, Outgoing, PacketBuffer, PacketKind, Timestamp,
+};
+
+use crate::engine::core::Core;
+use crate::engine::faces::FaceArray;
+use crate::pcct::record::InRecord;
+use crate::pcct::{Downstream, PitRef, short_downstream};
+
+/// Data on its way downstream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DataSource {
+    /// Where it came from; [`FaceId::CONTENT_STORE`] for cached Data.
+    pub(crate) face: FaceId,
+    /// CongestionMark that it came with.
+    pub(crate) congestion_mark: u64,
+    /// Is its name under `/localhost`?
+    pub(crate) is_localhost: bool,
+}
+
+/// What a downstream gets of Data that satisfies its Interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// Nothing: it does not wait any more, or the Data came from there.
+    None,
+    /// Nothing, because `/localhost` never goes to other computers.
+    OutOfScope,
+    /// The Data.
+    Data,
+}
+
+impl DataSource {
+    /// What the downstream with this record gets: the Data while its Interest is pending, but not on the face that the Data
+    /// came from unless that is ad hoc.
+    #[inline(always)]
+    fn answer_for(&self, record: &InRecord, faces: &FaceArray, now: Timestamp) -> Answer {
+        match faces.get(record.face) {
+            Some(face) if record.expiry > now && (face.id != self.face || face.link_type == LinkType::AdHoc) => {
+                let stays = self.is_localhost && face.scope == FaceScope::NonLocal;
+                if stays { Answer::OutOfScope } else { Answer::Data }
+            }
+            _ => Answer::None,
+        }
+    }
+}
+
+impl Core {
+    /// Moves the downstreams that Data goes to from their in-records to a list: those whose Interest is still pending, but
+    /// not the face that the Data came from unless it is ad hoc. A face is listed once for each token it used. Returns how many
+    /// there were that the Data may not go to; those are counted.
+    pub(crate) fn take_downstreams(
+        &mut self,
+        now: Timestamp,
+        pit: PitRef,
+        source: &DataSource,
+        downstreams: &mut Vec<Downstream>,
+    ) -> usize {
+        let faces = &self.faces;
+        let is_taken = |record: &InRecord| source.answer_for(record, faces, now) != Answer::None;
+        let mut out_of_scope = 0;
+        self.pcct.take_in_records(pit, is_taken, |record, downstream| {
+            if source.answer_for(record, faces, now) == Answer::Data {
+                downstreams.push(downstream);
+            } else {
+                out_of_scope += 1;
+            }
+        });
+        for _ in 0..out_of_scope {
+            self.count_drop(source.face, DropReason::ScopeViolation);
+        }
+        out_of_scope
+    }
+
+    /// Counts Data that goes to nobody, unless it was counted for another reason.
+    #[inline]
+    pub(crate) fn count_undelivered(&mut self, source: &DataSource, downstreams: &[Downstream], out_of_scope: usize) {
+        if downstreams.is_empty() && out_of_scope == 0 {
+            self.count_drop(source.face, DropReason::NoDownstream);
+        }
+    }
+
+    /// Sends Data to the downstreams of one PIT entry that it goes to, and removes their in-records.
+    pub(crate) fn outgoing_data(
+        &mut self,
+        now: Timestamp,
+        pit: PitRef,
+        source: &DataSource,
+        buffer: PacketBuffer,
+        announcement: Option<&PacketBuffer>,
+        out: &mut Vec<Outgoing>,
+    ) {
+        let mut downstreams = std::mem::take(&mut self.downstreams);
+        downstreams.clear();
+        let out_of_scope = self.take_downstreams(now, pit, source, &mut downstreams);
+        self.count_undelivered(source, &downstreams, out_of_scope);
+        self.send_data(buffer, source, &downstreams, announcement, out);
+        self.downstreams = downstreams;
+    }
+
+    /// The same where the PIT entry ends at once, so that its in-records need not be removed.
+    #[inline]
+    pub(crate) fn answer_and_forget(
+        &mut self,
+        now: Timestamp,
+        pit: PitRef,
+        source: &DataSource,
+        buffer: PacketBuffer,
+        out: &mut Vec<Outgoing>,
+    ) {
+        // The usual case is one downstream, whose token is in its record.
+        let Some(record) = self.pcct.only_in_record(pit) else {
+            return self.outgoing_data(now, pit, source, buffer, None, out);
+        };
+        match source.answer_for(record, &self.faces, now) {
+            Answer::None => self.count_drop(source.face, DropReason::NoDownstream),
+            Answer::OutOfScope => self.count_drop(source.face, DropReason::ScopeViolation),
+            Answer::Data => {
+                let downstream = short_downstream(record);
+                self.send_data_to(buffer, source, &downstream, None, out);
+            }
+        }
+    }
+
+    /// Sends Data to all downstreams, each with its own token. The last one gets the buffer, the others copies.
+    pub(crate) fn send_data(
+        &mut self,
+        buffer: PacketBuffer,
+        source: &DataSource,
+        downstreams: &[Downstream],
+        announcement: Option<&PacketBuffer>,
+        out: &mut Vec<Outgoing>,
+    ) {
+        let Some((last, others)) = downstreams.split_last() else { return };
+        for downstream in others {
+            match self.pool.copy_of(buffer.bytes()) {
+                Some(copy) => self.send_data_to(copy, source, downstream, announcement, out),
+                None => self.count_drop(source.face, DropReason::NoBuffer),
+            }
+        }
+        self.send_data_to(buffer, source, last, announcement, out);
+    }
+
+    #[inline(always)]
+    fn send_data_to(
+        &mut self,
+        buffer: PacketBuffer,
+        source: &DataSource,
+        downstream: &Downstream,
+        announcement: Option<&PacketBuffer>,
+        out: &mut Vec<Outgoing>,
+    ) {
+        let announcement = announcement.and_then(|announcement| self.pool.copy_of(announcement.bytes()));
+        self.transmit(downstream.face, PacketKind::Data, buffer, out, || LinkFields {
+            pit_token: downstream.token,
+            nack: None,
+            // The consumer learns of congestion on either way.
+            congestion_mark: source.congestion_mark.max(downstream.congestion_mark),
+            incoming_face_id: Some(source.face),
+            next_hop_face_id: None,
+            no_cache: false,
+            non_discovery: false,
+            announcement,
+        });
+    }
+}
+
+/// Merges downstreams of several PIT entries so that no face gets the same Data twice, except with different tokens.
+pub(super) fn merge(downstreams: &mut Vec<Downstream>) {
+    // Sorting takes no more than n log n; the list may be as long as all downstreams of several entries.
+    fn order(downstream: &Downstream) -> (u32, bool, &[u8]) {
+        (downstream.face.0, downstream.token.is_empty(), downstream.token.as_slice())
+    }
+    downstreams.sort_unstable_by(|one, other| order(one).cmp(&order(other)));
+    downstreams.dedup_by(|new, known| {
+        // A peer that sent no token with one of its Interests is content with any answer; sorting put those last.
+        let is_same = known.face == new.face && (known.token == new.token || new.token.is_empty());
+        if is_same {
+            known.congestion_mark = known.congestion_mark.max(new.congestion_mark);
+        }
+        is_same
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use namehop_wire::lp::PitToken;
+
+    use super::*;
+
+    fn downstream(face: u32, token: &[u8], congestion_mark: u64) -> Downstream {
+        let token = PitToken::from_slice(token).expect("short");
+        Downstream { face: FaceId(face), token, congestion_mark }
+    }
+
+    #[test]
+    fn a_face_is_served_once_per_token() {
+        let mut list = vec![
+            downstream(1, b"", 4),
+            downstream(1, b"a", 2),
+            downstream(1, b"", 1),
+            downstream(3, b"", 0),
+            downstream(1, b"b", 0),
+            downstream(1, b"a", 3),
+            downstream(2, b"a", 0),
+        ];
+        merge(&mut list);
+        let merged = [downstream(1, b"a", 3), downstream(1, b"b", 4), downstream(2, b"a", 0), downstream(3, b"", 0)];
+        assert_eq!(list, merged);
+    }
+}

@@ -1,0 +1,108 @@
+//! Outgoing Interest pipeline.
+
+use namehop_packet::{DropReason, FaceId, FaceScope, LinkFields, PacketBuffer, PacketKind};
+
+use crate::engine::context::{AtHand, Carrier, Context};
+use crate::engine::interest_form::Variable;
+use crate::pcct::token;
+
+impl Context<'_> {
+    /// Outgoing Interest pipeline (NFD developer's guide, section 4.2.5): sends the pending Interest to `face`. `probe`: with
+    /// a Nonce of its own. `false` when it was not sent.
+    pub(crate) fn outgoing_interest(&mut self, face: FaceId, probe: bool, non_discovery: bool) -> bool {
+        let Some(face) = self.core.faces.get(face) else { return false };
+
+        // The Interest that goes on: the one that has just arrived, or else one that is pending.
+        let (mut variable, congestion_mark) = match &self.at_hand {
+            AtHand::Interest(interest) => {
+                (Variable { nonce: interest.nonce, hop_limit: interest.limits.hop_limit }, interest.congestion_mark)
+            }
+            _ => match self.best_pending(&face) {
+                Some(record) => {
+                    let variable = Variable { nonce: record.nonce, hop_limit: record.hop_limit.onward() };
+                    (variable, u64::from(record.congestion_mark))
+                }
+                None => return false,
+            },
+        };
+        if probe {
+            variable.nonce = self.core.random() as u32;
+        }
+
+        // Packet format specification, "HopLimit": 0 goes to local faces only.
+        if variable.hop_limit == Some(0) && face.scope == FaceScope::NonLocal {
+            self.core.count_drop(self.ingress, DropReason::HopLimitExhausted);
+            return false;
+        }
+
+        // Insert or renew the out-record, if there is room for it and a buffer to send.
+        let mut added = self.core.pcct.find_or_add_out_record(self.pit, face.id);
+        if added.is_err() && self.core.make_room_for_records(self.now, self.ingress, Some(self.pit)) {
+            added = self.core.pcct.find_or_add_out_record(self.pit, face.id);
+        }
+        let Ok((record, is_new)) = added else {
+            self.core.count_drop(self.ingress, DropReason::TooManyUpstreams);
+            return false;
+        };
+        // What the null face gets needs no packet.
+        let mut packet = None;
+        if face.id != FaceId::NULL {
+            packet = self.interest_packet(variable);
+            if packet.is_none() {
+                self.core.count_drop(self.ingress, DropReason::NoBuffer);
+                if is_new {
+                    self.core.pcct.remove_out_records(self.pit, |record| record.face == face.id);
+                }
+                return false;
+            }
+        }
+        let lifetime_ms = self.core.pending_ms(self.core.pcct.slot(self.pit).lifetime_ms);
+        let out_record = self.core.pcct.out_record_mut(self.pit, record);
+        out_record.nonce = variable.nonce;
+        out_record.last_renewed = self.now;
+        out_record.lifetime_ms = u32::try_from(lifetime_ms).unwrap_or(u32::MAX);
+        out_record.set_nacked(None);
+
+        // All other upstreams may have refused: now there is one more to wait for.
+        if matches!(self.at_hand, AtHand::Nothing) && self.core.pcct.slot(self.pit).expiry <= self.now {
+            let last = self.core.pcct.in_records(self.pit).map(|record| record.expiry).max();
+            self.core.pcct.slot_mut(self.pit).expiry = last.unwrap_or(self.now);
+        }
+
+        // NDNLPv2, "PIT token": send it, with a token that leads the answer back to this entry.
+        let Some(buffer) = packet else { return true };
+        let generation = self.core.pcct.entry(self.pit.entry).generation;
+        let (worker, entry, ingress) = (self.core.worker, self.pit.entry, self.ingress);
+        self.core.transmit(face.id, PacketKind::Interest, buffer, self.out, || LinkFields {
+            pit_token: token::encode(worker, entry, generation),
+            nack: None,
+            congestion_mark,
+            incoming_face_id: Some(ingress).filter(|&id| id != FaceId::INVALID),
+            next_hop_face_id: None,
+            no_cache: false,
+            non_discovery,
+            announcement: None,
+        });
+        true
+    }
+
+    /// The Interest in a buffer: the arriving one's own for the first upstream, then copies.
+    fn interest_packet(&mut self, variable: Variable) -> Option<PacketBuffer> {
+        let AtHand::Interest(interest) = &mut self.at_hand else {
+            return self.core.rebuilt_interest(self.pit, variable);
+        };
+        let mut buffer = match interest.carrier.take() {
+            Some(Carrier::Held(buffer)) => {
+                interest.carrier = Some(Carrier::Sent(self.out.len()));
+                buffer
+            }
+            Some(Carrier::Sent(index)) => {
+                interest.carrier = Some(Carrier::Sent(index));
+                self.core.pool.copy_of(self.out.get(index)?.buffer.bytes())?
+            }
+            None => return self.core.rebuilt_interest(self.pit, variable),
+        };
+        variable.write(buffer.bytes_mut(), interest.nonce_at, interest.hop_limit_at);
+        Some(buffer)
+    }
+}

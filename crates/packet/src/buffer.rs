@@ -1,0 +1,128 @@
+//! One packet in memory, with room in front of it for link headers.
+//!
+//! A [`PacketBuffer`] is one contiguous piece of memory that its holder owns alone; one pointer wide, so that moving it costs nothing. It
+//! comes from a [`BufferPool`](crate::BufferPool) and returns there when dropped; nothing is allocated per packet. In
+//! ordinary memory and in DPDK's mempools it looks the same, so that any face can send what any other received.
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::slice;
+
+use crate::pool;
+use crate::raw::{Header, release_to_mempool};
+
+/// A packet in memory.
+#[repr(transparent)]
+pub struct PacketBuffer(NonNull<Header>);
+
+// SAFETY: a PacketBuffer is the only reference to its header and storage; pools take it back from any thread.
+unsafe impl Send for PacketBuffer {}
+
+impl PacketBuffer {
+    /// Takes over a buffer.
+    ///
+    /// # Safety
+    /// `header` is that of an initialised buffer in one segment, which nobody else uses. Its storage is initialised memory that
+    /// lives until the buffer is given back. If it has a mempool,
+    /// [`set_release_to_mempool`](crate::raw::set_release_to_mempool) was called before.
+    #[inline]
+    pub unsafe fn from_raw(header: NonNull<Header>) -> PacketBuffer {
+        PacketBuffer(header)
+    }
+
+    #[inline]
+    fn header(&self) -> &Header {
+        // SAFETY: the header is initialised, and `self` is the only way to it.
+        unsafe { self.0.as_ref() }
+    }
+
+    #[inline]
+    fn header_mut(&mut self) -> &mut Header {
+        // SAFETY: as above, and `self` is borrowed mutably.
+        unsafe { self.0.as_mut() }
+    }
+
+    /// The packet.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        let header = self.header();
+        // SAFETY: `data_offset` and `data_bytes` lie within the storage: drivers keep to it, and so do the methods below. All
+        // of the storage is initialised.
+        unsafe {
+            slice::from_raw_parts(header.storage.add(usize::from(header.data_offset)), usize::from(header.data_bytes))
+        }
+    }
+
+    /// The packet, writable.
+    #[inline]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        let header = self.header_mut();
+        let (offset, length) = (usize::from(header.data_offset), usize::from(header.data_bytes));
+        // SAFETY: as in `bytes`, and the packet is borrowed mutably.
+        unsafe { slice::from_raw_parts_mut(header.storage.add(offset), length) }
+    }
+
+    /// Moves the start forward by `count` bytes (drops a header). Clamped to the length.
+    #[inline]
+    pub fn trim_front(&mut self, count: usize) {
+        let header = self.header_mut();
+        // Not more than a 16-bit number.
+        let count = count.min(usize::from(header.data_bytes)) as u16;
+        header.data_offset += count;
+        header.set_length(header.data_bytes - count);
+    }
+
+    /// Cuts the packet to `length` bytes. No effect when it is shorter.
+    #[inline]
+    pub fn truncate(&mut self, length: usize) {
+        let header = self.header_mut();
+        if length < usize::from(header.data_bytes) {
+            header.set_length(length as u16);
+        }
+    }
+
+    /// Grows the packet by `count` bytes at the front and returns them; `None` when the headroom is too small.
+    #[inline]
+    pub fn prepend(&mut self, count: usize) -> Option<&mut [u8]> {
+        let header = self.header_mut();
+        if count > usize::from(header.data_offset) {
+            return None;
+        }
+        header.data_offset -= count as u16;
+        header.set_length(header.data_bytes + count as u16);
+        // SAFETY: as in `bytes`: these are the first bytes of the packet, which is borrowed mutably.
+        Some(unsafe { slice::from_raw_parts_mut(header.storage.add(usize::from(header.data_offset)), count) })
+    }
+
+    /// Grows the packet by `count` bytes at the end and returns them; `None` when the tailroom is too small.
+    #[inline]
+    pub fn append(&mut self, count: usize) -> Option<&mut [u8]> {
+        let header = self.header_mut();
+        let length = usize::from(header.data_bytes);
+        let room = usize::from(header.storage_bytes) - usize::from(header.data_offset) - length;
+        if count > room {
+            return None;
+        }
+        header.set_length((length + count) as u16);
+        Some(&mut self.bytes_mut()[length..])
+    }
+}
+
+impl fmt::Debug for PacketBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PacketBuffer").field("length", &self.bytes().len()).finish()
+    }
+}
+
+impl Drop for PacketBuffer {
+    #[inline]
+    fn drop(&mut self) {
+        if self.header().mempool.is_null() {
+            // SAFETY: nobody uses a dropped buffer, and this one lies in ordinary memory.
+            unsafe { pool::give_back(self.0) };
+        } else {
+            // SAFETY: nobody uses a dropped buffer, and this one is from a mempool.
+            unsafe { release_to_mempool(self.0) };
+        }
+    }
+}

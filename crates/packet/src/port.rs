@@ -1,0 +1,31 @@
+//! What a driver of ports gives to a worker.
+
+use std::any::Any;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use crate::buffer::PacketBuffer;
+
+/// The pause before a port that was full is tried again, for drivers that know nothing better.
+pub const RETRY_PAUSE: Duration = Duration::from_micros(50);
+
+/// One receive queue and one transmit queue of a port: gives and takes frames in bursts, and never waits. One thread uses it;
+/// whoever gets it back may ask what it is.
+pub trait PortQueue: Any + Send {
+    /// Adds a burst of received frames, each in one buffer, to `frames`.
+    fn receive(&mut self, frames: &mut Vec<PacketBuffer>);
+
+    /// Sends frames from the front and takes them out; those that do not fit now stay.
+    fn transmit(&mut self, frames: &mut Vec<PacketBuffer>);
+
+    /// How long it takes until frames that stayed are worth another attempt.
+    fn retry_pause(&self) -> Duration {
+        RETRY_PAUSE
+    }
+
+    /// Is readable as long as received frames wait; `None` when the queue has to be polled.
+    fn bell(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Called before the worker sleeps until the bell is readable.
+    fn prepare_to_sleep(&mut self) {}
+}

@@ -1,0 +1,124 @@
+//! The layout of a packet buffer in memory: that of DPDK's `struct rte_mbuf`, as far as Namehop reads and writes it.
+//!
+//! The packet path looks at a packet several times, so that is done without calls. The shim of the crate `dpdk` asserts the
+//! same offsets against the headers of the DPDK that is linked.
+
+use std::ffi::c_void;
+use std::mem::{offset_of, size_of};
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+
+use crate::pool::{HEADROOM_BYTES, LARGE_BYTES};
+
+/// `struct rte_mbuf`.
+#[repr(C, align(64))]
+pub struct Header {
+    /// First byte of the headroom.
+    pub(crate) storage: *mut u8,
+    /// In ordinary memory: the pool that the buffer returns to. Otherwise the address that devices use, which is DPDK's affair.
+    pub(crate) owner: *const c_void,
+    /// Where the packet begins in `storage`.
+    pub(crate) data_offset: u16,
+    references: u16,
+    segments: u16,
+    _port: u16,
+    _flags: u64,
+    _packet_type: u32,
+    /// Bytes in all segments.
+    packet_bytes: u32,
+    /// Bytes in this segment.
+    pub(crate) data_bytes: u16,
+    _tags_and_hash: [u8; 12],
+    /// Bytes at `storage`.
+    pub(crate) storage_bytes: u16,
+    /// Null in ordinary memory.
+    pub(crate) mempool: *mut c_void,
+    next: *mut Header,
+    _offload: [u64; 2],
+    private_bytes: u16,
+    _rest: [u8; 38],
+}
+
+const _: () = {
+    assert!(size_of::<Header>() == 128);
+    assert!(offset_of!(Header, owner) == 8);
+    assert!(offset_of!(Header, data_offset) == 16);
+    assert!(offset_of!(Header, references) == 18);
+    assert!(offset_of!(Header, segments) == 20);
+    assert!(offset_of!(Header, _flags) == 24);
+    assert!(offset_of!(Header, packet_bytes) == 36);
+    assert!(offset_of!(Header, data_bytes) == 40);
+    assert!(offset_of!(Header, storage_bytes) == 54);
+    assert!(offset_of!(Header, mempool) == 56);
+    assert!(offset_of!(Header, next) == 64);
+    assert!(offset_of!(Header, private_bytes) == 88);
+    // Lengths of storage are 16-bit numbers.
+    assert!(HEADROOM_BYTES + LARGE_BYTES <= u16::MAX as usize);
+};
+
+impl Header {
+    /// Sets the bytes of a packet in one segment.
+    #[inline]
+    pub(crate) fn set_length(&mut self, bytes: u16) {
+        self.data_bytes = bytes;
+        self.packet_bytes = u32::from(bytes);
+    }
+
+    /// The header of a buffer in ordinary memory that nobody uses, for storage behind it.
+    pub(crate) fn ordinary(storage: *mut u8, storage_bytes: u16) -> Header {
+        Header {
+            storage,
+            owner: std::ptr::null(),
+            data_offset: HEADROOM_BYTES as u16,
+            references: 1,
+            segments: 1,
+            _port: u16::MAX,
+            _flags: 0,
+            _packet_type: 0,
+            packet_bytes: 0,
+            data_bytes: 0,
+            _tags_and_hash: [0; 12],
+            storage_bytes,
+            mempool: std::ptr::null_mut(),
+            next: std::ptr::null_mut(),
+            _offload: [0; 2],
+            private_bytes: 0,
+            _rest: [0; 38],
+        }
+    }
+
+    /// Empties a buffer in ordinary memory that is handed out. Touches the first cache line only.
+    #[inline]
+    pub(crate) fn hand_out(&mut self, owner: *const c_void) {
+        self.owner = owner;
+        self.data_offset = HEADROOM_BYTES as u16;
+        self.set_length(0);
+    }
+}
+
+/// Gives back a buffer that is from a mempool.
+pub type ReleaseToMempool = unsafe fn(NonNull<Header>);
+
+/// How buffers from mempools are given back; set with the first mempool. The same for all of them.
+static RELEASE_TO_MEMPOOL: OnceLock<ReleaseToMempool> = OnceLock::new();
+
+/// Says how buffers from mempools are given back. Does nothing the second time.
+///
+/// # Safety
+/// `release` must be sound for every header that [`PacketBuffer::from_raw`](crate::PacketBuffer::from_raw) gets with a mempool,
+/// when nobody else uses the buffer.
+pub unsafe fn set_release_to_mempool(release: ReleaseToMempool) {
+    let _ = RELEASE_TO_MEMPOOL.set(release);
+}
+
+/// Gives back a buffer that is from a mempool.
+///
+/// # Safety
+/// `header` is that of a buffer from a mempool which nobody uses any more.
+#[inline]
+pub(crate) unsafe fn release_to_mempool(header: NonNull<Header>) {
+    if let Some(release) = RELEASE_TO_MEMPOOL.get() {
+        // SAFETY: as the caller promises.
+        unsafe { release(header) }
+    }
+}

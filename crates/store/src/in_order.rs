@@ -1,0 +1,75 @@
+//! FIFO and LRU: both keep packets in one order, and differ in whether a hit changes it.
+
+use namehop_table::TableError;
+
+use crate::list::OrderedNumbers;
+use crate::{Ahead, EvictionPolicy};
+
+/// First in, first out: the packet that entered first leaves first.
+pub type Fifo = InOrder<false>;
+
+/// Least recently used: the packet whose last hit (or entry) lies longest ago leaves first.
+pub type Lru = InOrder<true>;
+
+/// Packets leave in the order in which they entered; with `BY_USE`, in which they entered or were last used.
+#[derive(Debug)]
+pub struct InOrder<const BY_USE: bool> {
+    order: OrderedNumbers,
+}
+
+impl<const BY_USE: bool> InOrder<BY_USE> {
+    /// A policy for ids below `capacity`.
+    ///
+    /// # Errors
+    /// When the memory for the order cannot be had.
+    pub fn new(capacity: usize) -> Result<Self, TableError> {
+        Ok(InOrder { order: OrderedNumbers::new(capacity)? })
+    }
+}
+
+impl<const BY_USE: bool> EvictionPolicy for InOrder<BY_USE> {
+    #[inline]
+    fn admitted(&mut self, id: u32) {
+        self.order.push_back(id);
+    }
+
+    #[inline]
+    fn hit(&mut self, id: u32) {
+        if BY_USE {
+            self.order.move_back(id);
+        }
+    }
+
+    #[inline]
+    fn removed(&mut self, id: u32) {
+        self.order.remove(id);
+    }
+
+    #[inline]
+    fn victim(&mut self) -> Option<u32> {
+        self.order.front()
+    }
+
+    #[inline]
+    fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
+        let (id, place) = self.order.behind(ahead.0)?;
+        ahead.0 = Some(place);
+        Some(id)
+    }
+
+    #[inline]
+    fn prefetch(&self, id: u32) {
+        self.order.prefetch_note(id);
+    }
+
+    #[inline]
+    fn prefetch_hit(&self, id: u32) {
+        if BY_USE {
+            self.order.prefetch_block(id);
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+}
