@@ -10,6 +10,7 @@
 //! | [`fib`] | a FIB of many prefixes: loading, saving, memory, lookups, growth |
 //! | [`schedule`] | what measurements of the forwarding engine say, and the trait through which they are asked for |
 //! | [`machine`] | what the machine is, and its clock |
+//! | [`progress`] | what a long measurement says of itself while it runs |
 //!
 //! Everything runs on the calling thread unless it says otherwise. Numbers are only as good as the machine is quiet.
 #![forbid(unsafe_code)]
@@ -22,6 +23,7 @@ pub mod lpm;
 pub mod machine;
 mod median;
 pub mod memory;
+pub mod progress;
 pub mod schedule;
 pub mod workload;
 

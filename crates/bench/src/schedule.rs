@@ -1,7 +1,7 @@
 //! What measurements of the forwarding engine say, schedule by schedule, and the trait through which they are asked for.
 //!
-//! Whoever reproduces published figures needs measurements of the engine and not the engine; so this is all there is
-//! between them.
+//! The crate that reproduces published figures needs measurements of the engine and not the engine itself: this is the
+//! interface between them.
 
 use std::error::Error;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use namehop_store::PolicyKind;
 use serde::{Serialize, Serializer};
 
 use crate::counters::CounterFigures;
+use crate::progress::OnProgress;
 use crate::workload::WorkloadParameters;
 
 /// What to measure: [`published`](Self::published) or [`realistic`](Self::realistic), or changed from one of these.
@@ -317,8 +318,12 @@ fn by_name<S: Serializer>(schedule: &ScheduleKind, serializer: S) -> Result<S::O
     serializer.serialize_str(schedule.name())
 }
 
-/// Somebody who can measure the forwarding engine.
+/// Measures the forwarding engine.
 pub trait EngineMeasurements {
     /// Figures for each schedule asked for, in that order.
-    fn measure(&mut self, parameters: &EngineParameters) -> Result<Vec<ScheduleFigures>, Box<dyn Error + Send + Sync>>;
+    fn measure(
+        &mut self,
+        parameters: &EngineParameters,
+        on_progress: &OnProgress<'_>,
+    ) -> Result<Vec<ScheduleFigures>, Box<dyn Error + Send + Sync>>;
 }

@@ -8,6 +8,7 @@ mod manager;
 mod output;
 mod output_file;
 mod printable;
+mod progress;
 mod units;
 
 use std::process::ExitCode;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::printable;
 
-/// Prints text to standard output. A reader that closed its end is no failure: it has seen enough.
+/// Prints text to standard output. If the reader has closed its end, as `head` does, the program ends without an error.
 pub fn print(text: &str) -> Result<(), Failure> {
     write(&printable::lines(text))
 }

@@ -27,5 +27,5 @@ mod scope;
 pub mod strategy;
 pub mod timer;
 
-pub use engine::{CsConfig, CsErasure, CsInfo, CsSettings, Engine, EngineConfig, EngineError, EngineEvent, TableSizes};
+pub use engine::{CsChange, CsConfig, CsErasure, CsInfo, Engine, EngineConfig, EngineError, EngineEvent, TableSizes};
 pub use engine::{Fib, UnsolicitedPolicy};

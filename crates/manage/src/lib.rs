@@ -7,7 +7,8 @@
 //! * [`server`]: answers the management protocol for a router.
 //! * [`client`]: sends commands to a router, fetches its datasets, and follows its events.
 //! * [`fib_file`]: FIB entries in files: text, and the snapshots that a router hands out.
-//! * [`metrics`]: what a router counts, over HTTP in the Prometheus text format.
+//! * [`metrics`]: what a router counts.
+//! * [`http`]: the HTTP server and its endpoints.
 //! * [`views`]: what all this tells people and programs, as JSON.
 //! * [`testing`]: a router in memory, for tests of the server.
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@
 pub mod authentication;
 pub mod client;
 pub mod fib_file;
+pub mod http;
 pub mod metrics;
 pub mod nfd;
 pub mod readvertise;

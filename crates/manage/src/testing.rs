@@ -1,5 +1,5 @@
 //! A small router in memory for tests and fuzzing of the management server: real faces and a real FIB, everything else
-//! pretended and remembered.
+//! is simulated and recorded.
 //!
 //! It has two faces from the start: that of a local application and that of a neighbour. It is not a router: no packet
 //! goes anywhere.
@@ -11,13 +11,14 @@ use std::time::Duration;
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceParams, FacePersistency, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::CreateError;
+use namehop_forward::engine::{CsChange, CsInfo};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::strategy::StrategyInstance;
 use namehop_hash::HashKey;
 use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::{Name, NameRef};
 
-use crate::server::{ContentStoreChange, ContentStoreInfo, ControlPlane, EngineStatus, NotSaved, StateChange};
+use crate::server::{ControlPlane, EngineStatus, NotSaved, StateChange};
 
 /// The face of a local application.
 pub const APP: FaceId = FaceId(256);
@@ -28,10 +29,9 @@ pub const NEIGHBOUR: FaceId = FaceId(257);
 pub struct FakeRouter {
     faces: FaceTable,
     fib: RefCell<FibWriter<StrategyInstance>>,
-    cs: Cell<ContentStoreInfo>,
     /// Data that `cs/erase` still finds, under every prefix.
     pub cached_data: Cell<usize>,
-    /// What `status/general` and `status/drops` are made from.
+    /// What `status/general`, `status/drops` and `cs/info` are made from.
     pub engine: Cell<EngineStatus>,
     /// How long it takes to find out that a TCP peer does not answer: none does.
     pub connect_time: Cell<Duration>,
@@ -73,12 +73,12 @@ impl FakeRouter {
         let remote = neighbour(uri("udp4://192.0.2.1:6363"));
         assert_eq!([app, remote].map(|params| faces.insert(params).expect("room").id()), [APP, NEIGHBOUR]);
         let fib = FibWriter::new(HashKey::new(1, 2), StrategyInstance::default()).expect("a small FIB fits");
+        let cs = CsInfo { capacity: 65536, admit: true, serve: true, ..CsInfo::default() };
         FakeRouter {
             faces,
             fib: RefCell::new(fib),
-            cs: Cell::new(ContentStoreInfo { capacity: 65536, admit: true, serve: true, ..Default::default() }),
             cached_data: Cell::default(),
-            engine: Cell::default(),
+            engine: Cell::new(EngineStatus { cs, ..EngineStatus::default() }),
             connect_time: Cell::new(Duration::from_secs(4)),
             added_next_hops: RefCell::default(),
             changes: RefCell::default(),
@@ -154,19 +154,17 @@ impl ControlPlane for FakeRouter {
         self.added_next_hops.borrow_mut().push((prefix.to_string(), next_hop.face.0, next_hop.cost));
     }
 
-    async fn cs_info(&self) -> ContentStoreInfo {
-        self.cs.get()
+    async fn cs_info(&self) -> CsInfo {
+        self.engine.get().cs
     }
 
-    async fn configure_cs(&self, change: ContentStoreChange) -> ContentStoreInfo {
-        let old = self.cs.get();
-        self.cs.set(ContentStoreInfo {
-            capacity: change.capacity.unwrap_or(old.capacity),
-            admit: change.admit.unwrap_or(old.admit),
-            serve: change.serve.unwrap_or(old.serve),
-            ..old
-        });
-        self.cs.get()
+    async fn configure_cs(&self, change: CsChange) -> CsInfo {
+        let mut engine = self.engine.get();
+        engine.cs.capacity = change.capacity.unwrap_or(engine.cs.capacity);
+        engine.cs.admit = change.admit.unwrap_or(engine.cs.admit);
+        engine.cs.serve = change.serve.unwrap_or(engine.cs.serve);
+        self.engine.set(engine);
+        engine.cs
     }
 
     async fn erase_cs(&self, _: Name, limit: usize) -> usize {

@@ -69,7 +69,7 @@ pub fn two_stage_accesses(
         }
         Some(longest) => {
             let longer = longest.min(name_components).saturating_sub(start);
-            // The entry of the first stage may itself be the answer, or only a signpost.
+            // The entry of the first stage may itself be the answer, or only a virtual entry.
             let shorter = start - prefix_components.min(start);
             let finds_shorter = shorter > 0;
             TwoStageAccesses {

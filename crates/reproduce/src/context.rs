@@ -1,6 +1,7 @@
-//! What items are run with: settings, whoever measures, and what was measured before.
+//! What items are run with: settings, the engine's measurements, and what was measured before.
 
 use namehop_bench::machine::Machine;
+use namehop_bench::progress::{OnProgress, Progress};
 use namehop_bench::schedule::EngineMeasurements;
 use namehop_forward::schedule::ScheduleKind;
 use namehop_table::table_memory_by_pages;
@@ -22,7 +23,7 @@ pub struct Context<'a> {
     /// Pages that tables lay on when the engine was measured last.
     table_pages: String,
     dram: Option<Dram>,
-    on_progress: &'a mut dyn FnMut(&str),
+    on_progress: &'a OnProgress<'a>,
 }
 
 /// Does an item measure more than one worker?
@@ -37,7 +38,7 @@ impl<'a> Context<'a> {
     pub fn new(
         settings: Settings,
         engine: Option<&'a mut dyn EngineMeasurements>,
-        on_progress: &'a mut dyn FnMut(&str),
+        on_progress: &'a OnProgress<'a>,
     ) -> Self {
         let machine = Machine::detect();
         Context { settings, machine, engine, measured: Vec::new(), table_pages: String::new(), dram: None, on_progress }
@@ -66,8 +67,8 @@ impl<'a> Context<'a> {
         self.engine.is_some()
     }
 
-    pub(crate) fn progress(&mut self, what: &str) {
-        (self.on_progress)(what);
+    pub(crate) fn progress(&self, what: &str) {
+        (self.on_progress)(Progress::of(what));
     }
 
     pub(crate) fn machine_figures(&self) -> MachineFigures {
@@ -97,10 +98,7 @@ impl<'a> Context<'a> {
         }
         let Context { settings, engine, on_progress, .. } = self;
         let engine = engine.as_deref_mut().ok_or_else(|| ReproduceError::Engine("no engine to measure".into()))?;
-        let runs = settings.runs;
-        let figures = engine::measure(engine, settings, workers, &mut |run| {
-            on_progress(&format!("forwarding engine, workers: {workers}, run {} of {runs}", run + 1));
-        })?;
+        let figures = engine::measure(engine, settings, workers, *on_progress)?;
         self.table_pages = table_pages();
         self.measured.push((workers, figures.clone()));
         Ok(figures)

@@ -2,8 +2,8 @@
 //!
 //! An [`Item`] is one table, figure or estimate. Running it gives a [`Report`]: rows with what was published and what this
 //! machine gives, one sentence on why they differ, and charts. Items about whole packets take their figures from
-//! somebody who can measure the forwarding engine
-//! ([`EngineMeasurements`](namehop_bench::schedule::EngineMeasurements)); without one they are not in the list.
+//! measurements of the forwarding engine
+//! ([`EngineMeasurements`](namehop_bench::schedule::EngineMeasurements)); without these they are not in the list.
 //!
 //! Each value says by its type whether it was published, computed or measured ([`Cell`]). What is measured is repeated, and
 //! shown as the median of the runs with their least and most; each report says under which conditions, and what its

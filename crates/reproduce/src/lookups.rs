@@ -72,7 +72,7 @@ pub(crate) fn two_stage(context: &mut Context<'_>) -> Result<Report, ReproduceEr
          inside, longer ones in a block of their own that is one more dependent access. The 2-stage search and the trie have \
          no next hops, no updates beside lookups and no checks against that, which the FIB has.",
         "Each structure is filled once; runs repeat the lookups, so that the spread does not show where in memory it lies.",
-        "The 2-stage search is at its best where all prefixes have M components, and pays for signposts elsewhere.",
+        "The 2-stage search is at its best where all prefixes have M components, and pays for virtual entries elsewhere.",
         "All bytes of names are random, as the model of the trie takes them to be; real names share more.",
     ];
     Ok(Report::new(columns, rows, difference).with_charts(charts).with_conditions(conditions).with_limits(limits))
@@ -152,7 +152,7 @@ fn measure_all(
     let workloads = workloads(context.settings.prefixes, lengths)?;
     let key = HashKey::random();
     let prefixes = workloads.iter().map(|workload| workload.parameters().prefixes).sum::<u64>();
-    // Signposts for prefixes of more than M components need entries of their own.
+    // Virtual entries for prefixes of more than M components need entries of their own.
     let capacity = u32::try_from(2 * prefixes).unwrap_or(u32::MAX);
     let (fib, _) = measured(context, NAMES[0], LongestFirst::new(key)?, &workloads, &key)?;
     let table = TwoStage::new(key, PREFIX_COMPONENTS as usize, capacity)?;

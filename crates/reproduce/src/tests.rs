@@ -1,8 +1,10 @@
 //! Every item runs, with an engine whose figures are known and without one.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use namehop_bench::counters::CounterFigures;
+use namehop_bench::progress::{OnProgress, Progress};
 use namehop_bench::schedule::{ByPacket, EngineMeasurements, EngineParameters, PacketCosts, ScheduleFigures};
 use namehop_model::pipeline::{BackendCycles, LoadLevels, StageCycles};
 
@@ -53,7 +55,11 @@ impl PublishedEngine {
 }
 
 impl EngineMeasurements for PublishedEngine {
-    fn measure(&mut self, parameters: &EngineParameters) -> Result<Vec<ScheduleFigures>, Box<dyn Error + Send + Sync>> {
+    fn measure(
+        &mut self,
+        parameters: &EngineParameters,
+        _: &OnProgress<'_>,
+    ) -> Result<Vec<ScheduleFigures>, Box<dyn Error + Send + Sync>> {
         self.asked += 1;
         assert!(parameters.stripped && parameters.cs_policy == namehop_store::PolicyKind::Fifo && parameters.runs == 1);
         let figures = parameters.schedules.iter().enumerate().map(|(position, &schedule)| {
@@ -135,9 +141,9 @@ fn check(report: &Report, item: &Item) {
 
 #[test]
 fn without_an_engine_there_are_the_items_that_need_none() {
-    let mut steps = Vec::new();
-    let mut on_progress = |step: &str| steps.push(step.to_owned());
-    let mut context = Context::new(settings(), None, &mut on_progress);
+    let steps = Mutex::new(Vec::new());
+    let on_progress = |step: Progress| steps.lock().expect("no panic").push(step.what);
+    let mut context = Context::new(settings(), None, &on_progress);
     let items: Vec<&Item> = context.items().collect();
     let ids: Vec<&str> = items.iter().map(|item| item.id).collect();
     assert_eq!(ids, ["throughput-bound", "patricia", "hash-table", "two-stage", "prefetch-overhead"]);
@@ -147,15 +153,14 @@ fn without_an_engine_there_are_the_items_that_need_none() {
     }
     assert!(matches!(context.run("table-3.1"), Err(ReproduceError::Unknown(_))));
     assert!(matches!(context.run("nonsense"), Err(ReproduceError::Unknown(_))));
-    drop(context);
-    assert!(steps.iter().any(|step| step.contains("2-stage")));
+    assert!(steps.lock().expect("no panic").iter().any(|step| step.contains("2-stage")));
 }
 
 #[test]
 fn with_an_engine_that_measures_the_published_values_both_columns_agree() {
     let mut engine = PublishedEngine::new(true);
-    let mut on_progress = |_: &str| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
+    let on_progress = |_: Progress| ();
+    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
     for id in ["table-3.2", "table-3.3", "table-3.4", "table-3.5", "icn17-table-1", "icn17-table-2"] {
         let report = context.run(id).expect("report");
         assert!(report.rows.len() >= 4);
@@ -184,8 +189,8 @@ fn with_an_engine_that_measures_the_published_values_both_columns_agree() {
 /// All measured values of an item with the engine, in order; with what was published and computed.
 fn values(id: &str, factor: f64) -> (Vec<f64>, Vec<Published>) {
     let mut engine = PublishedEngine { factor, ..PublishedEngine::new(true) };
-    let mut on_progress = |_: &str| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
+    let on_progress = |_: Progress| ();
+    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
     let report = context.run(id).expect("report");
     let (mut measured, mut published) = (Vec::new(), Vec::new());
     for cell in report.rows.iter().flat_map(|row| &row.cells) {
@@ -221,8 +226,8 @@ fn measured_values_are_those_of_the_engine_and_nothing_else() {
 #[test]
 fn charts_have_the_names_of_their_items() {
     let mut engine = PublishedEngine::new(true);
-    let mut on_progress = |_: &str| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
+    let on_progress = |_: Progress| ();
+    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
     let mut names = |id: &str| -> Vec<String> {
         context.run(id).expect("report").charts.into_iter().map(|chart| chart.name).collect()
     };
@@ -236,8 +241,8 @@ fn charts_have_the_names_of_their_items() {
 #[test]
 fn without_counters_the_rows_say_so() {
     let mut engine = PublishedEngine::new(false);
-    let mut on_progress = |_: &str| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
+    let on_progress = |_: Progress| ();
+    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
     let report = context.run("table-3.2").expect("report");
     assert_eq!(report.rows[0].cells[1].value(), Some(1470.0));
     assert!(matches!(report.rows[1].cells[1], Cell::NotMeasured(_)));
@@ -255,8 +260,8 @@ fn identifiers_are_unique() {
 #[test]
 fn schedules_are_compared_with_naive() {
     let mut engine = PublishedEngine::new(false);
-    let mut on_progress = |_: &str| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
+    let on_progress = |_: Progress| ();
+    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
     let report = context.run("figure-4.5").expect("report");
     let speculative = &report.rows[3];
     let saved = speculative.cells[2].value().expect("published");
@@ -272,8 +277,8 @@ fn schedules_are_compared_with_naive() {
 #[test]
 fn speed_follows_from_all_time_and_not_from_medians() {
     let mut engine = PublishedEngine::new(false);
-    let mut on_progress = |_: &str| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
+    let on_progress = |_: Progress| ();
+    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
     let report = context.run("figure-4.7").expect("report");
     let [imiss, _, data] = published::PACKET_CYCLES.map(|cycles| cycles.value());
     let mpps = report.rows[0].cells[1].value().expect("measured");
@@ -283,8 +288,8 @@ fn speed_follows_from_all_time_and_not_from_medians() {
 #[test]
 fn every_computer_has_its_bounds() {
     let mut engine = PublishedEngine::new(false);
-    let mut on_progress = |_: &str| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
+    let on_progress = |_: Progress| ();
+    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
     let report = context.run("throughput-bound").expect("report");
     for row in &report.rows {
         let bounds = [6, 8].map(|column| row.cells[column].value().expect("computed"));
@@ -296,8 +301,8 @@ fn every_computer_has_its_bounds() {
 #[test]
 fn many_threads_are_not_described_as_one() {
     let mut engine = PublishedEngine::new(false);
-    let mut on_progress = |_: &str| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &mut on_progress);
+    let on_progress = |_: Progress| ();
+    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
     let one = context.run("figure-4.5").expect("report");
     let many = context.run("figure-4.6").expect("report");
     let both = context.run("icn17-figure-4").expect("report");

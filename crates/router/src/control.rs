@@ -10,21 +10,21 @@ use tokio::time::{sleep, timeout};
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::{CreateError, SocketCommand};
-use namehop_forward::engine::{CsInfo, CsSettings};
+use namehop_forward::engine::{CsChange, CsInfo};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::strategy::StrategyInstance;
-use namehop_manage::server::{ContentStoreChange, ContentStoreInfo, ControlPlane, EngineStatus, NotSaved, StateChange};
+use namehop_manage::server::{ControlPlane, EngineStatus, NotSaved, StateChange};
 use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 
 use crate::port_policy::PortPolicy;
 use crate::ports::PortService;
 use crate::saving::Saving;
-use crate::worker::{EngineSnapshot, WorkerHandle};
+use crate::worker::WorkerHandle;
 
 /// How long the creation of a face waits for its link, and how often it looks.
-const CONNECT_PATIENCE: Duration = Duration::from_millis(300);
-const CONNECT_LOOK: Duration = Duration::from_millis(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(300);
+const CONNECT_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// What the control thread holds. All methods run on that thread.
 pub struct Control {
@@ -107,30 +107,6 @@ fn stopping() -> CreateError {
     CreateError::Unreachable("the router is shutting down".to_owned())
 }
 
-/// State of the Content Store as management shows it.
-pub fn content_store_info(info: &CsInfo) -> ContentStoreInfo {
-    ContentStoreInfo {
-        capacity: info.capacity as u64,
-        admit: info.admit,
-        serve: info.serve,
-        entries: info.entries as u64,
-        hits: info.hits,
-        misses: info.misses,
-        policy: info.policy.name(),
-    }
-}
-
-/// The engine as management shows it.
-pub fn engine_status(snapshot: &EngineSnapshot) -> EngineStatus {
-    EngineStatus {
-        counters: snapshot.counters,
-        name_entries: snapshot.sizes.pcct as u64,
-        pit_entries: snapshot.sizes.pit as u64,
-        cs_entries: snapshot.sizes.cs as u64,
-        measurements_entries: snapshot.sizes.measurements as u64,
-    }
-}
-
 impl ControlPlane for Control {
     fn faces(&self) -> &FaceTable {
         &self.faces
@@ -151,9 +127,9 @@ impl ControlPlane for Control {
         };
         self.worker.add_face(Arc::clone(&face)).await.map_err(|_| stopping())?;
         // A permanent face to a live peer is up in a moment: whoever asked for it can use it then.
-        let _ = timeout(CONNECT_PATIENCE, async {
+        let _ = timeout(CONNECT_TIMEOUT, async {
             while !face.is_up() {
-                sleep(CONNECT_LOOK).await;
+                sleep(CONNECT_POLL_INTERVAL).await;
             }
         })
         .await;
@@ -194,17 +170,12 @@ impl ControlPlane for Control {
         self.worker.next_hop_added(prefix.to_owned(), next_hop);
     }
 
-    async fn cs_info(&self) -> ContentStoreInfo {
-        self.worker.cs_info().await.map(|info| content_store_info(&info)).unwrap_or_default()
+    async fn cs_info(&self) -> CsInfo {
+        self.worker.cs_info().await.unwrap_or_default()
     }
 
-    async fn configure_cs(&self, change: ContentStoreChange) -> ContentStoreInfo {
-        let settings = CsSettings {
-            capacity: change.capacity.map(|capacity| usize::try_from(capacity).unwrap_or(usize::MAX)),
-            admit: change.admit,
-            serve: change.serve,
-        };
-        self.worker.cs_configure(settings).await.map(|info| content_store_info(&info)).unwrap_or_default()
+    async fn configure_cs(&self, change: CsChange) -> CsInfo {
+        self.worker.cs_configure(change).await.unwrap_or_default()
     }
 
     async fn erase_cs(&self, prefix: Name, limit: usize) -> usize {
@@ -212,7 +183,7 @@ impl ControlPlane for Control {
     }
 
     async fn engine_status(&self) -> EngineStatus {
-        self.worker.snapshot().await.map(|snapshot| engine_status(&snapshot)).unwrap_or_default()
+        self.worker.snapshot().await.unwrap_or_default()
     }
 
     fn save(&self, change: StateChange<'_>) -> Result<(), NotSaved> {

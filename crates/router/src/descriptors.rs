@@ -4,7 +4,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tracing::{debug, warn};
 
 /// Descriptors for everything but connections: listeners, ports, the state file, HTTP, the runtime.
-const KEPT: usize = 128;
+const RESERVED: usize = 128;
 /// A connection takes one, and another one while it waits for a peer that reads slowly.
 const PER_CONNECTION: usize = 2;
 
@@ -30,7 +30,7 @@ pub fn raise_limit() -> usize {
 
 /// How many connections there may be with so many file descriptors.
 pub fn connections_for(descriptors: usize) -> usize {
-    (descriptors.saturating_sub(KEPT) / PER_CONNECTION).max(1)
+    (descriptors.saturating_sub(RESERVED) / PER_CONNECTION).max(1)
 }
 
 #[cfg(test)]

@@ -31,13 +31,13 @@ const PARTS_AHEAD: usize = 16;
 /// How often progress is logged.
 const PROGRESS: Duration = Duration::from_secs(5);
 /// Faults of one kind that are logged; more are counted.
-const FAULTS_SHOWN: u64 = 10;
+const MAX_LOGGED_FAULTS: u64 = 10;
 /// Bytes of the shortest record of a snapshot, a name without components and one next hop, and of the shortest line, `/ 1`.
 const MIN_RECORD_BYTES: u64 = 4;
 
 /// What the reading thread sends.
 enum Message {
-    /// About how many prefixes there will be.
+    /// About how many prefixes the file holds.
     Expected(u64),
     Part(Part),
 }
@@ -46,7 +46,7 @@ enum Message {
 struct Loading<'a> {
     management: &'a Rc<Management<Control>>,
     file: &'a Path,
-    /// Is it the first time? Later ones say nothing of what was said already.
+    /// Is it the first reading? Only that one logs faults.
     is_first: bool,
     /// Faces by position of their word.
     faces: Vec<Option<FaceId>>,
@@ -130,7 +130,7 @@ impl Loading<'_> {
                     self.left_out += added.left_out;
                     for refused in added.refused {
                         self.refused += 1;
-                        if self.refused <= FAULTS_SHOWN && self.is_first {
+                        if self.refused <= MAX_LOGGED_FAULTS && self.is_first {
                             warn!(file = %self.file.display(), prefix = %refused.prefix, error = %refused.error, "not loaded");
                         }
                     }
@@ -154,7 +154,7 @@ impl Loading<'_> {
     /// Logs what is wrong with a line.
     fn line_fault(&mut self, line: Option<u64>, message: &str) {
         self.faults += 1;
-        if self.faults <= FAULTS_SHOWN && self.is_first {
+        if self.faults <= MAX_LOGGED_FAULTS && self.is_first {
             let line = line.map(|line| format!(":{line}")).unwrap_or_default();
             warn!("{}{line}: {message}", self.file.display());
         }

@@ -1,4 +1,4 @@
-//! Writes the log on a thread of its own, so that nothing waits for whoever reads it.
+//! Writes the log on a thread of its own, so that nothing else waits when nobody reads it.
 //!
 //! Standard error may be a pipe that nobody empties, or a terminal that somebody has stopped. Lines wait in a bounded queue;
 //! when that is full they are left out and counted, and the count is written as soon as there is room again.
@@ -34,7 +34,7 @@ struct Queue {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
     left_out: u64,
-    /// The thread has lines in its hands.
+    /// The thread is writing lines that it has taken.
     is_writing: bool,
 }
 
@@ -69,9 +69,9 @@ impl LogWriter {
         self.shared.filled.notify_one();
     }
 
-    /// Waits until all lines are written, no longer than `patience`; returns whether they are.
-    pub fn flush(&self, patience: Duration) -> bool {
-        let deadline = Instant::now() + patience;
+    /// Waits until all lines are written, no longer than `timeout`; returns whether they are.
+    pub fn flush(&self, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
         let mut queue = self.shared.queue();
         while queue.is_writing || !queue.lines.is_empty() || queue.left_out > 0 {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -117,9 +117,9 @@ fn write_lines(shared: &Shared, mut output: impl Write) {
         }
         drop(queue);
         for line in &lines {
-            // When nobody can read them any more, lines are lost, and the router goes on.
+            // If standard error is closed, the lines are lost, and the router goes on.
             let _ = output.write_all(line);
-            // Room is made line by line: what waits in a full pipe may be all that there is for long.
+            // Room is made line by line: writing to a full pipe may take long.
             shared.queue().bytes -= line.len();
         }
         if left_out > 0 {

@@ -1,6 +1,6 @@
 //! Log output: levels per module, for people or as JSON, on standard error.
 //!
-//! Nothing waits for whoever reads the log: lines go through `log_writer`.
+//! Lines go through `log_writer`, so that nothing waits when nobody reads them.
 
 use std::env;
 use std::io::{self, IsTerminal};
@@ -19,7 +19,7 @@ use crate::log_writer::LogWriter;
 pub const LOG_VARIABLE: &str = "NAMEHOP_LOG";
 
 /// How long the end of the process waits for the last lines to be written.
-const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What the lines go through, once logging has started.
 static WRITER: OnceLock<LogWriter> = OnceLock::new();
@@ -63,7 +63,7 @@ pub fn start(config: &Log) -> Result<(), String> {
 /// Waits until what was logged is written, but not long: perhaps nobody reads it.
 pub fn flush() {
     if let Some(writer) = WRITER.get() {
-        writer.flush(FLUSH_PATIENCE);
+        writer.flush(FLUSH_TIMEOUT);
     }
 }
 

@@ -7,17 +7,18 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_local;
 
 use namehop_face::LinkDrop;
-use namehop_manage::metrics::{MetricsServer, Snapshot};
+use namehop_manage::http::HttpServer;
+use namehop_manage::metrics::Snapshot;
 use namehop_manage::server::{ControlPlane, Management};
 
-use crate::control::{Control, content_store_info, engine_status};
+use crate::control::Control;
 use crate::supervise::Supervisor;
 
 /// Requests for metrics that may wait.
 const REQUESTS: usize = 16;
 
 /// Serves metrics for as long as the control thread lives.
-pub fn serve(server: MetricsServer, management: &Rc<Management<Control>>, supervisor: Supervisor) {
+pub fn serve(server: HttpServer, management: &Rc<Management<Control>>, supervisor: Supervisor) {
     let started = Instant::now();
     let (requests, mut inbox) = mpsc::channel::<oneshot::Sender<Snapshot>>(REQUESTS);
     let management = Rc::clone(management);
@@ -43,17 +44,13 @@ pub fn serve(server: MetricsServer, management: &Rc<Management<Control>>, superv
 async fn collect(management: &Management<Control>, started: Instant) -> Snapshot {
     let control = management.control();
     let (rib_routes, rib_entries) = management.rib_sizes();
-    let worker = control.worker().snapshot().await.ok();
     Snapshot {
         uptime_seconds: started.elapsed().as_secs_f64(),
-        engine: worker.as_ref().map(engine_status).unwrap_or_default(),
+        engine: control.engine_status().await,
         link_drops: LinkDrop::ALL.iter().map(|&reason| (reason, control.faces().link_drops().get(reason))).collect(),
-        dead_nonces: worker.as_ref().map_or(0, |worker| worker.sizes.dead_nonces as u64),
-        content_store: worker.as_ref().map(|worker| content_store_info(&worker.cs)).unwrap_or_default(),
         fib_entries: control.with_fib(|fib| fib.len() as u64),
         rib_entries: rib_entries as u64,
         rib_routes: rib_routes as u64,
-        buffers_in_use: worker.as_ref().map_or(0, |worker| worker.buffers_in_use as u64),
         readvertise: management.readvertise_status(),
         faces: control.faces().snapshot(),
         gone: management.gone_faces(),

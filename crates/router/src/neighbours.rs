@@ -2,7 +2,7 @@
 //!
 //! A command costs a signature verification, and anybody who reaches the router can send as many as the link carries. So all of
 //! them together get a limited number of turns a second, which the faces take in rotation: a face that sends too many
-//! waits for itself. What waits is bounded, too, and a flood gives way to those who send less.
+//! delays only its own commands. The queue is bounded; when it is full, the face with the most waiting commands loses one.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};

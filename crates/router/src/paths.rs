@@ -16,17 +16,17 @@ const SYSTEM_SOCKET: &str = "/run/nfd/nfd.sock";
 /// Where system services keep state.
 const SYSTEM_STATE: &str = "/var/lib/namehop/state.json";
 
-/// No place could be found; the text says what was tried and what to do.
+/// No path can be used; the text says what was tried and what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct NoPlace(String);
+pub struct NoUsablePath(String);
 
 /// Path of the Unix socket.
 ///
 /// # Errors
 /// `auto`, and neither `/run/nfd` nor `$XDG_RUNTIME_DIR/nfd` can be written; or the folder of the configured path cannot
 /// be made.
-pub fn unix_socket(configured: &AutoPath) -> Result<PathBuf, NoPlace> {
+pub fn unix_socket(configured: &AutoPath) -> Result<PathBuf, NoUsablePath> {
     if let AutoPath::Path(path) = configured {
         make_folder(path, "socket", "`path` in section [faces.unix]")?;
         return Ok(path.clone());
@@ -38,11 +38,11 @@ pub fn unix_socket(configured: &AutoPath) -> Result<PathBuf, NoPlace> {
     let user = env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     match user.map(|folder| folder.join("nfd/nfd.sock")) {
         Some(path) if folder_is_usable(&path) => Ok(path),
-        Some(path) => Err(NoPlace(format!(
+        Some(path) => Err(NoUsablePath(format!(
             "cannot make {SYSTEM_SOCKET} nor {}: no write permission on their folders; set `path` in section [faces.unix]",
             path.display()
         ))),
-        None => Err(NoPlace(format!(
+        None => Err(NoUsablePath(format!(
             "cannot make {SYSTEM_SOCKET} (no write permission) and XDG_RUNTIME_DIR is not set; run as root once with \
              `mkdir /run/nfd; chown $USER /run/nfd`, set XDG_RUNTIME_DIR, or set `path` in section [faces.unix]"
         ))),
@@ -53,7 +53,7 @@ pub fn unix_socket(configured: &AutoPath) -> Result<PathBuf, NoPlace> {
 ///
 /// # Errors
 /// There is neither a writable system folder nor a home for `auto`, or this user may not use the file.
-pub fn state_file(configured: &AutoPath) -> Result<PathBuf, NoPlace> {
+pub fn state_file(configured: &AutoPath) -> Result<PathBuf, NoUsablePath> {
     const KEY: &str = "`file` in section [state]";
     let path = match configured {
         AutoPath::Path(path) => path.clone(),
@@ -66,17 +66,17 @@ pub fn state_file(configured: &AutoPath) -> Result<PathBuf, NoPlace> {
     }
     match state_obstacle(&path) {
         None => Ok(path),
-        Some(text) => Err(NoPlace(format!("state file {}: {text}; or choose another with {KEY}", path.display()))),
+        Some(text) => Err(NoUsablePath(format!("state file {}: {text}; or choose another with {KEY}", path.display()))),
     }
 }
 
-fn automatic_state_file() -> Result<PathBuf, NoPlace> {
+fn automatic_state_file() -> Result<PathBuf, NoUsablePath> {
     // systemd names the folder that it made for the service.
     if let Some(folder) = env::var_os("STATE_DIRECTORY").filter(|folder| !folder.is_empty()) {
         return Ok(PathBuf::from(folder).join("state.json"));
     }
     let system = PathBuf::from(SYSTEM_STATE);
-    // One that cannot be written just now, on a read-only file system, is this router's all the same.
+    // A file of this user on a file system that is read-only for now is this router's, too.
     if folder_is_usable(&system) || is_own_file(&system) {
         return Ok(system);
     }
@@ -85,7 +85,7 @@ fn automatic_state_file() -> Result<PathBuf, NoPlace> {
         None => match env::var_os("HOME").filter(|folder| !folder.is_empty()) {
             Some(home) => PathBuf::from(home).join(".local/state"),
             None => {
-                return Err(NoPlace(format!(
+                return Err(NoUsablePath(format!(
                     "no place for the state file: {SYSTEM_STATE} cannot be written and HOME is not set; set `file` in \
                      section [state], or `enabled = false` there"
                 )));
@@ -96,12 +96,12 @@ fn automatic_state_file() -> Result<PathBuf, NoPlace> {
 }
 
 /// Makes the folder of a file. `file` has a role and the configuration key that says where it is.
-fn make_folder(file: &Path, role: &str, key: &str) -> Result<(), NoPlace> {
+fn make_folder(file: &Path, role: &str, key: &str) -> Result<(), NoUsablePath> {
     fs::create_dir_all(folder_of(file)).map_err(|error| no_folder(file, role, key, &error))
 }
 
-fn no_folder(file: &Path, role: &str, key: &str, error: &io::Error) -> NoPlace {
-    NoPlace(format!(
+fn no_folder(file: &Path, role: &str, key: &str, error: &io::Error) -> NoUsablePath {
+    NoUsablePath(format!(
         "cannot make the folder {} for the {role} {}: {error}; choose with {key} a place where user {} may write, or make the \
          folder and give it to this user",
         folder_of(file).display(),

@@ -18,7 +18,7 @@ use crate::config::Config;
 /// Where applications look for memif sockets (NDN-DPDK).
 const SYSTEM_FOLDER: &str = "/run/ndn";
 
-/// What the configuration says about it.
+/// Ports that commands may open, as configured.
 pub struct PortPolicy {
     folders: Vec<PathBuf>,
     interfaces: Vec<String>,
@@ -89,7 +89,7 @@ impl PortPolicy {
         }
     }
 
-    /// The same for all memif ports that the configuration names.
+    /// Makes the folders of all memif ports that the configuration names.
     pub fn make_folders_of_configured_ports(&self) {
         self.configured.iter().for_each(|port| self.make_folder_for(port));
     }

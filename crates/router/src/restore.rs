@@ -1,6 +1,6 @@
 //! Brings the configured and the saved settings into effect when the router starts.
 //!
-//! What was set at run time goes before what the configuration file says. A face whose peer does not answer yet is tried
+//! What was set at run time takes precedence over the configuration file. A face whose peer does not answer yet is tried
 //! again until it does, and its routes wait for it; everything else is in effect before the first command is answered.
 
 use std::cell::RefCell;
@@ -22,11 +22,11 @@ use namehop_forward::strategy::StrategyInstance;
 use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::{origin, route_flags};
 use namehop_manage::rib::Route;
-use namehop_manage::server::{ContentStoreChange, ControlPlane, Management, RouteError, StateChange};
+use namehop_manage::server::{ControlPlane, Management, RouteError, StateChange};
 use namehop_wire::Name;
 use namehop_wire::security::unix_time_ms;
 
-use crate::config::{Config, StaticPersistency};
+use crate::config::Config;
 use crate::control::Control;
 use crate::state::{FaceRecord, RouteKey, RouteTerms, SavedState};
 
@@ -42,7 +42,7 @@ pub(crate) const RETRY_PAUSE_MAX: Duration = Duration::from_secs(60);
 const PORTION: usize = 1024;
 
 /// How long the start waits for faces.
-const PATIENCE: Duration = Duration::from_millis(500);
+const FACES_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A face to make, and the routes that lead to it.
 #[derive(Default)]
@@ -73,12 +73,7 @@ type Plan = BTreeMap<(String, Option<String>), Rc<RefCell<PlannedFace>>>;
 pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved: SavedState) {
     choose_strategies(management.control(), config, &saved);
     if let Some(settings) = saved.content_store {
-        let change = ContentStoreChange {
-            capacity: Some(settings.capacity_packets),
-            admit: Some(settings.admit),
-            serve: Some(settings.serve),
-        };
-        management.control().configure_cs(change).await;
+        management.control().configure_cs(settings.into()).await;
     }
     let mut plan = Plan::new();
     plan_configured(&mut plan, config);
@@ -90,7 +85,7 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
     faces.spawn_local(async move { opening.control().open_ports().await });
     for ((uri, local), face) in &plan {
         match FaceUri::from_str(uri) {
-            // Multicast faces over sockets are there or not: they come from the configuration.
+            // Multicast faces over sockets are made by the configuration, not here.
             Ok(uri @ FaceUri::Udp { .. }) if uri.is_multicast() => {
                 use_multicast_faces(management, &uri, local.as_deref(), face).await;
             }
@@ -104,8 +99,8 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
             }
         }
     }
-    // Most are there at once. A peer that does not answer must not keep applications waiting.
-    let _ = timeout(PATIENCE, async { while faces.join_next().await.is_some() {} }).await;
+    // Most faces are made at once. A peer that does not answer must not keep applications waiting.
+    let _ = timeout(FACES_TIMEOUT, async { while faces.join_next().await.is_some() {} }).await;
     faces.detach_all();
     add_saved_routes(management, &plan, saved.routes).await;
 }
@@ -150,10 +145,7 @@ fn plan_configured(plan: &mut Plan, config: &Config) {
         let flag = |flag: FaceFlags, on: bool| if on { flag } else { FaceFlags::default() };
         let local = face.local.as_ref().map(|local| local.0.to_string());
         plan.entry((face.uri.0.to_string(), local)).or_default().borrow_mut().update = FaceUpdate {
-            persistency: Some(match face.persistency {
-                StaticPersistency::Persistent => FacePersistency::Persistent,
-                StaticPersistency::Permanent => FacePersistency::Permanent,
-            }),
+            persistency: Some(face.persistency),
             flags: flag(FaceFlags::RELIABILITY, face.reliability)
                 .union(flag(FaceFlags::CONGESTION_MARKING, face.congestion_marking == Some(true))),
             flags_mask: flag(FaceFlags::RELIABILITY, face.reliability)

@@ -20,7 +20,7 @@ use namehop_face::socket::FaceEvent;
 use namehop_face::{FaceUri, LinkDrop};
 use namehop_forward::engine::EngineEvent;
 use namehop_manage::authentication::Authenticator;
-use namehop_manage::metrics::MetricsServer;
+use namehop_manage::http::HttpServer;
 use namehop_manage::server::{ControlPlane, Management};
 use namehop_packet::{BufferPool, FaceId};
 
@@ -35,13 +35,13 @@ use crate::{fib_file, logging, metrics, restore};
 
 /// Commands that may wait for the socket service.
 const SOCKET_COMMANDS: usize = 256;
-/// How often is looked whether somebody set the time of day or took the state file away.
-const SAVING_LOOK: Duration = Duration::from_secs(10);
+/// Time between two checks whether somebody set the time of day or removed the state file.
+const SAVING_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// Frames that the control thread takes from its ring at once.
 const CONTROL_BURST: usize = 256;
 /// Commands of neighbours, and events of the engine, that it handles before applications of this computer have their turn
 /// again: each may have a signature to verify, which takes some tenths of a millisecond.
-const OTHERS_AT_ONCE: usize = 8;
+const MAX_OTHERS_AT_ONCE: usize = 8;
 
 /// How to run.
 #[derive(Debug, Clone, Default)]
@@ -77,9 +77,9 @@ pub fn run(options: &RunOptions) -> Result<(), RunError> {
         .map_err(|source| StartError::System { what: "cannot watch for signals and faults", source })?;
     let result = run_supervised(options, &supervisor);
     let result = match (result, supervisor.first_fault()) {
-        // Whatever else it led to.
+        // The fault is what counts, whatever followed from it.
         (_, Some(fault)) => Err(RunError::Fault(fault)),
-        // What was not started any more because the router was told to end.
+        // The router was told to end while it started.
         (Err(RunError::Start(StartError::Stopped)), None) => Ok(()),
         (result, None) => result,
     };
@@ -102,8 +102,8 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
     let channels = sockets.local_uris();
     let metrics = match config.metrics.enabled {
         true => {
-            let bound = control_runtime.block_on(MetricsServer::bind(config.metrics.listen));
-            Some(bound.map_err(StartError::Metrics)?.allow_hosts(config.metrics.allowed_hosts.clone()))
+            let bound = control_runtime.block_on(HttpServer::bind(config.metrics.listen));
+            Some(bound.map_err(StartError::Http)?.allow_hosts(config.metrics.allowed_hosts.clone()))
         }
         false => None,
     };
@@ -148,15 +148,15 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         tokio::task::spawn_local(supervisor.clone().watch_endless("management task", expiring));
         let following = follow_faces(Rc::clone(&management), face_events);
         tokio::task::spawn_local(supervisor.clone().watch_endless("face events task", following));
-        let looking_after = Rc::clone(&management);
-        let looking_after_saving = async move {
+        let saving_owner = Rc::clone(&management);
+        let check_saving = async move {
             loop {
-                tokio::time::sleep(SAVING_LOOK).await;
-                looking_after.control().saving().follow_clock();
-                looking_after.control().saving().keep_in_place();
+                tokio::time::sleep(SAVING_CHECK_INTERVAL).await;
+                saving_owner.control().saving().follow_clock();
+                saving_owner.control().saving().restore_if_missing();
             }
         };
-        tokio::task::spawn_local(supervisor.clone().watch_endless("saving task", looking_after_saving));
+        tokio::task::spawn_local(supervisor.clone().watch_endless("saving task", check_saving));
         let starting = async {
             fault_point("restoring");
             restore::apply(&management, &config, saved).await;
@@ -164,7 +164,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
                 // It ends when all is loaded.
                 tokio::task::spawn_local(fib_file::load(Rc::clone(&management), file));
             }
-            announce(&channels, metrics.as_ref().map(MetricsServer::local_address));
+            announce(&channels, metrics.as_ref().map(HttpServer::local_address));
             if let Some(server) = metrics {
                 metrics::serve(server, &management, supervisor.clone());
             }
@@ -203,11 +203,11 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
                 }
             }
             let now = Instant::now();
-            for buffer in std::iter::from_fn(|| neighbours.pop(now)).take(OTHERS_AT_ONCE) {
+            for buffer in std::iter::from_fn(|| neighbours.pop(now)).take(MAX_OTHERS_AT_ONCE) {
                 management.receive(buffer.bytes());
             }
             let next_event = || management.control().worker().next_event();
-            for event in std::iter::from_fn(next_event).take(OTHERS_AT_ONCE) {
+            for event in std::iter::from_fn(next_event).take(MAX_OTHERS_AT_ONCE) {
                 engine_event(&management, event);
             }
             // Commands that wait for other threads go on in tasks of their own.
@@ -217,7 +217,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         tell_service_manager(NotifyState::Stopping);
         supervisor.expect_ends();
         management.control().saving().follow_clock();
-        management.control().saving().keep_in_place();
+        management.control().saving().restore_if_missing();
         management.control().saving().sync();
         management.control().shut_down_ports().await;
         management.control().shut_down_sockets().await;

@@ -8,21 +8,21 @@ use tracing::{error, info, warn};
 
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FacePersistency, FaceTable};
+use namehop_forward::engine::{CsChange, CsConfig};
 use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::origin;
 use namehop_manage::rib::Route;
-use namehop_manage::server::{ContentStoreChange, NotSaved, StateChange};
+use namehop_manage::server::{NotSaved, StateChange};
 use namehop_packet::FaceId;
 use namehop_wire::NameRef;
 use namehop_wire::security::unix_time_ms;
 
 use crate::config::Config;
 use crate::state::{
-    ContentStoreRecord, FaceRecord, Journal, Record, RouteKey, RouteRecord, RouteTerms, SavedState, StateError,
-    StrategyRecord, identity,
+    FaceRecord, Journal, Record, RouteKey, RouteRecord, RouteTerms, SavedState, StateError, StrategyRecord, identity,
 };
 
-/// A clock that goes wrong by less than this against another one was not set, in milliseconds.
+/// The time of day counts as set if it differs by at least this much from the monotonic clock, in milliseconds.
 const CLOCK_TOLERANCE_MS: u64 = 2000;
 
 /// What is saved, and where.
@@ -31,15 +31,14 @@ pub struct Saving {
     journal: RefCell<Option<Journal>>,
     /// The last change could not be saved.
     is_failing: Cell<bool>,
-    /// What the Content Store was last asked to be.
-    content_store: Cell<ContentStoreRecord>,
+    /// Settings of the Content Store as last asked for, whether or not there was room for them.
+    cs: Cell<CsConfig>,
     clock: ClockWatch,
     /// There is, or was, an expiry on file.
     has_expiries: Cell<bool>,
 }
 
-/// Notices that somebody sets the time of day: it no longer goes along with the clock that nobody can set, which the
-/// expiries of running routes are on.
+/// Detects that the time of day was set: it then no longer agrees with the monotonic clock, which the expiries of routes are on.
 struct ClockWatch {
     started: Instant,
     /// Time of day at `started`, as it follows from the time of day at the last look.
@@ -51,7 +50,7 @@ impl ClockWatch {
         ClockWatch { started: Instant::now(), start_unix_ms: Cell::new(unix_time_ms()) }
     }
 
-    /// By how much the clock was set forward since the last look, if it was more than clocks drift.
+    /// By how many milliseconds the clock was set forward since the last call; `None` if it was not set.
     fn look(&self, now_unix_ms: u64) -> Option<i64> {
         let elapsed_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let start_unix_ms = now_unix_ms.saturating_sub(elapsed_ms);
@@ -66,16 +65,12 @@ impl ClockWatch {
 impl Saving {
     /// Saves into `journal`; without one nothing outlives a restart. `saved` is what the journal held at first.
     pub fn new(faces: Arc<FaceTable>, journal: Option<Journal>, saved: &SavedState, config: &Config) -> Self {
-        let configured = ContentStoreRecord {
-            capacity_packets: config.content_store.capacity_packets as u64,
-            admit: config.content_store.admit,
-            serve: config.content_store.serve,
-        };
+        let change = saved.content_store.map(CsChange::from).unwrap_or_default();
         Saving {
             faces,
             journal: RefCell::new(journal),
             is_failing: Cell::new(false),
-            content_store: Cell::new(saved.content_store.unwrap_or(configured)),
+            cs: Cell::new(config.content_store.cs_config().changed(change)),
             clock: ClockWatch::new(),
             has_expiries: Cell::new(saved.routes.values().any(|terms| terms.expires_unix_ms.is_some())),
         }
@@ -99,7 +94,7 @@ impl Saving {
                     info!(file = %journal.path().display(), "changes can be saved again");
                 }
                 match record {
-                    Record::ContentStore(settings) => self.content_store.set(settings),
+                    Record::ContentStore(settings) => self.cs.set(self.cs.get().changed(settings.into())),
                     Record::Route(route) if route.terms.expires_unix_ms.is_some() => self.has_expiries.set(true),
                     _ => {}
                 }
@@ -133,9 +128,9 @@ impl Saving {
 
     /// Writes the state file again if somebody deleted or replaced it, so that the next start finds it also when there is no
     /// further change. To be called from time to time and at the end.
-    pub fn keep_in_place(&self) {
+    pub fn restore_if_missing(&self) {
         if let Some(journal) = &mut *self.journal.borrow_mut()
-            && let Err(error) = journal.keep_in_place()
+            && let Err(error) = journal.restore_if_missing()
         {
             self.report(&error);
         }
@@ -193,9 +188,7 @@ impl Saving {
                 strategy: strategy.as_ref().to_string(),
             })),
             StateChange::StrategyUnset(prefix) => Some(Record::StrategyRemoved(prefix.to_string())),
-            StateChange::ContentStore(change) => {
-                Some(Record::ContentStore(changed_settings(self.content_store.get(), change)))
-            }
+            StateChange::ContentStore(change) => Some(Record::ContentStore(self.cs.get().changed(change).into())),
         }
     }
 
@@ -217,14 +210,6 @@ impl Saving {
             face: face.remote_uri().to_string(),
             local: distinguishing_local_uri(&face),
         })
-    }
-}
-
-fn changed_settings(settings: ContentStoreRecord, change: ContentStoreChange) -> ContentStoreRecord {
-    ContentStoreRecord {
-        capacity_packets: change.capacity.unwrap_or(settings.capacity_packets),
-        admit: change.admit.unwrap_or(settings.admit),
-        serve: change.serve.unwrap_or(settings.serve),
     }
 }
 

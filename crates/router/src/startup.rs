@@ -14,21 +14,20 @@ use namehop_face::socket::{
     FaceEvent, ListenError, MulticastConfig, MulticastInterfaces, SocketConfig, SocketService, UnixListenerConfig,
 };
 use namehop_face::wake::Waker;
-use namehop_forward::engine::{CsConfig, Engine, EngineConfig, EngineError, UnsolicitedPolicy};
+use namehop_forward::engine::{Engine, EngineConfig, EngineError};
 use namehop_forward::fib::{FibError, FibWriter};
 use namehop_forward::schedule::lookahead_for;
 use namehop_forward::strategy::{StrategyInstance, StrategyKind};
 use namehop_hash::HashKey;
 use namehop_manage::authentication::{Rule, SecurityConfig, Signer, TrustConfig, TrustError};
-use namehop_manage::metrics::MetricsError;
+use namehop_manage::http::HttpError;
 use namehop_manage::readvertise::{DaemonSettings, Destination, GatewaySettings, IdentityError, SigningIdentity};
 use namehop_packet::{BufferPool, FaceId, FaceScope};
-use namehop_store::PolicyKind;
-use namehop_table::{HugePages, MemorySpeed, make_memory_ready_ahead, table_memory, table_memory_by_pages};
+use namehop_table::{MemorySpeed, make_memory_ready_ahead, table_memory, table_memory_by_pages};
 
-use crate::config::{AutoNumber, Config, OriginText, Trust, Unsolicited};
+use crate::config::{AutoNumber, Config, OriginText, Trust};
 use crate::descriptors::{connections_for, raise_limit};
-use crate::paths::{self, NoPlace};
+use crate::paths::{self, NoUsablePath};
 use crate::ports::{PortContext, PortService};
 use crate::state::{Journal, SavedState, StateError};
 use crate::supervise::Supervisor;
@@ -38,7 +37,7 @@ use crate::worker::{Worker, WorkerHandle, WorkerRings};
 const SOCKET_RING_FRAMES: usize = 8192;
 /// Frames that fit into the rings between worker and control thread.
 const CONTROL_RING_FRAMES: usize = 4096;
-/// One of so many small buffers may wait on congested ports; the others are there for everybody.
+/// One in this many small buffers may wait on congested ports, so that the others stay available.
 const QUEUED_SHARE: usize = 8;
 
 /// Why a router cannot start.
@@ -46,7 +45,7 @@ const QUEUED_SHARE: usize = 8;
 pub enum StartError {
     /// No place for the socket or state file.
     #[error(transparent)]
-    NoPlace(#[from] NoPlace),
+    NoUsablePath(#[from] NoUsablePath),
     /// A listener cannot be opened.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -65,9 +64,9 @@ pub enum StartError {
     /// The FIB does not fit into memory.
     #[error("memory for the FIB: {0}")]
     Fib(#[from] FibError),
-    /// The metrics server cannot listen.
+    /// The HTTP server cannot listen.
     #[error(transparent)]
-    Metrics(#[from] MetricsError),
+    Http(#[from] HttpError),
     /// It was told to end before it had started.
     #[error("told to end while starting")]
     Stopped,
@@ -112,10 +111,9 @@ pub struct Parts {
 /// # Errors
 /// The first thing that cannot be had; what was opened is closed again.
 pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartError> {
-    // What takes long, memory and files, comes in pieces: between them it is noticed that the router shall end.
-    let go_on = || if supervisor.is_ending() { Err(StartError::Stopped) } else { Ok(()) };
-    // The setting was checked with the configuration.
-    config.memory.huge_pages.parse().unwrap_or(HugePages::Auto).use_from_now_on();
+    // Called between steps that take long, so that the router can be stopped while it starts.
+    let check_not_ending = || if supervisor.is_ending() { Err(StartError::Stopped) } else { Ok(()) };
+    config.memory.huge_pages.use_from_now_on();
     // Workers must not wait for the system to clear pages.
     make_memory_ready_ahead();
     let key = HashKey::random();
@@ -155,7 +153,7 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
     );
     port_set.limit_queues(config.forwarding.small_buffers / QUEUED_SHARE);
 
-    go_on()?;
+    check_not_ending()?;
     let (journal, saved) = if config.state.enabled {
         let (journal, saved) = Journal::open(&paths::state_file(&config.state.file)?)?;
         (Some(journal), saved)
@@ -163,14 +161,14 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
         (None, SavedState::default())
     };
 
-    go_on()?;
+    check_not_ending()?;
     let mut fib = FibWriter::new(key, StrategyInstance::new(StrategyKind::BestRoute))?;
     for prefix in config.served_prefixes() {
         fib.dedicate(prefix.as_ref(), FaceId::INTERNAL)?;
     }
-    go_on()?;
+    check_not_ending()?;
     let engine = Engine::new(engine_config(config), fib.reader(), pool.clone(), key)?;
-    go_on()?;
+    check_not_ending()?;
     report_memory();
     let (worker, worker_handle) =
         Worker::new(engine, pool.clone(), Arc::clone(&faces), rings.clone(), port_set, worker_waker);
@@ -185,7 +183,7 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
     Ok(Parts { sockets, ports, worker, worker_handle, rings, pool, faces, face_events, fib, journal, saved })
 }
 
-/// Says which pages the tables got.
+/// Logs on which pages the tables lie.
 fn report_memory() {
     for (pages, count, bytes) in table_memory_by_pages() {
         info!("{pages}: {count} tables with {} MiB of address space", bytes.div_ceil(1 << 20));
@@ -249,20 +247,8 @@ fn engine_config(config: &Config) -> EngineConfig {
     let (forwarding, store) = (&config.forwarding, &config.content_store);
     EngineConfig {
         pit_capacity: forwarding.pit_capacity,
-        cs: CsConfig {
-            capacity_packets: store.capacity_packets,
-            capacity_bytes: usize::try_from(store.capacity_bytes.0).unwrap_or(usize::MAX),
-            // The policy's name was checked with the configuration.
-            policy: store.policy.parse().unwrap_or(PolicyKind::default()),
-            admit: store.admit,
-            serve: store.serve,
-        },
-        unsolicited: match store.unsolicited {
-            Unsolicited::DropAll => UnsolicitedPolicy::DropAll,
-            Unsolicited::AdmitLocal => UnsolicitedPolicy::AdmitLocal,
-            Unsolicited::AdmitNetwork => UnsolicitedPolicy::AdmitNetwork,
-            Unsolicited::AdmitAll => UnsolicitedPolicy::AdmitAll,
-        },
+        cs: store.cs_config(),
+        unsolicited: store.unsolicited,
         accept_unasked_data: forwarding.accept_unasked_data,
         dead_nonce_lifetime_ms: forwarding.dead_nonce_list_lifetime_ms,
         default_hop_limit: forwarding.default_hop_limit,
@@ -296,7 +282,7 @@ fn lookahead(configured: AutoNumber) -> usize {
     packets
 }
 
-/// What the management server's authenticator is to know.
+/// The settings of the management server's authenticator.
 pub fn security_config(config: &Config) -> SecurityConfig {
     let trust =
         |trust: &Trust| TrustConfig { anchors: trust.anchors.clone(), certificates: trust.certificates.clone() };
@@ -318,7 +304,7 @@ pub fn security_config(config: &Config) -> SecurityConfig {
     }
 }
 
-/// Who is told of routes.
+/// Routing daemon and gateway to which routes are announced.
 ///
 /// # Errors
 /// When the key for a gateway cannot be used.

@@ -1,6 +1,6 @@
-//! Nothing dies silently: when a task or a thread of the router panics, or ends before its time, the whole router ends, with
-//! the reason in the log and an exit code other than 0, so that whoever started it can start it again. Half a router that
-//! still answers would be worse than none.
+//! Supervision: when a task or a thread of the router panics, or ends before its time, the whole router ends, with
+//! the reason in the log and an exit code other than 0, so that whoever started it can start it again. A router that
+//! runs without one of its parts would be worse than none.
 //!
 //! Panics anywhere in the process are noticed by the panic hook, whichever task or thread they end; tasks that must not end
 //! are run by [`Supervisor::watch`]. Tasks that may end (a face that is made, a connection that closes, the loading of a
@@ -116,7 +116,7 @@ impl Supervisor {
         self.fault(reason);
     }
 
-    /// Something that the router cannot do without has failed.
+    /// An essential part of the router has failed.
     pub fn fault(&self, reason: String) {
         let mut first = self.shared.fault.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = first.is_none();
@@ -137,13 +137,13 @@ impl Supervisor {
     }
 
     /// Ends the process if it has not ended by then, because a thread is stuck.
-    fn end_process_after(&self, patience: Duration) {
+    fn end_process_after(&self, timeout: Duration) {
         if !self.shared.ends_process {
             return;
         }
         // Without the thread, ending may take longer, and nothing else.
         let _ = thread::Builder::new().name("end".to_owned()).spawn(move || {
-            thread::sleep(patience);
+            thread::sleep(timeout);
             error!("the router could not end in time; the process is ended as it is");
             logging::flush();
             // Not `exit`, which may wait for what is stuck.

@@ -73,9 +73,9 @@ pub enum ClientConfError {
     },
 }
 
-/// The part of the process's surroundings that decides; tests make their own.
+/// The part of the process's environment that decides; tests make their own.
 #[derive(Clone, Debug, Default)]
-pub struct Surroundings {
+pub struct Environment {
     /// Value of `NDN_CLIENT_TRANSPORT`.
     pub transport_variable: Option<String>,
     /// The `client.conf` files, first found wins.
@@ -84,7 +84,7 @@ pub struct Surroundings {
     pub default_sockets: Vec<PathBuf>,
 }
 
-impl Surroundings {
+impl Environment {
     /// Reads the environment of this process.
     pub fn of_this_process() -> Self {
         let variable = |name: &str| -> Option<OsString> { std::env::var_os(name).filter(|value| !value.is_empty()) };
@@ -143,9 +143,9 @@ impl Surroundings {
 /// Candidates for this process, in order of preference.
 ///
 /// # Errors
-/// See [`Surroundings::candidates`].
+/// See [`Environment::candidates`].
 pub fn candidates(argument: Option<&str>) -> Result<Vec<Candidate>, ClientConfError> {
-    Surroundings::of_this_process().candidates(argument)
+    Environment::of_this_process().candidates(argument)
 }
 
 fn single(text: &str, origin: Origin) -> Result<Vec<Candidate>, ClientConfError> {

@@ -41,6 +41,8 @@ struct State {
     faults: Faults,
     faces: Vec<Arc<Outgoing>>,
     routes: Vec<(Name, usize)>,
+    /// Prefixes of which producers took their registration back.
+    unregistered: Vec<Name>,
     /// Interests that wait, by the token under which they went to the producer.
     waiting: HashMap<u64, Waiting>,
     next_token: u64,
@@ -81,6 +83,11 @@ impl Loopback {
     /// Prefixes registered at present, with the number of the face.
     pub fn routes(&self) -> Vec<(Name, usize)> {
         self.lock().routes.clone()
+    }
+
+    /// Prefixes of `rib/unregister` commands so far.
+    pub fn unregistered(&self) -> Vec<Name> {
+        self.lock().unregistered.clone()
     }
 
     /// Interests forwarded so far.
@@ -205,7 +212,10 @@ impl State {
                 self.routes.push((prefix, face));
                 200
             }
-            b"unregister" => 200,
+            b"unregister" => {
+                self.unregistered.push(prefix);
+                200
+            }
             _ => 501,
         };
         let mut response = Writer::new();

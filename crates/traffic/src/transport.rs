@@ -141,7 +141,7 @@ pub async fn open(uri: &TransportUri) -> io::Result<Connected> {
             Ok(Connected { connection: Connection::Stream(Box::new(reader), Box::new(writer)), uri: uri_copy, local })
         }
         TransportUri::Udp(to) => {
-            // Nobody refuses a datagram: the first address has to be the right one.
+            // Connecting over UDP cannot fail, so only the first address can be tried.
             let remote = resolve(to).await?[0];
             let any: SocketAddr = if remote.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
             let socket = UdpSocket::bind(any).await?;

@@ -207,7 +207,10 @@ impl DataLayout {
     #[inline(never)]
     fn decode_unusual(packet: &[u8]) -> Result<Self, DecodeError> {
         let header = DataHeader::decode(packet)?;
-        Ok(DataLayout { name: NameLayout::of_part(header.name, packet), freshness_ms: header.freshness_ms.unwrap_or(0) })
+        Ok(DataLayout {
+            name: NameLayout::of_part(header.name, packet),
+            freshness_ms: header.freshness_ms.unwrap_or(0),
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use namehop_face::uri::FaceUri;
 use namehop_forward::strategy::{StrategyError, StrategyInstance};
 use namehop_manage::client::{RouteLine, parse_route_file};
 use namehop_router::config::Config;
-use namehop_traffic::client_conf::{Candidate, ClientConfError, Origin, Surroundings};
+use namehop_traffic::client_conf::{Candidate, ClientConfError, Environment, Origin};
 use namehop_traffic::target::TransportUri;
 use namehop_wire::{Name, NameRef};
 
@@ -101,10 +101,10 @@ pub fn client_conf(bytes: &[u8]) {
     let path = folder.path("client.conf");
     fs::write(&path, bytes).expect("written");
     let default = PathBuf::from("/default.sock");
-    let surroundings = Surroundings {
+    let surroundings = Environment {
         config_files: vec![path.clone()],
         default_sockets: vec![default.clone()],
-        ..Surroundings::default()
+        ..Environment::default()
     };
     let file = Origin::File(path.clone());
     match surroundings.candidates(None) {

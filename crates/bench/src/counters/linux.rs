@@ -6,7 +6,7 @@ use std::time::Duration;
 use perf_event::events::{Event as SystemEvent, Hardware, Raw};
 use perf_event::{Builder, Counter, ReadFormat};
 
-use super::WhyNot;
+use super::CountersUnavailable;
 use super::events::{Event, Events, Role};
 use super::tally::Tally;
 
@@ -121,7 +121,7 @@ pub(super) struct Groups(Vec<EventGroup>);
 
 impl Groups {
     /// Opens them, stopped; cycles and instructions it must offer.
-    pub(super) fn open(events: &Events) -> Result<Self, WhyNot> {
+    pub(super) fn open(events: &Events) -> Result<Self, CountersUnavailable> {
         let mut groups = Vec::new();
         for (role, events) in events.groups() {
             match EventGroup::open_in_parts(role, 0, events) {
@@ -149,14 +149,14 @@ impl Groups {
     }
 }
 
-fn why_not(error: &io::Error) -> WhyNot {
+fn why_not(error: &io::Error) -> CountersUnavailable {
     const NO_SUCH_EVENT: [i32; 4] =
         [2 /* ENOENT */, 19 /* ENODEV */, 22 /* EINVAL */, 95 /* EOPNOTSUPP */];
     match error.raw_os_error() {
-        _ if error.kind() == io::ErrorKind::PermissionDenied => WhyNot::NotPermitted,
-        Some(38 /* ENOSYS */) => WhyNot::UnsupportedSystem,
-        Some(code) if NO_SUCH_EVENT.contains(&code) => WhyNot::NoHardwareCounters,
-        _ => WhyNot::System(error.to_string()),
+        _ if error.kind() == io::ErrorKind::PermissionDenied => CountersUnavailable::NotPermitted,
+        Some(38 /* ENOSYS */) => CountersUnavailable::UnsupportedSystem,
+        Some(code) if NO_SUCH_EVENT.contains(&code) => CountersUnavailable::NoHardwareCounters,
+        _ => CountersUnavailable::System(error.to_string()),
     }
 }
 
@@ -167,11 +167,11 @@ mod tests {
     #[test]
     fn reasons() {
         let reason = |code| why_not(&io::Error::from_raw_os_error(code));
-        assert_eq!(reason(2), WhyNot::NoHardwareCounters);
-        assert_eq!(reason(13), WhyNot::NotPermitted);
-        assert_eq!(reason(1), WhyNot::NotPermitted);
-        assert_eq!(reason(38), WhyNot::UnsupportedSystem);
-        assert!(matches!(reason(24), WhyNot::System(_)));
+        assert_eq!(reason(2), CountersUnavailable::NoHardwareCounters);
+        assert_eq!(reason(13), CountersUnavailable::NotPermitted);
+        assert_eq!(reason(1), CountersUnavailable::NotPermitted);
+        assert_eq!(reason(38), CountersUnavailable::UnsupportedSystem);
+        assert!(matches!(reason(24), CountersUnavailable::System(_)));
     }
 
     #[test]

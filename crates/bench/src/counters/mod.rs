@@ -32,7 +32,7 @@ pub use tally::Tally;
 
 /// Why nothing can be counted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WhyNot {
+pub enum CountersUnavailable {
     /// The processor's counters are not there; usual in virtual machines.
     #[error("this machine offers no hardware counters (usual in virtual machines)")]
     NoHardwareCounters,
@@ -78,14 +78,14 @@ pub struct Counters {
 impl Counters {
     /// Opens them, stopped.
     #[cfg(target_os = "linux")]
-    pub fn open(events: &Events) -> Result<Self, WhyNot> {
+    pub fn open(events: &Events) -> Result<Self, CountersUnavailable> {
         Ok(Counters { groups: linux::Groups::open(events)? })
     }
 
     /// Opens them, stopped.
     #[cfg(not(target_os = "linux"))]
-    pub fn open(_events: &Events) -> Result<Self, WhyNot> {
-        Err(WhyNot::UnsupportedSystem)
+    pub fn open(_events: &Events) -> Result<Self, CountersUnavailable> {
+        Err(CountersUnavailable::UnsupportedSystem)
     }
 
     /// Counts what `work` does for `things` equal things, into their tally.

@@ -15,8 +15,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Number of times that it was asked; who counts by turns takes it to know whose turn it is. Every kind of thing has
-    /// turns of its own, so that no rhythm of kinds keeps a group from one of them.
+    /// Number of calls so far: it tells which group of events counts next. Each kind of thing has its own number, so that every
+    /// group gets its turn for every kind.
     #[cfg(target_os = "linux")]
     pub(super) fn next_turn(&mut self) -> usize {
         self.turns += 1;

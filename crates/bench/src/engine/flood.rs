@@ -12,8 +12,9 @@ use namehop_wire::MAX_PACKET_SIZE;
 
 use super::EngineBenchError;
 use super::frames::{LinkHeaders, Template, nonce_of};
-use super::load::{HIGH_NONCE, Load, Turn};
+use super::load::{HIGH_NONCE, Load};
 use super::peers::{FLOOD_PEER, LINKS, port_address};
+use super::turn::Turn;
 use crate::median::median;
 use crate::permutation::mix;
 use crate::schedule::{Compared, EngineParameters, FloodFigures, FloodParameters, PacketKind, Traffic};
@@ -157,7 +158,7 @@ impl<S: Schedule> Load<'_, S> {
     }
 
     /// What a flood costs, and what it does to others. The load is warm.
-    pub(super) fn suffer(&mut self, flood: &FloodParameters) -> Result<FloodFigures, EngineBenchError> {
+    pub(super) fn measure_flood(&mut self, flood: &FloodParameters) -> Result<FloodFigures, EngineBenchError> {
         let parameters = self.parameters;
         let without = self.measure(parameters.time.mul_f64(TIME_WITHOUT))?.medians;
         self.flood = Some(Flood::new(parameters, flood)?);

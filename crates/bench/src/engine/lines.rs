@@ -37,11 +37,12 @@ const SCATTERED: f64 = 1.8;
 /// Each further bucket of the FIB that a longest-first search looks at; it seldom has an overflow bucket. What does not fit into
 /// the entry of a long prefix lies on the heap, where accesses are not noted, and is not counted.
 const FURTHER_BUCKET: f64 = 1.13;
-/// What fits into the core's own cache, or does not, by less than this is not counted as the one or the other.
+/// Sizes that differ from that of the core's own cache by less than this factor neither fit nor do not fit: the lines are unclear.
 const CLEARLY: f64 = 2.0;
 
 /// Lines that packets of this load need from beyond the core's own cache, with so many FIB buckets looked at per lookup; and
-/// whether that does not depend on a trifle. The FIB and the Content Store are taken to be much larger than that cache.
+/// whether the result is clear, that is, not decided by a small difference in size. The FIB and the
+/// Content Store are taken to be much larger than that cache.
 pub(super) fn lines(parameters: &EngineParameters, lookups: f64) -> (ByPacket<f64>, bool) {
     let packet = (frames::data_bytes(parameters) + FRONT_BYTES).div_ceil(LINE_BYTES) as f64;
     let scattered = if parameters.traffic == Traffic::Mixed { SCATTERED } else { 0.0 };

@@ -16,13 +16,13 @@ use super::costs::{Costs, Samples};
 use super::flood::Flood;
 use super::frames::{LinkHeaders, Template, nonce_of, token_of};
 use super::names::Names;
-use super::peers::{LINKS, Peers, port_address};
+use super::peers::{LINKS, Peers};
 use super::prefixes::Prefixes;
 use super::rig::Rig;
-use super::stock::{self, KINDS, Stock};
+use super::stock::{self, Stock};
+use super::turn::{INTERESTS, Turn};
 use super::watch::Watch;
 use crate::counters::{Counters, Tally};
-use crate::permutation::mix;
 use crate::schedule::{ByPacket, EngineParameters, PacketKind, Traffic};
 use crate::workload::Workload;
 
@@ -32,7 +32,9 @@ const SETTLING_NS: u64 = 61_000_000_000;
 pub(super) const HIGH_NONCE: u32 = 1 << 31;
 /// Time on the worker's clock that passes for each packet at most. A million pending Interests whose Data comes in any order are
 /// answered in time then, however often the system interrupts the worker.
-const MOST_NS_PER_PACKET: u64 = 800;
+const MAX_NS_PER_PACKET: u64 = 800;
+/// Bursts of the warm-up after which progress is told.
+const TELL_STEPS: u64 = 4096;
 /// Turns that a burst may take.
 const MAX_TURNS: usize = 4;
 /// Counting takes this part of the time of measuring.
@@ -41,30 +43,6 @@ const COUNTING_PART: u32 = 2;
 const HITS_TO_MEASURE: f64 = 0.05;
 /// In mixed traffic, mixed bursts for each pair of bursts of one kind.
 const MIXED_BURSTS: usize = 8;
-/// Kinds of packets that come in, for which the stock has buffers.
-const INTERESTS: usize = 0;
-const DATA: usize = 1;
-
-/// A Nonce of ordinary traffic, which is not 0.
-fn nonce_from(draw: u64) -> u32 {
-    draw as u32 & !HIGH_NONCE | 1
-}
-
-/// What comes in in one turn, and what is to come out.
-#[derive(Default)]
-pub(super) struct Turn {
-    /// `None` when it is mixed.
-    kind: Option<PacketKind>,
-    /// By the link that they come in on.
-    pub(super) frames: [Vec<PacketBuffer>; LINKS],
-    /// Interests by the link that they go out on: their names and nonces.
-    asked: [VecDeque<(u64, u32)>; LINKS],
-    /// Data that goes out, of the cache and of others.
-    data_out: usize,
-    received: [usize; KINDS],
-    /// Names of the Data.
-    answered: Vec<u64>,
-}
 
 /// What a turn took.
 pub(super) struct Step {
@@ -84,23 +62,23 @@ impl Step {
 pub(super) struct Load<'a, S: Schedule> {
     rig: Rig<S>,
     pub(super) stock: Stock,
-    workload: &'a Workload,
-    peers: Peers,
+    pub(super) workload: &'a Workload,
+    pub(super) peers: Peers,
     pub(super) parameters: &'a EngineParameters,
-    names: Names,
-    interest: Template,
-    data: Template,
+    pub(super) names: Names,
+    pub(super) interest: Template,
+    pub(super) data: Template,
     /// Time as the worker sees it: it passes only while it has its turns, as if packets came as fast as it handles them, and not
     /// while the system does something else.
     now: Timestamp,
     ns_per_tick: f64,
     prepared: VecDeque<Turn>,
-    /// Frames of those.
+    /// Frames of the prepared turns.
     waiting: usize,
-    /// Frames that wait at least.
+    /// Frames that must be prepared before a turn is performed.
     waiting_limit: usize,
-    /// Interests that are prepared, less Data that is.
-    on_their_way: isize,
+    /// Prepared Interests minus prepared Data.
+    pub(super) prepared_balance: isize,
     sent: [Vec<PacketBuffer>; LINKS],
     /// Set while something is observed.
     pub(super) watch: Option<Watch>,
@@ -136,27 +114,35 @@ impl<'a, S: Schedule> Load<'a, S> {
             ns_per_tick: 1e9 / cycles_per_second() as f64,
             prepared: VecDeque::new(),
             waiting: 0,
-            on_their_way: 0,
+            prepared_balance: 0,
             sent: Default::default(),
             watch: None,
             flood: None,
         })
     }
 
-    /// Until as many Interests are pending and as many Data cached as asked for, and long enough for timers to be due.
-    pub(super) fn warm_up(&mut self) -> Result<(), EngineBenchError> {
+    /// Runs until as many Interests are pending and as many Data cached as asked for, and timers are due as often as they are set.
+    /// `tell` is told now and then how far that is, in thousandths.
+    pub(super) fn warm_up(&mut self, tell: &dyn Fn(u64, u64)) -> Result<(), EngineBenchError> {
+        tell(0, 1000);
         // The first exchange starts what runs for a minute after the start of a router; then that minute is over.
         let waiting_limit = std::mem::take(&mut self.waiting_limit);
         self.step(PacketKind::InterestMiss)?;
         self.step(PacketKind::Data)?;
         self.waiting_limit = waiting_limit;
         self.now.0 += SETTLING_NS;
-        let end = self.now.0 + self.parameters.warm_up.as_nanos() as u64;
+        let (begin, time_ns) = (self.now.0, self.parameters.warm_up.as_nanos() as u64);
         while self.in_flight() < self.parameters.in_flight {
             self.step(PacketKind::InterestMiss)?;
         }
-        let mut in_cache = 0;
-        while in_cache < self.parameters.cs_capacity || self.now.0 < end {
+        let (mut in_cache, mut steps) = (0, 0u64);
+        while in_cache < self.parameters.cs_capacity || self.now.0 < begin + time_ns {
+            if steps.is_multiple_of(TELL_STEPS) {
+                let part = |done: u64, of: u64| (done * 1000).checked_div(of).unwrap_or(1000);
+                let cache = part(in_cache as u64, self.parameters.cs_capacity as u64);
+                tell(cache.min(part(self.now.0 - begin, time_ns)), 1000);
+            }
+            steps += 1;
             let step = match self.parameters.traffic {
                 Traffic::Mixed => self.mixed_step()?,
                 Traffic::Sorted => {
@@ -252,7 +238,7 @@ impl<'a, S: Schedule> Load<'a, S> {
 
     /// Interests that are pending when all turns that are prepared have been performed.
     fn in_flight(&self) -> usize {
-        self.names.pending().saturating_add_signed(self.on_their_way)
+        self.names.pending().saturating_add_signed(self.prepared_balance)
     }
 
     /// Performs what was prepared longest ago, if enough is prepared behind it.
@@ -267,82 +253,16 @@ impl<'a, S: Schedule> Load<'a, S> {
         self.perform(turn)
     }
 
-    /// A turn with so many Interests that the cache does not answer, Interests that it answers, and Data, in random order.
-    fn prepare(&mut self, kind: Option<PacketKind>, [misses, hits, data]: [usize; 3]) -> Turn {
-        let mut turn = Turn { kind, received: [misses + hits, data], ..Turn::default() };
-        let mut left = [misses, hits, data];
-        for total in (1..=misses + hits + data).rev() {
-            let mut draw = if kind.is_some() { 0 } else { self.names.draw_below(total) };
-            let which = left.iter().position(|&count| {
-                let is_here = draw < count;
-                draw = draw.saturating_sub(count);
-                is_here
-            });
-            match which {
-                Some(0) => self.prepare_interest(&mut turn),
-                Some(1) => self.prepare_hit(&mut turn),
-                _ => self.prepare_data(&mut turn),
-            }
-            left[which.unwrap_or(2)] -= 1;
-        }
-        if let Some(flood) = &mut self.flood {
-            flood.join(&mut turn.frames[0], &self.stock.pool);
-        }
-        self.on_their_way +=
-            turn.asked.iter().map(VecDeque::len).sum::<usize>() as isize - turn.answered.len() as isize;
-        turn
-    }
-
-    fn prepare_interest(&mut self, turn: &mut Turn) {
-        let name = self.names.next();
-        let nonce = nonce_from(mix(name));
-        let link = self.fill_interest(name, nonce, turn);
-        turn.asked[LINKS - 1 - link].push_back((name, nonce));
-    }
-
-    fn prepare_hit(&mut self, turn: &mut Turn) {
-        let Some(name) = self.names.again() else { return };
-        let nonce = nonce_from(self.names.draw());
-        self.fill_interest(name, nonce, turn);
-        turn.data_out += 1;
-    }
-
-    /// Returns the link that the Interest comes in on.
-    fn fill_interest(&mut self, name: u64, nonce: u32, turn: &mut Turn) -> usize {
-        let peer = self.peers.downstream(self.workload.prefix_of(name), u64::from(nonce));
-        let write = |out: &mut [u8]| {
-            self.workload.write_name(name, out);
-        };
-        let addresses = (port_address(peer.link), peer.address());
-        let frame = self.stock.take(INTERESTS);
-        let frame = frame.and_then(|frame| self.interest.fill(addresses, write, name, Some(nonce), frame));
-        turn.frames[peer.link].extend(frame);
-        peer.link
-    }
-
-    fn prepare_data(&mut self, turn: &mut Turn) {
-        let Some((name, token)) = self.names.answer() else { return };
-        let peer = self.peers.upstream(self.workload.prefix_of(name));
-        let write = |out: &mut [u8]| {
-            self.workload.write_name(name, out);
-        };
-        let addresses = (port_address(peer.link), peer.address());
-        let frame = self.stock.take(DATA);
-        turn.frames[peer.link].extend(frame.and_then(|frame| self.data.fill(addresses, write, token, None, frame)));
-        turn.answered.push(name);
-        turn.data_out += 1;
-    }
-
     /// Turns of the worker until everything has come out that should; there is one at least.
     pub(super) fn perform(&mut self, mut turn: Turn) -> Result<Step, EngineBenchError> {
         let interests: usize = turn.asked.iter().map(VecDeque::len).sum();
         let mut step =
             Step { kind: turn.kind, ticks: 0, interests: turn.received[INTERESTS], data: turn.answered.len() };
-        let most_ns = MOST_NS_PER_PACKET * turn.frames.iter().map(Vec::len).sum::<usize>() as u64;
+        let most_ns = MAX_NS_PER_PACKET * turn.frames.iter().map(Vec::len).sum::<usize>() as u64;
         for (link, frames) in self.rig.links.iter_mut().zip(&mut turn.frames) {
             link.transmit(frames);
         }
-        self.on_their_way -= interests as isize - turn.answered.len() as isize;
+        self.prepared_balance -= interests as isize - turn.answered.len() as isize;
         let expected = interests + turn.data_out;
         let (mut got, mut packets, mut received) = (0, step.interests + step.data, turn.received);
         for _ in 0..MAX_TURNS {

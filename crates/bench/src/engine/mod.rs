@@ -15,6 +15,7 @@
 //! | `stock` | their buffers |
 //! | `rig` | a worker between two ports, and the far ends of those |
 //! | `load` | which packets when, and what a turn cost |
+//! | `turn` | what the worker receives in one turn |
 //! | `flood` | a flood of Interests, and what it does to others |
 //! | `watch` | what is observed of turns besides time |
 //! | `costs` | from single bursts to costs |
@@ -34,9 +35,11 @@ mod peers;
 mod prefixes;
 mod rig;
 mod stock;
+mod turn;
 mod watch;
 
 use std::error::Error;
+use std::fmt;
 use std::sync::Barrier;
 use std::thread;
 
@@ -50,8 +53,9 @@ use namehop_hash::HashKey;
 use namehop_packet::BufferPool;
 use namehop_router::worker::{pin_to_processor, usable_processors};
 
-use crate::counters::{Counters, Events, WhyNot};
+use crate::counters::{Counters, CountersUnavailable, Events};
 use crate::memory::DramFigures;
+use crate::progress::{OnProgress, Progress};
 use crate::schedule::{
     Buffers, ByPacket, EngineMeasurements, EngineParameters, FloodFigures, FloodParameters, ScheduleFigures,
 };
@@ -73,7 +77,7 @@ pub struct EngineBench {
     /// One for each worker.
     pools: Vec<BufferPool>,
     /// What is counted, or why nothing is.
-    events: Result<Events, WhyNot>,
+    events: Result<Events, CountersUnavailable>,
     /// What the FIB was filled and the pools were made for.
     made_for: EngineParameters,
 }
@@ -109,12 +113,35 @@ enum Pass<'f> {
     Flood(&'f FloodParameters),
 }
 
+/// What is measured at a time, as progress tells it.
+struct About<'a> {
+    schedule: ScheduleKind,
+    pass: Pass<'a>,
+    /// From 1.
+    run: usize,
+    runs: usize,
+    on_progress: &'a OnProgress<'a>,
+}
+
+impl fmt::Display for About<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.schedule.name())?;
+        match self.pass {
+            Pass::Whole => {}
+            Pass::Stripped => f.write_str(", stripped path")?,
+            Pass::Computing => f.write_str(", small tables")?,
+            Pass::Flood(_) => f.write_str(", flood")?,
+        }
+        if self.runs > 1 { write!(f, ", run {} of {}", self.run, self.runs) } else { Ok(()) }
+    }
+}
+
 impl EngineBench {
-    /// Fills the FIB with the workload's prefixes. `on_progress` is told now and then how many are in.
+    /// Fills the FIB with the workload's prefixes.
     ///
     /// # Errors
     /// When the workload or the memory for it cannot be had.
-    pub fn new(parameters: &EngineParameters, on_progress: &mut dyn FnMut(u64)) -> Result<Self, EngineBenchError> {
+    pub fn new(parameters: &EngineParameters, on_progress: &OnProgress<'_>) -> Result<Self, EngineBenchError> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         if parameters.workers > cores {
             return Err(EngineBenchError::TooFewCores { wanted: parameters.workers, cores });
@@ -123,7 +150,7 @@ impl EngineBench {
         // The same key in every run: hashes are no part of what varies.
         let key = HashKey::new(0x6e61_6d65_686f_7031, 0x656e_6769_6e65_3032);
         let prefixes = Prefixes::new(key, parameters, on_progress)?;
-        let few = || Prefixes::new(key, &with_small_tables(parameters), &mut |_| ());
+        let few = || Prefixes::new(key, &with_small_tables(parameters), &|_| ());
         let few_prefixes = parameters.computing.then(few).transpose()?;
         let events = Events::of_this_processor();
         let events = Counters::open(&events).map(|_| events);
@@ -134,13 +161,13 @@ impl EngineBench {
     /// Fills the FIB anew, for other parameters that need no other packet buffers.
     #[cfg(test)]
     fn refill(&mut self, parameters: &EngineParameters) -> Result<(), EngineBenchError> {
-        self.prefixes = Prefixes::new(self.key, parameters, &mut |_| ())?;
+        self.prefixes = Prefixes::new(self.key, parameters, &|_| ())?;
         self.lookups_per_match = self.prefixes.lookups_per_match()?;
         self.made_for = parameters.clone();
         Ok(())
     }
 
-    /// Does it suit these parameters, as those that it was made for?
+    /// Can it measure with these parameters, or must it be made anew?
     fn suits(&self, parameters: &EngineParameters) -> bool {
         let parts = |of: &EngineParameters| {
             (of.workload, of.workers, of.peers, of.traffic, of.payload_bytes, of.buffers, of.burst, of.computing)
@@ -164,27 +191,27 @@ impl EngineBench {
     }
 
     /// Why hardware counters are not counted here, if they are not.
-    pub fn why_no_counters(&self) -> Option<&WhyNot> {
+    pub fn counters_unavailable(&self) -> Option<&CountersUnavailable> {
         self.events.as_ref().err()
     }
 
-    /// Measures each schedule `runs` times, one after another in every round. `on_progress` is told which is next.
+    /// Measures each schedule `runs` times, one after another in every round.
     ///
     /// # Errors
     /// When the router cannot be put together, or loses packets.
     pub fn run(
         &self,
         parameters: &EngineParameters,
-        on_progress: &mut dyn FnMut(ScheduleKind, usize),
+        on_progress: &OnProgress<'_>,
     ) -> Result<Vec<ScheduleFigures>, EngineBenchError> {
         let mut measured: Vec<Runs> = parameters.schedules.iter().map(|_| Runs::default()).collect();
         let mut round = 0;
         for run in 0..parameters.runs.max(1) {
             for (&schedule, runs) in parameters.schedules.iter().zip(&mut measured) {
-                on_progress(schedule, run);
                 let mut pass = |pass| {
                     round += 1;
-                    self.run_once(schedule, parameters, pass, round - 1).map(|workers| mean(&workers))
+                    let about = About { schedule, pass, run: run + 1, runs: parameters.runs, on_progress };
+                    self.run_once(&about, parameters, round - 1).map(|workers| mean(&workers))
                 };
                 // One right behind the other, so that both have the machine in the same state.
                 runs.whole.push(pass(Pass::Whole)?);
@@ -201,7 +228,7 @@ impl EngineBench {
         Ok(figures.map(|(&schedule, runs)| summary(schedule, &runs, parameters.workers, lines)).collect())
     }
 
-    /// Lets each worker of each schedule suffer the flood, once in every run. The schedules take turns.
+    /// Measures the flood once in every run with each worker of each schedule. The schedules take turns.
     ///
     /// # Errors
     /// When there is no such flood, the router cannot be put together, or loses ordinary packets.
@@ -209,12 +236,15 @@ impl EngineBench {
         &self,
         parameters: &EngineParameters,
         flood: &FloodParameters,
+        on_progress: &OnProgress<'_>,
     ) -> Result<Vec<(ScheduleKind, FloodFigures)>, EngineBenchError> {
         flood::Flood::new(parameters, flood)?;
         let mut figures = Vec::new();
-        for _ in 0..parameters.runs.max(1) {
+        for run in 0..parameters.runs.max(1) {
             for &schedule in &parameters.schedules {
-                let measured = self.run_once(schedule, parameters, Pass::Flood(flood), figures.len() as u64)?;
+                let pass = Pass::Flood(flood);
+                let about = About { schedule, pass, run: run + 1, runs: parameters.runs, on_progress };
+                let measured = self.run_once(&about, parameters, figures.len() as u64)?;
                 figures.extend(measured.into_iter().filter_map(|worker| Some((schedule, worker.flood?))));
             }
         }
@@ -224,9 +254,8 @@ impl EngineBench {
     /// All workers at once, each with names of its own.
     fn run_once(
         &self,
-        schedule: ScheduleKind,
+        about: &About<'_>,
         parameters: &EngineParameters,
-        pass: Pass<'_>,
         round: u64,
     ) -> Result<Vec<Measured>, EngineBenchError> {
         let start = Barrier::new(self.pools.len());
@@ -239,22 +268,24 @@ impl EngineBench {
                         // A thread that stays where the system puts it measures the same, only less steadily.
                         let _ = processor.map(pin_to_processor);
                         let place = (worker, round * self.pools.len() as u64 + worker as u64);
-                        match schedule {
-                            ScheduleKind::Naive => self.pass::<Naive>(parameters, pass, place, start),
-                            ScheduleKind::BucketPrefetch => self.pass::<BucketPrefetch>(parameters, pass, place, start),
-                            ScheduleKind::PreHash => self.pass::<PreHash>(parameters, pass, place, start),
-                            ScheduleKind::Speculative => self.pass::<Speculative>(parameters, pass, place, start),
+                        match about.schedule {
+                            ScheduleKind::Naive => self.pass::<Naive>(parameters, about, place, start),
+                            ScheduleKind::BucketPrefetch => {
+                                self.pass::<BucketPrefetch>(parameters, about, place, start)
+                            }
+                            ScheduleKind::PreHash => self.pass::<PreHash>(parameters, about, place, start),
+                            ScheduleKind::Speculative => self.pass::<Speculative>(parameters, about, place, start),
                             ScheduleKind::SpeculativeFirst => {
-                                self.pass::<SpeculativeFirst>(parameters, pass, place, start)
+                                self.pass::<SpeculativeFirst>(parameters, about, place, start)
                             }
                             ScheduleKind::SpeculativePairs => {
-                                self.pass::<SpeculativePairs>(parameters, pass, place, start)
+                                self.pass::<SpeculativePairs>(parameters, about, place, start)
                             }
                             ScheduleKind::SpeculativeFirstPairs => {
-                                self.pass::<SpeculativeFirstPairs>(parameters, pass, place, start)
+                                self.pass::<SpeculativeFirstPairs>(parameters, about, place, start)
                             }
-                            ScheduleKind::BurstScalar => self.pass::<BurstScalar>(parameters, pass, place, start),
-                            ScheduleKind::Burst => self.pass::<Burst>(parameters, pass, place, start),
+                            ScheduleKind::BurstScalar => self.pass::<BurstScalar>(parameters, about, place, start),
+                            ScheduleKind::Burst => self.pass::<Burst>(parameters, about, place, start),
                         }
                     })
                 })
@@ -268,17 +299,16 @@ impl EngineBench {
     fn pass<S: Schedule>(
         &self,
         parameters: &EngineParameters,
-        pass: Pass<'_>,
+        about: &About<'_>,
         place: (usize, u64),
         start: &Barrier,
     ) -> Result<Measured, EngineBenchError> {
-        match pass {
-            Pass::Stripped => self.work::<Stripped<S>>(&self.prefixes, &all_answered(parameters), None, place, start),
-            Pass::Whole => self.work::<S>(&self.prefixes, parameters, None, place, start),
-            Pass::Flood(flood) => self.work::<S>(&self.prefixes, parameters, Some(flood), place, start),
+        match about.pass {
+            Pass::Stripped => self.work::<Stripped<S>>(&self.prefixes, &all_answered(parameters), about, place, start),
+            Pass::Whole | Pass::Flood(_) => self.work::<S>(&self.prefixes, parameters, about, place, start),
             Pass::Computing => {
                 let prefixes = self.few_prefixes.as_ref().unwrap_or(&self.prefixes);
-                self.work::<S>(prefixes, &with_small_tables(parameters), None, place, start)
+                self.work::<S>(prefixes, &with_small_tables(parameters), about, place, start)
             }
         }
     }
@@ -287,19 +317,26 @@ impl EngineBench {
         &self,
         prefixes: &Prefixes,
         parameters: &EngineParameters,
-        flood: Option<&FloodParameters>,
+        about: &About<'_>,
         (worker, number): (usize, u64),
         start: &Barrier,
     ) -> Result<Measured, EngineBenchError> {
         let rig = rig::Rig::<S>::new(&prefixes.fib, self.key, self.pools[worker].clone(), parameters);
-        // Whoever fails must not leave the others waiting.
+        // Before an error is returned, so that the other workers do not wait for this one.
         start.wait();
         let mut load = load::Load::new(rig?, prefixes, parameters, number)?;
-        load.warm_up()?;
-        if let Some(flood) = flood {
-            let suffered = load.suffer(flood)?;
+        // One worker speaks for all.
+        let tell = |doing: &str, done, total| {
+            if worker == 0 {
+                (about.on_progress)(Progress { what: format!("{about}: {doing}"), done, total });
+            }
+        };
+        load.warm_up(&|done, total| tell("warming up", done, total))?;
+        tell("measuring", 0, 0);
+        if let Pass::Flood(flood) = about.pass {
+            let figures = load.measure_flood(flood)?;
             load.finish()?;
-            return Ok(Measured { flood: Some(suffered), ..Measured::default() });
+            return Ok(Measured { flood: Some(figures), ..Measured::default() });
         }
         let costs = load.measure(parameters.time)?;
         let counters = self.events.as_ref().ok().and_then(|events| Counters::open(events).ok());
@@ -321,18 +358,22 @@ pub struct EngineOnDemand {
 }
 
 impl EngineMeasurements for EngineOnDemand {
-    fn measure(&mut self, parameters: &EngineParameters) -> Result<Vec<ScheduleFigures>, Box<dyn Error + Send + Sync>> {
+    fn measure(
+        &mut self,
+        parameters: &EngineParameters,
+        on_progress: &OnProgress<'_>,
+    ) -> Result<Vec<ScheduleFigures>, Box<dyn Error + Send + Sync>> {
         let bench = match self.made.take() {
             Some(bench) if bench.suits(parameters) => bench,
-            _ => EngineBench::new(parameters, &mut |_| ())?,
+            _ => EngineBench::new(parameters, on_progress)?,
         };
-        let figures = bench.run(parameters, &mut |_, _| ());
+        let figures = bench.run(parameters, on_progress);
         self.made = Some(bench);
         Ok(figures?)
     }
 }
 
-/// A URI that is written here and known to be one.
+/// Parses a URI.
 fn uri(text: &str) -> Result<FaceUri, EngineBenchError> {
     text.parse().map_err(|error| EngineBenchError::Rig(format!("{text}: {error}")))
 }

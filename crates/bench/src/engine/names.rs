@@ -16,7 +16,7 @@ const ASKED_AGAIN: f64 = 0.5;
 pub(super) struct Names {
     next: u64,
     last: u64,
-    /// Of which the first name is chosen anew when all were used; 0 = that never happens.
+    /// Number of names, after which it starts again with the first; 0 = names never repeat.
     period: u64,
     draws: u64,
     /// What was asked for. In mixed traffic it is answered in any order once `due` is used up: so an answer comes after up to

@@ -10,6 +10,7 @@ use namehop_wire::NameRef;
 use super::EngineBenchError;
 use super::peers::Peers;
 use crate::permutation::mix;
+use crate::progress::{OnProgress, Progress};
 use crate::schedule::EngineParameters;
 use crate::workload::{Workload, WorkloadParameters};
 
@@ -28,11 +29,11 @@ pub(super) struct Prefixes {
 }
 
 impl Prefixes {
-    /// Fills the FIB. `on_progress` is told now and then how many are in.
+    /// Fills the FIB.
     pub(super) fn new(
         key: HashKey,
         parameters: &EngineParameters,
-        on_progress: &mut dyn FnMut(u64),
+        on_progress: &OnProgress<'_>,
     ) -> Result<Self, EngineBenchError> {
         let shape = parameters.workload;
         let workload = Workload::new(shape)?;
@@ -42,7 +43,7 @@ impl Prefixes {
         fib.reserve(usize::try_from(shape.prefixes).unwrap_or(usize::MAX))?;
         let mut values = vec![0; PORTION * workload.prefix_bytes()];
         for start in (0..shape.prefixes).step_by(PORTION) {
-            on_progress(start);
+            on_progress(Progress { what: "filling the FIB".to_owned(), done: start, total: shape.prefixes });
             let numbers = start..shape.prefixes.min(start + PORTION as u64);
             let mut places = Vec::with_capacity(PORTION);
             let mut end = 0;

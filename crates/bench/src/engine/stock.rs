@@ -12,7 +12,7 @@ use crate::schedule::{Buffers, EngineParameters};
 
 /// Buffers that a card holds before it gives one back.
 const SENT: usize = 1_024;
-/// How often the core's own cache is passed over by packets that wait for their turns.
+/// Packets that wait for their turns take this many times the size of the core's own cache.
 const CACHES: usize = 2;
 /// Bytes of a buffer that are touched besides the packet: its header, and those of the pool.
 const TOUCHED_BESIDES: usize = 192;

@@ -17,7 +17,7 @@ const BUFFERS_OF_ALL_TESTS_BYTES: usize = 256 << 20;
 /// What measures such loads.
 pub(super) fn bench(parameters: &EngineParameters) -> EngineBench {
     Eal::start(BUFFERS_OF_ALL_TESTS_BYTES).expect("memory for packets");
-    EngineBench::new(parameters, &mut |_| ()).expect("a small FIB")
+    EngineBench::new(parameters, &|_| ()).expect("a small FIB")
 }
 
 fn small() -> EngineParameters {
@@ -53,10 +53,10 @@ fn every_schedule_forwards_what_it_is_given() {
     so_it_does_under_the_realistic_load(&bench);
     let parameters = EngineParameters { computing: true, ..small() };
     bench.refill(&parameters).expect("a small FIB");
-    bench.few_prefixes = Some(Prefixes::new(bench.key, &with_small_tables(&parameters), &mut |_| ()).expect("a FIB"));
+    bench.few_prefixes = Some(Prefixes::new(bench.key, &with_small_tables(&parameters), &|_| ()).expect("a FIB"));
     assert_eq!(bench.fib_statistics().nexthop_entries, 1_000);
     assert_eq!(bench.lookups_per_match(), 1.0);
-    let figures = bench.run(&parameters, &mut |_, _| ()).expect("figures");
+    let figures = bench.run(&parameters, &|_| ()).expect("figures");
     assert_eq!(figures.len(), parameters.schedules.len());
     for figure in figures {
         assert!(figure.imiss_cycles > 100.0 && figure.data_cycles > 100.0 && figure.ihit_cycles > 100.0, "{figure:?}");
@@ -81,7 +81,7 @@ fn so_it_does_under_the_realistic_load(bench: &EngineBench) {
         EngineParameters { stripped: true, ..whole.clone() },
     ];
     for parameters in [whole].into_iter().chain(cases) {
-        for figure in bench.run(&parameters, &mut |_, _| ()).expect("figures") {
+        for figure in bench.run(&parameters, &|_| ()).expect("figures") {
             let total = figure.total_cycles;
             assert!(total.interest_miss > 100.0 && total.interest_hit > 100.0 && total.data > 100.0, "{figure:?}");
             // Of mixed bursts, but not of another order than bursts of one kind.
@@ -102,7 +102,7 @@ fn so_does_every_schedule_on_the_stripped_path(bench: &EngineBench, parameters: 
             cs_policy: PolicyKind::Fifo,
             ..parameters.clone()
         };
-        for figure in bench.run(&parameters, &mut |_, _| ()).expect("figures") {
+        for figure in bench.run(&parameters, &|_| ()).expect("figures") {
             assert!(figure.computing.is_none() && figure.waiting_ns.is_none());
             let stripped = figure.stripped.expect("measured");
             assert!(stripped.imiss_cycles > 100.0 && stripped.data_cycles > 100.0, "{figure:?}");
@@ -118,7 +118,7 @@ fn so_does_every_schedule_on_the_stripped_path(bench: &EngineBench, parameters: 
 #[test]
 fn too_many_workers_are_refused() {
     let parameters = EngineParameters { workers: 10_000, ..small() };
-    let refused = EngineBench::new(&parameters, &mut |_| ()).err();
+    let refused = EngineBench::new(&parameters, &|_| ()).err();
     assert!(matches!(refused, Some(EngineBenchError::TooFewCores { .. })), "{refused:?}");
 }
 
@@ -135,7 +135,7 @@ fn counters_are_read_around_turns() {
     };
     let mut bench = bench(&parameters);
     bench.events = Ok(Events::of_the_system());
-    let figures = bench.run(&parameters, &mut |_, _| ()).expect("figures").remove(0);
+    let figures = bench.run(&parameters, &|_| ()).expect("figures").remove(0);
     let counted = figures.counters.expect("counted");
     // "Cycles" are nanoseconds here.
     let ns_per_cycle = 1e9 / namehop_table::clock::cycles_per_second() as f64;
@@ -153,9 +153,9 @@ fn counters_are_read_around_turns() {
     assert!(stripped.interest_miss.cycles > 0.0 && stripped.interest_miss != counted.interest_miss);
 
     // Without counters there is a reason, and nothing of them.
-    bench.events = Err(WhyNot::NoHardwareCounters);
-    assert_eq!(bench.why_no_counters(), Some(&WhyNot::NoHardwareCounters));
-    let figures = bench.run(&parameters, &mut |_, _| ()).expect("figures").remove(0);
+    bench.events = Err(CountersUnavailable::NoHardwareCounters);
+    assert_eq!(bench.counters_unavailable(), Some(&CountersUnavailable::NoHardwareCounters));
+    let figures = bench.run(&parameters, &|_| ()).expect("figures").remove(0);
     assert_eq!(figures.counters, None);
     assert!(!serde_json::to_string(&figures).expect("JSON").contains("counters"));
 }
@@ -173,7 +173,7 @@ fn floods() {
 fn a_flood_is_mixed_in_and_taken_out_again(bench: &EngineBench, parameters: &EngineParameters) {
     for can_be_prefix in [false, true] {
         let flood = FloodParameters { share: 0.25, components: 16, component_bytes: 10, can_be_prefix };
-        let suffered = bench.run_flood(parameters, &flood).expect("figures");
+        let suffered = bench.run_flood(parameters, &flood, &|_| ()).expect("figures");
         let [(ScheduleKind::Burst, figures)] = suffered[..] else { panic!("{suffered:?}") };
         assert_eq!((figures.flood.share, figures.flood_forwarded), (0.25, 1.0));
         assert!(figures.flood_cycles > 100.0 && figures.imiss_cycles.with > 100.0 && figures.data_cycles.with > 100.0);
@@ -183,7 +183,7 @@ fn a_flood_is_mixed_in_and_taken_out_again(bench: &EngineBench, parameters: &Eng
 
 fn most_of_a_flood_of_long_names_is_dropped(bench: &EngineBench, parameters: &EngineParameters) {
     let flood = FloodParameters { share: 0.5, components: 64, component_bytes: 30, can_be_prefix: false };
-    let suffered = bench.run_flood(parameters, &flood).expect("figures");
+    let suffered = bench.run_flood(parameters, &flood, &|_| ()).expect("figures");
     assert!(suffered.iter().all(|(_, figures)| figures.flood_forwarded < 0.5), "{suffered:?}");
 }
 
@@ -196,7 +196,7 @@ fn impossible_floods_are_refused(bench: &EngineBench, parameters: &EngineParamet
         FloodParameters { component_bytes: 253, ..good },
         FloodParameters { components: 200, component_bytes: 250, ..good },
     ] {
-        let refused = bench.run_flood(parameters, &wrong).err();
+        let refused = bench.run_flood(parameters, &wrong, &|_| ()).err();
         assert!(matches!(refused, Some(EngineBenchError::Flood(_))), "{wrong:?}: {refused:?}");
     }
 }

@@ -21,6 +21,7 @@ use nix::sys::time::TimeValLike;
 use serde::Serialize;
 
 use crate::lpm::{LongestFirst, LookupFigures, LookupOptions, measure_lookups};
+use crate::progress::{OnProgress, Progress};
 use crate::workload::{Workload, WorkloadError, WorkloadParameters};
 
 /// Faces that the prefixes lead to.
@@ -29,7 +30,7 @@ const FACES: u64 = 16;
 const FIRST_FACE: u32 = 256;
 /// Prefixes added with one call when they come from memory.
 const PORTION: usize = 1024;
-/// Entries told of a strategy at a time, as a router does it.
+/// Entries whose strategy is updated at a time, as in the router.
 const STRATEGY_PORTION: usize = 16_384;
 /// Names looked up together.
 const GROUP: usize = 64;
@@ -148,7 +149,8 @@ pub struct FibReport {
 ///
 /// # Errors
 /// A file cannot be used, or memory runs out.
-pub fn measure(options: &FibOptions) -> Result<FibReport, FibBenchError> {
+pub fn measure(options: &FibOptions, on_progress: &OnProgress<'_>) -> Result<FibReport, FibBenchError> {
+    let begin = |what: &str| on_progress(Progress::of(what));
     let workload = Workload::new(options.workload)?;
     let load_average = load_average();
     let key = HashKey::random();
@@ -156,8 +158,10 @@ pub fn measure(options: &FibOptions) -> Result<FibReport, FibBenchError> {
         None => None,
         Some(path) => {
             if !path.exists() {
+                begin("writing the text file");
                 files::write_text(&workload, path).map_err(|error| file_error(path, error.into()))?;
             }
+            begin("loading the text file");
             Some(load(&workload, key, path)?.1)
         }
     };
@@ -166,16 +170,18 @@ pub fn measure(options: &FibOptions) -> Result<FibReport, FibBenchError> {
     let (fib, snapshot) = match &options.snapshot {
         Some(path) => {
             if !path.exists() {
-                let (fib, effort) = timed(|| from_memory(&workload, key))?;
+                let (fib, effort) = timed(|| from_memory(&workload, key, on_progress))?;
                 memory = Some(effort);
+                begin("taking the snapshot");
                 let ((), effort) = timed(|| files::save(&fib, path).map_err(|error| file_error(path, error.into())))?;
                 save = Some(Effort { file_bytes: file_bytes(path), ..effort });
             }
+            begin("loading the snapshot");
             let (fib, effort) = load(&workload, key, path)?;
             (fib, Some(effort))
         }
         None => {
-            let (fib, effort) = timed(|| from_memory(&workload, key))?;
+            let (fib, effort) = timed(|| from_memory(&workload, key, on_progress))?;
             memory = Some(effort);
             (fib, None)
         }
@@ -186,10 +192,14 @@ pub fn measure(options: &FibOptions) -> Result<FibReport, FibBenchError> {
     let pool_bytes = memory_bytes("Private_Hugetlb:").unwrap_or(0);
     let resident_bytes = memory_bytes("Rss:").map(|bytes| bytes + pool_bytes);
     let huge_bytes = memory_bytes("AnonHugePages:").map(|bytes| bytes + pool_bytes);
+    begin("looking names up");
     let structure = LongestFirst::filled(fib, [options.workload.prefix_components]);
     let lookup_options = LookupOptions { group: GROUP, first_name: 0, time: options.lookup_time };
     let lookup = measure_lookups(&structure, std::slice::from_ref(&workload), &key, &lookup_options);
     let mut fib = structure.into_writer();
+    if options.grow {
+        begin("changing a strategy, and letting the table grow");
+    }
     Ok(FibReport {
         workload: options.workload,
         load_average,
@@ -240,7 +250,11 @@ fn face_of(number: u64) -> FaceId {
     FaceId(FIRST_FACE + (number % FACES) as u32)
 }
 
-fn from_memory(workload: &Workload, key: HashKey) -> Result<FibWriter<()>, FibBenchError> {
+fn from_memory(
+    workload: &Workload,
+    key: HashKey,
+    on_progress: &OnProgress<'_>,
+) -> Result<FibWriter<()>, FibBenchError> {
     let mut fib = FibWriter::new(key, ())?;
     let prefixes = workload.parameters().prefixes;
     fib.reserve(usize::try_from(prefixes).unwrap_or(usize::MAX))?;
@@ -248,6 +262,7 @@ fn from_memory(workload: &Workload, key: HashKey) -> Result<FibWriter<()>, FibBe
     let mut values = vec![0; PORTION * bytes];
     let mut nexthops = [[NextHop { face: FaceId(0), cost: 0 }]; PORTION];
     for start in (0..prefixes).step_by(PORTION) {
+        on_progress(Progress { what: "adding prefixes from memory".to_owned(), done: start, total: prefixes });
         let count = (prefixes - start).min(PORTION as u64) as usize;
         for ((value, nexthop), number) in values.chunks_exact_mut(bytes).zip(&mut nexthops).take(count).zip(start..) {
             workload.write_prefix(number, value);
@@ -265,7 +280,7 @@ fn from_memory(workload: &Workload, key: HashKey) -> Result<FibWriter<()>, FibBe
     Ok(fib)
 }
 
-/// Chooses a strategy for a prefix above one of those in the table, and waits until all are told.
+/// Chooses a strategy for a prefix above one of those in the table, and waits until all have it.
 fn change_strategy(fib: &mut FibWriter<()>) -> Result<StrategyFigures, FibBenchError> {
     let above = fib.entries().next().map(|(name, _)| name.prefix(1).to_owned()).unwrap_or_default();
     let milliseconds = |start: Instant| start.elapsed().as_secs_f64() * 1e3;

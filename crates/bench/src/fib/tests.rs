@@ -16,9 +16,9 @@ fn options(folder: &Path) -> FibOptions {
 fn both_files_are_made_and_loaded_and_everything_is_found() {
     let folder = tempfile::tempdir().expect("folder");
     let options = options(folder.path());
-    let first = measure(&options).expect("measured");
+    let first = measure(&options, &|_| ()).expect("measured");
     assert!(first.text.is_some() && first.memory.is_some() && first.save.is_some() && first.snapshot.is_some());
-    let second = measure(&options).expect("measured again");
+    let second = measure(&options, &|_| ()).expect("measured again");
     assert!(second.memory.is_none() && second.save.is_none());
     for report in [first, second] {
         assert_eq!(report.lookup.found, 1.0);
@@ -29,13 +29,16 @@ fn both_files_are_made_and_loaded_and_everything_is_found() {
         assert!(growth.prefixes > 0 && growth.longest_ms <= growth.total_ms);
     }
     let other = FibOptions { workload: WorkloadParameters { prefixes: 49_000, ..options.workload }, ..options };
-    assert!(matches!(measure(&other), Err(FibBenchError::OtherPrefixes { found: 50_000, expected: 49_000, .. })));
+    assert!(matches!(
+        measure(&other, &|_| ()),
+        Err(FibBenchError::OtherPrefixes { found: 50_000, expected: 49_000, .. })
+    ));
 }
 
 #[test]
 fn without_files_prefixes_come_from_memory() {
     let folder = tempfile::tempdir().expect("folder");
-    let report = measure(&FibOptions { text: None, snapshot: None, grow: false, ..options(folder.path()) });
+    let report = measure(&FibOptions { text: None, snapshot: None, grow: false, ..options(folder.path()) }, &|_| ());
     let report = report.expect("measured");
     assert!(report.memory.is_some() && report.text.is_none() && report.snapshot.is_none());
     assert_eq!(report.lookup.found, 1.0);

@@ -79,7 +79,7 @@ impl LongestPrefixMatch for LongestFirst {
             lines.add(1, 1);
             let name_bytes = query.hashes.value_bytes(found);
             if name_bytes > INLINE_BYTES {
-                // Where the block lies is the FIB's secret: taken to begin where a line does.
+                // The FIB does not tell where the block lies: it is assumed to start with a line.
                 lines.add(lines_of(0, name_bytes), 1);
             }
         }

@@ -143,7 +143,7 @@ fn lines_are_counted_on_the_way() {
     let of_six = &workloads[1..];
     // One bucket, one record and its block of 66 bytes.
     assert_eq!(count(count_lines(&fib, of_six, &KEY, 0, 100)), (4.0, 3.0));
-    // Bucket and signpost, bucket and record, and the block, which may begin anywhere in a line.
+    // Bucket and virtual entry, bucket and record, and the block, which may begin anywhere in a line.
     let lines = count_lines(&table, of_six, &KEY, 0, 100);
     assert!(lines.dependent == 5.0 && (6.0..7.0).contains(&lines.all), "{lines:?}");
     // Every vertex waits for the one above; some share a line with it.

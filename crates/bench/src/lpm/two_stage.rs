@@ -3,7 +3,7 @@
 //!
 //! The search starts with the prefix of M components. Its entry says how long the longest prefix below it is, and so
 //! whether to go on with longer prefixes, longest first, or with shorter ones. For a longer prefix whose first M components
-//! have no entry of their own, an entry without a number is put there as a signpost.
+//! have no entry of their own, an entry without a number is put there as a virtual entry.
 
 use namehop_hash::{HashKey, hash_name};
 use namehop_table::prefetch::CACHE_LINE_BYTES;
@@ -30,11 +30,11 @@ struct SecondStage {
     from: usize,
     floor: usize,
     /// Entry of the prefix of M components.
-    signpost: Option<u32>,
+    virtual_entry: Option<u32>,
 }
 
 impl TwoStage {
-    /// A table for `capacity` entries, signposts included, that starts its searches at `start` components (M).
+    /// A table for `capacity` entries, virtual entries included, that starts its searches at `start` components (M).
     pub fn new(key: HashKey, start: usize, capacity: u32) -> Result<Self, LpmError> {
         let pages = PageRequest::default();
         let table = BucketTable::new(capacity as usize, pages)?;
@@ -64,15 +64,15 @@ impl TwoStage {
         let depth = query.hashes.depth();
         let start = self.start.min(depth);
         if start < self.start {
-            return SecondStage { from: start, floor: 0, signpost: None };
+            return SecondStage { from: start, floor: 0, virtual_entry: None };
         }
         let prefix = &query.name.value()[..query.hashes.value_bytes(start)];
         match self.entry_of(query.hashes.get(start), prefix) {
             Some(index) => {
                 let longest = usize::from(self.entries[index].longest);
-                SecondStage { from: longest.min(depth), floor: start, signpost: Some(index) }
+                SecondStage { from: longest.min(depth), floor: start, virtual_entry: Some(index) }
             }
-            None => SecondStage { from: start - 1, floor: 0, signpost: None },
+            None => SecondStage { from: start - 1, floor: 0, virtual_entry: None },
         }
     }
 
@@ -82,8 +82,8 @@ impl TwoStage {
         if let Some(number) = self.search(query, stage.from, stage.floor) {
             return Some(number);
         }
-        let signpost = &self.entries[stage.signpost?];
-        signpost.number.or_else(|| self.search(query, stage.floor - 1, 0))
+        let virtual_entry = &self.entries[stage.virtual_entry?];
+        virtual_entry.number.or_else(|| self.search(query, stage.floor - 1, 0))
     }
 
     /// Longest-first from depth `from` down to above `floor`.
@@ -123,8 +123,8 @@ impl LongestPrefixMatch for TwoStage {
             return Err(LpmError::Empty);
         }
         if depth >= self.start {
-            let signpost = self.entry_or_new(prefix.prefix(self.start).value())?;
-            let longest = &mut self.entries[signpost].longest;
+            let virtual_entry = self.entry_or_new(prefix.prefix(self.start).value())?;
+            let longest = &mut self.entries[virtual_entry].longest;
             *longest = (*longest).max(depth as u8);
         }
         let index = self.entry_or_new(value)?;
@@ -174,8 +174,8 @@ impl LongestPrefixMatch for TwoStage {
         if first_depth == self.start {
             lines.add(1, 1);
         }
-        if let Some(signpost) = stage.signpost {
-            lines.add_record(&self.entries[signpost]);
+        if let Some(virtual_entry) = stage.virtual_entry {
+            lines.add_record(&self.entries[virtual_entry]);
         }
         let mut search = |from: usize, floor: usize| {
             let depths = (floor + 1..=from).rev();
@@ -193,7 +193,8 @@ impl LongestPrefixMatch for TwoStage {
             found.is_some()
         };
         let found = search(stage.from, stage.floor);
-        let answer_at_hand = stage.signpost.is_none_or(|signpost| self.entries[signpost].number.is_some());
+        let answer_at_hand =
+            stage.virtual_entry.is_none_or(|virtual_entry| self.entries[virtual_entry].number.is_some());
         if !found && !answer_at_hand {
             search(stage.floor - 1, 0);
         }

@@ -21,6 +21,7 @@ pub use access::PrefetchIssue;
 pub use pages::{MissingPages, PageInfo};
 
 use crate::machine::{Machine, available_memory_bytes};
+use crate::progress::{OnProgress, Progress};
 
 /// Smallest area that is measured, in bytes.
 pub const MIN_AREA_BYTES: usize = 1 << 20;
@@ -89,7 +90,7 @@ impl DramFigures {
     }
 
     /// Least nanoseconds for something that touches `lines` cache lines of tables in memory, such as an Interest and its
-    /// Data: lines over best lines per second. Whoever is nearer to it hides more of the latency; nobody gets below.
+    /// Data: lines over best lines per second. The nearer a program comes to it, the more of the latency it hides; none gets below.
     pub fn floor_ns(&self, lines: f64) -> f64 {
         lines / self.best_lines_per_second() * 1e9
     }
@@ -150,20 +151,6 @@ impl MemoryReport {
     }
 }
 
-/// Where a measurement is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
-    /// Steps done.
-    pub done: usize,
-    /// Steps there are.
-    pub total: usize,
-    /// What comes next.
-    pub next: String,
-}
-
-/// Called before every step.
-pub type OnProgress<'a> = dyn FnMut(Progress) + 'a;
-
 /// Why nothing could be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryError {
@@ -220,7 +207,7 @@ fn checked_area(options: &MemoryOptions) -> Result<usize, MemoryError> {
 pub fn measure_dram(
     wanted: PageKind,
     options: &MemoryOptions,
-    on_progress: &mut OnProgress<'_>,
+    on_progress: &OnProgress<'_>,
 ) -> Result<(PageInfo, DramFigures), MemoryError> {
     let mut steps = Steps { done: 0, total: steps_per_pages(0), on_progress };
     steps.next("preparing memory");
@@ -243,7 +230,7 @@ pub fn measure_prefetch_issue(options: &MemoryOptions) -> Result<PrefetchIssue, 
 }
 
 /// Measures everything.
-pub fn measure(options: &MemoryOptions, on_progress: &mut OnProgress<'_>) -> Result<MemoryReport, MemoryError> {
+pub fn measure(options: &MemoryOptions, on_progress: &OnProgress<'_>) -> Result<MemoryReport, MemoryError> {
     let area_bytes = checked_area(options)?;
     let machine = Machine::detect();
     let kinds = pages::obtainable(area_bytes);
@@ -288,12 +275,12 @@ pub fn measure(options: &MemoryOptions, on_progress: &mut OnProgress<'_>) -> Res
 struct Steps<'a, 'b> {
     done: usize,
     total: usize,
-    on_progress: &'a mut OnProgress<'b>,
+    on_progress: &'a OnProgress<'b>,
 }
 
 impl Steps<'_, '_> {
     fn next(&mut self, what: &str) {
-        (self.on_progress)(Progress { done: self.done, total: self.total, next: what.to_owned() });
+        (self.on_progress)(Progress { what: what.to_owned(), done: self.done as u64, total: self.total as u64 });
         self.done += 1;
     }
 }

@@ -1,5 +1,8 @@
 //! Tests of the memory measurement as a whole, on areas too small to say anything about DRAM.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
 
 fn options() -> MemoryOptions {
@@ -30,12 +33,13 @@ fn floor_and_sufficient_number_follow_from_the_rates() {
 
 #[test]
 fn a_whole_report() {
-    let mut steps = Vec::new();
-    let report = measure(&options(), &mut |progress| steps.push(progress)).expect("memory");
+    let steps = Mutex::new(Vec::new());
+    let report = measure(&options(), &|progress| steps.lock().expect("no panic").push(progress)).expect("memory");
+    let steps = steps.into_inner().expect("no panic");
     assert_eq!(report.area_bytes, 4 << 20);
     let total = steps[0].total;
-    assert_eq!(steps.len(), total, "as many steps as announced");
-    assert!(steps.iter().enumerate().all(|(number, step)| step.done == number && step.total == total));
+    assert_eq!(steps.len() as u64, total, "as many steps as announced");
+    assert!(steps.iter().enumerate().all(|(number, step)| step.done == number as u64 && step.total == total));
     let best = report.best().expect("some pages");
     assert_eq!(best.dram.lines_per_second_by_in_flight.len(), IN_FLIGHT.len());
     assert_eq!(best.lines_per_second_by_threads.len(), report.machine.cores);
@@ -51,9 +55,12 @@ fn a_whole_report() {
 
 #[test]
 fn one_kind_of_page_alone() {
-    let mut steps = 0;
-    let (info, figures) = measure_dram(PageKind::Ordinary, &options(), &mut |_| steps += 1).expect("memory");
-    assert_eq!(steps, steps_per_pages(0));
+    let steps = AtomicUsize::new(0);
+    let count = |_| {
+        steps.fetch_add(1, Ordering::Relaxed);
+    };
+    let (info, figures) = measure_dram(PageKind::Ordinary, &options(), &count).expect("memory");
+    assert_eq!(steps.into_inner(), steps_per_pages(0));
     assert_eq!(figures.page_bytes, info.page_bytes);
     assert!(figures.dependent_ns > 0.0);
 }
@@ -67,7 +74,7 @@ fn sequential_reading_and_prefetch_instructions() {
 
 #[test]
 fn impossible_areas_are_refused() {
-    let measure = |area_bytes| measure(&MemoryOptions { area_bytes, ..options() }, &mut |_| ()).expect_err("refused");
+    let measure = |area_bytes| measure(&MemoryOptions { area_bytes, ..options() }, &|_| ()).expect_err("refused");
     assert_eq!(measure(1000), MemoryError::TooSmall);
     assert!(matches!(measure(1 << 50), MemoryError::TooLarge { .. } | MemoryError::Table(_)));
 }

@@ -18,6 +18,7 @@ use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, interrupted};
 use crate::failure::{Failure, Kind};
 use crate::output::{self, properties};
+use crate::progress::Progress;
 use crate::units::{milliseconds, parse_duration};
 
 /// Measure a forwarder, its tables or this machine
@@ -226,7 +227,10 @@ impl SocketsArgs {
         };
         let stop = Arc::new(AtomicBool::new(false));
         stop_when_interrupted(&stop)?;
+        let progress = Progress::of_steps();
+        progress.set_message("exchanging packets with the forwarder");
         let report = loadgen::run(&config, &stop)?;
+        drop(progress);
         let result = BenchResult::of(&report);
         if self.json {
             output::json(&result)?;

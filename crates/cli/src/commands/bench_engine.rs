@@ -5,10 +5,11 @@ mod tables;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use namehop_bench::counters::WhyNot;
+use namehop_bench::counters::CountersUnavailable;
 use namehop_bench::engine::{EngineBench, EngineBenchError, floor_ns};
 use namehop_bench::machine::Machine;
 use namehop_bench::memory::{self, DramFigures, MemoryOptions};
+use namehop_bench::progress::OnProgress;
 use namehop_bench::schedule::{EngineParameters, FloodFigures, FloodParameters, ScheduleFigures};
 use namehop_bench::workload::WorkloadParameters;
 use namehop_forward::schedule::{ScheduleKind, UnknownSchedule};
@@ -16,9 +17,9 @@ use namehop_table::{HugePages, PageKind, table_memory_by_pages};
 use namehop_wire::MAX_NAME_COMPONENTS;
 use serde::Serialize;
 
-use super::bench_memory::progress_bar;
 use crate::failure::Failure;
 use crate::output;
+use crate::progress::Progress;
 use crate::units::parse_seconds;
 use tables::{describe, describe_flood};
 
@@ -223,28 +224,19 @@ impl EngineArgs {
     pub fn run(self) -> Result<(), Failure> {
         let parameters = self.parameters()?;
         HugePages::Auto.use_from_now_on();
-        let bar = progress_bar();
-        bar.set_length(self.fib);
-        bar.set_message("prefixes");
-        let bench = EngineBench::new(&parameters, &mut |number| bar.set_position(number))?;
+        let progress = Progress::of_steps();
+        let on_progress = |step| progress.show(step);
+        let bench = EngineBench::new(&parameters, &on_progress)?;
         if let Some(flood) = self.flood() {
-            bar.finish_and_clear();
-            let figures = bench.run_flood(&parameters, &flood)?;
+            let figures = bench.run_flood(&parameters, &flood, &on_progress)?;
+            drop(progress);
             let row = |(schedule, figures): (ScheduleKind, _)| FloodRow { schedule: schedule.name(), figures };
             let rows: Vec<_> = figures.into_iter().map(row).collect();
             return if self.json { output::json(&rows) } else { output::print(&describe_flood(&rows)) };
         }
-        let total = parameters.schedules.len() * parameters.runs;
-        bar.set_length(total as u64);
-        let mut done = 0;
-        let figures = bench.run(&parameters, &mut |schedule, _| {
-            bar.set_position(done);
-            bar.set_message(schedule.name());
-            done += 1;
-        })?;
-        bar.set_message("memory");
-        let dram = if self.no_floor { None } else { Some(dram_figures()?) };
-        bar.finish_and_clear();
+        let figures = bench.run(&parameters, &on_progress)?;
+        let dram = if self.no_floor { None } else { Some(dram_figures(&on_progress)?) };
+        drop(progress);
         let statistics = bench.fib_statistics();
         let exchange_of = |figures: &ScheduleFigures| figures.exchange_ns;
         let naive = figures.iter().find(|figures| figures.schedule == ScheduleKind::Naive).map(exchange_of);
@@ -260,11 +252,11 @@ impl EngineArgs {
                 figures,
             }
         };
-        if let Some(reason) = bench.why_no_counters().filter(|_| self.json) {
+        if let Some(reason) = bench.counters_unavailable().filter(|_| self.json) {
             eprintln!("{reason}");
         }
         let report = Report {
-            no_counters: bench.why_no_counters().map(WhyNot::to_string),
+            no_counters: bench.counters_unavailable().map(CountersUnavailable::to_string),
             machine: Machine::detect(),
             fib_prefixes: self.fib,
             fib_bytes_per_prefix: statistics.bytes as f64 / self.fib as f64,
@@ -370,10 +362,10 @@ impl EngineArgs {
 }
 
 /// The memory's rate on the largest pages to be had for an area far larger than caches.
-fn dram_figures() -> Result<DramFigures, Failure> {
+fn dram_figures(on_progress: &OnProgress<'_>) -> Result<DramFigures, Failure> {
     let options = MemoryOptions::default();
     let kinds = PageKind::ALL.into_iter();
-    let figures = kinds.map(|kind| memory::measure_dram(kind, &options, &mut |_| ())).find_map(Result::ok);
+    let figures = kinds.map(|kind| memory::measure_dram(kind, &options, on_progress)).find_map(Result::ok);
     figures
         .map(|(_, figures)| figures)
         .ok_or_else(|| Failure::failed("no memory to measure the memory's rate on; --no-floor does without"))

@@ -10,6 +10,7 @@ use namehop_table::HugePages;
 
 use crate::failure::Failure;
 use crate::output::{self, properties};
+use crate::progress::Progress;
 use crate::units::parse_duration;
 
 /// Load a large FIB and look names up in it
@@ -69,7 +70,9 @@ impl FibBenchArgs {
         };
         // As a router with its default configuration.
         HugePages::Auto.use_from_now_on();
-        let report = measure(&options).map_err(Failure::failed)?;
+        let progress = Progress::of_steps();
+        let report = measure(&options, &|step| progress.show(step)).map_err(Failure::failed)?;
+        drop(progress);
         if self.json { output::json(&report) } else { output::print(&describe(&report)) }
     }
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
-use namehop_bench::memory::{self, MemoryOptions, MemoryReport, PageFigures, Progress};
+use namehop_bench::memory::{self, MemoryOptions, MemoryReport, PageFigures};
 
 use crate::failure::Failure;
 use crate::output::{self, Align, Table, properties};
+use crate::progress::Progress;
 use crate::units::{parse_bytes, parse_duration, show_bytes};
 
 /// Measure DRAM latency and random cache lines per second
@@ -53,24 +53,11 @@ impl MeasuredMemoryArgs {
 impl MemoryArgs {
     pub fn run(self) -> Result<(), Failure> {
         let options = self.memory.options()?;
-        let bar = progress_bar();
-        let report = memory::measure(&options, &mut |progress| show_progress(&bar, &progress))?;
-        bar.finish_and_clear();
+        let progress = Progress::of_steps();
+        let report = memory::measure(&options, &|step| progress.show(step))?;
+        drop(progress);
         if self.json { output::json(&report) } else { output::print(&describe(&report)) }
     }
-}
-
-/// A bar on standard error, if that is a terminal.
-pub fn progress_bar() -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}");
-    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-}
-
-/// Shows where a measurement is.
-pub fn show_progress(bar: &ProgressBar, progress: &Progress) {
-    bar.set_length(progress.total as u64);
-    bar.set_position(progress.done as u64);
-    bar.set_message(progress.next.clone());
 }
 
 impl From<memory::MemoryError> for Failure {
@@ -155,7 +142,7 @@ mod tests {
     #[test]
     fn a_small_area_is_measured_and_described() {
         let options = MemoryOptions { area_bytes: 2 << 20, time: Duration::from_millis(1) };
-        let report = memory::measure(&options, &mut |_| ()).expect("memory");
+        let report = memory::measure(&options, &|_| ()).expect("memory");
         let text = describe(&report);
         for part in ["Processor", "Area                2.0 MiB", "IN FLIGHT", "Dependent access", "ordinary pages"] {
             assert!(text.contains(part), "{part} is missing in\n{text}");

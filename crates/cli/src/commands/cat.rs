@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use namehop_traffic::segmented::{
     Discovery, FetchError, FetchOptions, FetchProgress, FetchReport, Verification, WindowKind, fetch,
 };
@@ -17,6 +16,7 @@ use crate::connection::{ConnectionArgs, block_on, interrupted};
 use crate::failure::Failure;
 use crate::output::properties;
 use crate::output_file::OutputFile;
+use crate::progress::Progress;
 use crate::units::{milliseconds, parse_duration, show_bit_rate, show_duration};
 
 /// Bytes collected before they are written: writing is a switch to another thread.
@@ -171,7 +171,7 @@ impl CatArgs {
 
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         let options = self.options()?;
-        let bar = self.progress_bar();
+        let shown = self.progress();
         let result = block_on(async {
             let endpoint = connection.connect().await?;
             let mut output: Box<dyn AsyncWrite + Unpin> = match &self.output {
@@ -181,17 +181,17 @@ impl CatArgs {
                 None => Box::new(tokio::io::stdout()),
             };
             let mut output = BufWriter::with_capacity(WRITE_BUFFER_BYTES, &mut output);
-            let fetching = fetch(&endpoint, &self.name, &mut output, &options, |progress| advance(&bar, progress));
+            let fetching = fetch(&endpoint, &self.name, &mut output, &options, |progress| advance(&shown, progress));
             tokio::select! {
                 report = fetching => match report {
-                    // Whoever reads our output has seen enough.
+                    // The reader of the output has closed it, as `head` does.
                     Err(FetchError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(None),
                     report => Ok(Some(report?)),
                 },
                 () = interrupted() => Err(Failure::failed("interrupted")),
             }
         });
-        bar.finish_and_clear();
+        drop(shown);
         let Some(report) = result? else { return Ok(()) };
         let statistics = Statistics::of(&report);
         if self.json {
@@ -203,25 +203,18 @@ impl CatArgs {
     }
 
     /// Shown only to people who are not looking at the content itself.
-    fn progress_bar(&self) -> ProgressBar {
+    fn progress(&self) -> Option<Progress> {
         let content_on_terminal = self.output.is_none() && std::io::stdout().is_terminal();
-        let bar = ProgressBar::no_length();
-        if self.quiet || self.json || content_on_terminal || !std::io::stderr().is_terminal() {
-            bar.set_draw_target(ProgressDrawTarget::hidden());
-        }
-        let style = ProgressStyle::with_template("{wide_bar} {percent:>3}% {msg} {elapsed}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar
+        let is_shown = !(self.quiet || self.json || content_on_terminal);
+        is_shown.then(|| Progress::new("{wide_bar} {percent:>3}% {msg} {elapsed}"))
     }
 }
 
-fn advance(bar: &ProgressBar, progress: FetchProgress) {
-    if bar.is_hidden() {
-        return;
-    }
+fn advance(shown: &Option<Progress>, progress: FetchProgress) {
+    let Some(shown) = shown else { return };
     if let Some(total) = progress.total_segments {
-        bar.set_length(total);
+        shown.set_length(total);
     }
-    bar.set_message(format!("{:.1} MB", progress.bytes as f64 / 1e6));
-    bar.set_position(progress.segments);
+    shown.set_message(format!("{:.1} MB", progress.bytes as f64 / 1e6));
+    shown.set_position(progress.segments);
 }

@@ -1,11 +1,9 @@
 //! `namehop fib`: the forwarding information base.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use namehop_manage::fib_file::{FibFile, FileError};
 use namehop_manage::nfd::names;
 use namehop_manage::views::FibView;
@@ -17,6 +15,7 @@ use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::{Failure, Kind};
 use crate::manager::Manager;
 use crate::output::{self, Align, Table};
+use crate::progress::Progress;
 use crate::units::show_duration;
 
 /// Show where Interests go
@@ -123,16 +122,15 @@ impl SaveArgs {
 /// Fetches the snapshot; gives its length in bytes.
 async fn save(endpoint: &Endpoint, file: &Path) -> Result<u64, Failure> {
     let mut output = tokio::io::BufWriter::with_capacity(1 << 20, tokio::fs::File::create(file).await?);
-    let bar = ProgressBar::no_length();
-    if !std::io::stderr().is_terminal() {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
-    }
-    let style = ProgressStyle::with_template("{bytes} {bytes_per_sec} {elapsed}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    let shown = Progress::new("{msg} {bytes_per_sec} {elapsed}");
     let options = FetchOptions { discovery: Discovery::Prefix, ..FetchOptions::default() };
     let name = names::localhost_verb(names::module::FIB, "snapshot");
-    let fetched = fetch(endpoint, &name, &mut output, &options, |progress| bar.set_position(progress.bytes)).await;
-    bar.finish_and_clear();
+    let fetched = fetch(endpoint, &name, &mut output, &options, |progress| {
+        shown.set_position(progress.bytes);
+        shown.set_message(format!("{:.1} MB fetched", progress.bytes as f64 / 1e6));
+    });
+    let fetched = fetched.await;
+    drop(shown);
     let report = fetched.map_err(|error| {
         let hint = "is this router a Namehop of this version? Others cannot save their FIB";
         match error.is_timeout() {

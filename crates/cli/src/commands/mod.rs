@@ -40,11 +40,11 @@ pub struct Cli {
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Subcommand, Debug)]
-enum Command {
+enum CliCommand {
     Run(run::RunArgs),
     Config(config::ConfigArgs),
     Status(status::StatusArgs),
@@ -66,27 +66,27 @@ enum Command {
 impl Cli {
     /// Runs the subcommand.
     pub fn run(self) -> Result<(), Failure> {
-        if !matches!(self.command, Command::Run(_)) {
+        if !matches!(self.command, CliCommand::Run(_)) {
             log_if_asked();
         }
         let connection = &self.connection;
         match self.command {
-            Command::Run(args) => args.run(),
-            Command::Config(args) => args.run(),
-            Command::Status(args) => args.run(connection),
-            Command::Face(args) => args.run(connection),
-            Command::Route(args) => args.run(connection),
-            Command::Fib(args) => args.run(connection),
-            Command::Strategy(args) => args.run(connection),
-            Command::Cs(args) => args.run(connection),
-            Command::Ping(args) => args.run(connection),
-            Command::Serve(args) => args.run(connection),
-            Command::Put(args) => args.run(connection),
-            Command::Cat(args) => args.run(connection),
-            Command::Key(args) => args.run(),
-            Command::Bench(args) => args.run(connection),
-            Command::Reproduce(args) => args.run(),
-            Command::Completions(args) => args.run(),
+            CliCommand::Run(args) => args.run(),
+            CliCommand::Config(args) => args.run(),
+            CliCommand::Status(args) => args.run(connection),
+            CliCommand::Face(args) => args.run(connection),
+            CliCommand::Route(args) => args.run(connection),
+            CliCommand::Fib(args) => args.run(connection),
+            CliCommand::Strategy(args) => args.run(connection),
+            CliCommand::Cs(args) => args.run(connection),
+            CliCommand::Ping(args) => args.run(connection),
+            CliCommand::Serve(args) => args.run(connection),
+            CliCommand::Put(args) => args.run(connection),
+            CliCommand::Cat(args) => args.run(connection),
+            CliCommand::Key(args) => args.run(),
+            CliCommand::Bench(args) => args.run(connection),
+            CliCommand::Reproduce(args) => args.run(),
+            CliCommand::Completions(args) => args.run(),
         }
     }
 }
@@ -94,7 +94,7 @@ impl Cli {
 /// Tools log to standard error only when `RUST_LOG` says what; the router sets up its own log.
 fn log_if_asked() {
     if std::env::var_os("RUST_LOG").is_some() {
-        // Fails only when a subscriber exists, which is as good.
+        // Fails only when a subscriber is set already.
         let _ = tracing_subscriber::fmt()
             .with_env_filter(tracing_subscriber::EnvFilter::from_default_env())
             .with_writer(std::io::stderr)

@@ -99,7 +99,7 @@ impl PingArgs {
         if report.received > 0 {
             return Ok(());
         }
-        // Refusals are an answer of a kind: only silence is a time-out.
+        // A Nack is an answer: only silence counts as a time-out.
         Err(Failure::silent(if report.nacks > 0 { Kind::Failed } else { Kind::Nothing }))
     }
 

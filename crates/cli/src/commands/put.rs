@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use namehop_traffic::endpoint::Endpoint;
 use namehop_traffic::segmented::{Content, PublishError, PublishOptions, PublishedObject};
 use namehop_wire::{MAX_PACKET_SIZE, Name};
@@ -17,6 +16,7 @@ use super::serve::time_limit;
 use super::signing::SigningArgs;
 use crate::connection::{ConnectionArgs, block_on, interrupted};
 use crate::failure::{Failure, Kind};
+use crate::progress::Progress;
 use crate::units::{milliseconds, parse_duration};
 
 /// Time that metadata stays fresh: long enough to serve a crowd from caches, short enough for a new
@@ -83,7 +83,7 @@ impl PutArgs {
         };
         let command_signer = self.signing.command_signer()?;
         block_on(async {
-            // First of all: without a forwarder, reading would be in vain.
+            // Before the content is read, which is useless without a forwarder.
             let endpoint = connection.connect().await?;
             endpoint.sign_commands_with(command_signer);
             let content = tokio::select! {
@@ -114,20 +114,23 @@ impl PutArgs {
 
     async fn serve(&self, endpoint: &Endpoint, object: &Arc<PublishedObject>) -> Result<(), Failure> {
         object.publish(endpoint);
-        endpoint.register_route(&self.name, &self.announce.route()).await?;
+        self.announce.register(endpoint, &self.name).await?;
         eprintln!("{}", object.versioned_name());
         if !self.quiet {
             eprintln!("{} bytes in {} segments", object.size_bytes(), object.segment_count());
         }
-        let bar = self.progress_bar();
+        let shown = self.progress();
         let lost = tokio::select! {
             () = interrupted() => None,
             () = time_limit(self.exit_after) => None,
             () = idle(object, self.idle) => None,
-            () = show_progress(object, &bar) => None,
+            () = show_progress(object, shown.as_ref()) => None,
             reason = endpoint.closed() => Some(reason),
         };
-        bar.finish_and_clear();
+        drop(shown);
+        if lost.is_none() {
+            self.announce.unregister(endpoint, &self.name).await;
+        }
         if !self.quiet {
             let counters = object.counters();
             eprintln!(
@@ -142,24 +145,20 @@ impl PutArgs {
         }
     }
 
-    /// What was sent so far. How much there is to send depends on who asks: there is no end to show.
-    fn progress_bar(&self) -> ProgressBar {
-        let bar = ProgressBar::new_spinner();
-        if self.quiet || !std::io::stderr().is_terminal() {
-            bar.set_draw_target(ProgressDrawTarget::hidden());
-        }
-        let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        bar
+    /// What was sent so far, for people at a terminal: a program that serves for days must not fill a log. How much there is to
+    /// send depends on who asks, so there is no end to show.
+    fn progress(&self) -> Option<Progress> {
+        let is_shown = !self.quiet && std::io::stderr().is_terminal();
+        is_shown.then(|| Progress::new("{spinner} {msg} {elapsed}"))
     }
 }
 
-/// Keeps the progress up to date, for ever.
-async fn show_progress(object: &PublishedObject, bar: &ProgressBar) {
+/// Keeps what is shown up to date, for ever.
+async fn show_progress(object: &PublishedObject, shown: Option<&Progress>) {
+    let Some(shown) = shown else { return std::future::pending().await };
     loop {
         let sent = object.counters();
-        bar.set_message(format!("{} segments ({:.1} MB) sent", sent.segments, sent.bytes as f64 / 1e6));
-        bar.tick();
+        shown.set_message(format!("{} segments ({:.1} MB) sent", sent.segments, sent.bytes as f64 / 1e6));
         tokio::time::sleep(PROGRESS_INTERVAL).await;
     }
 }

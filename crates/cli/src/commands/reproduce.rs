@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use namehop_reproduce::{Column, Context, Item, Report, ReproduceError, Settings, published};
 use namehop_table::HugePages;
 
 use super::bench_memory::MeasuredMemoryArgs;
 use crate::failure::Failure;
 use crate::output::{self, Align, Table};
+use crate::progress::Progress;
 use crate::units::parse_seconds;
 
 /// Regenerate published tables and figures on this machine
@@ -70,17 +70,14 @@ impl ReproduceArgs {
         let memory = self.memory.options()?;
         let settings = Settings { prefixes: self.prefixes, memory, engine_time: self.seconds, runs: self.runs };
         HugePages::Auto.use_from_now_on();
-        let bar = spinner();
-        let mut on_progress = |what: &str| {
-            bar.set_message(what.to_owned());
-            bar.tick();
-        };
+        let progress = Progress::of_steps();
+        let on_progress = |step| progress.show(step);
         #[cfg(feature = "dpdk")]
         let mut engine = namehop_bench::engine::EngineOnDemand::default();
         #[cfg(feature = "dpdk")]
-        let mut context = Context::new(settings, Some(&mut engine), &mut on_progress);
+        let mut context = Context::new(settings, Some(&mut engine), &on_progress);
         #[cfg(not(feature = "dpdk"))]
-        let mut context = Context::new(settings, None, &mut on_progress);
+        let mut context = Context::new(settings, None, &on_progress);
         if self.list || self.ids.is_empty() {
             return list(context.items(), self.json);
         }
@@ -92,7 +89,7 @@ impl ReproduceArgs {
                 ids.push(id);
             }
         }
-        // A wrong word should not come to light after minutes of measuring.
+        // An unknown name is refused before minutes are spent on measuring.
         if let Some(unknown) = ids.iter().find(|id| !context.items().any(|item| item.id == id.as_str())) {
             return Err(ReproduceError::Unknown(unknown.clone()).into());
         }
@@ -105,18 +102,11 @@ impl ReproduceArgs {
             if self.json {
                 reports.push(report);
             } else {
-                bar.suspend(|| output::print(&describe(&report)))?;
+                progress.suspend(|| output::print(&describe(&report)))?;
             }
         }
-        bar.finish_and_clear();
         if self.json { output::json(&reports) } else { Ok(()) }
     }
-}
-
-/// What is being done, on standard error, if that is a terminal.
-fn spinner() -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {msg}");
-    ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
 }
 
 fn list(items: impl Iterator<Item = &'static Item>, json: bool) -> Result<(), Failure> {
@@ -181,9 +171,9 @@ mod tests {
     #[test]
     fn a_report_is_described_and_its_charts_are_written() {
         let memory = MemoryOptions { area_bytes: 2 << 20, time: Duration::from_millis(1) };
-        let mut quiet = |_: &str| ();
+        let quiet = |_| ();
         let mut context =
-            Context::new(Settings { prefixes: 1000, memory, runs: 1, ..Settings::default() }, None, &mut quiet);
+            Context::new(Settings { prefixes: 1000, memory, runs: 1, ..Settings::default() }, None, &quiet);
         let report = context.run("patricia").expect("report");
         let text = describe(&report);
         assert!(text.starts_with("patricia: DRAM accesses") && text.contains("as published"), "{text}");

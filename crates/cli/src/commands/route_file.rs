@@ -7,13 +7,12 @@
 //! nothing was added so far, the key may not do this: the rest is not tried.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use namehop_manage::client::{FaceSelector, RouteLine, parse_route_file};
 use namehop_manage::nfd::numbers::status_code;
 use namehop_traffic::endpoint::{CommandError, Endpoint, RouteOptions};
@@ -25,6 +24,7 @@ use crate::failure::{FORBIDDEN_HINT, Failure};
 use crate::manager::Manager;
 use crate::output;
 use crate::printable;
+use crate::progress::Progress;
 use crate::units::{milliseconds, show_duration};
 
 /// Commands in flight at once.
@@ -60,9 +60,11 @@ pub async fn add(manager: &Manager, path: &Path, options: &RouteOptionArgs, json
             faces.insert(&line.next_hop, face.map_err(|error| error.context(format!("line {}", line.line)))?);
         }
     }
-    let bar = progress_bar(lines.len());
-    let (added, failures) = send_all(manager.endpoint(), &lines, &faces, options, &bar).await?;
-    bar.finish_and_clear();
+    let progress = Progress::new("{wide_bar} {pos}/{len} {msg} {elapsed}");
+    progress.set_length(lines.len() as u64);
+    progress.set_message("routes");
+    let (added, failures) = send_all(manager.endpoint(), &lines, &faces, options, &progress).await?;
+    drop(progress);
     for (number, error) in failures.iter().take(MAX_SHOWN) {
         eprintln!("line {number}: {}", printable::in_line(&error.to_string()));
     }
@@ -93,7 +95,7 @@ async fn send_all(
     lines: &[RouteLine],
     faces: &HashMap<&FaceSelector, u64>,
     options: &RouteOptionArgs,
-    bar: &ProgressBar,
+    progress: &Progress,
 ) -> Result<(usize, Vec<Failed>), Failure> {
     let mut queue: VecDeque<&RouteLine> = lines.iter().collect();
     let mut flights = FuturesUnordered::new();
@@ -124,7 +126,7 @@ async fn send_all(
         match result {
             Ok(()) => {
                 added += 1;
-                bar.inc(1);
+                progress.inc(1);
             }
             Err(error) if is_forbidden(&error) && !was_paced => {
                 paced = true;
@@ -150,14 +152,4 @@ async fn next_time_ms(endpoint: &Endpoint) -> u64 {
         tokio::time::sleep(Duration::from_millis(ahead_ms)).await;
     }
     time_ms
-}
-
-fn progress_bar(routes: usize) -> ProgressBar {
-    let bar = ProgressBar::new(routes as u64);
-    if !std::io::stderr().is_terminal() {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
-    }
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} routes {elapsed}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
 }

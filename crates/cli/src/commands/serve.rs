@@ -67,7 +67,7 @@ impl ServeArgs {
             let endpoint = connection.connect().await?;
             endpoint.sign_commands_with(command_signer);
             let counters = serve(&endpoint, &self.prefix, options);
-            endpoint.register_route(&self.prefix, &self.announce.route()).await?;
+            self.announce.register(&endpoint, &self.prefix).await?;
             if !self.quiet {
                 eprintln!("serving {}", self.prefix);
             }
@@ -76,6 +76,9 @@ impl ServeArgs {
                 () = time_limit(self.exit_after) => None,
                 reason = endpoint.closed() => Some(reason),
             };
+            if lost.is_none() {
+                self.announce.unregister(&endpoint, &self.prefix).await;
+            }
             if !self.quiet {
                 eprintln!("{} Interests answered, {} not", counters.answered(), counters.refused());
             }

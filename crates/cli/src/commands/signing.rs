@@ -18,7 +18,7 @@ const CERTIFICATE_VARIABLE: &str = "NAMEHOP_CERTIFICATE";
 /// How commands to the forwarder are signed; a plain SHA-256 digest when nothing is given.
 #[derive(Args, Debug)]
 pub struct CommandSigningArgs {
-    /// Private key that signs commands, for a forwarder that obeys certain keys only
+    /// Private key that signs commands, for a forwarder that accepts certain keys only
     ///
     /// A file that 'namehop key generate' makes (PKCS#8). When absent: NAMEHOP_SIGNING_KEY.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Signing")]
@@ -56,7 +56,7 @@ pub struct SigningArgs {
     /// File with a shared secret for HMAC-SHA256
     #[arg(long, value_name = "FILE", requires = "key_name", help_heading = "Signing")]
     hmac_key: Option<PathBuf>,
-    /// Private key that signs the registration of the prefix, for a forwarder that obeys certain keys only
+    /// Private key that signs the registration of the prefix, for a forwarder that accepts certain keys only
     ///
     /// When absent: NAMEHOP_SIGNING_KEY, then --signing-key.
     #[arg(long, value_name = "FILE", help_heading = "Signing")]

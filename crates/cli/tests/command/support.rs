@@ -19,7 +19,7 @@ pub struct Scene {
 }
 
 enum Forwarder {
-    Loopback(tokio::sync::oneshot::Sender<()>, JoinHandle<()>),
+    Loopback(Loopback, tokio::sync::oneshot::Sender<()>, JoinHandle<()>),
     Router(Child),
 }
 
@@ -76,16 +76,18 @@ impl Scene {
         let (ready, listening) = mpsc::channel();
         let (end, ended) = tokio::sync::oneshot::channel();
         let path = scene.socket.clone();
+        let loopback = Loopback::new();
+        let listening_loopback = loopback.clone();
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async {
-                Loopback::new().listen(&path).expect("a socket");
+                listening_loopback.listen(&path).expect("a socket");
                 ready.send(()).expect("the test waits");
                 let _ = ended.await;
             });
         });
         listening.recv().expect("the forwarder listens");
-        scene.forwarder = Some(Forwarder::Loopback(end, thread));
+        scene.forwarder = Some(Forwarder::Loopback(loopback, end, thread));
         scene
     }
 
@@ -126,6 +128,16 @@ impl Scene {
         match &self.forwarder {
             Some(Forwarder::Router(child)) => child.id(),
             _ => panic!("this scene has no router"),
+        }
+    }
+
+    /// Prefixes of which producers took their registration back at the loopback forwarder.
+    pub fn unregistered(&self) -> Vec<String> {
+        match &self.forwarder {
+            Some(Forwarder::Loopback(loopback, ..)) => {
+                loopback.unregistered().iter().map(ToString::to_string).collect()
+            }
+            _ => panic!("this scene has no loopback forwarder"),
         }
     }
 
@@ -183,7 +195,7 @@ impl Scene {
 impl Drop for Scene {
     fn drop(&mut self) {
         match self.forwarder.take() {
-            Some(Forwarder::Loopback(end, thread)) => {
+            Some(Forwarder::Loopback(_, end, thread)) => {
                 drop(end);
                 let _ = thread.join();
             }

@@ -64,6 +64,14 @@ fn probes_are_answered() {
 }
 
 #[test]
+fn producers_take_their_registration_back_when_they_end() {
+    let scene = Scene::with_loopback();
+    assert_eq!(scene.run("serve /test/server --exit-after 100ms").code, 0);
+    assert_eq!(scene.run("put /test/object --announce --exit-after 100ms").code, 0);
+    assert_eq!(scene.unregistered(), ["/test/server", "/test/object"]);
+}
+
+#[test]
 fn the_load_generator_reports_rates() {
     let scene = Scene::with_loopback();
     let line = "bench sockets --duration 400ms --warm-up 100ms --in-flight 16 --payload 500 --json";

@@ -1,5 +1,8 @@
 //! Settings of an engine, and what it reports of its tables.
 
+use std::fmt;
+use std::str::FromStr;
+
 use namehop_store::PolicyKind;
 use namehop_table::TableError;
 use namehop_wire::Name;
@@ -18,6 +21,46 @@ pub enum UnsolicitedPolicy {
     AdmitAll,
 }
 
+impl UnsolicitedPolicy {
+    /// All policies.
+    pub const ALL: [UnsolicitedPolicy; 4] = [
+        UnsolicitedPolicy::DropAll,
+        UnsolicitedPolicy::AdmitLocal,
+        UnsolicitedPolicy::AdmitNetwork,
+        UnsolicitedPolicy::AdmitAll,
+    ];
+
+    /// How it is written in a configuration, as in NFD.
+    pub const fn name(self) -> &'static str {
+        match self {
+            UnsolicitedPolicy::DropAll => "drop-all",
+            UnsolicitedPolicy::AdmitLocal => "admit-local",
+            UnsolicitedPolicy::AdmitNetwork => "admit-network",
+            UnsolicitedPolicy::AdmitAll => "admit-all",
+        }
+    }
+}
+
+impl fmt::Display for UnsolicitedPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// There is no policy for unsolicited Data with this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown policy '{0}' for unsolicited Data, expected {names}", names = UnsolicitedPolicy::ALL.map(UnsolicitedPolicy::name).join(", "))]
+pub struct UnknownUnsolicitedPolicy(pub String);
+
+impl FromStr for UnsolicitedPolicy {
+    type Err = UnknownUnsolicitedPolicy;
+
+    fn from_str(text: &str) -> Result<Self, UnknownUnsolicitedPolicy> {
+        let found = UnsolicitedPolicy::ALL.into_iter().find(|policy| policy.name() == text);
+        found.ok_or_else(|| UnknownUnsolicitedPolicy(text.to_owned()))
+    }
+}
+
 /// Settings of the Content Store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CsConfig {
@@ -31,6 +74,19 @@ pub struct CsConfig {
     pub admit: bool,
     /// May Interests be answered from it?
     pub serve: bool,
+}
+
+impl CsConfig {
+    /// These settings after a change.
+    #[must_use]
+    pub fn changed(self, change: CsChange) -> Self {
+        CsConfig {
+            capacity_packets: change.capacity.unwrap_or(self.capacity_packets),
+            admit: change.admit.unwrap_or(self.admit),
+            serve: change.serve.unwrap_or(self.serve),
+            ..self
+        }
+    }
 }
 
 impl Default for CsConfig {
@@ -103,8 +159,8 @@ impl Default for EngineConfig {
             dead_nonce_capacity: 1 << 20,
             default_hop_limit: 0,
             producer_regions: Vec::new(),
-            max_lifetime_ms: 120_000,
-            measurement_capacity: 4_096,
+            max_lifetime_ms: 864_000_000,
+            measurement_capacity: 65_536,
             lookahead: 32,
         }
     }
@@ -119,7 +175,7 @@ pub enum EngineError {
 }
 
 /// State of the Content Store (NFD management protocol, CS information dataset).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CsInfo {
     /// Most cached packets.
     pub capacity: usize,
@@ -137,9 +193,9 @@ pub struct CsInfo {
     pub policy: PolicyKind,
 }
 
-/// Changes to the Content Store; `None` leaves a setting as it is.
+/// A change of the Content Store's settings; `None` leaves a setting as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CsSettings {
+pub struct CsChange {
     /// Most cached packets. Packets that are too many are evicted at once.
     pub capacity: Option<usize>,
     /// May Data enter?

@@ -2,7 +2,7 @@
 
 use namehop_wire::NameRef;
 
-use super::config::{CsInfo, CsSettings, EngineError, TableSizes};
+use super::config::{CsChange, CsInfo, EngineError, TableSizes};
 use super::{CsErasure, Engine};
 use crate::counters::EngineCounters;
 use crate::schedule::Schedule;
@@ -70,11 +70,11 @@ impl<S: Schedule> Engine<S> {
     ///
     /// # Errors
     /// When the memory for a larger capacity cannot be had; then nothing has changed but the flags.
-    pub fn cs_configure(&mut self, settings: CsSettings) -> Result<(), EngineError> {
+    pub fn cs_configure(&mut self, change: CsChange) -> Result<(), EngineError> {
         let pcct = &mut self.core.pcct;
-        pcct.content.admit = settings.admit.unwrap_or(pcct.content.admit);
-        pcct.content.serve = settings.serve.unwrap_or(pcct.content.serve);
-        if let Some(capacity) = settings.capacity {
+        pcct.content.admit = change.admit.unwrap_or(pcct.content.admit);
+        pcct.content.serve = change.serve.unwrap_or(pcct.content.serve);
+        if let Some(capacity) = change.capacity {
             pcct.set_content_capacity(capacity)?;
         }
         Ok(())

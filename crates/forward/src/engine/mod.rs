@@ -29,7 +29,7 @@ use crate::fib::FibReader;
 use crate::parse::{Kind, Parsed};
 use crate::schedule::{Burst, BurstState, Prepared, Schedule};
 use crate::strategy::StrategyInstance;
-pub use config::{CsConfig, CsInfo, CsSettings, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
+pub use config::{CsChange, CsConfig, CsInfo, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
 pub use learning::EngineEvent;
 use namehop_packet::{BufferPool, DropReason, Incoming, Outgoing, Timestamp};
 

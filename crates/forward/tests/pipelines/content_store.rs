@@ -1,6 +1,6 @@
 //! The Content Store: what it answers, what enters, what leaves.
 
-use namehop_forward::{CsConfig, CsErasure, CsSettings, EngineConfig};
+use namehop_forward::{CsChange, CsConfig, CsErasure, EngineConfig};
 use namehop_packet::{DropReason, FaceId};
 
 use crate::router::*;
@@ -92,7 +92,7 @@ fn what_does_not_enter() {
         .recv(PRODUCER, data("/A").packet().no_cache())
         .expect(&["D256 /A", "I300 /A n1"]);
     assert_eq!(router.cs_len(), 0, "CachePolicy NoCache");
-    router.engine.cs_configure(CsSettings { admit: Some(false), ..CsSettings::default() }).expect("settings");
+    router.engine.cs_configure(CsChange { admit: Some(false), ..CsChange::default() }).expect("settings");
     fetch(&mut router, "/B");
     assert_eq!(router.cs_len(), 0, "admission is off");
     assert_eq!(router.engine.table_sizes().pcct, 0);
@@ -102,7 +102,7 @@ fn what_does_not_enter() {
 fn serving_can_be_turned_off() {
     let mut router = Router::with_default_route();
     fetch(&mut router, "/A");
-    router.engine.cs_configure(CsSettings { serve: Some(false), ..CsSettings::default() }).expect("settings");
+    router.engine.cs_configure(CsChange { serve: Some(false), ..CsChange::default() }).expect("settings");
     router.recv(CONSUMER2, interest("/A")).expect(&["I300 /A n1"]);
     let info = router.engine.cs_info();
     assert!(info.admit && !info.serve);
@@ -119,7 +119,7 @@ fn capacity_holds_and_the_policy_chooses() {
         router.recv(CONSUMER2, interest("/A")).expect(&["D257 /A"]);
         fetch(&mut router, "/C");
         assert_eq!(router.cs_len(), 2);
-        router.engine.cs_configure(CsSettings { admit: Some(false), ..CsSettings::default() }).expect("settings");
+        router.engine.cs_configure(CsChange { admit: Some(false), ..CsChange::default() }).expect("settings");
         for uri in ["/A", "/B", "/C"] {
             router.recv(CONSUMER2, interest(uri).nonce(77));
             let hit = router.only().line().starts_with('D');
@@ -263,7 +263,7 @@ fn a_hit_ends_a_pit_entry_that_nobody_waits_for() {
         ("Data that will soon not stop a loop", interest("/A").fresh(), 1_000, true),
     ];
     let serve = |router: &mut Router, serve| {
-        router.engine.cs_configure(CsSettings { serve: Some(serve), ..CsSettings::default() }).expect("settings");
+        router.engine.cs_configure(CsChange { serve: Some(serve), ..CsChange::default() }).expect("settings");
     };
     for (rule, asked, freshness_ms, is_remembered) in rows {
         let mut router = Router::with_default_route();
@@ -289,7 +289,7 @@ fn capacity_can_shrink_and_grow_while_running() {
         fetch(&mut router, &format!("/A/{number}"));
     }
     let set = |router: &mut Router, capacity| {
-        router.engine.cs_configure(CsSettings { capacity: Some(capacity), ..CsSettings::default() }).expect("settings");
+        router.engine.cs_configure(CsChange { capacity: Some(capacity), ..CsChange::default() }).expect("settings");
         assert_eq!(router.engine.cs_info().capacity, capacity);
         router.engine.check_invariants().expect("invariants");
     };

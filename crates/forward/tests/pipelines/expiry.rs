@@ -20,7 +20,8 @@ fn how_long_an_interest_is_pending() {
         ("2^64 - 1 ms", Some(u64::MAX), 119_999, 120_000),
     ];
     for (rule, lifetime_ms, pending, gone) in rows {
-        let mut router = Router::with_default_route();
+        let config = EngineConfig { max_lifetime_ms: 120_000, ..EngineConfig::default() };
+        let mut router = Router::with_default_route_and(config);
         let asked = lifetime_ms.map_or(interest("/A"), |milliseconds| interest("/A").lifetime(milliseconds));
         router.recv(CONSUMER, asked.clone());
         assert_eq!(router.only().bytes, asked.packet().bytes, "{rule}");

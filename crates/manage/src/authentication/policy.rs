@@ -206,7 +206,7 @@ fn accept_once(
     replay.accept(key, &signature.info, now_ms).map_err(|error| Rejection(error.to_string()))
 }
 
-/// Any local application: only damage is noticed.
+/// Accepts any local application; a digest must be right, so that damaged commands are refused.
 fn accept_any(signature: &CommandSignature<'_>) -> Result<(), Rejection> {
     if signature.info.signature_type != signature_type::DIGEST_SHA256 {
         return Ok(());

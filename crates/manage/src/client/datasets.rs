@@ -21,7 +21,7 @@ const WINDOW: usize = 16;
 /// Tries for each further segment.
 const TRIES: usize = 8;
 
-/// A Data of a dataset, taken apart.
+/// A decoded segment of a dataset.
 struct Segment {
     /// Name without the segment number.
     versioned: Name,
@@ -204,5 +204,5 @@ impl<E: Express> Controller<E> {
 /// Bytes of a dataset at most: some twenty million routes.
 const MAX_DATASET_BYTES: usize = if cfg!(test) { 1 << 20 } else { 1 << 30 };
 
-/// Segments of a dataset at most: a forwarder that claims more is not believed.
+/// Segments of a dataset at most.
 const MAX_SEGMENTS: u64 = 1 << 20;

@@ -7,8 +7,8 @@ use crate::nfd::{FaceEventNotification, names};
 
 /// InterestLifetime while waiting for an event.
 const WAIT_LIFETIME_MS: u64 = 60_000;
-/// Times that the next number is waited for in vain before the newest event is looked for, in case that the forwarder has
-/// begun anew.
+/// Time-outs while waiting for the next number, after which the newest event is asked for instead: the forwarder may have been
+/// restarted.
 const WAITS_BEFORE_RESTART: u32 = 2;
 
 /// Where to go on in the stream.
@@ -60,7 +60,7 @@ impl<E: Express> FaceEvents<'_, E> {
             let sequence = data.name.last().and_then(|component| component.as_sequence());
             let sequence = sequence.ok_or_else(|| ClientError::UnexpectedName(data.name.to_string()))?;
             self.position = Some(Position { next: sequence.saturating_add(1), waits: 0 });
-            // Looking for the newest event may find the one that was the last.
+            // The newest event may be the one that was returned last.
             let seen = (sequence, data.content.to_vec());
             if self.last.as_ref() == Some(&seen) {
                 continue;

@@ -58,7 +58,7 @@ struct Record<'a> {
 }
 
 impl PrefixBlock {
-    /// A block as it was read; [`add_to`](Self::add_to) finds out what is in it.
+    /// A block as it was read; [`add_to`](Self::add_to) decodes it.
     pub(super) fn new(records: Vec<u8>, offset: u64) -> Self {
         PrefixBlock { records, offset }
     }
@@ -97,7 +97,7 @@ impl PrefixBlock {
     /// next hops through others are left out.
     ///
     /// # Errors
-    /// The block is none; what came before the fault is added.
+    /// The block is damaged; what comes before the fault is added.
     pub fn add_to<S: Send + Sync>(
         &self,
         fib: &mut FibWriter<S>,

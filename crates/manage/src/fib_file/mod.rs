@@ -19,7 +19,7 @@ pub use block::{Added, PrefixBlock, Refused};
 pub use snapshot::{SnapshotReader, SnapshotWriter};
 pub use text::{LineWords, TextReader, parse_line};
 
-/// Bytes of records in a block when it is full: an owner of a FIB is busy with one for a fraction of a millisecond.
+/// Bytes of records in a full block, which takes a fraction of a millisecond to add to a FIB.
 const BLOCK_BYTES: usize = 64 << 10;
 /// Read from the file at once.
 const READ_BYTES: usize = 1 << 20;
@@ -31,7 +31,7 @@ pub enum Part {
     Faces(Vec<FaceWord>),
     /// Prefixes and their next hops.
     Prefixes(PrefixBlock),
-    /// Lines that are wrong and count for nothing.
+    /// Wrong lines, which are ignored.
     Faults(Vec<LineFault>),
 }
 
@@ -119,7 +119,7 @@ impl<R: BufRead> FibFile<R> {
         }
     }
 
-    /// About how many prefixes it holds: as a snapshot says, or as the start of a text file lets expect.
+    /// About how many prefixes it holds: from the header of a snapshot, or estimated from the start of a text file.
     pub fn expected_prefixes(&self) -> Option<u64> {
         match self {
             FibFile::Text(reader) => reader.expected_prefixes(),

@@ -1,4 +1,4 @@
-//! Snapshots: a header of 32 bytes, then blocks, of which the last says that it is the last.
+//! Snapshots: a header of 32 bytes, then blocks, the last of which is of kind "end".
 //!
 //! | bytes | header | | bytes | block |
 //! |---|---|---|---|---|
@@ -28,7 +28,7 @@ use namehop_packet::FaceId;
 
 /// Version of what is written, and the only one that is read.
 pub(super) const VERSION: u32 = 1;
-/// Not text, and spoilt by whatever takes it for text.
+/// Is not valid text, and shows when a program has converted line ends.
 const MAGIC: [u8; 8] = *b"\x89NHFIB\r\n";
 const HEADER_BYTES: usize = 32;
 const BLOCK_HEADER_BYTES: usize = 16;

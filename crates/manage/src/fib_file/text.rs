@@ -1,5 +1,5 @@
 //! Text files: one `PREFIX FACE [COST]` a line, where FACE is a number or a URI. Empty lines, and those that start with
-//! `#`, count for nothing. Several lines for one prefix give it several next hops.
+//! `#`, are ignored. Several lines for one prefix give it several next hops.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -11,12 +11,12 @@ use super::block::{MAX_VALUE_BYTES, PrefixBlock};
 use super::{FaceWord, FileError, LineFault, Part};
 use namehop_forward::fib::{MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS};
 
-/// Longest line that is believed to be one; names are far shorter.
+/// Longest line; names are far shorter.
 const MAX_LINE_BYTES: usize = 1 << 20;
-/// Faults that are told together.
-const FAULTS_TOLD: usize = 64;
+/// Faults that are reported together.
+const MAX_FAULTS_AT_ONCE: usize = 64;
 
-/// A line, taken apart into words.
+/// The words of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineWords<'a> {
     /// URI of the prefix.
@@ -27,7 +27,7 @@ pub struct LineWords<'a> {
     pub cost: Option<u64>,
 }
 
-/// Takes a line apart; `None` if it counts for nothing.
+/// Splits a line; `None` if it is empty or a comment.
 ///
 /// # Errors
 /// What is wrong with the line.
@@ -116,7 +116,7 @@ impl<R: BufRead> TextReader<R> {
     /// # Errors
     /// The file cannot be read.
     pub fn next_part(&mut self) -> Result<Option<Part>, FileError> {
-        while !self.ended && !self.block.is_full() && self.faults.len() < FAULTS_TOLD {
+        while !self.ended && !self.block.is_full() && self.faults.len() < MAX_FAULTS_AT_ONCE {
             self.ended = !self.read_line()?;
         }
         if self.ended {

@@ -1,8 +1,8 @@
-//! Counters of strangers' faces, by kind of face.
+//! Sums of the counters of on-demand faces to other computers, by scheme.
 //!
-//! Every datagram from a new address makes a face, so labels for each would be as many as strangers like, and be kept by
-//! whoever collects them long after the faces are gone. They are shown together instead, by scheme. What a face has
-//! counted is added here when it goes, so that the sums never fall.
+//! Every datagram from a new address makes such a face. If each had labels of its own, anybody could make the metrics grow
+//! without bound, and Prometheus would keep them long after the faces are gone. When a face is destroyed, its counters are
+//! added here, so that the sums never fall.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use namehop_face::counters::DirectionCounters;
 use namehop_face::{Face, LinkDrop};
 use namehop_packet::DropReason;
 
-/// Sums of strangers' faces by scheme.
+/// Sums over faces that are gone, by scheme.
 #[derive(Debug, Clone, Default)]
-pub struct GoneFaces(BTreeMap<String, StrangerSums>);
+pub struct GoneFaces(BTreeMap<String, FaceSums>);
 
 /// Sums of some faces.
 #[derive(Debug, Clone, Default)]
-pub(super) struct StrangerSums {
-    /// Faces that there are.
+pub(super) struct FaceSums {
+    /// Faces that exist.
     pub(super) faces: u64,
     /// By direction, `in` and `out`.
     pub(super) directions: [DirectionSums; 2],
@@ -55,15 +55,15 @@ impl DirectionSums {
 }
 
 impl GoneFaces {
-    /// To be told of every face that is gone.
+    /// Must be called for every face that is destroyed.
     pub fn add(&mut self, face: &Face) {
         if face.is_stranger() {
             self.sums_of(face).add_counters(face);
         }
     }
 
-    /// The sums with those of the faces that there are.
-    pub(super) fn with<'a>(&self, faces: impl Iterator<Item = &'a Face>) -> BTreeMap<String, StrangerSums> {
+    /// The sums over these faces that exist, and over those that are gone.
+    pub(super) fn with<'a>(&self, faces: impl Iterator<Item = &'a Face>) -> BTreeMap<String, FaceSums> {
         let mut sums = self.clone();
         for face in faces {
             let sum = sums.sums_of(face);
@@ -74,12 +74,12 @@ impl GoneFaces {
         sums.0
     }
 
-    fn sums_of(&mut self, face: &Face) -> &mut StrangerSums {
+    fn sums_of(&mut self, face: &Face) -> &mut FaceSums {
         self.0.entry(face.remote_uri().scheme().to_owned()).or_default()
     }
 }
 
-impl StrangerSums {
+impl FaceSums {
     fn add_counters(&mut self, face: &Face) {
         let counters = &face.counters.worker;
         self.directions[0].add(&counters.received);

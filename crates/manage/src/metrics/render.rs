@@ -13,7 +13,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::Snapshot;
-use super::gone::{DirectionSums, StrangerSums};
+use super::gone::{DirectionSums, FaceSums};
 use crate::nfd::ReadvertiseStatus;
 
 /// The snapshot as text.
@@ -92,7 +92,7 @@ impl Family<'_> {
 
 fn router(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
     metrics.gauge_f64("uptime_seconds", "Time since the start of the router", snapshot.uptime_seconds)?;
-    metrics.gauge("buffers_in_use", "Packet buffers in use", snapshot.buffers_in_use)?;
+    metrics.gauge("buffers_in_use", "Packet buffers in use", snapshot.engine.buffers_in_use as u64)?;
     match resident_memory_bytes() {
         Some(bytes) => metrics.gauge("process_resident_memory_bytes", "Memory of the process in RAM", bytes),
         None => Ok(()),
@@ -145,16 +145,16 @@ fn engine(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
 }
 
 fn tables(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
-    let (engine, content_store) = (&snapshot.engine, &snapshot.content_store);
+    let (sizes, cs) = (&snapshot.engine.sizes, &snapshot.engine.cs);
     for (name, help, size) in [
-        ("name_entries", "Entries of the PIT-CS composite table", engine.name_entries),
-        ("pit_entries", "Pending Interests", engine.pit_entries),
-        ("cs_entries", "Data packets in the Content Store", engine.cs_entries),
-        ("cs_capacity_packets", "Data packets that the Content Store may hold", content_store.capacity),
-        ("cs_admit_enabled", "Whether Data is taken into the Content Store", content_store.admit.into()),
-        ("cs_serve_enabled", "Whether Interests are answered from the Content Store", content_store.serve.into()),
-        ("measurements_entries", "Prefixes with strategy measurements", engine.measurements_entries),
-        ("dead_nonces", "Nonces in the Dead Nonce List", snapshot.dead_nonces),
+        ("name_entries", "Entries of the PIT-CS composite table", sizes.pcct as u64),
+        ("pit_entries", "Pending Interests", sizes.pit as u64),
+        ("cs_entries", "Data packets in the Content Store", sizes.cs as u64),
+        ("cs_capacity_packets", "Data packets that the Content Store may hold", cs.capacity as u64),
+        ("cs_admit_enabled", "Whether Data is taken into the Content Store", cs.admit.into()),
+        ("cs_serve_enabled", "Whether Interests are answered from the Content Store", cs.serve.into()),
+        ("measurements_entries", "Prefixes with strategy measurements", sizes.measurements as u64),
+        ("dead_nonces", "Nonces in the Dead Nonce List", sizes.dead_nonces as u64),
         ("fib_entries", "Prefixes with next hops", snapshot.fib_entries),
         ("rib_entries", "Prefixes with routes", snapshot.rib_entries),
         ("rib_routes", "Routes", snapshot.rib_routes),
@@ -228,7 +228,7 @@ fn readvertise(metrics: &mut Metrics<'_>, destinations: &[ReadvertiseStatus]) ->
     )
 }
 
-/// A line's worth of faces with its labels: one face, or all strangers of one scheme.
+/// What has a line in each metric of faces: one face, or all on-demand faces to other computers of one scheme.
 struct LabelledFace<'a> {
     counts: Counts<'a>,
     id: String,
@@ -238,11 +238,11 @@ struct LabelledFace<'a> {
 
 enum Counts<'a> {
     Face(&'a Face),
-    Strangers(Box<StrangerSums>),
+    OnDemand(Box<FaceSums>),
 }
 
 impl LabelledFace<'_> {
-    /// The labels that say which face it is, before others.
+    /// The labels that name it. Others follow.
     fn labels<'a>(&'a self) -> Labels<'a, 3> {
         [("face", &self.id), ("remote", &self.remote), ("local", &self.local)]
     }
@@ -253,7 +253,7 @@ impl LabelledFace<'_> {
                 let counters = &face.counters.worker;
                 [&counters.received, &counters.sent].map(DirectionSums::of)
             }
-            Counts::Strangers(sums) => sums.directions,
+            Counts::OnDemand(sums) => sums.directions,
         };
         [("in", received), ("out", sent)]
     }
@@ -270,7 +270,7 @@ fn faces(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
     });
     let strangers = snapshot.gone.with(strangers.into_iter());
     let together = strangers.into_iter().map(|(scheme, sums)| LabelledFace {
-        counts: Counts::Strangers(Box::new(sums)),
+        counts: Counts::OnDemand(Box::new(sums)),
         id: "on-demand".to_owned(),
         remote: scheme,
         local: String::new(),
@@ -301,7 +301,7 @@ fn faces(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
         counter,
         |counts| match counts {
             Counts::Face(face) => face.counters.worker.congestion_marks.get(),
-            Counts::Strangers(sums) => sums.congestion_marks,
+            Counts::OnDemand(sums) => sums.congestion_marks,
         },
     )?;
     face_family(
@@ -312,7 +312,7 @@ fn faces(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
         counter,
         |counts| match counts {
             Counts::Face(face) => face.counters.worker.retransmissions.get(),
-            Counts::Strangers(sums) => sums.retransmissions,
+            Counts::OnDemand(sums) => sums.retransmissions,
         },
     )?;
     let gauge = MetricType::Gauge;
@@ -324,12 +324,12 @@ fn faces(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
         gauge,
         |counts| match counts {
             Counts::Face(face) => face.is_up().into(),
-            Counts::Strangers(sums) => sums.faces,
+            Counts::OnDemand(sums) => sums.faces,
         },
     )?;
     face_family(metrics, &faces, "face_send_queue_bytes", "Bytes waiting to be sent", gauge, |counts| match counts {
         Counts::Face(face) => face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed) as u64,
-        Counts::Strangers(sums) => sums.send_queue_bytes,
+        Counts::OnDemand(sums) => sums.send_queue_bytes,
     })
 }
 
@@ -347,7 +347,7 @@ fn face_drops(family: &mut Family<'_>, face: &LabelledFace<'_>) -> fmt::Result {
             let engine = &counters.worker.engine_drops;
             DropReason::ALL.iter().try_for_each(|&reason| line("engine", reason.name(), engine.get(reason as u8)))
         }
-        Counts::Strangers(sums) => {
+        Counts::OnDemand(sums) => {
             sums.link_drops.iter().try_for_each(|(reason, &count)| line("link", reason, count))?;
             sums.engine_drops.iter().try_for_each(|(reason, &count)| line("engine", reason, count))
         }

@@ -1,9 +1,7 @@
-//! The text of the metrics, and the HTTP server around it.
+//! The text of the metrics.
 
 use namehop_face::registry::{FaceParams, FaceTable};
 use namehop_packet::DropReason;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 use super::*;
 use crate::nfd::ReadvertiseCounters;
@@ -21,7 +19,6 @@ fn snapshot() -> Snapshot {
     let mut snapshot = Snapshot {
         uptime_seconds: 12.5,
         rib_routes: 3,
-        content_store: ContentStoreInfo { capacity: 1000, serve: true, ..ContentStoreInfo::default() },
         faces: faces.snapshot(),
         link_drops: vec![(namehop_face::LinkDrop::LinkDown, 4)],
         readvertise: vec![ReadvertiseStatus {
@@ -37,6 +34,7 @@ fn snapshot() -> Snapshot {
         }],
         ..Snapshot::default()
     };
+    (snapshot.engine.cs.capacity, snapshot.engine.cs.serve) = (1000, true);
     snapshot.engine.counters.in_interests = 7;
     snapshot.engine.counters.drops[DropReason::PitFull] = 2;
     snapshot
@@ -86,51 +84,6 @@ fn everything_is_there_with_help_and_labels() {
     assert!(text.lines().filter(|line| !line.starts_with('#')).all(|line| line.starts_with("namehop_")));
 }
 
-async fn get(address: SocketAddr, path: &str) -> String {
-    get_from(address, path, "localhost").await
-}
-
-async fn get_from(address: SocketAddr, path: &str, host: &str) -> String {
-    let mut stream = TcpStream::connect(address).await.expect("connected");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.expect("written");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.expect("read");
-    answer
-}
-
-#[tokio::test]
-async fn the_server_answers_over_http() {
-    let server = MetricsServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
-    let address = server.local_address();
-    let task = tokio::spawn(server.run(snapshot));
-    let metrics = get(address, "/metrics").await;
-    assert!(metrics.starts_with("HTTP/1.1 200"), "{metrics}");
-    assert!(metrics.contains("content-type: application/openmetrics-text"));
-    assert!(metrics.contains("namehop_rib_routes 3"));
-    assert!(get(address, "/").await.contains("/metrics"));
-    assert!(get(address, "/else").await.starts_with("HTTP/1.1 404"));
-    task.abort();
-}
-
-#[tokio::test]
-async fn a_failing_snapshot_is_a_server_error() {
-    let server = MetricsServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
-    let address = server.local_address();
-    let task = tokio::spawn(server.run(|| panic!("no snapshot today")));
-    assert!(get(address, "/metrics").await.starts_with("HTTP/1.1 500"));
-    task.abort();
-}
-
-#[tokio::test]
-async fn a_taken_port_is_named() {
-    let first = MetricsServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
-    let error = MetricsServer::bind(first.local_address()).await.expect_err("taken");
-    assert!(error.to_string().contains(&first.local_address().port().to_string()), "{error}");
-    let foreign = SocketAddr::from(([192, 0, 2, 1], 0));
-    assert!(matches!(MetricsServer::bind(foreign).await, Err(MetricsError::NoSuchAddress(_))));
-}
-
 #[test]
 fn strangers_are_shown_together_and_their_sums_never_fall() {
     let faces = FaceTable::new();
@@ -162,42 +115,4 @@ fn strangers_are_shown_together_and_their_sums_never_fall() {
     let text = render(&snapshot);
     has(&text, &format!(r#"namehop_face_frames_total{{{labels},direction="in"}} 1000"#));
     has(&text, &format!("namehop_face_up{{{labels}}} 400.0"));
-}
-
-#[tokio::test]
-async fn requests_made_out_to_somebody_else_are_refused() {
-    let server = MetricsServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
-    let address = server.local_address();
-    let task = tokio::spawn(server.allow_hosts(vec!["router.example".to_owned()]).run(snapshot));
-    for path in ["/metrics", "/"] {
-        let refused = get_from(address, path, "rebound.example").await;
-        assert!(refused.starts_with("HTTP/1.1 421") && refused.contains("allowed_hosts"), "{refused}");
-        assert!(!refused.contains("namehop_"), "{refused}");
-        assert!(get_from(address, path, "router.example:9697").await.starts_with("HTTP/1.1 200"));
-        assert!(get_from(address, path, &address.to_string()).await.starts_with("HTTP/1.1 200"));
-    }
-    task.abort();
-}
-
-#[tokio::test]
-async fn clients_that_say_nothing_are_closed_and_keep_nobody_out() {
-    let server = MetricsServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
-    let address = server.local_address();
-    let task = tokio::spawn(server.run(snapshot));
-    let mut silent = Vec::new();
-    for _ in 0..100 {
-        let mut stream = TcpStream::connect(address).await.expect("connected");
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: local").await.expect("written");
-        silent.push(stream);
-    }
-    assert!(get(address, "/metrics").await.starts_with("HTTP/1.1 200"));
-    // The first had to give way to others; the last has said too little for too long.
-    for stream in [0, 99] {
-        let mut rest = Vec::new();
-        let closed =
-            tokio::time::timeout(std::time::Duration::from_secs(20), silent[stream].read_to_end(&mut rest)).await;
-        // Some systems report the bytes that nobody read as a reset.
-        let _ = closed.expect("closed");
-    }
-    task.abort();
 }

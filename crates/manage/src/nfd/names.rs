@@ -16,6 +16,9 @@ pub mod module {
     pub const RIB: &str = "rib";
     /// The router as a whole.
     pub const STATUS: &str = "status";
+
+    /// Modules that take commands, which authorizations can name.
+    pub const WITH_COMMANDS: [&str; 5] = [FACES, FIB, CS, STRATEGY_CHOICE, RIB];
 }
 
 /// `/localhost/nfd`: management from this computer.

@@ -111,7 +111,7 @@ pub mod route_flags {
         if words.is_empty() { "none".to_owned() } else { words.join(",") }
     }
 
-    /// The bits that [`words`] writes so.
+    /// The bits that these words stand for: the inverse of [`words`].
     ///
     /// # Errors
     /// The first word that is neither known nor a number.

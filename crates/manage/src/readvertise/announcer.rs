@@ -1,7 +1,7 @@
 //! Which prefixes a destination should know, which it knows, and the next command that brings the two together.
 //!
-//! A prefix has at most one command under way, and one that changes again and again gets two commands a second at most: what
-//! happened in between is never told. Commands of all prefixes are limited in number at a time and in rate, because a routing
+//! A prefix has at most one command under way, and one that changes again and again gets two commands a second at most: changes
+//! in between are not sent. Commands of all prefixes are limited in number at a time and in rate, because a routing
 //! daemon passes each of them on to the whole network, and so are the prefixes.
 
 use std::collections::hash_map::RandomState;
@@ -10,6 +10,7 @@ use std::hash::BuildHasher;
 
 use namehop_wire::{Name, NameRef};
 
+use super::entry::{Advertised, Due, Entry, Progress, pause_ms};
 use crate::nfd::ReadvertiseCounters;
 
 /// Commands to one destination at once, after a time with few of them.
@@ -18,16 +19,8 @@ const BURST_COMMANDS: u64 = 1_000;
 const COMMANDS_PER_S: u64 = 100;
 /// Allowance that a command takes; a millisecond gives [`COMMANDS_PER_S`].
 const COMMAND_ALLOWANCE: u64 = 1_000;
-/// A prefix gets no second command within this time, unless the destination began anew.
+/// A prefix gets no second command within this time, unless the destination was restarted.
 const HOLD_MS: u64 = 1_000;
-/// First pause after a command without an answer, doubled with each further one: packets get lost.
-const UNANSWERED_PAUSE_MS: u64 = 1_000;
-/// Longest pause after a command without an answer.
-const MAX_UNANSWERED_PAUSE_MS: u64 = 60_000;
-/// First pause after a refusal, doubled with each further one: asking again soon will not help (NFD has the same two).
-const REFUSED_PAUSE_MS: u64 = 50_000;
-/// Longest pause after a refusal.
-const MAX_REFUSED_PAUSE_MS: u64 = 3_600_000;
 /// Tries to withdraw a prefix, with or without an answer, before it is taken for withdrawn.
 const MAX_WITHDRAWALS: u32 = 8;
 
@@ -70,7 +63,7 @@ pub(super) struct Failure {
 pub enum Outcome {
     /// Done.
     Accepted,
-    /// The destination does not want to.
+    /// The destination refused.
     Refused,
     /// It cannot be reached.
     Nacked,
@@ -89,49 +82,11 @@ pub(super) enum Action {
 
 /// A command that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Command {
+pub(super) struct RibCommand {
     /// To be given back with the answer.
     pub(super) id: u64,
     pub(super) prefix: Name,
     pub(super) action: Action,
-}
-
-/// What the destination knows of a prefix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
-    Nothing,
-    /// There was a command whose effect is not known.
-    Perhaps,
-    Cost {
-        cost: u64,
-        repeat_at_ms: u64,
-    },
-}
-
-/// Place in the agenda: due time and a number that tells those of the same time apart.
-type Due = (u64, u64);
-
-#[derive(Debug)]
-enum Progress {
-    /// Nothing to do as long as nothing changes and the destination is there.
-    Idle,
-    Due(Due),
-    UnderWay,
-}
-
-#[derive(Debug)]
-struct Entry {
-    /// Cost with which the prefix should be known; `None` = it should not be.
-    wanted: Option<u64>,
-    told: Told,
-    progress: Progress,
-    /// Commands that failed one after the other.
-    failures: u32,
-    /// The last of them was refused.
-    is_refused: bool,
-    /// No command before this time.
-    not_before_ms: u64,
-    last_sent_ms: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -202,9 +157,9 @@ impl Announcer {
     pub(super) fn prefix_counts(&self) -> PrefixCounts {
         let mut counts = PrefixCounts::default();
         for entry in self.entries.values() {
-            *match (entry.wanted, entry.told) {
+            *match (entry.wanted, entry.advertised) {
                 (None, _) => &mut counts.withdrawing,
-                (Some(wanted), Told::Cost { cost, .. }) if wanted == cost => &mut counts.announced,
+                (Some(wanted), Advertised::Cost { cost, .. }) if wanted == cost => &mut counts.announced,
                 (Some(_), _) if entry.is_refused => &mut counts.refused,
                 (Some(_), _) => &mut counts.waiting,
             } += 1;
@@ -230,24 +185,25 @@ impl Announcer {
             return;
         }
         entry.wanted = cost;
-        // What was in the way of the old wish need not be in the way of this one.
+        // Failures of earlier commands do not count against the new cost.
         entry.failures = 0;
         entry.is_refused = false;
         entry.not_before_ms = entry.last_sent_ms.map_or(0, |at_ms| at_ms + HOLD_MS);
         self.plan(prefix, now_ms);
     }
 
-    /// Is there room for prefixes that were left out? Says so once: the caller then tells all wishes again.
+    /// Whether there is room for prefixes that were left out. `true` once: the caller then calls [`want`](Self::want) for all
+    /// prefixes again.
     pub(super) fn take_room_for_more(&mut self) -> bool {
-        // Not for each single place: looking for a prefix that was left out takes a walk over all routes.
+        // Not for each free place: finding a prefix that was left out takes a search of all routes.
         let has_room = self.is_incomplete && self.entries.len() < self.limits.max_prefixes / 4 * 3;
         self.is_incomplete &= !has_room;
         has_room
     }
 
-    /// The destination is there, or has begun anew, and knows nothing.
+    /// The destination can be reached now, or has been restarted, and knows nothing.
     pub(super) fn destination_began(&mut self, now_ms: u64) {
-        self.forget_told();
+        self.forget_advertised();
         self.is_available = true;
         let prefixes: Vec<Name> = self.entries.keys().cloned().collect();
         for prefix in &prefixes {
@@ -258,10 +214,10 @@ impl Announcer {
     /// The destination is gone, and with it what it knew.
     pub(super) fn destination_ended(&mut self) {
         self.is_available = false;
-        self.forget_told();
+        self.forget_advertised();
     }
 
-    fn forget_told(&mut self) {
+    fn forget_advertised(&mut self) {
         self.agenda.clear();
         self.under_way.clear();
         self.entries.retain(|_, entry| entry.wanted.is_some());
@@ -281,7 +237,7 @@ impl Announcer {
     }
 
     /// The next command, if one is due. The caller sends it.
-    pub(super) fn next_command(&mut self, now_ms: u64) -> Option<Command> {
+    pub(super) fn next_command(&mut self, now_ms: u64) -> Option<RibCommand> {
         self.time_out(now_ms);
         let gained = now_ms.saturating_sub(self.allowance_at_ms).saturating_mul(COMMANDS_PER_S);
         self.allowance = self.allowance.saturating_add(gained).min(BURST_COMMANDS * COMMAND_ALLOWANCE);
@@ -296,7 +252,7 @@ impl Announcer {
             Some(cost) => Action::Announce(cost),
             None => Action::Withdraw,
         };
-        entry.told = Told::Perhaps;
+        entry.advertised = Advertised::Unknown;
         entry.progress = Progress::UnderWay;
         entry.last_sent_ms = Some(now_ms);
         entry.not_before_ms = now_ms + HOLD_MS;
@@ -304,7 +260,7 @@ impl Announcer {
         let id = self.number();
         let deadline_ms = now_ms + self.limits.timeout_ms;
         self.under_way.insert(id, UnderWay { prefix: prefix.clone(), action, deadline_ms });
-        Some(Command { id, prefix, action })
+        Some(RibCommand { id, prefix, action })
     }
 
     /// Ends a command. Nothing happens when it has ended before. Gives what it was about.
@@ -329,14 +285,14 @@ impl Announcer {
         match (outcome, action) {
             (Outcome::Accepted, Action::Announce(cost)) => {
                 entry.failures = 0;
-                entry.told = Told::Cost { cost, repeat_at_ms: now_ms + refresh_ms };
+                entry.advertised = Advertised::Cost { cost, repeat_at_ms: now_ms + refresh_ms };
             }
             (Outcome::Accepted, Action::Withdraw) => {
                 entry.failures = 0;
-                entry.told = Told::Nothing;
+                entry.advertised = Advertised::Nothing;
             }
             (_, action) => {
-                // A wish that changed meanwhile does not pay for the failure of the old one.
+                // If another cost is wanted meanwhile, the failure does not count against it.
                 let is_same = (entry.wanted.is_none()) == (action == Action::Withdraw);
                 if is_same {
                     entry.failures += 1;
@@ -344,7 +300,7 @@ impl Announcer {
                     entry.not_before_ms = entry.not_before_ms.max(now_ms + pause_ms);
                 }
                 if entry.wanted.is_none() && entry.failures >= MAX_WITHDRAWALS {
-                    entry.told = Told::Nothing;
+                    entry.advertised = Advertised::Nothing;
                 }
             }
         }
@@ -360,7 +316,7 @@ impl Announcer {
         }
     }
 
-    /// Puts the prefix where it belongs in the agenda, or forgets it when nothing is left to do for it.
+    /// Puts the prefix into the agenda by its due time, or forgets it when nothing is left to do for it.
     fn plan(&mut self, prefix: NameRef<'_>, now_ms: u64) {
         let Some(entry) = self.entries.get_mut(prefix.value()) else { return };
         if let Progress::Due(due) = entry.progress {
@@ -370,8 +326,8 @@ impl Announcer {
         if matches!(entry.progress, Progress::UnderWay) {
             return;
         }
-        let due_ms = match (entry.wanted, entry.told) {
-            (None, Told::Nothing) => {
+        let due_ms = match (entry.wanted, entry.advertised) {
+            (None, Advertised::Nothing) => {
                 self.entries.remove(prefix.value());
                 return;
             }
@@ -379,7 +335,7 @@ impl Announcer {
                 self.entries.remove(prefix.value());
                 return;
             }
-            (Some(wanted), Told::Cost { cost, repeat_at_ms }) if wanted == cost => repeat_at_ms,
+            (Some(wanted), Advertised::Cost { cost, repeat_at_ms }) if wanted == cost => repeat_at_ms,
             _ => now_ms.max(entry.not_before_ms),
         };
         if self.is_available {
@@ -401,27 +357,4 @@ impl Announcer {
         let number = self.number();
         duration_ms - tenth_ms + self.random.hash_one(number) % (2 * tenth_ms + 1)
     }
-}
-
-impl Entry {
-    fn new() -> Self {
-        Entry {
-            wanted: None,
-            told: Told::Nothing,
-            progress: Progress::Idle,
-            failures: 0,
-            is_refused: false,
-            not_before_ms: 0,
-            last_sent_ms: None,
-        }
-    }
-}
-
-/// How long to wait after a command that failed, when so many before it had failed.
-fn pause_ms(outcome: Outcome, failures: u32) -> u64 {
-    let (first_ms, longest_ms) = match outcome {
-        Outcome::Refused => (REFUSED_PAUSE_MS, MAX_REFUSED_PAUSE_MS),
-        _ => (UNANSWERED_PAUSE_MS, MAX_UNANSWERED_PAUSE_MS),
-    };
-    first_ms.saturating_mul(1 << failures.min(20)).min(longest_ms)
 }

@@ -7,7 +7,7 @@ use namehop_wire::lp::{self, LpHeader, PitToken};
 use namehop_wire::security::{DigestSigner, Signer, unix_time_ms};
 use namehop_wire::{Data, Name, NameRef};
 
-use super::announcer::{Announcer, Command, Limits, Outcome, PrefixCounts};
+use super::announcer::{Announcer, Limits, Outcome, PrefixCounts, RibCommand};
 use super::command::{self, RegistrationFields};
 use super::signing::SigningIdentity;
 use crate::nfd::names::{self, module};
@@ -251,7 +251,7 @@ impl Destination {
     /// number of the command: see [`read_token`].
     pub fn next_frame(&mut self, number: u8, now_ms: u64) -> Option<Vec<u8>> {
         loop {
-            let Command { id, prefix, action } = self.announcer.next_command(now_ms)?;
+            let RibCommand { id, prefix, action } = self.announcer.next_command(now_ms)?;
             self.last_signature_time_ms = unix_time_ms().max(self.last_signature_time_ms + 1);
             tracing::debug!(destination = self.name, %prefix, ?action, "command sent");
             let built = command::build(

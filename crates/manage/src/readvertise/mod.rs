@@ -15,6 +15,7 @@
 mod announcer;
 mod command;
 mod destination;
+mod entry;
 mod signing;
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::CreateError;
 use namehop_forward::counters::EngineCounters;
+use namehop_forward::engine::{CsChange, CsInfo, TableSizes};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::strategy::StrategyInstance;
 use namehop_packet::FaceId;
@@ -17,49 +18,17 @@ use namehop_wire::{Name, NameRef};
 
 use crate::rib::Route;
 
-/// State of the Content Store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ContentStoreInfo {
-    /// Most Data packets it holds.
-    pub capacity: u64,
-    /// Is Data taken in?
-    pub admit: bool,
-    /// Are Interests answered?
-    pub serve: bool,
-    /// Data packets it holds now.
-    pub entries: u64,
-    /// Interests answered from it.
-    pub hits: u64,
-    /// Interests it could not answer.
-    pub misses: u64,
-    /// Name of the eviction policy; empty when there is none to name.
-    pub policy: &'static str,
-}
-
-/// Change of the Content Store's settings; absent ones stay as they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ContentStoreChange {
-    /// Most Data packets it holds.
-    pub capacity: Option<u64>,
-    /// Is Data taken in?
-    pub admit: Option<bool>,
-    /// Are Interests answered?
-    pub serve: Option<bool>,
-}
-
-/// Counters and table sizes of the forwarding engine, of all workers together.
+/// Counters and table sizes of the forwarding engine at one moment, of all workers together.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EngineStatus {
-    /// Packets and drops.
+    /// Packets and drops since the start.
     pub counters: EngineCounters,
-    /// Entries of the PIT-CS composite table.
-    pub name_entries: u64,
-    /// Pending Interests.
-    pub pit_entries: u64,
-    /// Data in the Content Store.
-    pub cs_entries: u64,
-    /// Strategy measurements.
-    pub measurements_entries: u64,
+    /// Entries in the tables.
+    pub sizes: TableSizes,
+    /// The Content Store.
+    pub cs: CsInfo,
+    /// Packet buffers in use.
+    pub buffers_in_use: usize,
 }
 
 /// A change by command that may have to outlive a restart.
@@ -99,7 +68,7 @@ pub enum StateChange<'a> {
     /// The choice for this prefix will be removed.
     StrategyUnset(NameRef<'a>),
     /// The Content Store will be configured.
-    ContentStore(ContentStoreChange),
+    ContentStore(CsChange),
 }
 
 /// A change could not be saved, so its command must not be carried out. The text says why and what to do.
@@ -144,10 +113,10 @@ pub trait ControlPlane: 'static {
     fn next_hop_added(&self, prefix: NameRef<'_>, next_hop: NextHop);
 
     /// State of the Content Store.
-    fn cs_info(&self) -> impl Future<Output = ContentStoreInfo>;
+    fn cs_info(&self) -> impl Future<Output = CsInfo>;
 
     /// Changes settings of the Content Store; returns its state after that.
-    fn configure_cs(&self, change: ContentStoreChange) -> impl Future<Output = ContentStoreInfo>;
+    fn configure_cs(&self, change: CsChange) -> impl Future<Output = CsInfo>;
 
     /// Erases up to `limit` Data under `prefix` from the Content Store; returns how many.
     fn erase_cs(&self, prefix: Name, limit: usize) -> impl Future<Output = usize>;

@@ -1,55 +1,73 @@
 //! Module `cs`: settings of the Content Store, and erasing from it.
 
+use namehop_forward::engine::{CsChange, CsInfo};
+
 use super::reply::not_saved;
-use super::verbs::bad_request;
-use super::{ContentStoreChange, ContentStoreInfo, ControlPlane, Management, StateChange};
+use super::verbs::{Action, Verb, bad_request};
+use super::{ControlPlane, Management, StateChange};
 use crate::nfd::numbers::cs_flags;
-use crate::nfd::{ControlParameters, ControlResponse, CsInfo};
+use crate::nfd::{self, ControlParameters, ControlResponse, FieldSet};
 
 /// Data that one `cs/erase` erases at most, so that it never holds up forwarding for long.
 const ERASE_LIMIT: u64 = 256;
 
-fn flags(info: &ContentStoreInfo) -> u64 {
+fn flags(info: &CsInfo) -> u64 {
     let bit = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
     bit(info.admit, cs_flags::ADMIT) | bit(info.serve, cs_flags::SERVE)
 }
 
 /// What `cs/info` says.
-pub(super) fn cs_info(info: &ContentStoreInfo) -> CsInfo {
-    CsInfo {
-        capacity: info.capacity,
+pub(super) fn cs_info(info: &CsInfo) -> nfd::CsInfo {
+    nfd::CsInfo {
+        capacity: info.capacity as u64,
         flags: flags(info),
-        entries: info.entries,
+        entries: info.entries as u64,
         hits: info.hits,
         misses: info.misses,
-        policy: Some(info.policy.to_owned()).filter(|policy| !policy.is_empty()),
+        policy: Some(info.policy.name().to_owned()),
     }
 }
 
 impl<C: ControlPlane> Management<C> {
-    pub(super) async fn configure_cs(&self, parameters: ControlParameters) -> ControlResponse {
+    /// Verbs of the module.
+    pub(super) const CS_VERBS: &[Verb<C>] = &[
+        Verb {
+            name: "config",
+            required: FieldSet::NONE,
+            optional: FieldSet::CAPACITY.with(FieldSet::FLAGS).with(FieldSet::MASK),
+            action: Action::Task(|this, parameters, _| Box::pin(async move { this.configure_cs(parameters).await })),
+        },
+        Verb {
+            name: "erase",
+            required: FieldSet::NAME,
+            optional: FieldSet::COUNT,
+            action: Action::Task(|this, parameters, _| Box::pin(async move { this.erase_cs(parameters).await })),
+        },
+    ];
+
+    async fn configure_cs(&self, parameters: ControlParameters) -> ControlResponse {
         let (flags_wanted, mask) = (parameters.flags.unwrap_or(0), parameters.mask.unwrap_or(0));
         let wanted = |bit: u64| (mask & bit != 0).then_some(flags_wanted & bit != 0);
-        let change = ContentStoreChange {
-            capacity: parameters.capacity,
+        let change = CsChange {
+            capacity: parameters.capacity.map(|capacity| usize::try_from(capacity).unwrap_or(usize::MAX)),
             admit: wanted(cs_flags::ADMIT),
             serve: wanted(cs_flags::SERVE),
         };
         // What was asked for is saved: how much of it takes effect depends on the room that there is.
-        if change != ContentStoreChange::default()
+        if change != CsChange::default()
             && let Err(error) = self.control.save(StateChange::ContentStore(change))
         {
             return not_saved(&error);
         }
         let info = self.control.configure_cs(change).await;
         ControlResponse::ok(&ControlParameters {
-            capacity: Some(info.capacity),
+            capacity: Some(info.capacity as u64),
             flags: Some(flags(&info)),
             ..ControlParameters::default()
         })
     }
 
-    pub(super) async fn erase_cs(&self, parameters: ControlParameters) -> ControlResponse {
+    async fn erase_cs(&self, parameters: ControlParameters) -> ControlResponse {
         if parameters.count == Some(0) {
             return bad_request("Count must be at least 1".to_owned());
         }

@@ -1,8 +1,9 @@
 //! Status datasets as versioned, segmented Data.
 //!
-//! An Interest for a dataset makes a new version, and its segment 0 is the answer. The content stays for a second after
-//! it was last asked for, so that the other segments can be fetched; they are made and signed when asked for. Who asks while
-//! a version is being built gets that one. Datasets that may be very long are left to [`streams`](super::streams).
+//! An Interest for a dataset makes a new version, and its segment 0 is the answer. The content stays for a second after it
+//! was last asked for, so that the other segments can be fetched; they are made and signed when asked for. Requests that
+//! come while a version is being built get that version. Datasets that may be very long are left to
+//! [`streams`](super::streams).
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -26,7 +27,7 @@ pub(super) const SEGMENT_BYTES: usize = 8000;
 const MAX_NAME_BYTES: usize = MAX_PACKET_SIZE - SEGMENT_BYTES - 200;
 /// How long a version is kept after it was last asked for.
 const KEPT_MS: u64 = 1000;
-/// Datasets stay out of the Content Store: whoever asks after a command must see what it changed.
+/// Datasets stay out of the Content Store: a request that follows a command must see what the command changed.
 pub(super) const NO_CACHE: bool = true;
 /// Contents kept at most, together; the oldest version goes first.
 const MAX_STORED_BYTES: usize = 256 << 20;
@@ -95,7 +96,7 @@ impl DatasetStore {
     }
 }
 
-/// The dataset that a name is about, and how many components name it; an error text when the name is one but wrong.
+/// The dataset that a name is about, and how many components name it; an error text when the query in the name is malformed.
 fn find_dataset(name: NameRef<'_>, module: &[u8], verb: &[u8]) -> Option<Result<(Dataset, usize), String>> {
     let dataset = match (module, verb) {
         (b"status", b"general") => Dataset::General,

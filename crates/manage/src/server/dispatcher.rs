@@ -12,12 +12,12 @@ use namehop_wire::tlv::types;
 use namehop_wire::{Interest, NameRef};
 
 use super::reply::ReplyTo;
-use super::verbs::{Verb, bad_request};
+use super::verbs::{Action, Verb, bad_request};
 use super::{ControlPlane, Management};
 use crate::authentication::{Authority, SignedCommand, Zone};
+use crate::nfd::ControlResponse;
 use crate::nfd::names::module;
 use crate::nfd::numbers::status_code;
-use crate::nfd::{ControlParameters, ControlResponse};
 
 /// Components up to the verb: `/localhost/nfd/<module>/<verb>`.
 pub(super) const VERB_END: usize = 4;
@@ -48,7 +48,7 @@ impl Request<'_> {
 
 /// Who sent a command that is accepted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Commander {
+pub(super) struct Requester {
     /// Face it came in on.
     pub(super) face: FaceId,
     /// Why it is accepted.
@@ -66,8 +66,8 @@ fn zone_of(name: NameRef<'_>) -> Option<Zone> {
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// Takes a frame that the forwarding engine sent to the internal face: an Interest with IncomingFaceId, or what a
-    /// command of this router's own came to.
+    /// Takes a frame that the forwarding engine sent to the internal face: an Interest with IncomingFaceId, or the Data
+    /// or Nack that answers one of this router's own commands.
     pub fn receive(self: &Rc<Self>, frame: &[u8]) {
         let Ok(packet) = LpPacket::decode(frame) else { return };
         // The answer to a command of this router's own.
@@ -88,7 +88,7 @@ impl<C: ControlPlane> Management<C> {
             return;
         }
         match zone {
-            // Forwarding keeps /localhost on local faces; this is the second lock on the same door.
+            // The forwarding engine accepts /localhost on local faces only. This does not rely on it.
             Zone::Localhost => match self.control.faces().get(request.face) {
                 Some(face) if face.scope() == FaceScope::Local => {}
                 _ => return,
@@ -100,7 +100,7 @@ impl<C: ControlPlane> Management<C> {
                 }
             }
         }
-        if let Some(verb) = Verb::find(module.value, verb.value) {
+        if let Some(verb) = Self::find_verb(module.value, verb.value) {
             let module = String::from_utf8_lossy(module.value);
             self.command(&request, zone, &module, verb);
         } else if (module.value, verb.value) == (module::FACES.as_bytes(), b"events".as_slice()) {
@@ -110,72 +110,38 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    fn command(self: &Rc<Self>, request: &Request<'_>, zone: Zone, module: &str, verb: Verb) {
+    fn command(self: &Rc<Self>, request: &Request<'_>, zone: Zone, module: &str, verb: &Verb<C>) {
         let Some(command) = SignedCommand::read(&request.interest, VERB_END) else { return };
         let to = ReplyTo { no_cache: zone == Zone::Localhost, ..request.reply_to() };
         let authorized = self.authenticator.borrow_mut().authorize(zone, module, &command.signature, unix_time_ms());
-        let commander = match authorized {
-            Ok(authority) => Commander { face: request.face, authority },
+        let requester = match authorized {
+            Ok(authority) => Requester { face: request.face, authority },
             Err(rejection) => {
                 return self.respond(&to, &ControlResponse::new(status_code::FORBIDDEN, rejection.to_string()));
             }
         };
-        if verb == Verb::AnnouncePrefix {
-            let response = match command.parameters {
-                None => self.announce(command.application_parameters, request.face),
-                Some(_) => bad_request("this command takes a prefix announcement, no ControlParameters".to_owned()),
-            };
-            return self.respond(&to, &response);
-        }
-        let parameters = match ControlParameters::decode(command.parameters.unwrap_or_default()) {
-            Ok(parameters) => parameters,
-            Err(error) => return self.respond(&to, &bad_request(format!("malformed ControlParameters: {error}"))),
+        let parameters = || verb.parameters(command.parameters.unwrap_or_default());
+        let response = match (&verb.action, command.parameters) {
+            (Action::WithApplicationParameters(carry_out), None) => {
+                carry_out(self, command.application_parameters, requester)
+            }
+            (Action::WithApplicationParameters(_), Some(_)) => {
+                bad_request("this command takes ApplicationParameters, no ControlParameters".to_owned())
+            }
+            (Action::Now(carry_out), _) => match parameters() {
+                Ok(parameters) => carry_out(self, parameters, requester),
+                Err(response) => response,
+            },
+            (Action::Task(start), _) => match parameters() {
+                Ok(parameters) => {
+                    let (this, response) = (Rc::clone(self), start(Rc::clone(self), parameters, requester));
+                    tokio::task::spawn_local(async move { this.respond(&to, &response.await) });
+                    return;
+                }
+                Err(response) => response,
+            },
         };
-        if let Err(response) = verb.check(&parameters) {
-            return self.respond(&to, &response);
-        }
-        self.carry_out(verb, parameters, commander, to);
-    }
-
-    fn carry_out(self: &Rc<Self>, verb: Verb, parameters: ControlParameters, commander: Commander, to: ReplyTo) {
-        let this = Rc::clone(self);
-        let face = commander.face;
-        match verb {
-            Verb::RegisterRoute => self.respond(&to, &self.register(parameters, commander)),
-            Verb::UnregisterRoute => self.respond(&to, &self.unregister(parameters, commander)),
-            Verb::AddNextHop => self.respond(&to, &self.add_next_hop(parameters, face)),
-            Verb::RemoveNextHop => self.respond(&to, &self.remove_next_hop(parameters, face)),
-            Verb::SetStrategy | Verb::UnsetStrategy => {
-                let response = match verb {
-                    Verb::SetStrategy => self.set_strategy(parameters),
-                    _ => self.unset_strategy(parameters),
-                };
-                tokio::task::spawn_local(async move {
-                    this.settle_strategies().await;
-                    this.respond(&to, &response);
-                });
-            }
-            Verb::CreateFace => {
-                let authority = commander.authority;
-                tokio::task::spawn_local(
-                    async move { this.respond(&to, &this.create_face(parameters, authority).await) },
-                );
-            }
-            Verb::UpdateFace => {
-                tokio::task::spawn_local(async move { this.respond(&to, &this.update_face(parameters, face).await) });
-            }
-            Verb::DestroyFace => {
-                tokio::task::spawn_local(async move { this.respond(&to, &this.destroy_face(parameters).await) });
-            }
-            Verb::ConfigureCs => {
-                tokio::task::spawn_local(async move { this.respond(&to, &this.configure_cs(parameters).await) });
-            }
-            Verb::EraseCs => {
-                tokio::task::spawn_local(async move { this.respond(&to, &this.erase_cs(parameters).await) });
-            }
-            // Answered by `command`: it has no ControlParameters.
-            Verb::AnnouncePrefix => {}
-        }
+        self.respond(&to, &response);
     }
 }
 

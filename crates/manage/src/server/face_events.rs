@@ -1,8 +1,8 @@
 //! The notification stream `faces/events`: one numbered Data for each thing that happens to a face.
 //!
-//! A subscriber first asks for the newest by prefix and then for each following number. Interests for what has not
-//! happened yet wait here, with their tokens, and are answered by the event. Events of the last while are kept, so that a
-//! subscriber that is a little late misses nothing.
+//! A subscriber first asks for the newest by prefix and then for each following number. Interests for events
+//! that have not happened yet are kept here with their PIT tokens and answered when the event happens. The latest events are
+//! kept, so that a subscriber that is a little late misses nothing.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -48,7 +48,7 @@ impl FaceEvents {
         self.kept.get(index)
     }
 
-    /// The newest event while it is fresh: an older one would tell a new subscriber old news.
+    /// The newest event while it is fresh. A new subscriber wants no older one.
     fn fresh(&self) -> Option<&Vec<u8>> {
         let is_fresh = self.newest_at?.elapsed() < Duration::from_millis(FRESHNESS_MS);
         self.kept.back().filter(|_| is_fresh)
@@ -72,7 +72,7 @@ impl FaceEvents {
         self.waiting.push_back(waiting);
     }
 
-    /// Takes out who waits for this number.
+    /// Removes the Interests that wait for this number, and returns their tokens.
     fn take_waiting(&mut self, sequence: u64) -> Vec<PitToken> {
         let now = Instant::now();
         let mut tokens = Vec::new();
@@ -116,7 +116,7 @@ impl<C: ControlPlane> Management<C> {
         let name = names::face_events().append_sequence(sequence);
         let Some(packet) = data(name.as_ref(), content_type::BLOB, &notification(event).to_vec(), None) else { return };
         let mut tokens = events.take_waiting(sequence);
-        // Without tokens one copy answers everybody.
+        // Interests without token are all answered by one copy.
         tokens.sort_unstable_by(|a, b| a.as_slice().cmp(b.as_slice()));
         tokens.dedup();
         events.push(packet.clone());
@@ -150,7 +150,7 @@ impl<C: ControlPlane> Management<C> {
             }
             None if sequence.is_some_and(|sequence| sequence < events.count) => {}
             None => {
-                // Nobody keeps an Interest for longer than a day; longer lifetimes do not fit the clock.
+                // A day is longer than any forwarder keeps the Interest; much longer lifetimes do not fit the clock.
                 let lifetime_ms = interest.lifetime_or_default_ms().min(86_400_000);
                 let until = Instant::now() + Duration::from_millis(lifetime_ms);
                 events.wait(Waiting { sequence, token: request.token, until });

@@ -9,11 +9,19 @@ use namehop_packet::FaceId;
 
 use super::dispatcher::face_or_incoming;
 use super::reply::not_saved;
-use super::verbs::bad_request;
+use super::verbs::{Action, Verb, bad_request};
 use super::{ControlPlane, Management, StateChange};
 use crate::authentication::Authority;
 use crate::nfd::numbers::status_code;
-use crate::nfd::{Code, ControlParameters, ControlResponse, FaceStatus};
+use crate::nfd::{Code, ControlParameters, ControlResponse, FaceStatus, FieldSet};
+
+/// Properties of a face that can be chosen.
+const FACE_PROPERTIES: FieldSet = FieldSet::FLAGS
+    .with(FieldSet::MASK)
+    .with(FieldSet::FACE_PERSISTENCY)
+    .with(FieldSet::BASE_CONGESTION_MARKING_INTERVAL)
+    .with(FieldSet::DEFAULT_CONGESTION_THRESHOLD)
+    .with(FieldSet::MTU);
 
 /// What `faces/list` says about a face.
 pub(super) fn face_status(face: &Face) -> FaceStatus {
@@ -42,8 +50,8 @@ pub(super) fn face_status(face: &Face) -> FaceStatus {
     }
 }
 
-/// Properties of a face in the answer to a command. Those that may be left out are there when the command was about them:
-/// some clients know no others than the ones they sent.
+/// Properties of a face in the answer to a command. Optional ones are included only if the command had them, because some clients
+/// do not know the others.
 fn properties(face: &Face, asked: &ControlParameters) -> ControlParameters {
     ControlParameters {
         face_id: Some(face.id().0.into()),
@@ -86,7 +94,7 @@ fn to_update(parameters: &ControlParameters) -> Result<FaceUpdate, ControlRespon
     })
 }
 
-/// The change that takes back `update`.
+/// The change that undoes `update`.
 fn undoing(face: &Face, update: &FaceUpdate) -> FaceUpdate {
     FaceUpdate {
         persistency: update.persistency.map(|_| face.persistency()),
@@ -151,7 +159,33 @@ fn refused(rejected: &RejectedProperties, asked: &ControlParameters) -> ControlP
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// A port has what the router's rights allow, not those of whoever sends the command.
+    /// Verbs of the module.
+    pub(super) const FACE_VERBS: &[Verb<C>] = &[
+        Verb {
+            name: "create",
+            required: FieldSet::URI,
+            optional: FieldSet::LOCAL_URI.with(FACE_PROPERTIES),
+            action: Action::Task(|this, parameters, requester| {
+                Box::pin(async move { this.create_face(parameters, requester.authority).await })
+            }),
+        },
+        Verb {
+            name: "update",
+            required: FieldSet::NONE,
+            optional: FieldSet::FACE_ID.with(FACE_PROPERTIES),
+            action: Action::Task(|this, parameters, requester| {
+                Box::pin(async move { this.update_face(parameters, requester.face).await })
+            }),
+        },
+        Verb {
+            name: "destroy",
+            required: FieldSet::FACE_ID,
+            optional: FieldSet::NONE,
+            action: Action::Task(|this, parameters, _| Box::pin(async move { this.destroy_face(parameters).await })),
+        },
+    ];
+
+    /// A port is opened with the rights of the router, which may be more than those of the requester.
     fn check_port(
         &self,
         uri: &FaceUri,
@@ -163,7 +197,7 @@ impl<C: ControlPlane> Management<C> {
             (FaceUri::Ethernet(_), Some(local)) => local,
             _ => return Ok(()),
         };
-        // Whoever asks for a face that is there gets its number, and nothing is opened.
+        // If the face exists, the answer is its number, and nothing is opened.
         let exists = self.control.faces().find_by_remote(uri).iter().any(|face| face.local_uri() == port);
         if authority == Authority::ListedKey || exists {
             return Ok(());
@@ -171,7 +205,7 @@ impl<C: ControlPlane> Management<C> {
         self.control.may_open_port(port).map_err(|text| ControlResponse::new(status_code::FORBIDDEN, text))
     }
 
-    pub(super) async fn create_face(&self, parameters: ControlParameters, authority: Authority) -> ControlResponse {
+    async fn create_face(&self, parameters: ControlParameters, authority: Authority) -> ControlResponse {
         let creation = || {
             let uri = canonical_uri(parameters.uri.as_deref().unwrap_or_default())?;
             let local_uri = parameters.local_uri.as_deref().map(canonical_uri).transpose()?;
@@ -202,7 +236,7 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    pub(super) async fn update_face(&self, parameters: ControlParameters, incoming: FaceId) -> ControlResponse {
+    async fn update_face(&self, parameters: ControlParameters, incoming: FaceId) -> ControlResponse {
         let update = match to_update(&parameters) {
             Ok(update) => update,
             Err(response) => return response,
@@ -228,7 +262,7 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    pub(super) async fn destroy_face(&self, parameters: ControlParameters) -> ControlResponse {
+    async fn destroy_face(&self, parameters: ControlParameters) -> ControlResponse {
         if parameters.face_id == Some(0) {
             return bad_request("FaceId must be that of a face: 0 is none".to_owned());
         }
@@ -245,7 +279,7 @@ impl<C: ControlPlane> Management<C> {
         ControlResponse::ok(&done)
     }
 
-    /// Closes a face, with all that leads to it.
+    /// Destroys a face with its routes and next hops.
     async fn remove_face(&self, face: &Face) {
         self.control.destroy_face(face.id()).await;
         // The event that the face is gone may still be on its way; its routes shall be gone with the answer.

@@ -7,10 +7,11 @@ use namehop_forward::fib::{FibError, NextHop};
 use namehop_packet::FaceId;
 use namehop_wire::Name;
 
-use super::dispatcher::face_or_incoming;
+use super::dispatcher::{Requester, face_or_incoming};
+use super::verbs::{Action, Verb};
 use super::{ControlPlane, Management};
 use crate::nfd::numbers::status_code;
-use crate::nfd::{ControlParameters, ControlResponse};
+use crate::nfd::{ControlParameters, ControlResponse, FieldSet};
 
 /// Prefixes by face for which a next hop was set directly. Kept because looking for a face in the whole FIB takes long.
 pub(super) type DirectNextHops = HashMap<FaceId, HashSet<Name>>;
@@ -26,9 +27,25 @@ pub(super) fn refused(error: &FibError) -> ControlResponse {
 }
 
 impl<C: ControlPlane> Management<C> {
-    pub(super) fn add_next_hop(&self, parameters: ControlParameters, incoming: FaceId) -> ControlResponse {
+    /// Verbs of the module.
+    pub(super) const FIB_VERBS: &[Verb<C>] = &[
+        Verb {
+            name: "add-nexthop",
+            required: FieldSet::NAME,
+            optional: FieldSet::FACE_ID.with(FieldSet::COST),
+            action: Action::Now(Self::add_next_hop),
+        },
+        Verb {
+            name: "remove-nexthop",
+            required: FieldSet::NAME,
+            optional: FieldSet::FACE_ID,
+            action: Action::Now(Self::remove_next_hop),
+        },
+    ];
+
+    fn add_next_hop(&self, parameters: ControlParameters, requester: Requester) -> ControlResponse {
         let (name, cost) = (parameters.name.unwrap_or_default(), parameters.cost.unwrap_or(0));
-        let face = face_or_incoming(parameters.face_id, incoming);
+        let face = face_or_incoming(parameters.face_id, requester.face);
         let Some(face) = face.filter(|&face| self.control.faces().get(face).is_some()) else {
             return ControlResponse::new(status_code::GONE, "the face does not exist");
         };
@@ -51,10 +68,10 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    pub(super) fn remove_next_hop(&self, parameters: ControlParameters, incoming: FaceId) -> ControlResponse {
+    fn remove_next_hop(&self, parameters: ControlParameters, requester: Requester) -> ControlResponse {
         let name = parameters.name.unwrap_or_default();
         let face_id = match parameters.face_id {
-            None | Some(0) => incoming.0.into(),
+            None | Some(0) => requester.face.0.into(),
             Some(id) => id,
         };
         if let Ok(face) = u32::try_from(face_id) {

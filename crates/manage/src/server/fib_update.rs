@@ -1,7 +1,7 @@
-//! Carries changes of the RIB into the FIB, and to those who are told of routes.
+//! Applies changes of the RIB to the FIB, and reports them to readvertising.
 //!
-//! A FIB entry has room for a limited number of next hops. A name that routes give more than that gets the cheapest ones;
-//! such names are remembered, so that another next hop moves in when one of them goes.
+//! A FIB entry has room for a limited number of next hops. If the routes of a name give more, the cheapest are used. Such names
+//! are remembered, so that another next hop can take the place of one that is removed.
 
 use std::collections::HashSet;
 
@@ -40,7 +40,7 @@ impl<'a, C: ControlPlane> FibUpdate<'a, C> {
         FibUpdate { control, fib, overfull, readvertise, now_ms, to_choose: Vec::new() }
     }
 
-    /// To be called when all changes are reported: chooses the next hops of overfull names.
+    /// Must be called after all changes: chooses the next hops of overfull names.
     pub(super) fn finish(mut self, rib: &Rib) {
         let mut names = std::mem::take(&mut self.to_choose);
         names.sort_unstable();

@@ -8,6 +8,7 @@ use namehop_wire::security::unix_time_ms;
 use namehop_wire::{Data, DecodeError, Name, NameRef, PrefixAnnouncement};
 use thiserror::Error;
 
+use super::dispatcher::Requester;
 use super::rib::{is_of_this_computer, refused};
 use super::{ControlPlane, Management, RouteError};
 use crate::authentication::Rejection;
@@ -60,8 +61,8 @@ impl<C: ControlPlane> Management<C> {
         self.routes.borrow().rib.find_announcement(name, self.now_ms()).map(<[u8]>::to_vec)
     }
 
-    pub(super) fn announce(&self, announcement: &[u8], incoming: FaceId) -> ControlResponse {
-        match self.route_from_announcement(announcement, incoming, u64::MAX) {
+    pub(super) fn announce(&self, announcement: &[u8], requester: Requester) -> ControlResponse {
+        match self.route_from_announcement(announcement, requester.face, u64::MAX) {
             Ok((prefix, route, lifetime_ms)) => ControlResponse::ok(&ControlParameters {
                 name: Some(prefix),
                 face_id: Some(route.face.0.into()),

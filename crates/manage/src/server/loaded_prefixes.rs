@@ -1,7 +1,7 @@
 //! Prefixes that were loaded from a file into the FIB, below the routes.
 //!
-//! They are too many to remember by name and face, as is done with next hops set by command. Instead it is remembered which
-//! faces they lead to; when such a face goes away, the whole FIB is gone through in portions.
+//! They are too many to be remembered by name and face, as next hops set by command are. Only the faces that they lead to are
+//! remembered. When such a face is destroyed, the whole FIB is searched for it, in portions.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -31,8 +31,8 @@ impl<C: ControlPlane> Management<C> {
         self.control.with_fib(|fib| fib.reserve(prefixes))
     }
 
-    /// Adds the prefixes of a block, whose words stand for `faces`; next hops through faces that are not there are left
-    /// out. Pending Interests are not sent to the new next hops.
+    /// Adds the prefixes of a block; `faces` are the faces that the file's words stand for. Next hops through faces that do not
+    /// exist are left out. Pending Interests are not sent to the new next hops.
     ///
     /// # Errors
     /// The block is damaged; what came before the fault is added.
@@ -49,7 +49,7 @@ impl<C: ControlPlane> Management<C> {
         added
     }
 
-    /// To be called when a face is gone.
+    /// Must be called when a face is gone.
     pub(super) fn start_removing_loaded(&self, face: FaceId) {
         let loaded = &mut *self.loaded_prefixes.borrow_mut();
         if loaded.faces.remove(&face) {
@@ -58,7 +58,7 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    /// Goes on with removing faces that are gone; `false` when there is none.
+    /// Continues to remove faces that are gone; `false` when there is none.
     pub(super) fn remove_loaded_portion(&self) -> bool {
         let Some((face, from)) = self.loaded_prefixes.borrow_mut().removals.pop_front() else {
             return false;

@@ -36,7 +36,7 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
-pub use control_plane::{ContentStoreChange, ContentStoreInfo, ControlPlane, EngineStatus, NotSaved, StateChange};
+pub use control_plane::{ControlPlane, EngineStatus, NotSaved, StateChange};
 pub use learned_routes::AnnouncementError;
 pub use rib::RouteError;
 
@@ -90,7 +90,7 @@ impl<C: ControlPlane> Management<C> {
         })
     }
 
-    /// The router it was made with.
+    /// The router.
     pub fn control(&self) -> &C {
         &self.control
     }
@@ -100,7 +100,7 @@ impl<C: ControlPlane> Management<C> {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// What strangers' faces had counted that are gone.
+    /// Sums over on-demand faces that are gone.
     pub fn gone_faces(&self) -> GoneFaces {
         self.gone.borrow().clone()
     }
@@ -141,7 +141,7 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    /// To be told of everything that happens to faces: publishes it, removes the routes and next hops of a face that is
+    /// Must be called for every event of a face: publishes it, removes the routes and next hops of a face that is
     /// gone, and announces routes again to a destination whose link is back.
     pub fn face_event(&self, event: &FaceEvent) {
         match event {

@@ -1,7 +1,8 @@
-//! Announcing routes to a routing daemon and a gateway: when which of [`crate::readvertise`] is called, and the Interests
-//! that the server itself sends for it.
+//! Announcing routes to a routing daemon and a gateway: reports changes of routes to [`crate::readvertise`], and sends the
+//! commands that follow.
 //!
-//! Where a destination is, the FIB says. It is looked at again when a prefix of its commands gets or loses a next hop.
+//! The FIB says through which faces a destination is reached. It is looked up again when a prefix of the destination's commands
+//! gets or loses a next hop.
 
 use namehop_forward::fib::FibWriter;
 use namehop_forward::strategy::StrategyInstance;
@@ -21,7 +22,7 @@ const PORTION: usize = 4096;
 #[derive(Default)]
 pub(super) struct Readvertise {
     destinations: Vec<Destination>,
-    /// The FIB may lead elsewhere.
+    /// The FIB may lead to other faces than before.
     is_fib_changed: bool,
     /// Something may be due earlier than before.
     is_due_changed: bool,
@@ -65,8 +66,8 @@ impl Readvertise {
         self.destinations.iter().filter_map(Destination::next_due_ms).min()
     }
 
-    /// Is there something that [`Management::run`] does not know of? Says so once.
-    fn take_news(&mut self) -> bool {
+    /// Whether [`Management::run`] has something new to do. Reports a change of due times once.
+    fn take_changes(&mut self) -> bool {
         std::mem::take(&mut self.is_due_changed) || self.is_fib_changed
     }
 }
@@ -81,7 +82,7 @@ fn faces_of<C: ControlPlane>(control: &C, fib: &FibWriter<StrategyInstance>, des
         }
         let usable = |face: &FaceId| {
             let scope = control.faces().get(*face).map(|face| face.scope());
-            // Its own server is nobody to be told of routes.
+            // The router's own management server is no destination.
             *face != FaceId::INTERNAL && scope.is_some_and(|scope| scope == FaceScope::Local || !destination.is_local())
         };
         return next_hops.iter().map(|next_hop| next_hop.face).filter(usable).collect();
@@ -90,7 +91,7 @@ fn faces_of<C: ControlPlane>(control: &C, fib: &FibWriter<StrategyInstance>, des
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// Announces routes from now on. To be called before there are any.
+    /// Announces routes from now on. Must be called before there are any.
     ///
     /// # Panics
     /// With more than [`MAX_DESTINATIONS`] destinations.
@@ -106,9 +107,9 @@ impl<C: ControlPlane> Management<C> {
         self.readvertise.borrow().destinations.iter().map(|destination| destination.status(now_ms)).collect()
     }
 
-    /// To be called after changes of routes and of the FIB: wakes [`run`](Self::run) when it has to announce something.
+    /// Must be called after changes of routes and of the FIB: wakes [`run`](Self::run) when it has to announce something.
     pub(super) fn notify_readvertise(&self) {
-        if self.readvertise.borrow_mut().take_news() {
+        if self.readvertise.borrow_mut().take_changes() {
             self.due_earlier.notify_one();
         }
     }
@@ -158,7 +159,7 @@ impl<C: ControlPlane> Management<C> {
         readvertise.is_due_changed = false;
     }
 
-    /// Goes on with looking for prefixes that were left out; `false` when there is nothing to look for.
+    /// Continues the search for prefixes that were left out; `false` when there is nothing to search for.
     pub(super) fn search_left_out_portion(&self) -> bool {
         let readvertise = &mut *self.readvertise.borrow_mut();
         let Some(from) = readvertise.search.take() else { return false };

@@ -4,13 +4,14 @@ use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 use thiserror::Error;
 
-use super::dispatcher::{Commander, face_or_incoming};
+use super::dispatcher::{Requester, face_or_incoming};
 use super::fib_update::{FibUpdate, OverfullNames};
 use super::reply::not_saved;
+use super::verbs::{Action, Verb};
 use super::{ControlPlane, Management, StateChange};
 use crate::authentication::Authority;
 use crate::nfd::numbers::{origin, route_flags, status_code};
-use crate::nfd::{ControlParameters, ControlResponse};
+use crate::nfd::{ControlParameters, ControlResponse, FieldSet};
 use crate::rib::{Rib, RibError, Route};
 
 /// Routes, and what has to be remembered about carrying them into the FIB.
@@ -26,7 +27,7 @@ pub enum RouteError {
     /// The face does not exist.
     #[error("the face does not exist")]
     NoSuchFace,
-    /// The router answers such names by itself. A route would take its commands away from it.
+    /// The router itself answers such names. A route would take its commands away from it.
     #[error("the router itself answers names under this prefix, which can have no routes")]
     Dedicated,
     /// The table refuses the route.
@@ -47,6 +48,32 @@ impl RouteError {
 }
 
 impl<C: ControlPlane> Management<C> {
+    /// Verbs of the module.
+    pub(super) const RIB_VERBS: &[Verb<C>] = &[
+        Verb {
+            name: "register",
+            required: FieldSet::NAME,
+            optional: FieldSet::FACE_ID
+                .with(FieldSet::ORIGIN)
+                .with(FieldSet::COST)
+                .with(FieldSet::FLAGS)
+                .with(FieldSet::EXPIRATION_PERIOD),
+            action: Action::Now(Self::register),
+        },
+        Verb {
+            name: "unregister",
+            required: FieldSet::NAME,
+            optional: FieldSet::FACE_ID.with(FieldSet::ORIGIN),
+            action: Action::Now(Self::unregister),
+        },
+        Verb {
+            name: "announce",
+            required: FieldSet::NONE,
+            optional: FieldSet::NONE,
+            action: Action::WithApplicationParameters(Self::announce),
+        },
+    ];
+
     /// Changes the RIB by `change` and the FIB by what follows.
     fn change_routes<R>(&self, change: impl FnOnce(&mut Rib, &mut FibUpdate<'_, C>) -> R) -> R {
         let Routes { rib, overfull } = &mut *self.routes.borrow_mut();
@@ -100,12 +127,12 @@ impl<C: ControlPlane> Management<C> {
         self.start_removing_loaded(face);
     }
 
-    pub(super) fn register(&self, parameters: ControlParameters, commander: Commander) -> ControlResponse {
+    fn register(&self, parameters: ControlParameters, requester: Requester) -> ControlResponse {
         let name = parameters.name.unwrap_or_default();
-        let Some(face) = face_or_incoming(parameters.face_id, commander.face) else {
+        let Some(face) = face_or_incoming(parameters.face_id, requester.face) else {
             return refused(RouteError::NoSuchFace);
         };
-        if let Err(response) = check_neighbour(commander, &name, face) {
+        if let Err(response) = check_neighbour(requester, &name, face) {
             return response;
         }
         if self.control.faces().get(face).is_none() {
@@ -139,15 +166,15 @@ impl<C: ControlPlane> Management<C> {
         })
     }
 
-    pub(super) fn unregister(&self, parameters: ControlParameters, commander: Commander) -> ControlResponse {
+    fn unregister(&self, parameters: ControlParameters, requester: Requester) -> ControlResponse {
         let name = parameters.name.unwrap_or_default();
         let origin = parameters.origin.unwrap_or(origin::APP);
         let face_id = match parameters.face_id {
-            None | Some(0) => commander.face.0.into(),
+            None | Some(0) => requester.face.0.into(),
             Some(id) => id,
         };
         let face = u32::try_from(face_id).map(FaceId);
-        if let Err(response) = check_neighbour(commander, &name, face.unwrap_or_default()) {
+        if let Err(response) = check_neighbour(requester, &name, face.unwrap_or_default()) {
             return response;
         }
         if let Ok(face) = face
@@ -173,11 +200,11 @@ pub(super) fn refused(error: RouteError) -> ControlResponse {
 }
 
 /// A neighbour has routes for its own face only, and for nothing that belongs to the applications of this computer.
-fn check_neighbour(commander: Commander, name: &Name, face: FaceId) -> Result<(), ControlResponse> {
+fn check_neighbour(requester: Requester, name: &Name, face: FaceId) -> Result<(), ControlResponse> {
     let forbidden = |text: &str| Err(ControlResponse::new(status_code::FORBIDDEN, text));
-    if commander.authority != Authority::Neighbour {
+    if requester.authority != Authority::Neighbour {
         Ok(())
-    } else if face != commander.face {
+    } else if face != requester.face {
         forbidden("a command under /localhop/nfd is about the face that it comes in on: leave FaceId out")
     } else if is_of_this_computer(name.as_ref()) {
         forbidden("names under /localhost belong to the applications of the router's own computer")

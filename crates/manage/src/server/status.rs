@@ -36,14 +36,14 @@ pub(super) enum Dataset {
 }
 
 impl Dataset {
-    /// Is it made as it is fetched?
+    /// Is its content made while it is fetched?
     pub(super) fn is_streamed(&self) -> bool {
         matches!(self, Dataset::Fib | Dataset::FibSnapshot | Dataset::Rib)
     }
 }
 
 impl<C: ControlPlane> Management<C> {
-    /// What a dataset is made of that is made as it is fetched.
+    /// The source of a dataset whose content is made while it is fetched.
     pub(super) fn source_of(&self, dataset: &Dataset) -> Option<Source> {
         match dataset {
             Dataset::Fib => Some(Source::Fib(FibCursor::default())),
@@ -63,7 +63,7 @@ impl<C: ControlPlane> Management<C> {
                 let channels = self.control.channels();
                 encode_all(channels.iter().map(|uri| ChannelStatus { local_uri: uri.to_string() }))
             }
-            // Made as they are fetched.
+            // Made while they are fetched.
             Dataset::Fib | Dataset::FibSnapshot | Dataset::Rib => Vec::new(),
             Dataset::StrategyChoices => self.control.with_fib(|fib| {
                 encode_all(fib.strategies().map(|(name, strategy)| StrategyChoice {
@@ -108,16 +108,16 @@ impl<C: ControlPlane> Management<C> {
 
     async fn general_status(&self) -> GeneralStatus {
         let engine = self.control.engine_status().await;
-        let counters = &engine.counters;
+        let (counters, sizes) = (&engine.counters, &engine.sizes);
         GeneralStatus {
             version: concat!("Namehop/", env!("CARGO_PKG_VERSION")).to_owned(),
             start_timestamp_ms: self.started_unix_ms,
             current_timestamp_ms: unix_time_ms(),
-            name_tree_entries: engine.name_entries,
+            name_tree_entries: sizes.pcct as u64,
             fib_entries: self.control.with_fib(|fib| fib.len() as u64),
-            pit_entries: engine.pit_entries,
-            measurements_entries: engine.measurements_entries,
-            cs_entries: engine.cs_entries,
+            pit_entries: sizes.pit as u64,
+            measurements_entries: sizes.measurements as u64,
+            cs_entries: sizes.cs as u64,
             in_interests: counters.in_interests,
             in_data: counters.in_data,
             in_nacks: counters.in_nacks,

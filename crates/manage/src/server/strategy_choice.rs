@@ -1,26 +1,53 @@
 //! Module `strategy-choice`: which strategy forwards the Interests under a prefix.
 
+use std::rc::Rc;
+
 use namehop_forward::strategy::{StrategyError, StrategyInstance};
 use tokio::task::yield_now;
 
 use super::reply::not_saved;
-use super::verbs::bad_request;
+use super::verbs::{Action, Response, Verb, bad_request};
 use super::{ControlPlane, Management, StateChange, fib};
 use crate::nfd::numbers::status_code;
-use crate::nfd::{ControlParameters, ControlResponse};
+use crate::nfd::{ControlParameters, ControlResponse, FieldSet};
 
 /// Entries of the FIB that are looked at between two pauses, which takes some tenths of a millisecond.
 const PORTION: usize = 16_384;
 
 impl<C: ControlPlane> Management<C> {
-    /// Waits until all prefixes have the strategies that were chosen for them, so that the answer 200 means that they have.
-    pub(super) async fn settle_strategies(&self) {
-        while !self.control.with_fib(|fib| fib.settle_strategies(PORTION)) {
-            yield_now().await;
-        }
+    /// Verbs of the module.
+    pub(super) const STRATEGY_VERBS: &[Verb<C>] = &[
+        Verb {
+            name: "set",
+            required: FieldSet::NAME.with(FieldSet::STRATEGY),
+            optional: FieldSet::NONE,
+            action: Action::Task(|this, parameters, _| {
+                let response = this.set_strategy(parameters);
+                this.after_strategies_settled(response)
+            }),
+        },
+        Verb {
+            name: "unset",
+            required: FieldSet::NAME,
+            optional: FieldSet::NONE,
+            action: Action::Task(|this, parameters, _| {
+                let response = this.unset_strategy(parameters);
+                this.after_strategies_settled(response)
+            }),
+        },
+    ];
+
+    /// Responds when all prefixes have the strategies that were chosen for them, so that 200 means that they have.
+    fn after_strategies_settled(self: Rc<Self>, response: ControlResponse) -> Response {
+        Box::pin(async move {
+            while !self.control.with_fib(|fib| fib.settle_strategies(PORTION)) {
+                yield_now().await;
+            }
+            response
+        })
     }
 
-    pub(super) fn set_strategy(&self, parameters: ControlParameters) -> ControlResponse {
+    fn set_strategy(&self, parameters: ControlParameters) -> ControlResponse {
         let (name, strategy) = (parameters.name.unwrap_or_default(), parameters.strategy.unwrap_or_default());
         let instance = match StrategyInstance::parse(strategy.as_ref()) {
             Ok(instance) => instance,
@@ -48,7 +75,7 @@ impl<C: ControlPlane> Management<C> {
         })
     }
 
-    pub(super) fn unset_strategy(&self, parameters: ControlParameters) -> ControlResponse {
+    fn unset_strategy(&self, parameters: ControlParameters) -> ControlResponse {
         let name = parameters.name.unwrap_or_default();
         if name.is_empty() {
             return bad_request("the strategy of the name / can be changed and not unset".to_owned());

@@ -2,8 +2,8 @@
 //! in the form that it is loaded from.
 //!
 //! They are made as they are fetched, and only the latest segments are kept; segments are to be asked for about in order.
-//! Whoever asks costs the router a bounded amount of memory, and one Interest holds up the control thread for a small part
-//! of a millisecond: what takes longer is done with pauses.
+//! A client costs the router a bounded amount of memory, and one Interest occupies the control thread for a small part of a
+//! millisecond: longer work is done with pauses.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -32,9 +32,9 @@ const AHEAD: u64 = 2048;
 const KEPT: usize = 2048;
 /// How long a stream goes on after it was last asked for, in milliseconds.
 const KEPT_MS: u64 = 10_000;
-/// Streams being fetched at a time; the one that was not asked for the longest gives way.
+/// Streams being fetched at a time; when there are more, the one that was asked for longest ago is dropped.
 const MAX_STREAMS: usize = 64;
-/// Segments kept of all streams together; the same gives way.
+/// Segments kept of all streams together; likewise.
 const MAX_KEPT_BYTES: usize = 128 << 20;
 /// Entries, or places where one could be, that are looked at together.
 const PORTION: usize = 256;
@@ -56,7 +56,7 @@ struct Stream {
     version: u64,
     /// `None` when all is read.
     source: Option<Source>,
-    /// What is not in a segment yet.
+    /// Content that is not in a segment yet.
     rest: Vec<u8>,
     segments: VecDeque<Vec<u8>>,
     /// Number of the first segment kept.
@@ -91,7 +91,7 @@ impl Streams {
         self.0.back_mut()
     }
 
-    /// Keeps to the limits; the last stream stays.
+    /// Drops streams until the limits are kept; the last one stays.
     fn limit(&mut self) {
         let mut kept_bytes: usize = self.0.iter().map(Stream::kept_bytes).sum();
         while self.0.len() > MAX_STREAMS || (kept_bytes > MAX_KEPT_BYTES && self.0.len() > 1) {

@@ -1,92 +1,76 @@
-//! The commands of the management protocol and the fields that each takes.
+//! The commands of the management protocol: the list of all, and what is the same for each.
+//!
+//! A verb is defined in the file of its module, with the fields that it takes and the function that carries it out. A new verb is
+//! one more entry there; a new module is also a line in [`Management::MODULES`] and in [`module::WITH_COMMANDS`].
 
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use super::dispatcher::Requester;
+use super::{ControlPlane, Management};
+use crate::nfd::names::module;
 use crate::nfd::{ControlParameters, ControlResponse, FieldSet, numbers::status_code};
 
 /// A command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verb {
-    CreateFace,
-    UpdateFace,
-    DestroyFace,
-    AddNextHop,
-    RemoveNextHop,
-    ConfigureCs,
-    EraseCs,
-    SetStrategy,
-    UnsetStrategy,
-    RegisterRoute,
-    UnregisterRoute,
-    AnnouncePrefix,
+pub(super) struct Verb<C: 'static> {
+    /// As in its name, behind the module.
+    pub(super) name: &'static str,
+    /// Fields that must be there.
+    pub(super) required: FieldSet,
+    /// Fields that may be there.
+    pub(super) optional: FieldSet,
+    /// Carries it out.
+    pub(super) action: Action<C>,
 }
 
-/// Properties of a face that can be chosen.
-const FACE_PROPERTIES: FieldSet = FieldSet::FLAGS
-    .with(FieldSet::MASK)
-    .with(FieldSet::FACE_PERSISTENCY)
-    .with(FieldSet::BASE_CONGESTION_MARKING_INTERVAL)
-    .with(FieldSet::DEFAULT_CONGESTION_THRESHOLD)
-    .with(FieldSet::MTU);
+/// The response to a command that another thread has a part in.
+pub(super) type Response = Pin<Box<dyn Future<Output = ControlResponse>>>;
 
-impl Verb {
-    /// The command that a module and verb name.
-    pub(super) fn find(module: &[u8], verb: &[u8]) -> Option<Verb> {
-        Some(match (module, verb) {
-            (b"faces", b"create") => Verb::CreateFace,
-            (b"faces", b"update") => Verb::UpdateFace,
-            (b"faces", b"destroy") => Verb::DestroyFace,
-            (b"fib", b"add-nexthop") => Verb::AddNextHop,
-            (b"fib", b"remove-nexthop") => Verb::RemoveNextHop,
-            (b"cs", b"config") => Verb::ConfigureCs,
-            (b"cs", b"erase") => Verb::EraseCs,
-            (b"strategy-choice", b"set") => Verb::SetStrategy,
-            (b"strategy-choice", b"unset") => Verb::UnsetStrategy,
-            (b"rib", b"register") => Verb::RegisterRoute,
-            (b"rib", b"unregister") => Verb::UnregisterRoute,
-            (b"rib", b"announce") => Verb::AnnouncePrefix,
-            _ => return None,
-        })
+/// How a command is carried out.
+pub(super) enum Action<C: 'static> {
+    /// At once.
+    Now(fn(&Management<C>, ControlParameters, Requester) -> ControlResponse),
+    /// By a task, because it waits for other threads: everything else goes on meanwhile.
+    Task(fn(Rc<Management<C>>, ControlParameters, Requester) -> Response),
+    /// At once. It takes ApplicationParameters in place of ControlParameters.
+    WithApplicationParameters(fn(&Management<C>, &[u8], Requester) -> ControlResponse),
+}
+
+impl<C: ControlPlane> Management<C> {
+    /// The modules that have verbs.
+    pub(super) const MODULES: [(&str, &[Verb<C>]); 5] = [
+        (module::FACES, Self::FACE_VERBS),
+        (module::FIB, Self::FIB_VERBS),
+        (module::CS, Self::CS_VERBS),
+        (module::STRATEGY_CHOICE, Self::STRATEGY_VERBS),
+        (module::RIB, Self::RIB_VERBS),
+    ];
+
+    /// The verb with this name.
+    pub(super) fn find_verb(module: &[u8], name: &[u8]) -> Option<&'static Verb<C>> {
+        let (_, verbs) = Self::MODULES.iter().find(|(found, _)| found.as_bytes() == module)?;
+        verbs.iter().find(|verb| verb.name.as_bytes() == name)
     }
+}
 
-    /// Required and optional fields.
-    const fn fields(self) -> (FieldSet, FieldSet) {
-        match self {
-            Verb::CreateFace => (FieldSet::URI, FieldSet::LOCAL_URI.with(FACE_PROPERTIES)),
-            Verb::UpdateFace => (FieldSet::NONE, FieldSet::FACE_ID.with(FACE_PROPERTIES)),
-            Verb::DestroyFace => (FieldSet::FACE_ID, FieldSet::NONE),
-            Verb::AddNextHop => (FieldSet::NAME, FieldSet::FACE_ID.with(FieldSet::COST)),
-            Verb::RemoveNextHop => (FieldSet::NAME, FieldSet::FACE_ID),
-            Verb::ConfigureCs => (FieldSet::NONE, FieldSet::CAPACITY.with(FieldSet::FLAGS).with(FieldSet::MASK)),
-            Verb::EraseCs => (FieldSet::NAME, FieldSet::COUNT),
-            Verb::SetStrategy => (FieldSet::NAME.with(FieldSet::STRATEGY), FieldSet::NONE),
-            Verb::UnsetStrategy => (FieldSet::NAME, FieldSet::NONE),
-            Verb::RegisterRoute => (
-                FieldSet::NAME,
-                FieldSet::FACE_ID
-                    .with(FieldSet::ORIGIN)
-                    .with(FieldSet::COST)
-                    .with(FieldSet::FLAGS)
-                    .with(FieldSet::EXPIRATION_PERIOD),
-            ),
-            Verb::UnregisterRoute => (FieldSet::NAME, FieldSet::FACE_ID.with(FieldSet::ORIGIN)),
-            Verb::AnnouncePrefix => (FieldSet::NONE, FieldSet::NONE),
-        }
-    }
-
-    /// Are these the fields of the command?
-    pub(super) fn check(self, parameters: &ControlParameters) -> Result<(), ControlResponse> {
-        let (required, optional) = self.fields();
+impl<C> Verb<C> {
+    /// Decodes the parameters; looks whether these are the fields of the command.
+    pub(super) fn parameters(&self, wire: &[u8]) -> Result<ControlParameters, ControlResponse> {
+        let parameters = ControlParameters::decode(wire)
+            .map_err(|error| bad_request(format!("malformed ControlParameters: {error}")))?;
         let fields = parameters.fields();
-        if let Some(field) = required.without(fields).names().next() {
+        if let Some(field) = self.required.without(fields).names().next() {
             return Err(bad_request(format!("{field} is required")));
         }
-        if let Some(field) = fields.without(required | optional).names().next() {
+        let allowed = self.required | self.optional;
+        if let Some(field) = fields.without(allowed).names().next() {
             return Err(bad_request(format!("{field} is not a parameter of this command")));
         }
-        let takes_mask = (required | optional).contains(FieldSet::MASK);
-        if takes_mask && parameters.flags.is_some() != parameters.mask.is_some() {
+        if allowed.contains(FieldSet::MASK) && parameters.flags.is_some() != parameters.mask.is_some() {
             return Err(bad_request("Flags and Mask must be given together".to_owned()));
         }
-        Ok(())
+        Ok(parameters)
     }
 }
 

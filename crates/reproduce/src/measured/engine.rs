@@ -1,6 +1,7 @@
 //! Packets in the forwarding engine, under the load of the publications.
 
 use namehop_bench::counters::CounterFigures;
+use namehop_bench::progress::{OnProgress, Progress};
 use namehop_bench::schedule::{ByPacket, EngineMeasurements, EngineParameters, PacketKind, ScheduleFigures};
 use namehop_forward::schedule::ScheduleKind;
 use namehop_model::pipeline::{BackendCycles, LoadLevels, StageCycles};
@@ -173,14 +174,18 @@ pub(crate) fn measure(
     engine: &mut dyn EngineMeasurements,
     settings: &Settings,
     workers: usize,
-    on_run: &mut dyn FnMut(usize),
+    on_progress: &OnProgress<'_>,
 ) -> Result<Vec<ScheduleRuns>, ReproduceError> {
     let parameters = parameters(settings, workers);
     let mut all: Vec<ScheduleRuns> =
         parameters.schedules.iter().map(|&schedule| ScheduleRuns { schedule, workers, runs: Vec::new() }).collect();
     for run in 0..settings.runs.max(1) {
-        on_run(run);
-        for figures in engine.measure(&parameters).map_err(ReproduceError::Engine)? {
+        let runs = settings.runs;
+        let tell = |progress: Progress| {
+            let what = format!("forwarding engine, workers: {workers}, run {} of {runs}: {}", run + 1, progress.what);
+            on_progress(Progress { what, ..progress });
+        };
+        for figures in engine.measure(&parameters, &tell).map_err(ReproduceError::Engine)? {
             let of_schedule = all.iter_mut().find(|runs| runs.schedule == figures.schedule);
             of_schedule.ok_or(ReproduceError::MissingSchedule(figures.schedule))?.runs.push(figures);
         }

@@ -22,7 +22,7 @@ pub(crate) fn dram(options: &MemoryOptions, runs: usize) -> Result<Dram, MemoryE
     let mut figures = Vec::new();
     let mut pages = String::new();
     for _ in 0..runs.max(1) {
-        let (info, run) = memory::measure_dram(PageKind::Huge1G, options, &mut |_| ())?;
+        let (info, run) = memory::measure_dram(PageKind::Huge1G, options, &|_| ())?;
         pages = info.to_string();
         figures.push(run);
     }

@@ -5,14 +5,12 @@
 use namehop_face::FaceUri;
 use namehop_face::registry::MIN_MTU_BYTES;
 use namehop_forward::schedule::MAX_BURST;
-use namehop_manage::nfd::names;
+use namehop_manage::nfd::names::{self, module};
 use namehop_manage::nfd::numbers::origin;
-use namehop_store::PolicyKind;
-use namehop_table::HugePages;
 use namehop_wire::{MAX_PACKET_SIZE, Name};
 
 use super::fault::Fault;
-use super::{AutoNumber, AutoPath, Config, MANAGEMENT_MODULES, StaticFace};
+use super::{AutoNumber, AutoPath, Config, StaticFace};
 use crate::logging;
 
 /// Longest path of a Unix socket in bytes: `sun_path` of unix(7) without its final zero.
@@ -22,14 +20,6 @@ impl Config {
     /// The first value that is wrong.
     pub(super) fn first_fault(&self) -> Option<Fault> {
         self.range_fault()
-            .or_else(|| {
-                let error = self.content_store.policy.parse::<PolicyKind>().err()?;
-                Some(Fault::new("content_store.policy", error.to_string()))
-            })
-            .or_else(|| {
-                let error = self.memory.huge_pages.parse::<HugePages>().err()?;
-                Some(Fault::new("memory.huge_pages", error.to_string()))
-            })
             .or_else(|| self.unix_fault())
             .or_else(|| Some(Fault::new("log.level", logging::parse_filter(&self.log.level).err()?)))
             .or_else(|| {
@@ -140,12 +130,12 @@ impl Config {
 
     fn authorization_fault(&self) -> Option<Fault> {
         for (index, rule) in self.management.authorizations.iter().enumerate() {
-            let unknown = rule.modules.iter().position(|module| !MANAGEMENT_MODULES.contains(&module.as_str()));
+            let unknown = rule.modules.iter().position(|module| !module::WITH_COMMANDS.contains(&module.as_str()));
             if let Some(position) = unknown {
                 let message = format!(
                     "`{}` is not a management module; the modules are {}",
                     rule.modules[position],
-                    MANAGEMENT_MODULES.join(", ")
+                    module::WITH_COMMANDS.join(", ")
                 );
                 return Some(Fault::new(format!("management.authorizations[{index}].modules[{position}]"), message));
             }

@@ -1,7 +1,7 @@
 //! What a configuration needs from this computer and this user: certificates, folders, files, network interfaces.
 //!
-//! Finds what would keep the router from starting, without opening or making anything. Places that are chosen by
-//! themselves ("auto") are not looked at: they are a matter of who runs the router, not of the file.
+//! Finds what would keep the router from starting, without opening or making anything. Paths that are set to "auto" are not
+//! checked: they depend on who runs the router, not on the file.
 
 use std::env;
 use std::fs;
@@ -21,11 +21,11 @@ use super::{AutoPath, Config, Trust};
 use crate::paths;
 
 impl Config {
-    /// The first thing that cannot be had.
+    /// The first thing that is missing or that this user may not use.
     pub(super) fn environment_fault(&self) -> Option<Fault> {
         self.certificate_fault()
             .or_else(|| self.multicast_fault())
-            .or_else(|| self.place_fault())
+            .or_else(|| self.path_fault())
             .or_else(|| self.fib_file_fault())
     }
 
@@ -84,7 +84,7 @@ impl Config {
         })
     }
 
-    fn place_fault(&self) -> Option<Fault> {
+    fn path_fault(&self) -> Option<Fault> {
         if let (true, AutoPath::Path(path)) = (self.faces.unix.enabled, &self.faces.unix.path) {
             let is_other = fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket());
             let message = match paths::obstacle(path) {
@@ -129,7 +129,7 @@ fn trust_fault(section: &str, trust: &Trust) -> Option<Fault> {
     })
 }
 
-/// Why this file cannot be used as a certificate; asks those who will read it when the router starts.
+/// Why this file cannot be used as a certificate; read as it will be when the router starts.
 fn unusable_certificate(path: &Path) -> Option<String> {
     let config = TrustConfig { anchors: vec![path.to_owned()], certificates: None };
     let source = match TrustStore::load(&config).err()? {

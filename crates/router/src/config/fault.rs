@@ -37,8 +37,8 @@ impl Fault {
         self.message
     }
 
-    /// The bytes of `text` that hold the key, or the element of a list, or as much of the way as is written there.
-    /// `None` when nothing of it is.
+    /// The bytes of `text` that hold the key or the element of a list. If it is not written there, those of the innermost table
+    /// on the way to it that is; `None` when there is none.
     pub(super) fn locate(&self, text: &str) -> Option<Range<usize>> {
         let document = DeTable::parse(text).ok()?;
         let mut table: Option<&DeTable<'_>> = Some(document.get_ref());

@@ -32,9 +32,6 @@ pub use values::{AutoNumber, AutoPath, ByteSize, NameText, OriginText, PortText,
 /// Every key with its default and what it means.
 pub const DEFAULT_TOML: &str = include_str!("default.toml");
 
-/// Modules of the management protocol that an authorization can name.
-pub const MANAGEMENT_MODULES: [&str; 5] = ["faces", "fib", "cs", "strategy-choice", "rib"];
-
 const WHOLE_NUMBER: &str = "a whole number, 0 or more";
 
 /// A complete configuration.

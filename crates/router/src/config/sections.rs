@@ -7,7 +7,14 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::values::{AutoNumber, AutoPath, ByteSize, NameText, PortText, StrategyText, UriText, address};
+use namehop_face::FacePersistency;
+use namehop_forward::engine::{CsConfig, EngineConfig, UnsolicitedPolicy};
+use namehop_store::PolicyKind;
+use namehop_table::HugePages;
+
+use super::values::{
+    AutoNumber, AutoPath, ByteSize, NameText, PortText, StrategyText, UriText, address, as_text, persistency,
+};
 
 /// `[log]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -67,16 +74,17 @@ pub struct Forwarding {
 
 impl Default for Forwarding {
     fn default() -> Self {
+        let engine = EngineConfig::default();
         Forwarding {
-            pit_capacity: 131_072,
-            dead_nonce_list_lifetime_ms: 6_000,
-            default_hop_limit: 0,
-            max_name_bytes: 2_048,
-            long_name_bytes_per_s: 12_000_000,
-            max_interest_lifetime_ms: 864_000_000,
-            accept_unasked_data: false,
+            pit_capacity: engine.pit_capacity,
+            dead_nonce_list_lifetime_ms: engine.dead_nonce_lifetime_ms,
+            default_hop_limit: engine.default_hop_limit,
+            max_name_bytes: engine.max_name_bytes,
+            long_name_bytes_per_s: engine.long_name_bytes_per_s,
+            max_interest_lifetime_ms: engine.max_lifetime_ms,
+            accept_unasked_data: engine.accept_unasked_data,
             producer_regions: Vec::new(),
-            measurement_capacity: 65_536,
+            measurement_capacity: engine.measurement_capacity,
             lookahead: AutoNumber::Auto,
             small_buffers: 32_768,
             large_buffers: 8_192,
@@ -102,13 +110,15 @@ pub struct ContentStore {
     /// Memory for them at most.
     pub capacity_bytes: ByteSize,
     /// Which packet goes when the store is full.
-    pub policy: String,
+    #[serde(with = "as_text")]
+    pub policy: PolicyKind,
     /// Whether Data is taken in.
     pub admit: bool,
     /// Whether Interests are answered from the store.
     pub serve: bool,
     /// What happens to Data nobody asked for.
-    pub unsolicited: Unsolicited,
+    #[serde(with = "as_text")]
+    pub unsolicited: UnsolicitedPolicy,
 }
 
 /// `[memory]`
@@ -116,38 +126,39 @@ pub struct ContentStore {
 #[serde(deny_unknown_fields, default)]
 pub struct Memory {
     /// Pages of the large tables.
-    pub huge_pages: String,
+    #[serde(with = "as_text")]
+    pub huge_pages: HugePages,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Memory { huge_pages: "auto".to_owned() }
+        Memory { huge_pages: HugePages::Auto }
     }
 }
 
-/// Policy for unsolicited Data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Unsolicited {
-    /// Never cached.
-    DropAll,
-    /// Cached when it comes from a local face.
-    AdmitLocal,
-    /// Cached when it comes from a face that is not local.
-    AdmitNetwork,
-    /// Always cached.
-    AdmitAll,
+impl ContentStore {
+    /// The settings of the engine's Content Store.
+    pub fn cs_config(&self) -> CsConfig {
+        CsConfig {
+            capacity_packets: self.capacity_packets,
+            capacity_bytes: usize::try_from(self.capacity_bytes.0).unwrap_or(usize::MAX),
+            policy: self.policy,
+            admit: self.admit,
+            serve: self.serve,
+        }
+    }
 }
 
 impl Default for ContentStore {
     fn default() -> Self {
+        let CsConfig { capacity_packets, capacity_bytes, policy, admit, serve } = CsConfig::default();
         ContentStore {
-            capacity_packets: 65_536,
-            capacity_bytes: ByteSize(512 << 20),
-            policy: "lru".to_owned(),
-            admit: true,
-            serve: true,
-            unsolicited: Unsolicited::DropAll,
+            capacity_packets,
+            capacity_bytes: ByteSize(capacity_bytes as u64),
+            policy,
+            admit,
+            serve,
+            unsolicited: UnsolicitedPolicy::default(),
         }
     }
 }
@@ -161,9 +172,9 @@ pub struct StaticFace {
     /// The port it is on, for Ethernet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local: Option<PortText>,
-    /// Permanent unless said otherwise.
-    #[serde(default)]
-    pub persistency: StaticPersistency,
+    /// Permanent unless said otherwise; on-demand is refused.
+    #[serde(default = "permanent", with = "persistency")]
+    pub persistency: FacePersistency,
     /// MTU in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u64>,
@@ -175,15 +186,8 @@ pub struct StaticFace {
     pub congestion_marking: Option<bool>,
 }
 
-/// Persistency that a configured face may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StaticPersistency {
-    /// Reconnected; not kept in the saved state.
-    Persistent,
-    /// Reconnected, and kept in the saved state.
-    #[default]
-    Permanent,
+fn permanent() -> FacePersistency {
+    FacePersistency::Permanent
 }
 
 /// `[[route]]`

@@ -10,8 +10,10 @@ use std::str::FromStr;
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use namehop_face::FacePersistency;
 use namehop_face::uri::{FaceUri, Host};
 use namehop_forward::strategy::registry::StrategyInstance;
+use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::origin;
 use namehop_wire::Name;
 
@@ -156,6 +158,57 @@ impl<'de> Deserialize<'de> for AutoPath {
     }
 }
 
+/// Reads a string by `parse`. An error points at the value, in a list too, which it would not by way of `String`.
+fn deserialize_text<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<T, D::Error> {
+    struct TextVisitor<F>(F);
+    impl<T, F: FnOnce(&str) -> Result<T, String>> Visitor<'_> for TextVisitor<F> {
+        type Value = T;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+            (self.0)(text).map_err(E::custom)
+        }
+    }
+    deserializer.deserialize_str(TextVisitor(parse))
+}
+
+/// For fields of types of other crates that are written as text, with `#[serde(with = "as_text")]`.
+pub(super) mod as_text {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(value: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(
+        deserializer: D,
+    ) -> Result<T, D::Error> {
+        deserialize_text(deserializer, |text| text.parse().map_err(|error: T::Err| error.to_string()))
+    }
+}
+
+/// For the persistency of a configured face, with `#[serde(with = "persistency")]`.
+pub(super) mod persistency {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(value: &FacePersistency, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(value.name())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FacePersistency, D::Error> {
+        // On-demand faces are made by incoming packets.
+        deserialize_text(deserializer, |text| match text {
+            "persistent" => Ok(FacePersistency::Persistent),
+            "permanent" => Ok(FacePersistency::Permanent),
+            _ => Err(format!("`{text}` is no persistency of a configured face; write \"permanent\" or \"persistent\"")),
+        })
+    }
+}
+
 /// Wraps a type that is written as text, with its own explanation of what is wrong.
 macro_rules! text_value {
     ($(#[$doc:meta])* $name:ident($inner:ty), $parse:expr) => {
@@ -173,18 +226,7 @@ macro_rules! text_value {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct TextVisitor;
-                impl Visitor<'_> for TextVisitor {
-                    type Value = $name;
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str("a string")
-                    }
-                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$name, E> {
-                        text.parse().map_err(E::custom)
-                    }
-                }
-                // Not by way of `String`: an error of the visitor points at this value, also in a list.
-                deserializer.deserialize_str(TextVisitor)
+                deserialize_text(deserializer, str::parse)
             }
         }
     };

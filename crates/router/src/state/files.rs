@@ -27,7 +27,7 @@ const MODE: u32 = 0o600;
 /// How often a file is made anew that somebody else makes at the same moment.
 const ATTEMPTS: usize = 4;
 
-/// Why there is no lock.
+/// Why the journal could not be locked.
 pub(super) enum LockFault {
     /// Another process has it.
     InUse(PathBuf),
@@ -66,7 +66,7 @@ pub(super) fn open(path: &Path, append: bool) -> io::Result<File> {
     }
 }
 
-/// Whether a place cannot be written, now or by this user, but may well be read.
+/// Whether the error means that a path cannot be written, although it may be readable.
 fn is_unwritable(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied || is_full_or_read_only(error)
 }

@@ -74,7 +74,7 @@ pub(super) fn line_of(record: &Record) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Lines that make no sense: their numbers and what is wrong.
+/// Lines that cannot be read: their numbers and what is wrong.
 pub(super) type Faults = Vec<(usize, String)>;
 
 /// Folds the lines of a journal; `path` is for messages only.

@@ -5,30 +5,24 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::thread::{self, JoinHandle};
 
 use tracing::{info, warn};
 
 use super::files::{self, Span, Temporary};
 use super::format::{StateError, header_line, line_of, read};
 use super::record::{Record, SavedState, identity};
-use super::shorten::copy_counting;
+use super::rewrite::{Rewriting, rewrite};
 use crate::paths::is_full_or_read_only;
-
-/// The journal is rewritten while running once it is this many times longer than after the last rewrite …
-const REWRITE_FACTOR: u64 = 4;
-/// … and at least this long, in bytes.
-const REWRITE_MIN_BYTES: u64 = 16 << 20;
 
 /// The open state file.
 #[derive(Debug)]
 pub struct Journal {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// Open for reading, and for appending if `is_writable`.
-    file: File,
+    pub(super) file: File,
     /// Device and number of `file`.
     identity: (u64, u64),
     is_writable: bool,
@@ -36,26 +30,17 @@ pub struct Journal {
     is_in_memory: bool,
     /// Held as long as the journal is open, so that two routers never write one file.
     lock: Option<File>,
-    length: u64,
-    length_after_rewrite: u64,
+    pub(super) length: u64,
+    pub(super) length_after_rewrite: u64,
     /// To be written before the next record: a header, or the end of a line that was not finished.
     lead: Vec<u8>,
     /// Length without the record that was appended last.
     withdrawal: Option<u64>,
-    /// Damaged lines were set aside or there are none, so nothing is lost when lines that make no sense are left out.
-    may_shorten: bool,
-    rewriting: Option<Rewriting>,
+    /// A copy with the damaged lines was made, or there are none, so a rewrite may leave them out.
+    pub(super) may_shorten: bool,
+    pub(super) rewriting: Option<Rewriting>,
     /// By [`identity`]: all faces that the file says something about, and some that it no longer does.
     faces: HashSet<String>,
-}
-
-/// A rewrite under way on a thread of its own, because a long journal takes seconds and commands must not wait.
-#[derive(Debug)]
-struct Rewriting {
-    /// Writes the records that still count to a temporary file; gives it and its length.
-    thread: JoinHandle<io::Result<(Temporary, u64)>>,
-    /// What is in the journal up to here is in the temporary file; what came later is not.
-    covers: u64,
 }
 
 impl Journal {
@@ -64,13 +49,13 @@ impl Journal {
     /// can be written. So does a router that finds no file on such a disk; it begins with nothing.
     ///
     /// # Errors
-    /// The file cannot be read or made for another reason, is in use, or is of a newer version. Content that makes no sense is no
+    /// The file cannot be read or made for another reason, is in use, or is of a newer version. Damaged content is no
     /// error: the file is set aside, and what could be read of it counts.
     pub fn open(path: &Path) -> Result<(Journal, SavedState), StateError> {
         let io_error = |source| StateError::Io { path: path.to_owned(), source };
         if let Some(folder) = files::folder(path) {
             match fs::create_dir_all(folder) {
-                Err(error) if is_full_or_read_only(&error) => return Journal::without_place(path, None, &error),
+                Err(error) if is_full_or_read_only(&error) => return Journal::open_in_memory(path, None, &error),
                 made => made.map_err(io_error)?,
             }
         }
@@ -88,7 +73,7 @@ impl Journal {
         let Some(existing) = existing else {
             let state = SavedState::default();
             let (file, length) = match rewrite(path, &state) {
-                Err(error) if is_full_or_read_only(&error) => return Journal::without_place(path, lock, &error),
+                Err(error) if is_full_or_read_only(&error) => return Journal::open_in_memory(path, lock, &error),
                 rewritten => rewritten.map_err(io_error)?,
             };
             return Ok((Journal::new(path, file, length, true, lock, &state).map_err(io_error)?, state));
@@ -117,8 +102,8 @@ impl Journal {
         Ok((journal, state))
     }
 
-    /// A journal in memory, which goes to its place with the first change for which there is room.
-    fn without_place(
+    /// A journal in memory, which is written to its path with the first change for which the disk has room.
+    fn open_in_memory(
         path: &Path,
         lock: Option<File>,
         obstacle: &io::Error,
@@ -169,18 +154,18 @@ impl Journal {
         })
     }
 
-    /// Puts a change on file. On return it survives the end of this process, however it ends.
+    /// Appends a change. On return it survives the end of this process, however it ends.
     ///
     /// # Errors
-    /// The file cannot be written, for example because the disk is full. Then it says what it said before.
+    /// The file cannot be written, for example because the disk is full. Then it is unchanged.
     pub fn append(&mut self, record: &Record) -> Result<(), StateError> {
         self.withdrawal = None;
-        self.make_ready()?;
+        self.ensure_in_place()?;
         let written = self.try_append(record);
         written.map_err(|source| StateError::Io { path: self.path.clone(), source })
     }
 
-    /// Takes the record that was appended last back from the file, because what it says did not come about.
+    /// Removes the record that was appended last, because its change did not take effect.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -196,7 +181,8 @@ impl Journal {
         self.withdrawal = None;
     }
 
-    /// Whether the file says something about the face with this [`identity`]; it may be wrong only in saying so.
+    /// Whether the file has records about the face with this [`identity`]. May be `true` for a face whose records no longer count,
+    /// but is never `false` for one whose records do.
     pub fn knows_face(&self, face: &str) -> bool {
         self.faces.contains(face)
     }
@@ -232,16 +218,16 @@ impl Journal {
     ///
     /// # Errors
     /// As for [`append`](Self::append).
-    pub fn keep_in_place(&mut self) -> Result<(), StateError> {
+    pub fn restore_if_missing(&mut self) -> Result<(), StateError> {
         let found = fs::symlink_metadata(&self.path);
         match found.is_ok_and(|found| files::identity(&found) == self.identity) {
             true => Ok(()),
-            false => self.make_ready(),
+            false => self.ensure_in_place(),
         }
     }
 
     /// Makes sure that what is appended goes to the file at the path, and to no other router's.
-    fn make_ready(&mut self) -> Result<(), StateError> {
+    fn ensure_in_place(&mut self) -> Result<(), StateError> {
         let path = self.path.clone();
         let io_error = |source| StateError::Io { path: path.clone(), source };
         let found = match fs::symlink_metadata(&self.path) {
@@ -264,7 +250,7 @@ impl Journal {
             && let Err(error) = self.finish_rewrite(rewriting)
         {
             warn!(file = %self.path.display(), %error, "the state file could not be shortened");
-            // Not at once again: the next attempt comes when it has grown as much once more.
+            // The next attempt comes when it has grown as much once more.
             self.length_after_rewrite = self.length;
         }
         self.shorten_when_long();
@@ -335,7 +321,7 @@ impl Journal {
     }
 
     /// Makes the temporary file the journal.
-    fn adopt(&mut self, temporary: Temporary, length: u64) -> io::Result<()> {
+    pub(super) fn adopt(&mut self, temporary: Temporary, length: u64) -> io::Result<()> {
         let file = temporary.install(&self.path)?;
         self.identity = files::identity(&file.metadata()?);
         self.file = file;
@@ -345,41 +331,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Starts to rewrite a journal that has grown long.
-    fn shorten_when_long(&mut self) {
-        let is_long = self.length >= REWRITE_MIN_BYTES && self.length >= REWRITE_FACTOR * self.length_after_rewrite;
-        if !is_long || !self.may_shorten || self.rewriting.is_some() {
-            return;
-        }
-        let (path, covers) = (self.path.clone(), self.length);
-        let thread = self.file.try_clone().and_then(|file| {
-            thread::Builder::new().name("state file".to_owned()).spawn(move || {
-                write_temporary(&path, |writer| {
-                    copy_counting(|| Ok(BufReader::new(Span::new(&file, 0, covers))), writer)
-                })
-            })
-        });
-        match thread {
-            Ok(thread) => self.rewriting = Some(Rewriting { thread, covers }),
-            // What is on file stays there; only the file stays long.
-            Err(error) => warn!(file = %self.path.display(), %error, "the state file could not be shortened"),
-        }
-    }
-
-    /// Adds to the rewritten file what came in the meantime, and puts it in the place of the journal.
-    fn finish_rewrite(&mut self, rewriting: Rewriting) -> io::Result<()> {
-        let joined = rewriting.thread.join();
-        let (temporary, length) = joined.map_err(|_| io::Error::other("the rewriting thread failed"))??;
-        let mut rest = Span::new(&self.file, rewriting.covers, self.length);
-        let added = io::copy(&mut rest, &mut temporary.file()?)?;
-        let before = self.length;
-        self.adopt(temporary, length + added)?;
-        info!(from_bytes = before, to_bytes = self.length, "state file shortened");
-        self.length_after_rewrite = self.length;
-        Ok(())
-    }
-
-    /// Has the system put everything on the disk itself.
+    /// Writes everything from the system's memory to the disk.
     ///
     /// # Errors
     /// The disk reports a fault.
@@ -391,35 +343,4 @@ impl Journal {
     pub fn path(&self) -> &Path {
         &self.path
     }
-}
-
-/// Replaces the file in one step by one that holds just this state; gives it and its length in bytes.
-fn rewrite(path: &Path, state: &SavedState) -> io::Result<(File, u64)> {
-    let (temporary, length) = write_temporary(path, |writer| {
-        let mut length = 0;
-        for record in state.records() {
-            let line = line_of(&record)?;
-            length += line.len() as u64;
-            writer.write_all(&line)?;
-        }
-        Ok(length)
-    })?;
-    Ok((temporary.install(path)?, length))
-}
-
-/// Writes a temporary file: the header, and what `write_records` writes, which gives the length of that. Gives the file and
-/// its length in bytes.
-fn write_temporary(
-    path: &Path,
-    write_records: impl FnOnce(&mut BufWriter<&File>) -> io::Result<u64>,
-) -> io::Result<(Temporary, u64)> {
-    let temporary = Temporary::create(path)?;
-    let mut writer = BufWriter::new(temporary.file()?);
-    let header = header_line()?;
-    writer.write_all(&header)?;
-    let length = header.len() as u64 + write_records(&mut writer)?;
-    writer.flush()?;
-    drop(writer);
-    temporary.file()?.sync_all()?;
-    Ok((temporary, length))
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use namehop_forward::engine::{CsChange, CsConfig};
+
 /// One change. Names and URIs are in their text forms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -157,6 +159,23 @@ pub struct ContentStoreRecord {
     pub admit: bool,
     /// Whether Interests are answered.
     pub serve: bool,
+}
+
+impl From<CsConfig> for ContentStoreRecord {
+    fn from(config: CsConfig) -> Self {
+        let CsConfig { capacity_packets, admit, serve, .. } = config;
+        ContentStoreRecord { capacity_packets: capacity_packets as u64, admit, serve }
+    }
+}
+
+impl From<ContentStoreRecord> for CsChange {
+    fn from(record: ContentStoreRecord) -> Self {
+        CsChange {
+            capacity: Some(usize::try_from(record.capacity_packets).unwrap_or(usize::MAX)),
+            admit: Some(record.admit),
+            serve: Some(record.serve),
+        }
+    }
 }
 
 /// All records folded: the latest of each kind and key.

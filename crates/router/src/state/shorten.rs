@@ -1,5 +1,5 @@
-//! Shortening a journal without holding what it says: one reading finds which lines still count, a second one copies
-//! them. A journal of a million routes takes some tens of megabytes this way, instead of several hundred.
+//! Shortening a journal without keeping its records in memory: a first reading finds which lines still count, a second one
+//! copies them. A journal of a million routes takes some tens of megabytes this way, instead of several hundred.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -91,7 +91,7 @@ impl Survey {
 }
 
 /// Copies from a journal the lines that still count, without its header; `open` gives it from its start, each time with
-/// the same bytes. Lines that make no sense do not count. Returns how many bytes were written.
+/// the same bytes. Lines that cannot be read do not count. Returns how many bytes were written.
 ///
 /// # Errors
 /// The journal cannot be read, or the copy not written.

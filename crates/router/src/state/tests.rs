@@ -183,9 +183,9 @@ fn a_deleted_file_comes_back_without_a_change() {
     let (folder, path) = place();
     let (mut journal, _) = Journal::open(&path).expect("new");
     journal.append(&route("/a", "f", 1)).expect("append");
-    journal.keep_in_place().expect("nothing to do");
+    journal.restore_if_missing().expect("nothing to do");
     fs::remove_dir_all(folder.path()).expect("deleted");
-    journal.keep_in_place().expect("put back");
+    journal.restore_if_missing().expect("put back");
     assert_eq!(files(folder.path()), ["state.json", "state.json.lock"]);
     assert!(matches!(Journal::open(&path), Err(StateError::InUse { .. })));
     drop(journal);

@@ -12,9 +12,9 @@ use tokio::sync::oneshot;
 
 use namehop_face::registry::Face;
 use namehop_face::wake::Waker;
-use namehop_forward::counters::EngineCounters;
-use namehop_forward::engine::{CsInfo, CsSettings, EngineEvent, TableSizes};
+use namehop_forward::engine::{CsChange, CsInfo, EngineEvent};
 use namehop_forward::fib::NextHop;
+use namehop_manage::server::EngineStatus;
 use namehop_packet::FaceId;
 use namehop_wire::Name;
 
@@ -31,28 +31,15 @@ pub(super) enum Command {
     /// Contents and hit counts of the Content Store.
     CsInfo(oneshot::Sender<CsInfo>),
     /// Change Content Store settings.
-    CsConfigure(CsSettings, oneshot::Sender<CsInfo>),
+    CsConfigure(CsChange, oneshot::Sender<CsInfo>),
     /// Erase cached Data under a prefix, at most so many.
     CsErase(Name, usize, oneshot::Sender<usize>),
     /// Counters and table sizes.
-    Snapshot(oneshot::Sender<EngineSnapshot>),
+    Snapshot(oneshot::Sender<EngineStatus>),
     /// The announcement that a self-learning strategy asked for.
     AnnouncementReply(u64, Option<Vec<u8>>),
     /// Stop.
     Shutdown,
-}
-
-/// The engine's counters and sizes at one moment.
-#[derive(Debug, Clone)]
-pub struct EngineSnapshot {
-    /// Counters since start.
-    pub counters: EngineCounters,
-    /// Entries in the tables.
-    pub sizes: TableSizes,
-    /// Content Store.
-    pub cs: CsInfo,
-    /// Packet buffers in use.
-    pub buffers_in_use: usize,
 }
 
 /// The worker has ended; the router is shutting down.
@@ -170,8 +157,8 @@ impl WorkerHandle {
     }
 
     /// Changes settings of the Content Store; gives its new state.
-    pub async fn cs_configure(&self, settings: CsSettings) -> Result<CsInfo, WorkerGone> {
-        self.ask(|reply| Command::CsConfigure(settings, reply)).await
+    pub async fn cs_configure(&self, change: CsChange) -> Result<CsInfo, WorkerGone> {
+        self.ask(|reply| Command::CsConfigure(change, reply)).await
     }
 
     /// Erases cached Data; gives how many.
@@ -180,7 +167,7 @@ impl WorkerHandle {
     }
 
     /// Asks for counters and sizes.
-    pub async fn snapshot(&self) -> Result<EngineSnapshot, WorkerGone> {
+    pub async fn snapshot(&self) -> Result<EngineStatus, WorkerGone> {
         self.ask(Command::Snapshot).await
     }
 

@@ -5,11 +5,12 @@ use tracing::{debug, warn};
 
 use namehop_forward::engine::CsErasure;
 use namehop_forward::schedule::Schedule;
+use namehop_manage::server::EngineStatus;
 use namehop_packet::Timestamp;
 use namehop_wire::Name;
 
 use super::Worker;
-use super::command::{Command, EngineSnapshot};
+use super::command::Command;
 
 /// Cached Data being erased: a part in every turn, so that forwarding goes on meanwhile.
 pub(super) struct Erasing {
@@ -52,8 +53,8 @@ impl<S: Schedule> Worker<S> {
             Command::CsInfo(reply) => {
                 let _ = reply.send(self.engine.cs_info());
             }
-            Command::CsConfigure(settings, reply) => {
-                if let Err(error) = self.engine.cs_configure(settings) {
+            Command::CsConfigure(change, reply) => {
+                if let Err(error) = self.engine.cs_configure(change) {
                     warn!(%error, "the Content Store keeps its capacity");
                 }
                 let _ = reply.send(self.engine.cs_info());
@@ -63,7 +64,7 @@ impl<S: Schedule> Worker<S> {
             }
             Command::Snapshot(reply) => {
                 self.publish_drops();
-                let _ = reply.send(EngineSnapshot {
+                let _ = reply.send(EngineStatus {
                     counters: *self.engine.counters(),
                     sizes: self.engine.table_sizes(),
                     cs: self.engine.cs_info(),

@@ -34,7 +34,7 @@ use command::{Mailbox, WorkerMailbox};
 use execute::Erasing;
 use links::Links;
 
-pub use command::{EngineSnapshot, WorkerGone, WorkerHandle};
+pub use command::{WorkerGone, WorkerHandle};
 pub use processors::{pin_to_processor, usable_processors};
 
 /// Frames taken from one ring in a turn.

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn surroundings(directory: &Path) -> Surroundings {
-    Surroundings {
+fn surroundings(directory: &Path) -> Environment {
+    Environment {
         transport_variable: None,
         config_files: vec![directory.join("user.conf"), directory.join("system.conf")],
         default_sockets: vec![directory.join("a.sock"), directory.join("b.sock")],

@@ -135,14 +135,6 @@ impl Endpoint {
         self.inner.shared.lock().command_signer = Some(signer);
     }
 
-    /// Asks the forwarder to send Interests under `prefix` here, with default route options.
-    ///
-    /// # Errors
-    /// See [`CommandError`].
-    pub async fn register_prefix(&self, prefix: &Name) -> Result<(), CommandError> {
-        self.register_route(prefix, &RouteOptions::default()).await
-    }
-
     /// Adds a route; without a face in `options` it leads here.
     ///
     /// # Errors
@@ -165,12 +157,12 @@ impl Endpoint {
         self.rib(RibVerb::Register, prefix, options, signature_time_ms).await
     }
 
-    /// Takes back [`Endpoint::register_prefix`].
+    /// Removes the route that [`Endpoint::register_route`] added with the same face and origin.
     ///
     /// # Errors
     /// See [`CommandError`].
-    pub async fn unregister_prefix(&self, prefix: &Name) -> Result<(), CommandError> {
-        self.rib(RibVerb::Unregister, prefix, &RouteOptions::default(), self.next_signature_time_ms()).await
+    pub async fn unregister_route(&self, prefix: &Name, options: &RouteOptions) -> Result<(), CommandError> {
+        self.rib(RibVerb::Unregister, prefix, options, self.next_signature_time_ms()).await
     }
 
     async fn rib(

@@ -37,7 +37,7 @@ pub(crate) use shared::{LpFields, write_lp};
 use pending::{Outcome, PendingKey};
 use shared::Shared;
 
-/// What those are told who still wait when the connection is closed from this side.
+/// The reason that pending Interests get when the connection is closed from this side.
 const CLOSED_BY_APPLICATION: &str = "closed by the application";
 
 /// How long [`Endpoint::close`] waits for the last write.
@@ -178,7 +178,7 @@ impl Drop for Inner {
     }
 }
 
-/// Forgets a pending Interest when the asker loses interest.
+/// Forgets a pending Interest when the future that waits for it is dropped.
 struct PendingGuard<'a> {
     shared: &'a Shared,
     key: Option<PendingKey>,
@@ -278,7 +278,7 @@ impl Endpoint {
     /// Answers Interests under `prefix` with `handler`, until [`Endpoint::withdraw`]. The longest
     /// prefix wins; an earlier handler of the same prefix is replaced. The handler runs on the
     /// reading task and must not block. Registering the prefix with the forwarder is a separate
-    /// step: [`Endpoint::register_prefix`].
+    /// step: [`Endpoint::register_route`].
     pub fn produce(&self, prefix: &Name, handler: impl Fn(&Request<'_>) -> Answer + Send + Sync + 'static) {
         self.inner.shared.lock().set_handler(prefix, Arc::new(handler));
     }
@@ -315,7 +315,7 @@ impl Endpoint {
         self.inner.shared.close(CLOSED_BY_APPLICATION);
         let writer = self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(writer) = writer {
-            // A forwarder that does not read any more must not keep us.
+            // A forwarder that no longer reads must not keep the program from ending.
             let _ = tokio::time::timeout(CLOSE_TIMEOUT, writer).await;
         }
     }

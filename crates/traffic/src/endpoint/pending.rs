@@ -104,7 +104,7 @@ impl PendingTable {
         let count = satisfied.len();
         for entry in satisfied {
             let response = Response { packet: packet.to_vec(), congestion_mark, sent_at: entry.sent_at, received_at };
-            // The asker may have given up in the meantime.
+            // The future that waited may have been dropped.
             let _ = entry.reply.send(Outcome::Data(response));
         }
         Ok(count)

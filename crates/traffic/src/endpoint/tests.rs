@@ -40,14 +40,14 @@ async fn the_longest_prefix_answers_and_withdrawal_ends_it() {
     let (producer, consumer) = (hub.endpoint(), hub.endpoint());
     for prefix in ["/A", "/A/B"] {
         producer.produce(&name(prefix), move |request| Answer::Data(data(&request.interest.name.to_owned(), prefix)));
-        producer.register_prefix(&name(prefix)).await.unwrap();
+        producer.register_route(&name(prefix), &RouteOptions::default()).await.unwrap();
     }
     assert_eq!(content(&consumer, interest("/A/B/1")).await.unwrap(), "/A/B");
     assert_eq!(content(&consumer, interest("/A/1")).await.unwrap(), "/A");
     producer.withdraw(&name("/A/B"));
     assert_eq!(content(&consumer, interest("/A/B/2")).await.unwrap(), "/A");
-    producer.unregister_prefix(&name("/A")).await.unwrap();
-    producer.unregister_prefix(&name("/A/B")).await.unwrap();
+    producer.unregister_route(&name("/A"), &RouteOptions::default()).await.unwrap();
+    producer.unregister_route(&name("/A/B"), &RouteOptions::default()).await.unwrap();
     let error = content(&consumer, interest("/A/3")).await.unwrap_err();
     assert_eq!(error, ExpressError::Nack(NackReason::NO_ROUTE));
     assert_eq!((producer.counters().in_interests, producer.counters().out_data), (3, 3));
@@ -70,7 +70,7 @@ async fn refused_commands_are_errors() {
         far.write_all(&packet).await.unwrap();
         far
     });
-    let error = endpoint.register_prefix(&name("/A")).await.unwrap_err();
+    let error = endpoint.register_route(&name("/A"), &RouteOptions::default()).await.unwrap_err();
     assert_eq!(error, CommandError::Refused { code: 403, text: "authorization rejected".to_owned() });
     answer.await.unwrap();
 }
@@ -81,7 +81,8 @@ async fn commands_are_signed_with_the_given_key() {
     let endpoint = Endpoint::from_stream(near);
     let secret = b"shared by the operator and the forwarder";
     endpoint.clone().sign_commands_with(Arc::new(HmacSigner::new(secret, name("/operator/KEY/1"))));
-    let registration = tokio::spawn(async move { endpoint.register_prefix(&name("/A")).await });
+    let registration =
+        tokio::spawn(async move { endpoint.register_route(&name("/A"), &RouteOptions::default()).await });
     let mut buffer = vec![0; 9000];
     let length = far.read(&mut buffer).await.unwrap();
     let command = Interest::decode(&buffer[..length]).unwrap();
@@ -101,7 +102,7 @@ async fn many_requests_wait_at_once_and_answers_may_come_in_any_order() {
         holder.lock().unwrap().push((request.responder(), request.interest.name.to_owned()));
         Answer::None
     });
-    producer.register_prefix(&name("/A")).await.unwrap();
+    producer.register_route(&name("/A"), &RouteOptions::default()).await.unwrap();
     let requests: Vec<_> = (0..50)
         .map(|number| {
             let consumer = consumer.clone();

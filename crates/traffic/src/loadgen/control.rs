@@ -23,7 +23,7 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A face that was created for the measurement and has to go after it.
 pub(super) struct CreatedFace {
-    commander: Commander,
+    commander: CommandClient,
     link: Link,
     face_id: u64,
 }
@@ -31,7 +31,7 @@ pub(super) struct CreatedFace {
 /// Registers the prefix of the measurement for the producer's link. Gives the face that had to be created for that.
 pub(super) fn register(link: &mut Link, config: &LoadConfig) -> Result<Option<CreatedFace>, LoadError> {
     let failed = |source: CommandError| LoadError::Register { prefix: config.prefix.clone(), source };
-    let mut commander = Commander { signer: Arc::clone(&config.signer), last_time_ms: 0 };
+    let mut commander = CommandClient { signer: Arc::clone(&config.signer), last_time_ms: 0 };
     let (Some(address), Some(control)) = (link.udp_address(), &config.control) else {
         commander.register_route(link, config, RouteOptions::default()).map_err(failed)?;
         return Ok(None);
@@ -76,12 +76,12 @@ fn face_uri(address: SocketAddr) -> String {
 }
 
 /// Sends commands, signed, each with a newer time than the one before.
-struct Commander {
+struct CommandClient {
     signer: Arc<dyn Signer>,
     last_time_ms: u64,
 }
 
-impl Commander {
+impl CommandClient {
     fn register_route(
         &mut self,
         link: &mut Link,

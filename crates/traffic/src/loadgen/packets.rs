@@ -1,4 +1,4 @@
-//! Packets built once with holes for what changes, and a quick look at received frames.
+//! Packets that are built once and filled in, and a fast scan of received frames.
 //!
 //! Names are `<prefix>/<8 bytes of sequence number>`. The scan of received frames looks only at
 //! what the generator needs; it is not a decoder and accepts frames that a decoder would refuse,
@@ -20,7 +20,7 @@ fn name_value(prefix: &Name) -> Vec<u8> {
     prefix.clone().append_generic([0u8; SEQUENCE_BYTES]).value().to_vec()
 }
 
-/// An Interest with holes for sequence number and nonce.
+/// An Interest of which sequence number and nonce are filled in.
 #[derive(Clone, Debug)]
 pub(super) struct InterestTemplate {
     packet: Vec<u8>,
@@ -61,7 +61,7 @@ impl InterestTemplate {
     }
 }
 
-/// A Data with a hole for the sequence number.
+/// A Data of which the sequence number is filled in.
 #[derive(Clone, Debug)]
 pub(super) struct DataTemplate {
     packet: Vec<u8>,

@@ -8,7 +8,7 @@ use namehop_wire::lp::NackReason;
 use namehop_wire::security::DigestSigner;
 
 use super::*;
-use crate::endpoint::{Endpoint, ExpressError};
+use crate::endpoint::{Endpoint, ExpressError, RouteOptions};
 use crate::testing::{Faults, Loopback};
 
 fn config(count: u64) -> PingConfig {
@@ -27,7 +27,7 @@ async fn server(hub: &Loopback) -> (Endpoint, Arc<ServeCounters>) {
     let endpoint = hub.endpoint();
     let options = ServeOptions { content: vec![1; 10], freshness_ms: 1000, signer: Arc::new(DigestSigner) };
     let counters = serve(&endpoint, &"/P".parse().unwrap(), options);
-    endpoint.register_prefix(&"/P".parse().unwrap()).await.unwrap();
+    endpoint.register_route(&"/P".parse().unwrap(), &RouteOptions::default()).await.unwrap();
     (endpoint, counters)
 }
 

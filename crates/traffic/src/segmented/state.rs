@@ -20,13 +20,13 @@ pub(super) struct Request {
     pub(super) delay: Duration,
 }
 
-/// Data of this many segments sent later must arrive before a segment can be taken for lost; packets on
-/// several paths overtake each other by a few places.
-const OVERTAKEN: u32 = 3;
+/// A segment can count as lost when Data of this many later Interests have arrived. Fewer may arrive earlier
+/// because of reordering on several paths.
+const REORDERING_THRESHOLD: u32 = 3;
 
-/// One Interest on its way.
+/// An Interest that was sent and not answered.
 #[derive(Clone, Copy, Debug)]
-struct Flight {
+struct SentInterest {
     /// Interests are numbered as they are sent.
     order: u64,
     attempt: u32,
@@ -46,7 +46,7 @@ pub(super) struct Transfer {
     any_arrived: bool,
     next_new: u64,
     next_write: u64,
-    in_flight: HashMap<u64, Flight>,
+    in_flight: HashMap<u64, SentInterest>,
     /// Segments in flight, in the order sent.
     by_order: BTreeMap<u64, u64>,
     next_order: u64,
@@ -87,18 +87,18 @@ impl Transfer {
         }
     }
 
-    fn take_off(&mut self, now: Instant, request: Request) -> Request {
-        let flight = Flight { order: self.next_order, attempt: request.attempt, sent_at: now, overtaken: 0 };
+    fn start(&mut self, now: Instant, request: Request) -> Request {
+        let sent = SentInterest { order: self.next_order, attempt: request.attempt, sent_at: now, overtaken: 0 };
         self.next_order += 1;
-        self.by_order.insert(flight.order, request.segment);
-        self.in_flight.insert(request.segment, flight);
+        self.by_order.insert(sent.order, request.segment);
+        self.in_flight.insert(request.segment, sent);
         request
     }
 
-    fn land(&mut self, segment: u64) -> Option<Flight> {
-        let flight = self.in_flight.remove(&segment)?;
-        self.by_order.remove(&flight.order);
-        Some(flight)
+    fn end(&mut self, segment: u64) -> Option<SentInterest> {
+        let sent = self.in_flight.remove(&segment)?;
+        self.by_order.remove(&sent.order);
+        Some(sent)
     }
 
     /// The next Interest that the window allows, which the caller must send.
@@ -109,7 +109,7 @@ impl Transfer {
         while let Some(request) = self.again.pop_front() {
             if self.is_wanted(request.segment) {
                 self.retransmissions += 1;
-                return Some(self.take_off(now, request));
+                return Some(self.start(now, request));
             }
         }
         // The first segment normally tells how many there are: asking for more before would ask
@@ -122,7 +122,7 @@ impl Transfer {
         }
         let request = Request { segment: self.next_new, attempt: 0, delay: Duration::ZERO };
         self.next_new += 1;
-        Some(self.take_off(now, request))
+        Some(self.start(now, request))
     }
 
     /// Whether a segment belongs to the object and has not arrived.
@@ -144,7 +144,7 @@ impl Transfer {
         rtt: Duration,
         marked: bool,
     ) -> Vec<u64> {
-        let flight = self.land(segment);
+        let sent = self.end(segment);
         if !self.is_wanted(segment) {
             self.duplicates += 1;
             return Vec::new();
@@ -155,34 +155,37 @@ impl Transfer {
             self.final_segment = Some(last.max(segment));
         }
         // A retransmitted segment may have been answered to either Interest: no sample (RFC 6298).
-        let rtt = Some(rtt).filter(|_| flight.is_some_and(|flight| flight.attempt == 0));
+        let rtt = Some(rtt).filter(|_| sent.is_some_and(|sent| sent.attempt == 0));
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt);
         }
-        match flight {
-            Some(flight) if marked => {
+        match sent {
+            Some(sent) if marked => {
                 self.marks += 1;
-                self.congestion(now, flight.sent_at);
+                self.congestion(now, sent.sent_at);
             }
             _ => self.window.on_data(now, rtt, self.rtt.min()),
         }
         self.next_new = self.next_new.max(segment + 1);
         self.waiting.insert(segment, content);
-        flight.map(|flight| self.find_lost(now, flight.order)).unwrap_or_default()
+        sent.map(|sent| self.find_lost(now, sent.order)).unwrap_or_default()
     }
 
     /// Segments that several later ones have overtaken, and that are late as well: one condition alone
-    /// is met by packets that came another way.
+    /// also holds for packets that took another path.
     fn find_lost(&mut self, now: Instant, order: u64) -> Vec<u64> {
         let Some(late_after) = self.rtt.late_after() else { return Vec::new() };
         let mut lost = Vec::new();
         for segment in self.by_order.range(..order).map(|(_, segment)| *segment) {
-            let Some(flight) = self.in_flight.get_mut(&segment) else { continue };
-            flight.overtaken += 1;
-            // Once: whoever gets no answer to the second Interest either waits for the time-out, or a segment that nobody has
-            // would be asked for as often as others arrive.
-            let is_first = flight.attempt == 0;
-            if is_first && flight.overtaken >= OVERTAKEN && now.saturating_duration_since(flight.sent_at) > late_after {
+            let Some(sent) = self.in_flight.get_mut(&segment) else { continue };
+            sent.overtaken += 1;
+            // Only the first Interest counts as lost in this way; after that the time-out decides. Otherwise a segment that
+            // nobody has would be asked for as often as others arrive.
+            let is_first = sent.attempt == 0;
+            if is_first
+                && sent.overtaken >= REORDERING_THRESHOLD
+                && now.saturating_duration_since(sent.sent_at) > late_after
+            {
                 lost.push(segment);
             }
         }
@@ -192,15 +195,15 @@ impl Transfer {
         lost
     }
 
-    /// Ends a flight as lost; gives the number of attempts, or `None` when the segment is not wanted any more.
+    /// Marks an Interest as lost; gives the number of attempts, or `None` when the segment is not wanted any more.
     fn lose(&mut self, now: Instant, segment: u64, delay: Duration) -> Option<u32> {
-        let flight = self.land(segment).filter(|_| self.is_wanted(segment))?;
-        self.congestion(now, flight.sent_at);
-        Some(self.ask_again(segment, flight, delay))
+        let sent = self.end(segment).filter(|_| self.is_wanted(segment))?;
+        self.congestion(now, sent.sent_at);
+        Some(self.request_again(segment, sent, delay))
     }
 
-    fn ask_again(&mut self, segment: u64, flight: Flight, delay: Duration) -> u32 {
-        let attempt = flight.attempt + 1;
+    fn request_again(&mut self, segment: u64, sent: SentInterest, delay: Duration) -> u32 {
+        let attempt = sent.attempt + 1;
         self.again.push_back(Request { segment, attempt, delay });
         attempt
     }
@@ -226,8 +229,8 @@ impl Transfer {
         if congestion {
             return self.lose(now, segment, delay);
         }
-        let flight = self.land(segment).filter(|_| self.is_wanted(segment))?;
-        Some(self.ask_again(segment, flight, delay))
+        let sent = self.end(segment).filter(|_| self.is_wanted(segment))?;
+        Some(self.request_again(segment, sent, delay))
     }
 
     /// Reduces the window unless it was reduced after this Interest was sent.

@@ -9,7 +9,7 @@ use namehop_wire::lp::NackReason;
 use namehop_wire::security::{DigestSigner, HmacSigner, Signer};
 
 use super::*;
-use crate::endpoint::{Answer, Endpoint, ExpressError};
+use crate::endpoint::{Answer, Endpoint, ExpressError, RouteOptions};
 use crate::testing::{Faults, Loopback};
 
 fn name(uri: &str) -> Name {
@@ -35,7 +35,7 @@ async fn publish(hub: &Loopback, content: Vec<u8>, options: PublishOptions) -> (
     let endpoint = hub.endpoint();
     let object = Arc::new(PublishedObject::new(&name("/O"), Content::Memory(content), options).unwrap());
     object.publish(&endpoint);
-    endpoint.register_prefix(&name("/O")).await.unwrap();
+    endpoint.register_route(&name("/O"), &RouteOptions::default()).await.unwrap();
     (endpoint, object)
 }
 
@@ -130,7 +130,7 @@ async fn metadata_found_by_prefix_is_not_taken_for_the_object() {
         let data = DataBuilder::new(data_name).content(content).final_block_id(last.last().unwrap());
         Answer::Data(data.sign(&DigestSigner).unwrap())
     });
-    producer.register_prefix(&name("/O")).await.unwrap();
+    producer.register_route(&name("/O"), &RouteOptions::default()).await.unwrap();
     let by_prefix = FetchOptions { discovery: Discovery::Prefix, ..impatient() };
     let (output, report) = get(&hub, "/O", &by_prefix).await.unwrap();
     assert_eq!((output.as_slice(), report.name), (b"whole".as_slice(), name("/O/v=7")));
@@ -148,7 +148,7 @@ async fn without_metadata_auto_discovery_falls_back_to_the_prefix() {
         let data = DataBuilder::new(name("/S/only")).content("whole").sign(&DigestSigner).unwrap();
         Answer::Data(data)
     });
-    producer.register_prefix(&name("/S")).await.unwrap();
+    producer.register_route(&name("/S"), &RouteOptions::default()).await.unwrap();
     let (output, report) = get(&hub, "/S", &FetchOptions { discovery_retries: 0, ..impatient() }).await.unwrap();
     assert_eq!((output.as_slice(), report.name.to_string()), (b"whole".as_slice(), "/S/only".to_owned()));
 }
@@ -166,7 +166,7 @@ async fn an_absent_object_is_reported_as_what_it_is() {
         let data = DataBuilder::new(request.interest.name).content_type(3).sign(&DigestSigner).unwrap();
         Answer::Data(data)
     });
-    producer.register_prefix(&name("/N")).await.unwrap();
+    producer.register_route(&name("/N"), &RouteOptions::default()).await.unwrap();
     let error = get(&hub, "/N/v=1", &impatient()).await.unwrap_err();
     assert!(matches!(error, FetchError::ProducerNack(_)), "{error}");
 }
@@ -217,7 +217,7 @@ async fn files_are_read_as_segments_are_asked_for() {
     let object = Arc::new(PublishedObject::new(&name("/O"), content, options(100)).unwrap());
     assert_eq!((object.segment_count(), object.size_bytes()), (11, 1050));
     object.publish(&endpoint);
-    endpoint.register_prefix(&name("/O")).await.unwrap();
+    endpoint.register_route(&name("/O"), &RouteOptions::default()).await.unwrap();
     assert_eq!(get(&hub, "/O", &impatient()).await.unwrap().0, bytes(1050));
     assert!(Content::open(file.path().parent().unwrap()).is_err());
 }

@@ -67,7 +67,7 @@ fn count(bench: &EngineBench, parameters: &EngineParameters) -> ByPacket<f64> {
     let rig =
         rig::Rig::<Naive>::new(&bench.prefixes.fib, bench.key, bench.pools[0].clone(), parameters).expect("a rig");
     let mut load = load::Load::new(rig, &bench.prefixes, parameters, 0).expect("a load");
-    load.warm_up().expect("everything is forwarded");
+    load.warm_up(&|_, _| ()).expect("everything is forwarded");
     let cache = Lru::new(parameters.private_cache_bytes / LINE_BYTES);
     load.watch = Some(Watch::Lines(Box::new(LineWatch { cache, counts: ByPacket::default() })));
     // The first ones fill the cache, those behind them are counted.

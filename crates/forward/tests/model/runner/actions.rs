@@ -1,6 +1,6 @@
 //! What each action of a scenario does to the engine and to the model.
 
-use namehop_forward::engine::CsSettings;
+use namehop_forward::engine::CsChange;
 use namehop_forward::schedule::Schedule;
 use namehop_packet::{FaceId, LinkFields};
 use namehop_wire::lp::{NackReason, PitToken};
@@ -153,7 +153,7 @@ impl<S: Schedule> Runner<S> {
             }
             Action::ContentFlags { admit, serve } => {
                 self.end_burst()?;
-                let settings = CsSettings { admit: Some(*admit), serve: Some(*serve), ..CsSettings::default() };
+                let settings = CsChange { admit: Some(*admit), serve: Some(*serve), ..CsChange::default() };
                 self.engine.cs_configure(settings).expect("no more memory is needed");
                 self.model.set_content_flags(*admit, *serve);
             }

@@ -5,7 +5,7 @@ mod packets;
 
 use namehop_wire::Name;
 
-use super::announcer::{Action, Announcer, Command, Limits, Outcome};
+use super::announcer::{Action, Announcer, Limits, Outcome, RibCommand};
 
 /// Limits of a routing daemon, with room for few prefixes.
 const LIMITS: Limits = Limits { max_prefixes: 8, window: 4, refresh_ms: 3_600_000, timeout_ms: 4_000 };
@@ -25,7 +25,7 @@ fn take(announcer: &mut Announcer, now_ms: u64) -> Vec<(u64, String)> {
     std::iter::from_fn(|| announcer.next_command(now_ms)).map(|command| (command.id, words(&command))).collect()
 }
 
-fn words(command: &Command) -> String {
+fn words(command: &RibCommand) -> String {
     match command.action {
         Action::Announce(cost) => format!("+ {} {cost}", command.prefix),
         Action::Withdraw => format!("- {}", command.prefix),

@@ -51,7 +51,8 @@ async fn items<T: DatasetItem>(fixture: &Fixture, dataset: Name) -> Vec<T> {
 fn the_general_status_is_complete() {
     run(async {
         let fixture = Fixture::new();
-        let mut engine = EngineStatus { pit_entries: 3, cs_entries: 4, name_entries: 9, ..EngineStatus::default() };
+        let mut engine = EngineStatus::default();
+        (engine.sizes.pit, engine.sizes.cs, engine.sizes.pcct) = (3, 4, 9);
         engine.counters.in_interests = 100;
         engine.counters.unsatisfied_interests = 7;
         fixture.router().engine.set(engine);
@@ -142,7 +143,8 @@ fn the_small_datasets_hold_what_there_is() {
         let channels: Vec<ChannelStatus> = items(&fixture, list("faces", "channels")).await;
         assert_eq!(channels.len(), 2);
         let cs: Vec<CsInfo> = items(&fixture, list("cs", "info")).await;
-        assert_eq!(cs, [CsInfo { capacity: 65536, flags: 3, ..CsInfo::default() }]);
+        let policy = Some("lru".to_owned());
+        assert_eq!(cs, [CsInfo { capacity: 65536, flags: 3, policy, ..CsInfo::default() }]);
         let choices: Vec<StrategyChoice> = items(&fixture, list("strategy-choice", "list")).await;
         let best_route = name("/localhost/nfd/strategy/best-route/v=5");
         assert_eq!(choices, [StrategyChoice { name: Name::new(), strategy: best_route }]);

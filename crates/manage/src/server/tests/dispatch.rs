@@ -64,6 +64,12 @@ fn the_answer_is_byte_for_byte_as_specified() {
 }
 
 #[test]
+fn authorizations_can_name_every_module_with_verbs() {
+    let modules = Management::<FakeRouter>::MODULES.map(|(module, _)| module);
+    assert_eq!(modules, names::module::WITH_COMMANDS);
+}
+
+#[test]
 fn what_is_no_request_gets_no_answer() {
     run(async {
         let fixture = Fixture::new();

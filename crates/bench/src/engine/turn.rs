@@ -1,0 +1,105 @@
+//! What the worker receives in one turn, prepared before the turn is performed.
+
+use std::collections::VecDeque;
+
+use namehop_forward::schedule::Schedule;
+use namehop_packet::PacketBuffer;
+
+use super::load::{HIGH_NONCE, Load};
+use super::peers::{LINKS, port_address};
+use super::stock::KINDS;
+use crate::permutation::mix;
+use crate::schedule::PacketKind;
+
+/// Kinds of packets that come in, for which the stock has buffers.
+pub(super) const INTERESTS: usize = 0;
+const DATA: usize = 1;
+
+/// A Nonce of ordinary traffic, which is not 0.
+fn nonce_from(draw: u64) -> u32 {
+    draw as u32 & !HIGH_NONCE | 1
+}
+
+/// Frames that the worker receives in one turn, and what it has to send.
+#[derive(Default)]
+pub(super) struct Turn {
+    /// `None` when it is mixed.
+    pub(super) kind: Option<PacketKind>,
+    /// By the link that they come in on.
+    pub(super) frames: [Vec<PacketBuffer>; LINKS],
+    /// Interests by the link that they go out on: their names and nonces.
+    pub(super) asked: [VecDeque<(u64, u32)>; LINKS],
+    /// Data that goes out, of the cache and of others.
+    pub(super) data_out: usize,
+    pub(super) received: [usize; KINDS],
+    /// Names of the Data.
+    pub(super) answered: Vec<u64>,
+}
+
+impl<S: Schedule> Load<'_, S> {
+    /// A turn with so many Interests that the cache does not answer, Interests that it answers, and Data, in random order.
+    pub(super) fn prepare(&mut self, kind: Option<PacketKind>, [misses, hits, data]: [usize; 3]) -> Turn {
+        let mut turn = Turn { kind, received: [misses + hits, data], ..Turn::default() };
+        let mut left = [misses, hits, data];
+        for total in (1..=misses + hits + data).rev() {
+            let mut draw = if kind.is_some() { 0 } else { self.names.draw_below(total) };
+            let which = left.iter().position(|&count| {
+                let is_here = draw < count;
+                draw = draw.saturating_sub(count);
+                is_here
+            });
+            match which {
+                Some(0) => self.prepare_interest(&mut turn),
+                Some(1) => self.prepare_hit(&mut turn),
+                _ => self.prepare_data(&mut turn),
+            }
+            left[which.unwrap_or(2)] -= 1;
+        }
+        if let Some(flood) = &mut self.flood {
+            flood.join(&mut turn.frames[0], &self.stock.pool);
+        }
+        self.prepared_balance +=
+            turn.asked.iter().map(VecDeque::len).sum::<usize>() as isize - turn.answered.len() as isize;
+        turn
+    }
+
+    fn prepare_interest(&mut self, turn: &mut Turn) {
+        let name = self.names.next();
+        let nonce = nonce_from(mix(name));
+        let link = self.fill_interest(name, nonce, turn);
+        turn.asked[LINKS - 1 - link].push_back((name, nonce));
+    }
+
+    fn prepare_hit(&mut self, turn: &mut Turn) {
+        let Some(name) = self.names.again() else { return };
+        let nonce = nonce_from(self.names.draw());
+        self.fill_interest(name, nonce, turn);
+        turn.data_out += 1;
+    }
+
+    /// Returns the link that the Interest comes in on.
+    fn fill_interest(&mut self, name: u64, nonce: u32, turn: &mut Turn) -> usize {
+        let peer = self.peers.downstream(self.workload.prefix_of(name), u64::from(nonce));
+        let write = |out: &mut [u8]| {
+            self.workload.write_name(name, out);
+        };
+        let addresses = (port_address(peer.link), peer.address());
+        let frame = self.stock.take(INTERESTS);
+        let frame = frame.and_then(|frame| self.interest.fill(addresses, write, name, Some(nonce), frame));
+        turn.frames[peer.link].extend(frame);
+        peer.link
+    }
+
+    fn prepare_data(&mut self, turn: &mut Turn) {
+        let Some((name, token)) = self.names.answer() else { return };
+        let peer = self.peers.upstream(self.workload.prefix_of(name));
+        let write = |out: &mut [u8]| {
+            self.workload.write_name(name, out);
+        };
+        let addresses = (port_address(peer.link), peer.address());
+        let frame = self.stock.take(DATA);
+        turn.frames[peer.link].extend(frame.and_then(|frame| self.data.fill(addresses, write, token, None, frame)));
+        turn.answered.push(name);
+        turn.data_out += 1;
+    }
+}

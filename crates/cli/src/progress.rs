@@ -1,0 +1,123 @@
+//! Shows how far something is that takes long, on standard error: a bar on a terminal, elsewhere a line every few seconds.
+
+use std::borrow::Cow;
+use std::io::{IsTerminal, stderr};
+use std::ops::Deref;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::printable;
+use crate::units::show_duration;
+
+/// How often a terminal shows that something goes on.
+const TICK: Duration = Duration::from_millis(200);
+/// Time between two lines where there is no terminal.
+const LINE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The bar of measurements, of which each step has a text.
+const STEPS: &str = "{spinner} {elapsed} {msg} {wide_bar} {percent}%";
+/// The same for a step of unknown length.
+const STEP: &str = "{spinner} {elapsed} {msg}";
+
+/// A bar, or lines. Removed when dropped.
+pub struct Progress {
+    bar: ProgressBar,
+    /// Writes lines until the sender is dropped.
+    lines: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Progress {
+    /// Shows progress with a template of [`indicatif`], which lines elsewhere than on a terminal do without.
+    pub fn new(template: &str) -> Self {
+        let bar = ProgressBar::no_length();
+        set_template(&bar, template);
+        if stderr().is_terminal() {
+            bar.enable_steady_tick(TICK);
+            return Progress { bar, lines: None };
+        }
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+        let (stop, stopped) = channel();
+        let shown = bar.clone();
+        let lines = thread::Builder::new().name("progress".to_owned()).spawn(move || {
+            while stopped.recv_timeout(LINE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("{}", line(&shown));
+            }
+        });
+        // Without a thread the work goes on unseen.
+        Progress { bar, lines: lines.ok().map(|thread| (stop, thread)) }
+    }
+
+    /// For measurements: [`show`](Self::show) says what is being done.
+    pub fn of_steps() -> Self {
+        Progress::new(STEP)
+    }
+
+    /// Shows a step of a measurement.
+    pub fn show(&self, step: namehop_bench::progress::Progress) {
+        let length = (step.total > 0).then_some(step.total);
+        if self.bar.length() != length {
+            match length {
+                Some(length) => self.bar.set_length(length),
+                None => self.bar.unset_length(),
+            }
+            set_template(&self.bar, if length.is_some() { STEPS } else { STEP });
+        }
+        self.bar.set_position(step.done);
+        self.bar.set_message(step.what);
+    }
+}
+
+impl Deref for Progress {
+    type Target = ProgressBar;
+
+    fn deref(&self) -> &ProgressBar {
+        &self.bar
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+        if let Some((stop, thread)) = self.lines.take() {
+            drop(stop);
+            // It has written its last line, or failed, which changes no result.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn set_template(bar: &ProgressBar, template: &str) {
+    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+}
+
+/// What a bar says, as a line.
+fn line(bar: &ProgressBar) -> String {
+    let (message, elapsed) = (bar.message(), show_duration(bar.elapsed()));
+    let mut parts = vec![Cow::Owned(elapsed)];
+    if !message.is_empty() {
+        parts.push(printable::in_line(&message));
+    }
+    if let Some(length) = bar.length().filter(|&length| length > 0) {
+        parts.push(Cow::Owned(format!("{} %", u128::from(bar.position()) * 100 / u128::from(length))));
+    }
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use namehop_bench::progress::Progress as Step;
+
+    use super::*;
+
+    #[test]
+    fn lines_say_what_is_done_and_how_far_it_is() {
+        let progress = Progress { bar: ProgressBar::hidden(), lines: None };
+        progress.show(Step { what: "filling the FIB".to_owned(), done: 1_250_000, total: 5_000_000 });
+        assert!(line(&progress).ends_with(", filling the FIB, 25 %"), "{}", line(&progress));
+        progress.show(Step::of("measuring"));
+        assert!(line(&progress).ends_with("ms, measuring"), "{}", line(&progress));
+    }
+}

@@ -1,0 +1,120 @@
+//! The HTTP server: its endpoints, and what all of them have in common.
+//!
+//! An endpoint is a file under `http/` and a line in [`ENDPOINTS`]. What it tells comes from a [`Snapshot`] of the router, which is
+//! made anew for each request.
+//!
+//! | file | what |
+//! |---|---|
+//! | `metrics` | `/metrics` |
+//! | `connections` | connections, limited in number and time |
+//! | `host` | the check of the Host header |
+
+mod connections;
+mod host;
+mod metrics;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn;
+use axum::routing::{MethodRouter, get};
+use thiserror::Error;
+use tokio::net::TcpListener;
+
+use crate::metrics::Snapshot;
+
+/// Asks the router for a snapshot. Blocks: to be called on a thread for blocking work.
+type Snapshots = Arc<dyn Fn() -> Snapshot + Send + Sync>;
+
+/// Something that the server answers.
+struct Endpoint {
+    path: &'static str,
+    /// For the list at `/`.
+    about: &'static str,
+    /// Makes its handler.
+    handler: fn(Snapshots) -> MethodRouter,
+}
+
+/// All but `/`, which lists them.
+const ENDPOINTS: [Endpoint; 1] =
+    [Endpoint { path: "/metrics", about: "metrics for Prometheus", handler: metrics::handler }];
+
+/// Why there is no HTTP server.
+#[derive(Debug, Error)]
+pub enum HttpError {
+    /// Another program listens on the port.
+    #[error("the metrics port {} on {} is in use by another program: stop it, or configure a different address for metrics", .0.port(), .0.ip())]
+    AddressInUse(SocketAddr),
+    /// The port is privileged.
+    #[error("no permission to listen on {0} for metrics: configure a port of 1024 or higher")]
+    Permission(SocketAddr),
+    /// No interface has the address.
+    #[error("cannot listen on {0} for metrics: no network interface of this computer has that address")]
+    NoSuchAddress(SocketAddr),
+    /// Any other failure.
+    #[error("cannot listen on {address} for metrics: {source}")]
+    Other {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// The HTTP server, bound and ready to run.
+#[derive(Debug)]
+pub struct HttpServer {
+    listener: TcpListener,
+    address: SocketAddr,
+    allowed_hosts: Vec<String>,
+}
+
+impl HttpServer {
+    /// Listens on an address; port 0 lets the kernel choose.
+    ///
+    /// # Errors
+    /// Why that is not possible, and what to do.
+    pub async fn bind(address: SocketAddr) -> Result<Self, HttpError> {
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => HttpError::AddressInUse(address),
+            io::ErrorKind::PermissionDenied => HttpError::Permission(address),
+            io::ErrorKind::AddrNotAvailable => HttpError::NoSuchAddress(address),
+            _ => HttpError::Other { address, source },
+        };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(HttpServer { listener, address, allowed_hosts: Vec::new() })
+    }
+
+    /// Names under which clients may ask for this server, besides `localhost` and addresses; `*` = every name.
+    #[must_use]
+    pub fn allow_hosts(self, allowed_hosts: Vec<String>) -> Self {
+        HttpServer { allowed_hosts, ..self }
+    }
+
+    /// The address it listens on.
+    pub fn local_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves for ever. `snapshot` is called on a thread for blocking work.
+    pub async fn run(self, snapshot: impl Fn() -> Snapshot + Send + Sync + 'static) {
+        let snapshots: Snapshots = Arc::new(snapshot);
+        let router = ENDPOINTS.iter().fold(Router::new().route("/", get(list)), |router, endpoint| {
+            router.route(endpoint.path, (endpoint.handler)(Arc::clone(&snapshots)))
+        });
+        let hosts = Arc::new(self.allowed_hosts);
+        let router = router.layer(from_fn(move |request, next| host::check(Arc::clone(&hosts), request, next)));
+        connections::serve(self.listener, router).await;
+    }
+}
+
+/// What `/` says.
+async fn list() -> String {
+    let endpoints = ENDPOINTS.iter().map(|endpoint| format!("{}  {}\n", endpoint.path, endpoint.about));
+    format!("Namehop, a Named Data Networking router\n\n{}", endpoints.collect::<String>())
+}

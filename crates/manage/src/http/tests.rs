@@ -1,0 +1,98 @@
+//! The HTTP server, asked over connections.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::*;
+
+#[test]
+fn every_endpoint_is_documented() {
+    let documentation = include_str!("../../../../docs/operation.md");
+    for endpoint in &ENDPOINTS {
+        assert!(documentation.contains(endpoint.path), "{}", endpoint.path);
+    }
+}
+
+async fn get(address: SocketAddr, path: &str) -> String {
+    get_from(address, path, "localhost").await
+}
+
+async fn get_from(address: SocketAddr, path: &str, host: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.expect("connected");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("written");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("read");
+    answer
+}
+
+#[tokio::test]
+async fn the_server_answers_over_http() {
+    let server = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
+    let address = server.local_address();
+    let task = tokio::spawn(server.run(Snapshot::default));
+    let metrics = get(address, "/metrics").await;
+    assert!(metrics.starts_with("HTTP/1.1 200"), "{metrics}");
+    assert!(metrics.contains("content-type: application/openmetrics-text"));
+    assert!(metrics.contains("namehop_rib_routes 0"));
+    let listed = get(address, "/").await;
+    assert!(ENDPOINTS.iter().all(|endpoint| listed.contains(endpoint.path)), "{listed}");
+    assert!(get(address, "/else").await.starts_with("HTTP/1.1 404"));
+    task.abort();
+}
+
+#[tokio::test]
+async fn a_failing_snapshot_is_a_server_error() {
+    let server = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
+    let address = server.local_address();
+    let task = tokio::spawn(server.run(|| panic!("no snapshot today")));
+    assert!(get(address, "/metrics").await.starts_with("HTTP/1.1 500"));
+    task.abort();
+}
+
+#[tokio::test]
+async fn a_taken_port_is_named() {
+    let first = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
+    let error = HttpServer::bind(first.local_address()).await.expect_err("taken");
+    assert!(error.to_string().contains(&first.local_address().port().to_string()), "{error}");
+    let foreign = SocketAddr::from(([192, 0, 2, 1], 0));
+    assert!(matches!(HttpServer::bind(foreign).await, Err(HttpError::NoSuchAddress(_))));
+}
+
+#[tokio::test]
+async fn requests_for_another_host_are_refused() {
+    let server = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
+    let address = server.local_address();
+    let task = tokio::spawn(server.allow_hosts(vec!["router.example".to_owned()]).run(Snapshot::default));
+    for path in ["/metrics", "/"] {
+        let refused = get_from(address, path, "rebound.example").await;
+        assert!(refused.starts_with("HTTP/1.1 421") && refused.contains("allowed_hosts"), "{refused}");
+        assert!(!refused.contains("namehop_"), "{refused}");
+        assert!(get_from(address, path, "router.example:9697").await.starts_with("HTTP/1.1 200"));
+        assert!(get_from(address, path, &address.to_string()).await.starts_with("HTTP/1.1 200"));
+    }
+    task.abort();
+}
+
+#[tokio::test]
+async fn clients_that_send_nothing_are_closed_and_keep_nobody_out() {
+    let server = HttpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("bound");
+    let address = server.local_address();
+    let task = tokio::spawn(server.run(Snapshot::default));
+    let mut silent = Vec::new();
+    for _ in 0..100 {
+        let mut stream = TcpStream::connect(address).await.expect("connected");
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: local").await.expect("written");
+        silent.push(stream);
+    }
+    assert!(get(address, "/metrics").await.starts_with("HTTP/1.1 200"));
+    // The first was closed because there were too many, the last because its request was not complete in time.
+    for stream in [0, 99] {
+        let mut rest = Vec::new();
+        let closed =
+            tokio::time::timeout(std::time::Duration::from_secs(20), silent[stream].read_to_end(&mut rest)).await;
+        // Some systems report the bytes that nobody read as a reset.
+        let _ = closed.expect("closed");
+    }
+    task.abort();
+}

@@ -1,0 +1,95 @@
+//! Rewriting the journal: when it is opened, and on a thread of its own once it has grown long.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+
+use tracing::{info, warn};
+
+use super::files::{Span, Temporary};
+use super::format::{header_line, line_of};
+use super::journal::Journal;
+use super::record::SavedState;
+use super::shorten::copy_counting;
+
+/// The journal is rewritten while running once it is this many times longer than after the last rewrite …
+const REWRITE_FACTOR: u64 = 4;
+/// … and at least this long, in bytes.
+const REWRITE_MIN_BYTES: u64 = 16 << 20;
+
+/// A rewrite under way on a thread of its own, because a long journal takes seconds and commands must not wait.
+#[derive(Debug)]
+pub(super) struct Rewriting {
+    /// Writes the records that still count to a temporary file; gives it and its length.
+    pub(super) thread: JoinHandle<io::Result<(Temporary, u64)>>,
+    /// What is in the journal up to here is in the temporary file; what came later is not.
+    covers: u64,
+}
+
+impl Journal {
+    /// Starts to rewrite a journal that has grown long.
+    pub(super) fn shorten_when_long(&mut self) {
+        let is_long = self.length >= REWRITE_MIN_BYTES && self.length >= REWRITE_FACTOR * self.length_after_rewrite;
+        if !is_long || !self.may_shorten || self.rewriting.is_some() {
+            return;
+        }
+        let (path, covers) = (self.path.clone(), self.length);
+        let thread = self.file.try_clone().and_then(|file| {
+            thread::Builder::new().name("state file".to_owned()).spawn(move || {
+                write_temporary(&path, |writer| {
+                    copy_counting(|| Ok(BufReader::new(Span::new(&file, 0, covers))), writer)
+                })
+            })
+        });
+        match thread {
+            Ok(thread) => self.rewriting = Some(Rewriting { thread, covers }),
+            // What is on file stays there; only the file stays long.
+            Err(error) => warn!(file = %self.path.display(), %error, "the state file could not be shortened"),
+        }
+    }
+
+    /// Adds to the rewritten file what came in the meantime, and puts it in the place of the journal.
+    pub(super) fn finish_rewrite(&mut self, rewriting: Rewriting) -> io::Result<()> {
+        let joined = rewriting.thread.join();
+        let (temporary, length) = joined.map_err(|_| io::Error::other("the rewriting thread failed"))??;
+        let mut rest = Span::new(&self.file, rewriting.covers, self.length);
+        let added = io::copy(&mut rest, &mut temporary.file()?)?;
+        let before = self.length;
+        self.adopt(temporary, length + added)?;
+        info!(from_bytes = before, to_bytes = self.length, "state file shortened");
+        self.length_after_rewrite = self.length;
+        Ok(())
+    }
+}
+
+/// Replaces the file in one step by one that holds just this state; gives it and its length in bytes.
+pub(super) fn rewrite(path: &Path, state: &SavedState) -> io::Result<(File, u64)> {
+    let (temporary, length) = write_temporary(path, |writer| {
+        let mut length = 0;
+        for record in state.records() {
+            let line = line_of(&record)?;
+            length += line.len() as u64;
+            writer.write_all(&line)?;
+        }
+        Ok(length)
+    })?;
+    Ok((temporary.install(path)?, length))
+}
+
+/// Writes a temporary file: the header, and what `write_records` writes, which gives the length of that. Gives the file and
+/// its length in bytes.
+fn write_temporary(
+    path: &Path,
+    write_records: impl FnOnce(&mut BufWriter<&File>) -> io::Result<u64>,
+) -> io::Result<(Temporary, u64)> {
+    let temporary = Temporary::create(path)?;
+    let mut writer = BufWriter::new(temporary.file()?);
+    let header = header_line()?;
+    writer.write_all(&header)?;
+    let length = header.len() as u64 + write_records(&mut writer)?;
+    writer.flush()?;
+    drop(writer);
+    temporary.file()?.sync_all()?;
+    Ok((temporary, length))
+}
