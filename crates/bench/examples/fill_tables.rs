@@ -21,7 +21,7 @@ use namehop_forward::buffer::{BufferPool, HeapPool, PacketBuffer};
 use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_forward::fib::FibWriter;
 use namehop_forward::packet::{Incoming, LinkFields};
-use namehop_forward::strategy::{StrategyInstance, StrategyKind};
+use namehop_forward::strategy::StrategyInstance;
 use namehop_forward::time::Timestamp;
 use namehop_forward::{Engine, EngineConfig};
 use namehop_hash::HashKey;
@@ -215,7 +215,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => Duration::ZERO,
     };
     let key = HashKey::random();
-    let mut fib = FibWriter::new(key, StrategyInstance::new(StrategyKind::BestRoute))?;
+    let mut fib = FibWriter::new(key, StrategyInstance::default())?;
     fib.add_nexthop(Name::new().as_ref(), PRODUCER, 0)?;
     let config = EngineConfig { max_lifetime_ms: 600_000, ..EngineConfig::default() };
     let (cache, pit) = (config.cs.capacity_packets, config.pit_capacity);

@@ -19,7 +19,7 @@ use namehop_forward::engine::{CsConfig, Engine, EngineConfig, EngineError, Unsol
 use namehop_forward::face::{FaceId, FaceScope};
 use namehop_forward::fib::{FibError, FibWriter};
 use namehop_forward::schedule::lookahead_for;
-use namehop_forward::strategy::{StrategyInstance, StrategyKind};
+use namehop_forward::strategy::StrategyInstance;
 use namehop_hash::HashKey;
 use namehop_manage::authentication::{Rule, SecurityConfig, Signer, TrustConfig, TrustError};
 use namehop_manage::metrics::MetricsError;
@@ -165,7 +165,7 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
     };
 
     go_on()?;
-    let mut fib = FibWriter::new(key, StrategyInstance::new(StrategyKind::BestRoute))?;
+    let mut fib = FibWriter::new(key, StrategyInstance::default())?;
     for prefix in config.served_prefixes() {
         fib.dedicate(prefix.as_ref(), FaceId::INTERNAL)?;
     }

@@ -11,7 +11,7 @@ use namehop_forward::counters::DropReason;
 use namehop_forward::face::{FaceId, FaceInfo, FaceScope, LinkType};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::packet::{Incoming, LinkFields, Outgoing, PacketKind};
-use namehop_forward::strategy::StrategyInstance;
+use namehop_forward::strategy::{StrategyInstance, registry};
 use namehop_forward::time::Timestamp;
 use namehop_forward::{CsErasure, Engine, EngineConfig};
 use namehop_hash::HashKey;
@@ -161,7 +161,7 @@ impl Router {
     }
 
     pub fn strategy(&mut self, prefix: &str, strategy: &str) {
-        let strategy = name(&format!("/localhost/nfd/strategy/{strategy}"));
+        let strategy = registry::full_name(strategy).expect("a name");
         let strategy = StrategyInstance::parse(strategy.as_ref()).expect("strategy");
         self.fib.set_strategy(name(prefix).as_ref(), strategy).expect("strategy");
     }

@@ -1,8 +1,8 @@
 //! Tests of the self-learning strategy.
 
-use super::super::context::Trigger;
-use super::super::tests::{A, Action, B, C, D, E, Mock, strategy};
 use crate::face::FaceScope;
+use crate::strategy::Trigger;
+use crate::strategy::tests::{A, Action, B, C, D, E, Mock, strategy};
 use namehop_wire::lp::NackReason;
 
 /// D is a local application, the other faces are links.
