@@ -2,10 +2,12 @@
 
 import base64
 import os
+import re
 import socket
 import struct
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from conftest import free_port, wait_until
@@ -13,7 +15,10 @@ from ndn.encoding import Name, parse_data
 from packets import command, read_element, register, status
 
 LOCAL_COMMANDS = 200
-STRATEGIES = ["best-route", "multicast", "access", "asf", "random", "self-learning"]
+DOCUMENTATION = Path(__file__).parents[2] / "docs/strategies.md"
+# The rows of its first table: name, version, and what the strategy does.
+STRATEGIES = re.findall(r"^\| `([a-z-]+)` \| \d+ \| [a-z]", DOCUMENTATION.read_text(), re.MULTILINE)
+assert "best-route" in STRATEGIES and "multicast" in STRATEGIES
 
 
 def permanent_face(router):

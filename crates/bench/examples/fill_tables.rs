@@ -18,7 +18,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use namehop_forward::fib::FibWriter;
-use namehop_forward::strategy::{StrategyInstance, StrategyKind};
+use namehop_forward::strategy::StrategyInstance;
 use namehop_forward::{Engine, EngineConfig};
 use namehop_hash::HashKey;
 use namehop_packet::{BufferPool, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Timestamp};
@@ -212,7 +212,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         None => Duration::ZERO,
     };
     let key = HashKey::random();
-    let mut fib = FibWriter::new(key, StrategyInstance::new(StrategyKind::BestRoute))?;
+    let mut fib = FibWriter::new(key, StrategyInstance::default())?;
     fib.add_nexthop(Name::new().as_ref(), PRODUCER, 0)?;
     let config = EngineConfig { max_lifetime_ms: 600_000, ..EngineConfig::default() };
     let (cache, pit) = (config.cs.capacity_packets, config.pit_capacity);

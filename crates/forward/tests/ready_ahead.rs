@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use namehop_forward::fib::FibWriter;
-use namehop_forward::strategy::{StrategyInstance, StrategyKind};
+use namehop_forward::strategy::StrategyInstance;
 use namehop_forward::{Engine, EngineConfig};
 use namehop_hash::HashKey;
 use namehop_packet::{
@@ -38,7 +38,7 @@ struct Filling {
 impl Filling {
     fn new() -> Self {
         let key = HashKey::new(1, 2);
-        let mut fib = FibWriter::new(key, StrategyInstance::new(StrategyKind::BestRoute)).expect("a small FIB fits");
+        let mut fib = FibWriter::new(key, StrategyInstance::default()).expect("a small FIB fits");
         fib.add_nexthop(Name::new().as_ref(), PRODUCER, 0).expect("room");
         let pool = BufferPool::new(1_000, 1_000);
         let config = EngineConfig { max_lifetime_ms: 1_000_000, ..EngineConfig::default() };

@@ -18,7 +18,7 @@ use tracing::{debug, warn};
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use namehop_face::socket::CreateError;
-use namehop_forward::strategy::StrategyInstance;
+use namehop_forward::strategy::{StrategyInstance, registry};
 use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::{origin, route_flags};
 use namehop_manage::rib::Route;
@@ -107,7 +107,7 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
 
 fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
     let parse = |short: &str| {
-        let name = Name::from_str(&format!("/localhost/nfd/strategy/{short}")).ok()?;
+        let name = registry::full_name(short).ok()?;
         StrategyInstance::parse(name.as_ref()).ok()
     };
     let initial =

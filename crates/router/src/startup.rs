@@ -17,7 +17,7 @@ use namehop_face::wake::Waker;
 use namehop_forward::engine::{Engine, EngineConfig, EngineError};
 use namehop_forward::fib::{FibError, FibWriter};
 use namehop_forward::schedule::lookahead_for;
-use namehop_forward::strategy::{StrategyInstance, StrategyKind};
+use namehop_forward::strategy::StrategyInstance;
 use namehop_hash::HashKey;
 use namehop_manage::authentication::{Rule, SecurityConfig, Signer, TrustConfig, TrustError};
 use namehop_manage::http::HttpError;
@@ -162,7 +162,7 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
     };
 
     check_not_ending()?;
-    let mut fib = FibWriter::new(key, StrategyInstance::new(StrategyKind::BestRoute))?;
+    let mut fib = FibWriter::new(key, StrategyInstance::default())?;
     for prefix in config.served_prefixes() {
         fib.dedicate(prefix.as_ref(), FaceId::INTERNAL)?;
     }

@@ -182,7 +182,7 @@ fn all_of(fib: &FibWriter<StrategyInstance>) -> Vec<(Name, Vec<NextHop>)> {
 }
 
 fn routes(key: HashKey) -> FibWriter<StrategyInstance> {
-    let root = StrategyInstance::new(STRATEGIES[0].kind);
+    let root = StrategyInstance::default();
     let mut fib = FibWriter::new(key, root).expect("a small FIB fits");
     for (prefix, faces) in
         [("/", &[257][..]), ("/a", &[257, 258, 259]), ("/example", &[258, 260, 261]), ("/hint", &[257, 256])]
@@ -192,10 +192,10 @@ fn routes(key: HashKey) -> FibWriter<StrategyInstance> {
             fib.add_nexthop(prefix.as_ref(), FaceId(face), cost).expect("room");
         }
     }
-    // Every strategy gets names of its own, and /a the first one.
-    for (index, strategy) in STRATEGIES.iter().enumerate() {
-        let prefix: Name = format!("/a/{}", ["b", "c", "d", "e", "f", "g"][index % 6]).parse().expect("a name");
-        fib.set_strategy(prefix.as_ref(), StrategyInstance::new(strategy.kind)).expect("room");
+    // Every strategy gets names of its own, from /a/b on, and /a the first one.
+    for (component, strategy) in ('b'..='z').zip(STRATEGIES) {
+        let prefix: Name = format!("/a/{component}").parse().expect("a name");
+        fib.set_strategy(prefix.as_ref(), strategy.with_defaults()).expect("room");
     }
     fib
 }

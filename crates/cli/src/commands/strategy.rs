@@ -1,6 +1,7 @@
 //! `namehop strategy`: which forwarding strategy applies to which names.
 
 use clap::{Args, Subcommand};
+use namehop_forward::strategy::{ParameterInfo, STRATEGIES, StrategyInfo, registry};
 use namehop_manage::nfd::{ControlParameters, StrategyChoice, names::module};
 use namehop_manage::views::StrategyChoiceView;
 use namehop_wire::Name;
@@ -41,10 +42,7 @@ struct ListArgs {
 
 /// Choose the strategy of a prefix
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:
-  namehop strategy set /example multicast
-  namehop strategy set / /localhost/nfd/strategy/asf/v=5/probing-interval~30000
-  namehop strategy set /example asf --signing-key operator.key --certificate operator.ndncert")]
+#[command(after_help = set_help())]
 struct SetArgs {
     /// Prefix
     prefix: Name,
@@ -63,9 +61,26 @@ struct UnsetArgs {
     prefix: Name,
 }
 
-fn strategy_name(text: &str) -> Result<Name, Failure> {
-    let uri = if text.starts_with('/') { text.to_owned() } else { format!("/localhost/nfd/strategy/{text}") };
-    uri.parse().map_err(Failure::usage)
+/// Examples, and the strategies that the routers of this release have.
+fn set_help() -> String {
+    let mut help = "Examples:
+  namehop strategy set /example multicast
+  namehop strategy set / /localhost/nfd/strategy/asf/v=5/probing-interval~30000
+  namehop strategy set /example asf --signing-key operator.key --certificate operator.ndncert
+
+Strategies of Namehop:\n"
+        .to_owned();
+    for StrategyInfo { name, summary, .. } in STRATEGIES {
+        help.push_str(&format!("  {name:<15}{summary}\n"));
+    }
+    help.push_str("\nTheir parameters, with the values that they have when not given:\n");
+    for (ParameterInfo { key, default, min, max, meaning }, strategies) in registry::all_parameters() {
+        help.push_str(&format!(
+            "  {key}~{default}\n      {meaning}; {min} to {max}\n      of {}\n",
+            strategies.join(", ")
+        ));
+    }
+    help
 }
 
 impl StrategyArgs {
@@ -101,7 +116,7 @@ impl ListArgs {
 
 impl SetArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
-        let strategy = strategy_name(&self.strategy)?;
+        let strategy = registry::full_name(&self.strategy).map_err(Failure::usage)?;
         let parameters = ControlParameters {
             name: Some(self.prefix.clone()),
             strategy: Some(strategy.clone()),
@@ -131,9 +146,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_names_stand_for_strategies_of_the_forwarder() {
-        let name = |text| strategy_name(text).unwrap().to_string();
-        assert_eq!(name("multicast"), "/localhost/nfd/strategy/multicast");
-        assert_eq!(name("/x/y"), "/x/y");
+    fn help_names_every_strategy_and_parameter() {
+        let help = set_help();
+        for info in STRATEGIES {
+            assert!(help.contains(&format!("\n  {:<15}{}\n", info.name, info.summary)), "{help}");
+            for ParameterInfo { key, default, meaning, .. } in info.parameters() {
+                assert!(help.contains(&format!("\n  {key}~{default}\n      {meaning}; ")), "{help}");
+            }
+        }
     }
 }

@@ -135,7 +135,7 @@ impl<'a> Context<'a> {
         if !self.core.pcct.slot(self.pit).is_satisfied() {
             self.ingress = FaceId::INVALID;
             self.at_hand = AtHand::Nothing;
-            self.dispatch(Trigger::BeforeExpire);
+            self.dispatch(Trigger::BeforeExpirePendingInterest);
         }
         self.core.end_slot(self.now, self.pit);
     }

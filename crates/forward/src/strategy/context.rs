@@ -9,7 +9,7 @@ use crate::fib::NextHop;
 use crate::strategy::measurements::Measurements;
 use namehop_packet::{FaceId, FaceInfo, Timestamp};
 
-/// A downstream record of the PIT entry.
+/// An in-record of the PIT entry: a downstream that waits for the Data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InRecord {
     /// Downstream face.
@@ -18,7 +18,7 @@ pub struct InRecord {
     pub expiry: Timestamp,
 }
 
-/// An upstream record of the PIT entry.
+/// An out-record of the PIT entry: an upstream that the Interest was sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutRecord {
     /// Upstream face.
@@ -29,11 +29,11 @@ pub struct OutRecord {
     pub last_renewed: Timestamp,
     /// When that Interest's lifetime ends.
     pub expiry: Timestamp,
-    /// The Nack it answered with, if it did since `last_renewed`.
+    /// Reason of the Nack that came back since `last_renewed`, if one did.
     pub nacked: Option<NackReason>,
 }
 
-/// Few bytes that a strategy keeps in a PIT entry; zero in a new entry.
+/// A few bytes that a strategy keeps in a PIT entry; zero in a new entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PitScratch {
     /// Current suppression interval in microseconds; 0 = none yet.
@@ -44,7 +44,7 @@ pub struct PitScratch {
     pub face: u32,
 }
 
-/// Few bytes that a strategy keeps in an out-record; zero in a new record.
+/// A few bytes that a strategy keeps in an out-record; zero in a new record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OutScratch {
     /// Current suppression interval in microseconds; 0 = none yet.
@@ -60,7 +60,7 @@ pub trait StrategyContext {
     /// Time of the packet.
     fn now(&self) -> Timestamp;
     /// Face the triggering packet came in on; [`FaceId::INVALID`] for triggers without a packet (`Timer`, `AfterNewNextHop`,
-    /// `OnDroppedInterest`, `BeforeExpire`).
+    /// `OnDroppedInterest`, `BeforeExpirePendingInterest`).
     fn ingress(&self) -> FaceId;
     /// Facts about a face, `None` when it does not exist.
     fn face(&self, id: FaceId) -> Option<FaceInfo>;
@@ -82,11 +82,11 @@ pub trait StrategyContext {
     /// A face of the router; in no order, indices valid until the trigger ends.
     fn face_at(&self, index: usize) -> FaceInfo;
 
-    /// All downstream records, in no order.
+    /// All in-records, in no order.
     fn in_records(&self) -> impl Iterator<Item = InRecord>;
-    /// All upstream records, in no order.
+    /// All out-records, in no order.
     fn out_records(&self) -> impl Iterator<Item = OutRecord>;
-    /// Scratch of the upstream record for `face`, if there is one.
+    /// Scratch of the out-record of `face`, if there is one.
     fn out_scratch(&mut self, face: FaceId) -> Option<&mut OutScratch>;
     /// Scratch of the PIT entry.
     fn pit_scratch(&mut self) -> &mut PitScratch;
@@ -144,5 +144,5 @@ pub enum Trigger {
     /// A timer of [`StrategyContext::schedule_timer_us`] is due and the PIT entry is still unsatisfied.
     Timer,
     /// The PIT entry ends unsatisfied.
-    BeforeExpire,
+    BeforeExpirePendingInterest,
 }

@@ -1,10 +1,11 @@
 //! What strategies measure of next hops: round-trip times, time-outs, probing times, the last working next hop.
 //!
-//! One worker keeps one [`MeasurementTable`], keyed by the hash of the FIB prefix. Its memory is bounded: a fixed number of entries
-//! of fixed size, of which the oldest of a set gives way to a new one. Losing an entry costs knowledge, never
-//! correctness, and so would two prefixes with the same 64-bit keyed hash.
+//! Each worker has one [`MeasurementTable`], keyed by the hash of the FIB prefix. Its memory is bounded: it has a fixed number of
+//! entries of fixed size, and a new entry of a full set replaces the one that was not used for longest. A lost entry makes choices
+//! worse and never wrong; so do two prefixes with the same 64-bit keyed hash.
 //!
-//! There are no timers here. A time-out is noticed when the next hop is looked at again ([`NextHopMeasurement::settle`]).
+//! There are no timers here. A time-out is noticed when the next hop is looked at again
+//! ([`NextHopMeasurement::check_timeout`]).
 
 use super::context::StrategyContext;
 use super::upstreams::{is_used, out_record_of};
@@ -27,7 +28,7 @@ pub struct NextHopMeasurement {
     face: FaceId,
     /// Interests in a row that were not answered in time.
     timeouts: u32,
-    /// Counts as not working.
+    /// It is taken not to work.
     timed_out: bool,
     rtt: RttEstimator,
     /// Since when the oldest watched Interest waits for its answer; [`Timestamp::NEVER`] when none does.
@@ -50,7 +51,7 @@ impl NextHopMeasurement {
         &self.rtt
     }
 
-    /// Does this next hop count as not working?
+    /// Is this next hop taken not to work?
     pub fn is_timed_out(&self) -> bool {
         self.timed_out
     }
@@ -87,16 +88,17 @@ impl NextHopMeasurement {
         }
     }
 
-    /// Counts a time-out if the watched Interest is overdue. After `max_timeouts` in a row the next hop is not working.
-    pub fn settle(&mut self, now: Timestamp, max_timeouts: u32) {
+    /// Counts a time-out if the answer to the watched Interest is overdue. After `max_timeouts` in a row the next hop is taken not
+    /// to work.
+    pub fn check_timeout(&mut self, now: Timestamp, max_timeouts: u32) {
         let overdue = self.awaiting_since != Timestamp::NEVER && now.since_ns(self.awaiting_since) >= self.rtt.rto_ns();
         if overdue {
-            self.lost(max_timeouts);
+            self.count_timeout(max_timeouts);
         }
     }
 
-    /// Counts a time-out at once: the link gave up.
-    pub fn lost(&mut self, max_timeouts: u32) {
+    /// Counts a time-out, because the watched Interest is overdue or the link could not deliver it.
+    pub fn count_timeout(&mut self, max_timeouts: u32) {
         self.awaiting_since = Timestamp::NEVER;
         self.timeouts = self.timeouts.saturating_add(1);
         self.timed_out |= self.timeouts >= max_timeouts;
@@ -108,7 +110,7 @@ impl NextHopMeasurement {
         self.timed_out = true;
     }
 
-    /// The next hop answered with something that tells neither that it works nor that it does not.
+    /// The next hop gave an answer that says neither that it works nor that it does not.
     pub fn not_measured(&mut self) {
         self.awaiting_since = Timestamp::NEVER;
     }
@@ -224,7 +226,7 @@ pub fn record_answer<C: StrategyContext>(ctx: &mut C, lifetime_ms: u64) -> bool 
     true
 }
 
-/// Where an entry may be: the upper half of the hash and the entry's number plus 1; 0 when free.
+/// A place of a set: the upper half of the hash, and the number of the entry plus 1; 0 when free.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     tag: u32,

@@ -1,66 +1,104 @@
 //! Forwarding strategies: which next hops an Interest goes to, and when.
 //!
-//! The pipelines call [`dispatch`] with a [`Trigger`] and a [`StrategyContext`] for one PIT entry. A strategy holds no state of its own: its
-//! parameters are in the [`StrategyInstance`], what it remembers of a pending Interest in the scratch bytes of PIT entry and
-//! out-records, and what it learns of next hops in the worker's [`MeasurementTable`]. A new strategy is a file here, a
-//! variant of [`Parameters`], a line in the registry and an arm in `dispatch`.
+//! The trait [`Strategy`] says what a strategy is; each strategy is one file in `built_in`, beside the list of all. The pipelines
+//! call [`dispatch`] with a [`Trigger`] and a [`StrategyContext`] for one PIT entry. A strategy has no state but its parameters:
+//! what it remembers of a pending Interest is in scratch bytes of the PIT entry and of its out-records, and what it learns of
+//! next hops is in the worker's [`MeasurementTable`].
 
-mod access;
-mod asf;
-mod best_route;
+mod built_in;
 pub mod context;
 pub mod measurements;
-mod multicast;
 mod nack;
-mod random;
+mod parameter;
 pub mod registry;
-mod self_learning;
 mod suppression;
 #[cfg(test)]
 mod tests;
 mod upstreams;
 
-pub use asf::AsfParameters;
+use namehop_wire::lp::NackReason;
+
+use crate::fib::NextHop;
+use namehop_packet::FaceId;
+
+pub use built_in::STRATEGIES;
 pub use context::{InRecord, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
 pub use measurements::{MeasurementTable, Measurements};
-pub use registry::{Parameters, STRATEGIES, StrategyError, StrategyInfo, StrategyInstance, StrategyKind};
-pub use suppression::ExponentialSuppression;
+use parameter::Parameter;
+pub use parameter::ParameterInfo;
+pub use registry::{StrategyError, StrategyInfo, StrategyInstance};
 
-/// Lets the strategy handle one trigger.
-pub fn dispatch<C: StrategyContext>(instance: &StrategyInstance, trigger: Trigger, ctx: &mut C) {
-    match instance.parameters() {
-        Parameters::BestRoute(suppression) => match trigger {
-            Trigger::AfterReceiveInterest => best_route::after_receive_interest(suppression, ctx),
-            other => by_default(other, ctx),
-        },
-        Parameters::Random(suppression) => match trigger {
-            Trigger::AfterReceiveInterest => random::after_receive_interest(suppression, ctx),
-            other => by_default(other, ctx),
-        },
-        Parameters::Multicast(suppression) => match trigger {
-            Trigger::AfterReceiveInterest => multicast::after_receive_interest(suppression, ctx),
-            Trigger::AfterNewNextHop(nexthop) => multicast::after_new_next_hop(nexthop, ctx),
-            other => by_default(other, ctx),
-        },
-        Parameters::Access(suppression) => access::dispatch(suppression, trigger, ctx),
-        Parameters::Asf(parameters) => asf::dispatch(parameters, trigger, ctx),
-        Parameters::SelfLearning(suppression) => self_learning::dispatch(suppression, trigger, ctx),
+/// A forwarding strategy with its parameters; its `Default` has the default values of all.
+///
+/// The triggers are those of NFD ("Triggers" in section "Strategy API" of the NFD Developer's Guide), and [`Trigger`] says when
+/// they come. A strategy implements only those for which the default is not right.
+trait Strategy: Default {
+    /// Name component after `/localhost/nfd/strategy`.
+    const NAME: &'static str;
+    /// Version. For a strategy that NFD has too, that of NFD.
+    const VERSION: u64;
+    /// What it does, in one line of help.
+    const SUMMARY: &'static str;
+    /// Does it do more with Data than send it to all downstreams? If not, Data goes to the downstreams without a FIB lookup and
+    /// without a call of the strategy, wherever possible. So it must be `true` for a strategy that implements
+    /// [`after_receive_data`](Self::after_receive_data) or [`before_satisfy_interest`](Self::before_satisfy_interest).
+    const WANTS_DATA: bool;
+
+    /// Its parameters, each with the field that holds it.
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        Vec::new()
+    }
+
+    /// Checks what concerns more than one parameter; the text says which do not go together.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// An Interest arrived that is not a loop and was not answered from the Content Store.
+    fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C);
+
+    /// Data arrived that satisfies this PIT entry alone. It is the strategy that sends it.
+    fn after_receive_data<C: StrategyContext>(&self, ctx: &mut C) {
+        ctx.send_data_to_all();
+    }
+
+    /// Data arrived that satisfies several PIT entries, of which this is one. The pipeline sends it.
+    fn before_satisfy_interest<C: StrategyContext>(&self, _ctx: &mut C) {}
+
+    /// A Nack arrived and is stored in its out-record.
+    fn after_receive_nack<C: StrategyContext>(&self, _reason: NackReason, ctx: &mut C) {
+        nack::process_nack(ctx);
+    }
+
+    /// The link could not deliver the Interest to this next hop. By default the consumer retransmits.
+    fn on_dropped_interest<C: StrategyContext>(&self, _nexthop: FaceId, _ctx: &mut C) {}
+
+    /// The FIB entry of the pending Interest got a next hop.
+    fn after_new_next_hop<C: StrategyContext>(&self, _nexthop: NextHop, _ctx: &mut C) {}
+
+    /// A timer of [`StrategyContext::schedule_timer_us`] is due.
+    fn after_timer<C: StrategyContext>(&self, _ctx: &mut C) {}
+
+    /// The PIT entry ends unsatisfied.
+    fn before_expire_pending_interest<C: StrategyContext>(&self, _ctx: &mut C) {}
+
+    /// Calls the function of the trigger.
+    #[inline]
+    fn handle<C: StrategyContext>(&self, trigger: Trigger, ctx: &mut C) {
+        match trigger {
+            Trigger::AfterReceiveInterest => self.after_receive_interest(ctx),
+            Trigger::AfterReceiveData => self.after_receive_data(ctx),
+            Trigger::BeforeSatisfyInterest => self.before_satisfy_interest(ctx),
+            Trigger::AfterReceiveNack(reason) => self.after_receive_nack(reason, ctx),
+            Trigger::OnDroppedInterest(nexthop) => self.on_dropped_interest(nexthop, ctx),
+            Trigger::AfterNewNextHop(nexthop) => self.after_new_next_hop(nexthop, ctx),
+            Trigger::Timer => self.after_timer(ctx),
+            Trigger::BeforeExpirePendingInterest => self.before_expire_pending_interest(ctx),
+        }
     }
 }
 
-/// What a strategy does that takes no interest in a trigger.
-///
-/// Looping Interests are answered by the pipeline. What the link dropped or what expires is left to the consumer's
-/// retransmission.
-fn by_default<C: StrategyContext>(trigger: Trigger, ctx: &mut C) {
-    match trigger {
-        Trigger::AfterReceiveData => ctx.send_data_to_all(),
-        Trigger::AfterReceiveNack(_) => nack::process_nack(ctx),
-        Trigger::AfterReceiveInterest
-        | Trigger::BeforeSatisfyInterest
-        | Trigger::OnDroppedInterest(_)
-        | Trigger::AfterNewNextHop(_)
-        | Trigger::Timer
-        | Trigger::BeforeExpire => {}
-    }
+/// Lets the strategy handle one trigger.
+pub fn dispatch<C: StrategyContext>(instance: &StrategyInstance, trigger: Trigger, ctx: &mut C) {
+    instance.strategy().dispatch(trigger, ctx);
 }

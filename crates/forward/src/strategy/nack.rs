@@ -1,4 +1,5 @@
-//! The common rule for incoming Nacks: wait for all upstreams, then pass on the least severe reason.
+//! The common rule for incoming Nacks: wait for all upstreams, then pass on the least severe reason ("Best Route Strategy" in
+//! section "List of Strategies" of the NFD Developer's Guide).
 
 use namehop_wire::lp::NackReason;
 

@@ -1,44 +1,86 @@
 //! Retransmission suppression: which Interests for a pending name are sent upstream again.
 //!
-//! After an Interest went out, further Interests for the same PIT entry within the suppression interval are only
-//! aggregated. An Interest that comes later is forwarded as a retransmission and the interval grows. State is a single
-//! number, kept per PIT entry or per out-record as the strategy chooses, so that nothing is allocated.
+//! After an Interest went out, further Interests for the same PIT entry are suppressed until the suppression interval is over:
+//! their downstreams get an in-record and nothing is sent. An Interest that comes later is forwarded as a retransmission, and the
+//! interval grows exponentially ("Best Route Strategy" in section "List of Strategies" of the NFD Developer's Guide). The current
+//! interval is one number, kept in the PIT entry or in the out-record as the strategy chooses.
+//!
+//! A strategy with an [`ExponentialSuppression`] among its parameters lists [`ExponentialSuppression::parameters`] with its own
+//! and calls [`ExponentialSuppression::check`] in its check.
 
 use super::context::StrategyContext;
+use super::parameter::Parameter;
 use super::upstreams::{has_pending, is_pending, out_record_of};
 use namehop_packet::{FaceId, Timestamp};
+
+/// Longest interval that can be chosen: one hour, whose microseconds fit into 32 bits.
+const MAX_INTERVAL_MS: u32 = 3_600_000;
+/// Largest growth factor that can be chosen: about one step from the shortest to the longest interval.
+const MAX_MULTIPLIER: f32 = 1_000_000.0;
 
 /// What to do with an Interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Nobody is expected to answer: forward it as a new Interest.
+    /// No upstream is expected to answer: forward it as a new Interest.
     New,
     /// It comes late enough after the last one: forward it as a retransmission.
     Forward,
-    /// It comes too early: aggregate it and send nothing.
+    /// It comes too early: send nothing.
     Suppress,
 }
 
-/// Exponential suppression: the interval starts at `initial_us` and is multiplied with each retransmission.
+/// Exponential suppression: the interval starts at `initial_ms` and is multiplied with each retransmission.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExponentialSuppression {
-    /// First interval, in microseconds; not 0.
-    pub initial_us: u32,
-    /// Longest interval, in microseconds; at least `initial_us`.
-    pub max_us: u32,
-    /// Growth with each retransmission; at least 1.
+    /// First interval, in milliseconds.
+    pub initial_ms: u32,
+    /// Longest interval, in milliseconds.
+    pub max_ms: u32,
+    /// Growth with each retransmission.
     pub multiplier: f32,
 }
 
 impl Default for ExponentialSuppression {
-    /// 10 ms, doubling up to 250 ms.
+    /// The defaults of NFD.
     fn default() -> Self {
-        ExponentialSuppression { initial_us: 10_000, max_us: 250_000, multiplier: 2.0 }
+        ExponentialSuppression { initial_ms: 10, max_ms: 250, multiplier: 2.0 }
     }
 }
 
 impl ExponentialSuppression {
-    /// Decides with one interval for the whole PIT entry, measured from the last time that any upstream was sent to.
+    /// The parameters of all strategies that suppress retransmissions.
+    pub fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![
+            Parameter::new(
+                "retx-suppression-initial",
+                &mut self.initial_ms,
+                1..=MAX_INTERVAL_MS,
+                "first suppression interval, in milliseconds",
+            ),
+            Parameter::new(
+                "retx-suppression-max",
+                &mut self.max_ms,
+                1..=MAX_INTERVAL_MS,
+                "longest suppression interval, in milliseconds, not less than the first",
+            ),
+            Parameter::new(
+                "retx-suppression-multiplier",
+                &mut self.multiplier,
+                1.0..=MAX_MULTIPLIER,
+                "growth of the suppression interval with each retransmission",
+            ),
+        ]
+    }
+
+    /// The rule between these parameters.
+    pub fn check(&self) -> Result<(), String> {
+        if self.max_ms < self.initial_ms {
+            return Err("retx-suppression-max is less than retx-suppression-initial".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Decides with one interval for the whole PIT entry, which starts when the Interest was last sent to any upstream.
     /// Grows the interval when the answer is `Decision::Forward`.
     #[inline]
     pub fn decide_per_entry<C: StrategyContext>(&self, ctx: &mut C) -> Decision {
@@ -68,7 +110,7 @@ impl ExponentialSuppression {
         if is_within(record.last_renewed, interval_us, now) { Decision::Suppress } else { Decision::Forward }
     }
 
-    /// Grows the interval of one upstream; call it when a retransmission was really sent there.
+    /// Grows the interval of one upstream; to be called when a retransmission was sent there.
     pub fn grow_upstream<C: StrategyContext>(&self, ctx: &mut C, upstream: FaceId) {
         if let Some(scratch) = ctx.out_scratch(upstream) {
             scratch.suppression_us = self.grown(self.current(scratch.suppression_us));
@@ -76,12 +118,12 @@ impl ExponentialSuppression {
     }
 
     fn current(&self, stored_us: u32) -> u32 {
-        if stored_us == 0 { self.initial_us } else { stored_us }
+        if stored_us == 0 { self.initial_ms * 1_000 } else { stored_us }
     }
 
     fn grown(&self, interval_us: u32) -> u32 {
         // A float-to-integer cast saturates, so a huge multiplier ends at the maximum.
-        ((f64::from(interval_us) * f64::from(self.multiplier)) as u32).min(self.max_us)
+        ((f64::from(interval_us) * f64::from(self.multiplier)) as u32).min(self.max_ms * 1_000)
     }
 }
 

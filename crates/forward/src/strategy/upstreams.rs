@@ -1,36 +1,37 @@
-//! Questions about the upstreams of a PIT entry that several strategies ask, and the common answer when there is none.
+//! What several strategies ask about next hops and out-records, and the common answer when there is no next hop.
 //!
-//! An out-record is *pending* while its lifetime runs and its face has not answered with a Nack.
+//! An out-record is *pending* while the lifetime of its Interest runs and its face has not answered with a Nack. A next hop is
+//! *used* while it has a pending out-record.
 
 use namehop_wire::lp::NackReason;
 
 use super::context::{OutRecord, StrategyContext};
 use namehop_packet::{FaceId, Timestamp};
 
-/// Is the upstream of this record still expected to answer?
+/// Is this out-record pending?
 #[inline]
 pub fn is_pending(record: &OutRecord, now: Timestamp) -> bool {
     record.nacked.is_none() && record.expiry > now
 }
 
-/// All upstream records that are pending.
+/// All out-records that are pending.
 #[inline]
 pub fn pending_out_records<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = OutRecord> + '_ {
     let now = ctx.now();
     ctx.out_records().filter(move |record| is_pending(record, now))
 }
 
-/// The upstream record of one face.
+/// The out-record of one face.
 pub fn out_record_of<C: StrategyContext>(ctx: &C, face: FaceId) -> Option<OutRecord> {
     ctx.out_records().find(|record| record.face == face)
 }
 
-/// Has the pending Interest been sent to this face, without an answer so far?
+/// Is this next hop used?
 pub fn is_used<C: StrategyContext>(ctx: &C, face: FaceId) -> bool {
     pending_out_records(ctx).any(|record| record.face == face)
 }
 
-/// Is any upstream still expected to answer?
+/// Is any out-record pending?
 #[inline]
 pub fn has_pending<C: StrategyContext>(ctx: &C) -> bool {
     pending_out_records(ctx).next().is_some()
@@ -42,7 +43,7 @@ pub fn eligible<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = FaceId> + '
     (0..ctx.nexthop_count()).map(|index| ctx.nexthop(index)).filter(|&nexthop| ctx.is_eligible(nexthop))
 }
 
-/// The first of them. A loop of its own, which becomes part of its caller: every new Interest comes here.
+/// The first of [`eligible`]. A loop of its own, which is inlined into its caller: every new Interest comes here.
 #[inline]
 pub fn cheapest_eligible<C: StrategyContext>(ctx: &C) -> Option<FaceId> {
     for index in 0..ctx.nexthop_count() {
@@ -54,7 +55,7 @@ pub fn cheapest_eligible<C: StrategyContext>(ctx: &C) -> Option<FaceId> {
     None
 }
 
-/// Next hops that the Interest may go to and that are not used yet, lowest cost first.
+/// Next hops that the Interest may go to and that are unused, lowest cost first.
 pub fn eligible_unused<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = FaceId> + '_ {
     eligible(ctx).filter(|&nexthop| !is_used(ctx, nexthop))
 }
@@ -69,8 +70,8 @@ pub fn eligible_used_longest_ago<C: StrategyContext>(ctx: &C) -> Option<FaceId> 
 
 /// Answers the downstream at hand that there is no route, and ends the PIT entry unless another downstream still waits.
 ///
-/// The others are left waiting because the reason may lie in the downstream at hand: the only next hop may be the face
-/// that its Interest came from.
+/// The others are not answered, because the reason may lie in the downstream at hand: the only next hop may be the face that its
+/// Interest came from.
 pub fn answer_no_route<C: StrategyContext>(ctx: &mut C) {
     let (now, ingress) = (ctx.now(), ctx.ingress());
     ctx.send_nack(ingress, NackReason::NO_ROUTE);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use namehop_forward::engine::{CsConfig, Engine, EngineConfig, UnsolicitedPolicy};
 use namehop_forward::fib::{self, FibWriter};
 use namehop_forward::schedule::{Burst, Schedule};
-use namehop_forward::strategy::{StrategyInstance, StrategyKind};
+use namehop_forward::strategy::{StrategyInstance, registry};
 use namehop_hash::HashKey;
 use namehop_packet::{BufferPool, DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Timestamp};
 use namehop_store::PolicyKind;
@@ -120,13 +120,15 @@ impl<S: Schedule> Runner<S> {
             runner.add_face(index);
         }
         for (index, prefix) in PREFIXES.iter().enumerate() {
-            let (kind, strategy) = match scenario.multicast[index] {
-                true => (StrategyKind::Multicast, Strategy::Multicast),
-                false => (StrategyKind::BestRoute, Strategy::BestRoute),
+            let (chosen, strategy) = match scenario.multicast[index] {
+                true => ("multicast", Strategy::Multicast),
+                false => ("best-route", Strategy::BestRoute),
             };
+            let chosen = registry::full_name(chosen).expect("a name");
+            let chosen = StrategyInstance::parse(chosen.as_ref()).expect("a strategy");
             let value = packets::name_value(&name(prefix));
             let prefix_name = NameRef::from_value(&value).expect("a name");
-            runner.fib.set_strategy(prefix_name, StrategyInstance::new(kind)).expect("room for a strategy");
+            runner.fib.set_strategy(prefix_name, chosen).expect("room for a strategy");
             runner.model.set_strategy(name(prefix), strategy);
             runner.set_routes(index, &scenario.routes[index]);
         }

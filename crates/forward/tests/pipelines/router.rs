@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::strategy::StrategyInstance;
+use namehop_forward::strategy::{StrategyInstance, registry};
 use namehop_forward::{CsErasure, Engine, EngineConfig};
 use namehop_hash::HashKey;
 use namehop_packet::{
@@ -165,7 +165,7 @@ impl Router {
     }
 
     pub fn strategy(&mut self, prefix: &str, strategy: &str) {
-        let strategy = name(&format!("/localhost/nfd/strategy/{strategy}"));
+        let strategy = registry::full_name(strategy).expect("a name");
         let strategy = StrategyInstance::parse(strategy.as_ref()).expect("strategy");
         self.fib.set_strategy(name(prefix).as_ref(), strategy).expect("strategy");
     }

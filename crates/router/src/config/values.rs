@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use namehop_face::FacePersistency;
 use namehop_face::uri::{FaceUri, Host};
 use namehop_forward::strategy::registry::StrategyInstance;
+use namehop_forward::strategy::{StrategyInstance, registry};
 use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::origin;
 use namehop_wire::Name;
@@ -322,8 +323,7 @@ fn parse_peer(text: &str) -> Result<FaceUri, String> {
 
 /// Accepts `asf` for `/localhost/nfd/strategy/asf`, and the full form.
 fn parse_strategy(text: &str) -> Result<StrategyInstance, String> {
-    let full = if text.starts_with('/') { text.to_owned() } else { format!("/localhost/nfd/strategy/{text}") };
-    let name = Name::from_str(&full).map_err(|error| format!("`{text}` is not a strategy name: {error}"))?;
+    let name = registry::full_name(text).map_err(|error| format!("`{text}` is not a strategy name: {error}"))?;
     StrategyInstance::parse(name.as_ref()).map_err(|error| format!("strategy `{text}`: {error}"))
 }
 

@@ -80,19 +80,19 @@ fn time_outs_count_only_in_a_row() {
     let mut now = Timestamp(0);
     for round in 1..=2 {
         measured.sent(now);
-        measured.settle(now.plus_ms(999), 3);
+        measured.check_timeout(now.plus_ms(999), 3);
         assert_eq!(measured.timeouts(), round - 1, "the first time-out is one second");
         now = now.plus_ms(1_000);
-        measured.settle(now, 3);
-        measured.settle(now, 3);
+        measured.check_timeout(now, 3);
+        measured.check_timeout(now, 3);
         assert_eq!(measured.timeouts(), round, "one time-out counts once");
     }
     measured.sent(now);
     measured.answered(now, now.plus_ms(5), true);
     assert_eq!(measured.timeouts(), 0);
-    measured.lost(2);
+    measured.count_timeout(2);
     assert!(!measured.is_timed_out());
-    measured.lost(2);
+    measured.count_timeout(2);
     assert!(measured.is_timed_out());
     measured.answered(now, now.plus_ms(5), false);
     assert!(!measured.is_timed_out(), "an ambiguous answer proves life all the same");
@@ -102,10 +102,10 @@ fn time_outs_count_only_in_a_row() {
 fn an_old_answer_does_not_end_the_watch_for_a_later_interest() {
     let mut measured = NextHopMeasurement::FREE;
     measured.sent(Timestamp(0));
-    measured.lost(9);
+    measured.count_timeout(9);
     let second = Timestamp(0).plus_ms(1_000);
     measured.sent(second);
     measured.answered(Timestamp(0), second.plus_ms(1), true);
-    measured.settle(second.plus_ms(60_000), 9);
+    measured.check_timeout(second.plus_ms(60_000), 9);
     assert_eq!(measured.timeouts(), 1);
 }

@@ -4,6 +4,7 @@ use namehop_wire::lp::NackReason;
 
 use super::context::{InRecord, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
 use super::measurements::Measurements;
+use super::registry::full_name;
 use super::{StrategyInstance, dispatch};
 use crate::fib::NextHop;
 use namehop_packet::{FaceId, FaceInfo, FaceScope, LinkType, Timestamp};
@@ -252,6 +253,6 @@ impl StrategyContext for Mock {
 
 /// A strategy by the part of its name after `/localhost/nfd/strategy/`.
 pub fn strategy(rest: &str) -> StrategyInstance {
-    let name: namehop_wire::Name = format!("/localhost/nfd/strategy/{rest}").parse().expect("a name");
+    let name = full_name(rest).expect("a name");
     StrategyInstance::parse(name.as_ref()).expect("a strategy")
 }

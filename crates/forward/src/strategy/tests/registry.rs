@@ -1,5 +1,7 @@
 //! Tests of strategy names and parameters.
 
+use super::super::context::Trigger;
+use super::super::tests::{A, Action, D, Mock};
 use super::*;
 
 fn parse(uri: &str) -> Result<StrategyInstance, StrategyError> {
@@ -18,18 +20,90 @@ fn refusal(uri: &str) -> String {
 fn every_strategy_is_found_by_its_name_and_described_truthfully() {
     for info in STRATEGIES {
         let instance = parse(&format!("/localhost/nfd/strategy/{}", info.name)).expect("known");
-        assert_eq!(instance.kind(), info.kind);
-        assert_eq!(instance.kind().info(), info);
-        assert_eq!(instance.kind().to_string(), info.name);
         assert_eq!(*instance.name(), info.versioned_name());
-        assert_eq!(instance, StrategyInstance::new(info.kind));
-        for parameter in info.parameters {
-            let with_default = format!("{}/{}~{}", info.versioned_name(), parameter.key, parameter.default);
-            let explicit = parse(&with_default).expect("defaults are acceptable");
-            assert_eq!(explicit.parameters(), instance.parameters(), "{}", parameter.key);
+        assert_eq!(instance, info.with_defaults());
+        for ParameterInfo { key, default, min, max, .. } in info.parameters() {
+            let with = |value: &str| parse(&format!("{}/{key}~{value}", info.versioned_name()));
+            assert_eq!(with(&default).expect("defaults are acceptable").strategy(), instance.strategy(), "{key}");
+            for value in [min, max].iter().filter(|value| **value != default) {
+                // A rule between two parameters may refuse it; its own range does not.
+                match with(value) {
+                    Ok(changed) => assert_ne!(changed.strategy(), instance.strategy(), "{key}~{value} has no effect"),
+                    Err(error) => assert!(error.to_string().contains("is less than"), "{key}~{value}: {error}"),
+                }
+            }
         }
     }
-    assert_eq!(StrategyInstance::default().kind(), StrategyKind::BestRoute);
+    assert_eq!(StrategyInstance::default().name().to_string(), "/localhost/nfd/strategy/best-route/v=5");
+}
+
+#[test]
+fn names_of_strategies_are_all_different() {
+    for (position, info) in STRATEGIES.iter().enumerate() {
+        assert!(STRATEGIES[..position].iter().all(|other| other.name != info.name), "{}", info.name);
+    }
+}
+
+#[test]
+fn every_strategy_with_suppression_checks_its_intervals() {
+    let mut checked = 0;
+    for info in STRATEGIES {
+        if info.parameters().iter().any(|parameter| parameter.key == "retx-suppression-max") {
+            let text = refusal(&format!("{}/retx-suppression-initial~300", info.versioned_name()));
+            assert!(text.starts_with("retx-suppression-max is less than retx-suppression-initial"), "{text}");
+            checked += 1;
+        }
+    }
+    assert!(checked >= 2);
+}
+
+#[test]
+fn strategies_that_do_not_want_data_learn_nothing_from_it() {
+    for info in STRATEGIES {
+        let strategy = info.with_defaults();
+        let mut mock = Mock::new(&[]);
+        mock.interest(&strategy, D);
+        let mut routed = Mock::new(&[(A, 1)]);
+        routed.interest(&strategy, D);
+        for mock in [&mut mock, &mut routed] {
+            let before = (mock.measurements, mock.pit_scratch, mock.out_records.clone());
+            mock.ingress = mock.out_records.first().map_or(A, |(record, _)| record.face);
+            let satisfied_with_others = mock.trigger(&strategy, Trigger::BeforeSatisfyInterest);
+            let satisfied_alone = mock.trigger(&strategy, Trigger::AfterReceiveData);
+            let is_default = satisfied_with_others.is_empty() && satisfied_alone == [Action::Data];
+            let after = (mock.measurements, mock.pit_scratch, mock.out_records.clone());
+            assert!(strategy.wants_data() || is_default && before == after, "{}", info.name);
+        }
+    }
+}
+
+#[test]
+fn the_documentation_has_all_strategies_and_parameters() {
+    let mut strategies = "| Strategy | Version | What it does |\n|---|---|---|\n".to_owned();
+    for StrategyInfo { name, version, summary, .. } in STRATEGIES {
+        strategies.push_str(&format!("| `{name}` | {version} | {summary} |\n"));
+    }
+    let mut parameters = "| Parameter | Default | Values | Meaning | Strategies |\n|---|---|---|---|---|\n".to_owned();
+    for (ParameterInfo { key, default, min, max, meaning }, users) in all_parameters() {
+        let users = users.join(", ");
+        parameters.push_str(&format!("| `{key}` | {default} | {min} to {max} | {meaning} | {users} |\n"));
+    }
+    let documentation = include_str!("../../../../../docs/strategies.md");
+    for table in [strategies, parameters] {
+        // With the end of the table, so that it has no line more.
+        assert!(documentation.contains(&format!("{table}\n")), "docs/strategies.md does not hold:\n{table}");
+    }
+    for info in STRATEGIES {
+        assert!(documentation.contains(&format!("\n### {}\n", info.name)), "{} has no section", info.name);
+    }
+}
+
+#[test]
+fn short_names_stand_for_strategies_of_the_forwarder() {
+    let full = |text| full_name(text).map(|name| name.to_string());
+    assert_eq!(full("asf/v=5"), Ok("/localhost/nfd/strategy/asf/v=5".to_owned()));
+    assert_eq!(full("/x/y"), Ok("/x/y".to_owned()));
+    assert!(full("a//b").is_err());
 }
 
 #[test]
@@ -65,17 +139,10 @@ fn unknown_names_are_not_found() {
 }
 
 #[test]
-fn parameters_are_read_and_kept_in_the_name() {
+fn parameters_are_kept_in_the_name() {
     let uri = "/localhost/nfd/strategy/asf/v=5/probing-interval~30000/max-timeouts~5/measurements-lifetime~60000\
                /retx-suppression-initial~20/retx-suppression-max~500/retx-suppression-multiplier~1.5";
     let instance = parse(uri).expect("acceptable");
-    let expected = AsfParameters {
-        suppression: ExponentialSuppression { initial_us: 20_000, max_us: 500_000, multiplier: 1.5 },
-        probing_interval_ms: 30_000,
-        max_timeouts: 5,
-        measurements_lifetime_ms: 60_000,
-    };
-    assert_eq!(*instance.parameters(), Parameters::Asf(expected));
     assert_eq!(*instance.name(), uri.parse::<Name>().expect("a name"));
     // An older version is replaced in the name, its parameters stay.
     let older = parse("/localhost/nfd/strategy/multicast/v=3/retx-suppression-max~1000").expect("acceptable");
@@ -103,7 +170,7 @@ fn bad_parameters_are_refused_with_a_reason() {
     ] {
         let text = refusal(&format!("/localhost/nfd/strategy/asf/v=5/{parameter}"));
         assert!(text.contains(reason), "{parameter}: {text}");
-        assert!(text.contains("probing-interval (default 60000)"), "{parameter}: {text}");
+        assert!(text.contains("probing-interval (default 60000, 1000 to 2592000000)"), "{parameter}: {text}");
     }
 }
 

@@ -60,11 +60,15 @@ fn per_upstream_intervals_are_independent() {
 
 #[test]
 fn a_huge_multiplier_ends_at_the_maximum() {
-    let suppression = ExponentialSuppression { initial_us: 1_000, max_us: u32::MAX, multiplier: 1e30 };
+    let suppression = ExponentialSuppression { initial_ms: 1, max_ms: MAX_INTERVAL_MS, multiplier: MAX_MULTIPLIER };
     let mut mock = Mock::new(&[(A, 1)]);
     mock.lifetime_ms = u64::MAX;
     sent_to(&mut mock, A);
     mock.pass_ms(1);
     assert_eq!(suppression.decide_per_entry(&mut mock), Decision::Forward);
-    assert_eq!(mock.pit_scratch.suppression_us, u32::MAX);
+    assert_eq!(mock.pit_scratch.suppression_us, 1_000_000_000);
+    sent_to(&mut mock, A);
+    mock.pass_ms(1_000_000);
+    assert_eq!(suppression.decide_per_entry(&mut mock), Decision::Forward);
+    assert_eq!(mock.pit_scratch.suppression_us, MAX_INTERVAL_MS * 1_000);
 }

@@ -1,8 +1,8 @@
 //! Tests of the best-route strategy.
 
-use super::super::context::Trigger;
-use super::super::tests::{A, Action, B, C, D, E, Mock, strategy};
 use crate::fib::NextHop;
+use crate::strategy::Trigger;
+use crate::strategy::tests::{A, Action, B, C, D, E, Mock, strategy};
 use namehop_packet::LinkType;
 use namehop_wire::lp::NackReason;
 
@@ -106,7 +106,7 @@ fn data_goes_to_all_and_other_triggers_do_nothing() {
     mock.interest(&best_route, D);
     assert_eq!(mock.event(&best_route, Trigger::OnDroppedInterest(A)), []);
     assert_eq!(mock.event(&best_route, Trigger::AfterNewNextHop(NextHop { face: B, cost: 0 })), []);
-    assert_eq!(mock.event(&best_route, Trigger::BeforeExpire), []);
+    assert_eq!(mock.event(&best_route, Trigger::BeforeExpirePendingInterest), []);
     assert_eq!(mock.event(&best_route, Trigger::Timer), []);
     mock.ingress = A;
     assert_eq!(mock.trigger(&best_route, Trigger::BeforeSatisfyInterest), []);

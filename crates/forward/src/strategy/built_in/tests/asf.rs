@@ -1,8 +1,8 @@
 //! Tests of the asf strategy.
 
-use super::super::tests::{A, Action, B, C, D, E, Mock, strategy};
 use super::*;
-use crate::strategy::StrategyInstance;
+use crate::strategy::tests::{A, Action, B, C, D, E, Mock, strategy};
+use crate::strategy::{StrategyInstance, Trigger, parameter};
 
 /// One exchange with an answer `rtt_ms` later from the first face asked; which faces were asked.
 fn exchange(mock: &mut Mock, asf: &StrategyInstance, rtt_ms: impl Fn(FaceId) -> Option<u64>) -> Vec<Action> {
@@ -23,10 +23,29 @@ fn exchange(mock: &mut Mock, asf: &StrategyInstance, rtt_ms: impl Fn(FaceId) -> 
 fn measure(mock: &mut Mock, asf: &StrategyInstance, face: FaceId, rtt_ms: u64) {
     mock.new_entry();
     mock.ingress = D;
-    assert!(send_measured(mock, face, AsfParameters::default().measurements_lifetime_ms, false));
+    assert!(send_measured(mock, face, Asf::default().measurements_lifetime_ms, false));
     mock.pass_ms(rtt_ms);
     mock.data(asf, face);
     mock.new_entry();
+}
+
+#[test]
+fn parameters_are_read_into_their_fields() {
+    let values = [
+        ("measurements-lifetime", "60000"),
+        ("probing-interval", "30000"),
+        ("max-timeouts", "5"),
+        ("retx-suppression-initial", "20"),
+        ("retx-suppression-max", "500"),
+        ("retx-suppression-multiplier", "1.5"),
+    ];
+    let expected = Asf {
+        probing_interval_ms: 30_000,
+        max_timeouts: 5,
+        measurements_lifetime_ms: 60_000,
+        suppression: ExponentialSuppression { initial_ms: 20, max_ms: 500, multiplier: 1.5 },
+    };
+    assert_eq!(parameter::read(&values), Ok(expected));
 }
 
 #[test]
@@ -122,7 +141,7 @@ fn time_outs_are_noticed_when_entries_expire() {
     measure(&mut mock, &asf, A, 20);
     mock.interest(&asf, D);
     mock.pass_ms(4_000);
-    assert_eq!(mock.event(&asf, Trigger::BeforeExpire), []);
+    assert_eq!(mock.event(&asf, Trigger::BeforeExpirePendingInterest), []);
     let now = mock.now;
     assert!(mock.measurements.as_mut().unwrap().next_hop(A, now, 300_000).unwrap().is_timed_out());
     mock.new_entry();

@@ -1,7 +1,7 @@
 //! Tests of the access strategy.
 
-use super::super::context::Trigger;
-use super::super::tests::{A, Action, B, C, D, E, Mock, strategy};
+use crate::strategy::Trigger;
+use crate::strategy::tests::{A, Action, B, C, D, E, Mock, strategy};
 use namehop_wire::lp::NackReason;
 
 /// A mock in which B has answered an Interest 30 ms after it was sent.

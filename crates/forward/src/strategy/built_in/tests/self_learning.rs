@@ -1,12 +1,12 @@
 //! Tests of the self-learning strategy.
 
-use super::super::context::Trigger;
-use super::super::tests::{A, Action, B, C, D, E, Mock, strategy};
+use crate::strategy::Trigger;
+use crate::strategy::tests::{A, Action, B, C, D, E, Mock, strategy};
 use namehop_packet::FaceScope;
 use namehop_wire::lp::NackReason;
 
 /// D is a local application, the other faces are links.
-fn mock(nexthops: &[(namehop_packet::face::FaceId, u64)]) -> Mock {
+fn mock(nexthops: &[(namehop_packet::FaceId, u64)]) -> Mock {
     let mut mock = Mock::new(nexthops);
     mock.faces[3].scope = FaceScope::Local;
     mock

@@ -1,6 +1,6 @@
 //! Tests of the random strategy.
 
-use super::super::tests::{A, Action, B, C, D, E, Mock, strategy};
+use crate::strategy::tests::{A, Action, B, C, D, E, Mock, strategy};
 use namehop_wire::lp::NackReason;
 
 #[test]

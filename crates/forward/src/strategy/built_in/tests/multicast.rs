@@ -1,8 +1,8 @@
 //! Tests of the multicast strategy.
 
-use super::super::context::Trigger;
-use super::super::tests::{A, Action, B, C, D, E, Mock, strategy};
 use crate::fib::NextHop;
+use crate::strategy::Trigger;
+use crate::strategy::tests::{A, Action, B, C, D, E, Mock, strategy};
 
 #[test]
 fn every_interest_goes_to_all_eligible_next_hops() {

@@ -1,0 +1,130 @@
+//! The access strategy, for the edge of the network: one next hop at a time, the one that answered last.
+//!
+//! A new Interest goes to the last working next hop of its FIB prefix. When that one is unknown, no longer eligible, or does not
+//! answer within its retransmission time-out, the Interest goes to all eligible next hops, and the first that answers becomes
+//! the last working one ("Access Router Strategy" in section "List of Strategies" of the NFD Developer's Guide). What was learnt
+//! is forgotten 8 s after the last answer.
+
+use crate::strategy::Strategy;
+use crate::strategy::context::StrategyContext;
+use crate::strategy::measurements::{record_answer, send_measured};
+use crate::strategy::nack::process_nack;
+use crate::strategy::parameter::Parameter;
+use crate::strategy::suppression::{Decision, ExponentialSuppression};
+use crate::strategy::upstreams::{answer_no_route, eligible, is_used};
+use namehop_wire::lp::NackReason;
+
+use namehop_packet::FaceId;
+
+/// How long the last working next hop and its round-trip times are remembered. NFD's value.
+const MEASUREMENTS_LIFETIME_MS: u64 = 8_000;
+
+/// The strategy and its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Access {
+    /// Per PIT entry.
+    suppression: ExponentialSuppression,
+}
+
+impl Strategy for Access {
+    const NAME: &'static str = "access";
+    const VERSION: u64 = 1;
+    const SUMMARY: &'static str = "the next hop that answered last; all next hops when it does not answer";
+    const WANTS_DATA: bool = true;
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        self.suppression.parameters()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.suppression.check()
+    }
+
+    fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {
+        match self.suppression.decide_per_entry(ctx) {
+            Decision::Suppress => {}
+            Decision::New => {
+                if !send_to_last_working(ctx) && multicast(ctx, |_, _| true) == 0 {
+                    answer_no_route(ctx);
+                }
+            }
+            Decision::Forward => {
+                multicast(ctx, |_, _| true);
+            }
+        }
+    }
+
+    fn after_receive_data<C: StrategyContext>(&self, ctx: &mut C) {
+        measure_data(ctx);
+        ctx.send_data_to_all();
+    }
+
+    fn before_satisfy_interest<C: StrategyContext>(&self, ctx: &mut C) {
+        measure_data(ctx);
+    }
+
+    fn after_receive_nack<C: StrategyContext>(&self, _reason: NackReason, ctx: &mut C) {
+        let ingress = ctx.ingress();
+        if let Some(measurements) = ctx.measurements() {
+            measurements.forget_last_working(ingress);
+        }
+        process_nack(ctx);
+    }
+
+    /// The retransmission time-out of the last working next hop is over.
+    fn after_timer<C: StrategyContext>(&self, ctx: &mut C) {
+        let tried = FaceId(std::mem::take(&mut ctx.pit_scratch().face));
+        // The Interest may be sent to the last working next hop more than once; only the first timer finds the face noted.
+        if tried != FaceId::INVALID && ctx.in_records().next().is_some() {
+            multicast(ctx, |ctx, face| face != tried && !is_used(ctx, face));
+        }
+    }
+}
+
+/// Data arrived: its upstream is the last working next hop.
+fn measure_data<C: StrategyContext>(ctx: &mut C) {
+    if ctx.in_records().next().is_none() {
+        // Another upstream was faster.
+        return;
+    }
+    let (now, ingress) = (ctx.now(), ctx.ingress());
+    if record_answer(ctx, MEASUREMENTS_LIFETIME_MS)
+        && let Some(measurements) = ctx.measurements()
+    {
+        measurements.set_last_working(ingress, now);
+    }
+}
+
+fn send_to_last_working<C: StrategyContext>(ctx: &mut C) -> bool {
+    let now = ctx.now();
+    let Some(face) =
+        ctx.measurements().and_then(|measurements| measurements.last_working(now, MEASUREMENTS_LIFETIME_MS))
+    else {
+        return false;
+    };
+    if !eligible(ctx).any(|nexthop| nexthop == face) || !send_measured(ctx, face, MEASUREMENTS_LIFETIME_MS, false) {
+        return false;
+    }
+    let rto_ns = ctx.measurements().map(|measurements| measurements.rto_ns(face, now, MEASUREMENTS_LIFETIME_MS));
+    if let Some(rto_ns) = rto_ns {
+        ctx.pit_scratch().face = face.0;
+        ctx.schedule_timer_us(rto_ns / 1_000);
+    }
+    true
+}
+
+/// Sends to all eligible next hops for which `wanted` holds; how many were sent to.
+fn multicast<C: StrategyContext>(ctx: &mut C, wanted: impl Fn(&C, FaceId) -> bool) -> usize {
+    let mut sent = 0;
+    for index in 0..ctx.nexthop_count() {
+        let face = ctx.nexthop(index);
+        if ctx.is_eligible(face) && wanted(ctx, face) && send_measured(ctx, face, MEASUREMENTS_LIFETIME_MS, false) {
+            sent += 1;
+        }
+    }
+    sent
+}
+
+#[cfg(test)]
+#[path = "tests/access.rs"]
+mod tests;

@@ -1,0 +1,131 @@
+//! The self-learning strategy: finds producers by flooding and learns routes from the prefix announcements in the answers.
+//!
+//! A *discovery* Interest (one without the NonDiscovery field of NDNLPv2) that matches no FIB entry is sent to all non-local faces.
+//! Data that answers it may carry a prefix announcement; from that a route is learnt, with the face that the Data came from as
+//! next hop. An Interest that matches a FIB entry goes to its next hops only, with NonDiscovery. When it was a discovery Interest
+//! on arrival, its Data gets the announcement that the route came from, so that the downstream can learn the route too. (NDNLPv2,
+//! fields NonDiscovery and PrefixAnnouncement.)
+
+use crate::strategy::Strategy;
+use crate::strategy::context::StrategyContext;
+use crate::strategy::nack::process_nack;
+use crate::strategy::parameter::Parameter;
+use crate::strategy::suppression::{Decision, ExponentialSuppression};
+use crate::strategy::upstreams::answer_no_route;
+use namehop_wire::lp::NackReason;
+
+use namehop_packet::{FaceId, FaceScope};
+
+/// PIT scratch flag: a non-local downstream sent a discovery Interest.
+const DISCOVERY_WANTED: u32 = 1;
+/// Out-record scratch flag: the Interest was sent to this upstream as a discovery Interest.
+const SENT_AS_DISCOVERY: u32 = 1;
+
+/// The strategy and its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SelfLearning {
+    /// Per out-record.
+    suppression: ExponentialSuppression,
+}
+
+impl Strategy for SelfLearning {
+    const NAME: &'static str = "self-learning";
+    const VERSION: u64 = 1;
+    const SUMMARY: &'static str = "floods unknown names and learns routes from prefix announcements";
+    const WANTS_DATA: bool = true;
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        self.suppression.parameters()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.suppression.check()
+    }
+
+    fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {
+        let non_discovery = ctx.is_non_discovery();
+        if !non_discovery && is_non_local(ctx, ctx.ingress()) {
+            ctx.pit_scratch().flags |= DISCOVERY_WANTED;
+        }
+        if ctx.nexthop_count() > 0 {
+            for index in 0..ctx.nexthop_count() {
+                let face = ctx.nexthop(index);
+                self.send(ctx, face, true);
+            }
+        } else if non_discovery {
+            answer_no_route(ctx);
+        } else {
+            for index in 0..ctx.face_count() {
+                let face = ctx.face_at(index);
+                if face.scope == FaceScope::NonLocal {
+                    self.send(ctx, face.id, false);
+                }
+            }
+        }
+    }
+
+    fn after_receive_data<C: StrategyContext>(&self, ctx: &mut C) {
+        let ingress = ctx.ingress();
+        match ctx.out_scratch(ingress).map(|scratch| scratch.flags & SENT_AS_DISCOVERY != 0) {
+            Some(false) if ctx.pit_scratch().flags & DISCOVERY_WANTED != 0 => ctx.request_announcement(),
+            Some(true) => {
+                ctx.learn_announced_route();
+                ctx.send_data_to_all();
+            }
+            // Data from a face that the Interest was not sent to: it is passed on, but nothing is learnt from it.
+            Some(false) | None => ctx.send_data_to_all(),
+        }
+    }
+
+    /// The pipeline sends the Data; the route is learnt all the same.
+    fn before_satisfy_interest<C: StrategyContext>(&self, ctx: &mut C) {
+        let ingress = ctx.ingress();
+        if ctx.out_scratch(ingress).is_some_and(|scratch| scratch.flags & SENT_AS_DISCOVERY != 0) {
+            ctx.learn_announced_route();
+        }
+    }
+
+    /// NoRoute from a next hop means that a learnt route leads nowhere any more: it is forgotten, and all downstreams are told at
+    /// once so that they start a new discovery. NoRoute from one of many flooded faces means nothing of the kind.
+    fn after_receive_nack<C: StrategyContext>(&self, reason: NackReason, ctx: &mut C) {
+        let ingress = ctx.ingress();
+        let was_discovery = ctx.out_scratch(ingress).is_some_and(|scratch| scratch.flags & SENT_AS_DISCOVERY != 0);
+        if reason == NackReason::NO_ROUTE && !was_discovery {
+            ctx.send_nacks(reason);
+            ctx.reject_pending_interest();
+            ctx.forget_learned_route(ingress);
+        } else {
+            process_nack(ctx);
+        }
+    }
+}
+
+impl SelfLearning {
+    fn send<C: StrategyContext>(&self, ctx: &mut C, face: FaceId, non_discovery: bool) {
+        if !ctx.is_eligible(face) {
+            return;
+        }
+        let decision = self.suppression.decide_per_upstream(ctx, face);
+        if decision == Decision::Suppress || !ctx.send_interest_discovery(face, non_discovery) {
+            return;
+        }
+        if decision == Decision::Forward {
+            self.suppression.grow_upstream(ctx, face);
+        }
+        if let Some(scratch) = ctx.out_scratch(face) {
+            if non_discovery {
+                scratch.flags &= !SENT_AS_DISCOVERY;
+            } else {
+                scratch.flags |= SENT_AS_DISCOVERY;
+            }
+        }
+    }
+}
+
+fn is_non_local<C: StrategyContext>(ctx: &C, face: FaceId) -> bool {
+    ctx.face(face).is_some_and(|info| info.scope == FaceScope::NonLocal)
+}
+
+#[cfg(test)]
+#[path = "tests/self_learning.rs"]
+mod tests;
