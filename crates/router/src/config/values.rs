@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use namehop_face::FacePersistency;
 use namehop_face::uri::{FaceUri, Host};
-use namehop_forward::strategy::registry::StrategyInstance;
 use namehop_forward::strategy::{StrategyInstance, registry};
 use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::origin;
