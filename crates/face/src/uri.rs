@@ -271,6 +271,11 @@ impl FaceUri {
         self.host_port()?.socket_address()
     }
 
+    /// Whether faces with this remote URI are on ports, which the worker polls; all others are on sockets.
+    pub fn is_on_port(&self) -> bool {
+        matches!(self, FaceUri::Ethernet(_) | FaceUri::Memif { .. })
+    }
+
     /// Whether the address is a multicast group (IP or Ethernet).
     pub fn is_multicast(&self) -> bool {
         match self {

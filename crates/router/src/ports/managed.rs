@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use tracing::{debug, info, warn};
 
 use namehop_dpdk::losses::Losses;
-use namehop_face::ethernet::{Framing, MacAddress, PortId, PortParams, WorkerSilent, is_group};
+use namehop_face::encapsulation::{Framing, MacAddress, Peer, is_group};
+use namehop_face::port::{PortId, PortParams, WorkerSilent};
 use namehop_face::registry::{Face, FaceParams, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_face::{FaceUri, LinkDrop};
@@ -21,8 +22,8 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// A port.
 pub(super) struct ManagedPort {
     pub(super) id: PortId,
-    /// Its URI, and that of this end of its faces.
-    pub(super) local: FaceUri,
+    /// Its URI.
+    pub(super) uri: FaceUri,
     pub(super) framing: Framing,
     /// The configuration asks for it.
     pub(super) stays: bool,
@@ -40,17 +41,17 @@ impl ManagedPort {
     pub(super) fn open(
         context: &PortContext,
         id: PortId,
-        local: &FaceUri,
+        uri: &FaceUri,
         framing: Framing,
         memifs: &mut Memifs,
         max_on_demand_faces: usize,
     ) -> Result<ManagedPort, CreateError> {
-        let Opened { device, link, address, mtu_bytes } = open::open(&context.pool, local, framing, memifs)?;
+        let Opened { device, queue, address, mtu_bytes } = open::open(&context.pool, uri, framing, memifs)?;
         let params = PortParams {
-            link: Some(link),
+            queue: Some(queue),
             framing,
             address,
-            local_uri: local.clone(),
+            uri: uri.clone(),
             mtu_bytes,
             max_on_demand_faces,
             is_up: false,
@@ -58,7 +59,7 @@ impl ManagedPort {
         context.control.add(id, params).map_err(silent)?;
         let mut opened = ManagedPort {
             id,
-            local: local.clone(),
+            uri: uri.clone(),
             framing,
             stays: false,
             is_up: false,
@@ -72,9 +73,9 @@ impl ManagedPort {
         Ok(opened)
     }
 
-    /// Whether its faces have this local URI.
+    /// Whether faces with this local URI are on it.
     pub(super) fn is_at(&self, local: &FaceUri) -> bool {
-        self.local == *local
+        self.uri == *local
     }
 
     /// Its faces, those that senders made included.
@@ -84,16 +85,16 @@ impl ManagedPort {
         faces
     }
 
-    fn give_link(&self, context: &PortContext, link: Box<dyn PortQueue>) {
-        if let Err(error) = context.control.give_link(self.id, link, self.address) {
+    fn give_queue(&self, context: &PortContext, queue: Box<dyn PortQueue>) {
+        if let Err(error) = context.control.give_queue(self.id, queue, self.address) {
             warn!(%error, "a port cannot be used");
         }
     }
 
-    /// Takes the queues back from the worker and closes the device, which has then lost both its ends.
+    /// Takes the queue back from the worker and closes the device, which has then lost both its ends.
     fn stop(&mut self, context: &PortContext) {
         self.note_losses(context);
-        drop(context.control.take_link(self.id));
+        drop(context.control.take_queue(self.id));
         self.device = None;
     }
 
@@ -102,25 +103,25 @@ impl ManagedPort {
         self.stop(context);
         self.counted = Losses::default();
         self.next_attempt = Instant::now() + RETRY_PAUSE;
-        match open::open(&context.pool, &self.local, self.framing, memifs) {
-            Ok(Opened { device, link, address, mtu_bytes }) => {
-                info!(port = %self.local, "port opened again");
+        match open::open(&context.pool, &self.uri, self.framing, memifs) {
+            Ok(Opened { device, queue, address, mtu_bytes }) => {
+                info!(port = %self.uri, "port opened again");
                 (self.device, self.address, self.mtu_bytes) = (Some(device), address, mtu_bytes);
-                self.give_link(context, link);
+                self.give_queue(context, queue);
                 for face in self.faces(context) {
                     self.join(&face, true);
                     face.set_link_mtu_bytes(mtu_bytes);
                     context.worker.face_changed(face.id());
                 }
             }
-            Err(error) => debug!(port = %self.local, %error, "a port cannot be opened again yet"),
+            Err(error) => debug!(port = %self.uri, %error, "a port cannot be opened again yet"),
         }
     }
 
     /// Closes the device. Its faces were removed before.
     pub(super) fn close(mut self, context: &PortContext) {
         self.stop(context);
-        // The link came back above.
+        // The queue came back above.
         let _ = context.control.remove(self.id);
     }
 
@@ -129,7 +130,7 @@ impl ManagedPort {
         &mut self,
         context: &PortContext,
         params: FaceParams,
-        remote: MacAddress,
+        peer: Peer,
         update: &FaceUpdate,
     ) -> Result<Arc<Face>, CreateError> {
         let face = context.faces.insert(params).map_err(|error| CreateError::NotAcceptable(error.to_string()))?;
@@ -137,12 +138,12 @@ impl ManagedPort {
             context.faces.remove(face.id());
             return Err(CreateError::NotAcceptable(rejected.to_string()));
         }
-        if let Err(error) = context.control.add_face(self.id, Arc::clone(&face), remote) {
+        if let Err(error) = context.control.add_face(self.id, Arc::clone(&face), peer) {
             context.faces.remove(face.id());
             return Err(silent(error));
         }
         self.join(&face, true);
-        debug!(face = %face.id(), remote = %face.remote_uri(), local = %self.local, "face created");
+        debug!(face = %face.id(), remote = %face.remote_uri(), local = %self.uri, "face created");
         context.announce(FaceEvent::Created(Arc::clone(&face)));
         Ok(face)
     }
@@ -171,7 +172,7 @@ impl ManagedPort {
 
     /// Notices links that broke or came back, and frames that were lost below.
     pub(super) fn look(&mut self, context: &PortContext, memifs: &mut Memifs, now: Instant) {
-        let must_reopen = match &self.local {
+        let must_reopen = match &self.uri {
             FaceUri::Device(interface) => match open::query(interface) {
                 Err(_) if self.device.is_none() => false,
                 Err(_) => {
@@ -180,7 +181,8 @@ impl ManagedPort {
                     false
                 }
                 Ok(found) => {
-                    self.device.is_none() || (open::usable_mtu(&found), found.address) != (self.mtu_bytes, self.address)
+                    self.device.is_none()
+                        || (open::usable_mtu(&found, self.framing), found.address) != (self.mtu_bytes, self.address)
                 }
             },
             _ => self.device.is_none(),
@@ -194,7 +196,7 @@ impl ManagedPort {
 
     /// Has faces, worker and everybody know whether the link works.
     fn note_state(&mut self, context: &PortContext) {
-        let is_up = match (&self.device, &self.local) {
+        let is_up = match (&self.device, &self.uri) {
             (Some(Device::Interface(_)), FaceUri::Device(interface)) => {
                 open::query(interface).is_ok_and(|found| found.is_up)
             }
@@ -205,7 +207,7 @@ impl ManagedPort {
             return;
         }
         self.is_up = is_up;
-        info!(port = %self.local, is_up, "link state");
+        info!(port = %self.uri, is_up, "link state");
         context.control.set_state(self.id, is_up, self.mtu_bytes);
         for face in self.faces(context) {
             if face.set_up(is_up) != is_up {

@@ -4,7 +4,7 @@ use namehop_packet::LinkType;
 use proptest::prelude::*;
 
 use super::*;
-use crate::registry::FaceUpdate;
+use crate::registry::{FacePersistency, FaceUpdate};
 
 #[test]
 fn a_frame_reaches_the_face_of_its_sender_without_header_and_padding() {
@@ -43,7 +43,7 @@ fn senders_that_take_turns_in_one_burst_are_told_apart() {
     let incoming = burst.map(|(destination, source)| frame(destination, source, ETHERTYPE_NDN, &INTEREST));
     bench.wire().incoming.extend(incoming.into_iter().chain([cut_off]));
     let mut frames = Vec::new();
-    assert!(bench.set.receive(&mut frames));
+    assert!(bench.set.receive(&mut frames, &mut bench.records));
     let owners: Vec<_> = frames.iter().map(|frame| (frame.face, frame.endpoint != 0)).collect();
     assert_eq!(owners, [(peer, false), (peer, false), (group, true), (other, false), (peer, false)]);
     assert!(frames.iter().all(|frame| frame.buffer.bytes() == INTEREST));
@@ -136,7 +136,7 @@ proptest! {
             bench.wire().incoming.push(bytes);
         }
         let mut frames = Vec::new();
-        prop_assert!(bench.set.receive(&mut frames));
+        prop_assert!(bench.set.receive(&mut frames, &mut bench.records));
         let dropped: u64 = LinkDrop::ALL.iter().map(|&reason| bench.dropped(reason)).sum();
         prop_assert_eq!(frames.len() as u64 + dropped, count);
         for frame in frames {
