@@ -16,7 +16,8 @@ pub const NDN_GROUP: MacAddress = [0x01, 0x00, 0x5E, 0x00, 0x17, 0xAA];
 pub const HEADER_BYTES: usize = 14;
 /// The shortest frame, without its check sequence; shorter packets are padded with zeros.
 pub const MIN_FRAME_BYTES: usize = 60;
-/// Where the source stands; the destination stands in front of it and the type behind.
+/// Where the source stands; the destination stands in front of it and the type behind. In other encapsulations the first two
+/// stand at the same place.
 const SOURCE: usize = 6;
 const TYPE: usize = 12;
 
@@ -60,12 +61,15 @@ impl Header {
     }
 }
 
-/// Reads the header of a frame that a port with the address `local` has received.
+/// The type that a frame says it is of; `None` when it is too short for a header.
+pub(super) fn ethertype(frame: &[u8]) -> Option<u16> {
+    let [.., high, low] = frame.first_chunk::<HEADER_BYTES>()?;
+    Some(u16::from_be_bytes([*high, *low]))
+}
+
+/// Reads the header of a frame of the type of NDN that a port with the address `local` has received.
 pub(super) fn read(frame: &[u8], local: &MacAddress) -> Result<Received, LinkDrop> {
     let header = frame.first_chunk::<HEADER_BYTES>().ok_or(LinkDrop::NotNdnFrame)?;
-    if header[TYPE..] != ETHERTYPE_NDN.to_be_bytes() {
-        return Err(LinkDrop::NotNdnFrame);
-    }
     let (address, endpoint) = peer_address(addresses(header), local)?;
     Ok(Received { peer: Peer::Ethernet(address), endpoint, header: super::Header::Ethernet(Header(*header)) })
 }
@@ -78,7 +82,7 @@ fn addresses(header: &[u8; HEADER_BYTES]) -> (MacAddress, MacAddress) {
 
 /// The address that stands for the peer of a received frame, and the number of its endpoint: a group stands for all who send
 /// to it.
-fn peer_address(
+pub(super) fn peer_address(
     (destination, source): (MacAddress, MacAddress),
     local: &MacAddress,
 ) -> Result<(MacAddress, u64), LinkDrop> {

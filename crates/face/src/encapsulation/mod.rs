@@ -7,6 +7,7 @@
 //! | file | header |
 //! |---|---|
 //! | `ethernet` | an Ethernet header with the type of NDN |
+//! | `vlan` | the same with the tag of a VLAN |
 //! | `bare` | none: the frame is the packet |
 //!
 //! A further encapsulation is a file, a variant of [`Peer`] (what tells its faces apart) and a variant of [`Header`] (the bytes
@@ -15,6 +16,7 @@
 
 mod bare;
 mod ethernet;
+mod vlan;
 
 use namehop_packet::{BufferPool, PacketBuffer};
 use namehop_wire::tlv::frame_length;
@@ -24,11 +26,12 @@ use crate::peers::PeerAddress;
 use crate::uri::FaceUri;
 
 pub use ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MIN_FRAME_BYTES, MacAddress, NDN_GROUP, is_group};
+pub use vlan::{VLAN_HEADER_BYTES, VlanId};
 
 /// What the frames of a link look like. It belongs to the link; how the frames of one of its faces look is a [`Header`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// Each frame begins with an Ethernet header; any number of faces.
+    /// Each frame begins with an Ethernet header, which may have the tag of a VLAN; any number of faces.
     Ethernet,
     /// Each frame is one NDN packet; one face.
     Bare,
@@ -50,7 +53,11 @@ impl Framing {
     #[inline]
     pub(crate) fn read(self, frame: &[u8], local: &MacAddress) -> Result<Received, LinkDrop> {
         match self {
-            Framing::Ethernet => ethernet::read(frame, local),
+            Framing::Ethernet => match ethernet::ethertype(frame) {
+                Some(ETHERTYPE_NDN) => ethernet::read(frame, local),
+                Some(vlan::ETHERTYPE_VLAN) => vlan::read(frame, local),
+                _ => Err(LinkDrop::NotNdnFrame),
+            },
             Framing::Bare => Ok(bare::read()),
         }
     }
@@ -72,6 +79,8 @@ pub(crate) struct Received {
 pub enum Peer {
     /// An Ethernet address or multicast group.
     Ethernet(MacAddress),
+    /// The same in a VLAN.
+    Vlan(MacAddress, VlanId),
     /// Whoever is at the other end of a bare link.
     Bare,
 }
@@ -80,7 +89,10 @@ impl Peer {
     /// The peer of the face with these URIs; `None` when faces of ports have no such URIs.
     pub fn of(remote: &FaceUri, local: &FaceUri) -> Option<Peer> {
         match (remote, local) {
-            (FaceUri::Ethernet(address), FaceUri::Device(_) | FaceUri::Memif { .. }) => Some(Peer::Ethernet(*address)),
+            (FaceUri::Ethernet(address), FaceUri::Device { vlan: Some(vlan), .. }) => Some(Peer::Vlan(*address, *vlan)),
+            (FaceUri::Ethernet(address), FaceUri::Device { vlan: None, .. } | FaceUri::Memif { .. }) => {
+                Some(Peer::Ethernet(*address))
+            }
             (FaceUri::Memif { .. }, local) if remote == local => Some(Peer::Bare),
             _ => None,
         }
@@ -89,7 +101,7 @@ impl Peer {
     /// What the frames of a port look like that has a face to this peer.
     pub const fn framing(&self) -> Framing {
         match self {
-            Peer::Ethernet(_) => Framing::Ethernet,
+            Peer::Ethernet(_) | Peer::Vlan(..) => Framing::Ethernet,
             Peer::Bare => Framing::Bare,
         }
     }
@@ -97,8 +109,26 @@ impl Peer {
     /// Remote URI of its face, on a port with this URI.
     pub(crate) fn remote_uri(&self, port: &FaceUri) -> FaceUri {
         match self {
-            Peer::Ethernet(address) => FaceUri::Ethernet(*address),
+            Peer::Ethernet(address) | Peer::Vlan(address, _) => FaceUri::Ethernet(*address),
             Peer::Bare => port.clone(),
+        }
+    }
+
+    /// Local URI of its face, on a port with this URI.
+    pub(crate) fn local_uri(&self, port: &FaceUri) -> FaceUri {
+        match (self, port) {
+            (Peer::Vlan(_, vlan), FaceUri::Device { interface, .. }) => {
+                FaceUri::Device { interface: interface.clone(), vlan: Some(*vlan) }
+            }
+            _ => port.clone(),
+        }
+    }
+
+    /// The VLAN that it is in.
+    pub const fn vlan(&self) -> Option<VlanId> {
+        match self {
+            Peer::Vlan(_, vlan) => Some(*vlan),
+            Peer::Ethernet(_) | Peer::Bare => None,
         }
     }
 
@@ -106,7 +136,8 @@ impl Peer {
     pub(crate) const fn can_be_on_demand(&self) -> bool {
         match self {
             Peer::Ethernet(address) => !is_group(address),
-            Peer::Bare => false,
+            // Whether unknown senders are welcome is said of a port without a word of its VLANs, which may be other networks.
+            Peer::Vlan(..) | Peer::Bare => false,
         }
     }
 
@@ -114,7 +145,7 @@ impl Peer {
     pub(crate) const fn drop_without_face(&self) -> LinkDrop {
         match self {
             peer if peer.is_group() => LinkDrop::UnknownGroup,
-            Peer::Ethernet(_) => LinkDrop::UnknownSender,
+            Peer::Ethernet(_) | Peer::Vlan(..) => LinkDrop::UnknownSender,
             Peer::Bare => LinkDrop::LinkDown,
         }
     }
@@ -122,7 +153,7 @@ impl Peer {
     /// Whether it stands for a multicast group.
     pub const fn is_group(&self) -> bool {
         match self {
-            Peer::Ethernet(address) => is_group(address),
+            Peer::Ethernet(address) | Peer::Vlan(address, _) => is_group(address),
             Peer::Bare => false,
         }
     }
@@ -132,6 +163,7 @@ impl PeerAddress for Peer {
     fn hash(&self, key: (u64, u64)) -> u64 {
         match self {
             Peer::Ethernet(address) => address.hash(key),
+            Peer::Vlan(address, vlan) => address.hash((key.0 ^ u64::from(vlan.get()) << 48, key.1)),
             Peer::Bare => 0,
         }
     }
@@ -143,6 +175,8 @@ impl PeerAddress for Peer {
 pub enum Header {
     /// Ethernet.
     Ethernet(ethernet::Header),
+    /// Ethernet with the tag of a VLAN.
+    Vlan(vlan::Header),
     /// Nothing.
     Bare,
 }
@@ -152,6 +186,7 @@ impl Header {
     pub fn new(peer: Peer, local: &MacAddress) -> Header {
         match peer {
             Peer::Ethernet(address) => Header::Ethernet(ethernet::Header::new(&address, local)),
+            Peer::Vlan(address, vlan) => Header::Vlan(vlan::Header::new(&address, local, vlan)),
             Peer::Bare => Header::Bare,
         }
     }
@@ -160,6 +195,7 @@ impl Header {
     pub(crate) fn peer(&self) -> Peer {
         match self {
             Header::Ethernet(header) => Peer::Ethernet(header.destination()),
+            Header::Vlan(header) => header.peer(),
             Header::Bare => Peer::Bare,
         }
     }
@@ -169,6 +205,7 @@ impl Header {
     pub(crate) fn is_on(&self, frame: &[u8]) -> bool {
         match self {
             Header::Ethernet(header) => header.is_on(frame),
+            Header::Vlan(header) => header.is_on(frame),
             Header::Bare => true,
         }
     }
@@ -181,6 +218,7 @@ impl Header {
     pub(crate) fn take_off(&self, frame: &mut PacketBuffer) -> Result<(), LinkDrop> {
         match self {
             Header::Ethernet(_) => frame.trim_front(HEADER_BYTES),
+            Header::Vlan(_) => frame.trim_front(VLAN_HEADER_BYTES),
             Header::Bare => {}
         }
         cut_padding(frame)
@@ -191,6 +229,7 @@ impl Header {
     pub(crate) fn put_on(&self, frame: &mut PacketBuffer, pool: &BufferPool) -> bool {
         match self {
             Header::Ethernet(header) => header.put_on(frame, pool),
+            Header::Vlan(header) => header.put_on(frame, pool),
             Header::Bare => true,
         }
     }

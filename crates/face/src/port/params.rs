@@ -38,7 +38,7 @@ impl fmt::Debug for PortParams {
 
 /// The usual parameters of the face to a peer on the port with this URI, which carries NDN frames of at most `mtu_bytes`.
 pub fn face_params(peer: Peer, port: &FaceUri, mtu_bytes: usize) -> FaceParams {
-    let mut params = FaceParams::new(peer.remote_uri(port), port.clone());
+    let mut params = FaceParams::new(peer.remote_uri(port), peer.local_uri(port));
     params.is_datagram = true;
     params.link_mtu_bytes = mtu_bytes;
     match peer {
@@ -48,7 +48,7 @@ pub fn face_params(peer: Peer, port: &FaceUri, mtu_bytes: usize) -> FaceParams {
             params.persistency = FacePersistency::Permanent;
             params.allowed_persistencies = &[FacePersistency::Permanent];
         }
-        Peer::Ethernet(_) => {
+        Peer::Ethernet(_) | Peer::Vlan(..) => {
             params.allowed_persistencies =
                 &[FacePersistency::OnDemand, FacePersistency::Persistent, FacePersistency::Permanent];
         }

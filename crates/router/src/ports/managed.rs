@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, info, warn};
 
+use namehop_dpdk::DpdkError;
 use namehop_dpdk::losses::Losses;
-use namehop_face::encapsulation::{Framing, MacAddress, Peer, is_group};
+use namehop_face::encapsulation::{Framing, MacAddress, Peer, VlanId, is_group};
 use namehop_face::port::{PortId, PortParams, WorkerSilent};
 use namehop_face::registry::{Face, FaceParams, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
@@ -32,6 +33,8 @@ pub(super) struct ManagedPort {
     address: MacAddress,
     /// Absent when it could not be opened again.
     device: Option<Device>,
+    /// The VLANs whose frames the device receives, in order.
+    vlans: Vec<u16>,
     next_attempt: Instant,
     counted: Losses,
 }
@@ -66,6 +69,7 @@ impl ManagedPort {
             mtu_bytes,
             address,
             device: Some(device),
+            vlans: Vec::new(),
             next_attempt: Instant::now(),
             counted: Losses::default(),
         };
@@ -75,7 +79,7 @@ impl ManagedPort {
 
     /// Whether faces with this local URI are on it.
     pub(super) fn is_at(&self, local: &FaceUri) -> bool {
-        self.uri == *local
+        self.uri == local.port()
     }
 
     /// Its faces, those that senders made included.
@@ -107,6 +111,10 @@ impl ManagedPort {
             Ok(Opened { device, queue, address, mtu_bytes }) => {
                 info!(port = %self.uri, "port opened again");
                 (self.device, self.address, self.mtu_bytes) = (Some(device), address, mtu_bytes);
+                self.vlans.clear();
+                if let Err(error) = self.receive_vlans(context) {
+                    warn!(port = %self.uri, %error, "frames with VLAN tags cannot be received");
+                }
                 self.give_queue(context, queue);
                 for face in self.faces(context) {
                     self.join(&face, true);
@@ -138,9 +146,13 @@ impl ManagedPort {
             context.faces.remove(face.id());
             return Err(CreateError::NotAcceptable(rejected.to_string()));
         }
-        if let Err(error) = context.control.add_face(self.id, Arc::clone(&face), peer) {
+        let added = self
+            .receive_vlans(context)
+            .map_err(|error| open::refused(&error))
+            .and_then(|()| context.control.add_face(self.id, Arc::clone(&face), peer).map_err(silent));
+        if let Err(error) = added {
             context.faces.remove(face.id());
-            return Err(silent(error));
+            return Err(error);
         }
         self.join(&face, true);
         debug!(face = %face.id(), remote = %face.remote_uri(), local = %self.uri, "face created");
@@ -155,8 +167,25 @@ impl ManagedPort {
         self.join(face, false);
         face.set_up(false);
         context.faces.remove(face.id());
+        if let Err(error) = self.receive_vlans(context) {
+            // More arrives than is wanted, and is dropped.
+            debug!(port = %self.uri, %error, "the filter of VLANs stays as it was");
+        }
         debug!(face = %face.id(), remote = %face.remote_uri(), "face closed");
         context.announce(FaceEvent::Destroyed(Arc::clone(face)));
+    }
+
+    /// Has the interface receive the frames of those VLANs that there are faces in.
+    fn receive_vlans(&mut self, context: &PortContext) -> Result<(), DpdkError> {
+        let Some(Device::Interface(port)) = &self.device else { return Ok(()) };
+        let mut vlans: Vec<u16> = self.faces(context).iter().filter_map(|face| vlan_of(face)).collect();
+        vlans.sort_unstable();
+        vlans.dedup();
+        if vlans != self.vlans {
+            port.receive_vlans(&vlans)?;
+            self.vlans = vlans;
+        }
+        Ok(())
     }
 
     /// Has the interface receive the group of a multicast face, or not any more.
@@ -173,7 +202,7 @@ impl ManagedPort {
     /// Notices links that broke or came back, and frames that were lost below.
     pub(super) fn look(&mut self, context: &PortContext, memifs: &mut Memifs, now: Instant) {
         let must_reopen = match &self.uri {
-            FaceUri::Device(interface) => match open::query(interface) {
+            FaceUri::Device { interface, .. } => match open::query(interface) {
                 Err(_) if self.device.is_none() => false,
                 Err(_) => {
                     // Nothing arrives any more. What comes back under this name is another interface.
@@ -197,7 +226,7 @@ impl ManagedPort {
     /// Has faces, worker and everybody know whether the link works.
     fn note_state(&mut self, context: &PortContext) {
         let is_up = match (&self.device, &self.uri) {
-            (Some(Device::Interface(_)), FaceUri::Device(interface)) => {
+            (Some(Device::Interface(_)), FaceUri::Device { interface, .. }) => {
                 open::query(interface).is_ok_and(|found| found.is_up)
             }
             (Some(Device::Memif(port)), _) => port.is_up(),
@@ -235,6 +264,11 @@ impl ManagedPort {
             drops.add(reason, now.saturating_sub(before));
         }
     }
+}
+
+/// The VLAN that a face is in.
+fn vlan_of(face: &Face) -> Option<u16> {
+    Peer::of(face.remote_uri(), face.local_uri())?.vlan().map(VlanId::get)
 }
 
 fn silent(error: WorkerSilent) -> CreateError {

@@ -46,7 +46,7 @@ pub(super) fn open(
     memifs: &mut Memifs,
 ) -> Result<Opened, CreateError> {
     match uri {
-        FaceUri::Device(interface) => {
+        FaceUri::Device { interface, .. } => {
             let found = query(interface)?;
             let frame_bytes = found.mtu_bytes + framing.header_bytes();
             let (port, queue) =

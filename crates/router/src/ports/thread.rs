@@ -190,7 +190,7 @@ impl Ports {
         if let Some(face) = self.context.face_at(uri, &local) {
             return Err(CreateError::Exists(face));
         }
-        let index = self.find_or_open(&local, peer.framing(), false)?;
+        let index = self.find_or_open(&local.port(), peer.framing(), false)?;
         let port = &mut self.open[index];
         let mut params = face_params(peer, &port.uri, port.mtu_bytes);
         params.is_up = port.is_up;

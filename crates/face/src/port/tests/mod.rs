@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::counters::LinkDrop;
-use crate::encapsulation::{ETHERTYPE_NDN, Framing, MIN_FRAME_BYTES, MacAddress, NDN_GROUP, Peer};
+use crate::encapsulation::{ETHERTYPE_NDN, Framing, MIN_FRAME_BYTES, MacAddress, NDN_GROUP, Peer, VlanId};
 use crate::registry::{Face, FaceFlags, FaceTable};
 use crate::ring::Frame;
 use crate::socket::FaceEvent;
@@ -160,6 +160,17 @@ impl Bench {
     fn dropped(&self, reason: LinkDrop) -> u64 {
         self.table.link_drops().get(reason)
     }
+}
+
+fn vlan(identifier: u16) -> VlanId {
+    VlanId::new(identifier).expect("a VLAN")
+}
+
+/// The same frame with the tag of a VLAN: 64 bytes at least.
+fn tagged(destination: MacAddress, source: MacAddress, tag: u16, payload: &[u8]) -> Vec<u8> {
+    let mut tagged = frame(destination, source, ETHERTYPE_NDN, payload);
+    tagged.splice(12..12, [0x81, 0x00, (tag >> 8) as u8, tag as u8]);
+    tagged
 }
 
 fn frame(destination: MacAddress, source: MacAddress, ethertype: u16, payload: &[u8]) -> Vec<u8> {

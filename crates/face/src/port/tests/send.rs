@@ -17,6 +17,25 @@ fn what_is_sent_has_header_and_padding() {
 }
 
 #[test]
+fn what_is_sent_into_a_vlan_has_its_tag() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    let face = bench.face_on(0, "dev://test0", Peer::Vlan(PEER, vlan(4094)));
+    bench.send(&face, &INTEREST);
+    bench.send(&face, &[6; 100]);
+    assert_eq!(bench.flush(), None);
+    let expected = [tagged(PEER, HERE, 4094, &INTEREST), tagged(PEER, HERE, 4094, &[6; 100])];
+    assert_eq!(bench.wire().sent, expected);
+    assert_eq!((expected[0].len(), expected[1].len()), (MIN_FRAME_BYTES + 4, 118));
+
+    let queue = bench.ask(|control| control.take_queue(PortId(0))).expect("answered").expect("there");
+    let elsewhere = [0x02, 0, 0, 0, 0, 0x09];
+    bench.ask(move |control| control.give_queue(PortId(0), queue, elsewhere)).expect("given");
+    bench.send(&face, &[6; 100]);
+    bench.flush();
+    assert_eq!(bench.wire().sent[2], tagged(PEER, elsewhere, 4094, &[6; 100]), "the VLAN stays");
+}
+
+#[test]
 fn a_buffer_without_headroom_is_copied() {
     let mut bench = Bench::new(Framing::Ethernet, 0);
     let face = bench.face(PEER);
