@@ -6,9 +6,12 @@
 //! interface, so that shaping applies to them and tools that capture see them.
 //!
 //! A filter in the kernel lets NDN frames through alone, so that the other traffic of a shared interface neither fills the ring
-//! nor wakes anybody. Frames with a VLAN tag belong to the VLAN's own interface and are left out, too; a tag that names no
-//! VLAN but a priority (identifier 0) does not count. What this computer sends on the interface is not received.
+//! nor wakes anybody. Frames with a VLAN tag (IEEE 802.1Q) pass when somebody wants those of that VLAN
+//! ([`PacketPort::receive_vlans`]). The kernel takes tags off; they are put back, so that frames are as they were on the link. A
+//! tag that names no VLAN but a priority (identifier 0) does not count and stays off. What this computer sends on the interface
+//! is not received.
 
+mod filter;
 mod receive;
 mod send;
 mod socket;
@@ -27,6 +30,12 @@ use socket::Socket;
 
 /// Ethernet type of NDN.
 const ETHERTYPE_NDN: u16 = 0x8624;
+/// Ethernet type of frames with the tag of a VLAN.
+const ETHERTYPE_VLAN: u16 = 0x8100;
+/// The bits of a tag that are the VLAN.
+const VLAN_BITS: u16 = 0x0FFF;
+/// VLANs whose frames a port can receive: each costs the filter two instructions for each frame.
+pub const MAX_VLANS: usize = 256;
 /// Longest frame that a port on an interface can carry, in bytes, Ethernet header included.
 pub const MAX_FRAME_BYTES: usize = receive::MAX_FRAME_BYTES;
 
@@ -61,6 +70,18 @@ impl PacketPort {
         let shared = Arc::new(Shared { socket, losses: LossCounters::default(), receive_ring_full: AtomicU64::new(0) });
         let queue = PacketQueue { shared: Arc::clone(&shared), ring, sender: Sender::new(), pool: pool.clone() };
         Ok((PacketPort { shared }, queue))
+    }
+
+    /// Receives the frames of these VLANs from now on, and of no others. Initially there are none. Frames without a tag are
+    /// always received.
+    ///
+    /// # Errors
+    /// When there are more than [`MAX_VLANS`], or the kernel has no memory for the filter. Then nothing has changed.
+    pub fn receive_vlans(&self, vlans: &[u16]) -> Result<(), DpdkError> {
+        if vlans.len() > MAX_VLANS {
+            return Err(DpdkError::Unusable(format!("an interface can have faces in at most {MAX_VLANS} VLANs")));
+        }
+        self.shared.socket.attach_filter(vlans)
     }
 
     /// Joins or leaves an Ethernet multicast group.

@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use namehop_dpdk::packet_socket::{MAX_FRAME_BYTES, PacketPort, PacketQueue};
+use namehop_dpdk::packet_socket::{self, MAX_FRAME_BYTES, PacketPort, PacketQueue};
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 
 const ETHERNET_BYTES: usize = 14;
@@ -93,6 +93,46 @@ fn frames_of_all_sizes_arrive_in_order_and_none_of_other_protocols_or_vlans() {
     assert_eq!(receive(&mut near_queue, expected.len()), expected);
     assert_eq!((near.losses(), far.losses()), Default::default());
     drop((near, near_queue, far, far_queue, own));
+    assert_eq!(pool.in_use(), 0);
+}
+
+#[test]
+fn frames_of_wanted_vlans_arrive_with_their_tags() {
+    const MTU: usize = 1500;
+    if !has_link(MTU) {
+        return;
+    }
+    let pool = BufferPool::new(4096, 512);
+    let ((_near, mut near_queue), (far, mut far_queue)) = (open("near", &pool), open("far", &pool));
+    let tagged = |ethertype: u16, tag: u16, payload: &[u8]| {
+        frame(ethertype, &[&tag.to_be_bytes()[..], &[0x86, 0x24], payload].concat())
+    };
+    // As long as an interface with this MTU carries: the tag does not count.
+    let full = vec![9; MTU];
+    let burst = [
+        tagged(0x8100, 7, &full),
+        frame(0x8624, &full),
+        tagged(0x8100, 8, &[1; 50]),
+        tagged(0x8100, 4094, &[2; 50]),
+        // Of a provider's network.
+        tagged(0x88A8, 7, &[3; 50]),
+    ];
+    let untagged = [burst[1].clone()];
+    let mut expect = |vlans: &[u16], expected: &[Vec<u8>]| {
+        far.receive_vlans(vlans).expect("few");
+        assert!(send(&mut near_queue, &pool, &burst).is_empty());
+        assert_eq!(receive(&mut far_queue, expected.len()), expected, "{vlans:?}");
+        assert!(!is_readable(&far_queue), "{vlans:?}");
+    };
+    expect(&[], &untagged);
+    expect(&[7], &burst[..2]);
+    expect(&[7, 4094], &[burst[0].clone(), burst[1].clone(), burst[3].clone()]);
+    let many: Vec<u16> = (4094 + 1 - packet_socket::MAX_VLANS as u16..=4094).collect();
+    expect(&many, &[burst[1].clone(), burst[3].clone()]);
+    assert!(far.receive_vlans(&(1..=many.len() as u16 + 1).collect::<Vec<_>>()).is_err());
+    expect(&[], &untagged);
+    assert_eq!(far.losses(), Default::default());
+    drop(far_queue);
     assert_eq!(pool.in_use(), 0);
 }
 

@@ -5,16 +5,18 @@
 //! * [`ring`] and [`wake`]: how frames travel between the threads that do input and output and the worker.
 //! * [`link_service`]: NDNLPv2 on one face: between frames and network-layer packets.
 //! * [`socket`]: faces over UDP, TCP, Unix and WebSocket sockets.
-//! * [`ethernet`]: faces over links that the worker polls by itself.
+//! * [`port`]: faces over links that the worker polls by itself.
+//! * [`encapsulation`]: what stands around NDN packets on those links.
 //! * [`log_limit`]: how often a line is logged that other computers can cause.
 #![forbid(unsafe_code)]
 
 pub mod counters;
-pub mod ethernet;
+pub mod encapsulation;
 pub mod link_service;
 mod list;
 pub mod log_limit;
 mod peers;
+pub mod port;
 pub mod registry;
 pub mod ring;
 pub mod socket;

@@ -13,6 +13,8 @@ mod tests;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
+use crate::encapsulation::VlanId;
+
 /// Port of unicast UDP and of TCP (NFD).
 pub const DEFAULT_PORT: u16 = 6363;
 /// Port of UDP multicast (NFD).
@@ -111,8 +113,13 @@ pub enum FaceUri {
     FileDescriptor(u32),
     /// `ether://[08:00:27:01:dd:01]`: a hardware address.
     Ethernet([u8; 6]),
-    /// `dev://eth0`: a network interface, as local end of an Ethernet face.
-    Device(String),
+    /// `dev://eth0`: a network interface, as local end of an Ethernet face; `dev://eth0?vlan=7`: a VLAN on it.
+    Device {
+        /// Network interface.
+        interface: String,
+        /// VLAN, if not frames without a tag.
+        vlan: Option<VlanId>,
+    },
     /// `udp4+dev://eth0:56363`, `udp6+dev://eth0:56363`: local end of a UDP multicast face on one interface.
     UdpDevice {
         /// Address family.
@@ -243,7 +250,7 @@ impl FaceUri {
             FaceUri::Unix(_) => "unix",
             FaceUri::FileDescriptor(_) => "fd",
             FaceUri::Ethernet(_) => "ether",
-            FaceUri::Device(_) => "dev",
+            FaceUri::Device { .. } => "dev",
             FaceUri::UdpDevice { family: IpFamily::V4, .. } => "udp4+dev",
             FaceUri::UdpDevice { family: IpFamily::V6, .. } => "udp6+dev",
             FaceUri::WebSocket { secure: false, .. } => "ws",
@@ -269,6 +276,19 @@ impl FaceUri {
     /// is missing and when the zone names no interface of this computer.
     pub fn socket_address(&self) -> Option<SocketAddr> {
         self.host_port()?.socket_address()
+    }
+
+    /// The port that faces with this local URI are on: the interface without the VLAN.
+    pub fn port(&self) -> FaceUri {
+        match self {
+            FaceUri::Device { interface, .. } => FaceUri::Device { interface: interface.clone(), vlan: None },
+            other => other.clone(),
+        }
+    }
+
+    /// Whether faces with this remote URI are on ports, which the worker polls; all others are on sockets.
+    pub fn is_on_port(&self) -> bool {
+        matches!(self, FaceUri::Ethernet(_) | FaceUri::Memif { .. })
     }
 
     /// Whether the address is a multicast group (IP or Ethernet).
@@ -332,7 +352,8 @@ impl fmt::Display for FaceUri {
             FaceUri::Ethernet([a, b, c, d, e, g]) => {
                 write!(f, "[{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}]")
             }
-            FaceUri::Device(device) => f.write_str(device),
+            FaceUri::Device { interface, vlan: None } => f.write_str(interface),
+            FaceUri::Device { interface, vlan: Some(vlan) } => write!(f, "{interface}?vlan={vlan}"),
             FaceUri::UdpDevice { device, port, .. } => write!(f, "{device}:{port}"),
             FaceUri::Internal | FaceUri::Null | FaceUri::ContentStore => Ok(()),
             FaceUri::Memif { socket, id, role: MemifRole::Server } => write!(f, "{socket}?id={id}"),

@@ -118,14 +118,17 @@ impl ControlPlane for Control {
         local_uri: Option<FaceUri>,
         params: FaceUpdate,
     ) -> Result<Arc<Face>, CreateError> {
-        let face = match PortService::serves(&uri) {
+        let face = match uri.is_on_port() {
             true => {
                 self.port_policy.make_folder_for(local_uri.as_ref().unwrap_or(&uri));
                 self.ports.create_face(uri, local_uri, params).await?
             }
-            false => self.create_socket_face(uri, local_uri, params).await?,
+            false => {
+                let face = self.create_socket_face(uri, local_uri, params).await?;
+                self.worker.add_face(Arc::clone(&face)).await.map_err(|_| stopping())?;
+                face
+            }
         };
-        self.worker.add_face(Arc::clone(&face)).await.map_err(|_| stopping())?;
         // A permanent face to a live peer is up in a moment: whoever asked for it can use it then.
         let _ = timeout(CONNECT_TIMEOUT, async {
             while !face.is_up() {
@@ -150,8 +153,11 @@ impl ControlPlane for Control {
     async fn destroy_face(&self, id: FaceId) {
         let (reply, answer) = oneshot::channel();
         let sent = self.sockets.send(SocketCommand::DestroyFace { id, reply }).await.is_ok();
-        if (sent && answer.await == Ok(true)) || self.ports.destroy_face(id).await {
+        if sent && answer.await == Ok(true) {
+            // Without a worker there is nobody who could use it.
             let _ = self.worker.remove_face(id).await;
+        } else {
+            self.ports.destroy_face(id).await;
         }
     }
 

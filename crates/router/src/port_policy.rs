@@ -35,25 +35,27 @@ impl PortPolicy {
         });
         let faces = config.face.iter().map(|face| face.local.as_ref().map_or(&face.uri.0, |local| &local.0));
         let ports = config.port.iter().map(|port| &port.uri.0);
-        let is_port = |uri: &&FaceUri| matches!(uri, FaceUri::Device(_) | FaceUri::Memif { .. });
+        let is_port = |uri: &&FaceUri| matches!(uri, FaceUri::Device { .. } | FaceUri::Memif { .. });
         PortPolicy {
             folders: folders.collect(),
             interfaces: config.ports.interfaces.clone(),
-            configured: ports.chain(faces).filter(is_port).cloned().collect(),
+            configured: ports.chain(faces).filter(is_port).map(FaceUri::port).collect(),
         }
     }
 
-    /// May a command open this port?
+    /// May a command open this port? Whoever may use an interface may use all VLANs on it.
     ///
     /// # Errors
     /// Why not, and what to do.
     pub fn check(&self, port: &FaceUri) -> Result<(), String> {
-        if self.configured.contains(port) {
+        if self.configured.contains(&port.port()) {
             return Ok(());
         }
         match port {
             FaceUri::Memif { socket, .. } => self.check_socket(Path::new(socket)),
-            FaceUri::Device(interface) if !self.interfaces.iter().any(|name| name == interface || name == "all") => {
+            FaceUri::Device { interface, .. }
+                if !self.interfaces.iter().any(|name| name == interface || name == "all") =>
+            {
                 Err(format!(
                     "commands may not use network interface {interface}: list it in `interfaces` in section [ports] of the \
                      router's configuration"
@@ -167,10 +169,10 @@ mod tests {
             "[ports]\ninterfaces = [\"eth1\"]\n[[port]]\nuri = \"dev://eth2\"\n[[face]]\nuri = \
              \"ether://[08:00:27:01:01:01]\"\nlocal = \"dev://eth3\"",
         );
-        for interface in ["eth1", "eth2", "eth3"] {
+        for interface in ["eth1", "eth2", "eth3", "eth3?vlan=7"] {
             assert_eq!(listed.check(&uri(&format!("dev://{interface}"))), Ok(()), "{interface}");
         }
-        assert!(listed.check(&uri("dev://eth4")).is_err());
+        assert!(listed.check(&uri("dev://eth4")).is_err() && listed.check(&uri("dev://eth4?vlan=7")).is_err());
         assert_eq!(policy("[ports]\ninterfaces = [\"all\"]").check(&uri("dev://eth4")), Ok(()));
     }
 }

@@ -17,7 +17,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
 use namehop_face::FaceUri;
-use namehop_face::ethernet::PortControl;
+use namehop_face::port::PortControl;
 use namehop_face::registry::{Face, FaceTable, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_packet::{BufferPool, FaceId};
@@ -56,11 +56,6 @@ impl PortService {
     /// Without ports.
     pub fn new(context: PortContext, config: &Config) -> Self {
         PortService { state: RefCell::new(State::Waiting(Box::new(Ports::new(context, config)))) }
-    }
-
-    /// Whether faces with this remote URI are faces of ports.
-    pub fn serves(uri: &FaceUri) -> bool {
-        matches!(uri, FaceUri::Ethernet(_) | FaceUri::Memif { .. })
     }
 
     /// Makes a face, and opens its port unless that is open.

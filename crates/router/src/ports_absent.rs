@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
 use namehop_face::FaceUri;
-use namehop_face::ethernet::PortControl;
+use namehop_face::port::PortControl;
 use namehop_face::registry::{Face, FaceTable, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_packet::{BufferPool, FaceId};
@@ -32,11 +32,6 @@ impl PortService {
     /// Without ports.
     pub fn new(_: PortContext, config: &Config) -> Self {
         PortService { configured: config.port.clone() }
-    }
-
-    /// Whether faces with this remote URI would be faces of ports.
-    pub fn serves(uri: &FaceUri) -> bool {
-        matches!(uri, FaceUri::Ethernet(_) | FaceUri::Memif { .. })
     }
 
     /// Refuses.

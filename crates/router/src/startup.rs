@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tracing::{debug, info};
 
 use namehop_face::FaceUri;
-use namehop_face::ethernet::PortSet;
+use namehop_face::port::PortSet;
 use namehop_face::registry::{FaceFlags, FaceParams, FacePersistency, FaceTable};
 use namehop_face::ring::FrameRing;
 use namehop_face::socket::{

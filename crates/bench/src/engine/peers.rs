@@ -3,7 +3,7 @@
 //! In sorted traffic the peers of the first link ask and those of the second one answer. In mixed traffic all of them do
 //! both: what a peer of one link asks for, a peer of the other link has.
 
-use namehop_face::ethernet::MacAddress;
+use namehop_face::encapsulation::MacAddress;
 use namehop_face::registry::FaceTable;
 use namehop_packet::FaceId;
 

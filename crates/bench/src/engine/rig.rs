@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use namehop_dpdk::memory::MemoryPort;
 use namehop_dpdk::{Eal, mempool_bytes, use_mempools};
-use namehop_face::ethernet::{Framing, MacAddress, PortControl, PortId, PortParams, PortSet, face_params};
+use namehop_face::encapsulation::{Framing, MacAddress, Peer};
+use namehop_face::port::{PortControl, PortId, PortParams, PortSet, face_params};
 use namehop_face::registry::{Face, FaceFlags, FaceTable};
 use namehop_face::ring::FrameRing;
 use namehop_face::wake::Waker;
@@ -40,16 +41,16 @@ const CONTENT_OVERHEAD_BYTES: usize = 1_024;
 
 /// Makes the face of a peer.
 pub(super) fn insert_face(table: &FaceTable, link: usize, peer: MacAddress) -> Result<Arc<Face>, EngineBenchError> {
-    let face = table.insert(face_params(peer, uri(&format!("dev://link{link}"))?, MTU_BYTES));
+    let face = table.insert(face_params(Peer::Ethernet(peer), &uri(&format!("dev://link{link}"))?, MTU_BYTES));
     face.map_err(|error| EngineBenchError::Rig(error.to_string()))
 }
 
 fn port_params(port: MemoryPort, link: usize) -> Result<PortParams, EngineBenchError> {
     Ok(PortParams {
-        link: Some(Box::new(Link(port))),
+        queue: Some(Box::new(Link(port))),
         framing: Framing::Ethernet,
         address: port_address(link),
-        local_uri: uri(&format!("dev://link{link}"))?,
+        uri: uri(&format!("dev://link{link}"))?,
         mtu_bytes: MTU_BYTES,
         max_on_demand_faces: 0,
         is_up: true,
@@ -131,7 +132,6 @@ impl<S: Schedule> Rig<S> {
         let engine = Engine::<S>::new(config, fib.reader(), pool.clone(), key)
             .map_err(|error| EngineBenchError::Rig(error.to_string()))?;
         let faces = Arc::new(FaceTable::new());
-        // A worker knows the faces that there are when it is made.
         let mut faces_of: [Vec<(Arc<Face>, MacAddress)>; LINKS] = Default::default();
         for peer in peers.all() {
             faces_of[peer.link].push((insert_face(&faces, peer.link, peer.address())?, peer.address()));
@@ -173,7 +173,7 @@ impl<S: Schedule> Rig<S> {
             let asking = scope.spawn(move || {
                 (0..).map(PortId).zip(ports).try_for_each(|(id, (params, faces))| {
                     control.add(id, params)?;
-                    faces.into_iter().try_for_each(|(face, peer)| control.add_face(id, face, peer))
+                    faces.into_iter().try_for_each(|(face, peer)| control.add_face(id, face, Peer::Ethernet(peer)))
                 })
             });
             while !asking.is_finished() {

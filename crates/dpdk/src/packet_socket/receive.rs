@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use namehop_packet::{BufferPool, PacketBuffer};
 
 use super::socket::Socket;
+use super::{ETHERTYPE_VLAN, VLAN_BITS};
 use crate::BURST;
 use crate::error::DpdkError;
 use crate::mapping::Mapping;
@@ -23,7 +24,10 @@ const JUMBO_SLOT_BYTES: usize = 9216;
 const BLOCK_BYTES: usize = 65_536;
 /// What the kernel puts in front of a frame: the slot's header, an address, and padding.
 const OVERHEAD_BYTES: usize = 66;
-/// Longest frame that fits, Ethernet header included.
+/// The two addresses in front of a frame, and the tag that may stand behind them.
+const ADDRESSES_BYTES: usize = 12;
+const TAG_BYTES: usize = 4;
+/// Longest frame that fits, Ethernet header included. The tag of a VLAN takes no room: the kernel keeps it in the slot's header.
 pub(super) const MAX_FRAME_BYTES: usize = JUMBO_SLOT_BYTES - OVERHEAD_BYTES;
 
 /// The reader's end of the ring.
@@ -76,7 +80,8 @@ impl ReceiveRing {
             // SAFETY: the slot begins with its header, whose first field is the status; slots are aligned to 16 bytes. Kernel
             // and process both use it as an atomic number.
             let status = unsafe { AtomicU32::from_ptr(slot.cast().as_ptr()) };
-            if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+            let status_bits = status.load(Ordering::Acquire);
+            if status_bits & libc::TP_STATUS_USER == 0 {
                 break;
             }
             // SAFETY: the kernel has filled the header and leaves the slot alone until the status is given back.
@@ -86,7 +91,9 @@ impl ReceiveRing {
             let length = (header.tp_snaplen as usize).min(self.slot_bytes - start);
             // SAFETY: these bytes are in the slot, as was just made sure, and ours as above.
             let bytes = unsafe { slice::from_raw_parts(slot.add(start).as_ptr(), length) };
-            match pool.copy_of(bytes) {
+            let vlan = if status_bits & libc::TP_STATUS_VLAN_VALID == 0 { 0 } else { header.tp_vlan_tci & VLAN_BITS };
+            let frame = if vlan == 0 { pool.copy_of(bytes) } else { copy_with_tag(pool, bytes, vlan) };
+            match frame {
                 Some(frame) => frames.push(frame),
                 None => lost += 1,
             }
@@ -95,4 +102,18 @@ impl ReceiveRing {
         }
         lost
     }
+}
+
+/// Copies a frame into a buffer and puts the tag of a VLAN back that the kernel has taken off.
+#[inline(never)]
+fn copy_with_tag(pool: &BufferPool, frame: &[u8], vlan: u16) -> Option<PacketBuffer> {
+    let (addresses, rest) = frame.split_at_checked(ADDRESSES_BYTES)?;
+    let mut copy = pool.allocate(frame.len() + TAG_BYTES)?;
+    let (copied_addresses, behind) = copy.append(frame.len() + TAG_BYTES)?.split_at_mut(ADDRESSES_BYTES);
+    copied_addresses.copy_from_slice(addresses);
+    let (tag, copied_rest) = behind.split_at_mut(TAG_BYTES);
+    tag[..2].copy_from_slice(&ETHERTYPE_VLAN.to_be_bytes());
+    tag[2..].copy_from_slice(&vlan.to_be_bytes());
+    copied_rest.copy_from_slice(rest);
+    Some(copy)
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use super::ETHERTYPE_NDN;
+use super::filter;
 use crate::error::DpdkError;
 
 /// A packet socket, which has one interface for life.
@@ -37,29 +37,13 @@ impl Socket {
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         let socket = Socket { descriptor, interface: interface.to_owned(), index };
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1_i32, "leave out its own frames")?;
-        socket.attach_filter()?;
+        socket.attach_filter(&[])?;
         Ok(socket)
     }
 
-    fn attach_filter(&self) -> Result<(), DpdkError> {
-        // Offsets relative to this one are properties of the packet, not bytes of it.
-        let vlan_tag = (libc::SKF_AD_OFF + libc::SKF_AD_VLAN_TAG) as u32;
-        let instruction = |code: u32, jump_true, jump_false, k| libc::sock_filter {
-            code: code as u16,
-            jt: jump_true,
-            jf: jump_false,
-            k,
-        };
-        let mut program = [
-            instruction(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, 0, 0, 12),
-            instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 4, u32::from(ETHERTYPE_NDN)),
-            instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, vlan_tag),
-            // The lower twelve bits are the VLAN.
-            instruction(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, 0x0FFF),
-            instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, 0),
-            instruction(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
-            instruction(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
-        ];
+    /// Lets NDN frames through that have no tag or that of one of these VLANs. Replaces the filter before in one step.
+    pub(super) fn attach_filter(&self, vlans: &[u16]) -> Result<(), DpdkError> {
+        let mut program = filter::program(vlans);
         let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
         self.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program, "filter its frames")
     }

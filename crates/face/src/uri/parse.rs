@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use super::{FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, MemifRole};
+use crate::encapsulation::VlanId;
 
 const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, udp4+dev, udp6+dev, ws, \
      wss, wsclient, internal, null, contentstore, memif, followed by ://";
@@ -15,7 +16,8 @@ const EXPECTED_NUMERIC: &str = "a numeric address and a port, as in wsclient://1
 const EXPECTED_UNIX: &str = "an absolute path, as in unix:///run/nfd/nfd.sock";
 const EXPECTED_FD: &str = "a file descriptor number, as in fd://17";
 const EXPECTED_ETHER: &str = "a hardware address in brackets, as in ether://[08:00:27:01:dd:01]";
-const EXPECTED_DEV: &str = "a network interface name, as in dev://eth0";
+const EXPECTED_DEV: &str =
+    "a network interface name, as in dev://eth0, or one with a VLAN from 1 to 4094, as in dev://eth0?vlan=7";
 const EXPECTED_UDP_DEV: &str =
     "a network interface name and a port, as in udp4+dev://eth0:56363 or udp6+dev://eth0:56363";
 const EXPECTED_NOTHING: &str = "nothing after ://";
@@ -173,6 +175,17 @@ impl Parser<'_> {
         Ok(FaceUri::Ethernet(address))
     }
 
+    fn interface(&self, text: &str) -> Result<FaceUri, FaceUriError> {
+        let (interface, vlan) = match text.split_once("?vlan=") {
+            None => (text, None),
+            Some((interface, identifier)) => match VlanId::new(self.number(identifier, "VLAN", EXPECTED_DEV)?) {
+                None => return self.refuse(format!("`{identifier}` is not a VLAN"), EXPECTED_DEV),
+                vlan => (interface, vlan),
+            },
+        };
+        Ok(FaceUri::Device { interface: self.device(interface, EXPECTED_DEV)?, vlan })
+    }
+
     fn udp_device(&self, family: IpFamily, text: &str) -> Result<FaceUri, FaceUriError> {
         let Some((device, port)) = text.split_once(':') else {
             return self.refuse("the port is missing", EXPECTED_UDP_DEV);
@@ -253,7 +266,7 @@ impl FromStr for FaceUri {
             "unix" => parser.path(rest, EXPECTED_UNIX).map(FaceUri::Unix),
             "fd" => parser.number(rest, "file descriptor", EXPECTED_FD).map(FaceUri::FileDescriptor),
             "ether" => parser.ethernet(rest),
-            "dev" => parser.device(rest, EXPECTED_DEV).map(FaceUri::Device),
+            "dev" => parser.interface(rest),
             "udp4+dev" => parser.udp_device(IpFamily::V4, rest),
             "udp6+dev" => parser.udp_device(IpFamily::V6, rest),
             "ws" => parser.web_socket(false, rest),

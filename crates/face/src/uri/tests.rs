@@ -199,7 +199,8 @@ fn face_uri() -> impl Strategy<Value = FaceUri> {
         "/[^\\p{C}]{1,60}".prop_map(FaceUri::Unix),
         any::<u32>().prop_map(FaceUri::FileDescriptor),
         any::<[u8; 6]>().prop_map(FaceUri::Ethernet),
-        device().prop_map(FaceUri::Device),
+        (device(), prop::option::of(1_u16..=4094))
+            .prop_map(|(interface, vlan)| FaceUri::Device { interface, vlan: vlan.and_then(VlanId::new) }),
         (device(), any::<bool>(), 1_u16..).prop_map(|(device, v6, port)| FaceUri::UdpDevice {
             family: if v6 { IpFamily::V6 } else { IpFamily::V4 },
             device,
@@ -233,4 +234,16 @@ proptest! {
             prop_assert_eq!(normal.parse::<FaceUri>(), Ok(uri));
         }
     }
+}
+
+#[test]
+fn a_vlan_is_named_behind_its_interface() {
+    let uri: FaceUri = "dev://eth0?vlan=7".parse().expect("URI");
+    assert_eq!(uri, FaceUri::Device { interface: "eth0".to_owned(), vlan: VlanId::new(7) });
+    assert_eq!(uri.port().to_string(), "dev://eth0");
+    for refused in ["0", "4095", "65543", "07", "", "-1", "7&x=1"] {
+        let error = format!("dev://eth0?vlan={refused}").parse::<FaceUri>().expect_err(refused);
+        assert!(error.to_string().contains("dev://eth0?vlan=7"), "{error}");
+    }
+    assert!("dev://?vlan=7".parse::<FaceUri>().is_err());
 }

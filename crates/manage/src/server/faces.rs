@@ -136,7 +136,7 @@ fn check_creation(uri: &FaceUri, local_uri: Option<&FaceUri>, update: &FaceUpdat
         (FaceUri::Udp { .. } | FaceUri::Tcp { .. }, Some(_)) => {
             Err(not_acceptable("UDP and TCP faces take no LocalUri"))
         }
-        (FaceUri::Ethernet(_), Some(FaceUri::Device(_) | FaceUri::Memif { .. })) => Ok(()),
+        (FaceUri::Ethernet(_), Some(FaceUri::Device { .. } | FaceUri::Memif { .. })) => Ok(()),
         (FaceUri::Ethernet(_), _) => Err(not_acceptable(
             "Ethernet faces need a LocalUri of the form dev://<interface> or memif://<socket>?id=<n>",
         )),

@@ -70,6 +70,14 @@ impl Config {
             let message = format!("`{folder}` is no folder; write a path that begins with /, or \"auto\"");
             return Some(Fault::new(format!("ports.memif_folders[{index}]"), message));
         }
+        let is_vlan = |port: &StaticPort| matches!(port.uri.0, FaceUri::Device { vlan: Some(_), .. });
+        if let Some(index) = self.port.iter().position(is_vlan) {
+            let message = format!(
+                "{} is a VLAN on a port; name the interface alone here, and the VLAN in `local` of a [[face]]",
+                self.port[index].uri.0
+            );
+            return Some(Fault::new(format!("port[{index}].uri"), message));
+        }
         let faces = self.face.iter().enumerate();
         faces.filter_map(|(index, face)| local_fault(index, face)).next().or_else(|| self.next_hop_fault())
     }

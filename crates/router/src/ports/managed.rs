@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, info, warn};
 
+use namehop_dpdk::DpdkError;
 use namehop_dpdk::losses::Losses;
-use namehop_face::ethernet::{Framing, MacAddress, PortId, PortParams, WorkerSilent, is_group};
+use namehop_face::encapsulation::{Framing, MacAddress, Peer, VlanId, is_group};
+use namehop_face::port::{PortId, PortParams, WorkerSilent};
 use namehop_face::registry::{Face, FaceParams, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_face::{FaceUri, LinkDrop};
@@ -21,8 +23,8 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// A port.
 pub(super) struct ManagedPort {
     pub(super) id: PortId,
-    /// Its URI, and that of this end of its faces.
-    pub(super) local: FaceUri,
+    /// Its URI.
+    pub(super) uri: FaceUri,
     pub(super) framing: Framing,
     /// The configuration asks for it.
     pub(super) stays: bool,
@@ -31,6 +33,8 @@ pub(super) struct ManagedPort {
     address: MacAddress,
     /// Absent when it could not be opened again.
     device: Option<Device>,
+    /// The VLANs whose frames the device receives, in order.
+    vlans: Vec<u16>,
     next_attempt: Instant,
     counted: Losses,
 }
@@ -40,17 +44,17 @@ impl ManagedPort {
     pub(super) fn open(
         context: &PortContext,
         id: PortId,
-        local: &FaceUri,
+        uri: &FaceUri,
         framing: Framing,
         memifs: &mut Memifs,
         max_on_demand_faces: usize,
     ) -> Result<ManagedPort, CreateError> {
-        let Opened { device, link, address, mtu_bytes } = open::open(&context.pool, local, framing, memifs)?;
+        let Opened { device, queue, address, mtu_bytes } = open::open(&context.pool, uri, framing, memifs)?;
         let params = PortParams {
-            link: Some(link),
+            queue: Some(queue),
             framing,
             address,
-            local_uri: local.clone(),
+            uri: uri.clone(),
             mtu_bytes,
             max_on_demand_faces,
             is_up: false,
@@ -58,13 +62,14 @@ impl ManagedPort {
         context.control.add(id, params).map_err(silent)?;
         let mut opened = ManagedPort {
             id,
-            local: local.clone(),
+            uri: uri.clone(),
             framing,
             stays: false,
             is_up: false,
             mtu_bytes,
             address,
             device: Some(device),
+            vlans: Vec::new(),
             next_attempt: Instant::now(),
             counted: Losses::default(),
         };
@@ -72,9 +77,9 @@ impl ManagedPort {
         Ok(opened)
     }
 
-    /// Whether its faces have this local URI.
+    /// Whether faces with this local URI are on it.
     pub(super) fn is_at(&self, local: &FaceUri) -> bool {
-        self.local == *local
+        self.uri == local.port()
     }
 
     /// Its faces, those that senders made included.
@@ -84,16 +89,16 @@ impl ManagedPort {
         faces
     }
 
-    fn give_link(&self, context: &PortContext, link: Box<dyn PortQueue>) {
-        if let Err(error) = context.control.give_link(self.id, link, self.address) {
+    fn give_queue(&self, context: &PortContext, queue: Box<dyn PortQueue>) {
+        if let Err(error) = context.control.give_queue(self.id, queue, self.address) {
             warn!(%error, "a port cannot be used");
         }
     }
 
-    /// Takes the queues back from the worker and closes the device, which has then lost both its ends.
+    /// Takes the queue back from the worker and closes the device, which has then lost both its ends.
     fn stop(&mut self, context: &PortContext) {
         self.note_losses(context);
-        drop(context.control.take_link(self.id));
+        drop(context.control.take_queue(self.id));
         self.device = None;
     }
 
@@ -102,25 +107,29 @@ impl ManagedPort {
         self.stop(context);
         self.counted = Losses::default();
         self.next_attempt = Instant::now() + RETRY_PAUSE;
-        match open::open(&context.pool, &self.local, self.framing, memifs) {
-            Ok(Opened { device, link, address, mtu_bytes }) => {
-                info!(port = %self.local, "port opened again");
+        match open::open(&context.pool, &self.uri, self.framing, memifs) {
+            Ok(Opened { device, queue, address, mtu_bytes }) => {
+                info!(port = %self.uri, "port opened again");
                 (self.device, self.address, self.mtu_bytes) = (Some(device), address, mtu_bytes);
-                self.give_link(context, link);
+                self.vlans.clear();
+                if let Err(error) = self.receive_vlans(context) {
+                    warn!(port = %self.uri, %error, "frames with VLAN tags cannot be received");
+                }
+                self.give_queue(context, queue);
                 for face in self.faces(context) {
                     self.join(&face, true);
                     face.set_link_mtu_bytes(mtu_bytes);
                     context.worker.face_changed(face.id());
                 }
             }
-            Err(error) => debug!(port = %self.local, %error, "a port cannot be opened again yet"),
+            Err(error) => debug!(port = %self.uri, %error, "a port cannot be opened again yet"),
         }
     }
 
     /// Closes the device. Its faces were removed before.
     pub(super) fn close(mut self, context: &PortContext) {
         self.stop(context);
-        // The link came back above.
+        // The queue came back above.
         let _ = context.control.remove(self.id);
     }
 
@@ -129,7 +138,7 @@ impl ManagedPort {
         &mut self,
         context: &PortContext,
         params: FaceParams,
-        remote: MacAddress,
+        peer: Peer,
         update: &FaceUpdate,
     ) -> Result<Arc<Face>, CreateError> {
         let face = context.faces.insert(params).map_err(|error| CreateError::NotAcceptable(error.to_string()))?;
@@ -137,12 +146,16 @@ impl ManagedPort {
             context.faces.remove(face.id());
             return Err(CreateError::NotAcceptable(rejected.to_string()));
         }
-        if let Err(error) = context.control.add_face(self.id, Arc::clone(&face), remote) {
+        let added = self
+            .receive_vlans(context)
+            .map_err(|error| open::refused(&error))
+            .and_then(|()| context.control.add_face(self.id, Arc::clone(&face), peer).map_err(silent));
+        if let Err(error) = added {
             context.faces.remove(face.id());
-            return Err(silent(error));
+            return Err(error);
         }
         self.join(&face, true);
-        debug!(face = %face.id(), remote = %face.remote_uri(), local = %self.local, "face created");
+        debug!(face = %face.id(), remote = %face.remote_uri(), local = %self.uri, "face created");
         context.announce(FaceEvent::Created(Arc::clone(&face)));
         Ok(face)
     }
@@ -154,8 +167,25 @@ impl ManagedPort {
         self.join(face, false);
         face.set_up(false);
         context.faces.remove(face.id());
+        if let Err(error) = self.receive_vlans(context) {
+            // More arrives than is wanted, and is dropped.
+            debug!(port = %self.uri, %error, "the filter of VLANs stays as it was");
+        }
         debug!(face = %face.id(), remote = %face.remote_uri(), "face closed");
         context.announce(FaceEvent::Destroyed(Arc::clone(face)));
+    }
+
+    /// Has the interface receive the frames of those VLANs that there are faces in.
+    fn receive_vlans(&mut self, context: &PortContext) -> Result<(), DpdkError> {
+        let Some(Device::Interface(port)) = &self.device else { return Ok(()) };
+        let mut vlans: Vec<u16> = self.faces(context).iter().filter_map(|face| vlan_of(face)).collect();
+        vlans.sort_unstable();
+        vlans.dedup();
+        if vlans != self.vlans {
+            port.receive_vlans(&vlans)?;
+            self.vlans = vlans;
+        }
+        Ok(())
     }
 
     /// Has the interface receive the group of a multicast face, or not any more.
@@ -171,8 +201,8 @@ impl ManagedPort {
 
     /// Notices links that broke or came back, and frames that were lost below.
     pub(super) fn look(&mut self, context: &PortContext, memifs: &mut Memifs, now: Instant) {
-        let must_reopen = match &self.local {
-            FaceUri::Device(interface) => match open::query(interface) {
+        let must_reopen = match &self.uri {
+            FaceUri::Device { interface, .. } => match open::query(interface) {
                 Err(_) if self.device.is_none() => false,
                 Err(_) => {
                     // Nothing arrives any more. What comes back under this name is another interface.
@@ -180,7 +210,8 @@ impl ManagedPort {
                     false
                 }
                 Ok(found) => {
-                    self.device.is_none() || (open::usable_mtu(&found), found.address) != (self.mtu_bytes, self.address)
+                    self.device.is_none()
+                        || (open::usable_mtu(&found, self.framing), found.address) != (self.mtu_bytes, self.address)
                 }
             },
             _ => self.device.is_none(),
@@ -194,8 +225,8 @@ impl ManagedPort {
 
     /// Has faces, worker and everybody know whether the link works.
     fn note_state(&mut self, context: &PortContext) {
-        let is_up = match (&self.device, &self.local) {
-            (Some(Device::Interface(_)), FaceUri::Device(interface)) => {
+        let is_up = match (&self.device, &self.uri) {
+            (Some(Device::Interface(_)), FaceUri::Device { interface, .. }) => {
                 open::query(interface).is_ok_and(|found| found.is_up)
             }
             (Some(Device::Memif(port)), _) => port.is_up(),
@@ -205,7 +236,7 @@ impl ManagedPort {
             return;
         }
         self.is_up = is_up;
-        info!(port = %self.local, is_up, "link state");
+        info!(port = %self.uri, is_up, "link state");
         context.control.set_state(self.id, is_up, self.mtu_bytes);
         for face in self.faces(context) {
             if face.set_up(is_up) != is_up {
@@ -233,6 +264,11 @@ impl ManagedPort {
             drops.add(reason, now.saturating_sub(before));
         }
     }
+}
+
+/// The VLAN that a face is in.
+fn vlan_of(face: &Face) -> Option<u16> {
+    Peer::of(face.remote_uri(), face.local_uri())?.vlan().map(VlanId::get)
 }
 
 fn silent(error: WorkerSilent) -> CreateError {

@@ -8,7 +8,7 @@ use namehop_dpdk::DpdkError;
 use namehop_dpdk::interface::Interface;
 use namehop_dpdk::memif::{Memif, MemifPort, MemifRole, MemifService};
 use namehop_dpdk::packet_socket::{self, PacketPort};
-use namehop_face::ethernet::{Framing, HEADER_BYTES, MacAddress};
+use namehop_face::encapsulation::{Framing, MacAddress};
 use namehop_face::socket::CreateError;
 use namehop_face::uri::{self, FaceUri};
 
@@ -32,23 +32,23 @@ pub(super) enum Device {
 pub(super) struct Opened {
     pub(super) device: Device,
     /// The worker's end.
-    pub(super) link: Box<dyn PortQueue>,
+    pub(super) queue: Box<dyn PortQueue>,
     pub(super) address: MacAddress,
     /// Largest NDN frame, in bytes.
     pub(super) mtu_bytes: usize,
 }
 
-/// Opens the device of a port: `dev://` over a packet socket, `memif://` as a shared-memory link.
+/// Opens the device of the port with this URI: `dev://` over a packet socket, `memif://` as a shared-memory link.
 pub(super) fn open(
     pool: &BufferPool,
-    local: &FaceUri,
+    uri: &FaceUri,
     framing: Framing,
     memifs: &mut Memifs,
 ) -> Result<Opened, CreateError> {
-    match local {
-        FaceUri::Device(interface) => {
+    match uri {
+        FaceUri::Device { interface, .. } => {
             let found = query(interface)?;
-            let frame_bytes = found.mtu_bytes + HEADER_BYTES;
+            let frame_bytes = found.mtu_bytes + framing.header_bytes();
             let (port, queue) =
                 PacketPort::open(interface, frame_bytes, pool).map_err(|error| match error.is_permission() {
                     true => CreateError::NotAcceptable(format!(
@@ -59,9 +59,9 @@ pub(super) fn open(
                 })?;
             Ok(Opened {
                 device: Device::Interface(port),
-                link: Box::new(queue),
+                queue: Box::new(queue),
                 address: found.address,
-                mtu_bytes: usable_mtu(&found),
+                mtu_bytes: usable_mtu(&found, framing),
             })
         }
         FaceUri::Memif { socket, id, role } => {
@@ -84,12 +84,11 @@ pub(super) fn open(
             let Memifs { ring_frames, buffer_bytes, .. } = *memifs;
             let memif = Memif { role, socket, id: *id, ring_slots: ring_frames, buffer_bytes };
             let (port, queue) = service.open(&memif, pool).map_err(|error| refused(&error))?;
-            let header_bytes = if framing == Framing::Ethernet { HEADER_BYTES } else { 0 };
             Ok(Opened {
                 device: Device::Memif(port),
-                link: Box::new(queue),
+                queue: Box::new(queue),
                 address: random_address(),
-                mtu_bytes: usize::from(buffer_bytes) - header_bytes,
+                mtu_bytes: usize::from(buffer_bytes) - framing.header_bytes(),
             })
         }
         other => Err(CreateError::NotAcceptable(format!(
@@ -107,8 +106,8 @@ fn random_address() -> MacAddress {
 }
 
 /// Largest NDN frame that a port on this interface carries, in bytes.
-pub(super) fn usable_mtu(interface: &Interface) -> usize {
-    interface.mtu_bytes.min(packet_socket::MAX_FRAME_BYTES - HEADER_BYTES)
+pub(super) fn usable_mtu(interface: &Interface, framing: Framing) -> usize {
+    interface.mtu_bytes.min(packet_socket::MAX_FRAME_BYTES - framing.header_bytes())
 }
 
 /// Asks the kernel for an interface. One that is not there may come.

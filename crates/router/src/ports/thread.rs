@@ -10,7 +10,8 @@ use tracing::{debug, info, warn};
 
 use namehop_dpdk::{Eal, mempool_bytes, use_mempools};
 use namehop_face::FaceUri;
-use namehop_face::ethernet::{Framing, NDN_GROUP, PortId, bare_face_params, face_params, is_group};
+use namehop_face::encapsulation::{Framing, NDN_GROUP, Peer};
+use namehop_face::port::{PortId, face_params};
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_packet::FaceId;
@@ -144,13 +145,13 @@ impl Ports {
         Ok(())
     }
 
-    /// The open port with this local URI.
-    fn find_or_open(&mut self, local: &FaceUri, framing: Framing, on_demand: bool) -> Result<usize, CreateError> {
-        if let Some(index) = self.open.iter().position(|port| port.is_at(local)) {
+    /// The open port with this URI.
+    fn find_or_open(&mut self, uri: &FaceUri, framing: Framing, on_demand: bool) -> Result<usize, CreateError> {
+        if let Some(index) = self.open.iter().position(|port| port.uri == *uri) {
             return match self.open[index].framing == framing {
                 true => Ok(index),
                 false => Err(CreateError::NotAcceptable(format!(
-                    "{local} carries either bare NDN packets, for one memif face, or Ethernet faces; it is in use the \
+                    "{uri} carries either bare NDN packets, for one memif face, or Ethernet faces; it is in use the \
                      other way"
                 ))),
             };
@@ -160,8 +161,8 @@ impl Ports {
         let taken = |id: u16| self.open.iter().any(|port| port.id == PortId(id));
         let id = PortId((0..u16::MAX).find(|&id| !taken(id)).unwrap_or_default());
         let max_on_demand = if on_demand { MAX_ON_DEMAND_FACES } else { 0 };
-        let port = ManagedPort::open(&self.context, id, local, framing, &mut self.memifs, max_on_demand)?;
-        info!(port = %local, "port opened");
+        let port = ManagedPort::open(&self.context, id, uri, framing, &mut self.memifs, max_on_demand)?;
+        info!(port = %uri, "port opened");
         self.open.push(port);
         Ok(self.open.len() - 1)
     }
@@ -172,18 +173,15 @@ impl Ports {
         local_uri: Option<FaceUri>,
         update: &FaceUpdate,
     ) -> Result<Arc<Face>, CreateError> {
-        let (local, framing, remote) = match (uri, local_uri) {
-            (FaceUri::Ethernet(remote), Some(local)) => (local, Framing::Ethernet, *remote),
-            (FaceUri::Ethernet(_), None) => {
-                let text = "an Ethernet face needs a local URI: dev://INTERFACE or memif:///SOCKET?id=NUMBER";
-                return Err(CreateError::NotAcceptable(text.to_owned()));
-            }
-            (memif, None) => (memif.clone(), Framing::Bare, [0; 6]),
-            (memif, Some(local)) if *memif == local => (local, Framing::Bare, [0; 6]),
-            (_, Some(_)) => {
-                let text = "a memif face has no other local URI than its own".to_owned();
-                return Err(CreateError::NotAcceptable(text));
-            }
+        let local = local_uri.unwrap_or_else(|| uri.clone());
+        let Some(peer) = Peer::of(uri, &local) else {
+            let text = match uri {
+                FaceUri::Ethernet(_) => {
+                    "an Ethernet face needs a local URI: dev://INTERFACE or memif:///SOCKET?id=NUMBER"
+                }
+                _ => "a memif face has no other local URI than its own",
+            };
+            return Err(CreateError::NotAcceptable(text.to_owned()));
         };
         if update.persistency == Some(FacePersistency::OnDemand) {
             let text = "a face made on command cannot be on-demand: choose persistent or permanent".to_owned();
@@ -192,19 +190,16 @@ impl Ports {
         if let Some(face) = self.context.face_at(uri, &local) {
             return Err(CreateError::Exists(face));
         }
-        let index = self.find_or_open(&local, framing, false)?;
+        let index = self.find_or_open(&local.port(), peer.framing(), false)?;
         let port = &mut self.open[index];
-        let mut params = match framing {
-            Framing::Ethernet => face_params(remote, port.local.clone(), port.mtu_bytes),
-            Framing::Bare => bare_face_params(port.local.clone(), port.mtu_bytes),
-        };
+        let mut params = face_params(peer, &port.uri, port.mtu_bytes);
         params.is_up = port.is_up;
         params.self_learning = self.self_learning;
         params.idle_timeout = Some(self.idle_timeout);
-        if !is_group(&remote) {
+        if !peer.is_group() {
             params.flags = self.marking;
         }
-        let result = port.add_face(&self.context, params, remote, update);
+        let result = port.add_face(&self.context, params, peer, update);
         if result.is_err() {
             self.close_if_unused(index);
         }
@@ -223,7 +218,7 @@ impl Ports {
     fn close_if_unused(&mut self, index: usize) {
         let port = &self.open[index];
         if !port.stays && port.faces(&self.context).is_empty() {
-            info!(port = %port.local, "port closed");
+            info!(port = %port.uri, "port closed");
             self.open.swap_remove(index).close(&self.context);
         }
     }

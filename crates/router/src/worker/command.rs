@@ -20,9 +20,10 @@ use namehop_wire::Name;
 
 /// One command with its reply.
 pub(super) enum Command {
-    /// A face exists; packets may be sent to it. Somebody may wait for that.
+    /// A face of the sockets exists; packets may be sent to it. Somebody may wait for that. Those of ports are added with
+    /// them, by the port changes.
     AddFace(Arc<Face>, Option<oneshot::Sender<()>>),
-    /// A face is gone.
+    /// A face of the sockets is gone.
     RemoveFace(FaceId, Option<oneshot::Sender<()>>),
     /// Options of a face have changed.
     UpdateFace(FaceId, oneshot::Sender<()>),

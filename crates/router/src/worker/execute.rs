@@ -28,22 +28,20 @@ impl<S: Schedule> Worker<S> {
         match command {
             Command::AddFace(face, reply) => {
                 // It may be gone again already.
-                if self.faces.get(face.id()).is_some() {
+                if self.table.get(face.id()).is_some() {
                     self.add_face(&face);
                 }
                 let _ = reply.map(|reply| reply.send(()));
             }
             Command::RemoveFace(id, reply) => {
-                self.links.remove(id);
-                self.reassembler.forget(id);
-                self.engine.remove_face(id);
+                self.ports_and_faces().1.remove(id);
                 let _ = reply.map(|reply| reply.send(()));
             }
             Command::UpdateFace(id, reply) => {
-                if let Some(link) = self.links.get(id) {
-                    let options = link.face().link_options();
-                    link.update(options);
-                    self.engine.set_stranger(id, link.face().is_stranger());
+                if let Some(record) = self.records.get(id) {
+                    let options = record.link.face().link_options();
+                    record.link.update(options);
+                    self.engine.set_stranger(id, record.link.face().is_stranger());
                 }
                 let _ = reply.send(());
             }
@@ -83,7 +81,7 @@ impl<S: Schedule> Worker<S> {
 
     /// Brings the engine's drops to the counters of each face, where everybody can read them.
     fn publish_drops(&mut self) {
-        for face in self.faces.snapshot() {
+        for face in self.table.snapshot() {
             if let Some(drops) = self.engine.face_drops(face.id()) {
                 let published = &face.counters.worker.engine_drops;
                 for (reason, count) in drops.iter() {

@@ -7,8 +7,8 @@
 
 mod command;
 mod execute;
+mod faces;
 mod idle;
-mod links;
 mod polling;
 mod processors;
 mod task;
@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use tracing::warn;
 
 use namehop_face::counters::LinkDrop;
-use namehop_face::ethernet::PortSet;
 use namehop_face::link_service::{DroppedInterest, Reassembler};
+use namehop_face::port::PortSet;
 use namehop_face::registry::{Face, FaceTable};
 use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::wake::Waker;
@@ -32,7 +32,7 @@ use namehop_packet::{BufferPool, FaceId, FaceScope, Incoming, Outgoing, PacketBu
 
 use command::{Mailbox, WorkerMailbox};
 use execute::Erasing;
-use links::Links;
+use faces::{FaceRecord, FaceRecords, LinkTimers, Output, WorkerFaces};
 
 pub use command::{WorkerGone, WorkerHandle};
 pub use processors::{pin_to_processor, usable_processors};
@@ -71,8 +71,11 @@ impl Clone for WorkerRings {
 pub struct Worker<S: Schedule = Burst> {
     engine: Engine<S>,
     pool: BufferPool,
-    faces: Arc<FaceTable>,
-    links: Links,
+    /// All faces, shared with other threads.
+    table: Arc<FaceTable>,
+    /// The same faces, as this worker knows them.
+    records: FaceRecords,
+    timers: LinkTimers,
     reassembler: Reassembler,
     rings: WorkerRings,
     ports: PortSet,
@@ -92,11 +95,11 @@ pub struct Worker<S: Schedule = Burst> {
 }
 
 impl<S: Schedule> Worker<S> {
-    /// A worker around an engine, for the faces that exist. `waker` is the one of its incoming rings.
+    /// A worker around an engine, for the faces that exist; those of ports are added with their ports. `waker` is the one of its incoming rings.
     pub fn new(
         engine: Engine<S>,
         pool: BufferPool,
-        faces: Arc<FaceTable>,
+        table: Arc<FaceTable>,
         rings: WorkerRings,
         ports: PortSet,
         waker: Arc<Waker>,
@@ -106,9 +109,10 @@ impl<S: Schedule> Worker<S> {
         let mut worker = Worker {
             engine,
             pool,
-            reassembler: Reassembler::new(faces.reassembly_limit()),
-            faces,
-            links: Links::new(),
+            reassembler: Reassembler::new(table.reassembly_limit()),
+            table,
+            records: FaceRecords::default(),
+            timers: LinkTimers::new(),
             rings,
             ports,
             port_retry: None,
@@ -123,7 +127,7 @@ impl<S: Schedule> Worker<S> {
             encoded: Vec::with_capacity(BURST),
             dropped_interests: Vec::new(),
         };
-        for face in worker.faces.snapshot() {
+        for face in worker.table.snapshot() {
             worker.add_face(&face);
         }
         (worker, handle)
@@ -150,7 +154,7 @@ impl<S: Schedule> Worker<S> {
 
     /// When a turn is due although there is no work; [`Timestamp::NEVER`] when no timer runs.
     fn next_deadline(&self) -> Timestamp {
-        let links = self.links.next_deadline().min(self.reassembler.next_deadline());
+        let links = self.timers.next_deadline().min(self.reassembler.next_deadline());
         self.engine.next_deadline().unwrap_or(Timestamp::NEVER).min(links)
     }
 
@@ -179,16 +183,21 @@ impl<S: Schedule> Worker<S> {
         }
         self.erase();
         worked |= !self.erasing.is_empty();
-        worked |= self.ports.obey();
+        let (ports, mut faces) = self.ports_and_faces();
+        worked |= ports.apply_changes(&mut faces);
         self.rings.from_control.pop_burst(&mut self.frames, BURST);
         self.rings.from_sockets.pop_burst(&mut self.frames, BURST);
-        worked |= self.ports.receive(&mut self.frames);
+        let mut frames = std::mem::take(&mut self.frames);
+        let (ports, mut faces) = self.ports_and_faces();
+        worked |= ports.receive(&mut frames, &mut faces);
+        self.frames = frames;
         worked |= !self.frames.is_empty();
         self.receive(now);
         self.engine.process(now, &mut self.incoming, &mut self.outgoing);
         self.run_link_timers(now);
         self.transmit(now);
-        self.port_retry = self.ports.flush();
+        let (ports, mut faces) = self.ports_and_faces();
+        self.port_retry = ports.flush(&mut faces);
         for event in self.engine.take_events() {
             self.mailbox.events.push(event);
         }
@@ -205,52 +214,62 @@ impl<S: Schedule> Worker<S> {
         worked
     }
 
+    /// The ports, and the faces that come and go with them.
+    fn ports_and_faces(&mut self) -> (&mut PortSet, WorkerFaces<'_, S>) {
+        let Worker { ports, records, engine, reassembler, .. } = self;
+        (ports, WorkerFaces { records, engine, reassembler })
+    }
+
+    /// Adds a face that is not one of a port.
+    fn add_face(&mut self, face: &Arc<Face>) {
+        if let Some(output) = Output::without_port(face) {
+            self.ports_and_faces().1.add(face, output);
+        }
+    }
+
+    /// Adds a face whose first frame has come earlier than the command of the control thread to add it. Whether there is such
+    /// a face.
+    #[cold]
+    fn add_face_of_first_frame(&mut self, id: FaceId) -> bool {
+        if let Some(face) = self.table.get(id) {
+            self.add_face(&face);
+        }
+        self.records.get(id).is_some()
+    }
+
     /// Link services over the received frames. Those of one face that follow each other are taken in one go.
     fn receive(&mut self, now: Timestamp) {
         let mut frames = std::mem::take(&mut self.frames);
         let mut rest = frames.drain(..);
         while let Some(id) = rest.as_slice().first().map(|frame| frame.face) {
-            if self.links.get(id).is_none() {
-                self.meet(id);
-            }
-            let Some(link) = self.links.get(id) else {
-                // The face was closed while its last frames were in the ring.
-                self.faces.link_drops().add(LinkDrop::LinkDown, 1);
-                rest.next();
+            let Some(record) = self.records.get(id) else {
+                if !self.add_face_of_first_frame(id) {
+                    // The face was closed while its last frames were in the ring.
+                    self.table.link_drops().add(LinkDrop::LinkDown, 1);
+                    rest.next();
+                }
                 continue;
             };
             while rest.as_slice().first().is_some_and(|frame| frame.face == id)
                 && let Some(Frame { endpoint, buffer, .. }) = rest.next()
             {
                 // A drop is counted by the link service under its name.
-                let _ = link.receive(now, buffer, endpoint, &self.pool, &mut self.reassembler, &mut self.incoming);
+                let _ =
+                    record.link.receive(now, buffer, endpoint, &self.pool, &mut self.reassembler, &mut self.incoming);
             }
-            self.links.note_deadline(id);
+            self.timers.note(record);
         }
         drop(rest);
         self.frames = frames;
-    }
-
-    /// Enters a face at its first frame, if there is one; the announcement of the control thread may come later.
-    fn meet(&mut self, id: FaceId) {
-        if let Some(face) = self.faces.get(id) {
-            self.add_face(&face);
-        }
-    }
-
-    fn add_face(&mut self, face: &Arc<Face>) {
-        if self.links.get(face.id()).is_none() {
-            self.links.insert(face);
-            self.engine.set_face(face.to_face_info());
-            self.engine.set_stranger(face.id(), face.is_stranger());
-        }
     }
 
     fn run_link_timers(&mut self, now: Timestamp) {
         self.reassembler.expire(now);
         let (rings, ports, pool) = (&self.rings, &mut self.ports, &self.pool);
         let (dropped, encoded) = (&mut self.dropped_interests, &mut self.encoded);
-        self.links.tick(now, pool, dropped, encoded, |face, frames| push_frames(rings, ports, pool, face, frames));
+        self.timers.run_due(now, &mut self.records, pool, dropped, encoded, |record, frames| {
+            send_frames(rings, ports, pool, record, frames);
+        });
         for interest in self.dropped_interests.drain(..) {
             self.engine.dropped_interest(now, interest.face, interest.buffer.bytes(), &mut self.outgoing);
         }
@@ -265,20 +284,20 @@ impl<S: Schedule> Worker<S> {
                 rest.next().into_iter().for_each(|packet| self.send_to_control(now, packet));
                 continue;
             }
-            let Some(link) = self.links.get(id) else {
-                self.faces.link_drops().add(LinkDrop::LinkDown, 1);
+            let Some(record) = self.records.get(id) else {
+                self.table.link_drops().add(LinkDrop::LinkDown, 1);
                 rest.next();
                 continue;
             };
-            let queued = link.face().send_queue_bytes.load(Ordering::Relaxed);
+            let queued = record.link.face().send_queue_bytes.load(Ordering::Relaxed);
             while rest.as_slice().first().is_some_and(|packet| packet.face == id)
                 && let Some(packet) = rest.next()
             {
                 // A drop is counted by the link service under its name.
-                let _ = link.send(now, packet, queued, &self.pool, &mut self.encoded);
+                let _ = record.link.send(now, packet, queued, &self.pool, &mut self.encoded);
             }
-            push_frames(&self.rings, &mut self.ports, &self.pool, link.face(), &mut self.encoded);
-            self.links.note_deadline(id);
+            send_frames(&self.rings, &mut self.ports, &self.pool, record, &mut self.encoded);
+            self.timers.note(record);
         }
         drop(rest);
         self.outgoing = outgoing;
@@ -287,43 +306,45 @@ impl<S: Schedule> Worker<S> {
     /// Puts a packet for the control thread into the ring of those who sent it.
     fn send_to_control(&mut self, now: Timestamp, packet: Outgoing) {
         let from = packet.fields.incoming_face_id.unwrap_or_default();
-        let is_local = self.links.get(from).is_some_and(|link| link.face().scope() == FaceScope::Local);
+        let is_local = self.records.get(from).is_some_and(|record| record.info.scope == FaceScope::Local);
         let (ring, reason) = match is_local {
             true => (&self.rings.to_control, LinkDrop::SendQueueFull),
             false => (&self.rings.to_control_from_neighbours, LinkDrop::TooManyCommands),
         };
-        let Some(link) = self.links.get(FaceId::INTERNAL) else {
-            self.faces.link_drops().add(LinkDrop::LinkDown, 1);
+        let Some(record) = self.records.get(FaceId::INTERNAL) else {
+            self.table.link_drops().add(LinkDrop::LinkDown, 1);
             return;
         };
         // A drop is counted by the link service under its name.
-        let _ = link.send(now, packet, 0, &self.pool, &mut self.encoded);
+        let _ = record.link.send(now, packet, 0, &self.pool, &mut self.encoded);
         for buffer in self.encoded.drain(..) {
             if ring.push(Frame { face: from, endpoint: 0, buffer }).is_err() {
-                link.face().counters.worker.link_drops.add(reason, 1);
+                record.link.face().counters.worker.link_drops.add(reason, 1);
             }
         }
-        self.links.note_deadline(FaceId::INTERNAL);
+        self.timers.note(record);
     }
 }
 
 /// Hands frames of one face to its port, or puts them into the ring that leads to its link.
-fn push_frames(
+fn send_frames(
     rings: &WorkerRings,
     ports: &mut PortSet,
     pool: &BufferPool,
-    face: &Arc<Face>,
+    record: &FaceRecord,
     frames: &mut Vec<PacketBuffer>,
 ) {
-    if ports.send(face, frames, pool) {
-        return;
-    }
-    let ring = if face.id() == FaceId::INTERNAL { &rings.to_control } else { &rings.to_sockets };
+    let face = record.link.face();
+    let ring = match &record.output {
+        Output::Port(output) => return ports.send(face, output, frames, pool),
+        Output::Sockets => &rings.to_sockets,
+        Output::Control => &rings.to_control,
+    };
     for buffer in frames.drain(..) {
-        if ring.push(Frame { face: face.id(), endpoint: 0, buffer }).is_err() {
+        if ring.push(Frame { face: record.info.id, endpoint: 0, buffer }).is_err() {
             face.counters.worker.link_drops.add(LinkDrop::SendQueueFull, 1);
             if ring.refused() == 1 {
-                warn!(face = %face.id(), "the ring from the worker to the links is full: packets are dropped");
+                warn!(face = %record.info.id, "the ring from the worker to the links is full: packets are dropped");
             }
         }
     }

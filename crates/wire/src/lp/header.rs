@@ -49,45 +49,61 @@ impl LpHeader<'_> {
 
     /// Calls `emit` with TYPE and VALUE of each field, in increasing order of TYPE.
     fn for_each_field(&self, mut emit: impl FnMut(u32, &[u8])) {
-        if let Some(sequence) = self.sequence {
+        // All fields stand here by name, so that a new one cannot be left out: it would never be sent.
+        let LpHeader {
+            sequence,
+            frag_index,
+            frag_count,
+            pit_token,
+            nack,
+            incoming_face_id,
+            next_hop_face_id,
+            cache_policy,
+            congestion_mark,
+            acks,
+            tx_sequence,
+            non_discovery,
+            prefix_announcement,
+        } = *self;
+        if let Some(sequence) = sequence {
             emit(types::LP_SEQUENCE, &sequence.to_be_bytes());
         }
-        if let Some(index) = self.frag_index {
+        if let Some(index) = frag_index {
             emit(types::LP_FRAG_INDEX, Nni::new(index).as_slice());
         }
-        if let Some(count) = self.frag_count {
+        if let Some(count) = frag_count {
             emit(types::LP_FRAG_COUNT, Nni::new(count).as_slice());
         }
-        if !self.pit_token.is_empty() {
-            emit(types::LP_PIT_TOKEN, self.pit_token.as_slice());
+        if !pit_token.is_empty() {
+            emit(types::LP_PIT_TOKEN, pit_token.as_slice());
         }
-        match self.nack {
+        match nack {
             Some(NackReason::NONE) => emit(types::LP_NACK, &[]),
             Some(reason) => emit_nested(&mut emit, types::LP_NACK, types::LP_NACK_REASON, reason.code()),
             None => {}
         }
-        if let Some(face) = self.incoming_face_id {
+        if let Some(face) = incoming_face_id {
             emit(types::LP_INCOMING_FACE_ID, Nni::new(face).as_slice());
         }
-        if let Some(face) = self.next_hop_face_id {
+        if let Some(face) = next_hop_face_id {
             emit(types::LP_NEXT_HOP_FACE_ID, Nni::new(face).as_slice());
         }
-        if let Some(policy) = self.cache_policy {
+        if let Some(policy) = cache_policy {
             emit_nested(&mut emit, types::LP_CACHE_POLICY, types::LP_CACHE_POLICY_TYPE, policy);
         }
-        if let Some(mark) = self.congestion_mark {
+        if let Some(mark) = congestion_mark {
             emit(types::LP_CONGESTION_MARK, Nni::new(mark).as_slice());
         }
-        for ack in self.acks {
+        for ack in acks {
             emit(types::LP_ACK, &ack.to_be_bytes());
         }
-        if let Some(sequence) = self.tx_sequence {
+        if let Some(sequence) = tx_sequence {
             emit(types::LP_TX_SEQUENCE, &sequence.to_be_bytes());
         }
-        if self.non_discovery {
+        if non_discovery {
             emit(types::LP_NON_DISCOVERY, &[]);
         }
-        if let Some(announcement) = self.prefix_announcement {
+        if let Some(announcement) = prefix_announcement {
             emit(types::LP_PREFIX_ANNOUNCEMENT, announcement);
         }
     }

@@ -147,12 +147,13 @@ impl PropertyArgs {
   namehop face create tcp://192.0.2.1 --persistency permanent
   namehop face create 'ether://[08:00:27:01:01:01]' --local dev://eth0
   namehop face create 'ether://[01:00:5e:00:17:aa]' --local dev://eth0
+  namehop face create 'ether://[08:00:27:01:01:01]' --local 'dev://eth0?vlan=7'
   namehop face create 'memif:///run/ndn/app.sock?id=0'
   namehop face create tcp://192.0.2.1 --signing-key operator.key --certificate operator.ndncert")]
 struct CreateArgs {
     /// Remote address; host names are resolved first
     uri: FaceUri,
-    /// Local address, for Ethernet: dev://INTERFACE or memif:///SOCKET?id=NUMBER
+    /// Local address, for Ethernet: dev://INTERFACE, dev://INTERFACE?vlan=NUMBER or memif:///SOCKET?id=NUMBER
     #[arg(long, value_name = "URI")]
     local: Option<FaceUri>,
     #[command(flatten)]

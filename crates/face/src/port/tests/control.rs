@@ -11,10 +11,7 @@ fn a_face_that_was_removed_neither_sends_nor_receives() {
     let id = face.id();
     bench.ask(move |control| control.remove_face(id)).expect("removed");
     assert!(bench.receive(frame(HERE, PEER, ETHERTYPE_NDN, &INTEREST)).is_empty());
-    let mut frames = vec![bench.pool.copy_of(&INTEREST).expect("buffer")];
-    let pool = bench.pool.clone();
-    assert!(!bench.set.send(&face, &mut frames, &pool), "it is no face of a port");
-    assert_eq!(frames.len(), 1);
+    assert!(bench.records.get(id).is_none(), "it is no face of the worker");
     bench.ask(|control| control.remove(PortId(0))).expect("answered").expect("the link comes back");
     assert!(bench.set.is_empty());
 }
@@ -26,13 +23,12 @@ fn a_bare_link_has_one_face_and_no_headers() {
     padded.resize(60, 0);
     assert!(bench.receive(padded.clone()).is_empty(), "no face yet");
     assert_eq!(bench.dropped(LinkDrop::LinkDown), 1);
-    let face = bench.table.insert(bare_face_params("memif:///a?id=1".parse().expect("URI"), 2048)).expect("room");
-    let attached = Arc::clone(&face);
-    bench.ask(move |control| control.add_face(PortId(0), attached, [0; 6])).expect("attached");
+    let face = bench.face_on(0, "memif:///a?id=1", Peer::Bare);
+    assert_eq!(face.remote_uri(), face.local_uri());
     let frames = bench.receive(padded);
     assert_eq!((frames[0].face, frames[0].buffer.bytes()), (face.id(), &INTEREST[..]));
     bench.send(&face, &INTEREST);
-    bench.set.flush();
+    bench.flush();
     assert_eq!(bench.wire().sent, [INTEREST]);
 }
 
@@ -42,7 +38,7 @@ fn a_worker_that_has_ended_is_found_out_soon() {
     drop(set);
     let before = Instant::now();
     for _ in 0..1000 {
-        assert_eq!(control.take_link(PortId(0)).err(), Some(WorkerSilent));
+        assert_eq!(control.take_queue(PortId(0)).err(), Some(WorkerSilent));
     }
     assert!(before.elapsed() < Duration::from_secs(5), "however many ask");
 }
@@ -50,16 +46,16 @@ fn a_worker_that_has_ended_is_found_out_soon() {
 /// A worker that hangs for long gives its link to nobody: the control side has given it up.
 #[test]
 fn a_link_that_nobody_waits_for_any_more_is_closed_by_the_control_side() {
-    let Bench { mut set, control, wire, table, .. } = Bench::new(Framing::Ethernet, 0);
+    let Bench { mut set, mut records, control, wire, table, .. } = Bench::new(Framing::Ethernet, 0);
     let control = Arc::into_inner(control).expect("not shared").with_patience(Duration::ZERO);
-    assert_eq!(control.take_link(PortId(0)).err(), Some(WorkerSilent));
-    let face = table.insert(face_params(PEER, "dev://test0".parse().expect("URI"), 1500)).expect("room");
-    assert_eq!(control.add_face(PortId(0), Arc::clone(&face), PEER), Err(WorkerSilent));
+    assert_eq!(control.take_queue(PortId(0)).err(), Some(WorkerSilent));
+    let peer = Peer::Ethernet(PEER);
+    let face = table.insert(face_params(peer, &"dev://test0".parse().expect("URI"), 1500)).expect("room");
+    assert_eq!(control.add_face(PortId(0), Arc::clone(&face), peer), Err(WorkerSilent));
     table.remove(face.id());
-    assert!(set.obey());
+    assert!(set.apply_changes(&mut records));
     assert_eq!(Arc::strong_count(&wire), 2, "the worker takes no time for closing the link");
     control.set_state(PortId(0), true, 1500);
     assert_eq!(Arc::strong_count(&wire), 1, "the control side does");
-    let pool = BufferPool::new(1, 1);
-    assert!(!set.send(&face, &mut vec![pool.copy_of(&INTEREST).expect("buffer")], &pool), "the face was given up");
+    assert!(records.get(face.id()).is_none(), "the face was given up");
 }

@@ -4,6 +4,7 @@ mod control;
 mod receive;
 mod send;
 
+use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
@@ -15,6 +16,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::counters::LinkDrop;
+use crate::encapsulation::{ETHERTYPE_NDN, Framing, MIN_FRAME_BYTES, MacAddress, NDN_GROUP, Peer, VlanId};
 use crate::registry::{Face, FaceFlags, FaceTable};
 use crate::ring::Frame;
 use crate::socket::FaceEvent;
@@ -56,8 +58,27 @@ impl PortQueue for TestPort {
 
 const IDLE: Duration = Duration::from_secs(600);
 
+/// The records of a worker that does nothing with its faces.
+#[derive(Default)]
+struct Records(HashMap<FaceId, (Arc<Face>, PortOutput)>);
+
+impl FaceRecords for Records {
+    fn add(&mut self, face: &Arc<Face>, output: PortOutput) {
+        self.0.insert(face.id(), (Arc::clone(face), output));
+    }
+
+    fn remove(&mut self, id: FaceId) -> Option<PortOutput> {
+        self.0.remove(&id).map(|(_, output)| output)
+    }
+
+    fn get(&mut self, id: FaceId) -> Option<(&Face, &mut PortOutput)> {
+        self.0.get_mut(&id).map(|(face, output)| (&**face, output))
+    }
+}
+
 struct Bench {
     set: PortSet,
+    records: Records,
     control: Arc<PortControl>,
     table: Arc<FaceTable>,
     events: UnboundedReceiver<FaceEvent>,
@@ -72,12 +93,13 @@ impl Bench {
         let (set, control) = PortSet::new(Arc::clone(&table), sender, waker, FaceFlags::CONGESTION_MARKING, true, IDLE);
         let pool = BufferPool::new(8192, 64);
         let wire = Arc::new(Mutex::new(Wire { room: usize::MAX, ..Wire::default() }));
-        let mut bench = Bench { set, control: Arc::new(control), table, events, pool, wire };
+        let mut bench =
+            Bench { set, records: Records::default(), control: Arc::new(control), table, events, pool, wire };
         let params = PortParams {
-            link: Some(Box::new(TestPort(Arc::clone(&bench.wire), bench.pool.clone()))),
+            queue: Some(Box::new(TestPort(Arc::clone(&bench.wire), bench.pool.clone()))),
             framing,
             address: HERE,
-            local_uri: "dev://test0".parse().expect("URI"),
+            uri: "dev://test0".parse().expect("URI"),
             mtu_bytes: 1500,
             max_on_demand_faces,
             is_up: true,
@@ -91,17 +113,21 @@ impl Bench {
         let control = Arc::clone(&self.control);
         let asking = thread::spawn(move || question(&control));
         while !asking.is_finished() {
-            self.set.obey();
+            self.set.apply_changes(&mut self.records);
             thread::yield_now();
         }
         asking.join().expect("asked")
     }
 
     fn face(&mut self, remote: MacAddress) -> Arc<Face> {
-        let params = face_params(remote, "dev://test0".parse().expect("URI"), 1500);
-        let face = self.table.insert(params).expect("room");
-        let attached = Arc::clone(&face);
-        self.ask(move |control| control.add_face(PortId(0), attached, remote).expect("attached"));
+        self.face_on(0, "dev://test0", Peer::Ethernet(remote))
+    }
+
+    /// Makes a face on the port with this number and URI.
+    fn face_on(&mut self, port: u16, uri: &str, peer: Peer) -> Arc<Face> {
+        let face = self.table.insert(face_params(peer, &uri.parse().expect("URI"), 1500)).expect("room");
+        let added = Arc::clone(&face);
+        self.ask(move |control| control.add_face(PortId(port), added, peer).expect("added"));
         face
     }
 
@@ -112,19 +138,39 @@ impl Bench {
     fn receive(&mut self, frame: Vec<u8>) -> Vec<Frame> {
         self.wire().incoming.push(frame);
         let mut frames = Vec::new();
-        assert!(self.set.receive(&mut frames));
+        assert!(self.set.receive(&mut frames, &mut self.records));
         frames
     }
 
     fn send(&mut self, face: &Face, packet: &[u8]) {
         let mut frames = vec![self.pool.copy_of(packet).expect("buffer")];
-        assert!(self.set.send(face, &mut frames, &self.pool.clone()));
+        self.send_frames(face, &mut frames);
         assert!(frames.is_empty());
+    }
+
+    fn send_frames(&mut self, face: &Face, frames: &mut Vec<PacketBuffer>) {
+        let (_, output) = self.records.get(face.id()).expect("a face of a port");
+        self.set.send(face, output, frames, &self.pool);
+    }
+
+    fn flush(&mut self) -> Option<Duration> {
+        self.set.flush(&mut self.records)
     }
 
     fn dropped(&self, reason: LinkDrop) -> u64 {
         self.table.link_drops().get(reason)
     }
+}
+
+fn vlan(identifier: u16) -> VlanId {
+    VlanId::new(identifier).expect("a VLAN")
+}
+
+/// The same frame with the tag of a VLAN: 64 bytes at least.
+fn tagged(destination: MacAddress, source: MacAddress, tag: u16, payload: &[u8]) -> Vec<u8> {
+    let mut tagged = frame(destination, source, ETHERTYPE_NDN, payload);
+    tagged.splice(12..12, [0x81, 0x00, (tag >> 8) as u8, tag as u8]);
+    tagged
 }
 
 fn frame(destination: MacAddress, source: MacAddress, ethertype: u16, payload: &[u8]) -> Vec<u8> {

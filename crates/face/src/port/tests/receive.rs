@@ -4,7 +4,7 @@ use namehop_packet::LinkType;
 use proptest::prelude::*;
 
 use super::*;
-use crate::registry::FaceUpdate;
+use crate::registry::{FacePersistency, FaceUpdate};
 
 #[test]
 fn a_frame_reaches_the_face_of_its_sender_without_header_and_padding() {
@@ -34,6 +34,52 @@ fn group_frames_reach_the_multicast_face_with_a_number_for_each_sender() {
 }
 
 #[test]
+fn one_peer_is_another_one_in_each_vlan() {
+    let mut bench = Bench::new(Framing::Ethernet, 1);
+    let untagged = bench.face(PEER);
+    let [seven, eight, group] = [Peer::Vlan(PEER, vlan(7)), Peer::Vlan(PEER, vlan(8)), Peer::Vlan(NDN_GROUP, vlan(7))]
+        .map(|peer| bench.face_on(0, "dev://test0", peer));
+    assert_eq!(seven.remote_uri(), untagged.remote_uri());
+    assert_eq!(seven.local_uri().to_string(), "dev://test0?vlan=7");
+    assert_eq!((seven.mtu_bytes(), group.link_type()), (1500, LinkType::MultiAccess));
+    // A priority in the upper bits of the tag says nothing of the VLAN.
+    let burst = [
+        tagged(HERE, PEER, 7, &INTEREST),
+        tagged(HERE, PEER, 0xE007, &INTEREST),
+        frame(HERE, PEER, ETHERTYPE_NDN, &INTEREST),
+        tagged(HERE, PEER, 8, &INTEREST),
+        tagged(NDN_GROUP, PEER, 7, &INTEREST),
+        tagged(HERE, PEER, 7, &INTEREST),
+    ];
+    bench.wire().incoming.extend(burst);
+    let mut frames = Vec::new();
+    assert!(bench.set.receive(&mut frames, &mut bench.records));
+    let owners: Vec<_> = frames.iter().map(|frame| frame.face).collect();
+    let expected = [&seven, &seven, &untagged, &eight, &group, &seven].map(|face| face.id());
+    assert_eq!(owners, expected);
+    assert!(frames.iter().all(|frame| frame.buffer.bytes() == INTEREST));
+
+    for (bytes, reason) in [
+        (tagged(HERE, PEER, 9, &INTEREST), LinkDrop::UnknownSender),
+        (tagged(HERE, STRANGER, 7, &INTEREST), LinkDrop::UnknownSender),
+        (tagged(NDN_GROUP, PEER, 8, &INTEREST), LinkDrop::UnknownGroup),
+        (tagged(STRANGER, PEER, 7, &INTEREST), LinkDrop::ForeignFrame),
+        (tagged(HERE, PEER, 4095, &INTEREST), LinkDrop::NotNdnFrame),
+        (tagged(HERE, PEER, 0, &INTEREST), LinkDrop::NotNdnFrame),
+        (tagged(HERE, PEER, 7, &INTEREST)[..17].to_vec(), LinkDrop::NotNdnFrame),
+        (tagged(HERE, PEER, 7, &INTEREST)[..20].to_vec(), LinkDrop::MalformedFrame),
+    ] {
+        let before = bench.dropped(reason);
+        assert!(bench.receive(bytes).is_empty(), "{reason:?}");
+        assert_eq!(bench.dropped(reason), before + 1, "{reason:?}");
+    }
+    let id = seven.id();
+    bench.ask(move |control| control.remove_face(id).expect("removed"));
+    assert!(bench.receive(tagged(HERE, PEER, 7, &INTEREST)).is_empty());
+    assert_eq!(bench.receive(tagged(HERE, PEER, 8, &INTEREST))[0].face, eight.id());
+}
+
+#[test]
 fn senders_that_take_turns_in_one_burst_are_told_apart() {
     let mut bench = Bench::new(Framing::Ethernet, 0);
     let [peer, other, group] = [PEER, STRANGER, NDN_GROUP].map(|address| bench.face(address).id());
@@ -43,7 +89,7 @@ fn senders_that_take_turns_in_one_burst_are_told_apart() {
     let incoming = burst.map(|(destination, source)| frame(destination, source, ETHERTYPE_NDN, &INTEREST));
     bench.wire().incoming.extend(incoming.into_iter().chain([cut_off]));
     let mut frames = Vec::new();
-    assert!(bench.set.receive(&mut frames));
+    assert!(bench.set.receive(&mut frames, &mut bench.records));
     let owners: Vec<_> = frames.iter().map(|frame| (frame.face, frame.endpoint != 0)).collect();
     assert_eq!(owners, [(peer, false), (peer, false), (group, true), (other, false), (peer, false)]);
     assert!(frames.iter().all(|frame| frame.buffer.bytes() == INTEREST));
@@ -136,7 +182,7 @@ proptest! {
             bench.wire().incoming.push(bytes);
         }
         let mut frames = Vec::new();
-        prop_assert!(bench.set.receive(&mut frames));
+        prop_assert!(bench.set.receive(&mut frames, &mut bench.records));
         let dropped: u64 = LinkDrop::ALL.iter().map(|&reason| bench.dropped(reason)).sum();
         prop_assert_eq!(frames.len() as u64 + dropped, count);
         for frame in frames {

@@ -10,10 +10,29 @@ fn what_is_sent_has_header_and_padding() {
     let (face, group) = (bench.face(PEER), bench.face(NDN_GROUP));
     bench.send(&face, &INTEREST);
     bench.send(&group, &[6; 100]);
-    assert_eq!(bench.set.flush(), None);
+    assert_eq!(bench.flush(), None);
     let expected = [frame(PEER, HERE, ETHERTYPE_NDN, &INTEREST), frame(NDN_GROUP, HERE, ETHERTYPE_NDN, &[6; 100])];
     assert_eq!(bench.wire().sent, expected);
     assert_eq!((expected[0].len(), expected[1].len()), (MIN_FRAME_BYTES, 114));
+}
+
+#[test]
+fn what_is_sent_into_a_vlan_has_its_tag() {
+    let mut bench = Bench::new(Framing::Ethernet, 0);
+    let face = bench.face_on(0, "dev://test0", Peer::Vlan(PEER, vlan(4094)));
+    bench.send(&face, &INTEREST);
+    bench.send(&face, &[6; 100]);
+    assert_eq!(bench.flush(), None);
+    let expected = [tagged(PEER, HERE, 4094, &INTEREST), tagged(PEER, HERE, 4094, &[6; 100])];
+    assert_eq!(bench.wire().sent, expected);
+    assert_eq!((expected[0].len(), expected[1].len()), (MIN_FRAME_BYTES + 4, 118));
+
+    let queue = bench.ask(|control| control.take_queue(PortId(0))).expect("answered").expect("there");
+    let elsewhere = [0x02, 0, 0, 0, 0, 0x09];
+    bench.ask(move |control| control.give_queue(PortId(0), queue, elsewhere)).expect("given");
+    bench.send(&face, &[6; 100]);
+    bench.flush();
+    assert_eq!(bench.wire().sent[2], tagged(PEER, elsewhere, 4094, &[6; 100]), "the VLAN stays");
 }
 
 #[test]
@@ -22,9 +41,8 @@ fn a_buffer_without_headroom_is_copied() {
     let face = bench.face(PEER);
     let mut buffer = bench.pool.allocate(10).expect("buffer");
     buffer.prepend(HEADROOM_BYTES).expect("all of it").fill(6);
-    let pool = bench.pool.clone();
-    assert!(bench.set.send(&face, &mut vec![buffer], &pool));
-    bench.set.flush();
+    bench.send_frames(&face, &mut vec![buffer]);
+    bench.flush();
     assert_eq!(bench.wire().sent, [frame(PEER, HERE, ETHERTYPE_NDN, &[6; HEADROOM_BYTES])]);
 }
 
@@ -39,7 +57,7 @@ fn a_slow_link_fills_a_bounded_queue_whose_length_the_faces_show() {
     for _ in 0..30 {
         bench.send(&face, &INTEREST);
     }
-    assert_eq!(bench.set.flush(), Some(RETRY_PAUSE), "something is left");
+    assert_eq!(bench.flush(), Some(RETRY_PAUSE), "something is left");
     bench.send(&face, &INTEREST);
     let queued = || face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(queued(), 22 * MIN_FRAME_BYTES);
@@ -49,11 +67,11 @@ fn a_slow_link_fills_a_bounded_queue_whose_length_the_faces_show() {
     }
     let waiting = LIMIT - 21;
     assert_eq!(face.counters.link_drop(LinkDrop::SendQueueFull), (22 + LIMIT - waiting) as u64);
-    assert_eq!(bench.set.flush(), Some(RETRY_PAUSE));
+    assert_eq!(bench.flush(), Some(RETRY_PAUSE));
     bench.send(&face, &INTEREST);
     assert_eq!(queued(), waiting * MIN_FRAME_BYTES, "no room beside those");
     bench.wire().room = usize::MAX;
-    assert_eq!(bench.set.flush(), None);
+    assert_eq!(bench.flush(), None);
     assert_eq!((queued(), bench.wire().sent.len()), (0, 10 + waiting));
 }
 
@@ -68,21 +86,18 @@ fn a_congested_link_leaves_others_room_in_their_queues_and_keeps_none_of_their_f
         .iter()
         .zip(1_u16..)
         .map(|(wire, number)| {
-            let local: FaceUri = format!("dev://slow{number}").parse().expect("URI");
+            let uri = format!("dev://slow{number}");
             let params = PortParams {
-                link: Some(Box::new(TestPort(Arc::clone(wire), bench.pool.clone()))),
+                queue: Some(Box::new(TestPort(Arc::clone(wire), bench.pool.clone()))),
                 framing: Framing::Ethernet,
                 address: HERE,
-                local_uri: local.clone(),
+                uri: uri.parse().expect("URI"),
                 mtu_bytes: 1500,
                 max_on_demand_faces: 0,
                 is_up: true,
             };
             bench.ask(move |control| control.add(PortId(number), params)).expect("added");
-            let face = bench.table.insert(face_params(PEER, local, 1500)).expect("room");
-            let attached = Arc::clone(&face);
-            bench.ask(move |control| control.add_face(PortId(number), attached, PEER)).expect("attached");
-            face
+            bench.face_on(number, &uri, Peer::Ethernet(PEER))
         })
         .collect();
     for _ in 0..300 {
@@ -90,7 +105,7 @@ fn a_congested_link_leaves_others_room_in_their_queues_and_keeps_none_of_their_f
             bench.send(face, &INTEREST);
             bench.send(face, &INTEREST);
         }
-        assert_eq!(bench.set.flush(), Some(RETRY_PAUSE));
+        assert_eq!(bench.flush(), Some(RETRY_PAUSE));
     }
     assert_eq!(bench.wire().sent.len(), 600, "the fast link sends all");
     assert_eq!(fast.counters.link_drop(LinkDrop::SendQueueFull), 0);
@@ -105,25 +120,25 @@ fn a_link_that_is_down_or_being_restarted_drops_and_counts() {
     let face = bench.face(PEER);
     bench.wire().room = 0;
     bench.send(&face, &INTEREST);
-    assert_eq!(bench.set.flush(), Some(RETRY_PAUSE));
+    assert_eq!(bench.flush(), Some(RETRY_PAUSE));
     bench.send(&face, &INTEREST);
     let queued = || face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(queued(), 2 * MIN_FRAME_BYTES);
     bench.control.set_state(PortId(0), false, 1500);
-    assert!(bench.set.has_changes() && bench.set.obey());
+    assert!(bench.set.has_changes() && bench.set.apply_changes(&mut bench.records));
     assert_eq!((bench.dropped(LinkDrop::LinkDown), queued()), (2, 0), "what waited");
     bench.send(&face, &INTEREST);
     assert_eq!(face.counters.link_drop(LinkDrop::LinkDown), 1);
 
     bench.control.set_state(PortId(0), true, 1500);
-    let link = bench.ask(|control| control.take_link(PortId(0))).expect("answered").expect("there");
+    let queue = bench.ask(|control| control.take_queue(PortId(0))).expect("answered").expect("there");
     bench.send(&face, &INTEREST);
     assert_eq!(face.counters.link_drop(LinkDrop::LinkDown), 2);
     bench.wire().room = 1;
     let elsewhere = [0x02, 0, 0, 0, 0, 0x09];
-    bench.ask(move |control| control.give_link(PortId(0), link, elsewhere)).expect("given");
+    bench.ask(move |control| control.give_queue(PortId(0), queue, elsewhere)).expect("given");
     bench.send(&face, &INTEREST);
-    assert_eq!(bench.set.flush(), None);
+    assert_eq!(bench.flush(), None);
     assert_eq!(bench.wire().sent, [frame(PEER, elsewhere, ETHERTYPE_NDN, &INTEREST)]);
     assert_eq!(bench.receive(frame(elsewhere, PEER, ETHERTYPE_NDN, &INTEREST)).len(), 1);
 }
@@ -136,7 +151,7 @@ fn what_waits_on_a_port_that_is_closed_is_counted() {
     for _ in 0..5 {
         bench.send(&face, &INTEREST);
     }
-    bench.set.flush();
+    bench.flush();
     bench.ask(|control| control.remove(PortId(0)).map(|_| ()).expect("removed"));
     assert_eq!((bench.dropped(LinkDrop::LinkDown), bench.pool.in_use()), (5, 0));
 }

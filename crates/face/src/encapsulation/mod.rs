@@ -1,0 +1,282 @@
+//! Encapsulations: what stands around NDN frames on the links of ports.
+//!
+//! Each encapsulation is one file. It owns the bytes of its header, reads them from received frames, says which peer a frame is
+//! from, and says what it takes from the MTU of the link. Ports and their queues handle [`Peer`]s and [`Header`]s and know
+//! nothing of what is inside.
+//!
+//! | file | header |
+//! |---|---|
+//! | `ethernet` | an Ethernet header with the type of NDN |
+//! | `vlan` | the same with the tag of a VLAN |
+//! | `bare` | none: the frame is the packet |
+//!
+//! A further encapsulation is a file, a variant of [`Peer`] (what tells its faces apart) and a variant of [`Header`] (the bytes
+//! to put in front, as a template; what differs from frame to frame, such as lengths, is completed in [`Header::put_on`], and
+//! left out of the comparison in [`Header::is_on`]).
+
+mod bare;
+mod ethernet;
+mod vlan;
+
+use namehop_packet::{BufferPool, PacketBuffer};
+use namehop_wire::tlv::frame_length;
+
+use crate::counters::LinkDrop;
+use crate::peers::PeerAddress;
+use crate::uri::FaceUri;
+
+pub use ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MIN_FRAME_BYTES, MacAddress, NDN_GROUP, is_group};
+pub use vlan::{VLAN_HEADER_BYTES, VlanId};
+
+/// What the frames of a link look like. It belongs to the link; how the frames of one of its faces look is a [`Header`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// Each frame begins with an Ethernet header, which may have the tag of a VLAN; any number of faces.
+    Ethernet,
+    /// Each frame is one NDN packet; one face.
+    Bare,
+}
+
+impl Framing {
+    /// Bytes of a frame that are not part of the link's MTU.
+    pub const fn header_bytes(self) -> usize {
+        match self {
+            Framing::Ethernet => HEADER_BYTES,
+            Framing::Bare => 0,
+        }
+    }
+
+    /// Reads the header of a frame that a port with this hardware address has received.
+    ///
+    /// # Errors
+    /// [`LinkDrop::NotNdnFrame`] or [`LinkDrop::ForeignFrame`].
+    #[inline]
+    pub(crate) fn read(self, frame: &[u8], local: &MacAddress) -> Result<Received, LinkDrop> {
+        match self {
+            Framing::Ethernet => match ethernet::ethertype(frame) {
+                Some(ETHERTYPE_NDN) => ethernet::read(frame, local),
+                Some(vlan::ETHERTYPE_VLAN) => vlan::read(frame, local),
+                _ => Err(LinkDrop::NotNdnFrame),
+            },
+            Framing::Bare => Ok(bare::read()),
+        }
+    }
+}
+
+/// A frame that was received, as its header tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Received {
+    /// Whose frame it is.
+    pub(crate) peer: Peer,
+    /// Tells the senders to a multicast group apart; 0 for other peers.
+    pub(crate) endpoint: u64,
+    /// The header itself.
+    pub(crate) header: Header,
+}
+
+/// What tells the faces of one port apart: the other end of a face, as headers name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// An Ethernet address or multicast group.
+    Ethernet(MacAddress),
+    /// The same in a VLAN.
+    Vlan(MacAddress, VlanId),
+    /// Whoever is at the other end of a bare link.
+    Bare,
+}
+
+impl Peer {
+    /// The peer of the face with these URIs; `None` when faces of ports have no such URIs.
+    pub fn of(remote: &FaceUri, local: &FaceUri) -> Option<Peer> {
+        match (remote, local) {
+            (FaceUri::Ethernet(address), FaceUri::Device { vlan: Some(vlan), .. }) => Some(Peer::Vlan(*address, *vlan)),
+            (FaceUri::Ethernet(address), FaceUri::Device { vlan: None, .. } | FaceUri::Memif { .. }) => {
+                Some(Peer::Ethernet(*address))
+            }
+            (FaceUri::Memif { .. }, local) if remote == local => Some(Peer::Bare),
+            _ => None,
+        }
+    }
+
+    /// What the frames of a port look like that has a face to this peer.
+    pub const fn framing(&self) -> Framing {
+        match self {
+            Peer::Ethernet(_) | Peer::Vlan(..) => Framing::Ethernet,
+            Peer::Bare => Framing::Bare,
+        }
+    }
+
+    /// Remote URI of its face, on a port with this URI.
+    pub(crate) fn remote_uri(&self, port: &FaceUri) -> FaceUri {
+        match self {
+            Peer::Ethernet(address) | Peer::Vlan(address, _) => FaceUri::Ethernet(*address),
+            Peer::Bare => port.clone(),
+        }
+    }
+
+    /// Local URI of its face, on a port with this URI.
+    pub(crate) fn local_uri(&self, port: &FaceUri) -> FaceUri {
+        match (self, port) {
+            (Peer::Vlan(_, vlan), FaceUri::Device { interface, .. }) => {
+                FaceUri::Device { interface: interface.clone(), vlan: Some(*vlan) }
+            }
+            _ => port.clone(),
+        }
+    }
+
+    /// The VLAN that it is in.
+    pub const fn vlan(&self) -> Option<VlanId> {
+        match self {
+            Peer::Vlan(_, vlan) => Some(*vlan),
+            Peer::Ethernet(_) | Peer::Bare => None,
+        }
+    }
+
+    /// Whether a frame from such a peer may make a face where unknown senders are allowed to.
+    pub(crate) const fn can_be_on_demand(&self) -> bool {
+        match self {
+            Peer::Ethernet(address) => !is_group(address),
+            // Whether unknown senders are welcome is said of a port without a word of its VLANs, which may be other networks.
+            Peer::Vlan(..) | Peer::Bare => false,
+        }
+    }
+
+    /// Why a frame is dropped when its peer has no face.
+    pub(crate) const fn drop_without_face(&self) -> LinkDrop {
+        match self {
+            peer if peer.is_group() => LinkDrop::UnknownGroup,
+            Peer::Ethernet(_) | Peer::Vlan(..) => LinkDrop::UnknownSender,
+            Peer::Bare => LinkDrop::LinkDown,
+        }
+    }
+
+    /// Whether it stands for a multicast group.
+    pub const fn is_group(&self) -> bool {
+        match self {
+            Peer::Ethernet(address) | Peer::Vlan(address, _) => is_group(address),
+            Peer::Bare => false,
+        }
+    }
+}
+
+impl PeerAddress for Peer {
+    fn hash(&self, key: (u64, u64)) -> u64 {
+        match self {
+            Peer::Ethernet(address) => address.hash(key),
+            Peer::Vlan(address, vlan) => address.hash((key.0 ^ u64::from(vlan.get()) << 48, key.1)),
+            Peer::Bare => 0,
+        }
+    }
+}
+
+/// What is put in front of the frames of one face: the header with all that stays the same. Also what was in front of a
+/// received frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Header {
+    /// Ethernet.
+    Ethernet(ethernet::Header),
+    /// Ethernet with the tag of a VLAN.
+    Vlan(vlan::Header),
+    /// Nothing.
+    Bare,
+}
+
+impl Header {
+    /// For frames to a peer from a port with this hardware address.
+    pub fn new(peer: Peer, local: &MacAddress) -> Header {
+        match peer {
+            Peer::Ethernet(address) => Header::Ethernet(ethernet::Header::new(&address, local)),
+            Peer::Vlan(address, vlan) => Header::Vlan(vlan::Header::new(&address, local, vlan)),
+            Peer::Bare => Header::Bare,
+        }
+    }
+
+    /// The peer that frames with this header are sent to.
+    pub(crate) fn peer(&self) -> Peer {
+        match self {
+            Header::Ethernet(header) => Peer::Ethernet(header.destination()),
+            Header::Vlan(header) => header.peer(),
+            Header::Bare => Peer::Bare,
+        }
+    }
+
+    /// Whether a frame begins with this header.
+    #[inline]
+    pub(crate) fn is_on(&self, frame: &[u8]) -> bool {
+        match self {
+            Header::Ethernet(header) => header.is_on(frame),
+            Header::Vlan(header) => header.is_on(frame),
+            Header::Bare => true,
+        }
+    }
+
+    /// Takes this header, which the frame has, and the padding off a frame.
+    ///
+    /// # Errors
+    /// [`LinkDrop::MalformedFrame`] when there is no whole NDN packet behind the header.
+    #[inline]
+    pub(crate) fn take_off(&self, frame: &mut PacketBuffer) -> Result<(), LinkDrop> {
+        match self {
+            Header::Ethernet(_) => frame.trim_front(HEADER_BYTES),
+            Header::Vlan(_) => frame.trim_front(VLAN_HEADER_BYTES),
+            Header::Bare => {}
+        }
+        cut_padding(frame)
+    }
+
+    /// Puts this header in front of an NDN frame, and padding behind a short one. `false` when there is no buffer for that.
+    #[inline]
+    pub(crate) fn put_on(&self, frame: &mut PacketBuffer, pool: &BufferPool) -> bool {
+        match self {
+            Header::Ethernet(header) => header.put_on(frame, pool),
+            Header::Vlan(header) => header.put_on(frame, pool),
+            Header::Bare => true,
+        }
+    }
+}
+
+/// Cuts off what follows the one TLV element at the front: the padding of a short frame.
+#[inline]
+fn cut_padding(frame: &mut PacketBuffer) -> Result<(), LinkDrop> {
+    match frame_length(frame.bytes()) {
+        Ok(Some(length)) if length <= frame.bytes().len() => {
+            frame.truncate(length);
+            Ok(())
+        }
+        _ => Err(LinkDrop::MalformedFrame),
+    }
+}
+
+/// Puts a header in front of a frame; `false` when there is no buffer for that.
+#[inline]
+fn prepend<const BYTES: usize>(frame: &mut PacketBuffer, header: &[u8; BYTES], pool: &BufferPool) -> bool {
+    if let Some(place) = frame.prepend(BYTES) {
+        place.copy_from_slice(header);
+    } else if let Some(copy) = copy_behind(header, frame.bytes(), pool) {
+        *frame = copy;
+    } else {
+        return false;
+    }
+    true
+}
+
+/// For a frame whose link-layer headers took all the headroom.
+#[cold]
+fn copy_behind(header: &[u8], frame: &[u8], pool: &BufferPool) -> Option<PacketBuffer> {
+    let mut copy = pool.allocate(frame.len() + header.len())?;
+    copy.append(header.len())?.copy_from_slice(header);
+    copy.append(frame.len())?.copy_from_slice(frame);
+    Some(copy)
+}
+
+/// Pads a frame with zeros to the shortest that its link carries. A buffer without room for that has a frame that is long
+/// enough.
+#[inline]
+fn pad(frame: &mut PacketBuffer, shortest_bytes: usize) {
+    let missing = shortest_bytes.saturating_sub(frame.bytes().len());
+    if missing > 0
+        && let Some(padding) = frame.append(missing)
+    {
+        padding.fill(0);
+    }
+}

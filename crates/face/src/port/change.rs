@@ -1,0 +1,241 @@
+//! What the control side asks of the worker's ports, how it waits for the answer, and how the set of ports carries it out.
+//!
+//! Changes are rare. The control side runs on a thread of its own, because opening links takes time, so it waits by
+//! blocking. A worker that has ended has let go of the queue between them, and one that hangs is found out by its silence.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use crossbeam_queue::SegQueue;
+use namehop_packet::{FaceId, PortQueue};
+
+use super::set::Port;
+use super::{FaceRecords, PortId, PortParams, PortSet};
+use crate::counters::LinkDrop;
+use crate::encapsulation::{Header, MacAddress, Peer};
+use crate::registry::Face;
+use crate::wake::Waker;
+
+/// How long the control side waits for an answer, and how often it looks whether the worker has ended.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(50);
+
+/// One change with its reply.
+pub(super) enum PortChange {
+    /// A port is there.
+    Add(PortId, PortParams, SyncSender<()>),
+    /// A port is gone; its faces were removed before.
+    Remove(PortId, SyncSender<Option<Box<dyn PortQueue>>>),
+    /// The queue is needed elsewhere; the port stays.
+    TakeQueue(PortId, SyncSender<Option<Box<dyn PortQueue>>>),
+    /// The port has a queue again, and this hardware address.
+    GiveQueue(PortId, Box<dyn PortQueue>, MacAddress, SyncSender<()>),
+    /// The link works or not, and this is what it carries.
+    SetState(PortId, bool, usize),
+    /// A face is there.
+    AddFace(PortId, Arc<Face>, Peer, SyncSender<()>),
+    /// A face is gone.
+    RemoveFace(FaceId, SyncSender<()>),
+}
+
+/// What control side and worker share.
+pub(super) struct Mailbox {
+    /// Changes on their way to the worker.
+    pub(super) changes: SegQueue<PortChange>,
+    /// Queues on their way back that nobody waits for any more. The control side closes them: that takes time, which the
+    /// worker has not.
+    pub(super) abandoned: SegQueue<Box<dyn PortQueue>>,
+}
+
+/// The worker does not answer: it has ended, and the router is about to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the forwarding worker does not answer")]
+pub struct WorkerSilent;
+
+/// The control side's hold on the ports of a worker. Methods block until the change is in effect.
+pub struct PortControl {
+    mailbox: Arc<Mailbox>,
+    waker: Arc<Waker>,
+    patience: Duration,
+}
+
+impl PortControl {
+    pub(super) fn new(mailbox: Arc<Mailbox>, waker: Arc<Waker>) -> Self {
+        PortControl { mailbox, waker, patience: PATIENCE }
+    }
+
+    /// Waits so long for answers instead of ten seconds.
+    #[cfg(test)]
+    pub(super) fn with_patience(self, patience: Duration) -> Self {
+        PortControl { patience, ..self }
+    }
+
+    /// Whether the worker has ended, and will answer nothing.
+    fn has_worker_ended(&self) -> bool {
+        Arc::strong_count(&self.mailbox) == 1
+    }
+
+    fn send(&self, change: PortChange) {
+        while self.mailbox.abandoned.pop().is_some() {}
+        self.mailbox.changes.push(change);
+        self.waker.wake();
+    }
+
+    fn ask<T>(&self, change: impl FnOnce(SyncSender<T>) -> PortChange) -> Result<T, WorkerSilent> {
+        let (reply, answer): (_, Receiver<T>) = sync_channel(1);
+        self.send(change(reply));
+        let end = Instant::now() + self.patience;
+        loop {
+            // Before the first wait, too: closing many faces of a worker that has ended takes no time.
+            let is_final = self.has_worker_ended() || Instant::now() > end;
+            match answer.recv_timeout(if is_final { Duration::ZERO } else { LOOK }) {
+                Ok(answer) => return Ok(answer),
+                Err(_) if is_final => return Err(WorkerSilent),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Puts a port to use; the number is not taken.
+    ///
+    /// # Errors
+    /// The worker has ended; so for all methods here.
+    pub fn add(&self, id: PortId, params: PortParams) -> Result<(), WorkerSilent> {
+        self.ask(|reply| PortChange::Add(id, params, reply))
+    }
+
+    /// Takes a port out of use and gives its queue back. Its faces must have been removed.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn remove(&self, id: PortId) -> Result<Option<Box<dyn PortQueue>>, WorkerSilent> {
+        self.ask(|reply| PortChange::Remove(id, reply))
+    }
+
+    /// Takes the queue of a port back, so that its link can be restarted. Meanwhile its faces drop what they are to send.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn take_queue(&self, id: PortId) -> Result<Option<Box<dyn PortQueue>>, WorkerSilent> {
+        self.ask(|reply| PortChange::TakeQueue(id, reply))
+    }
+
+    /// Gives a port a queue again; it may have another hardware address than before.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn give_queue(&self, id: PortId, queue: Box<dyn PortQueue>, address: MacAddress) -> Result<(), WorkerSilent> {
+        self.ask(|reply| PortChange::GiveQueue(id, queue, address, reply))
+    }
+
+    /// Says whether a link works and what it carries now. Does not wait: nothing depends on it.
+    pub fn set_state(&self, id: PortId, is_up: bool, mtu_bytes: usize) {
+        self.send(PortChange::SetState(id, is_up, mtu_bytes));
+    }
+
+    /// Adds the face to a peer on a port. From now on the worker has packets of the face and for it.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn add_face(&self, id: PortId, face: Arc<Face>, peer: Peer) -> Result<(), WorkerSilent> {
+        self.ask(|reply| PortChange::AddFace(id, face, peer, reply))
+    }
+
+    /// Removes a face from its port and from the worker.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn remove_face(&self, face: FaceId) -> Result<(), WorkerSilent> {
+        self.ask(|reply| PortChange::RemoveFace(face, reply))
+    }
+}
+
+impl PortSet {
+    /// Whether changes wait to be carried out.
+    pub fn has_changes(&self) -> bool {
+        !self.mailbox.changes.is_empty()
+    }
+
+    /// Carries out the changes that wait; whether there were any. `faces` are the worker's records.
+    pub fn apply_changes(&mut self, faces: &mut impl FaceRecords) -> bool {
+        let mut any = false;
+        while let Some(change) = self.mailbox.changes.pop() {
+            any = true;
+            // Whoever asked may have stopped waiting; the change is made all the same.
+            match change {
+                PortChange::Add(id, params, reply) => {
+                    let slot = usize::from(id.0);
+                    if self.ports.len() <= slot {
+                        self.ports.resize_with(slot + 1, || None);
+                    }
+                    self.ports[slot] = Some(Port::new(params));
+                    let _ = reply.send(());
+                }
+                PortChange::Remove(id, reply) => {
+                    let mut port = self.ports.get_mut(usize::from(id.0)).and_then(Option::take);
+                    let lost = port.as_mut().map_or(0, |port| port.waiting.discard());
+                    self.table.link_drops().add(LinkDrop::LinkDown, lost as u64);
+                    while matches!(self.ports.last(), Some(None)) {
+                        self.ports.pop();
+                    }
+                    self.give_back(port.and_then(|port| port.params.queue), &reply);
+                }
+                PortChange::TakeQueue(id, reply) => {
+                    let queue = self.port(id).and_then(|port| port.params.queue.take());
+                    self.give_back(queue, &reply);
+                }
+                PortChange::GiveQueue(id, queue, address, reply) => {
+                    if let Some(port) = self.port(id) {
+                        port.give_queue(queue, address, faces);
+                    }
+                    let _ = reply.send(());
+                }
+                PortChange::SetState(id, is_up, mtu_bytes) => self.set_state(id, is_up, mtu_bytes, faces),
+                PortChange::AddFace(id, face, peer, reply) => {
+                    // Whoever asked may have stopped waiting and given the face up.
+                    if self.table.get(face.id()).is_some() {
+                        self.add_face(id, &face, peer, false, faces);
+                    }
+                    let _ = reply.send(());
+                }
+                PortChange::RemoveFace(id, reply) => {
+                    self.remove_face(id, faces);
+                    let _ = reply.send(());
+                }
+            }
+        }
+        any
+    }
+
+    /// Gives a queue to whoever asked for it. One who has stopped waiting will open another.
+    fn give_back(&self, queue: Option<Box<dyn PortQueue>>, reply: &SyncSender<Option<Box<dyn PortQueue>>>) {
+        if let Err(SendError(Some(queue))) = reply.send(queue) {
+            self.mailbox.abandoned.push(queue);
+        }
+    }
+
+    fn set_state(&mut self, id: PortId, is_up: bool, mtu_bytes: usize, faces: &mut impl FaceRecords) {
+        let Some(port) = self.port(id) else { return };
+        port.params.is_up = is_up;
+        port.params.mtu_bytes = mtu_bytes;
+        if !is_up {
+            let count = port.waiting.discard();
+            port.clear_backlog(faces);
+            self.table.link_drops().add(LinkDrop::LinkDown, count as u64);
+        }
+    }
+}
+
+impl Port {
+    /// Takes a queue into use. The headers of all faces have the address of the port, which may be another one than before.
+    fn give_queue(&mut self, queue: Box<dyn PortQueue>, address: MacAddress, faces: &mut impl FaceRecords) {
+        self.params.queue = Some(queue);
+        self.params.address = address;
+        for &id in self.faces.values() {
+            if let Some((_, output)) = faces.get(id) {
+                output.header = Header::new(output.header.peer(), &address);
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Faces over ports: links that the worker polls by itself, over Ethernet or with bare NDN frames, such as memif.
+//!
+//! Everything here runs on the worker's thread. [`PortSet`] holds the worker's ports, finds out whose the frames are that they
+//! receive, and puts headers on what it sends. What receives and sends frames is a
+//! [`PortQueue`](namehop_packet::PortQueue), and what headers look like is known to [`encapsulation`](crate::encapsulation)
+//! alone. What the set needs of a face it gets with the worker's record of that face: see [`PortOutput`] and [`FaceRecords`].
+//! The control side changes the set through a [`PortControl`] and gets an answer when the change is in effect.
+//!
+//! A frame that belongs to no face is dropped and counted under its reason, or makes an on-demand face where that is allowed.
+
+mod change;
+mod params;
+mod send_queue;
+mod set;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use namehop_packet::FaceId;
+
+use crate::encapsulation::Header;
+use crate::registry::Face;
+
+pub use change::{PortControl, WorkerSilent};
+pub use params::{PortId, PortParams, face_params};
+pub use set::PortSet;
+
+/// How the frames of a face leave through a port. It is part of the worker's record of the face.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortOutput {
+    /// The port.
+    port: PortId,
+    /// What is put in front of each frame.
+    header: Header,
+    /// Counts among the faces that senders made, whatever its persistency has become since.
+    made_by_sender: bool,
+}
+
+/// The worker's records of faces, as ports use them. There is no other place that says which faces are on which port.
+pub trait FaceRecords {
+    /// Adds a face that is on a port.
+    fn add(&mut self, face: &Arc<Face>, output: PortOutput);
+
+    /// Removes a face. Gives what it was added with; `None` when there is none on a port with this number.
+    fn remove(&mut self, id: FaceId) -> Option<PortOutput>;
+
+    /// The face with this number and what it was added with, if it is on a port.
+    fn get(&mut self, id: FaceId) -> Option<(&Face, &mut PortOutput)>;
+}

@@ -1,0 +1,57 @@
+//! What a port is made from, and what faces on it are made from.
+
+use std::fmt;
+
+use namehop_packet::{LinkType, PortQueue};
+
+use crate::encapsulation::{Framing, MacAddress, Peer};
+use crate::registry::{FaceParams, FacePersistency};
+use crate::uri::FaceUri;
+
+/// Number of a port in its [`PortSet`](super::PortSet); small, given out by the control side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PortId(pub u16);
+
+/// What a new port is.
+pub struct PortParams {
+    /// What receives and sends its frames; `None` while the link is being restarted.
+    pub queue: Option<Box<dyn PortQueue>>,
+    /// What its frames look like.
+    pub framing: Framing,
+    /// Its hardware address, the source of what it sends.
+    pub address: MacAddress,
+    /// Its own URI, without what tells encapsulations on it apart.
+    pub uri: FaceUri,
+    /// Largest NDN frame it carries, in bytes, behind the header that its [`Framing`] has.
+    pub mtu_bytes: usize,
+    /// How many faces unknown senders may make by sending a packet; 0 = their packets are dropped.
+    pub max_on_demand_faces: usize,
+    /// Whether the link works.
+    pub is_up: bool,
+}
+
+impl fmt::Debug for PortParams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PortParams").field("uri", &self.uri).field("framing", &self.framing).finish()
+    }
+}
+
+/// The usual parameters of the face to a peer on the port with this URI, which carries NDN frames of at most `mtu_bytes`.
+pub fn face_params(peer: Peer, port: &FaceUri, mtu_bytes: usize) -> FaceParams {
+    let mut params = FaceParams::new(peer.remote_uri(port), peer.local_uri(port));
+    params.is_datagram = true;
+    params.link_mtu_bytes = mtu_bytes;
+    match peer {
+        Peer::Bare => params.allowed_persistencies = &[FacePersistency::Persistent, FacePersistency::Permanent],
+        peer if peer.is_group() => {
+            params.link_type = LinkType::MultiAccess;
+            params.persistency = FacePersistency::Permanent;
+            params.allowed_persistencies = &[FacePersistency::Permanent];
+        }
+        Peer::Ethernet(_) | Peer::Vlan(..) => {
+            params.allowed_persistencies =
+                &[FacePersistency::OnDemand, FacePersistency::Persistent, FacePersistency::Permanent];
+        }
+    }
+    params
+}

@@ -1,0 +1,305 @@
+//! All ports of a worker: polls them, finds out whose the received frames are, sends what faces give.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crossbeam_queue::SegQueue;
+use namehop_packet::port::RETRY_PAUSE;
+use namehop_packet::{BufferPool, FaceId, PacketBuffer, PortQueue};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::change::{Mailbox, PortControl};
+use super::send_queue::SendQueue;
+use super::{FaceRecords, PortId, PortOutput, PortParams, face_params};
+use crate::counters::LinkDrop;
+use crate::encapsulation::{Header, Peer};
+use crate::peers::PeerTable;
+use crate::registry::{Face, FaceFlags, FacePersistency, FaceTable};
+use crate::ring::Frame;
+use crate::socket::FaceEvent;
+use crate::wake::Waker;
+
+/// Frames that all ports together may have waiting, unless [`PortSet::limit_queues`] says otherwise.
+const MAX_QUEUED_FRAMES: usize = 4096;
+/// They may have so many however few buffers there are: what a turn of the worker sends.
+const MIN_QUEUED_FRAMES: usize = 512;
+
+/// A port in use.
+pub(super) struct Port {
+    pub(super) params: PortParams,
+    /// Its faces.
+    pub(super) faces: PeerTable<FaceId, Peer>,
+    /// Faces that senders made.
+    pub(super) on_demand_faces: usize,
+    /// Frames to send.
+    pub(super) waiting: SendQueue,
+}
+
+/// Whose a received frame is: the face, and the number that tells the senders to a multicast group apart.
+type Owner = (FaceId, u64);
+
+/// The ports of one worker.
+pub struct PortSet {
+    /// By number of the port.
+    pub(super) ports: Vec<Option<Port>>,
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) table: Arc<FaceTable>,
+    events: UnboundedSender<FaceEvent>,
+    /// Properties of the faces that senders make.
+    on_demand_flags: FaceFlags,
+    self_learning: bool,
+    idle_timeout: Duration,
+    received: Vec<PacketBuffer>,
+    /// Frames that all ports together may have waiting.
+    max_queued: usize,
+    /// Frames that were left over when the ports last sent.
+    backlog: usize,
+}
+
+impl PortSet {
+    /// A set without ports, and the control side's hold on it. `waker` is the worker's. On-demand faces get
+    /// `on_demand_flags`, honour the headers of self-learning if `self_learning` says so, and are looked at once in
+    /// `idle_timeout` by whoever closes idle ones.
+    pub fn new(
+        table: Arc<FaceTable>,
+        events: UnboundedSender<FaceEvent>,
+        waker: Arc<Waker>,
+        on_demand_flags: FaceFlags,
+        self_learning: bool,
+        idle_timeout: Duration,
+    ) -> (Self, PortControl) {
+        let mailbox = Arc::new(Mailbox { changes: SegQueue::new(), abandoned: SegQueue::new() });
+        let set = PortSet {
+            ports: Vec::new(),
+            mailbox: Arc::clone(&mailbox),
+            table,
+            events,
+            on_demand_flags,
+            self_learning,
+            idle_timeout,
+            received: Vec::new(),
+            max_queued: MAX_QUEUED_FRAMES,
+            backlog: 0,
+        };
+        (set, PortControl::new(mailbox, waker))
+    }
+
+    /// Sets how many frames may wait on all ports together, where 512 are the least; more are dropped and counted. A
+    /// port has its share of what the others leave: one congested port half of it, two of them a third each, and so on.
+    /// So however many ports are congested, the others find room in their queues and buffers in the pool.
+    pub fn limit_queues(&mut self, frames: usize) {
+        self.max_queued = frames.max(MIN_QUEUED_FRAMES);
+    }
+
+    /// Whether there is no port to poll.
+    pub fn is_empty(&self) -> bool {
+        self.ports.is_empty()
+    }
+
+    pub(super) fn port(&mut self, id: PortId) -> Option<&mut Port> {
+        self.ports.get_mut(usize::from(id.0))?.as_mut()
+    }
+
+    /// Adds a face to a port, and to the records of the worker.
+    pub(super) fn add_face(
+        &mut self,
+        id: PortId,
+        face: &Arc<Face>,
+        peer: Peer,
+        made_by_sender: bool,
+        faces: &mut impl FaceRecords,
+    ) {
+        let Some(port) = self.port(id) else { return };
+        port.faces.insert(peer, face.id());
+        port.on_demand_faces += usize::from(made_by_sender);
+        let header = Header::new(peer, &port.params.address);
+        faces.add(face, PortOutput { port: id, header, made_by_sender });
+    }
+
+    /// Removes a face from the records of the worker, and from its port.
+    pub(super) fn remove_face(&mut self, id: FaceId, faces: &mut impl FaceRecords) {
+        let Some(PortOutput { port, header, made_by_sender }) = faces.remove(id) else { return };
+        let Some(port) = self.port(port) else { return };
+        port.on_demand_faces -= usize::from(made_by_sender);
+        let peer = header.peer();
+        if port.faces.get(&peer) == Some(&id) {
+            port.faces.remove(&peer);
+        }
+    }
+
+    /// Receives a burst from every port; what belongs to a face is added to `frames`. Faces that senders make are added to
+    /// the records. Whether any port had something.
+    pub fn receive(&mut self, frames: &mut Vec<Frame>, faces: &mut impl FaceRecords) -> bool {
+        let mut any = false;
+        for index in 0..self.ports.len() {
+            let mut received = std::mem::take(&mut self.received);
+            if let Some(Some(Port { params, .. })) = self.ports.get_mut(index)
+                && let Some(queue) = &mut params.queue
+            {
+                queue.receive(&mut received);
+            }
+            any |= !received.is_empty();
+            let mut last = None;
+            for mut buffer in received.drain(..) {
+                match self.find_owner(PortId(index as u16), &mut buffer, &mut last, faces) {
+                    Ok((face, endpoint)) => frames.push(Frame { face, endpoint, buffer }),
+                    Err(reason) => self.table.link_drops().add(reason, 1),
+                }
+            }
+            self.received = received;
+        }
+        any
+    }
+
+    /// Takes the header and padding off a received frame and finds out whose it is. `last` is the last header of the same
+    /// burst and whose that was: consecutive frames mostly come from one sender.
+    #[inline]
+    fn find_owner(
+        &mut self,
+        id: PortId,
+        frame: &mut PacketBuffer,
+        last: &mut Option<(Header, Owner)>,
+        faces: &mut impl FaceRecords,
+    ) -> Result<Owner, LinkDrop> {
+        if let Some((header, owner)) = last
+            && header.is_on(frame.bytes())
+        {
+            return header.take_off(frame).map(|()| *owner);
+        }
+        let port = self.port(id).ok_or(LinkDrop::LinkDown)?;
+        let received = port.params.framing.read(frame.bytes(), &port.params.address)?;
+        let known = port.faces.get(&received.peer).copied();
+        if known.is_none() && !received.peer.can_be_on_demand() {
+            return Err(received.peer.drop_without_face());
+        }
+        // Before a face is made: noise is not worth one.
+        received.header.take_off(frame)?;
+        let face = match known {
+            Some(face) => face,
+            None => self.add_on_demand_face(id, received.peer, faces)?,
+        };
+        let owner = (face, received.endpoint);
+        *last = Some((received.header, owner));
+        Ok(owner)
+    }
+
+    /// Makes a face for an unknown sender, where that is allowed.
+    #[cold]
+    fn add_on_demand_face(&mut self, id: PortId, peer: Peer, faces: &mut impl FaceRecords) -> Result<FaceId, LinkDrop> {
+        let flags = self.on_demand_flags;
+        let (self_learning, idle_timeout) = (self.self_learning, self.idle_timeout);
+        let port = self.port(id).ok_or(LinkDrop::UnknownSender)?;
+        if port.params.max_on_demand_faces == 0 {
+            return Err(LinkDrop::UnknownSender);
+        }
+        if port.on_demand_faces >= port.params.max_on_demand_faces {
+            return Err(LinkDrop::TooManyFaces);
+        }
+        let mut params = face_params(peer, &port.params.uri, port.params.mtu_bytes);
+        params.persistency = FacePersistency::OnDemand;
+        params.flags = flags;
+        params.self_learning = self_learning;
+        params.idle_timeout = Some(idle_timeout);
+        let face = self.table.insert(params).map_err(|_| LinkDrop::TooManyFaces)?;
+        tracing::debug!(face = %face.id(), remote = %face.remote_uri(), local = %face.local_uri(), "face created");
+        let number = face.id();
+        self.add_face(id, &face, peer, true, faces);
+        // When nobody listens any more the router is ending.
+        let _ = self.events.send(FaceEvent::Created(face));
+        Ok(number)
+    }
+
+    /// Takes frames of a face, whose record says `output`. They go out with [`PortSet::flush`]. Drops are counted on the
+    /// face.
+    pub fn send(&mut self, face: &Face, output: &PortOutput, frames: &mut Vec<PacketBuffer>, pool: &BufferPool) {
+        let drops = &face.counters.worker.link_drops;
+        let (max_queued, backlog) = (self.max_queued, self.backlog);
+        let port = self.port(output.port).filter(|port| port.params.is_up && port.params.queue.is_some());
+        let Some(port) = port else {
+            drops.add(LinkDrop::LinkDown, frames.len() as u64);
+            frames.clear();
+            return;
+        };
+        // A dynamic threshold, as in switches: a queue may be as long as what is left beside all queues.
+        let room = max_queued.saturating_sub(backlog + port.waiting.len());
+        if frames.len() > room {
+            drops.add(LinkDrop::SendQueueFull, (frames.len() - room) as u64);
+            frames.truncate(room);
+        }
+        if output.header != Header::Bare {
+            frames.retain_mut(|frame| {
+                let has_header = output.header.put_on(frame, pool);
+                if !has_header {
+                    drops.add(LinkDrop::NoBuffer, 1);
+                }
+                has_header
+            });
+        }
+        port.waiting.append(frames);
+        if port.waiting.is_congested() {
+            face.send_queue_bytes.store(port.waiting.backlog_bytes(), Ordering::Relaxed);
+        }
+    }
+
+    /// Sends what waits on all ports, as far as their links take it. When something is left, how long it takes until that is
+    /// worth another attempt.
+    pub fn flush(&mut self, faces: &mut impl FaceRecords) -> Option<Duration> {
+        let mut retry: Option<Duration> = None;
+        self.backlog = 0;
+        for port in self.ports.iter_mut().flatten().filter(|port| !port.waiting.is_empty()) {
+            let was_congested = port.waiting.is_congested();
+            if let Some(queue) = port.params.queue.as_deref_mut() {
+                port.waiting.send(queue);
+            }
+            if !port.waiting.is_empty() {
+                self.backlog += port.waiting.len();
+                let pause = port.params.queue.as_ref().map_or(RETRY_PAUSE, |queue| queue.retry_pause());
+                retry = Some(retry.map_or(pause, |shortest| shortest.min(pause)));
+            }
+            if was_congested && !port.waiting.is_congested() {
+                port.clear_backlog(faces);
+            }
+        }
+        retry
+    }
+
+    /// To be called before the worker sleeps until one of [`PortSet::bells`] is readable.
+    pub fn prepare_to_sleep(&mut self) {
+        for port in self.ports.iter_mut().flatten() {
+            if let Some(queue) = &mut port.params.queue {
+                queue.prepare_to_sleep();
+            }
+        }
+    }
+
+    /// The bells of the ports that have one.
+    pub fn bells(&self) -> Vec<BorrowedFd<'_>> {
+        self.queues().filter_map(PortQueue::bell).collect()
+    }
+
+    /// Whether some ports have no bell and must be polled.
+    pub fn must_be_polled(&self) -> bool {
+        self.queues().any(|queue| queue.bell().is_none())
+    }
+
+    fn queues(&self) -> impl Iterator<Item = &dyn PortQueue> {
+        self.ports.iter().flatten().filter_map(|port| port.params.queue.as_deref())
+    }
+}
+
+impl Port {
+    pub(super) fn new(params: PortParams) -> Port {
+        Port { params, faces: PeerTable::new(), on_demand_faces: 0, waiting: SendQueue::default() }
+    }
+
+    /// Shows on the faces of this port that nothing waits there any more.
+    pub(super) fn clear_backlog(&self, faces: &mut impl FaceRecords) {
+        for &id in self.faces.values() {
+            if let Some((face, _)) = faces.get(id) {
+                face.send_queue_bytes.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The worker's records of faces: one for each face, in one array by slot of the face number.
+//!
+//! A face is added by [`WorkerFaces::add`] and removed by [`WorkerFaces::remove`], and nowhere else. Both change the engine
+//! along with the record, so that the two cannot disagree. The engine has an array of its own because it needs other faces than
+//! the one whose packet it handles, all downstreams and next hops, and of each only eight bytes: eight faces lie in a cache
+//! line there, while a record here takes three lines.
+
+use std::sync::Arc;
+
+use namehop_face::link_service::{DroppedInterest, LinkService, Reassembler};
+use namehop_face::port::{self, PortOutput};
+use namehop_face::registry::Face;
+use namehop_face::uri::FaceUri;
+use namehop_forward::engine::Engine;
+use namehop_forward::schedule::Schedule;
+use namehop_packet::{BufferPool, FaceId, FaceInfo, PacketBuffer, Timestamp};
+
+/// What the worker knows of a face.
+pub(super) struct FaceRecord {
+    /// What the engine knows of it, too.
+    pub(super) info: FaceInfo,
+    /// NDNLPv2 on it.
+    pub(super) link: LinkService,
+    /// Where its frames go.
+    pub(super) output: Output,
+    /// Listed in [`LinkTimers`].
+    is_timed: bool,
+}
+
+/// Where the frames of a face go.
+pub(super) enum Output {
+    /// Into the ring to the thread of the sockets.
+    Sockets,
+    /// Into a ring to the control thread.
+    Control,
+    /// To a port.
+    Port(PortOutput),
+}
+
+impl Output {
+    /// The output of a face, unless it is one of a port: those come with theirs.
+    pub(super) fn without_port(face: &Face) -> Option<Output> {
+        match face.remote_uri() {
+            FaceUri::Internal => Some(Output::Control),
+            uri if uri.is_on_port() => None,
+            _ => Some(Output::Sockets),
+        }
+    }
+}
+
+/// The records of all faces, by slot of the face number.
+#[derive(Default)]
+pub(super) struct FaceRecords(Vec<Option<FaceRecord>>);
+
+impl FaceRecords {
+    /// The record of the face with this number.
+    #[inline]
+    pub(super) fn get(&mut self, id: FaceId) -> Option<&mut FaceRecord> {
+        self.0.get_mut(id.slot())?.as_mut().filter(|record| record.info.id == id)
+    }
+}
+
+/// The records together with what else of the worker has to do with faces.
+pub(super) struct WorkerFaces<'a, S: Schedule> {
+    pub(super) records: &'a mut FaceRecords,
+    pub(super) engine: &'a mut Engine<S>,
+    pub(super) reassembler: &'a mut Reassembler,
+}
+
+impl<S: Schedule> WorkerFaces<'_, S> {
+    /// Adds a face, unless it is there already. An older face in the same slot is gone for good.
+    pub(super) fn add(&mut self, face: &Arc<Face>, output: Output) {
+        let info = face.to_face_info();
+        let slot = info.id.slot();
+        if self.records.0.len() <= slot {
+            self.records.0.resize_with(slot + 1, || None);
+        }
+        match self.records.0[slot].as_ref().map(|record| record.info.id) {
+            Some(id) if id == info.id => return,
+            Some(older) => drop(self.remove(older)),
+            None => {}
+        }
+        self.records.0[slot] =
+            Some(FaceRecord { info, link: LinkService::new(Arc::clone(face)), output, is_timed: false });
+        self.engine.set_face(info);
+        self.engine.set_stranger(info.id, face.is_stranger());
+    }
+
+    /// Removes a face. Gives what was known of it; `None` when there is none with this number.
+    pub(super) fn remove(&mut self, id: FaceId) -> Option<FaceRecord> {
+        self.records.get(id)?;
+        self.reassembler.forget(id);
+        self.engine.remove_face(id);
+        self.records.0[id.slot()].take()
+    }
+}
+
+impl<S: Schedule> port::FaceRecords for WorkerFaces<'_, S> {
+    fn add(&mut self, face: &Arc<Face>, output: PortOutput) {
+        WorkerFaces::add(self, face, Output::Port(output));
+    }
+
+    fn remove(&mut self, id: FaceId) -> Option<PortOutput> {
+        match WorkerFaces::remove(self, id)?.output {
+            Output::Port(output) => Some(output),
+            Output::Sockets | Output::Control => None,
+        }
+    }
+
+    fn get(&mut self, id: FaceId) -> Option<(&Face, &mut PortOutput)> {
+        let FaceRecord { link, output, .. } = self.records.get(id)?;
+        match output {
+            Output::Port(output) => Some((link.face(), output)),
+            Output::Sockets | Output::Control => None,
+        }
+    }
+}
+
+/// The faces whose link services have a timer running: a few, those with reliability under way.
+pub(super) struct LinkTimers {
+    timed: Vec<FaceId>,
+    /// No deadline of a timed face is earlier.
+    next_deadline: Timestamp,
+}
+
+impl LinkTimers {
+    pub(super) fn new() -> Self {
+        LinkTimers { timed: Vec::new(), next_deadline: Timestamp::NEVER }
+    }
+
+    /// Notes the deadline of a face after its link service was used.
+    #[inline]
+    pub(super) fn note(&mut self, record: &mut FaceRecord) {
+        let deadline = record.link.next_deadline();
+        if deadline != Timestamp::NEVER {
+            self.note_deadline(record, deadline);
+        }
+    }
+
+    fn note_deadline(&mut self, record: &mut FaceRecord, deadline: Timestamp) {
+        if !record.is_timed {
+            record.is_timed = true;
+            self.timed.push(record.info.id);
+        }
+        self.next_deadline = self.next_deadline.min(deadline);
+    }
+
+    /// When [`LinkTimers::run_due`] has something to do.
+    pub(super) fn next_deadline(&self) -> Timestamp {
+        self.next_deadline
+    }
+
+    /// Runs due timers; `send` gets each face whose timer was due and the frames that result.
+    pub(super) fn run_due(
+        &mut self,
+        now: Timestamp,
+        records: &mut FaceRecords,
+        pool: &BufferPool,
+        dropped: &mut Vec<DroppedInterest>,
+        frames: &mut Vec<PacketBuffer>,
+        mut send: impl FnMut(&FaceRecord, &mut Vec<PacketBuffer>),
+    ) {
+        if now < self.next_deadline {
+            return;
+        }
+        let mut next_deadline = Timestamp::NEVER;
+        self.timed.retain(|&id| {
+            let Some(record) = records.get(id) else { return false };
+            if record.link.next_deadline() <= now {
+                record.link.tick(now, pool, frames, dropped);
+                send(record, frames);
+            }
+            let deadline = record.link.next_deadline();
+            next_deadline = next_deadline.min(deadline);
+            record.is_timed = deadline != Timestamp::NEVER;
+            record.is_timed
+        });
+        self.next_deadline = next_deadline;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use namehop_face::encapsulation::NDN_GROUP;
+    use namehop_face::registry::{FaceParams, FaceTable};
+    use namehop_forward::engine::{CsConfig, EngineConfig};
+    use namehop_forward::fib::FibWriter;
+    use namehop_forward::schedule::Burst;
+    use namehop_forward::strategy::StrategyInstance;
+    use namehop_hash::HashKey;
+
+    use super::*;
+
+    fn engine() -> Engine<Burst> {
+        let key = HashKey::new(1, 2);
+        let fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
+        let cs = CsConfig { capacity_packets: 16, capacity_bytes: 1 << 16, ..CsConfig::default() };
+        let config = EngineConfig { pit_capacity: 16, cs, dead_nonce_capacity: 16, ..EngineConfig::default() };
+        Engine::new(config, fib.reader(), BufferPool::new(16, 1), key).expect("memory")
+    }
+
+    #[test]
+    fn records_and_engine_have_the_same_faces() {
+        let (mut records, mut engine, mut reassembler) = (FaceRecords::default(), engine(), Reassembler::new(4));
+        let mut faces = WorkerFaces { records: &mut records, engine: &mut engine, reassembler: &mut reassembler };
+        let agree = |faces: &mut WorkerFaces<'_, Burst>, id: FaceId, is_there: bool| {
+            assert_eq!(faces.records.get(id).is_some(), is_there, "record of {id}");
+            assert_eq!(faces.engine.face_drops(id).is_some(), is_there, "face {id} of the engine");
+        };
+        // Of two tables, so that two faces have one slot; the numbers differ in how often the slot was used.
+        let (first_table, second_table) = (FaceTable::new(), FaceTable::new());
+        let parameters = || FaceParams::new("udp4://192.0.2.1:6363".parse().expect("URI"), FaceUri::Null);
+        let first = first_table.insert(parameters()).expect("room");
+        let second = (0..)
+            .map(|_| {
+                let face = second_table.insert(parameters()).expect("room");
+                second_table.remove(face.id());
+                face
+            })
+            .find(|face| face.id() != first.id() && face.id().slot() == first.id().slot())
+            .expect("slots are used again");
+
+        assert!(faces.remove(first.id()).is_none());
+        faces.add(&first, Output::Sockets);
+        faces.add(&first, Output::Control);
+        agree(&mut faces, first.id(), true);
+        assert!(matches!(faces.records.get(first.id()).expect("there").output, Output::Sockets), "added once");
+        faces.add(&second, Output::Sockets);
+        agree(&mut faces, first.id(), false);
+        agree(&mut faces, second.id(), true);
+        assert!(faces.remove(first.id()).is_none(), "its slot has another face");
+        agree(&mut faces, second.id(), true);
+        assert!(faces.remove(second.id()).is_some());
+        agree(&mut faces, second.id(), false);
+    }
+
+    #[test]
+    fn faces_of_ports_get_their_output_with_their_port() {
+        let output = |remote: FaceUri| {
+            let local = FaceUri::Null;
+            let face = FaceTable::new().insert(FaceParams::new(remote, local)).expect("room");
+            Output::without_port(&face)
+        };
+        assert!(output(FaceUri::Ethernet(NDN_GROUP)).is_none());
+        assert!(output("memif:///a?id=1".parse().expect("URI")).is_none());
+        assert!(matches!(output(FaceUri::Internal), Some(Output::Control)));
+        assert!(matches!(output("unix:///a".parse().expect("URI")), Some(Output::Sockets)));
+    }
+}
