@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 60
 SOAK_PACKETS ?= 10000000
 PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --no-default-features --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost build run test check unit-test model-test system-test attack-test fuzz soak cost-test
+.PHONY: help setup setup-test setup-cost build release run test check unit-test model-test system-test attack-test fuzz soak cost-test
 .PHONY: cost-record install uninstall clean
 
 help: ## list the commands
@@ -26,6 +26,9 @@ setup-cost:
 
 build: setup ## build target/release/namehop
 	cargo build --release --locked --package namehop
+
+release: setup ## build target/guided/release/namehop for packages: profile-guided, takes two builds and a minute of runs
+	@scripts/release.sh
 
 run: build ## build and start a router in the foreground (ARGS="--config FILE" for options)
 	@exec target/release/namehop run $(ARGS)
@@ -66,8 +69,8 @@ cost-test: setup-cost ## instructions and cache misses of packets, which may not
 cost-record: setup-cost ## record what cost-test compares with, in crates/bench/packet-costs.toml
 	$(PACKET_COST) record
 
-install: build ## install the program, its service and its documentation under PREFIX (/usr/local)
-	install -D -m 755 target/release/namehop $(DESTDIR)$(PREFIX)/bin/namehop
+install: $(if $(PROGRAM),,build) ## install the program (PROGRAM=FILE for another than that of 'make build'), its service and its documentation under PREFIX (/usr/local)
+	install -D -m 755 $(or $(PROGRAM),target/release/namehop) $(DESTDIR)$(PREFIX)/bin/namehop
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's|@PREFIX@|$(PREFIX)|' packaging/namehop.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
 	install -D -m 644 crates/router/src/config/default.toml $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop.toml
