@@ -160,6 +160,9 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             }
             return;
         }
+        if let Some(entry) = summary.entry {
+            core.pcct.prefetch_answer(entry);
+        }
         match (summary.victim, summary.entry) {
             (Some(victim), _) => core.pcct.prefetch_eviction(victim),
             // The entry ends with its PIT entry.
