@@ -8,11 +8,17 @@ use std::mem::{align_of, size_of};
 use std::ptr::NonNull;
 use std::slice;
 
-use namehop_forward::buffer::PacketBuffer;
+use namehop_forward::buffer::{HEADROOM_BYTES, PacketBuffer};
+use namehop_table::prefetch::prefetch_lines;
 
 use crate::ffi;
 use crate::header::{HAS_SUMMARY, Header, PRIVATE_BYTES};
 use crate::plain;
+
+/// Where a packet begins that nothing was put in front of, in bytes from its header on.
+const PACKET_AT: usize = size_of::<Header>() + PRIVATE_BYTES + HEADROOM_BYTES;
+/// Bytes of a packet that are looked at first: link headers and names of usual length.
+const FIRST_BYTES: usize = 128;
 
 /// A packet in an mbuf.
 #[repr(transparent)]
@@ -156,6 +162,14 @@ impl PacketBuffer for Mbuf {
         header.set_length((length + count) as u16);
         Some(&mut self.bytes_mut()[length..])
     }
+
+    /// The header, and where packets mostly begin: behind the headroom, which is what drivers leave free.
+    #[inline]
+    fn prefetch(&self) {
+        let header = self.0.as_ptr().cast_const();
+        prefetch_lines(header, size_of::<Header>());
+        prefetch_lines(header.cast::<u8>().wrapping_add(PACKET_AT), FIRST_BYTES);
+    }
 }
 
 impl Drop for Mbuf {
@@ -166,6 +180,25 @@ impl Drop for Mbuf {
         } else {
             // SAFETY: nobody uses a dropped mbuf, and this one is from a mempool, which lives as long as the process.
             unsafe { ffi::namehop_mbuf_free(self.0.as_ptr()) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use namehop_forward::buffer::BufferPool;
+
+    use super::*;
+    use crate::MbufPool;
+
+    #[test]
+    fn packets_begin_where_they_are_asked_for() {
+        let pool = MbufPool::new(1, 1);
+        for room in [100, 9_000] {
+            let mut packet = pool.allocate(room).expect("a buffer");
+            packet.append(room).expect("room");
+            assert_eq!(packet.bytes().as_ptr().addr() - packet.0.addr().get(), PACKET_AT);
+            packet.prefetch();
         }
     }
 }

@@ -27,6 +27,9 @@ pub trait PacketBuffer: Sized + Send + fmt::Debug {
     fn prepend(&mut self, count: usize) -> Option<&mut [u8]>;
     /// Grows the packet by `count` bytes at the end and returns them; `None` when the tailroom is too small.
     fn append(&mut self, count: usize) -> Option<&mut [u8]>;
+    /// Asks for what will be looked at first, and looks at nothing. For many buffers in a row, before the first is used.
+    #[inline]
+    fn prefetch(&self) {}
 }
 
 /// Where buffers come from. Cheap to clone; usable from every thread.

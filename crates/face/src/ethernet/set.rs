@@ -218,6 +218,7 @@ impl<B: PacketBuffer + 'static> PortSet<B> {
                 link.receive(&mut received);
             }
             any |= !received.is_empty();
+            received.iter().for_each(PacketBuffer::prefetch);
             let mut last = None;
             for mut buffer in received.drain(..) {
                 match self.sort(PortId(index as u16), &mut buffer, &mut last) {

@@ -4,16 +4,20 @@
 //! a hash, and whatever was read may have changed when the packet has its turn.
 
 use namehop_hash::{Lanes, PrefixHashes, hash_group};
+use namehop_table::prefetch::prefetch_lines;
 
 use super::summary::{Kind, Scratch, Summary};
 use super::{MAX_BURST, Schedule};
-use crate::buffer::BufferPool;
+use crate::buffer::{BufferPool, PacketBuffer};
 use crate::engine::Engine;
 use crate::engine::long_names::Allowance;
 use crate::face::FaceId;
 use crate::packet::Incoming;
 use crate::pcct::hints::Forecast;
 use crate::pcct::token;
+
+/// Bytes of a packet to be copied that are asked for; the processor notices the run and fetches the rest itself.
+const COPIED_BYTES: usize = 512;
 
 impl<P: BufferPool, S: Schedule> Engine<P, S> {
     /// Decodes packets and hashes the names of those whose hashes the pipelines will need. What is known of them is put into
@@ -84,6 +88,11 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
                 core.pcct.prefetch_order(entry);
             }
             summary.entry = Some(entry);
+        }
+        if summary.kind == Kind::Data && S::KIND.fetches_entries() && core.pcct.content.admits() {
+            // All of it will be copied.
+            let bytes = packet.buffer.bytes();
+            prefetch_lines(bytes.as_ptr(), bytes.len().min(COPIED_BYTES));
         }
         if let Some(hashes) = hashes {
             core.pcct.prefetch_satisfied(hashes);
