@@ -82,13 +82,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             }
             return;
         }
-        if let Some((entry, _)) = token::decode(core.worker, &packet.fields.pit_token) {
-            if S::KIND.fetches_entries() {
-                core.pcct.prefetch_entry(entry);
-                core.pcct.prefetch_order(entry);
-            }
-            summary.entry = Some(entry);
-        }
+        summary.entry = token::decode(core.worker, &packet.fields.pit_token).map(|(entry, _)| entry);
         if summary.kind == Kind::Data && S::KIND.fetches_entries() && core.pcct.content.admits() {
             // All of it will be copied.
             let bytes = packet.buffer.bytes();
@@ -96,6 +90,16 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         }
         if let Some(hashes) = hashes {
             core.pcct.prefetch_satisfied(hashes);
+        }
+    }
+
+    /// The entries that PIT tokens name. Of several packets in a row, so that the processor translates several addresses at
+    /// once: that takes longer than all else where tables are large, or not on huge pages through and through.
+    #[inline]
+    pub(super) fn hint_named_entries(&self, summaries: &[Summary]) {
+        for entry in summaries.iter().filter_map(|summary| summary.entry) {
+            self.core.pcct.prefetch_entry(entry);
+            self.core.pcct.prefetch_order(entry);
         }
     }
 
@@ -141,18 +145,18 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
         }
         if summary.kind == Kind::Data {
             summary.victim = core.pcct.foresee_data(summary.entry, forecast);
-            if let Some(victim) = summary.victim {
-                core.pcct.prefetch_identity(victim);
-            }
         }
     }
 
-    /// The FIB entries that were guessed in the second step. Of several packets in a row, so that the processor translates
-    /// several addresses at once: that takes longer than all else where memory is not on huge pages through and through.
+    /// What was guessed in the second step: FIB entries, and entries whose Data will be replaced. Of several packets in a row as
+    /// in [`hint_named_entries`](Self::hint_named_entries).
     #[inline]
-    pub(super) fn hint_fib_entries(&self, summaries: &[Summary]) {
+    pub(super) fn hint_guessed_entries(&self, summaries: &[Summary]) {
         for summary in summaries {
             self.fib.prefetch_guessed(summary.fib_guess);
+            if let (Kind::Data, Some(victim)) = (summary.kind, summary.victim) {
+                self.core.pcct.prefetch_identity(victim);
+            }
         }
     }
 

@@ -68,6 +68,9 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
     fn look_ahead(&self, packet: &Incoming<P::Buffer>, scratch: &mut Scratch, position: usize) {
         self.look_at(std::slice::from_ref(packet), scratch, position, Lanes::SCALAR);
         self.hint_buckets(packet, scratch.hints(position));
+        if S::KIND.fetches_entries() {
+            self.hint_named_entries(std::slice::from_ref(&scratch.summaries[position]));
+        }
     }
 
     /// One packet ahead: [`PreHash`](super::PreHash), and [`Speculative`](super::Speculative), which also fetches entries.
@@ -90,7 +93,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             let mut forecast = self.core.pcct.forecast();
             if S::KIND.fetches_entries() {
                 self.hint_entries(scratch.hints(current), &mut forecast);
-                self.hint_fib_entries(std::slice::from_ref(&scratch.summaries[current]));
+                self.hint_guessed_entries(std::slice::from_ref(&scratch.summaries[current]));
             }
             if let [following, ..] = packets.as_slice() {
                 self.look_ahead(following, scratch, next);
@@ -126,7 +129,7 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
             let mut forecast = self.core.pcct.forecast();
             for position in 0..pair {
                 self.hint_entries(scratch.hints(position), &mut forecast);
-                self.hint_fib_entries(std::slice::from_ref(&scratch.summaries[position]));
+                self.hint_guessed_entries(std::slice::from_ref(&scratch.summaries[position]));
             }
             for (position, packet) in packets.by_ref().take(pair).enumerate() {
                 self.hint_contents(&scratch.summaries[position]);
@@ -162,12 +165,13 @@ impl<P: BufferPool, S: Schedule> Engine<P, S> {
                 for (packet, position) in looked_at.iter().zip(with_buckets..) {
                     self.hint_buckets(packet, scratch.hints(position));
                 }
+                self.hint_named_entries(&scratch.summaries[with_buckets..buckets_end]);
                 with_buckets = buckets_end;
             }
             for position in with_entries..entries_end {
                 self.hint_entries(scratch.hints(position), &mut forecast);
             }
-            self.hint_fib_entries(&scratch.summaries[with_entries..entries_end]);
+            self.hint_guessed_entries(&scratch.summaries[with_entries..entries_end]);
             with_entries = entries_end;
             for summary in &scratch.summaries[with_contents..contents_end] {
                 self.hint_contents(summary);
