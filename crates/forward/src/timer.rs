@@ -50,9 +50,9 @@ const NO_CHUNK: u32 = u32::MAX;
 pub struct Timer {
     /// Tick in which it comes due, then 8 bits for how often it was looked at, then 8 bits for the kind.
     word: u64,
-    /// Entry it was set for.
+    /// What it was set for, by a number of its owner's choice.
     pub entry: u32,
-    /// Generation of the entry at that time.
+    /// What the owner tells by whether that is still the same.
     pub generation: u32,
 }
 
@@ -66,12 +66,7 @@ impl Timer {
         self.word as u8
     }
 
-    /// Was it set for this deadline, as far as the wheel can tell (to a tick)?
-    pub fn is_for(&self, deadline: Timestamp) -> bool {
-        self.tick() == tick_of(deadline)
-    }
-
-    /// The same for a deadline of which only the [mark](deadline_mark) was kept.
+    /// Was it set for the deadline with this [mark](deadline_mark)?
     #[inline(always)]
     pub fn is_for_mark(&self, mark: u32) -> bool {
         self.tick() as u32 == mark

@@ -6,13 +6,16 @@
 pub const CACHE_LINE_BYTES: usize = 64;
 
 /// Asks for the cache line at `address`, for reading soon.
+///
+/// On x86 it comes into the second-level cache. Into the first, each line under way would hold one of that cache's buffers, of
+/// which there are few, until it is there: groups of lines then come at the rate of these buffers.
 #[inline(always)]
 pub fn prefetch_read<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         // SAFETY: needs SSE, which every x86-64 processor has; the instruction ignores bad addresses.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) };
     }
     #[cfg(target_arch = "aarch64")]
     // SAFETY: the instruction is a hint that changes no register, memory or flag and ignores bad addresses.

@@ -76,6 +76,8 @@ pub struct SharedArena<T> {
     segments: Arc<Segments<T>>,
     pages: PageRequest,
     free: Vec<u32>,
+    /// First slots of pairs.
+    free_pairs: Vec<u32>,
     /// Slots below this were given out at least once.
     made: u32,
     /// Slots of all segments there are.
@@ -104,6 +106,7 @@ impl<T> SharedArena<T> {
             }),
             pages,
             free: Vec::new(),
+            free_pairs: Vec::new(),
             made: 0,
             room: 0,
             expected: 0,
@@ -116,7 +119,7 @@ impl<T> SharedArena<T> {
     /// ahead of that, by another thread. If they do not
     /// come, at most some ten mebibytes are taken in vain.
     pub fn expect(&mut self, additional: usize) {
-        let new = additional.saturating_sub(self.free.len());
+        let new = additional.saturating_sub(self.free.len() + self.free_pairs.len());
         self.expected = (self.made as usize).saturating_add(new).min(u32::MAX as usize);
         if (self.expected - self.made as usize).saturating_mul(size_of::<T>()) < AHEAD_BYTES {
             return;
@@ -164,23 +167,61 @@ impl<T> SharedArena<T> {
     pub fn allocate(&mut self, value: T) -> Result<u32, TableError> {
         let index = match self.free.pop() {
             Some(index) => index,
-            None => {
-                if self.made == u32::MAX {
-                    return Err(TableError::CapacityTooLarge);
+            None => match self.free_pairs.pop() {
+                Some(first) => {
+                    self.free.push(first + 1);
+                    first
                 }
-                if self.made as usize == self.room {
-                    self.grow()?;
-                }
-                self.made += 1;
-                if self.made == self.ahead_at {
-                    self.touch_ahead();
-                }
-                self.made - 1
-            }
+                None => self.make(1)?,
+            },
         };
         // SAFETY: the slot's segment exists, and the slot is free, so nobody reads it now.
         unsafe { self.segments.slot(index).write(value) };
         Ok(index)
+    }
+
+    /// Gives out two slots that lie side by side, in one pair of cache lines if a slot is a line, as one piece of memory. `write`
+    /// fills it. Returns the index of the first, which is even. A slot in front of them that stays free gets a `vacant` value.
+    ///
+    /// # Safety
+    /// `write` leaves a value in the first slot.
+    pub unsafe fn allocate_pair(
+        &mut self,
+        vacant: impl FnOnce() -> T,
+        write: impl FnOnce(NonNull<T>),
+    ) -> Result<u32, TableError> {
+        let first = match self.free_pairs.pop() {
+            Some(first) => first,
+            None => {
+                if self.made % 2 == 1 {
+                    let skipped = self.make(1)?;
+                    // SAFETY: the slot was made just now.
+                    unsafe { self.segments.slot(skipped).write(vacant()) };
+                    self.free.push(skipped);
+                }
+                self.make(2)?
+            }
+        };
+        // SAFETY: both slots are free, and in one segment, because segments have an even number of slots.
+        write(unsafe { self.segments.slot(first) });
+        Ok(first)
+    }
+
+    /// The next slots that were never given out.
+    fn make(&mut self, count: u32) -> Result<u32, TableError> {
+        if self.made > u32::MAX - count {
+            return Err(TableError::CapacityTooLarge);
+        }
+        // Segments have an even number of slots, and pairs begin at even ones.
+        if self.made as usize == self.room {
+            self.grow()?;
+        }
+        let first = self.made;
+        self.made += count;
+        if (first..self.made).contains(&self.ahead_at.wrapping_sub(1)) {
+            self.touch_ahead();
+        }
+        Ok(first)
     }
 
     fn grow(&mut self) -> Result<(), TableError> {
@@ -209,10 +250,22 @@ impl<T> SharedArena<T> {
         self.free.push(index);
     }
 
+    /// Takes both slots of a pair back. The second one gets a `vacant` value, so that all slots hold one.
+    ///
+    /// # Safety
+    /// They were given out together, and no reader can see them any more.
+    pub unsafe fn free_pair(&mut self, first: u32, vacant: T) {
+        debug_assert!(first + 1 < self.made && first % 2 == 0);
+        // SAFETY: nobody reads the slot, as the caller promises.
+        unsafe { self.segments.slot(first + 1).write(vacant) };
+        self.free_pairs.push(first);
+    }
+
     /// The entry in a slot.
     ///
     /// # Safety
-    /// The slot was given out at least once, and is not freed or changed while the reference lives.
+    /// The slot was given out at least once and holds a value, which is not freed or changed while the reference lives. The
+    /// second slot of a pair holds one if whoever fills the pair leaves one there.
     #[inline(always)]
     pub unsafe fn get(&self, index: u32) -> &T {
         debug_assert!(index < self.made);
@@ -228,7 +281,7 @@ impl<T> SharedArena<T> {
 
     /// Slots given out now.
     pub fn len(&self) -> usize {
-        self.made as usize - self.free.len()
+        self.made as usize - self.free.len() - 2 * self.free_pairs.len()
     }
 
     /// Is no slot given out?
@@ -283,102 +336,4 @@ unsafe impl<T: Send + Sync> Send for SharedArenaReader<T> {}
 unsafe impl<T: Send + Sync> Sync for SharedArenaReader<T> {}
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::AtomicU32;
-
-    use super::*;
-
-    #[test]
-    fn indexes_map_to_slots_without_gaps() {
-        let mut expected = (0, 0);
-        for segment in 0..SEGMENTS {
-            assert_eq!(locate(expected.1 as u32), expected, "start of segment {segment}");
-            let end = expected.1 + segment_slots(segment);
-            assert_eq!(locate((end - 1) as u32), expected, "end of segment {segment}");
-            expected = (segment + 1, end);
-        }
-        assert_eq!(expected, (SEGMENTS, 1 << 32));
-    }
-
-    #[test]
-    fn entries_stay_in_place_while_it_grows() {
-        let mut arena = SharedArena::<u64>::new(PageRequest::Ordinary);
-        let reader = arena.reader();
-        let mut addresses = Vec::new();
-        for value in 0..50_000 {
-            let index = arena.allocate(value).expect("memory");
-            assert_eq!(u64::from(index), value);
-            // SAFETY: given out above.
-            addresses.push(std::ptr::from_ref(unsafe { arena.get(index) }));
-        }
-        for (index, address) in addresses.into_iter().enumerate() {
-            // SAFETY: given out above, on this thread.
-            let entry = unsafe { reader.clone().segments.slot(index as u32).as_ref() };
-            assert_eq!(std::ptr::from_ref(entry), address);
-            assert_eq!(*entry, index as u64);
-        }
-        // SAFETY: given out, and not looked at any more.
-        unsafe { arena.free(7) };
-        assert_eq!(arena.len(), 49_999);
-        assert_eq!(arena.allocate(1), Ok(7));
-        reader.prefetch_line(u32::MAX, 1);
-    }
-
-    #[test]
-    fn what_is_expected_is_touched_ahead_and_reads_back() {
-        let mut arena = SharedArena::<[u64; 16]>::new(PageRequest::Large);
-        arena.expect(100);
-        assert!(arena.told.is_none(), "not worth it");
-        const SLOTS: usize = 1_000_000;
-        arena.expect(SLOTS);
-        for number in 0..SLOTS + 10 {
-            let index = arena.allocate([number as u64; 16]).expect("memory");
-            assert_eq!(index as usize, number);
-        }
-        assert!(arena.told.is_none(), "nothing more is expected");
-        for index in 0..SLOTS as u32 + 10 {
-            // SAFETY: given out above.
-            assert_eq!(unsafe { arena.get(index) }, &[u64::from(index); 16]);
-        }
-        // Again, where there is room already.
-        arena.expect(SLOTS);
-        arena.expect(3 * SLOTS);
-        drop(arena);
-    }
-
-    #[test]
-    fn a_reader_outlives_the_writer() {
-        let mut arena = SharedArena::<u64>::new(PageRequest::Large);
-        assert!(arena.is_empty());
-        let index = arena.allocate(99).expect("memory");
-        let reader = arena.reader();
-        drop(arena);
-        // SAFETY: published on this thread and never freed.
-        assert_eq!(unsafe { *reader.get(index) }, 99);
-    }
-
-    #[test]
-    fn threads_read_what_was_published() {
-        let mut arena = SharedArena::<u64>::new(PageRequest::Ordinary);
-        let reader = arena.reader();
-        let published = AtomicU32::new(u32::MAX);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                loop {
-                    let index = published.load(Ordering::Acquire);
-                    if index != u32::MAX {
-                        // SAFETY: read with acquire ordering, and never freed.
-                        assert_eq!(unsafe { *reader.get(index) }, u64::from(index) + 5);
-                    }
-                    if index == 99_999 {
-                        return;
-                    }
-                }
-            });
-            for value in 0..100_000 {
-                let index = arena.allocate(value + 5).expect("memory");
-                published.store(index, Ordering::Release);
-            }
-        });
-    }
-}
+mod tests;

@@ -18,13 +18,15 @@ const LINE_BYTES: usize = 64;
 const FRONT_BYTES: usize = 4 + 32;
 
 /// An Interest that the cache does not answer: one line of the dead nonce list, FIB bucket and FIB entry, PIT-CS bucket; seldom
-/// an overflow bucket. Its new PIT entry is one that was given up just before, and still near. Its timer, and what tells whether
-/// that still means something, take a part of a line each, beside those of other packets.
-const INTEREST_MISS: f64 = 4.3;
+/// an overflow bucket. Its new PIT entry is one that was given up just before, and still near. Its timer and its place in the
+/// queue of PIT entries take a part of a line each, beside those of other packets, and so does that place when the timer is looked at.
+const INTEREST_MISS: f64 = 4.55;
 /// An Interest that the cache answers, besides the packet: all four lines of its entry, and three of the order of cached Data.
 const INTEREST_HIT: f64 = 8.0;
 /// The entry of a pending Interest when its Data comes.
 const ENTRY: f64 = 4.0;
+/// Its place in the queue of PIT entries, beside those of other packets.
+const PLACE: f64 = 0.25;
 /// The bucket from which that entry is taken, when the Data does not stay.
 const REMOVAL: f64 = 1.0;
 /// Data that enters the cache and drives another one out, besides its packet and its Interest's entry: entry and bucket of
@@ -34,9 +36,9 @@ const ADMISSION: f64 = 5.2;
 
 /// What admission needs besides in mixed traffic: packets that came together do not lie side by side in the notes about the order.
 const SCATTERED: f64 = 1.8;
-/// Each further bucket of the FIB that a longest-first search looks at; it seldom has an overflow bucket. What does not fit into
-/// the entry of a long prefix lies on the heap, where accesses are not noted, and is not counted.
-const FURTHER_BUCKET: f64 = 1.13;
+/// Each further bucket of the FIB that a longest-first search looks at; it seldom has an overflow bucket. The second line of the
+/// entry of a long prefix comes with the first one and is not counted.
+const FURTHER_BUCKET: f64 = 1.0;
 /// Sizes that differ from that of the core's own cache by less than this factor neither fit nor do not fit: the lines are unclear.
 const CLEARLY: f64 = 2.0;
 
@@ -47,7 +49,7 @@ pub(super) fn lines(parameters: &EngineParameters, lookups: f64) -> (ByPacket<f6
     let packet = (frames::data_bytes(parameters) + FRONT_BYTES).div_ceil(LINE_BYTES) as f64;
     let scattered = if parameters.traffic == Traffic::Mixed { SCATTERED } else { 0.0 };
     let admission = if parameters.cs_capacity > 0 { ADMISSION + scattered + packet } else { 0.0 };
-    let pending = ENTRY + if parameters.cs_capacity > 0 { 0.0 } else { REMOVAL };
+    let pending = ENTRY + PLACE + if parameters.cs_capacity > 0 { 0.0 } else { REMOVAL };
     let interest_miss = INTEREST_MISS + FURTHER_BUCKET * (lookups - 1.0);
     // Between an Interest and its Data, those of all others that are pending pass through the cache.
     let bytes_between = parameters.in_flight as f64 * (interest_miss + ENTRY + admission) * LINE_BYTES as f64;

@@ -141,6 +141,7 @@ impl PortSet {
                 queue.receive(&mut received);
             }
             any |= !received.is_empty();
+            received.iter().for_each(PacketBuffer::prefetch);
             let mut last = None;
             for mut buffer in received.drain(..) {
                 match self.find_owner(PortId(index as u16), &mut buffer, &mut last, faces) {

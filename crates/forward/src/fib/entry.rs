@@ -1,11 +1,15 @@
-//! One prefix of the table, in a cache line.
+//! One prefix of the table, in a cache line or two.
 //!
 //! The first 16 bytes are numbers. The other 48 start with the name; right behind it are the faces of the next hops, and
 //! behind those their costs, which packets do not need. The cost of an only next hop is among the numbers, if it is below
-//! 2^32 - 2: so a name of up to 44 bytes with one next hop fits, and one of up to 24 beside two. What does not moves to an
-//! extension block on the heap as a whole.
+//! 2^32 - 2: so a name of up to 44 bytes with one next hop fits, and one of up to 24 beside two.
+//!
+//! What does not fit is in a block as a whole, to which the first word behind the numbers points. The block begins right there
+//! and goes on in a second line, which is next to the first, so that both come from memory together; or, with more than 104 bytes, it
+//! is on the heap.
 
 use std::mem::offset_of;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use namehop_table::prefetch::prefetch_lines;
@@ -21,6 +25,10 @@ const VACANT: u32 = u32::MAX - 1;
 const LISTED: u32 = NONE;
 
 const INLINE_WORDS: usize = 6;
+/// Where the block of an entry of two lines starts, in words from the entry's own start.
+const PAIR_AT: usize = 3;
+/// Words of that block.
+const PAIR_WORDS: usize = 2 * size_of::<Entry>() / WORD_BYTES - PAIR_AT;
 /// Bytes of an extension block that are asked for at most; the processor notices the run and fetches the rest itself.
 const EXTENSION_BYTES: usize = 256;
 const WORD_BYTES: usize = size_of::<u64>();
@@ -29,7 +37,7 @@ const FACE_BYTES: usize = size_of::<FaceId>();
 // Faces and costs are written as bytes and read in place.
 const _: () = {
     assert!(FACE_BYTES == 4 && align_of::<FaceId>() == 4 && align_of::<u64>() <= WORD_BYTES);
-    assert!(size_of::<Entry>() == 64 && offset_of!(Entry, body) == 16);
+    assert!(size_of::<Entry>() == 64 && offset_of!(Entry, body) + WORD_BYTES == PAIR_AT * WORD_BYTES);
     assert!(MAX_NEXTHOPS <= u8::MAX as usize && MAX_PREFIX_COMPONENTS <= u8::MAX as usize);
 };
 
@@ -65,12 +73,12 @@ pub(super) struct Entry {
 #[repr(C)]
 union Body {
     inline: [u64; INLINE_WORDS],
-    /// Start of a leaked `Box<[u64]>` of `extension_words` words.
+    /// Start of `extension_words` words: in the two slots of the entry, or a leaked `Box<[u64]>`.
     extension: *mut u64,
 }
 
-// SAFETY: the extension block belongs to the entry alone and is not changed while the entry lives; the other mutable
-// fields are atomic.
+// SAFETY: the block belongs to the entry alone and is not changed while the entry lives; the other mutable fields are
+// atomic.
 unsafe impl Send for Entry {}
 // SAFETY: as above.
 unsafe impl Sync for Entry {}
@@ -115,11 +123,29 @@ fn fill(words: &mut [u64], value: &[u8], nexthops: &[NextHop]) {
     }
 }
 
+impl EntryParts<'_> {
+    fn words_needed(&self) -> usize {
+        let listed_costs = if short_cost(self.nexthops).is_some() { 0 } else { self.nexthops.len() };
+        words_needed(self.value.len(), self.nexthops.len(), listed_costs)
+    }
+
+    /// Does the entry take two slots?
+    pub(super) fn needs_pair(&self) -> bool {
+        needs_pair(self.words_needed())
+    }
+}
+
+/// Do so many words take two slots?
+#[inline(always)]
+fn needs_pair(words: usize) -> bool {
+    (INLINE_WORDS + 1..=PAIR_WORDS).contains(&words)
+}
+
 impl Entry {
+    /// An entry of one slot.
     pub(super) fn new(parts: &EntryParts<'_>) -> Self {
-        let short_cost = short_cost(parts.nexthops);
-        let listed_costs = if short_cost.is_some() { 0 } else { parts.nexthops.len() };
-        let needed = words_needed(parts.value.len(), parts.nexthops.len(), listed_costs);
+        debug_assert!(!parts.needs_pair());
+        let needed = parts.words_needed();
         let body = if needed <= INLINE_WORDS {
             let mut inline = [0; INLINE_WORDS];
             fill(&mut inline, parts.value, parts.nexthops);
@@ -129,12 +155,40 @@ impl Entry {
             fill(&mut words, parts.value, parts.nexthops);
             Body { extension: Box::into_raw(words).cast() }
         };
+        Entry::with_body(parts, body)
+    }
+
+    /// Writes an entry that [needs](EntryParts::needs_pair) two slots.
+    ///
+    /// # Safety
+    /// `first` is the start of two slots side by side that nobody else uses, and may be used to access both.
+    pub(super) unsafe fn write_pair(first: NonNull<Entry>, parts: &EntryParts<'_>) {
+        debug_assert!(parts.needs_pair());
+        // SAFETY: the block lies within the two slots.
+        let block = unsafe { first.cast::<u64>().add(PAIR_AT) };
+        // SAFETY: nobody else uses the slots, which are aligned for an entry, and for words. The block is written behind the
+        // entry, in which it begins.
+        let words = unsafe {
+            first.write(Entry::with_body(parts, Body { extension: block.as_ptr() }));
+            block.write_bytes(0, PAIR_WORDS);
+            std::slice::from_raw_parts_mut(block.as_ptr(), PAIR_WORDS)
+        };
+        fill(words, parts.value, parts.nexthops);
+    }
+
+    /// What stands in a slot that was never used by itself.
+    pub(super) fn vacant() -> Self {
+        let parts = EntryParts { value: &[], depth: 0, hash: 0, nexthops: &[], choice: 0, nexthop_source: VACANT };
+        Entry::with_body(&parts, Body { inline: [0; INLINE_WORDS] })
+    }
+
+    fn with_body(parts: &EntryParts<'_>, body: Body) -> Self {
         Entry {
             hash_low: parts.hash as u32,
             choice: AtomicU32::new(parts.choice),
             nexthop_source: AtomicU32::new(match parts.nexthops {
                 [] => parts.nexthop_source,
-                _ => short_cost.unwrap_or(LISTED),
+                nexthops => short_cost(nexthops).unwrap_or(LISTED),
             }),
             name_bytes: parts.value.len() as u16,
             depth: parts.depth as u8,
@@ -152,7 +206,7 @@ impl Entry {
         }
     }
 
-    /// Words of the extension block; 0 when there is none.
+    /// Words of the block that does not fit into one line; 0 when there is none.
     #[inline(always)]
     fn extension_words(&self) -> usize {
         let (name_bytes, nexthop_count) = (usize::from(self.name_bytes), usize::from(self.nexthop_count));
@@ -162,28 +216,37 @@ impl Entry {
         }
     }
 
-    /// Asks for the first lines of the extension block, if there is one. Reads the entry.
+    /// Does it take two slots? Not to be asked of a vacant one.
+    #[inline(always)]
+    pub(super) fn is_pair(&self) -> bool {
+        needs_pair(self.extension_words())
+    }
+
+    /// Asks for the first lines of a block on the heap, if there is one. Reads the entry.
     #[inline]
     pub(super) fn prefetch_extension(&self) {
-        if self.extension_words() > 0 {
-            // SAFETY: with an extension block, `extension` is what `new` has set.
+        if self.extension_words() > PAIR_WORDS {
+            // SAFETY: with such a block, `extension` is what `new` has set.
             let words = unsafe { self.body.extension };
             prefetch_lines(words, usize::from(self.name_bytes).min(EXTENSION_BYTES));
         }
     }
 
-    /// Bytes of the extension block.
+    /// Bytes of a block on the heap.
     pub(super) fn extension_bytes(&self) -> usize {
-        self.extension_words() * WORD_BYTES
+        match self.extension_words() {
+            0..=PAIR_WORDS => 0,
+            words => words * WORD_BYTES,
+        }
     }
 
     /// Where name and next hops are.
     #[inline(always)]
     fn words(&self) -> &[u64] {
         match self.extension_words() {
-            // SAFETY: without an extension block, `inline` is what `new` has set.
+            // SAFETY: without a block, `inline` is what `new` has set.
             0 => unsafe { &self.body.inline },
-            // SAFETY: `new` has set `extension` to this many initialised words, which live as long as the entry.
+            // SAFETY: `extension` was set to this many initialised words, which live as long as the entry.
             words => unsafe { std::slice::from_raw_parts(self.body.extension, words) },
         }
     }
@@ -258,7 +321,7 @@ impl Entry {
         self.nexthop_source.load(Ordering::Relaxed) == VACANT
     }
 
-    /// Frees the extension block and marks the entry as vacant.
+    /// Frees a block on the heap and marks the entry as vacant.
     ///
     /// # Safety
     /// To be called once, when no reader can see the entry; name and next hops must not be read afterwards.
@@ -266,7 +329,7 @@ impl Entry {
         debug_assert!(!self.is_vacant());
         let words = self.extension_words();
         self.nexthop_source.store(VACANT, Ordering::Relaxed);
-        if words > 0 {
+        if words > PAIR_WORDS {
             // SAFETY: the block was leaked by `new` with this length, and this is the one time that it is taken back.
             drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(self.body.extension, words)) });
         }
@@ -275,6 +338,8 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
+    use std::mem::MaybeUninit;
+
     use super::*;
 
     fn nexthops(count: usize, first_cost: u64) -> Vec<NextHop> {
@@ -284,9 +349,23 @@ mod tests {
     /// The largest cost among the numbers, the smallest that is not, and others.
     const COSTS: [u64; 5] = [0, 10, u32::MAX as u64 - 2, u32::MAX as u64 - 1, u64::MAX - 100];
 
-    fn entry(value: &[u8], nexthops: &[NextHop]) -> Entry {
+    /// Two slots.
+    type Slots = [MaybeUninit<Entry>; 2];
+
+    /// An entry, in as many of the slots as it needs.
+    fn entry<'a>(slots: &'a mut Slots, value: &[u8], nexthops: &[NextHop]) -> &'a Entry {
         let hash = 0x1122_3344_5566_7788;
-        Entry::new(&EntryParts { value, depth: 3, hash, nexthops, choice: 5, nexthop_source: 6 })
+        let parts = EntryParts { value, depth: 3, hash, nexthops, choice: 5, nexthop_source: 6 };
+        let first = NonNull::from(slots).cast::<Entry>();
+        // SAFETY: both slots belong to the entry while it is borrowed.
+        unsafe {
+            if parts.needs_pair() {
+                Entry::write_pair(first, &parts);
+            } else {
+                first.write(Entry::new(&parts));
+            }
+            first.as_ref()
+        }
     }
 
     #[test]
@@ -297,15 +376,19 @@ mod tests {
             let value: Vec<u8> = (0..name_bytes).map(|position| (position * 7 + 1) as u8).collect();
             for count in [0, 1, 2, 3, 4, 5, 6, 7, 8, MAX_NEXTHOPS] {
                 let nexthops = nexthops(count, first_cost);
-                let entry = entry(&value, &nexthops);
+                let mut slots = [const { MaybeUninit::uninit() }; 2];
+                let entry = entry(&mut slots, &value, &nexthops);
                 assert_eq!(entry.value(), value);
                 assert_eq!(entry.own_nexthops().iter().collect::<Vec<_>>(), nexthops);
                 assert_eq!(entry.has_own_nexthops(), count > 0);
                 assert_eq!((entry.depth(), entry.hash_low(), entry.choice()), (3, 0x5566_7788, 5));
                 assert!(count > 0 || entry.nexthop_source() == 6);
                 let listed = if count == 1 && first_cost < u64::from(u32::MAX) - 1 { 0 } else { count };
-                let inline = (name_bytes.next_multiple_of(4) + 4 * count).next_multiple_of(8) + 8 * listed <= 48;
-                assert_eq!(entry.extension_bytes() == 0, inline);
+                let bytes = (name_bytes.next_multiple_of(4) + 4 * count).next_multiple_of(8) + 8 * listed;
+                assert_eq!(
+                    (entry.extension_bytes() == 0, entry.is_pair()),
+                    (bytes <= 104, (49..=104).contains(&bytes))
+                );
                 entry.prefetch_extension();
                 assert!(!entry.is_vacant());
                 // SAFETY: nothing of the entry is read afterwards but the mark.
@@ -317,9 +400,19 @@ mod tests {
 
     #[test]
     fn a_typical_entry_is_one_cache_line() {
-        let entry = entry(&[8; 44], &nexthops(1, 10));
-        assert_eq!((entry.extension_bytes(), size_of_val(&entry)), (0, 64));
+        let mut slots = [const { MaybeUninit::uninit() }; 2];
+        let entry = entry(&mut slots, &[8; 44], &nexthops(1, 10));
+        assert_eq!((entry.extension_bytes(), entry.is_pair(), size_of_val(entry)), (0, false, 64));
         let face = &raw const entry.own_nexthops().faces[0];
-        assert_eq!(face.addr() - (&raw const entry).addr(), 60);
+        assert_eq!(face.addr() - std::ptr::from_ref(entry).addr(), 60);
+    }
+
+    #[test]
+    fn a_longer_one_is_in_two_lines_side_by_side() {
+        let mut slots = [const { MaybeUninit::uninit() }; 2];
+        let entry = entry(&mut slots, &[8; 100], &nexthops(1, 10));
+        let face = &raw const entry.own_nexthops().faces[0];
+        assert_eq!((entry.is_pair(), face.addr() - std::ptr::from_ref(entry).addr()), (true, 124));
+        assert!(Entry::vacant().is_vacant());
     }
 }

@@ -39,7 +39,7 @@ pub struct FibStatistics {
     pub entries: usize,
     /// Unpublished things that some reader may still see.
     pub pending: usize,
-    /// Memory of entries, extension blocks and buckets in use, in bytes.
+    /// Memory of entries, what of them is on the heap, and buckets in use, in bytes.
     pub bytes: usize,
     /// The hash table.
     pub buckets: BucketStatistics,
@@ -236,14 +236,18 @@ impl<S: Send + Sync> FibWriter<S> {
     pub fn reclaim(&mut self) -> usize {
         let FibWriter { shared, entries, choices, retired, extension_bytes, .. } = self;
         retired.reclaim(|item| {
+            let mut is_pair = false;
             if let Retired::Entry(index) = item {
                 // SAFETY: given out, and freed below.
-                *extension_bytes -= unsafe { entries.get(index) }.extension_bytes();
+                let entry = unsafe { entries.get(index) };
+                *extension_bytes -= entry.extension_bytes();
+                is_pair = entry.is_pair();
             }
             // SAFETY: no reader sees the item any more, it is released once, and its slot is not used afterwards.
             unsafe {
                 shared.release(&item);
                 match item {
+                    Retired::Entry(index) if is_pair => entries.free_pair(index, Entry::vacant()),
                     Retired::Entry(index) => entries.free(index),
                     Retired::Choice(choice) => choices.free(choice),
                     Retired::Strategy(_) | Retired::Buckets(_) => {}

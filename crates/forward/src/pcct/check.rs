@@ -38,14 +38,12 @@ impl Pcct {
             }
             data += usize::from(entry.has_data());
             memory += usize::from(!entry.long_key.is_none());
-            let inline = if entry.has_inline_slot() { entry.slot.serial } else { 0 };
-            agree("serial number of an inline slot", self.inline_watches[index].serial as usize, inline as usize)?;
             for slot_ref in self.slots(index) {
                 let slot = self.slot(slot_ref);
                 pit += 1;
                 slot_blocks += usize::from(slot_ref.block != INLINE);
                 memory += usize::from(!slot.packet.is_none());
-                if self.queue.get(slot.queue_position) != Some(slot_ref) {
+                if self.queue.get_by_serial(slot.queue_position, slot.serial) != Some(slot_ref) {
                     return Err(format!("slot {slot_ref:?} is not where it thinks it is queued"));
                 }
                 pending_prefixes[usize::from(entry.depth)] += u32::from(slot.selectors().can_be_prefix);

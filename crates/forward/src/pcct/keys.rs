@@ -174,9 +174,6 @@ impl Pcct {
         }
         if index >= self.touched {
             self.touched = index + 1;
-            // Entries are new in their order, so this is the one of the same number.
-            let watch = self.inline_watches.allocate();
-            debug_assert_eq!(watch, Some(index));
         }
         let next_variant = match sibling {
             Some(sibling) => std::mem::replace(&mut self.entry_mut(sibling).next_variant, index),

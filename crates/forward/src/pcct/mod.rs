@@ -76,15 +76,6 @@ pub(crate) struct PcctConfig {
     pub(crate) key: HashKey,
 }
 
-/// What timers have to know of the inline slot of an entry.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct InlineWatch {
-    /// `serial` of the slot while that is in use, else 0.
-    pub(crate) serial: u32,
-    /// [Mark](crate::timer::deadline_mark) of the deadline for which the last timer that is to end the slot was set.
-    pub(crate) deadline_mark: u32,
-}
-
 /// The table.
 pub(crate) struct Pcct {
     table: BucketTable,
@@ -101,9 +92,6 @@ pub(crate) struct Pcct {
     /// Most entries in use: one for each PIT slot and each cached Data there may be.
     entry_limit: usize,
     next_serial: u32,
-    /// By entry: what timers have to know of its inline slot. They look here first, because most of them come due long after
-    /// their PIT entry has ended, and its entry is in the cache no more.
-    inline_watches: Arena<InlineWatch>,
     /// Entry indices below this one were used at some time.
     touched: u32,
     /// CanBePrefix slots by number of components: Data without a token probes only prefixes of these lengths.

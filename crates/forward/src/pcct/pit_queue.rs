@@ -3,6 +3,10 @@
 //! A ring of slots, each with the face that holds it, written at its tail. Every slot knows its position, so a slot that
 //! ends writes a gap over itself; no other memory is touched, and gaps at the head are passed over in sequence.
 //!
+//! Timers name PIT slots by their position and serial number. Most timers come due long after their slot has ended, and those that
+//! were set one after another come due one after another: what they look at lies side by side here, while their entries are
+//! scattered over the table.
+//!
 //! What is given up belongs to a face that is gone, or else to one that holds much among those whose turn it is: strangers, if all
 //! of them hold more than all others, or else those others ([`Shares`]). A hand goes along the ring from old to new and passes
 //! over slots of faces that hold little; when it has seen all, it begins again at the head. For one victim it looks at no
@@ -15,8 +19,9 @@
 
 use std::ops::Range;
 
+use namehop_table::{CacheLine, CacheLines, PageRequest, TableError};
+
 use super::PitRef;
-use super::entry::NONE;
 use super::shares::Shares;
 use namehop_packet::FaceId;
 
@@ -27,19 +32,38 @@ const LOOK_AHEAD: u64 = 64;
 /// Slots that are looked at for one victim.
 const LOOKS: usize = 256;
 
-/// A slot in its place, or a gap.
+/// A slot in its place, or a gap: two words of a cache line.
 #[derive(Debug, Clone, Copy)]
 struct Position {
-    slot: PitRef,
+    slot: Option<PitRef>,
     holder: FaceId,
+    /// Of the slot. 0 in a gap.
+    serial: u32,
 }
 
-impl Position {
-    const GAP: Position = Position { slot: PitRef { entry: NONE, block: NONE }, holder: FaceId::INVALID };
+/// Positions of a cache line.
+const LINE_POSITIONS: usize = 4;
+/// Deadlines of a cache line.
+const LINE_DEADLINES: usize = 16;
 
-    #[inline]
-    fn slot(self) -> Option<PitRef> {
-        (self.slot.entry != NONE).then_some(self.slot)
+impl Position {
+    /// Lines are zero at first, and zeros are a gap.
+    const GAP: [u64; 2] = [0; 2];
+
+    #[inline(always)]
+    fn pack(slot: PitRef, holder: FaceId, serial: u32) -> [u64; 2] {
+        // The index of an entry is never the largest number.
+        [u64::from(slot.entry + 1) | u64::from(slot.block) << 32, u64::from(holder.0) | u64::from(serial) << 32]
+    }
+
+    #[inline(always)]
+    fn unpack([slot, held]: [u64; 2]) -> Self {
+        let entry = (slot as u32).checked_sub(1);
+        Position {
+            slot: entry.map(|entry| PitRef { entry, block: (slot >> 32) as u32 }),
+            holder: FaceId(held as u32),
+            serial: (held >> 32) as u32,
+        }
     }
 }
 
@@ -56,7 +80,12 @@ struct Search {
 
 /// The queue.
 pub(crate) struct PitQueue {
-    ring: Box<[Position]>,
+    /// [`LINE_POSITIONS`] positions in each line.
+    ring: CacheLines,
+    /// By position: the mark of the deadline for which the last timer was set that is to end the slot.
+    deadlines: CacheLines,
+    /// Positions there are.
+    length: usize,
     head: usize,
     /// Sequence number of the head. Every position gets the next number when something is written there.
     head_sequence: u64,
@@ -69,16 +98,40 @@ pub(crate) struct PitQueue {
 
 impl PitQueue {
     /// A queue for at most `capacity` PIT slots.
-    pub(crate) fn new(capacity: usize) -> Self {
+    ///
+    /// # Errors
+    /// When the memory for it cannot be had.
+    pub(crate) fn new(capacity: usize) -> Result<Self, TableError> {
         // Twice the capacity, so that gaps and slots together seldom fill it.
-        PitQueue {
-            ring: vec![Position::GAP; 2 * capacity.max(1)].into_boxed_slice(),
+        let length = capacity.max(1).checked_mul(2).ok_or(TableError::CapacityTooLarge)?;
+        Ok(PitQueue {
+            ring: CacheLines::used_in_order(length.div_ceil(LINE_POSITIONS), PageRequest::Large)?,
+            deadlines: CacheLines::used_in_order(length.div_ceil(LINE_DEADLINES), PageRequest::Large)?,
+            length,
             head: 0,
             head_sequence: 0,
             span: 0,
             live: 0,
             hand: 0,
-        }
+        })
+    }
+
+    #[inline(always)]
+    fn words(&mut self, position: usize) -> &mut [u64] {
+        let CacheLine(words) = &mut self.ring[position / LINE_POSITIONS];
+        &mut words[2 * (position % LINE_POSITIONS)..][..2]
+    }
+
+    #[inline(always)]
+    fn position(&self, position: usize) -> Position {
+        let CacheLine(words) = &self.ring[position / LINE_POSITIONS];
+        let first = 2 * (position % LINE_POSITIONS);
+        Position::unpack([words[first], words[first + 1]])
+    }
+
+    #[inline(always)]
+    fn set(&mut self, position: usize, words: [u64; 2]) {
+        self.words(position).copy_from_slice(&words);
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -86,7 +139,7 @@ impl PitQueue {
     }
 
     fn wrap(&self, position: usize) -> usize {
-        if position >= self.ring.len() { position - self.ring.len() } else { position }
+        if position >= self.length { position - self.length } else { position }
     }
 
     fn pass_head(&mut self) {
@@ -96,7 +149,7 @@ impl PitQueue {
 
     fn pass_gaps(&mut self, limit: usize) {
         for _ in 0..limit {
-            if self.span == 0 || self.ring[self.head].slot().is_some() {
+            if self.span == 0 || self.position(self.head).slot.is_some() {
                 break;
             }
             self.pass_head();
@@ -104,21 +157,23 @@ impl PitQueue {
         }
     }
 
-    /// Appends a slot, which a face holds, and returns its position. The caller never has more slots than the queue was made
-    /// for.
-    pub(crate) fn push(&mut self, slot: PitRef, holder: FaceId) -> u32 {
+    /// Appends a slot, which has this serial number and which a face holds, and returns its position. The caller never has more
+    /// slots than the queue was made for.
+    pub(crate) fn push(&mut self, slot: PitRef, holder: FaceId, serial: u32) -> u32 {
         self.pass_gaps(PASS_PER_INSERTION);
         // In a full ring the tail is where the head was, so that an old slot with gaps behind it becomes the newest without
         // changing its place.
-        while self.span == self.ring.len() && self.live < self.ring.len() {
-            match self.ring[self.head].slot() {
+        while self.span == self.length && self.live < self.length {
+            match self.position(self.head).slot {
                 None => self.pass_gaps(1),
                 Some(_) => self.pass_head(),
             }
         }
-        debug_assert!(self.span < self.ring.len());
+        debug_assert!(self.span < self.length);
         let position = self.wrap(self.head + self.span);
-        self.ring[position] = Position { slot, holder };
+        self.set(position, Position::pack(slot, holder, serial));
+        self.ring.note_used(position / LINE_POSITIONS + 1);
+        self.deadlines.note_used(position / LINE_DEADLINES + 1);
         self.span += 1;
         self.live += 1;
         position as u32
@@ -127,10 +182,41 @@ impl PitQueue {
     /// The slot at this position has ended. Returns who held it.
     #[inline]
     pub(crate) fn remove(&mut self, position: u32) -> FaceId {
-        let position = &mut self.ring[position as usize];
-        debug_assert!(position.slot().is_some(), "removed twice");
+        let ended = self.position(position as usize);
+        debug_assert!(ended.slot.is_some(), "removed twice");
+        self.set(position as usize, Position::GAP);
         self.live -= 1;
-        std::mem::replace(position, Position::GAP).holder
+        ended.holder
+    }
+
+    /// Asks for a position, which the end of its slot writes to.
+    #[inline]
+    pub(crate) fn prefetch(&self, position: u32) {
+        self.ring.prefetch(position as usize / LINE_POSITIONS);
+    }
+
+    /// The slot at this position, if it has this serial number: the same one, and still open.
+    #[inline(always)]
+    pub(crate) fn get_by_serial(&self, position: u32, serial: u32) -> Option<PitRef> {
+        let here = self.position(position as usize);
+        here.slot.filter(|_| here.serial == serial)
+    }
+
+    /// A timer was set for this deadline that is to end the slot at this position.
+    #[inline(always)]
+    pub(crate) fn note_deadline(&mut self, position: u32, mark: u32) {
+        let position = position as usize;
+        let word = &mut self.deadlines[position / LINE_DEADLINES].0[position % LINE_DEADLINES / 2];
+        let shift = position % 2 * 32;
+        *word = *word & !(u64::from(u32::MAX) << shift) | u64::from(mark) << shift;
+    }
+
+    /// The mark of that deadline.
+    #[inline(always)]
+    pub(crate) fn deadline_mark(&self, position: u32) -> u32 {
+        let position = position as usize;
+        let word = self.deadlines[position / LINE_DEADLINES].0[position % LINE_DEADLINES / 2];
+        (word >> (position % 2 * 32)) as u32
     }
 
     /// The slot to be given up next for one of `newcomer`: of those that the hand has not passed over, the oldest that is held
@@ -155,8 +241,8 @@ impl PitQueue {
     fn look(&self, range: Range<u64>, shares: &Shares, search: &mut Search) -> u64 {
         let mut position = self.wrap(self.head + (range.start.min(range.end) - self.head_sequence) as usize);
         for sequence in range.clone() {
-            let here = self.ring[position];
-            if let Some(slot) = here.slot() {
+            let here = self.position(position);
+            if let Some(slot) = here.slot {
                 let standing = shares.standing(here.holder);
                 let (is_gone, rank) = (standing.is_gone(), shares.rank(standing));
                 let is_much = is_gone || (rank.0 && shares.is_much(standing));
@@ -177,18 +263,22 @@ impl PitQueue {
 
     /// Who holds the slot at this position.
     pub(crate) fn holder(&self, position: u32) -> FaceId {
-        self.ring[position as usize].holder
+        self.position(position as usize).holder
     }
 
     /// From now on another face holds the slot at this position.
     pub(crate) fn hand_over(&mut self, position: u32, holder: FaceId) {
-        self.ring[position as usize].holder = holder;
+        let position = position as usize;
+        let Position { slot, serial, .. } = self.position(position);
+        if let Some(slot) = slot {
+            self.set(position, Position::pack(slot, holder, serial));
+        }
     }
 
     /// All slots, oldest first, with the faces that hold them.
     pub(crate) fn with_holders(&self) -> impl Iterator<Item = (PitRef, FaceId)> + '_ {
-        let positions = (0..self.span).map(|offset| self.ring[self.wrap(self.head + offset)]);
-        positions.filter_map(|position| Some((position.slot()?, position.holder)))
+        let positions = (0..self.span).map(|offset| self.position(self.wrap(self.head + offset)));
+        positions.filter_map(|position| Some((position.slot?, position.holder)))
     }
 
     /// All slots, oldest first.
@@ -207,7 +297,7 @@ impl PitQueue {
         if !self.sequences().contains(&sequence) {
             return None;
         }
-        self.ring[self.wrap(self.head + (sequence - self.head_sequence) as usize)].slot()
+        self.position(self.wrap(self.head + (sequence - self.head_sequence) as usize)).slot
     }
 
     /// For a look ahead: the slot that would be the next victim from a sequence number on, and the number from which to look
@@ -219,11 +309,6 @@ impl PitQueue {
         let mut search = Search::default();
         let next = self.look(from..end.min(from + LOOK_AHEAD), shares, &mut search);
         (search.found.map(|(_, slot)| slot), next)
-    }
-
-    /// The slot listed at this position.
-    pub(crate) fn get(&self, position: u32) -> Option<PitRef> {
-        self.ring.get(position as usize)?.slot()
     }
 }
 

@@ -173,6 +173,14 @@ impl Pcct {
         }
     }
 
+    /// The place in the queue that the end of an entry's PIT slot writes to. Reads the entry.
+    #[inline]
+    pub(crate) fn prefetch_answer(&self, index: u32) {
+        if let Some(entry) = self.entries.get(index) {
+            self.queue.prefetch(entry.slot.queue_position);
+        }
+    }
+
     /// What it touches to give up an entry whose only PIT slot is the inline one, and its name's memory, which the next name
     /// of that size is written to. Reads the entry. Returns the hash with nonce that then goes to the Dead Nonce List.
     #[inline]

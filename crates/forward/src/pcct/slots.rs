@@ -13,7 +13,7 @@ use super::entry::{Entry, EntryFlags, NONE, PitSlot, Selectors};
 use super::pit_queue::PitQueue;
 use super::record::InRecord;
 use super::shares::Shares;
-use super::{INLINE, InlineWatch, Pcct, PcctConfig, PitRef, extension_capacity};
+use super::{INLINE, Pcct, PcctConfig, PitRef, extension_capacity};
 use namehop_packet::FaceId;
 
 /// Entries beyond one for each PIT slot and each Data: those that are being made while others are about to be freed.
@@ -41,12 +41,11 @@ impl Pcct {
             out_blocks: Arena::new(extensions, pages)?,
             tokens: Arena::new(count(pit_capacity)?, pages)?,
             memory: BlockStore::new(config.memory_bytes, Growth::AtOnce)?,
-            queue: PitQueue::new(pit_capacity),
+            queue: PitQueue::new(pit_capacity)?,
             shares: Shares::default(),
             pit_capacity,
             entry_limit,
             next_serial: 0,
-            inline_watches: Arena::with_reserve(count(reserved)?, count(entry_limit)?, pages)?,
             touched: 0,
             pending_prefixes: [0; MAX_NAME_COMPONENTS + 1],
             pending_digests: [0; MAX_NAME_COMPONENTS + 1],
@@ -197,44 +196,22 @@ impl Pcct {
         self.slots(entry).find(|&pit| self.slot(pit).selectors() == selectors)
     }
 
-    /// The PIT slot that a timer was set for, if it is still the same.
-    pub(crate) fn find_slot_by_serial(&self, entry: u32, selectors: Selectors, serial: u32) -> Option<PitRef> {
-        if self.is_inline_serial(entry, serial) {
-            return Some(PitRef { entry, block: INLINE });
-        }
-        if self.slots.is_empty() || entry >= self.touched || !self.entry(entry).in_use() {
-            return None;
-        }
-        self.find_slot(entry, selectors).filter(|&pit| self.slot(pit).serial == serial)
-    }
-
-    /// Is this the serial number of the entry's inline slot? Answered without looking at the entry.
+    /// The PIT slot that a timer was set for, by its place in the queue, if it is still the same. Looks at no entry.
     #[inline]
-    pub(crate) fn is_inline_serial(&self, entry: u32, serial: u32) -> bool {
-        self.inline_watch(entry).serial == serial
+    pub(crate) fn find_slot_by_serial(&self, position: u32, serial: u32) -> Option<PitRef> {
+        self.queue.get_by_serial(position, serial)
     }
 
-    /// What timers have to know of the entry's inline slot, without looking at the entry.
-    #[inline(always)]
-    pub(crate) fn inline_watch(&self, entry: u32) -> InlineWatch {
-        match self.inline_watches.get(entry) {
-            Some(&watch) => watch,
-            None => InlineWatch::default(),
-        }
-    }
-
-    /// A timer was set that is to end a PIT slot.
-    #[inline(always)]
-    pub(crate) fn note_timer(&mut self, pit: PitRef, deadline_mark: u32) {
-        if pit.block == INLINE {
-            self.inline_watches[pit.entry].deadline_mark = deadline_mark;
-        }
-    }
-
-    /// Are there PIT slots outside their entries?
+    /// The mark of the deadline for which the last timer was set that is to end the PIT slot in this place of the queue.
     #[inline]
-    pub(crate) fn has_outer_slots(&self) -> bool {
-        !self.slots.is_empty()
+    pub(crate) fn deadline_mark(&self, position: u32) -> u32 {
+        self.queue.deadline_mark(position)
+    }
+
+    /// A timer was set that is to end the PIT slot in this place of the queue.
+    #[inline]
+    pub(crate) fn note_timer(&mut self, position: u32, deadline_mark: u32) {
+        self.queue.note_deadline(position, deadline_mark);
     }
 
     /// Opens a PIT slot that the entry does not have yet, for an Interest from `face`. `None` when there are too many.
@@ -244,15 +221,14 @@ impl Pcct {
         }
         let block = if self.entry(entry).has_inline_slot() { self.slots.allocate()? } else { INLINE };
         let pit = PitRef { entry, block };
-        let position = self.queue.push(pit, face);
-        self.shares.add(face);
         // 0 means "none".
         self.next_serial = self.next_serial.wrapping_add(1).max(1);
         let serial = self.next_serial;
+        let position = self.queue.push(pit, face, serial);
+        self.shares.add(face);
         self.slot_mut(pit).open(selectors, serial, position);
         if block == INLINE {
             self.entry_mut(entry).flags.set(EntryFlags::HAS_INLINE_SLOT, true);
-            self.inline_watches[entry].serial = serial;
         } else {
             let next = std::mem::replace(&mut self.entry_mut(entry).more_slots, block);
             self.slots[block].next = next;
@@ -282,7 +258,6 @@ impl Pcct {
         }
         if pit.block == INLINE {
             self.entry_mut(pit.entry).flags.set(EntryFlags::HAS_INLINE_SLOT, false);
-            self.inline_watches[pit.entry].serial = 0;
         } else {
             self.free_slot(pit);
         }

@@ -6,38 +6,26 @@ use crate::engine::Engine;
 use crate::engine::context::{AtHand, Context};
 use crate::engine::core::Core;
 use crate::engine::route::Route;
-use crate::pcct::entry::Selectors;
 use crate::pcct::{Pcct, PitRef};
 use crate::schedule::Schedule;
 use crate::strategy::Trigger;
 use crate::timer::{Timer, deadline_mark};
 use namehop_packet::{FaceId, Outgoing, Timestamp};
 
-/// Bit of a timer's kind that tells a strategy's timer from the one that ends the PIT entry. The lower bits are the
-/// selectors of the slot.
-const STRATEGY_TIMER: u8 = 1 << 2;
+/// Kind of a strategy's timer; the one that ends a PIT entry has 0.
+const STRATEGY_TIMER: u8 = 1;
 
 /// The PIT entry that a timer was set for, if it has not ended.
+#[inline]
 fn slot_of(pcct: &Pcct, timer: &Timer) -> Option<PitRef> {
-    pcct.find_slot_by_serial(timer.entry, Selectors::from_bits(timer.kind()), timer.generation)
+    pcct.find_slot_by_serial(timer.entry, timer.generation)
 }
 
 /// Is a timer still in force? Not if its PIT entry has ended, nor if another timer has taken its place.
 #[inline(always)]
 fn is_current(pcct: &Pcct, timer: &Timer) -> bool {
-    let watch = pcct.inline_watch(timer.entry);
-    if watch.serial == timer.generation {
-        timer.kind() & STRATEGY_TIMER != 0 || timer.is_for_mark(watch.deadline_mark)
-    } else {
-        pcct.has_outer_slots() && is_current_outside(pcct, timer)
-    }
-}
-
-/// The same for PIT entries that may lie outside the table's entry.
-#[cold]
-#[inline(never)]
-fn is_current_outside(pcct: &Pcct, timer: &Timer) -> bool {
-    slot_of(pcct, timer).is_some_and(|pit| timer.kind() & STRATEGY_TIMER != 0 || timer.is_for(pcct.slot(pit).timer_at))
+    slot_of(pcct, timer).is_some()
+        && (timer.kind() == STRATEGY_TIMER || timer.is_for_mark(pcct.deadline_mark(timer.entry)))
 }
 
 impl Core {
@@ -47,9 +35,9 @@ impl Core {
         let slot = self.pcct.slot_mut(pit);
         if slot.timer_at > slot.expiry {
             slot.timer_at = slot.expiry;
-            let (deadline, serial, selectors) = (slot.expiry, slot.serial, slot.selectors());
-            if self.timers.schedule(deadline, pit.entry, serial, selectors.bits()) {
-                self.pcct.note_timer(pit, deadline_mark(deadline));
+            let (deadline, position, serial) = (slot.expiry, slot.queue_position, slot.serial);
+            if self.timers.schedule(deadline, position, serial, 0) {
+                self.pcct.note_timer(position, deadline_mark(deadline));
             } else {
                 // Nothing watches over it until it is renewed, answered or given up.
                 self.pcct.slot_mut(pit).timer_at = Timestamp::NEVER;
@@ -61,8 +49,7 @@ impl Core {
     pub(crate) fn schedule_strategy_timer(&mut self, pit: PitRef, deadline: Timestamp) {
         let slot = self.pcct.slot(pit);
         if !slot.has_strategy_timer() {
-            let (serial, kind) = (slot.serial, slot.selectors().bits() | STRATEGY_TIMER);
-            let is_set = self.timers.schedule(deadline, pit.entry, serial, kind);
+            let is_set = self.timers.schedule(deadline, slot.queue_position, slot.serial, STRATEGY_TIMER);
             self.pcct.slot_mut(pit).set_strategy_timer(is_set);
         }
     }
@@ -102,13 +89,13 @@ impl<S: Schedule> Engine<S> {
         for index in 0..due.len() {
             if S::KIND.fetches_entries()
                 && let Some(ahead) = due.get(index + self.core.lookahead)
-                && self.core.pcct.is_inline_serial(ahead.entry, ahead.generation)
+                && let Some(pit) = slot_of(&self.core.pcct, ahead)
             {
-                self.core.pcct.prefetch_entry(ahead.entry);
+                self.core.pcct.prefetch_entry(pit.entry);
             }
             // The timer of a PIT entry that has ended finds nothing.
             if let Some(pit) = slot_of(&self.core.pcct, &due[index]) {
-                self.fire_timer(now, pit, due[index].kind() & STRATEGY_TIMER != 0, out);
+                self.fire_timer(now, pit, due[index].kind() == STRATEGY_TIMER, out);
             }
         }
         due.clear();

@@ -5,6 +5,7 @@
 
 use namehop_hash::{Lanes, PrefixHashes, hash_group};
 use namehop_packet::Incoming;
+use namehop_table::prefetch::prefetch_lines;
 
 use super::burst::{BurstState, Guess};
 use super::{MAX_BURST, Schedule};
@@ -12,6 +13,9 @@ use crate::engine::Engine;
 use crate::parse::{Kind, Parsed};
 use crate::pcct::prefetch::Forecast;
 use crate::pcct::token;
+
+/// Bytes of a packet to be copied that are asked for; the processor notices the run and fetches the rest itself.
+const COPIED_BYTES: usize = 512;
 
 impl<S: Schedule> Engine<S> {
     /// Hashes the names of the packets whose hashes the pipelines will need, from `position` of the burst on, into the places
@@ -78,15 +82,24 @@ impl<S: Schedule> Engine<S> {
             }
             return;
         }
-        if let Some((entry, _)) = token::decode(core.worker, &packet.fields.pit_token) {
-            if S::KIND.fetches_entries() {
-                core.pcct.prefetch_entry(entry);
-                core.pcct.prefetch_order(entry);
-            }
-            guess.entry = Some(entry);
+        guess.entry = token::decode(core.worker, &packet.fields.pit_token).map(|(entry, _)| entry);
+        if parsed.kind == Kind::Data && S::KIND.fetches_entries() && core.pcct.content.admits() {
+            // All of it will be copied.
+            let bytes = packet.buffer.bytes();
+            prefetch_lines(bytes.as_ptr(), bytes.len().min(COPIED_BYTES));
         }
         if let Some(hashes) = hashes {
             core.pcct.prefetch_satisfied(hashes);
+        }
+    }
+
+    /// The entries that PIT tokens name. Of several packets in a row, so that the processor translates several addresses at
+    /// once: that takes longer than all else where tables are large, or not on huge pages through and through.
+    #[inline]
+    pub(super) fn prefetch_named_entries(&self, guesses: &[Guess]) {
+        for entry in guesses.iter().filter_map(|guess| guess.entry) {
+            self.core.pcct.prefetch_entry(entry);
+            self.core.pcct.prefetch_order(entry);
         }
     }
 
@@ -132,18 +145,18 @@ impl<S: Schedule> Engine<S> {
         }
         if parsed.kind == Kind::Data {
             guess.victim = core.pcct.foresee_data(guess.entry, forecast);
-            if let Some(victim) = guess.victim {
-                core.pcct.prefetch_identity(victim);
-            }
         }
     }
 
-    /// The FIB entries that were guessed in the second step. Of several packets in a row, so that the processor translates
-    /// several addresses at once: that takes longer than all else where memory is not on huge pages through and through.
+    /// What was guessed in the second step: FIB entries, and entries whose Data will be replaced. Of several packets in a row as
+    /// in [`prefetch_named_entries`](Self::prefetch_named_entries).
     #[inline]
-    pub(super) fn prefetch_fib_entries(&self, guesses: &[Guess]) {
-        for guess in guesses {
+    pub(super) fn prefetch_guessed_entries(&self, parsed: &[Parsed], guesses: &[Guess]) {
+        for (parsed, guess) in parsed.iter().zip(guesses) {
             self.fib.prefetch_guessed(guess.fib);
+            if let (Kind::Data, Some(victim)) = (parsed.kind, guess.victim) {
+                self.core.pcct.prefetch_identity(victim);
+            }
         }
     }
 
@@ -159,6 +172,9 @@ impl<S: Schedule> Engine<S> {
                 core.dead_nonces.prefetch(nonce);
             }
             return;
+        }
+        if let Some(entry) = guess.entry {
+            core.pcct.prefetch_answer(entry);
         }
         match (guess.victim, guess.entry) {
             (Some(victim), _) => core.pcct.prefetch_eviction(victim),

@@ -84,6 +84,9 @@ impl<S: Schedule> Engine<S> {
     fn look_ahead(&self, packet: &Incoming, state: &mut BurstState, position: usize, place: usize) {
         self.hash_names(std::slice::from_ref(packet), state, (position, place), Lanes::SCALAR);
         self.prefetch_buckets(packet, state.at(position, place));
+        if S::KIND.fetches_entries() {
+            self.prefetch_named_entries(&state.guesses[place..=place]);
+        }
     }
 
     /// One packet ahead: [`PreHash`](super::PreHash), and [`Speculative`](super::Speculative), which also fetches entries.
@@ -105,7 +108,7 @@ impl<S: Schedule> Engine<S> {
             let mut forecast = self.core.pcct.forecast();
             if S::KIND.fetches_entries() {
                 self.prefetch_entries(state.at(position, current), &mut forecast);
-                self.prefetch_fib_entries(&state.guesses[current..=current]);
+                self.prefetch_guessed_entries(&state.parsed[position..=position], &state.guesses[current..=current]);
             }
             if let [following, ..] = packets.as_slice() {
                 self.look_ahead(following, state, position + 1, next);
@@ -142,7 +145,8 @@ impl<S: Schedule> Engine<S> {
             let mut forecast = self.core.pcct.forecast();
             for place in 0..pair {
                 self.prefetch_entries(state.at(position + place, place), &mut forecast);
-                self.prefetch_fib_entries(&state.guesses[place..=place]);
+                let parsed = &state.parsed[position + place..=position + place];
+                self.prefetch_guessed_entries(parsed, &state.guesses[place..=place]);
             }
             for (place, packet) in packets.by_ref().take(pair).enumerate() {
                 self.prefetch_contents(&state.parsed[position], &state.guesses[place]);
@@ -178,12 +182,14 @@ impl<S: Schedule> Engine<S> {
                 for (packet, position) in ahead.iter().zip(with_buckets..) {
                     self.prefetch_buckets(packet, state.at(position, position));
                 }
+                self.prefetch_named_entries(&state.guesses[with_buckets..buckets_end]);
                 with_buckets = buckets_end;
             }
             for position in with_entries..entries_end {
                 self.prefetch_entries(state.at(position, position), &mut forecast);
             }
-            self.prefetch_fib_entries(&state.guesses[with_entries..entries_end]);
+            let guessed = with_entries..entries_end;
+            self.prefetch_guessed_entries(&state.parsed[guessed.clone()], &state.guesses[guessed]);
             with_entries = entries_end;
             for position in with_contents..contents_end {
                 self.prefetch_contents(&state.parsed[position], &state.guesses[position]);

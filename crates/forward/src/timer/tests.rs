@@ -193,10 +193,11 @@ fn a_full_wheel_says_so_and_goes_on() {
 #[test]
 fn a_timer_knows_its_deadline_to_a_tick() {
     let timer = Timer::new(Timestamp(7 * TICK_NS + 1), 0, 0, 255);
-    assert!(timer.is_for(Timestamp(8 * TICK_NS)) && !timer.is_for(Timestamp(7 * TICK_NS)));
+    let is_for = |timer: Timer, deadline| timer.is_for_mark(deadline_mark(deadline));
+    assert!(is_for(timer, Timestamp(8 * TICK_NS)) && !is_for(timer, Timestamp(7 * TICK_NS)));
     let looked_at = (0..10).fold(timer, |timer, _| timer.looked_at());
-    assert!(looked_at.is_for(Timestamp(8 * TICK_NS)) && looked_at.kind() == 255);
-    assert!(!timer.is_for(Timestamp::NEVER));
+    assert!(is_for(looked_at, Timestamp(8 * TICK_NS)) && looked_at.kind() == 255);
+    assert!(!is_for(timer, Timestamp::NEVER));
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -17,6 +17,7 @@ use namehop_wire::NameRef;
 use super::FibWriter;
 use super::update::Prefix;
 use crate::fib::FibError;
+use crate::fib::entry::Entry;
 use crate::fib::shared::Retired;
 
 /// The first choice that is made, which the root keeps.
@@ -131,8 +132,8 @@ impl<S: Send + Sync> FibWriter<S> {
         // yet reclaimed are told too, because readers may hold them until the round ends.
         for index in round.next..end {
             self.entries.prefetch_line(index.saturating_add(AHEAD).min(made - 1), 0);
-            let entry = self.entry(index);
-            if !entry.is_vacant() && entry.value().starts_with(&round.start) {
+            let Some(entry) = self.entry_in_slot(index) else { continue };
+            if entry.value().starts_with(&round.start) {
                 let choice = self.choice_for(entry.value());
                 if choice != entry.choice() {
                     entry.set_choice(choice);
@@ -151,6 +152,14 @@ impl<S: Send + Sync> FibWriter<S> {
             self.round = self.next_round.take();
         }
         self.round.is_none()
+    }
+
+    /// The entry that begins in a slot that was given out at some time.
+    fn entry_in_slot(&self, index: u32) -> Option<&Entry> {
+        let entry_in = |index| Some(self.entry(index)).filter(|entry| !entry.is_vacant());
+        // Pairs begin at even slots.
+        let is_second = index % 2 == 1 && entry_in(index - 1).is_some_and(Entry::is_pair);
+        if is_second { None } else { entry_in(index) }
     }
 
     /// Begins a round for a change at a prefix, or notes it for the round after the one under way. `removed` is the choice

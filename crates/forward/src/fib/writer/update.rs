@@ -208,7 +208,12 @@ impl<S: Send + Sync> FibWriter<S> {
             self.make_room(1)?;
         }
         let parts = EntryParts { value, depth, hash, nexthops, choice, nexthop_source };
-        let index = self.entries.allocate(Entry::new(&parts))?;
+        let index = if parts.needs_pair() {
+            // SAFETY: the first slot gets the entry. The two belong to it alone.
+            unsafe { self.entries.allocate_pair(Entry::vacant, |first| Entry::write_pair(first, &parts)) }?
+        } else {
+            self.entries.allocate(Entry::new(&parts))?
+        };
         self.extension_bytes += self.entry(index).extension_bytes();
         match old {
             Some(_) if prefix.is_root() => self.shared.root.store(index, Ordering::Release),

@@ -9,6 +9,10 @@ fn slot(entry: u32) -> PitRef {
     PitRef { entry, block: INLINE }
 }
 
+fn serial(entry: u32) -> u32 {
+    entry ^ 0xffff
+}
+
 /// A queue with the counts that go with it, and a list of what should be in it, oldest first.
 struct Fixture {
     queue: PitQueue,
@@ -18,11 +22,11 @@ struct Fixture {
 
 impl Fixture {
     fn new(capacity: usize) -> Self {
-        Fixture { queue: PitQueue::new(capacity), shares: Shares::default(), listed: Vec::new() }
+        Fixture { queue: PitQueue::new(capacity).expect("memory"), shares: Shares::default(), listed: Vec::new() }
     }
 
     fn push(&mut self, entry: u32, face: u32) {
-        let position = self.queue.push(slot(entry), FaceId(face));
+        let position = self.queue.push(slot(entry), FaceId(face), serial(entry));
         self.shares.add(FaceId(face));
         self.listed.push((entry, FaceId(face), position));
     }
@@ -58,7 +62,11 @@ impl Fixture {
         let mut listed: Vec<u32> = self.listed.iter().map(|&(entry, ..)| entry).collect();
         listed.sort_unstable();
         assert_eq!(queued, listed);
-        assert!(self.listed.iter().all(|&(entry, _, position)| self.queue.get(position) == Some(slot(entry))));
+        assert!(
+            self.listed
+                .iter()
+                .all(|&(entry, _, position)| self.queue.get_by_serial(position, serial(entry)) == Some(slot(entry)))
+        );
         assert_eq!(self.queue.len(), listed.len());
     }
 }
