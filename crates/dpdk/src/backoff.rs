@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Pauses between attempts that are in vain: each twice as long as the one before, from 50 microseconds to a millisecond. So a
+/// Pauses between attempts that fail: each twice as long as the one before, from 50 microseconds to a millisecond. So a
 /// link that is full costs next to no processor time, and room that becomes free is used at most that much later.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
@@ -24,12 +24,12 @@ impl Backoff {
         self.pause.map_or(Duration::ZERO, |(until, _)| until.saturating_duration_since(Instant::now()))
     }
 
-    /// An attempt had success, at least in part.
+    /// An attempt succeeded, at least in part.
     pub(crate) fn reset(&mut self) {
         self.pause = None;
     }
 
-    /// No room.
+    /// An attempt found no room.
     pub(crate) fn fail(&mut self) {
         let length = self.pause.map_or(FIRST_PAUSE, |(_, length)| (2 * length).min(LONGEST_PAUSE));
         self.pause = Some((Instant::now() + length, length));

@@ -34,7 +34,7 @@ use crate::losses::Losses;
 use link::Link;
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 use ring::Connection;
-use service::{Command, Mailbox, Service};
+use service::{Mailbox, MemifCommand, Service};
 
 /// Which end of a memif this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -100,7 +100,7 @@ impl MemifService {
         }
         let link = Arc::new(Link::new(Arc::clone(&self.mailbox)));
         let (reply, answer) = sync_channel(1);
-        self.mailbox.send(Command::Open(memif.clone(), Arc::clone(&link), reply));
+        self.mailbox.send(MemifCommand::Open(memif.clone(), Arc::clone(&link), reply));
         let ended = |_| Err(io::Error::other("the memif thread has ended"));
         if let Err(error) = answer.recv().unwrap_or_else(ended) {
             return Err(DpdkError::from_io(format!("open {memif}"), &error));
@@ -118,7 +118,7 @@ impl MemifService {
 
 impl Drop for MemifService {
     fn drop(&mut self) {
-        self.mailbox.send(Command::Stop);
+        self.mailbox.send(MemifCommand::Stop);
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
@@ -147,7 +147,7 @@ impl MemifPort {
 
 impl Drop for MemifPort {
     fn drop(&mut self) {
-        self.mailbox.send(Command::Close(Arc::clone(&self.link)));
+        self.mailbox.send(MemifCommand::Close(Arc::clone(&self.link)));
     }
 }
 

@@ -5,8 +5,8 @@
 //! stays with the caller, who tries again after [`PortQueue::retry_pause`]. Frames go through the traffic control of the
 //! interface, so that shaping applies to them and tools that capture see them.
 //!
-//! A filter in the kernel lets NDN frames through alone, so that the other traffic of a shared interface neither fills the ring
-//! nor wakes anybody. Frames with a VLAN tag (IEEE 802.1Q) pass when somebody wants those of that VLAN
+//! A filter in the kernel passes NDN frames only, so that the other traffic of a shared interface neither fills the ring nor
+//! wakes anybody. Frames with a VLAN tag (IEEE 802.1Q) pass when somebody wants those of that VLAN
 //! ([`PacketPort::receive_vlans`]). The kernel takes tags off; they are put back, so that frames are as they were on the link. A
 //! tag that names no VLAN but a priority (identifier 0) does not count and stays off. What this computer sends on the interface
 //! is not received.

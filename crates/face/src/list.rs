@@ -1,5 +1,5 @@
 //! Doubly linked lists through the nodes of one array: any node is taken out without looking at others, and nothing is allocated.
-//! Strangers' places and the places of partial packets are kept in such lists.
+//! The permits of strangers and the places of partial packets are kept in such lists.
 
 /// No node.
 const NONE: u32 = u32::MAX;

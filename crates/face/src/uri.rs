@@ -286,6 +286,14 @@ impl FaceUri {
         }
     }
 
+    /// Whether faces with this local URI are on the port with that URI.
+    pub fn is_on(&self, port: &FaceUri) -> bool {
+        match (self, port) {
+            (FaceUri::Device { interface, .. }, FaceUri::Device { interface: of_port, .. }) => interface == of_port,
+            _ => self == port,
+        }
+    }
+
     /// Whether faces with this remote URI are on ports, which the worker polls; all others are on sockets.
     pub fn is_on_port(&self) -> bool {
         matches!(self, FaceUri::Ethernet(_) | FaceUri::Memif { .. })

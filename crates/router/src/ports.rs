@@ -24,7 +24,7 @@ use namehop_packet::{BufferPool, FaceId};
 
 use crate::config::Config;
 use crate::worker::WorkerHandle;
-use thread::{Command, Ports};
+use thread::{PortCommand, Ports};
 
 /// What ports need of the router.
 pub struct PortContext {
@@ -43,7 +43,7 @@ pub struct PortContext {
 enum State {
     /// Nobody needed a port yet.
     Waiting(Box<Ports>),
-    Running(Sender<Command>, JoinHandle<()>),
+    Running(Sender<PortCommand>, JoinHandle<()>),
     Ended,
 }
 
@@ -68,7 +68,7 @@ impl PortService {
         local_uri: Option<FaceUri>,
         update: FaceUpdate,
     ) -> Result<Arc<Face>, CreateError> {
-        self.ask(|reply| Command::CreateFace { uri, local_uri, update, reply }).await.unwrap_or_else(Err)
+        self.ask(|reply| PortCommand::CreateFace { uri, local_uri, update, reply }).await.unwrap_or_else(Err)
     }
 
     /// Closes a face, and its port when it was the last one there; whether it was a face of a port.
@@ -76,7 +76,7 @@ impl PortService {
         if matches!(*self.state.borrow(), State::Waiting(_)) {
             return false;
         }
-        self.ask(|reply| Command::DestroyFace { id, reply }).await.unwrap_or(false)
+        self.ask(|reply| PortCommand::DestroyFace { id, reply }).await.unwrap_or(false)
     }
 
     /// Opens the ports that the configuration names, with their multicast faces. One that cannot be opened is logged.
@@ -86,7 +86,7 @@ impl PortService {
             State::Running(..) | State::Ended => true,
         };
         if wants {
-            let _ = self.ask(Command::OpenConfigured).await;
+            let _ = self.ask(PortCommand::OpenConfigured).await;
         }
     }
 
@@ -95,7 +95,7 @@ impl PortService {
         if matches!(*self.state.borrow(), State::Waiting(_)) {
             return;
         }
-        let _ = self.ask(Command::Shutdown).await;
+        let _ = self.ask(PortCommand::Shutdown).await;
         if let State::Running(_, thread) = self.state.replace(State::Ended)
             && thread.join().is_err()
         {
@@ -104,14 +104,14 @@ impl PortService {
     }
 
     /// Sends a command to the thread, which is started for the first one, and waits for the answer.
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, CreateError> {
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> PortCommand) -> Result<T, CreateError> {
         let stopping = || CreateError::Unreachable("the router is shutting down".to_owned());
         let (reply, answer) = oneshot::channel();
         self.sender()?.send(command(reply)).map_err(|_| stopping())?;
         answer.await.map_err(|_| stopping())
     }
 
-    fn sender(&self) -> Result<Sender<Command>, CreateError> {
+    fn sender(&self) -> Result<Sender<PortCommand>, CreateError> {
         let mut state = self.state.borrow_mut();
         if let State::Running(sender, _) = &*state {
             return Ok(sender.clone());

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use super::channel::Channel;
 use super::memory::{Offer, is_event, map_offered};
-use super::message::{MAX_LOG2_SLOTS, MAX_REGIONS, Message, RingPlace, VERSION};
+use super::message::{MAX_LOG2_SLOTS, MAX_REGIONS, Message, RingLocation, VERSION};
 use super::ring::Connection;
 
 /// What comes of a message.
@@ -20,7 +20,7 @@ pub(super) enum Step {
 }
 
 /// A ring as it was offered, with its bell.
-type OfferedRing = (RingPlace, Option<OwnedFd>);
+type OfferedRing = (RingLocation, Option<OwnedFd>);
 
 /// The server's side, once it is known which link the client wants.
 #[derive(Default)]

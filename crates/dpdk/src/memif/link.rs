@@ -15,14 +15,14 @@ pub(super) struct Link {
     generation: AtomicU32,
     /// The connection of this generation, if it is one, until the worker takes it.
     incoming: Mutex<Option<Connection>>,
-    /// Connections that the worker has done with. Giving memory back takes time, which the worker has not.
+    /// Connections that the worker uses no more. The other thread gives their memory back, because that takes long.
     retired: SegQueue<Connection>,
     is_up: AtomicBool,
-    /// A peer has it, connected or about to be.
+    /// A peer uses this link: it is connected or about to be.
     is_claimed: AtomicBool,
     /// The generation whose peer has broken the rules.
     broken: AtomicU32,
-    /// The peer's bell is to be rung.
+    /// The peer has to be woken by its eventfd.
     must_ring: AtomicBool,
     pub(super) losses: LossCounters,
     mailbox: Arc<Mailbox>,
@@ -48,17 +48,17 @@ impl Link {
         self.is_up.load(Ordering::Relaxed)
     }
 
-    /// Takes it for a peer; `false` when another has it.
+    /// Reserves the link for a peer; `false` when another peer uses it.
     pub(super) fn claim(&self) -> bool {
         !self.is_claimed.swap(true, Ordering::AcqRel)
     }
 
-    /// Whether a peer has it.
+    /// Whether a peer uses it.
     pub(super) fn is_claimed(&self) -> bool {
         self.is_claimed.load(Ordering::Acquire)
     }
 
-    /// The peer that had it has gone.
+    /// The peer that used it has gone.
     pub(super) fn release(&self) {
         if self.is_up() {
             self.set(None);
@@ -75,7 +75,7 @@ impl Link {
         self.generation.store(next, Ordering::Release);
     }
 
-    /// Gives memory back that the worker has done with.
+    /// Gives the memory of connections back that the worker uses no more.
     pub(super) fn clean_up(&self) {
         while self.retired.pop().is_some() {}
     }
@@ -85,12 +85,12 @@ impl Link {
         self.broken.load(Ordering::Acquire) == self.generation.load(Ordering::Relaxed)
     }
 
-    /// Whether the peer's bell is to be rung; it counts as rung then.
+    /// Whether the peer has to be woken; it counts as woken then.
     pub(super) fn take_ring(&self) -> bool {
         self.must_ring.load(Ordering::Relaxed) && self.must_ring.swap(false, Ordering::AcqRel)
     }
 
-    /// The worker's look for news: costs one load when there are none.
+    /// What is new, for the worker; costs one load when nothing is.
     #[inline]
     pub(super) fn update(&self, seen: &mut u32, connection: &mut Option<Connection>) {
         if self.generation.load(Ordering::Acquire) != *seen {
@@ -108,7 +108,7 @@ impl Link {
         }
     }
 
-    /// The worker's complaint about the peer of a connection, which it stops using.
+    /// The worker reports that the peer of a connection has broken the rules; it stops using the connection.
     #[cold]
     pub(super) fn complain(&self, seen: u32, connection: &mut Option<Connection>) {
         self.losses.malformed.add(1);
@@ -119,7 +119,7 @@ impl Link {
         self.mailbox.wake();
     }
 
-    /// Has the peer's bell rung, by the other thread: a descriptor that comes from a peer may keep its writer waiting.
+    /// Has the other thread wake the peer: writing to a descriptor that comes from a peer may block.
     pub(super) fn ring(&self) {
         if !self.must_ring.swap(true, Ordering::AcqRel) {
             self.mailbox.wake();

@@ -10,7 +10,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::stat::fstat;
 use nix::unistd::ftruncate;
 
-use super::message::RingPlace;
+use super::message::RingLocation;
 use super::ring::{DESCRIPTOR_BYTES, RING_HEADER_BYTES};
 use crate::mapping::Mapping;
 
@@ -53,8 +53,8 @@ pub(super) fn is_event(descriptor: BorrowedFd<'_>) -> bool {
 pub(super) struct Offer {
     pub(super) file: OwnedFd,
     pub(super) mapping: Mapping,
-    pub(super) to_server: RingPlace,
-    pub(super) to_client: RingPlace,
+    pub(super) to_server: RingLocation,
+    pub(super) to_client: RingLocation,
     pub(super) bells: [EventFd; 2],
 }
 
@@ -79,7 +79,7 @@ impl Offer {
         fcntl(&file, FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW))?;
         let mapping = Mapping::new(file.as_fd(), bytes)?;
         let bell = || EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
-        let place = |offset: usize| RingPlace { region: 0, offset: offset as u32, log2_slots };
+        let place = |offset: usize| RingLocation { region: 0, offset: offset as u32, log2_slots };
         Ok(Offer {
             to_server: place(0),
             to_client: place(ring_bytes(log2_slots)),

@@ -18,7 +18,7 @@ const CLIENT_TO_SERVER: u16 = 1;
 
 /// Where a ring lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RingPlace {
+pub(super) struct RingLocation {
     /// Number of its region.
     pub(super) region: u16,
     /// Its first byte there.
@@ -39,7 +39,7 @@ pub(super) enum Message {
     /// Client: memory, whose descriptor comes along.
     AddRegion { index: u16, bytes: u64 },
     /// Client: a ring, whose event descriptor comes along.
-    AddRing { is_to_server: bool, index: u16, place: RingPlace },
+    AddRing { is_to_server: bool, index: u16, place: RingLocation },
     /// Client: that was all.
     Connect,
     /// Server: the link works.
@@ -117,7 +117,7 @@ impl Message {
             5 => Message::AddRing {
                 is_to_server: number(2) & CLIENT_TO_SERVER != 0,
                 index: number(4),
-                place: RingPlace { region: number(6), offset: long(8), log2_slots: bytes[12] },
+                place: RingLocation { region: number(6), offset: long(8), log2_slots: bytes[12] },
             },
             6 => Message::Connect,
             7 => Message::Connected,
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn messages_survive_encoding() {
-        let place = RingPlace { region: 3, offset: 0x12345678, log2_slots: 10 };
+        let place = RingLocation { region: 3, offset: 0x12345678, log2_slots: 10 };
         for message in [
             Message::Ack,
             Message::Hello { min_version: VERSION, max_version: 0x0300, max_log2_slots: 14 },

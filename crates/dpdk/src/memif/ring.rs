@@ -13,7 +13,7 @@ use namehop_packet::pool::LARGE_BYTES;
 use namehop_packet::{BufferPool, PacketBuffer};
 
 use super::memory::{first_buffer, ring_bytes};
-use super::message::{MAX_LOG2_SLOTS, RingPlace};
+use super::message::{MAX_LOG2_SLOTS, RingLocation};
 use crate::BURST;
 use crate::losses::LossCounters;
 use crate::mapping::Mapping;
@@ -52,7 +52,7 @@ struct Ring {
 }
 
 impl Ring {
-    fn new(regions: &[Mapping], place: RingPlace) -> Option<Ring> {
+    fn new(regions: &[Mapping], place: RingLocation) -> Option<Ring> {
         if place.log2_slots > MAX_LOG2_SLOTS || !place.offset.is_multiple_of(4) {
             return None;
         }
@@ -183,7 +183,11 @@ enum Gathered {
 
 impl Connection {
     /// The server's end, in memory that a client has offered.
-    pub(super) fn server(regions: Vec<Mapping>, to_server: RingPlace, to_client: RingPlace) -> Option<Connection> {
+    pub(super) fn server(
+        regions: Vec<Mapping>,
+        to_server: RingLocation,
+        to_client: RingLocation,
+    ) -> Option<Connection> {
         let direction = |place| Some(Direction { ring: Ring::new(&regions, place)?, own: None, count: 0 });
         let (receive, send) = (direction(to_server)?, direction(to_client)?);
         if [&receive, &send].iter().any(|direction| direction.ring.cookie().load(Ordering::Relaxed) != COOKIE) {
@@ -201,12 +205,12 @@ impl Connection {
     /// connected.
     pub(super) fn client(
         region: Mapping,
-        to_server: RingPlace,
-        to_client: RingPlace,
+        to_server: RingLocation,
+        to_client: RingLocation,
         buffer_bytes: u16,
     ) -> Option<Connection> {
         let regions = vec![region];
-        let direction = |place: RingPlace, is_to_server| {
+        let direction = |place: RingLocation, is_to_server| {
             let own =
                 OwnBuffers { first: first_buffer(place.log2_slots, buffer_bytes, is_to_server), bytes: buffer_bytes };
             Some(Direction { ring: Ring::new(&regions, place)?, own: Some(own), count: 0 })

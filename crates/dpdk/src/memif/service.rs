@@ -1,7 +1,7 @@
 //! The thread that serves the control sockets of all memifs: makes connections, notices their end, rings bells of peers.
 //!
 //! It moves no frames. Nothing that a peer sends, or does not send, keeps it waiting for others: sockets do not block, a
-//! handshake has [`PATIENCE`], and of peers that have not said what they want there are at most [`MAX_STRANGERS`].
+//! handshake has [`PATIENCE`], and at most [`MAX_HANDSHAKES`] are under way.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -30,10 +30,10 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 const SHORT_LOOK: Duration = Duration::from_millis(100);
 const LONG_LOOK: Duration = Duration::from_secs(1);
 /// Connections whose handshake is not complete. The oldest goes for a new one.
-const MAX_STRANGERS: usize = 32;
+const MAX_HANDSHAKES: usize = 32;
 
 /// What is asked of the thread.
-pub(super) enum Command {
+pub(super) enum MemifCommand {
     Open(Memif, Arc<Link>, SyncSender<io::Result<()>>),
     Close(Arc<Link>),
     Stop,
@@ -41,7 +41,7 @@ pub(super) enum Command {
 
 /// How the thread is asked, and woken.
 pub(super) struct Mailbox {
-    commands: SegQueue<Command>,
+    commands: SegQueue<MemifCommand>,
     event: EventFd,
 }
 
@@ -51,7 +51,7 @@ impl Mailbox {
         Ok(Mailbox { commands: SegQueue::new(), event })
     }
 
-    pub(super) fn send(&self, command: Command) {
+    pub(super) fn send(&self, command: MemifCommand) {
         self.commands.push(command);
         self.wake();
     }
@@ -127,12 +127,12 @@ impl Service {
             self.serve_peers(&readable);
             while let Some(command) = self.mailbox.commands.pop() {
                 match command {
-                    Command::Open(memif, link, reply) => {
+                    MemifCommand::Open(memif, link, reply) => {
                         // Whoever asked has gone, and with it the port.
                         let _ = reply.send(self.open(memif, link));
                     }
-                    Command::Close(link) => self.close(&link),
-                    Command::Stop => return self.stop(),
+                    MemifCommand::Close(link) => self.close(&link),
+                    MemifCommand::Stop => return self.stop(),
                 }
             }
             self.accept();
@@ -243,7 +243,7 @@ impl Service {
                 continue;
             }
             let is_pending = |peer: &Peer| matches!(peer.state, State::Stranger | State::Accepting(_));
-            if self.peers.iter().filter(|peer| is_pending(peer)).count() >= MAX_STRANGERS
+            if self.peers.iter().filter(|peer| is_pending(peer)).count() >= MAX_HANDSHAKES
                 && let Some(oldest) = self.peers.iter().position(is_pending)
             {
                 self.peers.remove(oldest);

@@ -1,7 +1,7 @@
 //! The ring of received frames that kernel and process share (TPACKET_V2, packet_mmap in the kernel's documentation).
 //!
-//! A slot is a header, whose status says whose turn it is, and one frame. The kernel fills slots in order and the process gives them
-//! back in order.
+//! A slot is a header, whose status says whether the kernel or the process may use it, and one frame. The
+//! kernel fills slots in order, and the process gives them back in order.
 
 use std::os::fd::AsFd;
 use std::slice;

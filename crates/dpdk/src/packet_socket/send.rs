@@ -74,7 +74,7 @@ impl Sender {
         lost
     }
 
-    /// Sends up to [`BURST`] frames; returns how many the kernel took, which is at least one.
+    /// Sends up to [`BURST`] frames; returns how many the kernel took: at least one.
     fn send_burst(&mut self, socket: &Socket, frames: &mut [PacketBuffer]) -> io::Result<usize> {
         let count = frames.len().min(BURST);
         for ((message, piece), frame) in self.messages.iter_mut().zip(&mut self.pieces).zip(&mut *frames) {

@@ -11,15 +11,15 @@
 use super::reassembler::MAX_PARTIAL_PACKETS;
 use crate::list::{Linked, Links, List};
 
-/// A place, taken or free.
+/// One place for a partial packet, taken or free.
 #[derive(Debug)]
-struct Place {
+struct Entry {
     /// Slot of the face that has it, or had it.
     owner: u32,
     by_age: Links,
 }
 
-impl Linked for Place {
+impl Linked for Entry {
     fn links(&mut self) -> &mut Links {
         &mut self.by_age
     }
@@ -45,7 +45,7 @@ pub(super) struct ReassemblyBudget {
     limit: u32,
     /// Places that were taken before and are free.
     free: Vec<u32>,
-    places: Vec<Place>,
+    places: Vec<Entry>,
     /// Taken places, the one touched longest ago first.
     by_age: List,
     /// By slot.
@@ -105,7 +105,7 @@ impl ReassemblyBudget {
     /// Takes a free place for a slot; [`ReassemblyBudget::to_give_up_for`] says whether there is one.
     pub(super) fn take(&mut self, slot: usize) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Place { owner: 0, by_age: Links::NOWHERE });
+            self.places.push(Entry { owner: 0, by_age: Links::NOWHERE });
             self.places.len() as u32 - 1
         });
         if self.holders.len() <= slot {

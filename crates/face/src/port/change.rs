@@ -18,8 +18,8 @@ use crate::registry::Face;
 use crate::wake::Waker;
 
 /// How long the control side waits for an answer, and how often it looks whether the worker has ended.
-const PATIENCE: Duration = Duration::from_secs(10);
-const LOOK: Duration = Duration::from_millis(50);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+const LIVENESS_INTERVAL: Duration = Duration::from_millis(50);
 
 /// One change with its reply.
 pub(super) enum PortChange {
@@ -57,18 +57,18 @@ pub struct WorkerSilent;
 pub struct PortControl {
     mailbox: Arc<Mailbox>,
     waker: Arc<Waker>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl PortControl {
     pub(super) fn new(mailbox: Arc<Mailbox>, waker: Arc<Waker>) -> Self {
-        PortControl { mailbox, waker, patience: PATIENCE }
+        PortControl { mailbox, waker, timeout: ANSWER_TIMEOUT }
     }
 
     /// Waits so long for answers instead of ten seconds.
     #[cfg(test)]
-    pub(super) fn with_patience(self, patience: Duration) -> Self {
-        PortControl { patience, ..self }
+    pub(super) fn with_timeout(self, timeout: Duration) -> Self {
+        PortControl { timeout, ..self }
     }
 
     /// Whether the worker has ended, and will answer nothing.
@@ -85,11 +85,11 @@ impl PortControl {
     fn ask<T>(&self, change: impl FnOnce(SyncSender<T>) -> PortChange) -> Result<T, WorkerSilent> {
         let (reply, answer): (_, Receiver<T>) = sync_channel(1);
         self.send(change(reply));
-        let end = Instant::now() + self.patience;
+        let end = Instant::now() + self.timeout;
         loop {
             // Before the first wait, too: closing many faces of a worker that has ended takes no time.
             let is_final = self.has_worker_ended() || Instant::now() > end;
-            match answer.recv_timeout(if is_final { Duration::ZERO } else { LOOK }) {
+            match answer.recv_timeout(if is_final { Duration::ZERO } else { LIVENESS_INTERVAL }) {
                 Ok(answer) => return Ok(answer),
                 Err(_) if is_final => return Err(WorkerSilent),
                 Err(_) => {}

@@ -11,7 +11,7 @@ use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::config::SocketConfig;
-use super::places::{Guest, Transport};
+use super::permits::{PermitRequest, Transport};
 use super::tcp;
 use super::watch::{Read, Watched};
 use crate::registry::Face;
@@ -74,8 +74,8 @@ pub(super) trait Listener {
     /// The next connection.
     async fn next(&self) -> io::Result<Self::Accepted>;
 
-    /// For whom its place would be.
-    fn guest(accepted: &Self::Accepted) -> io::Result<Guest>;
+    /// The permit that its face needs.
+    fn request(accepted: &Self::Accepted) -> io::Result<PermitRequest>;
 }
 
 impl Listener for UnixListener {
@@ -85,8 +85,8 @@ impl Listener for UnixListener {
         self.accept().await.map(|(stream, _unnamed)| stream)
     }
 
-    fn guest(_: &UnixStream) -> io::Result<Guest> {
-        Ok(Guest::known(Transport::Connection))
+    fn request(_: &UnixStream) -> io::Result<PermitRequest> {
+        Ok(PermitRequest::known(Transport::Connection))
     }
 }
 
@@ -97,8 +97,8 @@ impl Listener for TcpListener {
         self.accept().await
     }
 
-    fn guest((stream, peer): &(TcpStream, SocketAddr)) -> io::Result<Guest> {
-        Ok(Guest::of_connection(tcp::scope(*peer, stream.local_addr()?), *peer))
+    fn request((stream, peer): &(TcpStream, SocketAddr)) -> io::Result<PermitRequest> {
+        Ok(PermitRequest::of_connection(tcp::scope(*peer, stream.local_addr()?), *peer))
     }
 }
 

@@ -23,7 +23,7 @@ mod interfaces;
 mod listen;
 mod multicast;
 mod origin;
-mod places;
+mod permits;
 mod send_buffer;
 mod shared;
 mod stream;

@@ -30,15 +30,15 @@ const SETTLING: Duration = Duration::from_millis(200);
 /// When joining failed, the next attempt comes after this even without news.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Where a group is joined: index of the interface, and the own address for IPv4. Another index is another interface.
-type Place = (u32, Option<Ipv4Addr>);
+/// The interface on which a group is joined: its index, and its address for IPv4. Another index is another interface.
+type InterfaceAddress = (u32, Option<Ipv4Addr>);
 
 /// A socket that has joined a group on one interface.
 #[derive(Debug)]
 pub(super) struct Joined {
     socket: Socket,
     interface: String,
-    place: Place,
+    bound_to: InterfaceAddress,
     /// The group; for IPv6 with the interface as scope.
     group: SocketAddr,
 }
@@ -82,7 +82,7 @@ pub(super) fn join(config: &SocketConfig) -> Result<Vec<Joined>, ListenError> {
 struct Wanted<'a> {
     interface: &'a Interface,
     group: SocketAddr,
-    place: Place,
+    bound_to: InterfaceAddress,
 }
 
 /// What should be joined on these interfaces.
@@ -97,11 +97,11 @@ fn wanted<'a>(found: &'a [Interface], config: &SocketConfig) -> Vec<Wanted<'a>> 
     for interface in found.iter().filter(|interface| interface.index != 0 && is_chosen(interface)) {
         let index = interface.index;
         if let (Some(group), Some(own)) = (multicast.group_v4, interface.v4) {
-            wanted.push(Wanted { interface, group: group.into(), place: (index, Some(own)) });
+            wanted.push(Wanted { interface, group: group.into(), bound_to: (index, Some(own)) });
         }
         if let Some(group) = multicast.group_v6.filter(|_| interface.has_v6) {
             let group = SocketAddrV6::new(*group.ip(), group.port(), 0, index);
-            wanted.push(Wanted { interface, group: group.into(), place: (index, None) });
+            wanted.push(Wanted { interface, group: group.into(), bound_to: (index, None) });
         }
     }
     wanted
@@ -116,12 +116,12 @@ impl Wanted<'_> {
     fn join(&self, config: &SocketConfig) -> Result<Joined, ListenError> {
         let socket = self.joined_socket(config);
         let socket = socket.map_err(|source| ListenError::internet("UDP multicast", self.group, source))?;
-        Ok(Joined { socket, interface: self.interface.name.clone(), place: self.place, group: self.group })
+        Ok(Joined { socket, interface: self.interface.name.clone(), bound_to: self.bound_to, group: self.group })
     }
 
     fn joined_socket(&self, config: &SocketConfig) -> io::Result<Socket> {
         let socket = group_socket(self.group, config)?;
-        let (index, own) = self.place;
+        let (index, own) = self.bound_to;
         // "All" off: otherwise this socket would also hear the group on interfaces that other sockets joined.
         match self.group {
             SocketAddr::V4(group) => {
@@ -158,7 +158,7 @@ struct Membership {
     is_v4: bool,
     face: FaceId,
     /// Where the group is joined; `None` while the interface is gone.
-    place: Option<Place>,
+    bound_to: Option<InterfaceAddress>,
     receiving: AbortHandle,
 }
 
@@ -217,9 +217,9 @@ impl Memberships {
             let is_there = |wanted: &Wanted<'_>| {
                 wanted.interface.name == membership.interface
                     && wanted.group.is_ipv4() == membership.is_v4
-                    && Some(wanted.place) == membership.place
+                    && Some(wanted.bound_to) == membership.bound_to
             };
-            if membership.place.is_some() && !wanted.iter().any(is_there) {
+            if membership.bound_to.is_some() && !wanted.iter().any(is_there) {
                 membership.leave(&self.shared);
             }
         }
@@ -228,7 +228,7 @@ impl Memberships {
                 membership.interface == wanted.interface.name && membership.is_v4 == wanted.group.is_ipv4()
             };
             let known = self.all.iter().position(same);
-            if known.is_some_and(|known| self.all[known].place.is_some()) {
+            if known.is_some_and(|known| self.all[known].bound_to.is_some()) {
                 continue;
             }
             let done = wanted.join(config).map_err(|error| error.to_string()).and_then(|joined| {
@@ -249,8 +249,8 @@ impl Memberships {
     /// Makes the permanent face of a joined group.
     fn add(&mut self, joined: Joined) -> io::Result<()> {
         let shared = &self.shared;
-        let Joined { interface, place, group, .. } = &joined;
-        let (interface, place, group) = (interface.clone(), *place, *group);
+        let Joined { interface, bound_to, group, .. } = &joined;
+        let (interface, bound_to, group) = (interface.clone(), *bound_to, *group);
         let mut params = shared.params(FaceUri::udp(group), joined.local_uri());
         let is_ad_hoc = shared.config.multicast.is_ad_hoc;
         params.link_type = if is_ad_hoc { LinkType::AdHoc } else { LinkType::MultiAccess };
@@ -260,8 +260,8 @@ impl Memberships {
         match channel.open(shared, group, params, &FaceUpdate::default()) {
             Ok(peer) => {
                 let receiving = self.receivers.spawn_local(udp::receive(Rc::clone(shared), channel));
-                let (is_v4, face, place) = (group.is_ipv4(), peer.face_id(), Some(place));
-                self.all.push(Membership { interface, is_v4, face, place, receiving });
+                let (is_v4, face, bound_to) = (group.is_ipv4(), peer.face_id(), Some(bound_to));
+                self.all.push(Membership { interface, is_v4, face, bound_to, receiving });
             }
             Err(error) => tracing::warn!(%group, interface, %error, "no multicast face"),
         }
@@ -272,7 +272,7 @@ impl Memberships {
 impl Membership {
     /// The interface is gone: the face stays, and is down.
     fn leave(&mut self, shared: &Shared) {
-        self.place = None;
+        self.bound_to = None;
         self.receiving.abort();
         let Some(entry) = shared.face(self.face) else { return };
         if let Link::Datagram(link) = &entry.link {
@@ -289,7 +289,7 @@ impl Membership {
         let Link::Datagram(link) = &entry.link else { return Ok(()) };
         let channel = Channel::new(joined.socket, joined.group, true, shared.config.datagram_queue_bytes)?;
         channel.attach(&entry, link, joined.group);
-        self.place = Some(joined.place);
+        self.bound_to = Some(joined.bound_to);
         self.receiving = receivers.spawn_local(udp::receive(Rc::clone(shared), channel));
         tracing::info!(interface = self.interface, face = %self.face, "interface back: the multicast face is up");
         shared.set_up(&entry.face, true);

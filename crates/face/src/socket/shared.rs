@@ -17,7 +17,7 @@ use tokio::task::AbortHandle;
 use super::backlog::{Backlog, READ_BYTES};
 use super::config::SocketConfig;
 use super::error::CreateError;
-use super::places::{Activity, Guest, Occupant, Place, Places, Transport};
+use super::permits::{Activity, Holder, Permit, PermitRequest, Permits, Transport};
 use super::send_buffer::{Account, SendBudget};
 use super::stream::StreamLink;
 use super::udp::{Channel, DatagramLink};
@@ -58,7 +58,7 @@ impl SocketFace {
     }
 }
 
-type Slot = Option<(Rc<SocketFace>, Place)>;
+type Slot = Option<(Rc<SocketFace>, Permit)>;
 
 /// Those who wait for the outcome of a connection attempt that somebody else started.
 pub(super) type Waiting = Vec<oneshot::Sender<Result<Arc<Face>, CreateError>>>;
@@ -73,7 +73,7 @@ pub(super) struct Shared {
     events: mpsc::UnboundedSender<FaceEvent>,
     /// By slot of the face number.
     faces: RefCell<Vec<Slot>>,
-    places: Rc<Places>,
+    permits: Rc<Permits>,
     /// Memory for the send queues of streams.
     pub(super) send_budget: Rc<SendBudget>,
     /// Closed faces, some of which other threads still hold, because they have not heard of it yet.
@@ -101,7 +101,7 @@ impl Shared {
         events: mpsc::UnboundedSender<FaceEvent>,
     ) -> Self {
         Shared {
-            places: Places::new(&config),
+            permits: Permits::new(&config),
             send_budget: SendBudget::new(config.all_stream_queues_bytes),
             config,
             pool,
@@ -134,29 +134,29 @@ impl Shared {
 
     /// The account of the send queue of a face that is about to be made.
     pub(super) fn send_account(&self, params: &FaceParams) -> Account {
-        self.send_budget.account(Guest::of_face(params).is_stranger())
+        self.send_budget.account(PermitRequest::of_face(params).is_stranger())
     }
 
-    /// Sees to it that there is a place for `guest`, at the cost of a stranger if need be; `false`, and the refusal is
-    /// counted, when there is none.
-    pub(super) fn make_room(&self, guest: &Guest) -> bool {
-        if self.places.has_room(guest) {
+    /// Makes a permit available for `request`, if necessary by closing what a stranger has. `false` when there is none; the
+    /// refusal is counted.
+    pub(super) fn make_room(&self, request: &PermitRequest) -> bool {
+        if self.permits.has_room(request) {
             return true;
         }
-        if let Some(occupant) = self.places.take_over(guest) {
-            self.close_evicted(occupant);
+        if let Some(holder) = self.permits.take_back(request) {
+            self.close_evicted(holder);
         }
-        let has_room = self.places.has_room(guest);
+        let has_room = self.permits.has_room(request);
         if !has_room {
             self.count_refused();
         }
         has_room
     }
 
-    /// Takes a place for a face, or for a connection whose WebSocket handshake is going on. Counts the refusal.
-    pub(super) fn take_place(&self, guest: &Guest) -> Result<Place, OpenError> {
-        let place = if self.make_room(guest) { self.places.take(guest) } else { None };
-        place.ok_or(match guest.transport() {
+    /// Takes a permit for a face, or for a connection whose WebSocket handshake is going on. Counts the refusal.
+    pub(super) fn take_permit(&self, request: &PermitRequest) -> Result<Permit, OpenError> {
+        let permit = if self.make_room(request) { self.permits.take(request) } else { None };
+        permit.ok_or(match request.transport() {
             Transport::Connection if self.config.max_connections < self.config.max_faces => {
                 OpenError::Descriptors(self.config.max_connections)
             }
@@ -164,26 +164,26 @@ impl Shared {
         })
     }
 
-    /// Closes strangers' connections that have been silent since they were made, when their places run short.
+    /// Closes strangers' connections that have been silent since they were made, when their permits run short.
     pub(super) fn close_silent(&self) {
-        while let Some(occupant) = self.places.give_up_silent(Instant::now()) {
-            self.close_evicted(occupant);
+        while let Some(holder) = self.permits.take_back_silent(Instant::now()) {
+            self.close_evicted(holder);
         }
     }
 
     /// Closes a stranger's connection, to have a file descriptor for somebody else.
     pub(super) fn give_up_connection(&self) {
-        if let Some(occupant) = self.places.give_up_connection() {
-            self.close_evicted(occupant);
+        if let Some(holder) = self.permits.take_back_connection() {
+            self.close_evicted(holder);
         }
     }
 
-    fn close_evicted(&self, occupant: Occupant) {
+    fn close_evicted(&self, holder: Holder) {
         self.table.link_drops().add(LinkDrop::FaceEvicted, 1);
-        match occupant {
-            Occupant::Face(face) => drop(self.close(face.id())),
-            Occupant::Handshake(task) => task.abort(),
-            Occupant::Unknown => {}
+        match holder {
+            Holder::Face(face) => drop(self.close(face.id())),
+            Holder::Handshake(task) => task.abort(),
+            Holder::Unknown => {}
         }
     }
 
@@ -206,7 +206,7 @@ impl Shared {
         if self.is_closing.get() {
             return Err(OpenError::Closing);
         }
-        let place = self.take_place(&Guest::of_face(&params))?;
+        let permit = self.take_permit(&PermitRequest::of_face(&params))?;
         let face = self.table.insert(params).inspect_err(|_| self.count_refused())?;
         if let Err(rejected) = face.update(update) {
             self.table.remove(face.id());
@@ -214,14 +214,14 @@ impl Shared {
         }
         tracing::debug!(face = %face.id(), remote = %face.remote_uri(), local = %face.local_uri(), "face created");
         let slot = face.id().slot();
-        place.occupy(Occupant::Face(Arc::clone(&face)));
-        let activity = Rc::clone(place.activity());
+        permit.set_holder(Holder::Face(Arc::clone(&face)));
+        let activity = Rc::clone(permit.activity());
         let entry = Rc::new(SocketFace { face, link, dirty: Cell::new(false), activity, task: RefCell::new(None) });
         let mut faces = self.faces.borrow_mut();
         if faces.len() <= slot {
             faces.resize_with(slot + 1, || None);
         }
-        faces[slot] = Some((Rc::clone(&entry), place));
+        faces[slot] = Some((Rc::clone(&entry), permit));
         self.announce(FaceEvent::Created(Arc::clone(&entry.face)));
         Ok(entry)
     }

@@ -40,9 +40,9 @@ pub(super) async fn accept<L: Listener>(
         }
         let served = listener.next().await.and_then(|accepted| {
             // Dropping the socket closes it, which is how a refusal looks to the peer.
-            let guest = L::guest(&accepted)?;
+            let request = L::request(&accepted)?;
             shared.close_silent();
-            if shared.make_room(&guest) { serve(&shared, accepted) } else { Ok(()) }
+            if shared.make_room(&request) { serve(&shared, accepted) } else { Ok(()) }
         });
         match served {
             Ok(()) => {}

@@ -24,7 +24,7 @@ use tokio::time::Instant;
 use super::datagram_io::{BATCH, DROP_LOOK, DatagramIo, Received, count_kernel_drops};
 use super::framing;
 use super::listen::source_towards;
-use super::places::{Activity, Guest};
+use super::permits::{Activity, PermitRequest};
 use super::shared::{Link, OpenError, Shared, SocketFace, note_queue};
 use super::watch::{Read, Watched};
 use crate::counters::LinkDrop;
@@ -236,7 +236,7 @@ impl Channel {
             return None;
         }
         // Before the kernel is asked for the way to the sender, so that a flood of forged datagrams costs little.
-        if !shared.make_room(&Guest::of_datagram(from)) {
+        if !shared.make_room(&PermitRequest::of_datagram(from)) {
             return None;
         }
         let local = source_towards(from, self.local).unwrap_or(self.local);

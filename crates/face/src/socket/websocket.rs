@@ -32,7 +32,7 @@ use super::create::refuse_second;
 use super::error::CreateError;
 use super::framing;
 use super::listen::{limit_unsent, tune_connection};
-use super::places::{Guest, Occupant};
+use super::permits::{Holder, PermitRequest};
 use super::send_buffer::Account;
 use super::shared::{Link, OpenError, Shared, SocketFace, note_blocked, note_queue};
 use super::{origin, tcp};
@@ -131,9 +131,9 @@ pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, So
         limit_unsent(&SockRef::from(&stream));
     }
     // Dropping the socket closes it, which is how a refusal looks to the peer.
-    let Ok(place) = shared.take_place(&Guest::of_connection(scope, peer)) else { return Ok(()) };
-    let place = Rc::new(place);
-    let held = Rc::clone(&place);
+    let Ok(permit) = shared.take_permit(&PermitRequest::of_connection(scope, peer)) else { return Ok(()) };
+    let permit = Rc::new(permit);
+    let held = Rc::clone(&permit);
     let shared = Rc::clone(shared);
     let task = spawn_local(async move {
         let limit = Duration::from_millis(shared.config.connect_timeout_ms);
@@ -160,7 +160,7 @@ pub(super) fn serve_accepted(shared: &Rc<Shared>, (stream, peer): (TcpStream, So
             tracing::debug!(%peer, %error, "connection refused");
         }
     });
-    place.occupy(Occupant::Handshake(task.abort_handle()));
+    permit.set_holder(Holder::Handshake(task.abort_handle()));
     Ok(())
 }
 

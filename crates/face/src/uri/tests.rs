@@ -241,6 +241,7 @@ fn a_vlan_is_named_behind_its_interface() {
     let uri: FaceUri = "dev://eth0?vlan=7".parse().expect("URI");
     assert_eq!(uri, FaceUri::Device { interface: "eth0".to_owned(), vlan: VlanId::new(7) });
     assert_eq!(uri.port().to_string(), "dev://eth0");
+    assert!(uri.is_on(&uri.port()) && !uri.is_on(&"dev://eth1".parse().expect("URI")));
     for refused in ["0", "4095", "65543", "07", "", "-1", "7&x=1"] {
         let error = format!("dev://eth0?vlan={refused}").parse::<FaceUri>().expect_err(refused);
         assert!(error.to_string().contains("dev://eth0?vlan=7"), "{error}");

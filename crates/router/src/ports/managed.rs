@@ -79,7 +79,7 @@ impl ManagedPort {
 
     /// Whether faces with this local URI are on it.
     pub(super) fn is_at(&self, local: &FaceUri) -> bool {
-        self.uri == local.port()
+        local.is_on(&self.uri)
     }
 
     /// Its faces, those that senders made included.
@@ -133,7 +133,7 @@ impl ManagedPort {
         let _ = context.control.remove(self.id);
     }
 
-    /// Enters a face and tells everybody.
+    /// Makes a face and announces it.
     pub(super) fn add_face(
         &mut self,
         context: &PortContext,
@@ -146,8 +146,8 @@ impl ManagedPort {
             context.faces.remove(face.id());
             return Err(CreateError::NotAcceptable(rejected.to_string()));
         }
-        let added = self
-            .receive_vlans(context)
+        let is_received = if peer.vlan().is_some() { self.receive_vlans(context) } else { Ok(()) };
+        let added = is_received
             .map_err(|error| open::refused(&error))
             .and_then(|()| context.control.add_face(self.id, Arc::clone(&face), peer).map_err(silent));
         if let Err(error) = added {
@@ -160,14 +160,16 @@ impl ManagedPort {
         Ok(face)
     }
 
-    /// Removes a face and tells everybody.
+    /// Removes a face and announces that.
     pub(super) fn remove_face(&mut self, context: &PortContext, face: &Arc<Face>) {
         // A worker that has ended has no faces.
         let _ = context.control.remove_face(face.id());
         self.join(face, false);
         face.set_up(false);
         context.faces.remove(face.id());
-        if let Err(error) = self.receive_vlans(context) {
+        if vlan_of(face).is_some()
+            && let Err(error) = self.receive_vlans(context)
+        {
             // More arrives than is wanted, and is dropped.
             debug!(port = %self.uri, %error, "the filter of VLANs stays as it was");
         }
@@ -200,7 +202,7 @@ impl ManagedPort {
     }
 
     /// Notices links that broke or came back, and frames that were lost below.
-    pub(super) fn look(&mut self, context: &PortContext, memifs: &mut Memifs, now: Instant) {
+    pub(super) fn check(&mut self, context: &PortContext, memifs: &mut Memifs, now: Instant) {
         let must_reopen = match &self.uri {
             FaceUri::Device { interface, .. } => match open::query(interface) {
                 Err(_) if self.device.is_none() => false,
@@ -223,7 +225,7 @@ impl ManagedPort {
         self.note_losses(context);
     }
 
-    /// Has faces, worker and everybody know whether the link works.
+    /// Tells faces, worker and everybody else whether the link works.
     fn note_state(&mut self, context: &PortContext) {
         let is_up = match (&self.device, &self.uri) {
             (Some(Device::Interface(_)), FaceUri::Device { interface, .. }) => {

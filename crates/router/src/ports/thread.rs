@@ -1,4 +1,4 @@
-//! The thread that opens and closes ports and makes their faces, and looks after both from time to time.
+//! The thread that opens and closes ports, makes their faces, and checks both at intervals.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use super::open::{Memifs, refused};
 use crate::config::{Config, StaticPort};
 use crate::supervise::fault_point;
 
-/// How often links are looked at. A link that breaks is noticed so late.
-const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+/// How often links are checked: a link that breaks is noticed after so long at most.
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// Faces that unknown senders may make on one port.
 const MAX_ON_DEMAND_FACES: usize = 4096;
 
@@ -31,7 +31,7 @@ pub(super) type FaceReply = oneshot::Sender<Result<Arc<Face>, CreateError>>;
 
 /// What the control thread asks.
 #[expect(clippy::large_enum_variant, reason = "commands are few and live for a moment")]
-pub(super) enum Command {
+pub(super) enum PortCommand {
     /// Open the ports of the configuration.
     OpenConfigured(oneshot::Sender<()>),
     /// Make a face.
@@ -88,32 +88,32 @@ impl Ports {
     }
 
     /// Serves commands until told to shut down or until nobody can send any more.
-    pub(super) fn run(mut self, commands: &Receiver<Command>) {
+    pub(super) fn run(mut self, commands: &Receiver<PortCommand>) {
         fault_point("ports thread");
-        let mut next_look = Instant::now() + LOOK_INTERVAL;
+        let mut next_check = Instant::now() + CHECK_INTERVAL;
         loop {
             // When a reply cannot be sent, whoever asked has gone away and does not want it.
-            match commands.recv_timeout(next_look.saturating_duration_since(Instant::now())) {
-                Ok(Command::OpenConfigured(reply)) => {
+            match commands.recv_timeout(next_check.saturating_duration_since(Instant::now())) {
+                Ok(PortCommand::OpenConfigured(reply)) => {
                     self.missing = std::mem::take(&mut self.configured);
                     self.open_missing();
                     let _ = reply.send(());
                 }
-                Ok(Command::CreateFace { uri, local_uri, update, reply }) => {
+                Ok(PortCommand::CreateFace { uri, local_uri, update, reply }) => {
                     let _ = reply.send(self.create_face(&uri, local_uri, &update));
                 }
-                Ok(Command::DestroyFace { id, reply }) => {
+                Ok(PortCommand::DestroyFace { id, reply }) => {
                     let _ = reply.send(self.destroy_face(id));
                 }
-                Ok(Command::Shutdown(reply)) => {
+                Ok(PortCommand::Shutdown(reply)) => {
                     self.close_all();
                     let _ = reply.send(());
                     return;
                 }
                 Err(RecvTimeoutError::Disconnected) => return self.close_all(),
                 Err(RecvTimeoutError::Timeout) => {
-                    self.look();
-                    next_look = Instant::now() + LOOK_INTERVAL;
+                    self.check();
+                    next_check = Instant::now() + CHECK_INTERVAL;
                 }
             }
         }
@@ -232,14 +232,14 @@ impl Ports {
         }
     }
 
-    /// What has changed by itself.
-    fn look(&mut self) {
+    /// Notices what has changed without a command.
+    fn check(&mut self) {
         let now = Instant::now();
         if !self.missing.is_empty() {
             self.open_missing();
         }
         for port in &mut self.open {
-            port.look(&self.context, &mut self.memifs, now);
+            port.check(&self.context, &mut self.memifs, now);
         }
         if now >= self.next_idle_look {
             self.next_idle_look = now + self.idle_timeout;

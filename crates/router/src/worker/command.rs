@@ -19,7 +19,7 @@ use namehop_packet::FaceId;
 use namehop_wire::Name;
 
 /// One command with its reply.
-pub(super) enum Command {
+pub(super) enum WorkerCommand {
     /// A face of the sockets exists; packets may be sent to it. Somebody may wait for that. Those of ports are added with
     /// them, by the port changes.
     AddFace(Arc<Face>, Option<oneshot::Sender<()>>),
@@ -51,7 +51,7 @@ pub struct WorkerGone;
 /// Queues between control thread and worker.
 #[derive(Default)]
 pub(super) struct Mailbox {
-    pub(super) commands: SegQueue<Command>,
+    pub(super) commands: SegQueue<WorkerCommand>,
     pub(super) events: SegQueue<EngineEvent>,
     /// There is no worker any more, so nobody takes commands.
     is_closed: AtomicBool,
@@ -96,7 +96,7 @@ impl WorkerHandle {
         WorkerHandle { mailbox, waker }
     }
 
-    fn send(&self, command: Command) {
+    fn send(&self, command: WorkerCommand) {
         self.mailbox.commands.push(command);
         // Either the worker's end comes later and drops this command, or this sees that it has come.
         fence(Ordering::SeqCst);
@@ -106,7 +106,7 @@ impl WorkerHandle {
         self.waker.wake();
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, WorkerGone> {
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> WorkerCommand) -> Result<T, WorkerGone> {
         let (reply, answer) = oneshot::channel();
         self.send(command(reply));
         answer.await.map_err(|_| WorkerGone)
@@ -117,64 +117,64 @@ impl WorkerHandle {
     /// # Errors
     /// The worker has stopped; so for all methods here.
     pub async fn add_face(&self, face: Arc<Face>) -> Result<(), WorkerGone> {
-        self.ask(|reply| Command::AddFace(face, Some(reply))).await
+        self.ask(|reply| WorkerCommand::AddFace(face, Some(reply))).await
     }
 
     /// Makes a face unknown.
     pub async fn remove_face(&self, id: FaceId) -> Result<(), WorkerGone> {
-        self.ask(|reply| Command::RemoveFace(id, Some(reply))).await
+        self.ask(|reply| WorkerCommand::RemoveFace(id, Some(reply))).await
     }
 
     /// Makes known a face that came by itself. Does not wait, so that many connections at once do not keep commands
     /// waiting: what is sent to the worker later finds the face there.
     pub fn face_created(&self, face: Arc<Face>) {
-        self.send(Command::AddFace(face, None));
+        self.send(WorkerCommand::AddFace(face, None));
     }
 
     /// Makes unknown a face that ended by itself. Does not wait.
     pub fn face_destroyed(&self, id: FaceId) {
-        self.send(Command::RemoveFace(id, None));
+        self.send(WorkerCommand::RemoveFace(id, None));
     }
 
     /// Applies changed options of a face.
     pub async fn update_face(&self, id: FaceId) -> Result<(), WorkerGone> {
-        self.ask(|reply| Command::UpdateFace(id, reply)).await
+        self.ask(|reply| WorkerCommand::UpdateFace(id, reply)).await
     }
 
     /// Has changed options of a face applied, without waiting for it.
     pub fn face_changed(&self, id: FaceId) {
         let (reply, _) = oneshot::channel();
-        self.send(Command::UpdateFace(id, reply));
+        self.send(WorkerCommand::UpdateFace(id, reply));
     }
 
     /// Tells strategies of a new next hop. Does not wait: nothing depends on it.
     pub fn next_hop_added(&self, prefix: Name, nexthop: NextHop) {
-        self.send(Command::NextHopAdded(prefix, nexthop));
+        self.send(WorkerCommand::NextHopAdded(prefix, nexthop));
     }
 
     /// Asks for the state of the Content Store.
     pub async fn cs_info(&self) -> Result<CsInfo, WorkerGone> {
-        self.ask(Command::CsInfo).await
+        self.ask(WorkerCommand::CsInfo).await
     }
 
     /// Changes settings of the Content Store; gives its new state.
     pub async fn cs_configure(&self, change: CsChange) -> Result<CsInfo, WorkerGone> {
-        self.ask(|reply| Command::CsConfigure(change, reply)).await
+        self.ask(|reply| WorkerCommand::CsConfigure(change, reply)).await
     }
 
     /// Erases cached Data; gives how many.
     pub async fn cs_erase(&self, prefix: Name, limit: usize) -> Result<usize, WorkerGone> {
-        self.ask(|reply| Command::CsErase(prefix, limit, reply)).await
+        self.ask(|reply| WorkerCommand::CsErase(prefix, limit, reply)).await
     }
 
     /// Asks for counters and sizes.
     pub async fn snapshot(&self) -> Result<EngineStatus, WorkerGone> {
-        self.ask(Command::Snapshot).await
+        self.ask(WorkerCommand::Snapshot).await
     }
 
     /// Answers a request of a self-learning strategy.
     pub fn announcement_reply(&self, request: u64, announcement: Option<Vec<u8>>) {
-        self.send(Command::AnnouncementReply(request, announcement));
+        self.send(WorkerCommand::AnnouncementReply(request, announcement));
     }
 
     /// Next thing the engine reports to the control plane, if any.
@@ -189,7 +189,7 @@ impl WorkerHandle {
 
     /// Ends the worker after what it has in hand.
     pub fn shutdown(&self) {
-        self.send(Command::Shutdown);
+        self.send(WorkerCommand::Shutdown);
     }
 }
 

@@ -10,7 +10,7 @@ use namehop_packet::Timestamp;
 use namehop_wire::Name;
 
 use super::Worker;
-use super::command::Command;
+use super::command::WorkerCommand;
 
 /// Cached Data being erased: a part in every turn, so that forwarding goes on meanwhile.
 pub(super) struct Erasing {
@@ -23,21 +23,21 @@ pub(super) struct Erasing {
 
 impl<S: Schedule> Worker<S> {
     /// Carries out one command and replies.
-    pub(super) fn execute(&mut self, now: Timestamp, command: Command) {
+    pub(super) fn execute(&mut self, now: Timestamp, command: WorkerCommand) {
         // Whoever asked may have stopped waiting; the command is carried out all the same.
         match command {
-            Command::AddFace(face, reply) => {
+            WorkerCommand::AddFace(face, reply) => {
                 // It may be gone again already.
                 if self.table.get(face.id()).is_some() {
                     self.add_face(&face);
                 }
                 let _ = reply.map(|reply| reply.send(()));
             }
-            Command::RemoveFace(id, reply) => {
+            WorkerCommand::RemoveFace(id, reply) => {
                 self.ports_and_faces().1.remove(id);
                 let _ = reply.map(|reply| reply.send(()));
             }
-            Command::UpdateFace(id, reply) => {
+            WorkerCommand::UpdateFace(id, reply) => {
                 if let Some(record) = self.records.get(id) {
                     let options = record.link.face().link_options();
                     record.link.update(options);
@@ -45,22 +45,22 @@ impl<S: Schedule> Worker<S> {
                 }
                 let _ = reply.send(());
             }
-            Command::NextHopAdded(prefix, nexthop) => {
+            WorkerCommand::NextHopAdded(prefix, nexthop) => {
                 self.engine.new_nexthop(now, prefix.as_ref(), nexthop, &mut self.outgoing);
             }
-            Command::CsInfo(reply) => {
+            WorkerCommand::CsInfo(reply) => {
                 let _ = reply.send(self.engine.cs_info());
             }
-            Command::CsConfigure(change, reply) => {
+            WorkerCommand::CsConfigure(change, reply) => {
                 if let Err(error) = self.engine.cs_configure(change) {
                     warn!(%error, "the Content Store keeps its capacity");
                 }
                 let _ = reply.send(self.engine.cs_info());
             }
-            Command::CsErase(prefix, limit, reply) => {
+            WorkerCommand::CsErase(prefix, limit, reply) => {
                 self.erasing.push_back(Erasing { prefix, limit, erased: 0, erasure: CsErasure::default(), reply });
             }
-            Command::Snapshot(reply) => {
+            WorkerCommand::Snapshot(reply) => {
                 self.publish_drops();
                 let _ = reply.send(EngineStatus {
                     counters: *self.engine.counters(),
@@ -69,10 +69,10 @@ impl<S: Schedule> Worker<S> {
                     buffers_in_use: self.pool.in_use(),
                 });
             }
-            Command::AnnouncementReply(request, announcement) => {
+            WorkerCommand::AnnouncementReply(request, announcement) => {
                 self.engine.announcement_reply(request, announcement.as_deref(), &mut self.outgoing);
             }
-            Command::Shutdown => {
+            WorkerCommand::Shutdown => {
                 debug!("worker stops");
                 self.is_stopping = true;
             }

@@ -1,9 +1,9 @@
 //! The worker's records of faces: one for each face, in one array by slot of the face number.
 //!
 //! A face is added by [`WorkerFaces::add`] and removed by [`WorkerFaces::remove`], and nowhere else. Both change the engine
-//! along with the record, so that the two cannot disagree. The engine has an array of its own because it needs other faces than
-//! the one whose packet it handles, all downstreams and next hops, and of each only eight bytes: eight faces lie in a cache
-//! line there, while a record here takes three lines.
+//! along with the record, so that the two cannot disagree. The engine has an array of its own because for each packet it looks
+//! at other faces than the one that the packet came in on, namely downstreams and next hops, and needs eight bytes of each.
+//! There a cache line holds eight faces, while a record here takes two lines.
 
 use std::sync::Arc;
 
@@ -26,6 +26,8 @@ pub(super) struct FaceRecord {
     /// Listed in [`LinkTimers`].
     is_timed: bool,
 }
+
+const _: () = assert!(size_of::<FaceRecord>() <= 128 && size_of::<FaceInfo>() == 8);
 
 /// Where the frames of a face go.
 pub(super) enum Output {

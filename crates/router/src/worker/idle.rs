@@ -1,46 +1,46 @@
-//! How long an idle worker keeps looking for packets before it sleeps.
+//! Busy polling: how long an idle worker keeps looking for packets before it sleeps.
 //!
 //! Falling asleep and being woken costs tens of microseconds, several times what a packet takes. Where packets follow each
-//! other closely, as when one Interest at a time is in flight, looking again for a moment is quicker; where they do
-//! not, it only costs power. So the worker looks for as long as lately would have been enough, and not at all after
-//! a longer pause: without traffic it never does. Nor does it where others need the processor: the scheduler prefers
-//! whoever has just slept, and a thread that looks all the time would wait for its turn like any other.
+//! other closely, as when one Interest at a time is in flight, polling for a moment is quicker; where they do not, it only
+//! costs power. So the worker polls for as long as would have been enough for the last pauses, and not at all after a longer
+//! pause: without traffic it never polls. Nor does it poll where other threads need the processor: the scheduler prefers
+//! threads that have just slept, and a thread that polls all the time would wait for its turn like any other.
 
 use std::time::{Duration, Instant};
 
-/// Longest time to look before sleeping: a few times what falling asleep and waking up cost.
+/// Longest time to poll before sleeping: a few times what falling asleep and waking up cost.
 const LONGEST: Duration = Duration::from_micros(120);
-/// First time to look, after a pause that was not longer than [`LONGEST`].
+/// First time to poll, after a pause that was not longer than [`LONGEST`].
 const SHORTEST: Duration = Duration::from_micros(20);
 
-/// Between two looks nothing takes so long but another thread on this processor.
+/// When so much time lies between two polls, another thread has had this processor.
 const INTERRUPTION: Duration = Duration::from_micros(500);
-/// How long not to look after an interruption.
-const RELUCTANCE: Duration = Duration::from_secs(1);
+/// How long the worker does not poll after an interruption.
+const PAUSE_AFTER_INTERRUPTION: Duration = Duration::from_secs(1);
 
-/// Decides how long to look; told how long each pause was.
+/// Decides how long to poll; is told how long each pause was.
 #[derive(Debug, Default)]
-pub(super) struct IdleLook {
+pub(super) struct BusyPoll {
     window: Duration,
-    reluctant_until: Option<Instant>,
+    paused_until: Option<Instant>,
 }
 
-impl IdleLook {
-    /// How long to look before sleeping, from now on.
+impl BusyPoll {
+    /// How long to poll before sleeping, from now on.
     pub(super) fn window(&mut self, now: Instant) -> Duration {
-        match self.reluctant_until {
+        match self.paused_until {
             Some(until) if now < until => Duration::ZERO,
             _ => {
-                self.reluctant_until = None;
+                self.paused_until = None;
                 self.window
             }
         }
     }
 
-    /// There was a look at `before`, and one now.
-    pub(super) fn looked(&mut self, before: Instant, now: Instant) {
+    /// The worker polled at `before`, and again now.
+    pub(super) fn polled(&mut self, before: Instant, now: Instant) {
         if now.duration_since(before) > INTERRUPTION {
-            self.reluctant_until = Some(now + RELUCTANCE);
+            self.paused_until = Some(now + PAUSE_AFTER_INTERRUPTION);
         }
     }
 
@@ -63,31 +63,31 @@ mod tests {
     #[test]
     fn short_pauses_open_the_window_and_a_long_one_closes_it() {
         let now = Instant::now();
-        let mut look = IdleLook::default();
-        assert_eq!(look.window(now), Duration::ZERO);
+        let mut busy_poll = BusyPoll::default();
+        assert_eq!(busy_poll.window(now), Duration::ZERO);
         let windows: Vec<u128> = (0..6)
             .map(|_| {
-                look.ended(LONGEST);
-                look.window(now).as_micros()
+                busy_poll.ended(LONGEST);
+                busy_poll.window(now).as_micros()
             })
             .collect();
         assert_eq!(windows, [20, 40, 80, 120, 120, 120]);
-        look.ended(Duration::from_micros(1));
-        assert_eq!(look.window(now), LONGEST, "long enough stays as it is");
-        look.ended(LONGEST + Duration::from_nanos(1));
-        assert_eq!(look.window(now), Duration::ZERO);
+        busy_poll.ended(Duration::from_micros(1));
+        assert_eq!(busy_poll.window(now), LONGEST, "long enough stays as it is");
+        busy_poll.ended(LONGEST + Duration::from_nanos(1));
+        assert_eq!(busy_poll.window(now), Duration::ZERO);
     }
 
     #[test]
     fn an_interruption_closes_the_window_for_a_while() {
         let now = Instant::now();
-        let mut look = IdleLook::default();
-        look.ended(LONGEST);
-        look.looked(now, now + INTERRUPTION);
-        assert_eq!(look.window(now), SHORTEST);
-        look.looked(now, now + 2 * INTERRUPTION);
-        look.ended(LONGEST);
-        assert_eq!(look.window(now + RELUCTANCE), Duration::ZERO);
-        assert_eq!(look.window(now + RELUCTANCE + 3 * INTERRUPTION), 2 * SHORTEST);
+        let mut busy_poll = BusyPoll::default();
+        busy_poll.ended(LONGEST);
+        busy_poll.polled(now, now + INTERRUPTION);
+        assert_eq!(busy_poll.window(now), SHORTEST);
+        busy_poll.polled(now, now + 2 * INTERRUPTION);
+        busy_poll.ended(LONGEST);
+        assert_eq!(busy_poll.window(now + PAUSE_AFTER_INTERRUPTION), Duration::ZERO);
+        assert_eq!(busy_poll.window(now + PAUSE_AFTER_INTERRUPTION + 3 * INTERRUPTION), 2 * SHORTEST);
     }
 }

@@ -303,7 +303,8 @@ impl<S: Schedule> Worker<S> {
         self.outgoing = outgoing;
     }
 
-    /// Puts a packet for the control thread into the ring of those who sent it.
+    /// Puts a packet for the control thread into the ring for applications on this computer, or into the one for other
+    /// computers.
     fn send_to_control(&mut self, now: Timestamp, packet: Outgoing) {
         let from = packet.fields.incoming_face_id.unwrap_or_default();
         let is_local = self.records.get(from).is_some_and(|record| record.info.scope == FaceScope::Local);

@@ -1,9 +1,10 @@
 //! The worker as a thread of its own, once there is a port: polls ports and rings alike and sleeps when all are idle.
 //!
-//! An idle worker looks again for [`SPIN_NS`], because the next packet often follows at once, and then sleeps. It is woken
-//! by its rings and by its timers, and in time to try again to send what a congested port did not take. Ports with a bell
-//! (network interfaces) end the sleep when a frame arrives. Others (memif) are looked at after a pause that grows with the time without traffic, so a frame waits at most
-//! [`LONGEST_PAUSE`] for a worker that had nothing to do for long, and an idle router takes next to no processor time.
+//! An idle worker goes on polling for [`SPIN_NS`], because the next packet often follows at once, and then sleeps. Its rings
+//! and its timers wake it, and a congested port does when it is time to try sending again. Ports with a bell (network
+//! interfaces) end the sleep when a frame arrives. Others (memif) are polled after a pause that grows with the time without
+//! traffic. So a frame waits at most [`LONGEST_PAUSE`] for a worker that had nothing to do for long, and an idle router takes
+//! next to no processor time.
 
 use std::io;
 use std::thread;
@@ -19,9 +20,9 @@ use super::{Worker, pin_to_processor, usable_processors};
 use crate::config::Processor;
 use crate::supervise::fault_point;
 
-/// How long a worker without work looks again before it sleeps, in nanoseconds.
+/// How long a worker without work goes on polling before it sleeps, in nanoseconds.
 const SPIN_NS: u64 = 20_000;
-/// Pauses between two looks at ports without a bell: up to how long without work, and how long the pause is.
+/// Pauses between two polls of ports without a bell: up to how long without work, and how long the pause is.
 const PAUSES: [(Duration, Duration); 3] = [
     (Duration::from_millis(1), Duration::from_micros(20)),
     (Duration::from_millis(50), Duration::from_micros(100)),
@@ -31,7 +32,7 @@ const PAUSES: [(Duration, Duration); 3] = [
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 /// The shortest sleep.
 const SHORT_PAUSE: Duration = Duration::from_micros(50);
-/// Sleeps end this much late at most, in nanoseconds; the kernel's default would double the short ones.
+/// How much too late sleeps may end, in nanoseconds; with the kernel's default the short ones would last twice as long.
 const TIMER_SLACK_NS: u64 = 1_000;
 
 impl Worker {

@@ -9,7 +9,7 @@ use tokio::task::yield_now;
 use namehop_packet::Timestamp;
 
 use super::Worker;
-use super::idle::IdleLook;
+use super::idle::BusyPoll;
 use crate::supervise::fault_point;
 
 /// Turns before the sockets get theirs.
@@ -19,7 +19,7 @@ impl Worker {
     /// Works until told to shut down, or until there is a port: then the worker comes back, to go on as a thread. Sleeps
     /// when idle; other tasks of the thread get their turn in between.
     pub(super) async fn run(mut self) -> Option<Self> {
-        let mut look = IdleLook::default();
+        let mut busy_poll = BusyPoll::default();
         fault_point("worker task");
         loop {
             self.work();
@@ -34,19 +34,19 @@ impl Worker {
                 continue;
             }
             let idle_since = Instant::now();
-            let window = look.window(idle_since);
+            let window = busy_poll.window(idle_since);
             let (mut found, mut before) = (false, idle_since);
             while !found && before.duration_since(idle_since) < window {
                 yield_now().await;
                 found = self.has_work();
                 let now = Instant::now();
-                look.looked(before, now);
+                busy_poll.polled(before, now);
                 before = now;
             }
             if !found {
                 self.sleep().await;
             }
-            look.ended(idle_since.elapsed());
+            busy_poll.ended(idle_since.elapsed());
         }
     }
 

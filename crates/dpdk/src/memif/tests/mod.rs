@@ -15,7 +15,7 @@ use proptest::prelude::*;
 
 use super::channel::{Channel, accept, listen_at};
 use super::handshake::hello;
-use super::message::{Message, RingPlace, VERSION};
+use super::message::{Message, RingLocation, VERSION};
 use super::*;
 use crate::mapping::Mapping;
 use peer::{BUFFER_BYTES, DESCRIPTORS, FLAGS, HEAD, SLOTS, Shared, Story, TAIL, hear, say};
@@ -170,7 +170,7 @@ fn a_client_that_lies_about_its_frames_loses_them_and_no_buffer_is_lost() {
 }
 
 /// Writes something wrong into the ring of a client whose memory has so many bytes.
-type Lie<'a> = &'a dyn Fn(&Shared<'_>, RingPlace, u32);
+type Lie<'a> = &'a dyn Fn(&Shared<'_>, RingLocation, u32);
 
 #[test]
 fn a_client_that_lies_about_its_buffers_is_disconnected() {

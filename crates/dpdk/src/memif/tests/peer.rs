@@ -10,7 +10,7 @@ use crate::mapping::Mapping;
 use crate::memif::channel::{Channel, Received};
 use crate::memif::handshake::hello;
 use crate::memif::memory::Offer;
-use crate::memif::message::{Message, RingPlace, VERSION};
+use crate::memif::message::{Message, RingLocation, VERSION};
 
 pub(super) const LOG2_SLOTS: u8 = 4;
 pub(super) const SLOTS: u16 = 1 << LOG2_SLOTS;
@@ -51,8 +51,8 @@ pub(super) struct Story {
     pub(super) id: u32,
     pub(super) region_bytes: u64,
     pub(super) region_index: u16,
-    pub(super) to_server: RingPlace,
-    pub(super) to_client: RingPlace,
+    pub(super) to_server: RingLocation,
+    pub(super) to_client: RingLocation,
     pub(super) file: Option<OwnedFd>,
 }
 
@@ -105,7 +105,7 @@ impl Shared<'_> {
         unsafe { self.0.at(offset).cast::<u16>().read_volatile() }
     }
 
-    pub(super) fn descriptor(&self, ring: RingPlace, slot: u16, flags: u16, region: u16, length: u32, offset: u32) {
+    pub(super) fn descriptor(&self, ring: RingLocation, slot: u16, flags: u16, region: u16, length: u32, offset: u32) {
         let place = ring.offset as usize + DESCRIPTORS + usize::from(slot) * 16;
         self.write(place, flags);
         self.write(place + 2, region);

@@ -47,7 +47,7 @@ fn a_worker_that_has_ended_is_found_out_soon() {
 #[test]
 fn a_link_that_nobody_waits_for_any_more_is_closed_by_the_control_side() {
     let Bench { mut set, mut records, control, wire, table, .. } = Bench::new(Framing::Ethernet, 0);
-    let control = Arc::into_inner(control).expect("not shared").with_patience(Duration::ZERO);
+    let control = Arc::into_inner(control).expect("not shared").with_timeout(Duration::ZERO);
     assert_eq!(control.take_queue(PortId(0)).err(), Some(WorkerSilent));
     let peer = Peer::Ethernet(PEER);
     let face = table.insert(face_params(peer, &"dev://test0".parse().expect("URI"), 1500)).expect("room");

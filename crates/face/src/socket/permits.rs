@@ -1,23 +1,25 @@
-//! The limit of faces over sockets, and who gives way when it is reached.
+//! The limit of faces over sockets, and which faces are closed for others when it is reached.
 //!
-//! Anybody who can send a datagram or open a connection makes a face. A part of the places is kept for applications on
-//! this computer and for faces made by configuration or command, so that the router can be used and looked at whatever
-//! comes in from the network. The rest is for strangers, one half for those that send datagrams, whose addresses may be
-//! forged, and one for those that connect. WebSocket connections hold a place from before their handshake.
+//! Each face holds a permit, and so does a WebSocket connection from before its handshake on. Anybody who can send a datagram
+//! or open a connection asks for one. Some permits are reserved for applications on this computer and for faces made by
+//! configuration or command, so that the router can be used and looked at whatever comes in from the network. The others are
+//! for strangers: peers on other computers that came by themselves. Half of those are for peers that send datagrams, whose
+//! addresses may be forged, and half for peers that connect.
 //!
-//! When strangers have all their places, a new one gets that of the stranger that has been idle longest:
+//! When strangers hold all their permits, a new one gets the permit of the stranger that has been idle longest:
 //!
-//! * Those that nothing more came from since they were made go first, oldest first, so that a flood of datagrams with forged
-//!   addresses replaces itself. A quarter of the places is for them even when all others are in use, so that who is new has
-//!   the time to show that it goes on.
-//! * A look at a stranger that packets came from since the last look puts it behind all others. So finding the victim takes no
-//!   list in order of time, nothing is done for a packet but noting it, and each look is paid for by a packet.
-//! * No more than a quarter of the places is taken over in a second, spread over it. So whoever sends a packet every few seconds
-//!   cannot lose its place to any flood, who is new gets one within a moment, and a flood costs a bounded part of the processor.
+//! * Strangers that have sent nothing since their face was made lose theirs first, oldest first, so that a flood of datagrams
+//!   with forged addresses replaces itself. A quarter of the permits is for such new strangers even when all others are in use,
+//!   so that a new one has time to show that it goes on sending.
+//! * A stranger that is looked at and has sent packets since the last look is moved behind all others. So the list need not be
+//!   kept in order of time, a packet costs no more than a note that it came, and each look is paid for by a packet.
+//! * At most a quarter of the permits changes hands in a second, spread over it. So a peer that sends a packet every few seconds
+//!   cannot lose its permit to any flood, a new one gets a permit within a moment, and a flood costs a bounded part of the
+//!   processor.
 //!
 //! Strangers of one address (IPv6: of one network of 64 bits) have a limit of their own, beyond which they replace each other.
 
-mod guest;
+mod request;
 mod share;
 
 use std::cell::RefCell;
@@ -31,23 +33,23 @@ use tokio::task::AbortHandle;
 use super::config::SocketConfig;
 use crate::list::{Linked, Links};
 use crate::registry::{Face, FacePersistency};
-use share::{FRESH_FRACTION, Neighbours, Share};
+use share::{FRESH_FRACTION, OriginShare, Share};
 
-pub(super) use guest::{Activity, Guest, Origin, Transport};
+pub(super) use request::{Activity, Origin, PermitRequest, Transport};
 
-/// One in so many places is kept from strangers.
+/// One permit in so many is reserved from strangers.
 const KEPT_FRACTION: usize = 4;
-/// No fewer are kept, unless that were more than half.
+/// At least so many are reserved, unless that is more than half.
 const LEAST_KEPT: usize = 16;
 
 /// Kinds of lists: by transport, and by origin.
 const BY_USE: usize = 0;
 const BY_ORIGIN: usize = 1;
 
-/// Who has a place.
+/// Who holds a permit.
 #[derive(Debug)]
-pub(super) enum Occupant {
-    /// Not said yet.
+pub(super) enum Holder {
+    /// Not known yet.
     Unknown,
     /// A connection whose handshake is under way, served by this task.
     Handshake(AbortHandle),
@@ -55,14 +57,14 @@ pub(super) enum Occupant {
     Face(Arc<Face>),
 }
 
-/// A stranger's place.
+/// A stranger's permit.
 #[derive(Debug)]
 struct Node {
     /// Tells apart those that had this node one after the other.
     generation: u64,
     transport: Transport,
     origin: Origin,
-    occupant: Occupant,
+    holder: Holder,
     activity: Rc<Activity>,
     since: Instant,
     /// In the list of those that packets came from since they were made.
@@ -94,24 +96,24 @@ struct State {
     connections: usize,
     /// By transport.
     shares: [Share; 2],
-    origins: HashMap<Origin, Neighbours>,
+    origins: HashMap<Origin, OriginShare>,
     nodes: Vec<Node>,
     free: Vec<u32>,
     generations: u64,
 }
 
-/// All places.
+/// All permits.
 #[derive(Debug)]
-pub(super) struct Places(RefCell<State>);
+pub(super) struct Permits(RefCell<State>);
 
-impl Places {
-    /// All places free, as many as configured.
-    pub(super) fn new(config: &SocketConfig) -> Rc<Places> {
+impl Permits {
+    /// All permits free, as many as configured.
+    pub(super) fn new(config: &SocketConfig) -> Rc<Permits> {
         let limit = config.max_faces;
         let kept = (limit / KEPT_FRACTION).max(LEAST_KEPT).min(limit / 2);
         let strangers = limit - kept;
         let share = |limit| Share { limit, ..Share::default() };
-        Rc::new(Places(RefCell::new(State {
+        Rc::new(Permits(RefCell::new(State {
             started: Instant::now(),
             limit,
             max_connections: config.max_connections,
@@ -127,43 +129,43 @@ impl Places {
         })))
     }
 
-    /// Takes a place, if one is free for `guest`.
-    pub(super) fn take(self: &Rc<Self>, guest: &Guest) -> Option<Place> {
+    /// Takes a permit, if one is free for `request`.
+    pub(super) fn take(self: &Rc<Self>, request: &PermitRequest) -> Option<Permit> {
         let mut state = self.0.borrow_mut();
-        if !state.has_room(guest) {
+        if !state.has_room(request) {
             return None;
         }
         let activity = Rc::new(Activity::default());
-        let node = guest.stranger.map(|origin| state.enter(guest.transport, origin, &activity));
+        let node = request.stranger.map(|origin| state.enter(request.transport, origin, &activity));
         state.taken += 1;
-        state.connections += usize::from(guest.transport == Transport::Connection);
-        Some(Place { places: Rc::clone(self), transport: guest.transport, node, activity })
+        state.connections += usize::from(request.transport == Transport::Connection);
+        Some(Permit { permits: Rc::clone(self), transport: request.transport, node, activity })
     }
 
-    /// Whether a place is free for `guest`.
-    pub(super) fn has_room(&self, guest: &Guest) -> bool {
-        self.0.borrow().has_room(guest)
+    /// Whether a permit is free for `request`.
+    pub(super) fn has_room(&self, request: &PermitRequest) -> bool {
+        self.0.borrow().has_room(request)
     }
 
-    /// Has a stranger give its place up so that there is one for `guest`; the caller closes what the stranger had. `None`
-    /// when nobody is to give way.
-    pub(super) fn take_over(&self, guest: &Guest) -> Option<Occupant> {
+    /// Takes the permit of a stranger back so that there is one for `request`; the caller closes what held it. `None` when
+    /// nobody has to lose one.
+    pub(super) fn take_back(&self, request: &PermitRequest) -> Option<Holder> {
         let mut state = self.0.borrow_mut();
         let since_start = state.started.elapsed();
-        let at = state.find_victim(guest, since_start)?;
+        let at = state.find_victim(request, since_start)?;
         Some(state.evict(at))
     }
 
-    /// Has a stranger's connection give way because file descriptors have run out.
-    pub(super) fn give_up_connection(&self) -> Option<Occupant> {
+    /// Takes the permit of a stranger's connection back because file descriptors have run out.
+    pub(super) fn take_back_connection(&self) -> Option<Holder> {
         let mut state = self.0.borrow_mut();
         let at = state.idle_longest(Transport::Connection)?;
         Some(state.evict(at))
     }
 
-    /// While strangers have more than half of their connections, has one give way that has never sent a packet for the
-    /// configured time.
-    pub(super) fn give_up_silent(&self, now: Instant) -> Option<Occupant> {
+    /// While strangers have more than half of their connections, takes the permit of one back that was made longer ago than the
+    /// configured time and has never sent a packet.
+    pub(super) fn take_back_silent(&self, now: Instant) -> Option<Holder> {
         let mut state = self.0.borrow_mut();
         loop {
             let share = &state.shares[Transport::Connection as usize];
@@ -185,11 +187,11 @@ impl State {
         self.taken >= self.limit || (transport == Transport::Connection && self.connections >= self.max_connections)
     }
 
-    fn has_room(&self, guest: &Guest) -> bool {
-        let Some(origin) = &guest.stranger else { return !self.is_full(guest.transport) };
-        let share = &self.shares[guest.transport as usize];
-        let of_origin = self.origins.get(origin).map_or(0, |neighbours| neighbours.all.len());
-        !self.is_full(guest.transport) && share.len() < share.limit && of_origin < self.per_origin
+    fn has_room(&self, request: &PermitRequest) -> bool {
+        let Some(origin) = &request.stranger else { return !self.is_full(request.transport) };
+        let share = &self.shares[request.transport as usize];
+        let of_origin = self.origins.get(origin).map_or(0, |same_origin| same_origin.all.len());
+        !self.is_full(request.transport) && share.len() < share.limit && of_origin < self.per_origin
     }
 
     fn enter(&mut self, transport: Transport, origin: Origin, activity: &Rc<Activity>) -> (u32, u64) {
@@ -198,7 +200,7 @@ impl State {
             generation: self.generations,
             transport,
             origin,
-            occupant: Occupant::Unknown,
+            holder: Holder::Unknown,
             activity: Rc::clone(activity),
             since: Instant::now(),
             is_proven: false,
@@ -221,22 +223,22 @@ impl State {
         (at, self.generations)
     }
 
-    /// Takes a stranger out of the lists. Its place stays taken.
-    fn forget(&mut self, at: u32) -> Occupant {
+    /// Takes a stranger out of the lists. Its permit stays taken.
+    fn forget(&mut self, at: u32) -> Holder {
         let node = &mut self.nodes[at as usize];
         node.generation = 0;
         let (transport, origin, is_proven) = (node.transport, node.origin, node.is_proven);
-        let occupant = std::mem::replace(&mut node.occupant, Occupant::Unknown);
+        let holder = std::mem::replace(&mut node.holder, Holder::Unknown);
         let share = &mut self.shares[transport as usize];
         share.list(is_proven).remove(&mut self.nodes, at);
-        if let Some(neighbours) = self.origins.get_mut(&origin) {
-            neighbours.all.remove(&mut self.nodes, at);
-            if neighbours.all.len() == 0 {
+        if let Some(same_origin) = self.origins.get_mut(&origin) {
+            same_origin.all.remove(&mut self.nodes, at);
+            if same_origin.all.len() == 0 {
                 self.origins.remove(&origin);
             }
         }
         self.free.push(at);
-        occupant
+        holder
     }
 
     fn give_back(&mut self, transport: Transport) {
@@ -244,8 +246,8 @@ impl State {
         self.connections -= usize::from(transport == Transport::Connection);
     }
 
-    /// Frees the place of a stranger.
-    fn evict(&mut self, at: u32) -> Occupant {
+    /// Frees the permit of a stranger.
+    fn evict(&mut self, at: u32) -> Holder {
         let node = &self.nodes[at as usize];
         node.activity.end();
         self.give_back(node.transport);
@@ -256,7 +258,7 @@ impl State {
     /// look, or because it is a stranger no more.
     fn look(&mut self, at: u32) -> bool {
         let node = &mut self.nodes[at as usize];
-        if matches!(&node.occupant, Occupant::Face(face) if face.persistency() != FacePersistency::OnDemand) {
+        if matches!(&node.holder, Holder::Face(face) if face.persistency() != FacePersistency::OnDemand) {
             // Somebody made it persistent by command.
             self.forget(at);
             return true;
@@ -265,7 +267,7 @@ impl State {
             return false;
         }
         if node.is_proven {
-            // Who has just proved itself counts as heard once more, so that it does not give way to the next one at once.
+            // A stranger that was just found active counts as active once more, so that it does not lose its permit at once.
             node.activity.forget_heard();
         }
         let (transport, origin) = (node.transport, node.origin);
@@ -273,9 +275,9 @@ impl State {
         let share = &mut self.shares[transport as usize];
         share.list(was_proven).remove(&mut self.nodes, at);
         share.proven.push_last(&mut self.nodes, at);
-        if let Some(neighbours) = self.origins.get_mut(&origin) {
-            neighbours.all.remove(&mut self.nodes, at);
-            neighbours.all.push_last(&mut self.nodes, at);
+        if let Some(same_origin) = self.origins.get_mut(&origin) {
+            same_origin.all.remove(&mut self.nodes, at);
+            same_origin.all.push_last(&mut self.nodes, at);
         }
         true
     }
@@ -292,62 +294,62 @@ impl State {
         }
     }
 
-    fn find_victim(&mut self, guest: &Guest, since_start: Duration) -> Option<u32> {
-        let Some(origin) = guest.stranger else {
-            // For those that are known, as many strangers give way as need be.
+    fn find_victim(&mut self, request: &PermitRequest, since_start: Duration) -> Option<u32> {
+        let Some(origin) = request.stranger else {
+            // For known peers, as many strangers lose their permits as necessary.
             let [datagrams, connections] = self.shares.each_ref().map(Share::len);
-            let helps = guest.transport == Transport::Datagram || self.connections < self.max_connections;
+            let helps = request.transport == Transport::Datagram || self.connections < self.max_connections;
             let of_datagrams = helps && datagrams > connections;
             return self.idle_longest(if of_datagrams { Transport::Datagram } else { Transport::Connection });
         };
-        if self.origins.get(&origin).is_some_and(|neighbours| neighbours.all.len() >= self.per_origin) {
+        if self.origins.get(&origin).is_some_and(|same_origin| same_origin.all.len() >= self.per_origin) {
             let limit = (self.per_origin / FRESH_FRACTION).max(1);
             loop {
-                let neighbours = self.origins.get_mut(&origin)?;
-                let at = neighbours.all.first()?;
+                let same_origin = self.origins.get_mut(&origin)?;
+                let at = same_origin.all.first()?;
                 if !self.look(at) {
                     let allowed = self.origins.get_mut(&origin)?.taken_over.allows(since_start, limit);
                     return allowed.then_some(at);
                 }
             }
         }
-        let at = self.idle_longest(guest.transport)?;
-        let share = &mut self.shares[guest.transport as usize];
+        let at = self.idle_longest(request.transport)?;
+        let share = &mut self.shares[request.transport as usize];
         let limit = share.quarter();
         share.taken_over.allows(since_start, limit).then_some(at)
     }
 }
 
-/// A place that was taken; dropping it gives it back.
+/// A permit that was taken; dropping it gives it back.
 #[derive(Debug)]
-pub(super) struct Place {
-    places: Rc<Places>,
+pub(super) struct Permit {
+    permits: Rc<Permits>,
     transport: Transport,
     /// A stranger's node, with its generation.
     node: Option<(u32, u64)>,
     activity: Rc<Activity>,
 }
 
-impl Place {
-    /// Where the use of this place is noted.
+impl Permit {
+    /// Where the use of this permit is noted.
     pub(super) fn activity(&self) -> &Rc<Activity> {
         &self.activity
     }
 
-    /// Says who has this place, and so what is to be closed when it is taken over.
-    pub(super) fn occupy(&self, occupant: Occupant) {
+    /// Notes who holds this permit: what has to be closed when it is taken back.
+    pub(super) fn set_holder(&self, holder: Holder) {
         let Some((at, generation)) = self.node else { return };
-        let mut state = self.places.0.borrow_mut();
+        let mut state = self.permits.0.borrow_mut();
         let node = &mut state.nodes[at as usize];
         if node.generation == generation {
-            node.occupant = occupant;
+            node.holder = holder;
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
-        let mut state = self.places.0.borrow_mut();
+        let mut state = self.permits.0.borrow_mut();
         match self.node {
             Some((at, generation)) if state.nodes[at as usize].generation == generation => drop(state.evict(at)),
             // It was taken over.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{BY_ORIGIN, BY_USE};
 use crate::list::List;
 
-/// One in so many places is for new strangers, and one in so many can be taken over in a second.
+/// One in so many permits is for new strangers, and one in so many can be taken over in a second.
 pub(super) const FRESH_FRACTION: usize = 4;
 
 const NANOS_PER_S: usize = 1_000_000_000;
@@ -13,7 +13,7 @@ const NANOS_PER_S: usize = 1_000_000_000;
 /// up at the start of each second, and who is new would wait for the next one.
 const SLICES: usize = 16;
 
-/// How many places were taken over in the present second.
+/// How many permits were taken over in the present second.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
     second: u64,
@@ -50,7 +50,7 @@ impl Share {
         self.fresh.len() + self.proven.len()
     }
 
-    /// Places for new strangers, and how many can be taken over in a second.
+    /// Permits for new strangers, and how many can be taken over in a second.
     pub(super) fn quarter(&self) -> usize {
         (self.limit / FRESH_FRACTION).max(1)
     }
@@ -62,7 +62,7 @@ impl Share {
 
 /// Strangers of one origin.
 #[derive(Debug, Default)]
-pub(super) struct Neighbours {
+pub(super) struct OriginShare {
     pub(super) all: List<BY_ORIGIN>,
     pub(super) taken_over: Rate,
 }

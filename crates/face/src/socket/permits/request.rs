@@ -1,4 +1,4 @@
-//! For whom a place is, and what is noted of its use.
+//! Who asks for a permit, and what is noted of the use of a permit.
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -7,7 +7,7 @@ use namehop_packet::FaceScope;
 
 use crate::registry::{FaceParams, FacePersistency};
 
-/// What a face takes besides its place.
+/// What a face takes besides its permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Transport {
     /// Nothing: faces over UDP share the sockets listened on.
@@ -38,19 +38,19 @@ impl Origin {
     }
 }
 
-/// For whom a place is.
+/// A request for a permit: who wants to have a face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) struct Guest {
+pub(in super::super) struct PermitRequest {
     pub(super) transport: Transport,
     /// Where a stranger comes from: a peer on another computer that came by itself. `None` for an application on this
     /// computer and for a peer that this router was told of.
     pub(super) stranger: Option<Origin>,
 }
 
-impl Guest {
-    /// An application on this computer, or a peer that this router was told of.
-    pub(in super::super) fn known(transport: Transport) -> Guest {
-        Guest { transport, stranger: None }
+impl PermitRequest {
+    /// For an application on this computer, or a peer that this router was told of.
+    pub(in super::super) fn known(transport: Transport) -> PermitRequest {
+        PermitRequest { transport, stranger: None }
     }
 
     /// Whether it is a peer on another computer that came by itself.
@@ -58,29 +58,29 @@ impl Guest {
         self.stranger.is_some()
     }
 
-    /// What the face takes besides its place.
+    /// What the face takes besides its permit.
     pub(in super::super) fn transport(&self) -> Transport {
         self.transport
     }
 
-    /// Who an accepted connection is from.
-    pub(in super::super) fn of_connection(scope: FaceScope, peer: SocketAddr) -> Guest {
+    /// For an accepted connection.
+    pub(in super::super) fn of_connection(scope: FaceScope, peer: SocketAddr) -> PermitRequest {
         let stranger = (scope != FaceScope::Local).then(|| Origin::of(peer));
-        Guest { transport: Transport::Connection, stranger }
+        PermitRequest { transport: Transport::Connection, stranger }
     }
 
-    /// Who a datagram is from that belongs to no face yet.
-    pub(in super::super) fn of_datagram(from: SocketAddr) -> Guest {
-        Guest { transport: Transport::Datagram, stranger: Some(Origin::of(from)) }
+    /// For the sender of a datagram that belongs to no face yet.
+    pub(in super::super) fn of_datagram(from: SocketAddr) -> PermitRequest {
+        PermitRequest { transport: Transport::Datagram, stranger: Some(Origin::of(from)) }
     }
 
-    /// Whom a new face is for.
-    pub(in super::super) fn of_face(params: &FaceParams) -> Guest {
+    /// For a new face.
+    pub(in super::super) fn of_face(params: &FaceParams) -> PermitRequest {
         let transport = if params.is_datagram { Transport::Datagram } else { Transport::Connection };
         let came_by_itself = params.persistency == FacePersistency::OnDemand && params.scope != FaceScope::Local;
         // The interface of a link-local address may be gone by now.
         let origin = || params.remote_uri.socket_address().map_or(Origin::UNKNOWN, Origin::of);
-        Guest { transport, stranger: came_by_itself.then(origin) }
+        PermitRequest { transport, stranger: came_by_itself.then(origin) }
     }
 }
 
@@ -124,12 +124,12 @@ impl Activity {
         self.bits.set(self.bits.get() & !HEARD);
     }
 
-    /// The place was given to somebody else.
+    /// The permit was given to somebody else.
     pub(super) fn end(&self) {
         self.has_ended.set(true);
     }
 
-    /// Whether the place was given to somebody else.
+    /// Whether the permit was given to somebody else.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended.get()
     }

@@ -1,0 +1,229 @@
+//! Tests of who gives way to whom.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use namehop_packet::FaceScope;
+
+use super::*;
+use crate::registry::{FaceParams, FaceTable, FaceUpdate};
+use crate::uri::FaceUri;
+
+fn permits(limit: usize, change: impl FnOnce(&mut SocketConfig)) -> Rc<Permits> {
+    let mut config = SocketConfig::without_listeners();
+    config.max_faces = limit;
+    change(&mut config);
+    Permits::new(&config)
+}
+
+fn address(number: u32) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::from_bits(0x0A00_0000 + number), 6363))
+}
+
+fn datagram(number: u32) -> PermitRequest {
+    PermitRequest::of_datagram(address(number))
+}
+
+fn connection(number: u32) -> PermitRequest {
+    PermitRequest::of_connection(FaceScope::NonLocal, address(number))
+}
+
+/// Takes a permit, from another stranger if need be.
+fn force(permits: &Rc<Permits>, request: &PermitRequest) -> Option<Permit> {
+    if !permits.has_room(request) {
+        permits.take_back(request)?;
+    }
+    permits.take(request)
+}
+
+fn fill(permits: &Rc<Permits>, request: impl Fn(u32) -> PermitRequest) -> Vec<Permit> {
+    (0..).map_while(|number| permits.take(&request(number))).collect()
+}
+
+fn is_there(permit: &Permit) -> bool {
+    !permit.activity.has_ended()
+}
+
+#[test]
+fn strangers_leave_a_part_and_have_one_half_each_of_the_rest() {
+    for (limit, datagrams, connections) in
+        [(0, 0, 0), (1, 1, 0), (4, 1, 1), (20, 5, 5), (40, 12, 12), (64, 24, 24), (16_384, 6144, 6144)]
+    {
+        let permits = permits(limit, |_| {});
+        let strangers = [fill(&permits, datagram), fill(&permits, connection)];
+        assert_eq!(strangers.each_ref().map(Vec::len), [datagrams, connections], "of {limit}");
+        let known = fill(&permits, |_| PermitRequest::known(Transport::Datagram));
+        assert_eq!(known.len(), limit - datagrams - connections, "of {limit}");
+        drop((strangers, known));
+        assert_eq!(fill(&permits, |_| PermitRequest::known(Transport::Connection)).len(), limit);
+    }
+}
+
+#[test]
+fn connections_are_bounded_by_the_descriptors() {
+    let permits = permits(1000, |config| config.max_connections = 20);
+    let strangers = fill(&permits, connection);
+    assert_eq!(strangers.len(), 10);
+    let known = fill(&permits, |_| PermitRequest::known(Transport::Connection));
+    assert_eq!(known.len(), 10);
+    assert!(!fill(&permits, datagram).is_empty(), "datagrams need none");
+    // An application gets the permit of a stranger's connection.
+    assert!(force(&permits, &PermitRequest::known(Transport::Connection)).is_some());
+    assert!(!is_there(&strangers[0]) && is_there(&strangers[1]));
+}
+
+#[test]
+fn a_flood_from_forged_addresses_replaces_itself_only() {
+    let permits = permits(64, |_| {});
+    let quarter = 24 / FRESH_FRACTION;
+    let used: Vec<Permit> = (0..10).map(|number| permits.take(&datagram(number)).expect("room")).collect();
+    for permit in &used {
+        permit.activity.note_received();
+    }
+    let mut flood = Vec::new();
+    let mut taken = 0;
+    for number in 100..12_546 {
+        let permit = force(&permits, &datagram(number));
+        taken += usize::from(permit.is_some());
+        // The answer to a forged datagram proves nothing.
+        permit.iter().for_each(|permit| permit.activity.note_use());
+        flood.extend(permit);
+    }
+    assert!(used.iter().all(is_there), "whoever is in use stays");
+    let began = permits.0.borrow().started.elapsed().as_secs() + 1;
+    assert!(taken <= 14 + quarter * began as usize, "{taken} permits were taken over within {began} s");
+    assert!(fill(&permits, connection).len() == 24, "connections have a share of their own");
+}
+
+#[test]
+fn whoever_goes_on_sending_stays_and_who_is_new_gets_in() {
+    let permits = permits(64, |_| {});
+    let mut now = Duration::ZERO;
+    let mut take = |request: &PermitRequest| {
+        if !permits.has_room(request) {
+            // A permit each second is always allowed.
+            now += Duration::from_secs(1);
+            let at = permits.0.borrow_mut().find_victim(request, now)?;
+            permits.0.borrow_mut().evict(at);
+        }
+        permits.take(request)
+    };
+    let all: Vec<Permit> = (0..24).filter_map(|number| take(&datagram(number))).collect();
+    all.iter().for_each(|permit| permit.activity.note_received());
+    let mut newcomers = Vec::new();
+    for number in 100..200 {
+        newcomers.push(take(&datagram(number)).expect("nobody is locked out"));
+        // All but the first go on.
+        all[1..].iter().for_each(|permit| permit.activity.note_received());
+    }
+    assert!(!is_there(&all[0]), "the one that was idle longest is gone");
+    let quarter = 24 / FRESH_FRACTION;
+    let left = all.iter().filter(|permit| is_there(permit)).count();
+    assert_eq!(left, 24 - quarter, "new ones have a quarter");
+    assert_eq!(newcomers.iter().filter(|permit| is_there(permit)).count(), quarter);
+    // A newcomer that goes on is safe from later ones.
+    let steady = newcomers.pop().expect("one");
+    steady.activity.note_received();
+    for number in 200..300 {
+        newcomers.push(take(&datagram(number)).expect("nobody is locked out"));
+        steady.activity.note_received();
+        all[1..].iter().for_each(|permit| permit.activity.note_received());
+    }
+    assert!(is_there(&steady));
+}
+
+#[test]
+fn strangers_of_one_address_replace_each_other() {
+    let permits = permits(1000, |config| config.strangers_per_address = 8);
+    let one = |port: u16| PermitRequest::of_datagram(SocketAddr::from((Ipv4Addr::new(10, 1, 1, 1), port)));
+    let first: Vec<Permit> = (0..8).map(|port| permits.take(&one(port)).expect("room")).collect();
+    first[0].activity.note_received();
+    assert!(permits.take(&one(8)).is_none());
+    let second: Vec<Permit> = (8..100).filter_map(|port| force(&permits, &one(port))).collect();
+    assert_eq!(permits.0.borrow().origins.values().map(|origin| origin.all.len()).max(), Some(8));
+    assert!(!second.is_empty() && second.len() <= 4, "no faster than a quarter each second: {}", second.len());
+    assert!(is_there(&first[0]) && !is_there(&first[1]));
+    assert!(permits.take(&datagram(5)).is_some(), "other addresses have theirs");
+    // IPv6: whoever has a network has all its addresses.
+    let v6 = |text: &str| PermitRequest::of_connection(FaceScope::NonLocal, text.parse().expect("address"));
+    let near: Vec<Permit> = (0..8).filter_map(|n| permits.take(&v6(&format!("[2001:db8::{n}]:6363")))).collect();
+    assert_eq!(near.len(), 8);
+    assert!(!permits.has_room(&v6("[2001:db8::ffff:1]:6363")));
+    assert!(permits.has_room(&v6("[2001:db8:0:1::1]:6363")));
+}
+
+#[test]
+fn silent_connections_go_when_half_of_the_places_are_taken() {
+    let permits = permits(64, |config| config.silent_timeout_ms = 10_000);
+    let now = Instant::now();
+    let later = now + Duration::from_secs(11);
+    let mut all: Vec<Permit> = (0..12).filter_map(|number| permits.take(&connection(number))).collect();
+    assert!(permits.take_back_silent(later).is_none(), "there is room enough");
+    all.extend((12..14).filter_map(|number| permits.take(&connection(number))));
+    all[0].activity.note_received();
+    assert!(permits.take_back_silent(now + Duration::from_secs(9)).is_none());
+    assert!(permits.take_back_silent(later).is_some());
+    assert!(permits.take_back_silent(later).is_some());
+    assert!(permits.take_back_silent(later).is_none(), "half of the permits are free again");
+    assert_eq!(all.iter().map(is_there).collect::<Vec<_>>()[..4], [true, false, false, true]);
+}
+
+#[test]
+fn a_peer_that_was_made_persistent_does_not_give_way() {
+    let permits = permits(4, |_| {});
+    let table = FaceTable::new();
+    let mut params = FaceParams::new(FaceUri::udp(address(1)), FaceUri::udp(address(0)));
+    params.persistency = FacePersistency::OnDemand;
+    params.is_datagram = true;
+    params.allowed_persistencies = &[FacePersistency::OnDemand, FacePersistency::Persistent];
+    assert_eq!(PermitRequest::of_face(&params), datagram(1));
+    let face = table.insert(params).expect("face");
+    let permit = permits.take(&datagram(1)).expect("room");
+    permit.set_holder(Holder::Face(Arc::clone(&face)));
+    let update = FaceUpdate { persistency: Some(FacePersistency::Persistent), ..FaceUpdate::default() };
+    face.update(&update).expect("allowed");
+    assert!(permits.take_back(&datagram(2)).is_none(), "nobody is to give way");
+    assert!(is_there(&permit));
+    // It counts as known from now on, so there is a permit for another stranger.
+    let stranger = permits.take(&datagram(2)).expect("room");
+    drop((permit, stranger));
+    assert_eq!(permits.0.borrow().taken, 0);
+    assert_eq!(fill(&permits, |_| PermitRequest::known(Transport::Datagram)).len(), 4);
+}
+
+#[test]
+fn places_come_back_whoever_gave_them_up() {
+    let permits = permits(40, |_| {});
+    for round in 0..50_u32 {
+        let held: Vec<Permit> = (0..30).filter_map(|n| force(&permits, &connection(n % (round + 1)))).collect();
+        drop(held);
+        let state = permits.0.borrow();
+        assert_eq!((state.taken, state.connections, state.origins.len()), (0, 0, 0));
+        assert_eq!(state.free.len(), state.nodes.len());
+    }
+}
+
+/// Many floods at random: the counts always agree with the permits that are out.
+#[test]
+fn counts_agree_with_the_places_that_are_out() {
+    let permits = permits(32, |config| config.strangers_per_address = 5);
+    let mut held: Vec<Permit> = Vec::new();
+    let mut state = 3_u64;
+    for _ in 0..20_000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let number = (state >> 40) as u32;
+        match (state >> 33) % 8 {
+            0 if !held.is_empty() => drop(held.swap_remove(number as usize % held.len())),
+            1 if !held.is_empty() => held[number as usize % held.len()].activity.note_received(),
+            2 => held.extend(force(&permits, &PermitRequest::known(Transport::Connection))),
+            3 | 4 => held.extend(force(&permits, &datagram(number % 9))),
+            _ => held.extend(force(&permits, &connection(number % 50))),
+        }
+        let there = held.iter().filter(|permit| is_there(permit));
+        let (all, connections) = there.fold((0, 0), |(all, connections), permit| {
+            (all + 1, connections + usize::from(permit.transport == Transport::Connection))
+        });
+        let counted = permits.0.borrow();
+        assert_eq!((counted.taken, counted.connections), (all, connections));
+        assert!(all <= 32);
+    }
+}
