@@ -255,7 +255,7 @@ impl<T> SharedArena<T> {
     /// # Safety
     /// They were given out together, and no reader can see them any more.
     pub unsafe fn free_pair(&mut self, first: u32, vacant: T) {
-        debug_assert!(first + 1 < self.made && first % 2 == 0);
+        debug_assert!(first + 1 < self.made && first.is_multiple_of(2));
         // SAFETY: nobody reads the slot, as the caller promises.
         unsafe { self.segments.slot(first + 1).write(vacant) };
         self.free_pairs.push(first);
