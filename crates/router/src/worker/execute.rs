@@ -33,7 +33,7 @@ impl<S: Schedule> Worker<S> {
                 let _ = reply.map(|reply| reply.send(()));
             }
             WorkerCommand::RemoveFace(id, reply) => {
-                self.ports_and_faces().1.remove(id);
+                self.faces().remove(id);
                 let _ = reply.map(|reply| reply.send(()));
             }
             WorkerCommand::UpdateFace(id, reply) => {

@@ -12,6 +12,8 @@ mod idle;
 mod polling;
 mod processors;
 mod task;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -220,10 +222,14 @@ impl<S: Schedule> Worker<S> {
         (ports, WorkerFaces { records, engine, reassembler })
     }
 
+    fn faces(&mut self) -> WorkerFaces<'_, S> {
+        self.ports_and_faces().1
+    }
+
     /// Adds a face that is not one of a port.
     fn add_face(&mut self, face: &Arc<Face>) {
         if let Some(output) = Output::without_port(face) {
-            self.ports_and_faces().1.add(face, output);
+            self.faces().add(face, output);
         }
     }
 
