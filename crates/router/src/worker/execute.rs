@@ -23,7 +23,7 @@ pub(super) struct Erasing {
 impl<S: Schedule> Worker<S> {
     /// Carries out one command and replies.
     pub(super) fn execute(&mut self, now: Timestamp, command: WorkerCommand) {
-        // Whoever asked may have stopped waiting; the command is carried out all the same.
+        // The sender may have stopped waiting; the command is carried out all the same.
         match command {
             WorkerCommand::AddFace(face, reply) => {
                 // It may be gone again already.
@@ -98,7 +98,7 @@ impl<S: Schedule> Worker<S> {
         if *erased < *limit && !erasure.is_complete() {
             self.erasing.push_front(erasing);
         } else {
-            // Whoever asked may have stopped waiting.
+            // The sender may have stopped waiting.
             let _ = erasing.reply.send(erasing.erased);
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! One turn takes a burst of frames from its rings, runs them through link services and engine, and puts the resulting
 //! frames into the rings of the links; ports it polls and fills by itself. When it has its turns, and when it sleeps, is
-//! decided by whoever drives it: [`Worker::serve`] makes it a task (in `task`), and a thread of its own as soon as there is
+//! decided by what drives it: [`Worker::serve`] makes it a task (in `task`), and a thread of its own as soon as there is
 //! a port (in `polling`).
 
 mod command;
