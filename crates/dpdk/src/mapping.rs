@@ -49,7 +49,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and whoever held pointers into it held the mapping too.
+        // SAFETY: it was mapped with this length, and pointers into it were only used while the mapping was held.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

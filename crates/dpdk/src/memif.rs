@@ -127,7 +127,7 @@ impl Drop for MemifService {
     }
 }
 
-/// A port for whoever looks after it. The link ends when it is dropped.
+/// A port, for the thread that manages it. The link ends when it is dropped.
 pub struct MemifPort {
     link: Arc<Link>,
     mailbox: Arc<Mailbox>,

@@ -29,7 +29,7 @@ impl Ring {
         let name = format!("memory{}", NEXT_NUMBER.fetch_add(1, Ordering::Relaxed));
         let name = CString::new(name).map_err(|_| DpdkError::Unusable(format!("cannot {}", action())))?;
         let mut error = 0;
-        // SAFETY: the environment runs, which whoever calls has the proof of.
+        // SAFETY: the environment runs; the caller has the proof of that.
         let ring = unsafe { ffi::namehop_ring_create(name.as_ptr(), slots, &mut error) };
         NonNull::new(ring).map(Ring).ok_or_else(|| DpdkError::refused(action(), error))
     }

@@ -83,7 +83,7 @@ impl SizeClass {
         let c_name = CString::new(name).map_err(|_| DpdkError::Unusable(format!("{name} is no name")))?;
         let count = u32::try_from(count).map_err(|_| DpdkError::Unusable(format!("cannot {}", action())))?;
         let mut error = 0;
-        // SAFETY: the environment runs, which whoever calls has the proof of. Sizes fit 16 bits, as `namehop_packet::raw` asserts.
+        // SAFETY: the environment runs; the caller has the proof of that. Sizes fit 16 bits, as `namehop_packet::raw` asserts.
         let pool = unsafe {
             ffi::namehop_mempool_create(c_name.as_ptr(), count, (HEADROOM_BYTES + room_bytes) as u16, &mut error)
         };

@@ -48,7 +48,7 @@ struct Shared {
     receive_ring_full: AtomicU64,
 }
 
-/// A port on a network interface, for whoever looks after it.
+/// A port on a network interface, for the thread that manages it.
 #[derive(Debug)]
 pub struct PacketPort {
     shared: Arc<Shared>,

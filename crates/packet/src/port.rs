@@ -10,7 +10,7 @@ use crate::buffer::PacketBuffer;
 pub const RETRY_PAUSE: Duration = Duration::from_micros(50);
 
 /// One receive queue and one transmit queue of a port: gives and takes frames in bursts, and never waits. One thread uses it;
-/// whoever gets it back may ask what it is.
+/// the thread that gets it back may ask what it is.
 pub trait PortQueue: Any + Send {
     /// Adds a burst of received frames, each in one buffer, to `frames`: as they were on the link, without the check sequence
     /// and without a tag that names a priority and no VLAN.

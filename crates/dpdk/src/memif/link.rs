@@ -11,7 +11,7 @@ use crate::losses::LossCounters;
 
 /// One link, connected or not.
 pub(super) struct Link {
-    /// Counts connections made and lost; never 0. The worker looks here for news.
+    /// Counts connections made and lost; never 0. The worker looks here whether anything has changed.
     generation: AtomicU32,
     /// The connection of this generation, if it is one, until the worker takes it.
     incoming: Mutex<Option<Connection>>,

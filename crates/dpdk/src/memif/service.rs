@@ -128,7 +128,7 @@ impl Service {
             while let Some(command) = self.mailbox.commands.pop() {
                 match command {
                     MemifCommand::Open(memif, link, reply) => {
-                        // Whoever asked has gone, and with it the port.
+                        // Nobody waits any more, so the port is gone as well.
                         let _ = reply.send(self.open(memif, link));
                     }
                     MemifCommand::Close(link) => self.close(&link),

@@ -81,7 +81,7 @@ pub enum Peer {
     Ethernet(MacAddress),
     /// The same in a VLAN.
     Vlan(MacAddress, VlanId),
-    /// Whoever is at the other end of a bare link.
+    /// The one at the other end of a bare link.
     Bare,
 }
 

@@ -43,8 +43,7 @@ pub(super) enum PortChange {
 pub(super) struct Mailbox {
     /// Changes on their way to the worker.
     pub(super) changes: SegQueue<PortChange>,
-    /// Queues on their way back that nobody waits for any more. The control side closes them: that takes time, which the
-    /// worker has not.
+    /// Queues on their way back that nobody waits for any more. The control side closes them, because that takes long.
     pub(super) abandoned: SegQueue<Box<dyn PortQueue>>,
 }
 
@@ -162,7 +161,7 @@ impl PortSet {
         let mut any = false;
         while let Some(change) = self.mailbox.changes.pop() {
             any = true;
-            // Whoever asked may have stopped waiting; the change is made all the same.
+            // The control side may have stopped waiting; the change is made all the same.
             match change {
                 PortChange::Add(id, params, reply) => {
                     let slot = usize::from(id.0);
@@ -193,7 +192,7 @@ impl PortSet {
                 }
                 PortChange::SetState(id, is_up, mtu_bytes) => self.set_state(id, is_up, mtu_bytes, faces),
                 PortChange::AddFace(id, face, peer, reply) => {
-                    // Whoever asked may have stopped waiting and given the face up.
+                    // The control side may have stopped waiting and given the face up.
                     if self.table.get(face.id()).is_some() {
                         self.add_face(id, &face, peer, false, faces);
                     }
@@ -208,7 +207,7 @@ impl PortSet {
         any
     }
 
-    /// Gives a queue to whoever asked for it. One who has stopped waiting will open another.
+    /// Gives a queue back to the control side. If that has stopped waiting, it will open another.
     fn give_back(&self, queue: Option<Box<dyn PortQueue>>, reply: &SyncSender<Option<Box<dyn PortQueue>>>) {
         if let Err(SendError(Some(queue))) = reply.send(queue) {
             self.mailbox.abandoned.push(queue);

@@ -60,8 +60,8 @@ pub struct PortSet {
 
 impl PortSet {
     /// A set without ports, and the control side's hold on it. `waker` is the worker's. On-demand faces get
-    /// `on_demand_flags`, honour the headers of self-learning if `self_learning` says so, and are looked at once in
-    /// `idle_timeout` by whoever closes idle ones.
+    /// `on_demand_flags`, honour the headers of self-learning if `self_learning` says so, and are closed after
+    /// `idle_timeout` to twice that without a frame.
     pub fn new(
         table: Arc<FaceTable>,
         events: UnboundedSender<FaceEvent>,

@@ -19,11 +19,11 @@ type Reply = oneshot::Sender<Result<Arc<Face>, CreateError>>;
 /// Carries out one command and replies, now or when a connection is made.
 pub(super) fn create(shared: &Rc<Shared>, uri: FaceUri, local_uri: Option<&FaceUri>, update: FaceUpdate, reply: Reply) {
     let is_permanent = update.persistency == Some(FacePersistency::Permanent);
-    // When a reply cannot be sent, whoever asked has gone away and does not want it.
+    // When a reply cannot be sent, nobody waits for it any more.
     match check(shared, uri, local_uri, &update) {
         Err(error) => drop(reply.send(Err(error))),
         Ok(Wanted::Udp(peer)) => drop(reply.send(create_udp(shared, peer, &update))),
-        // Whoever makes a permanent face wants it whether or not its peer is there now.
+        // A permanent face is wanted whether or not its peer is there now.
         Ok(Wanted::Tcp(peer)) if is_permanent => drop(reply.send(tcp::create_down(shared, peer, &update))),
         Ok(Wanted::WebSocket(server)) if is_permanent => {
             drop(reply.send(websocket::create_down(shared, server, &update)));

@@ -66,7 +66,7 @@ impl DatagramIo {
         }
     }
 
-    /// Has the next call of [`DatagramIo::receive`] find out how many datagrams the kernel has dropped for want of room in the
+    /// Makes the next call of [`DatagramIo::receive`] find out how many datagrams the kernel has dropped for want of room in the
     /// receive queue (`SO_RXQ_OVFL`, socket(7)). The headers for that serve for one call only, so this allocates.
     pub(super) fn count_drops_next(&mut self) {
         self.received = MultiHeaders::preallocate(BATCH, Some(cmsg_space!(u32)));
@@ -195,7 +195,7 @@ fn send_singly(
     Ok(slices.len())
 }
 
-/// Has the kernel tell of dropped datagrams. Where it cannot, they stay uncounted.
+/// Makes the kernel report dropped datagrams. Where it cannot, they stay uncounted.
 pub(super) fn count_kernel_drops(socket: &impl AsFd) {
     if let Err(error) = setsockopt(socket, sockopt::RxqOvfl, &1) {
         tracing::debug!(%error, "datagrams that the kernel drops are not counted");

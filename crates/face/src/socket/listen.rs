@@ -79,7 +79,7 @@ pub(super) fn tune_connection(socket: &Socket) {
     }
 }
 
-/// Has the kernel take only so much more than it may send at once, on a connection of a stranger: otherwise one that reads
+/// Limits what the kernel takes beyond what it may send at once, on a connection of a stranger: otherwise one that reads
 /// nothing would have megabytes of the kernel's memory. What is on its way is not limited, so speed is the same.
 pub(super) fn limit_unsent(socket: &Socket) {
     if let Err(error) = socket.set_tcp_notsent_lowat(UNSENT_BYTES) {

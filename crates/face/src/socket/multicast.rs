@@ -27,7 +27,7 @@ use crate::uri::{FaceUri, IpFamily};
 
 /// Interfaces and addresses change several at a time.
 const SETTLING: Duration = Duration::from_millis(200);
-/// When joining failed, the next attempt comes after this even without news.
+/// When joining failed, the next attempt comes after this time even if no interface has changed.
 const RETRY: Duration = Duration::from_secs(5);
 
 /// The interface on which a group is joined: its index, and its address for IPv4. Another index is another interface.
@@ -200,7 +200,7 @@ impl Memberships {
             if is_complete {
                 news.await;
             } else {
-                // When there is no news, it is time to try again all the same.
+                // Without changes it is time to try again all the same.
                 let _ = timeout(RETRY, news).await;
             }
             sleep(SETTLING).await;

@@ -56,8 +56,8 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Has the queue hold `bytes` altogether; `false`, and nothing changes, when that is more than it may grow to. It may
-    /// always shrink.
+    /// Reserves memory so that the queue holds `bytes` altogether; `false`, and nothing changes, when that is more than it may
+    /// grow to. It may always shrink.
     pub(super) fn hold(&self, bytes: usize) -> bool {
         let held = self.held_bytes.get();
         if bytes > held && bytes > FLOOR_BYTES {

@@ -168,7 +168,7 @@ impl Channel {
         Ok(self.attach(&entry, link, address))
     }
 
-    /// Has the link of a face use this channel to reach `address`.
+    /// Makes the link of a face use this channel to reach `address`.
     pub(super) fn attach(self: &Rc<Self>, entry: &SocketFace, link: &DatagramLink, address: SocketAddr) -> Rc<Peer> {
         let destination = SockaddrStorage::from(address);
         let (face, activity) = (Arc::clone(&entry.face), Rc::clone(&entry.activity));
@@ -275,8 +275,8 @@ impl Channel {
         received
     }
 
-    /// Has the kernel asked for dropped datagrams after a while, unless that is under way. An idle socket does not wake the
-    /// thread.
+    /// Asks the kernel after a while how many datagrams it has dropped, unless that is planned already. An idle socket does not
+    /// wake the thread.
     fn look_for_drops_later(self: &Rc<Self>) {
         if !self.looks_later.replace(true) {
             let channel = Rc::clone(self);

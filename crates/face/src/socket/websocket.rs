@@ -280,7 +280,7 @@ async fn receive(
     mut stream: SplitStream<Connection>,
 ) -> Result<(), WebSocketError> {
     let face = &entry.face;
-    // Whoever has done the handshake is not silent.
+    // A peer that has done the handshake is not silent.
     entry.activity.note_received();
     while let Some(message) = stream.next().await {
         match message? {

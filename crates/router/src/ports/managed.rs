@@ -177,7 +177,7 @@ impl ManagedPort {
         context.announce(FaceEvent::Destroyed(Arc::clone(face)));
     }
 
-    /// Has the interface receive the frames of those VLANs that there are faces in.
+    /// Makes the interface receive the frames of all VLANs in which it has faces, and of no others.
     fn receive_vlans(&mut self, context: &PortContext) -> Result<(), DpdkError> {
         let Some(Device::Interface(port)) = &self.device else { return Ok(()) };
         let mut vlans: Vec<u16> = self.faces(context).iter().filter_map(|face| vlan_of(face)).collect();
@@ -190,7 +190,7 @@ impl ManagedPort {
         Ok(())
     }
 
-    /// Has the interface receive the group of a multicast face, or not any more.
+    /// Makes the interface receive the group of a multicast face, or stop receiving it.
     fn join(&self, face: &Face, join: bool) {
         if let (FaceUri::Ethernet(group), Some(Device::Interface(port))) = (face.remote_uri(), &self.device)
             && is_group(group)

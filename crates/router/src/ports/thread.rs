@@ -92,7 +92,7 @@ impl Ports {
         fault_point("ports thread");
         let mut next_check = Instant::now() + CHECK_INTERVAL;
         loop {
-            // When a reply cannot be sent, whoever asked has gone away and does not want it.
+            // When a reply cannot be sent, nobody waits for it any more.
             match commands.recv_timeout(next_check.saturating_duration_since(Instant::now())) {
                 Ok(PortCommand::OpenConfigured(reply)) => {
                     self.missing = std::mem::take(&mut self.configured);

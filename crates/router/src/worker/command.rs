@@ -58,7 +58,7 @@ pub(super) struct Mailbox {
 }
 
 impl Mailbox {
-    /// Drops all commands, which tells whoever waits for their replies that none will come.
+    /// Drops all commands. So those who wait for their replies learn that none will come.
     fn drop_commands(&self) {
         while self.commands.pop().is_some() {}
     }
@@ -112,7 +112,7 @@ impl WorkerHandle {
         answer.await.map_err(|_| WorkerGone)
     }
 
-    /// Makes a face known; afterwards packets can be sent to it.
+    /// Adds a face of the sockets; afterwards packets can be sent to it.
     ///
     /// # Errors
     /// The worker has stopped; so for all methods here.
@@ -120,18 +120,18 @@ impl WorkerHandle {
         self.ask(|reply| WorkerCommand::AddFace(face, Some(reply))).await
     }
 
-    /// Makes a face unknown.
+    /// Removes a face of the sockets.
     pub async fn remove_face(&self, id: FaceId) -> Result<(), WorkerGone> {
         self.ask(|reply| WorkerCommand::RemoveFace(id, Some(reply))).await
     }
 
-    /// Makes known a face that came by itself. Does not wait, so that many connections at once do not keep commands
+    /// Adds a face that a peer has made. Does not wait, so that many connections at once do not keep commands
     /// waiting: what is sent to the worker later finds the face there.
     pub fn face_created(&self, face: Arc<Face>) {
         self.send(WorkerCommand::AddFace(face, None));
     }
 
-    /// Makes unknown a face that ended by itself. Does not wait.
+    /// Removes a face that has ended without a command. Does not wait.
     pub fn face_destroyed(&self, id: FaceId) {
         self.send(WorkerCommand::RemoveFace(id, None));
     }

@@ -24,7 +24,7 @@ pub(super) struct Erasing {
 impl<S: Schedule> Worker<S> {
     /// Carries out one command and replies.
     pub(super) fn execute(&mut self, now: Timestamp, command: WorkerCommand) {
-        // Whoever asked may have stopped waiting; the command is carried out all the same.
+        // The sender may have stopped waiting; the command is carried out all the same.
         match command {
             WorkerCommand::AddFace(face, reply) => {
                 // It may be gone again already.
@@ -34,7 +34,7 @@ impl<S: Schedule> Worker<S> {
                 let _ = reply.map(|reply| reply.send(()));
             }
             WorkerCommand::RemoveFace(id, reply) => {
-                self.ports_and_faces().1.remove(id);
+                self.faces().remove(id);
                 let _ = reply.map(|reply| reply.send(()));
             }
             WorkerCommand::UpdateFace(id, reply) => {
@@ -99,7 +99,7 @@ impl<S: Schedule> Worker<S> {
         if *erased < *limit && !erasure.is_complete() {
             self.erasing.push_front(erasing);
         } else {
-            // Whoever asked may have stopped waiting.
+            // The sender may have stopped waiting.
             let _ = erasing.reply.send(erasing.erased);
         }
     }

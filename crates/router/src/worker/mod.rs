@@ -2,7 +2,7 @@
 //!
 //! One turn takes a burst of frames from its rings, runs them through link services and engine, and puts the resulting
 //! frames into the rings of the links; ports it polls and fills by itself. When it has its turns, and when it sleeps, is
-//! decided by whoever drives it: [`Worker::serve`] makes it a task (in `task`), and a thread of its own as soon as there is
+//! decided by what drives it: [`Worker::serve`] makes it a task (in `task`), and a thread of its own as soon as there is
 //! a port (in `polling`).
 
 mod command;
@@ -12,6 +12,8 @@ mod idle;
 mod polling;
 mod processors;
 mod task;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -220,10 +222,14 @@ impl<S: Schedule> Worker<S> {
         (ports, WorkerFaces { records, engine, reassembler })
     }
 
+    fn faces(&mut self) -> WorkerFaces<'_, S> {
+        self.ports_and_faces().1
+    }
+
     /// Adds a face that is not one of a port.
     fn add_face(&mut self, face: &Arc<Face>) {
         if let Some(output) = Output::without_port(face) {
-            self.ports_and_faces().1.add(face, output);
+            self.faces().add(face, output);
         }
     }
 

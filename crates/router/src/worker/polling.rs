@@ -45,7 +45,7 @@ impl Worker {
         let (sender, ended) = oneshot::channel();
         thread::Builder::new().name("worker".to_owned()).spawn(move || {
             worker.poll(processor);
-            // Whoever waited has gone when the router is ending in a hurry.
+            // Nobody waits any more when the router is ending in a hurry.
             let _ = sender.send(());
         })?;
         ended.await.map_err(|_| io::Error::other("the worker's thread ended by itself"))

@@ -1,4 +1,4 @@
-//! Tests of who gives way to whom.
+//! Tests of who gets a permit, and who loses one for that.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -143,7 +143,7 @@ fn strangers_of_one_address_replace_each_other() {
     assert!(!second.is_empty() && second.len() <= 4, "no faster than a quarter each second: {}", second.len());
     assert!(is_there(&first[0]) && !is_there(&first[1]));
     assert!(permits.take(&datagram(5)).is_some(), "other addresses have theirs");
-    // IPv6: whoever has a network has all its addresses.
+    // IPv6: a peer with a network can use all its addresses.
     let v6 = |text: &str| PermitRequest::of_connection(FaceScope::NonLocal, text.parse().expect("address"));
     let near: Vec<Permit> = (0..8).filter_map(|n| permits.take(&v6(&format!("[2001:db8::{n}]:6363")))).collect();
     assert_eq!(near.len(), 8);

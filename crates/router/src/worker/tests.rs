@@ -1,0 +1,97 @@
+//! Faces that come and go while their frames are under way, in whatever order the worker hears of both.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use namehop_face::counters::LinkDrop;
+use namehop_face::port::PortSet;
+use namehop_face::registry::{Face, FaceFlags, FaceParams, FaceTable};
+use namehop_face::ring::{Frame, FrameRing};
+use namehop_face::wake::Waker;
+use namehop_forward::engine::{CsConfig, Engine, EngineConfig};
+use namehop_forward::fib::FibWriter;
+use namehop_forward::schedule::Burst;
+use namehop_forward::strategy::StrategyInstance;
+use namehop_hash::HashKey;
+use namehop_packet::{BufferPool, Timestamp};
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::*;
+
+/// Interest `/A`, for which there is no route.
+const INTEREST: [u8; 13] = [0x05, 0x0B, 0x07, 0x03, 0x08, 0x01, 0x41, 0x0A, 0x04, 1, 2, 3, 4];
+
+/// A worker without ports, and what the other threads have of it.
+struct Bench {
+    worker: Worker<Burst>,
+    handle: WorkerHandle,
+    rings: WorkerRings,
+    table: Arc<FaceTable>,
+    pool: BufferPool,
+    _fib: FibWriter<StrategyInstance>,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let (key, pool) = (HashKey::new(1, 2), BufferPool::new(64, 1));
+        let fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
+        let cs = CsConfig { capacity_packets: 16, capacity_bytes: 1 << 16, ..CsConfig::default() };
+        let config = EngineConfig { pit_capacity: 16, cs, dead_nonce_capacity: 16, ..EngineConfig::default() };
+        let engine = Engine::new(config, fib.reader(), pool.clone(), key).expect("memory");
+        let (table, waker) = (Arc::new(FaceTable::new()), Arc::new(Waker::new()));
+        let ring = || Arc::new(FrameRing::new(16, Arc::clone(&waker)));
+        let rings = WorkerRings {
+            from_sockets: ring(),
+            to_sockets: ring(),
+            from_control: ring(),
+            to_control: ring(),
+            to_control_from_neighbours: ring(),
+        };
+        let (events, _) = unbounded_channel();
+        let flags = FaceFlags::default();
+        let (ports, _) =
+            PortSet::new(Arc::clone(&table), events, Arc::clone(&waker), flags, false, Duration::from_secs(600));
+        let (worker, handle) = Worker::new(engine, pool.clone(), Arc::clone(&table), rings.clone(), ports, waker);
+        Bench { worker, handle, rings, table, pool, _fib: fib }
+    }
+
+    fn face(&self, uri: &str) -> Arc<Face> {
+        let params = FaceParams::new(uri.parse().expect("URI"), "unix:///run/x.sock".parse().expect("URI"));
+        self.table.insert(params).expect("room")
+    }
+
+    /// A turn in which an Interest comes from this face; how many of its Interests there were, and frames of no face.
+    fn receive(&mut self, face: &Face) -> (u64, u64) {
+        let buffer = self.pool.copy_of(&INTEREST).expect("buffer");
+        assert!(self.rings.from_sockets.push(Frame { face: face.id(), endpoint: 0, buffer }).is_ok());
+        self.worker.turn(Timestamp(1));
+        (face.counters.worker.received.interests.packets.get(), self.table.link_drops().get(LinkDrop::LinkDown))
+    }
+}
+
+#[test]
+fn the_first_frame_of_a_face_may_come_before_its_command() {
+    let mut bench = Bench::new();
+    let face = bench.face("fd://7");
+    assert_eq!(bench.receive(&face), (1, 0));
+    bench.handle.face_created(Arc::clone(&face));
+    assert_eq!(bench.receive(&face), (2, 0));
+
+    // The last frames of a face may come behind the command that removes it.
+    bench.table.remove(face.id());
+    bench.handle.face_destroyed(face.id());
+    assert_eq!(bench.receive(&face), (2, 1));
+    // A command to add it that was overtaken changes nothing.
+    bench.handle.face_created(Arc::clone(&face));
+    assert_eq!(bench.receive(&face), (2, 2));
+    assert_eq!(bench.pool.in_use(), bench.rings.to_sockets.len());
+}
+
+#[test]
+fn a_face_of_a_port_is_not_taken_for_one_of_the_sockets() {
+    let mut bench = Bench::new();
+    let face = bench.face("ether://[08:00:27:01:01:01]");
+    bench.handle.face_created(Arc::clone(&face));
+    assert_eq!(bench.receive(&face), (0, 1));
+    assert!(bench.rings.to_sockets.is_empty());
+}
