@@ -38,7 +38,7 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
-    /// Decodes a packet; an Interest that is large enough for a long name only if `may_read` says so of its bytes.
+    /// Decodes a packet; an Interest that is large enough for a long name only if `may_read` holds for its bytes.
     #[inline(always)]
     pub(crate) fn parse(&mut self, packet: &Incoming, may_read: impl FnOnce(&[u8]) -> bool) {
         let bytes = packet.buffer.bytes();

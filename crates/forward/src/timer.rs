@@ -189,8 +189,8 @@ impl TimerWheel {
     }
 
     /// Takes out the next timer that has come due by `now`, however far `now` is ahead of the last call. Between calls new
-    /// timers may be set. `is_meant` says of a timer that is only looked at whether it still means something.
-    pub fn pop_due(&mut self, now: Timestamp, mut is_meant: impl FnMut(&Timer) -> bool) -> Option<Timer> {
+    /// timers may be set. `is_current` says of a timer that is only looked at whether it is still in force.
+    pub fn pop_due(&mut self, now: Timestamp, mut is_current: impl FnMut(&Timer) -> bool) -> Option<Timer> {
         let now_tick = now.0 >> TICK_SHIFT;
         loop {
             while self.drained_until < self.drained_count || self.drain_next_chunk() {
@@ -200,7 +200,7 @@ impl TimerWheel {
                     self.timers -= 1;
                     return Some(timer);
                 }
-                if !is_meant(&timer) || !self.append(timer.looked_at()) {
+                if !is_current(&timer) || !self.append(timer.looked_at()) {
                     self.timers -= 1;
                 }
             }

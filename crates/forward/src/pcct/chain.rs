@@ -102,7 +102,7 @@ pub(super) fn truncate<R>(blocks: &mut Blocks<R>, first: &mut u32, count: usize)
     }
 }
 
-/// Keeps the records that `keep` says so of, in their order, and returns how many those are.
+/// Keeps the records for which `keep` holds, in their order, and returns how many those are.
 #[inline]
 pub(super) fn retain<R: Copy>(
     inline: &mut [R; INLINE_RECORDS],

@@ -187,7 +187,7 @@ impl Pcct {
         slot.in_count -= 1;
     }
 
-    /// Removes the downstreams that `is_taken` says so of, and hands each to `taken` with what it is to be told.
+    /// Removes the downstreams for which `is_taken` holds, and hands each to `taken` with what it is to be told.
     pub(crate) fn take_in_records(
         &mut self,
         pit: PitRef,
@@ -209,7 +209,7 @@ impl Pcct {
         slot.in_count = kept as u16;
     }
 
-    /// Removes the downstreams that `is_gone` says so of.
+    /// Removes the downstreams for which `is_gone` holds.
     pub(crate) fn remove_in_records(&mut self, pit: PitRef, is_gone: impl FnMut(&InRecord) -> bool) {
         self.take_in_records(pit, is_gone, |_, _| ());
     }
@@ -273,7 +273,7 @@ impl Pcct {
         Ok((count, true))
     }
 
-    /// Removes the upstreams that `is_gone` says so of.
+    /// Removes the upstreams for which `is_gone` holds.
     pub(crate) fn remove_out_records(&mut self, pit: PitRef, mut is_gone: impl FnMut(&UpstreamRecord) -> bool) {
         let slot = slot_of(&mut self.entries, &mut self.slots, pit);
         let count = usize::from(slot.out_count);

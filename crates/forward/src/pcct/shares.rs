@@ -60,7 +60,7 @@ impl Shares {
     pub(super) fn add(&mut self, face: FaceId) {
         let place = face.slot();
         if self.held.get(place).is_none_or(|held| held.face != face) {
-            self.meet(face);
+            self.start_counting(face);
         }
         let Held { slots, is_stranger, .. } = &mut self.held[place];
         let group = usize::from(*is_stranger);
@@ -87,7 +87,7 @@ impl Shares {
 
     /// The face is there.
     pub(super) fn set_face(&mut self, face: FaceId) {
-        self.meet(face);
+        self.start_counting(face);
         let held = &mut self.held[face.slot()];
         if held.slots & GONE != 0 {
             held.slots &= !GONE;
@@ -99,7 +99,7 @@ impl Shares {
 
     /// The face came by itself from another computer, or is known to the router.
     pub(super) fn set_stranger(&mut self, face: FaceId, is_stranger: bool) {
-        self.meet(face);
+        self.start_counting(face);
         let held = &mut self.held[face.slot()];
         let before = std::mem::replace(held, Held { is_stranger, ..*held });
         if before.slots & GONE == 0 {
@@ -183,7 +183,7 @@ impl Shares {
 
     /// Counts for a face. What another one in the same place held counts no more.
     #[cold]
-    fn meet(&mut self, face: FaceId) {
+    fn start_counting(&mut self, face: FaceId) {
         let place = face.slot();
         if self.held.len() <= place {
             self.held.resize(place + 1, Held::default());

@@ -21,7 +21,7 @@ const SPARE_ENTRIES: usize = 64;
 /// TYPE, LENGTH and value of an implicit digest at the end of a name.
 const DIGEST_COMPONENT_BYTES: usize = 2 + DIGEST_BYTES;
 /// Downstreams of a PIT slot that are asked whether they may hold it.
-const HEIRS: usize = 16;
+const MAX_CANDIDATES: usize = 16;
 
 impl Pcct {
     /// An empty table.
@@ -92,15 +92,16 @@ impl Pcct {
         self.queue.victim(&self.shares, newcomer)
     }
 
-    /// Lets a downstream that has joined a PIT slot hold it, if it is among the first few, `is_meant` says so of it, and it
+    /// Lets a downstream that has joined a PIT slot hold it, if it is among the first few, `may_take_over` holds for it, and it
     /// holds little so far. `false` if there is none such.
     #[cold]
-    pub(crate) fn hand_over(&mut self, pit: PitRef, is_meant: impl Fn(&InRecord) -> bool) -> bool {
+    pub(crate) fn hand_over(&mut self, pit: PitRef, may_take_over: impl Fn(&InRecord) -> bool) -> bool {
         let position = self.slot(pit).queue_position;
         let holder = self.queue.holder(position);
-        let may_hold =
-            |record: &&InRecord| record.face != holder && is_meant(record) && self.shares.holds_little(record.face);
-        let Some(face) = self.in_records(pit).take(HEIRS).find(may_hold).map(|record| record.face) else {
+        let may_hold = |record: &&InRecord| {
+            record.face != holder && may_take_over(record) && self.shares.holds_little(record.face)
+        };
+        let Some(face) = self.in_records(pit).take(MAX_CANDIDATES).find(may_hold).map(|record| record.face) else {
             return false;
         };
         self.shares.remove(holder);

@@ -174,7 +174,7 @@ impl<S: Send + Sync> FibWriter<S> {
         Ok(())
     }
 
-    /// Below the prefix, entries without own next hops take them from `new` if `replaces` says so of their source.
+    /// Below the prefix, entries without own next hops take them from `new` if `replaces` holds for their source.
     fn pass_on_nexthops(&self, prefix: &Prefix<'_>, new: u32, replaces: impl Fn(&Self, u32) -> bool) {
         if self.strategies.len() == 1 {
             // The root's, with nothing above.
