@@ -9,7 +9,7 @@ use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
 use crate::pages::{BASE_ALIGNMENT, FillMark, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
-use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read};
+use crate::prefetch::prefetch_line_of;
 use crate::{TableError, touched};
 
 /// Slots that are ready before the first is given out, in bytes.
@@ -158,8 +158,7 @@ impl<T> Arena<T> {
     /// Asks for cache line `line` (0, 1, …) of a slot. Any index may be given.
     #[inline(always)]
     pub fn prefetch_line(&self, index: u32, line: usize) {
-        let offset = (index as usize * size_of::<T>()).wrapping_add(line * CACHE_LINE_BYTES);
-        prefetch_read(self.slots.base().as_ptr().wrapping_add(offset));
+        prefetch_line_of(self.slots.base().cast::<T>().as_ptr().wrapping_add(index as usize), line);
     }
 
     /// Slots given out now.

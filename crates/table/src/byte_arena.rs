@@ -9,7 +9,7 @@
 mod tests;
 
 use crate::pages::{FillMark, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
-use crate::prefetch::prefetch_read;
+use crate::prefetch::prefetch_line_of;
 use crate::{Arena, TableError, touched};
 
 /// Slots are addressed in units of this many bytes.
@@ -220,8 +220,7 @@ impl ByteArena {
     /// Asks for cache line `line` (0, 1, …) of a slot. Any slot may be given.
     #[inline(always)]
     pub fn prefetch_line(&self, slot: u32, line: usize) {
-        let offset = (slot as usize).wrapping_add(line).wrapping_mul(UNIT_BYTES);
-        prefetch_read(self.memory.base().as_ptr().wrapping_add(offset));
+        prefetch_line_of(self.memory.base().as_ptr().wrapping_add((slot as usize).wrapping_mul(UNIT_BYTES)), line);
     }
 
     /// Bytes that a string of `length` bytes takes up; `None` if it is too long to be stored.

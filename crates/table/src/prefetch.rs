@@ -6,16 +6,13 @@
 pub const CACHE_LINE_BYTES: usize = 64;
 
 /// Asks for the cache line at `address`, for reading soon.
-///
-/// On x86 it comes into the second-level cache. Into the first, each line under way would hold one of that cache's buffers, of
-/// which there are few, until it is there: groups of lines then come at the rate of these buffers.
 #[inline(always)]
 pub fn prefetch_read<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: needs SSE, which every x86-64 processor has; the instruction ignores bad addresses.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
     #[cfg(target_arch = "aarch64")]
     // SAFETY: the instruction is a hint that changes no register, memory or flag and ignores bad addresses.
@@ -26,13 +23,42 @@ pub fn prefetch_read<T>(address: *const T) {
     let _ = address;
 }
 
+/// Asks for a cache line behind another one that was asked for just before, for reading soon.
+///
+/// It comes into the second-level cache. On its way to the first, a line holds one of that level's buffers, of which there are
+/// few, until it is there: where several lines of each object were to come that way, all objects would wait for these buffers.
+#[inline(always)]
+pub fn prefetch_following<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: as in `prefetch_read`.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) };
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as in `prefetch_read`.
+    unsafe {
+        std::arch::asm!("prfm pldl2keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = address;
+}
+
+/// Asks for line number `line` of an object: the first for the first-level cache, others for the second.
+#[inline(always)]
+pub fn prefetch_line_of<T>(start: *const T, line: usize) {
+    let address = start.cast::<u8>().wrapping_add(line * CACHE_LINE_BYTES);
+    if line == 0 { prefetch_read(address) } else { prefetch_following(address) }
+}
+
 /// Asks for every cache line of the `bytes` bytes from `start` on. Any address may be given.
 #[inline(always)]
 pub fn prefetch_lines<T>(start: *const T, bytes: usize) {
     let first = start.addr() & !(CACHE_LINE_BYTES - 1);
     let end = start.addr().saturating_add(bytes);
-    for line in (first..end).step_by(CACHE_LINE_BYTES) {
-        prefetch_read(start.with_addr(line));
+    prefetch_read(start.with_addr(first));
+    for line in (first..end).step_by(CACHE_LINE_BYTES).skip(1) {
+        prefetch_following(start.with_addr(line));
     }
 }
 

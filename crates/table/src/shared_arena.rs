@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::pages::{BASE_ALIGNMENT, Mapping, MemoryNeed, PageRequest, touch_soon};
-use crate::prefetch::{CACHE_LINE_BYTES, prefetch_read};
+use crate::prefetch::prefetch_line_of;
 use crate::{TableError, touched};
 
 /// The first segment has 2^12 slots.
@@ -64,7 +64,7 @@ impl<T> Segments<T> {
         let (segment, first) = locate(index);
         let start = self.starts[segment].load(Ordering::Relaxed);
         let slot = start.wrapping_add(index as usize - first);
-        prefetch_read(slot.cast::<u8>().wrapping_add(line * CACHE_LINE_BYTES));
+        prefetch_line_of(slot, line);
     }
 }
 
@@ -193,7 +193,7 @@ impl<T> SharedArena<T> {
         let first = match self.free_pairs.pop() {
             Some(first) => first,
             None => {
-                if self.made % 2 == 1 {
+                if !self.made.is_multiple_of(2) {
                     let skipped = self.make(1)?;
                     // SAFETY: the slot was made just now.
                     unsafe { self.segments.slot(skipped).write(vacant()) };

@@ -111,7 +111,9 @@ impl<S: Send + Sync> FibReader<S> {
         if guess.depth > 0 {
             self.shared.entries.prefetch_line(guess.index, 0);
             // An entry of two lines begins at an even one. The line beside another one costs next to nothing.
-            self.shared.entries.prefetch_line(guess.index | 1, 0);
+            if guess.index.is_multiple_of(2) {
+                self.shared.entries.prefetch_line(guess.index, 1);
+            }
         }
     }
 

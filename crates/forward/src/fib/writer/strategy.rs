@@ -158,7 +158,7 @@ impl<S: Send + Sync> FibWriter<S> {
     fn entry_in_slot(&self, index: u32) -> Option<&Entry> {
         let entry_in = |index| Some(self.entry(index)).filter(|entry| !entry.is_vacant());
         // Pairs begin at even slots.
-        let is_second = index % 2 == 1 && entry_in(index - 1).is_some_and(Entry::is_pair);
+        let is_second = !index.is_multiple_of(2) && entry_in(index - 1).is_some_and(Entry::is_pair);
         if is_second { None } else { entry_in(index) }
     }
 
