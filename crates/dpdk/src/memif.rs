@@ -28,11 +28,12 @@ use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
+
 use crate::backoff::Backoff;
 use crate::error::DpdkError;
 use crate::losses::Losses;
 use link::Link;
-use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 use ring::Connection;
 use service::{Mailbox, MemifCommand, Service};
 

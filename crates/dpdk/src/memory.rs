@@ -5,12 +5,13 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use namehop_packet::PacketBuffer;
+use namehop_packet::raw::Header;
+
 use crate::BURST;
 use crate::eal::Eal;
 use crate::error::DpdkError;
 use crate::ffi::{self, RawRing};
-use namehop_packet::PacketBuffer;
-use namehop_packet::raw::Header;
 
 /// Rings have names of their own.
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);

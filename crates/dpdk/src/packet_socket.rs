@@ -21,9 +21,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
+
 use crate::error::DpdkError;
 use crate::losses::{LossCounters, Losses};
-use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 use receive::ReceiveRing;
 use send::Sender;
 use socket::Socket;

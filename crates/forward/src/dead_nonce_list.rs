@@ -16,9 +16,8 @@
 
 use std::time::Duration;
 
-use namehop_table::{CacheLine, CacheLines, PageRequest, TableError};
-
 use namehop_packet::Timestamp;
+use namehop_table::{CacheLine, CacheLines, PageRequest, TableError};
 
 /// Time units of a lifetime.
 const LIFETIME_UNITS: u64 = 64;

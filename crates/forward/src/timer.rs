@@ -22,9 +22,8 @@
 //! particular order; those of different ticks in the order of their ticks, unless the wheel was not polled for longer than it
 //! reaches.
 
-use namehop_table::{Arena, PageRequest, TableError};
-
 use namehop_packet::Timestamp;
+use namehop_table::{Arena, PageRequest, TableError};
 
 /// Length of a tick: 2^20 ns.
 const TICK_SHIFT: u32 = 20;

@@ -3,6 +3,7 @@
 //! One context serves one PIT slot during one trigger. It knows the packet at hand: for an arriving Interest the buffer
 //! itself, so that the first upstream gets it without copying; for arriving Data the buffer and its announcement.
 
+use namehop_packet::{FaceId, FaceInfo, FaceScope, Outgoing, PacketBuffer, Timestamp};
 use namehop_wire::NameRef;
 use namehop_wire::lp::NackReason;
 
@@ -14,7 +15,6 @@ use crate::pcct::record::{InRecord, UpstreamRecord};
 use crate::pipelines::outgoing_data::DataSource;
 use crate::scope::{InterestLimits, NameScope};
 use crate::strategy::{self, Measurements, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
-use namehop_packet::{FaceId, FaceInfo, FaceScope, Outgoing, PacketBuffer, Timestamp};
 
 /// Where the bytes of the arriving Interest are.
 #[derive(Debug)]

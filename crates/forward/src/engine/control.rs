@@ -1,12 +1,12 @@
 //! What the control plane does with an engine: faces, Content Store, settings, reports.
 
+use namehop_packet::{DropCounters, FaceId, FaceInfo};
 use namehop_wire::NameRef;
 
 use super::config::{CsChange, CsInfo, EngineError, TableSizes};
 use super::{CsErasure, Engine};
 use crate::counters::EngineCounters;
 use crate::schedule::Schedule;
-use namehop_packet::{DropCounters, FaceId, FaceInfo};
 
 impl<S: Schedule> Engine<S> {
     /// Adds a face, or changes what is known of it.

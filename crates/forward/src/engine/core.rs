@@ -5,6 +5,8 @@
 use std::time::Duration;
 
 use namehop_hash::{HashKey, Lanes, PrefixHashes, hash_name, hash_with_nonce};
+use namehop_packet::in_place::push_in_place;
+use namehop_packet::{BufferPool, DropReason, FaceId, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
 use namehop_wire::{Name, NameRef, long_name_bytes};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -24,8 +26,6 @@ use crate::pcct::{Downstream, Pcct, PcctConfig, PitRef};
 use crate::schedule::MAX_BURST;
 use crate::strategy::MeasurementTable;
 use crate::timer::{Timer, TimerWheel};
-use namehop_packet::in_place::push_in_place;
-use namehop_packet::{BufferPool, DropReason, FaceId, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
 
 /// Times that memory is cleared for one new PIT entry before it is refused.
 const MAX_RECLAIMS: usize = 4;

@@ -1,5 +1,6 @@
 //! Interests as bytes: rewriting one that came in, and building one anew from what the PIT remembers of it.
 
+use namehop_packet::{DropReason, PacketBuffer};
 use namehop_wire::interest::DEFAULT_INTEREST_LIFETIME_MS;
 use namehop_wire::tlv::{Nni, element_len, put_header, types};
 use namehop_wire::{InterestRewrite, MAX_PACKET_SIZE, rewrite_interest};
@@ -7,7 +8,6 @@ use namehop_wire::{InterestRewrite, MAX_PACKET_SIZE, rewrite_interest};
 use super::core::Core;
 use crate::pcct::PitRef;
 use crate::pcct::entry::LIFETIME_ABSENT;
-use namehop_packet::{DropReason, PacketBuffer};
 
 /// Most bytes that a rewrite adds: Nonce, HopLimit, and longer LENGTHs.
 const REWRITE_GROWTH_BYTES: usize = 16;

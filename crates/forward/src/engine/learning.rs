@@ -6,6 +6,7 @@
 //! until `announcement_reply` brings the announcement or one second has passed; then the Data is sent with what there is.
 //! Interests that arrive in the meantime are answered by the Content Store or make a new PIT entry.
 
+use namehop_packet::{DropReason, FaceId, Outgoing, PacketBuffer, Timestamp};
 use namehop_wire::Name;
 
 use super::Engine;
@@ -13,7 +14,6 @@ use super::core::Core;
 use crate::pcct::Downstream;
 use crate::pipelines::outgoing_data::DataSource;
 use crate::schedule::Schedule;
-use namehop_packet::{DropReason, FaceId, Outgoing, PacketBuffer, Timestamp};
 
 /// Reports that wait for the control plane; more are lost, and counted.
 const MAX_EVENTS: usize = 1024;

@@ -13,9 +13,8 @@
 #[cfg(test)]
 mod tests;
 
-use namehop_wire::NameRef;
-
 use namehop_packet::{FaceId, Timestamp};
+use namehop_wire::NameRef;
 
 /// Names of at most so many bytes are free whatever their depth; most are, so nothing is counted for them.
 const SHORT_BYTES: usize = 128;

@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 
+use namehop_packet::{Outgoing, Timestamp};
 use namehop_wire::{Name, NameRef};
 
 use super::Engine;
@@ -15,7 +16,6 @@ use crate::fib::NextHop;
 use crate::pcct::{Pcct, PitRef};
 use crate::schedule::Schedule;
 use crate::strategy::Trigger;
-use namehop_packet::{Outgoing, Timestamp};
 
 /// New next hops that wait; more push out the oldest.
 const MAX_WAITING: usize = 64;

@@ -1,13 +1,13 @@
 //! Which next hops and which strategy an Interest gets.
 
 use namehop_hash::{HashKey, PrefixHashes, hash_prefixes};
+use namehop_packet::{FaceId, PacketBuffer};
 use namehop_wire::{InterestLayout, NameLayout, NameRef};
 
 use super::Fib;
 use crate::fib::{FibGuess, FibMatch};
 use crate::pcct::{Pcct, PitRef};
 use crate::strategy::StrategyInstance;
-use namehop_packet::{FaceId, PacketBuffer};
 
 /// Delegations of a forwarding hint that are tried. Every one costs a lookup, so their number must not be the sender's
 /// choice.

@@ -12,10 +12,10 @@ use std::mem::offset_of;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use namehop_packet::FaceId;
 use namehop_table::prefetch::prefetch_lines;
 
 use super::{Costs, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop, NextHops};
-use namehop_packet::FaceId;
 
 /// "No entry" where an entry's index is expected.
 pub(super) const NONE: u32 = u32::MAX;

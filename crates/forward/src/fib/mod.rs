@@ -18,9 +18,8 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use namehop_table::TableError;
-
 use namehop_packet::FaceId;
+use namehop_table::TableError;
 
 pub use reader::{FibGuess, FibMatch, FibReader};
 pub use writer::{BulkError, FibAddition, FibCursor, FibStatistics, FibWriter};

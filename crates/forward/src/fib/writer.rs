@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use namehop_hash::{HashKey, PrefixHashes, hash_name};
+use namehop_packet::FaceId;
 use namehop_table::{BucketStatistics, ConcurrentBucketTable, PageRequest, Qsbr, SharedArena};
 use namehop_wire::NameRef;
 
 use super::entry::{Entry, EntryParts, NONE};
 use super::shared::{Choice, Retired, Shared};
 use super::{FibError, FibReader, MAX_PREFIX_COMPONENTS, NextHop, NextHops};
-use namehop_packet::FaceId;
 
 pub use bulk::{BulkError, FibAddition};
 use growth::INITIAL_CAPACITY;

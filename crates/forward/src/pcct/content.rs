@@ -5,6 +5,7 @@
 //! memory for a new one. The store grows no faster than the system gives memory: packets never wait for that.
 
 use namehop_hash::PrefixHashes;
+use namehop_packet::Timestamp;
 use namehop_store::{EvictionPolicy, Policy, PolicyKind};
 use namehop_table::{Growth, TableError};
 use namehop_wire::data::implicit_digest;
@@ -14,7 +15,6 @@ use super::blocks::{Block, BlockStore};
 use super::entry::{EntryFlags, Selectors};
 use super::keys::Key;
 use super::prefix_index::PrefixIndex;
-use namehop_packet::Timestamp;
 
 /// Bytes of an implicit digest.
 pub(crate) const DIGEST_BYTES: usize = 32;

@@ -3,10 +3,11 @@
 //! An entry belongs to one (name, chosen forwarding hint). It has PIT slots, one for each combination of CanBePrefix and
 //! MustBeFresh in use (the first inline, others in extension blocks), and room for one cached Data.
 
+use namehop_packet::Timestamp;
+
 use super::blocks::Block;
 use super::record::{INLINE_RECORDS, InRecord, UpstreamRecord};
 use crate::strategy::context::PitScratch;
-use namehop_packet::Timestamp;
 
 /// Index that names nothing.
 pub(crate) const NONE: u32 = u32::MAX;

@@ -19,11 +19,11 @@
 
 use std::ops::Range;
 
+use namehop_packet::FaceId;
 use namehop_table::{CacheLine, CacheLines, PageRequest, TableError};
 
 use super::PitRef;
 use super::shares::Shares;
-use namehop_packet::FaceId;
 
 /// Gaps at the head that one insertion passes over at most: twice what it adds.
 const PASS_PER_INSERTION: usize = 2;

@@ -3,13 +3,13 @@
 
 use arrayvec::ArrayVec;
 use namehop_hash::{PrefixHashes, hash_with_nonce};
+use namehop_packet::Timestamp;
 use namehop_store::{Ahead, EvictionPolicy};
 
 use super::content::{ContentStore, DIGEST_BYTES};
 use super::entry::Entry;
 use super::{INLINE, Pcct};
 use crate::schedule::MAX_BURST;
-use namehop_packet::Timestamp;
 
 /// Lines of cached Data that are asked for; the processor notices the run and fetches the rest itself.
 const DATA_LINES: usize = 8;

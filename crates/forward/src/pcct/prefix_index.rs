@@ -7,10 +7,9 @@
 //! Data is indexed only under prefixes of lengths that Interests lately asked for (all lengths during the first minute in which the store is used),
 //! so traffic that asks by full name pays nothing.
 
+use namehop_packet::Timestamp;
 use namehop_table::prefetch::prefetch_read;
 use namehop_wire::MAX_NAME_COMPONENTS;
-
-use namehop_packet::Timestamp;
 
 /// A length stays interesting for so long after an Interest asked for it, and all lengths after the first use.
 const INTEREST_LASTS_MS: u64 = 60_000;

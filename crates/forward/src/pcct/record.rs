@@ -1,10 +1,10 @@
 //! Memory layout of in-records and out-records, inside a PIT slot and in the blocks that hold further ones.
 
+use namehop_packet::{FaceId, Timestamp};
 use namehop_wire::lp::{NackReason, PitToken};
 
 use super::entry::NONE;
 use crate::strategy::context::OutScratch;
-use namehop_packet::{FaceId, Timestamp};
 
 /// Records of each kind inside a PIT slot.
 pub(crate) const INLINE_RECORDS: usize = 1;

@@ -2,6 +2,7 @@
 //!
 //! Passes over all records walk the chain once; removing one record by index moves the last one into its place.
 
+use namehop_packet::{FaceId, Timestamp};
 use namehop_table::Arena;
 use namehop_wire::lp::PitToken;
 
@@ -11,7 +12,6 @@ use super::record::{INLINE_RECORDS, InRecord, MAX_DOWNSTREAMS, MAX_UPSTREAMS, Pe
 use super::record::{SHORT_TOKEN_BYTES, TokenBlock, UpstreamRecord};
 use super::slots::slot_of;
 use super::{Pcct, PitRef};
-use namehop_packet::{FaceId, Timestamp};
 
 /// What a downstream is told with its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

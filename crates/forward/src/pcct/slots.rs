@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use namehop_hash::{PrefixHashes, hash_name};
+use namehop_packet::FaceId;
 use namehop_table::{Arena, BucketTable, Growth, PageRequest, TableError};
 use namehop_wire::MAX_NAME_COMPONENTS;
 
@@ -14,7 +15,6 @@ use super::pit_queue::PitQueue;
 use super::record::InRecord;
 use super::shares::Shares;
 use super::{INLINE, Pcct, PcctConfig, PitRef, extension_capacity};
-use namehop_packet::FaceId;
 
 /// Entries beyond one for each PIT slot and each Data: those that are being made while others are about to be freed.
 const SPARE_ENTRIES: usize = 64;

@@ -2,6 +2,7 @@
 
 use arrayvec::ArrayVec;
 use namehop_hash::PrefixHashes;
+use namehop_packet::{DropReason, FaceId, FaceInfo, FaceScope, LinkFields, Outgoing, PacketKind, Timestamp};
 use namehop_wire::MAX_PACKET_SIZE;
 
 use crate::engine::config::UnsolicitedPolicy;
@@ -9,7 +10,6 @@ use crate::engine::core::{Core, names_digest};
 use crate::pcct::PitRef;
 use crate::pcct::content::{DIGEST_BYTES, NewData};
 use crate::pcct::keys::{Key, NoEntry};
-use namehop_packet::{DropReason, FaceId, FaceInfo, FaceScope, LinkFields, Outgoing, PacketKind, Timestamp};
 
 /// Data that came in, as far as the Content Store is concerned.
 pub(super) struct Admission<'a> {

@@ -2,6 +2,7 @@
 
 use arrayvec::ArrayVec;
 use namehop_hash::hash_name;
+use namehop_packet::{DropReason, FaceId, FaceInfo, FaceScope, Incoming, Outgoing, PacketBuffer, Timestamp};
 use namehop_wire::MAX_PACKET_SIZE;
 use namehop_wire::data::implicit_digest;
 use namehop_wire::tlv::types;
@@ -17,7 +18,6 @@ use crate::pcct::{PitRef, token};
 use crate::schedule::{Prepared, Schedule};
 use crate::scope::NameScope;
 use crate::strategy::Trigger;
-use namehop_packet::{DropReason, FaceId, FaceInfo, FaceScope, Incoming, Outgoing, PacketBuffer, Timestamp};
 
 /// A name with an implicit digest behind it: TYPE, LENGTH and the digest.
 const FULL_NAME_BYTES: usize = MAX_PACKET_SIZE + 2 + DIGEST_BYTES;

@@ -1,6 +1,7 @@
 //! Interest finalize pipeline (NFD developer's guide, section 4.2.6), and the timers of PIT entries that lead to it.
 
 use namehop_hash::hash_with_nonce;
+use namehop_packet::{FaceId, Outgoing, Timestamp};
 
 use crate::engine::Engine;
 use crate::engine::context::{AtHand, Context};
@@ -10,7 +11,6 @@ use crate::pcct::{Pcct, PitRef};
 use crate::schedule::Schedule;
 use crate::strategy::Trigger;
 use crate::timer::{Timer, deadline_mark};
-use namehop_packet::{FaceId, Outgoing, Timestamp};
 
 /// Kind of a strategy's timer; the one that ends a PIT entry has 0.
 const STRATEGY_TIMER: u8 = 1;

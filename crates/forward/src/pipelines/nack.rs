@@ -1,6 +1,7 @@
 //! The Nack processing path: incoming and outgoing Nacks (NFD developer's guide, section 4.4), and Interests that a link gave up.
 
 use namehop_hash::hash_name;
+use namehop_packet::{DropReason, FaceId, Incoming, LinkFields, LinkType, Outgoing, PacketKind, Timestamp};
 use namehop_wire::Interest;
 use namehop_wire::lp::NackReason;
 
@@ -13,7 +14,6 @@ use crate::pcct::record::InRecord;
 use crate::pcct::{Downstream, PitRef, token};
 use crate::schedule::Schedule;
 use crate::strategy::Trigger;
-use namehop_packet::{DropReason, FaceId, Incoming, LinkFields, LinkType, Outgoing, PacketKind, Timestamp};
 
 impl<S: Schedule> Engine<S> {
     /// Incoming Nack pipeline. An error is the reason why the Nack was discarded.

@@ -4,6 +4,7 @@
 //! HopLimits, scopes, limits on names, strategies, records of upstreams and timers: a PIT entry without Data stays until the
 //! PIT is full. The order of the steps is that of Takemasa (thesis, 2019, section 3 and figure 4.2).
 
+use namehop_packet::{DropReason, Incoming, LinkFields, Outgoing, PacketKind, Timestamp};
 use namehop_wire::lp::PitToken;
 
 use super::outgoing_data::DataSource;
@@ -14,7 +15,6 @@ use crate::pcct::keys::Key;
 use crate::pcct::record::PendingHopLimit;
 use crate::pcct::{Arrival, NoRoom};
 use crate::schedule::{Prepared, Schedule};
-use namehop_packet::{DropReason, Incoming, LinkFields, Outgoing, PacketKind, Timestamp};
 
 /// Names are matched exactly, and Data is good for ever.
 const EXACT: Selectors = Selectors { can_be_prefix: false, must_be_fresh: false };

@@ -3,11 +3,11 @@
 //! A strategy is called by trigger (an Interest arrived, Data arrived, …) with a context for one PIT entry and answers
 //! by calling actions on it. The engine implements the context over its tables; tests implement it over plain vectors.
 
+use namehop_packet::{FaceId, FaceInfo, Timestamp};
 use namehop_wire::lp::NackReason;
 
 use crate::fib::NextHop;
 use crate::strategy::measurements::Measurements;
-use namehop_packet::{FaceId, FaceInfo, Timestamp};
 
 /// An in-record of the PIT entry: a downstream that waits for the Data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

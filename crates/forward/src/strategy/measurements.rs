@@ -7,10 +7,11 @@
 //! There are no timers here. A time-out is noticed when the next hop is looked at again
 //! ([`NextHopMeasurement::check_timeout`]).
 
-use super::context::StrategyContext;
-use super::upstreams::{is_used, out_record_of};
 use namehop_packet::rtt::RttEstimator;
 use namehop_packet::{FaceId, Timestamp};
+
+use super::context::StrategyContext;
+use super::upstreams::{is_used, out_record_of};
 
 /// Next hops measured per prefix. A prefix with more forgets the one not used for longest.
 pub const MEASURED_NEXT_HOPS: usize = 16;

@@ -16,10 +16,10 @@ mod suppression;
 mod tests;
 mod upstreams;
 
+use namehop_packet::FaceId;
 use namehop_wire::lp::NackReason;
 
 use crate::fib::NextHop;
-use namehop_packet::FaceId;
 
 pub use built_in::STRATEGIES;
 pub use context::{InRecord, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};

@@ -1,11 +1,11 @@
 //! The common rule for incoming Nacks: wait for all upstreams, then pass on the least severe reason ("Best Route Strategy" in
 //! section "List of Strategies" of the NFD Developer's Guide).
 
+use namehop_packet::FaceId;
 use namehop_wire::lp::NackReason;
 
 use super::context::StrategyContext;
 use super::upstreams::is_pending;
-use namehop_packet::FaceId;
 
 /// Handles a Nack that is already stored in its out-record.
 ///

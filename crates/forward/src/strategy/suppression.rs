@@ -8,10 +8,11 @@
 //! A strategy with an [`ExponentialSuppression`] among its parameters lists [`ExponentialSuppression::parameters`] with its own
 //! and calls [`ExponentialSuppression::check`] in its check.
 
+use namehop_packet::{FaceId, Timestamp};
+
 use super::context::StrategyContext;
 use super::parameter::Parameter;
 use super::upstreams::{has_pending, is_pending, out_record_of};
-use namehop_packet::{FaceId, Timestamp};
 
 /// Longest interval that can be chosen: one hour, whose microseconds fit into 32 bits.
 const MAX_INTERVAL_MS: u32 = 3_600_000;

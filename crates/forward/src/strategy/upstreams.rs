@@ -3,10 +3,10 @@
 //! An out-record is *pending* while the lifetime of its Interest runs and its face has not answered with a Nack. A next hop is
 //! *used* while it has a pending out-record.
 
+use namehop_packet::{FaceId, Timestamp};
 use namehop_wire::lp::NackReason;
 
 use super::context::{OutRecord, StrategyContext};
-use namehop_packet::{FaceId, Timestamp};
 
 /// Is this out-record pending?
 #[inline]

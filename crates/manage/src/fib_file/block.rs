@@ -5,12 +5,12 @@
 use std::ops::Range;
 
 use arrayvec::ArrayVec;
+use namehop_packet::FaceId;
 use namehop_wire::tlv::{put_var_number, read_var_number};
 use namehop_wire::{Name, NameRef};
 
 use super::{BLOCK_BYTES, FileError};
 use namehop_forward::fib::{FibAddition, FibError, FibWriter, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop};
-use namehop_packet::FaceId;
 
 /// Records that are added to a FIB together.
 const GROUP: usize = 128;

@@ -18,13 +18,13 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 
 use namehop_hash::{HashKey, hash_name};
+use namehop_packet::FaceId;
 use namehop_wire::NameRef;
 use namehop_wire::tlv::{Writer, read_var_number};
 
 use super::block::{MAX_BLOCK_BYTES, PrefixBlock};
 use super::{BLOCK_BYTES, FaceWord, FileError, Part};
 use namehop_forward::fib::{MAX_NEXTHOPS, NextHops};
-use namehop_packet::FaceId;
 
 /// Version of what is written, and the only one that is read.
 pub(super) const VERSION: u32 = 1;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use namehop_hash::HashKey;
+use namehop_packet::FaceId;
 use namehop_wire::Name;
 use proptest::prelude::*;
 
 use super::*;
 use namehop_forward::fib::{FibCursor, FibWriter, MAX_PREFIX_COMPONENTS, NextHop};
-use namehop_packet::FaceId;
 
 type Entries = BTreeMap<Name, Vec<NextHop>>;
 

@@ -5,9 +5,10 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use namehop_packet::FaceId;
+
 use crate::fib_file::{Added, FileError, PrefixBlock};
 use namehop_forward::fib::{FibCursor, FibError};
-use namehop_packet::FaceId;
 
 use super::{ControlPlane, Management};
 

@@ -10,11 +10,10 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
+use namehop_packet::Timestamp;
 use nix::sys::prctl::set_timerslack;
 use tokio::sync::oneshot;
 use tracing::{info, warn};
-
-use namehop_packet::Timestamp;
 
 use super::{Worker, pin_to_processor, usable_processors};
 use crate::config::Processor;

@@ -4,9 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use tokio::task::yield_now;
-
 use namehop_packet::Timestamp;
+use tokio::task::yield_now;
 
 use super::Worker;
 use super::idle::BusyPoll;

@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 
 use arrayvec::ArrayVec;
 use namehop_hash::{HashKey, PrefixHashes, hash_name, hash_prefixes};
+use namehop_packet::FaceId;
 
 use super::FibWriter;
 use crate::fib::entry::{Entry, EntryParts, NONE};
 use crate::fib::shared::{Choice, Retired};
 use crate::fib::{FibError, MAX_NEXTHOPS, MAX_PREFIX_COMPONENTS, NextHop, NextHops};
-use namehop_packet::FaceId;
 
 /// Next hops of an entry that is being changed.
 pub(super) type NextHopList = ArrayVec<NextHop, MAX_NEXTHOPS>;

@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use namehop_hash::PrefixHashes;
+use namehop_packet::FaceId;
 use namehop_table::WalkCursor;
 use namehop_wire::NameRef;
 
 use super::FibWriter;
 use crate::fib::{FibError, NextHops};
-use namehop_packet::FaceId;
 
 /// Home buckets that are visited together, so that their misses overlap.
 const GROUP: usize = 16;

@@ -5,6 +5,8 @@
 //! the last working one ("Access Router Strategy" in section "List of Strategies" of the NFD Developer's Guide). What was learnt
 //! is forgotten 8 s after the last answer.
 
+use namehop_packet::FaceId;
+
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
 use crate::strategy::measurements::{record_answer, send_measured};
@@ -13,8 +15,6 @@ use crate::strategy::parameter::Parameter;
 use crate::strategy::suppression::{Decision, ExponentialSuppression};
 use crate::strategy::upstreams::{answer_no_route, eligible, is_used};
 use namehop_wire::lp::NackReason;
-
-use namehop_packet::FaceId;
 
 /// How long the last working next hop and its round-trip times are remembered. NFD's value.
 const MEASUREMENTS_LIFETIME_MS: u64 = 8_000;

@@ -5,6 +5,7 @@
 //! ("Adaptive SRTT-based Forwarding (ASF) Strategy" in section "List of Strategies" of the NFD Developer's Guide).
 
 use arrayvec::ArrayVec;
+use namehop_packet::{FaceId, Timestamp};
 use namehop_wire::lp::NackReason;
 
 use crate::strategy::Strategy;
@@ -16,7 +17,6 @@ use crate::strategy::suppression::{Decision, ExponentialSuppression};
 use crate::strategy::upstreams::{answer_no_route, eligible, eligible_used_longest_ago, is_used, pending_out_records};
 
 use crate::fib::MAX_NEXTHOPS;
-use namehop_packet::{FaceId, Timestamp};
 
 /// The first probe for a prefix is sent at a random time within this many nanoseconds, so that routers do not probe in step.
 const FIRST_PROBE_WITHIN_NS: u64 = 5_000_000_000;

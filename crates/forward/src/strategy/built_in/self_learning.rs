@@ -6,6 +6,8 @@
 //! on arrival, its Data gets the announcement that the route came from, so that the downstream can learn the route too. (NDNLPv2,
 //! fields NonDiscovery and PrefixAnnouncement.)
 
+use namehop_packet::{FaceId, FaceScope};
+
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
 use crate::strategy::nack::process_nack;
@@ -13,8 +15,6 @@ use crate::strategy::parameter::Parameter;
 use crate::strategy::suppression::{Decision, ExponentialSuppression};
 use crate::strategy::upstreams::answer_no_route;
 use namehop_wire::lp::NackReason;
-
-use namehop_packet::{FaceId, FaceScope};
 
 /// PIT scratch flag: a non-local downstream sent a discovery Interest.
 const DISCOVERY_WANTED: u32 = 1;

@@ -1,5 +1,6 @@
 //! A strategy context over plain vectors, shared by the tests of all strategies.
 
+use namehop_packet::{FaceId, FaceInfo, FaceScope, LinkType, Timestamp};
 use namehop_wire::lp::NackReason;
 
 use super::context::{InRecord, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
@@ -7,7 +8,6 @@ use super::measurements::Measurements;
 use super::registry::full_name;
 use super::{StrategyInstance, dispatch};
 use crate::fib::NextHop;
-use namehop_packet::{FaceId, FaceInfo, FaceScope, LinkType, Timestamp};
 
 pub const A: FaceId = FaceId(300);
 pub const B: FaceId = FaceId(301);

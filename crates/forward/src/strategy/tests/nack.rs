@@ -1,7 +1,8 @@
 //! Tests of the common rule for Nacks.
 
-use super::super::tests::{A, Action, B, D, E, Mock, strategy};
 use namehop_packet::FaceId;
+
+use super::super::tests::{A, Action, B, D, E, Mock, strategy};
 use namehop_wire::lp::NackReason;
 
 #[test]

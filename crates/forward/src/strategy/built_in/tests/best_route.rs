@@ -1,9 +1,10 @@
 //! Tests of the best-route strategy.
 
+use namehop_packet::LinkType;
+
 use crate::fib::NextHop;
 use crate::strategy::Trigger;
 use crate::strategy::tests::{A, Action, B, C, D, E, Mock, strategy};
-use namehop_packet::LinkType;
 use namehop_wire::lp::NackReason;
 
 #[test]

@@ -1,8 +1,9 @@
 //! Tests of the self-learning strategy.
 
+use namehop_packet::FaceScope;
+
 use crate::strategy::Trigger;
 use crate::strategy::tests::{A, Action, B, C, D, E, Mock, strategy};
-use namehop_packet::FaceScope;
 use namehop_wire::lp::NackReason;
 
 /// D is a local application, the other faces are links.
