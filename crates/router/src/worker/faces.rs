@@ -185,25 +185,15 @@ impl LinkTimers {
 mod tests {
     use namehop_face::encapsulation::NDN_GROUP;
     use namehop_face::registry::{FaceParams, FaceTable};
-    use namehop_forward::engine::{CsConfig, EngineConfig};
-    use namehop_forward::fib::FibWriter;
     use namehop_forward::schedule::Burst;
-    use namehop_forward::strategy::StrategyInstance;
-    use namehop_hash::HashKey;
 
+    use super::super::tests::small_engine;
     use super::*;
-
-    fn engine() -> Engine<Burst> {
-        let key = HashKey::new(1, 2);
-        let fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
-        let cs = CsConfig { capacity_packets: 16, capacity_bytes: 1 << 16, ..CsConfig::default() };
-        let config = EngineConfig { pit_capacity: 16, cs, dead_nonce_capacity: 16, ..EngineConfig::default() };
-        Engine::new(config, fib.reader(), BufferPool::new(16, 1), key).expect("memory")
-    }
 
     #[test]
     fn records_and_engine_have_the_same_faces() {
-        let (mut records, mut engine, mut reassembler) = (FaceRecords::default(), engine(), Reassembler::new(4));
+        let (mut records, mut engine, mut reassembler) =
+            (FaceRecords::default(), small_engine(BufferPool::new(16, 1)).0, Reassembler::new(4));
         let mut faces = WorkerFaces { records: &mut records, engine: &mut engine, reassembler: &mut reassembler };
         let agree = |faces: &mut WorkerFaces<'_, Burst>, id: FaceId, is_there: bool| {
             assert_eq!(faces.records.get(id).is_some(), is_there, "record of {id}");

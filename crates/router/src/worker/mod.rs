@@ -43,6 +43,7 @@ pub use processors::{pin_to_processor, usable_processors};
 pub const BURST: usize = 64;
 
 /// Where frames come from and go to.
+#[derive(Clone)]
 pub struct WorkerRings {
     /// From the sockets.
     pub from_sockets: Arc<FrameRing>,
@@ -55,18 +56,6 @@ pub struct WorkerRings {
     /// To the control thread, from other computers: a ring of its own, so that however many of them send, commands of this
     /// computer find room. The face of a frame is the one that the packet came in on.
     pub to_control_from_neighbours: Arc<FrameRing>,
-}
-
-impl Clone for WorkerRings {
-    fn clone(&self) -> Self {
-        WorkerRings {
-            from_sockets: Arc::clone(&self.from_sockets),
-            to_sockets: Arc::clone(&self.to_sockets),
-            from_control: Arc::clone(&self.from_control),
-            to_control: Arc::clone(&self.to_control),
-            to_control_from_neighbours: Arc::clone(&self.to_control_from_neighbours),
-        }
-    }
 }
 
 /// One forwarding worker. The schedule `S` decides how its engine fetches ahead.

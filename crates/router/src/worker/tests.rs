@@ -31,13 +31,20 @@ struct Bench {
     _fib: FibWriter<StrategyInstance>,
 }
 
+/// An engine with small tables, and the writer of its FIB.
+pub(super) fn small_engine(pool: BufferPool) -> (Engine<Burst>, FibWriter<StrategyInstance>) {
+    let key = HashKey::new(1, 2);
+    let fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
+    let cs = CsConfig { capacity_packets: 16, capacity_bytes: 1 << 16, ..CsConfig::default() };
+    let config = EngineConfig { pit_capacity: 16, cs, dead_nonce_capacity: 16, ..EngineConfig::default() };
+    let engine = Engine::new(config, fib.reader(), pool, key).expect("memory");
+    (engine, fib)
+}
+
 impl Bench {
     fn new() -> Bench {
-        let (key, pool) = (HashKey::new(1, 2), BufferPool::new(64, 1));
-        let fib = FibWriter::new(key, StrategyInstance::default()).expect("memory");
-        let cs = CsConfig { capacity_packets: 16, capacity_bytes: 1 << 16, ..CsConfig::default() };
-        let config = EngineConfig { pit_capacity: 16, cs, dead_nonce_capacity: 16, ..EngineConfig::default() };
-        let engine = Engine::new(config, fib.reader(), pool.clone(), key).expect("memory");
+        let pool = BufferPool::new(64, 1);
+        let (engine, fib) = small_engine(pool.clone());
         let (table, waker) = (Arc::new(FaceTable::new()), Arc::new(Waker::new()));
         let ring = || Arc::new(FrameRing::new(16, Arc::clone(&waker)));
         let rings = WorkerRings {
