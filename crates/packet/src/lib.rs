@@ -30,7 +30,7 @@ pub mod time;
 pub use buffer::PacketBuffer;
 pub use drops::{DropCounters, DropReason};
 pub use face::{FaceId, FaceInfo, FaceScope, LinkType};
-pub use packet::{Incoming, LinkFields, Outgoing, PacketKind};
+pub use packet::{Incoming, IncomingBurst, LinkFields, Outgoing, PacketKind};
 pub use pool::{BufferPool, HEADROOM_BYTES};
 pub use port::PortQueue;
 pub use time::Timestamp;

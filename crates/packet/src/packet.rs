@@ -4,6 +4,7 @@ use namehop_wire::lp::{NackReason, PitToken};
 
 use crate::buffer::PacketBuffer;
 use crate::face::FaceId;
+use crate::in_place::push_in_place;
 
 /// Kind of a network-layer packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,6 +64,39 @@ pub struct Incoming {
     pub fields: LinkFields,
 }
 
+/// Network-layer packets that came in together.
+///
+/// Data and Nacks have their turns before Interests, and otherwise packets in the order in which they came. No packet can depend on
+/// another of the same burst, but packets of one kind take the same way through the engine: its instructions stay in the
+/// first-level cache, and its branches are predicted, as they are not where kinds alternate.
+#[derive(Debug, Default)]
+pub struct IncomingBurst {
+    /// Data and Nacks.
+    answers: Vec<Incoming>,
+    interests: Vec<Incoming>,
+}
+
+impl IncomingBurst {
+    /// An empty burst with room for so many packets of each kind.
+    pub fn with_capacity(packets: usize) -> Self {
+        IncomingBurst { answers: Vec::with_capacity(2 * packets), interests: Vec::with_capacity(packets) }
+    }
+
+    /// Adds a packet of this kind. Part of its caller, so that the packet is put together where it is to lie.
+    #[inline(always)]
+    pub fn push(&mut self, kind: PacketKind, make: impl FnOnce() -> Incoming) {
+        let list = if kind == PacketKind::Interest { &mut self.interests } else { &mut self.answers };
+        push_in_place(list, make);
+    }
+
+    /// All packets in the order in which they have their turns; to be emptied.
+    #[inline]
+    pub fn in_order(&mut self) -> &mut Vec<Incoming> {
+        self.answers.append(&mut self.interests);
+        &mut self.answers
+    }
+}
+
 /// A network-layer packet for a link service. `buffer` holds exactly one Interest or Data element.
 #[derive(Debug)]
 pub struct Outgoing {
@@ -74,4 +108,28 @@ pub struct Outgoing {
     pub buffer: PacketBuffer,
     /// The link-layer headers to put on.
     pub fields: LinkFields,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BufferPool;
+
+    #[test]
+    fn interests_wait_for_data_and_nacks() {
+        let pool = BufferPool::new(16, 1);
+        let mut burst = IncomingBurst::with_capacity(1);
+        for round in 0..2 {
+            use PacketKind::{Data, Interest, Nack};
+            for (number, kind) in (1..).zip([Interest, Data, Interest, Nack, Data]) {
+                burst.push(kind, || {
+                    let buffer = pool.copy_of(b"packet").expect("a buffer");
+                    Incoming { face: FaceId(number), buffer, fields: LinkFields::default() }
+                });
+            }
+            let faces: Vec<u32> = burst.in_order().drain(..).map(|packet| packet.face.0).collect();
+            assert_eq!(faces, [2, 4, 5, 1, 3], "round {round}");
+        }
+        assert!(burst.in_order().is_empty());
+    }
 }

@@ -15,7 +15,9 @@ use namehop_forward::schedule::{Burst, MAX_BURST, Naive, Schedule};
 use namehop_forward::strategy::StrategyInstance;
 use namehop_forward::{CsConfig, Engine, EngineConfig};
 use namehop_hash::HashKey;
-use namehop_packet::{BufferPool, FaceId, Incoming, LinkFields, Outgoing, PacketBuffer, Timestamp};
+use namehop_packet::{
+    BufferPool, FaceId, Incoming, IncomingBurst, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp,
+};
 use namehop_wire::NameRef;
 use namehop_wire::lp::{LpPacket, PitToken};
 
@@ -139,7 +141,7 @@ struct Rig<S: Schedule> {
     /// Names of Data, oldest first.
     answered: VecDeque<u64>,
     /// Reused lists.
-    burst: Vec<Incoming>,
+    burst: IncomingBurst,
     out: Vec<Outgoing>,
     frames: Vec<PacketBuffer>,
     /// What has come out: with frames, the token is in the buffer.
@@ -188,7 +190,7 @@ impl<S: Schedule> Rig<S> {
             next_name: 0,
             pending: VecDeque::new(),
             answered: VecDeque::new(),
-            burst: Vec::with_capacity(MAX_BURST),
+            burst: IncomingBurst::with_capacity(MAX_BURST),
             out: Vec::with_capacity(2 * MAX_BURST),
             frames: Vec::with_capacity(MAX_BURST),
             sent: Vec::with_capacity(PACKETS),
@@ -284,7 +286,8 @@ impl<S: Schedule> Rig<S> {
                 match &mut self.links {
                     None => {
                         let fields = LinkFields { pit_token: token, ..LinkFields::default() };
-                        self.burst.push(Incoming { face, buffer, fields });
+                        // A part has packets of one kind, so they keep their order whichever it is.
+                        self.burst.push(PacketKind::Interest, || Incoming { face, buffer, fields });
                     }
                     Some(links) => {
                         let link = &mut links[from as usize];
@@ -294,7 +297,7 @@ impl<S: Schedule> Rig<S> {
                     }
                 }
             }
-            self.engine.process(self.now, &mut self.burst, &mut self.out);
+            self.engine.process(self.now, self.burst.in_order(), &mut self.out);
             for packet in self.out.drain(..) {
                 match &mut self.links {
                     None => self.sent.push(Packet { buffer: packet.buffer, token: packet.fields.pit_token }),

@@ -4,8 +4,7 @@
 //! with the name of the rule. Nearly all frames have no field that any rule is about; they take a shorter way, which ends
 //! as the longer one would.
 
-use namehop_packet::in_place::push_in_place;
-use namehop_packet::{BufferPool, Incoming, LinkFields, PacketBuffer, PacketKind, Timestamp};
+use namehop_packet::{BufferPool, Incoming, IncomingBurst, LinkFields, PacketBuffer, PacketKind, Timestamp};
 use namehop_wire::lp::{LpPacket, UsualFrame};
 use namehop_wire::tlv::{read_single_element, types};
 
@@ -89,7 +88,7 @@ impl LinkService {
         endpoint: u64,
         pool: &BufferPool,
         reassembler: &mut Reassembler,
-        out: &mut Vec<Incoming>,
+        out: &mut IncomingBurst,
     ) -> Result<(), LinkDrop> {
         let Some(usual) = UsualFrame::decode(frame.bytes()) else {
             return self.receive_other(now, frame, endpoint, pool, reassembler, out);
@@ -100,7 +99,7 @@ impl LinkService {
         let kind = if usual.is_data { PacketKind::Data } else { PacketKind::Interest };
         received.count_packet(kind, frame.bytes().len());
         let face = self.face.id();
-        push_in_place(out, move || {
+        out.push(kind, move || {
             let fields = LinkFields { pit_token: usual.pit_token, ..LinkFields::default() };
             Incoming { face, buffer: frame, fields }
         });
@@ -116,7 +115,7 @@ impl LinkService {
         endpoint: u64,
         pool: &BufferPool,
         reassembler: &mut Reassembler,
-        out: &mut Vec<Incoming>,
+        out: &mut IncomingBurst,
     ) -> Result<(), LinkDrop> {
         let counters = &self.face.counters.worker;
         counters.received.count_frame(frame.bytes().len());
@@ -137,7 +136,7 @@ impl LinkService {
         endpoint: u64,
         pool: &BufferPool,
         reassembler: &mut Reassembler,
-        out: &mut Vec<Incoming>,
+        out: &mut IncomingBurst,
     ) -> Result<(), LinkDrop> {
         let packet = LpPacket::decode(frame.bytes()).map_err(|_| LinkDrop::MalformedHeader)?;
         self.receive_reliability(now, &packet)?;
@@ -188,7 +187,7 @@ impl LinkService {
     }
 
     /// Hands a complete packet to the network layer.
-    fn deliver(&self, buffer: PacketBuffer, header: NetworkHeader, out: &mut Vec<Incoming>) -> Result<(), LinkDrop> {
+    fn deliver(&self, buffer: PacketBuffer, header: NetworkHeader, out: &mut IncomingBurst) -> Result<(), LinkDrop> {
         let element = read_single_element(buffer.bytes()).map_err(|_| LinkDrop::NotInterestOrData)?;
         let kind = match (element.typ, header.fields.nack) {
             (types::INTEREST, None) => PacketKind::Interest,
@@ -200,7 +199,8 @@ impl LinkService {
         let fields = header.into_fields(kind, &self.options)?;
         let received = &self.face.counters.worker.received;
         received.count_packet(kind, buffer.bytes().len());
-        out.push(Incoming { face: self.face.id(), buffer, fields });
+        let face = self.face.id();
+        out.push(kind, move || Incoming { face, buffer, fields });
         Ok(())
     }
 }

@@ -30,7 +30,7 @@ use namehop_face::ring::{Frame, FrameRing};
 use namehop_face::wake::Waker;
 use namehop_forward::engine::Engine;
 use namehop_forward::schedule::{Burst, Schedule};
-use namehop_packet::{BufferPool, FaceId, FaceScope, Incoming, Outgoing, PacketBuffer, Timestamp};
+use namehop_packet::{BufferPool, FaceId, FaceScope, IncomingBurst, Outgoing, PacketBuffer, Timestamp};
 
 use command::{Mailbox, WorkerMailbox};
 use execute::Erasing;
@@ -79,7 +79,7 @@ pub struct Worker<S: Schedule = Burst> {
     erasing: VecDeque<Erasing>,
     // Scratch of one turn, kept to allocate nothing.
     frames: Vec<Frame>,
-    incoming: Vec<Incoming>,
+    incoming: IncomingBurst,
     outgoing: Vec<Outgoing>,
     encoded: Vec<PacketBuffer>,
     dropped_interests: Vec<DroppedInterest>,
@@ -113,7 +113,7 @@ impl<S: Schedule> Worker<S> {
             is_stopping: false,
             erasing: VecDeque::new(),
             frames: Vec::with_capacity(2 * BURST),
-            incoming: Vec::with_capacity(2 * BURST),
+            incoming: IncomingBurst::with_capacity(2 * BURST),
             outgoing: Vec::with_capacity(4 * BURST),
             encoded: Vec::with_capacity(BURST),
             dropped_interests: Vec::new(),
@@ -184,7 +184,7 @@ impl<S: Schedule> Worker<S> {
         self.frames = frames;
         worked |= !self.frames.is_empty();
         self.receive(now);
-        self.engine.process(now, &mut self.incoming, &mut self.outgoing);
+        self.engine.process(now, self.incoming.in_order(), &mut self.outgoing);
         self.run_link_timers(now);
         self.transmit(now);
         let (ports, mut faces) = self.ports_and_faces();

@@ -7,7 +7,9 @@ mod reliability;
 mod send;
 mod shorter_way;
 
-use namehop_packet::{BufferPool, FaceId, Incoming, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
+use namehop_packet::{
+    BufferPool, FaceId, Incoming, IncomingBurst, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp,
+};
 use namehop_wire::lp::{LpHeader, LpPacket, PitToken, encode_packet};
 
 use super::*;
@@ -91,10 +93,11 @@ impl Bench {
     }
 
     fn receive_from(&mut self, endpoint: u64, frame: &[u8]) -> Result<Vec<Incoming>, LinkDrop> {
-        let mut out = Vec::new();
+        let mut out = IncomingBurst::default();
         let frame = self.buffer(frame);
         let Bench { pool, now, service, reassembler, .. } = self;
-        service.receive(*now, frame, endpoint, pool, reassembler, &mut out).map(|()| out)
+        service.receive(*now, frame, endpoint, pool, reassembler, &mut out)?;
+        Ok(std::mem::take(out.in_order()))
     }
 
     fn receive(&mut self, frame: &[u8]) -> Result<Vec<Incoming>, LinkDrop> {

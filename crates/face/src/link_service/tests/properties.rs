@@ -283,8 +283,9 @@ proptest! {
         for frame in &frames {
             bench.now = Timestamp(bench.now.0 + 1_000_000);
             let Some(buffer) = bench.pool.copy_of(frame) else { continue };
-            let mut out = Vec::new();
+            let mut out = IncomingBurst::default();
             let result = bench.service.receive(bench.now, buffer, 0, &bench.pool, &mut bench.reassembler, &mut out);
+            let out = out.in_order();
             prop_assert!(result.is_ok() || out.is_empty());
             let mut sent = Vec::new();
             for packet in out.drain(..).filter(|_| echo) {

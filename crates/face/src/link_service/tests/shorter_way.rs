@@ -25,7 +25,7 @@ impl Ways {
     /// What one way gives and then the other, with all counters: to be compared.
     fn receive(&mut self, frame: &[u8]) -> [(Vec<Incoming>, String); 2] {
         let Ways { shorter, longer } = self;
-        let (mut given, mut given_longer) = (Vec::new(), Vec::new());
+        let (mut given, mut given_longer) = (IncomingBurst::default(), IncomingBurst::default());
         let result = {
             let buffer = shorter.buffer(frame);
             shorter.service.receive(shorter.now, buffer, 0, &shorter.pool, &mut shorter.reassembler, &mut given)
@@ -39,6 +39,7 @@ impl Ways {
             &mut longer.reassembler,
             &mut given_longer,
         );
+        let (given, given_longer) = (std::mem::take(given.in_order()), std::mem::take(given_longer.in_order()));
         let seen = |given: &[Incoming], result, bench: &Bench| {
             let packets: Vec<_> = given.iter().map(|packet| (packet.buffer.bytes(), &packet.fields)).collect();
             format!("{packets:?} {result:?} {:?}", bench.counters())
