@@ -8,7 +8,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::slice;
 
-use namehop_table::prefetch::prefetch_lines;
+use namehop_table::prefetch::{prefetch_lines, prefetch_read};
 
 use crate::pool::{self, HEADROOM_BYTES};
 use crate::raw::{Header, release_to_mempool};
@@ -119,7 +119,8 @@ impl PacketBuffer {
     #[inline]
     pub fn prefetch(&self) {
         let header = self.0.as_ptr().cast_const();
-        prefetch_lines(header, size_of::<Header>());
+        // Its second line is for others.
+        prefetch_read(header);
         prefetch_lines(header.cast::<u8>().wrapping_add(PACKET_AT), FIRST_BYTES);
     }
 }

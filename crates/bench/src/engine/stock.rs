@@ -14,8 +14,8 @@ use crate::schedule::{Buffers, EngineParameters};
 const SENT: usize = 1_024;
 /// Packets that wait for their turns take this many times the size of the core's own cache.
 const CACHES: usize = 2;
-/// Bytes of a buffer that are touched besides the packet: its header, and those of the pool.
-const TOUCHED_BESIDES: usize = 192;
+/// Bytes of a buffer that are touched besides the packet: a line of its header, and one of the pool.
+const TOUCHED_BESIDES: usize = 128;
 /// The least and the most packets that wait.
 const WAITING: std::ops::RangeInclusive<usize> = 512..=16_384;
 
