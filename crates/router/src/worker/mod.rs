@@ -9,6 +9,8 @@ mod command;
 mod execute;
 mod faces;
 mod idle;
+#[cfg(test)]
+mod interest_way;
 mod polling;
 mod processors;
 mod task;

@@ -1,0 +1,68 @@
+//! Holds `docs/architecture.md` to the code where it tells an Interest's way: the functions are in the files that it names, and
+//! there are not more files than one reads in an hour.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const CRATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+const DOCUMENTATION: &str = include_str!("../../../../docs/architecture.md");
+/// Most files on the way.
+const MOST_FILES: usize = 40;
+
+fn source_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        if entry.is_dir() {
+            source_files(&entry, found);
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            found.push(entry);
+        }
+    }
+}
+
+/// What stands between backquotes.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+fn defines(file: &Path, function: &str) -> bool {
+    let text = fs::read_to_string(file).expect("a source file");
+    text.match_indices(&format!("fn {function}")).any(|(at, found)| {
+        let next = text[at + found.len()..].chars().next();
+        next.is_some_and(|next| !next.is_alphanumeric() && next != '_')
+    })
+}
+
+#[test]
+fn an_interests_way_is_as_documented() {
+    let section = DOCUMENTATION.split("\n## ").find(|section| section.starts_with("An Interest's way")).expect("there");
+    let mut sources = Vec::new();
+    for name in fs::read_dir(CRATES).expect("a folder").map(|entry| entry.expect("an entry").path().join("src")) {
+        source_files(&name, &mut sources);
+    }
+    let mut passed: BTreeSet<PathBuf> = BTreeSet::new();
+    let rows: Vec<&str> = section.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+    assert!(rows.len() > 5, "the table of functions and files");
+    for row in rows {
+        let [_, _, functions, files, _] = row.split('|').collect::<Vec<_>>()[..] else { panic!("columns of {row}") };
+        let mut here = Vec::new();
+        for file in quoted(files) {
+            let matching: Vec<_> = sources.iter().filter(|source| source.ends_with(file)).collect();
+            let [source] = matching[..] else { panic!("{file} is {} files", matching.len()) };
+            here.push(source.clone());
+        }
+        passed.extend(here.iter().cloned());
+        for function in quoted(functions) {
+            let name = function.rsplit("::").next().unwrap_or(function);
+            assert!(passed.iter().any(|file| defines(file, name)), "{function} is in no file up to here");
+        }
+        for file in here {
+            let is_used = quoted(functions).any(|function| {
+                let name = function.rsplit("::").next().unwrap_or(function);
+                defines(&file, name)
+            });
+            assert!(is_used, "{} has none of the functions beside it", file.display());
+        }
+    }
+    assert!(passed.len() <= MOST_FILES, "{} files", passed.len());
+}
