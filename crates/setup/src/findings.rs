@@ -42,7 +42,7 @@ fn huge_pages(machine: &Machine) -> Finding {
         "Tables and packets on huge pages cost less time per packet. The router takes those that are free when it starts."
     } else if pages.transparent.as_deref().is_some_and(|mode| mode != "never") {
         "None are set aside. The router then asks for transparent huge pages, which the kernel gives as it can, and packets of \
-         ports lie on ordinary pages: slower with large tables, and ports on PCI (pci://) need pages set aside."
+         ports lie on ordinary pages: slower with large tables."
     } else {
         "None are set aside and transparent ones are off: each packet then costs several address translations more. \
          Everything works, slower."
@@ -100,7 +100,9 @@ fn iommu(machine: &Machine) -> Finding {
         (_, ModuleState::Missing) => {
             "Without the module no card can be driven without the kernel. Cards work through the kernel (dev://)."
         }
-        _ => "Cards can be driven without the kernel (pci://), and the IOMMU keeps them within the router's memory.",
+        _ => {
+            "Cards can be given to programs that drive them without the kernel: the IOMMU keeps them within the program's memory."
+        }
     };
     Finding { subject: "IOMMU", found, meaning: meaning.to_owned() }
 }
@@ -114,7 +116,7 @@ fn cards(machine: &Machine) -> Finding {
     let meaning = match (machine.nics.is_empty(), machine.nics.iter().find(could_go)) {
         (true, _) => "There is no network card on PCI.".to_owned(),
         (false, Some(nic)) => format!(
-            "Each works through the kernel, as dev://INTERFACE. To drive one without the kernel: namehop setup --nic {}",
+            "Each works through the kernel, as dev://INTERFACE. To give one to a program that drives it without the kernel: namehop setup --nic {}",
             nic.address
         ),
         (false, None) => {

@@ -14,7 +14,7 @@ const TMPFILES_FILE: &str = "/etc/tmpfiles.d/namehop-huge-pages-";
 const UDEV_FILE: &str = "/etc/udev/rules.d/60-namehop-";
 
 const GIBIBYTE: u64 = 1 << 30;
-/// What a router with default settings makes use of: half for its tables, half for packets and growth.
+/// Room for what default settings make use of: a cache of 512 MiB, some 230 MiB for packets of ports, and the other tables.
 const AUTO_BYTES: u64 = GIBIBYTE;
 /// From so much on, pages of 1 GiB are worth their trouble.
 const LARGE_BYTES: u64 = 8 * GIBIBYTE;
@@ -160,7 +160,6 @@ impl Plan {
             ));
         }
         let why = "does the same whenever the computer starts, when memory is still in one piece";
-        let pages = pages.max(pool.pages);
         if page_bytes == machine.huge_pages.default_page_bytes {
             let text = format!("# Huge pages for Namehop; written by 'namehop setup'.\nvm.nr_hugepages = {pages}\n");
             self.file(system, SYSCTL_FILE.to_owned(), text, why);
