@@ -5,6 +5,7 @@
 #   scripts/setup.sh build    C compiler, DPDK with its headers, Rust toolchain
 #   scripts/setup.sh test     the above, Python with python-ndn, Node.js with NDNts, tools that make links, and those that look at the service
 #   scripts/setup.sh cost     the first, and valgrind, which counts instructions
+#   scripts/setup.sh deb      those of the tests, and what makes a clean Debian and checks packages
 #
 # Debian 12 and Ubuntu 24.04 are the systems it knows; on others it says what is missing and stops.
 set -euo pipefail
@@ -127,9 +128,16 @@ setup_links() {
     have systemd-analyze || apt_install systemd
 }
 
+setup_deb() {
+    [ "$(id -u)" -eq 0 ] || die "a clean Debian needs root"
+    have debootstrap || apt_install debootstrap
+    have lintian || apt_install lintian
+}
+
 case $what in
     build) setup_build ;;
     test) setup_build; setup_rust_checks; setup_python; setup_node; setup_links ;;
     cost) setup_build; have valgrind || apt_install valgrind ;;
-    *) die "usage: $0 build|test|cost" ;;
+    deb) setup_build; setup_python; setup_deb ;;
+    *) die "usage: $0 build|test|cost|deb" ;;
 esac

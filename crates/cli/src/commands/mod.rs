@@ -18,6 +18,7 @@ mod cs;
 mod face;
 mod fib;
 mod key;
+mod manual;
 mod ping;
 mod prefixes;
 mod put;
@@ -63,6 +64,7 @@ enum CliCommand {
     Bench(bench::BenchArgs),
     Reproduce(reproduce::ReproduceArgs),
     Completions(completions::CompletionsArgs),
+    Manual(manual::ManualArgs),
 }
 
 impl Cli {
@@ -90,6 +92,7 @@ impl Cli {
             CliCommand::Bench(args) => args.run(connection),
             CliCommand::Reproduce(args) => args.run(),
             CliCommand::Completions(args) => args.run(),
+            CliCommand::Manual(args) => args.run(),
         }
     }
 }
@@ -157,6 +160,7 @@ mod tests {
             "namehop setup --huge-pages 2GiB --page-size 2MiB --nic 0000:00:03.0 --nic eth1 --until-restart --apply --yes --json",
             "namehop setup --undo --root /tmp/x",
             "namehop completions bash",
+            "namehop manual /tmp/man",
         ] {
             Cli::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
         }
