@@ -15,7 +15,7 @@ SHELL_OF_zsh/site-functions/_namehop = zsh
 SHELL_OF_fish/vendor_completions.d/namehop.fish = fish
 PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --no-default-features --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost setup-deb build release run test check unit-test model-test system-test attack-test fuzz soak cost-test
+.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run test check unit-test model-test system-test attack-test fuzz soak cost-test
 .PHONY: cost-record install uninstall deb deb-test clean
 
 help: ## list the commands
@@ -26,6 +26,9 @@ setup:
 
 setup-test:
 	@scripts/setup.sh test
+
+setup-nic:
+	@scripts/setup.sh nic
 
 setup-deb:
 	@scripts/setup.sh deb
@@ -65,6 +68,10 @@ attack-test: setup-test ## floods and other attacks on a router, as root, one by
 	cargo build --locked --package namehop-traffic --example attack
 	ATTACK="$(or $(ATTACK),every)" NAMEHOP=target/debug/namehop PATH="$(CURDIR)/.venv/bin:$(PATH)" \
 		.venv/bin/pytest -q -s tests/system/test_attack.py
+
+nic-test: setup-nic ## network cards without the kernel, in a virtual machine (no root, no card needed)
+	cargo build --locked --package namehop
+	NAMEHOP=target/debug/namehop .venv/bin/pytest -q tests/nic
 
 fuzz: setup ## every fuzz target for FUZZ_SECONDS each (60), new inputs are added to fuzz/corpus
 	scripts/fuzz.sh $(FUZZ_SECONDS)
