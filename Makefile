@@ -7,10 +7,16 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_PACKETS ?= 10000000
+INSTALLED = $(or $(PROGRAM),target/release/namehop)
+# Where shells look for what completes commands, below PREFIX/share.
+COMPLETIONS = bash-completion/completions/namehop zsh/site-functions/_namehop fish/vendor_completions.d/namehop.fish
+SHELL_OF_bash-completion/completions/namehop = bash
+SHELL_OF_zsh/site-functions/_namehop = zsh
+SHELL_OF_fish/vendor_completions.d/namehop.fish = fish
 PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --no-default-features --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost build release run test check unit-test model-test system-test attack-test fuzz soak cost-test
-.PHONY: cost-record install uninstall clean
+.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run test check unit-test model-test system-test attack-test fuzz soak cost-test
+.PHONY: cost-record install uninstall deb deb-test clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -20,6 +26,12 @@ setup:
 
 setup-test:
 	@scripts/setup.sh test
+
+setup-nic:
+	@scripts/setup.sh nic
+
+setup-deb:
+	@scripts/setup.sh deb
 
 setup-cost:
 	@scripts/setup.sh cost
@@ -57,6 +69,10 @@ attack-test: setup-test ## floods and other attacks on a router, as root, one by
 	ATTACK="$(or $(ATTACK),every)" NAMEHOP=target/debug/namehop PATH="$(CURDIR)/.venv/bin:$(PATH)" \
 		.venv/bin/pytest -q -s tests/system/test_attack.py
 
+nic-test: setup-nic ## network cards without the kernel, in a virtual machine (no root, no card needed)
+	cargo build --locked --package namehop
+	NAMEHOP=target/debug/namehop .venv/bin/pytest -q tests/nic
+
 fuzz: setup ## every fuzz target for FUZZ_SECONDS each (60), new inputs are added to fuzz/corpus
 	scripts/fuzz.sh $(FUZZ_SECONDS)
 
@@ -69,16 +85,27 @@ cost-test: setup-cost ## instructions and cache misses of packets, which may not
 cost-record: setup-cost ## record what cost-test compares with, in crates/bench/packet-costs.toml
 	$(PACKET_COST) record
 
-install: $(if $(PROGRAM),,build) ## install the program (PROGRAM=FILE for another than that of 'make build'), its service and its documentation under PREFIX (/usr/local)
-	install -D -m 755 $(or $(PROGRAM),target/release/namehop) $(DESTDIR)$(PREFIX)/bin/namehop
+install: $(if $(PROGRAM),,build) ## install the program (PROGRAM=FILE for another than that of 'make build'), its service, manual pages and documentation under PREFIX (/usr/local)
+	install -D -m 755 $(INSTALLED) $(DESTDIR)$(PREFIX)/bin/namehop
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's|@PREFIX@|$(PREFIX)|' packaging/namehop.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
 	install -D -m 644 crates/router/src/config/default.toml $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop.toml
 	install -D -m 644 packaging/namehop-ports.conf $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop-ports.conf
+	$(INSTALLED) manual $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,$(dir $(COMPLETIONS)))
+	$(foreach file,$(COMPLETIONS),$(INSTALLED) completions $(SHELL_OF_$(file)) > $(DESTDIR)$(PREFIX)/share/$(file) &&) true
 
 uninstall: ## remove what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/namehop $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
+	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/namehop.1 $(DESTDIR)$(PREFIX)/share/man/man1/namehop-*.1
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/,$(COMPLETIONS))
 	rm -rf $(DESTDIR)$(PREFIX)/share/doc/namehop
+
+deb: $(if $(PROGRAM),,build) ## make a Debian package, target/deb/namehop_*.deb (PROGRAM=FILE as with install)
+	@scripts/deb.sh $(INSTALLED)
+
+deb-test: setup-deb deb ## install, start, remove and purge the package in a clean Debian of its own, as root
+	NAMEHOP_DEB=$$(ls $(CURDIR)/target/deb/*.deb) .venv/bin/pytest -q tests/system/test_deb.py
 
 clean: ## remove everything that was built
 	cargo clean

@@ -5,6 +5,8 @@
 #   scripts/setup.sh build    C compiler, DPDK with its headers, Rust toolchain
 #   scripts/setup.sh test     the above, Python with python-ndn, Node.js with NDNts, tools that make links, and those that look at the service
 #   scripts/setup.sh cost     the first, and valgrind, which counts instructions
+#   scripts/setup.sh nic      those of the tests, and a virtual machine: QEMU, and Debian's kernel, which is unpacked and not installed
+#   scripts/setup.sh deb      those of the tests, and what makes a clean Debian and checks packages
 #
 # Debian 12 and Ubuntu 24.04 are the systems it knows; on others it says what is missing and stops.
 set -euo pipefail
@@ -127,9 +129,37 @@ setup_links() {
     have systemd-analyze || apt_install systemd
 }
 
+setup_nic() {
+    have qemu-system-x86_64 || apt_install qemu-system-x86
+    have cpio || apt_install cpio
+    have depmod || apt_install kmod
+    # Linked statically, so that it runs in the machine by itself.
+    { have busybox && ! ldd "$(command -v busybox)" >/dev/null 2>&1; } || apt_install busybox-static
+    if [ ! -d target/nic/kernel/boot ]; then
+        apt_update
+        local package
+        package=$(apt-cache depends linux-image-amd64 | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
+        [ -n "$package" ] || die "no package of Debian's kernel is known here: unpack one into target/nic/kernel"
+        say "unpacking $package into target/nic/kernel"
+        mkdir -p target/nic/download target/nic/unpacked
+        (cd target/nic/download && apt-get download -qq "$package" 2>/dev/null)
+        dpkg-deb -x target/nic/download/*.deb target/nic/unpacked
+        mv target/nic/unpacked target/nic/kernel
+        rm -rf target/nic/download
+    fi
+}
+
+setup_deb() {
+    [ "$(id -u)" -eq 0 ] || die "a clean Debian needs root"
+    have debootstrap || apt_install debootstrap
+    have lintian || apt_install lintian
+}
+
 case $what in
     build) setup_build ;;
     test) setup_build; setup_rust_checks; setup_python; setup_node; setup_links ;;
     cost) setup_build; have valgrind || apt_install valgrind ;;
-    *) die "usage: $0 build|test|cost" ;;
+    nic) setup_build; setup_python; setup_nic ;;
+    deb) setup_build; setup_python; setup_deb ;;
+    *) die "usage: $0 build|test|cost|nic|deb" ;;
 esac

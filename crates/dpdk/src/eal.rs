@@ -83,10 +83,13 @@ fn start(bytes: usize) -> Result<Eal, DpdkError> {
     if pool.bytes > 0 && pool.available_bytes < bytes {
         tracing::warn!(
             "of {} MiB in huge pages, tables and other programs leave {} MiB; packets need {mebibytes} MiB and get ordinary \
-             pages; set more aside (vm.nr_hugepages) and restart",
+             pages; 'namehop setup' sets more aside, then restart",
             pool.bytes >> 20,
             pool.available_bytes >> 20,
         );
+    }
+    if pool.bytes == 0 {
+        tracing::info!("no huge pages are set aside, packets get ordinary ones: slower; 'namehop setup' changes that");
     }
     let arguments: Vec<CString> =
         arguments(pages, &allowed_processors()).into_iter().filter_map(|text| CString::new(text).ok()).collect();

@@ -23,7 +23,7 @@ use namehop_manage::authentication::{Rule, SecurityConfig, Signer, TrustConfig, 
 use namehop_manage::http::HttpError;
 use namehop_manage::readvertise::{DaemonSettings, Destination, GatewaySettings, IdentityError, SigningIdentity};
 use namehop_packet::{BufferPool, FaceId, FaceScope};
-use namehop_table::{MemorySpeed, make_memory_ready_ahead, table_memory, table_memory_by_pages};
+use namehop_table::{HugePages, MemorySpeed, PageKind, make_memory_ready_ahead, table_memory, table_memory_by_pages};
 
 use crate::config::{AutoNumber, Config, OriginText, Trust};
 use crate::descriptors::{connections_for, raise_limit};
@@ -169,7 +169,7 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
     check_not_ending()?;
     let engine = Engine::new(engine_config(config), fib.reader(), pool.clone(), key)?;
     check_not_ending()?;
-    report_memory();
+    report_memory(config.memory.huge_pages);
     let (worker, worker_handle) =
         Worker::new(engine, pool.clone(), Arc::clone(&faces), rings.clone(), port_set, worker_waker);
     let context = PortContext {
@@ -183,10 +183,15 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
     Ok(Parts { sockets, ports, worker, worker_handle, rings, pool, faces, face_events, fib, journal, saved })
 }
 
-/// Logs on which pages the tables lie.
-fn report_memory() {
-    for (pages, count, bytes) in table_memory_by_pages() {
+/// Logs on which pages the tables lie, and how they get faster ones where they have none that were set aside.
+fn report_memory(wanted: HugePages) {
+    let by_pages = table_memory_by_pages();
+    for (pages, count, bytes) in &by_pages {
         info!("{pages}: {count} tables with {} MiB of address space", bytes.div_ceil(1 << 20));
+    }
+    let takes_reserved = !matches!(wanted, HugePages::Transparent | HugePages::Off);
+    if takes_reserved && !by_pages.iter().any(|(pages, ..)| matches!(pages, PageKind::Huge1G | PageKind::Huge2M)) {
+        info!("no table is on huge pages that were set aside; 'namehop setup' says how forwarding gets faster here");
     }
     for memory in table_memory() {
         debug!("table of {memory}");

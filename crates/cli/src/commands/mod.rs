@@ -18,6 +18,7 @@ mod cs;
 mod face;
 mod fib;
 mod key;
+mod manual;
 mod ping;
 mod prefixes;
 mod put;
@@ -26,6 +27,7 @@ mod route;
 mod route_file;
 mod run;
 mod serve;
+mod setup;
 mod signing;
 mod status;
 mod strategy;
@@ -46,6 +48,7 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 enum CliCommand {
     Run(run::RunArgs),
+    Setup(setup::SetupArgs),
     Config(config::ConfigArgs),
     Status(status::StatusArgs),
     Face(face::FaceArgs),
@@ -61,6 +64,7 @@ enum CliCommand {
     Bench(bench::BenchArgs),
     Reproduce(reproduce::ReproduceArgs),
     Completions(completions::CompletionsArgs),
+    Manual(manual::ManualArgs),
 }
 
 impl Cli {
@@ -72,6 +76,7 @@ impl Cli {
         let connection = &self.connection;
         match self.command {
             CliCommand::Run(args) => args.run(),
+            CliCommand::Setup(args) => args.run(),
             CliCommand::Config(args) => args.run(),
             CliCommand::Status(args) => args.run(connection),
             CliCommand::Face(args) => args.run(connection),
@@ -87,6 +92,7 @@ impl Cli {
             CliCommand::Bench(args) => args.run(connection),
             CliCommand::Reproduce(args) => args.run(),
             CliCommand::Completions(args) => args.run(),
+            CliCommand::Manual(args) => args.run(),
         }
     }
 }
@@ -151,7 +157,10 @@ mod tests {
             "namehop route add /a 300 --signing-key a.key --certificate a.ndncert",
             "namehop face --signing-key a.key --certificate a.ndncert destroy 300",
             "namehop serve /a --signing-key a.key --key-name /a --command-key b.key --command-certificate b.ndncert",
+            "namehop setup --huge-pages 2GiB --page-size 2MiB --nic 0000:00:03.0 --nic eth1 --until-restart --apply --yes --json",
+            "namehop setup --undo --root /tmp/x",
             "namehop completions bash",
+            "namehop manual /tmp/man",
         ] {
             Cli::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
         }
@@ -164,6 +173,8 @@ mod tests {
             "namehop cs erase / --count 0",
             "namehop put /a --signing-key a.key",
             "namehop reproduce patricia --list",
+            "namehop setup --apply --undo",
+            "namehop setup --huge-pages much",
         ] {
             assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{line}");
         }

@@ -2,6 +2,7 @@
 
 mod management;
 mod measure;
+mod setup;
 mod signed;
 mod support;
 mod traffic;

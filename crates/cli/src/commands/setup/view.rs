@@ -1,0 +1,111 @@
+//! What `namehop setup` prints for people.
+
+use namehop_setup::plan::Plan;
+use namehop_setup::{Change, Finding, Outcome, Record};
+
+use super::Report;
+
+/// Columns of text.
+const WIDTH: usize = 100;
+
+/// What was found, and what is planned.
+pub(super) fn show(report: &Report<'_>) -> String {
+    let mut text: String = report.findings.iter().map(show_finding).collect();
+    text.push_str(&show_plan(report.plan));
+    if !report.changed.is_empty() {
+        text.push_str(&show_changed(report.changed));
+        text.push_str("To take that back: namehop setup --undo\n");
+    }
+    text
+}
+
+fn show_finding(finding: &Finding) -> String {
+    let mut text = format!("{}\n", finding.subject);
+    for line in &finding.found {
+        text.push_str(&wrapped(line, "  ", "      "));
+    }
+    text.push_str(&wrapped(&finding.meaning, "  ", "  "));
+    text.push('\n');
+    text
+}
+
+fn show_plan(plan: &Plan) -> String {
+    let mut text = String::new();
+    if !plan.steps.is_empty() {
+        text.push_str("What would be changed\n");
+    }
+    for (number, step) in (1..).zip(&plan.steps) {
+        text.push_str(&wrapped(&format!("{number}. {}", step.change), "  ", "     "));
+        if let Change::WriteFile { text: contents, .. } = &step.change {
+            let lines = contents.lines().filter(|line| !line.starts_with('#'));
+            lines.for_each(|line| text.push_str(&format!("       {line}\n")));
+        }
+        text.push_str(&wrapped(&step.why, "     ", "     "));
+    }
+    for (title, list) in [("What cannot be done", &plan.obstacles), ("To know", &plan.notes)] {
+        if !list.is_empty() {
+            text.push_str(&format!("{title}\n"));
+        }
+        list.iter().for_each(|item| text.push_str(&wrapped(item, "  - ", "    ")));
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// What earlier runs have changed.
+pub(super) fn show_changed(changed: &[Record]) -> String {
+    let mut text = "What was changed by 'namehop setup'\n".to_owned();
+    for (number, record) in (1..).zip(changed) {
+        text.push_str(&wrapped(&format!("{number}. {}", record.change), "  ", "     "));
+    }
+    text
+}
+
+/// What became of a step.
+pub(super) fn show_outcome(outcome: &Outcome, done: &str) -> String {
+    match (&outcome.error, &outcome.remark) {
+        (Some(error), _) => format!("failed: {}: {error}", outcome.change),
+        (None, Some(remark)) => format!("{done}: {}: {remark}", outcome.change),
+        (None, None) => format!("{done}: {}", outcome.change),
+    }
+}
+
+/// Text in lines of bounded length, with something in front of the first and of the others.
+fn wrapped(text: &str, first: &str, others: &str) -> String {
+    let mut lines = String::new();
+    let mut line = first.to_owned();
+    let mut is_empty = true;
+    for word in text.split_whitespace() {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push_str(&line);
+            lines.push('\n');
+            line = others.to_owned();
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    lines + &line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_broken_between_words() {
+        let text = wrapped(&"word ".repeat(60), "- ", "  ");
+        assert!(
+            text.lines().all(|line| line.len() <= WIDTH && line.trim() != "") && text.lines().count() == 4,
+            "{text}"
+        );
+        assert!(text.starts_with("- word") && text.lines().skip(1).all(|line| line.starts_with("  word")));
+        assert_eq!(wrapped("", "- ", "  "), "- \n");
+        assert!(wrapped(&"x".repeat(200), "- ", "  ").lines().count() == 1);
+    }
+}

@@ -1,0 +1,79 @@
+//! Doing what a plan says, step by step, and taking it back in the opposite order.
+
+use std::io;
+
+use serde::Serialize;
+
+use crate::System;
+use crate::plan::Plan;
+use crate::state::{Record, StateFile};
+use crate::step::{Change, StepError};
+
+/// What became of a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// The change.
+    pub change: Change,
+    /// What there is to say of it, if it is not simply done.
+    pub remark: Option<String>,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+fn unsaved(error: &io::Error) -> StepError {
+    StepError { what: format!("write {}", StateFile::PATH), reason: error.to_string() }
+}
+
+/// Does the steps of a plan in order, and tells `report` of each. What was before is on disk before a step begins.
+///
+/// # Errors
+/// The first step that failed; those before it are done and recorded, and the others are not begun.
+pub fn apply(
+    system: &System,
+    plan: &Plan,
+    state: &mut StateFile,
+    mut report: impl FnMut(&Outcome),
+) -> Result<(), StepError> {
+    for step in &plan.steps {
+        let before = step.change.before(system)?;
+        let known = state.records().iter().find(|record| record.change.is_of_same(&step.change)).cloned();
+        state.note(step.change.clone(), before).map_err(|error| unsaved(&error))?;
+        match step.change.make(system) {
+            Ok((made, remark)) => {
+                if made != step.change {
+                    let before = step.change.before(system)?;
+                    state.note(made, before).map_err(|error| unsaved(&error))?;
+                }
+                report(&Outcome { change: step.change.clone(), remark, error: None });
+            }
+            Err(error) => {
+                // The record says again what is so: nothing of this step.
+                let restored = match known {
+                    Some(Record { change, before }) => state.note(change, before),
+                    None => state.forget(&step.change),
+                };
+                restored.map_err(|error| unsaved(&error))?;
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Takes back what is recorded, the last change first. What cannot be taken back now stays recorded.
+///
+/// # Errors
+/// When the record cannot be written.
+pub fn undo(system: &System, state: &mut StateFile, mut report: impl FnMut(&Outcome)) -> io::Result<()> {
+    for Record { change, before } in state.records().to_vec().into_iter().rev() {
+        let outcome = match change.take_back(system, &before) {
+            Ok(remark) => {
+                state.forget(&change)?;
+                Outcome { change, remark, error: None }
+            }
+            Err(error) => Outcome { change, remark: None, error: Some(error.reason) },
+        };
+        report(&outcome);
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! What was found, in sentences for people who run networks.
+
+use serde::Serialize;
+
+use crate::detect::{Machine, ModuleState, Nic, Use};
+use crate::plan::{show_nic, show_size};
+use crate::system::show_list;
+
+/// One subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What it is about.
+    pub subject: &'static str,
+    /// What is so, in lines.
+    pub found: Vec<String>,
+    /// What that means for a router, and what to do.
+    pub meaning: String,
+}
+
+/// All subjects.
+pub fn findings(machine: &Machine) -> Vec<Finding> {
+    vec![huge_pages(machine), processors(machine), iommu(machine), cards(machine), limits(machine)]
+}
+
+fn huge_pages(machine: &Machine) -> Finding {
+    let pages = &machine.huge_pages;
+    let mut found = Vec::new();
+    for pool in &pages.pools {
+        let mut line = format!("{}: {} set aside, {} free", show_size(pool.page_bytes), pool.pages, pool.free);
+        if pool.nodes.len() > 1 {
+            let nodes: Vec<String> = pool
+                .nodes
+                .iter()
+                .map(|node| format!("NUMA node {}: {} ({} free)", node.node, node.pages, node.free))
+                .collect();
+            line.push_str(&format!("; {}", nodes.join(", ")));
+        }
+        found.push(line);
+    }
+    found.push(format!("transparent: {}", pages.transparent.as_deref().unwrap_or("none")));
+    let meaning = if pages.pools.iter().any(|pool| pool.pages > 0) {
+        "Tables and packets on huge pages cost less time per packet. The router takes those that are free when it starts."
+    } else if pages.transparent.as_deref().is_some_and(|mode| mode != "never") {
+        "None are set aside. The router then asks for transparent huge pages, which the kernel gives as it can, and packets of \
+         ports lie on ordinary pages: slower with large tables."
+    } else {
+        "None are set aside and transparent ones are off: each packet then costs several address translations more. \
+         Everything works, slower."
+    };
+    Finding { subject: "Huge pages", found, meaning: meaning.to_owned() }
+}
+
+fn processors(machine: &Machine) -> Finding {
+    let processors = &machine.processors;
+    let (count, cores) = (processors.online.len(), processors.cores());
+    let mut nodes: Vec<u32> = processors.online.iter().filter_map(|processor| processor.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let mut found = vec![format!("{count} on {cores} cores and {} NUMA nodes", nodes.len().max(1))];
+    let none_or = |list: &[u32]| if list.is_empty() { "none".to_owned() } else { show_list(list) };
+    found.push(format!("isolated: {}", none_or(&processors.isolated)));
+    let slowed = processors.slowed();
+    if !slowed.is_empty() {
+        found.push(format!("saving power: {}", show_list(&slowed)));
+    }
+    let mut meaning = "The worker has a processor of its own once there is a port".to_owned();
+    meaning.push_str(match (cores, processors.isolated.is_empty()) {
+        (0 | 1, _) => "; with one core it shares that with everything else.",
+        (_, true) => {
+            "; other programs still run there now and then. The kernel parameter isolcpus=N keeps them off processor N, and \
+             worker_processor = N in section [ports] names it."
+        }
+        (_, false) => "; name an isolated one with worker_processor in section [ports].",
+    });
+    if count > cores {
+        meaning.push_str(" Processors that share a core share its speed: leave the other one idle.");
+    }
+    if !slowed.is_empty() {
+        meaning.push_str(
+            " Processors that save power take some microseconds to speed up; 'cpupower frequency-set -g performance' keeps \
+             them fast.",
+        );
+    }
+    Finding { subject: "Processors", found, meaning }
+}
+
+fn iommu(machine: &Machine) -> Finding {
+    let vfio = &machine.vfio;
+    let module = match vfio.module {
+        ModuleState::Loaded => "loaded",
+        ModuleState::Available => "can be loaded",
+        ModuleState::Missing => "not in this kernel",
+    };
+    let found = vec![format!("groups of devices: {}", vfio.iommu_groups), format!("module vfio-pci: {module}")];
+    let meaning = match (vfio.iommu_groups, vfio.module) {
+        (0, _) => {
+            "No IOMMU keeps devices within the memory that they were given, so no card can be driven without the kernel. \
+             Cards work through the kernel (dev://)."
+        }
+        (_, ModuleState::Missing) => {
+            "Without the module no card can be driven without the kernel. Cards work through the kernel (dev://)."
+        }
+        _ => {
+            "Cards can be given to programs that drive them without the kernel: the IOMMU keeps them within the program's memory."
+        }
+    };
+    Finding { subject: "IOMMU", found, meaning: meaning.to_owned() }
+}
+
+fn cards(machine: &Machine) -> Finding {
+    let found: Vec<String> = machine.nics.iter().map(card).collect();
+    let could_go = |nic: &&Nic| {
+        let is_driven = nic.dpdk_driver.as_ref().is_some_and(|driver| !driver.shares_card);
+        is_driven && nic.uses.is_empty() && nic.iommu_group.is_some() && !nic.is_taken()
+    };
+    let meaning = match (machine.nics.is_empty(), machine.nics.iter().find(could_go)) {
+        (true, _) => "There is no network card on PCI.".to_owned(),
+        (false, Some(nic)) => format!(
+            "Each works through the kernel, as dev://INTERFACE. To give one to a program that drives it without the kernel: namehop setup --nic {}",
+            nic.address
+        ),
+        (false, None) => {
+            "Each works through the kernel, as dev://INTERFACE. None can be taken from it as things are.".to_owned()
+        }
+    };
+    Finding { subject: "Network cards", found, meaning }
+}
+
+fn card(nic: &Nic) -> String {
+    let mut text = format!("{}: driver {}", show_nic(nic), nic.driver.as_deref().unwrap_or("none"));
+    match (nic.has_link, nic.speed_mbps) {
+        (Some(true), Some(speed)) => text.push_str(&format!(", link {speed} Mbit/s")),
+        (Some(true), None) => text.push_str(", link up"),
+        (Some(false), _) => text.push_str(", no link"),
+        (None, _) => {}
+    }
+    if let Some(node) = nic.node {
+        text.push_str(&format!(", NUMA node {node}"));
+    }
+    match &nic.dpdk_driver {
+        Some(driver) if driver.shares_card => text.push_str(&format!(", DPDK: {} (shares the card)", driver.name)),
+        Some(driver) => text.push_str(&format!(", DPDK: {}", driver.name)),
+        None => text.push_str(", DPDK: no driver"),
+    }
+    for reason in &nic.uses {
+        text.push_str(match reason {
+            Use::DefaultRoute => ", default route",
+            Use::SshSession => ", SSH session",
+        });
+    }
+    text
+}
+
+fn limits(machine: &Machine) -> Finding {
+    let show = |limit: Option<u64>| limit.map_or_else(|| "no limit".to_owned(), show_size);
+    let mut found = vec![format!("memory that programs started here may lock: {}", show(machine.memory_lock_bytes))];
+    let meaning = match &machine.service {
+        None => {
+            found.push("service: not installed".to_owned());
+            "A router that is started by hand may do what its user may."
+        }
+        Some(service) => {
+            let process =
+                service.process.map_or_else(|| "not running".to_owned(), |process| format!("process {process}"));
+            let interfaces = if service.may_use_interfaces { "may" } else { "may not" };
+            found.push(format!("service {}: {process}", service.unit));
+            found.push(format!(
+                "it may lock {}, and {interfaces} use network interfaces",
+                show(service.memory_lock_bytes)
+            ));
+            if service.may_use_interfaces && service.memory_lock_bytes.is_none() {
+                "The service has what ports need."
+            } else {
+                "The service has next to no privileges, which is enough for sockets. For ports, copy namehop-ports.conf, from \
+                 the folder of the documentation, to /etc/systemd/system/namehop.service.d/."
+            }
+        }
+    };
+    Finding { subject: "Limits", found, meaning: meaning.to_owned() }
+}

@@ -1,0 +1,305 @@
+//! From what is wished and what is there to numbered steps, each with its exact file or command, and what stands in the way.
+
+use serde::Serialize;
+
+use crate::System;
+use crate::detect::{HugePagePool, Machine, ModuleState, Nic, Use, VFIO_MODULE, pool_folder};
+use crate::step::Change;
+
+/// Sets pages of the usual size aside at boot.
+const SYSCTL_FILE: &str = "/etc/sysctl.d/60-namehop.conf";
+/// The same for other sizes, one file for each, with the size behind.
+const TMPFILES_FILE: &str = "/etc/tmpfiles.d/namehop-huge-pages-";
+/// Gives a card to vfio-pci when the kernel finds it, one file for each, with the address behind.
+const UDEV_FILE: &str = "/etc/udev/rules.d/60-namehop-";
+
+const GIBIBYTE: u64 = 1 << 30;
+/// Room for what default settings make use of: a cache of 512 MiB, some 230 MiB for packets of ports, and the other tables.
+const AUTO_BYTES: u64 = GIBIBYTE;
+/// From so much on, pages of 1 GiB are worth their trouble.
+const LARGE_BYTES: u64 = 8 * GIBIBYTE;
+
+/// How much memory to set aside in huge pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MemoryWish {
+    /// What suits a router with default settings, less on small computers.
+    #[default]
+    Auto,
+    /// So many bytes in all.
+    Bytes(u64),
+    /// As it is.
+    Unchanged,
+}
+
+/// What is wanted of a computer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wishes {
+    /// Memory in huge pages.
+    pub memory: MemoryWish,
+    /// Size of a page, in bytes; otherwise what suits.
+    pub page_bytes: Option<u64>,
+    /// Network cards to drive without the kernel: PCI addresses or interfaces.
+    pub nics: Vec<String>,
+    /// Such that may be taken although the default route or an SSH session uses them.
+    pub forced_nics: Vec<String>,
+    /// Whether it is to be so again after a restart of the computer.
+    pub is_permanent: bool,
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        Wishes {
+            memory: MemoryWish::default(),
+            page_bytes: None,
+            nics: Vec::new(),
+            forced_nics: Vec::new(),
+            is_permanent: true,
+        }
+    }
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// What is changed.
+    pub change: Change,
+    /// What for.
+    pub why: String,
+}
+
+/// What would be done.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Plan {
+    /// In this order.
+    pub steps: Vec<Step>,
+    /// What makes a wish impossible, and what to do. With one of these nothing is done.
+    pub obstacles: Vec<String>,
+    /// What to know besides.
+    pub notes: Vec<String>,
+}
+
+/// Whether it is a file that a plan writes.
+pub(crate) fn is_own_file(path: &str) -> bool {
+    path == SYSCTL_FILE || path.starts_with(TMPFILES_FILE)
+}
+
+impl Plan {
+    /// Plans what brings the computer to what is wished. There are no steps for what is so already.
+    pub fn new(system: &System, machine: &Machine, wishes: &Wishes) -> Plan {
+        let mut plan = Plan::default();
+        plan.add_huge_pages(system, machine, wishes);
+        for name in wishes.nics.iter().chain(&wishes.forced_nics) {
+            plan.add_nic(system, machine, wishes, name);
+        }
+        plan
+    }
+
+    fn step(&mut self, change: Change, why: impl Into<String>) {
+        self.steps.push(Step { change, why: why.into() });
+    }
+
+    /// A file that makes a change again at boot, unless it is there.
+    fn file(&mut self, system: &System, path: String, text: String, why: impl Into<String>) {
+        match system.contents(&path) {
+            Ok(there) if there.as_ref() == Some(&text) => {}
+            Ok(_) => self.step(Change::WriteFile { path, text }, why),
+            Err(error) => self.obstacles.push(format!("{path} cannot be read: {error}")),
+        }
+    }
+
+    fn add_huge_pages(&mut self, system: &System, machine: &Machine, wishes: &Wishes) {
+        let asked = match wishes.memory {
+            MemoryWish::Unchanged => return,
+            MemoryWish::Auto => AUTO_BYTES.min(machine.memory_bytes / 4),
+            MemoryWish::Bytes(bytes) => bytes,
+        };
+        let Some(pool) = choose_pool(machine, asked, wishes.page_bytes) else {
+            let sizes: Vec<String> = machine.huge_pages.pools.iter().map(|pool| show_size(pool.page_bytes)).collect();
+            self.obstacles.push(match (wishes.page_bytes, sizes.as_slice()) {
+                (_, []) => {
+                    "the kernel has no huge pages; a container or virtual machine gets them from its host".to_owned()
+                }
+                (_, sizes) => format!("the kernel has no huge pages of this size; it has {}", sizes.join(" and ")),
+            });
+            return;
+        };
+        let page_bytes = pool.page_bytes;
+        // What is chosen for the operator is rounded down, what the operator chose up.
+        let pages = if wishes.memory == MemoryWish::Auto { asked / page_bytes } else { asked.div_ceil(page_bytes) };
+        let is_enough = pool.pages >= pages;
+        if !is_enough {
+            let more = (pages - pool.pages).saturating_mul(page_bytes);
+            let most = machine.available_bytes / 4 * 3;
+            if more > most {
+                self.obstacles.push(format!(
+                    "{} more in huge pages would leave too little for everything else: {} are available, of which three \
+                     quarters may go; choose a smaller --huge-pages",
+                    show_size(more),
+                    show_size(machine.available_bytes)
+                ));
+                return;
+            }
+            self.step(
+                Change::HugePages { page_bytes, pages },
+                format!(
+                    "sets {} aside in pages of {} (now {}), so that tables and packets need fewer address translations",
+                    show_size(pages * page_bytes),
+                    show_size(page_bytes),
+                    pool.pages
+                ),
+            );
+        }
+        let others = &machine.other_huge_page_settings;
+        if !wishes.is_permanent || pages == 0 || (is_enough && !others.is_empty()) {
+            return;
+        }
+        if !others.is_empty() {
+            self.notes.push(format!(
+                "{} sets the number of huge pages, too: at boot whoever comes last wins, so take it out there",
+                others.join(", ")
+            ));
+        }
+        let why = "does the same whenever the computer starts, when memory is still in one piece";
+        if page_bytes == machine.huge_pages.default_page_bytes {
+            let text = format!("# Huge pages for Namehop; written by 'namehop setup'.\nvm.nr_hugepages = {pages}\n");
+            self.file(system, SYSCTL_FILE.to_owned(), text, why);
+        } else {
+            let text = format!(
+                "# Huge pages for Namehop; written by 'namehop setup'.\nw {}/nr_hugepages - - - - {pages}\n",
+                pool_folder(page_bytes)
+            );
+            self.file(system, format!("{TMPFILES_FILE}{}kB.conf", page_bytes >> 10), text, why);
+        }
+    }
+
+    fn add_nic(&mut self, system: &System, machine: &Machine, wishes: &Wishes, name: &str) {
+        let Some(nic) = machine.nic(name) else {
+            let known: Vec<&str> = machine.nics.iter().map(|nic| nic.address.as_str()).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            self.obstacles.push(format!("there is no network card {name} on PCI; there are: {known}"));
+            return;
+        };
+        if nic.dpdk_driver.as_ref().is_some_and(|driver| driver.shares_card) {
+            self.notes.push(format!("{} stays with its kernel driver: DPDK shares such cards", show_nic(nic)));
+            return;
+        }
+        let is_forced = |nic: &Nic| wishes.forced_nics.iter().any(|name| machine.nic(name) == Some(nic));
+        let is_wanted = |address: &str| {
+            let mut names = wishes.nics.iter().chain(&wishes.forced_nics);
+            names.any(|name| machine.nic(name).is_some_and(|nic| nic.address == address))
+        };
+        if let Some(obstacle) = obstacle(machine, nic, is_forced(nic), is_wanted) {
+            self.obstacles.push(obstacle);
+            return;
+        }
+        if nic.dpdk_driver.is_none() {
+            self.notes
+                .push(format!("whether DPDK has a driver for {} is not known: no DPDK was found here", show_nic(nic)));
+        }
+        let load = Change::LoadModule { module: VFIO_MODULE.to_owned() };
+        if machine.vfio.module == ModuleState::Available && !self.steps.iter().any(|step| step.change == load) {
+            self.step(load, "loads the kernel module that gives network cards to programs, behind the IOMMU");
+        }
+        if !nic.is_taken() {
+            let from = nic.driver.as_deref().unwrap_or("no driver");
+            let gone = match nic.interfaces.as_slice() {
+                [] => String::new(),
+                names => format!("; the kernel's interface {} goes away", names.join(", ")),
+            };
+            let why = format!("takes {} from {from} and gives it to programs{gone}", show_nic(nic));
+            self.step(Change::BindNic { address: nic.address.clone() }, why);
+        }
+        if wishes.is_permanent {
+            let why = "does the same whenever the computer starts, before the kernel's driver takes the card";
+            self.file(system, format!("{UDEV_FILE}{}.rules", nic.address), udev_rule(&nic.address), why);
+        }
+    }
+}
+
+/// The pool for so much memory.
+fn choose_pool(machine: &Machine, bytes: u64, wanted: Option<u64>) -> Option<&HugePagePool> {
+    let pages = &machine.huge_pages;
+    if let Some(page_bytes) = wanted {
+        return pages.pool(page_bytes);
+    }
+    let large = pages.pool(GIBIBYTE).filter(|_| bytes >= LARGE_BYTES);
+    large.or_else(|| pages.pool(2 << 20)).or_else(|| pages.pool(pages.default_page_bytes)).or(pages.pools.first())
+}
+
+/// What keeps a card from being given to programs.
+fn obstacle(machine: &Machine, nic: &Nic, is_forced: bool, is_wanted: impl Fn(&str) -> bool) -> Option<String> {
+    let card = show_nic(nic);
+    if let (Some(reason), false) = (nic.uses.first(), is_forced) {
+        let reason = match reason {
+            Use::DefaultRoute => "carries the default route",
+            Use::SshSession => "carries an SSH session",
+        };
+        return Some(format!(
+            "{card} {reason}: this computer could not be reached any more; to take it all the same, name it with \
+             --force-nic {}",
+            nic.address
+        ));
+    }
+    if nic.dpdk_driver.is_none() && machine.dpdk_drivers.is_some() {
+        return Some(format!(
+            "DPDK has no driver for {card} (PCI {:04x}:{:04x}); use it through the kernel, as dev://INTERFACE",
+            nic.vendor, nic.device
+        ));
+    }
+    if nic.iommu_group.is_none() {
+        return Some(format!(
+            "{card} is behind no IOMMU, which would keep it from writing anywhere in memory: switch on VT-d or AMD-Vi in the \
+             firmware, add intel_iommu=on to the kernel's command line on Intel, and restart; in a virtual machine, ask for a \
+             virtual IOMMU, or use the card through the kernel, as dev://INTERFACE"
+        ));
+    }
+    let in_the_way: Vec<&str> = nic
+        .group_neighbours
+        .iter()
+        .filter(|neighbour| !neighbour.split(' ').next().is_some_and(&is_wanted))
+        .map(String::as_str)
+        .collect();
+    if !in_the_way.is_empty() {
+        return Some(format!(
+            "{card} shares its IOMMU group with {}, which would have to be taken as well: name them, too, or put the card into \
+             another slot",
+            in_the_way.join(", ")
+        ));
+    }
+    if machine.vfio.module == ModuleState::Missing {
+        return Some(format!("{card} needs the kernel module vfio-pci, which kernel {} does not have", machine.kernel));
+    }
+    None
+}
+
+/// A udev rule that does what [`Change::BindNic`] does. A card that vfio-pci has already is left alone, because it may be in use.
+fn udev_rule(address: &str) -> String {
+    let device = format!("/sys/bus/pci/devices/{address}");
+    format!(
+        "# Network card for Namehop; written by 'namehop setup'.\n\
+         ACTION==\"add\", SUBSYSTEM==\"pci\", KERNEL==\"{address}\", ATTR{{driver_override}}=\"{VFIO_MODULE}\", \
+         RUN{{builtin}}+=\"kmod load {VFIO_MODULE}\", \
+         RUN+=\"/bin/sh -c 'case $$(readlink {device}/driver) in */{VFIO_MODULE}) ;; \
+         *) echo {address} > {device}/driver/unbind; echo {address} > /sys/bus/pci/drivers_probe ;; esac'\"\n"
+    )
+}
+
+/// An address, with the interface where there is one.
+pub(crate) fn show_nic(nic: &Nic) -> String {
+    match nic.interfaces.as_slice() {
+        [] => nic.address.clone(),
+        names => format!("{} ({})", nic.address, names.join(", ")),
+    }
+}
+
+/// A number of bytes in the largest unit that it is at least one of.
+pub(crate) fn show_size(bytes: u64) -> String {
+    let units = [(1 << 40, "TiB"), (GIBIBYTE, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let Some((unit, name)) = units.into_iter().find(|&(unit, _)| bytes >= unit) else {
+        return format!("{bytes} bytes");
+    };
+    match bytes % unit {
+        0 => format!("{} {name}", bytes / unit),
+        _ => format!("{:.1} {name}", bytes as f64 / unit as f64),
+    }
+}

@@ -1,0 +1,118 @@
+//! Changes are made, recorded and taken back exactly.
+
+use super::tree::{Tree, is_below};
+use crate::plan::{MemoryWish, Wishes};
+use crate::state::StateFile;
+use crate::step::{Before, Change};
+use crate::{Outcome, apply, undo};
+
+const PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+const SYSCTL: &str = "/etc/sysctl.d/60-namehop.conf";
+
+fn wishes(mebibytes: u64) -> Wishes {
+    Wishes { memory: MemoryWish::Bytes(mebibytes << 20), ..Wishes::default() }
+}
+
+fn do_it(tree: &Tree, wishes: &Wishes) -> Vec<Outcome> {
+    let plan = tree.plan(wishes);
+    let mut outcomes = Vec::new();
+    let mut state = StateFile::open(&tree.system()).expect("opened");
+    apply(&tree.system(), &plan, &mut state, |outcome| outcomes.push(outcome.clone())).expect("done");
+    outcomes
+}
+
+fn take_back(tree: &Tree) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let mut state = StateFile::open(&tree.system()).expect("opened");
+    undo(&tree.system(), &mut state, |outcome| outcomes.push(outcome.clone())).expect("done");
+    outcomes
+}
+
+/// All files, without white space at their ends: the kernel adds and drops that.
+fn contents(tree: &Tree) -> Vec<(std::path::PathBuf, String)> {
+    let files = tree.files().into_iter().filter(|(path, _)| !is_below(path, "/var/lib/"));
+    files.map(|(path, text)| (path, String::from_utf8_lossy(&text).trim().to_owned())).collect()
+}
+
+#[test]
+fn what_was_done_is_not_planned_again_and_is_undone_exactly() {
+    let tree = Tree::new(16);
+    tree.pool(2048, 5, 5);
+    let before = contents(&tree);
+    assert_eq!(do_it(&tree, &wishes(1024)).len(), 2);
+    assert_eq!(tree.text(PAGES).as_deref(), Some("512"));
+    assert!(tree.text(SYSCTL).expect("written").ends_with("vm.nr_hugepages = 512\n"));
+    assert!(tree.plan(&wishes(1024)).steps.is_empty());
+    // A second wish: what was before the first one counts.
+    assert_eq!(do_it(&tree, &wishes(2048)).len(), 2);
+    assert_eq!(StateFile::read(&tree.system()).expect("read").len(), 2);
+    let outcomes = take_back(&tree);
+    assert!(outcomes.iter().all(|outcome| outcome.error.is_none() && outcome.remark.is_none()), "{outcomes:?}");
+    assert!(matches!(outcomes[0].change, Change::WriteFile { .. }), "the last first");
+    assert_eq!(contents(&tree), before);
+    assert!(!tree.path(StateFile::PATH).exists());
+    assert!(take_back(&tree).is_empty());
+}
+
+#[test]
+fn a_file_that_was_there_comes_back() {
+    let tree = Tree::new(16);
+    tree.file(SYSCTL, "# mine\n");
+    do_it(&tree, &wishes(64));
+    assert_ne!(tree.text(SYSCTL).as_deref(), Some("# mine\n"));
+    take_back(&tree);
+    assert_eq!(tree.text(SYSCTL).as_deref(), Some("# mine\n"));
+}
+
+#[test]
+fn what_others_have_changed_since_is_theirs() {
+    let tree = Tree::new(16);
+    do_it(&tree, &wishes(64));
+    tree.file(PAGES, "77").file(SYSCTL, "vm.nr_hugepages = 77\n");
+    let outcomes = take_back(&tree);
+    assert!(outcomes.iter().all(|outcome| outcome.remark.as_ref().is_some_and(|remark| remark.contains("left so"))));
+    assert_eq!(
+        (tree.text(PAGES).as_deref(), tree.text(SYSCTL).as_deref()),
+        (Some("77"), Some("vm.nr_hugepages = 77\n"))
+    );
+}
+
+#[test]
+fn a_program_that_is_killed_halfway_leaves_a_record() {
+    let tree = Tree::new(16);
+    let change = Change::HugePages { page_bytes: 2 << 20, pages: 9 };
+    let mut state = StateFile::open(&tree.system()).expect("opened");
+    assert!(StateFile::open(&tree.system()).is_err(), "one at a time");
+    state.note(change, Before::HugePages { pages: 0 }).expect("saved");
+    drop(state);
+    // It ended before the step, or after it.
+    for pages in ["0", "9"] {
+        tree.file(PAGES, pages);
+        let saved = tree.text(StateFile::PATH).expect("written");
+        assert_eq!(take_back(&tree).len(), 1);
+        assert_eq!(tree.text(PAGES).as_deref(), Some("0"));
+        tree.file(StateFile::PATH, &saved);
+    }
+}
+
+#[test]
+fn a_step_that_fails_stops_the_others_and_is_not_recorded() {
+    let tree = Tree::new(16);
+    let plan = tree.plan(&wishes(64));
+    std::fs::write(tree.path("/etc"), "no folder").expect("written");
+    let mut state = StateFile::open(&tree.system()).expect("opened");
+    let error = apply(&tree.system(), &plan, &mut state, |_| {}).expect_err("no folder for the file");
+    assert!(error.to_string().contains(SYSCTL), "{error}");
+    assert_eq!(state.records().len(), 1, "the first step was done");
+    drop(state);
+    take_back(&tree);
+    assert_eq!(tree.text(PAGES).as_deref(), Some("0"));
+}
+
+#[test]
+fn a_damaged_state_file_is_named() {
+    let tree = Tree::new(16);
+    tree.file(StateFile::PATH, "{");
+    let error = StateFile::open(&tree.system()).expect_err("damaged").to_string();
+    assert!(error.contains(StateFile::PATH), "{error}");
+}

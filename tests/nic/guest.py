@@ -1,0 +1,201 @@
+"""A virtual machine with real drivers for its emulated network cards: Debian's kernel, an IOMMU, a RAM disk with busybox and the
+program under test. QEMU interprets its instructions, so it runs everywhere and is slow: seconds are not measurements.
+"""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = (ROOT / os.environ.get("NAMEHOP", "target/debug/namehop")).resolve()
+# Made by scripts/setup.sh nic: the unpacked package of Debian's kernel.
+KERNEL = ROOT / "target/nic/kernel"
+# Modules of the guest, which have others behind them.
+MODULES = ("vfio-pci", "vfio_iommu_type1", "e1000e", "vmxnet3")
+# Parts of DPDK that are loaded when they are there.
+PLUGINS = ("bus_pci", "net_e1000", "net_vmxnet3", "mempool_ring")
+INIT = """#!/bin/sh
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+mkdir -p /dev/pts /run /tmp /etc /var/lib
+mount -t tmpfs run /run
+ln -sf /run /var/run
+ip link set lo up
+modprobe -a e1000e vmxnet3
+# Modules are loaded, interfaces are named: hand the second serial line to the test. It is kept open, so that it stays as set.
+exec 3<> /dev/ttyS1
+stty -F /dev/ttyS1 raw -echo
+echo @ready@ >&3
+# What it prints goes through a pipe, so that the shell takes nobody for a person: no prompts.
+sh <&3 2> /dev/null | cat >&3
+"""
+
+
+def libraries(files):
+    """The shared libraries that these files need, wherever they are."""
+    found = set()
+    for file in files:
+        listed = subprocess.run(["ldd", file], capture_output=True, text=True).stdout
+        found.update(Path(path) for path in re.findall(r"(/\S+) \(0x", listed))
+    return found
+
+
+def module_files(release):
+    """Module files that MODULES need."""
+    index = {}
+    for line in (KERNEL / "lib/modules" / release / "modules.dep").read_text().splitlines():
+        file, _, needs = line.partition(":")
+        index[Path(file).name.split(".")[0].replace("-", "_")] = [file, *needs.split()]
+    files = set()
+    for module in MODULES:
+        # What is not in the list is built into the kernel.
+        files.update(index.get(module.replace("-", "_"), []))
+    return files
+
+
+def make_disk(folder):
+    """The RAM disk, as a cpio archive."""
+    root = folder / "root"
+    for name in ("bin", "sbin", "proc", "sys", "dev", "usr/bin", "lib/modules", "var"):
+        (root / name).mkdir(parents=True)
+    shutil.copy(shutil.which("busybox"), root / "bin/busybox")
+    for applet in subprocess.run([root / "bin/busybox", "--list"], capture_output=True, text=True, check=True).stdout.split():
+        if not (root / "bin" / applet).exists():
+            (root / "bin" / applet).symlink_to("busybox")
+    shutil.copy(PROGRAM, root / "usr/bin/namehop")
+    subprocess.run(["strip", root / "usr/bin/namehop"], check=True)
+    (root / "init").write_text(INIT)
+    (root / "init").chmod(0o755)
+
+    release = next((KERNEL / "lib/modules").iterdir()).name
+    if not (KERNEL / "lib/modules" / release / "modules.dep").exists():
+        subprocess.run(["depmod", "-b", KERNEL, release], check=True)
+    modules = Path("lib/modules") / release
+    for file in module_files(release):
+        (root / modules / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(KERNEL / modules / file, root / modules / file)
+    subprocess.run(["depmod", "-b", root, release], check=True, stderr=subprocess.DEVNULL)
+
+    plugins = []
+    for folder_of_plugins in Path("/usr/lib").glob("*-linux-gnu/dpdk/pmds-*"):
+        for name in PLUGINS:
+            plugins += [file for file in folder_of_plugins.glob(f"librte_{name}.so.*") if not file.is_symlink()]
+    for file in [*plugins, *libraries([PROGRAM, *plugins])]:
+        target = root / str(file).lstrip("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists():
+            shutil.copy(file, target)
+    for file in plugins:
+        # Their short names, which the loader of plug-ins follows.
+        link = (root / str(file).lstrip("/")).with_name(re.sub(r"\.so\..*", ".so", file.name))
+        link.symlink_to(file.name)
+    disk = folder / "disk.cpio"
+    names = subprocess.run(["find", ".", "-print0"], cwd=root, capture_output=True, check=True).stdout
+    with open(disk, "wb") as out:
+        subprocess.run(["cpio", "-0", "-o", "-H", "newc", "--quiet", "-R", "0:0"], cwd=root, input=names, stdout=out, check=True)
+    shutil.rmtree(root)
+    return disk
+
+
+class Guest:
+    """A running machine. `cards` are models of QEMU; all of them are on one network."""
+
+    def __init__(self, folder, cards, memory_mib=1024):
+        self.folder = folder
+        self.console = folder / "console.txt"
+        line, monitor = folder / "line", folder / "monitor"
+        disk = make_disk(folder)
+        release = next((KERNEL / "lib/modules").iterdir()).name
+        command = [
+            "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", str(memory_mib),
+            "-machine", "q35,kernel-irqchip=split", "-device", "intel-iommu,intremap=on,caching-mode=on,aw-bits=48",
+            "-kernel", KERNEL / f"boot/vmlinuz-{release}", "-initrd", disk,
+            # The kernel would give up when the machine is too slow for its test of the timer.
+            "-append", "no_timer_check console=ttyS0 intel_iommu=on iommu=pt panic=-1 quiet loglevel=4",
+            "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-serial", f"file:{self.console}",
+            "-serial", f"unix:{line},server=on,wait=on", "-qmp", f"unix:{monitor},server=on,wait=off",
+        ]  # fmt: skip
+        for number, model in enumerate(cards):
+            # Each behind a port of its own, so that each has an IOMMU group of its own and can be pulled out.
+            command += ["-device", f"pcie-root-port,id=port{number},chassis={number + 1},slot={number + 1}"]
+            command += ["-netdev", f"hubport,id=net{number},hubid=0"]
+            command += ["-device", f"{model},id=card{number},netdev=net{number},bus=port{number},mac=02:00:00:00:00:0{number}"]
+        with open(folder / "qemu.txt", "wb") as log:
+            self.process = subprocess.Popen([*map(str, command)], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            self.line = self._connect(line)
+            self.buffer = b""
+            self._read_until(rb"@ready@\s", 600)
+            self.monitor = self._connect(monitor).makefile("rw")
+            self.monitor.readline()
+            self.qmp("qmp_capabilities")
+        except BaseException:
+            self.end()
+            raise
+
+    def _connect(self, path):
+        end = time.monotonic() + 30
+        while True:
+            try:
+                connection = socket.socket(socket.AF_UNIX)
+                connection.connect(str(path))
+                return connection
+            except OSError:
+                assert self.process.poll() is None and time.monotonic() < end, (self.folder / "qemu.txt").read_text()
+                time.sleep(0.05)
+
+    def _read_until(self, pattern, seconds):
+        end = time.monotonic() + seconds
+        while not (match := re.search(pattern, self.buffer)):
+            left = end - time.monotonic()
+            console = self.console.read_text(errors="replace")[-4000:] if self.console.exists() else ""
+            assert left > 0 and self.process.poll() is None, f"the guest says nothing more: {self.buffer[-4000:]!r}\n{console}"
+            self.line.settimeout(left)
+            try:
+                received = self.line.recv(65536)
+            except TimeoutError:
+                continue
+            self.buffer += received
+        text, self.buffer = self.buffer[: match.start()], self.buffer[match.end() :]
+        return text.decode(errors="replace").replace("\r", ""), match
+
+    def run(self, command, check=True, seconds=60):
+        """Runs a shell command in the guest; gives its output, and with check=False its code first."""
+        self.line.sendall(f"{{ {command}\n}} 2>&1; echo \"@code $?@\"\n".encode())
+        text, match = self._read_until(rb"@code (\d+)@\s", seconds)
+        code = int(match[1])
+        assert not check or code == 0, f"{command}: {code}\n{text}"
+        return text if check else (code, text)
+
+    def write(self, path, text):
+        self.run(f"cat > {path} <<'@end@'\n{text}\n@end@")
+
+    def wait(self, command, seconds=30):
+        """Until the command succeeds."""
+        end = time.monotonic() + seconds
+        while True:
+            code, text = self.run(command, check=False)
+            if code == 0:
+                return text
+            assert time.monotonic() < end, f"{command}: not within {seconds} s: {text}"
+            time.sleep(0.2)
+
+    def qmp(self, command, **arguments):
+        self.monitor.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
+        self.monitor.flush()
+        while True:
+            answer = json.loads(self.monitor.readline())
+            if "return" in answer or "error" in answer:
+                assert "return" in answer, answer
+                return answer["return"]
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
