@@ -65,13 +65,22 @@ pub fn apply(
 /// # Errors
 /// When the record cannot be written.
 pub fn undo(system: &System, state: &mut StateFile, mut report: impl FnMut(&Outcome)) -> io::Result<()> {
+    let mut a_card_stays = false;
     for Record { change, before } in state.records().to_vec().into_iter().rev() {
+        if a_card_stays && matches!(change, Change::LoadModule { .. }) {
+            // Unloading it would take the card from whoever uses it.
+            report(&Outcome { change, remark: None, error: Some("a network card is still with it".to_owned()) });
+            continue;
+        }
         let outcome = match change.take_back(system, &before) {
             Ok(remark) => {
                 state.forget(&change)?;
                 Outcome { change, remark, error: None }
             }
-            Err(error) => Outcome { change, remark: None, error: Some(error.reason) },
+            Err(error) => {
+                a_card_stays |= matches!(change, Change::BindNic { .. });
+                Outcome { change, remark: None, error: Some(error.reason) }
+            }
         };
         report(&outcome);
     }

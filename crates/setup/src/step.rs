@@ -186,7 +186,11 @@ impl Change {
                 return Ok((left > 0).then(|| format!("{left} pages are in use, and go when their user ends")));
             }
             (Change::LoadModule { module }, ..) => {
-                system.run("modprobe", &["-r", module]).map_err(|reason| self.error(reason))?;
+                // It may fail for a module that this one needs, and that others need as well: that one stays.
+                let result = system.run("modprobe", &["-r", module]);
+                if module_is_loaded(system) {
+                    result.map_err(|reason| self.error(reason))?;
+                }
             }
             (Change::BindNic { address }, Before::Nic { driver, driver_override }, Before::Nic { driver: now, .. }) => {
                 if now.as_deref() != Some(VFIO_MODULE) && now.is_some() && now != *driver {

@@ -116,3 +116,25 @@ fn a_damaged_state_file_is_named() {
     let error = StateFile::open(&tree.system()).expect_err("damaged").to_string();
     assert!(error.contains(StateFile::PATH), "{error}");
 }
+
+#[test]
+fn a_card_in_use_stays_and_so_does_the_module() {
+    let tree = Tree::new(16);
+    let address = "0000:03:00.0";
+    tree.device(address, "0x020000", "vfio-pci", Some(7)).file("/sys/bus/pci/drivers/vfio-pci/bind", "");
+    tree.file(&format!("/sys/bus/pci/devices/{address}/driver_override"), "vfio-pci\n");
+    tree.link("/proc/77/fd/3", "/dev/vfio/7").file("/proc/77/comm", "forwarder\n");
+    let mut state = StateFile::open(&tree.system()).expect("opened");
+    let load = Change::LoadModule { module: "vfio-pci".to_owned() };
+    state.note(load, Before::Module { was_loaded: false }).expect("saved");
+    let bind = Change::BindNic { address: address.to_owned() };
+    state.note(bind, Before::Nic { driver: Some("e1000e".to_owned()), driver_override: None }).expect("saved");
+    drop(state);
+    let errors: Vec<String> = take_back(&tree).into_iter().filter_map(|outcome| outcome.error).collect();
+    assert!(
+        errors[0].contains("forwarder (process 77) uses the device") && errors[1].contains("still with it"),
+        "{errors:?}"
+    );
+    assert_eq!(StateFile::read(&tree.system()).expect("read").len(), 2, "both can be taken back later");
+    assert_eq!(tree.text(&format!("/sys/bus/pci/devices/{address}/driver_override")).as_deref(), Some("vfio-pci\n"));
+}
