@@ -9,16 +9,19 @@
 //! wakes anybody. Frames with a VLAN tag (IEEE 802.1Q) pass when somebody wants those of that VLAN
 //! ([`PacketPort::receive_vlans`]). The kernel takes tags off; they are put back, so that frames are as they were on the link. A
 //! tag that names no VLAN but a priority (identifier 0) does not count and stays off. What this computer sends on the interface
-//! is not received.
+//! is not received. Packets of the Internet and ARP pass when they are for one of the port's own addresses
+//! ([`PacketPort::receive_addresses`]).
 
 mod filter;
 mod receive;
 mod send;
 mod socket;
+mod unfinished;
 
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
@@ -37,8 +40,17 @@ const ETHERTYPE_VLAN: u16 = 0x8100;
 const VLAN_BITS: u16 = 0x0FFF;
 /// VLANs whose frames a port can receive: each costs the filter two instructions for each frame.
 pub const MAX_VLANS: usize = 256;
+/// Internet addresses that a port can have: each costs the filter up to nine instructions for each packet of the Internet.
+pub const MAX_ADDRESSES: usize = 16;
 /// Longest frame that a port on an interface can carry, in bytes, Ethernet header included.
 pub const MAX_FRAME_BYTES: usize = receive::MAX_FRAME_BYTES;
+
+/// What passes the filter besides NDN frames without a tag.
+#[derive(Debug, Clone, Default)]
+struct Wanted {
+    vlans: Vec<u16>,
+    addresses: Vec<IpAddr>,
+}
 
 /// What the two ends of a port have in common.
 #[derive(Debug)]
@@ -53,6 +65,7 @@ struct Shared {
 #[derive(Debug)]
 pub struct PacketPort {
     shared: Arc<Shared>,
+    wanted: Mutex<Wanted>,
 }
 
 impl PacketPort {
@@ -70,7 +83,7 @@ impl PacketPort {
         socket.bind()?;
         let shared = Arc::new(Shared { socket, losses: LossCounters::default(), receive_ring_full: AtomicU64::new(0) });
         let queue = PacketQueue { shared: Arc::clone(&shared), ring, sender: Sender::new(), pool: pool.clone() };
-        Ok((PacketPort { shared }, queue))
+        Ok((PacketPort { shared, wanted: Mutex::default() }, queue))
     }
 
     /// Receives the frames of these VLANs from now on, and of no others. Initially there are none. Frames without a tag are
@@ -82,7 +95,28 @@ impl PacketPort {
         if vlans.len() > MAX_VLANS {
             return Err(DpdkError::Unusable(format!("an interface can have faces in at most {MAX_VLANS} VLANs")));
         }
-        self.shared.socket.attach_filter(vlans)
+        self.want(|wanted| wanted.vlans = vlans.to_vec())
+    }
+
+    /// Receives packets for these Internet addresses from now on, and for no others: IPv4, IPv6, ARP, and solicitations of
+    /// neighbour discovery. Initially there are none.
+    ///
+    /// # Errors
+    /// When there are more than [`MAX_ADDRESSES`], or the kernel has no memory for the filter. Then nothing has changed.
+    pub fn receive_addresses(&self, addresses: &[IpAddr]) -> Result<(), DpdkError> {
+        if addresses.len() > MAX_ADDRESSES {
+            return Err(DpdkError::Unusable(format!("an interface can have at most {MAX_ADDRESSES} addresses")));
+        }
+        self.want(|wanted| wanted.addresses = addresses.to_vec())
+    }
+
+    fn want(&self, change: impl FnOnce(&mut Wanted)) -> Result<(), DpdkError> {
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = wanted.clone();
+        change(&mut changed);
+        self.shared.socket.attach_filter(&changed)?;
+        *wanted = changed;
+        Ok(())
     }
 
     /// Joins or leaves an Ethernet multicast group.

@@ -208,3 +208,49 @@ fn a_congested_interface_keeps_nobody_waiting_and_loses_nothing() {
     assert_eq!(received, (0..200).collect::<Vec<u8>>(), "in order, and each once");
     assert_eq!(near.losses().send_failed, 0);
 }
+
+#[test]
+fn packets_for_the_addresses_of_a_port_arrive_and_others_do_not() {
+    if !has_link(1500) {
+        return;
+    }
+    let pool = BufferPool::new(4096, 512);
+    let ((_near, mut near_queue), (far, mut far_queue)) = (open("near", &pool), open("far", &pool));
+    let at = |ethertype: u16, offset: usize, bytes: &[u8]| {
+        let mut frame = frame(ethertype, &[0; 64]);
+        frame[offset..offset + bytes.len()].copy_from_slice(bytes);
+        frame
+    };
+    let v6 = |text: &str| text.parse::<std::net::Ipv6Addr>().expect("address").octets();
+    let wanted = [
+        at(0x0806, 38, &[192, 0, 2, 1]),
+        at(0x0800, 30, &[198, 51, 100, 1]),
+        at(0x86DD, 38, &v6("2001:db8::1:2:3")),
+        at(0x86DD, 38, &v6("ff02::1:ff02:3")),
+        at(0x86DD, 38, &v6("fe80::9")),
+        frame(0x8624, &[5; 50]),
+    ];
+    let others = [
+        at(0x0806, 38, &[192, 0, 2, 2]),
+        at(0x0800, 30, &[192, 0, 2, 3]),
+        at(0x86DD, 38, &v6("2001:db8::1:2:4")),
+        at(0x86DD, 38, &v6("ff02::1:ff02:4")),
+        at(0x86DD, 38, &v6("ff02::1")),
+        at(0x88CC, 38, &[192, 0, 2, 1]),
+        frame(0x0800, &[0; 4]),
+    ];
+    let addresses =
+        ["192.0.2.1", "198.51.100.1", "2001:db8::1:2:3", "fe80::9"].map(|text| text.parse().expect("address"));
+    let ndn = [wanted[5].clone()];
+    let all: Vec<_> = others.iter().chain(&wanted).cloned().collect();
+    for (addresses, expected) in [(&addresses[..], &wanted[..]), (&[], &ndn)] {
+        far.receive_addresses(addresses).expect("few");
+        // With VLANs the filter is made anew; addresses stay in it.
+        far.receive_vlans(&(1..=packet_socket::MAX_VLANS as u16).collect::<Vec<_>>()).expect("few");
+        assert!(send(&mut near_queue, &pool, &all).is_empty());
+        assert_eq!(receive(&mut far_queue, expected.len()), expected);
+        assert!(!is_readable(&far_queue));
+    }
+    let many = vec![addresses[0]; packet_socket::MAX_ADDRESSES + 1];
+    assert!(far.receive_addresses(&many).is_err());
+}

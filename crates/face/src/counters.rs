@@ -124,12 +124,24 @@ link_drops! {
     /// An Ethernet frame that does not carry NDN, or an element on a stream, WebSocket message or datagram that is none of
     /// Interest, Data and LpPacket. A stream with such an element is closed.
     NotNdnFrame = "not-ndn-frame",
-    /// An NDN frame to a hardware address that is not this port's.
+    /// A frame to an address that is not this port's.
     ForeignFrame = "foreign-frame",
     /// An NDN frame to a multicast group that no face stands for.
     UnknownGroup = "unknown-group",
-    /// An NDN frame from a hardware address that no face stands for.
+    /// An NDN frame from an address that no face stands for.
     UnknownSender = "unknown-sender",
+    /// A datagram to a UDP port that no face uses.
+    UnknownPort = "unknown-udp-port",
+    /// A fragment of an IP packet.
+    IpFragment = "ip-fragment",
+    /// A packet whose checksum, of IPv4, UDP, ICMP or ICMPv6, is wrong or missing.
+    BadChecksum = "bad-checksum",
+    /// An ARP or neighbour discovery message that says nothing sensible.
+    BadNeighbourMessage = "bad-neighbour-message",
+    /// An ARP or neighbour discovery message that gives another hardware address for a next hop than the one that answers.
+    NeighbourConflict = "neighbour-conflict",
+    /// To a next hop that does not answer ARP or neighbour discovery, or has not yet while too many packets wait for that.
+    NextHopUnresolved = "next-hop-unresolved",
 }
 
 impl LinkDrop {

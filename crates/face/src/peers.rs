@@ -102,7 +102,7 @@ fn empty<V, A>(slots: usize) -> Vec<Option<(A, V)>> {
     std::iter::repeat_with(|| None).take(slots).collect()
 }
 
-fn mix(left: u64, right: u64) -> u64 {
+pub(crate) fn mix(left: u64, right: u64) -> u64 {
     let product = u128::from(left) * u128::from(right);
     (product as u64) ^ ((product >> 64) as u64)
 }

@@ -6,14 +6,14 @@
 //! [`FaceUri::canonize`] does, and it blocks.
 
 mod canonize;
+mod display;
 mod parse;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-use crate::encapsulation::VlanId;
+use crate::encapsulation::{VlanId, Vni};
 
 /// Port of unicast UDP and of TCP (NFD).
 pub const DEFAULT_PORT: u16 = 6363;
@@ -90,6 +90,27 @@ pub struct HostPort {
     pub port: Option<u16>,
 }
 
+/// What the local address of a UDP or VXLAN face on a port says besides the interface: `?ip=192.0.2.1&port=6363`. What is left out
+/// follows from the port's addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct DeviceOptions {
+    /// `ip=`: which of the port's addresses.
+    pub address: Option<IpAddr>,
+    /// `port=`: local port of UDP.
+    pub port: Option<u16>,
+    /// `source_port=name`: what is sent has a source port that stands for its name, and the peer's may have any.
+    pub source_port_by_name: bool,
+    /// `mac=`: hardware address of the next hop, which is not asked for then.
+    pub next_hop: Option<[u8; 6]>,
+}
+
+impl DeviceOptions {
+    /// Whether it says nothing, as for faces right above Ethernet.
+    pub fn is_empty(&self) -> bool {
+        *self == DeviceOptions::default()
+    }
+}
+
 /// Address of a face or of one of its ends.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FaceUri {
@@ -113,12 +134,24 @@ pub enum FaceUri {
     FileDescriptor(u32),
     /// `ether://[08:00:27:01:dd:01]`: a hardware address.
     Ethernet([u8; 6]),
-    /// `dev://eth0`: a network interface, as local end of an Ethernet face; `dev://eth0?vlan=7`: a VLAN on it.
+    /// `dev://eth0`: a network interface, as local end of an Ethernet face; `dev://eth0?vlan=7`: a VLAN on it;
+    /// `dev://eth0?ip=192.0.2.1&port=6363`: local end of a UDP face on it.
     Device {
         /// Network interface.
         interface: String,
         /// VLAN, if not frames without a tag.
         vlan: Option<VlanId>,
+        /// Of UDP and VXLAN faces.
+        options: DeviceOptions,
+    },
+    /// `vxlan4://192.0.2.7?vni=42`, `vxlan6://[2001:db8::7]?vni=42&inner=08:00:27:01:dd:01`: the other end of a VXLAN.
+    Vxlan {
+        /// Its address.
+        address: IpAddr,
+        /// Network.
+        vni: Vni,
+        /// Hardware address inside, if not the multicast group of NDN.
+        inner: Option<[u8; 6]>,
     },
     /// `udp4+dev://eth0:56363`, `udp6+dev://eth0:56363`: local end of a UDP multicast face on one interface.
     UdpDevice {
@@ -251,6 +284,8 @@ impl FaceUri {
             FaceUri::FileDescriptor(_) => "fd",
             FaceUri::Ethernet(_) => "ether",
             FaceUri::Device { .. } => "dev",
+            FaceUri::Vxlan { address: IpAddr::V4(_), .. } => "vxlan4",
+            FaceUri::Vxlan { address: IpAddr::V6(_), .. } => "vxlan6",
             FaceUri::UdpDevice { family: IpFamily::V4, .. } => "udp4+dev",
             FaceUri::UdpDevice { family: IpFamily::V6, .. } => "udp6+dev",
             FaceUri::WebSocket { secure: false, .. } => "ws",
@@ -278,10 +313,15 @@ impl FaceUri {
         self.host_port()?.socket_address()
     }
 
-    /// The port that faces with this local URI are on: the interface without the VLAN.
+    /// A network interface alone.
+    pub fn device(interface: impl Into<String>) -> FaceUri {
+        FaceUri::Device { interface: interface.into(), vlan: None, options: DeviceOptions::default() }
+    }
+
+    /// The port that faces with this local URI are on: the interface without the VLAN and options.
     pub fn port(&self) -> FaceUri {
         match self {
-            FaceUri::Device { interface, .. } => FaceUri::Device { interface: interface.clone(), vlan: None },
+            FaceUri::Device { interface, .. } => FaceUri::device(interface.as_str()),
             other => other.clone(),
         }
     }
@@ -294,9 +334,11 @@ impl FaceUri {
         }
     }
 
-    /// Whether faces with this remote URI are on ports, which the worker polls; all others are on sockets.
-    pub fn is_on_port(&self) -> bool {
-        matches!(self, FaceUri::Ethernet(_) | FaceUri::Memif { .. })
+    /// Whether the face with this remote URI, and that local one, is on a port, which the worker polls; all others are on
+    /// sockets.
+    pub fn is_on_port(&self, local: Option<&FaceUri>) -> bool {
+        let is_on_device = matches!(local, Some(FaceUri::Device { .. }));
+        is_on_device || matches!(self, FaceUri::Ethernet(_) | FaceUri::Memif { .. } | FaceUri::Vxlan { .. })
     }
 
     /// Whether the address is a multicast group (IP or Ethernet).
@@ -327,45 +369,6 @@ impl FaceUri {
                 at.is_numeric_with_port(None)
             }
             _ => true,
-        }
-    }
-}
-
-impl fmt::Display for HostPort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.host {
-            Host::V4(address) => write!(f, "{address}")?,
-            Host::V6 { address, zone: None } => write!(f, "[{address}]")?,
-            // The zone follows a plain percent sign, as other NDN software writes it.
-            Host::V6 { address, zone: Some(zone) } => write!(f, "[{address}%{zone}]")?,
-            Host::Name(name) => f.write_str(name)?,
-        }
-        match self.port {
-            Some(port) => write!(f, ":{port}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl fmt::Display for FaceUri {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://", self.scheme())?;
-        match self {
-            FaceUri::Udp { at, .. } | FaceUri::Tcp { at, .. } => write!(f, "{at}"),
-            FaceUri::WebSocketClient(at) => write!(f, "{at}"),
-            FaceUri::WebSocket { at, path, .. } if path.is_empty() => write!(f, "{at}"),
-            FaceUri::WebSocket { at, path, .. } => write!(f, "{at}/{path}"),
-            FaceUri::Unix(path) => f.write_str(path),
-            FaceUri::FileDescriptor(number) => write!(f, "{number}"),
-            FaceUri::Ethernet([a, b, c, d, e, g]) => {
-                write!(f, "[{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}]")
-            }
-            FaceUri::Device { interface, vlan: None } => f.write_str(interface),
-            FaceUri::Device { interface, vlan: Some(vlan) } => write!(f, "{interface}?vlan={vlan}"),
-            FaceUri::UdpDevice { device, port, .. } => write!(f, "{device}:{port}"),
-            FaceUri::Internal | FaceUri::Null | FaceUri::ContentStore => Ok(()),
-            FaceUri::Memif { socket, id, role: MemifRole::Server } => write!(f, "{socket}?id={id}"),
-            FaceUri::Memif { socket, id, role: MemifRole::Client } => write!(f, "{socket}?id={id}&role=client"),
         }
     }
 }

@@ -10,11 +10,13 @@
 //! | [`drops`] | why packets are discarded |
 //! | [`time`], [`rtt`] | time, and round trips |
 //! | [`in_place`] | values built where they are to lie |
+//! | [`checksum`] | the checksum of Internet protocols |
 //!
 //! A buffer has the layout of DPDK's `struct rte_mbuf`, so that ports send and receive it without a copy; this crate knows
 //! that layout and nothing else of DPDK.
 
 pub mod buffer;
+pub mod checksum;
 pub mod drops;
 pub mod face;
 pub mod in_place;
@@ -28,6 +30,7 @@ pub mod testing;
 pub mod time;
 
 pub use buffer::PacketBuffer;
+pub use checksum::Checksum;
 pub use drops::{DropCounters, DropReason};
 pub use face::{FaceId, FaceInfo, FaceScope, LinkType};
 pub use packet::{Incoming, IncomingBurst, LinkFields, Outgoing, PacketKind};

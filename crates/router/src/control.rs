@@ -107,6 +107,10 @@ fn stopping() -> CreateError {
     CreateError::Unreachable("the router is shutting down".to_owned())
 }
 
+fn is_udp_on_port(face: &Face) -> bool {
+    matches!((face.remote_uri(), face.local_uri()), (FaceUri::Udp { .. }, FaceUri::Device { .. }))
+}
+
 impl ControlPlane for Control {
     fn faces(&self) -> &FaceTable {
         &self.faces
@@ -118,7 +122,13 @@ impl ControlPlane for Control {
         local_uri: Option<FaceUri>,
         params: FaceUpdate,
     ) -> Result<Arc<Face>, CreateError> {
-        let face = match uri.is_on_port() {
+        // A UDP face on a port may have been made with a local URI, and is meant without one, too.
+        if local_uri.is_none()
+            && let Some(face) = self.faces.find_by_remote(&uri).into_iter().find(|face| is_udp_on_port(face))
+        {
+            return Err(CreateError::Exists(face));
+        }
+        let face = match uri.is_on_port(local_uri.as_ref()) {
             true => {
                 self.port_policy.make_folder_for(local_uri.as_ref().unwrap_or(&uri));
                 self.ports.create_face(uri, local_uri, params).await?

@@ -143,7 +143,7 @@ fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
 fn plan_configured(plan: &mut Plan, config: &Config) {
     for face in &config.face {
         let flag = |flag: FaceFlags, on: bool| if on { flag } else { FaceFlags::default() };
-        let local = face.local.as_ref().map(|local| local.0.to_string());
+        let local = config.complete_local_uri(face).map(|local| local.to_string());
         plan.entry((face.uri.0.to_string(), local)).or_default().borrow_mut().update = FaceUpdate {
             persistency: Some(face.persistency),
             flags: flag(FaceFlags::RELIABILITY, face.reliability)
@@ -159,7 +159,7 @@ fn plan_configured(plan: &mut Plan, config: &Config) {
         let flags = if route.child_inherit { route_flags::CHILD_INHERIT } else { 0 }
             | if route.capture { route_flags::CAPTURE } else { 0 };
         let permanent = FaceUpdate { persistency: Some(FacePersistency::Permanent), ..FaceUpdate::default() };
-        let local = config.local_uri_of(&route.nexthop.0).map(FaceUri::to_string);
+        let local = config.local_uri_of(&route.nexthop.0).map(|local| local.to_string());
         let face = plan
             .entry((route.nexthop.0.to_string(), local))
             .or_insert_with(|| Rc::new(RefCell::new(PlannedFace { update: permanent, ..PlannedFace::default() })));

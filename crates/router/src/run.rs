@@ -260,7 +260,8 @@ async fn follow_faces(management: Rc<Management<Control>>, mut events: mpsc::Unb
         let worker = management.control().worker();
         match &event {
             // Ports add and remove their faces themselves.
-            FaceEvent::Created(face) | FaceEvent::Destroyed(face) if face.remote_uri().is_on_port() => {}
+            FaceEvent::Created(face) | FaceEvent::Destroyed(face)
+                if face.remote_uri().is_on_port(Some(face.local_uri())) => {}
             FaceEvent::Created(face) => worker.face_created(Arc::clone(face)),
             FaceEvent::Destroyed(face) => worker.face_destroyed(face.id()),
             FaceEvent::Up(_) | FaceEvent::Down(_) => {}

@@ -219,7 +219,9 @@ fn is_permanent(face: &Face) -> bool {
 
 /// The local URI, where faces of several interfaces may have the same remote one.
 fn distinguishing_local_uri(face: &Face) -> Option<String> {
-    let is_shared = face.remote_uri().is_multicast() || matches!(face.remote_uri(), FaceUri::Ethernet(_));
+    let is_on_device = matches!(face.local_uri(), FaceUri::Device { .. });
+    let is_shared =
+        is_on_device || face.remote_uri().is_multicast() || matches!(face.remote_uri(), FaceUri::Ethernet(_));
     is_shared.then(|| face.local_uri().to_string())
 }
 

@@ -9,6 +9,7 @@ mod engine;
 mod fib_file;
 mod files;
 mod framing;
+mod internet;
 mod keys;
 mod link;
 mod management;
@@ -50,6 +51,8 @@ pub const TARGETS: &[Target] = &[
     target("prefix_announcement", packets::prefix_announcement, 1),
     target("stream_framing", framing::stream_framing, 1),
     target("link_service", link::link_service, 1),
+    // Each input starts a thread.
+    target("internet_frames", internet::internet_frames, 10),
     Target { replay: engine::engine_with_all_schedules, ..target("engine", engine::engine, 2) },
     target("control_parameters", packets::control_parameters, 1),
     target("management", management::management, 4),

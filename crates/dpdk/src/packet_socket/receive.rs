@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use namehop_packet::{BufferPool, PacketBuffer};
 
 use super::socket::Socket;
-use super::{ETHERTYPE_VLAN, VLAN_BITS};
+use super::{ETHERTYPE_VLAN, VLAN_BITS, unfinished};
 use crate::BURST;
 use crate::error::DpdkError;
 use crate::mapping::Mapping;
@@ -92,7 +92,12 @@ impl ReceiveRing {
             // SAFETY: these bytes are in the slot, as was just made sure, and ours as above.
             let bytes = unsafe { slice::from_raw_parts(slot.add(start).as_ptr(), length) };
             let vlan = if status_bits & libc::TP_STATUS_VLAN_VALID == 0 { 0 } else { header.tp_vlan_tci & VLAN_BITS };
-            let frame = if vlan == 0 { pool.copy_of(bytes) } else { copy_with_tag(pool, bytes, vlan) };
+            let mut frame = if vlan == 0 { pool.copy_of(bytes) } else { copy_with_tag(pool, bytes, vlan) };
+            if status_bits & libc::TP_STATUS_CSUMNOTREADY != 0
+                && let Some(frame) = &mut frame
+            {
+                unfinished::finish(frame.bytes_mut());
+            }
             match frame {
                 Some(frame) => frames.push(frame),
                 None => lost += 1,

@@ -5,7 +5,7 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use super::filter;
+use super::{Wanted, filter};
 use crate::error::DpdkError;
 
 /// A packet socket, which has one interface for life.
@@ -37,13 +37,13 @@ impl Socket {
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         let socket = Socket { descriptor, interface: interface.to_owned(), index };
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1_i32, "leave out its own frames")?;
-        socket.attach_filter(&[])?;
+        socket.attach_filter(&Wanted::default())?;
         Ok(socket)
     }
 
-    /// Lets NDN frames through that have no tag or that of one of these VLANs. Replaces the filter before in one step.
-    pub(super) fn attach_filter(&self, vlans: &[u16]) -> Result<(), DpdkError> {
-        let mut program = filter::program(vlans);
+    /// Lets NDN frames without a tag through, and what else is wanted. Replaces the filter before in one step.
+    pub(super) fn attach_filter(&self, wanted: &Wanted) -> Result<(), DpdkError> {
+        let mut program = filter::program(wanted);
         let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
         self.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program, "filter its frames")
     }

@@ -62,7 +62,7 @@ impl Header {
 }
 
 /// The type that a frame says it is of; `None` when it is too short for a header.
-pub(super) fn ethertype(frame: &[u8]) -> Option<u16> {
+pub(crate) fn ethertype(frame: &[u8]) -> Option<u16> {
     let [.., high, low] = frame.first_chunk::<HEADER_BYTES>()?;
     Some(u16::from_be_bytes([*high, *low]))
 }

@@ -9,14 +9,30 @@
 //! | `ethernet` | an Ethernet header with the type of NDN |
 //! | `vlan` | the same with the tag of a VLAN |
 //! | `bare` | none: the frame is the packet |
+//! | `udp` | Ethernet, IPv4 or IPv6 (`ip`), and UDP |
+//! | `vxlan` | the same with a VXLAN and its inner Ethernet header |
+//!
+//! What ports say by themselves on such links is in `arp`, `neighbour_discovery` and `icmp`, and when they do, in
+//! [`port`](crate::port). The faces over UDP and VXLAN are told apart by [`InternetPeer`]s, whose addresses are longer than
+//! those of Ethernet; both are [`FacePeer`]s.
 //!
 //! A further encapsulation is a file, a variant of [`Peer`] (what tells its faces apart) and a variant of [`Header`] (the bytes
 //! to put in front, as a template; what differs from frame to frame, such as lengths, is completed in [`Header::put_on`], and
 //! left out of the comparison in [`Header::is_on`]).
 
+pub(crate) mod arp;
 mod bare;
-mod ethernet;
+pub(crate) mod entropy;
+pub(crate) mod ethernet;
+mod face_peer;
+pub(crate) mod icmp;
+pub(crate) mod ip;
+pub(crate) mod neighbour_discovery;
+#[cfg(test)]
+mod tests;
+pub(crate) mod udp;
 mod vlan;
+pub(crate) mod vxlan;
 
 use namehop_packet::{BufferPool, PacketBuffer};
 use namehop_wire::tlv::frame_length;
@@ -26,7 +42,11 @@ use crate::peers::PeerAddress;
 use crate::uri::FaceUri;
 
 pub use ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MIN_FRAME_BYTES, MacAddress, NDN_GROUP, is_group};
+pub use face_peer::{FacePeer, InternetPeer, SourcePort, Tunnel};
+pub(crate) use face_peer::{Flow, InternetKey};
+pub use neighbour_discovery::solicitation_group;
 pub use vlan::{VLAN_HEADER_BYTES, VlanId};
+pub use vxlan::{PORT as VXLAN_PORT, Vni};
 
 /// What the frames of a link look like. It belongs to the link; how the frames of one of its faces look is a [`Header`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,9 +106,10 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// The peer of the face with these URIs; `None` when faces of ports have no such URIs.
-    pub fn of(remote: &FaceUri, local: &FaceUri) -> Option<Peer> {
+    /// The peer of the face with these URIs; `None` when faces right above Ethernet, or on bare links, have no such URIs.
+    fn of(remote: &FaceUri, local: &FaceUri) -> Option<Peer> {
         match (remote, local) {
+            (FaceUri::Ethernet(_), FaceUri::Device { options, .. }) if !options.is_empty() => None,
             (FaceUri::Ethernet(address), FaceUri::Device { vlan: Some(vlan), .. }) => Some(Peer::Vlan(*address, *vlan)),
             (FaceUri::Ethernet(address), FaceUri::Device { vlan: None, .. } | FaceUri::Memif { .. }) => {
                 Some(Peer::Ethernet(*address))
@@ -117,8 +138,8 @@ impl Peer {
     /// Local URI of its face, on a port with this URI.
     pub(crate) fn local_uri(&self, port: &FaceUri) -> FaceUri {
         match (self, port) {
-            (Peer::Vlan(_, vlan), FaceUri::Device { interface, .. }) => {
-                FaceUri::Device { interface: interface.clone(), vlan: Some(*vlan) }
+            (Peer::Vlan(_, vlan), FaceUri::Device { interface, options, .. }) => {
+                FaceUri::Device { interface: interface.clone(), vlan: Some(*vlan), options: *options }
             }
             _ => port.clone(),
         }
@@ -237,7 +258,7 @@ impl Header {
 
 /// Cuts off what follows the one TLV element at the front: the padding of a short frame.
 #[inline]
-fn cut_padding(frame: &mut PacketBuffer) -> Result<(), LinkDrop> {
+pub(crate) fn cut_padding(frame: &mut PacketBuffer) -> Result<(), LinkDrop> {
     match frame_length(frame.bytes()) {
         Ok(Some(length)) if length <= frame.bytes().len() => {
             frame.truncate(length);
@@ -249,8 +270,8 @@ fn cut_padding(frame: &mut PacketBuffer) -> Result<(), LinkDrop> {
 
 /// Puts a header in front of a frame; `false` when there is no buffer for that.
 #[inline]
-fn prepend<const BYTES: usize>(frame: &mut PacketBuffer, header: &[u8; BYTES], pool: &BufferPool) -> bool {
-    if let Some(place) = frame.prepend(BYTES) {
+fn prepend(frame: &mut PacketBuffer, header: &[u8], pool: &BufferPool) -> bool {
+    if let Some(place) = frame.prepend(header.len()) {
         place.copy_from_slice(header);
     } else if let Some(copy) = copy_behind(header, frame.bytes(), pool) {
         *frame = copy;

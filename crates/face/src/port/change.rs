@@ -8,12 +8,12 @@ use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use crossbeam_queue::SegQueue;
-use namehop_packet::{FaceId, PortQueue};
+use namehop_packet::{FaceId, PortQueue, Timestamp};
 
 use super::set::Port;
-use super::{FaceRecords, PortId, PortParams, PortSet};
+use super::{FaceHeader, FaceRecords, PortId, PortParams, PortSet};
 use crate::counters::LinkDrop;
-use crate::encapsulation::{Header, MacAddress, Peer};
+use crate::encapsulation::{FacePeer, Header, MacAddress};
 use crate::registry::Face;
 use crate::wake::Waker;
 
@@ -34,7 +34,7 @@ pub(super) enum PortChange {
     /// The link works or not, and this is what it carries.
     SetState(PortId, bool, usize),
     /// A face is there.
-    AddFace(PortId, Arc<Face>, Peer, SyncSender<()>),
+    AddFace(PortId, Arc<Face>, FacePeer, SyncSender<()>),
     /// A face is gone.
     RemoveFace(FaceId, SyncSender<()>),
 }
@@ -137,7 +137,8 @@ impl PortControl {
     ///
     /// # Errors
     /// As above.
-    pub fn add_face(&self, id: PortId, face: Arc<Face>, peer: Peer) -> Result<(), WorkerSilent> {
+    pub fn add_face(&self, id: PortId, face: Arc<Face>, peer: impl Into<FacePeer>) -> Result<(), WorkerSilent> {
+        let peer = peer.into();
         self.ask(|reply| PortChange::AddFace(id, face, peer, reply))
     }
 
@@ -185,8 +186,9 @@ impl PortSet {
                     self.give_back(queue, &reply);
                 }
                 PortChange::GiveQueue(id, queue, address, reply) => {
+                    let now = self.now;
                     if let Some(port) = self.port(id) {
-                        port.give_queue(queue, address, faces);
+                        port.give_queue(queue, address, now, faces);
                     }
                     let _ = reply.send(());
                 }
@@ -215,7 +217,12 @@ impl PortSet {
     }
 
     fn set_state(&mut self, id: PortId, is_up: bool, mtu_bytes: usize, faces: &mut impl FaceRecords) {
+        let now = self.now;
         let Some(port) = self.port(id) else { return };
+        let address = port.params.address;
+        if let Some(internet) = port.internet.as_mut().filter(|_| is_up != port.params.is_up) {
+            internet.restart(now, address);
+        }
         port.params.is_up = is_up;
         port.params.mtu_bytes = mtu_bytes;
         if !is_up {
@@ -228,13 +235,24 @@ impl PortSet {
 
 impl Port {
     /// Takes a queue into use. The headers of all faces have the address of the port, which may be another one than before.
-    fn give_queue(&mut self, queue: Box<dyn PortQueue>, address: MacAddress, faces: &mut impl FaceRecords) {
+    fn give_queue(
+        &mut self,
+        queue: Box<dyn PortQueue>,
+        address: MacAddress,
+        now: Timestamp,
+        faces: &mut impl FaceRecords,
+    ) {
         self.params.queue = Some(queue);
         self.params.address = address;
         for &id in self.faces.values() {
-            if let Some((_, output)) = faces.get(id) {
-                output.header = Header::new(output.header.peer(), &address);
+            if let Some((_, output)) = faces.get(id)
+                && let FaceHeader::Link(header) = &mut output.header
+            {
+                *header = Header::new(header.peer(), &address);
             }
+        }
+        if let Some(internet) = &mut self.internet {
+            internet.restart(now, address);
         }
     }
 }

@@ -6,9 +6,16 @@
 //! alone. What the set needs of a face it gets with the worker's record of that face: see [`PortOutput`] and [`FaceRecords`].
 //! The control side changes the set through a [`PortControl`] and gets an answer when the change is in effect.
 //!
+//! A port with Internet addresses also answers who asks for them, and has faces over UDP and VXLAN: `internet` does that, and asks for
+//! the hardware addresses of their next hops, with a `neighbour` for each.
+//!
 //! A frame that belongs to no face is dropped and counted under its reason, or makes an on-demand face where that is allowed.
 
 mod change;
+mod hosts;
+mod internet;
+mod neighbour;
+mod network;
 mod params;
 mod send_queue;
 mod set;
@@ -23,6 +30,7 @@ use crate::encapsulation::Header;
 use crate::registry::Face;
 
 pub use change::{PortControl, WorkerSilent};
+pub use network::{PortAddress, PortNetwork};
 pub use params::{PortId, PortParams, face_params};
 pub use set::PortSet;
 
@@ -32,9 +40,18 @@ pub struct PortOutput {
     /// The port.
     port: PortId,
     /// What is put in front of each frame.
-    header: Header,
+    header: FaceHeader,
     /// Counts among the faces that senders made, whatever its persistency has become since.
     made_by_sender: bool,
+}
+
+/// Where the header of a face's frames is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum FaceHeader {
+    /// Here.
+    Link(Header),
+    /// Too long for a worker's record of a face: with its port, at this place among the outputs.
+    Internet(u32),
 }
 
 /// The worker's records of faces, as ports use them. There is no other place that says which faces are on which port.

@@ -4,7 +4,8 @@ use std::fmt;
 
 use namehop_packet::{LinkType, PortQueue};
 
-use crate::encapsulation::{Framing, MacAddress, Peer};
+use super::PortNetwork;
+use crate::encapsulation::{FacePeer, Framing, MacAddress, Peer};
 use crate::registry::{FaceParams, FacePersistency};
 use crate::uri::FaceUri;
 
@@ -20,6 +21,8 @@ pub struct PortParams {
     pub framing: Framing,
     /// Its hardware address, the source of what it sends.
     pub address: MacAddress,
+    /// Its Internet addresses: none for a port without UDP and VXLAN faces.
+    pub network: PortNetwork,
     /// Its own URI, without what tells encapsulations on it apart.
     pub uri: FaceUri,
     /// Largest NDN frame it carries, in bytes, behind the header that its [`Framing`] has.
@@ -36,19 +39,23 @@ impl fmt::Debug for PortParams {
     }
 }
 
-/// The usual parameters of the face to a peer on the port with this URI, which carries NDN frames of at most `mtu_bytes`.
-pub fn face_params(peer: Peer, port: &FaceUri, mtu_bytes: usize) -> FaceParams {
-    let mut params = FaceParams::new(peer.remote_uri(port), peer.local_uri(port));
+/// The usual parameters of the face to a peer on the port with this URI, whose link carries at most `mtu_bytes`.
+pub fn face_params(peer: impl Into<FacePeer>, port: &FaceUri, mtu_bytes: usize) -> FaceParams {
+    let peer = peer.into();
+    let (remote, local) = peer.uris(port);
+    let mut params = FaceParams::new(remote, local);
     params.is_datagram = true;
-    params.link_mtu_bytes = mtu_bytes;
+    params.link_mtu_bytes = peer.mtu_bytes(mtu_bytes);
     match peer {
-        Peer::Bare => params.allowed_persistencies = &[FacePersistency::Persistent, FacePersistency::Permanent],
+        FacePeer::Link(Peer::Bare) => {
+            params.allowed_persistencies = &[FacePersistency::Persistent, FacePersistency::Permanent]
+        }
         peer if peer.is_group() => {
             params.link_type = LinkType::MultiAccess;
             params.persistency = FacePersistency::Permanent;
             params.allowed_persistencies = &[FacePersistency::Permanent];
         }
-        Peer::Ethernet(_) | Peer::Vlan(..) => {
+        FacePeer::Link(Peer::Ethernet(_) | Peer::Vlan(..)) | FacePeer::Internet(_) => {
             params.allowed_persistencies =
                 &[FacePersistency::OnDemand, FacePersistency::Persistent, FacePersistency::Permanent];
         }

@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
 use namehop_packet::port::RETRY_PAUSE;
-use namehop_packet::{BufferPool, FaceId, PacketBuffer, PortQueue};
+use namehop_packet::{BufferPool, FaceId, PacketBuffer, PortQueue, Timestamp};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::change::{Mailbox, PortControl};
+use super::internet::Internet;
 use super::send_queue::SendQueue;
-use super::{FaceRecords, PortId, PortOutput, PortParams, face_params};
+use super::{FaceHeader, FaceRecords, PortId, PortOutput, PortParams, face_params};
 use crate::counters::LinkDrop;
-use crate::encapsulation::{Header, Peer};
+use crate::encapsulation::{FacePeer, Header, Peer};
 use crate::peers::PeerTable;
 use crate::registry::{Face, FaceFlags, FacePersistency, FaceTable};
 use crate::ring::Frame;
@@ -29,8 +30,10 @@ const MIN_QUEUED_FRAMES: usize = 512;
 /// A port in use.
 pub(super) struct Port {
     pub(super) params: PortParams,
-    /// Its faces.
+    /// Its faces right above Ethernet, or the one on a bare link.
     pub(super) faces: PeerTable<FaceId, Peer>,
+    /// Its Internet side, if it has addresses there.
+    pub(super) internet: Option<Box<Internet>>,
     /// Faces that senders made.
     pub(super) on_demand_faces: usize,
     /// Frames to send.
@@ -38,7 +41,7 @@ pub(super) struct Port {
 }
 
 /// Whose a received frame is: the face, and the number that tells the senders to a multicast group apart.
-type Owner = (FaceId, u64);
+pub(super) type Owner = (FaceId, u64);
 
 /// The ports of one worker.
 pub struct PortSet {
@@ -52,10 +55,14 @@ pub struct PortSet {
     self_learning: bool,
     idle_timeout: Duration,
     received: Vec<PacketBuffer>,
+    /// What ports say by themselves.
+    pub(super) answers: Vec<PacketBuffer>,
+    /// Time of the turn.
+    pub(super) now: Timestamp,
     /// Frames that all ports together may have waiting.
-    max_queued: usize,
+    pub(super) max_queued: usize,
     /// Frames that were left over when the ports last sent.
-    backlog: usize,
+    pub(super) backlog: usize,
 }
 
 impl PortSet {
@@ -80,6 +87,8 @@ impl PortSet {
             self_learning,
             idle_timeout,
             received: Vec::new(),
+            answers: Vec::new(),
+            now: Timestamp(0),
             max_queued: MAX_QUEUED_FRAMES,
             backlog: 0,
         };
@@ -107,14 +116,23 @@ impl PortSet {
         &mut self,
         id: PortId,
         face: &Arc<Face>,
-        peer: Peer,
+        peer: FacePeer,
         made_by_sender: bool,
         faces: &mut impl FaceRecords,
     ) {
+        let now = self.now;
         let Some(port) = self.port(id) else { return };
-        port.faces.insert(peer, face.id());
+        let header = match peer {
+            FacePeer::Link(peer) => {
+                port.faces.insert(peer, face.id());
+                FaceHeader::Link(Header::new(peer, &port.params.address))
+            }
+            FacePeer::Internet(peer) => match &mut port.internet {
+                Some(internet) => FaceHeader::Internet(internet.add(now, face, peer)),
+                None => return,
+            },
+        };
         port.on_demand_faces += usize::from(made_by_sender);
-        let header = Header::new(peer, &port.params.address);
         faces.add(face, PortOutput { port: id, header, made_by_sender });
     }
 
@@ -123,15 +141,28 @@ impl PortSet {
         let Some(PortOutput { port, header, made_by_sender }) = faces.remove(id) else { return };
         let Some(port) = self.port(port) else { return };
         port.on_demand_faces -= usize::from(made_by_sender);
-        let peer = header.peer();
-        if port.faces.get(&peer) == Some(&id) {
-            port.faces.remove(&peer);
+        match (header, &mut port.internet) {
+            (FaceHeader::Link(header), _) => {
+                let peer = header.peer();
+                if port.faces.get(&peer) == Some(&id) {
+                    port.faces.remove(&peer);
+                }
+            }
+            (FaceHeader::Internet(place), Some(internet)) => internet.remove(place),
+            (FaceHeader::Internet(_), None) => {}
         }
     }
 
     /// Receives a burst from every port; what belongs to a face is added to `frames`. Faces that senders make are added to
-    /// the records. Whether any port had something.
-    pub fn receive(&mut self, frames: &mut Vec<Frame>, faces: &mut impl FaceRecords) -> bool {
+    /// the records. Whether any port had something. What ports say by themselves goes out with [`PortSet::flush`].
+    pub fn receive(
+        &mut self,
+        now: Timestamp,
+        frames: &mut Vec<Frame>,
+        faces: &mut impl FaceRecords,
+        pool: &BufferPool,
+    ) -> bool {
+        self.now = now;
         let mut any = false;
         for index in 0..self.ports.len() {
             let mut received = std::mem::take(&mut self.received);
@@ -142,20 +173,25 @@ impl PortSet {
             }
             any |= !received.is_empty();
             received.iter().for_each(PacketBuffer::prefetch);
+            let id = PortId(index as u16);
             let mut last = None;
             for mut buffer in received.drain(..) {
-                match self.find_owner(PortId(index as u16), &mut buffer, &mut last, faces) {
-                    Ok((face, endpoint)) => frames.push(Frame { face, endpoint, buffer }),
+                match self.find_owner(id, &mut buffer, &mut last, faces) {
+                    Ok(Some((face, endpoint))) => frames.push(Frame { face, endpoint, buffer }),
+                    Ok(None) if buffer.bytes().is_empty() => {}
+                    Ok(None) => self.answers.push(buffer),
                     Err(reason) => self.table.link_drops().add(reason, 1),
                 }
             }
             self.received = received;
+            self.run_internet(id, pool);
         }
         any
     }
 
-    /// Takes the header and padding off a received frame and finds out whose it is. `last` is the last header of the same
-    /// burst and whose that was: consecutive frames mostly come from one sender.
+    /// Takes the header and padding off a received frame and finds out whose it is; `None` when it is a port's own: then it is empty,
+    /// or has become an answer. `last` is the last header of the same burst and whose that was: consecutive frames mostly come
+    /// from one sender.
     #[inline]
     fn find_owner(
         &mut self,
@@ -163,13 +199,16 @@ impl PortSet {
         frame: &mut PacketBuffer,
         last: &mut Option<(Header, Owner)>,
         faces: &mut impl FaceRecords,
-    ) -> Result<Owner, LinkDrop> {
+    ) -> Result<Option<Owner>, LinkDrop> {
         if let Some((header, owner)) = last
             && header.is_on(frame.bytes())
         {
-            return header.take_off(frame).map(|()| *owner);
+            return header.take_off(frame).map(|()| Some(*owner));
         }
         let port = self.port(id).ok_or(LinkDrop::LinkDown)?;
+        if port.internet.is_some() && Internet::handles(frame.bytes()) {
+            return self.find_internet_owner(id, frame, faces);
+        }
         let received = port.params.framing.read(frame.bytes(), &port.params.address)?;
         let known = port.faces.get(&received.peer).copied();
         if known.is_none() && !received.peer.can_be_on_demand() {
@@ -179,16 +218,21 @@ impl PortSet {
         received.header.take_off(frame)?;
         let face = match known {
             Some(face) => face,
-            None => self.add_on_demand_face(id, received.peer, faces)?,
+            None => self.add_on_demand_face(id, received.peer.into(), faces)?,
         };
         let owner = (face, received.endpoint);
         *last = Some((received.header, owner));
-        Ok(owner)
+        Ok(Some(owner))
     }
 
     /// Makes a face for an unknown sender, where that is allowed.
     #[cold]
-    fn add_on_demand_face(&mut self, id: PortId, peer: Peer, faces: &mut impl FaceRecords) -> Result<FaceId, LinkDrop> {
+    pub(super) fn add_on_demand_face(
+        &mut self,
+        id: PortId,
+        peer: FacePeer,
+        faces: &mut impl FaceRecords,
+    ) -> Result<FaceId, LinkDrop> {
         let flags = self.on_demand_flags;
         let (self_learning, idle_timeout) = (self.self_learning, self.idle_timeout);
         let port = self.port(id).ok_or(LinkDrop::UnknownSender)?;
@@ -229,14 +273,18 @@ impl PortSet {
             drops.add(LinkDrop::SendQueueFull, (frames.len() - room) as u64);
             frames.truncate(room);
         }
-        if output.header != Header::Bare {
-            frames.retain_mut(|frame| {
-                let has_header = output.header.put_on(frame, pool);
+        match (&output.header, &mut port.internet) {
+            (FaceHeader::Link(Header::Bare), _) => {}
+            // Such a face is on ports with addresses only.
+            (FaceHeader::Internet(_), None) => frames.clear(),
+            (FaceHeader::Link(header), _) => frames.retain_mut(|frame| {
+                let has_header = header.put_on(frame, pool);
                 if !has_header {
                     drops.add(LinkDrop::NoBuffer, 1);
                 }
                 has_header
-            });
+            }),
+            (FaceHeader::Internet(place), Some(internet)) => internet.put_on(*place, frames, pool),
         }
         port.waiting.append(frames);
         if port.waiting.is_congested() {
@@ -292,7 +340,9 @@ impl PortSet {
 
 impl Port {
     pub(super) fn new(params: PortParams) -> Port {
-        Port { params, faces: PeerTable::new(), on_demand_faces: 0, waiting: SendQueue::default() }
+        let has_addresses = !params.network.addresses.is_empty();
+        let internet = has_addresses.then(|| Box::new(Internet::new(params.network.clone(), params.address)));
+        Port { params, faces: PeerTable::new(), internet, on_demand_faces: 0, waiting: SendQueue::default() }
     }
 
     /// Shows on the faces of this port that nothing waits there any more.
@@ -301,6 +351,9 @@ impl Port {
             if let Some((face, _)) = faces.get(id) {
                 face.send_queue_bytes.store(0, Ordering::Relaxed);
             }
+        }
+        for face in self.internet.iter().flat_map(|internet| internet.faces()) {
+            face.send_queue_bytes.store(0, Ordering::Relaxed);
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Parsing of face URIs. Assumes nothing about the text; every refusal says what is wrong and which form is expected.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use super::{FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, MemifRole};
-use crate::encapsulation::VlanId;
+use super::{DeviceOptions, FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, MemifRole};
+use crate::encapsulation::{VlanId, Vni, is_group};
 
 const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, udp4+dev, udp6+dev, ws, \
-     wss, wsclient, internal, null, contentstore, memif, followed by ://";
+     wss, wsclient, internal, null, contentstore, memif, vxlan4, vxlan6, followed by ://";
 const EXPECTED_V4: &str = "an IPv4 address or host name and a port, as in udp4://192.0.2.1:6363";
 const EXPECTED_V6: &str = "an IPv6 address in brackets or a host name and a port, as in udp6://[2001:db8::1]:6363";
 const EXPECTED_INTERNET: &str = "a host name, an IPv4 address or an IPv6 address in brackets, and a port, as in \
@@ -16,8 +16,11 @@ const EXPECTED_NUMERIC: &str = "a numeric address and a port, as in wsclient://1
 const EXPECTED_UNIX: &str = "an absolute path, as in unix:///run/nfd/nfd.sock";
 const EXPECTED_FD: &str = "a file descriptor number, as in fd://17";
 const EXPECTED_ETHER: &str = "a hardware address in brackets, as in ether://[08:00:27:01:dd:01]";
-const EXPECTED_DEV: &str =
-    "a network interface name, as in dev://eth0, or one with a VLAN from 1 to 4094, as in dev://eth0?vlan=7";
+const EXPECTED_DEV: &str = "a network interface name, as in dev://eth0, or one with a VLAN from 1 to 4094, as in \
+     dev://eth0?vlan=7, or one with an address for UDP, as in dev://eth0?ip=192.0.2.1&port=6363, behind which \
+     source_port=name and mac=08:00:27:01:dd:01 can stand";
+const EXPECTED_VXLAN: &str = "an address and a network from 0 to 16777215, as in vxlan4://192.0.2.7?vni=42 or \
+     vxlan6://[2001:db8::7]?vni=42, behind which &inner=08:00:27:01:dd:01 can stand";
 const EXPECTED_UDP_DEV: &str =
     "a network interface name and a port, as in udp4+dev://eth0:56363 or udp6+dev://eth0:56363";
 const EXPECTED_NOTHING: &str = "nothing after ://";
@@ -152,38 +155,113 @@ impl Parser<'_> {
         }
     }
 
-    fn ethernet(&self, text: &str) -> Result<FaceUri, FaceUriError> {
-        let inside = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
-        let Some(inside) = inside else {
-            return self.refuse("the hardware address is not in brackets", EXPECTED_ETHER);
-        };
+    fn hardware_address(&self, text: &str, expected: &'static str) -> Result<[u8; 6], FaceUriError> {
         let mut address = [0_u8; 6];
-        let mut groups = inside.split([':', '-']);
+        let mut groups = text.split([':', '-']);
         for byte in &mut address {
             let group = groups.next().unwrap_or("");
             let hexadecimal = group.len() == 2 && group.bytes().all(|b| b.is_ascii_hexdigit());
             match u8::from_str_radix(group, 16) {
                 Ok(value) if hexadecimal => *byte = value,
-                _ => {
-                    return self.refuse(format!("`{inside}` is not a hardware address of six bytes"), EXPECTED_ETHER);
-                }
+                _ => return self.refuse(format!("`{text}` is not a hardware address of six bytes"), expected),
             }
         }
         if groups.next().is_some() {
-            return self.refuse("the hardware address has more than six bytes", EXPECTED_ETHER);
+            return self.refuse("the hardware address has more than six bytes", expected);
         }
-        Ok(FaceUri::Ethernet(address))
+        Ok(address)
+    }
+
+    /// A hardware address that is of one device.
+    fn device_address(&self, text: &str, expected: &'static str) -> Result<[u8; 6], FaceUriError> {
+        match self.hardware_address(text, expected)? {
+            address if is_group(&address) || address == [0; 6] => {
+                self.refuse(format!("`{text}` is not the address of one device"), expected)
+            }
+            address => Ok(address),
+        }
+    }
+
+    fn ethernet(&self, text: &str) -> Result<FaceUri, FaceUriError> {
+        let inside = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
+        let Some(inside) = inside else {
+            return self.refuse("the hardware address is not in brackets", EXPECTED_ETHER);
+        };
+        self.hardware_address(inside, EXPECTED_ETHER).map(FaceUri::Ethernet)
     }
 
     fn interface(&self, text: &str) -> Result<FaceUri, FaceUriError> {
-        let (interface, vlan) = match text.split_once("?vlan=") {
-            None => (text, None),
-            Some((interface, identifier)) => match VlanId::new(self.number(identifier, "VLAN", EXPECTED_DEV)?) {
-                None => return self.refuse(format!("`{identifier}` is not a VLAN"), EXPECTED_DEV),
-                vlan => (interface, vlan),
-            },
+        // The name of an interface may hold a question mark.
+        let keys = ["?vlan=", "?ip=", "?port=", "?source_port=", "?mac="];
+        let Some(at) = keys.iter().filter_map(|key| text.find(key)).min() else {
+            return self.device(text, EXPECTED_DEV).map(FaceUri::device);
         };
-        Ok(FaceUri::Device { interface: self.device(interface, EXPECTED_DEV)?, vlan })
+        let interface = self.device(&text[..at], EXPECTED_DEV)?;
+        if let Some(identifier) = text[at..].strip_prefix("?vlan=") {
+            let Some(vlan) = VlanId::new(self.number(identifier, "VLAN", EXPECTED_DEV)?) else {
+                return self.refuse(format!("`{identifier}` is not a VLAN"), EXPECTED_DEV);
+            };
+            return Ok(FaceUri::Device { interface, vlan: Some(vlan), options: DeviceOptions::default() });
+        }
+        let mut options = DeviceOptions::default();
+        let mut last = None;
+        for option in text[at + 1..].split('&') {
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            let position = match key {
+                "ip" => {
+                    let Ok(address) = value.parse::<IpAddr>() else {
+                        return self.refuse(format!("`{value}` is not an IP address"), EXPECTED_DEV);
+                    };
+                    if !is_of_one_device(&address) {
+                        return self.refuse(format!("`{value}` is not the address of one device"), EXPECTED_DEV);
+                    }
+                    options.address = Some(address);
+                    0
+                }
+                "port" => {
+                    options.port = Some(self.port(value, EXPECTED_DEV)?);
+                    1
+                }
+                "source_port" if value == "name" => {
+                    options.source_port_by_name = true;
+                    2
+                }
+                "mac" => {
+                    options.next_hop = Some(self.device_address(value, EXPECTED_DEV)?);
+                    3
+                }
+                _ => return self.refuse(format!("`{option}` is not an option of a network interface"), EXPECTED_DEV),
+            };
+            // Another order would give one address several spellings.
+            if last.is_some_and(|last| last >= position) {
+                return self
+                    .refuse(format!("`{key}` does not stand in its place: ip, port, source_port, mac"), EXPECTED_DEV);
+            }
+            last = Some(position);
+        }
+        Ok(FaceUri::Device { interface, vlan: None, options })
+    }
+
+    fn vxlan(&self, family: IpFamily, text: &str) -> Result<FaceUri, FaceUriError> {
+        let Some((host, rest)) = text.split_once("?vni=") else {
+            return self.refuse("the network `?vni=` is missing", EXPECTED_VXLAN);
+        };
+        let inside = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let address = match family {
+            IpFamily::V4 => host.parse().map(IpAddr::V4).ok(),
+            IpFamily::V6 => inside.and_then(|inside| inside.parse().map(IpAddr::V6).ok()),
+        };
+        let Some(address) = address.filter(is_of_one_device) else {
+            return self.refuse(format!("`{host}` is not an address of this family and of one device"), EXPECTED_VXLAN);
+        };
+        let (identifier, inner) = match rest.split_once("&inner=") {
+            None => (rest, None),
+            Some((identifier, inner)) => (identifier, Some(self.device_address(inner, EXPECTED_VXLAN)?)),
+        };
+        match Vni::new(self.number(identifier, "VNI", EXPECTED_VXLAN)?) {
+            Some(vni) => Ok(FaceUri::Vxlan { address, vni, inner }),
+            None => self.refuse(format!("`{identifier}` is not a VNI"), EXPECTED_VXLAN),
+        }
     }
 
     fn udp_device(&self, family: IpFamily, text: &str) -> Result<FaceUri, FaceUriError> {
@@ -238,6 +316,11 @@ impl Parser<'_> {
     }
 }
 
+/// Whether an address can be that of a port or of a peer, in its one spelling.
+fn is_of_one_device(address: &IpAddr) -> bool {
+    !address.is_unspecified() && !address.is_multicast() && address.to_canonical() == *address
+}
+
 fn is_link_local_multicast(address: &Ipv6Addr) -> bool {
     address.segments()[0] & 0xff0f == 0xff02
 }
@@ -276,6 +359,8 @@ impl FromStr for FaceUri {
             "null" => parser.empty(rest, FaceUri::Null),
             "contentstore" => parser.empty(rest, FaceUri::ContentStore),
             "memif" => parser.memif(rest),
+            "vxlan4" => parser.vxlan(IpFamily::V4, rest),
+            "vxlan6" => parser.vxlan(IpFamily::V6, rest),
             _ => parser.refuse(format!("`{}` is not a known scheme", scheme.escape_default()), EXPECTED_SCHEME),
         }
     }

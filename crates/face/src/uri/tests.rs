@@ -190,6 +190,23 @@ fn family_for(host: &Host, choice: Option<bool>) -> Option<IpFamily> {
     }
 }
 
+fn one_address() -> impl Strategy<Value = IpAddr> {
+    let v4 = (1_u32..0xE000_0000).prop_map(|bits| Ipv4Addr::from_bits(bits).into());
+    let v6 = (1_u128 << 64..0xFF << 120).prop_map(|bits| Ipv6Addr::from_bits(bits).into());
+    prop_oneof![v4, v6]
+}
+
+fn one_hardware_address() -> impl Strategy<Value = [u8; 6]> {
+    any::<[u8; 5]>().prop_map(|[a, b, c, d, e]| [2, a, b, c, d, e])
+}
+
+fn device_options() -> impl Strategy<Value = DeviceOptions> {
+    let next_hop = prop::option::of(one_hardware_address());
+    (prop::option::of(one_address()), prop::option::of(1_u16..), any::<bool>(), next_hop).prop_map(
+        |(address, port, source_port_by_name, next_hop)| DeviceOptions { address, port, source_port_by_name, next_hop },
+    )
+}
+
 fn face_uri() -> impl Strategy<Value = FaceUri> {
     prop_oneof![
         (host_port(), any::<Option<bool>>())
@@ -199,8 +216,18 @@ fn face_uri() -> impl Strategy<Value = FaceUri> {
         "/[^\\p{C}]{1,60}".prop_map(FaceUri::Unix),
         any::<u32>().prop_map(FaceUri::FileDescriptor),
         any::<[u8; 6]>().prop_map(FaceUri::Ethernet),
-        (device(), prop::option::of(1_u16..=4094))
-            .prop_map(|(interface, vlan)| FaceUri::Device { interface, vlan: vlan.and_then(VlanId::new) }),
+        (device(), prop::option::of(1_u16..=4094)).prop_map(|(interface, vlan)| {
+            let (vlan, options) = (vlan.and_then(VlanId::new), DeviceOptions::default());
+            FaceUri::Device { interface, vlan, options }
+        }),
+        (device(), device_options()).prop_map(|(interface, options)| FaceUri::Device {
+            interface,
+            vlan: None,
+            options
+        }),
+        (one_address(), 0_u32..1 << 24, prop::option::of(one_hardware_address())).prop_map(|(address, vni, inner)| {
+            FaceUri::Vxlan { address, vni: Vni::new(vni).expect("24 bits"), inner }
+        }),
         (device(), any::<bool>(), 1_u16..).prop_map(|(device, v6, port)| FaceUri::UdpDevice {
             family: if v6 { IpFamily::V6 } else { IpFamily::V4 },
             device,
@@ -227,7 +254,7 @@ proptest! {
 
     #[test]
     fn arbitrary_text_never_panics_and_what_parses_prints_stably(
-        text in "(udp|tcp|udp6|tcp4|ws|wss|unix|ether|dev|udp4\\+dev|memif|fd|null)?(://)?[\\[\\]%a-f0-9:./?=id-]{0,40}"
+        text in "(udp|tcp|udp6|tcp4|ws|wss|unix|ether|dev|udp4\\+dev|memif|fd|null|vxlan4|vxlan6)?(://)?[\\[\\]%a-f0-9:./?&=idnpvmort-]{0,40}"
     ) {
         if let Ok(uri) = text.parse::<FaceUri>() {
             let normal = uri.to_string();
@@ -239,7 +266,10 @@ proptest! {
 #[test]
 fn a_vlan_is_named_behind_its_interface() {
     let uri: FaceUri = "dev://eth0?vlan=7".parse().expect("URI");
-    assert_eq!(uri, FaceUri::Device { interface: "eth0".to_owned(), vlan: VlanId::new(7) });
+    assert_eq!(
+        uri,
+        FaceUri::Device { interface: "eth0".to_owned(), vlan: VlanId::new(7), options: DeviceOptions::default() }
+    );
     assert_eq!(uri.port().to_string(), "dev://eth0");
     assert!(uri.is_on(&uri.port()) && !uri.is_on(&"dev://eth1".parse().expect("URI")));
     for refused in ["0", "4095", "65543", "07", "", "-1", "7&x=1"] {
@@ -247,4 +277,61 @@ fn a_vlan_is_named_behind_its_interface() {
         assert!(error.to_string().contains("dev://eth0?vlan=7"), "{error}");
     }
     assert!("dev://?vlan=7".parse::<FaceUri>().is_err());
+}
+
+#[test]
+fn the_local_end_of_a_udp_face_on_a_port_has_options_in_one_order() {
+    let all = "dev://eth0?ip=2001:db8::1&port=6363&source_port=name&mac=08:00:27:01:dd:01";
+    let uri: FaceUri = all.parse().expect("URI");
+    assert_eq!(uri.to_string(), all);
+    assert_eq!(uri.port().to_string(), "dev://eth0");
+    assert!(uri.is_on(&uri.port()) && uri.is_canonical());
+    for refused in [
+        "ip=192.0.2",
+        "ip=224.0.0.1",
+        "ip=::ffff:192.0.2.1",
+        "ip=0.0.0.0",
+        "port=0",
+        "port=70000",
+        "source_port=random",
+        "mac=01:00:5e:00:17:aa",
+        "mac=08:00",
+        "port=1&ip=192.0.2.1",
+        "port=1&port=2",
+        "ip=192.0.2.1&vlan=7",
+        "ip=192.0.2.1&",
+    ] {
+        let error = format!("dev://eth0?{refused}").parse::<FaceUri>().expect_err(refused);
+        assert!(error.to_string().contains("dev://eth0?ip=192.0.2.1&port=6363"), "{error}");
+    }
+}
+
+#[test]
+fn the_other_end_of_a_vxlan_has_an_address_and_a_network() {
+    for text in ["vxlan4://192.0.2.7?vni=0", "vxlan6://[2001:db8::7]?vni=16777215&inner=08:00:27:01:dd:01"] {
+        let uri: FaceUri = text.parse().expect(text);
+        assert!(uri.is_canonical() && uri.is_on_port(None) && uri.to_string() == text);
+    }
+    for refused in [
+        "vxlan4://192.0.2.7",
+        "vxlan4://192.0.2.7?vni=16777216",
+        "vxlan4://[::1]?vni=1",
+        "vxlan6://192.0.2.7?vni=1",
+        "vxlan6://2001:db8::7?vni=1",
+        "vxlan4://host?vni=1",
+        "vxlan4://192.0.2.7?vni=1&inner=01:00:5e:00:17:aa",
+        "vxlan4://192.0.2.7:4789?vni=1",
+        "vxlan4://224.0.0.1?vni=1",
+    ] {
+        let error = refused.parse::<FaceUri>().expect_err(refused);
+        assert!(error.to_string().contains("vxlan4://192.0.2.7?vni=42"), "{error}");
+    }
+}
+
+#[test]
+fn a_udp_face_is_on_a_port_when_its_local_end_is() {
+    let udp: FaceUri = "udp4://192.0.2.7:6363".parse().expect("URI");
+    assert!(udp.is_on_port(Some(&FaceUri::device("eth0"))));
+    assert!(!udp.is_on_port(None) && !udp.is_on_port(Some(&udp)));
+    assert!(!udp.is_on_port(Some(&"udp4+dev://eth0:56363".parse().expect("URI"))));
 }

@@ -133,9 +133,12 @@ fn check_creation(uri: &FaceUri, local_uri: Option<&FaceUri>, update: &FaceUpdat
         return Err(not_acceptable("multicast faces are made by the configuration, not by commands"));
     }
     match (uri, local_uri) {
-        (FaceUri::Udp { .. } | FaceUri::Tcp { .. }, Some(_)) => {
-            Err(not_acceptable("UDP and TCP faces take no LocalUri"))
-        }
+        (FaceUri::Udp { .. } | FaceUri::Vxlan { .. }, Some(FaceUri::Device { .. })) => Ok(()),
+        (FaceUri::Udp { .. }, Some(_)) => Err(not_acceptable(
+            "UDP faces take no LocalUri, or one of the form dev://<interface> on interfaces with addresses of their own",
+        )),
+        (FaceUri::Tcp { .. }, Some(_)) => Err(not_acceptable("TCP faces take no LocalUri")),
+        (FaceUri::Vxlan { .. }, _) => Err(not_acceptable("VXLAN faces need a LocalUri of the form dev://<interface>")),
         (FaceUri::Ethernet(_), Some(FaceUri::Device { .. } | FaceUri::Memif { .. })) => Ok(()),
         (FaceUri::Ethernet(_), _) => Err(not_acceptable(
             "Ethernet faces need a LocalUri of the form dev://<interface> or memif://<socket>?id=<n>",
@@ -194,7 +197,7 @@ impl<C: ControlPlane> Management<C> {
     ) -> Result<(), ControlResponse> {
         let port = match (uri, local_uri) {
             (FaceUri::Memif { .. }, _) => uri,
-            (FaceUri::Ethernet(_), Some(local)) => local,
+            (FaceUri::Ethernet(_), Some(local)) | (_, Some(local @ FaceUri::Device { .. })) => local,
             _ => return Ok(()),
         };
         // If the face exists, the answer is its number, and nothing is opened.

@@ -159,7 +159,7 @@ fn mtu_fault(index: usize, face: &StaticFace) -> Option<Fault> {
     let mtu = face.mtu?;
     let path = format!("face[{index}].mtu");
     match &face.uri.0 {
-        FaceUri::Udp { .. } | FaceUri::Ethernet(_) | FaceUri::Memif { .. } => {
+        FaceUri::Udp { .. } | FaceUri::Ethernet(_) | FaceUri::Memif { .. } | FaceUri::Vxlan { .. } => {
             range_fault(path, mtu, MIN_MTU_BYTES as u64, MAX_PACKET_SIZE as u64)
         }
         uri => Some(Fault::new(

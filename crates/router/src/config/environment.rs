@@ -6,6 +6,7 @@
 use std::env;
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,7 @@ impl Config {
     pub(super) fn environment_fault(&self) -> Option<Fault> {
         self.certificate_fault()
             .or_else(|| self.multicast_fault())
+            .or_else(|| self.port_address_fault())
             .or_else(|| self.path_fault())
             .or_else(|| self.fib_file_fault())
     }
@@ -81,6 +83,21 @@ impl Config {
                 _ => return None,
             };
             Some(Fault::with_key(format!("faces.multicast.interfaces[{index}]"), &message))
+        })
+    }
+
+    /// The kernel answers for its own addresses, so a port cannot have them, too.
+    fn port_address_fault(&self) -> Option<Fault> {
+        let addresses = self.port.iter().enumerate().flat_map(|(port, found)| {
+            let numbered = found.addresses.iter().enumerate();
+            numbered.map(move |(index, own)| (port, index, own.0.address))
+        });
+        addresses.into_iter().find_map(|(port, index, address)| {
+            let interface = interface_with(address)?;
+            let message = format!(
+                "{address} is an address of this computer itself, on interface {interface}; choose one for the router alone"
+            );
+            Some(Fault::with_key(format!("port[{port}].addresses[{index}]"), &message))
         })
     }
 
@@ -164,6 +181,19 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> String {
         _ => "correct the path".to_owned(),
     };
     format!("{error}; {remedy}")
+}
+
+/// The network interface of this computer that has an address.
+fn interface_with(address: IpAddr) -> Option<String> {
+    nix::ifaddrs::getifaddrs().into_iter().flatten().find_map(|interface| {
+        let found = interface.address?;
+        let found = match (found.as_sockaddr_in(), found.as_sockaddr_in6()) {
+            (Some(v4), _) => IpAddr::V4(v4.ip()),
+            (_, Some(v6)) => IpAddr::V6(v6.ip()),
+            _ => return None,
+        };
+        (found == address).then_some(interface.interface_name)
+    })
 }
 
 /// Names of this computer's network interfaces, for messages.

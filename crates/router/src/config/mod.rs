@@ -27,7 +27,9 @@ pub use faces::{Faces, Listen, Multicast, Udp, Unix, WebSocket};
 pub use ports::{Ports, Processor, StaticPort};
 pub use routing::{Routing, RoutingDaemon, RoutingGateway};
 pub use sections::*;
-pub use values::{AutoNumber, AutoPath, ByteSize, NameText, OriginText, PortText, StrategyText, UriText};
+pub use values::{
+    AutoNumber, AutoPath, ByteSize, IpText, NameText, OriginText, PortAddressText, PortText, StrategyText, UriText,
+};
 
 /// Every key with its default and what it means.
 pub const DEFAULT_TOML: &str = include_str!("default.toml");

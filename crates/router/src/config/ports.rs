@@ -3,10 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use namehop_face::FaceUri;
+use namehop_face::port::PortNetwork;
 
 use super::fault::Fault;
-use super::values::{AutoNumber, PortText, UriText};
+use super::values::{AutoNumber, IpText, PortAddressText, PortText, UriText};
 use super::{Config, StaticFace};
+
+/// Addresses of one port, at most: each costs the kernel's filter some instructions for each frame of the Internet.
+const MAX_ADDRESSES: usize = 8;
 
 /// The number of a processor; `"auto"` is the last one that the process may run on.
 pub type Processor = AutoNumber;
@@ -54,6 +58,54 @@ pub struct StaticPort {
     /// Unknown senders make faces.
     #[serde(default)]
     pub on_demand: bool,
+    /// Its Internet addresses, with the lengths of their prefixes.
+    #[serde(default)]
+    pub addresses: Vec<PortAddressText>,
+    /// Where packets go that are not for its link; one for each family.
+    #[serde(default)]
+    pub gateways: Vec<IpText>,
+}
+
+impl StaticPort {
+    /// Its addresses and gateways.
+    pub fn network(&self) -> PortNetwork {
+        PortNetwork {
+            addresses: self.addresses.iter().map(|address| address.0).collect(),
+            gateways: self.gateways.iter().map(|gateway| gateway.0).collect(),
+        }
+    }
+
+    /// What is wrong with its addresses: key, index and message.
+    fn network_fault(&self) -> Option<(&'static str, usize, String)> {
+        let network = self.network();
+        if !network.addresses.is_empty() && !matches!(self.uri.0, FaceUri::Device { .. }) {
+            return Some((
+                "addresses",
+                0,
+                format!("{} can have no addresses; only network interfaces can", self.uri.0),
+            ));
+        }
+        if network.addresses.len() > MAX_ADDRESSES {
+            return Some(("addresses", MAX_ADDRESSES, format!("a port has at most {MAX_ADDRESSES} addresses")));
+        }
+        for (index, own) in network.addresses.iter().enumerate() {
+            if network.addresses[..index].iter().any(|other| other.address == own.address) {
+                return Some(("addresses", index, format!("{} is there twice; remove one", own.address)));
+            }
+        }
+        for (index, &gateway) in network.gateways.iter().enumerate() {
+            let is_neighbour = network.addresses.iter().any(|own| own.contains(gateway)) && !network.has(gateway);
+            if !is_neighbour {
+                let message =
+                    format!("{gateway} is not on the link of the port; name a neighbour of one of its `addresses`");
+                return Some(("gateways", index, message));
+            }
+            if network.gateways[..index].iter().any(|other| other.is_ipv4() == gateway.is_ipv4()) {
+                return Some(("gateways", index, "there is one gateway for each family; remove the others".to_owned()));
+            }
+        }
+        None
+    }
 }
 
 impl Config {
@@ -70,27 +122,51 @@ impl Config {
             let message = format!("`{folder}` is no folder; write a path that begins with /, or \"auto\"");
             return Some(Fault::new(format!("ports.memif_folders[{index}]"), message));
         }
-        let is_vlan = |port: &StaticPort| matches!(port.uri.0, FaceUri::Device { vlan: Some(_), .. });
-        if let Some(index) = self.port.iter().position(is_vlan) {
+        if let Some(index) = self.port.iter().position(|port| port.uri.0.port() != port.uri.0) {
             let message = format!(
-                "{} is a VLAN on a port; name the interface alone here, and the VLAN in `local` of a [[face]]",
+                "{} is more than a port; name the interface alone here, and the rest in `local` of a [[face]]",
                 self.port[index].uri.0
             );
             return Some(Fault::new(format!("port[{index}].uri"), message));
         }
-        let faces = self.face.iter().enumerate();
-        faces.filter_map(|(index, face)| local_fault(index, face)).next().or_else(|| self.next_hop_fault())
+        let network_fault = self.port.iter().enumerate().find_map(|(index, port)| {
+            let (key, place, message) = port.network_fault()?;
+            Some(Fault::new(format!("port[{index}].{key}[{place}]"), message))
+        });
+        let mut faces = self.face.iter().enumerate();
+        network_fault
+            .or_else(|| faces.find_map(|(index, face)| self.local_fault(index, face)))
+            .or_else(|| self.next_hop_fault())
     }
 
-    /// The local URI that the faces to this peer are configured with.
-    pub(crate) fn local_uri_of(&self, peer: &FaceUri) -> Option<&FaceUri> {
-        self.face.iter().find(|face| face.uri.0 == *peer)?.local.as_ref().map(|local| &local.0)
+    /// The local URI that the face to this peer is configured with, with all that follows from the addresses of its port.
+    pub(crate) fn local_uri_of(&self, peer: &FaceUri) -> Option<FaceUri> {
+        self.complete_local_uri(self.face.iter().find(|face| face.uri.0 == *peer)?)
+    }
+
+    /// The local URI of a configured face, likewise.
+    pub(crate) fn complete_local_uri(&self, face: &StaticFace) -> Option<FaceUri> {
+        let local = face.local.as_ref()?.0.clone();
+        match face.uri.0 {
+            FaceUri::Udp { .. } | FaceUri::Vxlan { .. } => {
+                Some(self.network_at(&local).complete(&face.uri.0, &local).unwrap_or(local))
+            }
+            _ => Some(local),
+        }
+    }
+
+    /// The addresses of the port that faces with this local URI are on.
+    pub(crate) fn network_at(&self, local: &FaceUri) -> PortNetwork {
+        let port = self.port.iter().find(|port| port.uri.0 == local.port());
+        port.map(StaticPort::network).unwrap_or_default()
     }
 
     /// A route over Ethernet leads to a face that is configured, because the route does not say over which interface.
     fn next_hop_fault(&self) -> Option<Fault> {
         self.route.iter().enumerate().find_map(|(index, route)| {
-            let UriText(next_hop @ FaceUri::Ethernet(_)) = &route.nexthop else { return None };
+            let UriText(next_hop @ (FaceUri::Ethernet(_) | FaceUri::Vxlan { .. })) = &route.nexthop else {
+                return None;
+            };
             let unknown = self.local_uri_of(next_hop).is_none();
             unknown.then(|| {
                 let message =
@@ -99,19 +175,23 @@ impl Config {
             })
         })
     }
-}
 
-fn local_fault(index: usize, face: &StaticFace) -> Option<Fault> {
-    let uri = &face.uri.0;
-    match (uri, &face.local) {
-        (FaceUri::Ethernet(_), None) => {
-            let message = format!("{uri} needs `local`, for example local = \"dev://eth1\"");
-            Some(Fault::new(format!("face[{index}].uri"), message))
-        }
-        (FaceUri::Ethernet(_), Some(_)) | (_, None) => None,
-        (_, Some(_)) => {
-            let message = format!("{} faces take no `local`; remove it", uri.scheme());
-            Some(Fault::new(format!("face[{index}].local"), message))
+    fn local_fault(&self, index: usize, face: &StaticFace) -> Option<Fault> {
+        let uri = &face.uri.0;
+        match (uri, &face.local) {
+            (FaceUri::Ethernet(_) | FaceUri::Vxlan { .. }, None) => {
+                let message = format!("{uri} needs `local`, for example local = \"dev://eth1\"");
+                Some(Fault::new(format!("face[{index}].uri"), message))
+            }
+            (FaceUri::Udp { .. } | FaceUri::Vxlan { .. }, Some(local)) => {
+                let message = self.network_at(&local.0).complete(uri, &local.0).err()?;
+                Some(Fault::new(format!("face[{index}].local"), message))
+            }
+            (FaceUri::Ethernet(_), Some(_)) | (_, None) => None,
+            (_, Some(_)) => {
+                let message = format!("{} faces take no `local`; remove it", uri.scheme());
+                Some(Fault::new(format!("face[{index}].local"), message))
+            }
         }
     }
 }

@@ -376,10 +376,50 @@ fn ports_and_their_faces_must_fit_together() {
         ("[[port]]\nuri = \"udp4://192.0.2.1:6363\"\n".to_owned(), "test.toml:2:7: ", "dev://eth1"),
         (format!("[[face]]\nuri = \"{ether}\"\n"), "test.toml:2:1: ", "local = "),
         (format!("[[face]]\nuri = \"{ether}\"\nlocal = \"{ether}\"\n"), "test.toml:3:9: ", "dev://eth1"),
-        ("[[face]]\nuri = \"udp4://192.0.2.1:6363\"\nlocal = \"dev://eth1\"\n".to_owned(), "test.toml:3:1: ", "remove"),
+        ("[[face]]\nuri = \"tcp4://192.0.2.1:6363\"\nlocal = \"dev://eth1\"\n".to_owned(), "test.toml:3:1: ", "remove"),
+        (
+            "[[face]]\nuri = \"udp4://192.0.2.1:6363\"\nlocal = \"dev://eth1\"\n".to_owned(),
+            "test.toml:3:1: ",
+            "`addresses`",
+        ),
+        ("[[face]]\nuri = \"vxlan4://192.0.2.1?vni=1\"\n".to_owned(), "test.toml:2:1: ", "local = "),
         (format!("[[route]]\nprefix = \"/a\"\nnexthop = \"{ether}\"\n"), "test.toml:3:1: ", "[[face]]"),
     ] {
         let error = parse(&text).expect_err(&text);
         assert!(error.starts_with(place) && error.contains(remedy), "{text}: {error}");
     }
+}
+
+#[test]
+fn the_addresses_of_a_port_must_make_sense() {
+    let port = "[[port]]\nuri = \"dev://eth1\"\n";
+    let text = format!(
+        "{port}addresses = [\"192.0.2.1/24\", \"2001:db8::1/64\"]\ngateways = [\"192.0.2.254\", \"2001:db8::ff\"]\n\
+         [[face]]\nuri = \"udp4://203.0.113.7:6363\"\nlocal = \"dev://eth1?source_port=name\"\n\
+         [[face]]\nuri = \"vxlan6://[2001:db8::7]?vni=42\"\nlocal = \"dev://eth1\"\nmtu = 1400\n"
+    );
+    let config = parse(&text).expect("valid");
+    assert_eq!(parse(&config.to_toml()).expect("own output is valid").to_toml(), config.to_toml());
+    let completed: Vec<_> =
+        config.face.iter().filter_map(|face| config.complete_local_uri(face)).map(|uri| uri.to_string()).collect();
+    assert_eq!(completed, ["dev://eth1?ip=192.0.2.1&port=6363&source_port=name", "dev://eth1?ip=2001:db8::1"]);
+    let nine: Vec<_> = (1..10).map(|last| format!("\"192.0.2.{last}/24\"")).collect();
+    for (lines, remedy) in [
+        ("addresses = [\"192.0.2.1\"]".to_owned(), "192.0.2.1/24"),
+        ("addresses = [\"192.0.2.1/24\", \"192.0.2.1/16\"]".to_owned(), "twice"),
+        (format!("addresses = [{}]", nine.join(", ")), "at most 8"),
+        ("gateways = [\"192.0.2.254\"]".to_owned(), "`addresses`"),
+        ("addresses = [\"192.0.2.1/24\"]\ngateways = [\"192.0.2.1\"]".to_owned(), "neighbour"),
+        ("addresses = [\"192.0.2.1/24\"]\ngateways = [\"192.0.2.3\", \"192.0.2.4\"]".to_owned(), "one gateway"),
+        ("addresses = [\"192.0.2.1/24\"]\ngateways = [\"eth1\"]".to_owned(), "192.0.2.254"),
+    ] {
+        let error = parse(&format!("{port}{lines}\n")).expect_err(&lines);
+        assert!(error.contains(remedy), "{lines}: {error}");
+    }
+    let memif = "[[port]]\nuri = \"memif:///run/x.sock?id=1\"\naddresses = [\"192.0.2.1/24\"]\n";
+    assert!(parse(memif).expect_err("memif").contains("network interfaces"));
+    let far = format!(
+        "{port}addresses = [\"192.0.2.1/24\"]\n[[face]]\nuri = \"udp4://203.0.113.7:6363\"\nlocal = \"dev://eth1\"\n"
+    );
+    assert!(parse(&far).expect_err("far").contains("`gateways`"));
 }

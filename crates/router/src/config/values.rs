@@ -3,7 +3,7 @@
 //! Each type parses from the TOML value itself, so that an error points at the line with the wrong value.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -11,6 +11,7 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use namehop_face::FacePersistency;
+use namehop_face::port::PortAddress;
 use namehop_face::uri::{FaceUri, Host};
 use namehop_forward::strategy::{StrategyInstance, registry};
 use namehop_manage::nfd::Code;
@@ -252,6 +253,16 @@ text_value!(
     }
 );
 text_value!(
+    /// An address of a port with the length of its prefix, such as `192.0.2.1/24`.
+    PortAddressText(PortAddress),
+    str::parse
+);
+text_value!(
+    /// An address, such as `192.0.2.254`.
+    IpText(IpAddr),
+    |text| text.parse().map_err(|_| format!("`{text}` is not an IP address; write for example \"192.0.2.254\""))
+);
+text_value!(
     /// An address with port to listen on, such as `127.0.0.1:6363`.
     AddressText(SocketAddr),
     |text| text.parse().map_err(|_| {
@@ -306,8 +317,12 @@ fn parse_peer(text: &str) -> Result<FaceUri, String> {
         }
         FaceUri::WebSocket { secure: true, .. } => return refuse("needs TLS, which faces do not have; use ws"),
         FaceUri::Udp { .. } | FaceUri::Tcp { .. } | FaceUri::WebSocket { .. } => {}
-        FaceUri::Ethernet(_) | FaceUri::Memif { .. } => return Ok(uri),
-        _ => return refuse("is no peer: faces can be made for udp4, udp6, tcp4, tcp6, ws, ether and memif"),
+        FaceUri::Ethernet(_) | FaceUri::Memif { .. } | FaceUri::Vxlan { .. } => return Ok(uri),
+        _ => {
+            return refuse(
+                "is no peer: faces can be made for udp4, udp6, tcp4, tcp6, ws, ether, memif, vxlan4 and vxlan6",
+            );
+        }
     }
     if !uri.is_canonical() {
         return refuse("is not canonical: it needs the address family (udp4, not udp), a numeric address and the port");
@@ -332,17 +347,18 @@ impl Serialize for NameText {
     }
 }
 
-impl Serialize for UriText {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
+/// Written as they print.
+macro_rules! printed {
+    ($($name:ident)*) => {
+        $(impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(&self.0)
+            }
+        })*
+    };
 }
 
-impl Serialize for PortText {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
+printed!(UriText PortText PortAddressText IpText);
 
 impl Serialize for OriginText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

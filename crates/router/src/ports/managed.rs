@@ -1,6 +1,6 @@
 //! One port as the ports' thread holds it: the device, its state, and the worker's end of it.
 
-use namehop_packet::PortQueue;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,12 @@ use tracing::{debug, info, warn};
 
 use namehop_dpdk::DpdkError;
 use namehop_dpdk::losses::Losses;
-use namehop_face::encapsulation::{Framing, MacAddress, Peer, VlanId, is_group};
-use namehop_face::port::{PortId, PortParams, WorkerSilent};
+use namehop_face::encapsulation::{FacePeer, Framing, MacAddress, VlanId, is_group, solicitation_group};
+use namehop_face::port::{PortId, PortNetwork, PortParams, WorkerSilent};
 use namehop_face::registry::{Face, FaceParams, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_face::{FaceUri, LinkDrop};
+use namehop_packet::PortQueue;
 
 use super::PortContext;
 use super::open::{self, Device, Memifs, Opened};
@@ -20,12 +21,21 @@ use super::open::{self, Device, Memifs, Opened};
 /// Pause between attempts to open a device again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
+/// What a port is to be.
+pub(super) struct PortPlan {
+    pub(super) uri: FaceUri,
+    pub(super) framing: Framing,
+    pub(super) network: PortNetwork,
+}
+
 /// A port.
 pub(super) struct ManagedPort {
     pub(super) id: PortId,
     /// Its URI.
     pub(super) uri: FaceUri,
     pub(super) framing: Framing,
+    /// Its Internet addresses.
+    pub(super) network: PortNetwork,
     /// The configuration asks for it.
     pub(super) stays: bool,
     pub(super) is_up: bool,
@@ -44,16 +54,17 @@ impl ManagedPort {
     pub(super) fn open(
         context: &PortContext,
         id: PortId,
-        uri: &FaceUri,
-        framing: Framing,
+        plan: PortPlan,
         memifs: &mut Memifs,
         max_on_demand_faces: usize,
     ) -> Result<ManagedPort, CreateError> {
-        let Opened { device, queue, address, mtu_bytes } = open::open(&context.pool, uri, framing, memifs)?;
+        let PortPlan { uri, framing, network } = plan;
+        let Opened { device, queue, address, mtu_bytes } = open::open(&context.pool, &uri, framing, memifs)?;
         let params = PortParams {
             queue: Some(queue),
             framing,
             address,
+            network: network.clone(),
             uri: uri.clone(),
             mtu_bytes,
             max_on_demand_faces,
@@ -62,8 +73,9 @@ impl ManagedPort {
         context.control.add(id, params).map_err(silent)?;
         let mut opened = ManagedPort {
             id,
-            uri: uri.clone(),
+            uri,
             framing,
+            network,
             stays: false,
             is_up: false,
             mtu_bytes,
@@ -73,6 +85,7 @@ impl ManagedPort {
             next_attempt: Instant::now(),
             counted: Losses::default(),
         };
+        opened.receive_addresses();
         opened.note_state(context);
         Ok(opened)
     }
@@ -115,10 +128,12 @@ impl ManagedPort {
                 if let Err(error) = self.receive_vlans(context) {
                     warn!(port = %self.uri, %error, "frames with VLAN tags cannot be received");
                 }
+                self.receive_addresses();
                 self.give_queue(context, queue);
                 for face in self.faces(context) {
                     self.join(&face, true);
-                    face.set_link_mtu_bytes(mtu_bytes);
+                    let peer = FacePeer::of(face.remote_uri(), face.local_uri());
+                    face.set_link_mtu_bytes(peer.map_or(mtu_bytes, |peer| peer.mtu_bytes(mtu_bytes)));
                     context.worker.face_changed(face.id());
                 }
             }
@@ -138,7 +153,7 @@ impl ManagedPort {
         &mut self,
         context: &PortContext,
         params: FaceParams,
-        peer: Peer,
+        peer: FacePeer,
         update: &FaceUpdate,
     ) -> Result<Arc<Face>, CreateError> {
         let face = context.faces.insert(params).map_err(|error| CreateError::NotAcceptable(error.to_string()))?;
@@ -175,6 +190,23 @@ impl ManagedPort {
         }
         debug!(face = %face.id(), remote = %face.remote_uri(), "face closed");
         context.announce(FaceEvent::Destroyed(Arc::clone(face)));
+    }
+
+    /// Makes the interface receive what is for the port's Internet addresses.
+    fn receive_addresses(&self) {
+        let Some(Device::Interface(port)) = &self.device else { return };
+        let addresses: Vec<IpAddr> = self.network.addresses.iter().map(|own| own.address).collect();
+        if addresses.is_empty() {
+            return;
+        }
+        let groups = addresses.iter().filter_map(|address| match address {
+            IpAddr::V6(address) => Some(solicitation_group(*address)),
+            IpAddr::V4(_) => None,
+        });
+        let joined = groups.map(|group| port.join(group, true)).find(Result::is_err).unwrap_or(Ok(()));
+        if let Err(error) = port.receive_addresses(&addresses).and(joined) {
+            warn!(port = %self.uri, %error, "packets for its addresses cannot be received");
+        }
     }
 
     /// Makes the interface receive the frames of all VLANs in which it has faces, and of no others.
@@ -270,7 +302,7 @@ impl ManagedPort {
 
 /// The VLAN that a face is in.
 fn vlan_of(face: &Face) -> Option<u16> {
-    Peer::of(face.remote_uri(), face.local_uri())?.vlan().map(VlanId::get)
+    FacePeer::of(face.remote_uri(), face.local_uri())?.vlan().map(VlanId::get)
 }
 
 fn silent(error: WorkerSilent) -> CreateError {

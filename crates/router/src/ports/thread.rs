@@ -10,14 +10,14 @@ use tracing::{debug, info, warn};
 
 use namehop_dpdk::{Eal, mempool_bytes, use_mempools};
 use namehop_face::FaceUri;
-use namehop_face::encapsulation::{Framing, NDN_GROUP, Peer};
-use namehop_face::port::{PortId, face_params};
+use namehop_face::encapsulation::{FacePeer, Framing, NDN_GROUP};
+use namehop_face::port::{PortId, PortNetwork, face_params};
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_packet::FaceId;
 
 use super::PortContext;
-use super::managed::ManagedPort;
+use super::managed::{ManagedPort, PortPlan};
 use super::open::{Memifs, refused};
 use crate::config::{Config, StaticPort};
 use crate::supervise::fault_point;
@@ -133,7 +133,7 @@ impl Ports {
     }
 
     fn open_configured(&mut self, port: &StaticPort) -> Result<(), CreateError> {
-        let index = self.find_or_open(&port.uri.0, Framing::Ethernet, port.on_demand)?;
+        let index = self.find_or_open(&port.uri.0, Framing::Ethernet, port.on_demand, port.network())?;
         self.open[index].stays = true;
         if port.multicast {
             let update = FaceUpdate::default();
@@ -146,7 +146,13 @@ impl Ports {
     }
 
     /// The open port with this URI.
-    fn find_or_open(&mut self, uri: &FaceUri, framing: Framing, on_demand: bool) -> Result<usize, CreateError> {
+    fn find_or_open(
+        &mut self,
+        uri: &FaceUri,
+        framing: Framing,
+        on_demand: bool,
+        network: PortNetwork,
+    ) -> Result<usize, CreateError> {
         if let Some(index) = self.open.iter().position(|port| port.uri == *uri) {
             return match self.open[index].framing == framing {
                 true => Ok(index),
@@ -161,7 +167,8 @@ impl Ports {
         let taken = |id: u16| self.open.iter().any(|port| port.id == PortId(id));
         let id = PortId((0..u16::MAX).find(|&id| !taken(id)).unwrap_or_default());
         let max_on_demand = if on_demand { MAX_ON_DEMAND_FACES } else { 0 };
-        let port = ManagedPort::open(&self.context, id, uri, framing, &mut self.memifs, max_on_demand)?;
+        let plan = PortPlan { uri: uri.clone(), framing, network };
+        let port = ManagedPort::open(&self.context, id, plan, &mut self.memifs, max_on_demand)?;
         info!(port = %uri, "port opened");
         self.open.push(port);
         Ok(self.open.len() - 1)
@@ -173,11 +180,18 @@ impl Ports {
         local_uri: Option<FaceUri>,
         update: &FaceUpdate,
     ) -> Result<Arc<Face>, CreateError> {
-        let local = local_uri.unwrap_or_else(|| uri.clone());
-        let Some(peer) = Peer::of(uri, &local) else {
+        let mut local = local_uri.unwrap_or_else(|| uri.clone());
+        if matches!(uri, FaceUri::Udp { .. } | FaceUri::Vxlan { .. }) {
+            local = self.network_at(&local).complete(uri, &local).map_err(CreateError::NotAcceptable)?;
+        }
+        let Some(peer) = FacePeer::of(uri, &local) else {
             let text = match uri {
                 FaceUri::Ethernet(_) => {
                     "an Ethernet face needs a local URI: dev://INTERFACE or memif:///SOCKET?id=NUMBER"
+                }
+                FaceUri::Udp { .. } | FaceUri::Vxlan { .. } => {
+                    "the addresses of this face are not of one family, its remote address is not of one computer, or its \
+                     local address has an option that is not for such faces (port 4789 is that of VXLAN)"
                 }
                 _ => "a memif face has no other local URI than its own",
             };
@@ -190,7 +204,15 @@ impl Ports {
         if let Some(face) = self.context.face_at(uri, &local) {
             return Err(CreateError::Exists(face));
         }
-        let index = self.find_or_open(&local.port(), peer.framing(), false)?;
+        if let Some(face) = self.rival_of(&peer, &local) {
+            return Err(CreateError::NotAcceptable(format!(
+                "face {} ({}) already takes what comes from there, from whatever port",
+                face.id(),
+                face.remote_uri()
+            )));
+        }
+        let network = self.network_at(&local);
+        let index = self.find_or_open(&local.port(), peer.framing(), false, network)?;
         let port = &mut self.open[index];
         let mut params = face_params(peer, &port.uri, port.mtu_bytes);
         params.is_up = port.is_up;
@@ -204,6 +226,24 @@ impl Ports {
             self.close_if_unused(index);
         }
         result
+    }
+
+    /// The addresses of the port that faces with this local URI are on; those that are configured while it is not open.
+    fn network_at(&self, local: &FaceUri) -> PortNetwork {
+        let uri = local.port();
+        let open = self.open.iter().find(|port| port.uri == uri).map(|port| port.network.clone());
+        let mut closed = self.missing.iter().chain(&self.configured);
+        let missing = || closed.find(|port| port.uri.0 == uri).map(StaticPort::network);
+        open.or_else(missing).unwrap_or_default()
+    }
+
+    /// Another face that would get what comes from this peer.
+    fn rival_of(&self, peer: &FacePeer, local: &FaceUri) -> Option<Arc<Face>> {
+        let FacePeer::Internet(peer) = peer else { return None };
+        let port = self.open.iter().find(|port| port.is_at(local))?;
+        port.faces(&self.context).into_iter().find(|face| {
+            matches!(FacePeer::of(face.remote_uri(), face.local_uri()), Some(FacePeer::Internet(other)) if other.is_same_as(peer))
+        })
     }
 
     fn destroy_face(&mut self, id: FaceId) -> bool {

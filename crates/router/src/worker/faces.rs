@@ -44,7 +44,7 @@ impl Output {
     pub(super) fn without_port(face: &Face) -> Option<Output> {
         match face.remote_uri() {
             FaceUri::Internal => Some(Output::Control),
-            uri if uri.is_on_port() => None,
+            uri if uri.is_on_port(Some(face.local_uri())) => None,
             _ => Some(Output::Sockets),
         }
     }
@@ -235,6 +235,7 @@ mod tests {
         };
         assert!(output(FaceUri::Ethernet(NDN_GROUP)).is_none());
         assert!(output("memif:///a?id=1".parse().expect("URI")).is_none());
+        assert!(output("vxlan4://192.0.2.7?vni=1".parse().expect("URI")).is_none());
         assert!(matches!(output(FaceUri::Internal), Some(Output::Control)));
         assert!(matches!(output("unix:///a".parse().expect("URI")), Some(Output::Sockets)));
     }

@@ -147,7 +147,7 @@ impl<S: Schedule> Worker<S> {
 
     /// When a turn is due although there is no work; [`Timestamp::NEVER`] when no timer runs.
     fn next_deadline(&self) -> Timestamp {
-        let links = self.timers.next_deadline().min(self.reassembler.next_deadline());
+        let links = self.timers.next_deadline().min(self.reassembler.next_deadline()).min(self.ports.next_deadline());
         self.engine.next_deadline().unwrap_or(Timestamp::NEVER).min(links)
     }
 
@@ -181,8 +181,9 @@ impl<S: Schedule> Worker<S> {
         self.rings.from_control.pop_burst(&mut self.frames, BURST);
         self.rings.from_sockets.pop_burst(&mut self.frames, BURST);
         let mut frames = std::mem::take(&mut self.frames);
-        let (ports, mut faces) = self.ports_and_faces();
-        worked |= ports.receive(&mut frames, &mut faces);
+        let Worker { ports, records, engine, reassembler, pool, .. } = self;
+        let mut faces = WorkerFaces { records, engine, reassembler };
+        worked |= ports.receive(now, &mut frames, &mut faces, pool);
         self.frames = frames;
         worked |= !self.frames.is_empty();
         self.receive(now);

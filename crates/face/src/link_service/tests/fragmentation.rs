@@ -279,10 +279,10 @@ impl SharedBench {
     fn receive(&mut self, face: usize, sequence: u64, index: u64, payload: &[u8]) -> usize {
         self.now.0 += 1;
         let frame = self.pool.copy_of(&fragment(sequence, index, 2, payload)).expect("buffer");
-        let mut out = Vec::new();
+        let mut out = IncomingBurst::default();
         let result = self.services[face].receive(self.now, frame, 0, &self.pool, &mut self.reassembler, &mut out);
         result.expect("accepted");
-        out.len()
+        out.in_order().len()
     }
 
     fn waiting(&self) -> Vec<usize> {

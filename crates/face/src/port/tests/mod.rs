@@ -1,6 +1,7 @@
 //! Frames between a set of ports and a link that the test holds the other end of.
 
 mod control;
+mod internet;
 mod receive;
 mod send;
 
@@ -11,12 +12,12 @@ use std::thread;
 use std::time::Duration;
 
 use namehop_packet::port::RETRY_PAUSE;
-use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
+use namehop_packet::{BufferPool, PacketBuffer, PortQueue, Timestamp};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::counters::LinkDrop;
-use crate::encapsulation::{ETHERTYPE_NDN, Framing, MIN_FRAME_BYTES, MacAddress, NDN_GROUP, Peer, VlanId};
+use crate::encapsulation::{ETHERTYPE_NDN, FacePeer, Framing, MIN_FRAME_BYTES, MacAddress, NDN_GROUP, Peer, VlanId};
 use crate::registry::{Face, FaceFlags, FaceTable};
 use crate::ring::Frame;
 use crate::socket::FaceEvent;
@@ -84,21 +85,27 @@ struct Bench {
     events: UnboundedReceiver<FaceEvent>,
     pool: BufferPool,
     wire: Arc<Mutex<Wire>>,
+    now: Timestamp,
 }
 
 impl Bench {
     fn new(framing: Framing, max_on_demand_faces: usize) -> Bench {
+        Bench::with_addresses(framing, max_on_demand_faces, PortNetwork::default())
+    }
+
+    fn with_addresses(framing: Framing, max_on_demand_faces: usize, network: PortNetwork) -> Bench {
         let (table, (sender, events)) = (Arc::new(FaceTable::new()), unbounded_channel());
         let waker = Arc::new(Waker::new());
         let (set, control) = PortSet::new(Arc::clone(&table), sender, waker, FaceFlags::CONGESTION_MARKING, true, IDLE);
         let pool = BufferPool::new(8192, 64);
         let wire = Arc::new(Mutex::new(Wire { room: usize::MAX, ..Wire::default() }));
-        let mut bench =
-            Bench { set, records: Records::default(), control: Arc::new(control), table, events, pool, wire };
+        let (records, control, now) = (Records::default(), Arc::new(control), Timestamp(1_000_000_000));
+        let mut bench = Bench { set, records, control, table, events, pool, wire, now };
         let params = PortParams {
             queue: Some(Box::new(TestPort(Arc::clone(&bench.wire), bench.pool.clone()))),
             framing,
             address: HERE,
+            network,
             uri: "dev://test0".parse().expect("URI"),
             mtu_bytes: 1500,
             max_on_demand_faces,
@@ -124,7 +131,8 @@ impl Bench {
     }
 
     /// Makes a face on the port with this number and URI.
-    fn face_on(&mut self, port: u16, uri: &str, peer: Peer) -> Arc<Face> {
+    fn face_on(&mut self, port: u16, uri: &str, peer: impl Into<FacePeer>) -> Arc<Face> {
+        let peer = peer.into();
         let face = self.table.insert(face_params(peer, &uri.parse().expect("URI"), 1500)).expect("room");
         let added = Arc::clone(&face);
         self.ask(move |control| control.add_face(PortId(port), added, peer).expect("added"));
@@ -138,7 +146,7 @@ impl Bench {
     fn receive(&mut self, frame: Vec<u8>) -> Vec<Frame> {
         self.wire().incoming.push(frame);
         let mut frames = Vec::new();
-        assert!(self.set.receive(&mut frames, &mut self.records));
+        assert!(self.set.receive(self.now, &mut frames, &mut self.records, &self.pool));
         frames
     }
 

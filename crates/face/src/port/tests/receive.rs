@@ -53,7 +53,7 @@ fn one_peer_is_another_one_in_each_vlan() {
     ];
     bench.wire().incoming.extend(burst);
     let mut frames = Vec::new();
-    assert!(bench.set.receive(&mut frames, &mut bench.records));
+    assert!(bench.set.receive(bench.now, &mut frames, &mut bench.records, &bench.pool));
     let owners: Vec<_> = frames.iter().map(|frame| frame.face).collect();
     let expected = [&seven, &seven, &untagged, &eight, &group, &seven].map(|face| face.id());
     assert_eq!(owners, expected);
@@ -89,7 +89,7 @@ fn senders_that_take_turns_in_one_burst_are_told_apart() {
     let incoming = burst.map(|(destination, source)| frame(destination, source, ETHERTYPE_NDN, &INTEREST));
     bench.wire().incoming.extend(incoming.into_iter().chain([cut_off]));
     let mut frames = Vec::new();
-    assert!(bench.set.receive(&mut frames, &mut bench.records));
+    assert!(bench.set.receive(bench.now, &mut frames, &mut bench.records, &bench.pool));
     let owners: Vec<_> = frames.iter().map(|frame| (frame.face, frame.endpoint != 0)).collect();
     assert_eq!(owners, [(peer, false), (peer, false), (group, true), (other, false), (peer, false)]);
     assert!(frames.iter().all(|frame| frame.buffer.bytes() == INTEREST));
@@ -182,7 +182,7 @@ proptest! {
             bench.wire().incoming.push(bytes);
         }
         let mut frames = Vec::new();
-        prop_assert!(bench.set.receive(&mut frames, &mut bench.records));
+        prop_assert!(bench.set.receive(bench.now, &mut frames, &mut bench.records, &bench.pool));
         let dropped: u64 = LinkDrop::ALL.iter().map(|&reason| bench.dropped(reason)).sum();
         prop_assert_eq!(frames.len() as u64 + dropped, count);
         for frame in frames {

@@ -91,6 +91,7 @@ fn a_congested_link_leaves_others_room_in_their_queues_and_keeps_none_of_their_f
                 queue: Some(Box::new(TestPort(Arc::clone(wire), bench.pool.clone()))),
                 framing: Framing::Ethernet,
                 address: HERE,
+                network: PortNetwork::default(),
                 uri: uri.parse().expect("URI"),
                 mtu_bytes: 1500,
                 max_on_demand_faces: 0,

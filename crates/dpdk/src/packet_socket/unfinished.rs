@@ -1,0 +1,77 @@
+//! Checksums that the sender has left to a network card which frames never reach: between virtual interfaces of one computer.
+//!
+//! Of UDP, the only protocol of the Internet with such checksums that ports receive. What stands in the field is the sum of what
+//! the checksum covers besides the datagram, so the sum of all is the checksum.
+
+use namehop_packet::Checksum;
+
+const ETHERNET_BYTES: usize = 14;
+const TYPE: usize = 12;
+const IPV6_BYTES: usize = 40;
+const UDP: u8 = 17;
+/// Where the checksum stands in the header of UDP.
+const CHECKSUM: usize = 6;
+
+/// Fills in the checksum of a UDP datagram. Frames with anything else stay as they are.
+pub(super) fn finish(frame: &mut [u8]) {
+    let Some((start, end)) = datagram(frame) else { return };
+    if let Some(datagram) = frame.get_mut(start..end).filter(|datagram| datagram.len() >= CHECKSUM + 2) {
+        let checksum = Checksum::new().bytes(datagram).finish_udp();
+        datagram[CHECKSUM..CHECKSUM + 2].copy_from_slice(&checksum);
+    }
+}
+
+/// Where the datagram of a UDP packet begins and ends in a frame.
+fn datagram(frame: &[u8]) -> Option<(usize, usize)> {
+    let number = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
+    let ip = frame.get(ETHERNET_BYTES..)?;
+    match number(TYPE)? {
+        0x0800 if *ip.get(9)? == UDP => {
+            let header_bytes = usize::from(ip[0] & 0xF) * 4;
+            Some((ETHERNET_BYTES + header_bytes, ETHERNET_BYTES + usize::from(number(ETHERNET_BYTES + 2)?)))
+        }
+        0x86DD if *ip.get(6)? == UDP => {
+            let start = ETHERNET_BYTES + IPV6_BYTES;
+            Some((start, start + usize::from(number(ETHERNET_BYTES + 4)?)))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A datagram of one byte over IPv4 whose checksum is that of the pseudo header only.
+    const UNFINISHED: [u8; 44] = [
+        2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x08, 0x00, 0x45, 0, 0, 29, 0, 0, 0x40, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192,
+        0, 2, 2, 0x18, 0xDB, 0x18, 0xDB, 0, 9, 0x84, 0x1F, 0x41, 0xEE,
+    ];
+
+    #[test]
+    fn the_checksum_of_a_datagram_is_filled_in_without_what_is_behind() {
+        let mut frame = UNFINISHED;
+        let pseudo = Checksum::new().bytes(&[192, 0, 2, 1, 192, 0, 2, 2]).number(17).number(9);
+        let sum = !u16::from_be_bytes(pseudo.finish());
+        frame[40..42].copy_from_slice(&sum.to_be_bytes());
+        finish(&mut frame);
+        assert!(pseudo.bytes(&frame[34..43]).is_whole());
+        assert_eq!(frame[42..], [0x41, 0xEE]);
+    }
+
+    #[test]
+    fn other_frames_stay_as_they_are() {
+        for length in 0..UNFINISHED.len() - 1 {
+            let mut cut = UNFINISHED[..length].to_vec();
+            finish(&mut cut);
+            assert_eq!(cut, UNFINISHED[..length]);
+        }
+        for (at, value) in [(13, 6), (23, 6), (17, 20), (14, 0x4F)] {
+            let mut other = UNFINISHED;
+            other[at] = value;
+            let before = other;
+            finish(&mut other);
+            assert_eq!(other, before);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The other end of a face on a port, as the control side names it, and its URIs.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use super::ethernet::{MacAddress, NDN_GROUP};
+use super::ip::{IPV4_BYTES, IPV6_BYTES};
+use super::udp::{Ends, Header, UDP_BYTES};
+use super::vxlan::{self, VXLAN_BYTES, Vni};
+use super::{Framing, Peer, entropy};
+use crate::peers::{PeerAddress, mix};
+use crate::uri::{DEFAULT_PORT, DeviceOptions, FaceUri, Host, HostPort, IpFamily};
+
+/// The other end of a face on a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FacePeer {
+    /// Right above Ethernet, or at the end of a bare link.
+    Link(Peer),
+    /// Over UDP or VXLAN.
+    Internet(InternetPeer),
+}
+
+/// The two ends of a face over UDP or VXLAN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InternetPeer {
+    /// The port's address.
+    pub local: IpAddr,
+    /// The peer's, of the same family.
+    pub remote: IpAddr,
+    /// What is between them.
+    pub tunnel: Tunnel,
+    /// Hardware address of the next hop, if it is configured.
+    pub next_hop: Option<MacAddress>,
+}
+
+/// How packets travel between two addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tunnel {
+    /// In UDP.
+    Udp {
+        /// Where this end receives.
+        local_port: u16,
+        /// Where the other end receives.
+        remote_port: u16,
+        /// What they are sent from.
+        source_port: SourcePort,
+    },
+    /// In Ethernet frames in VXLAN.
+    Vxlan {
+        /// Network.
+        vni: Vni,
+        /// Hardware address inside; `None`: frames go to the multicast group of NDN, and come from anyone at the other end.
+        inner: Option<MacAddress>,
+    },
+}
+
+/// What UDP packets are sent from, and what they may come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourcePort {
+    /// From the ports where the ends receive, as NFD wants it, which takes another remote port for another peer.
+    Fixed,
+    /// From ports that stand for names.
+    Name,
+}
+
+/// What tells the faces of one port over UDP and VXLAN apart when a datagram comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InternetKey {
+    pub(crate) local: IpAddr,
+    pub(crate) remote: IpAddr,
+    pub(crate) flow: Flow,
+}
+
+/// The part of an [`InternetKey`] beside the addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    /// Ports of both ends; no remote one when any will do.
+    Udp { local: u16, remote: Option<u16> },
+    /// Network and inner sender; none when any will do.
+    Vxlan { vni: Vni, inner: Option<MacAddress> },
+}
+
+impl From<Peer> for FacePeer {
+    fn from(peer: Peer) -> FacePeer {
+        FacePeer::Link(peer)
+    }
+}
+
+impl From<InternetPeer> for FacePeer {
+    fn from(peer: InternetPeer) -> FacePeer {
+        FacePeer::Internet(peer)
+    }
+}
+
+impl FacePeer {
+    /// The peer of the face with these URIs; `None` when faces of ports have no such URIs. The local URI of a face over UDP or VXLAN
+    /// names an address of the port.
+    pub fn of(remote: &FaceUri, local: &FaceUri) -> Option<FacePeer> {
+        if let Some(peer) = Peer::of(remote, local) {
+            return Some(FacePeer::Link(peer));
+        }
+        let FaceUri::Device { vlan: None, options, .. } = local else { return None };
+        let DeviceOptions { address: Some(local), port, source_port_by_name, next_hop } = *options else { return None };
+        let (remote, tunnel) = match remote {
+            FaceUri::Udp { at: HostPort { host, port: Some(remote_port) }, .. } => {
+                let remote = match host {
+                    Host::V4(address) => IpAddr::V4(*address),
+                    Host::V6 { address, .. } => IpAddr::V6(*address),
+                    Host::Name(_) => return None,
+                };
+                let local_port = port.unwrap_or(DEFAULT_PORT);
+                let source_port = if source_port_by_name { SourcePort::Name } else { SourcePort::Fixed };
+                let is_usable = local_port != vxlan::PORT && !remote.is_unspecified() && !remote.is_multicast();
+                is_usable.then_some((remote, Tunnel::Udp { local_port, remote_port: *remote_port, source_port }))?
+            }
+            FaceUri::Vxlan { address, vni, inner } if port.is_none() && !source_port_by_name => {
+                (*address, Tunnel::Vxlan { vni: *vni, inner: *inner })
+            }
+            _ => return None,
+        };
+        let is_one_family = local.is_ipv4() == remote.is_ipv4() && remote.to_canonical() == remote;
+        is_one_family.then_some(FacePeer::Internet(InternetPeer { local, remote, tunnel, next_hop }))
+    }
+
+    /// What the frames of a port look like that has a face to this peer.
+    pub const fn framing(&self) -> Framing {
+        match self {
+            FacePeer::Link(peer) => peer.framing(),
+            FacePeer::Internet(_) => Framing::Ethernet,
+        }
+    }
+
+    /// Largest NDN frame to this peer on a link that carries `mtu_bytes`, in bytes.
+    pub fn mtu_bytes(&self, mtu_bytes: usize) -> usize {
+        match self {
+            FacePeer::Link(_) => mtu_bytes,
+            FacePeer::Internet(peer) => mtu_bytes.saturating_sub(peer.header_bytes()),
+        }
+    }
+
+    /// Remote and local URI of its face, on a port with this URI.
+    pub(crate) fn uris(&self, port: &FaceUri) -> (FaceUri, FaceUri) {
+        match self {
+            FacePeer::Link(peer) => (peer.remote_uri(port), peer.local_uri(port)),
+            FacePeer::Internet(peer) => peer.uris(port),
+        }
+    }
+
+    /// The VLAN that it is in.
+    pub const fn vlan(&self) -> Option<super::VlanId> {
+        match self {
+            FacePeer::Link(peer) => peer.vlan(),
+            FacePeer::Internet(_) => None,
+        }
+    }
+
+    /// Whether it stands for a multicast group.
+    pub const fn is_group(&self) -> bool {
+        match self {
+            FacePeer::Link(peer) => peer.is_group(),
+            FacePeer::Internet(_) => false,
+        }
+    }
+}
+
+impl InternetPeer {
+    /// What the headers behind that of Ethernet take from the MTU.
+    fn header_bytes(&self) -> usize {
+        let ip_bytes = if self.remote.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES };
+        let inside_bytes = match self.tunnel {
+            Tunnel::Udp { .. } => 0,
+            Tunnel::Vxlan { .. } => VXLAN_BYTES,
+        };
+        ip_bytes + UDP_BYTES + inside_bytes
+    }
+
+    fn uris(&self, port: &FaceUri) -> (FaceUri, FaceUri) {
+        let mut options =
+            DeviceOptions { address: Some(self.local), next_hop: self.next_hop, ..DeviceOptions::default() };
+        let interface = match port {
+            FaceUri::Device { interface, .. } => interface.clone(),
+            other => other.to_string(),
+        };
+        let remote = match self.tunnel {
+            Tunnel::Udp { local_port, remote_port, source_port } => {
+                options.port = Some(local_port);
+                options.source_port_by_name = source_port == SourcePort::Name;
+                let (family, host) = match self.remote {
+                    IpAddr::V4(address) => (IpFamily::V4, Host::V4(address)),
+                    IpAddr::V6(address) => {
+                        let zone = address.is_unicast_link_local().then(|| interface.clone());
+                        (IpFamily::V6, Host::V6 { address, zone })
+                    }
+                };
+                FaceUri::Udp { family: Some(family), at: HostPort { host, port: Some(remote_port) } }
+            }
+            Tunnel::Vxlan { vni, inner } => FaceUri::Vxlan { address: self.remote, vni, inner },
+        };
+        (remote, FaceUri::Device { interface, vlan: None, options })
+    }
+
+    /// How its datagrams are told from others.
+    pub(crate) fn key(&self) -> InternetKey {
+        let flow = match self.tunnel {
+            Tunnel::Udp { local_port, remote_port, source_port } => {
+                let remote = (source_port == SourcePort::Fixed).then_some(remote_port);
+                Flow::Udp { local: local_port, remote }
+            }
+            Tunnel::Vxlan { vni, inner } => Flow::Vxlan { vni, inner },
+        };
+        InternetKey { local: self.local, remote: self.remote, flow }
+    }
+
+    /// Whether two faces of one port would get the same datagrams.
+    pub fn is_same_as(&self, other: &InternetPeer) -> bool {
+        self.key() == other.key()
+    }
+
+    /// Whether the source ports of what is sent stand for names. Those of VXLAN always do.
+    pub(crate) fn has_ports_by_name(&self) -> bool {
+        !matches!(self.tunnel, Tunnel::Udp { source_port: SourcePort::Fixed, .. })
+    }
+
+    /// The header of its packets from this hardware address, without that of the next hop.
+    pub(crate) fn header(&self, local: &MacAddress) -> Header {
+        let (source_port, destination_port) = match self.tunnel {
+            Tunnel::Udp { local_port, remote_port, source_port: SourcePort::Fixed } => (local_port, remote_port),
+            Tunnel::Udp { remote_port, .. } => (entropy::FIRST_PORT, remote_port),
+            Tunnel::Vxlan { .. } => (entropy::FIRST_PORT, vxlan::PORT),
+        };
+        let ends = Ends { source: self.local, destination: self.remote, source_port, destination_port };
+        let inside = match self.tunnel {
+            Tunnel::Udp { .. } => None,
+            Tunnel::Vxlan { vni, inner } => Some(vxlan::header(vni, &inner.unwrap_or(NDN_GROUP), local)),
+        };
+        Header::new(&ends, local, inside.as_ref())
+    }
+}
+
+impl InternetKey {
+    /// The same of the face that takes any remote port, or any inner sender.
+    pub(crate) fn of_any_sender(&self) -> InternetKey {
+        let flow = match self.flow {
+            Flow::Udp { local, .. } => Flow::Udp { local, remote: None },
+            Flow::Vxlan { vni, .. } => Flow::Vxlan { vni, inner: None },
+        };
+        InternetKey { flow, ..*self }
+    }
+}
+
+impl PeerAddress for InternetKey {
+    fn hash(&self, key: (u64, u64)) -> u64 {
+        let bits = |address: IpAddr| match address {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(address) => address,
+        };
+        let [local, remote] = [self.local, self.remote].map(bits).map(Ipv6Addr::to_bits);
+        // Ports have 16 bits, networks 24.
+        let (flow, inner) = match self.flow {
+            Flow::Udp { local, remote } => (u64::from(local) << 16 | u64::from(remote.unwrap_or(0)), None),
+            Flow::Vxlan { vni, inner } => (1 << 32 | u64::from(vni.get()), inner),
+        };
+        let inner = inner.map_or(0, |[a, b, c, d, e, f]| u64::from_be_bytes([0, 1, a, b, c, d, e, f]));
+        [local, remote]
+            .into_iter()
+            .flat_map(|bits| [(bits >> 64) as u64, bits as u64])
+            .chain([flow, inner])
+            .fold(key.0, |state, word| mix(state ^ word, key.1))
+    }
+}

@@ -1,0 +1,85 @@
+//! VXLAN (RFC 7348): Ethernet frames of a virtual network in UDP. Here those of the type of NDN.
+//!
+//! A header of eight bytes names the network (VNI); the Ethernet header of the frame inside follows.
+
+use std::fmt;
+
+use super::ethernet::{self, ETHERTYPE_NDN, HEADER_BYTES as ETHERNET_BYTES, MacAddress, is_group};
+use crate::counters::LinkDrop;
+
+/// Port of VXLAN (IANA).
+pub const PORT: u16 = 4789;
+/// Length of the header with the inner Ethernet header.
+pub(crate) const VXLAN_BYTES: usize = VNI_HEADER_BYTES + ETHERNET_BYTES;
+const VNI_HEADER_BYTES: usize = 8;
+/// Where the inner source address stands.
+pub(crate) const INNER_SOURCE: usize = VNI_HEADER_BYTES + 6;
+/// The flag that says that the VNI counts. Other bits are ignored.
+const HAS_VNI: u8 = 0x08;
+/// The greatest identifier: 24 bits.
+const MAX_VNI: u32 = 0xFF_FFFF;
+
+/// Identifier of a virtual network: 0 to 16,777,215.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Vni(u32);
+
+impl Vni {
+    /// The network with this identifier; `None` when it is none.
+    pub const fn new(identifier: u32) -> Option<Vni> {
+        if identifier <= MAX_VNI { Some(Vni(identifier)) } else { None }
+    }
+
+    /// Its identifier.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for Vni {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The headers of frames in a network, from one inner address to another.
+pub(crate) fn header(vni: Vni, destination: &MacAddress, source: &MacAddress) -> [u8; VXLAN_BYTES] {
+    let mut header = [0; VXLAN_BYTES];
+    header[0] = HAS_VNI;
+    let [_, vni @ ..] = vni.0.to_be_bytes();
+    header[4..7].copy_from_slice(&vni);
+    header[VNI_HEADER_BYTES..INNER_SOURCE].copy_from_slice(destination);
+    header[INNER_SOURCE..INNER_SOURCE + 6].copy_from_slice(source);
+    header[INNER_SOURCE + 6..].copy_from_slice(&ETHERTYPE_NDN.to_be_bytes());
+    header
+}
+
+/// What the headers of a received frame say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Received {
+    pub(crate) vni: Vni,
+    /// Inner source.
+    pub(crate) source: MacAddress,
+}
+
+/// Reads the headers at the front of a datagram that a port with the address `local` has received.
+///
+/// # Errors
+/// [`LinkDrop::MalformedFrame`], [`LinkDrop::NotNdnFrame`], or [`LinkDrop::ForeignFrame`] when the inner frame is for another
+/// address. What is for a group comes from its sender alone, and only he can have sent it here, so any group will do.
+pub(crate) fn read(datagram: &[u8], local: &MacAddress) -> Result<Received, LinkDrop> {
+    let header = datagram.first_chunk::<VXLAN_BYTES>().ok_or(LinkDrop::MalformedFrame)?;
+    let [flags, _, _, _, a, b, c, _, inner @ ..] = header;
+    if flags & HAS_VNI == 0 {
+        return Err(LinkDrop::MalformedFrame);
+    }
+    if ethernet::ethertype(inner) != Some(ETHERTYPE_NDN) {
+        return Err(LinkDrop::NotNdnFrame);
+    }
+    let [mut destination, mut source] = [[0; 6]; 2];
+    destination.copy_from_slice(&inner[..6]);
+    source.copy_from_slice(&inner[6..12]);
+    if !is_group(&destination) && destination != *local || is_group(&source) {
+        return Err(LinkDrop::ForeignFrame);
+    }
+    Ok(Received { vni: Vni(u32::from_be_bytes([0, *a, *b, *c])), source })
+}

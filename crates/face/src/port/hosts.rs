@@ -1,0 +1,66 @@
+//! The set of ports, as far as its ports are hosts on the Internet.
+
+use namehop_packet::{BufferPool, PacketBuffer, Timestamp};
+
+use super::internet::Arrival;
+use super::set::Owner;
+use super::{FaceRecords, PortId, PortSet};
+use crate::counters::LinkDrop;
+use crate::encapsulation::cut_padding;
+
+impl PortSet {
+    /// When a port has something to do by itself; [`Timestamp::NEVER`] when none has.
+    pub fn next_deadline(&self) -> Timestamp {
+        let ports = self.ports.iter().flatten().filter(|port| port.params.is_up);
+        let due = ports.filter_map(|port| port.internet.as_ref().map(|internet| internet.next_due()));
+        due.min().unwrap_or(Timestamp::NEVER)
+    }
+
+    /// Asks next hops where that is due, and queues what a port has to say by itself.
+    pub(super) fn run_internet(&mut self, id: PortId, pool: &BufferPool) {
+        let PortSet { ports, answers, table, now, max_queued, backlog, .. } = self;
+        let Some(Some(port)) = ports.get_mut(usize::from(id.0)) else { return };
+        let Some(internet) = &mut port.internet else { return };
+        if port.params.is_up {
+            internet.tick(*now, pool, answers);
+        }
+        let room = max_queued.saturating_sub(*backlog + port.waiting.len());
+        if answers.len() > room {
+            table.link_drops().add(LinkDrop::SendQueueFull, (answers.len() - room) as u64);
+            answers.truncate(room);
+        }
+        port.waiting.append(answers);
+    }
+
+    /// Takes headers and padding off a received frame of the Internet and finds out whose it is; `None` when it is the port's own.
+    pub(super) fn find_internet_owner(
+        &mut self,
+        id: PortId,
+        frame: &mut PacketBuffer,
+        faces: &mut impl FaceRecords,
+    ) -> Result<Option<Owner>, LinkDrop> {
+        let PortSet { ports, answers, now, .. } = self;
+        let internet =
+            ports.get_mut(usize::from(id.0)).and_then(Option::as_mut).and_then(|port| port.internet.as_mut());
+        let internet = internet.ok_or(LinkDrop::LinkDown)?;
+        let (key, packet) = match internet.receive(*now, frame, answers)? {
+            Arrival::Datagram { key, packet } => (key, packet),
+            Arrival::Answer => return Ok(None),
+            Arrival::Nothing => {
+                frame.truncate(0);
+                return Ok(None);
+            }
+        };
+        let known = internet.face_of(&key);
+        let stranger = if known.is_none() { Some(internet.stranger(&key)?) } else { None };
+        frame.truncate(packet.end);
+        frame.trim_front(packet.start);
+        cut_padding(frame)?;
+        let face = match (known, stranger) {
+            (Some(face), _) => face,
+            (None, Some(stranger)) => self.add_on_demand_face(id, stranger.into(), faces)?,
+            (None, None) => return Err(LinkDrop::UnknownSender),
+        };
+        Ok(Some((face, 0)))
+    }
+}

@@ -1,0 +1,290 @@
+//! A port as a host on the Internet: its faces over UDP and VXLAN, the way to their next hops, and what it answers by itself.
+//!
+//! It has the addresses that are configured, and does not look whether somebody else has them. It answers who asks for them (ARP,
+//! neighbour discovery) and echo requests; an answer goes back to where the question came from, in the buffer of the question. It
+//! asks for the hardware addresses of the next hops of its faces, and of nobody else.
+//!
+//! Frames to be sent are put together from the header of their face. While the next hop has not answered, they wait with it, few
+//! of them and not for long.
+
+mod receive;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::Arc;
+
+use namehop_packet::{BufferPool, FaceId, PacketBuffer, Timestamp};
+
+use super::neighbour::{Due, Neighbour};
+use super::network::PortNetwork;
+use crate::counters::LinkDrop;
+use crate::encapsulation::arp::{self, ETHERTYPE_ARP};
+use crate::encapsulation::ethernet::ethertype;
+use crate::encapsulation::ip::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
+use crate::encapsulation::udp::Header;
+use crate::encapsulation::{
+    Flow, InternetKey, InternetPeer, MacAddress, SourcePort, Tunnel, entropy, neighbour_discovery,
+};
+use crate::peers::PeerTable;
+use crate::registry::Face;
+use crate::uri::DEFAULT_PORT;
+
+/// Frames that may wait for all next hops of a port together.
+const MAX_WAITING: usize = 256;
+/// The shortest time between two looks at all next hops, however many there are.
+const TICK_MS: u64 = 10;
+
+/// A face as frames leave by it.
+struct Output {
+    face: Arc<Face>,
+    peer: InternetPeer,
+    header: Header,
+    /// Whose hardware address is asked for; `None` when that is configured.
+    next_hop: Option<IpAddr>,
+    is_resolved: bool,
+}
+
+/// The Internet side of a port.
+pub(super) struct Internet {
+    network: PortNetwork,
+    local: MacAddress,
+    faces: PeerTable<FaceId, InternetKey>,
+    /// Faces that take datagrams of any sender at the other end.
+    of_any_sender: usize,
+    outputs: Vec<Option<Output>>,
+    neighbours: HashMap<IpAddr, Neighbour>,
+    /// No neighbour is due earlier.
+    next_due: Timestamp,
+    /// Frames that wait for next hops.
+    waiting: usize,
+}
+
+/// What a received frame is.
+pub(super) enum Arrival {
+    /// A datagram with a packet.
+    Datagram {
+        /// Whose it is.
+        key: InternetKey,
+        /// Where the packet lies in the frame.
+        packet: Range<usize>,
+    },
+    /// It has become the answer to itself, to be sent.
+    Answer,
+    /// It was for the port alone.
+    Nothing,
+}
+
+impl Internet {
+    /// A port with these addresses and this hardware address.
+    pub(super) fn new(network: PortNetwork, local: MacAddress) -> Internet {
+        Internet {
+            network,
+            local,
+            faces: PeerTable::new(),
+            of_any_sender: 0,
+            outputs: Vec::new(),
+            neighbours: HashMap::new(),
+            next_due: Timestamp::NEVER,
+            waiting: 0,
+        }
+    }
+
+    /// Whether a frame is of a kind that is handled here.
+    #[inline]
+    pub(super) fn handles(frame: &[u8]) -> bool {
+        matches!(ethertype(frame), Some(ETHERTYPE_IPV4 | ETHERTYPE_IPV6 | ETHERTYPE_ARP))
+    }
+
+    /// When [`Internet::tick`] has something to do.
+    pub(super) fn next_due(&self) -> Timestamp {
+        self.next_due
+    }
+
+    /// Its faces.
+    pub(super) fn faces(&self) -> impl Iterator<Item = &Face> {
+        self.outputs.iter().flatten().map(|output| &*output.face)
+    }
+
+    /// The face that gets the datagrams of this peer.
+    #[inline]
+    pub(super) fn face_of(&self, key: &InternetKey) -> Option<FaceId> {
+        let exact = self.faces.get(key);
+        let found =
+            if exact.is_none() && self.of_any_sender > 0 { self.faces.get(&key.of_any_sender()) } else { exact };
+        found.copied()
+    }
+
+    /// The peer that an unknown sender is.
+    ///
+    /// # Errors
+    /// Why there can be no face for it.
+    pub(super) fn stranger(&self, key: &InternetKey) -> Result<InternetPeer, LinkDrop> {
+        let Flow::Udp { local: local_port, remote: Some(remote_port) } = key.flow else {
+            return Err(LinkDrop::UnknownSender);
+        };
+        let is_used =
+            |output: &Output| matches!(output.peer.tunnel, Tunnel::Udp { local_port: port, .. } if port == local_port);
+        if local_port != DEFAULT_PORT {
+            let is_used = self.outputs.iter().flatten().any(is_used);
+            return Err(if is_used { LinkDrop::UnknownSender } else { LinkDrop::UnknownPort });
+        }
+        if remote_port == 0 || self.network.next_hop(key.remote).is_none() {
+            return Err(LinkDrop::UnknownSender);
+        }
+        let tunnel = Tunnel::Udp { local_port, remote_port, source_port: SourcePort::Fixed };
+        Ok(InternetPeer { local: key.local, remote: key.remote, tunnel, next_hop: None })
+    }
+
+    /// Adds a face. Gives its place among the outputs. Its next hop is asked for with the next tick.
+    pub(super) fn add(&mut self, now: Timestamp, face: &Arc<Face>, peer: InternetPeer) -> u32 {
+        let key = peer.key();
+        self.faces.insert(key, face.id());
+        self.of_any_sender += usize::from(key == key.of_any_sender());
+        let place = self.outputs.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.outputs.push(None);
+            self.outputs.len() - 1
+        });
+        // There are fewer faces than that.
+        let number = place as u32;
+        let mut header = peer.header(&self.local);
+        let next_hop = if peer.next_hop.is_none() { self.network.next_hop(peer.remote) } else { None };
+        let mut address = peer.next_hop;
+        if let Some(next_hop) = next_hop {
+            let neighbour = self.neighbours.entry(next_hop).or_insert_with(|| Neighbour::new(now));
+            neighbour.outputs.push(number);
+            address = neighbour.address();
+            self.next_due = self.next_due.min(neighbour.due());
+        }
+        if let Some(address) = address {
+            header.set_next_hop(&address);
+        }
+        let is_resolved = address.is_some();
+        self.outputs[place] = Some(Output { face: Arc::clone(face), peer, header, next_hop, is_resolved });
+        number
+    }
+
+    /// Removes the face at this place, and what waits for its next hop.
+    pub(super) fn remove(&mut self, place: u32) {
+        let Some(Output { face, peer, next_hop, .. }) = self.outputs.get_mut(place as usize).and_then(Option::take)
+        else {
+            return;
+        };
+        let key = peer.key();
+        self.of_any_sender -= usize::from(key == key.of_any_sender());
+        if self.faces.get(&key) == Some(&face.id()) {
+            self.faces.remove(&key);
+        }
+        let Some(next_hop) = next_hop else { return };
+        let Some(neighbour) = self.neighbours.get_mut(&next_hop) else { return };
+        let before = neighbour.waiting.len();
+        neighbour.waiting.retain(|(output, _)| *output != place);
+        let lost = before - neighbour.waiting.len();
+        self.waiting -= lost;
+        face.counters.worker.link_drops.add(LinkDrop::LinkDown, lost as u64);
+        neighbour.outputs.retain(|output| *output != place);
+        if neighbour.outputs.is_empty() {
+            self.neighbours.remove(&next_hop);
+        }
+    }
+
+    /// The link was interrupted, or the port has another hardware address: all next hops are asked for again.
+    pub(super) fn restart(&mut self, now: Timestamp, local: MacAddress) {
+        self.local = local;
+        for output in self.outputs.iter_mut().flatten() {
+            output.header.set_local(&local);
+            output.is_resolved = output.next_hop.is_none() && output.peer.next_hop.is_some();
+        }
+        for neighbour in self.neighbours.values_mut() {
+            neighbour.forget(now);
+            self.next_due = now;
+        }
+        self.give_up_waiting(None, LinkDrop::LinkDown);
+    }
+
+    /// Drops what waits for one next hop, or for all.
+    fn give_up_waiting(&mut self, next_hop: Option<IpAddr>, reason: LinkDrop) {
+        for (address, neighbour) in &mut self.neighbours {
+            if next_hop.is_none_or(|next_hop| next_hop == *address) {
+                self.waiting -= neighbour.waiting.len();
+                for (place, _) in neighbour.waiting.drain(..) {
+                    if let Some(Some(output)) = self.outputs.get(place as usize) {
+                        output.face.counters.worker.link_drops.add(reason, 1);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Puts headers on frames of the face at this place. Those that have to wait for its next hop are taken away, or dropped and
+    /// counted.
+    pub(super) fn put_on(&mut self, place: u32, frames: &mut Vec<PacketBuffer>, pool: &BufferPool) {
+        let Some(Some(output)) = self.outputs.get_mut(place as usize) else { return frames.clear() };
+        let drops = &output.face.counters.worker.link_drops;
+        let is_by_name = output.peer.has_ports_by_name();
+        let mut port = entropy::FIRST_PORT;
+        frames.retain_mut(|frame| {
+            if is_by_name {
+                // The parts of a packet follow each other; the name is in the first.
+                port = entropy::source_port(frame.bytes()).unwrap_or(port);
+            }
+            let has_header = output.header.put_on(is_by_name.then_some(port), frame, pool);
+            if !has_header {
+                drops.add(LinkDrop::NoBuffer, 1);
+            }
+            has_header
+        });
+        if output.is_resolved {
+            return;
+        }
+        let neighbour = output.next_hop.and_then(|next_hop| self.neighbours.get_mut(&next_hop));
+        if let Some(neighbour) = neighbour {
+            let room = neighbour.room().min(MAX_WAITING.saturating_sub(self.waiting)).min(frames.len());
+            neighbour.waiting.extend(frames.drain(..room).map(|frame| (place, frame)));
+            self.waiting += room;
+        }
+        drops.add(LinkDrop::NextHopUnresolved, frames.len() as u64);
+        frames.clear();
+    }
+
+    /// Asks next hops, where that is due, and gives up on those that stay silent. Questions are added to `out`.
+    pub(super) fn tick(&mut self, now: Timestamp, pool: &BufferPool, out: &mut Vec<PacketBuffer>) {
+        if now < self.next_due {
+            return;
+        }
+        let mut next_due = Timestamp::NEVER;
+        let mut silent = Vec::new();
+        for (&next_hop, neighbour) in &mut self.neighbours {
+            let due = neighbour.tick(now);
+            next_due = next_due.min(neighbour.due());
+            let asked = match due {
+                Some(Due::Ask(asked)) => asked,
+                Some(Due::AskAndGiveUp) => {
+                    silent.push(next_hop);
+                    None
+                }
+                None => continue,
+            };
+            let question = match (next_hop, self.network.source_for(next_hop)) {
+                (IpAddr::V4(next_hop), Some(IpAddr::V4(own))) => {
+                    pool.copy_of(&arp::question((self.local, own), next_hop, asked))
+                }
+                (IpAddr::V6(next_hop), Some(IpAddr::V6(own))) => {
+                    pool.copy_of(&neighbour_discovery::question((self.local, own), next_hop, asked))
+                }
+                _ => None,
+            };
+            // Without a buffer it is asked for later, as if the question had been lost.
+            out.extend(question);
+        }
+        self.next_due = next_due.max(now.plus_ms(TICK_MS));
+        for next_hop in silent {
+            self.give_up_waiting(Some(next_hop), LinkDrop::NextHopUnresolved);
+            for &place in self.neighbours.get(&next_hop).map_or(&[][..], |neighbour| &neighbour.outputs) {
+                if let Some(Some(output)) = self.outputs.get_mut(place as usize) {
+                    output.is_resolved = false;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What a port does with frames of the Internet: datagrams go to faces, questions are answered in place, answers are noted.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use namehop_packet::{PacketBuffer, Timestamp};
+
+use super::{Arrival, Internet};
+use crate::counters::LinkDrop;
+use crate::encapsulation::arp::Arp;
+use crate::encapsulation::ethernet::ethertype;
+use crate::encapsulation::ip::{
+    Datagram, ETHERTYPE_IPV4, ETHERTYPE_IPV6, PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_UDP,
+};
+use crate::encapsulation::neighbour_discovery::{self, ADVERTISEMENT, Message, SOLICITATION, solicited_node};
+use crate::encapsulation::vxlan::{self, VXLAN_BYTES};
+use crate::encapsulation::{Flow, InternetKey, MacAddress, icmp, is_group, udp};
+use crate::port::neighbour::{Heard, Neighbour};
+
+impl Internet {
+    /// Says what a received frame is, of a kind that [`Internet::handles`]. What waited for an answer is added to `out`.
+    ///
+    /// # Errors
+    /// Why it is dropped.
+    pub(in crate::port) fn receive(
+        &mut self,
+        now: Timestamp,
+        frame: &mut PacketBuffer,
+        out: &mut Vec<PacketBuffer>,
+    ) -> Result<Arrival, LinkDrop> {
+        let bytes = frame.bytes();
+        let (Some(destination), Some(source)) = (hardware_address(bytes, 0), hardware_address(bytes, 6)) else {
+            return Err(LinkDrop::MalformedFrame);
+        };
+        let is_to_group = is_group(&destination);
+        if !is_to_group && destination != self.local || is_group(&source) {
+            return Err(LinkDrop::ForeignFrame);
+        }
+        let packet = match ethertype(bytes) {
+            Some(ETHERTYPE_IPV4) => Datagram::read_v4(bytes)?,
+            Some(ETHERTYPE_IPV6) => Datagram::read_v6(bytes)?,
+            _ => return self.receive_arp(now, frame, is_to_group, out),
+        };
+        let is_mine = self.network.has(packet.destination);
+        match packet.protocol {
+            PROTOCOL_UDP if is_mine && !is_to_group && is_of_one_host(packet.source) => {
+                self.receive_udp(bytes, &packet)
+            }
+            PROTOCOL_ICMPV6 if packet.source.is_ipv6() && (is_mine || self.is_solicited(packet.destination)) => {
+                match icmp::read_type(bytes, &packet)? {
+                    SOLICITATION | ADVERTISEMENT => self.receive_discovery(now, frame, &packet, out),
+                    kind => self.receive_echo(kind, frame, &packet, is_mine && !is_to_group),
+                }
+            }
+            PROTOCOL_ICMP if packet.source.is_ipv4() && is_mine => {
+                let kind = icmp::read_type(bytes, &packet)?;
+                self.receive_echo(kind, frame, &packet, !is_to_group)
+            }
+            _ if is_mine && !is_to_group => Err(LinkDrop::NotNdnFrame),
+            _ => Err(LinkDrop::ForeignFrame),
+        }
+    }
+
+    #[inline]
+    fn receive_udp(&self, bytes: &[u8], packet: &Datagram) -> Result<Arrival, LinkDrop> {
+        let datagram = udp::read(bytes, packet)?;
+        let mut inside = datagram.payload;
+        let flow = if datagram.destination_port == vxlan::PORT {
+            let received = vxlan::read(&bytes[inside.clone()], &self.local)?;
+            inside.start += VXLAN_BYTES;
+            Flow::Vxlan { vni: received.vni, inner: Some(received.source) }
+        } else {
+            Flow::Udp { local: datagram.destination_port, remote: Some(datagram.source_port) }
+        };
+        let key = InternetKey { local: packet.destination, remote: packet.source, flow };
+        Ok(Arrival::Datagram { key, packet: inside })
+    }
+
+    fn receive_echo(
+        &self,
+        kind: u8,
+        frame: &mut PacketBuffer,
+        packet: &Datagram,
+        is_for_me_alone: bool,
+    ) -> Result<Arrival, LinkDrop> {
+        if !icmp::is_echo_request(packet, kind) {
+            return Err(LinkDrop::NotNdnFrame);
+        }
+        if !is_for_me_alone || !is_of_one_host(packet.source) {
+            return Err(LinkDrop::ForeignFrame);
+        }
+        icmp::answer(frame, packet);
+        Ok(Arrival::Answer)
+    }
+
+    fn receive_arp(
+        &mut self,
+        now: Timestamp,
+        frame: &mut PacketBuffer,
+        is_to_group: bool,
+        out: &mut Vec<PacketBuffer>,
+    ) -> Result<Arrival, LinkDrop> {
+        let message = Arp::read(frame.bytes())?;
+        let (sender, is_for_me) = (IpAddr::V4(message.sender_ip), self.network.has(message.target_ip.into()));
+        if self.network.has(sender) {
+            // Somebody else has an address of this port.
+            return Err(LinkDrop::NeighbourConflict);
+        }
+        let is_answer = message.is_reply && is_for_me && !is_to_group && message.target == self.local;
+        let claims = message.sender_ip != Ipv4Addr::UNSPECIFIED;
+        if is_answer {
+            self.hear(sender, out, |neighbour| neighbour.answered(now, Some(message.sender)))?;
+        } else if claims && (is_for_me || message.sender_ip == message.target_ip) {
+            self.hear(sender, out, |neighbour| neighbour.claimed(now, message.sender))?;
+        } else if !is_for_me {
+            return Err(LinkDrop::ForeignFrame);
+        }
+        if message.is_reply || !is_for_me {
+            return Ok(Arrival::Nothing);
+        }
+        replace(frame, &message.answer(self.local).to_frame(&message.sender))
+    }
+
+    fn receive_discovery(
+        &mut self,
+        now: Timestamp,
+        frame: &mut PacketBuffer,
+        packet: &Datagram,
+        out: &mut Vec<PacketBuffer>,
+    ) -> Result<Arrival, LinkDrop> {
+        let IpAddr::V6(source) = packet.source else { return Err(LinkDrop::BadNeighbourMessage) };
+        let sender = hardware_address(frame.bytes(), 6).ok_or(LinkDrop::BadNeighbourMessage)?;
+        let message = Message::read(frame.bytes(), packet)?;
+        if self.network.has(packet.source) {
+            return Err(LinkDrop::NeighbourConflict);
+        }
+        match message {
+            Message::Solicitation { target, source: address } => {
+                if !self.network.has(target.into()) {
+                    return Err(LinkDrop::ForeignFrame);
+                }
+                if let Some(address) = address {
+                    self.hear(source.into(), out, |neighbour| neighbour.claimed(now, address))?;
+                }
+                let answer = neighbour_discovery::answer(self.local, target, (address.unwrap_or(sender), source));
+                replace(frame, &answer)
+            }
+            Message::Advertisement { target, address, is_solicited } => {
+                if self.network.has(target.into()) {
+                    return Err(LinkDrop::NeighbourConflict);
+                }
+                self.hear(target.into(), out, |neighbour| match address {
+                    address if is_solicited => neighbour.answered(now, address),
+                    Some(address) => neighbour.claimed(now, address),
+                    None => Heard::Nothing,
+                })?;
+                Ok(Arrival::Nothing)
+            }
+        }
+    }
+
+    /// Tells a next hop what was heard of it; of others nothing is kept.
+    fn hear(
+        &mut self,
+        next_hop: IpAddr,
+        out: &mut Vec<PacketBuffer>,
+        tell: impl FnOnce(&mut Neighbour) -> Heard,
+    ) -> Result<(), LinkDrop> {
+        let Some(neighbour) = self.neighbours.get_mut(&next_hop) else { return Ok(()) };
+        let heard = tell(neighbour);
+        self.next_due = self.next_due.min(neighbour.due());
+        match heard {
+            Heard::Nothing => {}
+            Heard::Conflict => return Err(LinkDrop::NeighbourConflict),
+            Heard::Resolved(address) => {
+                self.waiting -= neighbour.waiting.len();
+                for (_, mut frame) in neighbour.waiting.drain(..) {
+                    frame.bytes_mut()[..6].copy_from_slice(&address);
+                    out.push(frame);
+                }
+                for &place in &neighbour.outputs {
+                    if let Some(Some(output)) = self.outputs.get_mut(place as usize) {
+                        output.header.set_next_hop(&address);
+                        output.is_resolved = true;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether solicitations for one of the port's addresses come to this group.
+    fn is_solicited(&self, group: IpAddr) -> bool {
+        self.network.addresses.iter().any(|own| match own.address {
+            IpAddr::V6(address) => group == IpAddr::V6(solicited_node(address)),
+            IpAddr::V4(_) => false,
+        })
+    }
+}
+
+/// Whether an address can be that of one sender.
+fn is_of_one_host(address: IpAddr) -> bool {
+    !address.is_unspecified()
+        && !address.is_multicast()
+        && !address.is_loopback()
+        && address != IpAddr::V4(Ipv4Addr::BROADCAST)
+}
+
+fn hardware_address(frame: &[u8], at: usize) -> Option<MacAddress> {
+    frame.get(at..)?.first_chunk().copied()
+}
+
+/// Puts an answer in the place of the question.
+fn replace(frame: &mut PacketBuffer, answer: &[u8]) -> Result<Arrival, LinkDrop> {
+    frame.truncate(0);
+    frame.append(answer.len()).ok_or(LinkDrop::NoBuffer)?.copy_from_slice(answer);
+    Ok(Arrival::Answer)
+}

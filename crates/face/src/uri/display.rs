@@ -1,0 +1,85 @@
+//! Printing face URIs: the one normal spelling of each.
+
+use std::fmt;
+use std::iter;
+use std::net::IpAddr;
+
+use super::{FaceUri, Host, HostPort, MemifRole};
+
+impl fmt::Display for HostPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.host {
+            Host::V4(address) => write!(f, "{address}")?,
+            Host::V6 { address, zone: None } => write!(f, "[{address}]")?,
+            // The zone follows a plain percent sign, as other NDN software writes it.
+            Host::V6 { address, zone: Some(zone) } => write!(f, "[{address}%{zone}]")?,
+            Host::Name(name) => f.write_str(name)?,
+        }
+        match self.port {
+            Some(port) => write!(f, ":{port}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A hardware address, as it is written.
+struct Hardware([u8; 6]);
+
+impl fmt::Display for Hardware {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+impl fmt::Display for FaceUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://", self.scheme())?;
+        match self {
+            FaceUri::Udp { at, .. } | FaceUri::Tcp { at, .. } => write!(f, "{at}"),
+            FaceUri::WebSocketClient(at) => write!(f, "{at}"),
+            FaceUri::WebSocket { at, path, .. } if path.is_empty() => write!(f, "{at}"),
+            FaceUri::WebSocket { at, path, .. } => write!(f, "{at}/{path}"),
+            FaceUri::Unix(path) => f.write_str(path),
+            FaceUri::FileDescriptor(number) => write!(f, "{number}"),
+            FaceUri::Ethernet(address) => write!(f, "[{}]", Hardware(*address)),
+            FaceUri::Device { interface, vlan, options } => {
+                f.write_str(interface)?;
+                let mut separators = iter::once('?').chain(iter::repeat('&'));
+                let mut option = |f: &mut fmt::Formatter<'_>, text: fmt::Arguments<'_>| {
+                    write!(f, "{}{text}", separators.next().unwrap_or('&'))
+                };
+                if let Some(vlan) = vlan {
+                    option(f, format_args!("vlan={vlan}"))?;
+                }
+                if let Some(address) = options.address {
+                    option(f, format_args!("ip={address}"))?;
+                }
+                if let Some(port) = options.port {
+                    option(f, format_args!("port={port}"))?;
+                }
+                if options.source_port_by_name {
+                    option(f, format_args!("source_port=name"))?;
+                }
+                match options.next_hop {
+                    Some(address) => option(f, format_args!("mac={}", Hardware(address))),
+                    None => Ok(()),
+                }
+            }
+            FaceUri::Vxlan { address, vni, inner } => {
+                match address {
+                    IpAddr::V4(address) => write!(f, "{address}?vni={vni}")?,
+                    IpAddr::V6(address) => write!(f, "[{address}]?vni={vni}")?,
+                }
+                match inner {
+                    Some(inner) => write!(f, "&inner={}", Hardware(*inner)),
+                    None => Ok(()),
+                }
+            }
+            FaceUri::UdpDevice { device, port, .. } => write!(f, "{device}:{port}"),
+            FaceUri::Internal | FaceUri::Null | FaceUri::ContentStore => Ok(()),
+            FaceUri::Memif { socket, id, role: MemifRole::Server } => write!(f, "{socket}?id={id}"),
+            FaceUri::Memif { socket, id, role: MemifRole::Client } => write!(f, "{socket}?id={id}&role=client"),
+        }
+    }
+}
