@@ -64,6 +64,64 @@ impl<T: FromStr + PartialOrd + Display> Value for Bounded<'_, T> {
     }
 }
 
+/// Most members of a [`ByteList`].
+const LIST_LEN: usize = 8;
+
+/// Up to eight numbers from 1 to 255, written with hyphens between them: `3-2-1`. The last stands for all that follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ByteList([u8; LIST_LEN]);
+
+impl ByteList {
+    /// The least list.
+    pub const ALL_LEAST: ByteList = ByteList([1; LIST_LEN]);
+    /// The greatest list.
+    pub const ALL_GREATEST: ByteList = ByteList([u8::MAX; LIST_LEN]);
+
+    /// The number at a position.
+    pub fn get(self, index: usize) -> u64 {
+        u64::from(self.0[index.min(LIST_LEN - 1)])
+    }
+}
+
+impl Default for ByteList {
+    fn default() -> Self {
+        ByteList::ALL_LEAST
+    }
+}
+
+impl FromStr for ByteList {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut list = [0; LIST_LEN];
+        let mut len = 0;
+        for number in text.split('-') {
+            let number = number.parse().map_err(drop)?;
+            if number == 0 {
+                return Err(());
+            }
+            *list.get_mut(len).ok_or(())? = number;
+            len += 1;
+        }
+        let last = list[len - 1];
+        list[len..].fill(last);
+        Ok(ByteList(list))
+    }
+}
+
+impl Display for ByteList {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ByteList(list) = self;
+        let last = list[LIST_LEN - 1];
+        let len = list.iter().rposition(|&number| number != last).map_or(1, |different| different + 2);
+        for (index, number) in list[..len].iter().enumerate() {
+            let separator = if index == 0 { "" } else { "-" };
+            write!(f, "{separator}{number}")?;
+        }
+        Ok(())
+    }
+}
+
 /// What help says of one parameter. Numbers are as they are written after the `~`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParameterInfo {
