@@ -11,23 +11,30 @@ use super::Strategy;
 
 /// A parameter of a strategy, with access to the field that holds its value.
 pub struct Parameter<'a> {
-    key: &'static str,
-    meaning: &'static str,
+    key: &'a str,
+    meaning: &'a str,
     value: Box<dyn Value + 'a>,
 }
 
 impl<'a> Parameter<'a> {
     /// The parameter `key` with the field that holds it, the values it may have, and what it means, with its unit.
-    pub fn new<T>(key: &'static str, field: &'a mut T, range: RangeInclusive<T>, meaning: &'static str) -> Self
+    pub fn new<T>(key: &'a str, field: &'a mut T, range: RangeInclusive<T>, meaning: &'a str) -> Self
     where
         T: FromStr + PartialOrd + Display,
     {
         Parameter { key, meaning, value: Box::new(Bounded { field, range }) }
     }
 
-    fn info(&self) -> ParameterInfo {
+    /// What help says of it.
+    pub fn info(&self) -> ParameterInfo {
         let (min, max) = self.value.range();
-        ParameterInfo { key: self.key, default: self.value.text(), min, max, meaning: self.meaning }
+        ParameterInfo {
+            key: self.key.to_owned(),
+            default: self.value.text(),
+            min,
+            max,
+            meaning: self.meaning.to_owned(),
+        }
     }
 }
 
@@ -76,6 +83,11 @@ impl ByteList {
     pub const ALL_LEAST: ByteList = ByteList([1; LIST_LEN]);
     /// The greatest list.
     pub const ALL_GREATEST: ByteList = ByteList([u8::MAX; LIST_LEN]);
+
+    /// All numbers, the first in the lowest eight bits.
+    pub fn packed(self) -> u64 {
+        u64::from_le_bytes(self.0)
+    }
 
     /// The number at a position.
     pub fn get(self, index: usize) -> u64 {
@@ -126,7 +138,7 @@ impl Display for ByteList {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParameterInfo {
     /// What stands before the `~`.
-    pub key: &'static str,
+    pub key: String,
     /// The value when none is given.
     pub default: String,
     /// Least value that is accepted.
@@ -134,7 +146,7 @@ pub struct ParameterInfo {
     /// Greatest value that is accepted.
     pub max: String,
     /// What it means, with its unit.
-    pub meaning: &'static str,
+    pub meaning: String,
 }
 
 /// The parameters of a strategy with their defaults.
@@ -145,7 +157,13 @@ pub fn describe<S: Strategy>() -> Vec<ParameterInfo> {
 /// A strategy with these values, given as (key, value), and defaults for all others; or what is wrong with them.
 pub fn read<S: Strategy>(values: &[(&str, &str)]) -> Result<S, String> {
     let mut strategy = S::default();
-    let mut parameters = strategy.parameters();
+    assign(strategy.parameters(), values)?;
+    strategy.check()?;
+    Ok(strategy)
+}
+
+/// Writes values, given as (key, value), to the fields of parameters.
+pub fn assign(mut parameters: Vec<Parameter<'_>>, values: &[(&str, &str)]) -> Result<(), String> {
     for (position, &(key, value)) in values.iter().enumerate() {
         let parameter = parameters
             .iter_mut()
@@ -156,7 +174,5 @@ pub fn read<S: Strategy>(values: &[(&str, &str)]) -> Result<S, String> {
         }
         parameter.value.set(value).map_err(|reason| format!("{key}~{value}: {reason}"))?;
     }
-    drop(parameters);
-    strategy.check()?;
-    Ok(strategy)
+    Ok(())
 }
