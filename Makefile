@@ -85,7 +85,7 @@ cost-test: setup-cost ## instructions and cache misses of packets, which may not
 cost-record: setup-cost ## record what cost-test compares with, in crates/bench/packet-costs.toml
 	$(PACKET_COST) record
 
-install: $(if $(PROGRAM),,build) ## install the program (PROGRAM=FILE for another than that of 'make build'), its service, manual pages and documentation under PREFIX (/usr/local)
+install: $(if $(PROGRAM),,build) ## install the program (PROGRAM=FILE for another than that of 'make build'), its service, the header for strategies, manual pages and documentation under PREFIX (/usr/local)
 	install -D -m 755 $(INSTALLED) $(DESTDIR)$(PREFIX)/bin/namehop
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's|@PREFIX@|$(PREFIX)|' packaging/namehop.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
@@ -94,9 +94,13 @@ install: $(if $(PROGRAM),,build) ## install the program (PROGRAM=FILE for anothe
 	$(INSTALLED) manual $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,$(dir $(COMPLETIONS)))
 	$(foreach file,$(COMPLETIONS),$(INSTALLED) completions $(SHELL_OF_$(file)) > $(DESTDIR)$(PREFIX)/share/$(file) &&) true
+	install -D -m 644 sdk/namehop_strategy.h $(DESTDIR)$(PREFIX)/include/namehop_strategy.h
+	install -d $(DESTDIR)$(PREFIX)/share/doc/namehop/examples $(DESTDIR)$(PREFIX)/share/doc/namehop/strategies
+	install -m 644 sdk/examples/*.c $(DESTDIR)$(PREFIX)/share/doc/namehop/examples
+	install -m 644 sdk/strategies/*.c $(DESTDIR)$(PREFIX)/share/doc/namehop/strategies
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/namehop $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
+	rm -f $(DESTDIR)$(PREFIX)/bin/namehop $(DESTDIR)$(PREFIX)/include/namehop_strategy.h $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/namehop.1 $(DESTDIR)$(PREFIX)/share/man/man1/namehop-*.1
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/,$(COMPLETIONS))
 	rm -rf $(DESTDIR)$(PREFIX)/share/doc/namehop

@@ -1,9 +1,10 @@
 /*
- * Inline functions of DPDK as real ones, and its large structures behind small ones. No state but the log sink.
+ * Inline functions of DPDK as real ones, and its large structures behind small ones. No state but where the log goes.
  */
 #include "shim.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,26 +36,64 @@ _Static_assert(RTE_PKTMBUF_HEADROOM == 128, "HEADROOM_BYTES of packet buffers");
 /* Packets in the cache that each registered thread has of each pool, unless that were more than a quarter of them. */
 #define CACHED_PACKETS 256
 
-static namehop_log log_sink;
+static _Atomic(namehop_log) log_sink;
+static FILE *_Atomic log_stream;
+
+/* Where the log of this thread goes instead, and what room is left there. */
+static _Thread_local char *capture_text;
+static _Thread_local size_t capture_bytes;
+
+void namehop_log_capture(char *text, size_t bytes)
+{
+    capture_text = text;
+    capture_bytes = bytes;
+    if (text != NULL)
+        text[0] = 0;
+}
 
 static ssize_t write_log(void *cookie, const char *text, size_t length)
 {
     (void)cookie;
-    int level = rte_log_cur_msg_loglevel();
-    log_sink(level < 0 ? RTE_LOG_INFO : (uint32_t)level, text, length);
+    if (capture_text != NULL) {
+        size_t taken = length < capture_bytes ? length : capture_bytes - 1;
+        memcpy(capture_text, text, taken);
+        capture_text += taken;
+        capture_bytes -= taken;
+        capture_text[0] = 0;
+        return (ssize_t)length;
+    }
+    namehop_log sink = log_sink;
+    if (sink != NULL) {
+        int level = rte_log_cur_msg_loglevel();
+        sink(level < 0 ? RTE_LOG_INFO : (uint32_t)level, text, length);
+    }
     return (ssize_t)length;
 }
 
-int namehop_eal_start(int argc, char **argv, namehop_log log)
+int namehop_log_open(void)
 {
+    if (log_stream != NULL)
+        return 0;
     cookie_io_functions_t functions = {.write = write_log};
     FILE *stream = fopencookie(NULL, "w", functions);
     if (stream == NULL)
         return -errno;
-    log_sink = log;
     /* Lines come whole, so that the sink can tell them apart. */
     setvbuf(stream, NULL, _IOLBF, BUFSIZ);
-    rte_openlog_stream(stream);
+    FILE *none = NULL;
+    if (atomic_compare_exchange_strong(&log_stream, &none, stream))
+        rte_openlog_stream(stream);
+    else
+        fclose(stream);
+    return 0;
+}
+
+int namehop_eal_start(int argc, char **argv, namehop_log log)
+{
+    int result = namehop_log_open();
+    if (result < 0)
+        return result;
+    log_sink = log;
     if (rte_eal_init(argc, argv) < 0)
         return rte_errno > 0 ? -rte_errno : -EIO;
     return 0;

@@ -1,7 +1,8 @@
 //! The functions of the C shim, as `shim/shim.h` declares them.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 
+use namehop_ebpf::{Entry, Helper, HelperFunction};
 use namehop_packet::raw::Header;
 
 /// `struct rte_mempool`, opaque.
@@ -14,6 +15,30 @@ pub(crate) struct RawMempool {
 #[repr(C)]
 pub(crate) struct RawRing {
     _opaque: [u8; 0],
+}
+
+/// `struct rte_bpf`, opaque.
+#[repr(C)]
+pub(crate) struct RawBpf {
+    _opaque: [u8; 0],
+}
+
+/// `struct namehop_bpf_helper`.
+#[repr(C)]
+pub(crate) struct RawHelper {
+    pub(crate) name: *const c_char,
+    pub(crate) function: HelperFunction,
+    pub(crate) argument_count: u32,
+    pub(crate) argument_bytes: [u32; Helper::MAX_ARGUMENTS],
+    pub(crate) result_bytes: u32,
+}
+
+/// `struct namehop_bpf_loaded`.
+#[repr(C)]
+pub(crate) struct RawLoaded {
+    pub(crate) program: *mut RawBpf,
+    pub(crate) entry: Option<Entry>,
+    pub(crate) bytes: usize,
 }
 
 pub(crate) type LogSink = extern "C" fn(level: u32, text: *const c_char, length: usize);
@@ -41,4 +66,16 @@ unsafe extern "C" {
     pub(crate) fn namehop_ring_free(ring: *mut RawRing);
     pub(crate) fn namehop_ring_push(ring: *mut RawRing, packets: *mut *mut Header, count: u32) -> u32;
     pub(crate) fn namehop_ring_pop(ring: *mut RawRing, packets: *mut *mut Header, count: u32) -> u32;
+
+    pub(crate) fn namehop_bpf_load(
+        instructions: *const c_void,
+        count: u32,
+        context_bytes: u32,
+        helpers: *const RawHelper,
+        helper_count: u32,
+        loaded: *mut RawLoaded,
+        text: *mut c_char,
+        text_bytes: usize,
+    ) -> c_int;
+    pub(crate) fn namehop_bpf_destroy(program: *mut RawBpf);
 }

@@ -5,6 +5,7 @@
 //! * [`mempool`]: memory for packets. Before the environment runs they lie in ordinary memory, so a router without ports pays
 //!   nothing for DPDK and can open a port at any time.
 //! * [`packet_socket`]: ports on network interfaces of the kernel, and [`interface`]: what the kernel knows of those.
+//! * [`bpf`]: eBPF programs compiled for this processor. It needs neither the environment nor a port.
 //! * [`memif`]: ports over memory shared with another process; [`memory`]: two ends of a link in memory, for tests and benches.
 //!
 //! Functions that can fail give a [`DpdkError`] that says what was tried. Inline functions of DPDK are called through a
@@ -17,6 +18,7 @@
 //! queues of a port belong to one thread at a time.
 
 mod backoff;
+pub mod bpf;
 pub mod eal;
 pub mod error;
 mod ffi;

@@ -16,6 +16,9 @@ use super::upstreams::{is_used, out_record_of};
 /// Next hops measured per prefix. A prefix with more forgets the one not used for longest.
 pub const MEASURED_NEXT_HOPS: usize = 16;
 
+/// Words that a strategy can keep for each prefix.
+pub const PREFIX_SCRATCH_WORDS: usize = 8;
+
 /// Entries that a prefix hash may be stored in.
 const WAYS: usize = 8;
 
@@ -121,6 +124,31 @@ impl NextHopMeasurement {
     }
 }
 
+/// Who the words of a prefix belong to: a strategy never sees what another one left there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScratchOwner(u64);
+
+impl ScratchOwner {
+    const NOBODY: ScratchOwner = ScratchOwner(0);
+    /// Told apart from names of built-in strategies, of which no hash has this bit.
+    const PROGRAM: u64 = 1 << 63;
+
+    /// The built-in strategy of this name.
+    pub const fn built_in(name: &str) -> Self {
+        let (bytes, mut hash, mut index) = (name.as_bytes(), 1_u64, 0);
+        while index < bytes.len() {
+            hash = hash.wrapping_mul(0x0100_0000_01b3) ^ bytes[index] as u64;
+            index += 1;
+        }
+        ScratchOwner(hash & !Self::PROGRAM)
+    }
+
+    /// The loaded program with this number.
+    pub const fn program(number: u64) -> Self {
+        ScratchOwner(number | Self::PROGRAM)
+    }
+}
+
 /// What is known of one FIB prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Measurements {
@@ -129,6 +157,8 @@ pub struct Measurements {
     last_working_at: Timestamp,
     /// When the next probe is due; `None` until probing of this prefix has started.
     pub next_probe: Option<Timestamp>,
+    scratch_owner: ScratchOwner,
+    scratch: [u64; PREFIX_SCRATCH_WORDS],
 }
 
 impl Default for Measurements {
@@ -138,11 +168,22 @@ impl Default for Measurements {
             last_working: FaceId::INVALID,
             last_working_at: Timestamp(0),
             next_probe: None,
+            scratch_owner: ScratchOwner::NOBODY,
+            scratch: [0; PREFIX_SCRATCH_WORDS],
         }
     }
 }
 
 impl Measurements {
+    /// Words that a strategy keeps for the prefix; zero when they were another's.
+    pub fn scratch(&mut self, owner: ScratchOwner) -> &mut [u64; PREFIX_SCRATCH_WORDS] {
+        if self.scratch_owner != owner {
+            self.scratch_owner = owner;
+            self.scratch = [0; PREFIX_SCRATCH_WORDS];
+        }
+        &mut self.scratch
+    }
+
     /// What is known of a next hop, unless it was last used more than `lifetime_ms` ago.
     pub fn next_hop(&mut self, face: FaceId, now: Timestamp, lifetime_ms: u64) -> Option<&mut NextHopMeasurement> {
         self.next_hops.iter_mut().find(|measured| measured.face == face && measured.is_alive(now, lifetime_ms))

@@ -4,12 +4,15 @@
 //! call [`dispatch`] with a [`Trigger`] and a [`StrategyContext`] for one PIT entry. A strategy has no state but its parameters:
 //! what it remembers of a pending Interest is in scratch bytes of the PIT entry and of its out-records, and what it learns of
 //! next hops is in the worker's [`MeasurementTable`].
+//!
+//! Beside the built-in strategies there are eBPF programs that are loaded at run time ([`program`]).
 
 mod built_in;
 pub mod context;
 pub mod measurements;
 mod nack;
 mod parameter;
+pub mod program;
 pub mod registry;
 mod suppression;
 #[cfg(test)]
@@ -26,7 +29,9 @@ pub use context::{InRecord, OutRecord, OutScratch, PitScratch, StrategyContext, 
 pub use measurements::{MeasurementTable, Measurements};
 use parameter::Parameter;
 pub use parameter::ParameterInfo;
-pub use registry::{StrategyError, StrategyInfo, StrategyInstance};
+pub use program::StrategyProgram;
+use registry::Chosen;
+pub use registry::{StrategyError, StrategyInfo, StrategyInstance, StrategyRegistry};
 
 /// A forwarding strategy with its parameters; its `Default` has the default values of all.
 ///
@@ -100,5 +105,8 @@ trait Strategy: Default {
 
 /// Lets the strategy handle one trigger.
 pub fn dispatch<C: StrategyContext>(instance: &StrategyInstance, trigger: Trigger, ctx: &mut C) {
-    instance.strategy().dispatch(trigger, ctx);
+    match instance.strategy() {
+        Chosen::BuiltIn(strategy) => strategy.dispatch(trigger, ctx),
+        Chosen::Program(program) => program.handle(trigger, ctx),
+    }
 }

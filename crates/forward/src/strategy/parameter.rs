@@ -11,23 +11,30 @@ use super::Strategy;
 
 /// A parameter of a strategy, with access to the field that holds its value.
 pub struct Parameter<'a> {
-    key: &'static str,
-    meaning: &'static str,
+    key: &'a str,
+    meaning: &'a str,
     value: Box<dyn Value + 'a>,
 }
 
 impl<'a> Parameter<'a> {
     /// The parameter `key` with the field that holds it, the values it may have, and what it means, with its unit.
-    pub fn new<T>(key: &'static str, field: &'a mut T, range: RangeInclusive<T>, meaning: &'static str) -> Self
+    pub fn new<T>(key: &'a str, field: &'a mut T, range: RangeInclusive<T>, meaning: &'a str) -> Self
     where
         T: FromStr + PartialOrd + Display,
     {
         Parameter { key, meaning, value: Box::new(Bounded { field, range }) }
     }
 
-    fn info(&self) -> ParameterInfo {
+    /// What help says of it.
+    pub fn info(&self) -> ParameterInfo {
         let (min, max) = self.value.range();
-        ParameterInfo { key: self.key, default: self.value.text(), min, max, meaning: self.meaning }
+        ParameterInfo {
+            key: self.key.to_owned(),
+            default: self.value.text(),
+            min,
+            max,
+            meaning: self.meaning.to_owned(),
+        }
     }
 }
 
@@ -64,11 +71,74 @@ impl<T: FromStr + PartialOrd + Display> Value for Bounded<'_, T> {
     }
 }
 
+/// Most members of a [`ByteList`].
+const LIST_LEN: usize = 8;
+
+/// Up to eight numbers from 1 to 255, written with hyphens between them: `3-2-1`. The last stands for all that follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ByteList([u8; LIST_LEN]);
+
+impl ByteList {
+    /// The least list.
+    pub const ALL_LEAST: ByteList = ByteList([1; LIST_LEN]);
+    /// The greatest list.
+    pub const ALL_GREATEST: ByteList = ByteList([u8::MAX; LIST_LEN]);
+
+    /// All numbers, the first in the lowest eight bits.
+    pub fn packed(self) -> u64 {
+        u64::from_le_bytes(self.0)
+    }
+
+    /// The number at a position.
+    pub fn get(self, index: usize) -> u64 {
+        u64::from(self.0[index.min(LIST_LEN - 1)])
+    }
+}
+
+impl Default for ByteList {
+    fn default() -> Self {
+        ByteList::ALL_LEAST
+    }
+}
+
+impl FromStr for ByteList {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut list = [0; LIST_LEN];
+        let mut len = 0;
+        for number in text.split('-') {
+            let number = number.parse().map_err(drop)?;
+            if number == 0 {
+                return Err(());
+            }
+            *list.get_mut(len).ok_or(())? = number;
+            len += 1;
+        }
+        let last = list[len - 1];
+        list[len..].fill(last);
+        Ok(ByteList(list))
+    }
+}
+
+impl Display for ByteList {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ByteList(list) = self;
+        let last = list[LIST_LEN - 1];
+        let len = list.iter().rposition(|&number| number != last).map_or(1, |different| different + 2);
+        for (index, number) in list[..len].iter().enumerate() {
+            let separator = if index == 0 { "" } else { "-" };
+            write!(f, "{separator}{number}")?;
+        }
+        Ok(())
+    }
+}
+
 /// What help says of one parameter. Numbers are as they are written after the `~`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParameterInfo {
     /// What stands before the `~`.
-    pub key: &'static str,
+    pub key: String,
     /// The value when none is given.
     pub default: String,
     /// Least value that is accepted.
@@ -76,7 +146,7 @@ pub struct ParameterInfo {
     /// Greatest value that is accepted.
     pub max: String,
     /// What it means, with its unit.
-    pub meaning: &'static str,
+    pub meaning: String,
 }
 
 /// The parameters of a strategy with their defaults.
@@ -87,7 +157,13 @@ pub fn describe<S: Strategy>() -> Vec<ParameterInfo> {
 /// A strategy with these values, given as (key, value), and defaults for all others; or what is wrong with them.
 pub fn read<S: Strategy>(values: &[(&str, &str)]) -> Result<S, String> {
     let mut strategy = S::default();
-    let mut parameters = strategy.parameters();
+    assign(strategy.parameters(), values)?;
+    strategy.check()?;
+    Ok(strategy)
+}
+
+/// Writes values, given as (key, value), to the fields of parameters.
+pub fn assign(mut parameters: Vec<Parameter<'_>>, values: &[(&str, &str)]) -> Result<(), String> {
     for (position, &(key, value)) in values.iter().enumerate() {
         let parameter = parameters
             .iter_mut()
@@ -98,7 +174,5 @@ pub fn read<S: Strategy>(values: &[(&str, &str)]) -> Result<S, String> {
         }
         parameter.value.set(value).map_err(|reason| format!("{key}~{value}: {reason}"))?;
     }
-    drop(parameters);
-    strategy.check()?;
-    Ok(strategy)
+    Ok(())
 }

@@ -12,9 +12,13 @@ use namehop_wire::{Name, NameRef};
 use super::Strategy;
 use super::built_in::{BuiltIn, STRATEGIES};
 use super::parameter::{self, ParameterInfo};
+use super::program::{ProgramInstance, StrategyProgram};
 
 /// The components in front of the strategy's own.
 const PREFIX: [&str; 3] = ["localhost", "nfd", "strategy"];
+
+/// Most programs that are loaded at a time.
+pub const MAX_PROGRAMS: usize = 32;
 
 /// Why a strategy name was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -80,7 +84,9 @@ impl StrategyInfo {
 
     /// The strategy with default parameters.
     pub fn with_defaults(&self) -> StrategyInstance {
-        StrategyInstance { inner: Arc::new(Inner { name: self.versioned_name(), strategy: (self.defaults)() }) }
+        StrategyInstance {
+            inner: Arc::new(Inner { name: self.versioned_name(), strategy: Chosen::BuiltIn((self.defaults)()) }),
+        }
     }
 
     /// Its parameters.
@@ -90,12 +96,41 @@ impl StrategyInfo {
 
     /// The name with version and without parameters.
     pub fn versioned_name(&self) -> Name {
-        PREFIX.iter().fold(Name::new(), Name::append_generic).append_generic(self.name).append_version(self.version)
+        versioned_name(self.name, self.version)
+    }
+}
+
+/// A strategy that was found by its name, before its parameters are read.
+enum Found<'a> {
+    BuiltIn(&'static StrategyInfo),
+    Program(&'a Arc<StrategyProgram>),
+}
+
+impl Found<'_> {
+    fn name_and_version(&self) -> (&str, u64) {
+        match self {
+            Found::BuiltIn(info) => (info.name, info.version),
+            Found::Program(program) => (program.name(), program.version()),
+        }
+    }
+
+    fn read(&self, values: &[(&str, &str)]) -> Result<Chosen, String> {
+        match self {
+            Found::BuiltIn(info) => (info.read)(values).map(Chosen::BuiltIn),
+            Found::Program(program) => {
+                ProgramInstance::new(Arc::clone(program), values).map(|instance| Chosen::Program(Box::new(instance)))
+            }
+        }
     }
 
     fn bad(&self, reason: String) -> StrategyError {
-        let mut text = format!("{reason}. {} v{} takes:", self.name, self.version);
-        for (index, ParameterInfo { key, default, min, max, meaning }) in self.parameters().iter().enumerate() {
+        let (name, version) = self.name_and_version();
+        let parameters = match self {
+            Found::BuiltIn(info) => info.parameters(),
+            Found::Program(program) => program.parameters(),
+        };
+        let mut text = format!("{reason}. {name} v{version} takes:");
+        for (index, ParameterInfo { key, default, min, max, meaning }) in parameters.iter().enumerate() {
             let separator = if index == 0 { "" } else { ";" };
             text.push_str(&format!("{separator} {key} (default {default}, {min} to {max}): {meaning}"));
         }
@@ -103,25 +138,65 @@ impl StrategyInfo {
     }
 }
 
-#[derive(Debug, PartialEq)]
-struct Inner {
-    name: Name,
-    strategy: BuiltIn,
+pub(super) fn versioned_name(name: &str, version: u64) -> Name {
+    PREFIX.iter().fold(Name::new(), Name::append_generic).append_generic(name).append_version(version)
 }
 
-/// A chosen strategy with its parameters. Cloning is cheap.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StrategyInstance {
-    inner: Arc<Inner>,
+/// Strategies that can be chosen: the built-in ones, and programs that were loaded.
+#[derive(Debug, Default)]
+pub struct StrategyRegistry {
+    programs: Vec<Arc<StrategyProgram>>,
 }
 
-impl StrategyInstance {
+impl StrategyRegistry {
+    /// The loaded programs.
+    pub fn programs(&self) -> &[Arc<StrategyProgram>] {
+        &self.programs
+    }
+
+    /// The loaded program of this name.
+    pub fn program(&self, name: &str) -> Option<&Arc<StrategyProgram>> {
+        self.programs.iter().find(|program| program.name() == name)
+    }
+
+    /// Adds a program in place of the one with its name.
+    ///
+    /// # Errors
+    /// It has the name of a built-in strategy, or there are too many; the text says so.
+    pub fn insert(&mut self, program: Arc<StrategyProgram>) -> Result<(), String> {
+        if STRATEGIES.iter().any(|info| info.name == program.name()) {
+            return Err(format!(
+                "{} is the name of a built-in strategy: load the program under another",
+                program.name()
+            ));
+        }
+        match self.programs.iter().position(|other| other.name() == program.name()) {
+            Some(position) => self.programs[position] = program,
+            None if self.programs.len() >= MAX_PROGRAMS => {
+                return Err(format!("{MAX_PROGRAMS} strategies are loaded already: unload one first"));
+            }
+            None => self.programs.push(program),
+        }
+        Ok(())
+    }
+
+    /// Removes the program of this name; `None` when there is none.
+    pub fn remove(&mut self, name: &str) -> Option<Arc<StrategyProgram>> {
+        let position = self.programs.iter().position(|program| program.name() == name)?;
+        Some(self.programs.remove(position))
+    }
+
+    fn find(&self, name: &[u8]) -> Option<Found<'_>> {
+        let built_in = STRATEGIES.iter().find(|info| info.name.as_bytes() == name).map(Found::BuiltIn);
+        built_in.or_else(|| self.programs.iter().find(|program| program.name().as_bytes() == name).map(Found::Program))
+    }
+
     /// Reads a strategy name.
     ///
     /// # Errors
     /// [`StrategyError::NotFound`] when there is no such strategy or not in such a high version,
     /// [`StrategyError::BadParameters`] when a parameter is unknown, given twice, or has an unacceptable value.
-    pub fn parse(name: NameRef<'_>) -> Result<Self, StrategyError> {
+    pub fn parse(&self, name: NameRef<'_>) -> Result<StrategyInstance, StrategyError> {
         let mut components = name.components();
         for expected in PREFIX {
             if !components
@@ -131,35 +206,65 @@ impl StrategyInstance {
                 return Err(StrategyError::NotFound);
             }
         }
-        let info = components
+        let found = components
             .next()
             .filter(|component| component.is_generic())
-            .and_then(|component| STRATEGIES.iter().find(|info| info.name.as_bytes() == component.value))
+            .and_then(|component| self.find(component.value))
             .ok_or(StrategyError::NotFound)?;
+        let (known_name, known_version) = found.name_and_version();
+        let mut full_name = versioned_name(known_name, known_version);
         if let Some(version) = components.next() {
             let version = version.as_version().ok_or_else(|| {
                 StrategyError::BadParameters(format!(
                     "'{version}' is not a version: parameters come after the version, as in {}/<key>~<value>",
-                    info.versioned_name()
+                    full_name
                 ))
             })?;
-            if version > info.version {
+            if version > known_version {
                 return Err(StrategyError::NotFound);
             }
         }
-        let mut full_name = info.versioned_name();
         let mut values = Vec::new();
         for component in components {
             let pair = std::str::from_utf8(component.value)
                 .ok()
                 .filter(|_| component.is_generic())
                 .and_then(|text| text.split_once('~'))
-                .ok_or_else(|| info.bad(format!("'{component}' is not of the form <key>~<value>")))?;
+                .ok_or_else(|| found.bad(format!("'{component}' is not of the form <key>~<value>")))?;
             values.push(pair);
             full_name.push(component);
         }
-        let strategy = (info.read)(&values).map_err(|reason| info.bad(reason))?;
+        let strategy = found.read(&values).map_err(|reason| found.bad(reason))?;
         Ok(StrategyInstance { inner: Arc::new(Inner { name: full_name, strategy }) })
+    }
+}
+
+#[derive(Debug, PartialEq)]
+struct Inner {
+    name: Name,
+    strategy: Chosen,
+}
+
+/// What handles the triggers.
+#[derive(Debug, PartialEq)]
+pub(super) enum Chosen {
+    BuiltIn(BuiltIn),
+    Program(Box<ProgramInstance>),
+}
+
+/// A chosen strategy with its parameters. Cloning is cheap.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StrategyInstance {
+    inner: Arc<Inner>,
+}
+
+impl StrategyInstance {
+    /// Reads the name of a built-in strategy; see [`StrategyRegistry::parse`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn parse(name: NameRef<'_>) -> Result<Self, StrategyError> {
+        StrategyRegistry::default().parse(name)
     }
 
     /// Full name with version and the parameters that were given.
@@ -169,10 +274,38 @@ impl StrategyInstance {
 
     /// Does it do more with Data than to send it to all downstreams?
     pub fn wants_data(&self) -> bool {
-        self.inner.strategy.wants_data()
+        match &self.inner.strategy {
+            Chosen::BuiltIn(strategy) => strategy.wants_data(),
+            Chosen::Program(instance) => instance.wants_data(),
+        }
     }
 
-    pub(super) fn strategy(&self) -> &BuiltIn {
+    /// The same choice, of a program that takes the place of the one chosen.
+    ///
+    /// # Errors
+    /// The program has a lower version, or refuses the parameters.
+    pub fn with_program(&self, program: Arc<StrategyProgram>) -> Result<Self, StrategyError> {
+        // A saved choice names the version, and would find none that is lower.
+        if self.program().is_some_and(|chosen| chosen.version() > program.version()) {
+            return Err(StrategyError::NotFound);
+        }
+        let mut name = versioned_name(program.name(), program.version());
+        for parameter in self.name().as_ref().components().skip(name.len()) {
+            name.push(parameter);
+        }
+        StrategyRegistry { programs: vec![program] }.parse(name.as_ref())
+    }
+
+    /// The loaded program, if it is one.
+    pub fn program(&self) -> Option<&Arc<StrategyProgram>> {
+        match &self.inner.strategy {
+            Chosen::BuiltIn(_) => None,
+            Chosen::Program(instance) => Some(instance.program()),
+        }
+    }
+
+    #[inline]
+    pub(super) fn strategy(&self) -> &Chosen {
         &self.inner.strategy
     }
 }

@@ -55,6 +55,16 @@ pub fn cheapest_eligible<C: StrategyContext>(ctx: &C) -> Option<FaceId> {
     None
 }
 
+/// The first eligible next hop at or behind a position, and its own position; behind the last comes the first.
+pub fn eligible_from<C: StrategyContext>(ctx: &C, position: u64) -> Option<(usize, FaceId)> {
+    let count = ctx.nexthop_count();
+    let start = usize::try_from(position).ok().filter(|&start| start < count).unwrap_or(0);
+    (start..count)
+        .chain(0..start)
+        .map(|index| (index, ctx.nexthop(index)))
+        .find(|&(_, nexthop)| ctx.is_eligible(nexthop))
+}
+
 /// Next hops that the Interest may go to and that are unused, lowest cost first.
 pub fn eligible_unused<C: StrategyContext>(ctx: &C) -> impl Iterator<Item = FaceId> + '_ {
     eligible(ctx).filter(|&nexthop| !is_used(ctx, nexthop))

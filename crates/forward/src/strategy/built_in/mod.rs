@@ -10,9 +10,15 @@ use super::{Strategy, parameter};
 mod access;
 mod asf;
 mod best_route;
+mod delay;
+mod fastroute;
 mod multicast;
 mod random;
+mod reject;
+mod roundrobin;
 mod self_learning;
+mod sequential;
+mod weighted;
 
 /// Generates from the list everything that depends on all strategies: the enum, the dispatch of triggers, and the descriptions
 /// for names and help. Dispatch is a `match`, so that there is no virtual call on the way of a packet.
@@ -58,4 +64,10 @@ built_in_strategies! {
     random::Random,
     access::Access,
     self_learning::SelfLearning,
+    roundrobin::RoundRobin,
+    weighted::Weighted,
+    sequential::Sequential,
+    fastroute::FastRoute,
+    delay::Delay,
+    reject::Reject,
 }

@@ -175,6 +175,25 @@ fn bad_parameters_are_refused_with_a_reason() {
 }
 
 #[test]
+fn lists_of_numbers_are_read_and_written() {
+    let info = STRATEGIES.iter().find(|info| info.name == "weighted").expect("in the list");
+    let read = |text: &str| parse(&format!("{}/weights~{text}", info.versioned_name()));
+    for text in ["", "0", "1-0", "256", "1--2", "1-2-", "1-1-1-1-1-1-1-1-1", "a", "+"] {
+        assert!(
+            refusal(&format!("{}/weights~{text}", info.versioned_name())).contains("weights (default 1, 1 to"),
+            "{text}"
+        );
+    }
+    for (text, same) in [("7", "7-7"), ("3-2", "3-2-2-2-2-2-2-2"), ("255-1", "255-1-1")] {
+        assert_eq!(read(text).expect("a list").strategy(), read(same).expect("a list").strategy());
+    }
+    assert_ne!(read("3-2").expect("a list").strategy(), read("3-2-3").expect("a list").strategy());
+    let list: parameter::ByteList = "3-2-2-5-5-5-5-5".parse().expect("a list");
+    assert_eq!(list.to_string(), "3-2-2-5");
+    assert_eq!([0, 3, 4, 31].map(|position| list.get(position)), [3, 5, 5, 5]);
+}
+
+#[test]
 fn parameters_of_another_strategy_or_without_version_are_refused() {
     assert!(refusal("/localhost/nfd/strategy/random/v=1/max-timeouts~3").contains("unknown parameter"));
     assert!(refusal("/localhost/nfd/strategy/asf/max-timeouts~3").contains("after the version"));

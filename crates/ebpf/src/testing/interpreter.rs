@@ -1,0 +1,234 @@
+//! An interpreter that checks every access: what a program does when nothing is trusted.
+
+use super::{ADD, CONTEXT_BYTES, MEMORY, MEMORY_BYTES, MIX, WRITABLE};
+use crate::instruction::{Arithmetic, Condition, FRAME_POINTER, Operand, Operation, REGISTERS};
+
+/// Where the interpreter has its memory: far apart, and at no address that programs could guess as a number.
+const CONTEXT_START: u64 = 0x7151_0000_0000;
+const STACK_START: u64 = 0x7252_0000_0000;
+const STACK_BYTES: usize = 512;
+
+/// How a program ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// With this result.
+    Ended(u64),
+    /// It did something that no verified program does.
+    Fault(String),
+}
+
+/// A program being interpreted.
+#[derive(Debug)]
+pub struct Interpreter {
+    /// The context, and behind it the memory of the helper.
+    pub memory: Vec<u8>,
+    stack: [Option<u8>; STACK_BYTES],
+    registers: [Option<u64>; REGISTERS],
+}
+
+impl Interpreter {
+    /// With this context and memory of the helper.
+    pub fn new(memory: Vec<u8>) -> Self {
+        assert_eq!(memory.len(), (CONTEXT_BYTES + MEMORY_BYTES) as usize);
+        let mut registers = [None; REGISTERS];
+        registers[1] = Some(CONTEXT_START);
+        registers[usize::from(FRAME_POINTER)] = Some(STACK_START + STACK_BYTES as u64);
+        Interpreter { memory, stack: [None; STACK_BYTES], registers }
+    }
+
+    /// What a register holds as a distance from the start of the memory that it points into, or as a number.
+    pub fn register(&self, register: usize) -> Option<u64> {
+        self.registers[register]
+    }
+
+    /// Where the context, the stack and the memory of the helper start.
+    pub fn starts() -> [u64; 3] {
+        [CONTEXT_START, STACK_START, CONTEXT_START + u64::from(CONTEXT_BYTES)]
+    }
+
+    /// Runs a program. `before` is called with the number of each instruction and may look at the registers.
+    pub fn run(&mut self, operations: &[Option<Operation>], mut before: impl FnMut(&Self, usize)) -> Outcome {
+        let mut at = 0;
+        // Without loops, no instruction comes twice.
+        for _ in 0..=operations.len() {
+            before(self, at);
+            let Some(Some(operation)) = operations.get(at) else {
+                return Outcome::Fault(format!("no instruction {at}"));
+            };
+            match self.step(operation) {
+                Err(fault) => return Outcome::Fault(format!("instruction {at}: {fault}")),
+                Ok(Next::End(result)) => return Outcome::Ended(result),
+                Ok(Next::Jump(target)) => at = target,
+                Ok(Next::Following) => {
+                    at += if matches!(operation, Operation::LoadConstant { .. }) { 2 } else { 1 };
+                }
+            }
+        }
+        Outcome::Fault("loop".to_owned())
+    }
+
+    fn get(&self, register: u8) -> Result<u64, String> {
+        self.registers[usize::from(register)].ok_or_else(|| format!("register {register} is not set"))
+    }
+
+    fn operand(&self, operand: Operand) -> Result<u64, String> {
+        match operand {
+            Operand::Register(register) => self.get(register),
+            Operand::Constant(value) => Ok(value),
+        }
+    }
+
+    fn set(&mut self, register: u8, value: u64) {
+        self.registers[usize::from(register)] = Some(value);
+    }
+
+    fn step(&mut self, operation: &Operation) -> Result<Next, String> {
+        match *operation {
+            Operation::Arithmetic { kind, is_wide, destination, operand } => {
+                let right = self.operand(operand)?;
+                let left = if kind == Arithmetic::Move { 0 } else { self.get(destination)? };
+                match calculate(kind, is_wide, left, right) {
+                    Some(result) => self.set(destination, result),
+                    None => return Ok(Next::End(0)),
+                }
+            }
+            Operation::Negate { is_wide, destination } => {
+                let value = self.get(destination)?;
+                let negated = if is_wide { value.wrapping_neg() } else { u64::from((value as u32).wrapping_neg()) };
+                self.set(destination, negated);
+            }
+            Operation::ByteOrder { is_swapped, bits, destination } => {
+                let value = self.get(destination)?;
+                let kept = value & u64::MAX >> (64 - bits);
+                self.set(destination, if is_swapped { value.swap_bytes() >> (64 - bits) } else { kept });
+            }
+            Operation::LoadConstant { destination, value } => self.set(destination, value),
+            Operation::Load { destination, base, offset, bytes } => {
+                let address = self.get(base)?.wrapping_add_signed(i64::from(offset));
+                let mut value = [0; 8];
+                for index in 0..bytes {
+                    let address = address.wrapping_add(u64::from(index));
+                    value[usize::from(index)] = match self.place(address)? {
+                        Place::Stack(place) => self.stack[place].ok_or("the stack is not written")?,
+                        Place::Memory(place) => self.memory[place],
+                    };
+                }
+                self.set(destination, u64::from_le_bytes(value));
+            }
+            Operation::Store { base, offset, bytes, operand } => {
+                let address = self.get(base)?.wrapping_add_signed(i64::from(offset));
+                let value = self.operand(operand)?.to_le_bytes();
+                for index in 0..bytes {
+                    let byte = value[usize::from(index)];
+                    match self.place(address.wrapping_add(u64::from(index)))? {
+                        Place::Stack(place) => self.stack[place] = Some(byte),
+                        Place::Memory(place) if place < WRITABLE.start as usize => {
+                            return Err("this part of the context cannot be changed".to_owned());
+                        }
+                        Place::Memory(place) => self.memory[place] = byte,
+                    }
+                }
+            }
+            Operation::Jump { target } => return Ok(Next::Jump(target)),
+            Operation::Branch { condition, left, right, target } => {
+                if holds(condition, self.get(left)?, self.operand(right)?) {
+                    return Ok(Next::Jump(target));
+                }
+            }
+            Operation::Call { helper } => self.call(helper)?,
+            Operation::Exit => return Ok(Next::End(self.get(0)?)),
+        }
+        Ok(Next::Following)
+    }
+
+    fn call(&mut self, helper: usize) -> Result<(), String> {
+        let result = match helper {
+            ADD if self.get(1)? == CONTEXT_START => self.get(2)?.wrapping_mul(31).wrapping_add(self.get(3)?),
+            MEMORY if self.get(1)? == CONTEXT_START => CONTEXT_START + u64::from(CONTEXT_BYTES),
+            MIX => {
+                let mut mixed = 1_u64;
+                for register in 1..=5 {
+                    mixed = mixed.rotate_left(7) ^ self.get(register)?;
+                }
+                mixed
+            }
+            _ => return Err("wrong call".to_owned()),
+        };
+        self.registers[1..=5].fill(None);
+        self.set(0, result);
+        Ok(())
+    }
+
+    fn place(&self, address: u64) -> Result<Place, String> {
+        let inside = |start: u64, len: usize| {
+            usize::try_from(address.wrapping_sub(start)).ok().filter(|&distance| distance < len)
+        };
+        inside(STACK_START, STACK_BYTES)
+            .map(Place::Stack)
+            .or_else(|| inside(CONTEXT_START, self.memory.len()).map(Place::Memory))
+            .ok_or_else(|| format!("no memory at {address:#x}"))
+    }
+}
+
+enum Next {
+    Following,
+    Jump(usize),
+    End(u64),
+}
+
+enum Place {
+    Stack(usize),
+    Memory(usize),
+}
+
+/// The result; `None` for a division by zero, which ends the program.
+fn calculate(kind: Arithmetic, is_wide: bool, left: u64, right: u64) -> Option<u64> {
+    if !is_wide {
+        let (left, right) = (left as u32, right as u32);
+        let result = match kind {
+            Arithmetic::Add => left.wrapping_add(right),
+            Arithmetic::Subtract => left.wrapping_sub(right),
+            Arithmetic::Multiply => left.wrapping_mul(right),
+            Arithmetic::Divide => left.checked_div(right)?,
+            Arithmetic::Or => left | right,
+            Arithmetic::And => left & right,
+            Arithmetic::ShiftLeft => left.wrapping_shl(right),
+            Arithmetic::ShiftRight => left.wrapping_shr(right),
+            Arithmetic::Modulo => left.checked_rem(right)?,
+            Arithmetic::ExclusiveOr => left ^ right,
+            Arithmetic::Move => right,
+            Arithmetic::ShiftRightSigned => (left as i32).wrapping_shr(right) as u32,
+        };
+        return Some(u64::from(result));
+    }
+    Some(match kind {
+        Arithmetic::Add => left.wrapping_add(right),
+        Arithmetic::Subtract => left.wrapping_sub(right),
+        Arithmetic::Multiply => left.wrapping_mul(right),
+        Arithmetic::Divide => left.checked_div(right)?,
+        Arithmetic::Or => left | right,
+        Arithmetic::And => left & right,
+        Arithmetic::ShiftLeft => left.wrapping_shl(right as u32),
+        Arithmetic::ShiftRight => left.wrapping_shr(right as u32),
+        Arithmetic::Modulo => left.checked_rem(right)?,
+        Arithmetic::ExclusiveOr => left ^ right,
+        Arithmetic::Move => right,
+        Arithmetic::ShiftRightSigned => (left as i64).wrapping_shr(right as u32) as u64,
+    })
+}
+
+fn holds(condition: Condition, left: u64, right: u64) -> bool {
+    let signed = (left as i64).cmp(&(right as i64));
+    match condition {
+        Condition::Equal => left == right,
+        Condition::NotEqual => left != right,
+        Condition::Greater => left > right,
+        Condition::GreaterOrEqual => left >= right,
+        Condition::Less => left < right,
+        Condition::LessOrEqual => left <= right,
+        Condition::GreaterSigned => signed.is_gt(),
+        Condition::GreaterOrEqualSigned => signed.is_ge(),
+        Condition::LessSigned => signed.is_lt(),
+        Condition::LessOrEqualSigned => signed.is_le(),
+    }
+}

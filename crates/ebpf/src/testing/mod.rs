@@ -1,0 +1,54 @@
+//! What tests need: an interface of their own, programs made from random bytes, and an interpreter that checks every access.
+
+mod interpreter;
+mod programs;
+
+pub use interpreter::{Interpreter, Outcome};
+pub use programs::program_from;
+
+use crate::{Argument, Helper, Interface, Memory, Returned};
+
+/// Bytes of the context of programs in tests.
+pub const CONTEXT_BYTES: u32 = 64;
+/// Bytes of the memory that a helper gives back.
+pub const MEMORY_BYTES: u32 = 32;
+/// What programs in tests may change of their context.
+pub const WRITABLE: std::ops::Range<u32> = 16..64;
+
+extern "C" fn add(_context: u64, first: u64, second: u64, _: u64, _: u64) -> u64 {
+    first.wrapping_mul(31).wrapping_add(second)
+}
+
+extern "C" fn memory(context: u64, _: u64, _: u64, _: u64, _: u64) -> u64 {
+    // Behind the context, where the tests put it.
+    context + u64::from(CONTEXT_BYTES)
+}
+
+extern "C" fn mix(first: u64, second: u64, third: u64, fourth: u64, fifth: u64) -> u64 {
+    [first, second, third, fourth, fifth].into_iter().fold(1, |mixed, number| mixed.rotate_left(7) ^ number)
+}
+
+// SAFETY: they bear all numbers, and tests put the memory behind the context.
+#[expect(unsafe_code, reason = "the functions bear all numbers, and tests put the memory where they say it is")]
+static HELPERS: [Helper; 3] = unsafe {
+    [
+        Helper::new("add", &[Argument::Context, Argument::Number, Argument::Number], Returned::Number, add),
+        Helper::new(
+            "memory",
+            &[Argument::Context],
+            Returned::Memory(Memory { bytes: MEMORY_BYTES, is_writable: true }),
+            memory,
+        ),
+        Helper::new("mix", &[Argument::Number; 5], Returned::Number, mix),
+    ]
+};
+
+/// Position of `add` among the helpers.
+pub const ADD: usize = 0;
+/// Position of `memory`.
+pub const MEMORY: usize = 1;
+/// Position of `mix`.
+pub const MIX: usize = 2;
+
+/// The interface of programs in tests. Behind the context there must be [`MEMORY_BYTES`] more.
+pub static INTERFACE: Interface = Interface { context_bytes: CONTEXT_BYTES, writable: WRITABLE, helpers: &HELPERS };

@@ -1,0 +1,217 @@
+//! What one instruction does to what the verifier knows, and what it must not do.
+
+use super::state::{STACK_BYTES, State};
+use super::value::{Range, Region, Value, opposite};
+use crate::instruction::{Arithmetic, Condition, Operand, Operation};
+use crate::{Argument, Helper, Interface, Returned};
+
+/// Farthest that an address may be moved: more than any memory has, and far from overflow.
+const FARTHEST: i64 = 1 << 20;
+
+/// Carries out an operation that neither jumps nor ends the program; or says why it may not be.
+pub fn step(state: &mut State, operation: &Operation, interface: &Interface) -> Result<(), String> {
+    match *operation {
+        Operation::Arithmetic { kind, is_wide, destination, operand } => {
+            let right = state.operand(operand);
+            let result = match kind {
+                Arithmetic::Move if is_wide => usable(right, "source")?,
+                Arithmetic::Move => Value::Number(number(right, "source")?.low_half()),
+                _ => calculate(kind, is_wide, state.value(destination), right)?,
+            };
+            state.set(destination, result);
+        }
+        Operation::Negate { is_wide, destination } => {
+            let range = number(state.value(destination), "destination")?;
+            state.set(destination, Value::Number(range.negate(is_wide)));
+        }
+        Operation::ByteOrder { bits, destination, .. } => {
+            number(state.value(destination), "destination")?;
+            state.set(destination, Value::Number(Range::of_bytes((bits / 8) as u8)));
+        }
+        Operation::LoadConstant { destination, value } => state.set(destination, Value::Number(Range::only(value))),
+        Operation::Load { destination, base, offset, bytes } => {
+            let (region, at) = access(state.value(base), offset, bytes, interface)?;
+            let value = match region {
+                Region::Stack => state.load_from_stack(at, bytes),
+                Region::Context | Region::Memory(_) => Value::Number(Range::of_bytes(bytes)),
+            };
+            if value == Value::Unusable {
+                return Err(
+                    "what is read from the stack was not written before, or only a part of an address".to_owned()
+                );
+            }
+            state.set(destination, value);
+        }
+        Operation::Store { base, offset, bytes, operand } => {
+            let value = usable(state.operand(operand), "source")?;
+            let (region, at) = access(state.value(base), offset, bytes, interface)?;
+            store(state, region, at, bytes, value, interface)?;
+        }
+        Operation::Call { helper } => {
+            let helper = interface.helpers.get(helper).ok_or("there is no such helper")?;
+            call(state, helper)?;
+        }
+        Operation::Jump { .. } | Operation::Branch { .. } | Operation::Exit => {}
+    }
+    Ok(())
+}
+
+/// What holds when the branch is taken and when it is not; `None` where that cannot happen.
+pub fn branch(
+    state: &State,
+    condition: Condition,
+    left: u8,
+    right: Operand,
+) -> Result<(Option<State>, Option<State>), String> {
+    let (left_value, right_value) = (state.value(left), state.operand(right));
+    let (left_range, right_range) = match (left_value, right_value) {
+        // An address is never zero.
+        (Value::Address { .. }, Value::Number(range)) if range == Range::only(0) => {
+            return match condition {
+                Condition::Equal => Ok((None, Some(state.clone()))),
+                Condition::NotEqual => Ok((Some(state.clone()), None)),
+                _ => Err("an address can only be compared with zero, for equality".to_owned()),
+            };
+        }
+        (Value::Address { .. }, _) | (_, Value::Address { .. }) => {
+            return Err("an address can only be compared with zero, for equality".to_owned());
+        }
+        _ => (number(left_value, "left side")?, number(right_value, "right side")?),
+    };
+    let when = |condition| {
+        if right == Operand::Register(left) {
+            // Both sides are the same number, of which a comparison tells nothing.
+            return Some(state.clone());
+        }
+        let (left_range, right_range) = left_range.when(condition, right_range)?;
+        let mut state = state.clone();
+        state.set(left, Value::Number(left_range));
+        if let Operand::Register(right) = right {
+            state.set(right, Value::Number(right_range));
+        }
+        Some(state)
+    };
+    Ok((when(condition), when(opposite(condition))))
+}
+
+/// Checks that the result of a program is there.
+pub fn exit(state: &State) -> Result<(), String> {
+    number(state.value(0), "result in register 0").map(drop)
+}
+
+fn usable(value: Value, what: &str) -> Result<Value, String> {
+    match value {
+        Value::Unusable => Err(format!("the {what} is not set on every way to here")),
+        value => Ok(value),
+    }
+}
+
+fn number(value: Value, what: &str) -> Result<Range, String> {
+    match usable(value, what)? {
+        Value::Number(range) => Ok(range),
+        _ => Err(format!("the {what} is an address where a number is needed")),
+    }
+}
+
+fn calculate(kind: Arithmetic, is_wide: bool, left: Value, right: Value) -> Result<Value, String> {
+    let left = usable(left, "destination")?;
+    let right = usable(right, "source")?;
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => Ok(Value::Number(left.calculate(kind, right, is_wide))),
+        (Value::Address { region, min, max }, Value::Number(range)) if is_wide => {
+            move_address(kind, region, min, max, range)
+        }
+        (Value::Number(range), Value::Address { region, min, max }) if is_wide && kind == Arithmetic::Add => {
+            move_address(kind, region, min, max, range)
+        }
+        _ => Err("addresses can only be moved, by adding and subtracting numbers".to_owned()),
+    }
+}
+
+fn move_address(kind: Arithmetic, region: Region, min: i64, max: i64, by: Range) -> Result<Value, String> {
+    // A single number may be negative; of a range that is not known to be small, nothing is.
+    let (least, greatest) = match by.single() {
+        Some(distance) => (distance as i64, distance as i64),
+        None => (i64::try_from(by.min).unwrap_or(i64::MAX), i64::try_from(by.max).unwrap_or(i64::MAX)),
+    };
+    let (min, max) = match kind {
+        Arithmetic::Add => (min.saturating_add(least), max.saturating_add(greatest)),
+        Arithmetic::Subtract => (min.saturating_sub(greatest), max.saturating_sub(least)),
+        _ => return Err("addresses can only be moved, by adding and subtracting numbers".to_owned()),
+    };
+    if min < -FARTHEST || max > FARTHEST {
+        return Err(format!("the address may leave {region}: limit the index before, with `if` or `&`"));
+    }
+    Ok(Value::Address { region, min, max })
+}
+
+/// The region that is accessed, and where; on the stack that is one place.
+fn access(address: Value, offset: i16, bytes: u8, interface: &Interface) -> Result<(Region, i64), String> {
+    let Value::Address { region, min, max } = usable(address, "address")? else {
+        return Err(
+            "a number is no address: memory is accessed through the context and what helpers give back".to_owned()
+        );
+    };
+    let (min, max) = (min + i64::from(offset), max + i64::from(offset) + i64::from(bytes));
+    let size = match region {
+        Region::Context => i64::from(interface.context_bytes),
+        Region::Stack => STACK_BYTES,
+        Region::Memory(memory) => i64::from(memory.bytes),
+    };
+    if min < 0 || max > size {
+        return Err(format!("bytes {min} to {} of {region}, which has {size}", max - 1));
+    }
+    if region == Region::Stack && max - min != i64::from(bytes) {
+        return Err("the stack cannot be indexed by a variable".to_owned());
+    }
+    Ok((region, min))
+}
+
+fn store(
+    state: &mut State,
+    region: Region,
+    at: i64,
+    bytes: u8,
+    value: Value,
+    interface: &Interface,
+) -> Result<(), String> {
+    if matches!(value, Value::Address { .. }) && (region != Region::Stack || bytes != 8 || at % 8 != 0) {
+        return Err("addresses can only be kept on the stack, whole and aligned".to_owned());
+    }
+    match region {
+        Region::Stack => state.store_to_stack(at, bytes, value),
+        Region::Context => {
+            let end = at + i64::from(bytes);
+            if at < i64::from(interface.writable.start) || end > i64::from(interface.writable.end) {
+                return Err(format!("bytes {at} to {} of the context cannot be changed", end - 1));
+            }
+        }
+        Region::Memory(memory) => {
+            if !memory.is_writable {
+                return Err("what this helper gives back cannot be changed".to_owned());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn call(state: &mut State, helper: &Helper) -> Result<(), String> {
+    for (register, argument) in (1..).zip(helper.arguments()) {
+        let value = state.value(register);
+        let what = || format!("argument {register} of {}", helper.name());
+        match argument {
+            Argument::Context if value == Value::start_of(Region::Context) => {}
+            Argument::Context => return Err(format!("{} must be the context", what())),
+            Argument::Number => drop(number(value, &what())?),
+        }
+    }
+    for register in 1..=Helper::MAX_ARGUMENTS as u8 {
+        state.set(register, Value::Unusable);
+    }
+    let returned = match helper.returned() {
+        Returned::Number => Value::Number(Range::ALL),
+        Returned::Memory(memory) => Value::start_of(Region::Memory(memory)),
+    };
+    state.set(0, returned);
+    Ok(())
+}

@@ -1,0 +1,270 @@
+//! Tests of the verifier: hostile programs that it must refuse, and random ones that are interpreted when they pass.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+
+use super::state::State;
+use super::value::{Region, Value};
+use super::*;
+use crate::testing::{CONTEXT_BYTES, INTERFACE, Interpreter, MEMORY_BYTES, Outcome, program_from};
+
+const fn op(code: u8, destination: u8, source: u8, offset: i16, immediate: i32) -> Instruction {
+    Instruction { code, destination, source, offset, immediate }
+}
+
+const EXIT: Instruction = op(0x95, 0, 0, 0, 0);
+const ZERO: Instruction = op(0xB7, 0, 0, 0, 0);
+const CALL_ADD: Instruction = op(0x85, 0, 0, 0, 0);
+const CALL_MEMORY: Instruction = op(0x85, 0, 0, 0, 1);
+
+fn judge(program: &[Instruction]) -> Result<Verified, Refusal> {
+    verify(program.to_vec(), &INTERFACE)
+}
+
+#[test]
+fn harmless_programs_pass() {
+    for program in [
+        &[ZERO, EXIT][..],
+        // Reads the context and writes what it may.
+        &[op(0x79, 0, 1, 0, 0), op(0x7B, 1, 0, 16, 0), op(0x72, 1, 0, 63, 5), EXIT],
+        // An address on the stack and back.
+        &[op(0x7B, 10, 1, -8, 0), op(0x79, 2, 10, -8, 0), op(0x71, 0, 2, 63, 0), EXIT],
+        // A limited index.
+        &[op(0x71, 2, 1, 0, 0), op(0x57, 2, 0, 0, 31), op(0x0F, 1, 2, 0, 0), op(0x79, 0, 1, 25, 0), EXIT],
+        &[op(0x79, 2, 1, 0, 0), ZERO, op(0x25, 2, 0, 2, 63), op(0x0F, 1, 2, 0, 0), op(0x71, 0, 1, 0, 0), EXIT],
+        // The first instruction branches.
+        &[op(0x15, 1, 0, 0, 0), ZERO, EXIT],
+        &[CALL_MEMORY, op(0x7A, 0, 0, 24, 1), ZERO, EXIT],
+    ] {
+        judge(program).unwrap_or_else(|refusal| panic!("{program:?}: {refusal}"));
+    }
+    assert_eq!(judge(&[op(0x7A, 10, 0, -24, 0), ZERO, EXIT]).expect("harmless").stack_bytes(), 24);
+}
+
+#[test]
+fn hostile_programs_are_refused_with_the_reason() {
+    let table: &[(&str, &[Instruction], &str)] = &[
+        ("empty", &[], "no instructions"),
+        ("no end", &[ZERO], "behind its end"),
+        ("loop", &[ZERO, op(0x05, 0, 0, -2, 0)], "loop back"),
+        ("loop on itself", &[op(0x05, 0, 0, -1, 0)], "loop back"),
+        ("loop on a condition", &[ZERO, op(0x15, 0, 0, -2, 5), EXIT], "loop back"),
+        ("jump before the start", &[op(0x05, 0, 0, -5, 0), EXIT], "out of the program"),
+        ("jump behind the end", &[ZERO, op(0x05, 0, 0, 90, 0), EXIT], "behind its end"),
+        (
+            "jump into a constant",
+            &[op(0x05, 0, 0, 1, 0), op(0x18, 0, 0, 0, 0), op(0, 0, 0, 0, 0), EXIT],
+            "into the middle",
+        ),
+        ("half a constant", &[ZERO, op(0x18, 0, 0, 0, 0)], "second half"),
+        ("instructions nobody reaches", &[ZERO, EXIT, ZERO, EXIT], "no way leads here"),
+        ("no result", &[EXIT], "result in register 0"),
+        ("an address as result", &[op(0xBF, 0, 1, 0, 0), EXIT], "an address where a number"),
+        ("a register that is not set", &[op(0xBF, 0, 5, 0, 0), EXIT], "not set on every way"),
+        ("set on one way only", &[op(0x71, 2, 1, 0, 0), op(0x15, 2, 0, 1, 0), ZERO, EXIT], "not set on every way"),
+        ("before the context", &[op(0x71, 0, 1, -1, 0), EXIT], "bytes -1 to -1 of the context"),
+        ("behind the context", &[op(0x79, 0, 1, 57, 0), EXIT], "bytes 57 to 64 of the context, which has 64"),
+        ("writes what it may not", &[op(0x7A, 1, 0, 9, 0), ZERO, EXIT], "cannot be changed"),
+        ("behind the memory", &[CALL_MEMORY, op(0x71, 0, 0, 32, 0), EXIT], "bytes 32 to 32 of the memory"),
+        ("above the stack", &[op(0x7A, 10, 0, 0, 0), ZERO, EXIT], "of the stack"),
+        ("below the stack", &[op(0x7A, 10, 0, -520, 0), ZERO, EXIT], "of the stack"),
+        ("reads the stack unwritten", &[op(0x79, 0, 10, -8, 0), EXIT], "not written before"),
+        ("reads more than was written", &[op(0x62, 10, 0, -8, 0), op(0x79, 0, 10, -8, 0), EXIT], "not written before"),
+        ("part of an address", &[op(0x7B, 10, 1, -8, 0), op(0x61, 0, 10, -8, 0), EXIT], "part of an address"),
+        (
+            "overwrites a part of an address",
+            &[op(0x7B, 10, 1, -8, 0), op(0x72, 10, 0, -8, 0), op(0x79, 2, 10, -8, 0), ZERO, EXIT],
+            "part of an address",
+        ),
+        ("a number as address", &[op(0xB7, 2, 0, 0, 4096), op(0x71, 0, 2, 0, 0), EXIT], "a number is no address"),
+        (
+            "an index without limit",
+            &[op(0x79, 2, 1, 0, 0), op(0x0F, 1, 2, 0, 0), op(0x71, 0, 1, 0, 0), EXIT],
+            "may leave",
+        ),
+        (
+            "a limit too large",
+            &[op(0x71, 2, 1, 0, 0), op(0x57, 2, 0, 0, 64), op(0x0F, 1, 2, 0, 0), op(0x71, 0, 1, 0, 0), EXIT],
+            "bytes 0 to 64",
+        ),
+        (
+            "a signed limit only",
+            &[op(0x79, 2, 1, 0, 0), ZERO, op(0x65, 2, 0, 2, 63), op(0x0F, 1, 2, 0, 0), op(0x71, 0, 1, 0, 0), EXIT],
+            "may leave",
+        ),
+        (
+            "an index below zero",
+            &[op(0x71, 2, 1, 0, 0), op(0x57, 2, 0, 0, 7), op(0x1F, 1, 2, 0, 0), op(0x71, 0, 1, 0, 0), EXIT],
+            "bytes -7 to",
+        ),
+        (
+            "the stack by an index",
+            &[op(0x7A, 10, 0, -8, 0), op(0x71, 2, 1, 0, 0), op(0x57, 2, 0, 0, 1), op(0x0F, 10, 2, 0, 0), EXIT],
+            "register 10 cannot be changed",
+        ),
+        (
+            "the stack by an index in a copy",
+            &[
+                op(0x7A, 10, 0, -8, 0),
+                op(0x71, 2, 1, 0, 0),
+                op(0x57, 2, 0, 0, 1),
+                op(0xBF, 3, 10, 0, 0),
+                op(0x0F, 3, 2, 0, 0),
+                op(0x71, 0, 3, -8, 0),
+                EXIT,
+            ],
+            "indexed by a variable",
+        ),
+        ("two addresses", &[op(0xBF, 2, 1, 0, 0), op(0x0F, 1, 2, 0, 0), ZERO, EXIT], "only be moved"),
+        ("multiplies an address", &[op(0x27, 1, 0, 0, 2), ZERO, EXIT], "only be moved"),
+        ("cuts an address", &[op(0xBC, 1, 1, 0, 0), ZERO, EXIT], "an address where a number"),
+        ("shows an address", &[op(0x7B, 1, 1, 16, 0), ZERO, EXIT], "only be kept on the stack"),
+        ("compares addresses", &[ZERO, op(0x1D, 1, 10, 0, 0), EXIT], "only be compared with zero"),
+        (
+            "different things in one register",
+            &[
+                op(0x71, 2, 1, 0, 0),
+                op(0xBF, 3, 10, 0, 0),
+                op(0x15, 2, 0, 1, 0),
+                op(0xBF, 3, 1, 0, 0),
+                op(0x71, 0, 3, 0, 0),
+                EXIT,
+            ],
+            "not set on every way",
+        ),
+        (
+            "another context for a helper",
+            &[op(0x07, 1, 0, 0, 8), op(0xB7, 2, 0, 0, 0), op(0xB7, 3, 0, 0, 0), CALL_ADD, EXIT],
+            "argument 1 of add must be the context",
+        ),
+        (
+            "the stack as context",
+            &[
+                op(0xBF, 1, 10, 0, 0),
+                op(0x07, 1, 0, 0, -128),
+                op(0xB7, 2, 0, 0, 0),
+                op(0xB7, 3, 0, 0, 0),
+                CALL_ADD,
+                EXIT,
+            ],
+            "must be the context",
+        ),
+        ("a number as context", &[op(0xB7, 1, 0, 0, 64), CALL_MEMORY, EXIT], "must be the context"),
+        ("no argument", &[op(0xB7, 2, 0, 0, 0), CALL_ADD, EXIT], "argument 3 of add"),
+        (
+            "uses an argument after the call",
+            &[op(0xB7, 2, 0, 0, 0), op(0xB7, 3, 0, 0, 0), CALL_ADD, op(0x71, 0, 1, 0, 0), EXIT],
+            "not set on every way",
+        ),
+        ("no such helper", &[op(0x85, 0, 0, 0, 3), EXIT], "no such helper"),
+        ("a negative helper", &[op(0x85, 0, 0, 0, -1), EXIT], "no such helper"),
+        ("calls another function", &[op(0x85, 0, 1, 0, 1), EXIT, ZERO, EXIT], "calls of other functions"),
+        ("division by zero", &[ZERO, op(0x37, 0, 0, 0, 0), EXIT], "division by zero"),
+        ("divides by itself", &[op(0x79, 0, 1, 0, 0), op(0x3F, 0, 0, 0, 0), EXIT], "by itself"),
+        ("too long a shift", &[ZERO, op(0x67, 0, 0, 0, 64), EXIT], "more bits"),
+        ("atomic", &[ZERO, op(0xDB, 1, 0, 16, 0), EXIT], "atomic"),
+        ("packet load", &[op(0xBF, 6, 1, 0, 0), op(0x20, 0, 0, 0, 0), EXIT], "no such instruction"),
+        ("32-bit jump", &[ZERO, op(0x16, 0, 0, 0, 0), EXIT], "32-bit jumps"),
+        ("common bits", &[ZERO, op(0x45, 0, 0, 0, 1), EXIT], "common bits"),
+        ("no such register", &[op(0xBF, 11, 1, 0, 0), EXIT], "no such register"),
+        ("a map", &[op(0x18, 0, 1, 0, 5), op(0, 0, 0, 0, 0), EXIT], "maps"),
+    ];
+    for (what, program, reason) in table {
+        match judge(program) {
+            Ok(_) => panic!("{what}: passed"),
+            Err(refusal) => assert!(refusal.to_string().contains(reason), "{what}: {refusal}"),
+        }
+    }
+}
+
+#[test]
+fn programs_that_take_long_to_check_are_refused() {
+    assert!(judge(&vec![ZERO; MAX_INSTRUCTIONS + 1]).expect_err("too long").reason.contains("are allowed"));
+    // Two ways at each of many branches.
+    let mut program = vec![op(0x71, 2, 1, 0, 0), ZERO];
+    for bit in 0..40 {
+        program.extend([op(0x15, 2, 0, 1, bit), op(0x07, 0, 0, 0, 1)]);
+    }
+    program.push(EXIT);
+    assert!(judge(&program).expect_err("too many ways").reason.contains("all ways"));
+}
+
+/// Does what the verifier says of a value hold for what the interpreter has?
+fn is_true(value: Value, real: Option<u64>) -> bool {
+    let [context, stack, memory] = Interpreter::starts();
+    match (value, real) {
+        (Value::Unusable, _) => true,
+        (_, None) => false,
+        (Value::Number(range), Some(real)) => (range.min..=range.max).contains(&real),
+        (Value::Address { region, min, max }, Some(real)) => {
+            let start = match region {
+                Region::Context => context,
+                Region::Stack => stack,
+                Region::Memory(_) => memory,
+            };
+            (min..=max).contains(&(real.wrapping_sub(start) as i64))
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16_384))]
+
+    /// What passes does nothing that it must not, and everything that the verifier takes for known is so.
+    #[test]
+    fn what_the_verifier_knows_is_true(
+        choices in vec(any::<u8>(), 0..160),
+        memory in vec(any::<u8>(), (CONTEXT_BYTES + MEMORY_BYTES) as usize),
+    ) {
+        let program = program_from(&choices);
+        if let Ok(operations) = decode(&program)
+            && let Ok(order) = order(&operations)
+        {
+            let mut known: Vec<Option<State>> = vec![None; operations.len()];
+            let passed = follow(&operations, &order, &INTERFACE, |at, state| known[at] = Some(state.clone()));
+            if passed.is_ok() {
+                let mut faults = Vec::new();
+                let outcome = Interpreter::new(memory).run(&operations, |interpreter, at| {
+                    let Some(state) = known.get(at).and_then(Option::as_ref) else {
+                        return faults.push(format!("instruction {at} was taken to be out of reach"));
+                    };
+                    for register in 0..11_u8 {
+                        let (value, real) = (state.value(register), interpreter.register(usize::from(register)));
+                        if !is_true(value, real) {
+                            faults.push(format!("instruction {at}: register {register} is {real:?}, not {value:?}"));
+                        }
+                    }
+                });
+                prop_assert!(faults.is_empty(), "{faults:?}");
+                prop_assert!(matches!(outcome, Outcome::Ended(_)), "{outcome:?}");
+            }
+        }
+    }
+
+    /// Any bytes end as a refusal or as a program that does no harm.
+    #[test]
+    fn any_bytes_are_judged(
+        bytes in vec(any::<[u8; 8]>(), 0..12),
+        memory in vec(any::<u8>(), (CONTEXT_BYTES + MEMORY_BYTES) as usize),
+    ) {
+        let program: Vec<Instruction> = bytes.into_iter().map(Instruction::from_bytes).collect();
+        prop_assert!(program.iter().all(|instruction| Instruction::from_bytes(instruction.to_bytes()) == *instruction));
+        if let Ok(verified) = verify(program, &INTERFACE) {
+            let operations = decode(verified.instructions()).expect("it was decoded before");
+            let outcome = Interpreter::new(memory).run(&operations, |_, _| {});
+            prop_assert!(matches!(outcome, Outcome::Ended(_)), "{outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn many_of_the_random_programs_pass() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut passed = 0;
+    for _ in 0..512 {
+        let choices = vec(any::<u8>(), 0..60).new_tree(&mut runner).expect("bytes").current();
+        passed += usize::from(verify(program_from(&choices), &INTERFACE).is_ok());
+    }
+    assert!(passed > 50, "{passed} of 512: the other tests test nothing");
+}

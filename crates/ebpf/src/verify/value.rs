@@ -1,0 +1,232 @@
+//! What the verifier knows of a value: the range of a number, or the memory that an address points into.
+
+use std::fmt;
+
+use crate::instruction::{Arithmetic, Condition};
+
+/// All numbers from `min` to `max`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Range {
+    /// The least one.
+    pub min: u64,
+    /// The greatest one.
+    pub max: u64,
+}
+
+impl Range {
+    /// Every number of 64 bits.
+    pub const ALL: Range = Range { min: 0, max: u64::MAX };
+
+    /// One number.
+    pub const fn only(value: u64) -> Self {
+        Range { min: value, max: value }
+    }
+
+    /// Every number of so many bytes.
+    pub const fn of_bytes(bytes: u8) -> Self {
+        Range { min: 0, max: u64::MAX >> (64 - 8 * bytes as u32) }
+    }
+
+    /// The number, if there is just one.
+    pub fn single(self) -> Option<u64> {
+        (self.min == self.max).then_some(self.min)
+    }
+
+    /// The least range that holds both.
+    pub fn hull(self, other: Range) -> Range {
+        Range { min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
+
+    fn and(self, other: Range) -> Option<Range> {
+        let both = Range { min: self.min.max(other.min), max: self.max.min(other.max) };
+        (both.min <= both.max).then_some(both)
+    }
+
+    /// Are all of them positive as signed numbers?
+    fn is_positive(self) -> bool {
+        self.max <= i64::MAX as u64
+    }
+
+    /// The lower 32 bits.
+    pub fn low_half(self) -> Range {
+        if self.max <= u64::from(u32::MAX) { self } else { Range::of_bytes(4) }
+    }
+
+    /// All results of an operation in 64 bits.
+    fn wide(self, kind: Arithmetic, other: Range) -> Range {
+        let range = |min: Option<u64>, max: Option<u64>| match (min, max) {
+            (Some(min), Some(max)) => Range { min, max },
+            _ => Range::ALL,
+        };
+        // All bits up to the highest of both.
+        let bits_of_both = || u64::MAX.checked_shr((self.max | other.max).leading_zeros()).unwrap_or(0);
+        let distance = other.single().and_then(|distance| u32::try_from(distance).ok()).filter(|&bits| bits < 64);
+        match kind {
+            Arithmetic::Add => range(self.min.checked_add(other.min), self.max.checked_add(other.max)),
+            Arithmetic::Subtract => range(self.min.checked_sub(other.max), self.max.checked_sub(other.min)),
+            Arithmetic::Multiply => range(self.min.checked_mul(other.min), self.max.checked_mul(other.max)),
+            // By zero, the program ends.
+            Arithmetic::Divide => {
+                let max = self.max.checked_div(other.min).unwrap_or(self.max);
+                Range { min: self.min.checked_div(other.max).unwrap_or(0), max }
+            }
+            Arithmetic::Modulo => Range { min: 0, max: self.max.min(other.max.saturating_sub(1)) },
+            Arithmetic::And => Range { min: 0, max: self.max.min(other.max) },
+            Arithmetic::Or => Range { min: self.min.max(other.min), max: bits_of_both() },
+            Arithmetic::ExclusiveOr => Range { min: 0, max: bits_of_both() },
+            Arithmetic::Move => other,
+            Arithmetic::ShiftLeft => match distance {
+                Some(distance) if self.max.leading_zeros() >= distance => {
+                    Range { min: self.min << distance, max: self.max << distance }
+                }
+                _ => Range::ALL,
+            },
+            Arithmetic::ShiftRight => match distance {
+                Some(distance) => Range { min: self.min >> distance, max: self.max >> distance },
+                None => Range { min: 0, max: self.max },
+            },
+            Arithmetic::ShiftRightSigned if self.is_positive() => self.wide(Arithmetic::ShiftRight, other),
+            Arithmetic::ShiftRightSigned => Range::ALL,
+        }
+    }
+
+    /// All results of an operation.
+    pub fn calculate(self, kind: Arithmetic, other: Range, is_wide: bool) -> Range {
+        if is_wide {
+            return self.wide(kind, other);
+        }
+        // Processors take the distance of a shift modulo the number of bits.
+        let is_shift = matches!(kind, Arithmetic::ShiftLeft | Arithmetic::ShiftRight | Arithmetic::ShiftRightSigned);
+        let other = if is_shift && other.max >= 32 { Range::of_bytes(4) } else { other.low_half() };
+        self.low_half().wide(kind, other).low_half()
+    }
+
+    /// All results of a negation.
+    pub fn negate(self, is_wide: bool) -> Range {
+        let negated =
+            |value: u64| if is_wide { value.wrapping_neg() } else { u64::from((value as u32).wrapping_neg()) };
+        match self.single() {
+            Some(value) => Range::only(negated(value)),
+            None => Range::of_bytes(if is_wide { 8 } else { 4 }),
+        }
+    }
+
+    /// What both sides of a comparison can be when it holds; `None` when it never does.
+    pub fn when(self, condition: Condition, other: Range) -> Option<(Range, Range)> {
+        let (left, right) = (self, other);
+        match condition {
+            Condition::Equal => left.and(right).map(|both| (both, both)),
+            Condition::NotEqual => {
+                let without = |range: Range, excluded: Range| match excluded.single() {
+                    Some(value) if range == Range::only(value) => None,
+                    Some(value) if value == range.min => Some(Range { min: range.min + 1, ..range }),
+                    Some(value) if value == range.max => Some(Range { max: range.max - 1, ..range }),
+                    _ => Some(range),
+                };
+                Some((without(left, right)?, without(right, left)?))
+            }
+            Condition::Less => {
+                let below = Range { min: 0, max: right.max.checked_sub(1)? };
+                let above = Range { min: left.min.checked_add(1)?, max: u64::MAX };
+                Some((left.and(below)?, right.and(above)?))
+            }
+            Condition::LessOrEqual => {
+                let (below, above) = (Range { min: 0, max: right.max }, Range { min: left.min, max: u64::MAX });
+                Some((left.and(below)?, right.and(above)?))
+            }
+            Condition::Greater => right.when(Condition::Less, left).map(swap),
+            Condition::GreaterOrEqual => right.when(Condition::LessOrEqual, left).map(swap),
+            // Among positive numbers signs change nothing; others are left as they are.
+            signed if left.is_positive() && right.is_positive() => left.when(unsigned(signed), right),
+            _ => Some((left, right)),
+        }
+    }
+}
+
+fn swap((first, second): (Range, Range)) -> (Range, Range) {
+    (second, first)
+}
+
+fn unsigned(condition: Condition) -> Condition {
+    match condition {
+        Condition::GreaterSigned => Condition::Greater,
+        Condition::GreaterOrEqualSigned => Condition::GreaterOrEqual,
+        Condition::LessSigned => Condition::Less,
+        Condition::LessOrEqualSigned => Condition::LessOrEqual,
+        other => other,
+    }
+}
+
+/// The comparison that holds when this one does not.
+pub fn opposite(condition: Condition) -> Condition {
+    match condition {
+        Condition::Equal => Condition::NotEqual,
+        Condition::NotEqual => Condition::Equal,
+        Condition::Greater => Condition::LessOrEqual,
+        Condition::GreaterOrEqual => Condition::Less,
+        Condition::Less => Condition::GreaterOrEqual,
+        Condition::LessOrEqual => Condition::Greater,
+        Condition::GreaterSigned => Condition::LessOrEqualSigned,
+        Condition::GreaterOrEqualSigned => Condition::LessSigned,
+        Condition::LessSigned => Condition::GreaterOrEqualSigned,
+        Condition::LessOrEqualSigned => Condition::GreaterSigned,
+    }
+}
+
+/// What an address points into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Region {
+    /// The context of the program.
+    Context,
+    /// The stack of the program; offsets count from its start.
+    Stack,
+    /// What a helper gave back.
+    Memory(crate::Memory),
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Region::Context => "the context",
+            Region::Stack => "the stack",
+            Region::Memory(_) => "the memory of a helper",
+        })
+    }
+}
+
+/// What a register or a place on the stack holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value {
+    /// It was not written on every way here, or holds different things: it must not be used.
+    Unusable,
+    /// A number.
+    Number(Range),
+    /// An address.
+    Address {
+        /// Of this.
+        region: Region,
+        /// Least distance from its start.
+        min: i64,
+        /// Greatest distance from its start.
+        max: i64,
+    },
+}
+
+impl Value {
+    /// The start of a region.
+    pub const fn start_of(region: Region) -> Self {
+        Value::Address { region, min: 0, max: 0 }
+    }
+
+    /// What holds for both.
+    pub fn hull(self, other: Value) -> Value {
+        match (self, other) {
+            (Value::Number(first), Value::Number(second)) => Value::Number(first.hull(second)),
+            (
+                Value::Address { region, min, max },
+                Value::Address { region: second, min: second_min, max: second_max },
+            ) if region == second => Value::Address { region, min: min.min(second_min), max: max.max(second_max) },
+            _ => Value::Unusable,
+        }
+    }
+}

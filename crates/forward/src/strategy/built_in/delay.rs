@@ -1,0 +1,74 @@
+//! The delay strategy: Interests wait before they go to the next hop of lowest cost.
+//!
+//! For tests of applications with the delay of a long path. Retransmissions that are not suppressed wait as well; Interests for
+//! a name that waits already are aggregated.
+
+use crate::strategy::Strategy;
+use crate::strategy::context::StrategyContext;
+use crate::strategy::parameter::Parameter;
+use crate::strategy::suppression::{Decision, ExponentialSuppression};
+use crate::strategy::upstreams::{answer_no_route, cheapest_eligible};
+
+/// PIT entry flag: the Interest waits.
+const WAITING: u32 = 1;
+
+/// The strategy and its parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Delay {
+    /// How long Interests wait.
+    delay_ms: u32,
+    /// Per PIT entry.
+    suppression: ExponentialSuppression,
+}
+
+impl Default for Delay {
+    fn default() -> Self {
+        Delay { delay_ms: 100, suppression: ExponentialSuppression::default() }
+    }
+}
+
+impl Strategy for Delay {
+    const NAME: &'static str = "delay";
+    const VERSION: u64 = 1;
+    const SUMMARY: &'static str = "lowest-cost next hop, after a delay";
+    const WANTS_DATA: bool = false;
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        let mut parameters = vec![Parameter::new(
+            "delay",
+            &mut self.delay_ms,
+            1..=10_000,
+            "how long Interests wait, in milliseconds; longer than their lifetime, and they go nowhere",
+        )];
+        parameters.extend(self.suppression.parameters());
+        parameters
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.suppression.check()
+    }
+
+    fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {
+        let decision = self.suppression.decide_per_entry(ctx);
+        if decision == Decision::Suppress || ctx.pit_scratch().flags == WAITING {
+            return;
+        }
+        if cheapest_eligible(ctx).is_some() {
+            ctx.pit_scratch().flags = WAITING;
+            ctx.schedule_timer_us(u64::from(self.delay_ms) * 1_000);
+        } else if decision == Decision::New {
+            answer_no_route(ctx);
+        }
+    }
+
+    fn after_timer<C: StrategyContext>(&self, ctx: &mut C) {
+        let was_waiting = std::mem::take(&mut ctx.pit_scratch().flags) == WAITING;
+        if was_waiting && let Some(face) = cheapest_eligible(ctx) {
+            ctx.send_interest(face);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/delay.rs"]
+mod tests;

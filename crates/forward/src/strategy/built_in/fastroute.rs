@@ -1,0 +1,131 @@
+//! The fastroute strategy: the next hop that answered first, found by asking all.
+//!
+//! Interests go to all eligible next hops until one answers; from then on new Interests of the FIB prefix go to that one alone.
+//! All are asked again for a retransmission, after a Nack from the chosen one, and for one Interest of every so many, to learn
+//! whether another is faster by now. The choice is remembered for each FIB prefix, by each worker for itself.
+
+use namehop_packet::FaceId;
+use namehop_wire::lp::NackReason;
+
+use crate::strategy::Strategy;
+use crate::strategy::context::StrategyContext;
+use crate::strategy::measurements::ScratchOwner;
+use crate::strategy::nack::process_nack;
+use crate::strategy::parameter::Parameter;
+use crate::strategy::suppression::{Decision, ExponentialSuppression};
+use crate::strategy::upstreams::{answer_no_route, eligible};
+
+const OWNER: ScratchOwner = ScratchOwner::built_in(FastRoute::NAME);
+/// Word of the prefix that holds the face that was fastest; 0 when there is none.
+const FASTEST: usize = 0;
+/// Word of the prefix that counts Interests since all next hops were asked.
+const SINCE_PROBE: usize = 1;
+
+/// The strategy and its parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FastRoute {
+    /// All next hops are asked for one Interest of so many.
+    probe_every: u32,
+    /// Per PIT entry.
+    suppression: ExponentialSuppression,
+}
+
+impl Default for FastRoute {
+    fn default() -> Self {
+        FastRoute { probe_every: 1024, suppression: ExponentialSuppression::default() }
+    }
+}
+
+impl Strategy for FastRoute {
+    const NAME: &'static str = "fastroute";
+    const VERSION: u64 = 1;
+    const SUMMARY: &'static str = "the next hop that answered first when all were asked";
+    const WANTS_DATA: bool = true;
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        let mut parameters = vec![Parameter::new(
+            "probe-every",
+            &mut self.probe_every,
+            1..=u32::MAX,
+            "all next hops are asked for one Interest of so many",
+        )];
+        parameters.extend(self.suppression.parameters());
+        parameters
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.suppression.check()
+    }
+
+    fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {
+        let decision = self.suppression.decide_per_entry(ctx);
+        if decision == Decision::Suppress {
+            return;
+        }
+        if decision == Decision::New
+            && let Some(face) = self.fastest(ctx)
+        {
+            ctx.send_interest(face);
+            return;
+        }
+        let mut is_sent = false;
+        for index in 0..ctx.nexthop_count() {
+            let face = ctx.nexthop(index);
+            if ctx.is_eligible(face) {
+                is_sent |= ctx.send_interest(face);
+            }
+        }
+        if !is_sent && decision == Decision::New {
+            answer_no_route(ctx);
+        }
+    }
+
+    fn after_receive_data<C: StrategyContext>(&self, ctx: &mut C) {
+        note_answer(ctx);
+        ctx.send_data_to_all();
+    }
+
+    fn before_satisfy_interest<C: StrategyContext>(&self, ctx: &mut C) {
+        note_answer(ctx);
+    }
+
+    fn after_receive_nack<C: StrategyContext>(&self, _reason: NackReason, ctx: &mut C) {
+        let ingress = u64::from(ctx.ingress().0);
+        if let Some(measurements) = ctx.measurements() {
+            let words = measurements.scratch(OWNER);
+            if words[FASTEST] == ingress {
+                words[FASTEST] = 0;
+            }
+        }
+        process_nack(ctx);
+    }
+}
+
+impl FastRoute {
+    /// The fastest next hop, unless it is unknown, not eligible, or all shall be asked; counts the Interest.
+    fn fastest<C: StrategyContext>(&self, ctx: &mut C) -> Option<FaceId> {
+        let words = ctx.measurements()?.scratch(OWNER);
+        let fastest = u32::try_from(words[FASTEST]).ok().filter(|&face| face != 0).map(FaceId)?;
+        words[SINCE_PROBE] += 1;
+        if words[SINCE_PROBE] >= u64::from(self.probe_every) {
+            words[SINCE_PROBE] = 0;
+            return None;
+        }
+        eligible(ctx).find(|&nexthop| nexthop == fastest)
+    }
+}
+
+/// Data arrived: if it is the first answer, its upstream is the fastest.
+fn note_answer<C: StrategyContext>(ctx: &mut C) {
+    if ctx.in_records().next().is_none() {
+        return;
+    }
+    let ingress = u64::from(ctx.ingress().0);
+    if let Some(measurements) = ctx.measurements() {
+        measurements.scratch(OWNER)[FASTEST] = ingress;
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/fastroute.rs"]
+mod tests;

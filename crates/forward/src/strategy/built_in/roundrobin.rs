@@ -1,0 +1,60 @@
+//! The roundrobin strategy: the next hops take turns.
+//!
+//! Each Interest goes to the eligible next hop behind the one that got the Interest before, in the order of their costs. The turn is
+//! remembered for each FIB prefix, by each worker for itself. Retransmissions are suppressed as in best-route; one that is
+//! forwarded takes a turn of its own.
+
+use crate::strategy::Strategy;
+use crate::strategy::context::StrategyContext;
+use crate::strategy::measurements::ScratchOwner;
+use crate::strategy::parameter::Parameter;
+use crate::strategy::suppression::{Decision, ExponentialSuppression};
+use crate::strategy::upstreams::{answer_no_route, eligible_from};
+
+const OWNER: ScratchOwner = ScratchOwner::built_in(RoundRobin::NAME);
+/// Word of the prefix that holds the position of the next hop whose turn it is.
+const TURN: usize = 0;
+
+/// The strategy and its parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct RoundRobin {
+    /// Per PIT entry.
+    suppression: ExponentialSuppression,
+}
+
+impl Strategy for RoundRobin {
+    const NAME: &'static str = "roundrobin";
+    const VERSION: u64 = 1;
+    const SUMMARY: &'static str = "next hops take turns";
+    const WANTS_DATA: bool = false;
+
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        self.suppression.parameters()
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.suppression.check()
+    }
+
+    fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {
+        let decision = self.suppression.decide_per_entry(ctx);
+        if decision == Decision::Suppress {
+            return;
+        }
+        let turn = ctx.measurements().map_or(0, |measurements| measurements.scratch(OWNER)[TURN]);
+        let Some((position, face)) = eligible_from(ctx, turn) else {
+            if decision == Decision::New {
+                answer_no_route(ctx);
+            }
+            return;
+        };
+        if let Some(measurements) = ctx.measurements() {
+            measurements.scratch(OWNER)[TURN] = position as u64 + 1;
+        }
+        ctx.send_interest(face);
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/roundrobin.rs"]
+mod tests;

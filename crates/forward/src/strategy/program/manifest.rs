@@ -1,0 +1,169 @@
+//! What an object file says of the strategy in it: name, version, events, and the schema of its parameters.
+//!
+//! It is in two sections, as structures of fixed size that `sdk/namehop_strategy.h` declares: numbers with the least significant byte
+//! first, and texts that are filled up with zeros.
+
+use namehop_ebpf::Refusal;
+use namehop_ebpf::object_file::ObjectFile;
+
+use super::context::{EVENTS, PARAMETERS};
+
+/// Section of the function.
+pub const PROGRAM_SECTION: &str = "namehop_strategy";
+const INFO_SECTION: &str = "namehop_info";
+const PARAMETERS_SECTION: &str = "namehop_parameters";
+
+/// Version of the interface that programs are made for.
+const API_VERSION: u32 = 1;
+/// Flag: it takes the parameters of retransmission suppression.
+pub const SUPPRESSES: u32 = 1;
+/// Flag: round-trip times of next hops are measured for it.
+pub const MEASURES: u32 = 2;
+
+const NAME_BYTES: usize = 32;
+const SUMMARY_BYTES: usize = 88;
+const MEANING_BYTES: usize = 96;
+const PARAMETER_BYTES: usize = 4 + 4 + 3 * 8 + NAME_BYTES + MEANING_BYTES;
+
+/// What values a parameter has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A number.
+    Number,
+    /// Up to eight numbers from 1 to 255, packed into one.
+    List,
+}
+
+/// A parameter.
+#[derive(Debug, Clone)]
+pub struct Declared {
+    /// Its place among the parameters in the context.
+    pub index: usize,
+    pub kind: Kind,
+    pub default: u64,
+    pub min: u64,
+    pub max: u64,
+    pub key: String,
+    pub meaning: String,
+}
+
+/// All that an object file says.
+#[derive(Debug, Clone)]
+pub struct Manifest {
+    pub name: String,
+    pub summary: String,
+    pub version: u32,
+    /// Bits by [`Event`](super::context::Event).
+    pub events: u32,
+    pub flags: u32,
+    pub parameters: Vec<Declared>,
+}
+
+fn refuse(reason: impl Into<String>) -> Refusal {
+    Refusal { instruction: None, reason: reason.into() }
+}
+
+/// Reads fields of a structure one after the other.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take(&mut self, bytes: usize) -> Result<&'a [u8], Refusal> {
+        let (field, rest) =
+            self.0.split_at_checked(bytes).ok_or_else(|| refuse("a description in the object file is too short"))?;
+        self.0 = rest;
+        Ok(field)
+    }
+
+    fn u32(&mut self) -> Result<u32, Refusal> {
+        let mut bytes = [0; 4];
+        bytes.copy_from_slice(self.take(4)?);
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn u64(&mut self) -> Result<u64, Refusal> {
+        let (low, high) = (self.u32()?, self.u32()?);
+        Ok(u64::from(low) | u64::from(high) << 32)
+    }
+
+    /// A text of printable ASCII.
+    fn text(&mut self, bytes: usize) -> Result<String, Refusal> {
+        let field = self.take(bytes)?;
+        let text = field.split(|&byte| byte == 0).next().unwrap_or_default();
+        match text.iter().all(|byte| (0x20..0x7F).contains(byte)) {
+            true => Ok(String::from_utf8_lossy(text).into_owned()),
+            false => Err(refuse("a text in the object file holds other characters than printable ASCII")),
+        }
+    }
+}
+
+/// Checks the name of a strategy or of a parameter.
+pub fn check_name(name: &str) -> Result<(), Refusal> {
+    let is_name = (1..NAME_BYTES).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    match is_name {
+        true => Ok(()),
+        false => Err(refuse(format!("'{name}' is no name: it needs 1 to 31 small letters, digits and hyphens"))),
+    }
+}
+
+impl Manifest {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// What is missing or wrong.
+    pub fn read(file: &ObjectFile<'_>) -> Result<Self, Refusal> {
+        let mut info = Fields(file.section(INFO_SECTION)?);
+        if info.0.is_empty() {
+            return Err(refuse("the object file describes no strategy: use NAMEHOP_STRATEGY of namehop_strategy.h"));
+        }
+        let api_version = info.u32()?;
+        if api_version != API_VERSION {
+            return Err(refuse(format!(
+                "made for version {api_version} of the interface; this router has {API_VERSION}"
+            )));
+        }
+        let (events, flags, version) = (info.u32()?, info.u32()?, info.u32()?);
+        if events >> EVENTS != 0 || flags & !(SUPPRESSES | MEASURES) != 0 {
+            return Err(refuse("the object file asks for events or flags that this router does not have"));
+        }
+        let (name, summary) = (info.text(NAME_BYTES)?, info.text(SUMMARY_BYTES)?);
+        check_name(&name)?;
+        let mut parameters = Vec::new();
+        let (described, rest) = file.section(PARAMETERS_SECTION)?.as_chunks::<PARAMETER_BYTES>();
+        if !rest.is_empty() {
+            return Err(refuse("a description in the object file is too short"));
+        }
+        for described in described {
+            let declared = Declared::read(&mut Fields(described))?;
+            let is_known = |other: &Declared| other.index == declared.index || other.key == declared.key;
+            if parameters.iter().any(is_known) {
+                return Err(refuse(format!("parameter {} or its index is there twice", declared.key)));
+            }
+            parameters.push(declared);
+        }
+        Ok(Manifest { name, summary, version, events, flags, parameters })
+    }
+}
+
+impl Declared {
+    fn read(fields: &mut Fields<'_>) -> Result<Self, Refusal> {
+        let (index, kind) = (fields.u32()?, fields.u32()?);
+        let (default, min, max) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let (key, meaning) = (fields.text(NAME_BYTES)?, fields.text(MEANING_BYTES)?);
+        check_name(&key)?;
+        if key.starts_with("retx-suppression-") {
+            return Err(refuse(format!("parameter {key}: ask for these parameters with NAMEHOP_SUPPRESSES")));
+        }
+        let index = usize::try_from(index).ok().filter(|&index| index < PARAMETERS);
+        let index = index.ok_or_else(|| refuse(format!("parameter {key}: its index must be below {PARAMETERS}")))?;
+        let kind = match kind {
+            0 => Kind::Number,
+            1 => Kind::List,
+            _ => return Err(refuse(format!("parameter {key} is of a kind that this router does not have"))),
+        };
+        if kind == Kind::Number && !(min..=max).contains(&default) {
+            return Err(refuse(format!("parameter {key}: the default is not in its own range")));
+        }
+        Ok(Declared { index, kind, default, min, max, key, meaning })
+    }
+}

@@ -1,0 +1,218 @@
+//! Strategies that are eBPF programs, loaded at run time.
+//!
+//! A program is an object file with its name, version, events and parameters in sections of their own ([`manifest`]). It is called
+//! as a built-in strategy is, with a context of its own ([`context`]), and acts through helper functions ([`helpers`]), which lead
+//! to the same [`StrategyContext`]. The C side of all that is `sdk/namehop_strategy.h`; a test holds the two against each other.
+
+mod context;
+mod helpers;
+mod manifest;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use namehop_ebpf::object_file::ObjectFile;
+use namehop_ebpf::{Code, Refusal, Verified, verify};
+
+use namehop_wire::Name;
+
+use super::context::{StrategyContext, Trigger};
+use super::measurements::{ScratchOwner, record_answer};
+use super::nack::process_nack;
+use super::parameter::{self, ByteList, Parameter, ParameterInfo};
+use super::registry::versioned_name;
+use super::suppression::ExponentialSuppression;
+use context::{Event, PARAMETERS, run};
+use helpers::INTERFACE;
+use manifest::{Kind, MEASURES, Manifest, SUPPRESSES};
+
+/// How long round-trip times of an unused next hop are remembered, as by the strategy asf.
+const MEASUREMENTS_LIFETIME_MS: u64 = 300_000;
+
+/// Compiles a verified program for this processor, or says why that is not possible.
+pub type Compiler = fn(&Verified) -> Result<Code, String>;
+
+/// Why an object file is no strategy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProgramError {
+    /// The file or the program in it is refused.
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    /// It cannot be compiled; the text says why.
+    #[error("{0}")]
+    NotCompiled(String),
+}
+
+/// A loaded program, whatever its parameters.
+pub struct StrategyProgram {
+    name: String,
+    manifest: Manifest,
+    code: Code,
+    owner: ScratchOwner,
+}
+
+impl fmt::Debug for StrategyProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StrategyProgram").field("name", &self.name).field("code", &self.code).finish_non_exhaustive()
+    }
+}
+
+impl StrategyProgram {
+    /// Reads, verifies and compiles an object file. `name` takes the place of the name that the file gives itself.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn load(object: &[u8], name: Option<&str>, compiler: Compiler) -> Result<Arc<Self>, ProgramError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let file = ObjectFile::parse(object)?;
+        let manifest = Manifest::read(&file)?;
+        let name = name.unwrap_or(&manifest.name);
+        manifest::check_name(name)?;
+        let name = name.to_owned();
+        let verified = verify(file.program(manifest::PROGRAM_SECTION, INTERFACE.helpers)?, &INTERFACE)?;
+        let code = compiler(&verified).map_err(ProgramError::NotCompiled)?;
+        let owner = ScratchOwner::program(NEXT.fetch_add(1, Ordering::Relaxed));
+        Ok(Arc::new(StrategyProgram { name, manifest, code, owner }))
+    }
+
+    /// Its name component.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its version.
+    pub fn version(&self) -> u64 {
+        u64::from(self.manifest.version)
+    }
+
+    /// The name with version and without parameters, as it is chosen by.
+    pub fn versioned_name(&self) -> Name {
+        versioned_name(&self.name, self.version())
+    }
+
+    /// What it does, in one line.
+    pub fn summary(&self) -> &str {
+        &self.manifest.summary
+    }
+
+    /// Its parameters.
+    pub fn parameters(&self) -> Vec<ParameterInfo> {
+        Values::of(&self.manifest).parameters(&self.manifest).iter().map(Parameter::info).collect()
+    }
+}
+
+/// The parameters of a program, with their values.
+struct Values {
+    numbers: [u64; PARAMETERS],
+    lists: [ByteList; PARAMETERS],
+    suppression: ExponentialSuppression,
+}
+
+impl Values {
+    /// The defaults.
+    fn of(manifest: &Manifest) -> Self {
+        let mut values = Values {
+            numbers: [0; PARAMETERS],
+            lists: [ByteList::default(); PARAMETERS],
+            suppression: ExponentialSuppression::default(),
+        };
+        for declared in &manifest.parameters {
+            values.numbers[declared.index] = declared.default;
+        }
+        values
+    }
+
+    fn parameters<'a>(&'a mut self, manifest: &'a Manifest) -> Vec<Parameter<'a>> {
+        let mut all = Vec::new();
+        let fields = self.numbers.iter_mut().zip(&mut self.lists).enumerate();
+        for (index, (number, list)) in fields {
+            let Some(declared) = manifest.parameters.iter().find(|declared| declared.index == index) else { continue };
+            all.push(match declared.kind {
+                Kind::Number => Parameter::new(&declared.key, number, declared.min..=declared.max, &declared.meaning),
+                Kind::List => {
+                    Parameter::new(&declared.key, list, ByteList::ALL_LEAST..=ByteList::ALL_GREATEST, &declared.meaning)
+                }
+            });
+        }
+        if manifest.flags & SUPPRESSES != 0 {
+            all.extend(self.suppression.parameters());
+        }
+        all
+    }
+}
+
+/// A loaded program with its parameters.
+#[derive(Debug)]
+pub(super) struct ProgramInstance {
+    program: Arc<StrategyProgram>,
+    parameters: [u64; PARAMETERS],
+    suppression: ExponentialSuppression,
+}
+
+impl PartialEq for ProgramInstance {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.program, &other.program)
+            && (self.parameters, self.suppression) == (other.parameters, other.suppression)
+    }
+}
+
+impl ProgramInstance {
+    /// With these values, given as (key, value), and defaults for all other parameters.
+    pub(super) fn new(program: Arc<StrategyProgram>, given: &[(&str, &str)]) -> Result<Self, String> {
+        let mut values = Values::of(&program.manifest);
+        parameter::assign(values.parameters(&program.manifest), given)?;
+        values.suppression.check()?;
+        for declared in program.manifest.parameters.iter().filter(|declared| declared.kind == Kind::List) {
+            values.numbers[declared.index] = values.lists[declared.index].packed();
+        }
+        Ok(ProgramInstance { program, parameters: values.numbers, suppression: values.suppression })
+    }
+
+    pub(super) fn program(&self) -> &Arc<StrategyProgram> {
+        &self.program
+    }
+
+    fn wants(&self, event: Event) -> bool {
+        self.program.manifest.events & 1 << event as u32 != 0
+    }
+
+    fn measures(&self) -> bool {
+        self.program.manifest.flags & MEASURES != 0
+    }
+
+    pub(super) fn wants_data(&self) -> bool {
+        self.wants(Event::Data) || self.measures()
+    }
+
+    /// Lets the program handle a trigger. What it does not want is handled as by strategies that do not care.
+    pub(super) fn handle<C: StrategyContext>(&self, trigger: Trigger, ctx: &mut C) {
+        let call = |event: Event, subject, ctx: &mut C| {
+            if self.wants(event) {
+                run(self, event, subject, ctx);
+            }
+        };
+        match trigger {
+            Trigger::AfterReceiveInterest => call(Event::Interest, 0, ctx),
+            Trigger::AfterReceiveData | Trigger::BeforeSatisfyInterest => {
+                if self.measures() {
+                    record_answer(ctx, MEASUREMENTS_LIFETIME_MS);
+                }
+                call(Event::Data, 0, ctx);
+                if trigger == Trigger::AfterReceiveData {
+                    ctx.send_data_to_all();
+                }
+            }
+            Trigger::AfterReceiveNack(reason) => match self.wants(Event::Nack) {
+                true => run(self, Event::Nack, reason.0, ctx),
+                false => process_nack(ctx),
+            },
+            Trigger::OnDroppedInterest(nexthop) => call(Event::Dropped, u64::from(nexthop.0), ctx),
+            Trigger::AfterNewNextHop(nexthop) => call(Event::NewNextHop, u64::from(nexthop.face.0), ctx),
+            Trigger::Timer => call(Event::Timer, 0, ctx),
+            Trigger::BeforeExpirePendingInterest => call(Event::Expiry, 0, ctx),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Tests of programs: compiled from their C sources, loaded, and called with the context that tests of built-in strategies use.
+
+mod alike;
+mod examples;
+mod refused;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use super::context::{OutRecordView, ProgramContext};
+use super::{ProgramError, StrategyProgram};
+use crate::strategy::registry::full_name;
+use crate::strategy::{StrategyInstance, StrategyRegistry};
+
+/// Folder of the header and of the programs that are part of Namehop.
+fn sdk() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk")
+}
+
+/// Compiles C; `options` are further ones of the compiler.
+fn compile_c(source: &Path, options: &[String]) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let object = folder.path().join("program.o");
+    let versions = ["clang", "clang-14", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19"];
+    for compiler in versions {
+        let output = Command::new(compiler)
+            .args(["-O2", "-Wall", "-Wextra", "-Werror", "-target", "bpf", "-mcpu=v2", "-I"])
+            .arg(sdk())
+            .args(options)
+            .arg("-c")
+            .arg(source)
+            .arg("-o")
+            .arg(&object)
+            .output();
+        if let Ok(output) = output {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            return std::fs::read(&object).expect("the compiler has written it");
+        }
+    }
+    panic!("clang is missing: run scripts/setup.sh test");
+}
+
+/// The object file of a program of the SDK.
+fn object(path: &str) -> Vec<u8> {
+    compile_c(&sdk().join(path), &[])
+}
+
+/// The object file of a program that is given as text, behind the usual lines.
+fn object_of(function: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("program.c");
+    let description = "NAMEHOP_STRATEGY(\"test\", 1, \"a test\", NAMEHOP_ON(NAMEHOP_INTEREST), 0);";
+    std::fs::write(&source, format!("#include \"namehop_strategy.h\"\n{description}\n{function}\n")).expect("written");
+    compile_c(&source, &[])
+}
+
+fn load(object: &[u8]) -> Result<Arc<StrategyProgram>, ProgramError> {
+    StrategyProgram::load(object, None, |verified| {
+        namehop_dpdk::bpf::compile(verified).map_err(|error| error.to_string())
+    })
+}
+
+/// A registry with this program.
+fn registry_with(object: &[u8]) -> StrategyRegistry {
+    let mut registry = StrategyRegistry::default();
+    registry.insert(load(object).expect("it is loaded")).expect("a name of its own");
+    registry
+}
+
+/// The strategy of this name.
+fn chosen(registry: &StrategyRegistry, rest: &str) -> StrategyInstance {
+    registry.parse(full_name(rest).expect("a name").as_ref()).expect("a strategy")
+}
+
+#[test]
+fn the_header_describes_what_programs_get() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("sizes.c");
+    let checks = format!(
+        "#include \"namehop_strategy.h\"
+        _Static_assert(sizeof(struct namehop_context) == {}, \"context\");
+        _Static_assert(__builtin_offsetof(struct namehop_context, interest_scratch) == {}, \"scratch\");
+        _Static_assert(sizeof(struct namehop_out_record) == {}, \"out-record\");",
+        size_of::<ProgramContext>(),
+        std::mem::offset_of!(ProgramContext, interest_scratch),
+        size_of::<OutRecordView>(),
+    );
+    std::fs::write(&source, checks).expect("written");
+    compile_c(&source, &[]);
+    let header = std::fs::read_to_string(sdk().join("namehop_strategy.h")).expect("the header");
+    let documentation = include_str!("../../../../../../docs/strategies.md");
+    for helper in super::INTERFACE.helpers {
+        assert!(header.contains(&format!("{}(", helper.name())), "{} is not in the header", helper.name());
+        assert!(documentation.contains(&format!("`{}`", helper.name())), "{} is not documented", helper.name());
+    }
+}
+
+#[test]
+fn parameters_are_checked_against_their_description() {
+    let registry = registry_with(&object("strategies/fastroute.c"));
+    let parse = |rest: &str| registry.parse(full_name(rest).expect("a name").as_ref());
+    for (rest, reason) in [
+        ("fastroute-ebpf/v=1/probe-every~0", "not a number from 1 to 4294967295"),
+        ("fastroute-ebpf/v=1/probe-every~4294967296", "not a number from 1 to"),
+        ("fastroute-ebpf/v=1/colour~1", "unknown parameter 'colour'"),
+        ("fastroute-ebpf/v=1/retx-suppression-initial~300", "is less than"),
+        ("fastroute-ebpf/v=1/probe-every~2/probe-every~3", "given twice"),
+    ] {
+        let error = parse(rest).expect_err(rest).to_string();
+        assert!(error.contains(reason), "{rest}: {error}");
+        assert!(error.contains("probe-every (default 1024, 1 to 4294967295)"), "{rest}: {error}");
+    }
+    assert!(parse("fastroute-ebpf/v=2").is_err(), "no such version");
+    let name = parse("fastroute-ebpf/v=0/probe-every~7").expect("a strategy").name().to_string();
+    assert_eq!(name, "/localhost/nfd/strategy/fastroute-ebpf/v=1/probe-every~7");
+    assert!(StrategyInstance::parse(full_name("fastroute-ebpf").expect("a name").as_ref()).is_err(), "not built in");
+}
+
+#[test]
+fn a_program_takes_the_place_of_the_one_with_its_name() {
+    let mut registry = registry_with(&object("strategies/reject.c"));
+    let compiler: super::Compiler = |verified| namehop_dpdk::bpf::compile(verified).map_err(|error| error.to_string());
+    let other = StrategyProgram::load(&object("strategies/random.c"), Some("reject-ebpf"), compiler).expect("loaded");
+    let before = chosen(&registry, "reject-ebpf");
+    registry.insert(Arc::clone(&other)).expect("the same name");
+    assert_eq!(registry.programs().len(), 1);
+    assert_ne!(chosen(&registry, "reject-ebpf"), before);
+    for name in ["multicast", "Reject", "", "a/b"] {
+        let loaded = StrategyProgram::load(&object("strategies/reject.c"), Some(name), compiler);
+        assert!(loaded.is_err() || registry.insert(loaded.expect("a name")).is_err(), "{name}");
+    }
+    assert!(registry.remove("reject-ebpf").is_some_and(|removed| Arc::ptr_eq(&removed, &other)));
+    assert!(registry.remove("reject-ebpf").is_none());
+}

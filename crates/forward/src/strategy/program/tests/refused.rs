@@ -1,0 +1,84 @@
+//! Object files that are refused, with the reason; and damaged ones, which do no harm.
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::{load, object, object_of};
+use crate::strategy::tests::{A, B, D, Mock};
+use crate::strategy::{StrategyRegistry, Trigger};
+
+#[test]
+fn hostile_programs_are_refused_with_the_reason() {
+    for (function, reason) in [
+        ("NAMEHOP_PROGRAM(context) { while (namehop_random(context)) {} return 0; }", "loop back"),
+        ("NAMEHOP_PROGRAM(context) { return ((char *)context)[200]; }", "of the context, which has"),
+        ("NAMEHOP_PROGRAM(context) { return context->parameters[context->event]; }", "may leave"),
+        ("NAMEHOP_PROGRAM(context) { context->ingress = 1; return 0; }", "cannot be changed"),
+        ("NAMEHOP_PROGRAM(context) { return *(namehop_u64 *)context->now_ns; }", "a number is no address"),
+        ("NAMEHOP_PROGRAM(context) { namehop_prefix_scratch(context)[8] = 1; return 0; }", "of the memory of a helper"),
+        (
+            "NAMEHOP_PROGRAM(context) { *(namehop_u64 *)namehop_out_record(context, 0) = 1; return 0; }",
+            "cannot be changed",
+        ),
+        ("NAMEHOP_PROGRAM(context) { return namehop_random((void *)((char *)context + 8)); }", "must be the context"),
+        ("static namehop_u64 count; NAMEHOP_PROGRAM(context) { return count += context->event; }", "global variable"),
+        (
+            "int system(const char *); NAMEHOP_PROGRAM(context) { return system((char *)context); }",
+            "there is no helper system",
+        ),
+        (
+            "__attribute__((noinline)) static int own(int x) { __asm__ volatile(\"\"); return x; }
+             NAMEHOP_PROGRAM(context) { return own(context->event); }",
+            "always_inline",
+        ),
+        ("", "its function must be in section"),
+    ] {
+        let error = load(&object_of(function)).expect_err(function).to_string();
+        assert!(error.contains(reason), "{function}: {error}");
+    }
+}
+
+#[test]
+fn other_files_are_refused() {
+    let reasons = [
+        (
+            b"not an ELF file at all, but long enough to be one of these files for processors".to_vec(),
+            "not an object file",
+        ),
+        (Vec::new(), "not an object file"),
+        (vec![0; 70_000], "65536 are allowed"),
+        (std::fs::read("/proc/self/exe").expect("this test"), "are allowed"),
+    ];
+    for (bytes, reason) in reasons {
+        let error = load(&bytes).expect_err(reason).to_string();
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+proptest! {
+    /// Damaged files are refused, or do what some other program does: nothing that a program may not.
+    #[test]
+    fn damaged_files_do_no_harm(damage in proptest::collection::vec((any::<Index>(), any::<u8>()), 1..4)) {
+        let mut object = OBJECT.with(Clone::clone);
+        for (place, byte) in &damage {
+            let place = place.index(object.len());
+            object[place] = *byte;
+        }
+        if let Ok(program) = load(&object) {
+            let name = program.name().to_owned();
+            let mut registry = StrategyRegistry::default();
+            registry.insert(program).map_err(TestCaseError::reject)?;
+            let name = crate::strategy::registry::full_name(&name).expect("a name");
+            if let Ok(strategy) = registry.parse(name.as_ref()) {
+                let mut mock = Mock::new(&[(A, 1), (B, 2)]);
+                mock.interest(&strategy, D);
+                mock.data(&strategy, A);
+                mock.event(&strategy, Trigger::Timer);
+            }
+        }
+    }
+}
+
+thread_local! {
+    static OBJECT: Vec<u8> = object("strategies/fastroute.c");
+}

@@ -1,0 +1,27 @@
+/*
+ * The strategy roundrobin as a program: next hops take turns.
+ */
+#include "namehop_strategy.h"
+
+NAMEHOP_STRATEGY("roundrobin-ebpf", 1, "next hops take turns", NAMEHOP_ON(NAMEHOP_INTEREST), NAMEHOP_SUPPRESSES);
+
+NAMEHOP_PROGRAM(context)
+{
+    namehop_u64 decision = namehop_decide(context);
+    if (decision == NAMEHOP_SUPPRESS)
+        return 0;
+    namehop_u64 eligible = namehop_eligible(context);
+    if (eligible == 0) {
+        if (decision == NAMEHOP_NEW)
+            namehop_no_route(context);
+        return 0;
+    }
+    /* Next hops that have their turn in this round, as a set: all behind the last one. */
+    namehop_u64 *next_round = namehop_prefix_scratch(context);
+    namehop_u64 behind = eligible & ~next_round[0];
+    namehop_u64 chosen = namehop_first(behind != 0 ? behind : eligible);
+    /* The chosen one and all before it have had their turn. */
+    next_round[0] = chosen | (chosen - 1);
+    namehop_forward(context, chosen);
+    return 0;
+}
