@@ -3,7 +3,7 @@
 use namehop_face::FaceUri;
 use namehop_face::link_service::{LinkService, MAX_PARTIAL_PACKETS, Reassembler};
 use namehop_face::registry::{FaceFlags, FaceParams, FaceTable};
-use namehop_packet::{BufferPool, LinkFields, Outgoing, PacketKind, Timestamp};
+use namehop_packet::{BufferPool, IncomingBurst, LinkFields, Outgoing, PacketKind, Timestamp};
 use namehop_wire::MAX_PACKET_SIZE;
 
 use crate::script::Events;
@@ -23,7 +23,7 @@ pub fn link_service(bytes: &[u8]) {
     let mut service = LinkService::with_first_sequence(face, 0);
     let mut reassembler = Reassembler::new(MAX_PARTIAL_PACKETS / 2);
     let mut now = Timestamp(0);
-    let (mut incoming, mut frames, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut incoming, mut frames, mut dropped) = (IncomingBurst::default(), Vec::new(), Vec::new());
     for (kind, bytes) in Events(bytes) {
         let Some(buffer) = pool.copy_of(bytes) else { continue };
         match kind & 7 {
@@ -42,7 +42,7 @@ pub fn link_service(bytes: &[u8]) {
         let deadline = service.next_deadline().min(reassembler.next_deadline());
         assert!(deadline > now, "a tick does what is due");
         assert!(reassembler.waiting() <= MAX_PARTIAL_PACKETS / 2);
-        for packet in incoming.drain(..) {
+        for packet in incoming.in_order().drain(..) {
             assert!(packet.buffer.bytes().len() <= MAX_PACKET_SIZE);
         }
         for frame in frames.drain(..) {
