@@ -63,7 +63,7 @@ impl Load {
             let place = interest.windows(4).rposition(|bytes| bytes == NONCE.to_be_bytes());
             nonces_at.push(place.ok_or("no nonce")?);
             interests.push(interest);
-            data.push(DataBuilder::new(name).content(&[0; 100]).sign(&DigestSigner)?);
+            data.push(DataBuilder::new(name).content([0; 100]).sign(&DigestSigner)?);
         }
         Ok(Load { engine, pool, _fib: fib, now: Timestamp(1_000_000_000), interests, nonces_at, data, nonce: 0 })
     }
