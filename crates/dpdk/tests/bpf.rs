@@ -58,7 +58,7 @@ fn what_only_dpdk_refuses_is_refused_with_its_reason() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(8192))]
+    #![proptest_config(ProptestConfig::with_cases(65_536))]
 
     #[test]
     fn compiled_programs_do_what_the_interpreter_says(

@@ -2,8 +2,9 @@
 //!
 //! Programs get those that DPDK's compiler for this processor translates faithfully: 64-bit and 32-bit arithmetic, loads, stores,
 //! 64-bit jumps and calls of helpers; that is what compilers make for the processor version `v2`. Refused are atomic
-//! operations, packet loads, 32-bit jumps, calls of other eBPF functions, and two that DPDK mistranslates: the jump on common
-//! bits, and the division of a register by itself.
+//! operations, packet loads, 32-bit jumps, calls of other eBPF functions, and what DPDK 22.11 mistranslates: the jump on common
+//! bits, the division of a register by itself, its shift by itself (which changes register 4 as well), and the 32-bit division by
+//! a register (which cuts register 0 to 32 bits).
 
 use crate::verify::Refusal;
 
@@ -313,6 +314,13 @@ fn arithmetic(
         (Arithmetic::Divide | Arithmetic::Modulo, Operand::Register(register)) if register == destination => {
             Err("a register cannot be divided by itself")
         }
+        (Arithmetic::Divide | Arithmetic::Modulo, Operand::Register(_)) if !is_wide => {
+            Err("32-bit division by a register is not available: divide numbers of 64 bits")
+        }
+        (
+            Arithmetic::ShiftLeft | Arithmetic::ShiftRight | Arithmetic::ShiftRightSigned,
+            Operand::Register(register),
+        ) if register == destination => Err("a register cannot be shifted by itself"),
         (
             Arithmetic::ShiftLeft | Arithmetic::ShiftRight | Arithmetic::ShiftRightSigned,
             Operand::Constant(distance),

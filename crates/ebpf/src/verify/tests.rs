@@ -162,6 +162,18 @@ fn hostile_programs_are_refused_with_the_reason() {
         ("calls another function", &[op(0x85, 0, 1, 0, 1), EXIT, ZERO, EXIT], "calls of other functions"),
         ("division by zero", &[ZERO, op(0x37, 0, 0, 0, 0), EXIT], "division by zero"),
         ("divides by itself", &[op(0x79, 0, 1, 0, 0), op(0x3F, 0, 0, 0, 0), EXIT], "by itself"),
+        ("shifts by itself", &[op(0x79, 0, 1, 0, 0), op(0x6F, 0, 0, 0, 0), EXIT], "shifted by itself"),
+        ("shifts half of itself by itself", &[op(0x79, 0, 1, 0, 0), op(0x7C, 0, 0, 0, 0), EXIT], "shifted by itself"),
+        (
+            "divides 32 bits by a register",
+            &[op(0x79, 0, 1, 0, 0), op(0x79, 2, 1, 8, 0), op(0x3C, 0, 2, 0, 0), EXIT],
+            "numbers of 64 bits",
+        ),
+        (
+            "remainder of 32 bits by a register",
+            &[op(0x79, 0, 1, 0, 0), op(0x79, 2, 1, 8, 0), op(0x9C, 0, 2, 0, 0), EXIT],
+            "numbers of 64 bits",
+        ),
         ("too long a shift", &[ZERO, op(0x67, 0, 0, 0, 64), EXIT], "more bits"),
         ("atomic", &[ZERO, op(0xDB, 1, 0, 16, 0), EXIT], "atomic"),
         ("packet load", &[op(0xBF, 6, 1, 0, 0), op(0x20, 0, 0, 0, 0), EXIT], "no such instruction"),
