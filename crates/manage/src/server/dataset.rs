@@ -12,11 +12,12 @@ use namehop_wire::data::content_type;
 use namehop_wire::security::unix_time_ms;
 use namehop_wire::tlv::Nni;
 use namehop_wire::tlv::types::SEGMENT_NAME_COMPONENT;
-use namehop_wire::{ComponentRef, MAX_PACKET_SIZE, Name, NameRef};
+use namehop_wire::{ComponentRef, MAX_PACKET_SIZE, Name};
 
 use super::dispatcher::{Request, VERB_END};
 use super::reply::{ReplyTo, data};
-use super::status::Dataset;
+use super::status::{Content, Making};
+use super::streams::Source;
 use super::verbs::bad_request;
 use super::{ControlPlane, Management};
 use crate::nfd::FaceQueryFilter;
@@ -31,6 +32,15 @@ const KEPT_MS: u64 = 1000;
 pub(super) const NO_CACHE: bool = true;
 /// Contents kept at most, together; the oldest version goes first.
 const MAX_STORED_BYTES: usize = 256 << 20;
+
+/// Makes the content of a dataset as a whole.
+type Make<C> = Box<dyn FnOnce(Rc<Management<C>>) -> Making>;
+
+/// What was asked for.
+enum Wanted<C: 'static> {
+    Whole(Make<C>),
+    Stream(fn(&Management<C>) -> Source),
+}
 
 #[derive(Debug)]
 struct Version {
@@ -96,48 +106,33 @@ impl DatasetStore {
     }
 }
 
-/// The dataset that a name is about, and how many components name it; an error text when the query in the name is malformed.
-fn find_dataset(name: NameRef<'_>, module: &[u8], verb: &[u8]) -> Option<Result<(Dataset, usize), String>> {
-    let dataset = match (module, verb) {
-        (b"status", b"general") => Dataset::General,
-        (b"status", b"drops") => Dataset::Drops,
-        (b"status", b"readvertise") => Dataset::Readvertise,
-        (b"faces", b"list") => Dataset::Faces,
-        (b"faces", b"channels") => Dataset::Channels,
-        (b"fib", b"list") => Dataset::Fib,
-        (b"fib", b"snapshot") => Dataset::FibSnapshot,
-        (b"rib", b"list") => Dataset::Rib,
-        (b"strategy-choice", b"list") => Dataset::StrategyChoices,
-        (b"cs", b"info") => Dataset::ContentStore,
-        (b"faces", b"query") => {
-            let filter = name.get(VERB_END).filter(|component| component.is_generic())?;
-            return Some(match FaceQueryFilter::decode(filter.value) {
-                Ok(filter) => Ok((Dataset::MatchingFaces(filter), VERB_END + 1)),
-                Err(error) => Err(format!("malformed FaceQueryFilter: {error}")),
-            });
-        }
-        _ => return None,
-    };
-    Some(Ok((dataset, VERB_END)))
-}
-
 impl<C: ControlPlane> Management<C> {
     pub(super) fn serve_dataset(self: &Rc<Self>, request: &Request<'_>, module: &[u8], verb: &[u8]) {
         let name = request.interest.name;
-        let Some(found) = find_dataset(name, module, verb) else { return };
+        let Some(dataset) = Self::find_dataset(module, verb) else { return };
         if name.value().len() > MAX_NAME_BYTES {
             return;
         }
-        let (dataset, length) = match found {
-            Ok(found) => found,
-            Err(text) => return self.reject_dataset(&request.reply_to(), &bad_request(text)),
+        let (length, wanted) = match dataset.content {
+            Content::Streamed(source) => (VERB_END, Wanted::Stream(source)),
+            Content::Whole(make) => (VERB_END, Wanted::Whole(Box::new(make))),
+            Content::Filtered(make) => {
+                let Some(filter) = name.get(VERB_END).filter(|component| component.is_generic()) else { return };
+                match FaceQueryFilter::decode(filter.value) {
+                    Ok(filter) => (VERB_END + 1, Wanted::Whole(Box::new(move |this| make(this, filter)))),
+                    Err(error) => {
+                        let response = bad_request(format!("malformed FaceQueryFilter: {error}"));
+                        return self.reject_dataset(&request.reply_to(), &response);
+                    }
+                }
+            }
         };
         let can_be_prefix = request.interest.can_be_prefix;
         let mut rest = name.suffix(length).components();
         match (rest.next(), rest.next(), rest.next()) {
-            (None, ..) if can_be_prefix => match self.source_of(&dataset) {
-                Some(source) => self.start_stream(source, request.reply_to()),
-                None => self.start_dataset(dataset, request.reply_to()),
+            (None, ..) if can_be_prefix => match wanted {
+                Wanted::Whole(make) => self.start_dataset(make, request.reply_to()),
+                Wanted::Stream(source) => self.start_stream(source(self), request.reply_to()),
             },
             (Some(version), segment, None) => {
                 let segment = match segment {
@@ -147,7 +142,7 @@ impl<C: ControlPlane> Management<C> {
                 };
                 if let (Some(version), Some(segment)) = (version.as_version(), segment) {
                     let name = name.prefix(length).to_owned();
-                    if dataset.is_streamed() {
+                    if let Wanted::Stream(_) = wanted {
                         return self.answer_from_stream(&name, version, segment, request.reply_to());
                     }
                     let packet = self.datasets.borrow_mut().segment(version, &name, segment, self.now_ms());
@@ -160,7 +155,7 @@ impl<C: ControlPlane> Management<C> {
         }
     }
 
-    fn start_dataset(self: &Rc<Self>, dataset: Dataset, to: ReplyTo) {
+    fn start_dataset(self: &Rc<Self>, make: Make<C>, to: ReplyTo) {
         let name = to.name.clone();
         {
             let mut store = self.datasets.borrow_mut();
@@ -171,7 +166,7 @@ impl<C: ControlPlane> Management<C> {
         }
         let this = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            let mut content = this.build_dataset(&dataset).await;
+            let mut content = make(Rc::clone(&this)).await;
             content.shrink_to_fit();
             this.finish_dataset(name, content);
         });

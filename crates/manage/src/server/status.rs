@@ -1,7 +1,13 @@
-//! The contents of all datasets.
+//! The list of all datasets, and their contents.
+//!
+//! A new dataset is one more entry of the list, and a function.
 //!
 //! The list of faces is built in portions with a pause after each, so that commands are not held up. Faces that change
 //! meanwhile are listed as they were or as they are.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
 
 use namehop_face::counters::LinkDrop;
 use namehop_forward::fib::FibCursor;
@@ -13,6 +19,7 @@ use super::cs::cs_info;
 use super::faces::face_status;
 use super::streams::Source;
 use super::{ControlPlane, Management};
+use crate::nfd::names::module;
 use crate::nfd::{ChannelStatus, DatasetItem, DropCount, FaceQueryFilter, GeneralStatus, StrategyChoice, encode_item};
 use crate::rib::Cursor;
 
@@ -20,61 +27,101 @@ use crate::rib::Cursor;
 const PORTION: usize = 2048;
 
 /// A status dataset.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Dataset {
-    General,
-    Faces,
-    MatchingFaces(FaceQueryFilter),
-    Channels,
-    Fib,
-    FibSnapshot,
-    Rib,
-    StrategyChoices,
-    ContentStore,
-    Drops,
-    Readvertise,
+pub(super) struct Dataset<C: 'static> {
+    /// As in its name.
+    pub(super) module: &'static str,
+    /// Behind the module.
+    pub(super) verb: &'static str,
+    /// How its content is made.
+    pub(super) content: Content<C>,
 }
 
-impl Dataset {
-    /// Is its content made while it is fetched?
-    pub(super) fn is_streamed(&self) -> bool {
-        matches!(self, Dataset::Fib | Dataset::FibSnapshot | Dataset::Rib)
-    }
+/// How the content of a dataset is made.
+pub(super) enum Content<C: 'static> {
+    /// As a whole, as of now.
+    Whole(fn(Rc<Management<C>>) -> Making),
+    /// The same for those faces that match the filter behind its name.
+    Filtered(fn(Rc<Management<C>>, FaceQueryFilter) -> Making),
+    /// While it is fetched.
+    Streamed(fn(&Management<C>) -> Source),
 }
+
+/// The content of a dataset, encoded.
+pub(super) type Making = Pin<Box<dyn Future<Output = Vec<u8>>>>;
 
 impl<C: ControlPlane> Management<C> {
-    /// The source of a dataset whose content is made while it is fetched.
-    pub(super) fn source_of(&self, dataset: &Dataset) -> Option<Source> {
-        match dataset {
-            Dataset::Fib => Some(Source::Fib(FibCursor::default())),
-            Dataset::FibSnapshot => Some(self.snapshot_source()),
-            Dataset::Rib => Some(Source::Rib(Cursor::default())),
-            _ => None,
-        }
+    /// All datasets.
+    const DATASETS: &[Dataset<C>] = &[
+        Dataset {
+            module: module::STATUS,
+            verb: "general",
+            content: Content::Whole(|this| Box::pin(async move { this.general_status().await.to_vec() })),
+        },
+        Dataset {
+            module: module::STATUS,
+            verb: "drops",
+            content: Content::Whole(|this| Box::pin(async move { this.drop_list().await })),
+        },
+        Dataset {
+            module: module::STATUS,
+            verb: "readvertise",
+            content: Content::Whole(|this| Box::pin(async move { encode_all(this.readvertise_status().into_iter()) })),
+        },
+        Dataset {
+            module: module::FACES,
+            verb: "list",
+            content: Content::Whole(|this| Box::pin(async move { this.face_list(&FaceQueryFilter::default()).await })),
+        },
+        Dataset {
+            module: module::FACES,
+            verb: "query",
+            content: Content::Filtered(|this, filter| Box::pin(async move { this.face_list(&filter).await })),
+        },
+        Dataset {
+            module: module::FACES,
+            verb: "channels",
+            content: Content::Whole(|this| Box::pin(async move { this.channel_list() })),
+        },
+        Dataset {
+            module: module::FIB,
+            verb: "list",
+            content: Content::Streamed(|_| Source::Fib(FibCursor::default())),
+        },
+        Dataset { module: module::FIB, verb: "snapshot", content: Content::Streamed(|this| this.snapshot_source()) },
+        Dataset { module: module::RIB, verb: "list", content: Content::Streamed(|_| Source::Rib(Cursor::default())) },
+        Dataset {
+            module: module::STRATEGY_CHOICE,
+            verb: "list",
+            content: Content::Whole(|this| Box::pin(async move { this.strategy_list() })),
+        },
+        Dataset {
+            module: module::CS,
+            verb: "info",
+            content: Content::Whole(|this| {
+                Box::pin(async move { encode_all(std::iter::once(cs_info(&this.control.cs_info().await))) })
+            }),
+        },
+    ];
+
+    /// The dataset with this name.
+    pub(super) fn find_dataset(module: &[u8], verb: &[u8]) -> Option<&'static Dataset<C>> {
+        let is_it = |dataset: &&Dataset<C>| (dataset.module.as_bytes(), dataset.verb.as_bytes()) == (module, verb);
+        Self::DATASETS.iter().find(is_it)
     }
 
-    /// The content of another dataset, as of now.
-    pub(super) async fn build_dataset(&self, dataset: &Dataset) -> Vec<u8> {
-        match dataset {
-            Dataset::General => self.general_status().await.to_vec(),
-            Dataset::Faces => self.face_list(&FaceQueryFilter::default()).await,
-            Dataset::MatchingFaces(filter) => self.face_list(filter).await,
-            Dataset::Channels => {
-                let channels = self.control.channels();
-                encode_all(channels.iter().map(|uri| ChannelStatus { local_uri: uri.to_string() }))
-            }
-            // Made while they are fetched.
-            Dataset::Fib | Dataset::FibSnapshot | Dataset::Rib => Vec::new(),
-            Dataset::StrategyChoices => self.control.with_fib(|fib| {
-                encode_all(fib.strategies().map(|(name, strategy)| StrategyChoice {
+    fn channel_list(&self) -> Vec<u8> {
+        encode_all(self.control.channels().iter().map(|uri| ChannelStatus { local_uri: uri.to_string() }))
+    }
+
+    fn strategy_list(&self) -> Vec<u8> {
+        self.control.with_fib(|fib| {
+            encode_all(
+                fib.strategies().map(|(name, strategy)| StrategyChoice {
                     name: name.to_owned(),
                     strategy: strategy.name().clone(),
-                }))
-            }),
-            Dataset::Drops => self.drop_list().await,
-            Dataset::Readvertise => encode_all(self.readvertise_status().into_iter()),
-            Dataset::ContentStore => encode_all(std::iter::once(cs_info(&self.control.cs_info().await))),
-        }
+                }),
+            )
+        })
     }
 
     /// Totals first, then what each face has seen.
