@@ -2,6 +2,8 @@
  * Forwarding strategies for Namehop as eBPF programs.
  *
  *     clang -O2 -target bpf -mcpu=v2 -I sdk -c mine.c -o mine.o
+ *     namehop strategy load mine.o
+ *     namehop strategy set /example mine
  *
  * A program is one function, defined with NAMEHOP_PROGRAM, that is called for each event of a pending Interest. It has no global
  * variables, no loops that the compiler does not unroll, and calls nothing but the functions below and inline functions of its own.

@@ -63,6 +63,18 @@ impl Manager {
         done.map_err(|error| Failure::from(error).context(format!("{module}/{verb}")))
     }
 
+    /// Runs a command that takes a file.
+    pub async fn command_with_file(
+        &self,
+        module: &str,
+        verb: &str,
+        parameters: &ControlParameters,
+        file: &[u8],
+    ) -> Result<ControlParameters, Failure> {
+        let done = self.controller.command_with_file(module, verb, parameters, file).await;
+        done.map_err(|error| Failure::from(error).context(format!("{module}/{verb}")))
+    }
+
     /// All faces.
     pub async fn faces(&self) -> Result<Vec<FaceStatus>, Failure> {
         Ok(self.controller.faces().await?)

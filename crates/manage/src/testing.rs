@@ -13,7 +13,8 @@ use namehop_face::registry::{Face, FaceParams, FacePersistency, FaceTable, FaceU
 use namehop_face::socket::CreateError;
 use namehop_forward::engine::{CsChange, CsInfo};
 use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::strategy::StrategyInstance;
+use namehop_forward::strategy::program::Compiler;
+use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
 use namehop_hash::HashKey;
 use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::{Name, NameRef};
@@ -29,6 +30,7 @@ pub const NEIGHBOUR: FaceId = FaceId(257);
 pub struct FakeRouter {
     faces: FaceTable,
     fib: RefCell<FibWriter<StrategyInstance>>,
+    strategies: RefCell<StrategyRegistry>,
     /// Data that `cs/erase` still finds, under every prefix.
     pub cached_data: Cell<usize>,
     /// What `status/general`, `status/drops` and `cs/info` are made from.
@@ -77,6 +79,7 @@ impl FakeRouter {
         FakeRouter {
             faces,
             fib: RefCell::new(fib),
+            strategies: RefCell::default(),
             cached_data: Cell::default(),
             engine: Cell::new(EngineStatus { cs, ..EngineStatus::default() }),
             connect_time: Cell::new(Duration::from_secs(4)),
@@ -149,6 +152,14 @@ impl ControlPlane for FakeRouter {
         access(&mut self.fib.borrow_mut())
     }
 
+    fn with_strategies<R>(&self, access: impl FnOnce(&mut StrategyRegistry) -> R) -> R {
+        access(&mut self.strategies.borrow_mut())
+    }
+
+    fn compiler(&self) -> Compiler {
+        |_| Err("there is no compiler here".to_owned())
+    }
+
     fn next_hop_added(&self, prefix: NameRef<'_>, next_hop: NextHop) {
         assert!(self.face(next_hop.face).is_some(), "a next hop on {}, which is not there", next_hop.face);
         self.added_next_hops.borrow_mut().push((prefix.to_string(), next_hop.face.0, next_hop.cost));
@@ -191,6 +202,8 @@ impl ControlPlane for FakeRouter {
             StateChange::RouteUnregistered { prefix, face, origin } => format!("no route {prefix} {face} {origin}"),
             StateChange::StrategySet { prefix, strategy } => format!("strategy {prefix} {strategy}"),
             StateChange::StrategyUnset(prefix) => format!("no strategy {prefix}"),
+            StateChange::StrategyLoaded { name, object } => format!("loaded {name} of {} bytes", object.len()),
+            StateChange::StrategyUnloaded(name) => format!("unloaded {name}"),
             StateChange::ContentStore(change) => format!("cs {change:?}"),
         });
         Ok(())

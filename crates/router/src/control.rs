@@ -12,7 +12,8 @@ use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::{CreateError, SocketCommand};
 use namehop_forward::engine::{CsChange, CsInfo};
 use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::strategy::StrategyInstance;
+use namehop_forward::strategy::program::Compiler;
+use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
 use namehop_manage::server::{ControlPlane, EngineStatus, NotSaved, StateChange};
 use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
@@ -34,6 +35,7 @@ pub struct Control {
     port_policy: PortPolicy,
     worker: WorkerHandle,
     fib: RefCell<FibWriter<StrategyInstance>>,
+    strategies: RefCell<StrategyRegistry>,
     channels: Vec<FaceUri>,
     saving: Saving,
 }
@@ -51,7 +53,17 @@ impl Control {
         channels: Vec<FaceUri>,
         saving: Saving,
     ) -> Self {
-        Control { faces, sockets, ports, port_policy, worker, fib: RefCell::new(fib), channels, saving }
+        Control {
+            faces,
+            sockets,
+            ports,
+            port_policy,
+            worker,
+            fib: RefCell::new(fib),
+            strategies: RefCell::default(),
+            channels,
+            saving,
+        }
     }
 
     /// The worker.
@@ -180,6 +192,20 @@ impl ControlPlane for Control {
         let result = access(&mut fib);
         fib.reclaim();
         result
+    }
+
+    fn with_strategies<R>(&self, access: impl FnOnce(&mut StrategyRegistry) -> R) -> R {
+        access(&mut self.strategies.borrow_mut())
+    }
+
+    #[cfg(feature = "dpdk")]
+    fn compiler(&self) -> Compiler {
+        |program| namehop_dpdk::bpf::compile(program).map_err(|error| error.to_string())
+    }
+
+    #[cfg(not(feature = "dpdk"))]
+    fn compiler(&self) -> Compiler {
+        |_| Err("this Namehop was built without DPDK, which compiles programs".to_owned())
     }
 
     fn next_hop_added(&self, prefix: NameRef<'_>, next_hop: NextHop) {

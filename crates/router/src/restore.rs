@@ -71,6 +71,7 @@ type Plan = BTreeMap<(String, Option<String>), Rc<RefCell<PlannedFace>>>;
 /// Applies everything. The saved routes are let go of one by one as they come into effect: a million of them take as
 /// much memory here as in the tables.
 pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved: SavedState) {
+    load_strategies(management, &saved);
     choose_strategies(management.control(), config, &saved);
     if let Some(settings) = saved.content_store {
         management.control().configure_cs(settings.into()).await;
@@ -105,6 +106,15 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
     add_saved_routes(management, &plan, saved.routes).await;
 }
 
+fn load_strategies(management: &Management<Control>, saved: &SavedState) {
+    for (name, loaded) in &saved.loaded_strategies {
+        let object = loaded.object().ok_or_else(|| "the state file is damaged".to_owned());
+        if let Err(error) = object.and_then(|object| management.restore_strategy(name, &object)) {
+            warn!(name, error, "a loaded strategy was not restored");
+        }
+    }
+}
+
 fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
     let parse = |short: &str| {
         let name = registry::full_name(short).ok()?;
@@ -122,7 +132,7 @@ fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
         let Ok(prefix) = Name::from_str(prefix) else { continue };
         let result = match strategy
             .as_deref()
-            .map(|text| Name::from_str(text).map(|name| StrategyInstance::parse(name.as_ref())))
+            .map(|text| Name::from_str(text).map(|name| control.with_strategies(|all| all.parse(name.as_ref()))))
         {
             None => control
                 .with_fib(|fib| fib.unset_strategy(prefix.as_ref()))

@@ -19,7 +19,8 @@ use namehop_wire::security::unix_time_ms;
 
 use crate::config::Config;
 use crate::state::{
-    FaceRecord, Journal, Record, RouteKey, RouteRecord, RouteTerms, SavedState, StateError, StrategyRecord, identity,
+    FaceRecord, Journal, LoadedStrategyRecord, Record, RouteKey, RouteRecord, RouteTerms, SavedState, StateError,
+    StrategyRecord, identity,
 };
 
 /// The time of day counts as set if it differs by at least this much from the monotonic clock, in milliseconds.
@@ -188,6 +189,10 @@ impl Saving {
                 strategy: strategy.as_ref().to_string(),
             })),
             StateChange::StrategyUnset(prefix) => Some(Record::StrategyRemoved(prefix.to_string())),
+            StateChange::StrategyLoaded { name, object } => {
+                Some(Record::StrategyLoaded(LoadedStrategyRecord::new(name, object)))
+            }
+            StateChange::StrategyUnloaded(name) => Some(Record::StrategyUnloaded(name.to_owned())),
             StateChange::ContentStore(change) => Some(Record::ContentStore(self.cs.get().changed(change).into())),
         }
     }

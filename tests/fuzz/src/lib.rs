@@ -15,6 +15,7 @@ mod link;
 mod management;
 mod messages;
 mod packets;
+mod program;
 mod script;
 mod state;
 mod text;
@@ -62,6 +63,7 @@ pub const TARGETS: &[Target] = &[
     target("face_uri", text::face_uri, 1),
     target("name_uri", text::name_uri, 1),
     target("strategy_name", text::strategy_name, 1),
+    target("strategy_program", program::strategy_program, 2),
     target("transport_uri", text::transport_uri, 1),
     target("client_conf", text::client_conf, 2),
     target("route_file", text::route_file, 1),

@@ -1,5 +1,7 @@
 //! `namehop strategy`: which forwarding strategy applies to which names.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use namehop_forward::strategy::{ParameterInfo, STRATEGIES, StrategyInfo, registry};
 use namehop_manage::nfd::{ControlParameters, StrategyChoice, names::module};
@@ -27,6 +29,8 @@ enum StrategyCommand {
     List(ListArgs),
     Set(SetArgs),
     Unset(UnsetArgs),
+    Load(LoadArgs),
+    Unload(UnloadArgs),
 }
 
 /// List strategy choices
@@ -35,6 +39,9 @@ enum StrategyCommand {
 struct ListArgs {
     #[command(flatten)]
     prefixes: PrefixArgs,
+    /// List the loaded strategies instead
+    #[arg(long)]
+    loaded: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -60,6 +67,35 @@ struct UnsetArgs {
     /// Prefix
     prefix: Name,
 }
+
+/// Load a strategy into the router, or replace a loaded one
+///
+/// The file is an eBPF object file that clang has made from C. The router verifies it and compiles it. Prefixes that have chosen
+/// a strategy of this name go over to the new one, while packets flow. Only Namehop has this.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  clang -O2 -target bpf -mcpu=v2 -I sdk -c sdk/examples/hedge.c -o hedge.o
+  namehop strategy load hedge.o
+  namehop strategy set /example hedge/v=1/patience~30")]
+struct LoadArgs {
+    /// Object file, of at most 8000 bytes
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Name of the strategy, in place of the one in the file
+    #[arg(long)]
+    name: Option<String>,
+}
+
+/// Remove a loaded strategy that no prefix has chosen
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  namehop strategy unload hedge")]
+struct UnloadArgs {
+    /// Name of the strategy
+    name: String,
+}
+
+/// Largest object file that fits into a command.
+const MAX_FILE_BYTES: usize = 8_000;
 
 /// Examples, and the strategies that the routers of this release have.
 fn set_help() -> String {
@@ -94,6 +130,8 @@ impl StrategyArgs {
                 StrategyCommand::List(args) => args.run(&manager).await,
                 StrategyCommand::Set(args) => args.run(&manager).await,
                 StrategyCommand::Unset(args) => args.run(&manager).await,
+                StrategyCommand::Load(args) => args.run(&manager).await,
+                StrategyCommand::Unload(args) => args.run(&manager).await,
             }
         })
     }
@@ -101,6 +139,9 @@ impl StrategyArgs {
 
 impl ListArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
+        if self.loaded {
+            return self.run_loaded(manager).await;
+        }
         let choices = self.prefixes.select(manager.datasets().strategies().await?, |choice| &choice.name);
         let views: Vec<StrategyChoiceView> = choices.iter().map(StrategyChoiceView::from).collect();
         if self.json {
@@ -111,6 +152,46 @@ impl ListArgs {
             table.row([view.prefix, view.strategy]);
         }
         table.print()
+    }
+}
+
+impl ListArgs {
+    async fn run_loaded(self, manager: &Manager) -> Result<(), Failure> {
+        let loaded = manager.datasets().loaded_strategies().await?;
+        let names: Vec<String> = loaded.iter().map(|strategy| strategy.strategy.to_string()).collect();
+        if self.json {
+            return output::json(&names);
+        }
+        names.into_iter().try_for_each(output::line)
+    }
+}
+
+impl LoadArgs {
+    async fn run(self, manager: &Manager) -> Result<(), Failure> {
+        let shown = self.file.display();
+        let object = std::fs::read(&self.file).map_err(|error| Failure::failed(format!("{shown}: {error}")))?;
+        if object.len() > MAX_FILE_BYTES {
+            return Err(Failure::failed(format!(
+                "{shown} has {} bytes, {MAX_FILE_BYTES} are allowed; compile it without -g, or run llvm-strip -g on it",
+                object.len()
+            )));
+        }
+        let name = self.name.map(|name| Name::new().append_generic(name));
+        let parameters = ControlParameters { name, ..ControlParameters::default() };
+        let done = manager.command_with_file(module::STRATEGY_CHOICE, "load", &parameters, &object).await?;
+        output::line(format!(
+            "strategy {} is loaded",
+            done.name.unwrap_or_default().to_string().trim_start_matches('/')
+        ))
+    }
+}
+
+impl UnloadArgs {
+    async fn run(self, manager: &Manager) -> Result<(), Failure> {
+        let name = Some(Name::new().append_generic(&self.name));
+        let parameters = ControlParameters { name, ..ControlParameters::default() };
+        manager.command(module::STRATEGY_CHOICE, "unload", &parameters).await?;
+        output::line(format!("strategy {} is unloaded", self.name))
     }
 }
 

@@ -57,6 +57,21 @@ impl<E: Express> Controller<E> {
         accepted(self.send(self.build(name, None)?).await?)
     }
 
+    /// Sends a command with a file, which must fit into one packet with everything else.
+    ///
+    /// # Errors
+    /// As for [`command`](Self::command).
+    pub async fn command_with_file(
+        &self,
+        module: &str,
+        verb: &str,
+        parameters: &ControlParameters,
+        file: &[u8],
+    ) -> Result<ControlParameters, ClientError> {
+        let name = self.prefix().append_generic(module).append_generic(verb).append_generic(parameters.to_vec());
+        accepted(self.send(self.build(name, Some(file))?).await?)
+    }
+
     /// Announces a prefix with a PrefixAnnouncement Data (`rib/announce`).
     ///
     /// # Errors

@@ -191,6 +191,14 @@ impl<E: Express> Controller<E> {
         self.list(&names::localhost_verb(module::STRATEGY_CHOICE, "list")).await
     }
 
+    /// The loaded strategies: their names, and their full names with version.
+    ///
+    /// # Errors
+    /// As for [`fetch`](Self::fetch).
+    pub async fn loaded_strategies(&self) -> Result<Vec<StrategyChoice>, ClientError> {
+        self.list(&names::localhost_verb(module::STRATEGY_CHOICE, "loaded")).await
+    }
+
     /// The Content Store.
     ///
     /// # Errors

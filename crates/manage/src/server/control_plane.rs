@@ -12,7 +12,8 @@ use namehop_face::socket::CreateError;
 use namehop_forward::counters::EngineCounters;
 use namehop_forward::engine::{CsChange, CsInfo, TableSizes};
 use namehop_forward::fib::{FibWriter, NextHop};
-use namehop_forward::strategy::StrategyInstance;
+use namehop_forward::strategy::program::Compiler;
+use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
 use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 
@@ -67,6 +68,15 @@ pub enum StateChange<'a> {
     },
     /// The choice for this prefix will be removed.
     StrategyUnset(NameRef<'a>),
+    /// A strategy will be loaded, or take the place of the one with its name.
+    StrategyLoaded {
+        /// Its name component.
+        name: &'a str,
+        /// The object file.
+        object: &'a [u8],
+    },
+    /// The strategy of this name will be unloaded.
+    StrategyUnloaded(&'a str),
     /// The Content Store will be configured.
     ContentStore(CsChange),
 }
@@ -108,6 +118,12 @@ pub trait ControlPlane: 'static {
     /// Gives access to the FIB. Not nested, and `access` calls no other method than
     /// [`next_hop_added`](Self::next_hop_added).
     fn with_fib<R>(&self, access: impl FnOnce(&mut FibWriter<StrategyInstance>) -> R) -> R;
+
+    /// Gives access to the strategies that can be chosen. Not nested.
+    fn with_strategies<R>(&self, access: impl FnOnce(&mut StrategyRegistry) -> R) -> R;
+
+    /// Compiles programs of strategies.
+    fn compiler(&self) -> Compiler;
 
     /// A prefix has a next hop that it did not have; pending Interests may go there.
     fn next_hop_added(&self, prefix: NameRef<'_>, next_hop: NextHop);

@@ -132,6 +132,10 @@ impl<C: ControlPlane> Management<C> {
                 Ok(parameters) => carry_out(self, parameters, requester),
                 Err(response) => response,
             },
+            (Action::WithFile(carry_out), _) => match parameters() {
+                Ok(parameters) => carry_out(self, parameters, command.application_parameters),
+                Err(response) => response,
+            },
             (Action::Task(start), _) => match parameters() {
                 Ok(parameters) => {
                     let (this, response) = (Rc::clone(self), start(Rc::clone(self), parameters, requester));

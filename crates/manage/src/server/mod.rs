@@ -15,6 +15,7 @@ mod fib;
 mod fib_update;
 mod learned_routes;
 mod loaded_prefixes;
+mod loaded_strategies;
 mod readvertise;
 mod reply;
 mod rib;

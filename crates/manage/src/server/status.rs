@@ -12,6 +12,7 @@ use std::rc::Rc;
 use namehop_face::counters::LinkDrop;
 use namehop_forward::fib::FibCursor;
 use namehop_packet::DropReason;
+use namehop_wire::Name;
 use namehop_wire::security::unix_time_ms;
 use namehop_wire::tlv::Writer;
 
@@ -95,6 +96,11 @@ impl<C: ControlPlane> Management<C> {
             content: Content::Whole(|this| Box::pin(async move { this.strategy_list() })),
         },
         Dataset {
+            module: module::STRATEGY_CHOICE,
+            verb: "loaded",
+            content: Content::Whole(|this| Box::pin(async move { this.loaded_strategy_list() })),
+        },
+        Dataset {
             module: module::CS,
             verb: "info",
             content: Content::Whole(|this| {
@@ -121,6 +127,15 @@ impl<C: ControlPlane> Management<C> {
                     strategy: strategy.name().clone(),
                 }),
             )
+        })
+    }
+
+    fn loaded_strategy_list(&self) -> Vec<u8> {
+        self.control.with_strategies(|strategies| {
+            encode_all(strategies.programs().iter().map(|program| StrategyChoice {
+                name: Name::new().append_generic(program.name()),
+                strategy: program.versioned_name(),
+            }))
         })
     }
 

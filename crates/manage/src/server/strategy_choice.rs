@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use namehop_forward::strategy::{StrategyError, StrategyInstance};
+use namehop_forward::strategy::StrategyError;
 use tokio::task::yield_now;
 
 use super::reply::not_saved;
@@ -35,6 +35,18 @@ impl<C: ControlPlane> Management<C> {
                 this.after_strategies_settled(response)
             }),
         },
+        Verb {
+            name: "load",
+            required: FieldSet::NONE,
+            optional: FieldSet::NAME,
+            action: Action::WithFile(Self::load_strategy),
+        },
+        Verb {
+            name: "unload",
+            required: FieldSet::NAME,
+            optional: FieldSet::NONE,
+            action: Action::Now(|this, parameters, _| this.unload_strategy(&parameters)),
+        },
     ];
 
     /// Responds when all prefixes have the strategies that were chosen for them, so that 200 means that they have.
@@ -49,7 +61,7 @@ impl<C: ControlPlane> Management<C> {
 
     fn set_strategy(&self, parameters: ControlParameters) -> ControlResponse {
         let (name, strategy) = (parameters.name.unwrap_or_default(), parameters.strategy.unwrap_or_default());
-        let instance = match StrategyInstance::parse(strategy.as_ref()) {
+        let instance = match self.control.with_strategies(|strategies| strategies.parse(strategy.as_ref())) {
             Ok(instance) => instance,
             Err(error) => {
                 let code = match error {

@@ -35,6 +35,8 @@ pub(super) enum Action<C: 'static> {
     Task(fn(Rc<Management<C>>, ControlParameters, Requester) -> Response),
     /// At once. It takes ApplicationParameters in place of ControlParameters.
     WithApplicationParameters(fn(&Management<C>, &[u8], Requester) -> ControlResponse),
+    /// At once. It takes ControlParameters, and a file in ApplicationParameters.
+    WithFile(fn(&Management<C>, ControlParameters, &[u8]) -> ControlResponse),
 }
 
 impl<C: ControlPlane> Management<C> {

@@ -20,7 +20,8 @@ mod shorten;
 pub use format::StateError;
 pub use journal::Journal;
 pub use record::{
-    ContentStoreRecord, FaceRecord, Record, RouteKey, RouteRecord, RouteTerms, SavedState, StrategyRecord, identity,
+    ContentStoreRecord, FaceRecord, LoadedStrategyRecord, Record, RouteKey, RouteRecord, RouteTerms, SavedState,
+    StrategyRecord, identity,
 };
 
 #[cfg(test)]

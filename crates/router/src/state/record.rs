@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use base64ct::{Base64, Encoding};
+use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
 use namehop_forward::engine::{CsChange, CsConfig};
@@ -32,6 +34,10 @@ pub enum Record {
     Strategy(StrategyRecord),
     /// The choice for this prefix was unset.
     StrategyRemoved(String),
+    /// A strategy was loaded.
+    StrategyLoaded(LoadedStrategyRecord),
+    /// The strategy of this name was unloaded.
+    StrategyUnloaded(String),
     /// The Content Store was configured.
     ContentStore(ContentStoreRecord),
     /// The time of day was set forward by so many milliseconds, or back: the expiries in earlier lines move by as much.
@@ -150,6 +156,33 @@ pub struct StrategyRecord {
     pub strategy: String,
 }
 
+/// A loaded strategy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadedStrategyRecord {
+    /// Its name component.
+    pub name: String,
+    /// SHA-256 of the object file, in hexadecimal digits.
+    sha256: String,
+    /// The object file, in Base64.
+    object: String,
+}
+
+impl LoadedStrategyRecord {
+    /// Of an object file.
+    pub fn new(name: &str, object: &[u8]) -> Self {
+        LoadedStrategyRecord { name: name.to_owned(), sha256: sha256(object), object: Base64::encode_string(object) }
+    }
+
+    /// The object file; `None` when the record is damaged.
+    pub fn object(&self) -> Option<Vec<u8>> {
+        Base64::decode_vec(&self.object).ok().filter(|object| sha256(object) == self.sha256)
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Content Store settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentStoreRecord {
@@ -187,6 +220,8 @@ pub struct SavedState {
     pub routes: BTreeMap<RouteKey, RouteTerms>,
     /// By prefix; `None` where the choice was unset (it may be one of the configuration file).
     pub strategies: BTreeMap<String, Option<String>>,
+    /// By name.
+    pub loaded_strategies: BTreeMap<String, LoadedStrategyRecord>,
     /// Content Store settings, when they were changed.
     pub content_store: Option<ContentStoreRecord>,
 }
@@ -218,6 +253,12 @@ impl SavedState {
             Record::StrategyRemoved(prefix) => {
                 self.strategies.insert(prefix, None);
             }
+            Record::StrategyLoaded(loaded) => {
+                self.loaded_strategies.insert(loaded.name.clone(), loaded);
+            }
+            Record::StrategyUnloaded(name) => {
+                self.loaded_strategies.remove(&name);
+            }
             Record::ContentStore(settings) => self.content_store = Some(settings),
             Record::ClockSet(by_ms) => {
                 for expires in self.routes.values_mut().filter_map(|terms| terms.expires_unix_ms.as_mut()) {
@@ -236,6 +277,7 @@ impl SavedState {
             Some(strategy) => Record::Strategy(StrategyRecord { prefix: prefix.clone(), strategy: strategy.clone() }),
             None => Record::StrategyRemoved(prefix.clone()),
         });
-        faces.chain(routes).chain(strategies).chain(self.content_store.map(Record::ContentStore))
+        let loaded = self.loaded_strategies.values().cloned().map(Record::StrategyLoaded);
+        faces.chain(routes).chain(loaded).chain(strategies).chain(self.content_store.map(Record::ContentStore))
     }
 }

@@ -71,6 +71,8 @@ impl Survey {
             Record::RouteRemoved(key) => self.note(("route", key), gone),
             Record::Strategy(choice) => self.note(("strategy", &choice.prefix), there),
             Record::StrategyRemoved(prefix) => self.note(("strategy", prefix), there),
+            Record::StrategyLoaded(loaded) => self.note(("loaded strategy", &loaded.name), there),
+            Record::StrategyUnloaded(name) => self.note(("loaded strategy", name), gone),
             Record::ContentStore(_) => self.note(("content store", &()), there),
             Record::ClockSet(_) => self.always.push(line),
         }
@@ -136,7 +138,8 @@ mod tests {
 
     use super::super::format::{header_line, line_of, read};
     use super::super::record::{
-        ContentStoreRecord, FaceRecord, RouteKey, RouteRecord, RouteTerms, SavedState, StrategyRecord,
+        ContentStoreRecord, FaceRecord, LoadedStrategyRecord, RouteKey, RouteRecord, RouteTerms, SavedState,
+        StrategyRecord,
     };
     use super::*;
 
@@ -183,6 +186,9 @@ mod tests {
             key().prop_map(Record::RouteRemoved),
             (text(), text()).prop_map(|(prefix, strategy)| Record::Strategy(StrategyRecord { prefix, strategy })),
             text().prop_map(Record::StrategyRemoved),
+            (text(), 0..3_u8)
+                .prop_map(|(name, byte)| Record::StrategyLoaded(LoadedStrategyRecord::new(&name, &[byte]))),
+            text().prop_map(Record::StrategyUnloaded),
             (0..9_u64).prop_map(|capacity_packets| {
                 Record::ContentStore(ContentStoreRecord { capacity_packets, admit: true, serve: false })
             }),

@@ -61,6 +61,23 @@ fn changes_are_there_after_reopening_without_any_closing() {
 }
 
 #[test]
+fn the_program_of_a_loaded_strategy_is_checked() {
+    let record = Record::StrategyLoaded(LoadedStrategyRecord::new("mine", b"\x7fELF and more"));
+    let line = serde_json::to_string(&record).expect("a line");
+    let read = |line: &str| match serde_json::from_str(line) {
+        Ok(Record::StrategyLoaded(loaded)) => loaded.object(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(read(&line).as_deref(), Some(&b"\x7fELF and more"[..]));
+    assert_eq!(read(&line.replace("f0VMR", "f0VNR")), None);
+    let mut state = SavedState::default();
+    state.fold(record);
+    assert_eq!(state.records().count(), 1);
+    state.fold(Record::StrategyUnloaded("mine".into()));
+    assert_eq!(state, SavedState::default());
+}
+
+#[test]
 fn a_destroyed_face_takes_its_routes_along() {
     let mut state = SavedState::default();
     for record in [face("a"), face("b"), route("/x", "a", 1), route("/x", "b", 1), Record::FaceRemoved("a".into())] {

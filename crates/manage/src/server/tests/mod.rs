@@ -8,6 +8,7 @@ mod events;
 mod faces;
 mod fib;
 mod loaded;
+mod loaded_strategies;
 mod readvertise;
 mod rib;
 mod saving;

@@ -1,0 +1,116 @@
+//! Strategies that are loaded at run time: the commands `strategy-choice/load` and `unload`.
+//!
+//! Prefixes that have chosen a program go over to the one that takes its place, with the same parameters. Workers use the old one
+//! until they have passed a quiescent state; then its memory is freed.
+
+use std::sync::Arc;
+
+use namehop_forward::strategy::{StrategyError, StrategyInstance, StrategyProgram};
+use namehop_wire::{Name, NameRef};
+
+use super::reply::not_saved;
+use super::verbs::bad_request;
+use super::{ControlPlane, Management, StateChange, fib};
+use crate::nfd::numbers::status_code;
+use crate::nfd::{ControlParameters, ControlResponse};
+
+/// The name of a strategy, which is the only component of a Name.
+fn strategy_name(name: &Name) -> Option<&str> {
+    let name: NameRef<'_> = name.as_ref();
+    let component = name.get(0).filter(|component| component.is_generic() && name.len() == 1)?;
+    std::str::from_utf8(component.value).ok()
+}
+
+fn conflict(text: impl Into<String>) -> ControlResponse {
+    ControlResponse::new(status_code::CONFLICT, text.into())
+}
+
+impl<C: ControlPlane> Management<C> {
+    /// Loads a program that was saved, before any choice is made.
+    ///
+    /// # Errors
+    /// Why it cannot be loaded.
+    pub fn restore_strategy(&self, name: &str, object: &[u8]) -> Result<(), String> {
+        let program = StrategyProgram::load(object, Some(name), self.control.compiler());
+        let program = program.map_err(|error| error.to_string())?;
+        self.control.with_strategies(|strategies| strategies.insert(program))
+    }
+
+    pub(super) fn load_strategy(&self, parameters: ControlParameters, object: &[u8]) -> ControlResponse {
+        let name = match parameters.name.as_ref().map(strategy_name) {
+            Some(None) => return bad_request("Name must be one component, the name of the strategy".to_owned()),
+            name => name.flatten(),
+        };
+        let program = match StrategyProgram::load(object, name, self.control.compiler()) {
+            Ok(program) => program,
+            Err(error) => return conflict(error.to_string()),
+        };
+        let choices = match self.choices_with(&program) {
+            Ok(choices) => choices,
+            Err((prefix, error)) => {
+                return conflict(match error {
+                    StrategyError::NotFound => {
+                        format!("{prefix} has chosen a higher version of it; choose another strategy there first")
+                    }
+                    StrategyError::BadParameters(text) => format!("the choice of {prefix} does not go with it: {text}"),
+                });
+            }
+        };
+        if let Err(error) = self.control.save(StateChange::StrategyLoaded { name: program.name(), object }) {
+            return not_saved(&error);
+        }
+        if let Err(text) = self.control.with_strategies(|strategies| strategies.insert(Arc::clone(&program))) {
+            self.control.withdraw();
+            return conflict(text);
+        }
+        for (prefix, instance) in choices {
+            // The prefix has a choice already, which is replaced in place.
+            if let Err(error) = self.control.with_fib(|fib| fib.set_strategy(prefix.as_ref(), instance)) {
+                return fib::refused(&error);
+            }
+        }
+        ControlResponse::ok(&ControlParameters {
+            name: Some(Name::new().append_generic(program.name())),
+            ..ControlParameters::default()
+        })
+    }
+
+    pub(super) fn unload_strategy(&self, parameters: &ControlParameters) -> ControlResponse {
+        let Some(name) = parameters.name.as_ref().and_then(strategy_name) else {
+            return bad_request("Name must be one component, the name of the strategy".to_owned());
+        };
+        if self.control.with_strategies(|strategies| strategies.program(name).is_none()) {
+            return ControlResponse::new(status_code::NOT_FOUND, format!("no strategy {name} is loaded"));
+        }
+        if let Some((prefix, _)) = self.choices_of(name).first() {
+            return conflict(format!("it is the strategy of {prefix}; choose another there first"));
+        }
+        if let Err(error) = self.control.save(StateChange::StrategyUnloaded(name)) {
+            return not_saved(&error);
+        }
+        self.control.with_strategies(|strategies| drop(strategies.remove(name)));
+        ControlResponse::ok(parameters)
+    }
+
+    /// Prefixes that have chosen the loaded strategy of this name.
+    fn choices_of(&self, name: &str) -> Vec<(Name, StrategyInstance)> {
+        self.control.with_fib(|fib| {
+            let choices = fib.strategies();
+            let of_name = choices.filter(|(_, choice)| choice.program().is_some_and(|program| program.name() == name));
+            of_name.map(|(prefix, choice)| (prefix.to_owned(), choice.clone())).collect()
+        })
+    }
+
+    /// The choices that a program takes over, or the first that it does not go with.
+    fn choices_with(
+        &self,
+        program: &Arc<StrategyProgram>,
+    ) -> Result<Vec<(Name, StrategyInstance)>, (Name, StrategyError)> {
+        let choices = self.choices_of(program.name()).into_iter();
+        let changed = choices.map(|(prefix, choice)| match choice.with_program(Arc::clone(program)) {
+            Ok(instance) => Ok((prefix, instance)),
+            Err(error) => Err((prefix, error)),
+        });
+        changed.collect()
+    }
+}

@@ -1,0 +1,96 @@
+"""Strategies loaded at run time: load, choose, replace while packets flow, restart, unload."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import run_namehop, wait_until
+
+SDK = Path(__file__).parents[2] / "sdk"
+CLANG = next((found for found in map(shutil.which, ["clang", *(f"clang-{version}" for version in range(14, 20))]) if found), None)
+
+
+def compile_strategy(folder, source, name):
+    """Compiles C; gives the object file."""
+    assert CLANG, "clang is missing: run scripts/setup.sh test"
+    target = folder / f"{name}.o"
+    subprocess.run([CLANG, "-O2", "-target", "bpf", "-mcpu=v2", "-I", str(SDK), "-c", str(source), "-o", str(target)], check=True)
+    return target
+
+
+def choices(router):
+    return {choice["prefix"]: choice["strategy"] for choice in router.json("strategy", "list")}
+
+
+def ping(router):
+    return run_namehop("ping", "/served", "--count", "2", "--interval", "10ms", transport=router.unix_uri, check=False)
+
+
+def test_a_strategy_is_loaded_replaced_restored_and_unloaded(router, tmp_path):
+    hedge = compile_strategy(tmp_path, SDK / "examples/hedge.c", "hedge")
+    assert "strategy hedge is loaded" in router.namehop("strategy", "load", hedge).stdout
+    router.namehop("strategy", "set", "/served", "hedge/v=1/patience~30")
+    full = "/localhost/nfd/strategy/hedge/v=1/patience~30"
+    assert choices(router)["/served"] == full
+    assert router.json("strategy", "list", "--loaded") == ["/localhost/nfd/strategy/hedge/v=1"]
+
+    # Another program with the same parameter takes its place, one without is refused.
+    router.namehop("strategy", "load", hedge)
+    delay = compile_strategy(tmp_path, SDK / "strategies/delay.c", "delay")
+    refused = router.namehop("strategy", "load", delay, "--name", "hedge", check=False)
+    assert refused.returncode != 0 and "unknown parameter 'patience'" in refused.stderr
+    assert choices(router)["/served"] == full
+
+    # A choice with parameters out of range, and an unload of what is in use, are refused.
+    refused = router.namehop("strategy", "set", "/other", "hedge/v=1/patience~0", check=False)
+    assert refused.returncode != 0 and "not a number from 1 to 10000" in refused.stderr
+    refused = router.namehop("strategy", "unload", "hedge", check=False)
+    assert refused.returncode != 0 and "/served" in refused.stderr
+
+    router.stop()
+    router.start()
+    assert choices(router)["/served"] == full
+    router.namehop("strategy", "unset", "/served")
+    router.namehop("strategy", "unload", "hedge")
+    router.stop()
+    router.start()
+    assert router.json("strategy", "list", "--loaded") == []
+
+
+def test_interests_go_where_a_loaded_strategy_sends_them(router, tmp_path):
+    best_route = compile_strategy(tmp_path, SDK / "strategies/best-route.c", "best-route")
+    reject = compile_strategy(tmp_path, SDK / "strategies/reject.c", "reject")
+    producer = router.spawn("serve", "/served")
+    try:
+        router.namehop("strategy", "load", best_route, "--name", "mine")
+        router.namehop("strategy", "set", "/served", "mine")
+        wait_until(lambda: ping(router).returncode == 0, what="answers through the loaded strategy")
+        router.namehop("strategy", "unset", "/served")
+        router.namehop("strategy", "unload", "mine")
+        # What is loaded in its place takes effect at once.
+        router.namehop("strategy", "load", reject, "--name", "mine")
+        router.namehop("strategy", "set", "/served", "mine")
+        assert ping(router).returncode != 0
+    finally:
+        producer.terminate()
+        producer.wait()
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        ("while (namehop_random(context)) {} return 0;", "loop back"),
+        ("return ((char *)context)[300];", "of the context, which has"),
+    ],
+)
+def test_a_hostile_program_is_refused_with_the_reason(router, tmp_path, function, reason):
+    source = tmp_path / "hostile.c"
+    source.write_text(
+        '#include "namehop_strategy.h"\n'
+        'NAMEHOP_STRATEGY("hostile", 1, "a test", NAMEHOP_ON(NAMEHOP_INTEREST), 0);\n'
+        f"NAMEHOP_PROGRAM(context) {{ {function} }}\n"
+    )
+    refused = router.namehop("strategy", "load", compile_strategy(tmp_path, source, "hostile"), check=False)
+    assert refused.returncode != 0 and reason in refused.stderr
+    assert router.json("strategy", "list", "--loaded") == []
