@@ -38,7 +38,7 @@ def test_nobody_takes_commands_away_from_the_router(router):
     router.namehop("route", "add", "/localhost", face)
     router.namehop("route", "add", "/localhop/nfd", face)
     for strategy in STRATEGIES:
-        for prefix in ["/localhost/nfd", "/localhost/nfd/rib"]:
+        for prefix in ["/", "/localhost/nfd", "/localhost/nfd/rib"]:
             router.namehop("strategy", "set", prefix, strategy)
         assert router.json("status")["version"].startswith("Namehop/"), strategy
         router.namehop("route", "add", "/example", face)

@@ -95,7 +95,11 @@ pub(crate) struct Context<'a> {
 impl<'a> Context<'a> {
     /// Calls the strategy.
     pub(crate) fn dispatch(&mut self, trigger: Trigger) {
-        strategy::dispatch(self.route.strategy, trigger, self);
+        match self.route.nexthops {
+            // Whatever strategy was chosen, commands reach the router, so that nobody locks the operator out.
+            [FaceId::INTERNAL] => strategy::dispatch_to_router(trigger, self),
+            _ => strategy::dispatch(self.route.strategy, trigger, self),
+        }
     }
 
     fn pending_limits(&self, scope: NameScope, record: &InRecord) -> InterestLimits {

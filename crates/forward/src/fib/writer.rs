@@ -155,7 +155,7 @@ impl<S: Send + Sync> FibWriter<S> {
 
     /// Gives a prefix and everything below it to one face for good: later changes of next hops there are refused with
     /// [`FibError::Dedicated`]. For the names that the router itself answers, which nobody may lead elsewhere. Strategies
-    /// can be chosen as for other prefixes: with one next hop, all of them lead to it.
+    /// can be chosen as for other prefixes, and make no difference to Interests that go to the router itself.
     ///
     /// To be called before anything else adds next hops there.
     pub fn dedicate(&mut self, prefix: NameRef<'_>, face: FaceId) -> Result<(), FibError> {

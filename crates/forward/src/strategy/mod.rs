@@ -25,6 +25,7 @@ use namehop_wire::lp::NackReason;
 use crate::fib::NextHop;
 
 pub use built_in::STRATEGIES;
+use built_in::best_route::BestRoute;
 pub use context::{InRecord, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
 pub use measurements::{MeasurementTable, Measurements};
 use parameter::Parameter;
@@ -109,4 +110,11 @@ pub fn dispatch<C: StrategyContext>(instance: &StrategyInstance, trigger: Trigge
         Chosen::BuiltIn(strategy) => strategy.dispatch(trigger, ctx),
         Chosen::Program(program) => program.handle(trigger, ctx),
     }
+}
+
+/// Handles one trigger of an Interest that goes to the router itself.
+#[cold]
+#[inline(never)]
+pub fn dispatch_to_router<C: StrategyContext>(trigger: Trigger, ctx: &mut C) {
+    BestRoute::default().handle(trigger, ctx);
 }

@@ -9,7 +9,7 @@ use super::{Strategy, parameter};
 
 mod access;
 mod asf;
-mod best_route;
+pub(super) mod best_route;
 mod delay;
 mod fastroute;
 mod multicast;
