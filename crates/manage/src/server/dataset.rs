@@ -102,6 +102,7 @@ fn find_dataset(name: NameRef<'_>, module: &[u8], verb: &[u8]) -> Option<Result<
         (b"status", b"general") => Dataset::General,
         (b"status", b"drops") => Dataset::Drops,
         (b"status", b"readvertise") => Dataset::Readvertise,
+        (b"status", b"workers") => Dataset::Workers,
         (b"faces", b"list") => Dataset::Faces,
         (b"faces", b"channels") => Dataset::Channels,
         (b"fib", b"list") => Dataset::Fib,

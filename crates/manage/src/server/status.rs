@@ -33,6 +33,7 @@ pub(super) enum Dataset {
     ContentStore,
     Drops,
     Readvertise,
+    Workers,
 }
 
 impl Dataset {
@@ -73,6 +74,7 @@ impl<C: ControlPlane> Management<C> {
             }),
             Dataset::Drops => self.drop_list().await,
             Dataset::Readvertise => encode_all(self.readvertise_status().into_iter()),
+            Dataset::Workers => encode_all(self.control.worker_statuses().await.into_iter()),
             Dataset::ContentStore => encode_all(std::iter::once(cs_info(&self.control.cs_info().await))),
         }
     }
@@ -97,7 +99,7 @@ impl<C: ControlPlane> Management<C> {
         for face in faces.snapshot() {
             let id = Some(u64::from(face.id().0));
             for &reason in DropReason::ALL {
-                put(id, "engine", reason.name(), face.counters.worker.engine_drops.get(reason.index() as u8));
+                put(id, "engine", reason.name(), face.counters.engine_drop(reason));
             }
             for &reason in LinkDrop::ALL {
                 put(id, "link", reason.name(), face.counters.link_drop(reason));
