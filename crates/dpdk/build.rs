@@ -6,7 +6,7 @@ use std::env;
 use std::process::{Command, exit};
 
 /// Libraries that the shim calls.
-const LIBRARIES: [&str; 4] = ["rte_mbuf", "rte_mempool", "rte_ring", "rte_eal"];
+const LIBRARIES: [&str; 5] = ["rte_ethdev", "rte_mbuf", "rte_mempool", "rte_ring", "rte_eal"];
 
 fn main() {
     println!("cargo::rerun-if-changed=shim/shim.c");
@@ -14,7 +14,12 @@ fn main() {
     println!("cargo::rerun-if-env-changed=PKG_CONFIG");
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
     let mut shim = cc::Build::new();
-    shim.file("shim/shim.c").define("_GNU_SOURCE", None).std("gnu11").warnings(true).extra_warnings(true);
+    shim.file("shim/shim.c")
+        .define("_GNU_SOURCE", None)
+        .define("ALLOW_EXPERIMENTAL_API", None)
+        .std("gnu11")
+        .warnings(true)
+        .extra_warnings(true);
     for flag in pkg_config("--cflags") {
         // As system headers: what they do is no concern of this crate's warnings.
         match flag.strip_prefix("-I") {

@@ -1,14 +1,19 @@
 /*
- * Inline functions of DPDK as real ones, and its large structures behind small ones. No state but the log sink.
+ * Inline functions of DPDK as real ones, and its large structures behind small ones. No state but the log sink, and which
+ * cards the kernel wants back.
  */
 #include "shim.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <rte_dev.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+#include <rte_ethdev.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_mbuf.h>
@@ -118,4 +123,115 @@ uint32_t namehop_ring_push(struct rte_ring *ring, struct rte_mbuf **packets, uin
 uint32_t namehop_ring_pop(struct rte_ring *ring, struct rte_mbuf **packets, uint32_t count)
 {
     return rte_ring_sc_dequeue_burst(ring, (void **)packets, count, NULL);
+}
+
+/* Frames that fit into the queues of a card. */
+#define NIC_SLOTS 1024
+
+/* Cards that the kernel wants back. Written by DPDK's interrupt thread, read by others. */
+static atomic_bool nic_removed[RTE_MAX_ETHPORTS];
+
+static void note_removal(const char *name, enum rte_dev_event_type event, void *argument)
+{
+    (void)argument;
+    uint16_t number;
+    if (event == RTE_DEV_EVENT_REMOVE && rte_eth_dev_get_port_by_name(name, &number) == 0)
+        atomic_store(&nic_removed[number], true);
+}
+
+static int start_nic(uint16_t number, struct rte_mempool *pool, struct namehop_nic *nic)
+{
+    struct rte_eth_conf configuration = {.rxmode = {.mtu = RTE_ETHER_MTU}};
+    uint16_t receive_slots = NIC_SLOTS, send_slots = NIC_SLOTS;
+    struct rte_ether_addr address;
+    int socket = rte_eth_dev_socket_id(number);
+    unsigned int memory = socket < 0 ? (unsigned int)SOCKET_ID_ANY : (unsigned int)socket;
+    int result = rte_eth_dev_configure(number, 1, 1, &configuration);
+    if (result == 0)
+        result = rte_eth_dev_adjust_nb_rx_tx_desc(number, &receive_slots, &send_slots);
+    if (result == 0)
+        result = rte_eth_rx_queue_setup(number, 0, receive_slots, memory, NULL, pool);
+    if (result == 0)
+        result = rte_eth_tx_queue_setup(number, 0, send_slots, memory, NULL);
+    if (result == 0)
+        result = rte_eth_dev_start(number);
+    if (result == 0)
+        result = rte_eth_macaddr_get(number, &address);
+    if (result == 0)
+        result = rte_eth_dev_get_mtu(number, &nic->mtu_bytes);
+    if (result != 0)
+        return result;
+    nic->number = number;
+    memcpy(nic->address, address.addr_bytes, sizeof nic->address);
+    return 0;
+}
+
+int namehop_nic_open(const char *address, const struct rte_mbuf *sample, struct namehop_nic *nic)
+{
+    uint16_t number;
+    if (sample->pool == NULL)
+        return -ENOMEM;
+    /* It was found when the environment started, if it was there by then. */
+    int result = rte_eth_dev_get_port_by_name(address, &number);
+    if (result != 0) {
+        result = rte_eal_hotplug_add("pci", address, "");
+        if (result == 0)
+            result = rte_eth_dev_get_port_by_name(address, &number);
+    }
+    if (result != 0)
+        return result;
+    atomic_store(&nic_removed[number], false);
+    result = rte_dev_event_callback_register(address, note_removal, NULL);
+    if (result == 0 || result == -EEXIST)
+        result = start_nic(number, sample->pool, nic);
+    if (result != 0)
+        namehop_nic_close(number, address);
+    return result;
+}
+
+void namehop_nic_close(uint16_t number, const char *address)
+{
+    rte_dev_event_callback_unregister(address, note_removal, NULL);
+    rte_eth_dev_stop(number);
+    rte_eth_dev_close(number);
+    rte_eal_hotplug_remove("pci", address);
+}
+
+int namehop_nic_has_link(uint16_t number)
+{
+    struct rte_eth_link link = {0};
+    return rte_eth_link_get_nowait(number, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+int namehop_nic_is_removed(uint16_t number) { return number < RTE_MAX_ETHPORTS && atomic_load(&nic_removed[number]); }
+
+int namehop_nic_set_groups(uint16_t number, uint8_t (*groups)[6], uint32_t count)
+{
+    int result = rte_eth_dev_set_mc_addr_list(number, (struct rte_ether_addr *)groups, count);
+    if (result == 0)
+        return 0;
+    /* A card with too few places, or none, receives all groups. */
+    return count == 0 ? rte_eth_allmulticast_disable(number) : rte_eth_allmulticast_enable(number);
+}
+
+void namehop_nic_losses(uint16_t number, struct namehop_nic_losses *losses)
+{
+    struct rte_eth_stats counted;
+    if (rte_eth_stats_get(number, &counted) == 0)
+        *losses = (struct namehop_nic_losses){
+            .ring_full = counted.imissed,
+            .no_buffer = counted.rx_nombuf,
+            .malformed = counted.ierrors,
+            .send_failed = counted.oerrors,
+        };
+}
+
+uint16_t namehop_nic_receive(uint16_t number, struct rte_mbuf **packets, uint16_t count)
+{
+    return rte_eth_rx_burst(number, 0, packets, count);
+}
+
+uint16_t namehop_nic_send(uint16_t number, struct rte_mbuf **packets, uint16_t count)
+{
+    return rte_eth_tx_burst(number, 0, packets, count);
 }

@@ -36,4 +36,29 @@ void namehop_ring_free(struct rte_ring *ring);
 uint32_t namehop_ring_push(struct rte_ring *ring, struct rte_mbuf **packets, uint32_t count);
 uint32_t namehop_ring_pop(struct rte_ring *ring, struct rte_mbuf **packets, uint32_t count);
 
+/* A network card that is open. */
+struct namehop_nic {
+    uint16_t number;
+    uint16_t mtu_bytes;
+    uint8_t address[6];
+};
+
+/* Frames that a card lost. */
+struct namehop_nic_losses {
+    uint64_t ring_full;
+    uint64_t no_buffer;
+    uint64_t malformed;
+    uint64_t send_failed;
+};
+
+/* Received frames lie in the mempool of the sample. */
+int namehop_nic_open(const char *address, const struct rte_mbuf *sample, struct namehop_nic *nic);
+void namehop_nic_close(uint16_t number, const char *address);
+int namehop_nic_has_link(uint16_t number);
+int namehop_nic_is_removed(uint16_t number);
+int namehop_nic_set_groups(uint16_t number, uint8_t (*groups)[6], uint32_t count);
+void namehop_nic_losses(uint16_t number, struct namehop_nic_losses *losses);
+uint16_t namehop_nic_receive(uint16_t number, struct rte_mbuf **packets, uint16_t count);
+uint16_t namehop_nic_send(uint16_t number, struct rte_mbuf **packets, uint16_t count);
+
 #endif

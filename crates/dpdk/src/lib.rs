@@ -5,6 +5,7 @@
 //! * [`mempool`]: memory for packets. Before the environment runs they lie in ordinary memory, so a router without ports pays
 //!   nothing for DPDK and can open a port at any time.
 //! * [`packet_socket`]: ports on network interfaces of the kernel, and [`interface`]: what the kernel knows of those.
+//! * [`pci`]: ports on network cards that drivers of DPDK serve, without the kernel.
 //! * [`memif`]: ports over memory shared with another process; [`memory`]: two ends of a link in memory, for tests and benches.
 //!
 //! Functions that can fail give a [`DpdkError`] that says what was tried. Inline functions of DPDK are called through a
@@ -27,11 +28,12 @@ pub mod memif;
 pub mod memory;
 pub mod mempool;
 pub mod packet_socket;
+pub mod pci;
 mod thread;
 
 /// Frames that one call of a port moves at most.
 pub const BURST: usize = 64;
 
-pub use eal::Eal;
+pub use eal::{Devices, Eal};
 pub use error::DpdkError;
 pub use mempool::{mempool_bytes, use_mempools};

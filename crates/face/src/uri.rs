@@ -120,6 +120,14 @@ pub enum FaceUri {
         /// VLAN, if not frames without a tag.
         vlan: Option<VlanId>,
     },
+    /// `pci://0000:03:00.0`: a network card that is used without the kernel, as local end of an Ethernet face;
+    /// `pci://0000:03:00.0?vlan=7`: a VLAN on it.
+    Pci {
+        /// PCI address: domain, bus, device, function.
+        address: String,
+        /// VLAN, if not frames without a tag.
+        vlan: Option<VlanId>,
+    },
     /// `udp4+dev://eth0:56363`, `udp6+dev://eth0:56363`: local end of a UDP multicast face on one interface.
     UdpDevice {
         /// Address family.
@@ -251,6 +259,7 @@ impl FaceUri {
             FaceUri::FileDescriptor(_) => "fd",
             FaceUri::Ethernet(_) => "ether",
             FaceUri::Device { .. } => "dev",
+            FaceUri::Pci { .. } => "pci",
             FaceUri::UdpDevice { family: IpFamily::V4, .. } => "udp4+dev",
             FaceUri::UdpDevice { family: IpFamily::V6, .. } => "udp6+dev",
             FaceUri::WebSocket { secure: false, .. } => "ws",
@@ -282,6 +291,7 @@ impl FaceUri {
     pub fn port(&self) -> FaceUri {
         match self {
             FaceUri::Device { interface, .. } => FaceUri::Device { interface: interface.clone(), vlan: None },
+            FaceUri::Pci { address, .. } => FaceUri::Pci { address: address.clone(), vlan: None },
             other => other.clone(),
         }
     }
@@ -290,6 +300,7 @@ impl FaceUri {
     pub fn is_on(&self, port: &FaceUri) -> bool {
         match (self, port) {
             (FaceUri::Device { interface, .. }, FaceUri::Device { interface: of_port, .. }) => interface == of_port,
+            (FaceUri::Pci { address, .. }, FaceUri::Pci { address: of_port, .. }) => address == of_port,
             _ => self == port,
         }
     }
@@ -360,8 +371,10 @@ impl fmt::Display for FaceUri {
             FaceUri::Ethernet([a, b, c, d, e, g]) => {
                 write!(f, "[{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}]")
             }
-            FaceUri::Device { interface, vlan: None } => f.write_str(interface),
-            FaceUri::Device { interface, vlan: Some(vlan) } => write!(f, "{interface}?vlan={vlan}"),
+            FaceUri::Device { interface: at, vlan } | FaceUri::Pci { address: at, vlan } => match vlan {
+                None => f.write_str(at),
+                Some(vlan) => write!(f, "{at}?vlan={vlan}"),
+            },
             FaceUri::UdpDevice { device, port, .. } => write!(f, "{device}:{port}"),
             FaceUri::Internal | FaceUri::Null | FaceUri::ContentStore => Ok(()),
             FaceUri::Memif { socket, id, role: MemifRole::Server } => write!(f, "{socket}?id={id}"),

@@ -35,7 +35,8 @@ impl PortPolicy {
         });
         let faces = config.face.iter().map(|face| face.local.as_ref().map_or(&face.uri.0, |local| &local.0));
         let ports = config.port.iter().map(|port| &port.uri.0);
-        let is_port = |uri: &&FaceUri| matches!(uri, FaceUri::Device { .. } | FaceUri::Memif { .. });
+        let is_port =
+            |uri: &&FaceUri| matches!(uri, FaceUri::Device { .. } | FaceUri::Pci { .. } | FaceUri::Memif { .. });
         PortPolicy {
             folders: folders.collect(),
             interfaces: config.ports.interfaces.clone(),
@@ -53,7 +54,7 @@ impl PortPolicy {
         }
         match port {
             FaceUri::Memif { socket, .. } => self.check_socket(Path::new(socket)),
-            FaceUri::Device { interface, .. }
+            FaceUri::Device { interface, .. } | FaceUri::Pci { address: interface, .. }
                 if !self.interfaces.iter().any(|name| name == interface || name == "all") =>
             {
                 Err(format!(

@@ -89,10 +89,13 @@ impl Peer {
     /// The peer of the face with these URIs; `None` when faces of ports have no such URIs.
     pub fn of(remote: &FaceUri, local: &FaceUri) -> Option<Peer> {
         match (remote, local) {
-            (FaceUri::Ethernet(address), FaceUri::Device { vlan: Some(vlan), .. }) => Some(Peer::Vlan(*address, *vlan)),
-            (FaceUri::Ethernet(address), FaceUri::Device { vlan: None, .. } | FaceUri::Memif { .. }) => {
-                Some(Peer::Ethernet(*address))
+            (FaceUri::Ethernet(address), FaceUri::Device { vlan, .. } | FaceUri::Pci { vlan, .. }) => {
+                Some(match vlan {
+                    Some(vlan) => Peer::Vlan(*address, *vlan),
+                    None => Peer::Ethernet(*address),
+                })
             }
+            (FaceUri::Ethernet(address), FaceUri::Memif { .. }) => Some(Peer::Ethernet(*address)),
             (FaceUri::Memif { .. }, local) if remote == local => Some(Peer::Bare),
             _ => None,
         }
@@ -119,6 +122,9 @@ impl Peer {
         match (self, port) {
             (Peer::Vlan(_, vlan), FaceUri::Device { interface, .. }) => {
                 FaceUri::Device { interface: interface.clone(), vlan: Some(*vlan) }
+            }
+            (Peer::Vlan(_, vlan), FaceUri::Pci { address, .. }) => {
+                FaceUri::Pci { address: address.clone(), vlan: Some(*vlan) }
             }
             _ => port.clone(),
         }

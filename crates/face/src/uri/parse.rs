@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::{FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, MemifRole};
 use crate::encapsulation::VlanId;
 
-const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, udp4+dev, udp6+dev, ws, \
+const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, pci, udp4+dev, udp6+dev, ws, \
      wss, wsclient, internal, null, contentstore, memif, followed by ://";
 const EXPECTED_V4: &str = "an IPv4 address or host name and a port, as in udp4://192.0.2.1:6363";
 const EXPECTED_V6: &str = "an IPv6 address in brackets or a host name and a port, as in udp6://[2001:db8::1]:6363";
@@ -18,6 +18,8 @@ const EXPECTED_FD: &str = "a file descriptor number, as in fd://17";
 const EXPECTED_ETHER: &str = "a hardware address in brackets, as in ether://[08:00:27:01:dd:01]";
 const EXPECTED_DEV: &str =
     "a network interface name, as in dev://eth0, or one with a VLAN from 1 to 4094, as in dev://eth0?vlan=7";
+const EXPECTED_PCI: &str = "a PCI address with its domain, in lower case, as in pci://0000:03:00.0, or one with a VLAN from 1 to \
+     4094, as in pci://0000:03:00.0?vlan=7";
 const EXPECTED_UDP_DEV: &str =
     "a network interface name and a port, as in udp4+dev://eth0:56363 or udp6+dev://eth0:56363";
 const EXPECTED_NOTHING: &str = "nothing after ://";
@@ -175,15 +177,33 @@ impl Parser<'_> {
         Ok(FaceUri::Ethernet(address))
     }
 
+    /// What may have `?vlan=N` behind it.
+    fn with_vlan<'t>(&self, text: &'t str, expected: &'static str) -> Result<(&'t str, Option<VlanId>), FaceUriError> {
+        let Some((before, identifier)) = text.split_once("?vlan=") else { return Ok((text, None)) };
+        match VlanId::new(self.number(identifier, "VLAN", expected)?) {
+            None => self.refuse(format!("`{identifier}` is not a VLAN"), expected),
+            vlan => Ok((before, vlan)),
+        }
+    }
+
     fn interface(&self, text: &str) -> Result<FaceUri, FaceUriError> {
-        let (interface, vlan) = match text.split_once("?vlan=") {
-            None => (text, None),
-            Some((interface, identifier)) => match VlanId::new(self.number(identifier, "VLAN", EXPECTED_DEV)?) {
-                None => return self.refuse(format!("`{identifier}` is not a VLAN"), EXPECTED_DEV),
-                vlan => (interface, vlan),
-            },
-        };
+        let (interface, vlan) = self.with_vlan(text, EXPECTED_DEV)?;
         Ok(FaceUri::Device { interface: self.device(interface, EXPECTED_DEV)?, vlan })
+    }
+
+    fn pci(&self, text: &str) -> Result<FaceUri, FaceUriError> {
+        let (address, vlan) = self.with_vlan(text, EXPECTED_PCI)?;
+        // One spelling for each card: 0000:03:00.0.
+        let shape = b"hhhh:hh:hh.o";
+        let fits = |(&byte, &kind): (&u8, &u8)| match kind {
+            b'h' => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+            b'o' => matches!(byte, b'0'..=b'7'),
+            sign => byte == sign,
+        };
+        if address.len() != shape.len() || !address.as_bytes().iter().zip(shape).all(fits) {
+            return self.refuse(format!("`{address}` is not a PCI address"), EXPECTED_PCI);
+        }
+        Ok(FaceUri::Pci { address: address.to_owned(), vlan })
     }
 
     fn udp_device(&self, family: IpFamily, text: &str) -> Result<FaceUri, FaceUriError> {
@@ -267,6 +287,7 @@ impl FromStr for FaceUri {
             "fd" => parser.number(rest, "file descriptor", EXPECTED_FD).map(FaceUri::FileDescriptor),
             "ether" => parser.ethernet(rest),
             "dev" => parser.interface(rest),
+            "pci" => parser.pci(rest),
             "udp4+dev" => parser.udp_device(IpFamily::V4, rest),
             "udp6+dev" => parser.udp_device(IpFamily::V6, rest),
             "ws" => parser.web_socket(false, rest),

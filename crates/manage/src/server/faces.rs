@@ -136,9 +136,9 @@ fn check_creation(uri: &FaceUri, local_uri: Option<&FaceUri>, update: &FaceUpdat
         (FaceUri::Udp { .. } | FaceUri::Tcp { .. }, Some(_)) => {
             Err(not_acceptable("UDP and TCP faces take no LocalUri"))
         }
-        (FaceUri::Ethernet(_), Some(FaceUri::Device { .. } | FaceUri::Memif { .. })) => Ok(()),
+        (FaceUri::Ethernet(_), Some(FaceUri::Device { .. } | FaceUri::Pci { .. } | FaceUri::Memif { .. })) => Ok(()),
         (FaceUri::Ethernet(_), _) => Err(not_acceptable(
-            "Ethernet faces need a LocalUri of the form dev://<interface> or memif://<socket>?id=<n>",
+            "Ethernet faces need a LocalUri of the form dev://<interface>, pci://<address> or memif://<socket>?id=<n>",
         )),
         _ => Ok(()),
     }

@@ -25,7 +25,7 @@ pub struct Ports {
     pub memif_buffer_bytes: u16,
     /// Folders below which commands may open memif sockets; `auto` stands for the usual ones.
     pub memif_folders: Vec<String>,
-    /// Network interfaces that commands may use, or `all`.
+    /// Network interfaces and PCI addresses of network cards that commands may use, or `all`.
     pub interfaces: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl Default for Ports {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StaticPort {
-    /// What it is: `dev://` or `memif://`.
+    /// What it is: `dev://`, `pci://` or `memif://`.
     pub uri: PortText,
     /// A face for the NDN multicast group.
     #[serde(default)]
@@ -57,6 +57,15 @@ pub struct StaticPort {
 }
 
 impl Config {
+    /// Whether network cards may be used without the kernel.
+    pub(crate) fn may_use_pci(&self) -> bool {
+        let locals = self.face.iter().filter_map(|face| Some(&face.local.as_ref()?.0));
+        let is_card = |uri: &FaceUri| matches!(uri, FaceUri::Pci { .. });
+        // No name of an interface has a colon in it.
+        self.port.iter().map(|port| &port.uri.0).chain(locals).any(is_card)
+            || self.ports.interfaces.iter().any(|name| name.contains(':'))
+    }
+
     /// The first value of ports and their faces that is wrong.
     pub(super) fn port_fault(&self) -> Option<Fault> {
         let ring_frames = self.ports.memif_ring_frames;
@@ -70,7 +79,9 @@ impl Config {
             let message = format!("`{folder}` is no folder; write a path that begins with /, or \"auto\"");
             return Some(Fault::new(format!("ports.memif_folders[{index}]"), message));
         }
-        let is_vlan = |port: &StaticPort| matches!(port.uri.0, FaceUri::Device { vlan: Some(_), .. });
+        let is_vlan = |port: &StaticPort| {
+            matches!(port.uri.0, FaceUri::Device { vlan: Some(_), .. } | FaceUri::Pci { vlan: Some(_), .. })
+        };
         if let Some(index) = self.port.iter().position(is_vlan) {
             let message = format!(
                 "{} is a VLAN on a port; name the interface alone here, and the VLAN in `local` of a [[face]]",

@@ -246,7 +246,7 @@ text_value!(
     /// The URI of a port, such as `dev://eth1` or `memif:///run/x.sock?id=0`.
     PortText(FaceUri),
     |text| match FaceUri::from_str(text) {
-        Ok(uri @ (FaceUri::Device { .. } | FaceUri::Memif { .. })) => Ok(uri),
+        Ok(uri @ (FaceUri::Device { .. } | FaceUri::Pci { .. } | FaceUri::Memif { .. })) => Ok(uri),
         Ok(_) => Err(format!("`{text}` is not a port; write for example \"dev://eth1\" or \"memif:///run/ndn/x.sock?id=0\"")),
         Err(error) => Err(error.to_string()),
     }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, info, warn};
 
-use namehop_dpdk::DpdkError;
 use namehop_dpdk::losses::Losses;
+use namehop_dpdk::{DpdkError, Eal};
 use namehop_face::encapsulation::{Framing, MacAddress, Peer, VlanId, is_group};
 use namehop_face::port::{PortId, PortParams, WorkerSilent};
 use namehop_face::registry::{Face, FaceParams, FaceUpdate};
@@ -23,6 +23,7 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// A port.
 pub(super) struct ManagedPort {
     pub(super) id: PortId,
+    environment: &'static Eal,
     /// Its URI.
     pub(super) uri: FaceUri,
     pub(super) framing: Framing,
@@ -43,13 +44,15 @@ impl ManagedPort {
     /// Opens the device and hands it to the worker. The server of a memif need not be there yet.
     pub(super) fn open(
         context: &PortContext,
+        environment: &'static Eal,
         id: PortId,
         uri: &FaceUri,
         framing: Framing,
         memifs: &mut Memifs,
         max_on_demand_faces: usize,
     ) -> Result<ManagedPort, CreateError> {
-        let Opened { device, queue, address, mtu_bytes } = open::open(&context.pool, uri, framing, memifs)?;
+        let Opened { device, queue, address, mtu_bytes } =
+            open::open(environment, &context.pool, uri, framing, memifs)?;
         let params = PortParams {
             queue: Some(queue),
             framing,
@@ -62,6 +65,7 @@ impl ManagedPort {
         context.control.add(id, params).map_err(silent)?;
         let mut opened = ManagedPort {
             id,
+            environment,
             uri: uri.clone(),
             framing,
             stays: false,
@@ -107,7 +111,7 @@ impl ManagedPort {
         self.stop(context);
         self.counted = Losses::default();
         self.next_attempt = Instant::now() + RETRY_PAUSE;
-        match open::open(&context.pool, &self.uri, self.framing, memifs) {
+        match open::open(self.environment, &context.pool, &self.uri, self.framing, memifs) {
             Ok(Opened { device, queue, address, mtu_bytes }) => {
                 info!(port = %self.uri, "port opened again");
                 (self.device, self.address, self.mtu_bytes) = (Some(device), address, mtu_bytes);
@@ -192,10 +196,14 @@ impl ManagedPort {
 
     /// Makes the interface receive the group of a multicast face, or stop receiving it.
     fn join(&self, face: &Face, join: bool) {
-        if let (FaceUri::Ethernet(group), Some(Device::Interface(port))) = (face.remote_uri(), &self.device)
-            && is_group(group)
-            && let Err(error) = port.join(*group, join)
-        {
+        let FaceUri::Ethernet(group) = face.remote_uri() else { return };
+        let joined = match &self.device {
+            _ if !is_group(group) => Ok(()),
+            Some(Device::Interface(port)) => port.join(*group, join),
+            Some(Device::Card(port)) => port.join(*group, join),
+            Some(Device::Memif(_)) | None => Ok(()),
+        };
+        if let Err(error) = joined {
             // An interface that is gone has left all groups.
             debug!(face = %face.id(), %error, join, "the membership in a group was not changed");
         }
@@ -216,6 +224,15 @@ impl ManagedPort {
                         || (open::usable_mtu(&found, self.framing), found.address) != (self.mtu_bytes, self.address)
                 }
             },
+            FaceUri::Pci { .. } => {
+                if matches!(&self.device, Some(Device::Card(port)) if port.is_removed()) {
+                    info!(port = %self.uri, "the network card is taken away");
+                    // The kernel waits for that.
+                    self.stop(context);
+                    self.next_attempt = now + RETRY_PAUSE;
+                }
+                self.device.is_none()
+            }
             _ => self.device.is_none(),
         };
         if must_reopen && now >= self.next_attempt {
@@ -231,6 +248,7 @@ impl ManagedPort {
             (Some(Device::Interface(_)), FaceUri::Device { interface, .. }) => {
                 open::query(interface).is_ok_and(|found| found.is_up)
             }
+            (Some(Device::Card(port)), _) => port.is_up(),
             (Some(Device::Memif(port)), _) => port.is_up(),
             _ => false,
         };
@@ -252,6 +270,7 @@ impl ManagedPort {
     fn note_losses(&mut self, context: &PortContext) {
         let now = match &self.device {
             Some(Device::Interface(port)) => port.losses(),
+            Some(Device::Card(port)) => port.losses(),
             Some(Device::Memif(port)) => port.losses(),
             None => return,
         };

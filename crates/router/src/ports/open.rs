@@ -4,10 +4,11 @@ use namehop_packet::{BufferPool, PortQueue};
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 
-use namehop_dpdk::DpdkError;
 use namehop_dpdk::interface::Interface;
 use namehop_dpdk::memif::{Memif, MemifPort, MemifRole, MemifService};
 use namehop_dpdk::packet_socket::{self, PacketPort};
+use namehop_dpdk::pci::PciPort;
+use namehop_dpdk::{DpdkError, Eal};
 use namehop_face::encapsulation::{Framing, MacAddress};
 use namehop_face::socket::CreateError;
 use namehop_face::uri::{self, FaceUri};
@@ -25,6 +26,7 @@ pub(super) struct Memifs {
 /// The device behind a port, which closes when it is dropped together with the worker's end.
 pub(super) enum Device {
     Interface(PacketPort),
+    Card(PciPort),
     Memif(MemifPort),
 }
 
@@ -38,8 +40,10 @@ pub(super) struct Opened {
     pub(super) mtu_bytes: usize,
 }
 
-/// Opens the device of the port with this URI: `dev://` over a packet socket, `memif://` as a shared-memory link.
+/// Opens the device of the port with this URI: `dev://` over a packet socket, `pci://` with a driver
+/// of DPDK, `memif://` as a shared-memory link.
 pub(super) fn open(
+    environment: &Eal,
     pool: &BufferPool,
     uri: &FaceUri,
     framing: Framing,
@@ -63,6 +67,11 @@ pub(super) fn open(
                 address: found.address,
                 mtu_bytes: usable_mtu(&found, framing),
             })
+        }
+        FaceUri::Pci { address, .. } => {
+            let (port, queue) = PciPort::open(environment, address, pool).map_err(|error| refused(&error))?;
+            let (address, mtu_bytes) = (port.address, port.mtu_bytes);
+            Ok(Opened { device: Device::Card(port), queue: Box::new(queue), address, mtu_bytes })
         }
         FaceUri::Memif { socket, id, role } => {
             let role = match role {
@@ -92,7 +101,7 @@ pub(super) fn open(
             })
         }
         other => Err(CreateError::NotAcceptable(format!(
-            "{other} is not a port: write dev://INTERFACE for a network interface, or memif:///SOCKET?id=NUMBER"
+            "{other} is not a port: write dev://INTERFACE for a network interface, pci://ADDRESS for a network card without the kernel, or memif:///SOCKET?id=NUMBER"
         ))),
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
 
-use namehop_dpdk::{Eal, mempool_bytes, use_mempools};
+use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_face::FaceUri;
 use namehop_face::encapsulation::{Framing, NDN_GROUP, Peer};
 use namehop_face::port::{PortId, face_params};
@@ -46,6 +46,7 @@ pub(super) enum PortCommand {
 pub(super) struct Ports {
     pub(super) context: PortContext,
     packet_bytes: usize,
+    devices: Devices,
     memifs: Memifs,
     marking: FaceFlags,
     self_learning: bool,
@@ -66,6 +67,7 @@ impl Ports {
         Ports {
             context,
             packet_bytes: mempool_bytes(forwarding.small_buffers, forwarding.large_buffers),
+            devices: if config.may_use_pci() { Devices::Pci } else { Devices::None },
             memifs: Memifs {
                 ring_frames: ports.memif_ring_frames,
                 buffer_bytes: ports.memif_buffer_bytes,
@@ -156,12 +158,12 @@ impl Ports {
                 ))),
             };
         }
-        let eal = Eal::start(self.packet_bytes).map_err(|error| refused(&error))?;
+        let eal = Eal::start(self.packet_bytes, self.devices).map_err(|error| refused(&error))?;
         use_mempools(&self.context.pool, eal).map_err(|error| refused(&error))?;
         let taken = |id: u16| self.open.iter().any(|port| port.id == PortId(id));
         let id = PortId((0..u16::MAX).find(|&id| !taken(id)).unwrap_or_default());
         let max_on_demand = if on_demand { MAX_ON_DEMAND_FACES } else { 0 };
-        let port = ManagedPort::open(&self.context, id, uri, framing, &mut self.memifs, max_on_demand)?;
+        let port = ManagedPort::open(&self.context, eal, id, uri, framing, &mut self.memifs, max_on_demand)?;
         info!(port = %uri, "port opened");
         self.open.push(port);
         Ok(self.open.len() - 1)
@@ -177,7 +179,7 @@ impl Ports {
         let Some(peer) = Peer::of(uri, &local) else {
             let text = match uri {
                 FaceUri::Ethernet(_) => {
-                    "an Ethernet face needs a local URI: dev://INTERFACE or memif:///SOCKET?id=NUMBER"
+                    "an Ethernet face needs a local URI: dev://INTERFACE, pci://ADDRESS or memif:///SOCKET?id=NUMBER"
                 }
                 _ => "a memif face has no other local URI than its own",
             };
