@@ -46,6 +46,11 @@ pub(super) fn udp(address: SocketAddr, config: &SocketConfig) -> Result<Option<B
         let socket = internet_socket(address, Type::DGRAM, Protocol::UDP)?;
         enlarge_buffers(&socket, config.datagram_kernel_bytes);
         socket.bind(&address.into())?;
+        // From now on this program, and others of the same user that ask for it, can bind sockets to this address that get the
+        // datagrams of single peers (`standing`). Allowed earlier, a second router would be let in without a word.
+        if let Err(error) = socket.set_reuse_port(true) {
+            tracing::debug!(%error, "no receive queues of their own for peers on UDP");
+        }
         with_local(socket)
     };
     unless_family_is_missing("UDP", address, open())

@@ -2,31 +2,30 @@
 //!
 //! Because faces share the listening socket, whatever they send leaves from the NDN port, where the peer answers to.
 //! Datagrams are received and sent in batches; those to different peers leave in one call. A multicast face has a
-//! channel of its own, on which everything belongs to that face.
+//! channel of its own, on which everything belongs to that face. Some peers have a second socket that only they are received from:
+//! see `standing`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use namehop_packet::{FaceId, PacketBuffer};
 use nix::sys::socket::SockaddrStorage;
 use socket2::Socket;
-use tokio::task::{spawn_local, yield_now};
+use tokio::task::spawn_local;
 use tokio::time::Instant;
 
-use super::datagram_io::{BATCH, DROP_LOOK, DatagramIo, Received, count_kernel_drops};
 use super::framing;
+use super::inlet::{self, Inlet};
 use super::listen::source_towards;
 use super::permits::{Activity, PermitRequest};
 use super::shared::{Link, OpenError, Shared, SocketFace, note_queue};
-use super::watch::{Read, Watched};
+use super::standing::Standing;
 use crate::counters::LinkDrop;
 use crate::peers::{PeerTable, endpoint_number};
 use crate::registry::{Face, FaceParams, FacePersistency, FaceUpdate};
@@ -34,16 +33,16 @@ use crate::uri::FaceUri;
 
 /// Most datagrams that wait on one socket, each in a buffer of the router's pool: small ones must not take all of it.
 const MAX_WAITING: usize = 4096;
-/// Pause after the socket itself failed, so that a lasting failure does not spin.
-const FAILURE_PAUSE: Duration = Duration::from_millis(10);
 
 /// A remote address (or group) and the face it belongs to.
 pub(super) struct Peer {
     pub(super) face: Arc<Face>,
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
     destination: SockaddrStorage,
     /// What is noted of its packets.
     activity: Rc<Activity>,
+    /// Whether it gets a receive queue of its own.
+    pub(super) standing: Standing,
 }
 
 impl Peer {
@@ -68,17 +67,16 @@ enum Receivers {
 
 /// A UDP socket.
 pub(super) struct Channel {
-    socket: Watched,
+    inlet: Rc<Inlet>,
     pub(super) local: SocketAddr,
-    io: RefCell<DatagramIo>,
     receivers: RefCell<Receivers>,
     waiting: RefCell<VecDeque<Waiting>>,
     waiting_bytes: Cell<usize>,
     limit_bytes: usize,
     /// A task waits until the kernel takes more.
     draining: Cell<bool>,
-    /// A task is about to have the kernel asked for dropped datagrams.
-    looks_later: Cell<bool>,
+    /// A look at the standing of all peers is planned.
+    pub(super) looks_at_standing: Cell<bool>,
 }
 
 /// Transport state of a UDP face.
@@ -117,6 +115,7 @@ impl DatagramLink {
     /// Forgets the peer and what waits for it.
     pub(super) fn disconnect(&self, face: &Face) {
         let Some(peer) = self.peer.take() else { return };
+        peer.standing.give_up_queue();
         let channel = self.channel.borrow();
         match &mut *channel.receivers.borrow_mut() {
             Receivers::Unicast(peers) => drop(peers.remove(&peer.address)),
@@ -138,17 +137,15 @@ impl Channel {
     /// Puts a bound socket to use, for unicast or for one multicast group.
     pub(super) fn new(socket: Socket, local: SocketAddr, is_group: bool, limit_bytes: usize) -> io::Result<Rc<Self>> {
         let receivers = if is_group { Receivers::Group(None) } else { Receivers::Unicast(PeerTable::new()) };
-        count_kernel_drops(&socket);
         Ok(Rc::new(Channel {
-            socket: Watched::new(socket.into())?,
+            inlet: Inlet::new(socket)?,
             local,
-            io: RefCell::new(DatagramIo::new()),
             receivers: RefCell::new(receivers),
             waiting: RefCell::default(),
             waiting_bytes: Cell::new(0),
             limit_bytes,
             draining: Cell::new(false),
-            looks_later: Cell::new(false),
+            looks_at_standing: Cell::new(false),
         }))
     }
 
@@ -173,7 +170,7 @@ impl Channel {
         let destination = SockaddrStorage::from(address);
         let (face, activity) = (Arc::clone(&entry.face), Rc::clone(&entry.activity));
         activity.note_use();
-        let peer = Rc::new(Peer { face, address, destination, activity });
+        let peer = Rc::new(Peer { face, address, destination, activity, standing: Standing::default() });
         *link.channel.borrow_mut() = Rc::clone(self);
         *link.peer.borrow_mut() = Some(Rc::clone(&peer));
         match &mut *self.receivers.borrow_mut() {
@@ -243,7 +240,8 @@ impl Channel {
         self.open_unicast(shared, from, local, FacePersistency::OnDemand, &FaceUpdate::default()).ok()
     }
 
-    fn accept(self: &Rc<Self>, shared: &Shared, from: SocketAddr, datagram: &[u8]) {
+    /// Gives a datagram to the face of its sender.
+    pub(super) fn accept(self: &Rc<Self>, shared: &Shared, from: SocketAddr, datagram: &[u8]) {
         let checked = framing::check_message(datagram);
         let Some(peer) = self.peer_of(shared, from, datagram, checked) else { return };
         let delivered = checked.and_then(|()| {
@@ -258,33 +256,15 @@ impl Channel {
         }
     }
 
-    /// Receives one batch; whether there is probably more.
-    fn poll_receive(self: &Rc<Self>, cx: &mut Context<'_>, shared: &Shared) -> Poll<io::Result<bool>> {
-        let mut memory = shared.datagram_memory.borrow_mut();
-        let received = self.socket.poll_read(cx, |_| {
-            let mut io = self.io.borrow_mut();
-            let Received { count, kernel_drops } =
-                io.receive(&self.socket, &mut memory, |from, datagram| self.accept(shared, from, datagram))?;
-            if kernel_drops > 0 {
-                shared.table.link_drops().add(LinkDrop::KernelQueueFull, kernel_drops.into());
-            }
-            // A short batch emptied the socket.
-            Ok(Read { value: count == BATCH, is_drained: count < BATCH })
-        });
-        shared.to_worker.wake();
-        received
+    /// Whether it has a face per remote address.
+    pub(super) fn is_unicast(&self) -> bool {
+        matches!(&*self.receivers.borrow(), Receivers::Unicast(_))
     }
 
-    /// Asks the kernel after a while how many datagrams it has dropped, unless that is planned already. An idle socket does not
-    /// wake the thread.
-    fn look_for_drops_later(self: &Rc<Self>) {
-        if !self.looks_later.replace(true) {
-            let channel = Rc::clone(self);
-            spawn_local(async move {
-                tokio::time::sleep(DROP_LOOK).await;
-                channel.io.borrow_mut().count_drops_next();
-                channel.looks_later.set(false);
-            });
+    /// Shows all peers of a unicast channel to `each`.
+    pub(super) fn each_peer(&self, each: impl FnMut(&Rc<Peer>)) {
+        if let Receivers::Unicast(peers) = &*self.receivers.borrow() {
+            peers.values().for_each(each);
         }
     }
 
@@ -293,7 +273,7 @@ impl Channel {
         let mut waiting = self.waiting.borrow_mut();
         while !waiting.is_empty() {
             let batch = waiting.iter().map(|one| (&one.peer.destination, one.buffer.bytes()));
-            let sent = self.io.borrow_mut().send(&self.socket, batch);
+            let sent = self.inlet.send(batch);
             let (done, failure) = match sent {
                 Ok(0) => return true,
                 Ok(count) => (count, None),
@@ -326,7 +306,7 @@ pub(super) fn flush(channel: &Rc<Channel>) {
     let channel = Rc::clone(channel);
     spawn_local(async move {
         let attempt = || if channel.send() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) };
-        if let Err(error) = channel.socket.write_when_possible(attempt).await {
+        if let Err(error) = channel.inlet.socket.write_when_possible(attempt).await {
             // What waits leaves with the next packet.
             tracing::debug!(local = %channel.local, %error, "cannot wait for room to send");
         }
@@ -336,18 +316,8 @@ pub(super) fn flush(channel: &Rc<Channel>) {
 
 /// Receives on a channel for as long as it lives.
 pub(super) async fn receive(shared: Rc<Shared>, channel: Rc<Channel>) {
-    loop {
-        let received = poll_fn(|cx| channel.poll_receive(cx, &shared)).await;
-        Channel::look_for_drops_later(&channel);
-        match received {
-            Ok(true) => yield_now().await,
-            Ok(false) => {}
-            Err(error) => {
-                tracing::debug!(local = %channel.local, %error, "receiving failed");
-                tokio::time::sleep(FAILURE_PAUSE).await;
-            }
-        }
-    }
+    let inlet = Rc::clone(&channel.inlet);
+    inlet::receive(shared, channel, inlet).await;
 }
 
 /// Closes on-demand faces that were not used since the last look, for as long as the channel lives.
@@ -357,19 +327,16 @@ pub(super) async fn expire(shared: Rc<Shared>, channel: Rc<Channel>) {
     loop {
         looks.tick().await;
         let mut unused = Vec::new();
-        if let Receivers::Unicast(peers) = &*channel.receivers.borrow() {
-            let next_look = std::time::Instant::now() + idle;
-            for peer in peers.values() {
-                if peer.face.persistency() != FacePersistency::OnDemand {
-                    continue;
-                }
+        let next_look = std::time::Instant::now() + idle;
+        channel.each_peer(|peer| {
+            if peer.face.persistency() == FacePersistency::OnDemand {
                 if peer.activity.take_use() {
                     peer.face.set_expiration(Some(next_look));
                 } else {
                     unused.push(peer.face.id());
                 }
             }
-        }
+        });
         for id in unused {
             shared.close(id);
         }

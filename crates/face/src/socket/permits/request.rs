@@ -27,7 +27,8 @@ pub(in super::super) struct Origin {
 impl Origin {
     const UNKNOWN: Origin = Origin { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), scope: 0 };
 
-    fn of(address: SocketAddr) -> Origin {
+    /// Where `address` is.
+    pub(in super::super) fn of(address: SocketAddr) -> Origin {
         match address {
             SocketAddr::V4(v4) => Origin { address: IpAddr::V4(*v4.ip()), scope: 0 },
             SocketAddr::V6(v6) => {
