@@ -11,6 +11,7 @@ use namehop_packet::{BufferPool, PacketBuffer};
 use namehop_wire::MAX_PACKET_SIZE;
 
 use super::EngineBenchError;
+use super::costs::Samples;
 use super::frames::{LinkHeaders, Template, nonce_of};
 use super::load::{HIGH_NONCE, Load};
 use super::peers::{FLOOD_PEER, LINKS, port_address};
@@ -160,7 +161,9 @@ impl<S: Schedule> Load<'_, S> {
     /// What a flood costs, and what it does to others. The load is warm.
     pub(super) fn measure_flood(&mut self, flood: &FloodParameters) -> Result<FloodFigures, EngineBenchError> {
         let parameters = self.parameters;
-        let without = self.measure(parameters.time.mul_f64(TIME_WITHOUT))?.medians;
+        let mut samples = Samples::default();
+        self.measure(parameters.time.mul_f64(TIME_WITHOUT), &mut samples)?;
+        let without = samples.costs().medians;
         self.flood = Some(Flood::new(parameters, flood)?);
         // The PIT is full then.
         let enough = EngineConfig::default().pit_capacity.max(2 * parameters.in_flight);

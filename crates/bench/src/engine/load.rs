@@ -12,7 +12,7 @@ use namehop_packet::{PacketBuffer, Timestamp};
 use namehop_table::clock::cycles_per_second;
 
 use super::EngineBenchError;
-use super::costs::{Costs, Samples};
+use super::costs::Samples;
 use super::flood::Flood;
 use super::frames::{LinkHeaders, Template, nonce_of, token_of};
 use super::names::Names;
@@ -121,6 +121,48 @@ impl<'a, S: Schedule> Load<'a, S> {
         })
     }
 
+    /// The same with another schedule, of the same path.
+    pub(super) fn with_schedule<T: Schedule>(self) -> Load<'a, T> {
+        let Load {
+            rig,
+            stock,
+            workload,
+            peers,
+            parameters,
+            names,
+            interest,
+            data,
+            now,
+            ns_per_tick,
+            prepared,
+            waiting,
+            waiting_limit,
+            prepared_balance,
+            sent,
+            watch,
+            flood,
+        } = self;
+        Load {
+            rig: rig.with_schedule(),
+            stock,
+            workload,
+            peers,
+            parameters,
+            names,
+            interest,
+            data,
+            now,
+            ns_per_tick,
+            prepared,
+            waiting,
+            waiting_limit,
+            prepared_balance,
+            sent,
+            watch,
+            flood,
+        }
+    }
+
     /// Runs until as many Interests are pending and as many Data cached as asked for, and timers are due as often as they are set.
     /// `tell` is told now and then how far that is, in thousandths.
     pub(super) fn warm_up(&mut self, tell: &dyn Fn(u64, u64)) -> Result<(), EngineBenchError> {
@@ -155,14 +197,12 @@ impl<'a, S: Schedule> Load<'a, S> {
         Ok(())
     }
 
-    /// What packets cost.
-    pub(super) fn measure(&mut self, time: Duration) -> Result<Costs, EngineBenchError> {
-        let mut samples = Samples::default();
-        self.exchange(time, &mut |step| samples.add(&step))?;
-        Ok(samples.costs())
+    /// Adds what packets cost in a while to `samples`.
+    pub(super) fn measure(&mut self, time: Duration, samples: &mut Samples) -> Result<(), EngineBenchError> {
+        self.exchange(time, &mut |step| samples.add(&step))
     }
 
-    /// The same once more with the counters on, which would disturb the time-stamp counter's figures.
+    /// The same with the counters on, which would disturb the time-stamp counter's figures.
     pub(super) fn count(&mut self, counters: Counters) -> Result<ByPacket<Tally>, EngineBenchError> {
         self.watch = Some(Watch::Counters(Box::new(counters), Box::default()));
         self.exchange(self.parameters.time / COUNTING_PART, &mut |_| ())?;

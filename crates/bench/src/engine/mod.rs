@@ -16,6 +16,7 @@
 //! | `rig` | a worker between two ports, and the far ends of those |
 //! | `load` | which packets when, and what a turn cost |
 //! | `turn` | what the worker receives in one turn |
+//! | `rotation` | schedules in turns |
 //! | `flood` | a flood of Interests, and what it does to others |
 //! | `watch` | what is observed of turns besides time |
 //! | `costs` | from single bursts to costs |
@@ -34,6 +35,7 @@ mod names;
 mod peers;
 mod prefixes;
 mod rig;
+mod rotation;
 mod stock;
 mod turn;
 mod watch;
@@ -45,10 +47,7 @@ use std::thread;
 
 use namehop_face::FaceUri;
 use namehop_forward::fib::FibStatistics;
-use namehop_forward::schedule::{
-    BucketPrefetch, Burst, BurstScalar, Naive, PreHash, Schedule, ScheduleKind, Speculative, SpeculativeFirst,
-    SpeculativeFirstPairs, SpeculativePairs, Stripped,
-};
+use namehop_forward::schedule::{Burst, Schedule, ScheduleKind, Stripped};
 use namehop_hash::HashKey;
 use namehop_packet::BufferPool;
 use namehop_router::worker::{pin_to_processor, usable_processors};
@@ -100,7 +99,7 @@ fn all_answered(parameters: &EngineParameters) -> EngineParameters {
     EngineParameters { unanswered: 0.0, ..parameters.clone() }
 }
 
-/// What is measured of a schedule in one pass.
+/// What is measured in one pass.
 #[derive(Debug, Clone, Copy)]
 enum Pass<'f> {
     /// The whole protocol.
@@ -115,7 +114,7 @@ enum Pass<'f> {
 
 /// What is measured at a time, as progress tells it.
 struct About<'a> {
-    schedule: ScheduleKind,
+    schedules: &'a [ScheduleKind],
     pass: Pass<'a>,
     /// From 1.
     run: usize,
@@ -125,7 +124,10 @@ struct About<'a> {
 
 impl fmt::Display for About<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.schedule.name())?;
+        match self.schedules {
+            [schedule] => f.write_str(schedule.name())?,
+            several => write!(f, "{} schedules in turns", several.len())?,
+        }
         match self.pass {
             Pass::Whole => {}
             Pass::Stripped => f.write_str(", stripped path")?,
@@ -195,7 +197,7 @@ impl EngineBench {
         self.events.as_ref().err()
     }
 
-    /// Measures each schedule `runs` times, one after another in every round.
+    /// Measures all schedules `runs` times; in each run they take turns over the same tables.
     ///
     /// # Errors
     /// When the router cannot be put together, or loses packets.
@@ -204,31 +206,35 @@ impl EngineBench {
         parameters: &EngineParameters,
         on_progress: &OnProgress<'_>,
     ) -> Result<Vec<ScheduleFigures>, EngineBenchError> {
-        let mut measured: Vec<Runs> = parameters.schedules.iter().map(|_| Runs::default()).collect();
+        let schedules = &parameters.schedules;
+        let mut measured: Vec<Runs> = schedules.iter().map(|_| Runs::default()).collect();
         let mut round = 0;
         for run in 0..parameters.runs.max(1) {
-            for (&schedule, runs) in parameters.schedules.iter().zip(&mut measured) {
-                let mut pass = |pass| {
-                    round += 1;
-                    let about = About { schedule, pass, run: run + 1, runs: parameters.runs, on_progress };
-                    self.run_once(&about, parameters, round - 1).map(|workers| mean(&workers))
-                };
-                // One right behind the other, so that both have the machine in the same state.
-                runs.whole.push(pass(Pass::Whole)?);
-                if parameters.stripped {
-                    runs.stripped.push(pass(Pass::Stripped)?);
+            let mut pass = |pass| {
+                round += 1;
+                let about = About { schedules, pass, run: run + 1, runs: parameters.runs, on_progress };
+                self.run_once(&about, parameters, round - 1)
+            };
+            for (runs, whole) in measured.iter_mut().zip(pass(Pass::Whole)?) {
+                runs.whole.push(mean(&whole));
+            }
+            if parameters.stripped {
+                for (runs, stripped) in measured.iter_mut().zip(pass(Pass::Stripped)?) {
+                    runs.stripped.push(mean(&stripped));
                 }
-                if parameters.computing {
-                    runs.computing.push(pass(Pass::Computing)?);
+            }
+            if parameters.computing {
+                for (runs, computing) in measured.iter_mut().zip(pass(Pass::Computing)?) {
+                    runs.computing.push(mean(&computing));
                 }
             }
         }
-        let figures = parameters.schedules.iter().zip(measured);
+        let figures = schedules.iter().zip(measured);
         let lines = lines::lines(parameters, self.lookups_per_match);
         Ok(figures.map(|(&schedule, runs)| summary(schedule, &runs, parameters.workers, lines)).collect())
     }
 
-    /// Measures the flood once in every run with each worker of each schedule. The schedules take turns.
+    /// Measures the flood once in every run with each worker of each schedule, with tables of its own.
     ///
     /// # Errors
     /// When there is no such flood, the router cannot be put together, or loses ordinary packets.
@@ -243,24 +249,25 @@ impl EngineBench {
         for run in 0..parameters.runs.max(1) {
             for &schedule in &parameters.schedules {
                 let pass = Pass::Flood(flood);
-                let about = About { schedule, pass, run: run + 1, runs: parameters.runs, on_progress };
+                let schedules = &[schedule];
+                let about = About { schedules, pass, run: run + 1, runs: parameters.runs, on_progress };
                 let measured = self.run_once(&about, parameters, figures.len() as u64)?;
-                figures.extend(measured.into_iter().filter_map(|worker| Some((schedule, worker.flood?))));
+                figures.extend(measured.into_iter().flatten().filter_map(|worker| Some((schedule, worker.flood?))));
             }
         }
         Ok(figures)
     }
 
-    /// All workers at once, each with names of its own.
+    /// All workers at once, each with names of its own: what each measured, by schedule.
     fn run_once(
         &self,
         about: &About<'_>,
         parameters: &EngineParameters,
         round: u64,
-    ) -> Result<Vec<Measured>, EngineBenchError> {
+    ) -> Result<Vec<Vec<Measured>>, EngineBenchError> {
         let start = Barrier::new(self.pools.len());
         let processors = usable_processors().unwrap_or_default();
-        let results: Vec<Result<Measured, EngineBenchError>> = thread::scope(|scope| {
+        let results: Vec<Result<Vec<Measured>, EngineBenchError>> = thread::scope(|scope| {
             let threads: Vec<_> = (0..self.pools.len())
                 .map(|worker| {
                     let (start, processor) = (&start, processors.get(worker).copied());
@@ -268,81 +275,75 @@ impl EngineBench {
                         // A thread that stays where the system puts it measures the same, only less steadily.
                         let _ = processor.map(pin_to_processor);
                         let place = (worker, round * self.pools.len() as u64 + worker as u64);
-                        match about.schedule {
-                            ScheduleKind::Naive => self.pass::<Naive>(parameters, about, place, start),
-                            ScheduleKind::BucketPrefetch => {
-                                self.pass::<BucketPrefetch>(parameters, about, place, start)
-                            }
-                            ScheduleKind::PreHash => self.pass::<PreHash>(parameters, about, place, start),
-                            ScheduleKind::Speculative => self.pass::<Speculative>(parameters, about, place, start),
-                            ScheduleKind::SpeculativeFirst => {
-                                self.pass::<SpeculativeFirst>(parameters, about, place, start)
-                            }
-                            ScheduleKind::SpeculativePairs => {
-                                self.pass::<SpeculativePairs>(parameters, about, place, start)
-                            }
-                            ScheduleKind::SpeculativeFirstPairs => {
-                                self.pass::<SpeculativeFirstPairs>(parameters, about, place, start)
-                            }
-                            ScheduleKind::BurstScalar => self.pass::<BurstScalar>(parameters, about, place, start),
-                            ScheduleKind::Burst => self.pass::<Burst>(parameters, about, place, start),
-                        }
+                        self.pass(parameters, about, place, start)
                     })
                 })
                 .collect();
             let panicked = || EngineBenchError::Rig("a worker's thread ended by itself".to_owned());
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(panicked()))).collect()
         });
-        results.into_iter().collect()
+        let mut by_schedule: Vec<Vec<Measured>> = about.schedules.iter().map(|_| Vec::new()).collect();
+        for of_worker in results {
+            for (all, measured) in by_schedule.iter_mut().zip(of_worker?) {
+                all.push(measured);
+            }
+        }
+        Ok(by_schedule)
     }
 
-    fn pass<S: Schedule>(
+    fn pass(
         &self,
         parameters: &EngineParameters,
         about: &About<'_>,
         place: (usize, u64),
         start: &Barrier,
-    ) -> Result<Measured, EngineBenchError> {
+    ) -> Result<Vec<Measured>, EngineBenchError> {
         match about.pass {
-            Pass::Stripped => self.work::<Stripped<S>>(&self.prefixes, &all_answered(parameters), about, place, start),
-            Pass::Whole | Pass::Flood(_) => self.work::<S>(&self.prefixes, parameters, about, place, start),
+            Pass::Stripped => {
+                self.work::<Stripped<Burst>>(&self.prefixes, &all_answered(parameters), about, place, start)
+            }
+            Pass::Whole | Pass::Flood(_) => self.work::<Burst>(&self.prefixes, parameters, about, place, start),
             Pass::Computing => {
                 let prefixes = self.few_prefixes.as_ref().unwrap_or(&self.prefixes);
-                self.work::<S>(prefixes, &with_small_tables(parameters), about, place, start)
+                self.work::<Burst>(prefixes, &with_small_tables(parameters), about, place, start)
             }
         }
     }
 
-    fn work<S: Schedule>(
+    /// What one worker measures of each schedule. `B` warms its tables up.
+    fn work<B: Schedule>(
         &self,
         prefixes: &Prefixes,
         parameters: &EngineParameters,
         about: &About<'_>,
         (worker, number): (usize, u64),
         start: &Barrier,
-    ) -> Result<Measured, EngineBenchError> {
-        let rig = rig::Rig::<S>::new(&prefixes.fib, self.key, self.pools[worker].clone(), parameters);
-        // Before an error is returned, so that the other workers do not wait for this one.
-        start.wait();
-        let mut load = load::Load::new(rig?, prefixes, parameters, number)?;
+    ) -> Result<Vec<Measured>, EngineBenchError> {
         // One worker speaks for all.
         let tell = |doing: &str, done, total| {
             if worker == 0 {
                 (about.on_progress)(Progress { what: format!("{about}: {doing}"), done, total });
             }
         };
-        load.warm_up(&|done, total| tell("warming up", done, total))?;
-        tell("measuring", 0, 0);
+        let warm = || {
+            let rig = rig::Rig::<B>::new(&prefixes.fib, self.key, self.pools[worker].clone(), parameters)?;
+            let mut load = load::Load::new(rig, prefixes, parameters, number)?;
+            load.warm_up(&|done, total| tell("warming up", done, total))?;
+            tell("measuring", 0, 0);
+            Ok(rotation::Rotation::new(load))
+        };
         if let Pass::Flood(flood) = about.pass {
-            let figures = load.measure_flood(flood)?;
-            load.finish()?;
-            return Ok(Measured { flood: Some(figures), ..Measured::default() });
+            let mut rotation = warm()?;
+            let measured = about.schedules.iter().map(|&schedule| rotation.measure_flood(schedule, flood));
+            let measured = measured.collect::<Result<_, _>>()?;
+            rotation.finish()?;
+            return Ok(measured);
         }
-        let costs = load.measure(parameters.time)?;
-        let counters = self.events.as_ref().ok().and_then(|events| Counters::open(events).ok());
-        let counted = counters.map(|counters| load.count(counters)).transpose()?;
-        load.finish()?;
-        Ok(Measured { costs, counted, flood: None })
+        let (mut rotation, mut measured) = rotation::take_turns(warm(), about.schedules, parameters.time, start)?;
+        let events = self.events.as_ref().ok();
+        rotation.count(about.schedules, &mut measured, || events.and_then(|events| Counters::open(events).ok()))?;
+        rotation.finish()?;
+        Ok(measured)
     }
 }
 

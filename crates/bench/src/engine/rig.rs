@@ -168,6 +168,12 @@ impl<S: Schedule> Rig<S> {
         Ok(rig)
     }
 
+    /// The same with another schedule.
+    pub(super) fn with_schedule<T: Schedule>(self) -> Rig<T> {
+        let Rig { worker, _handle, links, pool } = self;
+        Rig { worker: worker.with_schedule(), _handle, links, pool }
+    }
+
     /// Adds ports with their faces. The control side waits for the worker, so it gets a thread meanwhile.
     fn attach(&mut self, control: PortControl, ports: Vec<PortWithFaces>) -> Result<(), EngineBenchError> {
         let attached = thread::scope(|scope| {

@@ -38,7 +38,8 @@ fn small_and_realistic() -> EngineParameters {
         workload: WorkloadParameters { prefixes: 1_000, ..realistic.workload },
         in_flight: 1_000,
         cs_capacity: 8_192,
-        unanswered: 0.1,
+        // The PIT has room for what is not answered meanwhile under all schedules.
+        unanswered: 0.02,
         time: Duration::from_millis(30),
         warm_up: Duration::from_millis(20),
         private_cache_bytes: 1 << 16,

@@ -35,8 +35,9 @@ use tables::{describe, describe_flood};
 /// kinds of packets in each burst, and one Interest in a hundred without answer. '--load published' is the load of the
 /// publications that other routers are compared with.
 ///
-/// The 13,548,815 prefixes and the cache take 5 GiB of memory; before each schedule is measured, packets pass for as long as
-/// an Interest is pending at most. Huge pages, when they are reserved, are used; other programs on the machine disturb.
+/// The 13,548,815 prefixes and the cache take 5 GiB of memory; before each run, packets pass for as long as an Interest is pending
+/// at most. In a run, the schedules take turns of 25 ms over the same tables, so that a machine that is faster at one time than at
+/// another is so for all of them. Huge pages, when they are reserved, are used; other programs on the machine disturb.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop bench engine

@@ -70,6 +70,12 @@ impl<S: Schedule> Engine<S> {
         })
     }
 
+    /// The same engine with another schedule.
+    pub fn with_schedule<T: Schedule>(self) -> Engine<T> {
+        let Engine { fib, core, hashes, delegation_hashes, burst_state, schedule: _ } = self;
+        Engine { fib, core, hashes, delegation_hashes, burst_state, schedule: PhantomData }
+    }
+
     /// Handles due timers and then a burst of packets, in order. The burst is emptied; what is to be sent is appended to
     /// `out`. `now` must not go back between calls.
     pub fn process(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {

@@ -46,6 +46,15 @@ pub trait Schedule: Send + 'static {
     const IS_STRIPPED: bool = false;
 }
 
+/// What can be done with any schedule, see [`ScheduleKind::call`].
+pub trait ScheduleTask {
+    /// What comes of it.
+    type Output;
+
+    /// Does it with this one.
+    fn run<S: Schedule>(self) -> Self::Output;
+}
+
 /// No hints: every packet waits for its own memory.
 #[derive(Debug, Clone, Copy)]
 pub enum Naive {}
@@ -108,6 +117,13 @@ macro_rules! schedules {
         impl ScheduleKind {
             /// All of them, from the simplest on.
             pub const ALL: &[ScheduleKind] = &[$(ScheduleKind::$schedule),*];
+
+            /// Calls `task` with the schedule as a type.
+            pub fn call<T: ScheduleTask>(self, task: T) -> T::Output {
+                match self {
+                    $(ScheduleKind::$schedule => task.run::<$schedule>(),)*
+                }
+            }
 
             /// How it is written in commands and results.
             pub const fn name(self) -> &'static str {

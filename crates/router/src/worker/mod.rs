@@ -126,6 +126,52 @@ impl<S: Schedule> Worker<S> {
         (worker, handle)
     }
 
+    /// The same worker with another schedule, for measurements.
+    pub fn with_schedule<T: Schedule>(self) -> Worker<T> {
+        let Worker {
+            engine,
+            pool,
+            reassembler,
+            table,
+            records,
+            timers,
+            rings,
+            ports,
+            port_retry,
+            mailbox,
+            waker,
+            started,
+            is_stopping,
+            erasing,
+            frames,
+            incoming,
+            outgoing,
+            encoded,
+            dropped_interests,
+        } = self;
+        Worker {
+            engine: engine.with_schedule(),
+            pool,
+            reassembler,
+            table,
+            records,
+            timers,
+            rings,
+            ports,
+            port_retry,
+            mailbox,
+            waker,
+            started,
+            is_stopping,
+            erasing,
+            frames,
+            incoming,
+            outgoing,
+            encoded,
+            dropped_interests,
+        }
+    }
+
     /// Time on the worker's clock, which started with it.
     fn now(&self) -> Timestamp {
         Timestamp(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
