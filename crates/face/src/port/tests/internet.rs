@@ -408,10 +408,26 @@ fn what_waits_for_all_next_hops_is_bounded_and_goes_with_its_face() {
     assert!(bench.turn_after(60_000).is_empty(), "nobody is asked for any more");
 }
 
+#[test]
+fn what_is_sent_to_a_face_that_its_port_knows_no_more_is_counted() {
+    let mut bench = bench(0);
+    let face = bench.face_on(0, "dev://test0", udp_peer(OTHER.into()));
+    for network in [
+        PortNetwork { addresses: vec!["192.0.2.1/24".parse().expect("address")], gateways: vec![] },
+        PortNetwork::default(),
+    ] {
+        let before = face.counters.link_drop(LinkDrop::LinkDown);
+        let params = bench.params(0, network);
+        bench.ask(move |control| control.add(PortId(0), params).expect("added"));
+        assert!(bench.send_one(&face).is_empty());
+        assert_eq!((face.counters.link_drop(LinkDrop::LinkDown), bench.pool.in_use()), (before + 1, 0));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever arrives, right at first or not, is a packet of a face, an answer, a message to the port, or a counted drop.
+    /// Whatever arrives, whole or damaged, nothing panics and no buffer stays in use.
     #[test]
     fn arbitrary_frames_of_the_internet_leave_nothing_behind(
         frames in prop::collection::vec(
