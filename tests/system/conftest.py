@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
+from packets import interest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = str((ROOT / os.environ.get("NAMEHOP", "target/debug/namehop")).resolve())
@@ -120,9 +121,11 @@ class Router:
         if self.process.poll() is not None:
             raise AssertionError(f"{self.name} ended with {self.process.returncode}:\n{self.log.read_text()}")
         try:
-            with socket.socket(socket.AF_UNIX) as probe:
-                probe.connect(str(self.socket))
-            return True
+            with self.connect() as probe:
+                # Its Unix socket is there a moment before the others. When it answers, all are there.
+                probe.settimeout(1)
+                probe.sendall(interest("/localhost/nfd/status/general", can_be_prefix=True, must_be_fresh=True))
+                return bool(probe.recv(1))
         except OSError:
             return False
 

@@ -1,6 +1,7 @@
 """What tests of ports share: veth pairs between network namespaces, routers at their ends, and what these say of their ports."""
 
 import os
+import struct
 import subprocess
 
 import pytest
@@ -111,7 +112,9 @@ def drops(router, name):
 def link_state(router):
     """What the router said last of a link: "up" or "down"; None before that."""
     states = [line for line in router.log.read_text().splitlines() if "link state" in line]
-    return states and ("up" if states[-1].endswith("is_up=true") else "down") or None
+    if not states:
+        return None
+    return "up" if states[-1].endswith("is_up=true") else "down"
 
 
 def is_connected(router):
@@ -132,3 +135,20 @@ def processor_seconds(router):
     with open(f"/proc/{router.process.pid}/stat") as stat:
         fields = stat.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def frame(destination, source, ethertype, payload):
+    address = lambda text: bytes.fromhex(text.replace(":", ""))
+    return (address(destination) + address(source) + struct.pack("!H", ethertype) + payload).ljust(60, b"\0")
+
+
+def send_frames(link, end, frames):
+    """Sends raw frames from one end of the link."""
+    program = (
+        "import socket, sys\n"
+        "s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)\n"
+        f"s.bind(({link.devices[end]!r}, 0))\n"
+        "for line in sys.stdin: s.send(bytes.fromhex(line))\n"
+    )
+    text = "".join(frame.hex() + "\n" for frame in frames)
+    subprocess.run([*link.inside(end), "python3", "-c", program], input=text, text=True, check=True)

@@ -1,6 +1,7 @@
 """Applications of other authors, unchanged: NDNts and python-ndn publish, fetch and register over every transport."""
 
 import pytest
+from applications import wait_for_route
 from conftest import digest, wait_until
 
 NDNTS_PATHS = [("unix", "unix"), ("tcp", "tcp"), ("ws", "ws"), ("unix", "udp"), ("tcp", "unix"), ("ws", "tcp")]
@@ -51,7 +52,7 @@ def test_no_route_is_a_nack(router, clients, language, transport):
 @pytest.mark.parametrize("language", ["ndnts", "python"])
 def test_a_producer_that_leaves_takes_its_route_along(router, clients, content, language):
     clients.start(language, "serve", router.unix_uri, "/short/lived", content)
-    wait_until(lambda: any(r["prefix"] == "/short/lived" for r in router.json("route", "list")), what="route comes")
+    wait_for_route(router, "/short/lived")
     clients.stop()
     wait_until(lambda: not any(r["prefix"] == "/short/lived" for r in router.json("route", "list")), what="route goes")
 

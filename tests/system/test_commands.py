@@ -5,10 +5,10 @@ import os
 import re
 import socket
 import subprocess
-import time
 import urllib.request
 
 import pytest
+from applications import connect_application, serving, wait_for_route
 from conftest import PATIENCE, PROGRAM, free_port, run_namehop, wait_until
 from packets import data, interest, read_element
 
@@ -20,22 +20,17 @@ def test_the_first_minutes(router, tmp_path):
     with open(source, "rb") as stream:
         publisher = router.spawn("put", "/hello/file", stdin=stream)
     try:
-        wait_until(lambda: any(route["prefix"] == "/hello/file" for route in router.json("route", "list")), what="registered")
+        wait_for_route(router, "/hello/file")
         fetched = router.namehop("cat", "/hello/file", text=False).stdout
         assert fetched == source.read_bytes()
     finally:
         publisher.terminate()
         publisher.wait(PATIENCE)
 
-    server = router.spawn("serve", "/hello/ping")
-    try:
-        wait_until(lambda: any(route["prefix"].startswith("/hello/ping") for route in router.json("route", "list")), what="registered")
+    with serving(router, "/hello/ping"):
         output = router.namehop("ping", "/hello/ping", "--count", "3", "--interval", "50ms").stdout
         assert "3 sent, 3 received" in output and " 0.0% loss" in output, output
         assert "min/avg/max" in output
-    finally:
-        server.terminate()
-        server.wait(PATIENCE)
     assert "Namehop" in router.namehop("status").stdout
 
 
@@ -85,24 +80,7 @@ def test_erasing_from_the_content_store(router):
         producer.sendall(data(f"/cached/{number}", b"x" * 100, freshness=10000))
         read_element(consumer)
     assert router.json("cs", "info")["entries"] >= 5
-    assert "5" in router.namehop("cs", "erase", "/cached").stdout
-    assert "0" in router.namehop("cs", "erase", "/cached").stdout
-
-
-def connect_application(router):
-    """A raw connection and the number of its face."""
-    before = applications(router)
-    connection = router.connect()
-    connection.sendall(interest("/nobody/here"))
-    read_element(connection)
-    # The commands' own faces come and go; this one stays.
-    (face,) = (applications(router) & applications(router)) - before
-    return connection, face
-
-
-def applications(router):
-    """Faces of applications, that of the asking command included."""
-    return {face["face_id"] for face in router.json("face", "list") if face["local_uri"].startswith("unix://")}
+    assert [router.json("cs", "erase", "/cached")["erased"] for _ in range(2)] == [5, 0]
 
 
 def test_without_a_router_commands_say_what_to_do(tmp_path):
@@ -147,10 +125,10 @@ def test_metrics(router, make_router):
         urllib.request.urlopen(f"http://127.0.0.1:{silent.metrics}/metrics")
 
 
-def test_status_names_every_drop(router):
+def test_status_names_the_reason_of_a_drop(router):
     connection = router.connect()
     connection.sendall(interest("/x", hop_limit=0))
-    wait_until(lambda: "hop-limit" in json.dumps(router.json("status")), what="the drop is counted")
+    wait_until(lambda: "hop-limit" in json.dumps(router.json("status")["drops"]), what="the drop is counted")
 
 
 def test_it_says_where_it_listens(router):
@@ -184,7 +162,7 @@ def test_the_default_socket_without_privileges(tmp_path):
     config = home / "ports.toml"
     config.write_text(
         f'[faces.tcp]\nlisten = []\n[faces.websocket]\nlisten = []\n[faces.udp]\nlisten = ["127.0.0.1:{free_port(socket.SOCK_DGRAM)}"]\n'
-        f'[metrics]\nenabled = false\n'
+        '[metrics]\nenabled = false\n'
     )
     environment = {"HOME": str(home), "XDG_RUNTIME_DIR": str(home), "PATH": os.environ["PATH"]}
     program = home / "namehop"

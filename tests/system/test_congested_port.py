@@ -5,12 +5,11 @@ import os
 import subprocess
 import threading
 import time
-from contextlib import contextmanager
 
-from conftest import PATIENCE, wait_until
+from applications import face_to, published, same, serving
+from conftest import wait_until
 from packets import interest
 from port_links import connect, content, drops, fetch, ip, link, needs_root, route, start
-from test_links import face_to, published, same
 
 pytestmark = needs_root
 
@@ -43,8 +42,8 @@ class Flood:
         begin = time.monotonic()
         while self.running:
             while self.running and self.count < 4000 * (time.monotonic() - begin):
-                text = "".join(f"/slow/{'x' * 200}/{self.count}")
-                self.connection.sendall(interest(text, nonce=os.urandom(4), lifetime=500))
+                name = f"/slow/{'x' * 200}/{self.count}"
+                self.connection.sendall(interest(name, nonce=os.urandom(4), lifetime=500))
                 self.count += 1
             time.sleep(0.002)
 
@@ -55,18 +54,6 @@ class Flood:
     def __exit__(self, *_):
         self.running = False
         self.thread.join()
-
-
-@contextmanager
-def serving(router, prefix):
-    """Something that answers pings."""
-    server = router.spawn("serve", prefix)
-    try:
-        wait_until(lambda: prefix in router.namehop("route", "list").stdout, what=f"{prefix} registered")
-        yield
-    finally:
-        server.kill()
-        server.wait(PATIENCE)
 
 
 def seconds_to_fetch(router, name, file):

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import time
 
+from applications import face_to, published, same, wait_for_route
 from conftest import PATIENCE, wait_until
 from ndn.encoding import Name, parse_data, parse_interest, parse_lp_packet_v2
 from packets import interest, split_element
 from port_links import (
-    ETHERTYPE, GROUP, connect, content, drops, fetch, link, link_state, needs_root, ports, processor_seconds, route, start, threads,
+    ETHERTYPE, GROUP, connect, content, drops, fetch, frame, link, link_state, needs_root, ports, processor_seconds, route,
+    send_frames, start, threads,
 )
-from test_links import face_to, published, same
 
 pytestmark = needs_root
 
@@ -95,8 +96,8 @@ def test_a_unicast_face_is_made_used_and_destroyed_at_run_time(make_router, link
         face = face_to(near, link.uri(1))
         assert (face["local_uri"], face["link_type"], face["mtu_bytes"]) == (link.local(0), "point-to-point", 1500)
         assert face["in_data"] > 300 and face["persistency"] == "permanent"
-        refused = near.namehop("face", "create", link.uri(1), "--local", link.local(0), "--json")
-        assert '"created": false' in refused.stdout, "the same face is found"
+        found = near.json("face", "create", link.uri(1), "--local", link.local(0))
+        assert (found["face_id"], found["created"]) == (there, False), "the same face is found"
 
         near.namehop("face", "destroy", str(there))
         assert not [face for face in near.json("face", "list") if face["remote_uri"] == link.uri(1)]
@@ -119,7 +120,7 @@ def test_what_was_made_at_run_time_is_there_after_a_restart(make_router, link, c
     near.stop()
     near.start()
     with published(far, "/object", content):
-        wait_until(lambda: near.json("route", "list"), what="the route is back")
+        wait_for_route(near, "/object")
         assert same(fetch(near, "/object"), content)
     assert face_to(near, link.uri(1))["local_uri"] == link.local(0)
 
@@ -132,7 +133,7 @@ def test_multicast_faces_by_configuration(make_router, link, content):
     face = face_to(far, group)
     assert (face["local_uri"], face["link_type"], face["persistency"]) == (link.local(1), "multi-access", "permanent")
     # A port that takes long to open does not keep the router from starting.
-    wait_until(lambda: "/object" in near.namehop("route", "list").stdout, what="the route over the port")
+    wait_for_route(near, "/object")
     with published(far, "/object", content):
         assert same(fetch(near, "/object"), content)
     assert face_to(near, group)["in_data"] > 300
@@ -154,23 +155,6 @@ def test_an_unknown_sender_makes_a_face_only_where_that_is_allowed(make_router, 
     sender = "02:00:00:00:00:99"
     send_frames(link, 1, [frame(link.address(0), sender, ETHERTYPE, interest("/x", nonce=os.urandom(4)))] * 3)
     wait_until(lambda: drops(near, "unknown-sender") == before + 3, what="three frames of nobody")
-
-
-def frame(destination, source, ethertype, payload):
-    address = lambda text: bytes.fromhex(text.replace(":", ""))
-    return (address(destination) + address(source) + struct.pack("!H", ethertype) + payload).ljust(60, b"\0")
-
-
-def send_frames(link, end, frames):
-    """Sends raw frames from one end of the link."""
-    program = (
-        "import socket, sys\n"
-        "s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)\n"
-        f"s.bind(({link.devices[end]!r}, 0))\n"
-        "for line in sys.stdin: s.send(bytes.fromhex(line))\n"
-    )
-    text = "".join(frame.hex() + "\n" for frame in frames)
-    subprocess.run([*link.inside(end), "python3", "-c", program], input=text, text=True, check=True)
 
 
 def test_frames_of_nobody_are_named_drops(make_router, link):
@@ -270,4 +254,5 @@ def test_without_permission_the_command_says_what_is_missing(make_router, link):
     refused = near.namehop("face", "create", link.uri(1), "--local", "dev://nope0", check=False)
     assert refused.returncode != 0 and "nope0" in refused.stderr, refused.stderr
     socket_path = near.folder / "memif.sock"
-    near.namehop("face", "create", f"memif://{socket_path}?id=0"), "memif needs no privileges"
+    # A memif needs no privileges.
+    near.namehop("face", "create", f"memif://{socket_path}?id=0")

@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from applications import published, same, wait_for_route
 from conftest import wait_until
 from packets import interest
 from port_links import Link, drops, fetch, ip, link, needs_root, ports, route
-from test_links import published, same
 
 pytestmark = needs_root
 
@@ -98,10 +98,10 @@ def test_packets_travel_over_a_router_of_the_kernel(make_router, tmp_path, schem
             assert not {"bad-checksum", "ip-fragment", "neighbour-conflict", "next-hop-unresolved"} & set(
                 router.json("status")["drops"].get("link", {})
             )
-        # The gateway goes away: packets for it are dropped by name, and those of the link come back with it.
+        # After a restart face and route are there again, and the next hop is asked for anew.
         near.stop()
         near.start()
-        wait_until(lambda: "/object" in near.namehop("route", "list").stdout, what="the saved route")
+        wait_for_route(near, "/object")
         with published(far, "/object", file, "--segment-size", "8000"):
             assert same(fetch(near, "/object"), file)
 

@@ -6,7 +6,8 @@ import re
 import select
 
 import pytest
-from conftest import PATIENCE, TEN_MEGABYTES, digest, run_namehop, wait_until
+from applications import wait_for_route
+from conftest import PATIENCE, TEN_MEGABYTES, digest, run_namehop
 
 TRANSPORTS = ["unix", "tcp", "udp", "ws"]
 
@@ -22,7 +23,7 @@ def put(router):
         assert select.select([publisher.stderr], [], [], 20)[0], "the name is printed"
         printed = publisher.stderr.readline().decode().strip()
         assert re.fullmatch(rf"{name}/v=\d+", printed), printed
-        wait_until(lambda: any(route["prefix"] == name for route in router.json("route", "list")), what="registered")
+        wait_for_route(router, name)
         return printed
 
     yield start
@@ -34,7 +35,7 @@ def put(router):
 @pytest.mark.parametrize("producer, consumer", [("unix", "unix"), ("tcp", "tcp"), ("ws", "ws"), ("unix", "udp")])
 def test_namehop_fetches_what_ndnts_serves(router, clients, content, tmp_path, producer, consumer):
     clients.start("ndnts", "serve", router.uri(producer), "/video/object", content)
-    wait_until(lambda: any(route["prefix"] == "/video/object" for route in router.json("route", "list")), what="registered")
+    wait_for_route(router, "/video/object")
     got = tmp_path / "got.bin"
     result = run_namehop("cat", "/video/object", "--output", got, "--json", "--transport", router.uri(consumer))
     assert digest(got) == digest(content)
@@ -46,7 +47,7 @@ def test_namehop_fetches_what_ndnts_serves(router, clients, content, tmp_path, p
 def test_ndnts_fetches_what_namehop_puts(router, clients, put, content, tmp_path, producer, consumer):
     put("/video/object", content, transport=producer)
     got = tmp_path / "got.bin"
-    clients.run("ndnts", "fetch-verified", router.uri(consumer), "/video/object", got, "digest")
+    clients.run("ndnts", "fetch", router.uri(consumer), "/video/object", got)
     assert digest(got) == digest(content)
 
 
@@ -90,9 +91,9 @@ def test_signed_objects_of_namehop_are_verified_by_ndnts(router, clients, put, t
     signer, other = stems
     put("/signed/object", content, "--signing-key", f"{signer}.pem", "--certificate", f"{signer}.ndncert")
     got = tmp_path / "got.bin"
-    clients.run("ndnts", "fetch-verified", router.unix_uri, "/signed/object", got, signer)
+    clients.run("ndnts", "fetch", router.unix_uri, "/signed/object", got, signer)
     assert digest(got) == digest(content)
-    refused = clients.run("ndnts", "fetch-verified", router.unix_uri, "/signed/object", got, other)
+    refused = clients.run("ndnts", "fetch", router.unix_uri, "/signed/object", got, other)
     assert "error" in refused[0], refused
     arguments = ["cat", "/signed/object", "--output", got, "--attempts", "1"]
     router.namehop(*arguments, "--certificate", f"{signer}.ndncert")
@@ -107,7 +108,7 @@ def test_the_smallest_objects(router, clients, put, tmp_path):
         content, got = tmp_path / name, tmp_path / "got.bin"
         content.write_bytes(os.urandom(size))
         put(f"/small/{name}", content)
-        clients.run("ndnts", "fetch-verified", router.unix_uri, f"/small/{name}", got, "digest")
+        clients.run("ndnts", "fetch", router.unix_uri, f"/small/{name}", got)
         assert digest(got) == digest(content), name
         got.unlink()
         router.namehop("cat", f"/small/{name}", "--output", got)

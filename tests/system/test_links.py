@@ -1,6 +1,5 @@
 """Links between routers: fragments, loss and reliability, multicast, idle faces, and what applications see of faces."""
 
-import hashlib
 import json
 import os
 import random
@@ -11,26 +10,15 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from conftest import PATIENCE, PROGRAM, Router, wait_until
+from applications import connect_application, face_to, published, same
+from conftest import PATIENCE, Router, wait_until
 from ndn.app_support.nfd_mgmt import make_command
 from ndn.encoding import InterestParam, make_interest
 from packets import data, interest, name, number, read_element, read_number, tlv
-from test_commands import connect_application
+from port_links import ip
 
 INCOMING_FACE_ID, NEXT_HOP_FACE_ID = 812, 816
 MEGABYTE = 1_000_000
-
-
-@contextmanager
-def published(router, prefix, content, *options):
-    """`namehop put` of the content, registered."""
-    publisher = router.spawn("put", prefix, "--file", content, *options)
-    try:
-        wait_until(lambda: any(route["prefix"] == prefix for route in router.json("route", "list")), what=f"{prefix} registered")
-        yield
-    finally:
-        publisher.kill()
-        publisher.wait(PATIENCE)
 
 
 @pytest.fixture
@@ -38,16 +26,6 @@ def content(tmp_path):
     file = tmp_path / "object.bin"
     file.write_bytes(os.urandom(MEGABYTE))
     return file
-
-
-def same(fetched, file):
-    return hashlib.sha256(fetched).digest() == hashlib.sha256(file.read_bytes()).digest()
-
-
-def face_to(router, uri):
-    """The face to a peer, which may not have appeared yet."""
-    (face,) = wait_until(lambda: [face for face in router.json("face", "list") if face["remote_uri"] == uri], what=f"a face to {uri}")
-    return face
 
 
 @pytest.mark.parametrize("mtu", [1400, 300])
@@ -145,12 +123,8 @@ def test_ndnts_puts_fragments_together(make_router, clients, content, tmp_path):
     router.start()
     clients.start("ndnts", "serve", router.unix_uri, "/far/object", content)
     got = tmp_path / "got.bin"
-    clients.run("ndnts", "fetch-verified", router.udp_uri, "/far/object", got, "digest")
+    clients.run("ndnts", "fetch", router.udp_uri, "/far/object", got)
     assert same(got.read_bytes(), content)
-
-
-def ip(*arguments):
-    subprocess.run(["ip", *arguments], check=True, capture_output=True)
 
 
 class NamespaceRouter(Router):
@@ -159,14 +133,7 @@ class NamespaceRouter(Router):
     def __init__(self, folder, namespace, extra):
         super().__init__(folder, extra, namespace)
         self.namespace = namespace
-
-    def start(self):
-        self.write_config()
-        with open(self.log, "ab") as log:
-            command = ["ip", "netns", "exec", self.namespace, PROGRAM, "run", "--config", str(self.config)]
-            self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=self.folder)
-        wait_until(self._answers, what=f"{self.name} listens (see {self.log})")
-        return self
+        self.prefix = ["ip", "netns", "exec", namespace]
 
 
 def connect_neighbours(names):
@@ -381,8 +348,7 @@ def test_the_chosen_next_hop_is_obeyed(router):
     assert b"chosen" in answer
 
 
-def test_no_field_leaves_a_face_that_did_not_ask(router):
-    """A UDP peer can neither enable local fields nor choose next hops."""
+def test_a_udp_peer_can_neither_have_local_fields_nor_choose_next_hops(router):
     producer, producer_face = connect_application(router)
     peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     peer.settimeout(PATIENCE)

@@ -3,9 +3,9 @@
 import time
 
 import pytest
+from applications import published, same, wait_for_route
 from conftest import PATIENCE, wait_until
 from port_links import GROUP, content, drops, fetch, is_connected, needs_root, ports, threads
-from test_links import published, same
 
 pytestmark = needs_root
 
@@ -30,7 +30,6 @@ def test_an_object_through_memif(memif_pair, content):
     server, client = memif_pair
     with published(server, "/object", content):
         assert same(fetch(client, "/object"), content)
-    assert client.json("face", "list")
     assert drops(client, "malformed-frame") == drops(server, "malformed-frame") == 0
 
 
@@ -43,7 +42,7 @@ def test_the_client_of_a_memif_restarts(memif_pair, content):
             client.log.unlink()
             client.start()
             wait_until(lambda: is_connected(server) and is_connected(client), what="connected again")
-            wait_until(lambda: client.json("route", "list"), what="the route is back")
+            wait_for_route(client, "/object")
             assert same(fetch(client, "/object"), content)
 
 

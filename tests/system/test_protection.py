@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import free_port, wait_until
 from ndn.encoding import Name, parse_data
-from packets import command, read_element, register, status
+from packets import command, read_element, register, status, tlv
 
 LOCAL_COMMANDS = 200
 DOCUMENTATION = Path(__file__).parents[2] / "docs/strategies.md"
@@ -58,13 +58,13 @@ def test_a_state_file_that_takes_commands_away_heals(router):
     text = state.read_text()
     assert "/harmful" in text
     state.write_text(text.replace("/harmful", "/localhost/nfd/rib"))
-    for expected in [1, 1]:
+    for _ in range(2):
         router.start()
         router.namehop("route", "add", "/another", face)
         prefixes = {route["prefix"] for route in router.json("route", "list")}
         assert prefixes == {"/harmless", "/another"}
         router.stop()
-        assert router.log.read_text().count("prefix=/localhost/nfd/rib") == expected, "one warning, and none after that"
+        assert router.log.read_text().count("prefix=/localhost/nfd/rib") == 1, "one warning, and none after that"
 
 
 def test_commands_open_no_ports_outside_the_configured_places(router, tmp_path):
@@ -101,12 +101,6 @@ def wrongly_signed(certificate):
     name = tlv(0x07, b"".join(tlv(0x08, component) for component in components))
     packet = tlv(0x05, name + tlv(0x0A, b"abcd") + tlv(0x0C, b"\x64"))
     return bytearray(packet), packet.index(marker)
-
-
-def tlv(typ, value):
-    length = len(value)
-    header = bytes([length]) if length < 253 else b"\xfd" + struct.pack(">H", length)
-    return bytes([typ]) + header + value
 
 
 def certificate_name_of(file):

@@ -6,10 +6,10 @@ import subprocess
 import time
 
 import pytest
+from applications import connect_application
 from conftest import wait_until
 from packets import command, data, interest, read_element, register, status, tlv
-from test_commands import connect_application
-from test_links import ip
+from port_links import ip
 
 FACE_ID, PERSISTENCY = 0x69, 0x85
 

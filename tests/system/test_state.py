@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 import pytest
-from conftest import PATIENCE, wait_until
+from conftest import PATIENCE, PROGRAM, wait_until
 from packets import command, name, read_element, register, status, tlv
 
 PEER = "udp4://127.0.0.1:7009"
@@ -222,8 +222,6 @@ def test_a_state_that_appears_later_is_not_overwritten(make_router, disk):
 
 
 def run_to_end(router):
-    from conftest import PROGRAM
-
     ended = subprocess.run([PROGRAM, "run", "--config", str(router.config)], capture_output=True, text=True, timeout=PATIENCE, cwd=router.folder)
     assert ended.returncode == 1
     return ended.stderr

@@ -10,10 +10,10 @@ import subprocess
 import sys
 
 import pytest
+from applications import connect_application
 from conftest import PATIENCE, ROOT, Router, wait_until
 from packets import data, interest, read_element
-from test_commands import connect_application
-from test_links import ip
+from port_links import ip
 
 ADDRESS = "10.8.0.1"
 
@@ -175,7 +175,7 @@ def test_silent_connections_are_closed_when_places_run_short(make_far_router):
 
 MANY = """
 held = []
-for number in range(int(600)):
+for number in range(600):
     try:
         held.append(stranger(256 + number, socket.SOCK_STREAM))
     except OSError:
@@ -193,7 +193,7 @@ def test_strangers_leave_file_descriptors_for_the_operator(make_far_router):
     process = run_strangers(router, MANY, router.tcp)
     line(process)
     # (512 - 128) / 2 connections, of which strangers have half.
-    wait_until(lambda: len(strangers(router)) <= 96, what="strangers are bounded")
+    wait_until(lambda: 0 < len(strangers(router)) <= 96, what="strangers are bounded")
     router.namehop("route", "add", "/after", "udp4://10.8.0.1:7")
     assert (router.folder / "state.json").read_text().count("/after") == 1
     applications = [router.connect() for _ in range(50)]

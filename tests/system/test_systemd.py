@@ -3,12 +3,12 @@ program under test. Nothing outside the container changes but one control group,
 
 import os
 import shutil
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from conftest import PROGRAM, ROOT, wait_until
+from container import Container
 
 SYSTEMD = "/usr/lib/systemd/systemd"
 PREFIX = "/opt/namehop"
@@ -58,13 +58,12 @@ pytestmark = [
 ]
 
 
-class Machine:
-    """A container with systemd as process 1."""
+class Machine(Container):
+    """A container with this computer's systemd and the service."""
 
     def __init__(self, folder):
-        self.root, self.console = folder / "root", folder / "console"
-        units = folder / "units"
-        self.root.mkdir()
+        root, units = folder / "root", folder / "units"
+        root.mkdir()
         units.mkdir()
         (units / "namehop.service").write_text((ROOT / "packaging/namehop.service").read_text().replace("@PREFIX@", PREFIX))
         for target in TARGETS:
@@ -72,51 +71,10 @@ class Machine:
                 if "journal" not in unit.name and unit.suffix in (".service", ".socket", ".mount", ".automount", ".path", ".timer"):
                     (units / unit.name).unlink(missing_ok=True)
                     (units / unit.name).symlink_to("/dev/null")
-        hierarchies = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
-        if not hierarchies:
-            pytest.skip("no control groups of version 2 are mounted")
-        self.group = Path(hierarchies[0]) / f"namehop-test-{os.getpid()}"
         try:
-            self.group.mkdir()
-        except OSError as error:
-            pytest.skip(f"cannot make a control group: {error}")
-        # The container's control groups begin where its first process is.
-        command = f'echo $$ > {self.group}/cgroup.procs && exec unshare --fork --kill-child --mount --pid --cgroup --net --uts --ipc "$@"'
-        with open(self.console, "wb") as console:
-            self.process = subprocess.Popen(
-                ["bash", "-c", command, "bash", "bash", "-c", ENTER, "bash", str(self.root), PROGRAM, str(units)],
-                stdin=subprocess.DEVNULL, stdout=console, stderr=console, start_new_session=True,
-            )  # fmt: skip
-        try:
-            wait_until(self._is_up, 30, "systemd is up")
-        except AssertionError:
-            console = self.console.read_text(errors="replace")
-            self.end()
-            pytest.skip(f"no systemd can be booted here: {console[-2000:]}")
-
-    def _is_up(self):
-        if self.process.poll() is not None:
-            raise AssertionError("the container ended")
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        if not children:
-            return False
-        self.first = children[0]
-        # Before the container has its own root there is a systemctl of this computer's: that one must not be asked.
-        if Path(f"/proc/{self.first}/comm").read_text().strip() != "systemd":
-            return False
-        return self.run("systemctl", "is-system-running", check=False).stdout.strip() in ("running", "degraded")
-
-    def run(self, *command, check=True):
-        inside = ["nsenter", "-t", self.first, "-m", "-p", "-n", "-u", "-i", "-C", "env", "-i", f"PATH={PREFIX}/bin:/usr/sbin:/usr/bin"]
-        done = subprocess.run([*inside, *map(str, command)], capture_output=True, text=True, timeout=60)
-        assert not check or done.returncode == 0, f"{command}: {done.stdout}{done.stderr}\n{self.journal()}"
-        return done
-
-    def journal(self):
-        return self.run("journalctl", "-u", "namehop", "--no-pager", "-o", "cat", check=False).stdout
-
-    def property(self, name):
-        return self.run("systemctl", "show", "-p", name, "--value", "namehop").stdout.strip()
+            super().__init__(folder, "systemd", ENTER, root, PROGRAM, units, path=f"{PREFIX}/bin:/usr/sbin:/usr/bin")
+        except (AssertionError, OSError) as error:
+            pytest.skip(str(error))
 
     def write(self, path, text):
         file = Path(f"/proc/{self.first}/root") / path.lstrip("/")
@@ -129,20 +87,6 @@ class Machine:
     def wait_for_restart(self, before):
         """Another process than before, that is ready."""
         wait_until(lambda: self.property("MainPID") not in ("0", before) and self.property("ActiveState") == "active", 20, "started again")
-
-    def end(self):
-        # The first process ends with the one that made it, and everything in the container with the first.
-        self.process.kill()
-        self.process.wait(20)
-        groups = sorted(self.group.rglob("*/"), key=lambda group: -len(group.parts))
-        end = time.monotonic() + 10
-        for group in [*[group for group in groups if group.is_dir()], self.group]:
-            while group.exists():
-                try:
-                    group.rmdir()
-                except OSError:
-                    assert time.monotonic() < end, f"{group} is in use"
-                    time.sleep(0.05)
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 """Several routers, each a process of its own, in a line, in a loop and in a diamond."""
 
-import hashlib
 import json
 import os
 import time
 
 import pytest
-from conftest import PATIENCE, wait_until
+from applications import published, same, serving
+from conftest import wait_until
 
 
 def link(a, b, transport):
@@ -18,12 +18,6 @@ def total(router, key):
     return sum(face[key] for face in router.json("face", "list"))
 
 
-def serve(router, name):
-    server = router.spawn("serve", name)
-    wait_until(lambda: any(route["prefix"] == name for route in router.json("route", "list")), what=f"{name} registered")
-    return server
-
-
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
 def test_an_object_through_a_line(make_router, tmp_path, transport):
     line = [make_router(name=f"line{number}") for number in range(4)]
@@ -31,18 +25,11 @@ def test_an_object_through_a_line(make_router, tmp_path, transport):
         near.namehop("route", "add", "/far", link(near, far, transport))
     source = tmp_path / "object"
     source.write_bytes(os.urandom(3_000_000))
-    with open(source, "rb") as stream:
-        publisher = line[-1].spawn("put", "/far/object", stdin=stream)
-    try:
-        wait_until(lambda: any(r["prefix"] == "/far/object" for r in line[-1].json("route", "list")), what="registered")
-        fetched = line[0].namehop("cat", "/far/object", text=False).stdout
-        assert hashlib.sha256(fetched).digest() == hashlib.sha256(source.read_bytes()).digest()
-        # The caches on the way answer the second time: the publisher may be gone.
-        publisher.terminate()
-        publisher.wait(PATIENCE)
-        assert line[0].json("cs", "info")["entries"] > 300
-    finally:
-        publisher.kill()
+    with published(line[-1], "/far/object", source, "--quiet") as publisher:
+        assert same(line[0].namehop("cat", "/far/object", text=False).stdout, source)
+        versioned = publisher.stderr.readline().decode().strip()
+    # The caches on the way answer the second time: the publisher is gone.
+    assert same(line[0].namehop("cat", versioned, text=False).stdout, source)
 
 
 def test_no_interest_circulates_in_a_loop(make_router):
@@ -73,13 +60,9 @@ def test_data_returns_around_a_loop_with_a_producer(make_router):
     ring = [make_router(name=f"ring{number}") for number in range(3)]
     for here, there in zip(ring, ring[1:] + ring[:1]):
         here.namehop("route", "add", "/ring", link(here, there, "udp"), "--cost", "10")
-    server = serve(ring[2], "/ring/answer")
-    try:
+    with serving(ring[2], "/ring/answer"):
         output = ring[0].namehop("ping", "/ring/answer", "--count", "5", "--interval", "20ms").stdout
         assert " 0.0% loss" in output, output
-    finally:
-        server.terminate()
-        server.wait(PATIENCE)
 
 
 def test_asf_recovers_from_a_cut_link(make_router):
@@ -90,8 +73,7 @@ def test_asf_recovers_from_a_cut_link(make_router):
     for middle in (upper, lower):
         middle.namehop("route", "add", "/d", link(middle, exit_, "udp"))
     entry.namehop("strategy", "set", "/d", "asf")
-    server = serve(exit_, "/d/answer")
-    try:
+    with serving(exit_, "/d/answer"):
         output = entry.namehop("ping", "/d/answer", "--count", "10", "--interval", "20ms").stdout
         assert " 0.0% loss" in output, output
         upper.kill()
@@ -102,25 +84,17 @@ def test_asf_recovers_from_a_cut_link(make_router):
         ).stdout
         wait_until(recovered, what="asf moves to the other path")
         upper.process = None
-    finally:
-        server.terminate()
-        server.wait(PATIENCE)
 
 
 def test_a_tcp_link_heals_when_its_peer_comes_back(make_router):
     near, far = make_router(name="near"), make_router(name="far")
     near.namehop("route", "add", "/heal", link(near, far, "tcp"))
-    server = serve(far, "/heal/answer")
-    near.namehop("ping", "/heal/answer", "--count", "1")
-    server.kill()
+    with serving(far, "/heal/answer"):
+        near.namehop("ping", "/heal/answer", "--count", "1")
     far.kill()
     far.start()
-    server = serve(far, "/heal/answer")
-    try:
+    with serving(far, "/heal/answer"):
         wait_until(
             lambda: near.namehop("ping", "/heal/answer", "--count", "1", "--timeout", "500ms", check=False).returncode == 0,
             what="the permanent face reconnects",
         )
-    finally:
-        server.terminate()
-        server.wait(PATIENCE)

@@ -6,11 +6,10 @@ import struct
 import subprocess
 import sys
 
+from applications import published, same, wait_for_route
 from conftest import PATIENCE, wait_until
 from packets import interest
-from port_links import ETHERTYPE, GROUP, content, drops, fetch, link, needs_root, route, start
-from test_interfaces import frame, send_frames
-from test_links import published, same
+from port_links import ETHERTYPE, GROUP, content, drops, fetch, frame, link, needs_root, route, send_frames, start
 
 pytestmark = needs_root
 
@@ -105,7 +104,7 @@ def test_faces_in_vlans_are_there_after_a_restart(make_router, link, content):
     near.stop()
     near.start()
     with published(far, "/object", content):
-        wait_until(lambda: near.json("route", "list"), what="the route is back")
+        wait_for_route(near, "/object")
         assert same(fetch(near, "/object"), content)
     restored = faces(near, link, 0)
     assert restored[7]["in_data"] > 300 and restored[None]["in_data"] == 0
@@ -116,7 +115,7 @@ def test_a_multicast_group_is_one_in_each_vlan(make_router, link, content):
     face = lambda end: f'[[face]]\nuri = "{group}"\nlocal = "{local(link, end, 7)}"\n'
     near = start(make_router, link, 0, face(0), f'[[route]]\nprefix = "/object"\nnexthop = "{group}"\n')
     far = start(make_router, link, 1, face(1), f'[[port]]\nuri = "{link.local(1)}"\nmulticast = true\non_demand = true\n')
-    wait_until(lambda: "/object" in near.namehop("route", "list").stdout, what="the route over the port")
+    wait_for_route(near, "/object")
     wait_until(lambda: faces(far, link, 1)[7], what="the face of the other end")
     with published(far, "/object", content):
         assert same(fetch(near, "/object"), content)

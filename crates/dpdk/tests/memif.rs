@@ -122,6 +122,8 @@ fn a_memif_whose_other_end_goes_in_the_middle_of_a_burst_does_no_harm() {
         }
         stop.store(true, Ordering::Relaxed);
     });
+    drop((server, server_queue));
+    wait("all buffers return", || pool.in_use() == 0);
 }
 
 /// Peers may send frames that are longer than one buffer.

@@ -17,7 +17,7 @@ impl Published {
     }
 }
 
-/// Shorter.
+/// A number as it was printed.
 const fn printed(value: f64) -> Published {
     Published(value)
 }
@@ -28,11 +28,11 @@ const fn packets(interest_miss: f64, interest_hit: f64, data: f64) -> Packets {
 
 /// Prefixes in the FIB. Takemasa et al. (2017), 6.2; Takemasa (2019), 3.2.2.
 pub const PREFIXES: u64 = 13_548_815;
-/// Components of names. Ibid.
+/// Components of names. Same source.
 pub const NAME_COMPONENTS: u32 = 7;
-/// Average components of prefixes. Ibid.
+/// Average components of prefixes. Same source.
 pub const PREFIX_COMPONENTS: u32 = 4;
-/// Bytes of content in a Data. Ibid.
+/// Bytes of content in a Data. Same source.
 pub const PAYLOAD_BYTES: usize = 128;
 /// Interests pending at a time; not published, chosen here. Data come back "shortly after" their Interests (Takemasa 2019,
 /// 4.4.1).
@@ -149,17 +149,17 @@ pub const THREADS_AT_MEMORY_BOUND: Published = printed(40.0);
 /// A computer and the cost of what it forwards.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoundRow {
-    /// Which.
+    /// Which computer, and whether costs are those of packets or of pairs.
     pub label: &'static str,
-    /// N.
+    /// N, the number of cores.
     pub cores: Published,
-    /// F, in 10^9 Hz.
+    /// F, the frequency of a core, in 10^9 Hz.
     pub ghz: Published,
-    /// B, in 10^9 bytes per second.
+    /// B, the bandwidth of memory, in 10^9 bytes per second.
     pub memory_gigabytes_per_second: Published,
-    /// C.
+    /// C, cycles for each packet or pair.
     pub cycles: Published,
-    /// M.
+    /// M, bytes read from and written to memory for each packet or pair.
     pub bytes: Published,
     /// NF/C as printed, million per second.
     pub by_computation_millions: Published,
@@ -196,25 +196,25 @@ const fn bound(
     }
 }
 
-/// Share of Interests answered by the Content Store in the bounds, 0 to 1. Ibid.
+/// Share of Interests answered by the Content Store in the bounds, 0 to 1. Same source.
 pub const HIT_RATIO: Published = printed(0.3);
 /// C and M of the thesis: cycles and bytes per packet. Takemasa (2019), 3.2.3 II.
 pub const THESIS_COST: (Published, Published) = (printed(925.4), printed(800.7));
 
 /// Average depth of the Patricia trie's leaves. Takemasa et al. (2017), 6.3.2; Takemasa (2019), 4.1.3.
 pub const PATRICIA_DEPTH: Published = printed(24.01);
-/// DRAM accesses of a lookup in it. Ibid.
+/// DRAM accesses of a lookup in it. Same source.
 pub const PATRICIA_ACCESSES: Published = printed(7.0);
-/// Bytes fetched from DRAM per Data, r. Ibid.
+/// Bytes fetched from DRAM per Data, r. Same source.
 pub const PATRICIA_BYTES_PER_PACKET: Published = printed(511.0);
-/// Bytes of the last-level cache, S ("55 Mbytes"). Ibid.
+/// Bytes of the last-level cache, S ("55 Mbytes"). Same source.
 pub const CACHE_BYTES: Published = printed(55.0 * 1024.0 * 1024.0);
 /// Cycles of one fetch from DRAM. Takemasa (2019), 4.1.1 and 4.3.2.
 pub const DRAM_CYCLES: Published = printed(115.0);
 
 /// Lookups per longest prefix match of a longest-first search. Takemasa et al. (2017), 6.3.2.
 pub const LOOKUPS: Published = printed(3.87);
-/// DRAM accesses of it. Ibid.
+/// DRAM accesses of it. Same source.
 pub const HASH_TABLE_ACCESSES: Published = printed(4.87);
 
 /// Dependent accesses of a longest-first search and of a 2-stage search. Takemasa (2019), 4.1.2.
@@ -222,11 +222,11 @@ pub const HASH_TABLE_DEPENDENT: [Published; 2] = [printed(2.0), printed(4.0)];
 
 /// Cache lines that an I-miss fetches. Takemasa et al. (2017), 6.7.
 pub const LINES_PER_INTEREST: Published = printed(16.6);
-/// Of them fetched in vain, for a name of four components. Ibid.
+/// Of them fetched in vain, for a name of four components. Same source.
 pub const USELESS_LINES: Published = printed(3.0);
-/// Most cycles of one prefetch instruction. Ibid.
+/// Most cycles of one prefetch instruction. Same source.
 pub const PREFETCH_CYCLES: Published = printed(48.0);
 /// Cycles of looking at one bucket in vain. Takemasa (2019), 4.3.2.
 pub const VAIN_LOOKUP_CYCLES: Published = printed(48.0);
-/// Cycles of looking at three buckets in vain. Ibid.
+/// Cycles of looking at three buckets in vain. Same source.
 pub const VAIN_LOOKUPS_CYCLES: Published = printed(144.0);

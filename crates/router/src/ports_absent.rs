@@ -34,7 +34,7 @@ impl PortService {
         PortService { configured: config.port.clone() }
     }
 
-    /// Refuses.
+    /// Refuses every face, because this build has no ports.
     ///
     /// # Errors
     /// Always.

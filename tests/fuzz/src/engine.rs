@@ -27,7 +27,7 @@ const FACES: [FaceInfo; 6] = [
     face(261, FaceScope::Local, LinkType::PointToPoint),
 ];
 
-/// Of all hashes.
+/// The key of all hashes of names.
 const KEY: HashKey = HashKey::new(1, 2);
 
 const fn face(id: u32, scope: FaceScope, link_type: LinkType) -> FaceInfo {

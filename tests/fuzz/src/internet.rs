@@ -1,4 +1,4 @@
-//! A port with Internet addresses: any frames at any time, and each is a packet, an answer or a counted drop.
+//! A port with Internet addresses: whatever frames come at whatever time, it makes no more faces than it may and leaks no buffer.
 
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
@@ -29,7 +29,7 @@ const FACES: [(&str, &str); 4] = [
 ];
 /// Faces that senders may make.
 const MAX_ON_DEMAND_FACES: usize = 4;
-/// Bits of an event's kind: checksums are made right, and what is done.
+/// Bit of an event's kind: the checksums of a frame are made right before it is received.
 const RIGHT_CHECKSUMS: u8 = 0x80;
 
 /// One end of a link: what is to be received, and nothing of what was sent.

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use namehop_forward::strategy::{ParameterInfo, STRATEGIES, StrategyInfo, registry};
-use namehop_manage::nfd::{ControlParameters, StrategyChoice, names::module};
+use namehop_manage::nfd::names::module;
+use namehop_manage::nfd::numbers::MAX_OBJECT_FILE_BYTES;
+use namehop_manage::nfd::{ControlParameters, StrategyChoice};
 use namehop_manage::views::StrategyChoiceView;
 use namehop_wire::Name;
 
@@ -78,8 +80,7 @@ struct UnsetArgs {
   namehop strategy load hedge.o
   namehop strategy set /example hedge/v=1/patience~30")]
 struct LoadArgs {
-    /// Object file, of at most 8000 bytes
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", help = format!("Object file, of at most {MAX_OBJECT_FILE_BYTES} bytes"))]
     file: PathBuf,
     /// Name of the strategy, in place of the one in the file
     #[arg(long)]
@@ -93,9 +94,6 @@ struct UnloadArgs {
     /// Name of the strategy
     name: String,
 }
-
-/// Largest object file that fits into a command.
-const MAX_FILE_BYTES: usize = 8_000;
 
 /// Examples, and the strategies that the routers of this release have.
 fn set_help() -> String {
@@ -153,9 +151,7 @@ impl ListArgs {
         }
         table.print()
     }
-}
 
-impl ListArgs {
     async fn run_loaded(self, manager: &Manager) -> Result<(), Failure> {
         let loaded = manager.datasets().loaded_strategies().await?;
         let names: Vec<String> = loaded.iter().map(|strategy| strategy.strategy.to_string()).collect();
@@ -170,9 +166,9 @@ impl LoadArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
         let shown = self.file.display();
         let object = std::fs::read(&self.file).map_err(|error| Failure::failed(format!("{shown}: {error}")))?;
-        if object.len() > MAX_FILE_BYTES {
+        if object.len() > MAX_OBJECT_FILE_BYTES {
             return Err(Failure::failed(format!(
-                "{shown} has {} bytes, {MAX_FILE_BYTES} are allowed; compile it without -g, or run llvm-strip -g on it",
+                "{shown} has {} bytes, {MAX_OBJECT_FILE_BYTES} are allowed; compile it without -g, or run llvm-strip -g on it",
                 object.len()
             )));
         }

@@ -159,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn arbitrary_bytes_are_a_message_or_not(head in any::<[u8; 16]>(), rest in any::<u8>()) {
+        fn reading_arbitrary_bytes_never_panics(head in any::<[u8; 16]>(), rest in any::<u8>()) {
             let mut bytes = [rest; MESSAGE_BYTES];
             bytes[..16].copy_from_slice(&head);
             bytes[1] = 0;

@@ -1,9 +1,9 @@
 //! The other end of a face on a port, as the control side names it, and its URIs.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 use super::ethernet::{MacAddress, NDN_GROUP};
-use super::ip::{IPV4_BYTES, IPV6_BYTES};
+use super::ip::{IPV4_BYTES, IPV6_BYTES, to_v6};
 use super::udp::{Ends, Header, UDP_BYTES};
 use super::vxlan::{self, VXLAN_BYTES, Vni};
 use super::{Framing, Peer, entropy};
@@ -249,11 +249,7 @@ impl InternetKey {
 
 impl PeerAddress for InternetKey {
     fn hash(&self, key: (u64, u64)) -> u64 {
-        let bits = |address: IpAddr| match address {
-            IpAddr::V4(address) => address.to_ipv6_mapped(),
-            IpAddr::V6(address) => address,
-        };
-        let [local, remote] = [self.local, self.remote].map(bits).map(Ipv6Addr::to_bits);
+        let [local, remote] = [self.local, self.remote].map(|address| to_v6(address).to_bits());
         // Ports have 16 bits, networks 24.
         let (flow, inner) = match self.flow {
             Flow::Udp { local, remote } => (u64::from(local) << 16 | u64::from(remote.unwrap_or(0)), None),

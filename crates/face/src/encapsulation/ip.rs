@@ -103,6 +103,14 @@ impl Datagram {
     }
 }
 
+/// The address in the form of IPv6; one of IPv4 as IPv6 writes it (RFC 4291 section 2.5.5.2).
+pub(crate) fn to_v6(address: IpAddr) -> Ipv6Addr {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    }
+}
+
 /// What the checksums of UDP and ICMPv6 cover besides the payload (RFC 768, RFC 8200 section 8.1), without its length.
 pub(crate) fn pseudo_header(source: IpAddr, destination: IpAddr, protocol: u8) -> Checksum {
     let sum = Checksum::new().number(protocol.into());

@@ -198,7 +198,7 @@ pub enum Header {
     Ethernet(ethernet::Header),
     /// Ethernet with the tag of a VLAN.
     Vlan(vlan::Header),
-    /// Nothing.
+    /// Nothing: the link carries bare packets.
     Bare,
 }
 

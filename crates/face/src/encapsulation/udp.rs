@@ -12,7 +12,8 @@ use namehop_packet::{BufferPool, Checksum, PacketBuffer};
 
 use super::ethernet::{HEADER_BYTES as ETHERNET_BYTES, MIN_FRAME_BYTES, MacAddress};
 use super::ip::{
-    Datagram, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV4_BYTES, IPV6_BYTES, PROTOCOL_UDP, pseudo_header, v4_header, v6_header,
+    Datagram, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV4_BYTES, IPV6_BYTES, PROTOCOL_UDP, pseudo_header, to_v6, v4_header,
+    v6_header,
 };
 use super::{pad, prepend, vxlan};
 use crate::counters::LinkDrop;
@@ -137,13 +138,6 @@ impl Header {
         }
         pad(frame, MIN_FRAME_BYTES);
         true
-    }
-}
-
-fn to_v6(address: IpAddr) -> std::net::Ipv6Addr {
-    match address {
-        IpAddr::V4(address) => address.to_ipv6_mapped(),
-        IpAddr::V6(address) => address,
     }
 }
 

@@ -65,7 +65,7 @@ pub(crate) struct Received {
 ///
 /// # Errors
 /// [`LinkDrop::MalformedFrame`], [`LinkDrop::NotNdnFrame`], or [`LinkDrop::ForeignFrame`] when the inner frame is for another
-/// address. What is for a group comes from its sender alone, and only he can have sent it here, so any group will do.
+/// address. An inner frame for a group is taken whatever the group is: the datagram around it was sent to this port alone.
 pub(crate) fn read(datagram: &[u8], local: &MacAddress) -> Result<Received, LinkDrop> {
     let header = datagram.first_chunk::<VXLAN_BYTES>().ok_or(LinkDrop::MalformedFrame)?;
     let [flags, _, _, _, a, b, c, _, inner @ ..] = header;

@@ -1,11 +1,11 @@
-//! Link reliability, the receiving side: acknowledgements that wait for a frame to ride on, and memory of what was
+//! Link reliability, the receiving side: acknowledgements that wait for a frame that carries them, and memory of what was
 //! received, to drop duplicates (NDNLPv2 link reliability).
 
 use std::collections::VecDeque;
 
 use namehop_packet::Timestamp;
 
-/// How long an acknowledgement waits for a frame to ride on before it is sent alone, in milliseconds.
+/// How long an acknowledgement waits for a frame that carries it before it is sent alone, in milliseconds.
 pub const IDLE_ACK_MS: u64 = 5;
 /// Most acknowledgements that wait; the oldest is forgotten first, and its frame will come again.
 pub const MAX_PENDING_ACKS: usize = 1024;

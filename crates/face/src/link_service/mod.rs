@@ -147,7 +147,8 @@ impl LinkService {
         }
     }
 
-    /// Does what is due: sends lost frames again, sends acknowledgements that found no frame to ride on. Frames to send are added to `frames`, Interests given up to `dropped_interests`.
+    /// Does what is due: sends lost frames again, and acknowledgements that no frame was there to carry. Frames to send are added to
+    /// `frames`, Interests given up to `dropped_interests`.
     pub fn tick(
         &mut self,
         now: Timestamp,

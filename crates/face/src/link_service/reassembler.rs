@@ -2,8 +2,8 @@
 //!
 //! A partial packet is known by its face, its sender's endpoint and its message id (Sequence minus FragIndex). Its fragments
 //! are copied behind one another into one pooled buffer as they come; when they came in order, which is the rule, that buffer
-//! is the packet. A partial packet thus pins one buffer however many fragments it has, no larger than its first-seen
-//! fragment lets expect; a face has at most [`MAX_PARTIAL_PACKETS`], and all faces together what the limit allows. Which one
+//! is the packet. A partial packet thus takes one buffer however many fragments it has, as large as the fragment that came first
+//! makes one expect; a face has at most [`MAX_PARTIAL_PACKETS`], and all faces together what the limit allows. Which one
 //! makes room for another is decided in `budget`. The tables of a finished partial packet are kept for the next one.
 
 use std::sync::Arc;
@@ -107,9 +107,7 @@ impl Partial {
     fn is_of(&self, id: FaceId) -> bool {
         self.face.as_ref().is_some_and(|face| face.id() == id)
     }
-}
 
-impl Partial {
     /// Copies a fragment into its partial packet, which is of no use any more when that fails.
     fn add_piece(
         &mut self,

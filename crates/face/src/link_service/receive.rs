@@ -74,8 +74,8 @@ impl NetworkHeader {
 
 impl LinkService {
     /// Takes in one received frame: exactly one LpPacket, Interest or Data element. `endpoint` tells the peers of a
-    /// multi-access face apart and is 0 on other faces; `reassembler` is the one of all faces. A complete network-layer packet is added to `out`; a fragment or
-    /// a frame with only acknowledgements adds nothing.
+    /// multi-access face apart and is 0 on other faces; `reassembler` is the one of all faces. A complete network-layer packet
+    /// is added to `out`; a fragment or a frame with only acknowledgements adds nothing.
     ///
     /// # Errors
     /// Why the frame or its packet was dropped. It is counted already.

@@ -2,8 +2,7 @@
 
 use namehop_packet::{BufferPool, PacketBuffer, Timestamp};
 
-use super::internet::Arrival;
-use super::set::Owner;
+use super::set::{Arrival, Owner};
 use super::{FaceRecords, PortId, PortSet};
 use crate::counters::LinkDrop;
 use crate::encapsulation::cut_padding;
@@ -32,24 +31,21 @@ impl PortSet {
         port.waiting.append(answers);
     }
 
-    /// Takes headers and padding off a received frame of the Internet and finds out whose it is; `None` when it is the port's own.
+    /// Takes headers and padding off a received frame of the Internet and finds out whose it is.
     pub(super) fn find_internet_owner(
         &mut self,
         id: PortId,
         frame: &mut PacketBuffer,
         faces: &mut impl FaceRecords,
-    ) -> Result<Option<Owner>, LinkDrop> {
+    ) -> Result<Arrival<Owner>, LinkDrop> {
         let PortSet { ports, answers, now, .. } = self;
         let internet =
             ports.get_mut(usize::from(id.0)).and_then(Option::as_mut).and_then(|port| port.internet.as_mut());
         let internet = internet.ok_or(LinkDrop::LinkDown)?;
         let (key, packet) = match internet.receive(*now, frame, answers)? {
-            Arrival::Datagram { key, packet } => (key, packet),
-            Arrival::Answer => return Ok(None),
-            Arrival::Nothing => {
-                frame.truncate(0);
-                return Ok(None);
-            }
+            Arrival::Packet(datagram) => datagram,
+            Arrival::Answer => return Ok(Arrival::Answer),
+            Arrival::Nothing => return Ok(Arrival::Nothing),
         };
         let known = internet.face_of(&key);
         let stranger = if known.is_none() { Some(internet.stranger(&key)?) } else { None };
@@ -61,6 +57,6 @@ impl PortSet {
             (None, Some(stranger)) => self.add_on_demand_face(id, stranger.into(), faces)?,
             (None, None) => return Err(LinkDrop::UnknownSender),
         };
-        Ok(Some((face, 0)))
+        Ok(Arrival::Packet((face, 0)))
     }
 }

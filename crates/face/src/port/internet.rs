@@ -11,14 +11,13 @@ mod receive;
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::ops::Range;
 use std::sync::Arc;
 
 use namehop_packet::{BufferPool, FaceId, PacketBuffer, Timestamp};
 
 use super::neighbour::{Due, Neighbour};
 use super::network::PortNetwork;
-use crate::counters::LinkDrop;
+use crate::counters::{LinkDrop, LinkDropCounters};
 use crate::encapsulation::arp::{self, ETHERTYPE_ARP};
 use crate::encapsulation::ethernet::ethertype;
 use crate::encapsulation::ip::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
@@ -58,21 +57,6 @@ pub(super) struct Internet {
     next_due: Timestamp,
     /// Frames that wait for next hops.
     waiting: usize,
-}
-
-/// What a received frame is.
-pub(super) enum Arrival {
-    /// A datagram with a packet.
-    Datagram {
-        /// Whose it is.
-        key: InternetKey,
-        /// Where the packet lies in the frame.
-        packet: Range<usize>,
-    },
-    /// It has become the answer to itself, to be sent.
-    Answer,
-    /// It was for the port alone.
-    Nothing,
 }
 
 impl Internet {
@@ -216,11 +200,20 @@ impl Internet {
         }
     }
 
-    /// Puts headers on frames of the face at this place. Those that have to wait for its next hop are taken away, or dropped and
-    /// counted.
-    pub(super) fn put_on(&mut self, place: u32, frames: &mut Vec<PacketBuffer>, pool: &BufferPool) {
-        let Some(Some(output)) = self.outputs.get_mut(place as usize) else { return frames.clear() };
-        let drops = &output.face.counters.worker.link_drops;
+    /// Puts headers on frames of the face at this place, to which `drops` belong. Those that have to wait for its next hop are taken
+    /// away, or dropped and counted.
+    pub(super) fn put_on(
+        &mut self,
+        place: u32,
+        frames: &mut Vec<PacketBuffer>,
+        drops: &LinkDropCounters,
+        pool: &BufferPool,
+    ) {
+        let Some(Some(output)) = self.outputs.get_mut(place as usize) else {
+            drops.add(LinkDrop::LinkDown, frames.len() as u64);
+            frames.clear();
+            return;
+        };
         let is_by_name = output.peer.has_ports_by_name();
         let mut port = entropy::FIRST_PORT;
         frames.retain_mut(|frame| {

@@ -48,7 +48,7 @@ pub struct PortOutput {
 /// Where the header of a face's frames is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum FaceHeader {
-    /// Here.
+    /// In this record.
     Link(Header),
     /// Too long for a worker's record of a face: with its port, at this place among the outputs.
     Internet(u32),

@@ -138,6 +138,7 @@ impl Neighbour {
         }
     }
 
+    /// Another hardware address than the known one was named: the known one is asked soon whether it is still there.
     fn doubt(&mut self, now: Timestamp) -> Heard {
         if self.questions == 0 {
             self.due = self.next_question(now);

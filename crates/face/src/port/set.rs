@@ -43,6 +43,16 @@ pub(super) struct Port {
 /// Whose a received frame is: the face, and the number that tells the senders to a multicast group apart.
 pub(super) type Owner = (FaceId, u64);
 
+/// What a received frame is.
+pub(super) enum Arrival<P> {
+    /// A packet for a face, and what is known of it.
+    Packet(P),
+    /// It has become the port's answer to itself, which is to be sent.
+    Answer,
+    /// It was for the port alone, which has noted what it says.
+    Nothing,
+}
+
 /// The ports of one worker.
 pub struct PortSet {
     /// By number of the port.
@@ -177,9 +187,9 @@ impl PortSet {
             let mut last = None;
             for mut buffer in received.drain(..) {
                 match self.find_owner(id, &mut buffer, &mut last, faces) {
-                    Ok(Some((face, endpoint))) => frames.push(Frame { face, endpoint, buffer }),
-                    Ok(None) if buffer.bytes().is_empty() => {}
-                    Ok(None) => self.answers.push(buffer),
+                    Ok(Arrival::Packet((face, endpoint))) => frames.push(Frame { face, endpoint, buffer }),
+                    Ok(Arrival::Answer) => self.answers.push(buffer),
+                    Ok(Arrival::Nothing) => {}
                     Err(reason) => self.table.link_drops().add(reason, 1),
                 }
             }
@@ -189,9 +199,8 @@ impl PortSet {
         any
     }
 
-    /// Takes the header and padding off a received frame and finds out whose it is; `None` when it is a port's own: then it is empty,
-    /// or has become an answer. `last` is the last header of the same burst and whose that was: consecutive frames mostly come
-    /// from one sender.
+    /// Takes the header and padding off a received frame and finds out whose it is. `last` is the last header of the same burst and
+    /// whose that was: consecutive frames mostly come from one sender.
     #[inline]
     fn find_owner(
         &mut self,
@@ -199,11 +208,11 @@ impl PortSet {
         frame: &mut PacketBuffer,
         last: &mut Option<(Header, Owner)>,
         faces: &mut impl FaceRecords,
-    ) -> Result<Option<Owner>, LinkDrop> {
+    ) -> Result<Arrival<Owner>, LinkDrop> {
         if let Some((header, owner)) = last
             && header.is_on(frame.bytes())
         {
-            return header.take_off(frame).map(|()| Some(*owner));
+            return header.take_off(frame).map(|()| Arrival::Packet(*owner));
         }
         let port = self.port(id).ok_or(LinkDrop::LinkDown)?;
         if port.internet.is_some() && Internet::handles(frame.bytes()) {
@@ -222,7 +231,7 @@ impl PortSet {
         };
         let owner = (face, received.endpoint);
         *last = Some((received.header, owner));
-        Ok(Some(owner))
+        Ok(Arrival::Packet(owner))
     }
 
     /// Makes a face for an unknown sender, where that is allowed.
@@ -275,8 +284,11 @@ impl PortSet {
         }
         match (&output.header, &mut port.internet) {
             (FaceHeader::Link(Header::Bare), _) => {}
-            // Such a face is on ports with addresses only.
-            (FaceHeader::Internet(_), None) => frames.clear(),
+            // The port has no addresses any more.
+            (FaceHeader::Internet(_), None) => {
+                drops.add(LinkDrop::LinkDown, frames.len() as u64);
+                frames.clear();
+            }
             (FaceHeader::Link(header), _) => frames.retain_mut(|frame| {
                 let has_header = header.put_on(frame, pool);
                 if !has_header {
@@ -284,7 +296,7 @@ impl PortSet {
                 }
                 has_header
             }),
-            (FaceHeader::Internet(place), Some(internet)) => internet.put_on(*place, frames, pool),
+            (FaceHeader::Internet(place), Some(internet)) => internet.put_on(*place, frames, drops, pool),
         }
         port.waiting.append(frames);
         if port.waiting.is_congested() {

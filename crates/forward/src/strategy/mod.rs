@@ -28,8 +28,8 @@ pub use built_in::STRATEGIES;
 use built_in::best_route::BestRoute;
 pub use context::{InRecord, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
 pub use measurements::{MeasurementTable, Measurements};
-use parameter::Parameter;
 pub use parameter::ParameterInfo;
+use parameter::Parameters;
 pub use program::StrategyProgram;
 use registry::Chosen;
 pub use registry::{StrategyError, StrategyInfo, StrategyInstance, StrategyRegistry};
@@ -51,11 +51,11 @@ trait Strategy: Default {
     const WANTS_DATA: bool;
 
     /// Its parameters, each with the field that holds it.
-    fn parameters(&mut self) -> Vec<Parameter<'_>> {
-        Vec::new()
+    fn parameters(&mut self) -> Parameters<'_> {
+        Parameters::default()
     }
 
-    /// Checks what concerns more than one parameter; the text says which do not go together.
+    /// Checks what concerns more than one of its own parameters; the text says which do not go together.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }

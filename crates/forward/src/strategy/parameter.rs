@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use super::Strategy;
+use super::suppression::ExponentialSuppression;
 
 /// A parameter of a strategy, with access to the field that holds its value.
 pub struct Parameter<'a> {
@@ -25,8 +26,7 @@ impl<'a> Parameter<'a> {
         Parameter { key, meaning, value: Box::new(Bounded { field, range }) }
     }
 
-    /// What help says of it.
-    pub fn info(&self) -> ParameterInfo {
+    fn info(&self) -> ParameterInfo {
         let (min, max) = self.value.range();
         ParameterInfo {
             key: self.key.to_owned(),
@@ -35,6 +35,58 @@ impl<'a> Parameter<'a> {
             max,
             meaning: self.meaning.to_owned(),
         }
+    }
+}
+
+/// All parameters of a strategy.
+#[derive(Default)]
+pub struct Parameters<'a> {
+    own: Vec<Parameter<'a>>,
+    suppression: Option<&'a mut ExponentialSuppression>,
+}
+
+impl<'a> From<Vec<Parameter<'a>>> for Parameters<'a> {
+    fn from(own: Vec<Parameter<'a>>) -> Self {
+        Parameters { own, suppression: None }
+    }
+}
+
+impl<'a> Parameters<'a> {
+    /// These, and behind them those of retransmission suppression.
+    pub fn and_suppression(self, suppression: &'a mut ExponentialSuppression) -> Self {
+        Parameters { suppression: Some(suppression), ..self }
+    }
+
+    /// What help says of them.
+    pub fn describe(mut self) -> Vec<ParameterInfo> {
+        if let Some(suppression) = self.suppression {
+            self.own.extend(suppression.parameters());
+        }
+        self.own.iter().map(Parameter::info).collect()
+    }
+
+    /// Writes values, given as (key, value), to the fields of the parameters.
+    ///
+    /// # Errors
+    /// What is wrong with them, also with those of suppression together.
+    pub fn assign(self, values: &[(&str, &str)]) -> Result<(), String> {
+        let Parameters { own, mut suppression } = self;
+        let mut all = own;
+        if let Some(suppression) = &mut suppression {
+            all.extend(suppression.parameters());
+        }
+        for (position, &(key, value)) in values.iter().enumerate() {
+            let parameter = all
+                .iter_mut()
+                .find(|parameter| parameter.key == key)
+                .ok_or_else(|| format!("unknown parameter '{key}'"))?;
+            if values[..position].iter().any(|&(earlier, _)| earlier == key) {
+                return Err(format!("parameter '{key}' is given twice"));
+            }
+            parameter.value.set(value).map_err(|reason| format!("{key}~{value}: {reason}"))?;
+        }
+        drop(all);
+        suppression.map_or(Ok(()), |suppression| suppression.check())
     }
 }
 
@@ -151,28 +203,13 @@ pub struct ParameterInfo {
 
 /// The parameters of a strategy with their defaults.
 pub fn describe<S: Strategy>() -> Vec<ParameterInfo> {
-    S::default().parameters().iter().map(Parameter::info).collect()
+    S::default().parameters().describe()
 }
 
 /// A strategy with these values, given as (key, value), and defaults for all others; or what is wrong with them.
 pub fn read<S: Strategy>(values: &[(&str, &str)]) -> Result<S, String> {
     let mut strategy = S::default();
-    assign(strategy.parameters(), values)?;
+    strategy.parameters().assign(values)?;
     strategy.check()?;
     Ok(strategy)
-}
-
-/// Writes values, given as (key, value), to the fields of parameters.
-pub fn assign(mut parameters: Vec<Parameter<'_>>, values: &[(&str, &str)]) -> Result<(), String> {
-    for (position, &(key, value)) in values.iter().enumerate() {
-        let parameter = parameters
-            .iter_mut()
-            .find(|parameter| parameter.key == key)
-            .ok_or_else(|| format!("unknown parameter '{key}'"))?;
-        if values[..position].iter().any(|&(earlier, _)| earlier == key) {
-            return Err(format!("parameter '{key}' is given twice"));
-        }
-        parameter.value.set(value).map_err(|reason| format!("{key}~{value}: {reason}"))?;
-    }
-    Ok(())
 }

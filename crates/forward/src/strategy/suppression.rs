@@ -5,14 +5,15 @@
 //! interval grows exponentially ("Best Route Strategy" in section "List of Strategies" of the NFD Developer's Guide). The current
 //! interval is one number, kept in the PIT entry or in the out-record as the strategy chooses.
 //!
-//! A strategy with an [`ExponentialSuppression`] among its parameters lists [`ExponentialSuppression::parameters`] with its own
-//! and calls [`ExponentialSuppression::check`] in its check.
+//! A strategy that suppresses retransmissions has an [`ExponentialSuppression`] among its parameters
+//! ([`Parameters::and_suppression`](super::parameter::Parameters::and_suppression)). When the interval is that of the PIT entry,
+//! [`ExponentialSuppression::forward_per_entry`] is how it handles Interests.
 
 use namehop_packet::{FaceId, Timestamp};
 
 use super::context::StrategyContext;
 use super::parameter::Parameter;
-use super::upstreams::{has_pending, is_pending, out_record_of};
+use super::upstreams::{answer_no_route, has_pending, is_pending, out_record_of};
 
 /// Longest interval that can be chosen: one hour, whose microseconds fit into 32 bits.
 const MAX_INTERVAL_MS: u32 = 3_600_000;
@@ -79,6 +80,22 @@ impl ExponentialSuppression {
             return Err("retx-suppression-max is less than retx-suppression-initial".to_owned());
         }
         Ok(())
+    }
+
+    /// Handles an Interest, with one interval for the whole PIT entry. Nothing happens when it comes too early. Otherwise `forward`
+    /// sends it on: it is told whether the Interest is new, which a retransmission is not, and gives back whether there was a
+    /// next hop. A new Interest without a next hop is answered with Nack NoRoute.
+    #[inline]
+    pub fn forward_per_entry<C: StrategyContext>(&self, ctx: &mut C, forward: impl FnOnce(&mut C, bool) -> bool) {
+        let decision = self.decide_per_entry(ctx);
+        if decision == Decision::Suppress {
+            return;
+        }
+        let is_new = decision == Decision::New;
+        let has_nexthop = forward(ctx, is_new);
+        if is_new && !has_nexthop {
+            answer_no_route(ctx);
+        }
     }
 
     /// Decides with one interval for the whole PIT entry, which starts when the Interest was last sent to any upstream.

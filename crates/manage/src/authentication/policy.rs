@@ -22,7 +22,7 @@ pub enum Signer {
 /// Who may command which modules under `/localhost/nfd`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// Who.
+    /// Who may command them.
     pub signer: Signer,
     /// Modules, as in [`module`](crate::nfd::names::module).
     pub modules: Vec<String>,

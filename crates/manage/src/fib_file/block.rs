@@ -45,7 +45,7 @@ pub struct Added {
 pub struct Refused {
     /// The prefix.
     pub prefix: Name,
-    /// Why.
+    /// Why it was refused.
     pub error: FibError,
 }
 

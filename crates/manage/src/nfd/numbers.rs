@@ -5,6 +5,10 @@ use std::borrow::Cow;
 use namehop_face::FacePersistency;
 use namehop_packet::{FaceScope, LinkType};
 
+/// Most bytes that the object file of a strategy may have: it travels in one command, whose packet has up to 8,800, with the name,
+/// the parameters and a signature.
+pub const MAX_OBJECT_FILE_BYTES: usize = 8_000;
+
 /// Status codes of a ControlResponse.
 pub mod status_code {
     /// Done.

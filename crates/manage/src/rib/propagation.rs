@@ -7,7 +7,7 @@
 use namehop_packet::FaceId;
 use namehop_wire::NameRef;
 
-use super::routes::{RouteLists, RouteSet};
+use super::routes::{FaceCosts, RouteLists, RouteSet};
 use super::tree::{NO_NODE, NodeIndex};
 use super::{FibChanges, ReadvertisedCosts, Rib};
 
@@ -32,37 +32,17 @@ impl Rib {
         let after_costs = self.tree.routes(node).costs(face, &self.lists);
         self.entries = self.entries + usize::from(after.exists) - usize::from(before.exists);
 
-        let offered = |wanted: FaceId| inherited.iter().find(|(face, _)| *face == wanted).map(|(_, cost)| *cost);
         let after_readvertised = changes.readvertised_costs(self.routes_view(node));
         let mut report = Report { rib: self, node, name: Vec::new(), changes };
         if before_readvertised != after_readvertised {
             report.readvertised_costs(before_readvertised, after_readvertised);
         }
-        report.next_hop(
-            face,
-            before.effective(before_costs.own, offered(face)),
-            after.effective(after_costs.own, offered(face)),
-            &inherited,
-        );
-        report.passed_down(
-            face,
-            before.passed_down(before_costs.inheritable, offered(face)),
-            after.passed_down(after_costs.inheritable, offered(face)),
-        );
+        let offered = inherited.iter().find(|(other, _)| *other == face).map(|(_, cost)| *cost);
+        report.face(face, offered, (before, before_costs), (after, after_costs), &inherited);
         if before != after {
             for &(other, cost) in inherited.iter().filter(|(other, _)| *other != face) {
                 let costs = report.rib.tree.routes(node).costs(other, &report.rib.lists);
-                report.next_hop(
-                    other,
-                    before.effective(costs.own, Some(cost)),
-                    after.effective(costs.own, Some(cost)),
-                    &inherited,
-                );
-                report.passed_down(
-                    other,
-                    before.passed_down(costs.inheritable, Some(cost)),
-                    after.passed_down(costs.inheritable, Some(cost)),
-                );
+                report.face(other, Some(cost), (before, costs), (after, costs), &inherited);
             }
         }
         self.inherited = inherited;
@@ -167,6 +147,29 @@ impl<C: FibChanges> Report<'_, C> {
         self.rib.tree.name_value(self.node, &mut self.name);
         let Ok(name) = NameRef::from_value(&self.name) else { return };
         self.changes.readvertised_costs_changed(name, before, after);
+    }
+
+    /// What it means for one face that the node, or its costs for the face, have changed. `offered` is the cost at which shorter names
+    /// offer the face to the node, `inherited` everything that they offer.
+    fn face(
+        &mut self,
+        face: FaceId,
+        offered: Option<u64>,
+        (before, before_costs): (View, FaceCosts),
+        (after, after_costs): (View, FaceCosts),
+        inherited: &[(FaceId, u64)],
+    ) {
+        self.next_hop(
+            face,
+            before.effective(before_costs.own, offered),
+            after.effective(after_costs.own, offered),
+            inherited,
+        );
+        self.passed_down(
+            face,
+            before.passed_down(before_costs.inheritable, offered),
+            after.passed_down(after_costs.inheritable, offered),
+        );
     }
 
     /// `inherited` is what shorter names offer to the node.

@@ -33,7 +33,7 @@ impl Point {
 /// Values of one thing in a chart.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
-    /// What.
+    /// What the values are of.
     pub name: String,
     /// One value for each category (bars), none where it is unknown; or for each point on the horizontal axis (lines).
     pub points: Vec<Option<Point>>,

@@ -69,7 +69,7 @@ fn loopback(port: u16) -> Vec<SocketAddr> {
 pub struct Unix {
     /// Whether there is one.
     pub enabled: bool,
-    /// Where.
+    /// Where its file is.
     pub path: AutoPath,
     /// Permissions of the socket file, octal text.
     pub mode: String,

@@ -209,7 +209,7 @@ fn the_service_is_asked_or_its_unit_read() {
 }
 
 #[test]
-fn nonsense_in_any_file_is_survived() {
+fn nonsense_in_any_file_makes_nothing_panic() {
     let tree = server();
     tree.file("/proc/net/tcp", "x").file("/proc/net/tcp6", "x").file("/proc/net/ipv6_route", "x");
     tree.file("/sys/devices/system/cpu/isolated", "1");
@@ -225,8 +225,8 @@ fn nonsense_in_any_file_is_survived() {
     for (path, text) in tree.files() {
         for garbage in nonsense {
             std::fs::write(&path, garbage).expect("written");
-            let plan = tree.plan(&wishes);
-            assert!(!format!("{plan:?}{:?}", findings(&tree.machine())).is_empty());
+            tree.plan(&wishes);
+            findings(&tree.machine());
         }
         std::fs::write(&path, text).expect("written");
     }

@@ -86,7 +86,7 @@ fn pages_from_the_pool_are_used_as_long_as_there_are_some() {
 }
 
 #[test]
-fn huge_reservations_cost_nothing_until_touched() {
+fn more_memory_than_there_is_can_be_reserved_and_touched_at_its_end() {
     let mapping = Mapping::with_pages(need(1 << 36), HugePages::Transparent).expect("address space");
     // SAFETY: inside the mapping.
     unsafe { mapping.base().add((1 << 36) - 1).write(1) };

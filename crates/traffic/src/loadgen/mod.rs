@@ -125,7 +125,7 @@ pub enum LoadError {
     /// A connection could not be opened.
     #[error("no forwarder is reachable at {uri}: {source}; start one with 'namehop run'")]
     Connect {
-        /// Where.
+        /// Where a forwarder was looked for.
         uri: TransportUri,
         /// What the system said.
         source: io::Error,

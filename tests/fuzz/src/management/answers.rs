@@ -12,6 +12,7 @@ use namehop_wire::{Data, Interest, MAX_PACKET_SIZE};
 
 use super::TOKEN_BYTES;
 use super::requests::COMMANDS;
+use crate::fib_file::load;
 use crate::messages::list;
 
 /// Status codes that an answer may have.
@@ -96,8 +97,12 @@ impl<'a> Answer<'a> {
             (b"faces", b"channels") => list::<ChannelStatus>(content),
             (b"fib", b"list") => list::<FibEntry>(content),
             (b"rib", b"list") => list::<RibEntry>(content),
-            (b"strategy-choice", b"list") => list::<StrategyChoice>(content),
+            (b"strategy-choice", b"list" | b"loaded") => list::<StrategyChoice>(content),
             (b"cs", b"info") => list::<CsInfo>(content),
+            (b"fib", b"snapshot") => {
+                load(content).expect("a file of FIB entries");
+                Ok(())
+            }
             _ => panic!("no such dataset: {}", self.data.name),
         }
     }

@@ -15,7 +15,7 @@ pub struct Request {
     pub is_command: bool,
 }
 
-pub const COMMANDS: [(&str, &str); 12] = [
+pub const COMMANDS: [(&str, &str); 14] = [
     (module::RIB, "register"),
     (module::RIB, "unregister"),
     (module::RIB, "announce"),
@@ -28,9 +28,11 @@ pub const COMMANDS: [(&str, &str); 12] = [
     (module::STRATEGY_CHOICE, "unset"),
     (module::CS, "config"),
     (module::CS, "erase"),
+    (module::STRATEGY_CHOICE, "load"),
+    (module::STRATEGY_CHOICE, "unload"),
 ];
 
-const DATASETS: [(&str, &str); 11] = [
+const DATASETS: [(&str, &str); 13] = [
     (module::STATUS, "general"),
     (module::STATUS, "drops"),
     (module::FACES, "list"),
@@ -42,6 +44,8 @@ const DATASETS: [(&str, &str); 11] = [
     (module::STRATEGY_CHOICE, "list"),
     (module::CS, "info"),
     (module::STATUS, "readvertise"),
+    (module::STRATEGY_CHOICE, "loaded"),
+    (module::FIB, "snapshot"),
 ];
 
 /// Bit of an event: parameters are put into their element, names are asked for as prefixes.

@@ -232,7 +232,7 @@ fn without_buffers_fragments_are_dropped() {
     // What will be small takes a small one, and a second one to be put into order.
     bench.receive(&fragment(1, 1, 2, &packet[10..])).expect("small");
     assert_eq!(bench.receive(&fragment(0, 0, 2, &packet[..10])).expect("complete").len(), 1);
-    // A packet that gets larger than its first-seen fragment let expect needs a larger buffer.
+    // A packet that gets larger than the fragment that came first made one expect needs a larger buffer.
     bench.receive(&fragment(41, 1, 2, &large[..100])).expect("small");
     assert_eq!(bench.receive(&fragment(40, 0, 2, &[0; 2000])).err(), Some(LinkDrop::NoBuffer));
     assert_eq!(bench.partial_packets(), 1);

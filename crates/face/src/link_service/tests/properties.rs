@@ -9,7 +9,7 @@ use proptest::sample::Index;
 
 use super::*;
 
-/// What becomes of one frame on the link: sorted by the first, given this often.
+/// What the link does with one frame: frames arrive sorted by the first number, and as many copies of each as the second says.
 type Fate = (u16, u8);
 
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
@@ -75,24 +75,24 @@ struct Simulation {
     under_way: BinaryHeap<Reverse<Arrival>>,
     serial: usize,
     /// Delay in microseconds and whether the frame is lost, taken in turn.
-    weather: Vec<(u32, bool)>,
+    disturbances: Vec<(u32, bool)>,
     /// Losses of the frame with this Sequence from this end.
     losses: HashMap<(usize, u64), u8>,
-    /// Frames stay in order (a late frame would look lost until it is given up), none is lost more often than it can be
-    /// sent again, and acknowledgements are not lost.
-    merciful: bool,
+    /// Reliability can repair every loss: frames stay in order (a late frame would look lost until it is given up), none is lost
+    /// more often than it can be sent again, and acknowledgements are not lost.
+    is_repairable: bool,
     delivered: HashMap<(usize, Vec<u8>), usize>,
 }
 
 impl Simulation {
     fn transmit(&mut self, from: usize, frames: Vec<Vec<u8>>) {
         for frame in frames {
-            let (mut delay_us, mut lost) = self.weather[self.serial % self.weather.len()];
+            let (mut delay_us, mut lost) = self.disturbances[self.serial % self.disturbances.len()];
             self.serial += 1;
-            if self.merciful {
+            if self.is_repairable {
                 delay_us = 5000;
             }
-            if self.merciful && lost {
+            if self.is_repairable && lost {
                 let packet = LpPacket::decode(&frame).expect("decodes");
                 lost = match packet.sequence.filter(|_| packet.acks().len() == 0) {
                     None => false,
@@ -139,7 +139,7 @@ impl Simulation {
     }
 }
 
-fn weather() -> impl Strategy<Value = Vec<(u32, bool)>> {
+fn disturbances() -> impl Strategy<Value = Vec<(u32, bool)>> {
     let lost = prop_oneof![3 => Just(false), 1 => Just(true)];
     proptest::collection::vec((100_u32..30_000, lost), 7..200)
 }
@@ -149,19 +149,19 @@ proptest! {
 
     #[test]
     fn reliability_delivers_or_reports(
-        weather in weather(),
+        disturbances in disturbances(),
         packets in proptest::collection::vec((any::<bool>(), any::<bool>(), 3_usize..600, 0_u64..4000), 1..60),
         mtu_bytes in 80_usize..400,
-        merciful in any::<bool>(),
+        is_repairable in any::<bool>(),
     ) {
         let options = LinkOptions { mtu_bytes, ..RELIABLE };
         let mut simulation = Simulation {
             ends: [Bench::new(options), Bench::new(options)],
             under_way: BinaryHeap::new(),
             serial: 0,
-            weather,
+            disturbances,
             losses: HashMap::new(),
-            merciful,
+            is_repairable,
             delivered: HashMap::new(),
         };
         let mut sent = Vec::new();
@@ -191,7 +191,7 @@ proptest! {
             prop_assert!(count > 0 || given_up > 0 || timed_out, "lost without a reason");
             prop_assert!(!is_interest || count > 0 || reported || timed_out, "an Interest lost in silence");
             prop_assert!(*is_interest || !reported);
-            if merciful {
+            if is_repairable {
                 prop_assert!(count == 1 || count == 0 && timed_out, "delivered {} times", count);
                 prop_assert_eq!(given_up, 0);
             }

@@ -65,7 +65,7 @@ fn received_frames_are_acknowledged_alone_after_5_ms() {
 }
 
 #[test]
-fn acknowledgements_ride_on_packets_as_far_as_they_fit() {
+fn packets_carry_acknowledgements_as_far_as_they_fit() {
     let mut sender = Bench::new(RELIABLE);
     let mut receiver = Bench::new(LinkOptions { mtu_bytes: 100, ..RELIABLE });
     for frame in sender.send_numbered(5) {
@@ -82,7 +82,7 @@ fn acknowledgements_ride_on_packets_as_far_as_they_fit() {
     assert_eq!(acks_of(&again[0]), [] as [u64; 0]);
     assert_eq!(decode(&again[0]).tx_sequence, Some(1));
     assert_eq!(acks_of(&again[1]), [4]);
-    // On fragments they ride on the last one.
+    // Of fragments the last one carries them.
     receiver.receive(&sender.send_numbered(1)[0]).expect("accepted");
     let frames = receiver.send(PacketKind::Data, &data_with(90, 0)).expect("sent");
     assert_eq!(frames.len(), 2);

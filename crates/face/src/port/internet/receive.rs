@@ -1,10 +1,11 @@
 //! What a port does with frames of the Internet: datagrams go to faces, questions are answered in place, answers are noted.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Range;
 
 use namehop_packet::{PacketBuffer, Timestamp};
 
-use super::{Arrival, Internet};
+use super::Internet;
 use crate::counters::LinkDrop;
 use crate::encapsulation::arp::Arp;
 use crate::encapsulation::ethernet::ethertype;
@@ -15,6 +16,10 @@ use crate::encapsulation::neighbour_discovery::{self, ADVERTISEMENT, Message, SO
 use crate::encapsulation::vxlan::{self, VXLAN_BYTES};
 use crate::encapsulation::{Flow, InternetKey, MacAddress, icmp, is_group, udp};
 use crate::port::neighbour::{Heard, Neighbour};
+use crate::port::set::Arrival;
+
+/// Of a datagram: whose it is, and where in the frame its packet lies.
+type InternetArrival = Arrival<(InternetKey, Range<usize>)>;
 
 impl Internet {
     /// Says what a received frame is, of a kind that [`Internet::handles`]. What waited for an answer is added to `out`.
@@ -26,7 +31,7 @@ impl Internet {
         now: Timestamp,
         frame: &mut PacketBuffer,
         out: &mut Vec<PacketBuffer>,
-    ) -> Result<Arrival, LinkDrop> {
+    ) -> Result<InternetArrival, LinkDrop> {
         let bytes = frame.bytes();
         let (Some(destination), Some(source)) = (hardware_address(bytes, 0), hardware_address(bytes, 6)) else {
             return Err(LinkDrop::MalformedFrame);
@@ -61,7 +66,7 @@ impl Internet {
     }
 
     #[inline]
-    fn receive_udp(&self, bytes: &[u8], packet: &Datagram) -> Result<Arrival, LinkDrop> {
+    fn receive_udp(&self, bytes: &[u8], packet: &Datagram) -> Result<InternetArrival, LinkDrop> {
         let datagram = udp::read(bytes, packet)?;
         let mut inside = datagram.payload;
         let flow = if datagram.destination_port == vxlan::PORT {
@@ -72,7 +77,7 @@ impl Internet {
             Flow::Udp { local: datagram.destination_port, remote: Some(datagram.source_port) }
         };
         let key = InternetKey { local: packet.destination, remote: packet.source, flow };
-        Ok(Arrival::Datagram { key, packet: inside })
+        Ok(Arrival::Packet((key, inside)))
     }
 
     fn receive_echo(
@@ -81,7 +86,7 @@ impl Internet {
         frame: &mut PacketBuffer,
         packet: &Datagram,
         is_for_me_alone: bool,
-    ) -> Result<Arrival, LinkDrop> {
+    ) -> Result<InternetArrival, LinkDrop> {
         if !icmp::is_echo_request(packet, kind) {
             return Err(LinkDrop::NotNdnFrame);
         }
@@ -98,7 +103,7 @@ impl Internet {
         frame: &mut PacketBuffer,
         is_to_group: bool,
         out: &mut Vec<PacketBuffer>,
-    ) -> Result<Arrival, LinkDrop> {
+    ) -> Result<InternetArrival, LinkDrop> {
         let message = Arp::read(frame.bytes())?;
         let (sender, is_for_me) = (IpAddr::V4(message.sender_ip), self.network.has(message.target_ip.into()));
         if self.network.has(sender) {
@@ -126,7 +131,7 @@ impl Internet {
         frame: &mut PacketBuffer,
         packet: &Datagram,
         out: &mut Vec<PacketBuffer>,
-    ) -> Result<Arrival, LinkDrop> {
+    ) -> Result<InternetArrival, LinkDrop> {
         let IpAddr::V6(source) = packet.source else { return Err(LinkDrop::BadNeighbourMessage) };
         let sender = hardware_address(frame.bytes(), 6).ok_or(LinkDrop::BadNeighbourMessage)?;
         let message = Message::read(frame.bytes(), packet)?;
@@ -210,7 +215,7 @@ fn hardware_address(frame: &[u8], at: usize) -> Option<MacAddress> {
 }
 
 /// Puts an answer in the place of the question.
-fn replace(frame: &mut PacketBuffer, answer: &[u8]) -> Result<Arrival, LinkDrop> {
+fn replace(frame: &mut PacketBuffer, answer: &[u8]) -> Result<InternetArrival, LinkDrop> {
     frame.truncate(0);
     frame.append(answer.len()).ok_or(LinkDrop::NoBuffer)?.copy_from_slice(answer);
     Ok(Arrival::Answer)

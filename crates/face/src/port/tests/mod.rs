@@ -101,18 +101,23 @@ impl Bench {
         let wire = Arc::new(Mutex::new(Wire { room: usize::MAX, ..Wire::default() }));
         let (records, control, now) = (Records::default(), Arc::new(control), Timestamp(1_000_000_000));
         let mut bench = Bench { set, records, control, table, events, pool, wire, now };
-        let params = PortParams {
-            queue: Some(Box::new(TestPort(Arc::clone(&bench.wire), bench.pool.clone()))),
-            framing,
+        let params = PortParams { framing, ..bench.params(max_on_demand_faces, network) };
+        bench.ask(move |control| control.add(PortId(0), params).expect("added"));
+        bench
+    }
+
+    /// The port `dev://test0` with Ethernet frames on the link of this bench.
+    fn params(&self, max_on_demand_faces: usize, network: PortNetwork) -> PortParams {
+        PortParams {
+            queue: Some(Box::new(TestPort(Arc::clone(&self.wire), self.pool.clone()))),
+            framing: Framing::Ethernet,
             address: HERE,
             network,
             uri: "dev://test0".parse().expect("URI"),
             mtu_bytes: 1500,
             max_on_demand_faces,
             is_up: true,
-        };
-        bench.ask(move |control| control.add(PortId(0), params).expect("added"));
-        bench
+        }
     }
 
     /// Lets the control side ask on a thread of its own while this one is the worker.

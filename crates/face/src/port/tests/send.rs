@@ -75,7 +75,7 @@ fn a_slow_link_fills_a_bounded_queue_whose_length_the_faces_show() {
     assert_eq!((queued(), bench.wire().sent.len()), (0, 10 + waiting));
 }
 
-/// Frames for a second port that are never taken.
+/// Three links take no frames at all, the fourth takes all.
 #[test]
 fn a_congested_link_leaves_others_room_in_their_queues_and_keeps_none_of_their_frames() {
     let mut bench = Bench::new(Framing::Ethernet, 0);
@@ -89,13 +89,8 @@ fn a_congested_link_leaves_others_room_in_their_queues_and_keeps_none_of_their_f
             let uri = format!("dev://slow{number}");
             let params = PortParams {
                 queue: Some(Box::new(TestPort(Arc::clone(wire), bench.pool.clone()))),
-                framing: Framing::Ethernet,
-                address: HERE,
-                network: PortNetwork::default(),
                 uri: uri.parse().expect("URI"),
-                mtu_bytes: 1500,
-                max_on_demand_faces: 0,
-                is_up: true,
+                ..bench.params(0, PortNetwork::default())
             };
             bench.ask(move |control| control.add(PortId(number), params)).expect("added");
             bench.face_on(number, &uri, Peer::Ethernet(PEER))

@@ -11,9 +11,9 @@ use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
 use crate::strategy::measurements::{record_answer, send_measured};
 use crate::strategy::nack::process_nack;
-use crate::strategy::parameter::Parameter;
-use crate::strategy::suppression::{Decision, ExponentialSuppression};
-use crate::strategy::upstreams::{answer_no_route, eligible, is_used};
+use crate::strategy::parameter::Parameters;
+use crate::strategy::suppression::ExponentialSuppression;
+use crate::strategy::upstreams::{eligible, is_used};
 use namehop_wire::lp::NackReason;
 
 /// How long the last working next hop and its round-trip times are remembered. NFD's value.
@@ -32,26 +32,13 @@ impl Strategy for Access {
     const SUMMARY: &'static str = "the next hop that answered last; all next hops when it does not answer";
     const WANTS_DATA: bool = true;
 
-    fn parameters(&mut self) -> Vec<Parameter<'_>> {
-        self.suppression.parameters()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.suppression.check()
+    fn parameters(&mut self) -> Parameters<'_> {
+        Parameters::default().and_suppression(&mut self.suppression)
     }
 
     fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {
-        match self.suppression.decide_per_entry(ctx) {
-            Decision::Suppress => {}
-            Decision::New => {
-                if !send_to_last_working(ctx) && multicast(ctx, |_, _| true) == 0 {
-                    answer_no_route(ctx);
-                }
-            }
-            Decision::Forward => {
-                multicast(ctx, |_, _| true);
-            }
-        }
+        self.suppression
+            .forward_per_entry(ctx, |ctx, is_new| (is_new && send_to_last_working(ctx)) || multicast(ctx, |_, _| true));
     }
 
     fn after_receive_data<C: StrategyContext>(&self, ctx: &mut C) {
@@ -113,16 +100,16 @@ fn send_to_last_working<C: StrategyContext>(ctx: &mut C) -> bool {
     true
 }
 
-/// Sends to all eligible next hops for which `wanted` holds; how many were sent to.
-fn multicast<C: StrategyContext>(ctx: &mut C, wanted: impl Fn(&C, FaceId) -> bool) -> usize {
-    let mut sent = 0;
+/// Sends to all eligible next hops for which `wanted` holds; whether to any.
+fn multicast<C: StrategyContext>(ctx: &mut C, wanted: impl Fn(&C, FaceId) -> bool) -> bool {
+    let mut is_sent = false;
     for index in 0..ctx.nexthop_count() {
         let face = ctx.nexthop(index);
-        if ctx.is_eligible(face) && wanted(ctx, face) && send_measured(ctx, face, MEASUREMENTS_LIFETIME_MS, false) {
-            sent += 1;
+        if ctx.is_eligible(face) && wanted(ctx, face) {
+            is_sent |= send_measured(ctx, face, MEASUREMENTS_LIFETIME_MS, false);
         }
     }
-    sent
+    is_sent
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
 use crate::strategy::measurements::{record_answer, send_measured};
 use crate::strategy::nack::process_nack;
-use crate::strategy::parameter::Parameter;
+use crate::strategy::parameter::{Parameter, Parameters};
 use crate::strategy::suppression::{Decision, ExponentialSuppression};
 use crate::strategy::upstreams::{answer_no_route, eligible, eligible_used_longest_ago, is_used, pending_out_records};
 
@@ -60,8 +60,8 @@ impl Strategy for Asf {
     const SUMMARY: &'static str = "next hop with the shortest round-trip time; probes the others";
     const WANTS_DATA: bool = true;
 
-    fn parameters(&mut self) -> Vec<Parameter<'_>> {
-        let mut parameters = vec![
+    fn parameters(&mut self) -> Parameters<'_> {
+        let own = vec![
             Parameter::new(
                 "probing-interval",
                 &mut self.probing_interval_ms,
@@ -81,15 +81,14 @@ impl Strategy for Asf {
                 "how long measurements of an unused next hop are kept, in milliseconds, not less than the probing interval",
             ),
         ];
-        parameters.extend(self.suppression.parameters());
-        parameters
+        Parameters::from(own).and_suppression(&mut self.suppression)
     }
 
     fn check(&self) -> Result<(), String> {
         if self.measurements_lifetime_ms < self.probing_interval_ms {
             return Err("measurements-lifetime is less than probing-interval".to_owned());
         }
-        self.suppression.check()
+        Ok(())
     }
 
     fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {

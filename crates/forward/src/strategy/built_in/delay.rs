@@ -5,9 +5,9 @@
 
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
-use crate::strategy::parameter::Parameter;
-use crate::strategy::suppression::{Decision, ExponentialSuppression};
-use crate::strategy::upstreams::{answer_no_route, cheapest_eligible};
+use crate::strategy::parameter::{Parameter, Parameters};
+use crate::strategy::suppression::ExponentialSuppression;
+use crate::strategy::upstreams::cheapest_eligible;
 
 /// PIT entry flag: the Interest waits.
 const WAITING: u32 = 1;
@@ -33,32 +33,28 @@ impl Strategy for Delay {
     const SUMMARY: &'static str = "lowest-cost next hop, after a delay";
     const WANTS_DATA: bool = false;
 
-    fn parameters(&mut self) -> Vec<Parameter<'_>> {
-        let mut parameters = vec![Parameter::new(
+    fn parameters(&mut self) -> Parameters<'_> {
+        let own = vec![Parameter::new(
             "delay",
             &mut self.delay_ms,
             1..=10_000,
             "how long Interests wait, in milliseconds; longer than their lifetime, and they go nowhere",
         )];
-        parameters.extend(self.suppression.parameters());
-        parameters
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.suppression.check()
+        Parameters::from(own).and_suppression(&mut self.suppression)
     }
 
     fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {
-        let decision = self.suppression.decide_per_entry(ctx);
-        if decision == Decision::Suppress || ctx.pit_scratch().flags == WAITING {
-            return;
-        }
-        if cheapest_eligible(ctx).is_some() {
-            ctx.pit_scratch().flags = WAITING;
-            ctx.schedule_timer_us(u64::from(self.delay_ms) * 1_000);
-        } else if decision == Decision::New {
-            answer_no_route(ctx);
-        }
+        self.suppression.forward_per_entry(ctx, |ctx, _| {
+            if ctx.pit_scratch().flags == WAITING {
+                return true;
+            }
+            let has_nexthop = cheapest_eligible(ctx).is_some();
+            if has_nexthop {
+                ctx.pit_scratch().flags = WAITING;
+                ctx.schedule_timer_us(u64::from(self.delay_ms) * 1_000);
+            }
+            has_nexthop
+        });
     }
 
     fn after_timer<C: StrategyContext>(&self, ctx: &mut C) {

@@ -11,9 +11,9 @@ use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
 use crate::strategy::measurements::ScratchOwner;
 use crate::strategy::nack::process_nack;
-use crate::strategy::parameter::Parameter;
-use crate::strategy::suppression::{Decision, ExponentialSuppression};
-use crate::strategy::upstreams::{answer_no_route, eligible};
+use crate::strategy::parameter::{Parameter, Parameters};
+use crate::strategy::suppression::ExponentialSuppression;
+use crate::strategy::upstreams::eligible;
 
 const OWNER: ScratchOwner = ScratchOwner::built_in(FastRoute::NAME);
 /// Word of the prefix that holds the face that was fastest; 0 when there is none.
@@ -42,42 +42,31 @@ impl Strategy for FastRoute {
     const SUMMARY: &'static str = "the next hop that answered first when all were asked";
     const WANTS_DATA: bool = true;
 
-    fn parameters(&mut self) -> Vec<Parameter<'_>> {
-        let mut parameters = vec![Parameter::new(
+    fn parameters(&mut self) -> Parameters<'_> {
+        let own = vec![Parameter::new(
             "probe-every",
             &mut self.probe_every,
             1..=u32::MAX,
             "all next hops are asked for one Interest of so many",
         )];
-        parameters.extend(self.suppression.parameters());
-        parameters
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.suppression.check()
+        Parameters::from(own).and_suppression(&mut self.suppression)
     }
 
     fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {
-        let decision = self.suppression.decide_per_entry(ctx);
-        if decision == Decision::Suppress {
-            return;
-        }
-        if decision == Decision::New
-            && let Some(face) = self.fastest(ctx)
-        {
-            ctx.send_interest(face);
-            return;
-        }
-        let mut is_sent = false;
-        for index in 0..ctx.nexthop_count() {
-            let face = ctx.nexthop(index);
-            if ctx.is_eligible(face) {
-                is_sent |= ctx.send_interest(face);
+        self.suppression.forward_per_entry(ctx, |ctx, is_new| {
+            if is_new && let Some(face) = self.fastest(ctx) {
+                ctx.send_interest(face);
+                return true;
             }
-        }
-        if !is_sent && decision == Decision::New {
-            answer_no_route(ctx);
-        }
+            let mut is_sent = false;
+            for index in 0..ctx.nexthop_count() {
+                let face = ctx.nexthop(index);
+                if ctx.is_eligible(face) {
+                    is_sent |= ctx.send_interest(face);
+                }
+            }
+            is_sent
+        });
     }
 
     fn after_receive_data<C: StrategyContext>(&self, ctx: &mut C) {

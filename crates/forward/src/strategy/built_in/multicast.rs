@@ -6,7 +6,7 @@
 
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
-use crate::strategy::parameter::Parameter;
+use crate::strategy::parameter::Parameters;
 use crate::strategy::suppression::{Decision, ExponentialSuppression};
 use crate::strategy::upstreams::is_used;
 
@@ -25,12 +25,8 @@ impl Strategy for Multicast {
     const SUMMARY: &'static str = "all next hops; a new next hop gets the pending Interests";
     const WANTS_DATA: bool = false;
 
-    fn parameters(&mut self) -> Vec<Parameter<'_>> {
-        self.suppression.parameters()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.suppression.check()
+    fn parameters(&mut self) -> Parameters<'_> {
+        Parameters::default().and_suppression(&mut self.suppression)
     }
 
     fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {

@@ -4,9 +4,9 @@
 
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
-use crate::strategy::parameter::Parameter;
-use crate::strategy::suppression::{Decision, ExponentialSuppression};
-use crate::strategy::upstreams::{answer_no_route, eligible};
+use crate::strategy::parameter::Parameters;
+use crate::strategy::suppression::ExponentialSuppression;
+use crate::strategy::upstreams::eligible;
 
 /// The strategy and its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -21,31 +21,20 @@ impl Strategy for Random {
     const SUMMARY: &'static str = "one next hop, chosen at random";
     const WANTS_DATA: bool = false;
 
-    fn parameters(&mut self) -> Vec<Parameter<'_>> {
-        self.suppression.parameters()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.suppression.check()
+    fn parameters(&mut self) -> Parameters<'_> {
+        Parameters::default().and_suppression(&mut self.suppression)
     }
 
     fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {
-        let decision = self.suppression.decide_per_entry(ctx);
-        if decision == Decision::Suppress {
-            return;
-        }
-        let count = eligible(ctx).count() as u64;
-        if count == 0 {
-            if decision == Decision::New {
-                answer_no_route(ctx);
+        self.suppression.forward_per_entry(ctx, |ctx, _| {
+            let count = eligible(ctx).count() as u64;
+            if count == 0 {
+                return false;
             }
-            return;
-        }
-        let chosen = (ctx.random() % count) as usize;
-        let face = eligible(ctx).nth(chosen);
-        if let Some(face) = face {
-            ctx.send_interest(face);
-        }
+            let chosen = (ctx.random() % count) as usize;
+            let nexthop = eligible(ctx).nth(chosen);
+            nexthop.map(|face| ctx.send_interest(face)).is_some()
+        });
     }
 }
 

@@ -7,9 +7,9 @@
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
 use crate::strategy::measurements::ScratchOwner;
-use crate::strategy::parameter::Parameter;
-use crate::strategy::suppression::{Decision, ExponentialSuppression};
-use crate::strategy::upstreams::{answer_no_route, eligible_from};
+use crate::strategy::parameter::Parameters;
+use crate::strategy::suppression::ExponentialSuppression;
+use crate::strategy::upstreams::eligible_from;
 
 const OWNER: ScratchOwner = ScratchOwner::built_in(RoundRobin::NAME);
 /// Word of the prefix that holds the position of the next hop whose turn it is.
@@ -28,30 +28,20 @@ impl Strategy for RoundRobin {
     const SUMMARY: &'static str = "next hops take turns";
     const WANTS_DATA: bool = false;
 
-    fn parameters(&mut self) -> Vec<Parameter<'_>> {
-        self.suppression.parameters()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.suppression.check()
+    fn parameters(&mut self) -> Parameters<'_> {
+        Parameters::default().and_suppression(&mut self.suppression)
     }
 
     fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {
-        let decision = self.suppression.decide_per_entry(ctx);
-        if decision == Decision::Suppress {
-            return;
-        }
-        let turn = ctx.measurements().map_or(0, |measurements| measurements.scratch(OWNER)[TURN]);
-        let Some((position, face)) = eligible_from(ctx, turn) else {
-            if decision == Decision::New {
-                answer_no_route(ctx);
+        self.suppression.forward_per_entry(ctx, |ctx, _| {
+            let turn = ctx.measurements().map_or(0, |measurements| measurements.scratch(OWNER)[TURN]);
+            let Some((position, face)) = eligible_from(ctx, turn) else { return false };
+            if let Some(measurements) = ctx.measurements() {
+                measurements.scratch(OWNER)[TURN] = position as u64 + 1;
             }
-            return;
-        };
-        if let Some(measurements) = ctx.measurements() {
-            measurements.scratch(OWNER)[TURN] = position as u64 + 1;
-        }
-        ctx.send_interest(face);
+            ctx.send_interest(face);
+            true
+        });
     }
 }
 

@@ -11,7 +11,7 @@ use namehop_packet::{FaceId, FaceScope};
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
 use crate::strategy::nack::process_nack;
-use crate::strategy::parameter::Parameter;
+use crate::strategy::parameter::Parameters;
 use crate::strategy::suppression::{Decision, ExponentialSuppression};
 use crate::strategy::upstreams::answer_no_route;
 use namehop_wire::lp::NackReason;
@@ -34,12 +34,8 @@ impl Strategy for SelfLearning {
     const SUMMARY: &'static str = "floods unknown names and learns routes from prefix announcements";
     const WANTS_DATA: bool = true;
 
-    fn parameters(&mut self) -> Vec<Parameter<'_>> {
-        self.suppression.parameters()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.suppression.check()
+    fn parameters(&mut self) -> Parameters<'_> {
+        Parameters::default().and_suppression(&mut self.suppression)
     }
 
     fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {

@@ -5,9 +5,9 @@
 
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
-use crate::strategy::parameter::Parameter;
-use crate::strategy::suppression::{Decision, ExponentialSuppression};
-use crate::strategy::upstreams::{answer_no_route, eligible_from};
+use crate::strategy::parameter::Parameters;
+use crate::strategy::suppression::ExponentialSuppression;
+use crate::strategy::upstreams::eligible_from;
 
 /// The strategy and its parameters. The flags of the PIT entry hold the position of the next hop that is to be tried next.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -22,28 +22,18 @@ impl Strategy for Sequential {
     const SUMMARY: &'static str = "lowest-cost next hop; each retransmission goes to the following one";
     const WANTS_DATA: bool = false;
 
-    fn parameters(&mut self) -> Vec<Parameter<'_>> {
-        self.suppression.parameters()
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.suppression.check()
+    fn parameters(&mut self) -> Parameters<'_> {
+        Parameters::default().and_suppression(&mut self.suppression)
     }
 
     fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {
-        let decision = self.suppression.decide_per_entry(ctx);
-        if decision == Decision::Suppress {
-            return;
-        }
-        let next = u64::from(ctx.pit_scratch().flags);
-        match eligible_from(ctx, next) {
-            Some((position, face)) => {
-                ctx.pit_scratch().flags = position as u32 + 1;
-                ctx.send_interest(face);
-            }
-            None if decision == Decision::New => answer_no_route(ctx),
-            None => {}
-        }
+        self.suppression.forward_per_entry(ctx, |ctx, _| {
+            let next = u64::from(ctx.pit_scratch().flags);
+            let Some((position, face)) = eligible_from(ctx, next) else { return false };
+            ctx.pit_scratch().flags = position as u32 + 1;
+            ctx.send_interest(face);
+            true
+        });
     }
 }
 

@@ -3,11 +3,12 @@
 //! Weights belong to next hops in the order of their costs. Retransmissions are suppressed as in best-route; one that is forwarded
 //! goes to a next hop drawn anew.
 
+use namehop_packet::FaceId;
+
 use crate::strategy::Strategy;
 use crate::strategy::context::StrategyContext;
-use crate::strategy::parameter::{ByteList, Parameter};
-use crate::strategy::suppression::{Decision, ExponentialSuppression};
-use crate::strategy::upstreams::answer_no_route;
+use crate::strategy::parameter::{ByteList, Parameter, Parameters};
+use crate::strategy::suppression::ExponentialSuppression;
 
 /// The strategy and its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -23,46 +24,41 @@ impl Strategy for Weighted {
     const SUMMARY: &'static str = "one next hop, chosen at random by weight";
     const WANTS_DATA: bool = false;
 
-    fn parameters(&mut self) -> Vec<Parameter<'_>> {
-        let mut parameters = vec![Parameter::new(
+    fn parameters(&mut self) -> Parameters<'_> {
+        let own = vec![Parameter::new(
             "weights",
             &mut self.weights,
             ByteList::ALL_LEAST..=ByteList::ALL_GREATEST,
             "up to 8 weights of 1 to 255, joined by hyphens, of the next hops from the cheapest on; further ones have the last",
         )];
-        parameters.extend(self.suppression.parameters());
-        parameters
-    }
-
-    fn check(&self) -> Result<(), String> {
-        self.suppression.check()
+        Parameters::from(own).and_suppression(&mut self.suppression)
     }
 
     fn after_receive_interest<C: StrategyContext>(&self, ctx: &mut C) {
-        let decision = self.suppression.decide_per_entry(ctx);
-        if decision == Decision::Suppress {
-            return;
-        }
-        let weight_of = |ctx: &C, index: usize| match ctx.is_eligible(ctx.nexthop(index)) {
-            true => self.weights.get(index),
-            false => 0,
-        };
+        self.suppression.forward_per_entry(ctx, |ctx, _| {
+            let nexthop = self.draw(ctx);
+            nexthop.map(|face| ctx.send_interest(face)).is_some()
+        });
+    }
+}
+
+impl Weighted {
+    /// Draws one of the eligible next hops; `None` when there is none.
+    fn draw<C: StrategyContext>(&self, ctx: &mut C) -> Option<FaceId> {
+        let weight_of = |ctx: &C, index| if ctx.is_eligible(ctx.nexthop(index)) { self.weights.get(index) } else { 0 };
         let total: u64 = (0..ctx.nexthop_count()).map(|index| weight_of(ctx, index)).sum();
         if total == 0 {
-            if decision == Decision::New {
-                answer_no_route(ctx);
-            }
-            return;
+            return None;
         }
         let mut drawn = ctx.random() % total;
         for index in 0..ctx.nexthop_count() {
             let weight = weight_of(ctx, index);
             if drawn < weight {
-                ctx.send_interest(ctx.nexthop(index));
-                return;
+                return Some(ctx.nexthop(index));
             }
             drawn -= weight;
         }
+        None
     }
 }
 

@@ -22,7 +22,7 @@ use namehop_wire::Name;
 use super::context::{StrategyContext, Trigger};
 use super::measurements::{ScratchOwner, record_answer};
 use super::nack::process_nack;
-use super::parameter::{self, ByteList, Parameter, ParameterInfo};
+use super::parameter::{ByteList, Parameter, ParameterInfo, Parameters};
 use super::registry::versioned_name;
 use super::suppression::ExponentialSuppression;
 use context::{Event, PARAMETERS, run};
@@ -100,7 +100,7 @@ impl StrategyProgram {
 
     /// Its parameters.
     pub fn parameters(&self) -> Vec<ParameterInfo> {
-        Values::of(&self.manifest).parameters(&self.manifest).iter().map(Parameter::info).collect()
+        Values::of(&self.manifest).parameters(&self.manifest).describe()
     }
 }
 
@@ -125,22 +125,20 @@ impl Values {
         values
     }
 
-    fn parameters<'a>(&'a mut self, manifest: &'a Manifest) -> Vec<Parameter<'a>> {
-        let mut all = Vec::new();
+    fn parameters<'a>(&'a mut self, manifest: &'a Manifest) -> Parameters<'a> {
+        let mut own = Vec::new();
         let fields = self.numbers.iter_mut().zip(&mut self.lists).enumerate();
         for (index, (number, list)) in fields {
             let Some(declared) = manifest.parameters.iter().find(|declared| declared.index == index) else { continue };
-            all.push(match declared.kind {
+            own.push(match declared.kind {
                 Kind::Number => Parameter::new(&declared.key, number, declared.min..=declared.max, &declared.meaning),
                 Kind::List => {
                     Parameter::new(&declared.key, list, ByteList::ALL_LEAST..=ByteList::ALL_GREATEST, &declared.meaning)
                 }
             });
         }
-        if manifest.flags & SUPPRESSES != 0 {
-            all.extend(self.suppression.parameters());
-        }
-        all
+        let own = Parameters::from(own);
+        if manifest.flags & SUPPRESSES == 0 { own } else { own.and_suppression(&mut self.suppression) }
     }
 }
 
@@ -163,8 +161,7 @@ impl ProgramInstance {
     /// With these values, given as (key, value), and defaults for all other parameters.
     pub(super) fn new(program: Arc<StrategyProgram>, given: &[(&str, &str)]) -> Result<Self, String> {
         let mut values = Values::of(&program.manifest);
-        parameter::assign(values.parameters(&program.manifest), given)?;
-        values.suppression.check()?;
+        values.parameters(&program.manifest).assign(given)?;
         for declared in program.manifest.parameters.iter().filter(|declared| declared.kind == Kind::List) {
             values.numbers[declared.index] = values.lists[declared.index].packed();
         }

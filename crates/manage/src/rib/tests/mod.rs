@@ -35,6 +35,7 @@ impl FibChanges for FollowingFib {
             .iter()
             .position(|&(other, other_cost)| other_cost > cost || other_cost == cost && later.contains(&FaceId(other)));
         order.insert(position.unwrap_or(order.len()), (face.0, cost));
+        // Beside others, a next hop that was inherited and is the name's own now may have the same cost and the same place.
         assert!(*order != before || order.len() > 1, "{prefix} face {face} was set to what it was");
         self.changes += 1;
     }
