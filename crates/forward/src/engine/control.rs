@@ -29,6 +29,12 @@ impl<S: Schedule> Engine<S> {
         self.core.pcct.remove_face(id);
     }
 
+    /// Does this face exist?
+    #[inline]
+    pub fn has_face(&self, id: FaceId) -> bool {
+        self.core.faces.exists(id)
+    }
+
     /// Discarded packets that came in on a face; `None` when it does not exist.
     pub fn face_drops(&self, id: FaceId) -> Option<&DropCounters> {
         self.core.faces.drops(id)
