@@ -14,6 +14,7 @@ mod readvertise;
 mod response;
 mod status;
 mod tables;
+mod workers;
 
 #[cfg(test)]
 mod tests;

@@ -37,7 +37,7 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
-pub use control_plane::{ControlPlane, EngineStatus, NotSaved, StateChange};
+pub use control_plane::{ControlPlane, EngineStatus, HandoverCounters, NotSaved, StateChange, WorkerStatus};
 pub use learned_routes::AnnouncementError;
 pub use rib::RouteError;
 

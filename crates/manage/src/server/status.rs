@@ -69,6 +69,13 @@ impl<C: ControlPlane> Management<C> {
             content: Content::Whole(|this| Box::pin(async move { encode_all(this.readvertise_status().into_iter()) })),
         },
         Dataset {
+            module: module::STATUS,
+            verb: "workers",
+            content: Content::Whole(|this| {
+                Box::pin(async move { encode_all(this.control.worker_statuses().await.into_iter()) })
+            }),
+        },
+        Dataset {
             module: module::FACES,
             verb: "list",
             content: Content::Whole(|this| Box::pin(async move { this.face_list(&FaceQueryFilter::default()).await })),
@@ -159,7 +166,7 @@ impl<C: ControlPlane> Management<C> {
         for face in faces.snapshot() {
             let id = Some(u64::from(face.id().0));
             for &reason in DropReason::ALL {
-                put(id, "engine", reason.name(), face.counters.worker.engine_drops.get(reason.index() as u8));
+                put(id, "engine", reason.name(), face.counters.engine_drop(reason));
             }
             for &reason in LinkDrop::ALL {
                 put(id, "link", reason.name(), face.counters.link_drop(reason));

@@ -15,4 +15,6 @@ mod tests;
 pub use content_store::{CsConfigView, CsErasureView, CsInfoView};
 pub use face::{ChangedFaceView, FaceView};
 pub use prefix::{FibView, NextHopView, RouteView, StrategyChoiceView};
-pub use status::{FaceDropView, ReadvertiseCommandsView, ReadvertiseErrorView, ReadvertiseView, StatusView};
+pub use status::{
+    FaceDropView, ReadvertiseCommandsView, ReadvertiseErrorView, ReadvertiseView, StatusView, WorkerView,
+};

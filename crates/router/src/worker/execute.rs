@@ -1,16 +1,19 @@
 //! How the worker carries out what the control thread asks of it.
 
+use std::time::Duration;
+
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
 use namehop_forward::engine::CsErasure;
 use namehop_forward::schedule::Schedule;
-use namehop_manage::server::EngineStatus;
+use namehop_manage::server::{EngineStatus, HandoverCounters, WorkerStatus};
 use namehop_packet::Timestamp;
 use namehop_wire::Name;
 
-use super::Worker;
 use super::command::WorkerCommand;
+use super::faces::Output;
+use super::{Handover, Worker};
 
 /// Cached Data being erased: a part in every turn, so that forwarding goes on meanwhile.
 pub(super) struct Erasing {
@@ -34,13 +37,20 @@ impl<S: Schedule> Worker<S> {
                 let _ = reply.map(|reply| reply.send(()));
             }
             WorkerCommand::RemoveFace(id, reply) => {
-                self.faces().remove(id);
+                // What is on a port of this worker goes by a change of its ports.
+                if self.records.get(id).is_some_and(|record| !matches!(record.output, Output::Port(_))) {
+                    self.faces().remove(id);
+                }
                 let _ = reply.map(|reply| reply.send(()));
             }
             WorkerCommand::UpdateFace(id, reply) => {
                 if let Some(record) = self.records.get(id) {
                     let options = record.link.face().link_options();
                     record.link.update(options);
+                    if !matches!(record.output, Output::Port(_)) {
+                        record.output =
+                            Output::without_port(record.link.face(), self.number).unwrap_or(Output::Sockets);
+                    }
                     self.engine.set_stranger(id, record.link.face().is_stranger());
                 }
                 let _ = reply.send(());
@@ -69,6 +79,9 @@ impl<S: Schedule> Worker<S> {
                     buffers_in_use: self.pool.in_use(),
                 });
             }
+            WorkerCommand::WorkerStatus(reply) => {
+                let _ = reply.send(self.status(now));
+            }
             WorkerCommand::AnnouncementReply(request, announcement) => {
                 self.engine.announcement_reply(request, announcement.as_deref(), &mut self.outgoing);
             }
@@ -79,11 +92,26 @@ impl<S: Schedule> Worker<S> {
         }
     }
 
+    /// What this worker does; `now` is on its clock.
+    pub fn status(&self, now: Timestamp) -> WorkerStatus {
+        let counters = self.engine.counters();
+        WorkerStatus {
+            packets: counters.in_interests + counters.in_data + counters.in_nacks,
+            handover: self.handover.as_ref().map_or_else(HandoverCounters::default, |handover| handover.counters),
+            busy: self.busy,
+            running: Duration::from_nanos(now.0),
+            processor: self.processor,
+            pit_entries: self.engine.table_sizes().pit as u64,
+            cs_entries: self.engine.table_sizes().cs as u64,
+            dispatch_entries: self.handover.as_ref().map_or(0, Handover::dispatch_entries),
+        }
+    }
+
     /// Brings the engine's drops to the counters of each face, where everybody can read them.
     fn publish_drops(&mut self) {
         for face in self.table.snapshot() {
             if let Some(drops) = self.engine.face_drops(face.id()) {
-                let published = &face.counters.worker.engine_drops;
+                let published = &face.counters.worker(self.number).engine_drops;
                 for (reason, count) in drops.iter() {
                     published.set(reason.index() as u8, count);
                 }

@@ -83,7 +83,7 @@ fn drops_are_listed_by_reason_in_total_and_by_face() {
         engine.counters.drops[DropReason::PitFull] = 5;
         fixture.router().engine.set(engine);
         let face = fixture.router().faces().get(FaceId(257)).expect("there");
-        face.counters.worker.engine_drops.set(DropReason::PitFull as u8, 1);
+        face.counters.worker(0).engine_drops.set(DropReason::PitFull as u8, 1);
         face.counters.count_transport_drop(LinkDrop::SendFailed);
         let drops: Vec<DropCount> = items(&fixture, list("status", "drops")).await;
         let drop = |face_id, layer: &str, reason: &str, count| DropCount {
