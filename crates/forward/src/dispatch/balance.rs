@@ -32,7 +32,8 @@ pub struct Balancer {
 impl Balancer {
     /// Looks at the load since the last step and moves what should be moved. Returns how many entries were.
     pub fn step(&mut self, now: Timestamp, dispatch: &NameDispatch) -> usize {
-        while let Some((_, index)) = self.moved.pop_front_if(|(end, _)| *end <= now) {
+        while let Some(&(_, index)) = self.moved.front().filter(|(end, _)| *end <= now) {
+            self.moved.pop_front();
             dispatch.forget_former_owner(index);
         }
         let mut entries: Vec<(u32, usize, u8)> = dispatch.take_loads().collect();
