@@ -19,7 +19,7 @@ use namehop_hash::HashKey;
 use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::{Name, NameRef};
 
-use crate::server::{ControlPlane, EngineStatus, NotSaved, StateChange, WorkerStatus};
+use crate::server::{ControlPlane, DispatchEntry, DispatchError, EngineStatus, NotSaved, StateChange, WorkerStatus};
 
 /// The face of a local application.
 pub const APP: FaceId = FaceId(256);
@@ -37,6 +37,8 @@ pub struct FakeRouter {
     pub engine: Cell<EngineStatus>,
     /// What workers do.
     pub workers: RefCell<Vec<WorkerStatus>>,
+    /// Entries of the name dispatch table. Whatever name is moved, it is the first that is moved, and without one none can be.
+    pub dispatch_entries: RefCell<Vec<DispatchEntry>>,
     /// How long it takes to find out that a TCP peer does not answer: none does.
     pub connect_time: Cell<Duration>,
     /// Next hops that were reported as new: prefix, face, cost.
@@ -85,6 +87,7 @@ impl FakeRouter {
             cached_data: Cell::default(),
             engine: Cell::new(EngineStatus { cs, ..EngineStatus::default() }),
             workers: RefCell::default(),
+            dispatch_entries: RefCell::default(),
             connect_time: Cell::new(Duration::from_secs(4)),
             added_next_hops: RefCell::default(),
             changes: RefCell::default(),
@@ -189,6 +192,20 @@ impl ControlPlane for FakeRouter {
 
     async fn worker_statuses(&self) -> Vec<WorkerStatus> {
         self.workers.borrow().clone()
+    }
+
+    fn dispatch_entries(&self) -> Vec<DispatchEntry> {
+        self.dispatch_entries.borrow().clone()
+    }
+
+    async fn move_name(&self, _: NameRef<'_>, worker: u64) -> Result<DispatchEntry, DispatchError> {
+        let mut entries = self.dispatch_entries.borrow_mut();
+        let entry = entries.first_mut().ok_or(DispatchError::MovedLately)?;
+        if worker >= self.workers.borrow().len() as u64 {
+            return Err(DispatchError::NoSuchWorker);
+        }
+        entry.former_worker = Some(std::mem::replace(&mut entry.worker, worker));
+        Ok(*entry)
     }
 
     async fn engine_status(&self) -> EngineStatus {

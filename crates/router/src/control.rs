@@ -14,10 +14,13 @@ use namehop_forward::engine::{CsChange, CsInfo};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::strategy::program::Compiler;
 use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
-use namehop_manage::server::{ControlPlane, EngineStatus, NotSaved, StateChange, WorkerStatus};
+use namehop_manage::server::{
+    ControlPlane, DispatchEntry, DispatchError, EngineStatus, NotSaved, StateChange, WorkerStatus,
+};
 use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 
+use crate::balancing::Balancing;
 use crate::port_policy::PortPolicy;
 use crate::ports::PortService;
 use crate::saving::Saving;
@@ -34,6 +37,7 @@ pub struct Control {
     ports: PortService,
     port_policy: PortPolicy,
     workers: WorkerHandles,
+    balancing: Balancing,
     fib: RefCell<FibWriter<StrategyInstance>>,
     strategies: RefCell<StrategyRegistry>,
     channels: Vec<FaceUri>,
@@ -48,7 +52,7 @@ impl Control {
         sockets: mpsc::Sender<SocketCommand>,
         ports: PortService,
         port_policy: PortPolicy,
-        workers: WorkerHandles,
+        (workers, balancing): (WorkerHandles, Balancing),
         fib: FibWriter<StrategyInstance>,
         channels: Vec<FaceUri>,
         saving: Saving,
@@ -59,6 +63,7 @@ impl Control {
             ports,
             port_policy,
             workers,
+            balancing,
             fib: RefCell::new(fib),
             strategies: RefCell::default(),
             channels,
@@ -69,6 +74,11 @@ impl Control {
     /// The workers.
     pub fn workers(&self) -> &WorkerHandles {
         &self.workers
+    }
+
+    /// Evens out the load of the workers for as long as they live.
+    pub async fn balance(&self) {
+        self.balancing.run(&self.workers).await;
     }
 
     /// Waits until the faces are there that the socket service makes by itself.
@@ -221,6 +231,14 @@ impl ControlPlane for Control {
 
     async fn worker_statuses(&self) -> Vec<WorkerStatus> {
         self.workers.statuses().await.unwrap_or_default()
+    }
+
+    fn dispatch_entries(&self) -> Vec<DispatchEntry> {
+        self.balancing.entries()
+    }
+
+    async fn move_name(&self, name: NameRef<'_>, worker: u64) -> Result<DispatchEntry, DispatchError> {
+        self.balancing.move_name(&self.workers, name, worker).await
     }
 
     async fn engine_status(&self) -> EngineStatus {

@@ -18,13 +18,13 @@ use tracing::{debug, info, warn};
 use namehop_face::ring::{Frame, FrameInlet};
 use namehop_face::socket::FaceEvent;
 use namehop_face::{FaceUri, LinkDrop};
-use namehop_forward::dispatch::{Balancer, NameDispatch};
 use namehop_forward::engine::EngineEvent;
 use namehop_manage::authentication::Authenticator;
 use namehop_manage::http::HttpServer;
 use namehop_manage::server::{ControlPlane, Management};
-use namehop_packet::{BufferPool, FaceId, Timestamp};
+use namehop_packet::{BufferPool, FaceId};
 
+use crate::balancing::Balancing;
 use crate::config::{Config, ConfigError};
 use crate::control::Control;
 use crate::neighbours::NeighbourQueue;
@@ -38,8 +38,6 @@ use crate::{fib_file, logging, metrics, restore, worker};
 const SOCKET_COMMANDS: usize = 256;
 /// Time between two checks whether somebody set the time of day or removed the state file.
 const SAVING_CHECK_INTERVAL: Duration = Duration::from_secs(10);
-/// Time between two looks at how names are divided among workers.
-const BALANCING_INTERVAL: Duration = Duration::from_secs(5);
 /// Frames that the control thread takes from its ring at once.
 const CONTROL_BURST: usize = 256;
 /// Commands of neighbours, and events of the engine, that it handles before applications of this computer have their turn
@@ -157,7 +155,8 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         };
         let saving = Saving::new(Arc::clone(&faces), journal, &saved, &config);
         let policy = PortPolicy::new(&config);
-        let control = Control::new(faces, socket_commands, ports, policy, handles, fib, channels.clone(), saving);
+        let workers = (handles, Balancing::new(dispatch, config.forwarding.rebalance));
+        let control = Control::new(faces, socket_commands, ports, policy, workers, fib, channels.clone(), saving);
         let management = Management::new(control, authenticator, output);
         management.readvertise_to(destinations);
         let expiring = Rc::clone(&management).run();
@@ -173,8 +172,9 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
             }
         };
         tokio::task::spawn_local(supervisor.clone().watch_endless("saving task", check_saving));
-        if dispatch.workers() > 1 && config.forwarding.rebalance {
-            let balancing = balance(Arc::clone(&dispatch));
+        if management.control().workers().count() > 1 {
+            let management = Rc::clone(&management);
+            let balancing = async move { management.control().balance().await };
             tokio::task::spawn_local(supervisor.clone().watch_endless("balancing task", balancing));
         }
         let starting = async {
@@ -270,19 +270,6 @@ fn count_refused(control: &Control, face: FaceId) {
     match control.faces().get(face) {
         Some(face) => face.counters.count_transport_drop(LinkDrop::TooManyCommands),
         None => control.faces().link_drops().add(LinkDrop::TooManyCommands, 1),
-    }
-}
-
-/// Evens out the load of the workers from time to time.
-async fn balance(dispatch: Arc<NameDispatch>) {
-    let (mut balancer, started) = (Balancer::default(), Instant::now());
-    loop {
-        tokio::time::sleep(BALANCING_INTERVAL).await;
-        let now = Timestamp(u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX));
-        let moved = balancer.step(now, &dispatch);
-        if moved > 0 {
-            debug!(moved, "names were moved from worker to worker");
-        }
     }
 }
 

@@ -30,7 +30,7 @@ use namehop_wire::peek::{component_end, name_value};
 use namehop_wire::tlv::types;
 
 use crate::pcct::token;
-pub use balance::{Balancer, GRACE_NS, SAMPLED};
+pub use balance::{Balancer, EntryLoad, EntryMove, GRACE_NS, SAMPLED};
 
 /// Workers that a router can have at most.
 pub const MAX_WORKERS: usize = 64;
@@ -278,13 +278,20 @@ impl NameDispatch {
         }
     }
 
-    /// What was counted for each entry since the last call, with the number of the entry and its owner; entries without a packet
-    /// are left out.
-    fn take_loads(&self) -> impl Iterator<Item = (u32, usize, u8)> + '_ {
-        self.loads.iter().enumerate().filter_map(|(index, load)| match load.load(Ordering::Relaxed) {
+    /// What was counted for each entry since the last call; entries without a packet are left out.
+    fn take_loads(&self) -> impl Iterator<Item = EntryLoad> + '_ {
+        self.loads.iter().enumerate().filter_map(|(entry, load)| match load.load(Ordering::Relaxed) {
             0 => None,
-            _ => Some((load.swap(0, Ordering::Relaxed), index, self.entry(index) as u8)),
+            _ => {
+                let samples = load.swap(0, Ordering::Relaxed);
+                Some(EntryLoad { samples, entry, worker: self.entry(entry) as u8 })
+            }
         })
+    }
+
+    /// The worker to which an entry belonged before, while Data is still offered to it.
+    pub fn former_owner_of(&self, index: usize) -> Option<u8> {
+        former_owner(self.entry(index))
     }
 
     /// Entries of each worker.

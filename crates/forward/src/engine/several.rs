@@ -6,12 +6,16 @@ use namehop_hash::hash_prefixes;
 use namehop_packet::{Incoming, Outgoing, Timestamp};
 use namehop_wire::lp::PitToken;
 
-use super::Engine;
 use super::core::Core;
+use super::{CsErasure, Engine};
 use crate::dispatch::NameDispatch;
 use crate::parse::{Kind, Parsed};
 use crate::pcct::token;
 use crate::schedule::Schedule;
+
+/// Entries of the PIT-CS composite table that one call of [`Engine::cs_erase_entries`] looks at. Fewer than an operator's command
+/// may look at, because this goes on by itself while there is much to forward.
+const ENTRIES_PER_ERASE: usize = 1_024;
 
 impl<S: Schedule> Engine<S> {
     /// Makes it one of several engines among which names are divided. To be called before the first packet.
@@ -45,6 +49,16 @@ impl<S: Schedule> Engine<S> {
         let awaits = !matches.is_empty() || self.core.pcct.asks_for_digest(&self.hashes);
         self.core.matches = matches;
         awaits
+    }
+
+    /// Erases cached Data of these entries of the name dispatch table, whose numbers are sorted, before they are given to this
+    /// engine: it may have been cached before its name was another engine's, and be older than what that one had. Returns how
+    /// many. To be called again as [`cs_erase`](Self::cs_erase) is.
+    pub fn cs_erase_entries(&mut self, entries: &[usize], erasure: &mut CsErasure) -> usize {
+        let dispatch = self.core.dispatch.clone();
+        let entry_of = |name: &[u8]| dispatch.as_ref()?.entry_of(name);
+        let is_meant = |name: &[u8]| entry_of(name).is_some_and(|(entry, _)| entries.binary_search(&entry).is_ok());
+        self.core.pcct.erase_data(is_meant, usize::MAX, ENTRIES_PER_ERASE, erasure)
     }
 
     /// Data and Nacks that came with a PIT token of this engine that leads nowhere, while their name belongs to another engine.

@@ -94,6 +94,30 @@ impl HandoverCounters {
     }
 }
 
+/// An entry of the name dispatch table, which says which of several workers names belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DispatchEntry {
+    /// Its number.
+    pub entry: u64,
+    /// The worker that its names belong to.
+    pub worker: u64,
+    /// The one that they belonged to before, while that may still have Interests pending.
+    pub former_worker: Option<u64>,
+    /// Packets a second, estimated from samples.
+    pub packets_per_s: u64,
+}
+
+/// Why names stay with their worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DispatchError {
+    /// There is no worker with this number.
+    #[error("there is no worker with this number; 'namehop status' lists them")]
+    NoSuchWorker,
+    /// They were moved less than half a minute ago, and their former worker may have Interests pending.
+    #[error("names of this entry were moved less than half a minute ago; try again later")]
+    MovedLately,
+}
+
 /// A change by command that may have to outlive a restart.
 #[derive(Debug)]
 pub enum StateChange<'a> {
@@ -204,6 +228,12 @@ pub trait ControlPlane: 'static {
 
     /// What each worker does, by number of the worker.
     fn worker_statuses(&self) -> impl Future<Output = Vec<WorkerStatus>>;
+
+    /// Entries of the name dispatch table that had packets lately, with most first.
+    fn dispatch_entries(&self) -> Vec<DispatchEntry>;
+
+    /// Gives the names that belong together with this one to another worker.
+    fn move_name(&self, name: NameRef<'_>, worker: u64) -> impl Future<Output = Result<DispatchEntry, DispatchError>>;
 
     /// Saves a change if it has to outlive a restart. To be called before the change takes effect, so that no effect is
     /// ever answered for that is not saved; where the outcome has to be known first, right after it, and when this fails

@@ -27,6 +27,9 @@ use crate::rib::Cursor;
 /// Entries of a long list that are built between two pauses.
 const PORTION: usize = 2048;
 
+/// Entries of the name dispatch table that `ndt/list` has at most.
+const LISTED_ENTRIES: usize = 1024;
+
 /// A status dataset.
 pub(super) struct Dataset<C: 'static> {
     /// As in its name.
@@ -73,6 +76,13 @@ impl<C: ControlPlane> Management<C> {
             verb: "workers",
             content: Content::Whole(|this| {
                 Box::pin(async move { encode_all(this.control.worker_statuses().await.into_iter()) })
+            }),
+        },
+        Dataset {
+            module: module::NDT,
+            verb: "list",
+            content: Content::Whole(|this| {
+                Box::pin(async move { encode_all(this.control.dispatch_entries().into_iter().take(LISTED_ENTRIES)) })
             }),
         },
         Dataset {

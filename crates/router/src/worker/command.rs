@@ -35,6 +35,8 @@ pub(super) enum WorkerCommand {
     CsConfigure(CsChange, oneshot::Sender<CsInfo>),
     /// Erase cached Data under a prefix, at most so many.
     CsErase(Name, usize, oneshot::Sender<usize>),
+    /// Erase cached Data of these entries of the name dispatch table, whose numbers are sorted.
+    CsEraseEntries(Arc<[usize]>, oneshot::Sender<usize>),
     /// Counters and table sizes.
     Snapshot(oneshot::Sender<EngineStatus>),
     /// What this worker does.
@@ -118,6 +120,11 @@ impl WorkerHandle {
     /// Erases cached Data; gives how many.
     pub(super) async fn cs_erase(&self, prefix: Name, limit: usize) -> Result<usize, WorkerGone> {
         self.start(|reply| WorkerCommand::CsErase(prefix, limit, reply)).await.map_err(|_| WorkerGone)
+    }
+
+    /// Erases cached Data of entries of the name dispatch table; gives how many.
+    pub(super) async fn cs_erase_entries(&self, entries: Arc<[usize]>) -> Result<usize, WorkerGone> {
+        self.start(|reply| WorkerCommand::CsEraseEntries(entries, reply)).await.map_err(|_| WorkerGone)
     }
 
     /// Answers a request of a self-learning strategy.

@@ -15,6 +15,9 @@ impl<S: Schedule> Worker<S> {
         let (own, to_send) = (incoming.len(), self.outgoing.len());
         handover.receive(now, BURST, incoming, &mut self.outgoing, &mut self.handed);
         let end = incoming.len();
+        while let Some(face) = self.handed.faces.pop() {
+            self.expect_face(face);
+        }
         for position in own..end {
             let face = self.incoming.in_order()[position].face;
             self.expect_face(face);

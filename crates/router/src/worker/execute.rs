@@ -1,5 +1,6 @@
 //! How the worker carries out what the control thread asks of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -17,11 +18,25 @@ use super::{Handover, Worker};
 
 /// Cached Data being erased: a part in every turn, so that forwarding goes on meanwhile.
 pub(super) struct Erasing {
-    prefix: Name,
+    what: What,
     limit: usize,
     erased: usize,
     erasure: CsErasure,
     reply: oneshot::Sender<usize>,
+}
+
+/// Which Data is erased.
+enum What {
+    /// Under a prefix.
+    Under(Name),
+    /// Of entries of the name dispatch table.
+    Entries(Arc<[usize]>),
+}
+
+impl Erasing {
+    fn new(what: What, limit: usize, reply: oneshot::Sender<usize>) -> Self {
+        Erasing { what, limit, erased: 0, erasure: CsErasure::default(), reply }
+    }
 }
 
 impl<S: Schedule> Worker<S> {
@@ -68,7 +83,10 @@ impl<S: Schedule> Worker<S> {
                 let _ = reply.send(self.engine.cs_info());
             }
             WorkerCommand::CsErase(prefix, limit, reply) => {
-                self.erasing.push_back(Erasing { prefix, limit, erased: 0, erasure: CsErasure::default(), reply });
+                self.erasing.push_back(Erasing::new(What::Under(prefix), limit, reply));
+            }
+            WorkerCommand::CsEraseEntries(entries, reply) => {
+                self.erasing.push_back(Erasing::new(What::Entries(entries), usize::MAX, reply));
             }
             WorkerCommand::Snapshot(reply) => {
                 self.publish_drops();
@@ -122,8 +140,11 @@ impl<S: Schedule> Worker<S> {
     /// Erases a part of the cached Data that is to be erased.
     pub(super) fn erase(&mut self) {
         let Some(mut erasing) = self.erasing.pop_front() else { return };
-        let Erasing { prefix, limit, erased, erasure, .. } = &mut erasing;
-        *erased += self.engine.cs_erase(prefix.as_ref(), *limit - *erased, erasure);
+        let Erasing { what, limit, erased, erasure, .. } = &mut erasing;
+        *erased += match what {
+            What::Under(prefix) => self.engine.cs_erase(prefix.as_ref(), *limit - *erased, erasure),
+            What::Entries(entries) => self.engine.cs_erase_entries(entries, erasure),
+        };
         if *erased < *limit && !erasure.is_complete() {
             self.erasing.push_front(erasing);
         } else {

@@ -118,6 +118,11 @@ impl WorkerHandles {
         Ok(erased)
     }
 
+    /// Erases what a worker has cached of entries of the name dispatch table, whose numbers are sorted; gives how many Data.
+    pub async fn cs_erase_entries(&self, worker: usize, entries: Arc<[usize]>) -> Result<usize, WorkerGone> {
+        self.0.get(worker).ok_or(WorkerGone)?.cs_erase_entries(entries).await
+    }
+
     /// Asks for counters and sizes, of all workers together.
     pub async fn snapshot(&self) -> Result<EngineStatus, WorkerGone> {
         let statuses = self.ask_all(|_, reply| WorkerCommand::Snapshot(reply)).await?;

@@ -22,7 +22,7 @@ use namehop_face::link_service::{CongestionMarker, DroppedInterest};
 use namehop_face::wake::Waker;
 use namehop_forward::dispatch::{NameDispatch, Owners, SAMPLED, WorkerSet};
 use namehop_manage::server::HandoverCounters;
-use namehop_packet::{BufferPool, Incoming, LinkFields, Outgoing, PacketKind, Timestamp};
+use namehop_packet::{BufferPool, FaceId, Incoming, LinkFields, Outgoing, PacketKind, Timestamp};
 use namehop_table::{HandoverReceiver, HandoverSender, handover_ring};
 use namehop_wire::tlv::types;
 
@@ -47,6 +47,8 @@ pub(super) enum Handed {
     Outgoing(Outgoing),
     /// An Interest of that worker which link reliability gave up.
     Dropped(DroppedInterest),
+    /// A face whose first frame has come.
+    NewFace(FaceId),
 }
 
 impl Handed {
@@ -54,7 +56,7 @@ impl Handed {
         match self {
             Handed::Incoming(packet) | Handed::Offered(packet) => kind_of(packet),
             Handed::Outgoing(packet) => packet.kind,
-            Handed::Dropped(_) => PacketKind::Interest,
+            Handed::Dropped(_) | Handed::NewFace(_) => PacketKind::Interest,
         }
     }
 
@@ -63,7 +65,7 @@ impl Handed {
         match self {
             Handed::Incoming(packet) | Handed::Offered(packet) => Some(&mut packet.fields),
             Handed::Outgoing(packet) => Some(&mut packet.fields),
-            Handed::Dropped(_) => None,
+            Handed::Dropped(_) | Handed::NewFace(_) => None,
         }
     }
 }
@@ -99,6 +101,8 @@ pub(super) struct Received {
     pub(super) offered: Vec<Incoming>,
     /// Interests of this worker that link reliability gave up.
     pub(super) dropped: Vec<DroppedInterest>,
+    /// Faces whose first frames have come to other workers.
+    pub(super) faces: Vec<FaceId>,
 }
 
 impl Received {
@@ -264,6 +268,16 @@ impl Handover {
         }
     }
 
+    /// Tells all others of a face whose first frame has come here. Otherwise its peer might register a prefix, and ask for something,
+    /// before they hear of the face from the control thread, and there would be no next hop. A ring that is full leaves it to that.
+    #[cold]
+    pub(super) fn announce_face(&mut self, now: Timestamp, face: FaceId) {
+        for to in self.to.iter_mut().flatten() {
+            // Not counted: nothing is lost.
+            let _ = to.ring.push(Waiting { since: now, what: Handed::NewFace(face) }, RING_PACKETS / RESERVED_SHARE);
+        }
+    }
+
     /// The worker that an Interest of this router belongs to.
     pub(super) fn owner_of_interest(&self, packet: &[u8]) -> usize {
         self.dispatch.owners(packet, &LinkFields::default()).map_or(self.worker, |owners| owners.owner).into()
@@ -282,6 +296,7 @@ impl Handover {
         received.offered.append(&mut self.offered_to_self);
         let counters = &mut self.counters;
         for FromWorker { ring, marker } in &mut self.from {
+            let mut announcements = 0;
             let count = ring.receive(limit, |Waiting { since, mut what }| {
                 if marker.should_mark(now, now.since_ns(since), TARGET_NS, INTERVAL_NS)
                     && let Some(fields) = what.fields_mut().filter(|fields| fields.congestion_mark == 0)
@@ -294,9 +309,13 @@ impl Handover {
                     Handed::Offered(packet) => received.offered.push(packet),
                     Handed::Outgoing(packet) => outgoing.push(packet),
                     Handed::Dropped(interest) => received.dropped.push(interest),
+                    Handed::NewFace(face) => {
+                        announcements += 1;
+                        received.faces.push(face);
+                    }
                 }
             });
-            counters.handed_in += count as u64;
+            counters.handed_in += (count - announcements) as u64;
         }
     }
 

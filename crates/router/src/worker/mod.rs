@@ -339,6 +339,8 @@ impl<S: Schedule> Worker<S> {
                     // The face was closed while its last frames were in the ring.
                     self.table.link_drops().add(LinkDrop::LinkDown, 1);
                     rest.next();
+                } else if let Some(handover) = &mut self.handover {
+                    handover.announce_face(now, id);
                 }
                 continue;
             };

@@ -10,7 +10,7 @@ use crate::nfd::{
     RibEntry, Route as NfdRoute, StrategyChoice, decode_items,
 };
 
-fn list(module: &str, verb: &str) -> Name {
+pub(super) fn list(module: &str, verb: &str) -> Name {
     names::localhost_verb(module, verb)
 }
 
@@ -43,7 +43,7 @@ async fn fetch(fixture: &Fixture, dataset: Name) -> (Vec<u8>, u64) {
     (content, segment + 1)
 }
 
-async fn items<T: DatasetItem>(fixture: &Fixture, dataset: Name) -> Vec<T> {
+pub(super) async fn items<T: DatasetItem>(fixture: &Fixture, dataset: Name) -> Vec<T> {
     decode_items(&fetch(fixture, dataset).await.0).expect("a list")
 }
 

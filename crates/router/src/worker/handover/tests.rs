@@ -1,5 +1,8 @@
 //! Workers without threads: what comes in at one and belongs to another, and what has no room.
 
+mod moved;
+mod threads;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +23,7 @@ use namehop_wire::security::DigestSigner;
 use namehop_wire::{DataBuilder, InterestBuilder, Name};
 use tokio::sync::mpsc::unbounded_channel;
 
+use super::super::command::WorkerCommand;
 use super::super::{Worker, WorkerHandle, WorkerRings};
 use super::*;
 
@@ -27,7 +31,7 @@ const WORKERS: usize = 4;
 
 struct Bench {
     workers: Vec<Worker<Burst>>,
-    _handles: Vec<WorkerHandle>,
+    handles: Vec<WorkerHandle>,
     rings: Vec<WorkerRings>,
     table: Arc<FaceTable>,
     pool: BufferPool,
@@ -81,10 +85,18 @@ impl Bench {
             handles.push(handle);
             rings.push(of_worker);
         }
-        Bench { workers, _handles: handles, rings, table, pool, dispatch, fib, now: Timestamp(1) }
+        Bench { workers, handles, rings, table, pool, dispatch, fib, now: Timestamp(1) }
     }
 
+    /// A face that all workers know.
     fn face(&self, home: usize) -> Arc<Face> {
+        let face = self.unknown_face(home);
+        self.handles.iter().for_each(|handle| handle.send(WorkerCommand::AddFace(Arc::clone(&face), None)));
+        face
+    }
+
+    /// A face of which no worker has heard yet.
+    fn unknown_face(&self, home: usize) -> Arc<Face> {
         let params = FaceParams::new("udp4://192.0.2.1:6363".parse().expect("URI"), "fd://5".parse().expect("URI"));
         self.table.insert(FaceParams { home_worker: Some(home), ..params }).expect("room")
     }
@@ -168,6 +180,24 @@ fn an_exchange_takes_place_at_the_owner_of_its_name_whoever_receives_it() {
     assert_eq!(bench.sum(|counters| counters.handed_out), bench.sum(|counters| counters.handed_in));
     assert_eq!(bench.sum(|counters| counters.handed_out), 7);
     assert_eq!(bench.pool.in_use(), 0);
+}
+
+#[test]
+fn all_workers_know_a_face_whose_first_frame_has_come_to_one() {
+    let mut bench = Bench::new();
+    let (consumer, producer) = (bench.face(0), bench.unknown_face(1));
+    bench.route("/a", &producer);
+    let from_producer = interest(&"/elsewhere".parse().expect("a name"), 1);
+    bench.give(0, &producer, &from_producer);
+    bench.run();
+    assert_eq!(bench.sent().len(), 1, "a Nack for the producer");
+    for owner in 0..WORKERS {
+        bench.give(owner, &consumer, &interest(&bench.name_of(owner), 2));
+        bench.run();
+        assert!(matches!(bench.sent()[..], [(face, ..)] if face == producer.id()), "worker {owner}");
+    }
+    let handed = bench.sum(|counters| counters.handed_in);
+    assert_eq!(handed, bench.sum(|counters| counters.handed_out), "packets alone count");
 }
 
 fn name_of_packet(packet: &[u8]) -> &[u8] {
