@@ -106,6 +106,24 @@ def test_a_short_interest_is_answered_whoever_has_its_data(make_router):
     producer.close(), consumer.close()
 
 
+def test_names_are_given_to_another_worker(make_router, objects):
+    router = make_router(with_workers(2))
+    with publish_all(router, objects):
+        prefix, file = next(iter(objects.items()))
+        refused = []
+        for worker in [1, 0, 1]:
+            moved = router.namehop("ndt", "move", prefix, worker, check=False)
+            assert moved.returncode == 0 or "less than half a minute ago" in moved.stderr, moved.stderr
+            refused.append(moved.returncode != 0)
+            assert same(router.namehop("cat", prefix, text=False).stdout, file)
+        # It was moved once, by the first command or by the second, and stays there for now.
+        assert refused in [[False, True, False], [False, False, True]]
+        nobody = router.namehop("ndt", "move", prefix, 2, check=False)
+        assert nobody.returncode != 0 and "no worker with this number" in nobody.stderr
+        assert sum(worker["dispatch_entries"] for worker in router.json("status")["workers"]) == 65536
+        assert isinstance(router.json("ndt", "list"), list)
+
+
 @needs_root
 def test_objects_over_a_port(make_router, objects, tmp_path):
     with Link(f"nw{os.getpid()}") as link:
