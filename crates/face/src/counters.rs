@@ -1,7 +1,7 @@
 //! Counters of one face: packets, bytes, frames, and every drop by name.
 //!
 //! Each counter has a single writing thread, so an addition is a relaxed load and a relaxed store, with no locked
-//! instruction. The worker writes everything except [`FaceCounters::transport`], which belongs to the thread that serves
+//! instruction. Each worker has counters of its own for each face, and [`FaceCounters::transport`] belongs to the thread that serves
 //! the link. Any thread may read; values read together need not belong to one instant.
 
 use std::sync::Arc;
@@ -101,6 +101,8 @@ link_drops! {
     KernelQueueFull = "kernel-queue-full",
     /// The ring to the worker is full.
     ReceiveRingFull = "receive-ring-full",
+    /// The ring from one worker to another is full.
+    HandoverFull = "handover-full",
     /// The ring from the worker or the send queue of the link is full.
     SendQueueFull = "send-queue-full",
     /// A connection was closed because its peer had taken nothing for too long while packets waited.
@@ -310,21 +312,40 @@ pub struct TransportCounters {
 }
 
 /// All counters of one face.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FaceCounters {
-    /// Written by the worker.
-    pub worker: WorkerCounters,
+    /// One for each worker, which alone writes there.
+    workers: Box<[Arc<WorkerCounters>]>,
     /// Written by the thread that serves the link.
     pub transport: TransportCounters,
 }
 
 impl FaceCounters {
-    /// Counters at zero, whose link drops also count in `totals`.
-    pub fn new(totals: &Arc<LinkDropTotals>) -> Self {
+    /// Counters at zero for so many workers, at least one, whose link drops also count in `totals`.
+    pub fn new(totals: &Arc<LinkDropTotals>, workers: usize) -> Self {
+        let of_worker = || WorkerCounters { link_drops: LinkDropCounters::new(totals), ..WorkerCounters::default() };
         FaceCounters {
-            worker: WorkerCounters { link_drops: LinkDropCounters::new(totals), ..WorkerCounters::default() },
+            workers: (0..workers.max(1)).map(|_| Arc::new(of_worker())).collect(),
             transport: TransportCounters { drops: LinkDropCounters::new(totals) },
         }
+    }
+
+    /// The counters of a worker by its number.
+    ///
+    /// # Panics
+    /// When there are not so many workers.
+    pub fn worker(&self, number: usize) -> &Arc<WorkerCounters> {
+        &self.workers[number]
+    }
+
+    /// Something that workers count, of all of them together.
+    pub fn sum(&self, count: impl Fn(&WorkerCounters) -> u64) -> u64 {
+        self.workers.iter().map(|worker| count(worker)).sum()
+    }
+
+    /// Drops by the engines for this reason.
+    pub fn engine_drop(&self, reason: DropReason) -> u64 {
+        self.sum(|worker| worker.engine_drops.get(reason.index() as u8))
     }
 
     /// Counts a drop on the link's thread (not from the worker).
@@ -332,17 +353,22 @@ impl FaceCounters {
         self.transport.drops.add(reason, 1);
     }
 
-    /// Drops on the link side for this reason, of both threads.
+    /// Drops on the link side for this reason, of all threads.
     pub fn link_drop(&self, reason: LinkDrop) -> u64 {
-        self.worker.link_drops.get(reason) + self.transport.drops.get(reason)
+        self.sum(|worker| worker.link_drops.get(reason)) + self.transport.drops.get(reason)
     }
 
     /// Name and count of every reason that occurred: link reasons first, then the engine's.
     pub fn drops(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let link = LinkDrop::ALL.iter().map(|&reason| (reason.name(), self.link_drop(reason)));
-        let engine = DropReason::ALL.iter().zip(&self.worker.engine_drops.0);
-        let engine = engine.map(|(reason, counter)| (reason.name(), counter.get()));
+        let engine = DropReason::ALL.iter().map(|&reason| (reason.name(), self.engine_drop(reason)));
         link.chain(engine).filter(|&(_, count)| count > 0)
+    }
+}
+
+impl Default for FaceCounters {
+    fn default() -> Self {
+        FaceCounters::new(&Arc::default(), 1)
     }
 }
 
@@ -364,24 +390,26 @@ mod tests {
     }
 
     #[test]
-    fn drops_are_listed_by_name_from_both_threads_and_the_engine() {
-        let counters = FaceCounters::default();
-        counters.worker.link_drops.add(LinkDrop::NoBuffer, 2);
+    fn drops_are_listed_by_name_from_all_threads_and_the_engines() {
+        let counters = FaceCounters::new(&Arc::default(), 2);
+        counters.worker(0).link_drops.add(LinkDrop::NoBuffer, 1);
+        counters.worker(1).link_drops.add(LinkDrop::NoBuffer, 1);
         counters.count_transport_drop(LinkDrop::NoBuffer);
         let dead_nonce = DropReason::DeadNonce.index() as u8;
-        counters.worker.engine_drops.set(dead_nonce, 5);
-        counters.worker.engine_drops.set(255, 7);
+        counters.worker(0).engine_drops.set(dead_nonce, 4);
+        counters.worker(1).engine_drops.set(dead_nonce, 1);
+        counters.worker(1).engine_drops.set(255, 7);
         let listed: Vec<_> = counters.drops().collect();
         assert_eq!(listed, [("no-buffer", 3), ("dead-nonce", 5)]);
-        assert_eq!(counters.worker.engine_drops.get(dead_nonce), 5);
-        assert_eq!(counters.worker.engine_drops.get(255), 0);
+        assert_eq!(counters.engine_drop(DropReason::DeadNonce), 5);
+        assert_eq!(counters.worker(1).engine_drops.get(255), 0);
     }
 
     #[test]
     fn totals_outlive_the_face() {
         let totals = Arc::default();
-        let counters = [FaceCounters::new(&totals), FaceCounters::new(&totals)];
-        counters[0].worker.link_drops.add(LinkDrop::NoBuffer, 2);
+        let counters = [FaceCounters::new(&totals, 1), FaceCounters::new(&totals, 1)];
+        counters[0].worker(0).link_drops.add(LinkDrop::NoBuffer, 2);
         counters[1].count_transport_drop(LinkDrop::NoBuffer);
         drop(counters);
         assert_eq!(totals.get(LinkDrop::NoBuffer), 3);

@@ -27,6 +27,6 @@ pub use counters::{FaceCounters, LinkDrop};
 pub use link_service::{DroppedInterest, LinkOptions, LinkService};
 pub use log_limit::LogLimit;
 pub use registry::{Face, FaceFlags, FaceParams, FacePersistency, FaceTable, FaceTableError};
-pub use ring::{Frame, FrameRing};
+pub use ring::{Frame, FrameInlet, FrameRing};
 pub use uri::{FaceUri, FaceUriError};
 pub use wake::Waker;

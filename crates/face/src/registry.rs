@@ -78,6 +78,7 @@ pub struct FaceTable {
     resting_slots: usize,
     link_drops: Arc<LinkDropTotals>,
     reassembly_limit: AtomicUsize,
+    workers: AtomicUsize,
 }
 
 impl Default for FaceTable {
@@ -104,6 +105,7 @@ impl FaceTable {
             resting_slots,
             link_drops: Arc::default(),
             reassembly_limit: AtomicUsize::new(DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES),
+            workers: AtomicUsize::new(1),
         }
     }
 
@@ -156,7 +158,7 @@ impl FaceTable {
     }
 
     fn make(&self, id: FaceId, params: FaceParams) -> Face {
-        Face::new(id, params, &self.link_drops)
+        Face::new(id, params, self.workers(), &self.link_drops)
     }
 
     /// Sets how many partial packets all faces together may have, each of which pins a buffer of the pool: a quarter of
@@ -164,6 +166,17 @@ impl FaceTable {
     /// [`DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES`].
     pub fn set_reassembly_limit(&self, partial_packets: usize) {
         self.reassembly_limit.store(partial_packets, Ordering::Relaxed);
+    }
+
+    /// Sets how many workers there are; initially one. To be called before there are faces, each of which has counters for all of
+    /// them.
+    pub fn set_workers(&self, workers: usize) {
+        self.workers.store(workers.max(1), Ordering::Relaxed);
+    }
+
+    /// Number of workers.
+    pub fn workers(&self) -> usize {
+        self.workers.load(Ordering::Relaxed)
     }
 
     /// Partial packets that all faces together may have.

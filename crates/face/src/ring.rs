@@ -1,4 +1,4 @@
-//! Bounded lock-free rings that carry frames between the threads that do input and output and the worker.
+//! Bounded lock-free rings that carry frames between the threads that do input and output and the workers.
 //!
 //! Any thread may push; one thread pops and owns the [`Waker`] of the ring. Pushing does not wake the consumer, so that
 //! a burst costs one wake-up: push all of it, then call [`FrameRing::wake`].
@@ -88,6 +88,60 @@ impl FrameRing {
     }
 }
 
+/// Decides which worker gets a frame; see [`FrameInlet::divided`].
+pub type ChooseWorker = Arc<dyn Fn(FaceId, &[u8]) -> usize + Send + Sync>;
+
+/// The rings from a thread that does input to all workers: each frame goes into one of them.
+#[derive(Clone)]
+pub struct FrameInlet {
+    rings: Arc<[Arc<FrameRing>]>,
+    /// Absent when there is nothing to choose.
+    choose: Option<ChooseWorker>,
+}
+
+impl FrameInlet {
+    /// To the only worker.
+    pub fn new(ring: Arc<FrameRing>) -> Self {
+        FrameInlet { rings: Arc::new([ring]), choose: None }
+    }
+
+    /// To several workers, whose rings are in the order of their numbers. `choose` gets a frame and the face that it came in on
+    /// and says whose it probably is; what it says modulo the number of workers counts. A worker that gets a packet of another one
+    /// hands it over.
+    pub fn divided(rings: Vec<Arc<FrameRing>>, choose: ChooseWorker) -> Self {
+        FrameInlet { rings: rings.into(), choose: Some(choose) }
+    }
+
+    /// Adds a frame without waking anybody.
+    ///
+    /// # Errors
+    /// Gives the frame back when its worker's ring is full; the refusal is counted.
+    #[inline]
+    pub fn push(&self, frame: Frame) -> Result<(), Frame> {
+        let worker = self.choose.as_ref().map_or(0, |choose| choose(frame.face, frame.buffer.bytes()));
+        self.rings[worker % self.rings.len()].push(frame)
+    }
+
+    /// Wakes the workers that have frames and sleep.
+    pub fn wake(&self) {
+        match &*self.rings {
+            [only] => only.wake(),
+            several => several.iter().filter(|ring| !ring.is_empty()).for_each(|ring| ring.wake()),
+        }
+    }
+
+    /// Is there no room in any ring?
+    pub fn is_full(&self) -> bool {
+        self.rings.iter().all(|ring| ring.len() == ring.capacity())
+    }
+}
+
+impl From<Arc<FrameRing>> for FrameInlet {
+    fn from(ring: Arc<FrameRing>) -> Self {
+        FrameInlet::new(ring)
+    }
+}
+
 impl fmt::Debug for FrameRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FrameRing")
@@ -124,6 +178,22 @@ mod tests {
         assert_eq!(ring.pop_burst(&mut out, 10), 0);
         assert_eq!(out.iter().map(|f| f.endpoint).collect::<Vec<_>>(), [1, 2]);
         assert_eq!((ring.refused(), ring.len()), (1, 0));
+    }
+
+    #[test]
+    fn an_inlet_gives_each_frame_to_its_worker_and_wakes_those_that_got_some() {
+        let pool = BufferPool::new(8, 1);
+        let rings: Vec<_> = (0..3).map(|_| Arc::new(FrameRing::new(2, Arc::new(Waker::new())))).collect();
+        let inlet = FrameInlet::divided(rings.clone(), Arc::new(|face, bytes| face.0 as usize + bytes.len()));
+        // Worker 256 modulo 3 is 1.
+        assert!(inlet.push(frame(&pool, 1)).is_ok() && inlet.push(frame(&pool, 2)).is_ok());
+        assert_eq!(inlet.push(frame(&pool, 3)).expect_err("full").endpoint, 3);
+        assert_eq!(rings.iter().map(|ring| ring.len()).collect::<Vec<_>>(), [0, 2, 0]);
+        inlet.wake();
+        assert!(!inlet.is_full(), "others have room");
+        let only = FrameInlet::from(Arc::clone(&rings[1]));
+        assert!(only.is_full() && only.push(frame(&pool, 4)).is_err());
+        assert_eq!(rings[1].refused(), 2);
     }
 
     #[test]

@@ -43,8 +43,8 @@ fn send(peer: &UdpSocket, server: SocketAddr) {
 
 /// Notes packets of a face as a worker would.
 fn note(face: &Face, interests_received: u64, data_sent: u64) {
-    face.counters.worker.received.interests.packets.add(interests_received);
-    face.counters.worker.sent.data.packets.add(data_sent);
+    face.counters.worker(0).received.interests.packets.add(interests_received);
+    face.counters.worker(0).sent.data.packets.add(data_sent);
 }
 
 /// Strangers at `server` and their faces.

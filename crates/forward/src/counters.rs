@@ -2,6 +2,8 @@
 //!
 //! Counters are plain integers with one writer, the worker that owns the engine; readers get copies.
 
+use std::ops::AddAssign;
+
 use namehop_packet::DropCounters;
 
 /// Totals of one engine since its start (NFD management protocol, general status).
@@ -37,4 +39,43 @@ pub struct EngineCounters {
     pub lost_events: u64,
     /// Discarded packets by reason.
     pub drops: DropCounters,
+}
+
+impl AddAssign for EngineCounters {
+    /// Adds those of another engine.
+    fn add_assign(&mut self, other: EngineCounters) {
+        // By name, so that none is left out.
+        let EngineCounters {
+            in_interests,
+            in_data,
+            in_nacks,
+            out_interests,
+            out_data,
+            out_nacks,
+            satisfied_interests,
+            unsatisfied_interests,
+            cs_hits,
+            cs_misses,
+            cs_rejected,
+            digests,
+            aggregated_interests,
+            lost_events,
+            drops,
+        } = other;
+        self.in_interests += in_interests;
+        self.in_data += in_data;
+        self.in_nacks += in_nacks;
+        self.out_interests += out_interests;
+        self.out_data += out_data;
+        self.out_nacks += out_nacks;
+        self.satisfied_interests += satisfied_interests;
+        self.unsatisfied_interests += unsatisfied_interests;
+        self.cs_hits += cs_hits;
+        self.cs_misses += cs_misses;
+        self.cs_rejected += cs_rejected;
+        self.digests += digests;
+        self.aggregated_interests += aggregated_interests;
+        self.lost_events += lost_events;
+        self.drops += drops;
+    }
 }

@@ -6,6 +6,7 @@
 //! | module | what |
 //! |---|---|
 //! | [`engine`] | the engine, its settings, and what strategies see of it |
+//! | [`dispatch`] | which worker a packet belongs to |
 //! | `parse` | decoding of packets |
 //! | [`schedule`] | what is fetched ahead of the packets that need it |
 //! | `pipelines` | what happens to packets, one file per kind of packet |
@@ -17,6 +18,7 @@
 
 pub mod counters;
 pub mod dead_nonce_list;
+pub mod dispatch;
 pub mod engine;
 pub mod fib;
 mod parse;

@@ -6,8 +6,9 @@
 
 mod model;
 
+use model::engines::Division;
 use model::runner::Runner;
-use model::scenario::{Scenario, any_scenario};
+use model::scenario::{Action, Scenario, any_scenario};
 use namehop_forward::schedule::{
     BucketPrefetch, Burst, BurstScalar, Naive, PreHash, Schedule, Speculative, SpeculativeFirst, SpeculativeFirstPairs,
     SpeculativePairs,
@@ -16,7 +17,12 @@ use proptest::prelude::*;
 
 /// Runs a scenario; everything the engine sends.
 fn sent<S: Schedule>(scenario: &Scenario) -> Result<Vec<String>, TestCaseError> {
-    let mut runner = Runner::<S>::new(scenario);
+    sent_by::<S>(scenario, Division::NONE)
+}
+
+/// The same with so many engines among which names are divided.
+fn sent_by<S: Schedule>(scenario: &Scenario, division: Division) -> Result<Vec<String>, TestCaseError> {
+    let mut runner = Runner::<S>::new(scenario, division);
     for action in &scenario.actions {
         runner.act(action)?;
     }
@@ -46,5 +52,32 @@ proptest! {
     #[test]
     fn the_engine_sends_what_the_model_sends(scenario in any_scenario()) {
         sent::<Burst>(&scenario)?;
+    }
+}
+
+/// The same without a Content Store. With several engines, Data is cached by those that asked for it, so that an Interest for a
+/// prefix shorter than what names are divided by may find less than one engine would.
+fn without_cache(mut scenario: Scenario) -> Scenario {
+    scenario.actions.retain(|action| !matches!(action, Action::ContentFlags { .. }));
+    scenario.actions.insert(0, Action::ContentFlags { admit: false, serve: false });
+    scenario
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1_000), max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// By the first component nothing is divided that an Interest asks for by a prefix.
+    #[test]
+    fn several_engines_send_what_the_model_sends(scenario in any_scenario(), engines in prop_oneof![Just(2_usize), Just(4)]) {
+        sent_by::<Burst>(&scenario, Division { engines, components: 1 })?;
+    }
+
+    #[test]
+    fn several_engines_answer_interests_for_short_prefixes(
+        scenario in any_scenario(),
+        engines in prop_oneof![Just(2_usize), Just(4)],
+        components in 2..4_usize,
+    ) {
+        sent_by::<Burst>(&without_cache(scenario), Division { engines, components })?;
     }
 }

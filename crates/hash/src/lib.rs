@@ -8,10 +8,13 @@
 //! The pass is made for one name ([`hash_prefixes`]) or for a burst of names side by side in vector registers
 //! ([`hash_group`]), with identical results.
 //!
+//! Packets are divided among workers by a quicker hash of another kind: [`DispatchKey`].
+//!
 //! This crate knows nothing of packets. It expects VALUEs that were validated before; on anything else it returns some
 //! hash and never fails.
 
 mod components;
+mod dispatch;
 mod lanes;
 mod prefixes;
 mod siphash;
@@ -22,6 +25,7 @@ mod tests;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+pub use dispatch::DispatchKey;
 pub use lanes::{Lanes, hash_group};
 use prefixes::{Prefix, Prefixes};
 use siphash::{State, partial_word};

@@ -2,6 +2,7 @@
 
 mod gone;
 mod render;
+mod workers;
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use namehop_face::{Face, LinkDrop};
 
 use crate::nfd::ReadvertiseStatus;
-use crate::server::EngineStatus;
+use crate::server::{EngineStatus, WorkerStatus};
 
 pub use gone::GoneFaces;
 pub use render::render;
@@ -23,6 +24,10 @@ pub struct Snapshot {
     pub uptime_seconds: f64,
     /// Counters and table sizes of the forwarding engine.
     pub engine: EngineStatus,
+    /// What each worker does.
+    pub workers: Vec<WorkerStatus>,
+    /// What was taken out of the FIB and cannot be freed yet, because a worker may still look at it.
+    pub fib_waiting: u64,
     /// Drops on the link side, of all faces that there ever were.
     pub link_drops: Vec<(LinkDrop, u64)>,
     /// FIB prefixes.

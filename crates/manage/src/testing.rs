@@ -19,7 +19,7 @@ use namehop_hash::HashKey;
 use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::{Name, NameRef};
 
-use crate::server::{ControlPlane, EngineStatus, NotSaved, StateChange};
+use crate::server::{ControlPlane, DispatchEntry, DispatchError, EngineStatus, NotSaved, StateChange, WorkerStatus};
 
 /// The face of a local application.
 pub const APP: FaceId = FaceId(256);
@@ -35,6 +35,10 @@ pub struct FakeRouter {
     pub cached_data: Cell<usize>,
     /// What `status/general`, `status/drops` and `cs/info` are made from.
     pub engine: Cell<EngineStatus>,
+    /// What workers do.
+    pub workers: RefCell<Vec<WorkerStatus>>,
+    /// Entries of the name dispatch table. Whatever name is moved, it is the first that is moved, and without one none can be.
+    pub dispatch_entries: RefCell<Vec<DispatchEntry>>,
     /// How long it takes to find out that a TCP peer does not answer: none does.
     pub connect_time: Cell<Duration>,
     /// Next hops that were reported as new: prefix, face, cost.
@@ -82,6 +86,8 @@ impl FakeRouter {
             strategies: RefCell::default(),
             cached_data: Cell::default(),
             engine: Cell::new(EngineStatus { cs, ..EngineStatus::default() }),
+            workers: RefCell::default(),
+            dispatch_entries: RefCell::default(),
             connect_time: Cell::new(Duration::from_secs(4)),
             added_next_hops: RefCell::default(),
             changes: RefCell::default(),
@@ -182,6 +188,24 @@ impl ControlPlane for FakeRouter {
         let erased = self.cached_data.get().min(limit);
         self.cached_data.set(self.cached_data.get() - erased);
         erased
+    }
+
+    async fn worker_statuses(&self) -> Vec<WorkerStatus> {
+        self.workers.borrow().clone()
+    }
+
+    fn dispatch_entries(&self) -> Vec<DispatchEntry> {
+        self.dispatch_entries.borrow().clone()
+    }
+
+    async fn move_name(&self, _: NameRef<'_>, worker: u64) -> Result<DispatchEntry, DispatchError> {
+        let mut entries = self.dispatch_entries.borrow_mut();
+        let entry = entries.first_mut().ok_or(DispatchError::MovedLately)?;
+        if worker >= self.workers.borrow().len() as u64 {
+            return Err(DispatchError::NoSuchWorker);
+        }
+        entry.former_worker = Some(std::mem::replace(&mut entry.worker, worker));
+        Ok(*entry)
     }
 
     async fn engine_status(&self) -> EngineStatus {

@@ -3,7 +3,7 @@
 //! Counters are plain integers with one writer, the worker that discards; readers get copies.
 
 use std::fmt;
-use std::ops::{Index, IndexMut};
+use std::ops::{AddAssign, Index, IndexMut};
 
 macro_rules! drop_reasons {
     ($($(#[$doc:meta])* $variant:ident => $name:literal,)+) => {
@@ -109,6 +109,12 @@ impl DropCounters {
     }
 }
 
+impl AddAssign for DropCounters {
+    fn add_assign(&mut self, other: DropCounters) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
+    }
+}
+
 impl Default for DropCounters {
     fn default() -> Self {
         DropCounters([0; DropReason::COUNT])
@@ -147,6 +153,9 @@ mod tests {
         drops[DropReason::Malformed] += 2;
         drops[DropReason::UnmatchedNack] += 3;
         assert_eq!(drops.total(), 5);
+        let mut both = drops;
+        both += drops;
+        assert_eq!((both[DropReason::Malformed], both.total()), (4, 10));
         assert_eq!(drops.iter().filter(|(_, count)| *count > 0).count(), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! The router as the management server sees it: the control thread's hold on faces, FIB, worker and saved state.
+//! The router as the management server sees it: the control thread's hold on faces, FIB, workers and saved state.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -14,14 +14,17 @@ use namehop_forward::engine::{CsChange, CsInfo};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::strategy::program::Compiler;
 use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
-use namehop_manage::server::{ControlPlane, EngineStatus, NotSaved, StateChange};
+use namehop_manage::server::{
+    ControlPlane, DispatchEntry, DispatchError, EngineStatus, NotSaved, StateChange, WorkerStatus,
+};
 use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 
+use crate::balancing::Balancing;
 use crate::port_policy::PortPolicy;
 use crate::ports::PortService;
 use crate::saving::Saving;
-use crate::worker::WorkerHandle;
+use crate::worker::WorkerHandles;
 
 /// How long the creation of a face waits for its link, and how often it looks.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(300);
@@ -33,7 +36,8 @@ pub struct Control {
     sockets: mpsc::Sender<SocketCommand>,
     ports: PortService,
     port_policy: PortPolicy,
-    worker: WorkerHandle,
+    workers: WorkerHandles,
+    balancing: Balancing,
     fib: RefCell<FibWriter<StrategyInstance>>,
     strategies: RefCell<StrategyRegistry>,
     channels: Vec<FaceUri>,
@@ -48,7 +52,7 @@ impl Control {
         sockets: mpsc::Sender<SocketCommand>,
         ports: PortService,
         port_policy: PortPolicy,
-        worker: WorkerHandle,
+        (workers, balancing): (WorkerHandles, Balancing),
         fib: FibWriter<StrategyInstance>,
         channels: Vec<FaceUri>,
         saving: Saving,
@@ -58,7 +62,8 @@ impl Control {
             sockets,
             ports,
             port_policy,
-            worker,
+            workers,
+            balancing,
             fib: RefCell::new(fib),
             strategies: RefCell::default(),
             channels,
@@ -66,9 +71,14 @@ impl Control {
         }
     }
 
-    /// The worker.
-    pub fn worker(&self) -> &WorkerHandle {
-        &self.worker
+    /// The workers.
+    pub fn workers(&self) -> &WorkerHandles {
+        &self.workers
+    }
+
+    /// Evens out the load of the workers for as long as they live.
+    pub async fn balance(&self) {
+        self.balancing.run(&self.workers).await;
     }
 
     /// Waits until the faces are there that the socket service makes by itself.
@@ -145,12 +155,9 @@ impl ControlPlane for Control {
                 self.port_policy.make_folder_for(local_uri.as_ref().unwrap_or(&uri));
                 self.ports.create_face(uri, local_uri, params).await?
             }
-            false => {
-                let face = self.create_socket_face(uri, local_uri, params).await?;
-                self.worker.add_face(Arc::clone(&face)).await.map_err(|_| stopping())?;
-                face
-            }
+            false => self.create_socket_face(uri, local_uri, params).await?,
         };
+        self.workers.add_face(Arc::clone(&face)).await.map_err(|_| stopping())?;
         // A permanent face to a live peer is up in a moment: whoever asked for it can use it then.
         let _ = timeout(CONNECT_TIMEOUT, async {
             while !face.is_up() {
@@ -168,18 +175,16 @@ impl ControlPlane for Control {
     async fn update_face(&self, face: &Arc<Face>, change: FaceUpdate) -> Result<(), RejectedProperties> {
         face.update(&change)?;
         // Without a worker there is nobody who could notice.
-        let _ = self.worker.update_face(face.id()).await;
+        let _ = self.workers.update_face(face.id()).await;
         Ok(())
     }
 
     async fn destroy_face(&self, id: FaceId) {
         let (reply, answer) = oneshot::channel();
         let sent = self.sockets.send(SocketCommand::DestroyFace { id, reply }).await.is_ok();
-        if sent && answer.await == Ok(true) {
-            // Without a worker there is nobody who could use it.
-            let _ = self.worker.remove_face(id).await;
-        } else {
-            self.ports.destroy_face(id).await;
+        if sent && answer.await == Ok(true) || self.ports.destroy_face(id).await {
+            // Without workers there is nobody who could use it.
+            let _ = self.workers.remove_face(id).await;
         }
     }
 
@@ -209,23 +214,35 @@ impl ControlPlane for Control {
     }
 
     fn next_hop_added(&self, prefix: NameRef<'_>, next_hop: NextHop) {
-        self.worker.next_hop_added(prefix.to_owned(), next_hop);
+        self.workers.next_hop_added(&prefix.to_owned(), next_hop);
     }
 
     async fn cs_info(&self) -> CsInfo {
-        self.worker.cs_info().await.unwrap_or_default()
+        self.workers.cs_info().await.unwrap_or_default()
     }
 
     async fn configure_cs(&self, change: CsChange) -> CsInfo {
-        self.worker.cs_configure(change).await.unwrap_or_default()
+        self.workers.cs_configure(change).await.unwrap_or_default()
     }
 
     async fn erase_cs(&self, prefix: Name, limit: usize) -> usize {
-        self.worker.cs_erase(prefix, limit).await.unwrap_or(0)
+        self.workers.cs_erase(prefix, limit).await.unwrap_or(0)
+    }
+
+    async fn worker_statuses(&self) -> Vec<WorkerStatus> {
+        self.workers.statuses().await.unwrap_or_default()
+    }
+
+    fn dispatch_entries(&self) -> Vec<DispatchEntry> {
+        self.balancing.entries()
+    }
+
+    async fn move_name(&self, name: NameRef<'_>, worker: u64) -> Result<DispatchEntry, DispatchError> {
+        self.balancing.move_name(&self.workers, name, worker).await
     }
 
     async fn engine_status(&self) -> EngineStatus {
-        self.worker.snapshot().await.unwrap_or_default()
+        self.workers.snapshot().await.unwrap_or_default()
     }
 
     fn save(&self, change: StateChange<'_>) -> Result<(), NotSaved> {

@@ -7,6 +7,7 @@
 //! | `startup` | its parts, made from the configuration |
 //! | [`worker`] | the engine between its rings |
 //! | `ports` | links that the worker polls by itself, through DPDK |
+//! | `balancing` | names, moved from worker to worker |
 //! | `control` | the control thread's hold on everything |
 //! | `saving` | changes by command, put on file |
 //! | `neighbours` | other computers' commands, waiting for their turn |
@@ -18,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod balancing;
 pub mod config;
 mod control;
 mod descriptors;

@@ -17,13 +17,13 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
 use namehop_face::FaceUri;
-use namehop_face::port::PortControl;
+use namehop_face::port::PortControls;
 use namehop_face::registry::{Face, FaceTable, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_packet::{BufferPool, FaceId};
 
 use crate::config::Config;
-use crate::worker::WorkerHandle;
+use crate::worker::WorkerHandles;
 use thread::{PortCommand, Ports};
 
 /// What ports need of the router.
@@ -34,10 +34,10 @@ pub struct PortContext {
     pub events: UnboundedSender<FaceEvent>,
     /// Packet memory.
     pub pool: BufferPool,
-    /// The ports of the worker.
-    pub control: PortControl,
-    /// The worker.
-    pub worker: WorkerHandle,
+    /// The ports of the workers.
+    pub control: PortControls,
+    /// The workers.
+    pub workers: WorkerHandles,
 }
 
 enum State {

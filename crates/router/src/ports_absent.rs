@@ -5,13 +5,13 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
 use namehop_face::FaceUri;
-use namehop_face::port::PortControl;
+use namehop_face::port::PortControls;
 use namehop_face::registry::{Face, FaceTable, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_packet::{BufferPool, FaceId};
 
 use crate::config::{Config, StaticPort};
-use crate::worker::WorkerHandle;
+use crate::worker::WorkerHandles;
 
 /// What ports would need of the router.
 #[expect(dead_code, reason = "nothing is done with it")]
@@ -19,8 +19,8 @@ pub struct PortContext {
     pub faces: Arc<FaceTable>,
     pub events: UnboundedSender<FaceEvent>,
     pub pool: BufferPool,
-    pub control: PortControl,
-    pub worker: WorkerHandle,
+    pub control: PortControls,
+    pub workers: WorkerHandles,
 }
 
 /// Refuses everything.

@@ -15,7 +15,7 @@ use tokio::task::LocalSet;
 use tokio::time::sleep_until;
 use tracing::{debug, info, warn};
 
-use namehop_face::ring::{Frame, FrameRing};
+use namehop_face::ring::{Frame, FrameInlet};
 use namehop_face::socket::FaceEvent;
 use namehop_face::{FaceUri, LinkDrop};
 use namehop_forward::engine::EngineEvent;
@@ -24,6 +24,7 @@ use namehop_manage::http::HttpServer;
 use namehop_manage::server::{ControlPlane, Management};
 use namehop_packet::{BufferPool, FaceId};
 
+use crate::balancing::Balancing;
 use crate::config::{Config, ConfigError};
 use crate::control::Control;
 use crate::neighbours::NeighbourQueue;
@@ -31,7 +32,7 @@ use crate::port_policy::PortPolicy;
 use crate::saving::Saving;
 use crate::startup::{self, Parts, StartError};
 use crate::supervise::{Supervisor, fault_point};
-use crate::{fib_file, logging, metrics, restore};
+use crate::{fib_file, logging, metrics, restore, worker};
 
 /// Commands that may wait for the socket service.
 const SOCKET_COMMANDS: usize = 256;
@@ -98,7 +99,21 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
     let destinations = startup::readvertise_destinations(&config)?;
     let parts = startup::build(&config, supervisor)?;
 
-    let Parts { sockets, ports, worker, worker_handle, rings, pool, faces, face_events, fib, journal, saved } = parts;
+    let Parts {
+        sockets,
+        ports,
+        workers,
+        handles,
+        rings,
+        from_control,
+        dispatch,
+        pool,
+        faces,
+        face_events,
+        fib,
+        journal,
+        saved,
+    } = parts;
     let channels = sockets.local_uris();
     let metrics = match config.metrics.enabled {
         true => {
@@ -108,7 +123,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         false => None,
     };
     let (socket_commands, socket_inbox) = mpsc::channel(SOCKET_COMMANDS);
-    let processor = config.ports.worker_processor;
+    let processors = startup::processors(&config, workers.len());
     let (watching_sockets, watching_worker) = (supervisor.clone(), supervisor.clone());
     let forwarding = thread::Builder::new()
         .name("forwarding".to_owned())
@@ -120,28 +135,28 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
             LocalSet::new().block_on(&runtime, async move {
                 let sockets = watching_sockets.watch("socket service", sockets.run(socket_inbox));
                 let sockets = tokio::task::spawn_local(sockets);
-                watching_worker.watch("forwarding worker", worker.serve(processor)).await;
+                watching_worker.watch("forwarding worker", worker::serve(workers, processors)).await;
                 // The sockets were told to end before the worker; how they ended is known already.
                 let _ = sockets.await;
             });
         })
         .map_err(|source| StartError::System { what: "cannot start the forwarding thread", source })?;
 
-    let (watching, worker_to_end) = (supervisor.clone(), worker_handle.clone());
+    let (watching, workers_to_end) = (supervisor.clone(), handles.clone());
     let control = async move {
         let supervisor = watching;
-        let to_worker = Arc::clone(&rings.from_control);
         let output = {
-            let (pool, ring, faces) = (pool.clone(), Arc::clone(&to_worker), Arc::clone(&faces));
+            let (pool, faces) = (pool.clone(), Arc::clone(&faces));
             move |frame: Vec<u8>| {
-                if let Err(reason) = send_to_worker(&pool, &ring, &frame) {
+                if let Err(reason) = send_to_workers(&pool, &from_control, &frame) {
                     faces.link_drops().add(reason, 1);
                 }
             }
         };
         let saving = Saving::new(Arc::clone(&faces), journal, &saved, &config);
         let policy = PortPolicy::new(&config);
-        let control = Control::new(faces, socket_commands, ports, policy, worker_handle, fib, channels.clone(), saving);
+        let workers = (handles, Balancing::new(dispatch, config.forwarding.rebalance));
+        let control = Control::new(faces, socket_commands, ports, policy, workers, fib, channels.clone(), saving);
         let management = Management::new(control, authenticator, output);
         management.readvertise_to(destinations);
         let expiring = Rc::clone(&management).run();
@@ -157,6 +172,11 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
             }
         };
         tokio::task::spawn_local(supervisor.clone().watch_endless("saving task", check_saving));
+        if management.control().workers().count() > 1 {
+            let management = Rc::clone(&management);
+            let balancing = async move { management.control().balance().await };
+            tokio::task::spawn_local(supervisor.clone().watch_endless("balancing task", balancing));
+        }
         let starting = async {
             fault_point("restoring");
             restore::apply(&management, &config, saved).await;
@@ -181,7 +201,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         let mut neighbours = NeighbourQueue::new(Instant::now());
         let waker = Arc::clone(from_worker.waker());
         let has_work =
-            || !from_worker.is_empty() || !from_neighbours.is_empty() || management.control().worker().has_events();
+            || !from_worker.is_empty() || !from_neighbours.is_empty() || management.control().workers().has_events();
         let ended = supervisor.ended();
         tokio::pin!(ended);
         loop {
@@ -206,9 +226,9 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
             for buffer in std::iter::from_fn(|| neighbours.pop(now)).take(MAX_OTHERS_AT_ONCE) {
                 management.receive(buffer.bytes());
             }
-            let next_event = || management.control().worker().next_event();
-            for event in std::iter::from_fn(next_event).take(MAX_OTHERS_AT_ONCE) {
-                engine_event(&management, event);
+            let next_event = || management.control().workers().next_event();
+            for (worker, event) in std::iter::from_fn(next_event).take(MAX_OTHERS_AT_ONCE) {
+                engine_event(&management, worker, event);
             }
             // Commands that wait for other threads go on in tasks of their own.
             tokio::task::yield_now().await;
@@ -226,7 +246,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
     // who can send commands to the sockets, which end by that.
     let _ = panic::catch_unwind(AssertUnwindSafe(|| LocalSet::new().block_on(&control_runtime, control)));
     supervisor.expect_ends();
-    worker_to_end.shutdown();
+    workers_to_end.shutdown();
     let _ = forwarding.join();
     Ok(())
 }
@@ -237,11 +257,11 @@ fn new_runtime() -> Result<runtime::Runtime, StartError> {
     runtime::Builder::new_current_thread().enable_all().build().map_err(system)
 }
 
-/// Puts an answer of the management server into the worker's ring.
-fn send_to_worker(pool: &BufferPool, ring: &FrameRing, frame: &[u8]) -> Result<(), LinkDrop> {
+/// Puts a packet of the management server into the ring of the worker that it belongs to.
+fn send_to_workers(pool: &BufferPool, inlet: &FrameInlet, frame: &[u8]) -> Result<(), LinkDrop> {
     let buffer = pool.copy_of(frame).ok_or(LinkDrop::NoBuffer)?;
-    let pushed = ring.push(Frame { face: FaceId::INTERNAL, endpoint: 0, buffer });
-    ring.wake();
+    let pushed = inlet.push(Frame { face: FaceId::INTERNAL, endpoint: 0, buffer });
+    inlet.wake();
     pushed.map_err(|_| LinkDrop::ReceiveRingFull)
 }
 
@@ -257,20 +277,20 @@ fn count_refused(control: &Control, face: FaceId) {
 /// waiting.
 async fn follow_faces(management: Rc<Management<Control>>, mut events: mpsc::UnboundedReceiver<FaceEvent>) {
     while let Some(event) = events.recv().await {
-        let worker = management.control().worker();
+        let workers = management.control().workers();
         match &event {
-            // Ports add and remove their faces themselves.
+            // Ports add and remove their faces themselves, but only at the worker that has the port.
             FaceEvent::Created(face) | FaceEvent::Destroyed(face)
-                if face.remote_uri().is_on_port(Some(face.local_uri())) => {}
-            FaceEvent::Created(face) => worker.face_created(Arc::clone(face)),
-            FaceEvent::Destroyed(face) => worker.face_destroyed(face.id()),
+                if face.remote_uri().is_on_port(Some(face.local_uri())) && workers.count() == 1 => {}
+            FaceEvent::Created(face) => workers.face_created(face),
+            FaceEvent::Destroyed(face) => workers.face_destroyed(face.id()),
             FaceEvent::Up(_) | FaceEvent::Down(_) => {}
         }
         management.face_event(&event);
     }
 }
 
-fn engine_event(management: &Rc<Management<Control>>, event: EngineEvent) {
+fn engine_event(management: &Rc<Management<Control>>, worker: usize, event: EngineEvent) {
     match event {
         EngineEvent::RouteLearned { face, announcement } => match management.learn_route(&announcement, face) {
             Ok(prefix) => info!(%prefix, %face, "route learned from a prefix announcement"),
@@ -281,7 +301,7 @@ fn engine_event(management: &Rc<Management<Control>>, event: EngineEvent) {
         }
         EngineEvent::AnnouncementWanted { request, name } => {
             let announcement = management.find_announcement(name.as_ref());
-            management.control().worker().announcement_reply(request, announcement);
+            management.control().workers().announcement_reply(worker, request, announcement);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Builds the parts of a router from its configuration: memory, tables, listeners.
 
+mod workers;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,36 +9,34 @@ use tokio::sync::mpsc;
 use tracing::{debug, info};
 
 use namehop_face::FaceUri;
-use namehop_face::port::PortSet;
+use namehop_face::port::PortControls;
 use namehop_face::registry::{FaceFlags, FaceParams, FacePersistency, FaceTable};
-use namehop_face::ring::FrameRing;
+use namehop_face::ring::{FrameInlet, FrameRing};
 use namehop_face::socket::{
     FaceEvent, ListenError, MulticastConfig, MulticastInterfaces, SocketConfig, SocketService, UnixListenerConfig,
 };
-use namehop_face::wake::Waker;
-use namehop_forward::engine::{Engine, EngineConfig, EngineError};
+use namehop_forward::dispatch::NameDispatch;
+use namehop_forward::engine::{Engine, EngineError};
 use namehop_forward::fib::{FibError, FibWriter};
-use namehop_forward::schedule::lookahead_for;
 use namehop_forward::strategy::StrategyInstance;
-use namehop_hash::HashKey;
+use namehop_hash::{DispatchKey, HashKey};
 use namehop_manage::authentication::{Rule, SecurityConfig, Signer, TrustConfig, TrustError};
 use namehop_manage::http::HttpError;
 use namehop_manage::readvertise::{DaemonSettings, Destination, GatewaySettings, IdentityError, SigningIdentity};
 use namehop_packet::{BufferPool, FaceId, FaceScope};
-use namehop_table::{HugePages, MemorySpeed, PageKind, make_memory_ready_ahead, table_memory, table_memory_by_pages};
+use namehop_table::{HugePages, PageKind, make_memory_ready_ahead, table_memory, table_memory_by_pages};
 
-use crate::config::{AutoNumber, Config, OriginText, Trust};
+use crate::config::{Config, OriginText, Trust};
 use crate::descriptors::{connections_for, raise_limit};
 use crate::paths::{self, NoUsablePath};
 use crate::ports::{PortContext, PortService};
 use crate::state::{Journal, SavedState, StateError};
 use crate::supervise::Supervisor;
-use crate::worker::{Worker, WorkerHandle, WorkerRings};
+use crate::worker::{Handover, Worker, WorkerHandles, WorkerRings};
 
-/// Frames that fit into the rings between sockets and worker: some milliseconds of traffic at full speed.
-const SOCKET_RING_FRAMES: usize = 8192;
-/// Frames that fit into the rings between worker and control thread.
-const CONTROL_RING_FRAMES: usize = 4096;
+pub use workers::processors;
+use workers::{engine_config, inlet, lookahead, port_set, rings, worker_count};
+
 /// One in this many small buffers may wait on congested ports, so that the others stay available.
 const QUEUED_SHARE: usize = 8;
 
@@ -86,12 +86,16 @@ pub struct Parts {
     pub sockets: SocketService,
     /// Opens and closes ports.
     pub ports: PortService,
-    /// Forwards.
-    pub worker: Worker,
-    /// How the control thread talks to the worker.
-    pub worker_handle: WorkerHandle,
-    /// All rings.
+    /// Forward.
+    pub workers: Vec<Worker>,
+    /// How the control thread talks to the workers.
+    pub handles: WorkerHandles,
+    /// The rings of the first worker, of which those that lead away from it are the ones of all.
     pub rings: WorkerRings,
+    /// From the control thread to all workers.
+    pub from_control: FrameInlet,
+    /// Which names belong to which worker.
+    pub dispatch: Arc<NameDispatch>,
     /// Packet memory.
     pub pool: BufferPool,
     /// All faces.
@@ -121,37 +125,25 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
     let faces = Arc::new(FaceTable::with_limit(config.faces.max_faces));
     // Fragments of packets that never become whole must not take all memory for large packets.
     faces.set_reassembly_limit(config.forwarding.large_buffers / 4);
+    faces.set_workers(worker_count(config));
     insert_internal_face(&faces);
 
-    let (worker_waker, sockets_waker, control_waker) =
-        (Arc::new(Waker::new()), Arc::new(Waker::new()), Arc::new(Waker::new()));
-    let rings = WorkerRings {
-        from_sockets: Arc::new(FrameRing::new(SOCKET_RING_FRAMES, Arc::clone(&worker_waker))),
-        to_sockets: Arc::new(FrameRing::new(SOCKET_RING_FRAMES, sockets_waker)),
-        from_control: Arc::new(FrameRing::new(CONTROL_RING_FRAMES, Arc::clone(&worker_waker))),
-        to_control: Arc::new(FrameRing::new(CONTROL_RING_FRAMES, Arc::clone(&control_waker))),
-        to_control_from_neighbours: Arc::new(FrameRing::new(CONTROL_RING_FRAMES, control_waker)),
-    };
+    let count = faces.workers();
+    let rings = rings(count);
+    let dispatch = Arc::new(NameDispatch::new(count, config.forwarding.dispatch_components, DispatchKey::random()));
+    let inlet_of =
+        |ring: fn(&WorkerRings) -> &Arc<FrameRing>| inlet(&dispatch, rings.iter().map(ring).cloned().collect());
+    let from_control = inlet_of(|rings| &rings.from_control);
 
     let (event_sender, face_events) = mpsc::unbounded_channel();
     let sockets = SocketService::new(
         socket_config(config)?,
         pool.clone(),
         Arc::clone(&faces),
-        Arc::clone(&rings.from_sockets),
-        Arc::clone(&rings.to_sockets),
+        inlet_of(|rings| &rings.from_sockets),
+        Arc::clone(&rings[0].to_sockets),
         event_sender.clone(),
     )?;
-    let marking = if config.faces.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() };
-    let (mut port_set, port_control) = PortSet::new(
-        Arc::clone(&faces),
-        event_sender.clone(),
-        Arc::clone(&worker_waker),
-        marking,
-        config.faces.self_learning,
-        Duration::from_secs(config.ports.idle_timeout_s),
-    );
-    port_set.limit_queues(config.forwarding.small_buffers / QUEUED_SHARE);
 
     check_not_ending()?;
     let (journal, saved) = if config.state.enabled {
@@ -167,20 +159,50 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
         fib.dedicate(prefix.as_ref(), FaceId::INTERNAL)?;
     }
     check_not_ending()?;
-    let engine = Engine::new(engine_config(config), fib.reader(), pool.clone(), key)?;
-    check_not_ending()?;
+    let wakers: Vec<_> = rings.iter().map(|rings| Arc::clone(rings.from_sockets.waker())).collect();
+    // A single worker has nobody to hand anything to.
+    let handovers = if count > 1 { Handover::connect(&dispatch, &wakers) } else { Vec::new() };
+    let mut handovers = handovers.into_iter();
+    let lookahead = lookahead(config.forwarding.lookahead);
+    let (mut workers, mut handles, mut port_controls) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, rings) in rings.iter().enumerate() {
+        let engine = Engine::new(engine_config(config, lookahead, number, count), fib.reader(), pool.clone(), key)?;
+        let (mut port_set, port_control) = port_set(config, &faces, &event_sender, &wakers[number]);
+        port_set.limit_queues(config.forwarding.small_buffers / QUEUED_SHARE / count);
+        let (waker, handover) = (Arc::clone(&wakers[number]), handovers.next());
+        let (worker, handle) =
+            Worker::new(engine, pool.clone(), Arc::clone(&faces), rings.clone(), port_set, waker, handover);
+        workers.push(worker);
+        handles.push(handle);
+        port_controls.push(port_control);
+        check_not_ending()?;
+    }
     report_memory(config.memory.huge_pages);
-    let (worker, worker_handle) =
-        Worker::new(engine, pool.clone(), Arc::clone(&faces), rings.clone(), port_set, worker_waker);
+    let handles = WorkerHandles::new(handles);
     let context = PortContext {
         faces: Arc::clone(&faces),
         events: event_sender,
         pool: pool.clone(),
-        control: port_control,
-        worker: worker_handle.clone(),
+        control: PortControls::new(port_controls),
+        workers: handles.clone(),
     };
     let ports = PortService::new(context, config);
-    Ok(Parts { sockets, ports, worker, worker_handle, rings, pool, faces, face_events, fib, journal, saved })
+    let rings = rings[0].clone();
+    Ok(Parts {
+        sockets,
+        ports,
+        workers,
+        handles,
+        rings,
+        from_control,
+        dispatch,
+        pool,
+        faces,
+        face_events,
+        fib,
+        journal,
+        saved,
+    })
 }
 
 /// Logs on which pages the tables lie, and how they get faster ones where they have none that were set aside.
@@ -246,45 +268,6 @@ fn socket_config(config: &Config) -> Result<SocketConfig, StartError> {
         self_learning: faces.self_learning,
         ..SocketConfig::without_listeners()
     })
-}
-
-fn engine_config(config: &Config) -> EngineConfig {
-    let (forwarding, store) = (&config.forwarding, &config.content_store);
-    EngineConfig {
-        pit_capacity: forwarding.pit_capacity,
-        cs: store.cs_config(),
-        unsolicited: store.unsolicited,
-        accept_unasked_data: forwarding.accept_unasked_data,
-        dead_nonce_lifetime_ms: forwarding.dead_nonce_list_lifetime_ms,
-        default_hop_limit: forwarding.default_hop_limit,
-        producer_regions: forwarding.producer_regions.iter().map(|region| region.0.clone()).collect(),
-        max_name_bytes: forwarding.max_name_bytes,
-        long_name_bytes_per_s: forwarding.long_name_bytes_per_s,
-        max_lifetime_ms: forwarding.max_interest_lifetime_ms,
-        measurement_capacity: forwarding.measurement_capacity,
-        lookahead: lookahead(forwarding.lookahead),
-        ..EngineConfig::default()
-    }
-}
-
-/// Packets to look at together ahead of their turn, as configured or as suits this machine's memory.
-fn lookahead(configured: AutoNumber) -> usize {
-    if let AutoNumber::Number(packets) = configured {
-        info!("memory is fetched for {packets} packets together, as configured");
-        return packets;
-    }
-    let Some(memory) = MemorySpeed::measure() else {
-        let packets = EngineConfig::default().lookahead;
-        info!("memory is fetched for {packets} packets together; its speed could not be measured");
-        return packets;
-    };
-    let packets = lookahead_for(&memory);
-    info!(
-        "memory is fetched for {packets} packets together: it takes {:.0} ns for a line and has {:.0} lines under way",
-        memory.latency_ns,
-        memory.lines_in_flight()
-    );
-    packets
 }
 
 /// The settings of the management server's authenticator.

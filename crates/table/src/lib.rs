@@ -8,6 +8,7 @@
 //! * [`make_memory_ready_ahead`]: another thread touches memory before it is needed, ahead of whoever fills these.
 //! * [`HugePages`]: which pages all of these use; [`table_memory`] tells which they got.
 //! * [`Qsbr`]: quiescent-state reclamation, which tells a writer when no reader can still see what it unpublished.
+//! * [`handover_ring`]: hands items from one thread to another, in bursts.
 //! * [`prefetch`]: hints that bring memory into the cache ahead of its use.
 //! * [`clock`]: the processor's time-stamp counter.
 //! * [`touched`]: how many cache lines each operation needs.
@@ -21,6 +22,7 @@ mod bucket;
 mod byte_arena;
 pub mod clock;
 mod concurrent;
+mod handover;
 mod lines;
 mod pages;
 pub mod permutation;
@@ -40,6 +42,7 @@ pub use byte_arena::{ByteArena, Growth, MAX_SLOT_BYTES};
 pub use concurrent::{
     ConcurrentBucketReader, ConcurrentBucketTable, ConcurrentCandidates, GrowthEntries, RetiredBuckets, WalkCursor,
 };
+pub use handover::{HandoverReceiver, HandoverSender, handover_ring};
 pub use lines::{CacheLine, CacheLines};
 pub use pages::{
     HugePages, PageKind, PageRequest, TableMemory, UnknownHugePages, is_memory_ready, make_memory_ready_ahead,

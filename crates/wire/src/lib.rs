@@ -14,6 +14,7 @@ pub mod interest;
 mod layout;
 pub mod lp;
 pub mod name;
+pub mod peek;
 pub mod rewrite;
 pub mod security;
 pub mod signature;

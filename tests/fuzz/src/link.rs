@@ -20,8 +20,8 @@ pub fn link_service(bytes: &[u8]) {
     params.link_mtu_bytes = if options & 8 != 0 { 64 } else { 1500 };
     let limit = if params.is_datagram { params.link_mtu_bytes } else { MAX_PACKET_SIZE };
     let face = FaceTable::new().insert(params).expect("an empty table has room");
-    let mut service = LinkService::with_first_sequence(face, 0);
-    let mut reassembler = Reassembler::new(MAX_PARTIAL_PACKETS / 2);
+    let mut service = LinkService::with_first_sequence(face, 0, 0);
+    let mut reassembler = Reassembler::new(0, MAX_PARTIAL_PACKETS / 2);
     let mut now = Timestamp(0);
     let (mut incoming, mut frames, mut dropped) = (IncomingBurst::default(), Vec::new(), Vec::new());
     for (kind, bytes) in Events(bytes) {

@@ -178,14 +178,14 @@ impl<S: Schedule> Rig<S> {
             engine.set_face(face.to_face_info());
         }
         let ids = [faces[0].id(), faces[1].id()];
-        let links = (load == Load::BurstFrames).then(|| faces.map(|face| LinkService::with_first_sequence(face, 1)));
+        let links = (load == Load::BurstFrames).then(|| faces.map(|face| LinkService::with_first_sequence(face, 0, 1)));
         Ok(Rig {
             workload,
             pool,
             engine,
             faces: ids,
             links,
-            reassembler: Reassembler::new(1),
+            reassembler: Reassembler::new(0, 1),
             now: Timestamp(1_000_000_000),
             next_name: 0,
             pending: VecDeque::new(),

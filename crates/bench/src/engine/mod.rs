@@ -22,9 +22,11 @@
 //! | `costs` | from single bursts to costs |
 //! | `figures` | from costs to figures of runs |
 //! | `lines` | cache lines of tables that packets need |
+//! | `division` | several workers among which names are divided |
 //! | `error` | what can go wrong |
 
 mod costs;
+mod division;
 mod error;
 mod figures;
 mod flood;
@@ -59,6 +61,7 @@ use crate::schedule::{
     Buffers, ByPacket, EngineMeasurements, EngineParameters, FloodFigures, FloodParameters, ScheduleFigures,
 };
 use crate::workload::WorkloadParameters;
+pub use division::DivisionFigures;
 pub use error::EngineBenchError;
 use figures::{Measured, Runs, mean, summary};
 use prefixes::Prefixes;

@@ -1,5 +1,6 @@
 //! `namehop bench engine`: what packets cost in the forwarding engine, schedule by schedule.
 
+mod division;
 mod tables;
 
 use std::time::Duration;
@@ -47,6 +48,7 @@ use tables::{describe, describe_flood};
   namehop bench engine --load published --runs 5
   namehop bench engine --load published --cs 0 --computing
   namehop bench engine --workers 2 --schedule burst
+  namehop bench engine --workers 2 --misplaced 0,0.5 --load published
   namehop bench engine --stripped --runs 5
   namehop bench engine --fib 1000000 --flood 0.5")]
 pub struct EngineArgs {
@@ -104,6 +106,11 @@ pub struct EngineArgs {
     /// Workers, each on a core of its own
     #[arg(long, value_name = "N", default_value_t = 1)]
     workers: usize,
+    /// Divide names among the workers, as the router does, and measure what they hand to each other: with these shares of packets
+    /// coming in at another worker than the one they belong to, each from 0 to 1. One worker is measured for comparison. Peers and
+    /// faces are simpler than otherwise: over rings as those of sockets, and played by the threads of the workers, untimed
+    #[arg(long, value_name = "SHARES", value_delimiter = ',', conflicts_with_all = ["flood", "stripped", "computing", "schedule"])]
+    misplaced: Vec<f64>,
     /// Time for each schedule in each run
     #[arg(long, value_name = "S", default_value = "2s", value_parser = parse_seconds)]
     seconds: Duration,
@@ -228,6 +235,10 @@ impl EngineArgs {
         let progress = Progress::of_steps();
         let on_progress = |step| progress.show(step);
         let bench = EngineBench::new(&parameters, &on_progress)?;
+        if !self.misplaced.is_empty() {
+            drop(progress);
+            return division::run(&bench, &parameters, &self.misplaced, self.json);
+        }
         if let Some(flood) = self.flood() {
             let figures = bench.run_flood(&parameters, &flood, &on_progress)?;
             drop(progress);
@@ -287,6 +298,9 @@ impl EngineArgs {
     fn parameters(&self) -> Result<EngineParameters, Failure> {
         if !(0.0..1.0).contains(&self.hit_ratio) {
             return Err(Failure::usage("--hit-ratio is a share from 0 to below 1"));
+        }
+        if self.misplaced.iter().any(|share| !(0.0..=1.0).contains(share)) {
+            return Err(Failure::usage("--misplaced are shares from 0 to 1"));
         }
         if !(1..=64).contains(&self.burst) {
             return Err(Failure::usage("--burst is from 1 to 64"));

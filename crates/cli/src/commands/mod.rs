@@ -19,6 +19,7 @@ mod face;
 mod fib;
 mod key;
 mod manual;
+mod ndt;
 mod ping;
 mod prefixes;
 mod put;
@@ -56,6 +57,7 @@ enum CliCommand {
     Fib(fib::FibArgs),
     Strategy(strategy::StrategyArgs),
     Cs(cs::CsArgs),
+    Ndt(ndt::NdtArgs),
     Ping(ping::PingArgs),
     Serve(serve::ServeArgs),
     Put(put::PutArgs),
@@ -84,6 +86,7 @@ impl Cli {
             CliCommand::Fib(args) => args.run(connection),
             CliCommand::Strategy(args) => args.run(connection),
             CliCommand::Cs(args) => args.run(connection),
+            CliCommand::Ndt(args) => args.run(connection),
             CliCommand::Ping(args) => args.run(connection),
             CliCommand::Serve(args) => args.run(connection),
             CliCommand::Put(args) => args.run(connection),
@@ -147,6 +150,7 @@ mod tests {
             "namehop fib save /tmp/fib.snapshot",
             "namehop strategy set / multicast",
             "namehop cs config --capacity 1000 --serve off",
+            "namehop ndt move /a/b 1 --json",
             "namehop ping /a --count 4 --interval 100ms",
             "namehop put /a/b --file x --freshness 10s --segment-size 4000 --exit-after 1m",
             "namehop cat /a/b --output y --congestion aimd",

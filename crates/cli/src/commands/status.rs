@@ -31,13 +31,17 @@ impl StatusArgs {
             let datasets = manager.datasets();
             let status = datasets.status().await?;
             let own = match status.version.starts_with(OWN_VERSION) {
-                true => Some((datasets.drops().await?, datasets.readvertise().await?)),
+                true => Some((datasets.drops().await?, datasets.readvertise().await?, datasets.workers().await?)),
                 false => None,
             };
             Ok((status, own))
         })?;
-        let (drops, readvertise) = own.unzip();
-        let status = StatusView::new(status, drops.as_deref(), readvertise.as_deref());
+        let status = match &own {
+            Some((drops, readvertise, workers)) => {
+                StatusView::new(status, Some(drops), Some(readvertise), Some(workers))
+            }
+            None => StatusView::new(status, None, None, None),
+        };
         if self.json {
             return output::json(&status);
         }
@@ -58,6 +62,7 @@ impl StatusArgs {
             lines.extend(show_readvertise(told));
         }
         let mut text = properties(&lines);
+        text.push_str(&show_workers(&status));
         text.push_str(&show_drops(&status));
         output::print(&text)
     }
@@ -94,6 +99,42 @@ fn show_readvertise(told: &ReadvertiseView) -> Vec<(&'static str, String)> {
         lines.push(("  last error", format!("{}, {age} ago: {}", error.prefix, error.reason)));
     }
     lines
+}
+
+/// What each worker does, if there are several.
+fn show_workers(status: &StatusView) -> String {
+    let workers = status.workers.as_deref().unwrap_or_default();
+    if workers.len() < 2 {
+        return String::new();
+    }
+    let mut table = Table::new(&[
+        ("WORKER", Align::Right),
+        ("PROCESSOR", Align::Right),
+        ("BUSY", Align::Right),
+        ("NAMES", Align::Right),
+        ("PACKETS", Align::Right),
+        ("PIT", Align::Right),
+        ("CS", Align::Right),
+        ("FROM OTHERS", Align::Right),
+        ("TO OTHERS", Align::Right),
+        ("LOST TO OTHERS", Align::Right),
+    ]);
+    for (number, worker) in workers.iter().enumerate() {
+        let lost = worker.dropped_interests + worker.dropped_data + worker.dropped_nacks;
+        table.row([
+            number.to_string(),
+            worker.processor.map_or_else(|| "any".to_owned(), |processor| processor.to_string()),
+            format!("{:.1} %", 100.0 * worker.busy_share),
+            format!("{:.1} %", worker.dispatch_entries as f64 / 655.36),
+            worker.packets.to_string(),
+            worker.pit_entries.to_string(),
+            worker.cs_entries.to_string(),
+            worker.handed_in.to_string(),
+            worker.handed_out.to_string(),
+            lost.to_string(),
+        ]);
+    }
+    format!("\n{}", table.render())
 }
 
 /// Every reason that occurred: in total (with faces that are gone), and on which faces that exist.

@@ -1,4 +1,4 @@
-//! When to mark packets as congested: by the length of the link's send queue, with CoDel's law for the distance between
+//! When to mark packets as congested: by the length of a queue, with CoDel's law for the distance between
 //! marks (NDNLPv2 congestion marking as NFD does it).
 //!
 //! A queue above the threshold for one base interval gets a first mark; while it stays above, the n-th mark is followed by
@@ -6,25 +6,20 @@
 
 use namehop_packet::Timestamp;
 
-/// Decides for each packet of one face whether it is marked.
+/// Decides for each packet of one queue whether it is marked. The length is that of the link's send queue in bytes, or, between
+/// workers, the time that packets wait in nanoseconds.
 #[derive(Debug, Default)]
 pub struct CongestionMarker {
-    /// `None` while the queue is short.
-    next_mark: Option<Timestamp>,
+    /// 0 while the queue is short.
+    next_mark: Timestamp,
     marks_in_incident: u32,
 }
 
 impl CongestionMarker {
     /// Whether a packet sent now is to be marked. To be asked once for every packet.
     #[inline]
-    pub fn should_mark(
-        &mut self,
-        now: Timestamp,
-        queue_bytes: u64,
-        threshold_bytes: u64,
-        base_interval_ns: u64,
-    ) -> bool {
-        if queue_bytes <= threshold_bytes {
+    pub fn should_mark(&mut self, now: Timestamp, queue: u64, threshold: u64, base_interval_ns: u64) -> bool {
+        if queue <= threshold {
             *self = CongestionMarker::default();
             return false;
         }
@@ -33,17 +28,18 @@ impl CongestionMarker {
 
     #[cold]
     fn should_mark_in_incident(&mut self, now: Timestamp, base_interval_ns: u64) -> bool {
-        let Some(next_mark) = self.next_mark else {
-            self.next_mark = Some(Timestamp(now.0.saturating_add(base_interval_ns)));
+        let next_mark = self.next_mark;
+        if next_mark == Timestamp::default() {
+            self.next_mark = Timestamp(now.0.saturating_add(base_interval_ns));
             return false;
-        };
+        }
         if now < next_mark {
             return false;
         }
         self.marks_in_incident = self.marks_in_incident.saturating_add(1);
         let divisor = (f64::from(self.marks_in_incident) + 1.0).sqrt();
         let step_ns = (base_interval_ns as f64 / divisor) as u64;
-        self.next_mark = Some(Timestamp(next_mark.0.saturating_add(step_ns)));
+        self.next_mark = Timestamp(next_mark.0.saturating_add(step_ns));
         true
     }
 }

@@ -1,6 +1,6 @@
 //! NDNLPv2 on one face: turns received frames into network-layer packets and packets to send into frames.
 //!
-//! A [`LinkService`] belongs to the worker, one for each face, and is driven by it alone: [`LinkService::receive`] for each
+//! A [`LinkService`] belongs to a worker, one for each face, and is driven by it alone: [`LinkService::receive`] for each
 //! frame, [`LinkService::send`] for each packet, [`LinkService::tick`] when [`LinkService::next_deadline`] has come. It
 //! reads no clock, opens no socket and takes no lock; it counts what it does on the face's worker counters, drops
 //! included, so callers do not count again. Buffers come from the pool that is passed in and return to it on drop.
@@ -40,12 +40,13 @@ use std::sync::Arc;
 
 use namehop_packet::{BufferPool, FaceId, PacketBuffer, Timestamp};
 
+use crate::counters::WorkerCounters;
 use crate::registry::Face;
 use acks::{PendingAcks, ReceivedSequences};
-use congestion::CongestionMarker;
 use reliability::SendWindow;
 
 pub use acks::{IDLE_ACK_MS, MAX_PENDING_ACKS, REMEMBERED_SEQUENCES};
+pub use congestion::CongestionMarker;
 pub use reassembler::{
     DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES, MAX_FRAGMENTS, MAX_PARTIAL_PACKETS, REASSEMBLY_TIMEOUT_MS, Reassembler,
 };
@@ -72,6 +73,13 @@ pub struct LinkOptions {
     pub base_congestion_marking_interval_ns: u64,
     /// Send-queue length above which congestion begins, in bytes.
     pub default_congestion_threshold_bytes: u64,
+}
+
+impl LinkOptions {
+    /// The same for a worker that is the face's home worker, or is not.
+    fn of_worker(self, is_home: bool) -> Self {
+        LinkOptions { reliability: self.reliability && is_home, ..self }
+    }
 }
 
 /// An Interest that link reliability gave up. The strategy may try another face (NFD: `onDroppedInterest`).
@@ -105,6 +113,8 @@ impl Reliability {
 #[derive(Debug)]
 pub struct LinkService {
     face: Arc<Face>,
+    /// Those of the face that belong to this worker.
+    counters: Arc<WorkerCounters>,
     options: LinkOptions,
     next_sequence: u64,
     marker: CongestionMarker,
@@ -115,15 +125,19 @@ pub struct LinkService {
 impl LinkService {
     /// For a face, with its present options. Sequence numbers start at random, so that fragments sent before and after a
     /// restart are not taken for parts of one packet.
-    pub fn new(face: Arc<Face>) -> Self {
+    ///
+    /// Several workers may each have one for the same face. Their Sequences are then so far from each other that nobody confuses
+    /// them; but link reliability is a matter of the face's [home worker](Face::home_worker) alone.
+    pub fn new(face: Arc<Face>, worker: usize) -> Self {
         let first_sequence = RandomState::new().hash_one(face.id());
-        LinkService::with_first_sequence(face, first_sequence)
+        LinkService::with_first_sequence(face, worker, first_sequence)
     }
 
     /// As [`LinkService::new`], with a chosen first Sequence.
-    pub fn with_first_sequence(face: Arc<Face>, first_sequence: u64) -> Self {
-        let options = face.link_options();
+    pub fn with_first_sequence(face: Arc<Face>, worker: usize, first_sequence: u64) -> Self {
+        let options = face.link_options().of_worker(worker == face.home_worker());
         LinkService {
+            counters: Arc::clone(face.counters.worker(worker)),
             face,
             options,
             next_sequence: first_sequence,
@@ -137,8 +151,15 @@ impl LinkService {
         &self.face
     }
 
+    /// The counters of the face that are written here.
+    pub fn counters(&self) -> &WorkerCounters {
+        &self.counters
+    }
+
     /// Applies changed options. Switching reliability off forgets the frames that wait for an acknowledgement.
     pub fn update(&mut self, options: LinkOptions) {
+        let is_home = Arc::ptr_eq(&self.counters, self.face.counters.worker(self.face.home_worker()));
+        let options = options.of_worker(is_home);
         self.options = options;
         if !options.reliability {
             self.reliability = None;
@@ -156,7 +177,7 @@ impl LinkService {
         frames: &mut Vec<PacketBuffer>,
         dropped_interests: &mut Vec<DroppedInterest>,
     ) {
-        let counters = &self.face.counters.worker;
+        let counters = &self.counters;
         let Some(reliability) = self.reliability.as_deref_mut() else {
             return;
         };

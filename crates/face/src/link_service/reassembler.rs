@@ -147,13 +147,14 @@ pub struct Reassembler {
     /// By place.
     partials: Vec<Partial>,
     budget: ReassemblyBudget,
+    worker: usize,
 }
 
 impl Reassembler {
-    /// For at most so many partial packets of all faces together, at least one. Memory is made when first needed: some
+    /// For the worker with this number and at most so many partial packets of all faces together, at least one. Memory is made when first needed: some
     /// 1.7 KB for each besides its buffer.
-    pub fn new(limit: usize) -> Self {
-        Reassembler { partials: Vec::new(), budget: ReassemblyBudget::new(limit) }
+    pub fn new(worker: usize, limit: usize) -> Self {
+        Reassembler { partials: Vec::new(), budget: ReassemblyBudget::new(limit), worker }
     }
 
     /// Takes in a fragment; gives the packet when it was the last one missing. `header` must be there for fragment 0;
@@ -234,7 +235,7 @@ impl Reassembler {
 
     fn give_up(&mut self, place: u32, reason: LinkDrop) {
         if let Some(face) = &self.partials[place as usize].face {
-            face.counters.worker.link_drops.add(reason, 1);
+            face.counters.worker(self.worker).link_drops.add(reason, 1);
         }
         self.release(place);
     }

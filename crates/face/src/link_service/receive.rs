@@ -93,7 +93,7 @@ impl LinkService {
         let Some(usual) = UsualFrame::decode(frame.bytes()) else {
             return self.receive_other(now, frame, endpoint, pool, reassembler, out);
         };
-        let received = &self.face.counters.worker.received;
+        let received = &self.counters.received;
         received.count_frame(frame.bytes().len());
         frame.trim_front(usual.header_len);
         let kind = if usual.is_data { PacketKind::Data } else { PacketKind::Interest };
@@ -117,7 +117,7 @@ impl LinkService {
         reassembler: &mut Reassembler,
         out: &mut IncomingBurst,
     ) -> Result<(), LinkDrop> {
-        let counters = &self.face.counters.worker;
+        let counters = &self.counters;
         counters.received.count_frame(frame.bytes().len());
         let is_bare = matches!(frame.bytes(), [first, ..]
             if [types::INTEREST, types::DATA].contains(&u32::from(*first)));
@@ -126,7 +126,7 @@ impl LinkService {
         } else {
             self.receive_link_packet(now, frame, endpoint, pool, reassembler, out)
         };
-        result.inspect_err(|&reason| self.face.counters.worker.link_drops.add(reason, 1))
+        result.inspect_err(|&reason| self.counters.link_drops.add(reason, 1))
     }
 
     fn receive_link_packet(
@@ -170,7 +170,7 @@ impl LinkService {
             return Ok(());
         };
         let acknowledged = packet.acks().filter(|&ack| reliability.window.acknowledge(now, ack)).count();
-        let counters = &self.face.counters.worker;
+        let counters = &self.counters;
         counters.acknowledged.add(acknowledged as u64);
         let (Some(tx_sequence), Some(_)) = (packet.tx_sequence, packet.fragment) else {
             return Ok(());
@@ -197,7 +197,7 @@ impl LinkService {
             _ => return Err(LinkDrop::NotInterestOrData),
         };
         let fields = header.into_fields(kind, &self.options)?;
-        let received = &self.face.counters.worker.received;
+        let received = &self.counters.received;
         received.count_packet(kind, buffer.bytes().len());
         let face = self.face.id();
         out.push(kind, move || Incoming { face, buffer, fields });

@@ -51,7 +51,7 @@ impl LinkService {
             if header_bytes > 0 {
                 encode_token_header(&packet.fields.pit_token, packet_bytes, place);
             }
-            let sent = &self.face.counters.worker.sent;
+            let sent = &self.counters.sent;
             sent.count_packet(packet.kind, packet_bytes);
             sent.count_frame(header_bytes + packet_bytes);
             frames.push(packet.buffer);
@@ -106,7 +106,7 @@ impl LinkService {
         );
         if marked && fields.congestion_mark == 0 {
             fields.congestion_mark = 1;
-            self.face.counters.worker.congestion_marks.add(1);
+            self.counters.congestion_marks.add(1);
         }
     }
 
@@ -121,7 +121,7 @@ impl LinkService {
     ) -> Result<(), LinkDrop> {
         let (kind, packet_bytes, before) = (packet.kind, packet.buffer.bytes().len(), frames.len());
         let result = self.send_packet(now, packet, pool, frames);
-        let counters = &self.face.counters.worker;
+        let counters = &self.counters;
         match result {
             Ok(()) => {
                 counters.sent.count_packet(kind, packet_bytes);
@@ -201,7 +201,7 @@ impl LinkService {
             put_in_front(buffer, &full_header, pool).ok_or(LinkDrop::NoBuffer)?
         };
         reliability.acks.consume(ack_count);
-        let counters = &self.face.counters.worker;
+        let counters = &self.counters;
         if header.tx_sequence.is_some() {
             self.next_sequence = self.next_sequence.wrapping_add(1);
             let sent = frame.bytes();
@@ -268,7 +268,7 @@ impl LinkService {
             return Ok(());
         };
         reliability.acks.consume(ack_count);
-        let counters = &self.face.counters.worker;
+        let counters = &self.counters;
         if first_tx_sequence.is_none() {
             counters.unprotected.add(plan.count as u64);
             return Ok(());
@@ -316,7 +316,7 @@ impl LinkService {
             };
             encode_idle(&header, place);
             reliability.acks.consume(ack_count);
-            self.face.counters.worker.sent.count_frame(length);
+            self.counters.sent.count_frame(length);
             frames.push(frame);
         }
     }

@@ -151,6 +151,26 @@ impl PortControl {
     }
 }
 
+/// The control side's hold on the ports of all workers, among whom ports are dealt out by their numbers.
+pub struct PortControls(Vec<PortControl>);
+
+impl PortControls {
+    /// Those of the workers in the order of their numbers; there is at least one.
+    pub fn new(workers: Vec<PortControl>) -> Self {
+        PortControls(workers)
+    }
+
+    /// Number of the worker that has the port with this number.
+    pub fn worker_of(&self, id: PortId) -> usize {
+        usize::from(id.0) % self.0.len()
+    }
+
+    /// The hold on the ports of the worker that has this one.
+    pub fn of(&self, id: PortId) -> &PortControl {
+        &self.0[self.worker_of(id)]
+    }
+}
+
 impl PortSet {
     /// Whether changes wait to be carried out.
     pub fn has_changes(&self) -> bool {

@@ -165,7 +165,7 @@ impl Internet {
         neighbour.waiting.retain(|(output, _)| *output != place);
         let lost = before - neighbour.waiting.len();
         self.waiting -= lost;
-        face.counters.worker.link_drops.add(LinkDrop::LinkDown, lost as u64);
+        drops_of(&face).add(LinkDrop::LinkDown, lost as u64);
         neighbour.outputs.retain(|output| *output != place);
         if neighbour.outputs.is_empty() {
             self.neighbours.remove(&next_hop);
@@ -193,7 +193,7 @@ impl Internet {
                 self.waiting -= neighbour.waiting.len();
                 for (place, _) in neighbour.waiting.drain(..) {
                     if let Some(Some(output)) = self.outputs.get(place as usize) {
-                        output.face.counters.worker.link_drops.add(reason, 1);
+                        drops_of(&output.face).add(reason, 1);
                     }
                 }
             }
@@ -280,4 +280,9 @@ impl Internet {
             }
         }
     }
+}
+
+/// Where drops of a face are counted: by the worker that has the port of the face, and so this.
+fn drops_of(face: &Face) -> &LinkDropCounters {
+    &face.counters.worker(face.home_worker()).link_drops
 }

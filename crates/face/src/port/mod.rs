@@ -29,7 +29,7 @@ use namehop_packet::FaceId;
 use crate::encapsulation::Header;
 use crate::registry::Face;
 
-pub use change::{PortControl, WorkerSilent};
+pub use change::{PortControl, PortControls, WorkerSilent};
 pub use network::{PortAddress, PortNetwork};
 pub use params::{PortId, PortParams, face_params};
 pub use set::PortSet;

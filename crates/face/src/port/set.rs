@@ -73,6 +73,8 @@ pub struct PortSet {
     pub(super) max_queued: usize,
     /// Frames that were left over when the ports last sent.
     pub(super) backlog: usize,
+    /// The number of the worker.
+    worker: usize,
 }
 
 impl PortSet {
@@ -101,6 +103,7 @@ impl PortSet {
             now: Timestamp(0),
             max_queued: MAX_QUEUED_FRAMES,
             backlog: 0,
+            worker: 0,
         };
         (set, PortControl::new(mailbox, waker))
     }
@@ -110,6 +113,11 @@ impl PortSet {
     /// So however many ports are congested, the others find room in their queues and buffers in the pool.
     pub fn limit_queues(&mut self, frames: usize) {
         self.max_queued = frames.max(MIN_QUEUED_FRAMES);
+    }
+
+    /// Says which worker has it; without a word it is the first.
+    pub fn set_worker(&mut self, worker: usize) {
+        self.worker = worker;
     }
 
     /// Whether there is no port to poll.
@@ -243,7 +251,7 @@ impl PortSet {
         faces: &mut impl FaceRecords,
     ) -> Result<FaceId, LinkDrop> {
         let flags = self.on_demand_flags;
-        let (self_learning, idle_timeout) = (self.self_learning, self.idle_timeout);
+        let (self_learning, idle_timeout, worker) = (self.self_learning, self.idle_timeout, self.worker);
         let port = self.port(id).ok_or(LinkDrop::UnknownSender)?;
         if port.params.max_on_demand_faces == 0 {
             return Err(LinkDrop::UnknownSender);
@@ -256,6 +264,7 @@ impl PortSet {
         params.flags = flags;
         params.self_learning = self_learning;
         params.idle_timeout = Some(idle_timeout);
+        params.home_worker = Some(worker);
         let face = self.table.insert(params).map_err(|_| LinkDrop::TooManyFaces)?;
         tracing::debug!(face = %face.id(), remote = %face.remote_uri(), local = %face.local_uri(), "face created");
         let number = face.id();
@@ -268,7 +277,7 @@ impl PortSet {
     /// Takes frames of a face, whose record says `output`. They go out with [`PortSet::flush`]. Drops are counted on the
     /// face.
     pub fn send(&mut self, face: &Face, output: &PortOutput, frames: &mut Vec<PacketBuffer>, pool: &BufferPool) {
-        let drops = &face.counters.worker.link_drops;
+        let drops = &face.counters.worker(self.worker).link_drops;
         let (max_queued, backlog) = (self.max_queued, self.backlog);
         let port = self.port(output.port).filter(|port| port.params.is_up && port.params.queue.is_some());
         let Some(port) = port else {

@@ -23,6 +23,7 @@ pub struct Face {
     local_uri: OnceLock<FaceUri>,
     scope: FaceScope,
     link_type: LinkType,
+    home_worker: usize,
     allowed_persistencies: &'static [FacePersistency],
     is_datagram: bool,
     created: Instant,
@@ -44,11 +45,12 @@ pub struct Face {
 }
 
 impl Face {
-    pub(super) fn new(id: FaceId, params: FaceParams, totals: &Arc<LinkDropTotals>) -> Face {
+    pub(super) fn new(id: FaceId, params: FaceParams, workers: usize, totals: &Arc<LinkDropTotals>) -> Face {
         let face = Face {
             id,
             scope: params.scope,
             link_type: params.link_type,
+            home_worker: params.home_worker.unwrap_or(id.slot()) % workers.max(1),
             allowed_persistencies: params.allowed_persistencies,
             is_datagram: params.is_datagram,
             created: Instant::now(),
@@ -63,7 +65,7 @@ impl Face {
             default_congestion_threshold_bytes: AtomicU64::new(params.default_congestion_threshold_bytes),
             expires_at_ms: AtomicU64::new(NO_EXPIRATION),
             send_queue_bytes: AtomicUsize::new(0),
-            counters: FaceCounters::new(totals),
+            counters: FaceCounters::new(totals, workers),
             remote_uri: params.remote_uri,
             local_uri: if params.local_uri == FaceUri::Null { OnceLock::new() } else { params.local_uri.into() },
         };
@@ -109,6 +111,12 @@ impl Face {
     /// How many peers it reaches.
     pub fn link_type(&self) -> LinkType {
         self.link_type
+    }
+
+    /// Number of the worker where the state of its link is: partial packets, what waits for an acknowledgement, and on a port the
+    /// port itself. Of faces over sockets it is one or another of the workers, so that all have some.
+    pub fn home_worker(&self) -> usize {
+        self.home_worker
     }
 
     /// Whether the link keeps packet borders and packets may be fragmented.

@@ -83,6 +83,8 @@ pub struct FaceParams {
     pub idle_timeout: Option<Duration>,
     /// NonDiscovery and PrefixAnnouncement headers are honoured.
     pub self_learning: bool,
+    /// The worker that receives and sends its frames; `None` when every worker can, as on sockets.
+    pub home_worker: Option<usize>,
     /// See [`DEFAULT_MARKING_INTERVAL_NS`].
     pub base_congestion_marking_interval_ns: u64,
     /// See [`DEFAULT_CONGESTION_THRESHOLD_BYTES`].
@@ -105,6 +107,7 @@ impl FaceParams {
             is_up: true,
             idle_timeout: None,
             self_learning: false,
+            home_worker: None,
             base_congestion_marking_interval_ns: DEFAULT_MARKING_INTERVAL_NS,
             default_congestion_threshold_bytes: DEFAULT_CONGESTION_THRESHOLD_BYTES,
         }

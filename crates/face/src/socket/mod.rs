@@ -47,7 +47,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
 use crate::registry::{Face, FaceTable, FaceUpdate};
-use crate::ring::FrameRing;
+use crate::ring::{FrameInlet, FrameRing};
 use crate::uri::FaceUri;
 use listen::Bound;
 use shared::Shared;
@@ -107,7 +107,7 @@ pub struct SocketService {
     config: SocketConfig,
     pool: BufferPool,
     faces: Arc<FaceTable>,
-    to_worker: Arc<FrameRing>,
+    to_worker: FrameInlet,
     from_worker: Arc<FrameRing>,
     events: mpsc::UnboundedSender<FaceEvent>,
     unix: Vec<(Socket, FaceUri, unix::SocketFile)>,
@@ -126,7 +126,7 @@ impl SocketService {
         config: SocketConfig,
         pool: BufferPool,
         faces: Arc<FaceTable>,
-        to_worker: Arc<FrameRing>,
+        to_worker: impl Into<FrameInlet>,
         from_worker: Arc<FrameRing>,
         events: mpsc::UnboundedSender<FaceEvent>,
     ) -> Result<Self, ListenError> {
@@ -146,6 +146,7 @@ impl SocketService {
             udp.extend(listen::udp(address, &config)?);
         }
         let multicast = multicast::join(&config)?;
+        let to_worker = to_worker.into();
         Ok(SocketService { config, pool, faces, to_worker, from_worker, events, unix, tcp, websocket, udp, multicast })
     }
 

@@ -26,7 +26,7 @@ use super::{FaceEvent, datagram_io};
 use crate::counters::LinkDrop;
 use crate::log_limit::LogLimit;
 use crate::registry::{Face, FaceFlags, FaceParams, FaceTable, FaceTableError, FaceUpdate, RejectedProperties};
-use crate::ring::{Frame, FrameRing};
+use crate::ring::{Frame, FrameInlet, FrameRing};
 use crate::uri::FaceUri;
 
 /// Closed faces that other threads may still hold before no more connections are accepted.
@@ -68,7 +68,7 @@ pub(super) struct Shared {
     pub(super) config: SocketConfig,
     pool: BufferPool,
     pub(super) table: Arc<FaceTable>,
-    pub(super) to_worker: Arc<FrameRing>,
+    pub(super) to_worker: FrameInlet,
     pub(super) from_worker: Arc<FrameRing>,
     events: mpsc::UnboundedSender<FaceEvent>,
     /// By slot of the face number.
@@ -96,7 +96,7 @@ impl Shared {
         config: SocketConfig,
         pool: BufferPool,
         table: Arc<FaceTable>,
-        to_worker: Arc<FrameRing>,
+        to_worker: FrameInlet,
         from_worker: Arc<FrameRing>,
         events: mpsc::UnboundedSender<FaceEvent>,
     ) -> Self {

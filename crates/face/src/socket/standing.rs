@@ -25,7 +25,7 @@ use super::listen::{enlarge_buffers, internet_socket, source_towards};
 use super::permits::Origin;
 use super::shared::Shared;
 use super::udp::{Channel, Peer};
-use crate::counters::FaceCounters;
+use crate::counters::{FaceCounters, WorkerCounters};
 use crate::registry::FacePersistency;
 
 /// Most peers of a channel that have a queue of their own.
@@ -55,9 +55,10 @@ pub(super) struct Standing {
 impl Standing {
     /// Judges what happened since the last look.
     fn look(&self, counters: &FaceCounters) {
-        let (from, to) = (&counters.worker.received, &counters.worker.sent);
-        let received = from.interests.packets.get() + from.data.packets.get() + from.nacks.packets.get();
-        let sent = to.interests.packets.get() + to.data.packets.get();
+        let received = counters.sum(|WorkerCounters { received: from, .. }| {
+            from.interests.packets.get() + from.data.packets.get() + from.nacks.packets.get()
+        });
+        let sent = counters.sum(|WorkerCounters { sent: to, .. }| to.interests.packets.get() + to.data.packets.get());
         let new_received = received - self.received.replace(received);
         let new_sent = sent - self.sent.replace(sent);
         let is_good = new_received > 0 && new_sent >= new_received / 2;

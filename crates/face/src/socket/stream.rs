@@ -280,7 +280,7 @@ async fn catch_up(shared: &Shared, entry: &SocketFace, rest: &mut Vec<u8>, openi
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         refusals += 1;
-        if shared.to_worker.len() == shared.to_worker.capacity() {
+        if shared.to_worker.is_full() {
             continue;
         }
         let (count, turn) = hand_over(shared, entry, &kept.bytes[kept.used..], opening);

@@ -1,6 +1,7 @@
 //! Settings of an engine, and what it reports of its tables.
 
 use std::fmt;
+use std::ops::AddAssign;
 use std::str::FromStr;
 
 use namehop_store::PolicyKind;
@@ -193,6 +194,18 @@ pub struct CsInfo {
     pub policy: PolicyKind,
 }
 
+impl AddAssign for CsInfo {
+    /// Adds the Content Store of another engine, which has the same settings.
+    fn add_assign(&mut self, other: CsInfo) {
+        let CsInfo { capacity, admit, serve, entries, hits, misses, policy } = other;
+        self.capacity += capacity;
+        self.entries += entries;
+        self.hits += hits;
+        self.misses += misses;
+        (self.admit, self.serve, self.policy) = (admit, serve, policy);
+    }
+}
+
 /// A change of the Content Store's settings; `None` leaves a setting as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CsChange {
@@ -219,4 +232,17 @@ pub struct TableSizes {
     pub pcct: usize,
     /// Timers, with those that mean nothing any more.
     pub timers: usize,
+}
+
+impl AddAssign for TableSizes {
+    /// Adds the tables of another engine.
+    fn add_assign(&mut self, other: TableSizes) {
+        let TableSizes { pit, cs, dead_nonces, measurements, pcct, timers } = other;
+        self.pit += pit;
+        self.cs += cs;
+        self.dead_nonces += dead_nonces;
+        self.measurements += measurements;
+        self.pcct += pcct;
+        self.timers += timers;
+    }
 }

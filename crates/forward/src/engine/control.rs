@@ -8,6 +8,9 @@ use super::{CsErasure, Engine};
 use crate::counters::EngineCounters;
 use crate::schedule::Schedule;
 
+/// Entries of the PIT-CS composite table that one call of [`Engine::cs_erase`] looks at.
+const ENTRIES_PER_ERASE: usize = 8_192;
+
 impl<S: Schedule> Engine<S> {
     /// Adds a face, or changes what is known of it.
     pub fn set_face(&mut self, info: FaceInfo) {
@@ -27,6 +30,12 @@ impl<S: Schedule> Engine<S> {
     pub fn remove_face(&mut self, id: FaceId) {
         self.core.faces.remove(id);
         self.core.pcct.remove_face(id);
+    }
+
+    /// Does this face exist?
+    #[inline]
+    pub fn has_face(&self, id: FaceId) -> bool {
+        self.core.faces.exists(id)
     }
 
     /// Discarded packets that came in on a face; `None` when it does not exist.
@@ -85,7 +94,7 @@ impl<S: Schedule> Engine<S> {
     /// is cached in the meantime may stay. An erasure starts where the last one ended, so a sequence of limited ones does
     /// not look at the same entries again and again.
     pub fn cs_erase(&mut self, prefix: NameRef<'_>, limit: usize, erasure: &mut CsErasure) -> usize {
-        self.core.pcct.erase_data(prefix.value(), limit, erasure)
+        self.core.pcct.erase_data(|name| name.starts_with(prefix.value()), limit, ENTRIES_PER_ERASE, erasure)
     }
 
     /// Compares everything that is counted twice: tables, lists, memory. For tests and fuzzers; takes time linear in the

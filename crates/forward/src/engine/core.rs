@@ -2,11 +2,14 @@
 //!
 //! Kept apart from the FIB so that a pipeline can hold a FIB match, which borrows the reader, while it changes the rest.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use namehop_hash::{HashKey, Lanes, PrefixHashes, hash_name, hash_with_nonce};
 use namehop_packet::in_place::push_in_place;
-use namehop_packet::{BufferPool, DropReason, FaceId, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
+use namehop_packet::{
+    BufferPool, DropReason, FaceId, Incoming, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp,
+};
 use namehop_wire::{Name, NameRef, long_name_bytes};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -18,6 +21,7 @@ use super::long_names::{Allowance, LongNames};
 use super::new_nexthop::NewNextHops;
 use crate::counters::EngineCounters;
 use crate::dead_nonce_list::DeadNonceList;
+use crate::dispatch::NameDispatch;
 use crate::pcct::content::ContentConfig;
 use crate::pcct::entry::Selectors;
 use crate::pcct::keys::{Found, Key, NoEntry};
@@ -74,6 +78,10 @@ pub(crate) struct Core {
     pub(crate) answered: Vec<(InRecord, Downstream)>,
     pub(crate) due: Vec<Timer>,
     owners: Vec<u32>,
+    /// Absent when there is only one engine.
+    pub(crate) dispatch: Option<Arc<NameDispatch>>,
+    /// Packets of other engines that were found out as such.
+    pub(crate) misdirected: Vec<Incoming>,
 }
 
 impl Core {
@@ -119,13 +127,18 @@ impl Core {
             strategies_version: 0,
             strategies_since: 0,
             now: Timestamp::default(),
-            // Seeded by the key, of which what others see of the numbers says nothing.
-            random: SplitMix64::seed_from_u64(hash_name(&key, b"random numbers")),
+            // Seeded by the key, of which what others see of the numbers says nothing. Each worker has numbers of its own.
+            random: SplitMix64::seed_from_u64(hash_with_nonce(
+                hash_name(&key, b"random numbers"),
+                config.worker.into(),
+            )),
             matches: Vec::new(),
             downstreams: Vec::new(),
             answered: Vec::new(),
             due: Vec::new(),
             owners: Vec::new(),
+            dispatch: None,
+            misdirected: Vec::new(),
         })
     }
 

@@ -18,6 +18,7 @@ pub mod learning;
 pub(crate) mod long_names;
 pub(crate) mod new_nexthop;
 pub(crate) mod route;
+mod several;
 
 use std::marker::PhantomData;
 

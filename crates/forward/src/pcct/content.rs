@@ -21,9 +21,6 @@ pub(crate) const DIGEST_BYTES: usize = 32;
 /// Packets evicted by policy for the memory of one new packet, before a whole chunk of memory is cleared.
 const EVICTIONS_FOR_MEMORY: usize = 8;
 
-/// Entries that one call of [`Pcct::erase_data`] looks at.
-const ENTRIES_PER_ERASE: usize = 8_192;
-
 /// Settings of the Content Store.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ContentConfig {
@@ -312,21 +309,27 @@ impl Pcct {
         Ok(())
     }
 
-    /// Removes up to `limit` cached Data whose name starts with `prefix`; returns how many. Looks at a bounded number of
-    /// entries and notes in `erasure` where to go on.
-    pub(crate) fn erase_data(&mut self, prefix: &[u8], limit: usize, erasure: &mut CsErasure) -> usize {
+    /// Removes up to `limit` cached Data with names that are meant; returns how many. Looks at no more than `portion` entries
+    /// and notes in `erasure` where to go on.
+    pub(crate) fn erase_data(
+        &mut self,
+        is_meant: impl Fn(&[u8]) -> bool,
+        limit: usize,
+        portion: usize,
+        erasure: &mut CsErasure,
+    ) -> usize {
         let total = self.touched;
         let start = CsErasureWalk { next: self.content.next_to_erase, total, left: total };
         let walk = erasure.walk.get_or_insert(start);
         let mut erased = 0;
-        for _ in 0..ENTRIES_PER_ERASE {
+        for _ in 0..portion {
             if erased >= limit || walk.left == 0 {
                 break;
             }
             let index = if walk.next < walk.total { walk.next } else { 0 };
             walk.next = index + 1;
             walk.left -= 1;
-            if self.entry(index).in_use() && self.entry(index).has_data() && self.name(index).starts_with(prefix) {
+            if self.entry(index).in_use() && self.entry(index).has_data() && is_meant(self.name(index)) {
                 self.remove_data(index);
                 erased += 1;
             }

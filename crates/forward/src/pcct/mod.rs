@@ -36,6 +36,8 @@ mod shares;
 mod slots;
 pub(crate) mod token;
 
+use std::sync::Arc;
+
 use namehop_hash::HashKey;
 use namehop_table::{Arena, BucketTable};
 use namehop_wire::MAX_NAME_COMPONENTS;
@@ -47,6 +49,8 @@ use entry::{Entry, NONE, PitSlot};
 use pit_queue::PitQueue;
 use record::{InRecord, RecordBlock, TokenBlock, UpstreamRecord};
 use shares::Shares;
+
+use crate::dispatch::NameDispatch;
 
 pub(crate) use chain::NoRoom;
 pub(crate) use records::{Arrival, Downstream, short_downstream};
@@ -103,6 +107,8 @@ pub(crate) struct Pcct {
     key: HashKey,
     /// The sum of both numbers: pending Interests that Data may satisfy by another name than its own.
     pending_unusual: u32,
+    /// Told of pending Interests that Data of other workers may satisfy; absent when there is only one worker.
+    dispatch: Option<Arc<NameDispatch>>,
     pub(crate) content: ContentStore,
     /// Scratch: owners of a chunk to be emptied.
     owners: Vec<u32>,

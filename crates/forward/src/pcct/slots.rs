@@ -1,6 +1,7 @@
 //! PIT slots: opening, closing, and finding those that a Data satisfies.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use namehop_hash::{PrefixHashes, hash_name};
 use namehop_packet::FaceId;
@@ -15,6 +16,7 @@ use super::pit_queue::PitQueue;
 use super::record::InRecord;
 use super::shares::Shares;
 use super::{INLINE, Pcct, PcctConfig, PitRef, extension_capacity};
+use crate::dispatch::NameDispatch;
 
 /// Entries beyond one for each PIT slot and each Data: those that are being made while others are about to be freed.
 const SPARE_ENTRIES: usize = 64;
@@ -52,9 +54,15 @@ impl Pcct {
             digest_names: DigestNames::new(pit_capacity),
             key: config.key,
             pending_unusual: 0,
+            dispatch: None,
             content: ContentStore::new(&config.content, entry_limit)?,
             owners: Vec::new(),
         })
+    }
+
+    /// From now on, which is before the first PIT slot is opened, the other workers are told of what their Data may satisfy.
+    pub(crate) fn share_dispatch(&mut self, dispatch: Arc<NameDispatch>) {
+        self.dispatch = Some(dispatch);
     }
 
     /// How many of so many cached Data there can be room for, and entries for all that there may be then.
@@ -273,6 +281,11 @@ impl Pcct {
         self.pending_prefixes[depth] = self.pending_prefixes[depth].wrapping_add_signed(prefixes);
         self.pending_digests[depth] = self.pending_digests[depth].wrapping_add_signed(digests);
         self.pending_unusual = self.pending_unusual.wrapping_add_signed(prefixes + digests);
+        if selectors.can_be_prefix
+            && let Some(dispatch) = &self.dispatch
+        {
+            dispatch.count_pending(self.name(entry), step > 0);
+        }
         if names_digest {
             let full_name = self.name(entry);
             let name = &full_name[..full_name.len().saturating_sub(DIGEST_COMPONENT_BYTES)];

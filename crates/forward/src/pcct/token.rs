@@ -31,6 +31,13 @@ pub(crate) fn decode(worker: u8, token: &PitToken) -> Option<(u32, u32)> {
     is_own.then_some(((number >> 24) as u32, number as u32 & GENERATION_MASK))
 }
 
+/// The worker that a token names, if it has the form of this router's tokens.
+#[inline]
+pub(crate) fn worker(token: &PitToken) -> Option<u8> {
+    let [worker] = token.first_bytes();
+    (token.len() == TOKEN_BYTES).then_some(worker)
+}
+
 /// Does the generation agree with the bits from a token?
 pub(crate) fn generation_agrees(generation: u32, bits: u32) -> bool {
     generation & GENERATION_MASK == bits
@@ -46,6 +53,7 @@ mod tests {
         assert_eq!(token.as_slice(), [3, 1, 2, 3, 4, 0xBB, 0xCC, 0xDD]);
         let (entry, bits) = decode(3, &token).expect("own token");
         assert_eq!(entry, 0x0102_0304);
+        assert_eq!(worker(&token), Some(3));
         assert!(generation_agrees(0xAABB_CCDD, bits));
         assert!(!generation_agrees(0xAABB_CCDE, bits));
     }
@@ -55,5 +63,6 @@ mod tests {
         assert_eq!(decode(3, &encode(4, 1, 1)), None);
         assert_eq!(decode(3, &PitToken::from_slice(&[3, 1, 2]).expect("short")), None);
         assert_eq!(decode(3, &PitToken::empty()), None);
+        assert_eq!(worker(&PitToken::from_slice(&[3, 1, 2]).expect("short")), None);
     }
 }

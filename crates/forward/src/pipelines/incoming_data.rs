@@ -55,6 +55,11 @@ impl<S: Schedule> Engine<S> {
         // The name of a known entry was admitted with its Interest.
         if known.is_none() {
             core.admit_name(ingress.id, name_ref)?;
+            if core.is_misdirected(&packet) {
+                core.counters.in_data -= 1;
+                core.put_aside(packet);
+                return Ok(());
+            }
         }
         let hashes = match known {
             Some(_) if !core.pcct.asks_for_prefixes(now) => None,

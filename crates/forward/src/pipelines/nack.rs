@@ -41,7 +41,14 @@ impl<S: Schedule> Engine<S> {
             Some(_) => core.check_length(interest.name)?,
             None => core.admit_name(ingress.id, interest.name)?,
         }
-        let pit = core.find_sent(&interest, by_token, ingress.id).ok_or(DropReason::UnmatchedNack)?;
+        let Some(pit) = core.find_sent(&interest, by_token, ingress.id) else {
+            if !core.is_misdirected(&packet) {
+                return Err(DropReason::UnmatchedNack);
+            }
+            core.counters.in_nacks -= 1;
+            core.put_aside(packet);
+            return Ok(());
+        };
 
         // Store the Nack in the out-record. When every upstream has refused, the PIT entry ends, unless the strategy
         // finds another one. Upstreams whose face is gone are not waited for.

@@ -9,6 +9,7 @@
 //! the newest Data under the prefix only; Data carries the larger of its own CongestionMark and that of the Interest it answers.
 
 mod comparison;
+pub mod engines;
 mod hints;
 pub mod packets;
 mod pipelines;

@@ -10,6 +10,7 @@ use crate::nfd::{
     ChannelStatus, ControlResponse, CsInfo, DatasetItem, DropCount, FaceQueryFilter, FaceStatus, FibEntry,
     GeneralStatus, ReadvertiseStatus, RibEntry, StrategyChoice, decode_items,
 };
+use crate::server::{DispatchEntry, WorkerStatus};
 
 /// InterestLifetime of the first Interest: the forwarder may have to build a long list.
 const FIRST_LIFETIME_MS: u64 = 10_000;
@@ -141,6 +142,22 @@ impl<E: Express> Controller<E> {
     /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
     pub async fn readvertise(&self) -> Result<Vec<ReadvertiseStatus>, ClientError> {
         self.list(&names::localhost_verb(module::STATUS, "readvertise")).await
+    }
+
+    /// What each worker does. Only Namehop has this dataset.
+    ///
+    /// # Errors
+    /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
+    pub async fn workers(&self) -> Result<Vec<WorkerStatus>, ClientError> {
+        self.list(&names::localhost_verb(module::STATUS, "workers")).await
+    }
+
+    /// Entries of the name dispatch table that had packets lately, with most first. Only Namehop has this dataset.
+    ///
+    /// # Errors
+    /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
+    pub async fn dispatch_entries(&self) -> Result<Vec<DispatchEntry>, ClientError> {
+        self.list(&names::localhost_verb(module::NDT, "list")).await
     }
 
     /// All faces.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use namehop_face::counters::DirectionCounters;
+use namehop_face::counters::{DirectionCounters, FaceCounters, WorkerCounters};
 use namehop_face::{Face, LinkDrop};
 use namehop_packet::DropReason;
 
@@ -39,18 +39,19 @@ pub(super) struct DirectionSums {
 }
 
 impl DirectionSums {
-    pub(super) fn of(counters: &DirectionCounters) -> Self {
+    /// Of one face, in the direction that `direction` takes from the counters of a worker.
+    pub(super) fn of(counters: &FaceCounters, direction: fn(&WorkerCounters) -> &DirectionCounters) -> Self {
         let mut sums = DirectionSums::default();
-        sums.add(counters);
+        sums.add(counters, direction);
         sums
     }
 
-    fn add(&mut self, counters: &DirectionCounters) {
-        self.interests += counters.interests.packets.get();
-        self.data += counters.data.packets.get();
-        self.nacks += counters.nacks.packets.get();
-        self.bytes += counters.bytes.get();
-        self.frames += counters.frames.get();
+    fn add(&mut self, counters: &FaceCounters, direction: fn(&WorkerCounters) -> &DirectionCounters) {
+        self.interests += counters.sum(|worker| direction(worker).interests.packets.get());
+        self.data += counters.sum(|worker| direction(worker).data.packets.get());
+        self.nacks += counters.sum(|worker| direction(worker).nacks.packets.get());
+        self.bytes += counters.sum(|worker| direction(worker).bytes.get());
+        self.frames += counters.sum(|worker| direction(worker).frames.get());
     }
 }
 
@@ -81,17 +82,17 @@ impl GoneFaces {
 
 impl FaceSums {
     fn add_counters(&mut self, face: &Face) {
-        let counters = &face.counters.worker;
-        self.directions[0].add(&counters.received);
-        self.directions[1].add(&counters.sent);
+        let counters = &face.counters;
+        self.directions[0].add(counters, |worker| &worker.received);
+        self.directions[1].add(counters, |worker| &worker.sent);
         for &reason in LinkDrop::ALL {
             add_to(&mut self.link_drops, reason.name(), face.counters.link_drop(reason));
         }
         for &reason in DropReason::ALL {
-            add_to(&mut self.engine_drops, reason.name(), counters.engine_drops.get(reason as u8));
+            add_to(&mut self.engine_drops, reason.name(), counters.engine_drop(reason));
         }
-        self.congestion_marks += counters.congestion_marks.get();
-        self.retransmissions += counters.retransmissions.get();
+        self.congestion_marks += counters.sum(|worker| worker.congestion_marks.get());
+        self.retransmissions += counters.sum(|worker| worker.retransmissions.get());
     }
 }
 

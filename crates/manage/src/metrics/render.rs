@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry;
 
 use super::Snapshot;
 use super::gone::{DirectionSums, FaceSums};
+use super::workers::workers;
 use crate::nfd::ReadvertiseStatus;
 
 /// The snapshot as text.
@@ -35,15 +36,16 @@ impl Collector for SnapshotCollector {
         router(&mut metrics, &self.0)?;
         engine(&mut metrics, &self.0)?;
         tables(&mut metrics, &self.0)?;
+        workers(&mut metrics, &self.0.workers)?;
         readvertise(&mut metrics, &self.0.readvertise)?;
         faces(&mut metrics, &self.0)
     }
 }
 
 /// Labels of one line.
-type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
+pub(super) type Labels<'a, const N: usize> = [(&'static str, &'a str); N];
 
-struct Metrics<'a>(DescriptorEncoder<'a>);
+pub(super) struct Metrics<'a>(DescriptorEncoder<'a>);
 
 impl Metrics<'_> {
     fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
@@ -61,7 +63,7 @@ impl Metrics<'_> {
     }
 
     /// Lines of one metric that differ in their labels.
-    fn family(
+    pub(super) fn family(
         &mut self,
         name: &str,
         help: &str,
@@ -74,19 +76,24 @@ impl Metrics<'_> {
     }
 }
 
-struct Family<'a> {
+pub(super) struct Family<'a> {
     encoder: MetricEncoder<'a>,
     is_counter: bool,
 }
 
 impl Family<'_> {
-    fn line<const N: usize>(&mut self, labels: &Labels<'_, N>, value: u64) -> fmt::Result {
+    pub(super) fn line<const N: usize>(&mut self, labels: &Labels<'_, N>, value: u64) -> fmt::Result {
         let encoder = self.encoder.encode_family(labels)?;
         if self.is_counter {
             ConstCounter::new(value).encode(encoder)
         } else {
             ConstGauge::new(value as f64).encode(encoder)
         }
+    }
+
+    /// A line of a counter that is no whole number.
+    pub(super) fn line_f64<const N: usize>(&mut self, labels: &Labels<'_, N>, value: f64) -> fmt::Result {
+        ConstCounter::new(value).encode(self.encoder.encode_family(labels)?)
     }
 }
 
@@ -156,6 +163,7 @@ fn tables(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
         ("measurements_entries", "Prefixes with strategy measurements", sizes.measurements as u64),
         ("dead_nonces", "Nonces in the Dead Nonce List", sizes.dead_nonces as u64),
         ("fib_entries", "Prefixes with next hops", snapshot.fib_entries),
+        ("fib_waiting", "FIB entries that are gone but not freed, because a worker is stuck", snapshot.fib_waiting),
         ("rib_entries", "Prefixes with routes", snapshot.rib_entries),
         ("rib_routes", "Routes", snapshot.rib_routes),
         ("faces", "Faces", snapshot.faces.len() as u64),
@@ -250,8 +258,11 @@ impl LabelledFace<'_> {
     fn directions(&self) -> [(&'static str, DirectionSums); 2] {
         let [received, sent] = match &self.counts {
             Counts::Face(face) => {
-                let counters = &face.counters.worker;
-                [&counters.received, &counters.sent].map(DirectionSums::of)
+                let counters = &face.counters;
+                [
+                    DirectionSums::of(counters, |worker| &worker.received),
+                    DirectionSums::of(counters, |worker| &worker.sent),
+                ]
             }
             Counts::OnDemand(sums) => sums.directions,
         };
@@ -300,7 +311,7 @@ fn faces(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
         "Packets marked as congested",
         counter,
         |counts| match counts {
-            Counts::Face(face) => face.counters.worker.congestion_marks.get(),
+            Counts::Face(face) => face.counters.sum(|worker| worker.congestion_marks.get()),
             Counts::OnDemand(sums) => sums.congestion_marks,
         },
     )?;
@@ -311,7 +322,7 @@ fn faces(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
         "Link-layer packets sent again",
         counter,
         |counts| match counts {
-            Counts::Face(face) => face.counters.worker.retransmissions.get(),
+            Counts::Face(face) => face.counters.sum(|worker| worker.retransmissions.get()),
             Counts::OnDemand(sums) => sums.retransmissions,
         },
     )?;
@@ -344,8 +355,7 @@ fn face_drops(family: &mut Family<'_>, face: &LabelledFace<'_>) -> fmt::Result {
         Counts::Face(face) => {
             let counters = &face.counters;
             LinkDrop::ALL.iter().try_for_each(|&reason| line("link", reason.name(), counters.link_drop(reason)))?;
-            let engine = &counters.worker.engine_drops;
-            DropReason::ALL.iter().try_for_each(|&reason| line("engine", reason.name(), engine.get(reason as u8)))
+            DropReason::ALL.iter().try_for_each(|&reason| line("engine", reason.name(), counters.engine_drop(reason)))
         }
         Counts::OnDemand(sums) => {
             sums.link_drops.iter().try_for_each(|(reason, &count)| line("link", reason, count))?;

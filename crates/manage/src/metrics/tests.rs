@@ -10,12 +10,12 @@ fn snapshot() -> Snapshot {
     let faces = FaceTable::new();
     let uri = |text: &str| text.parse().expect("a FaceUri");
     let face = faces.insert(FaceParams::new(uri("udp4://192.0.2.1:6363"), uri("udp4://192.0.2.2:6363"))).expect("room");
-    face.counters.worker.received.count_packet(namehop_packet::packet::PacketKind::Interest, 100);
-    face.counters.worker.received.count_frame(110);
+    face.counters.worker(0).received.count_packet(namehop_packet::packet::PacketKind::Interest, 100);
+    face.counters.worker(0).received.count_frame(110);
     face.counters.count_transport_drop(namehop_face::LinkDrop::SendQueueFull);
-    face.counters.worker.engine_drops.set(DropReason::DeadNonce as u8, 1);
-    face.counters.worker.engine_drops.set(DropReason::NoBuffer as u8, 1);
-    face.counters.worker.link_drops.add(namehop_face::LinkDrop::NoBuffer, 1);
+    face.counters.worker(0).engine_drops.set(DropReason::DeadNonce as u8, 1);
+    face.counters.worker(0).engine_drops.set(DropReason::NoBuffer as u8, 1);
+    face.counters.worker(0).link_drops.add(namehop_face::LinkDrop::NoBuffer, 1);
     let mut snapshot = Snapshot {
         uptime_seconds: 12.5,
         rib_routes: 3,
@@ -94,7 +94,7 @@ fn strangers_are_shown_together_and_their_sums_never_fall() {
             let mut params = FaceParams::new(remote, uri("udp4://192.0.2.2:6363"));
             params.persistency = namehop_face::registry::FacePersistency::OnDemand;
             let face = faces.insert(params).expect("room");
-            face.counters.worker.received.count_frame(10);
+            face.counters.worker(0).received.count_frame(10);
             face.counters.count_transport_drop(LinkDrop::SendQueueFull);
             face
         })

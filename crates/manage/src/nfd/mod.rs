@@ -5,6 +5,7 @@
 //! ignored; encoders write the order of the NFD management protocol and the shortest numbers.
 
 mod codec;
+mod dispatch;
 mod drops;
 mod faces;
 pub mod names;
@@ -14,6 +15,7 @@ mod readvertise;
 mod response;
 mod status;
 mod tables;
+mod workers;
 
 #[cfg(test)]
 mod tests;

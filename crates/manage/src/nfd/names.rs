@@ -14,11 +14,13 @@ pub mod module {
     pub const STRATEGY_CHOICE: &str = "strategy-choice";
     /// Routing Information Base.
     pub const RIB: &str = "rib";
+    /// Name dispatch table: which names belong to which of several workers.
+    pub const NDT: &str = "ndt";
     /// The router as a whole.
     pub const STATUS: &str = "status";
 
     /// Modules that take commands, which authorizations can name.
-    pub const WITH_COMMANDS: [&str; 5] = [FACES, FIB, CS, STRATEGY_CHOICE, RIB];
+    pub const WITH_COMMANDS: [&str; 6] = [FACES, FIB, CS, STRATEGY_CHOICE, RIB, NDT];
 }
 
 /// `/localhost/nfd`: management from this computer.

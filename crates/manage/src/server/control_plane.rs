@@ -4,7 +4,9 @@
 //! command answered with 200 is done.
 
 use std::future::Future;
+use std::ops::AddAssign;
 use std::sync::Arc;
+use std::time::Duration;
 
 use namehop_face::FaceUri;
 use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
@@ -14,7 +16,7 @@ use namehop_forward::engine::{CsChange, CsInfo, TableSizes};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::strategy::program::Compiler;
 use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
-use namehop_packet::FaceId;
+use namehop_packet::{FaceId, PacketKind};
 use namehop_wire::{Name, NameRef};
 
 use crate::rib::Route;
@@ -30,6 +32,90 @@ pub struct EngineStatus {
     pub cs: CsInfo,
     /// Packet buffers in use.
     pub buffers_in_use: usize,
+}
+
+impl AddAssign for EngineStatus {
+    /// Adds another worker. All have the same packet buffers.
+    fn add_assign(&mut self, other: EngineStatus) {
+        let EngineStatus { counters, sizes, cs, buffers_in_use } = other;
+        self.counters += counters;
+        self.sizes += sizes;
+        self.cs += cs;
+        self.buffers_in_use = self.buffers_in_use.max(buffers_in_use);
+    }
+}
+
+/// What one worker does besides forwarding its own packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WorkerStatus {
+    /// Packets that its engine got.
+    pub packets: u64,
+    /// What it handed over.
+    pub handover: HandoverCounters,
+    /// Time in which it had something to do.
+    pub busy: Duration,
+    /// Time since it started.
+    pub running: Duration,
+    /// Number of the processor that it is pinned to.
+    pub processor: Option<usize>,
+    /// Its pending Interests.
+    pub pit_entries: u64,
+    /// Data in its Content Store.
+    pub cs_entries: u64,
+    /// Entries of the name dispatch table that it owns; 0 when there is only one worker.
+    pub dispatch_entries: u64,
+}
+
+/// What workers hand to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct HandoverCounters {
+    /// Packets from other workers.
+    pub handed_in: u64,
+    /// Packets to other workers.
+    pub handed_out: u64,
+    /// Packets that were marked as congested because they had waited for this worker.
+    pub congestion_marks: u64,
+    /// Interests that were to go to another worker and found no room.
+    pub dropped_interests: u64,
+    /// Data of which the same is true.
+    pub dropped_data: u64,
+    /// Nacks of which the same is true.
+    pub dropped_nacks: u64,
+}
+
+impl HandoverCounters {
+    /// Counts a packet of this kind that found no room.
+    pub fn dropped(&mut self, kind: PacketKind) {
+        *match kind {
+            PacketKind::Interest => &mut self.dropped_interests,
+            PacketKind::Data => &mut self.dropped_data,
+            PacketKind::Nack => &mut self.dropped_nacks,
+        } += 1;
+    }
+}
+
+/// An entry of the name dispatch table, which says which of several workers names belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DispatchEntry {
+    /// Its number.
+    pub entry: u64,
+    /// The worker that its names belong to.
+    pub worker: u64,
+    /// The one that they belonged to before, while that may still have Interests pending.
+    pub former_worker: Option<u64>,
+    /// Packets a second, estimated from samples.
+    pub packets_per_s: u64,
+}
+
+/// Why names stay with their worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DispatchError {
+    /// There is no worker with this number.
+    #[error("there is no worker with this number; 'namehop status' lists them")]
+    NoSuchWorker,
+    /// They were moved less than half a minute ago, and their former worker may have Interests pending.
+    #[error("names of this entry were moved less than half a minute ago; try again later")]
+    MovedLately,
 }
 
 /// A change by command that may have to outlive a restart.
@@ -139,6 +225,15 @@ pub trait ControlPlane: 'static {
 
     /// Counters and table sizes; brings the engine's drops of each face up to date in the face's counters.
     fn engine_status(&self) -> impl Future<Output = EngineStatus>;
+
+    /// What each worker does, by number of the worker.
+    fn worker_statuses(&self) -> impl Future<Output = Vec<WorkerStatus>>;
+
+    /// Entries of the name dispatch table that had packets lately, with most first.
+    fn dispatch_entries(&self) -> Vec<DispatchEntry>;
+
+    /// Gives the names that belong together with this one to another worker.
+    fn move_name(&self, name: NameRef<'_>, worker: u64) -> impl Future<Output = Result<DispatchEntry, DispatchError>>;
 
     /// Saves a change if it has to outlive a restart. To be called before the change takes effect, so that no effect is
     /// ever answered for that is not saved; where the outcome has to be known first, right after it, and when this fails

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use namehop_face::FaceUri;
+use namehop_face::counters::DirectionCounters;
 use namehop_face::registry::{Face, FaceFlags, FacePersistency, FaceUpdate, RejectedProperties};
 use namehop_face::socket::CreateError;
 use namehop_packet::FaceId;
@@ -25,7 +26,8 @@ const FACE_PROPERTIES: FieldSet = FieldSet::FLAGS
 
 /// What `faces/list` says about a face.
 pub(super) fn face_status(face: &Face) -> FaceStatus {
-    let (received, sent) = (&face.counters.worker.received, &face.counters.worker.sent);
+    let received = |count: fn(&DirectionCounters) -> u64| face.counters.sum(|worker| count(&worker.received));
+    let sent = |count: fn(&DirectionCounters) -> u64| face.counters.sum(|worker| count(&worker.sent));
     FaceStatus {
         face_id: face.id().0.into(),
         uri: face.remote_uri().to_string(),
@@ -38,14 +40,14 @@ pub(super) fn face_status(face: &Face) -> FaceStatus {
         default_congestion_threshold_bytes: Some(face.default_congestion_threshold_bytes()),
         // A stream has no limit of its own: it carries every packet there can be.
         mtu_bytes: face.is_datagram().then(|| face.mtu_bytes() as u64),
-        in_interests: received.interests.packets.get(),
-        in_data: received.data.packets.get(),
-        in_nacks: received.nacks.packets.get(),
-        out_interests: sent.interests.packets.get(),
-        out_data: sent.data.packets.get(),
-        out_nacks: sent.nacks.packets.get(),
-        in_bytes: received.bytes.get(),
-        out_bytes: sent.bytes.get(),
+        in_interests: received(|counters| counters.interests.packets.get()),
+        in_data: received(|counters| counters.data.packets.get()),
+        in_nacks: received(|counters| counters.nacks.packets.get()),
+        out_interests: sent(|counters| counters.interests.packets.get()),
+        out_data: sent(|counters| counters.data.packets.get()),
+        out_nacks: sent(|counters| counters.nacks.packets.get()),
+        in_bytes: received(|counters| counters.bytes.get()),
+        out_bytes: sent(|counters| counters.bytes.get()),
         flags: face.flags().0,
     }
 }

@@ -16,6 +16,7 @@ mod fib_update;
 mod learned_routes;
 mod loaded_prefixes;
 mod loaded_strategies;
+mod ndt;
 mod readvertise;
 mod reply;
 mod rib;
@@ -37,7 +38,9 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
-pub use control_plane::{ControlPlane, EngineStatus, NotSaved, StateChange};
+pub use control_plane::{
+    ControlPlane, DispatchEntry, DispatchError, EngineStatus, HandoverCounters, NotSaved, StateChange, WorkerStatus,
+};
 pub use learned_routes::AnnouncementError;
 pub use rib::RouteError;
 

@@ -27,6 +27,9 @@ use crate::rib::Cursor;
 /// Entries of a long list that are built between two pauses.
 const PORTION: usize = 2048;
 
+/// Entries of the name dispatch table that `ndt/list` has at most.
+const LISTED_ENTRIES: usize = 1024;
+
 /// A status dataset.
 pub(super) struct Dataset<C: 'static> {
     /// As in its name.
@@ -67,6 +70,20 @@ impl<C: ControlPlane> Management<C> {
             module: module::STATUS,
             verb: "readvertise",
             content: Content::Whole(|this| Box::pin(async move { encode_all(this.readvertise_status().into_iter()) })),
+        },
+        Dataset {
+            module: module::STATUS,
+            verb: "workers",
+            content: Content::Whole(|this| {
+                Box::pin(async move { encode_all(this.control.worker_statuses().await.into_iter()) })
+            }),
+        },
+        Dataset {
+            module: module::NDT,
+            verb: "list",
+            content: Content::Whole(|this| {
+                Box::pin(async move { encode_all(this.control.dispatch_entries().into_iter().take(LISTED_ENTRIES)) })
+            }),
         },
         Dataset {
             module: module::FACES,
@@ -159,7 +176,7 @@ impl<C: ControlPlane> Management<C> {
         for face in faces.snapshot() {
             let id = Some(u64::from(face.id().0));
             for &reason in DropReason::ALL {
-                put(id, "engine", reason.name(), face.counters.worker.engine_drops.get(reason.index() as u8));
+                put(id, "engine", reason.name(), face.counters.engine_drop(reason));
             }
             for &reason in LinkDrop::ALL {
                 put(id, "link", reason.name(), face.counters.link_drop(reason));

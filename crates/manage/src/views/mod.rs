@@ -5,6 +5,7 @@
 //! forwarder does not tell is `null`. Names of fields are stable.
 
 mod content_store;
+mod dispatch;
 mod face;
 mod prefix;
 mod status;
@@ -13,6 +14,9 @@ mod status;
 mod tests;
 
 pub use content_store::{CsConfigView, CsErasureView, CsInfoView};
+pub use dispatch::{DispatchEntryView, DispatchMoveView};
 pub use face::{ChangedFaceView, FaceView};
 pub use prefix::{FibView, NextHopView, RouteView, StrategyChoiceView};
-pub use status::{FaceDropView, ReadvertiseCommandsView, ReadvertiseErrorView, ReadvertiseView, StatusView};
+pub use status::{
+    FaceDropView, ReadvertiseCommandsView, ReadvertiseErrorView, ReadvertiseView, StatusView, WorkerView,
+};

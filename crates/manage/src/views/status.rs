@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::nfd::{DropCount, GeneralStatus, ReadvertiseStatus};
+use crate::server::WorkerStatus;
 
 /// Version, uptime, table sizes and packet counts, every discarded packet by reason, and who is told of the routes.
 #[derive(Debug, Clone, Serialize)]
@@ -51,6 +52,8 @@ pub struct StatusView {
     pub face_drops: Option<Vec<FaceDropView>>,
     /// Who is told of the routes; `null` where the forwarder does not tell.
     pub readvertise: Option<Vec<ReadvertiseView>>,
+    /// What each worker does, by number; `null` where the forwarder does not tell.
+    pub workers: Option<Vec<WorkerView>>,
 }
 
 /// Packets discarded on a face for one reason.
@@ -64,6 +67,56 @@ pub struct FaceDropView {
     pub reason: String,
     /// Packets.
     pub count: u64,
+}
+
+/// One worker.
+#[derive(Debug, Clone, Serialize)]
+pub struct WorkerView {
+    /// Number of the processor it is pinned to; `null` when it is not.
+    pub processor: Option<usize>,
+    /// Share of the time since its start in which it had something to do, from 0 to 1.
+    pub busy_share: f64,
+    /// Packets that it has forwarded.
+    pub packets: u64,
+    /// Its pending Interests.
+    pub pit_entries: u64,
+    /// Data in its Content Store.
+    pub cs_entries: u64,
+    /// Entries of the name dispatch table, out of 65536, that lead to it; 0 when there is only one worker.
+    pub dispatch_entries: u64,
+    /// Packets that it got from other workers.
+    pub handed_in: u64,
+    /// Packets that it gave to other workers.
+    pub handed_out: u64,
+    /// Packets marked as congested because they had waited for it.
+    pub congestion_marks: u64,
+    /// Interests lost because the ring to another worker was full.
+    pub dropped_interests: u64,
+    /// Data lost for the same reason.
+    pub dropped_data: u64,
+    /// Nacks lost for the same reason.
+    pub dropped_nacks: u64,
+}
+
+impl From<&WorkerStatus> for WorkerView {
+    fn from(status: &WorkerStatus) -> Self {
+        let running_s = status.running.as_secs_f64();
+        let handover = status.handover;
+        WorkerView {
+            processor: status.processor,
+            busy_share: if running_s > 0.0 { status.busy.as_secs_f64() / running_s } else { 0.0 },
+            packets: status.packets,
+            pit_entries: status.pit_entries,
+            cs_entries: status.cs_entries,
+            dispatch_entries: status.dispatch_entries,
+            handed_in: handover.handed_in,
+            handed_out: handover.handed_out,
+            congestion_marks: handover.congestion_marks,
+            dropped_interests: handover.dropped_interests,
+            dropped_data: handover.dropped_data,
+            dropped_nacks: handover.dropped_nacks,
+        }
+    }
 }
 
 /// A routing daemon or a gateway that is told of routes.
@@ -149,8 +202,14 @@ impl From<&ReadvertiseStatus> for ReadvertiseView {
 }
 
 impl StatusView {
-    /// From the datasets `status/general` and, where the forwarder has them, `status/drops` and `status/readvertise`.
-    pub fn new(status: GeneralStatus, drops: Option<&[DropCount]>, readvertise: Option<&[ReadvertiseStatus]>) -> Self {
+    /// From the datasets `status/general` and, where the forwarder has them, `status/drops`, `status/readvertise` and
+    /// `status/workers`.
+    pub fn new(
+        status: GeneralStatus,
+        drops: Option<&[DropCount]>,
+        readvertise: Option<&[ReadvertiseStatus]>,
+        workers: Option<&[WorkerStatus]>,
+    ) -> Self {
         let uptime = Duration::from_millis(status.current_timestamp_ms.saturating_sub(status.start_timestamp_ms));
         Self {
             version: status.version,
@@ -173,6 +232,7 @@ impl StatusView {
             drops: drops.map(totals),
             face_drops: drops.map(of_faces),
             readvertise: readvertise.map(|told| told.iter().map(ReadvertiseView::from).collect()),
+            workers: workers.map(|workers| workers.iter().map(WorkerView::from).collect()),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The fields of each view: programs depend on their names.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use namehop_face::FacePersistency;
 use namehop_packet::{FaceScope, LinkType};
@@ -14,6 +15,7 @@ use crate::nfd::{
     Code, ControlParameters, CsInfo, DropCount, FaceStatus, FibEntry, GeneralStatus, NextHopRecord,
     ReadvertiseCounters, ReadvertiseError, ReadvertiseStatus, Route, StrategyChoice,
 };
+use crate::server::{HandoverCounters, WorkerStatus};
 
 fn as_json(view: impl Serialize) -> Value {
     serde_json::to_value(view).expect("views have keys that are texts")
@@ -151,7 +153,7 @@ fn the_router_as_a_whole() {
         current_timestamp_ms: 3_500,
         ..GeneralStatus::default()
     };
-    let silent = StatusView::new(status.clone(), None, None);
+    let silent = StatusView::new(status.clone(), None, None, None);
     assert_eq!((silent.uptime_s, silent.drops.is_none(), silent.face_drops.is_none()), (2.5, true, true));
     let drop = |face_id, count| DropCount { face_id, layer: "link".to_owned(), reason: "link-down".to_owned(), count };
     let counters = ReadvertiseCounters { announced: 4, withdrawn: 1, refused: 2, ..ReadvertiseCounters::default() };
@@ -166,7 +168,15 @@ fn the_router_as_a_whole() {
         counters,
         last_error: Some(ReadvertiseError { prefix: name("/a"), reason: "403 no".to_owned(), age_ms: 1_500 }),
     };
-    let told = as_json(StatusView::new(status, Some(&[drop(None, 5), drop(Some(300), 2)]), Some(&[daemon])));
+    let worker = WorkerStatus {
+        packets: 9,
+        handover: HandoverCounters { handed_out: 3, dropped_data: 1, ..HandoverCounters::default() },
+        busy: Duration::from_secs(1),
+        running: Duration::from_secs(4),
+        ..WorkerStatus::default()
+    };
+    let drops = [drop(None, 5), drop(Some(300), 2)];
+    let told = as_json(StatusView::new(status, Some(&drops), Some(&[daemon]), Some(&[worker])));
     let commands = json!({"announced": 4, "withdrawn": 1, "refused": 2, "nack": 0, "timed_out": 0});
     let daemon = json!({
         "destination": "daemon", "command_prefix": "/localhost/nlsr/rib", "is_available": true, "face_ids": [301],
@@ -175,6 +185,12 @@ fn the_router_as_a_whole() {
         "last_error": {"prefix": "/a", "reason": "403 no", "age_s": 1.5},
     });
     assert_eq!(told["readvertise"], json!([daemon]));
+    let worker = json!({
+        "processor": null, "busy_share": 0.25, "packets": 9, "pit_entries": 0, "cs_entries": 0,
+        "dispatch_entries": 0, "handed_in": 0,
+        "handed_out": 3, "congestion_marks": 0, "dropped_interests": 0, "dropped_data": 1, "dropped_nacks": 0,
+    });
+    assert_eq!(told["workers"], json!([worker]));
     assert_eq!(told["drops"], json!({"engine": {}, "link": {"link-down": 5}}));
     let of_face = json!([{"face_id": 300, "layer": "link", "reason": "link-down", "count": 2}]);
     assert_eq!(told["face_drops"], of_face);

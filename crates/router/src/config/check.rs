@@ -4,6 +4,7 @@
 
 use namehop_face::FaceUri;
 use namehop_face::registry::MIN_MTU_BYTES;
+use namehop_forward::dispatch::{MAX_COMPONENTS, MAX_WORKERS};
 use namehop_forward::schedule::MAX_BURST;
 use namehop_manage::nfd::names::{self, module};
 use namehop_manage::nfd::numbers::origin;
@@ -37,6 +38,7 @@ impl Config {
     fn range_fault(&self) -> Option<Fault> {
         let (forwarding, store, faces, ports) = (&self.forwarding, &self.content_store, &self.faces, &self.ports);
         let ranges = [
+            ("forwarding.dispatch_components", forwarding.dispatch_components as u64, 1, MAX_COMPONENTS as u64),
             ("forwarding.pit_capacity", forwarding.pit_capacity as u64, 64, 1 << 28),
             ("forwarding.dead_nonce_list_lifetime_ms", forwarding.dead_nonce_list_lifetime_ms, 50, 600_000),
             ("forwarding.max_name_bytes", forwarding.max_name_bytes as u64, 255, MAX_PACKET_SIZE as u64),
@@ -60,12 +62,16 @@ impl Config {
             ("ports.memif_ring_frames", ports.memif_ring_frames.into(), 2, 16_384),
             ("ports.memif_buffer_bytes", ports.memif_buffer_bytes.into(), 512, 9_216),
         ];
+        let workers = match forwarding.workers {
+            AutoNumber::Auto => None,
+            AutoNumber::Number(workers) => range_fault("forwarding.workers", workers as u64, 1, MAX_WORKERS as u64),
+        };
         let lookahead = match forwarding.lookahead {
             AutoNumber::Auto => None,
             AutoNumber::Number(packets) => range_fault("forwarding.lookahead", packets as u64, 1, MAX_BURST as u64),
         };
         let out_of_range = |(path, value, low, high)| range_fault(path, value, low, high);
-        ranges.into_iter().find_map(out_of_range).or(lookahead)
+        ranges.into_iter().find_map(out_of_range).or(workers).or(lookahead)
     }
 
     fn unix_fault(&self) -> Option<Fault> {

@@ -109,6 +109,12 @@ impl StaticPort {
 }
 
 impl Config {
+    /// Does the configuration ask for a port?
+    pub(crate) fn has_ports(&self) -> bool {
+        !self.port.is_empty()
+            || self.face.iter().any(|face| face.uri.0.is_on_port(face.local.as_ref().map(|local| &local.0)))
+    }
+
     /// The first value of ports and their faces that is wrong.
     pub(super) fn port_fault(&self) -> Option<Fault> {
         let ring_frames = self.ports.memif_ring_frames;

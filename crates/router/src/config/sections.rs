@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use namehop_face::FacePersistency;
+use namehop_forward::dispatch;
 use namehop_forward::engine::{CsConfig, EngineConfig, UnsolicitedPolicy};
 use namehop_store::PolicyKind;
 use namehop_table::HugePages;
@@ -46,6 +47,14 @@ impl Default for Log {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Forwarding {
+    /// Threads that forward.
+    pub workers: AutoNumber,
+    /// Processors for the first workers, by number.
+    pub processors: Vec<usize>,
+    /// Components of names by which packets are divided among workers.
+    pub dispatch_components: usize,
+    /// Whether names are moved between workers so that all have the same load.
+    pub rebalance: bool,
     /// Pending Interests at most.
     pub pit_capacity: usize,
     /// Nonces of finished Interests are remembered so long, in milliseconds.
@@ -76,6 +85,10 @@ impl Default for Forwarding {
     fn default() -> Self {
         let engine = EngineConfig::default();
         Forwarding {
+            workers: AutoNumber::Auto,
+            processors: Vec::new(),
+            dispatch_components: dispatch::DEFAULT_COMPONENTS,
+            rebalance: true,
             pit_capacity: engine.pit_capacity,
             dead_nonce_list_lifetime_ms: engine.dead_nonce_lifetime_ms,
             default_hop_limit: engine.default_hop_limit,

@@ -70,7 +70,7 @@ impl ManagedPort {
             max_on_demand_faces,
             is_up: false,
         };
-        context.control.add(id, params).map_err(silent)?;
+        context.control.of(id).add(id, params).map_err(silent)?;
         let mut opened = ManagedPort {
             id,
             uri,
@@ -103,7 +103,7 @@ impl ManagedPort {
     }
 
     fn give_queue(&self, context: &PortContext, queue: Box<dyn PortQueue>) {
-        if let Err(error) = context.control.give_queue(self.id, queue, self.address) {
+        if let Err(error) = context.control.of(self.id).give_queue(self.id, queue, self.address) {
             warn!(%error, "a port cannot be used");
         }
     }
@@ -111,7 +111,7 @@ impl ManagedPort {
     /// Takes the queue back from the worker and closes the device, which has then lost both its ends.
     fn stop(&mut self, context: &PortContext) {
         self.note_losses(context);
-        drop(context.control.take_queue(self.id));
+        drop(context.control.of(self.id).take_queue(self.id));
         self.device = None;
     }
 
@@ -134,7 +134,7 @@ impl ManagedPort {
                     self.join(&face, true);
                     let peer = FacePeer::of(face.remote_uri(), face.local_uri());
                     face.set_link_mtu_bytes(peer.map_or(mtu_bytes, |peer| peer.mtu_bytes(mtu_bytes)));
-                    context.worker.face_changed(face.id());
+                    context.workers.face_changed(face.id());
                 }
             }
             Err(error) => debug!(port = %self.uri, %error, "a port cannot be opened again yet"),
@@ -145,7 +145,7 @@ impl ManagedPort {
     pub(super) fn close(mut self, context: &PortContext) {
         self.stop(context);
         // The queue came back above.
-        let _ = context.control.remove(self.id);
+        let _ = context.control.of(self.id).remove(self.id);
     }
 
     /// Makes a face and announces it.
@@ -164,7 +164,7 @@ impl ManagedPort {
         let is_received = if peer.vlan().is_some() { self.receive_vlans(context) } else { Ok(()) };
         let added = is_received
             .map_err(|error| open::refused(&error))
-            .and_then(|()| context.control.add_face(self.id, Arc::clone(&face), peer).map_err(silent));
+            .and_then(|()| context.control.of(self.id).add_face(self.id, Arc::clone(&face), peer).map_err(silent));
         if let Err(error) = added {
             context.faces.remove(face.id());
             return Err(error);
@@ -178,7 +178,7 @@ impl ManagedPort {
     /// Removes a face and announces that.
     pub(super) fn remove_face(&mut self, context: &PortContext, face: &Arc<Face>) {
         // A worker that has ended has no faces.
-        let _ = context.control.remove_face(face.id());
+        let _ = context.control.of(self.id).remove_face(face.id());
         self.join(face, false);
         face.set_up(false);
         context.faces.remove(face.id());
@@ -271,7 +271,7 @@ impl ManagedPort {
         }
         self.is_up = is_up;
         info!(port = %self.uri, is_up, "link state");
-        context.control.set_state(self.id, is_up, self.mtu_bytes);
+        context.control.of(self.id).set_state(self.id, is_up, self.mtu_bytes);
         for face in self.faces(context) {
             if face.set_up(is_up) != is_up {
                 let event = if is_up { FaceEvent::Up } else { FaceEvent::Down };

@@ -218,6 +218,7 @@ impl Ports {
         params.is_up = port.is_up;
         params.self_learning = self.self_learning;
         params.idle_timeout = Some(self.idle_timeout);
+        params.home_worker = Some(self.context.control.worker_of(port.id));
         if !peer.is_group() {
             params.flags = self.marking;
         }
@@ -295,8 +296,7 @@ impl Ports {
                 if face.persistency() != FacePersistency::OnDemand {
                     continue;
                 }
-                let counters = &face.counters.worker;
-                let frames = counters.received.frames.get() + counters.sent.frames.get();
+                let frames = face.counters.sum(|worker| worker.received.frames.get() + worker.sent.frames.get());
                 if self.used.get(&face.id()) == Some(&frames) {
                     self.open[index].remove_face(&self.context, &face);
                 } else {

@@ -1,4 +1,4 @@
-//! What the control thread asks of the worker, and how it waits for the answer.
+//! What the control thread asks of a worker, and how it waits for the answer.
 //!
 //! Commands are rare and carried out between two bursts. Each has a reply, so that the control thread can say "done"
 //! only when it is.
@@ -14,16 +14,16 @@ use namehop_face::registry::Face;
 use namehop_face::wake::Waker;
 use namehop_forward::engine::{CsChange, CsInfo, EngineEvent};
 use namehop_forward::fib::NextHop;
-use namehop_manage::server::EngineStatus;
+use namehop_manage::server::{EngineStatus, WorkerStatus};
 use namehop_packet::FaceId;
 use namehop_wire::Name;
 
 /// One command with its reply.
 pub(super) enum WorkerCommand {
-    /// A face of the sockets exists; packets may be sent to it. Somebody may wait for that. Those of ports are added with
-    /// them, by the port changes.
+    /// A face exists; packets may be sent to it. Somebody may wait for that. To the worker that has its port, a face is added with
+    /// the port, by the port changes.
     AddFace(Arc<Face>, Option<oneshot::Sender<()>>),
-    /// A face of the sockets is gone.
+    /// A face is gone.
     RemoveFace(FaceId, Option<oneshot::Sender<()>>),
     /// Options of a face have changed.
     UpdateFace(FaceId, oneshot::Sender<()>),
@@ -35,8 +35,12 @@ pub(super) enum WorkerCommand {
     CsConfigure(CsChange, oneshot::Sender<CsInfo>),
     /// Erase cached Data under a prefix, at most so many.
     CsErase(Name, usize, oneshot::Sender<usize>),
+    /// Erase cached Data of these entries of the name dispatch table, whose numbers are sorted.
+    CsEraseEntries(Arc<[usize]>, oneshot::Sender<usize>),
     /// Counters and table sizes.
     Snapshot(oneshot::Sender<EngineStatus>),
+    /// What this worker does.
+    WorkerStatus(oneshot::Sender<WorkerStatus>),
     /// The announcement that a self-learning strategy asked for.
     AnnouncementReply(u64, Option<Vec<u8>>),
     /// Stop.
@@ -84,7 +88,7 @@ impl Drop for WorkerMailbox {
     }
 }
 
-/// The control thread's end.
+/// The control thread's end of one worker.
 #[derive(Clone)]
 pub struct WorkerHandle {
     mailbox: Arc<Mailbox>,
@@ -96,7 +100,7 @@ impl WorkerHandle {
         WorkerHandle { mailbox, waker }
     }
 
-    fn send(&self, command: WorkerCommand) {
+    pub(super) fn send(&self, command: WorkerCommand) {
         self.mailbox.commands.push(command);
         // Either the worker's end comes later and drops this command, or this sees that it has come.
         fence(Ordering::SeqCst);
@@ -106,95 +110,42 @@ impl WorkerHandle {
         self.waker.wake();
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> WorkerCommand) -> Result<T, WorkerGone> {
+    /// Sends a command; the answer can be waited for.
+    pub(super) fn start<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> WorkerCommand) -> oneshot::Receiver<T> {
         let (reply, answer) = oneshot::channel();
         self.send(command(reply));
-        answer.await.map_err(|_| WorkerGone)
-    }
-
-    /// Adds a face of the sockets; afterwards packets can be sent to it.
-    ///
-    /// # Errors
-    /// The worker has stopped; so for all methods here.
-    pub async fn add_face(&self, face: Arc<Face>) -> Result<(), WorkerGone> {
-        self.ask(|reply| WorkerCommand::AddFace(face, Some(reply))).await
-    }
-
-    /// Removes a face of the sockets.
-    pub async fn remove_face(&self, id: FaceId) -> Result<(), WorkerGone> {
-        self.ask(|reply| WorkerCommand::RemoveFace(id, Some(reply))).await
-    }
-
-    /// Adds a face that a peer has made. Does not wait, so that many connections at once do not keep commands
-    /// waiting: what is sent to the worker later finds the face there.
-    pub fn face_created(&self, face: Arc<Face>) {
-        self.send(WorkerCommand::AddFace(face, None));
-    }
-
-    /// Removes a face that has ended without a command. Does not wait.
-    pub fn face_destroyed(&self, id: FaceId) {
-        self.send(WorkerCommand::RemoveFace(id, None));
-    }
-
-    /// Applies changed options of a face.
-    pub async fn update_face(&self, id: FaceId) -> Result<(), WorkerGone> {
-        self.ask(|reply| WorkerCommand::UpdateFace(id, reply)).await
-    }
-
-    /// Has changed options of a face applied, without waiting for it.
-    pub fn face_changed(&self, id: FaceId) {
-        let (reply, _) = oneshot::channel();
-        self.send(WorkerCommand::UpdateFace(id, reply));
-    }
-
-    /// Tells strategies of a new next hop. Does not wait: nothing depends on it.
-    pub fn next_hop_added(&self, prefix: Name, nexthop: NextHop) {
-        self.send(WorkerCommand::NextHopAdded(prefix, nexthop));
-    }
-
-    /// Asks for the state of the Content Store.
-    pub async fn cs_info(&self) -> Result<CsInfo, WorkerGone> {
-        self.ask(WorkerCommand::CsInfo).await
-    }
-
-    /// Changes settings of the Content Store; gives its new state.
-    pub async fn cs_configure(&self, change: CsChange) -> Result<CsInfo, WorkerGone> {
-        self.ask(|reply| WorkerCommand::CsConfigure(change, reply)).await
+        answer
     }
 
     /// Erases cached Data; gives how many.
-    pub async fn cs_erase(&self, prefix: Name, limit: usize) -> Result<usize, WorkerGone> {
-        self.ask(|reply| WorkerCommand::CsErase(prefix, limit, reply)).await
+    pub(super) async fn cs_erase(&self, prefix: Name, limit: usize) -> Result<usize, WorkerGone> {
+        self.start(|reply| WorkerCommand::CsErase(prefix, limit, reply)).await.map_err(|_| WorkerGone)
     }
 
-    /// Asks for counters and sizes.
-    pub async fn snapshot(&self) -> Result<EngineStatus, WorkerGone> {
-        self.ask(WorkerCommand::Snapshot).await
+    /// Erases cached Data of entries of the name dispatch table; gives how many.
+    pub(super) async fn cs_erase_entries(&self, entries: Arc<[usize]>) -> Result<usize, WorkerGone> {
+        self.start(|reply| WorkerCommand::CsEraseEntries(entries, reply)).await.map_err(|_| WorkerGone)
     }
 
     /// Answers a request of a self-learning strategy.
-    pub fn announcement_reply(&self, request: u64, announcement: Option<Vec<u8>>) {
+    pub(super) fn announcement_reply(&self, request: u64, announcement: Option<Vec<u8>>) {
         self.send(WorkerCommand::AnnouncementReply(request, announcement));
     }
 
     /// Next thing the engine reports to the control plane, if any.
-    pub fn next_event(&self) -> Option<EngineEvent> {
+    pub(super) fn next_event(&self) -> Option<EngineEvent> {
         self.mailbox.events.pop()
     }
 
     /// Whether [`next_event`](Self::next_event) has something.
-    pub fn has_events(&self) -> bool {
+    pub(super) fn has_events(&self) -> bool {
         !self.mailbox.events.is_empty()
-    }
-
-    /// Ends the worker after what it has in hand.
-    pub fn shutdown(&self) {
-        self.send(WorkerCommand::Shutdown);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::WorkerHandles;
     use super::*;
 
     #[test]
@@ -204,6 +155,7 @@ mod tests {
             let mailbox = Arc::new(Mailbox::default());
             let worker = WorkerMailbox(Arc::clone(&mailbox));
             let handle = WorkerHandle::new(mailbox, Arc::new(Waker::new()));
+            let handle = WorkerHandles::new(vec![handle]);
             let waiting = handle.cs_info();
             tokio::pin!(waiting);
             let ready = tokio::time::timeout(std::time::Duration::from_millis(1), waiting.as_mut()).await;

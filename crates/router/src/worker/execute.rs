@@ -1,24 +1,42 @@
 //! How the worker carries out what the control thread asks of it.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
 use namehop_forward::engine::CsErasure;
 use namehop_forward::schedule::Schedule;
-use namehop_manage::server::EngineStatus;
+use namehop_manage::server::{EngineStatus, HandoverCounters, WorkerStatus};
 use namehop_packet::Timestamp;
 use namehop_wire::Name;
 
-use super::Worker;
 use super::command::WorkerCommand;
+use super::faces::Output;
+use super::{Handover, Worker};
 
 /// Cached Data being erased: a part in every turn, so that forwarding goes on meanwhile.
 pub(super) struct Erasing {
-    prefix: Name,
+    what: What,
     limit: usize,
     erased: usize,
     erasure: CsErasure,
     reply: oneshot::Sender<usize>,
+}
+
+/// Which Data is erased.
+enum What {
+    /// Under a prefix.
+    Under(Name),
+    /// Of entries of the name dispatch table.
+    Entries(Arc<[usize]>),
+}
+
+impl Erasing {
+    fn new(what: What, limit: usize, reply: oneshot::Sender<usize>) -> Self {
+        Erasing { what, limit, erased: 0, erasure: CsErasure::default(), reply }
+    }
 }
 
 impl<S: Schedule> Worker<S> {
@@ -34,13 +52,20 @@ impl<S: Schedule> Worker<S> {
                 let _ = reply.map(|reply| reply.send(()));
             }
             WorkerCommand::RemoveFace(id, reply) => {
-                self.faces().remove(id);
+                // What is on a port of this worker goes by a change of its ports.
+                if self.records.get(id).is_some_and(|record| !matches!(record.output, Output::Port(_))) {
+                    self.faces().remove(id);
+                }
                 let _ = reply.map(|reply| reply.send(()));
             }
             WorkerCommand::UpdateFace(id, reply) => {
                 if let Some(record) = self.records.get(id) {
                     let options = record.link.face().link_options();
                     record.link.update(options);
+                    if !matches!(record.output, Output::Port(_)) {
+                        record.output =
+                            Output::without_port(record.link.face(), self.number).unwrap_or(Output::Sockets);
+                    }
                     self.engine.set_stranger(id, record.link.face().is_stranger());
                 }
                 let _ = reply.send(());
@@ -58,7 +83,10 @@ impl<S: Schedule> Worker<S> {
                 let _ = reply.send(self.engine.cs_info());
             }
             WorkerCommand::CsErase(prefix, limit, reply) => {
-                self.erasing.push_back(Erasing { prefix, limit, erased: 0, erasure: CsErasure::default(), reply });
+                self.erasing.push_back(Erasing::new(What::Under(prefix), limit, reply));
+            }
+            WorkerCommand::CsEraseEntries(entries, reply) => {
+                self.erasing.push_back(Erasing::new(What::Entries(entries), usize::MAX, reply));
             }
             WorkerCommand::Snapshot(reply) => {
                 self.publish_drops();
@@ -68,6 +96,9 @@ impl<S: Schedule> Worker<S> {
                     cs: self.engine.cs_info(),
                     buffers_in_use: self.pool.in_use(),
                 });
+            }
+            WorkerCommand::WorkerStatus(reply) => {
+                let _ = reply.send(self.status(now));
             }
             WorkerCommand::AnnouncementReply(request, announcement) => {
                 self.engine.announcement_reply(request, announcement.as_deref(), &mut self.outgoing);
@@ -79,11 +110,26 @@ impl<S: Schedule> Worker<S> {
         }
     }
 
+    /// What this worker does; `now` is on its clock.
+    pub fn status(&self, now: Timestamp) -> WorkerStatus {
+        let counters = self.engine.counters();
+        WorkerStatus {
+            packets: counters.in_interests + counters.in_data + counters.in_nacks,
+            handover: self.handover.as_ref().map_or_else(HandoverCounters::default, |handover| handover.counters),
+            busy: self.busy,
+            running: Duration::from_nanos(now.0),
+            processor: self.processor,
+            pit_entries: self.engine.table_sizes().pit as u64,
+            cs_entries: self.engine.table_sizes().cs as u64,
+            dispatch_entries: self.handover.as_ref().map_or(0, Handover::dispatch_entries),
+        }
+    }
+
     /// Brings the engine's drops to the counters of each face, where everybody can read them.
     fn publish_drops(&mut self) {
         for face in self.table.snapshot() {
             if let Some(drops) = self.engine.face_drops(face.id()) {
-                let published = &face.counters.worker.engine_drops;
+                let published = &face.counters.worker(self.number).engine_drops;
                 for (reason, count) in drops.iter() {
                     published.set(reason.index() as u8, count);
                 }
@@ -94,8 +140,11 @@ impl<S: Schedule> Worker<S> {
     /// Erases a part of the cached Data that is to be erased.
     pub(super) fn erase(&mut self) {
         let Some(mut erasing) = self.erasing.pop_front() else { return };
-        let Erasing { prefix, limit, erased, erasure, .. } = &mut erasing;
-        *erased += self.engine.cs_erase(prefix.as_ref(), *limit - *erased, erasure);
+        let Erasing { what, limit, erased, erasure, .. } = &mut erasing;
+        *erased += match what {
+            What::Under(prefix) => self.engine.cs_erase(prefix.as_ref(), *limit - *erased, erasure),
+            What::Entries(entries) => self.engine.cs_erase_entries(entries, erasure),
+        };
         if *erased < *limit && !erasure.is_complete() {
             self.erasing.push_front(erasing);
         } else {

@@ -37,14 +37,19 @@ pub(super) enum Output {
     Control,
     /// To a port.
     Port(PortOutput),
+    /// To another worker, as packets: it has the port of the face, or the state of its link.
+    Worker(usize),
 }
 
 impl Output {
-    /// The output of a face, unless it is one of a port: those come with theirs.
-    pub(super) fn without_port(face: &Face) -> Option<Output> {
+    /// The output that a face has in this worker, unless it is one of a port of this worker: those come with theirs.
+    pub(super) fn without_port(face: &Face, worker: usize) -> Option<Output> {
+        let home = face.home_worker();
         match face.remote_uri() {
             FaceUri::Internal => Some(Output::Control),
-            uri if uri.is_on_port(Some(face.local_uri())) => None,
+            uri if uri.is_on_port(Some(face.local_uri())) => (home != worker).then_some(Output::Worker(home)),
+            // What is sent is remembered until it is acknowledged.
+            _ if face.link_options().reliability && home != worker => Some(Output::Worker(home)),
             _ => Some(Output::Sockets),
         }
     }
@@ -67,6 +72,8 @@ pub(super) struct WorkerFaces<'a, S: Schedule> {
     pub(super) records: &'a mut FaceRecords,
     pub(super) engine: &'a mut Engine<S>,
     pub(super) reassembler: &'a mut Reassembler,
+    /// The number of the worker.
+    pub(super) worker: usize,
 }
 
 impl<S: Schedule> WorkerFaces<'_, S> {
@@ -83,7 +90,7 @@ impl<S: Schedule> WorkerFaces<'_, S> {
             None => {}
         }
         self.records.0[slot] =
-            Some(FaceRecord { info, link: LinkService::new(Arc::clone(face)), output, is_timed: false });
+            Some(FaceRecord { info, link: LinkService::new(Arc::clone(face), self.worker), output, is_timed: false });
         self.engine.set_face(info);
         self.engine.set_stranger(info.id, face.is_stranger());
     }
@@ -105,7 +112,7 @@ impl<S: Schedule> port::FaceRecords for WorkerFaces<'_, S> {
     fn remove(&mut self, id: FaceId) -> Option<PortOutput> {
         match WorkerFaces::remove(self, id)?.output {
             Output::Port(output) => Some(output),
-            Output::Sockets | Output::Control => None,
+            Output::Sockets | Output::Control | Output::Worker(_) => None,
         }
     }
 
@@ -113,7 +120,7 @@ impl<S: Schedule> port::FaceRecords for WorkerFaces<'_, S> {
         let FaceRecord { link, output, .. } = self.records.get(id)?;
         match output {
             Output::Port(output) => Some((link.face(), output)),
-            Output::Sockets | Output::Control => None,
+            Output::Sockets | Output::Control | Output::Worker(_) => None,
         }
     }
 }
@@ -184,7 +191,7 @@ impl LinkTimers {
 #[cfg(test)]
 mod tests {
     use namehop_face::encapsulation::NDN_GROUP;
-    use namehop_face::registry::{FaceParams, FaceTable};
+    use namehop_face::registry::{FaceFlags, FaceParams, FaceTable, FaceUpdate};
     use namehop_forward::schedule::Burst;
 
     use super::super::tests::small_engine;
@@ -193,8 +200,9 @@ mod tests {
     #[test]
     fn records_and_engine_have_the_same_faces() {
         let (mut records, mut engine, mut reassembler) =
-            (FaceRecords::default(), small_engine(BufferPool::new(16, 1)).0, Reassembler::new(4));
-        let mut faces = WorkerFaces { records: &mut records, engine: &mut engine, reassembler: &mut reassembler };
+            (FaceRecords::default(), small_engine(BufferPool::new(16, 1)).0, Reassembler::new(0, 4));
+        let mut faces =
+            WorkerFaces { records: &mut records, engine: &mut engine, reassembler: &mut reassembler, worker: 0 };
         let agree = |faces: &mut WorkerFaces<'_, Burst>, id: FaceId, is_there: bool| {
             assert_eq!(faces.records.get(id).is_some(), is_there, "record of {id}");
             assert_eq!(faces.engine.face_drops(id).is_some(), is_there, "face {id} of the engine");
@@ -228,15 +236,28 @@ mod tests {
 
     #[test]
     fn faces_of_ports_get_their_output_with_their_port() {
-        let output = |remote: FaceUri| {
-            let local = FaceUri::Null;
-            let face = FaceTable::new().insert(FaceParams::new(remote, local)).expect("room");
-            Output::without_port(&face)
+        let table = FaceTable::new();
+        table.set_workers(2);
+        let face = |remote: FaceUri, home_worker| {
+            let params = FaceParams { home_worker, ..FaceParams::new(remote, FaceUri::Null) };
+            table.insert(params).expect("room")
         };
+        let output = |remote: FaceUri| Output::without_port(&face(remote, Some(0)), 0);
         assert!(output(FaceUri::Ethernet(NDN_GROUP)).is_none());
         assert!(output("memif:///a?id=1".parse().expect("URI")).is_none());
         assert!(output("vxlan4://192.0.2.7?vni=1".parse().expect("URI")).is_none());
         assert!(matches!(output(FaceUri::Internal), Some(Output::Control)));
         assert!(matches!(output("unix:///a".parse().expect("URI")), Some(Output::Sockets)));
+        // What another worker has goes there.
+        let output = |face: &Face| Output::without_port(face, 0);
+        assert!(matches!(output(&face(FaceUri::Ethernet(NDN_GROUP), Some(1))), Some(Output::Worker(1))));
+        let socket = face("udp4://192.0.2.1:6363".parse().expect("URI"), Some(1));
+        assert!(matches!(output(&socket), Some(Output::Sockets)));
+        let reliability = FaceFlags::RELIABILITY;
+        socket
+            .update(&FaceUpdate { flags: reliability, flags_mask: reliability.0, ..FaceUpdate::default() })
+            .expect("allowed");
+        assert!(matches!(output(&socket), Some(Output::Worker(1))));
+        assert!(matches!(Output::without_port(&socket, 1), Some(Output::Sockets)));
     }
 }

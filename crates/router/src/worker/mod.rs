@@ -2,12 +2,15 @@
 //!
 //! One turn takes a burst of frames from its rings, runs them through link services and engine, and puts the resulting
 //! frames into the rings of the links; ports it polls and fills by itself. When it has its turns, and when it sleeps, is
-//! decided by what drives it: [`Worker::serve`] makes it a task (in `task`), and a thread of its own as soon as there is
-//! a port (in `polling`).
+//! decided by what drives it: [`serve`] makes it a task (in `task`), and a thread of its own as soon as there is
+//! a port (in `polling`), or when it is one of several. Those hand packets to each other (in `handover`).
 
 mod command;
+mod exchange;
 mod execute;
 mod faces;
+mod handles;
+mod handover;
 mod idle;
 #[cfg(test)]
 mod interest_way;
@@ -37,8 +40,12 @@ use namehop_packet::{BufferPool, FaceId, FaceScope, IncomingBurst, Outgoing, Pac
 use command::{Mailbox, WorkerMailbox};
 use execute::Erasing;
 use faces::{FaceRecord, FaceRecords, LinkTimers, Output, WorkerFaces};
+use handover::{Handed, Received};
 
 pub use command::{WorkerGone, WorkerHandle};
+pub use handles::{WorkerHandles, share};
+pub use handover::Handover;
+pub use polling::serve;
 pub use processors::{pin_to_processor, usable_processors};
 
 /// Frames taken from one ring in a turn.
@@ -76,8 +83,16 @@ pub struct Worker<S: Schedule = Burst> {
     port_retry: Option<Duration>,
     mailbox: WorkerMailbox,
     waker: Arc<Waker>,
+    number: usize,
+    /// The other workers; absent when there are none.
+    handover: Option<Handover>,
+    handed: Received,
     started: Instant,
     is_stopping: bool,
+    /// Time of turns in which there was something to do.
+    busy: Duration,
+    /// The one it is pinned to.
+    processor: Option<usize>,
     erasing: VecDeque<Erasing>,
     // Scratch of one turn, kept to allocate nothing.
     frames: Vec<Frame>,
@@ -88,21 +103,29 @@ pub struct Worker<S: Schedule = Burst> {
 }
 
 impl<S: Schedule> Worker<S> {
-    /// A worker around an engine, for the faces that exist; those of ports are added with their ports. `waker` is the one of its incoming rings.
+    /// A worker around an engine, for the faces that exist; those of ports are added with their ports. `waker` is the one of its
+    /// incoming rings. One of several workers has a `handover`.
     pub fn new(
-        engine: Engine<S>,
+        mut engine: Engine<S>,
         pool: BufferPool,
         table: Arc<FaceTable>,
         rings: WorkerRings,
-        ports: PortSet,
+        mut ports: PortSet,
         waker: Arc<Waker>,
+        handover: Option<Handover>,
     ) -> (Self, WorkerHandle) {
         let mailbox = Arc::new(Mailbox::default());
         let handle = WorkerHandle::new(Arc::clone(&mailbox), Arc::clone(&waker));
+        let number = handover.as_ref().map_or(0, Handover::worker);
+        let started = handover.as_ref().map_or_else(Instant::now, |handover| handover.started);
+        if let Some(handover) = &handover {
+            engine.share_dispatch(Arc::clone(handover.dispatch()));
+            ports.set_worker(number);
+        }
         let mut worker = Worker {
             engine,
             pool,
-            reassembler: Reassembler::new(table.reassembly_limit()),
+            reassembler: Reassembler::new(number, table.reassembly_limit() / table.workers()),
             table,
             records: FaceRecords::default(),
             timers: LinkTimers::new(),
@@ -111,8 +134,13 @@ impl<S: Schedule> Worker<S> {
             port_retry: None,
             mailbox: WorkerMailbox(mailbox),
             waker,
-            started: Instant::now(),
+            number,
+            handover,
+            handed: Received::default(),
+            started,
             is_stopping: false,
+            busy: Duration::ZERO,
+            processor: None,
             erasing: VecDeque::new(),
             frames: Vec::with_capacity(2 * BURST),
             incoming: IncomingBurst::with_capacity(2 * BURST),
@@ -140,8 +168,13 @@ impl<S: Schedule> Worker<S> {
             port_retry,
             mailbox,
             waker,
+            number,
+            handover,
+            handed,
             started,
             is_stopping,
+            busy,
+            processor,
             erasing,
             frames,
             incoming,
@@ -161,8 +194,13 @@ impl<S: Schedule> Worker<S> {
             port_retry,
             mailbox,
             waker,
+            number,
+            handover,
+            handed,
             started,
             is_stopping,
+            busy,
+            processor,
             erasing,
             frames,
             incoming,
@@ -184,6 +222,7 @@ impl<S: Schedule> Worker<S> {
             || !self.mailbox.commands.is_empty()
             || !self.erasing.is_empty()
             || self.ports.has_changes()
+            || self.handover.as_ref().is_some_and(Handover::has_work)
     }
 
     /// Whether a ring to the links has become so full that another turn might overfill it.
@@ -227,17 +266,26 @@ impl<S: Schedule> Worker<S> {
         self.rings.from_control.pop_burst(&mut self.frames, BURST);
         self.rings.from_sockets.pop_burst(&mut self.frames, BURST);
         let mut frames = std::mem::take(&mut self.frames);
-        let Worker { ports, records, engine, reassembler, pool, .. } = self;
-        let mut faces = WorkerFaces { records, engine, reassembler };
+        let Worker { ports, records, engine, reassembler, pool, number, .. } = self;
+        let mut faces = WorkerFaces { records, engine, reassembler, worker: *number };
         worked |= ports.receive(now, &mut frames, &mut faces, pool);
         self.frames = frames;
         worked |= !self.frames.is_empty();
         self.receive(now);
+        if self.handover.is_some() {
+            worked |= self.exchange(now);
+        }
         self.engine.process(now, self.incoming.in_order(), &mut self.outgoing);
+        if self.handover.is_some() {
+            self.process_handed(now);
+        }
         self.run_link_timers(now);
         self.transmit(now);
         let (ports, mut faces) = self.ports_and_faces();
         self.port_retry = ports.flush(&mut faces);
+        if let Some(handover) = &mut self.handover {
+            handover.publish();
+        }
         for event in self.engine.take_events() {
             self.mailbox.events.push(event);
         }
@@ -256,17 +304,17 @@ impl<S: Schedule> Worker<S> {
 
     /// The ports, and the faces that come and go with them.
     fn ports_and_faces(&mut self) -> (&mut PortSet, WorkerFaces<'_, S>) {
-        let Worker { ports, records, engine, reassembler, .. } = self;
-        (ports, WorkerFaces { records, engine, reassembler })
+        let Worker { ports, records, engine, reassembler, number, .. } = self;
+        (ports, WorkerFaces { records, engine, reassembler, worker: *number })
     }
 
     fn faces(&mut self) -> WorkerFaces<'_, S> {
         self.ports_and_faces().1
     }
 
-    /// Adds a face that is not one of a port.
+    /// Adds a face that is not one of a port of this worker.
     fn add_face(&mut self, face: &Arc<Face>) {
-        if let Some(output) = Output::without_port(face) {
+        if let Some(output) = Output::without_port(face, self.number) {
             self.faces().add(face, output);
         }
     }
@@ -291,6 +339,8 @@ impl<S: Schedule> Worker<S> {
                     // The face was closed while its last frames were in the ring.
                     self.table.link_drops().add(LinkDrop::LinkDown, 1);
                     rest.next();
+                } else if let Some(handover) = &mut self.handover {
+                    handover.announce_face(now, id);
                 }
                 continue;
             };
@@ -314,9 +364,7 @@ impl<S: Schedule> Worker<S> {
         self.timers.run_due(now, &mut self.records, pool, dropped, encoded, |record, frames| {
             send_frames(rings, ports, pool, record, frames);
         });
-        for interest in self.dropped_interests.drain(..) {
-            self.engine.dropped_interest(now, interest.face, interest.buffer.bytes(), &mut self.outgoing);
-        }
+        self.pass_on_dropped(now);
     }
 
     /// Link services over the packets to send. Those to one face that follow each other are sent in one go.
@@ -333,6 +381,16 @@ impl<S: Schedule> Worker<S> {
                 rest.next();
                 continue;
             };
+            if let Output::Worker(home) = record.output
+                && let Some(handover) = &mut self.handover
+            {
+                while rest.as_slice().first().is_some_and(|packet| packet.face == id)
+                    && let Some(packet) = rest.next()
+                {
+                    handover.hand_over(now, home, Handed::Outgoing(packet), self.table.link_drops());
+                }
+                continue;
+            }
             let queued = record.link.face().send_queue_bytes.load(Ordering::Relaxed);
             while rest.as_slice().first().is_some_and(|packet| packet.face == id)
                 && let Some(packet) = rest.next()
@@ -364,7 +422,7 @@ impl<S: Schedule> Worker<S> {
         let _ = record.link.send(now, packet, 0, &self.pool, &mut self.encoded);
         for buffer in self.encoded.drain(..) {
             if ring.push(Frame { face: from, endpoint: 0, buffer }).is_err() {
-                record.link.face().counters.worker.link_drops.add(reason, 1);
+                record.link.counters().link_drops.add(reason, 1);
             }
         }
         self.timers.note(record);
@@ -384,10 +442,12 @@ fn send_frames(
         Output::Port(output) => return ports.send(face, output, frames, pool),
         Output::Sockets => &rings.to_sockets,
         Output::Control => &rings.to_control,
+        // Packets of such faces are handed over before they come to their link service.
+        Output::Worker(_) => return frames.clear(),
     };
     for buffer in frames.drain(..) {
         if ring.push(Frame { face: record.info.id, endpoint: 0, buffer }).is_err() {
-            face.counters.worker.link_drops.add(LinkDrop::SendQueueFull, 1);
+            record.link.counters().link_drops.add(LinkDrop::SendQueueFull, 1);
             if ring.refused() == 1 {
                 warn!(face = %record.info.id, "the ring from the worker to the links is full: packets are dropped");
             }

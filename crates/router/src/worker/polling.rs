@@ -1,4 +1,4 @@
-//! The worker as a thread of its own, once there is a port: polls ports and rings alike and sleeps when all are idle.
+//! A worker as a thread of its own, one of several or once there is a port: polls ports and rings alike and sleeps when all are idle.
 //!
 //! An idle worker goes on polling for [`SPIN_NS`], because the next packet often follows at once, and then sleeps. Its rings
 //! and its timers wake it, and a congested port does when it is time to try sending again. Ports with a bell (network
@@ -34,36 +34,59 @@ const SHORT_PAUSE: Duration = Duration::from_micros(50);
 /// How much too late sleeps may end, in nanoseconds; with the kernel's default the short ones would last twice as long.
 const TIMER_SLACK_NS: u64 = 1_000;
 
-impl Worker {
-    /// Works until told to shut down: as a task until there is a port, and on a thread of its own from then on.
-    ///
-    /// # Errors
-    /// When the thread cannot be started, or ended by itself.
-    pub async fn serve(self, processor: Processor) -> io::Result<()> {
-        let Some(worker) = self.run().await else { return Ok(()) };
-        let (sender, ended) = oneshot::channel();
-        thread::Builder::new().name("worker".to_owned()).spawn(move || {
-            worker.poll(processor);
-            // Nobody waits any more when the router is ending in a hurry.
-            let _ = sender.send(());
-        })?;
-        ended.await.map_err(|_| io::Error::other("the worker's thread ended by itself"))
+/// Works until told to shut down. A single worker is a task until there is a port, and has a thread of its own from then on;
+/// several have threads of their own from the start. Each of them runs on the processor in its place of `processors`.
+///
+/// # Errors
+/// When a thread cannot be started, or ended by itself.
+pub async fn serve(workers: Vec<Worker>, processors: Vec<Processor>) -> io::Result<()> {
+    let mut workers = workers.into_iter().zip(processors);
+    let threads = match (workers.next(), workers.len()) {
+        (None, _) => Vec::new(),
+        (Some((only, processor)), 0) => match only.run().await {
+            Some(worker) => vec![start(worker, processor)?],
+            None => Vec::new(),
+        },
+        (Some(first), _) => {
+            let all = std::iter::once(first).chain(workers);
+            all.map(|(worker, processor)| start(worker, processor)).collect::<io::Result<_>>()?
+        }
+    };
+    for ended in threads {
+        ended.await.map_err(|_| io::Error::other("the thread of a worker ended by itself"))?;
     }
+    Ok(())
+}
 
+/// Starts the thread of a worker; its end can be waited for.
+fn start(worker: Worker, processor: Processor) -> io::Result<oneshot::Receiver<()>> {
+    let (sender, ended) = oneshot::channel();
+    let name = if worker.handover.is_some() { format!("worker {}", worker.number) } else { "worker".to_owned() };
+    thread::Builder::new().name(name).spawn(move || {
+        worker.poll(processor);
+        // Nobody waits any more when the router is ending in a hurry.
+        let _ = sender.send(());
+    })?;
+    Ok(ended)
+}
+
+impl Worker {
     fn poll(mut self, processor: Processor) {
-        pin(processor);
+        self.processor = pin(self.number, processor);
         fault_point("worker thread");
         if let Err(error) = set_timerslack(TIMER_SLACK_NS) {
             warn!(%error, "the worker's sleeps will be longer than they should");
         }
         let mut idle_since = None;
+        let mut now = self.now();
         loop {
-            let now = self.now();
             let worked = self.turn(now);
             if self.is_stopping {
                 return;
             }
+            let before = std::mem::replace(&mut now, self.now());
             if worked {
+                self.busy += now - before;
                 idle_since = None;
                 continue;
             }
@@ -72,6 +95,7 @@ impl Worker {
                 std::hint::spin_loop();
             } else {
                 self.sleep_beside_ports(now, Duration::from_nanos(idle_ns));
+                now = self.now();
             }
         }
     }
@@ -99,15 +123,21 @@ impl Worker {
     }
 }
 
-/// Pins this thread to a processor. A worker that cannot be pinned works all the same.
-fn pin(processor: Processor) {
+/// Pins this thread to a processor, whose number is the result. A worker that cannot be pinned works all the same.
+fn pin(worker: usize, processor: Processor) -> Option<usize> {
     let number = match processor {
         Processor::Number(number) => Ok(number),
         // The first ones serve interrupts and everything else.
         Processor::Auto => usable_processors().map(|usable| usable.last().copied().unwrap_or(0)),
     };
     match number.and_then(|number| pin_to_processor(number).map(|()| number)) {
-        Ok(processor) => info!(processor, "the worker has a thread of its own and polls ports"),
-        Err(error) => warn!(%error, ?processor, "the worker is not pinned to a processor"),
+        Ok(processor) => {
+            info!(worker, processor, "the worker has a thread of its own");
+            Some(processor)
+        }
+        Err(error) => {
+            warn!(worker, %error, ?processor, "the worker is not pinned to a processor");
+            None
+        }
     }
 }

@@ -54,7 +54,9 @@ impl Worker {
     fn work(&mut self) {
         for _ in 0..TURNS {
             let now = self.now();
-            self.turn(now);
+            if self.turn(now) {
+                self.busy += self.now() - now;
+            }
             if self.is_stopping() || !self.has_work() || self.is_output_behind() {
                 break;
             }

@@ -24,7 +24,7 @@ const INTEREST: [u8; 13] = [0x05, 0x0B, 0x07, 0x03, 0x08, 0x01, 0x41, 0x0A, 0x04
 /// A worker without ports, and what the other threads have of it.
 struct Bench {
     worker: Worker<Burst>,
-    handle: WorkerHandle,
+    handle: WorkerHandles,
     rings: WorkerRings,
     table: Arc<FaceTable>,
     pool: BufferPool,
@@ -58,7 +58,8 @@ impl Bench {
         let flags = FaceFlags::default();
         let (ports, _) =
             PortSet::new(Arc::clone(&table), events, Arc::clone(&waker), flags, false, Duration::from_secs(600));
-        let (worker, handle) = Worker::new(engine, pool.clone(), Arc::clone(&table), rings.clone(), ports, waker);
+        let (worker, handle) = Worker::new(engine, pool.clone(), Arc::clone(&table), rings.clone(), ports, waker, None);
+        let handle = WorkerHandles::new(vec![handle]);
         Bench { worker, handle, rings, table, pool, _fib: fib }
     }
 
@@ -72,7 +73,10 @@ impl Bench {
         let buffer = self.pool.copy_of(&INTEREST).expect("buffer");
         assert!(self.rings.from_sockets.push(Frame { face: face.id(), endpoint: 0, buffer }).is_ok());
         self.worker.turn(Timestamp(1));
-        (face.counters.worker.received.interests.packets.get(), self.table.link_drops().get(LinkDrop::LinkDown))
+        (
+            face.counters.sum(|worker| worker.received.interests.packets.get()),
+            self.table.link_drops().get(LinkDrop::LinkDown),
+        )
     }
 }
 
@@ -81,7 +85,7 @@ fn the_first_frame_of_a_face_may_come_before_its_command() {
     let mut bench = Bench::new();
     let face = bench.face("fd://7");
     assert_eq!(bench.receive(&face), (1, 0));
-    bench.handle.face_created(Arc::clone(&face));
+    bench.handle.face_created(&face);
     assert_eq!(bench.receive(&face), (2, 0));
 
     // The last frames of a face may come behind the command that removes it.
@@ -89,7 +93,7 @@ fn the_first_frame_of_a_face_may_come_before_its_command() {
     bench.handle.face_destroyed(face.id());
     assert_eq!(bench.receive(&face), (2, 1));
     // A command to add it that was overtaken changes nothing.
-    bench.handle.face_created(Arc::clone(&face));
+    bench.handle.face_created(&face);
     assert_eq!(bench.receive(&face), (2, 2));
     assert_eq!(bench.pool.in_use(), bench.rings.to_sockets.len());
 }
@@ -98,7 +102,7 @@ fn the_first_frame_of_a_face_may_come_before_its_command() {
 fn a_face_of_a_port_is_not_taken_for_one_of_the_sockets() {
     let mut bench = Bench::new();
     let face = bench.face("ether://[08:00:27:01:01:01]");
-    bench.handle.face_created(Arc::clone(&face));
+    bench.handle.face_created(&face);
     assert_eq!(bench.receive(&face), (0, 1));
     assert!(bench.rings.to_sockets.is_empty());
 }

@@ -263,7 +263,7 @@ impl SharedBench {
         let table = FaceTable::new();
         let services = (0..faces).map(|_| {
             let face = table.insert(FaceParams::new(FaceUri::Null, FaceUri::Null)).expect("face");
-            let mut service = LinkService::with_first_sequence(face, 0);
+            let mut service = LinkService::with_first_sequence(face, 0, 0);
             service.update(DATAGRAM);
             service
         });
@@ -271,7 +271,7 @@ impl SharedBench {
             pool: BufferPool::new(100, 100),
             now: Timestamp(0),
             services: services.collect(),
-            reassembler: Reassembler::new(limit),
+            reassembler: Reassembler::new(0, limit),
         }
     }
 
@@ -290,7 +290,7 @@ impl SharedBench {
     }
 
     fn evicted(&self) -> Vec<u64> {
-        let drops = self.services.iter().map(|service| &service.face().counters.worker.link_drops);
+        let drops = self.services.iter().map(|service| &service.counters().link_drops);
         drops.map(|drops| drops.get(LinkDrop::ReassemblyEvicted)).collect()
     }
 }
@@ -350,9 +350,9 @@ fn a_face_that_goes_and_a_time_out_give_places_and_buffers_back() {
     bench.receive(1, 10, 0, &packet[..10]);
     bench.reassembler.forget(bench.services[0].face().id());
     assert_eq!((bench.waiting(), bench.pool.in_use()), (vec![0, 1], 1));
-    assert_eq!(bench.services[0].face().counters.worker.link_drops.get(LinkDrop::LinkDown), 3);
+    assert_eq!(bench.services[0].counters().link_drops.get(LinkDrop::LinkDown), 3);
     bench.reassembler.expire(bench.now.plus_ms(REASSEMBLY_TIMEOUT_MS));
     assert_eq!((bench.waiting(), bench.pool.in_use()), (vec![0, 0], 0));
-    assert_eq!(bench.services[1].face().counters.worker.link_drops.get(LinkDrop::ReassemblyTimeout), 1);
+    assert_eq!(bench.services[1].counters().link_drops.get(LinkDrop::ReassemblyTimeout), 1);
     assert_eq!(bench.reassembler.next_deadline(), Timestamp::NEVER);
 }

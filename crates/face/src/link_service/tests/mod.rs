@@ -74,9 +74,9 @@ impl Bench {
 
     fn on(faces: &FaceTable, options: LinkOptions, pool: BufferPool) -> Self {
         let face = faces.insert(FaceParams::new(FaceUri::Null, FaceUri::Null)).expect("face");
-        let mut service = LinkService::with_first_sequence(face, 0x1000);
+        let mut service = LinkService::with_first_sequence(face, 0, 0x1000);
         service.update(options);
-        let reassembler = Reassembler::new(DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES);
+        let reassembler = Reassembler::new(0, DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES);
         Bench { pool, now: Timestamp(0), service, reassembler, dropped: Vec::new() }
     }
 
@@ -85,7 +85,7 @@ impl Bench {
     }
 
     fn counters(&self) -> &WorkerCounters {
-        &self.service.face().counters.worker
+        self.service.counters()
     }
 
     fn drops(&self, reason: LinkDrop) -> u64 {

@@ -154,7 +154,7 @@ impl<S: Schedule> Runner<S> {
             Action::ContentFlags { admit, serve } => {
                 self.end_burst()?;
                 let settings = CsChange { admit: Some(*admit), serve: Some(*serve), ..CsChange::default() };
-                self.engine.cs_configure(settings).expect("no more memory is needed");
+                self.engine.cs_configure(settings);
                 self.model.set_content_flags(*admit, *serve);
             }
             Action::EndOfBurst => self.end_burst()?,

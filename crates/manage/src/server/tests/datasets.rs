@@ -10,7 +10,7 @@ use crate::nfd::{
     RibEntry, Route as NfdRoute, StrategyChoice, decode_items,
 };
 
-fn list(module: &str, verb: &str) -> Name {
+pub(super) fn list(module: &str, verb: &str) -> Name {
     names::localhost_verb(module, verb)
 }
 
@@ -43,7 +43,7 @@ async fn fetch(fixture: &Fixture, dataset: Name) -> (Vec<u8>, u64) {
     (content, segment + 1)
 }
 
-async fn items<T: DatasetItem>(fixture: &Fixture, dataset: Name) -> Vec<T> {
+pub(super) async fn items<T: DatasetItem>(fixture: &Fixture, dataset: Name) -> Vec<T> {
     decode_items(&fetch(fixture, dataset).await.0).expect("a list")
 }
 
@@ -83,7 +83,7 @@ fn drops_are_listed_by_reason_in_total_and_by_face() {
         engine.counters.drops[DropReason::PitFull] = 5;
         fixture.router().engine.set(engine);
         let face = fixture.router().faces().get(FaceId(257)).expect("there");
-        face.counters.worker.engine_drops.set(DropReason::PitFull as u8, 1);
+        face.counters.worker(0).engine_drops.set(DropReason::PitFull as u8, 1);
         face.counters.count_transport_drop(LinkDrop::SendFailed);
         let drops: Vec<DropCount> = items(&fixture, list("status", "drops")).await;
         let drop = |face_id, layer: &str, reason: &str, count| DropCount {

@@ -9,6 +9,7 @@ mod faces;
 mod fib;
 mod loaded;
 mod loaded_strategies;
+mod ndt;
 mod readvertise;
 mod rib;
 mod saving;

@@ -1,0 +1,102 @@
+//! `namehop ndt`: the name dispatch table, by which names are divided among workers.
+
+use clap::{Args, Subcommand};
+use namehop_manage::nfd::{ControlParameters, names::module};
+use namehop_manage::views::{DispatchEntryView, DispatchMoveView};
+use namehop_wire::Name;
+
+use super::signing::CommandSigningArgs;
+use crate::connection::{ConnectionArgs, block_on};
+use crate::failure::Failure;
+use crate::manager::Manager;
+use crate::output::{self, Align, Table};
+
+/// Show and change which names belong to which worker
+#[derive(Args, Debug)]
+pub struct NdtArgs {
+    #[command(subcommand)]
+    command: NdtCommand,
+    #[command(flatten)]
+    signing: CommandSigningArgs,
+}
+
+#[derive(Subcommand, Debug)]
+enum NdtCommand {
+    List(ListArgs),
+    Move(MoveArgs),
+}
+
+/// List the entries of the name dispatch table that had packets in the last seconds, those with most first. Names are divided by a
+/// hash of their first components: an entry stands for one such prefix, or for a few
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  namehop ndt list --json")]
+struct ListArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Give the names with the same first components as this one to another worker. With 'rebalance' on in the configuration, the router
+/// may move them again
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  namehop ndt move /example/video 1")]
+struct MoveArgs {
+    /// A name, of which the first components count (two, unless configured otherwise)
+    name: Name,
+    /// Number of the worker, as in 'namehop status'
+    worker: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl NdtArgs {
+    pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
+        block_on(async {
+            match self.command {
+                NdtCommand::List(args) => args.run(&Manager::connect(connection).await?).await,
+                NdtCommand::Move(args) => {
+                    args.run(&Manager::connect_with_signer(connection, self.signing.signer()?).await?).await
+                }
+            }
+        })
+    }
+}
+
+impl ListArgs {
+    async fn run(self, manager: &Manager) -> Result<(), Failure> {
+        let entries = manager.datasets().dispatch_entries().await?;
+        let entries: Vec<DispatchEntryView> = entries.into_iter().map(DispatchEntryView::from).collect();
+        if self.json {
+            return output::json(&entries);
+        }
+        let columns =
+            [("ENTRY", Align::Right), ("WORKER", Align::Right), ("BEFORE", Align::Right), ("PACKETS/S", Align::Right)];
+        let mut table = Table::new(&columns);
+        for entry in entries {
+            table.row(vec![
+                entry.entry.to_string(),
+                entry.worker.to_string(),
+                output::or_dash(entry.former_worker),
+                entry.packets_per_s.to_string(),
+            ]);
+        }
+        output::print(&table.render())
+    }
+}
+
+impl MoveArgs {
+    async fn run(self, manager: &Manager) -> Result<(), Failure> {
+        let parameters = ControlParameters {
+            name: Some(self.name.clone()),
+            count: Some(self.worker),
+            ..ControlParameters::default()
+        };
+        let done = manager.command(module::NDT, "move", &parameters).await?;
+        let worker = done.count.unwrap_or(self.worker);
+        if self.json {
+            return output::json(&DispatchMoveView { name: self.name.to_string(), worker });
+        }
+        output::line(format!("names that are divided together with {} belong to worker {worker}", self.name))
+    }
+}

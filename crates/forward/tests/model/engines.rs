@@ -1,0 +1,121 @@
+//! One engine, or several among which names are divided, as one: packets are handed from engine to engine without threads.
+
+use std::sync::Arc;
+
+use namehop_forward::counters::EngineCounters;
+use namehop_forward::dispatch::NameDispatch;
+use namehop_forward::engine::{CsChange, Engine, EngineConfig, TableSizes};
+use namehop_forward::fib::{FibWriter, NextHop};
+use namehop_forward::schedule::Schedule;
+use namehop_forward::strategy::StrategyInstance;
+use namehop_hash::{DispatchKey, HashKey};
+use namehop_packet::{BufferPool, FaceId, FaceInfo, Incoming, LinkFields, Outgoing, Timestamp};
+use namehop_wire::NameRef;
+
+/// How names are divided.
+#[derive(Debug, Clone, Copy)]
+pub struct Division {
+    pub engines: usize,
+    pub components: usize,
+}
+
+impl Division {
+    pub const NONE: Division = Division { engines: 1, components: 1 };
+}
+
+/// See the module's description.
+pub struct Engines<S: Schedule> {
+    engines: Vec<Engine<S>>,
+    /// Absent when there is one engine.
+    dispatch: Option<Arc<NameDispatch>>,
+    pool: BufferPool,
+}
+
+impl<S: Schedule> Engines<S> {
+    pub fn new(
+        division: Division,
+        config: &EngineConfig,
+        fib: &FibWriter<StrategyInstance>,
+        pool: BufferPool,
+        key: HashKey,
+    ) -> Self {
+        let dispatch = NameDispatch::new(division.engines, division.components, DispatchKey::new(3, 5));
+        let dispatch = (division.engines > 1).then(|| Arc::new(dispatch));
+        let engine = |worker| {
+            let config = EngineConfig { worker: worker as u8, ..config.clone() };
+            let mut engine = Engine::new(config, fib.reader(), pool.clone(), key).expect("memory for a small engine");
+            if let Some(dispatch) = &dispatch {
+                engine.share_dispatch(Arc::clone(dispatch));
+            }
+            engine
+        };
+        Engines { engines: (0..division.engines).map(engine).collect(), dispatch, pool }
+    }
+
+    pub fn count(&self) -> usize {
+        self.engines.len()
+    }
+
+    pub fn process(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
+        let Some(dispatch) = self.dispatch.clone() else { return self.engines[0].process(now, burst, out) };
+        self.advance(now, out);
+        let mut waiting: Vec<Incoming> = burst.drain(..).rev().collect();
+        while let Some(packet) = waiting.pop() {
+            let owners = dispatch.owners(packet.buffer.bytes(), &packet.fields).expect("packets have names");
+            let copies = owners.others.iter().map(|other| (usize::from(other), self.copy_of(&packet)));
+            let copies: Vec<(usize, Incoming)> = copies.collect();
+            let owner = &mut self.engines[usize::from(owners.owner)];
+            owner.process(now, &mut vec![packet], out);
+            waiting.extend(owner.take_misdirected());
+            for (other, copy) in copies {
+                self.engines[other].process_offered(now, &mut vec![copy], out);
+            }
+        }
+    }
+
+    fn copy_of(&self, packet: &Incoming) -> Incoming {
+        let LinkFields { pit_token, congestion_mark, no_cache, .. } = packet.fields;
+        let fields = LinkFields { pit_token, congestion_mark, no_cache, ..LinkFields::default() };
+        Incoming { face: packet.face, buffer: self.pool.copy_of(packet.buffer.bytes()).expect("a buffer"), fields }
+    }
+
+    pub fn advance(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
+        self.engines.iter_mut().for_each(|engine| engine.advance(now, out));
+    }
+
+    pub fn new_nexthop(&mut self, now: Timestamp, prefix: NameRef<'_>, nexthop: NextHop, out: &mut Vec<Outgoing>) {
+        self.engines.iter_mut().for_each(|engine| engine.new_nexthop(now, prefix, nexthop, out));
+    }
+
+    pub fn set_face(&mut self, info: FaceInfo) {
+        self.engines.iter_mut().for_each(|engine| engine.set_face(info));
+    }
+
+    pub fn remove_face(&mut self, id: FaceId) {
+        self.engines.iter_mut().for_each(|engine| engine.remove_face(id));
+    }
+
+    pub fn cs_configure(&mut self, change: CsChange) {
+        self.engines.iter_mut().for_each(|engine| engine.cs_configure(change).expect("no more memory is needed"));
+    }
+
+    pub fn counters(&self) -> EngineCounters {
+        let mut sum = EngineCounters::default();
+        self.engines.iter().for_each(|engine| sum += *engine.counters());
+        sum
+    }
+
+    pub fn table_sizes(&self) -> TableSizes {
+        let mut sum = TableSizes::default();
+        self.engines.iter().for_each(|engine| sum += engine.table_sizes());
+        sum
+    }
+
+    pub fn check_invariants(&self) -> Result<(), String> {
+        self.engines.iter().try_for_each(Engine::check_invariants)
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.engines.iter().all(Engine::is_idle)
+    }
+}

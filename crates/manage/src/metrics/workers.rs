@@ -1,0 +1,45 @@
+//! The metrics of workers.
+
+use std::fmt;
+
+use prometheus_client::metrics::MetricType;
+
+use super::render::Metrics;
+use crate::server::WorkerStatus;
+
+/// What each worker does, labelled with its number.
+pub(super) fn workers(metrics: &mut Metrics<'_>, workers: &[WorkerStatus]) -> fmt::Result {
+    type Value = fn(&WorkerStatus) -> u64;
+    let counters: [(&str, &str, Value); 4] = [
+        ("worker_packets", "Network-layer packets that a worker has forwarded", |worker| worker.packets),
+        ("worker_handed_in", "Packets that a worker got from others", |worker| worker.handover.handed_in),
+        ("worker_handed_out", "Packets that a worker gave to others", |worker| worker.handover.handed_out),
+        ("worker_congestion_marks", "Packets marked because they had waited for a worker", |worker| {
+            worker.handover.congestion_marks
+        }),
+    ];
+    let numbers: Vec<String> = (0..workers.len()).map(|number| number.to_string()).collect();
+    for (name, help, value) in counters {
+        metrics.family(name, help, MetricType::Counter, |family| {
+            workers
+                .iter()
+                .zip(&numbers)
+                .try_for_each(|(worker, number)| family.line(&[("worker", number)], value(worker)))
+        })?;
+    }
+    let help = "Packets lost because the ring from this worker to another one was full";
+    metrics.family("worker_handover_drops", help, MetricType::Counter, |family| {
+        workers.iter().zip(&numbers).try_for_each(|(worker, number)| {
+            let drops = &worker.handover;
+            let kinds =
+                [("interest", drops.dropped_interests), ("data", drops.dropped_data), ("nack", drops.dropped_nacks)];
+            kinds.iter().try_for_each(|&(kind, count)| family.line(&[("worker", number), ("kind", kind)], count))
+        })
+    })?;
+    metrics.family("worker_busy_seconds", "Time in which a worker had something to do", MetricType::Counter, |family| {
+        workers
+            .iter()
+            .zip(&numbers)
+            .try_for_each(|(worker, number)| family.line_f64(&[("worker", number)], worker.busy.as_secs_f64()))
+    })
+}

@@ -1,0 +1,51 @@
+//! Which names belong to which worker: `ndt/list`, Namehop's own addition to the NFD management protocol. One item for each entry
+//! of the name dispatch table that had packets lately.
+//!
+//! Forwarders without it do not answer. The numbers are those of application use.
+
+use namehop_wire::tlv::Writer;
+
+use super::codec::{CodecError, DatasetItem, Fields, put_optional};
+use crate::server::DispatchEntry;
+
+/// TYPE of one item.
+const DISPATCH_ENTRY: u32 = 174;
+const ENTRY: u32 = 175;
+const WORKER: u32 = 176;
+const FORMER_WORKER: u32 = 177;
+const PACKETS_PER_S: u32 = 178;
+
+impl DatasetItem for DispatchEntry {
+    const TYPE: u32 = DISPATCH_ENTRY;
+
+    fn encode_value(&self, writer: &mut Writer) {
+        writer.nni(ENTRY, self.entry).nni(WORKER, self.worker);
+        put_optional(writer, FORMER_WORKER, self.former_worker);
+        writer.nni(PACKETS_PER_S, self.packets_per_s);
+    }
+
+    fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
+        let fields = Fields::parse(value)?;
+        Ok(DispatchEntry {
+            entry: fields.required_number(ENTRY, "entry")?,
+            worker: fields.required_number(WORKER, "worker")?,
+            former_worker: fields.number(FORMER_WORKER)?,
+            packets_per_s: fields.required_number(PACKETS_PER_S, "packets")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::codec::{decode_items, encode_item};
+    use super::*;
+
+    #[test]
+    fn entries_are_read_as_they_were_written() {
+        let moved = DispatchEntry { entry: 65_535, worker: 1, former_worker: Some(0), packets_per_s: 640 };
+        let entries = [moved, DispatchEntry { former_worker: None, ..moved }];
+        let mut writer = Writer::new();
+        entries.iter().for_each(|entry| encode_item(entry, &mut writer));
+        assert_eq!(decode_items::<DispatchEntry>(&writer.into_vec()), Ok(entries.to_vec()));
+    }
+}

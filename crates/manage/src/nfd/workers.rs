@@ -1,0 +1,116 @@
+//! What each worker does: `status/workers`, Namehop's own addition to the NFD management protocol. One item for each worker, in
+//! the order of their numbers.
+//!
+//! Forwarders without it do not answer. The numbers are those of application use.
+
+use std::time::Duration;
+
+use namehop_wire::tlv::Writer;
+
+use super::codec::{CodecError, DatasetItem, Fields};
+use crate::server::{HandoverCounters, WorkerStatus};
+
+/// TYPE of one item.
+const WORKER_STATUS: u32 = 160;
+const PACKETS: u32 = 161;
+const HANDED_IN: u32 = 162;
+const HANDED_OUT: u32 = 163;
+const CONGESTION_MARKS: u32 = 164;
+const DROPPED_INTERESTS: u32 = 165;
+const DROPPED_DATA: u32 = 166;
+const DROPPED_NACKS: u32 = 167;
+const BUSY_US: u32 = 168;
+const RUNNING_US: u32 = 169;
+const PROCESSOR: u32 = 170;
+const PIT_ENTRIES: u32 = 171;
+const CS_ENTRIES: u32 = 172;
+const DISPATCH_ENTRIES: u32 = 173;
+
+fn microseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+impl DatasetItem for WorkerStatus {
+    const TYPE: u32 = WORKER_STATUS;
+
+    fn encode_value(&self, writer: &mut Writer) {
+        let HandoverCounters {
+            handed_in,
+            handed_out,
+            congestion_marks,
+            dropped_interests,
+            dropped_data,
+            dropped_nacks,
+        } = self.handover;
+        writer
+            .nni(PACKETS, self.packets)
+            .nni(HANDED_IN, handed_in)
+            .nni(HANDED_OUT, handed_out)
+            .nni(CONGESTION_MARKS, congestion_marks)
+            .nni(DROPPED_INTERESTS, dropped_interests)
+            .nni(DROPPED_DATA, dropped_data)
+            .nni(DROPPED_NACKS, dropped_nacks)
+            .nni(BUSY_US, microseconds(self.busy))
+            .nni(RUNNING_US, microseconds(self.running));
+        if let Some(processor) = self.processor {
+            writer.nni(PROCESSOR, processor as u64);
+        }
+        writer
+            .nni(PIT_ENTRIES, self.pit_entries)
+            .nni(CS_ENTRIES, self.cs_entries)
+            .nni(DISPATCH_ENTRIES, self.dispatch_entries);
+    }
+
+    fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
+        let fields = Fields::parse(value)?;
+        Ok(WorkerStatus {
+            packets: fields.required_number(PACKETS, "packets")?,
+            handover: HandoverCounters {
+                handed_in: fields.required_number(HANDED_IN, "packets from others")?,
+                handed_out: fields.required_number(HANDED_OUT, "packets to others")?,
+                congestion_marks: fields.required_number(CONGESTION_MARKS, "congestion marks")?,
+                dropped_interests: fields.required_number(DROPPED_INTERESTS, "dropped Interests")?,
+                dropped_data: fields.required_number(DROPPED_DATA, "dropped Data")?,
+                dropped_nacks: fields.required_number(DROPPED_NACKS, "dropped Nacks")?,
+            },
+            busy: Duration::from_micros(fields.required_number(BUSY_US, "busy time")?),
+            running: Duration::from_micros(fields.required_number(RUNNING_US, "running time")?),
+            processor: fields.number(PROCESSOR)?.and_then(|processor| usize::try_from(processor).ok()),
+            pit_entries: fields.required_number(PIT_ENTRIES, "PIT entries")?,
+            cs_entries: fields.required_number(CS_ENTRIES, "CS entries")?,
+            dispatch_entries: fields.required_number(DISPATCH_ENTRIES, "dispatch entries")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::codec::{decode_items, encode_item};
+    use super::*;
+
+    #[test]
+    fn what_a_worker_does_is_read_as_it_was_written() {
+        let handover = HandoverCounters {
+            handed_in: 2,
+            handed_out: 3,
+            congestion_marks: 4,
+            dropped_interests: 5,
+            dropped_data: 6,
+            dropped_nacks: 7,
+        };
+        let with_processor = WorkerStatus {
+            packets: 1,
+            handover,
+            busy: Duration::from_micros(8),
+            running: Duration::from_micros(9),
+            processor: Some(10),
+            pit_entries: 11,
+            cs_entries: 12,
+            dispatch_entries: 13,
+        };
+        let statuses = [with_processor, WorkerStatus { processor: None, ..with_processor }];
+        let mut writer = Writer::new();
+        statuses.iter().for_each(|status| encode_item(status, &mut writer));
+        assert_eq!(decode_items::<WorkerStatus>(&writer.into_vec()), Ok(statuses.to_vec()));
+    }
+}

@@ -1,0 +1,34 @@
+//! Which names belong to which worker.
+
+use serde::Serialize;
+
+use crate::server::DispatchEntry;
+
+/// An entry of the name dispatch table.
+#[derive(Debug, Clone, Serialize)]
+pub struct DispatchEntryView {
+    /// Its number.
+    pub entry: u64,
+    /// The worker that its names belong to.
+    pub worker: u64,
+    /// The one that they belonged to before; `null` when that was long ago, or never.
+    pub former_worker: Option<u64>,
+    /// Packets a second, estimated from samples of the last seconds.
+    pub packets_per_s: u64,
+}
+
+impl From<DispatchEntry> for DispatchEntryView {
+    fn from(entry: DispatchEntry) -> Self {
+        let DispatchEntry { entry, worker, former_worker, packets_per_s } = entry;
+        DispatchEntryView { entry, worker, former_worker, packets_per_s }
+    }
+}
+
+/// Names that were given to a worker.
+#[derive(Debug, Clone, Serialize)]
+pub struct DispatchMoveView {
+    /// One of them.
+    pub name: String,
+    /// The worker.
+    pub worker: u64,
+}

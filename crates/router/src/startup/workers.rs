@@ -1,0 +1,158 @@
+//! What workers are made from: how many there are, where they run, their rings, and their shares of what is limited.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tracing::info;
+
+use namehop_face::port::{PortControl, PortSet};
+use namehop_face::registry::{FaceFlags, FaceTable};
+use namehop_face::ring::{FrameInlet, FrameRing};
+use namehop_face::socket::FaceEvent;
+use namehop_face::wake::Waker;
+use namehop_forward::dispatch::NameDispatch;
+use namehop_forward::engine::{CsConfig, EngineConfig};
+use namehop_forward::schedule::lookahead_for;
+use namehop_packet::FaceId;
+use namehop_table::MemorySpeed;
+use namehop_wire::lp::UsualFrame;
+
+use crate::config::{AutoNumber, Config, Processor};
+use crate::worker::{WorkerRings, share, usable_processors};
+
+/// Workers when the configuration leaves their number to the machine, at most: memory for tables is divided among them.
+const MAX_AUTO_WORKERS: usize = 8;
+/// Pending Interests of one worker, at least.
+const MIN_PIT_CAPACITY: usize = 64;
+/// Frames that fit into the rings between sockets and worker: some milliseconds of traffic at full speed.
+const SOCKET_RING_FRAMES: usize = 8192;
+/// Frames that fit into the rings between worker and control thread.
+const CONTROL_RING_FRAMES: usize = 4096;
+/// How many workers there are. Without ports in the configuration one is enough for what sockets bring, and costs least.
+pub(super) fn worker_count(config: &Config) -> usize {
+    let count = match config.forwarding.workers {
+        AutoNumber::Number(count) => count,
+        AutoNumber::Auto if config.has_ports() => {
+            let usable = usable_processors().map_or(1, |processors| processors.len());
+            (usable.saturating_sub(1)).clamp(1, MAX_AUTO_WORKERS)
+        }
+        AutoNumber::Auto => 1,
+    };
+    if count > 1 {
+        info!("{count} workers forward");
+    }
+    count
+}
+
+/// Where each worker runs: those that are listed, then the last ones that there are, each worker on one of its own as long as
+/// there are enough.
+pub fn processors(config: &Config, workers: usize) -> Vec<Processor> {
+    let listed = &config.forwarding.processors;
+    if listed.is_empty() && workers == 1 {
+        return vec![config.ports.worker_processor];
+    }
+    // The first ones serve interrupts and everything else.
+    let usable = usable_processors().unwrap_or_default();
+    let mut others: Vec<usize> = usable.into_iter().rev().filter(|number| !listed.contains(number)).collect();
+    if others.is_empty() {
+        others.clone_from(listed);
+    }
+    listed.iter().copied().chain(others.into_iter().cycle()).map(Processor::Number).take(workers).collect()
+}
+
+/// The rings of each worker.
+pub(super) fn rings(workers: usize) -> Vec<WorkerRings> {
+    let (sockets_waker, control_waker) = (Arc::new(Waker::new()), Arc::new(Waker::new()));
+    let to_sockets = Arc::new(FrameRing::new(SOCKET_RING_FRAMES, sockets_waker));
+    let to_control = Arc::new(FrameRing::new(CONTROL_RING_FRAMES, Arc::clone(&control_waker)));
+    let to_control_from_neighbours = Arc::new(FrameRing::new(CONTROL_RING_FRAMES, control_waker));
+    let of_worker = |_| {
+        let waker = Arc::new(Waker::new());
+        WorkerRings {
+            from_sockets: Arc::new(FrameRing::new(SOCKET_RING_FRAMES, Arc::clone(&waker))),
+            to_sockets: Arc::clone(&to_sockets),
+            from_control: Arc::new(FrameRing::new(CONTROL_RING_FRAMES, waker)),
+            to_control: Arc::clone(&to_control),
+            to_control_from_neighbours: Arc::clone(&to_control_from_neighbours),
+        }
+    };
+    (0..workers).map(of_worker).collect()
+}
+
+/// These rings as one. Packets in frames of the usual shapes go to the worker that they belong to, as it seems here; all other
+/// frames go to the home worker of their face, which knows the state of the link.
+pub(super) fn inlet(dispatch: &Arc<NameDispatch>, rings: Vec<Arc<FrameRing>>) -> FrameInlet {
+    if let [only] = &rings[..] {
+        return FrameInlet::new(Arc::clone(only));
+    }
+    let dispatch = Arc::clone(dispatch);
+    let choose = move |face: FaceId, frame: &[u8]| {
+        let owners = UsualFrame::decode(frame)
+            .and_then(|usual| dispatch.owners_by_token(frame.get(usual.header_len..)?, &usual.pit_token, false));
+        owners.map_or(face.slot(), |owners| owners.owner.into())
+    };
+    FrameInlet::divided(rings, Arc::new(choose))
+}
+
+pub(super) fn port_set(
+    config: &Config,
+    faces: &Arc<FaceTable>,
+    events: &mpsc::UnboundedSender<FaceEvent>,
+    waker: &Arc<Waker>,
+) -> (PortSet, PortControl) {
+    let marking = if config.faces.congestion_marking { FaceFlags::CONGESTION_MARKING } else { FaceFlags::default() };
+    PortSet::new(
+        Arc::clone(faces),
+        events.clone(),
+        Arc::clone(waker),
+        marking,
+        config.faces.self_learning,
+        Duration::from_secs(config.ports.idle_timeout_s),
+    )
+}
+
+/// The settings of one of so many engines, which share what is limited.
+pub(super) fn engine_config(config: &Config, lookahead: usize, worker: usize, workers: usize) -> EngineConfig {
+    let (forwarding, store) = (&config.forwarding, &config.content_store);
+    let (default, part) = (EngineConfig::default(), |total| share(total, worker, workers));
+    let cs = store.cs_config();
+    EngineConfig {
+        worker: worker as u8,
+        pit_capacity: part(forwarding.pit_capacity).max(MIN_PIT_CAPACITY),
+        pit_memory_bytes: part(default.pit_memory_bytes),
+        cs: CsConfig { capacity_packets: part(cs.capacity_packets), capacity_bytes: part(cs.capacity_bytes), ..cs },
+        reserved_packets: part(default.reserved_packets),
+        dead_nonce_capacity: part(default.dead_nonce_capacity),
+        unsolicited: store.unsolicited,
+        accept_unasked_data: forwarding.accept_unasked_data,
+        dead_nonce_lifetime_ms: forwarding.dead_nonce_list_lifetime_ms,
+        default_hop_limit: forwarding.default_hop_limit,
+        producer_regions: forwarding.producer_regions.iter().map(|region| region.0.clone()).collect(),
+        max_name_bytes: forwarding.max_name_bytes,
+        long_name_bytes_per_s: forwarding.long_name_bytes_per_s / workers as u64,
+        max_lifetime_ms: forwarding.max_interest_lifetime_ms,
+        measurement_capacity: part(forwarding.measurement_capacity).max(1),
+        lookahead,
+    }
+}
+
+/// Packets to look at together ahead of their turn, as configured or as suits this machine's memory.
+pub(super) fn lookahead(configured: AutoNumber) -> usize {
+    if let AutoNumber::Number(packets) = configured {
+        info!("memory is fetched for {packets} packets together, as configured");
+        return packets;
+    }
+    let Some(memory) = MemorySpeed::measure() else {
+        let packets = EngineConfig::default().lookahead;
+        info!("memory is fetched for {packets} packets together; its speed could not be measured");
+        return packets;
+    };
+    let packets = lookahead_for(&memory);
+    info!(
+        "memory is fetched for {packets} packets together: it takes {:.0} ns for a line and has {:.0} lines under way",
+        memory.latency_ns,
+        memory.lines_in_flight()
+    );
+    packets
+}

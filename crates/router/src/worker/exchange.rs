@@ -1,0 +1,70 @@
+//! A worker's dealings with the others in a turn: it gives them what is theirs and takes what they have for it.
+
+use namehop_forward::schedule::Schedule;
+use namehop_packet::{FaceId, Timestamp};
+
+use super::handover::Handed;
+use super::{BURST, Worker};
+
+impl<S: Schedule> Worker<S> {
+    /// Gives packets of other workers to them and takes what they have for this one. Whether there was any.
+    pub(super) fn exchange(&mut self, now: Timestamp) -> bool {
+        let Some(handover) = &mut self.handover else { return false };
+        let incoming = self.incoming.in_order();
+        handover.divide(now, incoming, &self.pool, self.table.link_drops());
+        let (own, to_send) = (incoming.len(), self.outgoing.len());
+        handover.receive(now, BURST, incoming, &mut self.outgoing, &mut self.handed);
+        let end = incoming.len();
+        while let Some(face) = self.handed.faces.pop() {
+            self.expect_face(face);
+        }
+        for position in own..end {
+            let face = self.incoming.in_order()[position].face;
+            self.expect_face(face);
+        }
+        for position in to_send..self.outgoing.len() {
+            self.expect_face(self.outgoing[position].face);
+        }
+        for position in 0..self.handed.offered.len() {
+            self.expect_face(self.handed.offered[position].face);
+        }
+        end > own || self.outgoing.len() > to_send || !self.handed.is_empty()
+    }
+
+    /// Adds a face whose first packet from another worker has come earlier than the command to add it.
+    #[inline]
+    fn expect_face(&mut self, id: FaceId) {
+        if !self.engine.has_face(id) {
+            self.add_face_of_first_frame(id);
+        }
+    }
+
+    /// Lets the engine have what other workers have for it besides its own packets.
+    pub(super) fn process_handed(&mut self, now: Timestamp) {
+        if let Some(handover) = &mut self.handover {
+            for packet in self.engine.take_misdirected() {
+                handover.redirect(now, packet, &self.pool, self.table.link_drops());
+            }
+        }
+        if !self.handed.offered.is_empty() {
+            self.engine.process_offered(now, &mut self.handed.offered, &mut self.outgoing);
+        }
+        for interest in self.handed.dropped.drain(..) {
+            self.engine.dropped_interest(now, interest.face, interest.buffer.bytes(), &mut self.outgoing);
+        }
+    }
+
+    /// Tells strategies of the Interests that link reliability gave up, here or at the worker that has them pending.
+    pub(super) fn pass_on_dropped(&mut self, now: Timestamp) {
+        for interest in self.dropped_interests.drain(..) {
+            if let Some(handover) = &mut self.handover {
+                let owner = handover.owner_of_interest(interest.buffer.bytes());
+                if owner != self.number {
+                    handover.hand_over(now, owner, Handed::Dropped(interest), self.table.link_drops());
+                    continue;
+                }
+            }
+            self.engine.dropped_interest(now, interest.face, interest.buffer.bytes(), &mut self.outgoing);
+        }
+    }
+}

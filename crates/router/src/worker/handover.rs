@@ -1,0 +1,337 @@
+//! What workers hand to each other: packets that came to one worker and belong to another, and packets whose face another one
+//! serves. Network packets are handed over, never frames, because the state of a link belongs to one worker.
+//!
+//! There is a ring for each pair of workers and each direction. What a worker hands over in a turn becomes visible at the end of
+//! the turn, all at once. When a ring is full the packet is dropped and counted; the last quarter of a ring is kept for Data and
+//! Nacks, because with them goes the work that was done for their Interests, while a lost Interest is sent again.
+//!
+//! A packet lies in the ring with its link fields: two cache lines and a bit, which the processor fetches ahead because rings are
+//! used from one end to the other. What was found out about it is not handed over but its buffer, for that is next to nothing:
+//! the worker that receives a packet looks only for the first components of its name, and the one that it belongs to decodes it.
+//!
+//! A queue in which packets wait for too long marks them as congested, by the law of CoDel (RFC 8289).
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use namehop_face::counters::{LinkDrop, LinkDropTotals};
+use namehop_face::link_service::{CongestionMarker, DroppedInterest};
+use namehop_face::wake::Waker;
+use namehop_forward::dispatch::{NameDispatch, Owners, SAMPLED, WorkerSet};
+use namehop_manage::server::HandoverCounters;
+use namehop_packet::{BufferPool, FaceId, Incoming, LinkFields, Outgoing, PacketKind, Timestamp};
+use namehop_table::{HandoverReceiver, HandoverSender, handover_ring};
+use namehop_wire::tlv::types;
+
+/// Packets that fit into the ring from one worker to another: some tenths of a millisecond of traffic at full speed. A longer ring
+/// would take more of the second-level cache, through which all of it passes.
+const RING_PACKETS: usize = 1024;
+/// One in so many places of a ring is kept for Data and Nacks.
+const RESERVED_SHARE: usize = 4;
+/// How long packets may wait in a ring (CoDel: TARGET).
+const TARGET_NS: u64 = 5_000_000;
+/// For how long they may wait longer before they are marked (CoDel: INTERVAL).
+const INTERVAL_NS: u64 = 100_000_000;
+
+/// What one worker gives another.
+#[derive(Debug)]
+pub(super) enum Handed {
+    /// It belongs to that worker.
+    Incoming(Incoming),
+    /// Data of others that Interests of that worker may wait for.
+    Offered(Incoming),
+    /// It leaves through a face that that worker serves.
+    Outgoing(Outgoing),
+    /// An Interest of that worker which link reliability gave up.
+    Dropped(DroppedInterest),
+    /// A face whose first frame has come.
+    NewFace(FaceId),
+}
+
+impl Handed {
+    fn kind(&self) -> PacketKind {
+        match self {
+            Handed::Incoming(packet) | Handed::Offered(packet) => kind_of(packet),
+            Handed::Outgoing(packet) => packet.kind,
+            Handed::Dropped(_) | Handed::NewFace(_) => PacketKind::Interest,
+        }
+    }
+
+    /// Where a mark of congestion goes.
+    fn fields_mut(&mut self) -> Option<&mut LinkFields> {
+        match self {
+            Handed::Incoming(packet) | Handed::Offered(packet) => Some(&mut packet.fields),
+            Handed::Outgoing(packet) => Some(&mut packet.fields),
+            Handed::Dropped(_) | Handed::NewFace(_) => None,
+        }
+    }
+}
+
+fn kind_of(packet: &Incoming) -> PacketKind {
+    match packet.buffer.bytes().first() {
+        Some(&first) if u32::from(first) == types::DATA => PacketKind::Data,
+        _ if packet.fields.nack.is_some() => PacketKind::Nack,
+        _ => PacketKind::Interest,
+    }
+}
+
+/// In a ring: what, and since when.
+struct Waiting {
+    since: Timestamp,
+    what: Handed,
+}
+
+struct ToWorker {
+    ring: HandoverSender<Waiting>,
+    waker: Arc<Waker>,
+}
+
+struct FromWorker {
+    ring: HandoverReceiver<Waiting>,
+    marker: CongestionMarker,
+}
+
+/// What a worker gets from the others in a turn.
+#[derive(Default)]
+pub(super) struct Received {
+    /// Data that Interests of this worker may wait for.
+    pub(super) offered: Vec<Incoming>,
+    /// Interests of this worker that link reliability gave up.
+    pub(super) dropped: Vec<DroppedInterest>,
+    /// Faces whose first frames have come to other workers.
+    pub(super) faces: Vec<FaceId>,
+}
+
+impl Received {
+    pub(super) fn is_empty(&self) -> bool {
+        self.offered.is_empty() && self.dropped.is_empty()
+    }
+}
+
+/// One worker's ends of all rings.
+pub struct Handover {
+    dispatch: Arc<NameDispatch>,
+    worker: u8,
+    /// When the clock of all workers started.
+    pub(super) started: Instant,
+    /// By number of the worker; `None` in this one's own place.
+    to: Vec<Option<ToWorker>>,
+    from: Vec<FromWorker>,
+    pub(super) counters: HandoverCounters,
+    /// Scratch: whose the packets of a burst are.
+    owners: Vec<Owners>,
+    own: Vec<Incoming>,
+    /// Data that came to this worker and is offered to it besides.
+    offered_to_self: Vec<Incoming>,
+    /// Packets that turned out to belong to this worker after all.
+    returned: Vec<Incoming>,
+    /// Packets until one is counted for its entry.
+    until_sample: u32,
+}
+
+impl Handover {
+    /// Connects all workers of a table, whose wakers these are, with each other.
+    pub fn connect(dispatch: &Arc<NameDispatch>, wakers: &[Arc<Waker>]) -> Vec<Handover> {
+        let started = Instant::now();
+        let mut all: Vec<Handover> = (0..wakers.len())
+            .map(|worker| Handover {
+                dispatch: Arc::clone(dispatch),
+                worker: worker as u8,
+                started,
+                to: Vec::new(),
+                from: Vec::new(),
+                counters: HandoverCounters::default(),
+                owners: Vec::new(),
+                own: Vec::new(),
+                offered_to_self: Vec::new(),
+                returned: Vec::new(),
+                until_sample: SAMPLED,
+            })
+            .collect();
+        for sender in 0..all.len() {
+            for (receiver, waker) in wakers.iter().enumerate() {
+                if receiver == sender {
+                    all[sender].to.push(None);
+                    continue;
+                }
+                let (to, from) = handover_ring(RING_PACKETS);
+                all[sender].to.push(Some(ToWorker { ring: to, waker: Arc::clone(waker) }));
+                all[receiver].from.push(FromWorker { ring: from, marker: CongestionMarker::default() });
+            }
+        }
+        all
+    }
+
+    /// Number of this worker.
+    pub fn worker(&self) -> usize {
+        self.worker.into()
+    }
+
+    /// The table that all share.
+    pub fn dispatch(&self) -> &Arc<NameDispatch> {
+        &self.dispatch
+    }
+
+    /// Entries of the table that belong to this worker.
+    pub(super) fn dispatch_entries(&self) -> u64 {
+        self.dispatch.entries_by_worker().get(self.worker()).copied().unwrap_or(0)
+    }
+
+    /// Hands over what belongs to others; the rest stays in `incoming`. Buffers for Data that several workers are to have come from
+    /// `pool`. What is lost counts in `drops`.
+    pub(super) fn divide(
+        &mut self,
+        now: Timestamp,
+        incoming: &mut Vec<Incoming>,
+        pool: &BufferPool,
+        drops: &LinkDropTotals,
+    ) {
+        let mut all_are_own = true;
+        self.owners.clear();
+        for packet in incoming.iter() {
+            // What has no name is dropped by whoever has it.
+            let owners = self.dispatch.owners(packet.buffer.bytes(), &packet.fields);
+            let owners = owners.unwrap_or(Owners { owner: self.worker, others: WorkerSet::default() });
+            self.until_sample -= 1;
+            if self.until_sample == 0 {
+                self.until_sample = SAMPLED;
+                self.dispatch.note_load(packet.buffer.bytes());
+            }
+            all_are_own &= owners.owner == self.worker && owners.others.is_empty();
+            self.owners.push(owners);
+        }
+        if all_are_own {
+            return;
+        }
+        let owners = std::mem::take(&mut self.owners);
+        for (packet, Owners { owner, others }) in incoming.drain(..).zip(&owners) {
+            for other in others.iter() {
+                self.offer(now, other, &packet, pool, drops);
+            }
+            if *owner == self.worker {
+                self.own.push(packet);
+            } else {
+                self.hand_over(now, (*owner).into(), Handed::Incoming(packet), drops);
+            }
+        }
+        self.owners = owners;
+        std::mem::swap(incoming, &mut self.own);
+    }
+
+    /// Hands over a packet that came to this worker because of a PIT token that leads nowhere, and was taken off.
+    #[cold]
+    pub(super) fn redirect(&mut self, now: Timestamp, packet: Incoming, pool: &BufferPool, drops: &LinkDropTotals) {
+        let owners = self.dispatch.owners(packet.buffer.bytes(), &packet.fields);
+        let Some(Owners { owner, others }) = owners.filter(|owners| owners.owner != self.worker) else {
+            // Its entry was moved meanwhile.
+            return self.returned.push(packet);
+        };
+        for other in others.iter() {
+            self.offer(now, other, &packet, pool, drops);
+        }
+        self.hand_over(now, owner.into(), Handed::Incoming(packet), drops);
+    }
+
+    /// Gives a copy of Data to another worker, which may be this one.
+    #[cold]
+    fn offer(&mut self, now: Timestamp, other: u8, packet: &Incoming, pool: &BufferPool, drops: &LinkDropTotals) {
+        let Some(buffer) = pool.copy_of(packet.buffer.bytes()) else { return drops.add(LinkDrop::NoBuffer, 1) };
+        let LinkFields { pit_token, congestion_mark, no_cache, ref announcement, .. } = packet.fields;
+        let announcement = announcement.as_ref().and_then(|announcement| pool.copy_of(announcement.bytes()));
+        let fields = LinkFields { pit_token, congestion_mark, no_cache, announcement, ..LinkFields::default() };
+        let copy = Incoming { face: packet.face, buffer, fields };
+        if other == self.worker {
+            self.offered_to_self.push(copy);
+        } else {
+            self.hand_over(now, other.into(), Handed::Offered(copy), drops);
+        }
+    }
+
+    /// Puts something into the ring to another worker, who gets it with the next
+    /// [`publish`](Self::publish).
+    #[inline]
+    pub(super) fn hand_over(&mut self, now: Timestamp, worker: usize, what: Handed, drops: &LinkDropTotals) {
+        let kind = what.kind();
+        let reserved = if kind == PacketKind::Interest { RING_PACKETS / RESERVED_SHARE } else { 0 };
+        let is_accepted = match self.to.get_mut(worker) {
+            Some(Some(to)) => to.ring.push(Waiting { since: now, what }, reserved).is_ok(),
+            _ => false,
+        };
+        if is_accepted {
+            self.counters.handed_out += 1;
+        } else {
+            self.counters.dropped(kind);
+            drops.add(LinkDrop::HandoverFull, 1);
+        }
+    }
+
+    /// Tells all others of a face whose first frame has come here. Otherwise its peer might register a prefix, and ask for something,
+    /// before they hear of the face from the control thread, and there would be no next hop. A ring that is full leaves it to that.
+    #[cold]
+    pub(super) fn announce_face(&mut self, now: Timestamp, face: FaceId) {
+        for to in self.to.iter_mut().flatten() {
+            // Not counted: nothing is lost.
+            let _ = to.ring.push(Waiting { since: now, what: Handed::NewFace(face) }, RING_PACKETS / RESERVED_SHARE);
+        }
+    }
+
+    /// The worker that an Interest of this router belongs to.
+    pub(super) fn owner_of_interest(&self, packet: &[u8]) -> usize {
+        self.dispatch.owners(packet, &LinkFields::default()).map_or(self.worker, |owners| owners.owner).into()
+    }
+
+    /// Takes what the others have handed over, up to `limit` from each.
+    pub(super) fn receive(
+        &mut self,
+        now: Timestamp,
+        limit: usize,
+        incoming: &mut Vec<Incoming>,
+        outgoing: &mut Vec<Outgoing>,
+        received: &mut Received,
+    ) {
+        incoming.append(&mut self.returned);
+        received.offered.append(&mut self.offered_to_self);
+        let counters = &mut self.counters;
+        for FromWorker { ring, marker } in &mut self.from {
+            let mut announcements = 0;
+            let count = ring.receive(limit, |Waiting { since, mut what }| {
+                if marker.should_mark(now, now.since_ns(since), TARGET_NS, INTERVAL_NS)
+                    && let Some(fields) = what.fields_mut().filter(|fields| fields.congestion_mark == 0)
+                {
+                    fields.congestion_mark = 1;
+                    counters.congestion_marks += 1;
+                }
+                match what {
+                    Handed::Incoming(packet) => incoming.push(packet),
+                    Handed::Offered(packet) => received.offered.push(packet),
+                    Handed::Outgoing(packet) => outgoing.push(packet),
+                    Handed::Dropped(interest) => received.dropped.push(interest),
+                    Handed::NewFace(face) => {
+                        announcements += 1;
+                        received.faces.push(face);
+                    }
+                }
+            });
+            counters.handed_in += (count - announcements) as u64;
+        }
+    }
+
+    /// Shows the others what was handed over in this turn, and wakes those who sleep.
+    pub(super) fn publish(&mut self) {
+        for to in self.to.iter_mut().flatten() {
+            if to.ring.publish() {
+                to.waker.wake();
+            }
+        }
+    }
+
+    /// Has any other worker handed over something?
+    pub(super) fn has_work(&self) -> bool {
+        !self.returned.is_empty()
+            || !self.offered_to_self.is_empty()
+            || self.from.iter().any(|from| !from.ring.is_empty())
+    }
+}

@@ -1,0 +1,76 @@
+//! Names that are moved from one worker to another while Interests are pending and Data is cached.
+
+use super::*;
+
+/// The entry of a name in the name dispatch table.
+fn entry_of(bench: &Bench, name: &Name) -> usize {
+    bench.dispatch.entry_of(name.value()).expect("a name").0
+}
+
+/// What is sent for an Interest that comes in at worker 0.
+fn ask(bench: &mut Bench, consumer: &Face, name: &Name, nonce: u32) -> Vec<(FaceId, PitToken, Vec<u8>)> {
+    bench.give(0, consumer, &interest(name, nonce));
+    bench.run();
+    bench.sent()
+}
+
+fn version(name: &Name, content: &[u8]) -> Vec<u8> {
+    DataBuilder::new(name).content(content).sign(&DigestSigner).expect("fits")
+}
+
+#[test]
+fn nobody_gets_what_was_cached_before_names_were_elsewhere() {
+    let mut bench = Bench::new();
+    let (consumer, producer) = (bench.face(0), bench.face(0));
+    bench.route("/a", &producer);
+    let (name, beside) = (bench.name_of(1), bench.name_of(1).append_generic("beside"));
+    let other: Name = (0..)
+        .map(|number| format!("/a/other{number}").parse().expect("a name"))
+        .find(|other: &Name| bench.dispatch.entry_of(other.value()).is_some_and(|(_, owner)| owner == 1))
+        .expect("some");
+    let entry = entry_of(&bench, &name);
+    for (nonce, name) in [&name, &beside, &other].into_iter().enumerate() {
+        let [(_, token, _)] = ask(&mut bench, &consumer, name, nonce as u32 + 1)[..] else { panic!("one Interest") };
+        bench.give(0, &producer, &with_token(token, &version(name, b"old")));
+        bench.run();
+        assert_eq!(bench.sent(), [(consumer.id(), PitToken::empty(), version(name, b"old"))]);
+    }
+
+    // Worker 2 has nothing of it, and gets something newer.
+    assert!(bench.dispatch.move_entry(entry, 2));
+    let asked = ask(&mut bench, &consumer, &name, 10);
+    let [(face, token, _)] = asked[..] else { panic!("one Interest") };
+    assert_eq!((face, token.as_slice()[0]), (producer.id(), 2));
+    bench.give(0, &producer, &with_token(token, &version(&name, b"new")));
+    bench.run();
+    assert_eq!(bench.sent(), [(consumer.id(), PitToken::empty(), version(&name, b"new"))]);
+    assert!(bench.dispatch.forget_former_owner(entry));
+
+    // Before it comes back, worker 1 forgets the old Data of this entry, and no other.
+    let mut erased = bench.handles[1].start(|reply| WorkerCommand::CsEraseEntries([entry].into(), reply));
+    bench.run();
+    assert_eq!(erased.try_recv(), Ok(2));
+    assert!(bench.dispatch.move_entry(entry, 1));
+    let asked = ask(&mut bench, &consumer, &name, 11);
+    assert!(matches!(&asked[..], [(face, _, _)] if *face == producer.id()), "not from the cache: {asked:?}");
+    let answered = ask(&mut bench, &consumer, &other, 12);
+    assert_eq!(answered, [(consumer.id(), PitToken::empty(), version(&other, b"old"))]);
+}
+
+#[test]
+fn pending_interests_are_answered_after_their_names_were_moved() {
+    let mut bench = Bench::new();
+    let (consumer, producer) = (bench.face(0), bench.face(0));
+    bench.route("/a", &producer);
+    for (number, returns_token) in [(1, true), (3, false)] {
+        let name = bench.name_of(number);
+        let [(_, token, _)] = ask(&mut bench, &consumer, &name, number as u32)[..] else { panic!("one Interest") };
+        assert!(bench.dispatch.move_entry(entry_of(&bench, &name), 2));
+        let token = if returns_token { token } else { PitToken::empty() };
+        bench.give(0, &producer, &with_token(token, &data(&name)));
+        bench.run();
+        assert_eq!(bench.sent(), [(consumer.id(), PitToken::empty(), data(&name))], "token: {returns_token}");
+        // The new owner has none pending, so the next Interest goes on.
+        assert_eq!(ask(&mut bench, &consumer, &name, 100 + number as u32).len(), 1);
+    }
+}
