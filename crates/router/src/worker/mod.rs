@@ -16,6 +16,7 @@ mod idle;
 mod interest_way;
 mod polling;
 mod processors;
+mod reschedule;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -152,62 +153,6 @@ impl<S: Schedule> Worker<S> {
             worker.add_face(&face);
         }
         (worker, handle)
-    }
-
-    /// The same worker with another schedule, for measurements.
-    pub fn with_schedule<T: Schedule>(self) -> Worker<T> {
-        let Worker {
-            engine,
-            pool,
-            reassembler,
-            table,
-            records,
-            timers,
-            rings,
-            ports,
-            port_retry,
-            mailbox,
-            waker,
-            number,
-            handover,
-            handed,
-            started,
-            is_stopping,
-            busy,
-            processor,
-            erasing,
-            frames,
-            incoming,
-            outgoing,
-            encoded,
-            dropped_interests,
-        } = self;
-        Worker {
-            engine: engine.with_schedule(),
-            pool,
-            reassembler,
-            table,
-            records,
-            timers,
-            rings,
-            ports,
-            port_retry,
-            mailbox,
-            waker,
-            number,
-            handover,
-            handed,
-            started,
-            is_stopping,
-            busy,
-            processor,
-            erasing,
-            frames,
-            incoming,
-            outgoing,
-            encoded,
-            dropped_interests,
-        }
     }
 
     /// Time on the worker's clock, which started with it.

@@ -1,0 +1,63 @@
+//! A worker under another schedule: measurements give schedules turns over the same tables.
+
+use namehop_forward::schedule::Schedule;
+
+use super::Worker;
+
+impl<S: Schedule> Worker<S> {
+    /// The same worker with another schedule, for measurements.
+    pub fn with_schedule<T: Schedule>(self) -> Worker<T> {
+        let Worker {
+            engine,
+            pool,
+            reassembler,
+            table,
+            records,
+            timers,
+            rings,
+            ports,
+            port_retry,
+            mailbox,
+            waker,
+            number,
+            handover,
+            handed,
+            started,
+            is_stopping,
+            busy,
+            processor,
+            erasing,
+            frames,
+            incoming,
+            outgoing,
+            encoded,
+            dropped_interests,
+        } = self;
+        Worker {
+            engine: engine.with_schedule(),
+            pool,
+            reassembler,
+            table,
+            records,
+            timers,
+            rings,
+            ports,
+            port_retry,
+            mailbox,
+            waker,
+            number,
+            handover,
+            handed,
+            started,
+            is_stopping,
+            busy,
+            processor,
+            erasing,
+            frames,
+            incoming,
+            outgoing,
+            encoded,
+            dropped_interests,
+        }
+    }
+}
