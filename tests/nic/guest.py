@@ -16,7 +16,7 @@ PROGRAM = (ROOT / os.environ.get("NAMEHOP", "target/debug/namehop")).resolve()
 # Made by scripts/setup.sh nic: the unpacked package of Debian's kernel.
 KERNEL = ROOT / "target/nic/kernel"
 # Modules of the guest, which have others behind them.
-MODULES = ("vfio-pci", "vfio_iommu_type1", "e1000e", "vmxnet3", "virtio_pci", "virtio_net")
+MODULES = ("vfio-pci", "vfio_iommu_type1", "tun", "e1000e", "vmxnet3", "virtio_pci", "virtio_net")
 # Parts of DPDK that are loaded when they are there.
 PLUGINS = ("bus_pci", "bus_vdev", "net_e1000", "net_vmxnet3", "net_virtio", "mempool_ring")
 INIT = """#!/bin/sh
@@ -30,7 +30,7 @@ ln -sf /run /var/run
 # The kernel loads modules with it by itself: vfio asks for the part that knows the IOMMU.
 ln -sf /bin/modprobe /sbin/modprobe
 ip link set lo up
-modprobe -a e1000e vmxnet3 virtio_pci virtio_net
+modprobe -a tun e1000e vmxnet3 virtio_pci virtio_net
 # Modules are loaded, interfaces are named: hand the second serial line to the test. It is kept open, so that it stays as set.
 exec 3<> /dev/ttyS1
 stty -F /dev/ttyS1 raw -echo
@@ -175,7 +175,7 @@ class Guest:
         text, self.buffer = self.buffer[: match.start()], self.buffer[match.end() :]
         return text.decode(errors="replace").replace("\r", ""), match
 
-    def run(self, command, check=True, seconds=60):
+    def run(self, command, check=True, seconds=400):
         """Runs a shell command in the guest; gives its output, and with check=False its code first."""
         self.line.sendall(f"{{ {command}\n}} 2>&1; echo \"@code $?@\"\n".encode())
         text, match = self._read_until(rb"@code (\d+)@\s", seconds)
@@ -186,7 +186,7 @@ class Guest:
     def write(self, path, text):
         self.run(f"cat > {path} <<'@end@'\n{text}\n@end@")
 
-    def wait(self, command, seconds=30):
+    def wait(self, command, seconds=120):
         """Until the command succeeds."""
         end = time.monotonic() + seconds
         while True:
