@@ -3,10 +3,10 @@
 import struct
 import subprocess
 
+from applications import published
 from conftest import wait_until
 from packets import interest, segment_interest
 from port_links import GROUP, drops, needs_root, ports
-from test_links import published
 
 SENDER = "02:00:00:00:00:99"
 BIG_ENDIAN = ">"

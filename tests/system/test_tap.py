@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from applications import published
 from conftest import PROGRAM, wait_until
 from packets import segment_interest
 from port_links import GROUP, drops, ip, is_connected, link_state, needs_root, ports
-from test_links import published
 
 pytestmark = needs_root
 

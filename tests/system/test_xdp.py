@@ -1,23 +1,14 @@
 """Network interfaces over AF_XDP sockets (xdp://)."""
 
-import pytest
+from applications import published, same
 from conftest import wait_until
-from port_links import connect, content, drops, fetch, is_connected, link, link_state, needs_root, ports, route, start
-from test_links import published, same
+from port_links import content, drops, fetch, is_connected, link, link_state, needs_root, route, start
 
 pytestmark = needs_root
 
 
-def open_or_skip(make_router, link):
-    near = start(make_router, link, 0, f'[[port]]\nuri = "xdp://{link.devices[0]}"\n')
-    wait_until(lambda: "port opened" in near.log.read_text() or "was not opened" in near.log.read_text(), what="the port")
-    if "was not opened" in near.log.read_text():
-        pytest.skip("this kernel or DPDK cannot: " + near.log.read_text())
-    return near
-
-
 def test_packets_go_both_ways_and_the_link_is_followed(make_router, link, content):
-    near, far = open_or_skip(make_router, link), start(make_router, link, 1)
+    near, far = (start(make_router, link, end) for end in (0, 1))
     for router, end in ((near, 0), (far, 1)):
         local = link.local(end).replace("dev", "xdp") if end == 0 else link.local(end)
         face = router.json("face", "create", link.uri(1 - end), "--local", local, "--persistency", "permanent")["face_id"]
