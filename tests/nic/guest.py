@@ -27,10 +27,9 @@ mount -t devtmpfs dev /dev
 mkdir -p /dev/pts /run /tmp /etc /var/lib
 mount -t tmpfs run /run
 ln -sf /run /var/run
-# The kernel loads modules with it by itself: vfio asks for the part that knows the IOMMU.
-ln -sf /bin/modprobe /sbin/modprobe
 ip link set lo up
-modprobe -a tun e1000e vmxnet3 virtio_pci virtio_net
+# Where udev runs, the kernel has the part of vfio that knows the IOMMU loaded by itself.
+modprobe -a tun vfio_iommu_type1 e1000e vmxnet3 virtio_pci virtio_net
 # Modules are loaded, interfaces are named: hand the second serial line to the test. It is kept open, so that it stays as set.
 exec 3<> /dev/ttyS1
 stty -F /dev/ttyS1 raw -echo
