@@ -38,7 +38,9 @@ class Link:
 
     def make(self):
         (left, right), (one, other) = self.namespaces, self.devices
-        ip("link", "add", one, "netns", left, "type", "veth", "peer", "name", other, "netns", right)
+        # One receive queue at each end, which is all that AF_XDP ports look at.
+        queues = ["numrxqueues", 1, "numtxqueues", 1]
+        ip("link", "add", one, "netns", left, *queues, "type", "veth", "peer", "name", other, "netns", right, *queues)
         self.set("up")
 
     def remove(self):

@@ -146,6 +146,7 @@ impl Config {
     }
 
     /// Whether network cards may be used without the kernel.
+    #[cfg(any(feature = "dpdk", test))]
     pub(crate) fn may_use_pci(&self) -> bool {
         let locals = self.face.iter().filter_map(|face| Some(&face.local.as_ref()?.0));
         let is_card = |uri: &FaceUri| matches!(uri, FaceUri::Device { driver: PortDriver::Pci, .. });
