@@ -20,7 +20,6 @@ use namehop_forward::dispatch::{DEFAULT_COMPONENTS, NameDispatch};
 use namehop_forward::engine::{CsConfig, Engine, EngineConfig};
 use namehop_forward::schedule::Burst;
 use namehop_hash::DispatchKey;
-use namehop_manage::server::HandoverCounters;
 use namehop_packet::{BufferPool, FaceId, Timestamp};
 use namehop_router::worker::{Handover, Worker, WorkerRings, pin_to_processor, usable_processors};
 use namehop_table::clock::{cycles, cycles_per_second};
@@ -273,12 +272,11 @@ impl<'a> Driver<'a> {
         }
         let (before, after) = (before.unwrap_or_default(), self.worker.status(self.now()));
         let (handover, handover_before) = (after.handover, before.handover);
-        let lost = |of: HandoverCounters| of.dropped_interests + of.dropped_data + of.dropped_nacks;
         Measured {
             packets: after.packets - before.packets,
             ticks,
             handed_over: handover.handed_in - handover_before.handed_in,
-            lost: lost(handover) - lost(handover_before),
+            lost: handover.lost() - handover_before.lost(),
         }
     }
 

@@ -120,7 +120,6 @@ fn show_workers(status: &StatusView) -> String {
         ("LOST TO OTHERS", Align::Right),
     ]);
     for (number, worker) in workers.iter().enumerate() {
-        let lost = worker.dropped_interests + worker.dropped_data + worker.dropped_nacks;
         table.row([
             number.to_string(),
             worker.processor.map_or_else(|| "any".to_owned(), |processor| processor.to_string()),
@@ -129,9 +128,9 @@ fn show_workers(status: &StatusView) -> String {
             worker.packets.to_string(),
             worker.pit_entries.to_string(),
             worker.cs_entries.to_string(),
-            worker.handed_in.to_string(),
-            worker.handed_out.to_string(),
-            lost.to_string(),
+            worker.handover.handed_in.to_string(),
+            worker.handover.handed_out.to_string(),
+            worker.handover.lost().to_string(),
         ]);
     }
     format!("\n{}", table.render())

@@ -151,8 +151,8 @@ pub struct Reassembler {
 }
 
 impl Reassembler {
-    /// For the worker with this number and at most so many partial packets of all faces together, at least one. Memory is made when first needed: some
-    /// 1.7 KB for each besides its buffer.
+    /// For the worker with this number and at most so many partial packets of all faces together, at least one. Memory is made
+    /// when first needed: some 1.7 KB for each besides its buffer.
     pub fn new(worker: usize, limit: usize) -> Self {
         Reassembler { partials: Vec::new(), budget: ReassemblyBudget::new(limit), worker }
     }

@@ -18,6 +18,7 @@ use namehop_forward::strategy::program::Compiler;
 use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
 use namehop_packet::{FaceId, PacketKind};
 use namehop_wire::{Name, NameRef};
+use serde::Serialize;
 
 use crate::rib::Route;
 
@@ -66,8 +67,8 @@ pub struct WorkerStatus {
     pub dispatch_entries: u64,
 }
 
-/// What workers hand to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What a worker and the others hand to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct HandoverCounters {
     /// Packets from other workers.
     pub handed_in: u64,
@@ -84,6 +85,11 @@ pub struct HandoverCounters {
 }
 
 impl HandoverCounters {
+    /// Packets of all kinds that found no room.
+    pub fn lost(&self) -> u64 {
+        self.dropped_interests + self.dropped_data + self.dropped_nacks
+    }
+
     /// Counts a packet of this kind that found no room.
     pub fn dropped(&mut self, kind: PacketKind) {
         *match kind {

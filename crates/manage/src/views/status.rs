@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::nfd::{DropCount, GeneralStatus, ReadvertiseStatus};
-use crate::server::WorkerStatus;
+use crate::server::{HandoverCounters, WorkerStatus};
 
 /// Version, uptime, table sizes and packet counts, every discarded packet by reason, and who is told of the routes.
 #[derive(Debug, Clone, Serialize)]
@@ -84,24 +84,14 @@ pub struct WorkerView {
     pub cs_entries: u64,
     /// Entries of the name dispatch table, out of 65536, that lead to it; 0 when there is only one worker.
     pub dispatch_entries: u64,
-    /// Packets that it got from other workers.
-    pub handed_in: u64,
-    /// Packets that it gave to other workers.
-    pub handed_out: u64,
-    /// Packets marked as congested because they had waited for it.
-    pub congestion_marks: u64,
-    /// Interests lost because the ring to another worker was full.
-    pub dropped_interests: u64,
-    /// Data lost for the same reason.
-    pub dropped_data: u64,
-    /// Nacks lost for the same reason.
-    pub dropped_nacks: u64,
+    /// What it and the others hand to each other.
+    #[serde(flatten)]
+    pub handover: HandoverCounters,
 }
 
 impl From<&WorkerStatus> for WorkerView {
     fn from(status: &WorkerStatus) -> Self {
         let running_s = status.running.as_secs_f64();
-        let handover = status.handover;
         WorkerView {
             processor: status.processor,
             busy_share: if running_s > 0.0 { status.busy.as_secs_f64() / running_s } else { 0.0 },
@@ -109,12 +99,7 @@ impl From<&WorkerStatus> for WorkerView {
             pit_entries: status.pit_entries,
             cs_entries: status.cs_entries,
             dispatch_entries: status.dispatch_entries,
-            handed_in: handover.handed_in,
-            handed_out: handover.handed_out,
-            congestion_marks: handover.congestion_marks,
-            dropped_interests: handover.dropped_interests,
-            dropped_data: handover.dropped_data,
-            dropped_nacks: handover.dropped_nacks,
+            handover: status.handover,
         }
     }
 }

@@ -29,6 +29,7 @@ const MIN_PIT_CAPACITY: usize = 64;
 const SOCKET_RING_FRAMES: usize = 8192;
 /// Frames that fit into the rings between worker and control thread.
 const CONTROL_RING_FRAMES: usize = 4096;
+
 /// How many workers there are. Without ports in the configuration one is enough for what sockets bring, and costs least.
 pub(super) fn worker_count(config: &Config) -> usize {
     let count = match config.forwarding.workers {
