@@ -144,12 +144,12 @@ fn with_nonce(sent: &Sent, new_nonce: Nonce) -> Sent {
     sent
 }
 
-/// Is this the same Data once more? A peer without PIT tokens gets Data once, however many of its Interests it satisfies, but once
-/// from each engine that has some of them.
+/// Is this the same Data once more? However many Interests of a peer it satisfies, the peer gets it once for each of their PIT
+/// tokens, and without token only if none of them had one; but from several engines, once from each that has some of them.
 fn is_repetition(sent: &Sent, answer: &Sent) -> bool {
     let (Sent::Data { face, digest, token, .. }, Sent::Data { face: to, digest: of, token: with, .. }) = (sent, answer)
     else {
         return false;
     };
-    (face, digest, token) == (to, of, with)
+    (face, digest) == (to, of) && (token.is_empty() || token == with)
 }
