@@ -1,0 +1,135 @@
+//! The magazine: small buffers that a thread keeps for itself, so that what it takes and gives back costs nothing that other threads
+//! see. The one given back last goes out first, because it is in the cache.
+//!
+//! A thread has one magazine, for the first pool that it uses; buffers of other pools go past it. When that pool has gone, the
+//! next one takes its place.
+
+use std::cell::RefCell;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::shared::{BATCH, Cell, Handle, Shared, give_one, release};
+use crate::raw::Header;
+
+/// Buffers that a magazine can hold.
+pub(super) const MAGAZINE_BUFFERS: usize = 64;
+
+thread_local! {
+    static MAGAZINE: RefCell<Option<Magazine>> = const { RefCell::new(None) };
+}
+
+/// See the module's description.
+struct Magazine {
+    pool: Handle,
+    cells: [NonNull<Header>; MAGAZINE_BUFFERS],
+    count: usize,
+    /// The same for others to see.
+    told: Arc<AtomicUsize>,
+}
+
+impl Magazine {
+    fn new(pool: Handle) -> Self {
+        let told = pool.add_magazine();
+        Magazine { pool, cells: [NonNull::dangling(); MAGAZINE_BUFFERS], count: 0, told }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<NonNull<Header>> {
+        self.count = self.count.checked_sub(1)?;
+        self.told.store(self.count, Ordering::Relaxed);
+        Some(self.cells[self.count])
+    }
+
+    #[inline]
+    fn push(&mut self, header: NonNull<Header>) {
+        if self.count == MAGAZINE_BUFFERS {
+            self.give_half_back();
+        }
+        self.cells[self.count] = header;
+        self.count += 1;
+        self.told.store(self.count, Ordering::Relaxed);
+    }
+
+    /// Gives back those that were not used for longest.
+    #[cold]
+    fn give_half_back(&mut self) {
+        let batch = std::array::from_fn(|place| Cell(self.cells[place]));
+        self.cells.copy_within(BATCH.., 0);
+        self.count -= BATCH;
+        self.told.store(self.count, Ordering::Relaxed);
+        self.pool.small.give_batch(batch);
+        // SAFETY: the cells of the batch were counted, and are in a queue now. The magazine itself is counted still.
+        unsafe { release(self.pool.address(), BATCH) };
+    }
+
+    /// Fetches a batch and takes one of it.
+    #[cold]
+    fn refill(&mut self) -> Option<NonNull<Header>> {
+        let batch = self.pool.small.take_batch()?;
+        self.pool.retain(BATCH);
+        for (place, Cell(header)) in self.cells.iter_mut().zip(batch) {
+            *place = header;
+        }
+        self.count = BATCH;
+        self.pop()
+    }
+}
+
+impl Drop for Magazine {
+    fn drop(&mut self) {
+        self.pool.remove_magazine(&self.told);
+        for &header in &self.cells[..self.count] {
+            // SAFETY: cells of this pool, each counted, that nobody uses.
+            unsafe { give_one(self.pool.address(), Cell(header)) };
+        }
+    }
+}
+
+/// Does something with the magazine of this thread, if it is, or can be, one for this pool.
+#[inline]
+fn with_magazine<R>(pool: &Handle, act: impl FnOnce(&mut Magazine) -> Option<R>) -> Option<R> {
+    // A thread that ends has none any more.
+    let done = MAGAZINE.try_with(|magazine| {
+        let mut magazine = magazine.try_borrow_mut().ok()?;
+        match &mut *magazine {
+            Some(magazine) if magazine.pool.address() == pool.address() => act(magazine),
+            other => act(claim(other, pool)?),
+        }
+    });
+    done.ok().flatten()
+}
+
+/// Makes a magazine for a pool, unless this thread has one for a pool that is in use.
+#[cold]
+fn claim<'a>(magazine: &'a mut Option<Magazine>, pool: &Handle) -> Option<&'a mut Magazine> {
+    let is_taken = magazine.as_ref().is_some_and(|other| !other.pool.is_abandoned(other.count));
+    if is_taken || !pool.has_magazines() {
+        return None;
+    }
+    Some(magazine.insert(Magazine::new(pool.clone())))
+}
+
+/// A small buffer.
+#[inline]
+pub(super) fn take_small(pool: &Handle) -> Option<NonNull<Header>> {
+    with_magazine(pool, |magazine| magazine.pop().or_else(|| magazine.refill())).or_else(|| pool.take_one(&pool.small))
+}
+
+/// Takes a small buffer back.
+///
+/// # Safety
+/// It is a cell of this pool that is counted, and nobody uses it.
+#[inline]
+pub(super) unsafe fn give_small(shared: NonNull<Shared>, header: NonNull<Header>) {
+    // SAFETY: the pool lives as long as the cell is counted.
+    let pool = unsafe { Handle::borrowed(shared) };
+    let keep = |magazine: &mut Magazine| {
+        magazine.push(header);
+        Some(())
+    };
+    if with_magazine(&pool, keep).is_none() {
+        // SAFETY: as the caller promises; no magazine has it.
+        unsafe { give_one(shared, Cell(header)) };
+    }
+}

@@ -1,0 +1,242 @@
+//! Pools of packet buffers in two sizes, safe to use from every thread.
+//!
+//! A pool begins in ordinary memory, which is taken on first need and kept, so a quiet router stays small. Once a
+//! [`Mempool`] was given to it, all that it hands out is from there, because drivers need that; what is out by then comes
+//! back to where it came from.
+//!
+//! All threads share the pool (in `shared`), but each keeps some small buffers for itself (in `magazine`).
+
+mod magazine;
+mod shared;
+
+use std::fmt;
+use std::ptr::NonNull;
+
+use shared::{Cell, Handle, Shared, SizeClass, give_one, is_small};
+
+use crate::buffer::PacketBuffer;
+use crate::raw::Header;
+
+/// Bytes kept free in front of a freshly filled packet, for link headers.
+pub const HEADROOM_BYTES: usize = 128;
+/// Room for a packet in a small buffer, behind the headroom: nearly all packets, and whatever fits into one buffer of the
+/// memif and of packet sockets as they are usually set up.
+pub const SMALL_BYTES: usize = 2048;
+/// Room for a packet in a large buffer: the largest packet there is with all its headers.
+pub const LARGE_BYTES: usize = 9216;
+
+/// Memory that drivers of ports can use.
+pub trait Mempool: Send + Sync {
+    /// An empty buffer with [`HEADROOM_BYTES`] of headroom and room for `capacity` bytes.
+    fn allocate(&self, capacity: usize) -> Option<PacketBuffer>;
+
+    /// Buffers handed out.
+    fn in_use(&self) -> usize;
+}
+
+/// A pool of packet buffers. A clone is the same pool.
+#[derive(Clone)]
+pub struct BufferPool {
+    shared: Handle,
+}
+
+impl BufferPool {
+    /// A pool of at most `small` buffers for packets of up to [`SMALL_BYTES`] and `large` ones for up to [`LARGE_BYTES`].
+    pub fn new(small: usize, large: usize) -> Self {
+        BufferPool {
+            shared: Handle::new(
+                SizeClass::new("small packets", SMALL_BYTES, small),
+                SizeClass::new("large packets", LARGE_BYTES, large),
+            ),
+        }
+    }
+
+    /// Most small and most large buffers.
+    pub fn limits(&self) -> (usize, usize) {
+        (self.shared.small.limit(), self.shared.large.limit())
+    }
+
+    /// Hands out buffers of this mempool from now on. Does nothing the second time.
+    pub fn use_mempool(&self, mempool: Box<dyn Mempool>) {
+        let _ = self.shared.mempool.set(mempool);
+    }
+
+    /// Whether buffers come from a mempool.
+    pub fn has_mempool(&self) -> bool {
+        self.shared.mempool.get().is_some()
+    }
+
+    /// An empty buffer with [`HEADROOM_BYTES`] of headroom and room for at least `capacity` bytes behind it;
+    /// `None` when the pool is exhausted or `capacity` is larger than its largest buffer.
+    #[inline]
+    pub fn allocate(&self, capacity: usize) -> Option<PacketBuffer> {
+        let pool = &self.shared;
+        if let Some(mempool) = pool.mempool.get() {
+            return mempool.allocate(capacity);
+        }
+        let mut header = if capacity <= SMALL_BYTES {
+            // A large one serves a small packet when the small ones have run out.
+            magazine::take_small(pool).or_else(|| pool.take_one(&pool.large))?
+        } else if capacity <= LARGE_BYTES {
+            pool.take_one(&pool.large)?
+        } else {
+            return None;
+        };
+        // SAFETY: nobody else has the cell, and its header was written when it was made.
+        unsafe {
+            header.as_mut().hand_out(pool.address().as_ptr().cast());
+            Some(PacketBuffer::from_raw(header))
+        }
+    }
+
+    /// A buffer that holds a copy of `packet`.
+    #[inline]
+    pub fn copy_of(&self, packet: &[u8]) -> Option<PacketBuffer> {
+        let mut buffer = self.allocate(packet.len())?;
+        buffer.append(packet.len())?.copy_from_slice(packet);
+        Some(buffer)
+    }
+
+    /// Buffers handed out and not yet returned. Not for the packet path: what all threads keep is
+    /// added up.
+    pub fn in_use(&self) -> usize {
+        self.shared.in_use() + self.shared.mempool.get().map_or(0, |mempool| mempool.in_use())
+    }
+}
+
+impl fmt::Debug for BufferPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BufferPool").field("in_use", &self.in_use()).field("has_mempool", &self.has_mempool()).finish()
+    }
+}
+
+/// Returns a buffer in ordinary memory to its pool.
+///
+/// # Safety
+/// `header` is that of a buffer in ordinary memory, which nobody uses any more.
+#[inline]
+pub(crate) unsafe fn give_back(header: NonNull<Header>) {
+    // SAFETY: such a buffer says which pool it is a cell of, and is counted there.
+    unsafe {
+        let Some(pool) = NonNull::new(header.as_ref().owner.cast::<Shared>().cast_mut()) else { return };
+        if is_small(header) {
+            magazine::give_small(pool, header);
+        } else {
+            give_one(pool, Cell(header));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn buffers_follow_the_model() {
+        testing::buffers_follow_the_model(&BufferPool::new(1, 1));
+    }
+
+    #[test]
+    fn limits_hold() {
+        testing::limits_hold(&BufferPool::new(3, 2), 3, 2);
+    }
+
+    #[test]
+    fn a_fresh_buffer_is_empty() {
+        testing::a_fresh_buffer_is_empty(&BufferPool::new(1, 1));
+    }
+
+    #[test]
+    fn every_thread_may_take_and_give() {
+        testing::every_thread_may_take_and_give(&BufferPool::new(512, 16));
+    }
+
+    #[test]
+    fn what_threads_keep_is_used_by_them_first_and_can_be_used_by_others() {
+        let pool = BufferPool::new(8_192, 1);
+        let first = pool.copy_of(b"first").expect("buffer");
+        let address = first.bytes().as_ptr();
+        drop(first);
+        assert_eq!(pool.copy_of(b"again").expect("buffer").bytes().as_ptr(), address, "last in, first out");
+        // All of them; then this thread keeps a magazine full, and the rest are for others.
+        let all: Vec<_> = (0..8_193).map(|_| pool.allocate(1).expect("buffer")).collect();
+        assert!(pool.allocate(1).is_none());
+        assert_eq!(pool.in_use(), 8_193);
+        drop(all);
+        assert_eq!(pool.in_use(), 0);
+        let others = || (0..8_193).map_while(|_| pool.allocate(1)).collect::<Vec<_>>();
+        let held = thread::scope(|scope| scope.spawn(others).join().expect("it ends"));
+        let kept = 8_193 - held.len();
+        assert!((32..=64).contains(&kept), "{kept} are kept here");
+        assert_eq!(pool.in_use(), held.len());
+        // The other thread has ended, and left nothing behind.
+        drop(held);
+        assert_eq!((pool.in_use(), others().len()), (0, 8_193));
+    }
+
+    #[test]
+    fn every_thread_may_take_and_give_with_magazines() {
+        let pool = BufferPool::new(8_192, 16);
+        testing::every_thread_may_take_and_give(&pool);
+        assert_eq!(pool.in_use(), 0);
+    }
+
+    #[test]
+    fn a_magazine_serves_the_pool_that_is_in_use() {
+        let (first, second) = (BufferPool::new(4_096, 1), BufferPool::new(4_096, 1));
+        let address = |pool: &BufferPool| pool.copy_of(b"packet").expect("buffer").bytes().as_ptr();
+        assert_eq!(address(&first), address(&first));
+        // Past the magazine: the one given back first goes out first.
+        assert_eq!(address(&second), address(&second));
+        let held = second.copy_of(b"held").expect("buffer");
+        assert_eq!((first.in_use(), second.in_use()), (0, 1));
+        drop(first);
+        drop(held);
+        for _ in 0..3 {
+            assert_eq!(address(&second), address(&second));
+        }
+        assert_eq!(second.in_use(), 0);
+    }
+
+    /// A mempool that is always empty, and is gone when nobody else has the other reference.
+    struct Witness(Arc<()>);
+
+    impl Mempool for Witness {
+        fn allocate(&self, _: usize) -> Option<PacketBuffer> {
+            None
+        }
+
+        fn in_use(&self) -> usize {
+            Arc::strong_count(&self.0) - 2
+        }
+    }
+
+    #[test]
+    fn the_memory_goes_with_the_last_buffer() {
+        for limit in [1, 4_096] {
+            let (pool, witness) = (BufferPool::new(limit, 1), Arc::new(()));
+            let held = pool.copy_of(b"packet").expect("buffer");
+            pool.use_mempool(Box::new(Witness(Arc::clone(&witness))));
+            assert!(pool.clone().allocate(1).is_none() && pool.in_use() == 1);
+            drop(pool);
+            assert_eq!((Arc::strong_count(&witness), held.bytes()), (2, &b"packet"[..]));
+            // In another thread, whose magazine ends with it.
+            thread::scope(|scope| scope.spawn(|| drop(held)).join().expect("it ends"));
+            // This thread may have a magazine still: until it uses another pool.
+            drop(BufferPool::new(4_096, 1).allocate(1));
+            assert_eq!(Arc::strong_count(&witness), 1);
+        }
+    }
+
+    #[test]
+    fn a_buffer_outlives_the_last_handle_of_its_pool() {
+        let pool = BufferPool::new(1, 1);
+        let buffer = pool.copy_of(b"packet").expect("buffer");
+        drop(pool);
+        assert_eq!(buffer.bytes(), b"packet");
+    }
+}
