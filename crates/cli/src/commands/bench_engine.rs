@@ -236,8 +236,9 @@ impl EngineArgs {
         let on_progress = |step| progress.show(step);
         let bench = EngineBench::new(&parameters, &on_progress)?;
         if !self.misplaced.is_empty() {
+            let rows = division::measure(&bench, &parameters, &self.misplaced, &on_progress)?;
             drop(progress);
-            return division::run(&bench, &parameters, &self.misplaced, self.json);
+            return division::show(&rows, self.json);
         }
         if let Some(flood) = self.flood() {
             let figures = bench.run_flood(&parameters, &flood, &on_progress)?;

@@ -1,39 +1,41 @@
 //! Several workers among which names are divided, as in the router: what they hand to each other, and what that costs.
 //!
-//! Each worker has a thread, which also plays the peers: it gives packets to the workers' rings, takes what its own worker sends,
-//! and answers it. Only turns of the worker are timed. Interests are for names never asked for before; each comes in at the
-//! worker that it belongs to, or, as often as `misplaced` says, at another one, and so does the Data with its PIT token. Faces are
+//! Each worker has a thread, which also plays the peers: it makes all packets that come to its worker, takes what that sends, and
+//! sees that it is answered. Only turns of the worker are timed. Interests are for names never asked for before; each comes in at
+//! the worker that it belongs to, or, as often as `misplaced` says, at another one, and so does the Data with its PIT token. Faces are
 //! over sockets, so that each worker sends by itself. The same is measured with one worker, which has nobody to divide names
 //! with, for comparison.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+mod driver;
+mod figures;
+mod turns;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_queue::ArrayQueue;
 use namehop_face::port::PortSet;
 use namehop_face::registry::{FaceFlags, FaceParams, FaceTable};
-use namehop_face::ring::{Frame, FrameRing};
+use namehop_face::ring::FrameRing;
 use namehop_face::wake::Waker;
 use namehop_forward::dispatch::{DEFAULT_COMPONENTS, NameDispatch};
 use namehop_forward::engine::{CsConfig, Engine, EngineConfig};
 use namehop_forward::schedule::Burst;
 use namehop_hash::DispatchKey;
-use namehop_packet::{BufferPool, FaceId, Timestamp};
+use namehop_packet::{BufferPool, FaceId};
 use namehop_router::worker::{Handover, Worker, WorkerRings, pin_to_processor, usable_processors};
-use namehop_table::clock::{cycles, cycles_per_second};
-use namehop_wire::lp::{LpHeader, PitToken, UsualFrame, encode_packet};
-use namehop_wire::peek::name_value;
-use namehop_wire::security::NullSigner;
-use namehop_wire::{DataBuilder, InterestBuilder, NameRef};
 use serde::Serialize;
 use tokio::sync::mpsc::unbounded_channel;
+
+use driver::{Driver, Measured, Pending};
+use turns::Turns;
 
 use super::peers::{LINKS, Peers};
 use super::prefixes::Prefixes;
 use super::{EngineBench, EngineBenchError, uri};
-use crate::permutation::mix;
+use crate::progress::{OnProgress, Progress};
 use crate::schedule::EngineParameters;
 
 /// Frames that fit into each ring of a worker.
@@ -45,29 +47,7 @@ const POOL_FRAMES: usize = 4 * RING_FRAMES;
 /// Memory of the Content Store for each packet it may hold, above its content.
 const CONTENT_OVERHEAD_BYTES: usize = 1_024;
 
-/// What so many workers do together.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct DivisionFigures {
-    /// Workers.
-    pub workers: usize,
-    /// Share of packets that came in at another worker than the one they belong to.
-    pub misplaced: f64,
-    /// Time of one worker for one packet, in nanoseconds.
-    pub packet_ns: f64,
-    /// Millions of packets a second of all workers together, by the time that each was busy.
-    pub mpps: f64,
-    /// Packets that were handed over, by all packets.
-    pub handed_over: f64,
-    /// Packets that found no room in a ring between workers.
-    pub lost: u64,
-}
-
-/// What the threads do.
-const WARMING_UP: u8 = 0;
-const MEASURING: u8 = 1;
-const OVER: u8 = 2;
-
-/// What all threads share.
+/// What all threads of a case share.
 struct Shared<'a> {
     prefixes: &'a Prefixes,
     parameters: &'a EngineParameters,
@@ -76,69 +56,104 @@ struct Shared<'a> {
     faces: [Vec<FaceId>; LINKS],
     dispatch: Arc<NameDispatch>,
     pool: BufferPool,
-    phase: AtomicU8,
-    started: Instant,
+    /// How far the clock of any worker was after the last turn, in nanoseconds.
+    clock: AtomicU64,
+    /// Which workers have the traffic that they are to be measured with.
+    warm: Vec<AtomicBool>,
+    /// How many Interests each thread has made.
+    asked: Vec<AtomicU64>,
+    /// What workers have sent that is to be answered at another one, by the number of that.
+    elsewhere: Vec<ArrayQueue<Pending>>,
 }
 
-/// What one thread has measured.
-struct Measured {
-    packets: u64,
-    ticks: u64,
-    handed_over: u64,
-    lost: u64,
+/// So many workers, of whose packets this share comes in at the wrong one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DivisionCase {
+    /// Workers.
+    pub workers: usize,
+    /// Share of packets that come in at another worker than the one they belong to.
+    pub misplaced: f64,
+}
+
+/// What workers do together. All figures but counts are medians of turns; those that compare are of turns next to each other.
+#[derive(Debug, Clone, Serialize)]
+pub struct DivisionFigures {
+    /// How many workers, and how many packets came in at the wrong one.
+    #[serde(flatten)]
+    pub case: DivisionCase,
+    /// Time of one worker for one packet, in nanoseconds.
+    pub packet_ns: f64,
+    /// Millions of packets a second of all workers together, by the time that each was busy.
+    pub mpps: f64,
+    /// Packets a second of all workers by those of the first case.
+    pub speedup: f64,
+    /// The quarter of turns with the least speed-up is below the first, the quarter with the most above the second.
+    pub speedup_quartiles: (f64, f64),
+    /// What a packet that is handed over costs more than one that is not, in nanoseconds; absent where none is, and when no case
+    /// with as many workers hands nothing over.
+    pub handover_ns: Option<f64>,
+    /// Packets that were handed over, by all packets.
+    pub handed_over: f64,
+    /// Packets that found no room in a ring between workers.
+    pub lost: u64,
 }
 
 impl EngineBench {
-    /// Measures so many workers, of whose packets this share comes in at the wrong one.
+    /// Measures all cases, the first of which is the one that others are compared with: they take turns, so that all have their
+    /// part of the times at which the machine is faster or slower.
     ///
     /// # Errors
     /// When the workers cannot be put together.
     pub fn run_divided(
         &self,
         parameters: &EngineParameters,
-        workers: usize,
-        misplaced: f64,
-    ) -> Result<DivisionFigures, EngineBenchError> {
-        let (built, shared) = self.build(parameters, workers, misplaced)?;
+        cases: &[DivisionCase],
+        on_progress: &OnProgress<'_>,
+    ) -> Result<Vec<DivisionFigures>, EngineBenchError> {
+        let turns = Turns::new(cases.len());
+        let built = cases.iter().map(|&case| self.build(parameters, case)).collect::<Result<Vec<_>, _>>()?;
         let processors = usable_processors().unwrap_or_default();
-        let measured: Vec<Measured> = thread::scope(|scope| {
-            let start = |(number, worker): (usize, Worker<Burst>)| {
-                let (shared, processor) = (&shared, processors.get(number).copied());
-                scope.spawn(move || {
-                    // A thread that stays where the system puts it measures the same, only less steadily.
-                    let _ = processor.map(pin_to_processor);
-                    Driver::new(worker, number, shared).run()
-                })
-            };
-            let threads: Vec<_> = built.into_iter().enumerate().map(start).collect();
-            for phase in [MEASURING, OVER] {
-                thread::sleep(parameters.time);
-                shared.phase.store(phase, Ordering::Relaxed);
+        let measured: Vec<Vec<Measured>> = thread::scope(|scope| {
+            let (mut all, mut all_shared, turns, processors) = (Vec::new(), Vec::new(), &turns, &processors);
+            for (case, (workers, shared)) in built.into_iter().enumerate() {
+                let shared = Arc::new(shared);
+                all_shared.push(Arc::clone(&shared));
+                let threads: Vec<_> = workers
+                    .into_iter()
+                    .enumerate()
+                    .map(|(number, worker)| {
+                        let shared = Arc::clone(&shared);
+                        scope.spawn(move || {
+                            // A thread that stays where the system puts it measures the same, only less steadily.
+                            let _ = processors.get(number).map(|&processor| pin_to_processor(processor));
+                            Driver::new(worker, number, &shared).run(turns, case)
+                        })
+                    })
+                    .collect();
+                all.push(threads);
+            }
+            let mut rounds = 0;
+            let is_warm = turns.give(parameters.time, || {
+                on_progress(Progress { what: "warming up".to_owned(), done: rounds, total: 0 });
+                rounds += 1;
+                all_shared.iter().flat_map(|shared| &shared.warm).all(|worker| worker.load(Ordering::Relaxed))
+            });
+            if !is_warm {
+                let (wanted, refused) = (parameters.in_flight, "Interests at a time did not come to be pending");
+                return Err(EngineBenchError::Rig(format!("{wanted} {refused}: try fewer with --in-flight")));
             }
             let ended = |thread: thread::ScopedJoinHandle<'_, Measured>| {
                 thread.join().map_err(|_| EngineBenchError::Rig("a worker's thread ended by itself".to_owned()))
             };
-            threads.into_iter().map(ended).collect::<Result<_, _>>()
+            all.into_iter().map(|threads| threads.into_iter().map(ended).collect()).collect::<Result<_, _>>()
         })?;
-        let second = cycles_per_second() as f64;
-        let sum = |part: fn(&Measured) -> u64| measured.iter().map(part).sum::<u64>();
-        let packets = sum(|worker| worker.packets).max(1) as f64;
-        let rate = |worker: &Measured| worker.packets as f64 / (worker.ticks.max(1) as f64 / second);
-        Ok(DivisionFigures {
-            workers,
-            misplaced,
-            packet_ns: sum(|worker| worker.ticks) as f64 / packets * 1e9 / second,
-            mpps: measured.iter().map(rate).sum::<f64>() / 1e6,
-            handed_over: sum(|worker| worker.handed_over) as f64 / packets,
-            lost: sum(|worker| worker.lost),
-        })
+        Ok(figures::of_cases(cases, &measured))
     }
 
     fn build<'a>(
         &'a self,
         parameters: &'a EngineParameters,
-        count: usize,
-        misplaced: f64,
+        DivisionCase { workers: count, misplaced }: DivisionCase,
     ) -> Result<(Vec<Worker<Burst>>, Shared<'a>), EngineBenchError> {
         let error = |error: &dyn std::error::Error| EngineBenchError::Rig(error.to_string());
         let pool = BufferPool::new(POOL_FRAMES * count, 64);
@@ -202,129 +217,12 @@ impl EngineBench {
             workers.push(worker);
             rings.push(of_worker);
         }
-        let (prefixes, started) = (&self.prefixes, Instant::now());
-        let phase = AtomicU8::new(WARMING_UP);
-        let shared = Shared { prefixes, parameters, misplaced, rings, faces, dispatch, pool, phase, started };
+        let (prefixes, clock) = (&self.prefixes, AtomicU64::new(0));
+        let warm = (0..count).map(|_| AtomicBool::new(false)).collect();
+        let elsewhere = (0..count).map(|_| ArrayQueue::new(RING_FRAMES)).collect();
+        let asked = (0..count).map(|_| AtomicU64::new(0)).collect();
+        let shared =
+            Shared { prefixes, parameters, misplaced, rings, faces, dispatch, pool, clock, warm, asked, elsewhere };
         Ok((workers, shared))
-    }
-}
-
-/// One thread: a worker, and the peers that send to all workers and get what this one sends.
-struct Driver<'a> {
-    worker: Worker<Burst>,
-    number: usize,
-    shared: &'a Shared<'a>,
-    next_name: u64,
-    draws: u64,
-    /// Interests that this worker has sent: their names and tokens, and where they went.
-    pending: VecDeque<(Vec<u8>, PitToken, FaceId)>,
-    sent: Vec<Frame>,
-    content: Vec<u8>,
-}
-
-impl<'a> Driver<'a> {
-    fn new(worker: Worker<Burst>, number: usize, shared: &'a Shared<'a>) -> Self {
-        let content = vec![0; shared.parameters.payload_bytes];
-        let next_name = number as u64 * NAMES_PER_WORKER;
-        let (pending, sent) = (VecDeque::new(), Vec::new());
-        Driver { worker, number, shared, next_name, draws: number as u64, pending, sent, content }
-    }
-
-    fn now(&self) -> Timestamp {
-        Timestamp(self.shared.started.elapsed().as_nanos() as u64)
-    }
-
-    fn draw(&mut self, end: usize) -> usize {
-        self.draws += self.shared.rings.len() as u64;
-        ((u128::from(mix(self.draws)) * end as u128) >> 64) as usize
-    }
-
-    fn run(mut self) -> Measured {
-        let (mut ticks, mut before) = (0, None);
-        loop {
-            match self.shared.phase.load(Ordering::Relaxed) {
-                WARMING_UP => {}
-                MEASURING if before.is_none() => {
-                    ticks = 0;
-                    before = Some(self.worker.status(self.now()));
-                }
-                MEASURING => {}
-                _ => break,
-            }
-            for _ in 0..self.shared.parameters.burst / 2 {
-                self.ask();
-                if self.pending.len() > self.shared.parameters.in_flight / self.shared.rings.len() {
-                    self.answer();
-                }
-            }
-            // All that came in, so that what is prepared does not pile up.
-            loop {
-                let now = self.now();
-                let begin = cycles();
-                let worked = self.worker.turn(now);
-                let spent = cycles().wrapping_sub(begin);
-                if !worked {
-                    break;
-                }
-                ticks += spent;
-            }
-            self.take_sent();
-        }
-        let (before, after) = (before.unwrap_or_default(), self.worker.status(self.now()));
-        let (handover, handover_before) = (after.handover, before.handover);
-        Measured {
-            packets: after.packets - before.packets,
-            ticks,
-            handed_over: handover.handed_in - handover_before.handed_in,
-            lost: handover.lost() - handover_before.lost(),
-        }
-    }
-
-    /// Gives a frame to the worker that it belongs to, or to another one.
-    fn give(&mut self, owner: usize, face: FaceId, frame: &[u8]) {
-        let count = self.shared.rings.len();
-        let is_misplaced = count > 1 && (self.draw(1 << 20) as f64) < self.shared.misplaced * f64::from(1 << 20);
-        let target = if is_misplaced { (owner + 1 + self.draw(count - 1)) % count } else { owner };
-        // A full ring holds back whoever fills it; so does an empty pool.
-        if let Some(buffer) = self.shared.pool.copy_of(frame) {
-            let _ = self.shared.rings[target].from_sockets.push(Frame { face, endpoint: 0, buffer });
-        }
-    }
-
-    fn ask(&mut self) {
-        let name = self.next_name;
-        self.next_name += 1;
-        let workload = &self.shared.prefixes.workload;
-        let mut value = vec![0; workload.name_bytes()];
-        workload.write_name(name, &mut value);
-        let Ok(name_ref) = NameRef::from_value(&value) else { return };
-        let Ok(packet) = InterestBuilder::new(name_ref.to_owned()).nonce(mix(name) as u32 | 1).build() else { return };
-        let owner = self.shared.dispatch.entry_of(&value).map_or(0, |(_, owner)| usize::from(owner));
-        let peer = self.shared.prefixes.peers.downstream(workload.prefix_of(name), name);
-        self.give(owner, self.shared.faces[peer.link][peer.number], &packet);
-    }
-
-    /// What the worker has sent: Interests are answered later.
-    fn take_sent(&mut self) {
-        let mut sent = std::mem::take(&mut self.sent);
-        self.shared.rings[self.number].to_sockets.pop_burst(&mut sent, usize::MAX);
-        for frame in sent.drain(..) {
-            let bytes = frame.buffer.bytes();
-            let Some(usual) = UsualFrame::decode(bytes).filter(|usual| !usual.is_data) else { continue };
-            if let Some(name) = name_value(&bytes[usual.header_len..]) {
-                self.pending.push_back((name.to_vec(), usual.pit_token, frame.face));
-            }
-        }
-        self.sent = sent;
-    }
-
-    fn answer(&mut self) {
-        let place = self.draw(self.pending.len());
-        let Some((value, pit_token, face)) = self.pending.swap_remove_back(place) else { return };
-        let Ok(name) = NameRef::from_value(&value) else { return };
-        let data = DataBuilder::new(name.to_owned()).content(self.content.clone()).sign(&NullSigner);
-        let Ok(data) = data else { return };
-        let frame = encode_packet(&LpHeader { pit_token, ..LpHeader::default() }, Some(&data));
-        self.give(self.number, face, &frame);
     }
 }

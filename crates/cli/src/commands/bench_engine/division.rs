@@ -1,42 +1,26 @@
 //! What workers hand to each other, and what that costs: `namehop bench engine --workers N --misplaced SHARES`.
 
-use namehop_bench::engine::{DivisionFigures, EngineBench};
+use namehop_bench::engine::{DivisionCase, DivisionFigures, EngineBench};
+use namehop_bench::progress::OnProgress;
 use namehop_bench::schedule::EngineParameters;
-use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output::{self, Align, Table};
 
-/// Figures of so many workers beside those of one.
-#[derive(Serialize)]
-struct Row {
-    #[serde(flatten)]
-    figures: DivisionFigures,
-    /// Packets a second of all workers by those of one.
-    speedup: f64,
-    /// What a packet that is handed over costs more than one that is not, in nanoseconds; absent where none is.
-    handover_ns: Option<f64>,
-}
-
-/// Measures one worker, and then all workers with each of these shares of packets at the wrong one.
-pub(super) fn run(
+/// Measures one worker beside all workers with each of these shares of packets at the wrong one.
+pub(super) fn measure(
     bench: &EngineBench,
     parameters: &EngineParameters,
     shares: &[f64],
-    json: bool,
-) -> Result<(), Failure> {
-    let one = bench.run_divided(parameters, 1, 0.0)?;
-    let mut rows = vec![Row { figures: one, speedup: 1.0, handover_ns: None }];
-    let mut placed_ns = None;
-    for &share in shares {
-        let figures = bench.run_divided(parameters, parameters.workers, share)?;
-        if share == 0.0 {
-            placed_ns = Some(figures.packet_ns);
-        }
-        let handover_ns = placed_ns.filter(|_| figures.handed_over > 0.0);
-        let handover_ns = handover_ns.map(|placed| (figures.packet_ns - placed) / figures.handed_over);
-        rows.push(Row { figures, speedup: figures.mpps / one.mpps, handover_ns });
-    }
+    on_progress: &OnProgress<'_>,
+) -> Result<Vec<DivisionFigures>, Failure> {
+    let of_all = shares.iter().map(|&misplaced| DivisionCase { workers: parameters.workers, misplaced });
+    let cases: Vec<DivisionCase> = [DivisionCase { workers: 1, misplaced: 0.0 }].into_iter().chain(of_all).collect();
+    Ok(bench.run_divided(parameters, &cases, on_progress)?)
+}
+
+/// Prints the figures of all cases.
+pub(super) fn show(rows: &[DivisionFigures], json: bool) -> Result<(), Failure> {
     if json {
         return output::json(&rows);
     }
@@ -46,19 +30,22 @@ pub(super) fn run(
         ("NS/PACKET", Align::Right),
         ("MPPS", Align::Right),
         ("SPEED-UP", Align::Right),
+        ("QUARTILES", Align::Right),
         ("HANDED OVER", Align::Right),
         ("NS/HAND-OVER", Align::Right),
         ("LOST", Align::Right),
     ]);
-    for Row { figures, speedup, handover_ns } in &rows {
+    for figures in rows {
+        let (lower, upper) = figures.speedup_quartiles;
         table.row([
-            figures.workers.to_string(),
-            format!("{:.0} %", 100.0 * figures.misplaced),
+            figures.case.workers.to_string(),
+            format!("{:.0} %", 100.0 * figures.case.misplaced),
             format!("{:.0}", figures.packet_ns),
             format!("{:.2}", figures.mpps),
-            format!("{speedup:.2}"),
+            format!("{:.2}", figures.speedup),
+            format!("{lower:.2} to {upper:.2}"),
             format!("{:.0} %", 100.0 * figures.handed_over),
-            handover_ns.map_or_else(|| "-".to_owned(), |ns| format!("{ns:.0}")),
+            figures.handover_ns.map_or_else(|| "-".to_owned(), |ns| format!("{ns:.0}")),
             figures.lost.to_string(),
         ]);
     }

@@ -1,0 +1,243 @@
+//! One thread of a case: a worker, and the peers that send to all workers and get what this one sends.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+use namehop_face::ring::Frame;
+use namehop_forward::schedule::Burst;
+use namehop_packet::{FaceId, Timestamp};
+use namehop_router::worker::Worker;
+use namehop_table::clock::{cycles, cycles_per_second};
+use namehop_wire::lp::{LpHeader, PitToken, UsualFrame, encode_packet};
+use namehop_wire::peek::name_value;
+use namehop_wire::security::NullSigner;
+use namehop_wire::{DataBuilder, InterestBuilder, NameRef};
+
+use super::turns::Turns;
+use super::{NAMES_PER_WORKER, Shared};
+use crate::permutation::mix;
+
+/// Interests that a thread may be ahead of the slowest one. Half of what is handed over finds room in a ring.
+const MOST_AHEAD: u64 = 512;
+
+/// Bursts that come to a worker at a time. With one it would have to do with smaller ones whenever it hands packets over, and a worker
+/// that has all the traffic it can take has more waiting.
+const TURNS_AHEAD: usize = 4;
+
+/// What a worker did in one turn of its case.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TurnCost {
+    pub(super) packets: u64,
+    /// How long the worker had something to do, in nanoseconds.
+    pub(super) busy_ns: f64,
+}
+
+/// What one thread has measured.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Measured {
+    /// Turns that count.
+    pub(super) turns: Vec<TurnCost>,
+    /// In these turns.
+    pub(super) handed_over: u64,
+    /// In these turns.
+    pub(super) lost: u64,
+}
+
+/// An Interest that a worker has sent: its name and token, and where it went.
+pub(super) struct Pending {
+    name: Vec<u8>,
+    pit_token: PitToken,
+    face: FaceId,
+}
+
+/// See the module's description.
+pub(super) struct Driver<'a> {
+    worker: Worker<Burst>,
+    number: usize,
+    shared: &'a Shared<'a>,
+    /// The worker's clock: how long it has had something to do.
+    now: Timestamp,
+    cycles_per_second: u64,
+    next_name: u64,
+    draws: u64,
+    /// Interests that this thread has made.
+    asked: u64,
+    pending: VecDeque<Pending>,
+    sent: Vec<Frame>,
+    content: Vec<u8>,
+}
+
+impl<'a> Driver<'a> {
+    pub(super) fn new(worker: Worker<Burst>, number: usize, shared: &'a Shared<'a>) -> Self {
+        let content = vec![0; shared.parameters.payload_bytes];
+        let next_name = number as u64 * NAMES_PER_WORKER;
+        let (pending, sent, now) = (VecDeque::new(), Vec::new(), Timestamp(0));
+        let cycles_per_second = cycles_per_second();
+        Driver {
+            worker,
+            number,
+            shared,
+            now,
+            cycles_per_second,
+            next_name,
+            asked: 0,
+            draws: number as u64,
+            pending,
+            sent,
+            content,
+        }
+    }
+
+    fn draw(&mut self, end: usize) -> usize {
+        self.draws += self.shared.rings.len() as u64;
+        ((u128::from(mix(self.draws)) * end as u128) >> 64) as usize
+    }
+
+    /// Works whenever it is the turn of this case.
+    pub(super) fn run(mut self, turns: &Turns, case: usize) -> Measured {
+        let (mut measured, mut number) = (Measured::default(), 0);
+        while let Some(next) = turns.next(case, number) {
+            number = next;
+            self.now = self.now.max(Timestamp(self.shared.clock.load(Ordering::Relaxed)));
+            let (before, began) = (self.worker.status(self.now), self.now);
+            while turns.is(number) {
+                self.work();
+            }
+            self.shared.clock.fetch_max(self.now.0, Ordering::Relaxed);
+            self.shared.warm[self.number].store(self.is_warm(), Ordering::Relaxed);
+            if turns.counts(number) {
+                let after = self.worker.status(self.now);
+                let (packets, busy_ns) = (after.packets - before.packets, self.now.since_ns(began) as f64);
+                measured.turns.push(TurnCost { packets, busy_ns });
+                measured.handed_over += after.handover.handed_in - before.handover.handed_in;
+                measured.lost += after.handover.lost() - before.handover.lost();
+            }
+        }
+        measured
+    }
+
+    /// Is everything as it will stay? Timers have run out, as many Interests are pending as are to be, and the cache is full, so that
+    /// no memory is touched for the first time any more.
+    fn is_warm(&self) -> bool {
+        let parameters = self.shared.parameters;
+        self.now.0 > parameters.warm_up.as_nanos() as u64
+            && self.has_enough_pending()
+            && self.asked
+                > (parameters.in_flight + parameters.cs_capacity * 11 / 10) as u64 / self.shared.rings.len() as u64
+    }
+
+    fn has_enough_pending(&self) -> bool {
+        self.pending.len() >= self.shared.parameters.in_flight / self.shared.rings.len()
+    }
+
+    /// Some packets, until there is nothing left to do. The clock goes on for as long as the worker has something to do.
+    fn work(&mut self) {
+        if !self.is_ahead() {
+            for _ in 0..TURNS_AHEAD * self.shared.parameters.burst / 2 {
+                self.ask();
+                if self.has_enough_pending() {
+                    self.answer();
+                }
+            }
+            self.answer_others();
+            self.shared.asked[self.number].store(self.asked, Ordering::Relaxed);
+        }
+        // All that came in, so that what is prepared does not pile up.
+        loop {
+            let begin = cycles();
+            let worked = self.worker.turn(self.now);
+            let spent = cycles().wrapping_sub(begin);
+            if !worked {
+                break;
+            }
+            self.now = Timestamp(self.now.0 + spent * 1_000_000_000 / self.cycles_per_second);
+        }
+        self.take_sent();
+    }
+
+    /// Has this thread asked for so much more than another one that what is handed over might find no room? The system may have
+    /// taken the processor from the other one for a while.
+    fn is_ahead(&self) -> bool {
+        self.shared.asked.iter().any(|others| others.load(Ordering::Relaxed) + MOST_AHEAD < self.asked)
+    }
+
+    /// Gives a frame to the worker. It is in the caches of this thread's core, as if it had come from a card.
+    fn give(&self, face: FaceId, frame: &[u8]) {
+        // A full ring holds back whoever fills it; so does an empty pool.
+        if let Some(buffer) = self.shared.pool.copy_of(frame) {
+            let _ = self.shared.rings[self.number].from_sockets.push(Frame { face, endpoint: 0, buffer });
+        }
+    }
+
+    /// Is the next packet to come in at the wrong worker?
+    fn draw_misplaced(&mut self) -> bool {
+        self.shared.rings.len() > 1 && (self.draw(1 << 20) as f64) < self.shared.misplaced * f64::from(1 << 20)
+    }
+
+    /// Asks for the next name that belongs to this worker; or to another one, as often as that is to be.
+    fn ask(&mut self) {
+        let is_misplaced = self.draw_misplaced();
+        let workload = &self.shared.prefixes.workload;
+        let mut value = vec![0; workload.name_bytes()];
+        let name = loop {
+            let name = self.next_name;
+            self.next_name += 1;
+            workload.write_name(name, &mut value);
+            let owner = self.shared.dispatch.entry_of(&value).map_or(0, |(_, owner)| usize::from(owner));
+            if is_misplaced == (owner != self.number) {
+                break name;
+            }
+        };
+        self.asked += 1;
+        let Ok(name_ref) = NameRef::from_value(&value) else { return };
+        let Ok(packet) = InterestBuilder::new(name_ref.to_owned()).nonce(mix(name) as u32 | 1).build() else { return };
+        let peer = self.shared.prefixes.peers.downstream(workload.prefix_of(name), name);
+        self.give(self.shared.faces[peer.link][peer.number], &packet);
+    }
+
+    /// What the worker has sent: Interests are answered later.
+    fn take_sent(&mut self) {
+        let mut sent = std::mem::take(&mut self.sent);
+        self.shared.rings[self.number].to_sockets.pop_burst(&mut sent, usize::MAX);
+        for frame in sent.drain(..) {
+            let bytes = frame.buffer.bytes();
+            let Some(usual) = UsualFrame::decode(bytes).filter(|usual| !usual.is_data) else { continue };
+            if let Some(name) = name_value(&bytes[usual.header_len..]) {
+                self.pending.push_back(Pending { name: name.to_vec(), pit_token: usual.pit_token, face: frame.face });
+            }
+        }
+        self.sent = sent;
+    }
+
+    /// Answers an Interest that the worker has sent; at another worker, as often as that is to be.
+    fn answer(&mut self) {
+        let place = self.draw(self.pending.len());
+        let Some(pending) = self.pending.swap_remove_back(place) else { return };
+        if (self.draw(1 << 20) as f64) < self.shared.parameters.unanswered * f64::from(1 << 20) {
+            return;
+        }
+        let count = self.shared.rings.len();
+        if self.draw_misplaced() {
+            let other = (self.number + 1 + self.draw(count - 1)) % count;
+            // There is room for as many as a thread can be ahead.
+            let _ = self.shared.elsewhere[other].push(pending);
+        } else {
+            self.give_data(&pending);
+        }
+    }
+
+    /// Answers what other workers have sent and this one is to be answered.
+    fn answer_others(&mut self) {
+        while let Some(pending) = self.shared.elsewhere[self.number].pop() {
+            self.give_data(&pending);
+        }
+    }
+
+    fn give_data(&self, Pending { name, pit_token, face }: &Pending) {
+        let Ok(name) = NameRef::from_value(name) else { return };
+        let data = DataBuilder::new(name.to_owned()).content(self.content.clone()).sign(&NullSigner);
+        let Ok(data) = data else { return };
+        let frame = encode_packet(&LpHeader { pit_token: *pit_token, ..LpHeader::default() }, Some(&data));
+        self.give(*face, &frame);
+    }
+}
