@@ -32,6 +32,12 @@ pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<(), Failure> {
     write(&printable::json(&text))
 }
 
+/// Prints a value as JSON on one line.
+pub fn json_line<T: Serialize + ?Sized>(value: &T) -> Result<(), Failure> {
+    let text = serde_json::to_string(value).map_err(Failure::failed)? + "\n";
+    write(&printable::json(&text))
+}
+
 /// Side on which a column is aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {

@@ -14,6 +14,7 @@
 //! | [`fib`] | next hops and strategies by prefix, shared by all workers |
 //! | [`strategy`] | where Interests go, and what is measured for it |
 //! | [`dead_nonce_list`], [`timer`] | looping Interests, and what happens later |
+//! | [`trace`] | what is decided about single packets, for an operator who asks |
 //! | [`counters`] | packets counted, discarded ones by reason |
 
 pub mod counters;
@@ -28,6 +29,7 @@ pub mod schedule;
 mod scope;
 pub mod strategy;
 pub mod timer;
+pub mod trace;
 
 pub use engine::{CsChange, CsConfig, CsErasure, CsInfo, Engine, EngineConfig, EngineError, EngineEvent, TableSizes};
 pub use engine::{Fib, UnsolicitedPolicy};

@@ -20,6 +20,16 @@ fn sent<S: Schedule>(scenario: &Scenario) -> Result<Vec<String>, TestCaseError> 
     sent_by::<S>(scenario, Division::NONE)
 }
 
+/// The same while everything is traced.
+fn sent_traced(scenario: &Scenario) -> Result<Vec<String>, TestCaseError> {
+    let mut runner = Runner::<Burst>::new(scenario, Division::NONE);
+    runner.trace_everything();
+    for action in &scenario.actions {
+        runner.act(action)?;
+    }
+    runner.finish()
+}
+
 /// The same with so many engines among which names are divided.
 fn sent_by<S: Schedule>(scenario: &Scenario, division: Division) -> Result<Vec<String>, TestCaseError> {
     let mut runner = Runner::<S>::new(scenario, division);
@@ -43,6 +53,7 @@ proptest! {
         prop_assert_eq!(&naive, &sent::<SpeculativeFirstPairs>(&scenario)?);
         prop_assert_eq!(&naive, &sent::<BurstScalar>(&scenario)?);
         prop_assert_eq!(&naive, &sent::<Burst>(&scenario)?);
+        prop_assert_eq!(&naive, &sent_traced(&scenario)?);
     }
 }
 

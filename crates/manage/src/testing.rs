@@ -15,6 +15,7 @@ use namehop_forward::engine::{CsChange, CsInfo};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::strategy::program::Compiler;
 use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
+use namehop_forward::trace::TraceRequest;
 use namehop_hash::HashKey;
 use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::{Name, NameRef};
@@ -39,6 +40,8 @@ pub struct FakeRouter {
     pub workers: RefCell<Vec<WorkerStatus>>,
     /// Entries of the name dispatch table. Whatever name is moved, it is the first that is moved, and without one none can be.
     pub dispatch_entries: RefCell<Vec<DispatchEntry>>,
+    /// What is to be traced.
+    pub traced: RefCell<Option<TraceRequest>>,
     /// How long it takes to find out that a TCP peer does not answer: none does.
     pub connect_time: Cell<Duration>,
     /// Next hops that were reported as new: prefix, face, cost.
@@ -88,6 +91,7 @@ impl FakeRouter {
             engine: Cell::new(EngineStatus { cs, ..EngineStatus::default() }),
             workers: RefCell::default(),
             dispatch_entries: RefCell::default(),
+            traced: RefCell::default(),
             connect_time: Cell::new(Duration::from_secs(4)),
             added_next_hops: RefCell::default(),
             changes: RefCell::default(),
@@ -206,6 +210,10 @@ impl ControlPlane for FakeRouter {
         }
         entry.former_worker = Some(std::mem::replace(&mut entry.worker, worker));
         Ok(*entry)
+    }
+
+    async fn trace(&self, request: Option<TraceRequest>) {
+        *self.traced.borrow_mut() = request;
     }
 
     async fn engine_status(&self) -> EngineStatus {

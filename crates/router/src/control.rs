@@ -14,6 +14,7 @@ use namehop_forward::engine::{CsChange, CsInfo};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::strategy::program::Compiler;
 use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
+use namehop_forward::trace::TraceRequest;
 use namehop_manage::server::{
     ControlPlane, DispatchEntry, DispatchError, EngineStatus, NotSaved, StateChange, WorkerStatus,
 };
@@ -239,6 +240,11 @@ impl ControlPlane for Control {
 
     async fn move_name(&self, name: NameRef<'_>, worker: u64) -> Result<DispatchEntry, DispatchError> {
         self.balancing.move_name(&self.workers, name, worker).await
+    }
+
+    async fn trace(&self, request: Option<TraceRequest>) {
+        // A worker that is gone traces nothing.
+        let _ = self.workers.trace(request).await;
     }
 
     async fn engine_status(&self) -> EngineStatus {

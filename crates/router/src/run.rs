@@ -299,6 +299,7 @@ fn engine_event(management: &Rc<Management<Control>>, worker: usize, event: Engi
         EngineEvent::RouteForgotten { prefix, face } => {
             management.forget_learned_route(prefix.as_ref(), face);
         }
+        EngineEvent::Traced(trace) => management.traced(worker, &trace),
         EngineEvent::AnnouncementWanted { request, name } => {
             let announcement = management.find_announcement(name.as_ref());
             management.control().workers().announcement_reply(worker, request, announcement);

@@ -32,6 +32,7 @@ mod setup;
 mod signing;
 mod status;
 mod strategy;
+mod trace;
 
 /// Named Data Networking router and tools.
 ///
@@ -58,6 +59,7 @@ enum CliCommand {
     Strategy(strategy::StrategyArgs),
     Cs(cs::CsArgs),
     Ndt(ndt::NdtArgs),
+    Trace(trace::TraceArgs),
     Ping(ping::PingArgs),
     Serve(serve::ServeArgs),
     Put(put::PutArgs),
@@ -87,6 +89,7 @@ impl Cli {
             CliCommand::Strategy(args) => args.run(connection),
             CliCommand::Cs(args) => args.run(connection),
             CliCommand::Ndt(args) => args.run(connection),
+            CliCommand::Trace(args) => args.run(connection),
             CliCommand::Ping(args) => args.run(connection),
             CliCommand::Serve(args) => args.run(connection),
             CliCommand::Put(args) => args.run(connection),

@@ -15,6 +15,7 @@ use crate::pcct::record::{InRecord, UpstreamRecord};
 use crate::pipelines::outgoing_data::DataSource;
 use crate::scope::{InterestLimits, NameScope};
 use crate::strategy::{self, Measurements, OutRecord, OutScratch, PitScratch, StrategyContext, Trigger};
+use crate::trace::TraceStep;
 
 /// Where the bytes of the arriving Interest are.
 #[derive(Debug)]
@@ -95,6 +96,7 @@ pub(crate) struct Context<'a> {
 impl<'a> Context<'a> {
     /// Calls the strategy.
     pub(crate) fn dispatch(&mut self, trigger: Trigger) {
+        self.core.tracing.note(|| TraceStep::Asked(trigger));
         match self.route.nexthops {
             // Whatever strategy was chosen, commands reach the router, so that nobody locks the operator out.
             [FaceId::INTERNAL] => strategy::dispatch_to_router(trigger, self),
@@ -136,12 +138,17 @@ impl<'a> Context<'a> {
 
     #[cold]
     fn end(&mut self) {
+        let mut is_traced = false;
         if !self.core.pcct.slot(self.pit).is_satisfied() {
+            is_traced = self.core.tracing.is_on() && self.core.trace_unanswered(self.now, self.pit);
             self.ingress = FaceId::INVALID;
             self.at_hand = AtHand::Nothing;
             self.dispatch(Trigger::BeforeExpirePendingInterest);
         }
         self.core.end_slot(self.now, self.pit);
+        if is_traced {
+            self.core.end_trace();
+        }
     }
 
     fn out_index(&self, face: FaceId) -> Option<usize> {

@@ -7,6 +7,7 @@ use super::config::{CsChange, CsInfo, EngineError, TableSizes};
 use super::{CsErasure, Engine};
 use crate::counters::EngineCounters;
 use crate::schedule::Schedule;
+use crate::trace::TraceRequest;
 
 /// Entries of the PIT-CS composite table that one call of [`Engine::cs_erase`] looks at.
 const ENTRIES_PER_ERASE: usize = 8_192;
@@ -24,6 +25,12 @@ impl<S: Schedule> Engine<S> {
         if self.core.faces.exists(id) {
             self.core.pcct.set_stranger(id, is_stranger);
         }
+    }
+
+    /// Traces packets as asked for here from now on, in place of what was asked for before; each is reported as
+    /// [`EngineEvent::Traced`](super::EngineEvent::Traced).
+    pub fn trace(&mut self, request: Option<TraceRequest>) {
+        self.core.tracing.set(request);
     }
 
     /// Removes a face. Its records in the PIT are ignored from now on, and removed when their PIT entry is next used.

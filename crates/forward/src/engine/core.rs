@@ -30,6 +30,7 @@ use crate::pcct::{Downstream, Pcct, PcctConfig, PitRef};
 use crate::schedule::MAX_BURST;
 use crate::strategy::MeasurementTable;
 use crate::timer::{Timer, TimerWheel};
+use crate::trace::{TraceStep, Tracing};
 
 /// Times that memory is cleared for one new PIT entry before it is refused.
 const MAX_RECLAIMS: usize = 4;
@@ -82,6 +83,7 @@ pub(crate) struct Core {
     pub(crate) dispatch: Option<Arc<NameDispatch>>,
     /// Packets of other engines that were found out as such.
     pub(crate) misdirected: Vec<Incoming>,
+    pub(crate) tracing: Tracing,
 }
 
 impl Core {
@@ -139,6 +141,7 @@ impl Core {
             owners: Vec::new(),
             dispatch: None,
             misdirected: Vec::new(),
+            tracing: Tracing::default(),
         })
     }
 
@@ -148,6 +151,7 @@ impl Core {
     }
 
     pub(crate) fn count_drop(&mut self, face: FaceId, reason: DropReason) {
+        self.tracing.note(|| TraceStep::Dropped(reason));
         self.counters.drops[reason] += 1;
         self.faces.count_drop(face, reason);
     }
@@ -167,6 +171,7 @@ impl Core {
         out: &mut Vec<Outgoing>,
         fields: impl FnOnce() -> LinkFields,
     ) {
+        self.tracing.note(|| TraceStep::Sent { kind, face });
         match kind {
             PacketKind::Interest => self.counters.out_interests += 1,
             PacketKind::Data => self.counters.out_data += 1,

@@ -1,4 +1,4 @@
-//! What the self-learning strategy has to do with the control plane.
+//! What engines report to the control plane, nearly all of it for the self-learning strategy.
 //!
 //! Announcements are verified and routes are kept by the control plane, so the engine only reports: each report is an
 //! [`EngineEvent`] in a bounded queue that the control plane empties with `take_events`. When an announcement is to be
@@ -14,6 +14,7 @@ use super::core::Core;
 use crate::pcct::Downstream;
 use crate::pipelines::outgoing_data::DataSource;
 use crate::schedule::Schedule;
+use crate::trace::PacketTrace;
 
 /// Reports that wait for the control plane; more are lost, and counted.
 const MAX_EVENTS: usize = 1024;
@@ -46,6 +47,8 @@ pub enum EngineEvent {
         /// Name of the Data.
         name: Name,
     },
+    /// A packet that somebody [traces](crate::trace) has had its turn.
+    Traced(Box<PacketTrace>),
 }
 
 struct WaitingData {

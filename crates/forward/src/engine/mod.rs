@@ -23,6 +23,7 @@ mod several;
 use std::marker::PhantomData;
 
 use namehop_hash::{HashKey, PrefixHashes};
+use namehop_wire::Interest;
 use namehop_wire::tlv::types;
 
 use self::core::Core;
@@ -30,6 +31,7 @@ use crate::fib::FibReader;
 use crate::parse::{Kind, Parsed};
 use crate::schedule::{Burst, BurstState, Prepared, Schedule};
 use crate::strategy::StrategyInstance;
+use crate::trace::TraceSubject;
 pub use config::{CsChange, CsConfig, CsInfo, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
 pub use learning::EngineEvent;
 use namehop_packet::{BufferPool, DropReason, Incoming, Outgoing, Timestamp};
@@ -100,6 +102,10 @@ impl<S: Schedule> Engine<S> {
             }
             _ => prepared,
         };
+        let is_traced = self.core.tracing.is_on();
+        if is_traced {
+            self.begin_packet_trace(now, &packet, prepared.parsed);
+        }
         let handled = match prepared.parsed.kind {
             Kind::Interest if S::IS_STRIPPED => self.stripped_interest(now, packet, prepared, out),
             Kind::Data if S::IS_STRIPPED => self.stripped_data(now, packet, prepared, out),
@@ -111,6 +117,26 @@ impl<S: Schedule> Engine<S> {
         if let Err(reason) = handled {
             self.core.count_drop(face, reason);
         }
+        if is_traced {
+            self.core.end_trace();
+        }
+    }
+
+    /// Traces a packet, if its name is asked for. What cannot be decoded has none.
+    #[cold]
+    fn begin_packet_trace(&mut self, now: Timestamp, packet: &Incoming, parsed: &Parsed) {
+        let nacked;
+        let (subject, name) = match parsed.kind {
+            Kind::Interest => (TraceSubject::Interest, parsed.name(packet)),
+            Kind::Data => (TraceSubject::Data, parsed.name(packet)),
+            Kind::Nack(_) => {
+                nacked = Interest::decode(packet.buffer.bytes());
+                let Ok(interest) = &nacked else { return };
+                (TraceSubject::Nack, interest.name)
+            }
+            Kind::Unread | Kind::Malformed => return,
+        };
+        self.core.begin_trace(now, subject, packet.face, name);
     }
 
     /// Decodes an Interest that was not decoded for the length of its name, unless it has to be refused for that: more may be

@@ -8,6 +8,7 @@ use super::Fib;
 use crate::fib::{FibGuess, FibMatch};
 use crate::pcct::{Pcct, PitRef};
 use crate::strategy::StrategyInstance;
+use crate::trace::TraceStep;
 
 /// Delegations of a forwarding hint that are tried. Every one costs a lookup, so their number must not be the sender's
 /// choice.
@@ -50,6 +51,15 @@ impl<'a> Route<'a> {
             nexthops: matched.nexthops().faces(),
             prefix_hash: matched.prefix_hash(),
             prefix_len: matched.nexthop_prefix_len(),
+        }
+    }
+
+    /// For a packet trace. The next hops are those of a prefix of `name`.
+    pub(crate) fn trace_step(&self, name: NameRef<'_>) -> TraceStep {
+        TraceStep::Route {
+            prefix: name.prefix(self.prefix_len).to_owned(),
+            nexthops: self.nexthops.to_vec(),
+            strategy: self.strategy.name().clone(),
         }
     }
 

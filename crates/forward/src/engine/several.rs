@@ -12,6 +12,7 @@ use crate::dispatch::NameDispatch;
 use crate::parse::{Kind, Parsed};
 use crate::pcct::token;
 use crate::schedule::Schedule;
+use crate::trace::TraceStep;
 
 /// Entries of the PIT-CS composite table that one call of [`Engine::cs_erase_entries`] looks at. Fewer than an operator's command
 /// may look at, because this goes on by itself while there is much to forward.
@@ -87,6 +88,7 @@ impl Core {
 
     /// Puts a packet aside for another engine.
     pub(crate) fn put_aside(&mut self, mut packet: Incoming) {
+        self.tracing.note(|| TraceStep::OtherWorker);
         packet.fields.pit_token = PitToken::empty();
         self.misdirected.push(packet);
     }

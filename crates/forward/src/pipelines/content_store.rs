@@ -10,6 +10,7 @@ use crate::engine::core::{Core, names_digest};
 use crate::pcct::PitRef;
 use crate::pcct::content::{DIGEST_BYTES, NewData};
 use crate::pcct::keys::{Key, NoEntry};
+use crate::trace::TraceStep;
 
 /// Data that came in, as far as the Content Store is concerned.
 pub(super) struct Admission<'a> {
@@ -74,6 +75,7 @@ impl Core {
     /// name of the Data. Where the Interest asked for exactly this name, its own entry takes the Data in.
     pub(super) fn admit(&mut self, now: Timestamp, data: &Admission<'_>, partition: Option<u32>, exact: Option<u32>) {
         if !self.pcct.content.admits() {
+            self.tracing.note(|| TraceStep::NotCached);
             return;
         }
         let known = match exact {
@@ -104,6 +106,7 @@ impl Core {
             }
             stored
         });
+        self.tracing.note(|| if stored { TraceStep::Cached } else { TraceStep::NotCached });
         self.counters.cs_rejected += u64::from(!stored);
     }
 

@@ -18,6 +18,7 @@ use crate::pcct::{PitRef, token};
 use crate::schedule::{Prepared, Schedule};
 use crate::scope::NameScope;
 use crate::strategy::Trigger;
+use crate::trace::TraceStep;
 
 /// A name with an implicit digest behind it: TYPE, LENGTH and the digest.
 const FULL_NAME_BYTES: usize = MAX_PACKET_SIZE + 2 + DIGEST_BYTES;
@@ -42,6 +43,8 @@ impl<S: Schedule> Engine<S> {
         let name = name_ref.value();
 
         // Guide, section 4.3.1: `/localhost` is for processes on this computer.
+        let no_cache = packet.fields.no_cache;
+        core.tracing.note(|| TraceStep::Data { freshness_ms: layout.freshness_ms, no_cache });
         let is_localhost = NameScope::of(name) == NameScope::Localhost;
         if ingress.scope == FaceScope::NonLocal && is_localhost {
             return Err(DropReason::ScopeViolation);
@@ -88,6 +91,7 @@ impl<S: Schedule> Engine<S> {
             core.keep_asked(&mut matches, ingress.id);
         }
 
+        core.tracing.note(|| TraceStep::Satisfies { entries: matches.len(), by_token: known.is_some() });
         if matches.is_empty() {
             core.matches = matches;
             core.data_unsolicited(now, &ingress, (&admission, exact), packet.fields.no_cache);

@@ -24,6 +24,7 @@ use crate::pcct::{Arrival, NoRoom, PitRef};
 use crate::schedule::{Prepared, Schedule};
 use crate::scope::{InterestLimits, NameScope};
 use crate::strategy::Trigger;
+use crate::trace::TraceStep;
 
 /// An Interest on its way through the pipelines.
 struct Received<'a> {
@@ -140,6 +141,14 @@ impl<S: Schedule> Engine<S> {
             delegation: None,
         };
 
+        core.tracing.note(|| TraceStep::Interest {
+            can_be_prefix: layout.can_be_prefix,
+            must_be_fresh: layout.must_be_fresh,
+            nonce,
+            hop_limit: hop_limit.received(),
+            lifetime_ms: layout.lifetime_ms,
+        });
+
         // Guide, section 3.5, "Dead Nonce List": an Interest that this router has forwarded and forgotten is looping.
         if core.dead_nonces.contains(hash_with_nonce(hashes.full(), nonce), now) {
             return core.interest_loop(interest, DropReason::DeadNonce, out);
@@ -158,12 +167,17 @@ impl<S: Schedule> Engine<S> {
         if interest.layout.has_forwarding_hint() {
             interest.delegation =
                 choose_delegation(fib, &core.key, interest.layout, &interest.buffer, delegation_hashes);
+            core.trace_delegation(&interest);
         }
 
         // Guide, section 3.4, "PIT": is an Interest with this name, delegation and selectors pending?
         let found = core.pcct.look_up(&interest.key());
         let pending = found.exact().and_then(|entry| core.pcct.find_slot(entry, interest.selectors()));
         let looked_up = LookedUp { found, pending };
+        core.tracing.note(|| match pending {
+            Some(pit) => TraceStep::Pending { downstreams: core.pcct.in_count(pit) },
+            None => TraceStep::NotPending,
+        });
 
         // Spec, "Nonce": an Interest that is still pending here is looping.
         if let Some(pit) = pending {
@@ -179,8 +193,10 @@ impl<S: Schedule> Engine<S> {
         if !is_aggregated && core.pcct.content.serve {
             let query = Query { key: &interest.key(), hashes, selectors: interest.selectors() };
             if let Some(cached) = core.pcct.find_data(&query, found.exact(), now) {
+                core.tracing.note(|| TraceStep::CacheHit);
                 return core.content_store_hit(now, cached, pending, &ingress, fields, out);
             }
+            core.tracing.note(|| TraceStep::CacheMiss);
             core.counters.cs_misses += 1;
         }
         core.content_store_miss(now, fib, interest, looked_up, delegation_hashes, out)
@@ -229,6 +245,10 @@ impl Core {
         // In-record: insert or renew. The PIT entry ends with its last in-record.
         let lookup = (interest.name(), interest.hashes, interest.fib_guess);
         let route = Route::find(fib, &self.key, lookup, interest.delegation_name(), delegation_hashes);
+        self.tracing.note(|| {
+            let from = interest.delegation_name().unwrap_or_else(|| interest.name());
+            route.trace_step(from)
+        });
         let lifetime_ms = Self::kept_lifetime(layout.lifetime_ms);
         let arrival = Arrival {
             face: ingress.id,
@@ -323,6 +343,13 @@ impl Core {
         seen || self.pcct.out_records(pit).any(|record| record.nonce == nonce)
     }
 
+    #[cold]
+    fn trace_delegation(&mut self, interest: &Received<'_>) {
+        if let Some(name) = interest.delegation_name() {
+            self.tracing.note(|| TraceStep::Delegation(name.to_owned()));
+        }
+    }
+
     /// HopLimit of an arriving Interest. One may be added for Interests that come without.
     fn pending_hop_limit(&self, layout: &InterestLayout) -> PendingHopLimit {
         match (layout.hop_limit(), self.default_hop_limit) {
@@ -359,6 +386,7 @@ impl Context<'_> {
     /// Sends the Interest to the face that an application has chosen.
     #[cold]
     fn send_to_chosen(&mut self, number: u64, non_discovery: bool) -> Result<(), DropReason> {
+        self.core.tracing.note(|| TraceStep::Chosen { face: number });
         let chosen = u32::try_from(number).ok().map(FaceId).filter(|&face| self.core.faces.exists(face));
         self.outgoing_interest(chosen.ok_or(DropReason::NoSuchNextHop)?, false, non_discovery);
         Ok(())

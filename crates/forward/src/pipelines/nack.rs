@@ -14,6 +14,7 @@ use crate::pcct::record::InRecord;
 use crate::pcct::{Downstream, PitRef, token};
 use crate::schedule::Schedule;
 use crate::strategy::Trigger;
+use crate::trace::TraceStep;
 
 impl<S: Schedule> Engine<S> {
     /// Incoming Nack pipeline. An error is the reason why the Nack was discarded.
@@ -27,6 +28,8 @@ impl<S: Schedule> Engine<S> {
         let core = &mut self.core;
         core.counters.in_nacks += 1;
         let ingress = core.faces.get(packet.face).ok_or(DropReason::UnknownFace)?;
+
+        core.tracing.note(|| TraceStep::Nack(reason));
 
         // Only the one peer of a point-to-point link can say that the link leads nowhere.
         if ingress.link_type != LinkType::PointToPoint {

@@ -8,9 +8,10 @@ use namehop_forward::engine::{CsChange, Engine, EngineConfig, TableSizes};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::schedule::Schedule;
 use namehop_forward::strategy::StrategyInstance;
+use namehop_forward::trace::TraceRequest;
 use namehop_hash::{DispatchKey, HashKey};
 use namehop_packet::{BufferPool, FaceId, FaceInfo, Incoming, LinkFields, Outgoing, Timestamp};
-use namehop_wire::NameRef;
+use namehop_wire::{Name, NameRef};
 
 /// How names are divided.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +51,11 @@ impl<S: Schedule> Engines<S> {
             engine
         };
         Engines { engines: (0..division.engines).map(engine).collect(), dispatch, pool }
+    }
+
+    pub fn trace_everything(&mut self) {
+        let request = TraceRequest { prefix: Name::new(), count: u64::MAX };
+        self.engines.iter_mut().for_each(|engine| engine.trace(Some(request.clone())));
     }
 
     pub fn count(&self) -> usize {

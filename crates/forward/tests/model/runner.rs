@@ -135,6 +135,11 @@ impl<S: Schedule> Runner<S> {
         runner
     }
 
+    /// Has everything traced, which must make no difference.
+    pub fn trace_everything(&mut self) {
+        self.engine.trace_everything();
+    }
+
     fn now(&self) -> Timestamp {
         Timestamp(self.now_ms * 1_000_000)
     }

@@ -22,3 +22,4 @@ mod shares;
 mod soak;
 mod stripped_path;
 mod suppression_best_route;
+mod trace;

@@ -8,7 +8,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use super::{ClientError, Controller, Express};
 use crate::nfd::names::{self, module};
 use crate::nfd::numbers::status_code;
-use crate::nfd::{ControlParameters, ControlResponse};
+use crate::nfd::{ControlParameters, ControlResponse, TracedPacket, decode_items};
 
 /// InterestLifetime of a command. A forwarder may try for a few seconds to reach the peer of a new face.
 const COMMAND_LIFETIME_MS: u64 = 10_000;
@@ -55,6 +55,20 @@ impl<E: Express> Controller<E> {
     ) -> Result<ControlParameters, ClientError> {
         let name = self.prefix().append_generic(module).append_generic(verb).append_generic(parameters.to_vec());
         accepted(self.send(self.build(name, None)?).await?)
+    }
+
+    /// Takes packets of the trace that runs, as many as fit into one response (`trace/take`).
+    ///
+    /// # Errors
+    /// `Refused` with 404 when no trace is running; everything that can happen on the way.
+    pub async fn take_traced(&self) -> Result<Vec<TracedPacket>, ClientError> {
+        let name = self.prefix().append_generic(module::TRACE).append_generic("take");
+        let name = name.append_generic(ControlParameters::default().to_vec());
+        let response = self.send(self.build(name, None)?).await?;
+        if response.code != status_code::OK {
+            return Err(ClientError::Refused(response));
+        }
+        Ok(decode_items(&response.body)?)
     }
 
     /// Sends a command with a file, which must fit into one packet with everything else.

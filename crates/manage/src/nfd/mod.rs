@@ -15,6 +15,7 @@ mod readvertise;
 mod response;
 mod status;
 mod tables;
+mod trace;
 mod workers;
 
 #[cfg(test)]
@@ -29,3 +30,4 @@ pub use readvertise::{ReadvertiseCounters, ReadvertiseError, ReadvertiseStatus};
 pub use response::ControlResponse;
 pub use status::{CsInfo, GeneralStatus};
 pub use tables::{FibEntry, NextHopRecord, RibEntry, Route, StrategyChoice};
+pub use trace::{TracedPacket, TracedStep};

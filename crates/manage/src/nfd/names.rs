@@ -16,11 +16,13 @@ pub mod module {
     pub const RIB: &str = "rib";
     /// Name dispatch table: which names belong to which of several workers.
     pub const NDT: &str = "ndt";
+    /// Packet trace.
+    pub const TRACE: &str = "trace";
     /// The router as a whole.
     pub const STATUS: &str = "status";
 
     /// Modules that take commands, which authorizations can name.
-    pub const WITH_COMMANDS: [&str; 6] = [FACES, FIB, CS, STRATEGY_CHOICE, RIB, NDT];
+    pub const WITH_COMMANDS: [&str; 7] = [FACES, FIB, CS, STRATEGY_CHOICE, RIB, NDT, TRACE];
 }
 
 /// `/localhost/nfd`: management from this computer.

@@ -16,6 +16,7 @@ use namehop_forward::engine::{CsChange, CsInfo, TableSizes};
 use namehop_forward::fib::{FibWriter, NextHop};
 use namehop_forward::strategy::program::Compiler;
 use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
+use namehop_forward::trace::TraceRequest;
 use namehop_packet::{FaceId, PacketKind};
 use namehop_wire::{Name, NameRef};
 use serde::Serialize;
@@ -240,6 +241,10 @@ pub trait ControlPlane: 'static {
 
     /// Gives the names that belong together with this one to another worker.
     fn move_name(&self, name: NameRef<'_>, worker: u64) -> impl Future<Output = Result<DispatchEntry, DispatchError>>;
+
+    /// Has all workers trace packets as asked for here from now on, or none. Each calls
+    /// [`Management::traced`](super::Management::traced) for every packet.
+    fn trace(&self, request: Option<TraceRequest>) -> impl Future<Output = ()>;
 
     /// Saves a change if it has to outlive a restart. To be called before the change takes effect, so that no effect is
     /// ever answered for that is not saved; where the outcome has to be known first, right after it, and when this fails

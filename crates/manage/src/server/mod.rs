@@ -23,6 +23,7 @@ mod rib;
 mod status;
 mod strategy_choice;
 mod streams;
+mod trace;
 mod verbs;
 
 #[cfg(test)]
@@ -53,6 +54,7 @@ use loaded_prefixes::LoadedPrefixes;
 use readvertise::Readvertise;
 use rib::Routes;
 use streams::Streams;
+use trace::Traces;
 
 /// The management server. See the [module documentation](self).
 pub struct Management<C> {
@@ -63,6 +65,7 @@ pub struct Management<C> {
     direct_next_hops: RefCell<DirectNextHops>,
     loaded_prefixes: RefCell<LoadedPrefixes>,
     streams: RefCell<Streams>,
+    traces: RefCell<Traces>,
     datasets: RefCell<DatasetStore>,
     events: RefCell<FaceEvents>,
     gone: RefCell<GoneFaces>,
@@ -84,6 +87,7 @@ impl<C: ControlPlane> Management<C> {
             direct_next_hops: RefCell::default(),
             loaded_prefixes: RefCell::default(),
             streams: RefCell::default(),
+            traces: RefCell::default(),
             datasets: RefCell::default(),
             events: RefCell::default(),
             gone: RefCell::default(),
@@ -125,6 +129,7 @@ impl<C: ControlPlane> Management<C> {
                 self.routes.borrow_mut().rib.next_expiry_ms(),
                 self.datasets.borrow().next_expiry_ms(),
                 self.streams.borrow().next_expiry_ms(),
+                self.traces.borrow().next_expiry_ms(),
             ];
             if self.remove_loaded_portion() | self.search_left_out_portion() {
                 // Long work: everything else goes on between its portions.
@@ -142,6 +147,7 @@ impl<C: ControlPlane> Management<C> {
             self.expire_routes(now_ms);
             self.datasets.borrow_mut().expire(now_ms);
             self.streams.borrow_mut().expire(now_ms);
+            self.expire_trace(now_ms);
         }
     }
 

@@ -41,13 +41,14 @@ pub(super) enum Action<C: 'static> {
 
 impl<C: ControlPlane> Management<C> {
     /// The modules that have verbs.
-    pub(super) const MODULES: [(&str, &[Verb<C>]); 6] = [
+    pub(super) const MODULES: [(&str, &[Verb<C>]); 7] = [
         (module::FACES, Self::FACE_VERBS),
         (module::FIB, Self::FIB_VERBS),
         (module::CS, Self::CS_VERBS),
         (module::STRATEGY_CHOICE, Self::STRATEGY_VERBS),
         (module::RIB, Self::RIB_VERBS),
         (module::NDT, Self::NDT_VERBS),
+        (module::TRACE, Self::TRACE_VERBS),
     ];
 
     /// The verb with this name.

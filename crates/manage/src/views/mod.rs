@@ -9,6 +9,7 @@ mod dispatch;
 mod face;
 mod prefix;
 mod status;
+mod trace;
 
 #[cfg(test)]
 mod tests;
@@ -20,3 +21,4 @@ pub use prefix::{FibView, NextHopView, RouteView, StrategyChoiceView};
 pub use status::{
     FaceDropView, ReadvertiseCommandsView, ReadvertiseErrorView, ReadvertiseView, StatusView, WorkerView,
 };
+pub use trace::{TracedPacketView, TracedStepView};

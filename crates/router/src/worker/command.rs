@@ -14,6 +14,7 @@ use namehop_face::registry::Face;
 use namehop_face::wake::Waker;
 use namehop_forward::engine::{CsChange, CsInfo, EngineEvent};
 use namehop_forward::fib::NextHop;
+use namehop_forward::trace::TraceRequest;
 use namehop_manage::server::{EngineStatus, WorkerStatus};
 use namehop_packet::FaceId;
 use namehop_wire::Name;
@@ -43,6 +44,8 @@ pub(super) enum WorkerCommand {
     WorkerStatus(oneshot::Sender<WorkerStatus>),
     /// The announcement that a self-learning strategy asked for.
     AnnouncementReply(u64, Option<Vec<u8>>),
+    /// Trace such packets, or none any more.
+    Trace(Option<TraceRequest>, oneshot::Sender<()>),
     /// Stop.
     Shutdown,
 }

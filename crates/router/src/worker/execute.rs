@@ -103,6 +103,10 @@ impl<S: Schedule> Worker<S> {
             WorkerCommand::AnnouncementReply(request, announcement) => {
                 self.engine.announcement_reply(request, announcement.as_deref(), &mut self.outgoing);
             }
+            WorkerCommand::Trace(request, reply) => {
+                self.engine.trace(request);
+                let _ = reply.send(());
+            }
             WorkerCommand::Shutdown => {
                 debug!("worker stops");
                 self.is_stopping = true;

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use namehop_face::registry::Face;
 use namehop_forward::engine::{CsChange, CsInfo, EngineEvent};
 use namehop_forward::fib::NextHop;
+use namehop_forward::trace::TraceRequest;
 use namehop_manage::server::{EngineStatus, WorkerStatus};
 use namehop_packet::FaceId;
 use namehop_wire::Name;
@@ -141,6 +142,11 @@ impl WorkerHandles {
         if let Some(handle) = self.0.get(worker) {
             handle.announcement_reply(request, announcement);
         }
+    }
+
+    /// Has all of them trace packets, each as many as are asked for, or none.
+    pub async fn trace(&self, request: Option<TraceRequest>) -> Result<(), WorkerGone> {
+        self.ask_all(|_, reply| WorkerCommand::Trace(request.clone(), reply)).await.map(drop)
     }
 
     /// Next thing an engine reports to the control plane, if any, and the number of its worker.

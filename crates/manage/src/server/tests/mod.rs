@@ -14,6 +14,7 @@ mod readvertise;
 mod rib;
 mod saving;
 mod strategy_choice;
+mod trace;
 
 use namehop_packet::FaceId;
 use std::cell::RefCell;

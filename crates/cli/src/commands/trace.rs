@@ -1,0 +1,116 @@
+//! `namehop trace`: what the router decides about single packets, step by step.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use clap::Args;
+use namehop_manage::client::ClientError;
+use namehop_manage::nfd::numbers::status_code;
+use namehop_manage::nfd::{ControlParameters, names::module};
+use namehop_manage::views::TracedPacketView;
+use namehop_wire::Name;
+use tokio::time::{Instant, sleep};
+
+use super::signing::CommandSigningArgs;
+use crate::connection::{ConnectionArgs, block_on, interrupted};
+use crate::failure::Failure;
+use crate::manager::Manager;
+use crate::output;
+
+/// How often the router is asked for more.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Show what the router decides about packets, step by step: what each brings, whether it was pending or cached, its route and
+/// strategy, where it goes, why it was dropped; and pending Interests that nobody answered. Packets are handled as ever meanwhile;
+/// the router ends a trace that nobody reads after 10 seconds
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  namehop trace --name /example/video
+  namehop trace --name / --count 100 --seconds 60 --json")]
+pub struct TraceArgs {
+    /// Packets with names under this prefix. With names under /localhost, which are commands to this router, only if the prefix
+    /// is under /localhost, too
+    #[arg(long, value_name = "PREFIX")]
+    name: Name,
+    /// End after so many packets, at most 1000
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    count: u64,
+    /// End after so many seconds, however few packets there were
+    #[arg(long, value_name = "S", default_value = "30")]
+    seconds: f64,
+    /// Print JSON: one line for each packet
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    signing: CommandSigningArgs,
+}
+
+impl TraceArgs {
+    pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
+        let end = Duration::try_from_secs_f64(self.seconds).ok().and_then(|time| Instant::now().checked_add(time));
+        let end = end.ok_or_else(|| Failure::usage("--seconds is a number of seconds, 0 or more"))?;
+        block_on(async {
+            let manager = Manager::connect_with_signer(connection, self.signing.signer()?).await?;
+            let parameters = ControlParameters {
+                name: Some(self.name.clone()),
+                count: Some(self.count),
+                ..ControlParameters::default()
+            };
+            manager.command(module::TRACE, "start", &parameters).await?;
+            let shown = Cell::new(0);
+            // Signals are watched from before the user is told of them.
+            let ended = tokio::select! {
+                biased;
+                () = interrupted() => Ok(()),
+                ended = self.follow(&manager, end, &shown) => ended,
+            };
+            // If all came, it has ended by itself.
+            if shown.get() < self.count {
+                let _ = manager.command(module::TRACE, "stop", &ControlParameters::default()).await;
+            }
+            ended?;
+            if shown.get() == 0 && !self.json {
+                output::line(format!("no packet under {} in {} seconds", self.name, self.seconds))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Shows packets until there were enough or the time is over, and counts them.
+    async fn follow(&self, manager: &Manager, end: Instant, shown: &Cell<u64>) -> Result<(), Failure> {
+        eprintln!("tracing packets under {}: Ctrl-C ends it", self.name);
+        let mut first_ns = None;
+        while shown.get() < self.count {
+            let packets = match manager.datasets().take_traced().await {
+                Ok(packets) => packets,
+                Err(ClientError::Refused(response)) if response.code == status_code::NOT_FOUND => break,
+                Err(error) => return Err(Failure::from(error).context("trace/take")),
+            };
+            if packets.is_empty() {
+                if Instant::now() >= end {
+                    break;
+                }
+                sleep(PAUSE).await;
+            }
+            for packet in packets {
+                let first_ns = *first_ns.get_or_insert(packet.time_ns);
+                self.show(&TracedPacketView::new(packet, first_ns))?;
+                shown.set(shown.get() + 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn show(&self, packet: &TracedPacketView) -> Result<(), Failure> {
+        if self.json {
+            return output::json_line(packet);
+        }
+        let from = packet.face.map_or_else(String::new, |face| format!(" from face {face}"));
+        let mut text =
+            format!("{:+.6} s  {} {}{from}, worker {}", packet.time_s, packet.subject, packet.name, packet.worker);
+        for step in &packet.steps {
+            text.push_str(&format!("\n    {:<9} {}", step.stage, step.text));
+        }
+        output::line(text)
+    }
+}

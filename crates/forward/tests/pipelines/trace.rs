@@ -1,0 +1,157 @@
+//! Packet trace: which packets, and what it says about them.
+
+use namehop_forward::EngineEvent;
+use namehop_forward::trace::TraceRequest;
+use namehop_packet::{FaceScope, LinkType};
+use namehop_wire::lp::NackReason;
+
+use crate::router::*;
+
+fn traced(prefix: &str, count: u64) -> Router {
+    let mut router = Router::with_default_route();
+    router.engine.trace(Some(TraceRequest { prefix: name(prefix), count }));
+    router
+}
+
+/// What was traced since the last time: a line for each packet, and one for each of its steps.
+fn lines(router: &mut Router) -> Vec<String> {
+    let mut lines = Vec::new();
+    for event in router.engine.take_events() {
+        let EngineEvent::Traced(trace) = event else { panic!("{event:?}") };
+        lines.push(format!("{} {} from {}", trace.subject.name(), trace.name, trace.face));
+        lines.extend(trace.steps.iter().map(|step| format!("{}: {step}", step.stage().name())));
+    }
+    lines
+}
+
+const ROUTE: &str = "fib: / to face(s) 300; strategy /localhost/nfd/strategy/best-route/v=5";
+
+#[test]
+fn an_exchange_is_told_step_by_step() {
+    let mut router = traced("/A", 10);
+    router.recv(CONSUMER, interest("/A/1").prefix()).sent();
+    let expected = [
+        "interest /A/1 from 256",
+        "packet: nonce 00000001, can be prefix",
+        "pit: not pending: new entry",
+        "cs: miss",
+        ROUTE,
+        "strategy: after receive Interest",
+        "send: Interest to face 300",
+    ];
+    assert_eq!(lines(&mut router), expected);
+    router.recv(PRODUCER, data("/A/1/2")).sent();
+    let expected = [
+        "data /A/1/2 from 300",
+        "packet: fresh for 0 ms",
+        "pit: satisfies 1 pending Interest(s), found by name",
+        "cs: cached",
+        "send: Data to face 256",
+    ];
+    assert_eq!(lines(&mut router), expected);
+    router.recv(CONSUMER, interest("/A/1/2").nonce(2)).sent();
+    let expected = [
+        "interest /A/1/2 from 256",
+        "packet: nonce 00000002",
+        "pit: not pending: new entry",
+        "cs: hit",
+        "send: Data to face 256",
+    ];
+    assert_eq!(lines(&mut router), expected);
+}
+
+#[test]
+fn what_is_discarded_says_why() {
+    let mut router = traced("/", 10);
+    router.recv(PRODUCER, data("/A/1")).expect(&[]);
+    let expected =
+        ["data /A/1 from 300", "packet: fresh for 0 ms", "pit: nobody waits for it", "drop: unsolicited-data"];
+    assert_eq!(lines(&mut router), expected);
+    router.recv(CONSUMER, interest("/A/1")).sent();
+    lines(&mut router);
+    // The same nonce on another way.
+    router.recv(PRODUCER, interest("/A/1")).sent();
+    let expected = [
+        "interest /A/1 from 300",
+        "packet: nonce 00000001",
+        "pit: pending already, for 1 face(s)",
+        "send: Nack to face 300",
+        "drop: duplicate-nonce",
+    ];
+    assert_eq!(lines(&mut router), expected);
+}
+
+#[test]
+fn a_nack_and_the_end_of_what_it_answers() {
+    let mut router = traced("/", 10);
+    router.recv(CONSUMER, interest("/A/1")).sent();
+    lines(&mut router);
+    router.recv(PRODUCER, interest("/A/1").packet().nack(NackReason::NO_ROUTE)).sent();
+    let expected = [
+        "nack /A/1 from 300",
+        "packet: NoRoute",
+        "strategy: after receive Nack",
+        "send: Nack to face 256",
+        "pit: ends unanswered; 0 face(s) were still waited for",
+        "strategy: before expire pending Interest",
+    ];
+    assert_eq!(lines(&mut router), expected);
+}
+
+#[test]
+fn an_interest_whose_time_is_over() {
+    let mut router = traced("/A", 10);
+    router.recv(CONSUMER, interest("/A/1")).sent();
+    router.recv(CONSUMER, interest("/B/1")).sent();
+    lines(&mut router);
+    router.wait(5_000).sent();
+    let expected = [
+        "timeout /A/1 from 0",
+        "pit: ends unanswered; 1 face(s) were still waited for",
+        "strategy: before expire pending Interest",
+    ];
+    assert_eq!(lines(&mut router), expected);
+}
+
+#[test]
+fn so_many_packets_under_the_prefix_are_traced_and_no_others() {
+    let mut router = traced("/A", 2);
+    for (nonce, uri) in ["/A", "/B/A", "/AA", "/A/2", "/A/3"].into_iter().enumerate() {
+        router.recv(CONSUMER, interest(uri).nonce(1 + nonce as u32)).sent();
+    }
+    let of: Vec<String> = lines(&mut router).into_iter().filter(|line| line.starts_with("interest")).collect();
+    assert_eq!(of, ["interest /A from 256", "interest /A/2 from 256"]);
+    // Until somebody asks again, or takes back what was asked.
+    router.engine.trace(Some(TraceRequest { prefix: name("/A"), count: 2 }));
+    router.engine.trace(None);
+    router.recv(CONSUMER, interest("/A/4")).sent();
+    assert_eq!(lines(&mut router), Vec::<String>::new());
+}
+
+#[test]
+fn commands_are_traced_by_their_own_prefix_only() {
+    for (prefix, expected) in [("/", 1), ("/localhost", 1), ("/localhost/nfd", 1), ("/localhop", 0)] {
+        let mut router = traced(prefix, 10);
+        let uri = if prefix == "/" { "/A" } else { "/localhost/nfd/rib" };
+        for uri in ["/localhost/nfd/rib", uri] {
+            router.recv(APP, interest(uri).nonce(uri.len() as u32)).sent();
+            router.wait(10_000).sent();
+        }
+        let interests = lines(&mut router).into_iter().filter(|line| line.starts_with("interest")).count();
+        assert_eq!(interests.min(1), expected, "{prefix}");
+        assert!(prefix != "/" || interests == 1, "only /A");
+    }
+}
+
+#[test]
+fn a_packet_with_very_many_steps_is_cut() {
+    let mut router = Router::with_default_route();
+    for face in 1_000..1_200 {
+        router.face(face, FaceScope::NonLocal, LinkType::PointToPoint);
+        router.recv(face, interest("/A/1").nonce(face)).sent();
+    }
+    router.engine.trace(Some(TraceRequest { prefix: name("/A"), count: 1 }));
+    router.recv(PRODUCER, data("/A/1"));
+    assert_eq!(router.sent().len(), 200);
+    assert_eq!(lines(&mut router).len(), 1 + 100);
+}

@@ -1,0 +1,47 @@
+//! Traced packets as JSON.
+
+use serde::Serialize;
+
+use crate::nfd::{TracedPacket, TracedStep};
+
+/// What was decided about one packet.
+#[derive(Debug, Clone, Serialize)]
+pub struct TracedPacketView {
+    /// Seconds since the first packet of the trace.
+    pub time_s: f64,
+    /// The worker that had it.
+    pub worker: u64,
+    /// Where it came in; `null` when nothing came in.
+    pub face: Option<u64>,
+    /// `interest`, `data`, `nack` or `timeout`.
+    pub subject: String,
+    /// Its name.
+    pub name: String,
+    /// What was decided, in order.
+    pub steps: Vec<TracedStepView>,
+}
+
+/// A step of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct TracedStepView {
+    /// What it has to do with: `packet`, `pit`, `cs`, `fib`, `strategy`, `send` or `drop`.
+    pub stage: String,
+    /// In words.
+    pub text: String,
+}
+
+impl TracedPacketView {
+    /// Of a packet in a trace whose first packet had this time.
+    pub fn new(packet: TracedPacket, first_ns: u64) -> Self {
+        let TracedPacket { time_ns, worker, face, subject, name, steps } = packet;
+        let view = |TracedStep { stage, text }| TracedStepView { stage, text };
+        TracedPacketView {
+            time_s: (time_ns as f64 - first_ns as f64) / 1e9,
+            worker,
+            face: Some(face).filter(|&face| face != 0),
+            subject,
+            name,
+            steps: steps.into_iter().map(view).collect(),
+        }
+    }
+}

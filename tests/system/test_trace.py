@@ -1,0 +1,82 @@
+"""namehop trace: what the router decides about packets, shown to those who may command it."""
+
+import json
+import signal
+import time
+
+import pytest
+from applications import connect_application
+from conftest import wait_until
+from packets import interest
+from test_links import published
+
+
+def start_trace(router, *options):
+    """A trace that runs."""
+    process = router.spawn("trace", "--json", *options, text=True)
+    assert process.stderr.readline().startswith("tracing packets under ")
+    return process
+
+
+def packets_of(process):
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def stages(packet):
+    return [step["stage"] for step in packet["steps"]]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_exchange_and_an_answer_from_the_cache(make_router, tmp_path, workers):
+    router = make_router(f"[forwarding]\nworkers = {workers}\n")
+    file = tmp_path / "object"
+    file.write_bytes(b"x" * 100)
+    with published(router, "/traced/object", file):
+        trace = start_trace(router, "--name", "/traced", "--count", "1000", "--seconds", "2")
+        router.namehop("cat", "/traced/object")
+        router.namehop("cat", "/traced/object")
+        packets = packets_of(trace)
+    assert {packet["subject"] for packet in packets} == {"interest", "data"}
+    assert all(packet["name"].startswith("/traced") for packet in packets)
+    assert all(first["time_s"] <= second["time_s"] for first, second in zip(packets, packets[1:])) or workers > 1
+    forwarded = next(packet for packet in packets if "fib" in stages(packet))
+    assert stages(forwarded) == ["packet", "pit", "cs", "fib", "strategy", "send"]
+    assert any(step["text"] == "hit" for packet in packets for step in packet["steps"]), "the second time"
+    assert any("cached" == step["text"] for packet in packets for step in packet["steps"])
+
+
+def test_an_interest_without_route_and_one_without_answer(router):
+    connection, _ = connect_application(router)
+    trace = start_trace(router, "--name", "/lost", "--count", "3")
+    with connection:
+        connection.sendall(interest("/lost/nowhere"))
+        face = router.json("face", "create", "udp4://127.0.0.1:1")["face_id"]
+        router.namehop("route", "add", "/lost/silent", face)
+        connection.sendall(interest("/lost/silent", lifetime=200))
+        packets = packets_of(trace)
+    assert [packet["subject"] for packet in packets] == ["interest", "interest", "timeout"]
+    texts = [[step["text"] for step in packet["steps"]] for packet in packets]
+    assert any(text.startswith("no route") for text in texts[0])
+    assert texts[1][-1] == f"Interest to face {face}"
+    assert texts[2][0].startswith("ends unanswered; 1 face(s)")
+    assert packets[2]["face"] is None
+
+
+def test_a_trace_ends_with_whoever_reads_it(router):
+    first = start_trace(router, "--name", "/")
+    refused = router.namehop("trace", "--name", "/x", check=False)
+    assert refused.returncode == 1 and "a trace is running" in refused.stderr
+    first.kill()
+    first.communicate()
+    # Nobody takes anything of it any more: ten seconds later another one can start.
+    began = time.monotonic()
+    probe = ["trace", "--name", "/x", "--seconds", "0"]
+    wait_until(lambda: router.namehop(*probe, check=False).returncode == 0, what="it has ended")
+    assert time.monotonic() - began > 5
+    # Interrupted, it takes itself back.
+    second = start_trace(router, "--name", "/")
+    second.send_signal(signal.SIGINT)
+    second.communicate(timeout=60)
+    assert "no packet under /x" in router.namehop(*probe).stdout
