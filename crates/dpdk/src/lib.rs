@@ -5,6 +5,7 @@
 //! * [`mempool`]: memory for packets. Before the environment runs they lie in ordinary memory, so a router without ports pays
 //!   nothing for DPDK and can open a port at any time.
 //! * [`packet_socket`]: ports on network interfaces of the kernel, and [`interface`]: what the kernel knows of those.
+//! * [`xdp`]: ports on such interfaces whose frames the kernel hands over before it looks at them (AF_XDP).
 //! * [`bpf`]: eBPF programs compiled for this processor. It needs neither the environment nor a port.
 //! * [`nic`]: ports that drivers of DPDK serve; [`pci`]: such ports on network cards, without the kernel.
 //! * [`tap`]: ports to the kernel of this computer; [`pcap`]: ports that read and write captures. A thread beside the worker, the
@@ -39,6 +40,8 @@ mod priority_tag;
 pub mod relay;
 pub mod tap;
 mod thread;
+mod wanted;
+pub mod xdp;
 
 /// Frames that one call of a port moves at most.
 pub const BURST: usize = 64;

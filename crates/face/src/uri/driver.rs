@@ -9,11 +9,13 @@ pub enum PortDriver {
     Pci,
     /// `tap://ndn0`: a TAP interface to the kernel of this computer.
     Tap,
+    /// `xdp://eth0`: a network interface of the kernel, through an AF_XDP socket.
+    Xdp,
 }
 
 impl PortDriver {
     /// All of them.
-    pub const ALL: [PortDriver; 3] = [PortDriver::Kernel, PortDriver::Pci, PortDriver::Tap];
+    pub const ALL: [PortDriver; 4] = [PortDriver::Kernel, PortDriver::Pci, PortDriver::Tap, PortDriver::Xdp];
 
     /// The scheme of its addresses.
     pub const fn scheme(self) -> &'static str {
@@ -21,6 +23,7 @@ impl PortDriver {
             PortDriver::Kernel => "dev",
             PortDriver::Pci => "pci",
             PortDriver::Tap => "tap",
+            PortDriver::Xdp => "xdp",
         }
     }
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::encapsulation::{VlanId, Vni, is_group};
 
-const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, pci, tap, pcap, udp4+dev, \
+const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, pci, tap, xdp, pcap, udp4+dev, \
      udp6+dev, ws, wss, wsclient, internal, null, contentstore, memif, vxlan4, vxlan6, followed by ://";
 const EXPECTED_V4: &str = "an IPv4 address or host name and a port, as in udp4://192.0.2.1:6363";
 const EXPECTED_V6: &str = "an IPv6 address in brackets or a host name and a port, as in udp6://[2001:db8::1]:6363";
@@ -204,7 +204,7 @@ impl Parser<'_> {
     /// What a driver knows a port by.
     fn name_for(&self, driver: PortDriver, text: &str) -> Result<String, FaceUriError> {
         match driver {
-            PortDriver::Kernel => self.device(text, EXPECTED_DEV),
+            PortDriver::Kernel | PortDriver::Xdp => self.device(text, EXPECTED_DEV),
             PortDriver::Tap => self.device(text, EXPECTED_TAP),
             PortDriver::Pci if is_pci_address(text) => Ok(text.to_owned()),
             PortDriver::Pci => self.refuse(format!("`{text}` is not a PCI address"), EXPECTED_PCI),

@@ -29,6 +29,7 @@ const ACCEPTED: &[(&str, &str, bool)] = &[
     ("pci://0000:af:1f.7?vlan=7", "pci://0000:af:1f.7?vlan=7", true),
     ("pci://0000:03:00.0?ip=192.0.2.1&port=6363", "pci://0000:03:00.0?ip=192.0.2.1&port=6363", true),
     ("udp6://[fe80::1%0000:03:00.0]:6363", "udp6://[fe80::1%0000:03:00.0]:6363", true),
+    ("xdp://eth0?vlan=7", "xdp://eth0?vlan=7", true),
     ("tap://ndn0?vlan=7", "tap://ndn0?vlan=7", true),
     ("pcap:///a/in.pcap", "pcap:///a/in.pcap", true),
     ("pcap://?out=/out.pcap&mac=08-00-27-01-DD-01", "pcap://?out=/out.pcap&mac=08:00:27:01:dd:01", true),
@@ -238,6 +239,7 @@ fn driver_and_device() -> impl Strategy<Value = (PortDriver, String)> {
         device().prop_map(|device| (PortDriver::Kernel, device)),
         pci_address().prop_map(|address| (PortDriver::Pci, address)),
         device().prop_map(|device| (PortDriver::Tap, device)),
+        device().prop_map(|device| (PortDriver::Xdp, device)),
     ]
 }
 

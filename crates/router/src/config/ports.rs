@@ -58,7 +58,7 @@ impl Default for Ports {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StaticPort {
-    /// What it is: `dev://`, `pci://`, `tap://`, `memif://` or `pcap://`.
+    /// What it is: `dev://`, `pci://`, `tap://`, `xdp://`, `memif://` or `pcap://`.
     pub uri: PortText,
     /// A face for the NDN multicast group.
     #[serde(default)]

@@ -261,18 +261,20 @@ impl ManagedPort {
     /// Notices links that broke or came back, and frames that were lost below.
     pub(super) fn check(&mut self, context: &PortContext, memifs: &mut Memifs, now: Instant) {
         let must_reopen = match &self.uri {
-            FaceUri::Device { driver: PortDriver::Kernel, interface, .. } => match open::query(interface) {
-                Err(_) if self.device.is_none() => false,
-                Err(_) => {
-                    // Nothing arrives any more. What comes back under this name is another interface.
-                    self.stop(context);
-                    false
+            FaceUri::Device { driver: PortDriver::Kernel | PortDriver::Xdp, interface, .. } => {
+                match open::query(interface) {
+                    Err(_) if self.device.is_none() => false,
+                    Err(_) => {
+                        // Nothing arrives any more. What comes back under this name is another interface.
+                        self.stop(context);
+                        false
+                    }
+                    Ok(found) => {
+                        self.device.is_none()
+                            || (open::usable_mtu(&found, self.framing), found.address) != (self.mtu_bytes, self.address)
+                    }
                 }
-                Ok(found) => {
-                    self.device.is_none()
-                        || (open::usable_mtu(&found, self.framing), found.address) != (self.mtu_bytes, self.address)
-                }
-            },
+            }
             _ => {
                 if self.device.as_ref().is_some_and(Device::is_removed) {
                     info!(port = %self.uri, "the network card or interface is taken away");

@@ -12,6 +12,7 @@ use namehop_dpdk::nic::{NicPort, USUAL_MTU_BYTES};
 use namehop_dpdk::packet_socket::{self, PacketPort};
 use namehop_dpdk::relay::RelayPort;
 use namehop_dpdk::tap::TapPort;
+use namehop_dpdk::xdp::XdpPort;
 use namehop_dpdk::{DpdkError, Eal, pcap, pci};
 use namehop_face::encapsulation::{Framing, MacAddress, VLAN_HEADER_BYTES};
 use namehop_face::socket::CreateError;
@@ -37,6 +38,8 @@ const PCAP_ADDRESS: MacAddress = [0x02, 0, 0, 0, 0, 0x01];
 pub(super) enum Device {
     /// An interface of the kernel, with its name.
     Interface(String, PacketPort),
+    /// The same over AF_XDP.
+    Xdp(String, XdpPort),
     /// A driver of DPDK.
     Nic(NicPort),
     Tap(TapPort),
@@ -48,7 +51,7 @@ impl Device {
     /// Whether the link works.
     pub(super) fn is_up(&self) -> bool {
         match self {
-            Device::Interface(name, _) => query(name).is_ok_and(|found| found.is_up),
+            Device::Interface(name, _) | Device::Xdp(name, _) => query(name).is_ok_and(|found| found.is_up),
             Device::Nic(port) => port.is_up(),
             Device::Tap(port) => port.is_up(),
             Device::Pcap(port) => !port.has_ended(),
@@ -61,7 +64,7 @@ impl Device {
         match self {
             Device::Nic(port) => port.is_removed(),
             Device::Tap(port) => port.relay().has_ended(),
-            Device::Interface(..) | Device::Pcap(_) | Device::Memif(_) => false,
+            Device::Interface(..) | Device::Xdp(..) | Device::Pcap(_) | Device::Memif(_) => false,
         }
     }
 
@@ -76,6 +79,7 @@ impl Device {
     pub(super) fn losses(&self) -> Losses {
         match self {
             Device::Interface(_, port) => port.losses(),
+            Device::Xdp(_, port) => port.losses(),
             Device::Nic(port) => port.losses(),
             Device::Tap(port) => port.relay().losses(),
             Device::Pcap(port) => port.losses(),
@@ -87,6 +91,7 @@ impl Device {
     pub(super) fn join(&self, group: MacAddress, join: bool) -> Result<(), DpdkError> {
         match self {
             Device::Interface(_, port) => port.join(group, join),
+            Device::Xdp(_, port) => port.join(group, join),
             Device::Nic(port) => port.join(group, join),
             Device::Tap(_) | Device::Pcap(_) | Device::Memif(_) => Ok(()),
         }
@@ -104,6 +109,7 @@ impl Device {
     pub(super) fn receive_vlans(&self, vlans: &[u16]) -> Result<(), DpdkError> {
         match self {
             Device::Interface(_, port) => port.receive_vlans(vlans),
+            Device::Xdp(_, port) => port.receive_vlans(vlans),
             Device::Nic(_) | Device::Tap(_) | Device::Pcap(_) | Device::Memif(_) => Ok(()),
         }
     }
@@ -112,6 +118,7 @@ impl Device {
     pub(super) fn receive_addresses(&self, addresses: &[IpAddr]) -> Result<(), DpdkError> {
         match self {
             Device::Interface(_, port) => port.receive_addresses(addresses),
+            Device::Xdp(_, port) => port.receive_addresses(addresses),
             Device::Nic(_) | Device::Tap(_) | Device::Pcap(_) | Device::Memif(_) => Ok(()),
         }
     }
@@ -134,8 +141,9 @@ pub(super) struct Place<'a> {
     pub(super) memifs: &'a mut Memifs,
 }
 
-/// Opens the device of the port with this URI: `dev://` over a packet socket, `pci://` with a driver of DPDK, `tap://` as an
-/// interface to the kernel, `pcap://` over files, `memif://` as a shared-memory link. Some drivers let the MTU be chosen.
+/// Opens the device of the port with this URI: `dev://` over a packet socket, `xdp://` over an AF_XDP socket, `pci://` with a
+/// driver of DPDK, `tap://` as an interface to the kernel, `pcap://` over files, `memif://` as a shared-memory link. Some drivers let
+/// the MTU be chosen.
 pub(super) fn open(
     place: Place<'_>,
     uri: &FaceUri,
@@ -149,6 +157,11 @@ pub(super) fn open(
             let (port, queue) = pci::open(environment, interface, mtu_bytes, pool).map_err(|error| refused(&error))?;
             let (address, mtu_bytes) = (port.address, port.mtu_bytes);
             Ok(Opened { device: Device::Nic(port), queue: Box::new(queue), address, mtu_bytes })
+        }
+        FaceUri::Device { driver: PortDriver::Xdp, interface, .. } => {
+            let Interface { address, mtu_bytes, .. } = query(interface)?;
+            let (port, queue) = XdpPort::open(interface, mtu_bytes, pool).map_err(|error| refused(&error))?;
+            Ok(Opened { device: Device::Xdp(interface.clone(), port), queue: Box::new(queue), address, mtu_bytes })
         }
         FaceUri::Device { driver: PortDriver::Tap, interface, .. } => {
             let mtu_bytes = mtu_bytes.unwrap_or(USUAL_MTU_BYTES);

@@ -204,7 +204,8 @@ impl Ports {
         let Some(peer) = FacePeer::of(uri, &local) else {
             let text = match uri {
                 FaceUri::Ethernet(_) => {
-                    "an Ethernet face needs a local URI: dev://INTERFACE, pci://ADDRESS, tap://INTERFACE, memif:///SOCKET?id=NUMBER or pcap:///FILE"
+                    "an Ethernet face needs a local URI: dev://INTERFACE, xdp://INTERFACE, pci://ADDRESS, tap://INTERFACE, \
+                     memif:///SOCKET?id=NUMBER or pcap:///FILE"
                 }
                 FaceUri::Udp { .. } | FaceUri::Vxlan { .. } => {
                     "the addresses of this face are not of one family, its remote address is not of one computer, or its \
