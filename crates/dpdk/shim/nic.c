@@ -32,7 +32,13 @@ static int start(uint16_t number, const struct namehop_nic_source *source, struc
     struct rte_ether_addr address;
     int socket = rte_eth_dev_socket_id(number);
     unsigned int memory = socket < 0 ? (unsigned int)SOCKET_ID_ANY : (unsigned int)socket;
-    int result = rte_eth_dev_configure(number, 1, 1, &configuration);
+    struct rte_eth_dev_info info;
+    int result = rte_eth_dev_info_get(number, &info);
+    /* This driver's devices receive frames with the tags of known VLANs only, whether they are asked to or not. */
+    if (result == 0 && strcmp(info.driver_name, "net_virtio") == 0)
+        configuration.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
+    if (result == 0)
+        result = rte_eth_dev_configure(number, 1, 1, &configuration);
     if (result == 0)
         result = rte_eth_dev_adjust_nb_rx_tx_desc(number, &receive_slots, &send_slots);
     if (result == 0)
@@ -41,6 +47,9 @@ static int start(uint16_t number, const struct namehop_nic_source *source, struc
         result = rte_eth_tx_queue_setup(number, 0, send_slots, memory, NULL);
     if (result == 0)
         result = rte_eth_dev_start(number);
+    /* Tags that name no VLAN but a priority. */
+    if (result == 0)
+        result = namehop_nic_receive_vlan(number, 0, 1);
     if (result == 0)
         result = rte_eth_macaddr_get(number, &address);
     if (result == 0)
@@ -105,6 +114,15 @@ int namehop_nic_set_groups(uint16_t number, uint8_t (*groups)[6], uint32_t count
 }
 
 int namehop_nic_receive_all_groups(uint16_t number) { return rte_eth_allmulticast_enable(number); }
+
+int namehop_nic_receive_vlan(uint16_t number, uint16_t vlan, int is_wanted)
+{
+    struct rte_eth_conf configuration;
+    int result = rte_eth_dev_conf_get(number, &configuration);
+    if (result != 0 || !(configuration.rxmode.offloads & RTE_ETH_RX_OFFLOAD_VLAN_FILTER))
+        return result;
+    return rte_eth_dev_vlan_filter(number, vlan, is_wanted);
+}
 
 void namehop_nic_losses(uint16_t number, struct namehop_nic_losses *losses)
 {

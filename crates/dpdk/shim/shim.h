@@ -111,6 +111,8 @@ int namehop_nic_has_link(uint16_t number);
 int namehop_nic_is_removed(uint16_t number);
 int namehop_nic_set_groups(uint16_t number, uint8_t (*groups)[6], uint32_t count);
 int namehop_nic_receive_all_groups(uint16_t number);
+/* Has no effect on cards that receive frames of all VLANs. */
+int namehop_nic_receive_vlan(uint16_t number, uint16_t vlan, int is_wanted);
 void namehop_nic_losses(uint16_t number, struct namehop_nic_losses *losses);
 /* Up to `count` frames, each in one segment. Those that cannot be made so are dropped and added to `malformed`. */
 uint16_t namehop_nic_receive(uint16_t number, struct rte_mbuf **packets, uint16_t count, uint32_t *malformed);

@@ -68,6 +68,8 @@ pub struct NicPort {
     groups: Mutex<Vec<[u8; 6]>>,
     /// It receives all of them.
     has_all_groups: AtomicBool,
+    /// VLANs whose frames the card receives, if it does not receive those of all.
+    vlans: Mutex<Vec<u16>>,
     /// Hardware address.
     pub address: [u8; 6],
     /// Largest packet behind the Ethernet header, in bytes.
@@ -115,6 +117,7 @@ impl NicPort {
                 card,
                 groups: Mutex::default(),
                 has_all_groups: AtomicBool::new(false),
+                vlans: Mutex::default(),
                 address: found.address,
                 mtu_bytes,
             },
@@ -162,6 +165,28 @@ impl NicPort {
         // SAFETY: the port is open.
         let result = unsafe { ffi::namehop_nic_receive_all_groups(self.card.number) };
         DpdkError::check(result, || "receive all multicast groups on a network card".to_owned()).map(drop)
+    }
+
+    /// Receives the frames of these VLANs from now on. Cards of some drivers receive those of no others.
+    ///
+    /// # Errors
+    /// When the card has no room for more. Then those are received that it has room for.
+    pub fn receive_vlans(&self, vlans: &[u16]) -> Result<(), DpdkError> {
+        let mut received = self.vlans.lock().unwrap_or_else(PoisonError::into_inner);
+        let set = |vlan: u16, is_wanted: bool| {
+            // SAFETY: the port is open.
+            let result = unsafe { ffi::namehop_nic_receive_vlan(self.card.number, vlan, is_wanted.into()) };
+            DpdkError::check(result, || format!("set VLAN {vlan} on a network card"))
+        };
+        for &vlan in vlans {
+            if !received.contains(&vlan) {
+                set(vlan, true)?;
+                received.push(vlan);
+            }
+        }
+        // What comes of a VLAN that could not be left belongs to no face.
+        received.retain(|vlan| vlans.contains(vlan) || set(*vlan, false).is_err());
+        Ok(())
     }
 
     /// Frames lost since the port was opened.

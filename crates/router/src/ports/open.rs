@@ -110,7 +110,8 @@ impl Device {
         match self {
             Device::Interface(_, port) => port.receive_vlans(vlans),
             Device::Xdp(_, port) => port.receive_vlans(vlans),
-            Device::Nic(_) | Device::Tap(_) | Device::Pcap(_) | Device::Memif(_) => Ok(()),
+            Device::Nic(port) => port.receive_vlans(vlans),
+            Device::Tap(_) | Device::Pcap(_) | Device::Memif(_) => Ok(()),
         }
     }
 
