@@ -6,18 +6,21 @@ use std::env;
 use std::process::{Command, exit};
 
 /// Libraries that the shim calls.
-const LIBRARIES: [&str; 5] = ["rte_bpf", "rte_mbuf", "rte_mempool", "rte_ring", "rte_eal"];
+const LIBRARIES: [&str; 6] = ["rte_bpf", "rte_ethdev", "rte_mbuf", "rte_mempool", "rte_ring", "rte_eal"];
 
 fn main() {
     println!("cargo::rerun-if-changed=shim/shim.c");
     println!("cargo::rerun-if-changed=shim/bpf.c");
+    println!("cargo::rerun-if-changed=shim/nic.c");
     println!("cargo::rerun-if-changed=shim/shim.h");
     println!("cargo::rerun-if-env-changed=PKG_CONFIG");
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
     let mut shim = cc::Build::new();
     shim.file("shim/shim.c")
         .file("shim/bpf.c")
+        .file("shim/nic.c")
         .define("_GNU_SOURCE", None)
+        .define("ALLOW_EXPERIMENTAL_API", None)
         .std("gnu11")
         .warnings(true)
         .extra_warnings(true);

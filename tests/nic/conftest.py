@@ -5,8 +5,8 @@ from guest import Guest
 
 
 @pytest.fixture(scope="module")
-def guest(tmp_path_factory):
-    """Two cards of Intel, one of VMware, all on one network."""
-    guest = Guest(tmp_path_factory.mktemp("guest"), ["e1000e", "e1000e", "vmxnet3"])
+def guest(request, tmp_path_factory):
+    """With the cards that the file names, all on one network."""
+    guest = Guest(tmp_path_factory.mktemp("guest"), request.module.CARDS)
     yield guest
     guest.end()

@@ -16,9 +16,9 @@ PROGRAM = (ROOT / os.environ.get("NAMEHOP", "target/debug/namehop")).resolve()
 # Made by scripts/setup.sh nic: the unpacked package of Debian's kernel.
 KERNEL = ROOT / "target/nic/kernel"
 # Modules of the guest, which have others behind them.
-MODULES = ("vfio-pci", "vfio_iommu_type1", "e1000e", "vmxnet3")
+MODULES = ("vfio-pci", "vfio_iommu_type1", "tun", "e1000e", "vmxnet3", "virtio_pci", "virtio_net")
 # Parts of DPDK that are loaded when they are there.
-PLUGINS = ("bus_pci", "net_e1000", "net_vmxnet3", "mempool_ring")
+PLUGINS = ("bus_pci", "bus_vdev", "net_e1000", "net_vmxnet3", "net_virtio", "mempool_ring")
 INIT = """#!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc
@@ -28,7 +28,8 @@ mkdir -p /dev/pts /run /tmp /etc /var/lib
 mount -t tmpfs run /run
 ln -sf /run /var/run
 ip link set lo up
-modprobe -a e1000e vmxnet3
+# Where udev runs, the kernel has the part of vfio that knows the IOMMU loaded by itself.
+modprobe -a tun vfio_iommu_type1 e1000e vmxnet3 virtio_pci virtio_net
 # Modules are loaded, interfaces are named: hand the second serial line to the test. It is kept open, so that it stays as set.
 exec 3<> /dev/ttyS1
 stty -F /dev/ttyS1 raw -echo
@@ -88,14 +89,19 @@ def make_disk(folder):
         for name in PLUGINS:
             plugins += [file for file in folder_of_plugins.glob(f"librte_{name}.so.*") if not file.is_symlink()]
     for file in [*plugins, *libraries([PROGRAM, *plugins])]:
-        target = root / str(file).lstrip("/")
-        target.parent.mkdir(parents=True, exist_ok=True)
+        # The same library under two names must be one file, or it would be loaded twice.
+        real, target = (root / str(path).lstrip("/") for path in (file.resolve(), file))
+        for path in (real, target):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        if not real.exists():
+            shutil.copy(file.resolve(), real)
         if not target.exists():
-            shutil.copy(file, target)
+            target.symlink_to(Path("/") / real.relative_to(root))
     for file in plugins:
         # Their short names, which the loader of plug-ins follows.
         link = (root / str(file).lstrip("/")).with_name(re.sub(r"\.so\..*", ".so", file.name))
-        link.symlink_to(file.name)
+        if not link.exists():
+            link.symlink_to(file.name)
     disk = folder / "disk.cpio"
     names = subprocess.run(["find", ".", "-print0"], cwd=root, capture_output=True, check=True).stdout
     with open(disk, "wb") as out:
@@ -126,6 +132,8 @@ class Guest:
             # Each behind a port of its own, so that each has an IOMMU group of its own and can be pulled out.
             command += ["-device", f"pcie-root-port,id=port{number},chassis={number + 1},slot={number + 1}"]
             command += ["-netdev", f"hubport,id=net{number},hubid=0"]
+            # Behind the IOMMU, as real cards are.
+            model = f"{model}-pci,disable-legacy=on,iommu_platform=on" if model == "virtio-net" else model
             command += ["-device", f"{model},id=card{number},netdev=net{number},bus=port{number},mac=02:00:00:00:00:0{number}"]
         with open(folder / "qemu.txt", "wb") as log:
             self.process = subprocess.Popen([*map(str, command)], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -166,7 +174,7 @@ class Guest:
         text, self.buffer = self.buffer[: match.start()], self.buffer[match.end() :]
         return text.decode(errors="replace").replace("\r", ""), match
 
-    def run(self, command, check=True, seconds=60):
+    def run(self, command, check=True, seconds=400):
         """Runs a shell command in the guest; gives its output, and with check=False its code first."""
         self.line.sendall(f"{{ {command}\n}} 2>&1; echo \"@code $?@\"\n".encode())
         text, match = self._read_until(rb"@code (\d+)@\s", seconds)
@@ -177,7 +185,7 @@ class Guest:
     def write(self, path, text):
         self.run(f"cat > {path} <<'@end@'\n{text}\n@end@")
 
-    def wait(self, command, seconds=30):
+    def wait(self, command, seconds=120):
         """Until the command succeeds."""
         end = time.monotonic() + seconds
         while True:

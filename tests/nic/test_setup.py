@@ -3,6 +3,7 @@
 import json
 import re
 
+CARDS = ["e1000e", "e1000e", "vmxnet3"]
 STATE = "/var/lib/namehop-setup/state.json"
 POOL = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
 

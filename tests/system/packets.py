@@ -37,6 +37,12 @@ def interest(uri, nonce=b"\1\2\3\4", can_be_prefix=False, must_be_fresh=False, l
     return tlv(5, value)
 
 
+def segment_interest(uri, version, segment, nonce=b"\1\2\3\4"):
+    """For one segment of an object that `namehop put` serves."""
+    parts = name(uri)[2:] + tlv(0x36, bytes([version])) + tlv(0x32, bytes([segment]))
+    return tlv(5, tlv(7, parts) + tlv(0x0A, nonce) + tlv(0x0C, (60_000).to_bytes(4, "big")))
+
+
 def data(uri, content=b"", freshness=None):
     signed = name(uri)
     if freshness is not None:

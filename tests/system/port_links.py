@@ -20,8 +20,10 @@ def ip(*arguments):
 class Link:
     """A veth pair between two network namespaces; both are removed at the end."""
 
-    def __init__(self, name):
+    def __init__(self, name, *options):
         self.name = name
+        # Of `ip link`, for both ends.
+        self.options = options
         self.namespaces = [f"{name}a", f"{name}b"]
         self.devices = ["veth0", "veth1"]
 
@@ -38,7 +40,8 @@ class Link:
 
     def make(self):
         (left, right), (one, other) = self.namespaces, self.devices
-        ip("link", "add", one, "netns", left, "type", "veth", "peer", "name", other, "netns", right)
+        near, far = [one, "netns", left, *self.options], [other, "netns", right, *self.options]
+        ip("link", "add", *near, "type", "veth", "peer", "name", *far)
         self.set("up")
 
     def remove(self):

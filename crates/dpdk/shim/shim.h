@@ -76,4 +76,46 @@ void namehop_log_capture(char *text, size_t bytes);
 /* Makes DPDK's log go through this shim. 0, or a negative errno. */
 int namehop_log_open(void);
 
+/* What a driver is given to find its device with. */
+struct namehop_nic_source {
+    /* The bus: "pci", or "vdev" for drivers without a card. */
+    const char *bus;
+    /* Its address or name on that bus. */
+    const char *name;
+    /* What else the driver wants to know. */
+    const char *arguments;
+    uint16_t mtu_bytes;
+    /* Frames that fit into each queue, as far as the driver can do that. */
+    uint16_t slots;
+};
+
+/* A network card that is open. */
+struct namehop_nic {
+    uint16_t number;
+    uint16_t mtu_bytes;
+    uint8_t address[6];
+};
+
+/* Frames that a card lost. */
+struct namehop_nic_losses {
+    uint64_t ring_full;
+    uint64_t no_buffer;
+    uint64_t malformed;
+    uint64_t send_failed;
+};
+
+/* Received frames lie in the mempool of the sample. */
+int namehop_nic_open(const struct namehop_nic_source *source, const struct rte_mbuf *sample, struct namehop_nic *nic);
+void namehop_nic_close(uint16_t number, const char *bus, const char *name);
+int namehop_nic_has_link(uint16_t number);
+int namehop_nic_is_removed(uint16_t number);
+int namehop_nic_set_groups(uint16_t number, uint8_t (*groups)[6], uint32_t count);
+int namehop_nic_receive_all_groups(uint16_t number);
+/* Has no effect on cards that receive frames of all VLANs. */
+int namehop_nic_receive_vlan(uint16_t number, uint16_t vlan, int is_wanted);
+void namehop_nic_losses(uint16_t number, struct namehop_nic_losses *losses);
+/* Up to `count` frames, each in one segment. Those that cannot be made so are dropped and added to `malformed`. */
+uint16_t namehop_nic_receive(uint16_t number, struct rte_mbuf **packets, uint16_t count, uint32_t *malformed);
+uint16_t namehop_nic_send(uint16_t number, struct rte_mbuf **packets, uint16_t count);
+
 #endif

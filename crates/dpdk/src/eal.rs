@@ -2,7 +2,8 @@
 //!
 //! With enough huge pages that nobody has, the environment takes as many as packets need, at once, so that nobody has them when
 //! a further port is opened; otherwise ordinary memory, which needs no privileges. It
-//! leaves no files behind, looks for no PCI devices, offers no telemetry socket and does not pin the thread that starts it.
+//! leaves no files behind, offers no telemetry socket and does not pin the thread that starts it. It looks for PCI devices only when
+//! a router may use some, and then takes those that are opened.
 //! What it logs goes to `tracing` under the target `namehop_dpdk`.
 
 use std::ffi::{CString, c_char};
@@ -24,6 +25,8 @@ use crate::ffi;
 const OWN_BYTES: usize = 64 << 20;
 const HUGE_PAGE_FOLDER: &str = "/sys/kernel/mm/hugepages";
 const STATUS_FILE: &str = "/proc/self/status";
+/// A PCI address that no device has.
+const NO_CARD: &str = "ffff:ff:1f.7";
 /// How long to wait for other routers that take huge pages: several times what that takes.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
@@ -51,10 +54,20 @@ impl fmt::Display for Pages {
     }
 }
 
+/// What the environment looks for besides memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Devices {
+    /// Nothing.
+    None,
+    /// Network cards on PCI that were given to vfio-pci, each when it is opened. Needs huge pages.
+    Pci,
+}
+
 /// Proof that the environment runs; it does so until the process ends.
 #[derive(Debug)]
 pub struct Eal {
     pages: Pages,
+    devices: Devices,
 }
 
 static ENVIRONMENT: OnceLock<Result<Eal, DpdkError>> = OnceLock::new();
@@ -65,8 +78,13 @@ impl Eal {
     ///
     /// # Errors
     /// What DPDK says; more is in the log.
-    pub fn start(packet_bytes: usize) -> Result<&'static Eal, DpdkError> {
-        ENVIRONMENT.get_or_init(|| start(packet_bytes + OWN_BYTES)).as_ref().map_err(DpdkError::clone)
+    pub fn start(packet_bytes: usize, devices: Devices) -> Result<&'static Eal, DpdkError> {
+        ENVIRONMENT.get_or_init(|| start(packet_bytes + OWN_BYTES, devices)).as_ref().map_err(DpdkError::clone)
+    }
+
+    /// What it looks for.
+    pub fn devices(&self) -> Devices {
+        self.devices
     }
 
     /// What packets lie in.
@@ -75,7 +93,7 @@ impl Eal {
     }
 }
 
-fn start(bytes: usize) -> Result<Eal, DpdkError> {
+fn start(bytes: usize, devices: Devices) -> Result<Eal, DpdkError> {
     let mebibytes = bytes.div_ceil(1 << 20);
     let _turn = take_turn(Path::new(HUGE_PAGE_FOLDER), LONGEST_WAIT);
     let pool = HugePagePool::read(Path::new(HUGE_PAGE_FOLDER));
@@ -91,8 +109,10 @@ fn start(bytes: usize) -> Result<Eal, DpdkError> {
     if pool.bytes == 0 {
         tracing::info!("no huge pages are set aside, packets get ordinary ones: slower; 'namehop setup' changes that");
     }
-    let arguments: Vec<CString> =
-        arguments(pages, &allowed_processors()).into_iter().filter_map(|text| CString::new(text).ok()).collect();
+    let arguments: Vec<CString> = arguments(pages, devices, &allowed_processors())
+        .into_iter()
+        .filter_map(|text| CString::new(text).ok())
+        .collect();
     let mut pointers: Vec<*mut c_char> = arguments.iter().map(|text| text.as_ptr().cast_mut()).collect();
     let count = i32::try_from(pointers.len()).unwrap_or(0);
     // DPDK ends its own list with a null pointer too.
@@ -102,7 +122,7 @@ fn start(bytes: usize) -> Result<Eal, DpdkError> {
     let result = unsafe { ffi::namehop_eal_start(count, pointers.as_mut_ptr(), log) };
     DpdkError::check(result, || format!("start DPDK with {pages}"))?;
     tracing::info!(%pages, "DPDK started");
-    Ok(Eal { pages })
+    Ok(Eal { pages, devices })
 }
 
 /// Waits until no other router counts and takes huge pages: two that count the same free pages would both try to take them, one
@@ -121,14 +141,17 @@ fn take_turn(folder: &Path, longest_wait: Duration) -> Option<Flock<File>> {
     }
 }
 
-fn arguments(pages: Pages, processors: &str) -> Vec<String> {
+fn arguments(pages: Pages, devices: Devices, processors: &str) -> Vec<String> {
     // The starting thread keeps the processors it had.
     let lcores = format!("--lcores=0@({processors})");
-    let mut arguments: Vec<String> = ["namehop", "--no-pci", "--no-telemetry", "--iova-mode=va", "--log-level=notice"]
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
+    let mut arguments: Vec<String> =
+        ["namehop", "--no-telemetry", "--iova-mode=va", "--log-level=notice"].into_iter().map(str::to_owned).collect();
     arguments.push(lcores);
+    match devices {
+        Devices::None => arguments.push("--no-pci".to_owned()),
+        // Only what is on this list is taken at the start: an address that no card has. Others are added when they are opened.
+        Devices::Pci => arguments.extend(["--allow".to_owned(), NO_CARD.to_owned()]),
+    }
     match pages {
         // In memory only: no files, and no other process can join.
         Pages::Huge { mebibytes } => {
@@ -236,13 +259,14 @@ mod tests {
 
     #[test]
     fn ordinary_memory_needs_no_privileges_and_huge_pages_leave_no_files() {
-        let ordinary = arguments(Pages::Ordinary { mebibytes: 96 }, "0-1");
+        let ordinary = arguments(Pages::Ordinary { mebibytes: 96 }, Devices::None, "0-1");
         assert!(ordinary.windows(2).any(|pair| pair == ["-m", "96"]) && ordinary.iter().any(|a| a == "--no-huge"));
-        let huge = arguments(Pages::Huge { mebibytes: 96 }, "0-1");
+        assert!(ordinary.iter().any(|a| a == "--no-pci"));
+        let huge = arguments(Pages::Huge { mebibytes: 96 }, Devices::Pci, "0-1");
         assert!(
             huge.windows(2).any(|pair| pair == ["-m", "96"])
                 && huge.iter().any(|a| a == "--in-memory")
-                && !huge.iter().any(|a| a == "--no-huge")
+                && !huge.iter().any(|a| a == "--no-huge" || a == "--no-pci")
         );
         assert!(!allowed_processors().is_empty());
     }

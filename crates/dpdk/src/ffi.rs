@@ -41,6 +41,35 @@ pub(crate) struct RawLoaded {
     pub(crate) bytes: usize,
 }
 
+/// What a driver is given to find its device with, as `struct namehop_nic_source`.
+#[repr(C)]
+pub(crate) struct NicSource {
+    pub(crate) bus: *const c_char,
+    pub(crate) name: *const c_char,
+    pub(crate) arguments: *const c_char,
+    pub(crate) mtu_bytes: u16,
+    pub(crate) slots: u16,
+}
+
+/// A network card that is open, as `struct namehop_nic`.
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct Nic {
+    pub(crate) number: u16,
+    pub(crate) mtu_bytes: u16,
+    pub(crate) address: [u8; 6],
+}
+
+/// Frames that a card lost, as `struct namehop_nic_losses`.
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct NicLosses {
+    pub(crate) ring_full: u64,
+    pub(crate) no_buffer: u64,
+    pub(crate) malformed: u64,
+    pub(crate) send_failed: u64,
+}
+
 pub(crate) type LogSink = extern "C" fn(level: u32, text: *const c_char, length: usize);
 
 unsafe extern "C" {
@@ -66,6 +95,17 @@ unsafe extern "C" {
     pub(crate) fn namehop_ring_free(ring: *mut RawRing);
     pub(crate) fn namehop_ring_push(ring: *mut RawRing, packets: *mut *mut Header, count: u32) -> u32;
     pub(crate) fn namehop_ring_pop(ring: *mut RawRing, packets: *mut *mut Header, count: u32) -> u32;
+
+    pub(crate) fn namehop_nic_open(source: *const NicSource, sample: *const Header, nic: *mut Nic) -> c_int;
+    pub(crate) fn namehop_nic_close(number: u16, bus: *const c_char, name: *const c_char);
+    pub(crate) fn namehop_nic_has_link(number: u16) -> c_int;
+    pub(crate) fn namehop_nic_is_removed(number: u16) -> c_int;
+    pub(crate) fn namehop_nic_set_groups(number: u16, groups: *const [u8; 6], count: u32) -> c_int;
+    pub(crate) fn namehop_nic_receive_all_groups(number: u16) -> c_int;
+    pub(crate) fn namehop_nic_receive_vlan(number: u16, vlan: u16, is_wanted: c_int) -> c_int;
+    pub(crate) fn namehop_nic_losses(number: u16, losses: *mut NicLosses);
+    pub(crate) fn namehop_nic_receive(number: u16, packets: *mut *mut Header, count: u16, malformed: *mut u32) -> u16;
+    pub(crate) fn namehop_nic_send(number: u16, packets: *mut *mut Header, count: u16) -> u16;
 
     pub(crate) fn namehop_bpf_load(
         instructions: *const c_void,

@@ -1,4 +1,4 @@
-//! What the kernel knows of a network interface.
+//! What the kernel knows of a network interface, and what it is told of one that is ours.
 
 use std::ffi::{c_int, c_ulong};
 use std::io;
@@ -24,11 +24,53 @@ impl Interface {
     /// # Errors
     /// When there is no such interface.
     pub fn query(name: &str) -> Result<Interface, DpdkError> {
-        ask(name).map_err(|error| DpdkError::from_io(format!("find network interface {name}"), &error))
+        query(name).map_err(|error| DpdkError::from_io(format!("find network interface {name}"), &error))
     }
 }
 
-fn ask(name: &str) -> io::Result<Interface> {
+/// What the kernel is told of an interface that a port has made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setting {
+    /// Largest packet behind the Ethernet header, in bytes.
+    pub(crate) mtu_bytes: usize,
+    /// Its hardware address, if not one that the kernel chooses.
+    pub(crate) address: Option<[u8; 6]>,
+}
+
+impl Setting {
+    /// Sets an interface so, and switches it on.
+    pub(crate) fn apply(self, name: &str) -> io::Result<()> {
+        let (descriptor, empty) = (any_socket()?, request(name)?);
+        let set = |code: c_ulong, request: libc::ifreq| {
+            // SAFETY: the codes below take an `ifreq` with a name and the field that belongs to them.
+            let result: c_int = unsafe { libc::ioctl(descriptor.as_raw_fd(), code as _, &raw const request) };
+            if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        };
+        if let Some(address) = self.address {
+            let mut hardware = empty;
+            // SAFETY: all fields may be zero.
+            let mut field: libc::sockaddr = unsafe { mem::zeroed() };
+            field.sa_family = libc::ARPHRD_ETHER;
+            for (place, byte) in field.sa_data.iter_mut().zip(address) {
+                *place = byte as _;
+            }
+            hardware.ifr_ifru.ifru_hwaddr = field;
+            set(libc::SIOCSIFHWADDR, hardware)?;
+        }
+        let mut mtu = empty;
+        mtu.ifr_ifru.ifru_mtu = c_int::try_from(self.mtu_bytes).unwrap_or(c_int::MAX);
+        set(libc::SIOCSIFMTU, mtu)?;
+        // The others stay as they are, that of multicast among them.
+        let mut flags = ask(&descriptor, empty, libc::SIOCGIFFLAGS)?;
+        // SAFETY: the kernel has filled this field; any bytes are valid in it.
+        let before = unsafe { flags.ifr_ifru.ifru_flags };
+        // It fits into the field.
+        flags.ifr_ifru.ifru_flags = before | libc::IFF_UP as libc::c_short;
+        set(libc::SIOCSIFFLAGS, flags)
+    }
+}
+
+fn any_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
     // SAFETY: makes a descriptor of its own.
     let descriptor = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
@@ -36,7 +78,11 @@ fn ask(name: &str) -> io::Result<Interface> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the descriptor was made for us just now.
-    let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// What the kernel is asked with of the interface with this name.
+pub(crate) fn request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all fields may be zero.
     let mut empty: libc::ifreq = unsafe { mem::zeroed() };
     // The name ends with a zero.
@@ -46,12 +92,20 @@ fn ask(name: &str) -> io::Result<Interface> {
     for (place, byte) in empty.ifr_name.iter_mut().zip(name.bytes()) {
         *place = byte as _;
     }
-    let ask = |code: c_ulong| {
-        let mut answer = empty;
-        // SAFETY: the codes below take an `ifreq` with a name and fill the rest.
-        let result: c_int = unsafe { libc::ioctl(descriptor.as_raw_fd(), code as _, &raw mut answer) };
-        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
-    };
+    Ok(empty)
+}
+
+/// Asks with a code that takes an `ifreq` with a name and fills the rest.
+fn ask(descriptor: &OwnedFd, empty: libc::ifreq, code: c_ulong) -> io::Result<libc::ifreq> {
+    let mut answer = empty;
+    // SAFETY: the caller names such a code, and the answer has place for what the kernel fills in.
+    let result: c_int = unsafe { libc::ioctl(descriptor.as_raw_fd(), code as _, &raw mut answer) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+}
+
+fn query(name: &str) -> io::Result<Interface> {
+    let (descriptor, empty) = (any_socket()?, request(name)?);
+    let ask = |code: c_ulong| ask(&descriptor, empty, code);
     let mtu = ask(libc::SIOCGIFMTU)?;
     let flags = ask(libc::SIOCGIFFLAGS)?;
     let address = ask(libc::SIOCGIFHWADDR)?;

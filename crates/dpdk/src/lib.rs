@@ -5,7 +5,11 @@
 //! * [`mempool`]: memory for packets. Before the environment runs they lie in ordinary memory, so a router without ports pays
 //!   nothing for DPDK and can open a port at any time.
 //! * [`packet_socket`]: ports on network interfaces of the kernel, and [`interface`]: what the kernel knows of those.
+//! * [`xdp`]: ports on such interfaces whose frames the kernel hands over before it looks at them (AF_XDP).
 //! * [`bpf`]: eBPF programs compiled for this processor. It needs neither the environment nor a port.
+//! * [`nic`]: ports that drivers of DPDK serve; [`pci`]: such ports on network cards, without the kernel.
+//! * [`tap`]: ports to the kernel of this computer; [`pcap`]: ports that read and write captures. A thread beside the worker, the
+//!   [`relay`], makes their system calls.
 //! * [`memif`]: ports over memory shared with another process; [`memory`]: two ends of a link in memory, for tests and benches.
 //!
 //! Functions that can fail give a [`DpdkError`] that says what was tried. Inline functions of DPDK are called through a
@@ -28,12 +32,20 @@ mod mapping;
 pub mod memif;
 pub mod memory;
 pub mod mempool;
+pub mod nic;
 pub mod packet_socket;
+pub mod pcap;
+pub mod pci;
+mod priority_tag;
+pub mod relay;
+pub mod tap;
 mod thread;
+mod wanted;
+pub mod xdp;
 
 /// Frames that one call of a port moves at most.
 pub const BURST: usize = 64;
 
-pub use eal::Eal;
+pub use eal::{Devices, Eal};
 pub use error::DpdkError;
 pub use mempool::{mempool_bytes, use_mempools};

@@ -15,6 +15,18 @@ pub struct Losses {
     pub send_failed: u64,
 }
 
+impl Losses {
+    /// What was lost since this was counted. A port that was opened again counts anew.
+    pub fn since(self, before: Losses) -> Losses {
+        Losses {
+            receive_ring_full: self.receive_ring_full.saturating_sub(before.receive_ring_full),
+            no_buffer: self.no_buffer.saturating_sub(before.no_buffer),
+            malformed: self.malformed.saturating_sub(before.malformed),
+            send_failed: self.send_failed.saturating_sub(before.send_failed),
+        }
+    }
+}
+
 /// The counters behind [`Losses`]. Each has a single writing thread.
 #[derive(Debug, Default)]
 pub(crate) struct LossCounters {

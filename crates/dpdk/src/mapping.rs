@@ -1,10 +1,11 @@
-//! Memory shared with the kernel or with another process, mapped into this one.
+//! Memory that is shared with the kernel or with another process, mapped into this one.
 
+use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::{self, NonNull};
 
-/// A mapping of a whole file; unmapped when dropped.
+/// A mapping; unmapped when dropped.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<u8>,
@@ -17,9 +18,23 @@ unsafe impl Send for Mapping {}
 impl Mapping {
     /// Maps the first `bytes` of a file for reading and writing, shared with everybody else who does.
     pub(crate) fn new(file: BorrowedFd<'_>, bytes: usize) -> io::Result<Mapping> {
+        Mapping::of_part(file, 0, bytes)
+    }
+
+    /// As above, from `start` on.
+    pub(crate) fn of_part(file: BorrowedFd<'_>, start: libc::off_t, bytes: usize) -> io::Result<Mapping> {
+        Mapping::map(libc::MAP_SHARED, file.as_raw_fd(), start, bytes)
+    }
+
+    /// Maps memory that is of no file.
+    pub(crate) fn anonymous(bytes: usize) -> io::Result<Mapping> {
+        Mapping::map(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0, bytes)
+    }
+
+    fn map(kind: c_int, file: c_int, start: libc::off_t, bytes: usize) -> io::Result<Mapping> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: the kernel chooses an address that is free.
-        let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+        let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, kind, file, start) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

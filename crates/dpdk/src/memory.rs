@@ -96,7 +96,7 @@ impl MemoryPort {
 }
 
 /// Takes out the first `count` mbufs, which belong to somebody else now.
-fn forget_front(frames: &mut Vec<PacketBuffer>, count: usize) {
+pub(crate) fn forget_front(frames: &mut Vec<PacketBuffer>, count: usize) {
     let left = frames.len().saturating_sub(count);
     // SAFETY: the last `left` mbufs move to the front, and only they are in the list afterwards. The others are neither
     // dropped nor reachable.

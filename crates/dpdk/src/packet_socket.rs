@@ -15,7 +15,7 @@
 mod filter;
 mod receive;
 mod send;
-mod socket;
+pub(crate) mod socket;
 mod unfinished;
 
 use std::net::IpAddr;
@@ -28,29 +28,14 @@ use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 
 use crate::error::DpdkError;
 use crate::losses::{LossCounters, Losses};
+use crate::wanted::Wanted;
+pub use crate::wanted::{MAX_ADDRESSES, MAX_VLANS};
 use receive::ReceiveRing;
 use send::Sender;
 use socket::Socket;
 
-/// Ethernet type of NDN.
-const ETHERTYPE_NDN: u16 = 0x8624;
-/// Ethernet type of frames with the tag of a VLAN.
-const ETHERTYPE_VLAN: u16 = 0x8100;
-/// The bits of a tag that are the VLAN.
-const VLAN_BITS: u16 = 0x0FFF;
-/// VLANs whose frames a port can receive: each costs the filter two instructions for each frame.
-pub const MAX_VLANS: usize = 256;
-/// Internet addresses that a port can have: each costs the filter up to nine instructions for each packet of the Internet.
-pub const MAX_ADDRESSES: usize = 16;
 /// Longest frame that a port on an interface can carry, in bytes, Ethernet header included.
 pub const MAX_FRAME_BYTES: usize = receive::MAX_FRAME_BYTES;
-
-/// What passes the filter besides NDN frames without a tag.
-#[derive(Debug, Clone, Default)]
-struct Wanted {
-    vlans: Vec<u16>,
-    addresses: Vec<IpAddr>,
-}
 
 /// What the two ends of a port have in common.
 #[derive(Debug)]
@@ -92,10 +77,7 @@ impl PacketPort {
     /// # Errors
     /// When there are more than [`MAX_VLANS`], or the kernel has no memory for the filter. Then nothing has changed.
     pub fn receive_vlans(&self, vlans: &[u16]) -> Result<(), DpdkError> {
-        if vlans.len() > MAX_VLANS {
-            return Err(DpdkError::Unusable(format!("an interface can have faces in at most {MAX_VLANS} VLANs")));
-        }
-        self.want(|wanted| wanted.vlans = vlans.to_vec())
+        self.want(|wanted| wanted.with_vlans(vlans))
     }
 
     /// Receives packets for these Internet addresses from now on, and for no others: IPv4, IPv6, ARP, and solicitations of
@@ -104,16 +86,12 @@ impl PacketPort {
     /// # Errors
     /// When there are more than [`MAX_ADDRESSES`], or the kernel has no memory for the filter. Then nothing has changed.
     pub fn receive_addresses(&self, addresses: &[IpAddr]) -> Result<(), DpdkError> {
-        if addresses.len() > MAX_ADDRESSES {
-            return Err(DpdkError::Unusable(format!("an interface can have at most {MAX_ADDRESSES} addresses")));
-        }
-        self.want(|wanted| wanted.addresses = addresses.to_vec())
+        self.want(|wanted| wanted.with_addresses(addresses))
     }
 
-    fn want(&self, change: impl FnOnce(&mut Wanted)) -> Result<(), DpdkError> {
+    fn want(&self, change: impl FnOnce(&Wanted) -> Result<Wanted, DpdkError>) -> Result<(), DpdkError> {
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut changed = wanted.clone();
-        change(&mut changed);
+        let changed = change(&wanted)?;
         self.shared.socket.attach_filter(&changed)?;
         *wanted = changed;
         Ok(())

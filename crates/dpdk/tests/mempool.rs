@@ -2,14 +2,14 @@
 
 use std::sync::OnceLock;
 
-use namehop_dpdk::{Eal, use_mempools};
+use namehop_dpdk::{Devices, Eal, use_mempools};
 use namehop_packet::{BufferPool, testing};
 
 /// Enough for every test of this file together.
 const EAL_BYTES: usize = 96 << 20;
 
 fn environment() -> &'static Eal {
-    Eal::start(EAL_BYTES).expect("DPDK starts")
+    Eal::start(EAL_BYTES, Devices::None).expect("DPDK starts")
 }
 
 fn mempools(small: usize, large: usize) -> BufferPool {

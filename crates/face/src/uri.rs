@@ -7,6 +7,7 @@
 
 mod canonize;
 mod display;
+mod driver;
 mod parse;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,8 @@ mod tests;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use crate::encapsulation::{VlanId, Vni};
+
+pub use driver::PortDriver;
 
 /// Port of unicast UDP and of TCP (NFD).
 pub const DEFAULT_PORT: u16 = 6363;
@@ -135,9 +138,11 @@ pub enum FaceUri {
     /// `ether://[08:00:27:01:dd:01]`: a hardware address.
     Ethernet([u8; 6]),
     /// `dev://eth0`: a network interface, as local end of an Ethernet face; `dev://eth0?vlan=7`: a VLAN on it;
-    /// `dev://eth0?ip=192.0.2.1&port=6363`: local end of a UDP face on it.
+    /// `dev://eth0?ip=192.0.2.1&port=6363`: local end of a UDP face on it. Other schemes name ports of other drivers.
     Device {
-        /// Network interface.
+        /// What serves the port.
+        driver: PortDriver,
+        /// Network interface, or what the driver knows the port by.
         interface: String,
         /// VLAN, if not frames without a tag.
         vlan: Option<VlanId>,
@@ -187,6 +192,15 @@ pub enum FaceUri {
         id: u32,
         /// Which end this is.
         role: MemifRole,
+    },
+    /// `pcap:///in.pcap?out=/out.pcap&mac=08:00:27:01:dd:01`: captures that are read and written.
+    Pcap {
+        /// Path of the capture that is read.
+        input: Option<String>,
+        /// Path of the capture that is written.
+        output: Option<String>,
+        /// Hardware address of the port.
+        address: Option<[u8; 6]>,
     },
 }
 
@@ -283,7 +297,7 @@ impl FaceUri {
             FaceUri::Unix(_) => "unix",
             FaceUri::FileDescriptor(_) => "fd",
             FaceUri::Ethernet(_) => "ether",
-            FaceUri::Device { .. } => "dev",
+            FaceUri::Device { driver, .. } => driver.scheme(),
             FaceUri::Vxlan { address: IpAddr::V4(_), .. } => "vxlan4",
             FaceUri::Vxlan { address: IpAddr::V6(_), .. } => "vxlan6",
             FaceUri::UdpDevice { family: IpFamily::V4, .. } => "udp4+dev",
@@ -295,6 +309,7 @@ impl FaceUri {
             FaceUri::Null => "null",
             FaceUri::ContentStore => "contentstore",
             FaceUri::Memif { .. } => "memif",
+            FaceUri::Pcap { .. } => "pcap",
         }
     }
 
@@ -313,15 +328,20 @@ impl FaceUri {
         self.host_port()?.socket_address()
     }
 
-    /// A network interface alone.
+    /// A network interface of the kernel alone.
     pub fn device(interface: impl Into<String>) -> FaceUri {
-        FaceUri::Device { interface: interface.into(), vlan: None, options: DeviceOptions::default() }
+        FaceUri::device_of(PortDriver::Kernel, interface)
+    }
+
+    /// A port of a driver alone.
+    pub fn device_of(driver: PortDriver, interface: impl Into<String>) -> FaceUri {
+        FaceUri::Device { driver, interface: interface.into(), vlan: None, options: DeviceOptions::default() }
     }
 
     /// The port that faces with this local URI are on: the interface without the VLAN and options.
     pub fn port(&self) -> FaceUri {
         match self {
-            FaceUri::Device { interface, .. } => FaceUri::device(interface.as_str()),
+            FaceUri::Device { driver, interface, .. } => FaceUri::device_of(*driver, interface.as_str()),
             other => other.clone(),
         }
     }
@@ -329,7 +349,10 @@ impl FaceUri {
     /// Whether faces with this local URI are on the port with that URI.
     pub fn is_on(&self, port: &FaceUri) -> bool {
         match (self, port) {
-            (FaceUri::Device { interface, .. }, FaceUri::Device { interface: of_port, .. }) => interface == of_port,
+            (
+                FaceUri::Device { driver, interface, .. },
+                FaceUri::Device { driver: driver_of_port, interface: of_port, .. },
+            ) => interface == of_port && driver == driver_of_port,
             _ => self == port,
         }
     }

@@ -37,6 +37,17 @@ impl PacketBuffer {
         PacketBuffer(header)
     }
 
+    /// The buffer for code of others, which may look at it as long as it is not dropped.
+    pub fn as_raw(&self) -> NonNull<Header> {
+        self.0
+    }
+
+    /// Whether devices can use it: it lies in a mempool, and not in ordinary memory.
+    #[inline]
+    pub fn is_from_mempool(&self) -> bool {
+        !self.header().mempool.is_null()
+    }
+
     #[inline]
     fn header(&self) -> &Header {
         // SAFETY: the header is initialised, and `self` is the only way to it.

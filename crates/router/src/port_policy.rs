@@ -35,7 +35,8 @@ impl PortPolicy {
         });
         let faces = config.face.iter().map(|face| face.local.as_ref().map_or(&face.uri.0, |local| &local.0));
         let ports = config.port.iter().map(|port| &port.uri.0);
-        let is_port = |uri: &&FaceUri| matches!(uri, FaceUri::Device { .. } | FaceUri::Memif { .. });
+        let is_port =
+            |uri: &&FaceUri| matches!(uri, FaceUri::Device { .. } | FaceUri::Memif { .. } | FaceUri::Pcap { .. });
         PortPolicy {
             folders: folders.collect(),
             interfaces: config.ports.interfaces.clone(),
@@ -53,6 +54,9 @@ impl PortPolicy {
         }
         match port {
             FaceUri::Memif { socket, .. } => self.check_socket(Path::new(socket)),
+            FaceUri::Pcap { .. } => Err(format!(
+                "commands may not read and write files: give {port} a [[port]] in the router's configuration"
+            )),
             FaceUri::Device { interface, .. }
                 if !self.interfaces.iter().any(|name| name == interface || name == "all") =>
             {
@@ -173,6 +177,10 @@ mod tests {
             assert_eq!(listed.check(&uri(&format!("dev://{interface}"))), Ok(()), "{interface}");
         }
         assert!(listed.check(&uri("dev://eth4")).is_err() && listed.check(&uri("dev://eth4?vlan=7")).is_err());
+        assert!(listed.check(&uri("pcap:///in.pcap")).is_err());
+        let with_capture = policy("[[port]]\nuri = \"pcap:///in.pcap\"");
+        assert_eq!(with_capture.check(&uri("pcap:///in.pcap")), Ok(()));
+        assert!(with_capture.check(&uri("pcap:///in.pcap?out=/etc/passwd")).is_err());
         assert_eq!(policy("[ports]\ninterfaces = [\"all\"]").check(&uri("dev://eth4")), Ok(()));
     }
 }

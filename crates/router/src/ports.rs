@@ -3,6 +3,7 @@
 //! Opening and closing links takes time and may fail slowly, so a thread of its own does that ([`thread`]). It starts with
 //! the first face that needs a port, and DPDK with it: a router for sockets only has neither.
 
+mod kernel_share;
 mod managed;
 mod memif;
 mod open;

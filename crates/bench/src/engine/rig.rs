@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use namehop_dpdk::memory::MemoryPort;
-use namehop_dpdk::{Eal, mempool_bytes, use_mempools};
+use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_face::encapsulation::{Framing, MacAddress, Peer};
 use namehop_face::port::{PortControl, PortId, PortNetwork, PortParams, PortSet, face_params};
 use namehop_face::registry::{Face, FaceFlags, FaceTable};
@@ -87,7 +87,7 @@ pub(super) fn pools(parameters: &EngineParameters) -> Result<Vec<BufferPool>, En
     };
     let is_large = data_bytes > SMALL_PACKET_BYTES;
     let (small, large) = (SMALL_MBUFS + far, if is_large { SMALL_MBUFS + far } else { LARGE_MBUFS });
-    let environment = Eal::start(parameters.workers * mempool_bytes(small, large))?;
+    let environment = Eal::start(parameters.workers * mempool_bytes(small, large), Devices::None)?;
     (0..parameters.workers)
         .map(|_| {
             let pool = BufferPool::new(small, large);
@@ -115,7 +115,7 @@ impl<S: Schedule> Rig<S> {
         pool: BufferPool,
         parameters: &EngineParameters,
     ) -> Result<Self, EngineBenchError> {
-        let environment = Eal::start(0)?;
+        let environment = Eal::start(0, Devices::None)?;
         let peers = Peers::of(parameters);
         let config = EngineConfig {
             pit_capacity: (2 * parameters.in_flight).max(EngineConfig::default().pit_capacity),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use namehop_dpdk::Eal;
+use namehop_dpdk::{Devices, Eal};
 use namehop_store::PolicyKind;
 
 use super::*;
@@ -16,7 +16,7 @@ const BUFFERS_OF_ALL_TESTS_BYTES: usize = 256 << 20;
 
 /// What measures such loads.
 pub(super) fn bench(parameters: &EngineParameters) -> EngineBench {
-    Eal::start(BUFFERS_OF_ALL_TESTS_BYTES).expect("memory for packets");
+    Eal::start(BUFFERS_OF_ALL_TESTS_BYTES, Devices::None).expect("memory for packets");
     EngineBench::new(parameters, &|_| ()).expect("a small FIB")
 }
 

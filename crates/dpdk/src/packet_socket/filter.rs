@@ -1,18 +1,12 @@
 //! The filter that the kernel applies to frames before they reach the ring: a program for its classic packet filter
 //! (networking/filter in the kernel's documentation).
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::Ipv4Addr;
 
-use super::{ETHERTYPE_NDN, ETHERTYPE_VLAN, VLAN_BITS, Wanted};
-
-/// Ethernet types of the Internet.
-const ETHERTYPE_IPV4: u16 = 0x0800;
-const ETHERTYPE_ARP: u16 = 0x0806;
-const ETHERTYPE_IPV6: u16 = 0x86DD;
-/// Where addresses stand that packets are for.
-const DESTINATION_V4: u32 = 30;
-const TARGET_OF_ARP: u32 = 38;
-const DESTINATION_V6: u32 = 38;
+use crate::wanted::{
+    DESTINATION_V4, DESTINATION_V6, ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_NDN, ETHERTYPE_VLAN,
+    TARGET_OF_ARP, VLAN_BITS, Wanted,
+};
 
 /// Where the type of a frame stands, once the kernel has taken its tag off.
 const TYPE_OFFSET: u32 = 12;
@@ -67,29 +61,21 @@ fn for_type(ethertype: u16, program: &[libc::sock_filter]) -> Vec<libc::sock_fil
 }
 
 /// Accepts frames that have one of these numbers, of four bytes each, at an offset.
-fn any_of(offset: u32, addresses: impl Iterator<Item = Ipv4Addr>) -> Vec<libc::sock_filter> {
-    let mut program = vec![load(libc::BPF_W, offset)];
-    program.extend(addresses.flat_map(|address| [unless_equal_skip(1, address.to_bits()), end(ACCEPT)]));
+fn any_of(offset: u16, addresses: &[Ipv4Addr]) -> Vec<libc::sock_filter> {
+    let mut program = vec![load(libc::BPF_W, offset.into())];
+    program.extend(addresses.iter().flat_map(|address| [unless_equal_skip(1, address.to_bits()), end(ACCEPT)]));
     program.push(end(REFUSE));
     program
 }
 
-/// Accepts packets of IPv6 to these addresses, or to the groups in which solicitations for them come.
-fn to_any_of(addresses: impl Iterator<Item = Ipv6Addr>) -> Vec<libc::sock_filter> {
-    let words = |address: Ipv6Addr| {
-        let bits = address.to_bits();
-        [96, 64, 32, 0].map(|shift| (bits >> shift) as u32)
-    };
-    let with_groups = addresses.flat_map(|address| {
-        let [.., last] = words(address);
-        [words(address), [0xFF02_0000, 0, 1, 0xFF00_0000 | last & 0xFF_FFFF]]
-    });
+/// Accepts packets of IPv6 to these addresses.
+fn to_any_of(addresses: &[[u32; 4]]) -> Vec<libc::sock_filter> {
     let mut program = Vec::new();
-    for words in with_groups {
-        for (word, offset) in words.into_iter().zip((DESTINATION_V6..).step_by(4)) {
+    for words in addresses {
+        for (&word, offset) in words.iter().zip((DESTINATION_V6..).step_by(4)) {
             // What is left of this address: two for each further word, and the verdict.
             let left = 2 * ((DESTINATION_V6 + 12 - offset) / 4) + 1;
-            program.extend([load(libc::BPF_W, offset), unless_equal_skip(left as u8, word)]);
+            program.extend([load(libc::BPF_W, offset.into()), unless_equal_skip(left as u8, word)]);
         }
         program.push(end(ACCEPT));
     }
@@ -99,16 +85,14 @@ fn to_any_of(addresses: impl Iterator<Item = Ipv6Addr>) -> Vec<libc::sock_filter
 
 /// Accepts NDN frames without tag, or with the tag of one of the wanted VLANs, and packets without tag for wanted addresses.
 pub(super) fn program(wanted: &Wanted) -> Vec<libc::sock_filter> {
-    let Wanted { vlans, addresses } = wanted;
-    let v4 = || addresses.iter().filter_map(|address| if let IpAddr::V4(v4) = address { Some(*v4) } else { None });
-    let v6 = || addresses.iter().filter_map(|address| if let IpAddr::V6(v6) = address { Some(*v6) } else { None });
+    let (v4, v6) = (wanted.v4(), wanted.v6());
     let mut program = vec![load(libc::BPF_H, TYPE_OFFSET)];
-    if v4().next().is_some() {
-        program.extend(for_type(ETHERTYPE_ARP, &any_of(TARGET_OF_ARP, v4())));
-        program.extend(for_type(ETHERTYPE_IPV4, &any_of(DESTINATION_V4, v4())));
+    if !v4.is_empty() {
+        program.extend(for_type(ETHERTYPE_ARP, &any_of(TARGET_OF_ARP, &v4)));
+        program.extend(for_type(ETHERTYPE_IPV4, &any_of(DESTINATION_V4, &v4)));
     }
-    if v6().next().is_some() {
-        program.extend(for_type(ETHERTYPE_IPV6, &to_any_of(v6())));
+    if !v6.is_empty() {
+        program.extend(for_type(ETHERTYPE_IPV6, &to_any_of(&v6)));
     }
     // Past the next instruction, which ends, is the way of NDN frames.
     program.push(instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, 0, u32::from(ETHERTYPE_NDN)));
@@ -122,7 +106,7 @@ pub(super) fn program(wanted: &Wanted) -> Vec<libc::sock_filter> {
         end(REFUSE),
     ]);
     program.extend(load_vlan());
-    program.extend(vlans.iter().flat_map(|&vlan| [unless_equal_skip(1, u32::from(vlan)), end(ACCEPT)]));
+    program.extend(wanted.vlans().iter().flat_map(|&vlan| [unless_equal_skip(1, u32::from(vlan)), end(ACCEPT)]));
     program.push(end(REFUSE));
     program
 }

@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use namehop_packet::{BufferPool, PacketBuffer};
 
 use super::socket::Socket;
-use super::{ETHERTYPE_VLAN, VLAN_BITS, unfinished};
+use super::unfinished;
 use crate::BURST;
 use crate::error::DpdkError;
 use crate::mapping::Mapping;
+use crate::wanted::{ETHERTYPE_VLAN, VLAN_BITS};
 
 /// Slots of a ring, at least.
 const SLOTS: usize = 1024;

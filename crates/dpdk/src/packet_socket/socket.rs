@@ -5,12 +5,13 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use super::{Wanted, filter};
+use super::filter;
 use crate::error::DpdkError;
+use crate::wanted::Wanted;
 
 /// A packet socket, which has one interface for life.
 #[derive(Debug)]
-pub(super) struct Socket {
+pub(crate) struct Socket {
     descriptor: OwnedFd,
     interface: String,
     index: c_int,
@@ -18,7 +19,7 @@ pub(super) struct Socket {
 
 impl Socket {
     /// A socket that receives nothing yet.
-    pub(super) fn open(interface: &str) -> Result<Socket, DpdkError> {
+    pub(crate) fn open(interface: &str) -> Result<Socket, DpdkError> {
         let failed = |error| DpdkError::from_io(format!("open network interface {interface}"), &error);
         let name = CString::new(interface).map_err(|error| failed(error.into()))?;
         // SAFETY: the name ends with a zero.
@@ -42,14 +43,14 @@ impl Socket {
     }
 
     /// Lets NDN frames without a tag through, and what else is wanted. Replaces the filter before in one step.
-    pub(super) fn attach_filter(&self, wanted: &Wanted) -> Result<(), DpdkError> {
+    pub(crate) fn attach_filter(&self, wanted: &Wanted) -> Result<(), DpdkError> {
         let mut program = filter::program(wanted);
         let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
         self.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program, "filter its frames")
     }
 
     /// Begins to receive the frames of the interface.
-    pub(super) fn bind(&self) -> Result<(), DpdkError> {
+    pub(crate) fn bind(&self) -> Result<(), DpdkError> {
         // SAFETY: all fields may be zero.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -63,7 +64,7 @@ impl Socket {
     }
 
     /// Joins or leaves an Ethernet multicast group.
-    pub(super) fn join(&self, group: [u8; 6], join: bool) -> Result<(), DpdkError> {
+    pub(crate) fn join(&self, group: [u8; 6], join: bool) -> Result<(), DpdkError> {
         let mut address = [0; 8];
         address[..6].copy_from_slice(&group);
         let membership = libc::packet_mreq {
@@ -77,7 +78,7 @@ impl Socket {
     }
 
     /// Frames that found the ring full since this was last asked.
-    pub(super) fn take_drops(&self) -> u32 {
+    pub(crate) fn take_drops(&self) -> u32 {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
         // SAFETY: the structure has this length, and any values are valid in it.
@@ -94,7 +95,7 @@ impl Socket {
     }
 
     /// Forgets the error that the socket is in.
-    pub(super) fn clear_error(&self) {
+    pub(crate) fn clear_error(&self) {
         let mut error: c_int = 0;
         let mut length = size_of::<c_int>() as libc::socklen_t;
         // Reading the error clears it. What it says is noticed by whoever looks after the interface.
@@ -111,7 +112,7 @@ impl Socket {
     }
 
     /// Sets an option. `T` must be the type that the option has in C.
-    pub(super) fn set<T>(&self, level: c_int, option: c_int, value: &T, purpose: &str) -> Result<(), DpdkError> {
+    pub(crate) fn set<T>(&self, level: c_int, option: c_int, value: &T, purpose: &str) -> Result<(), DpdkError> {
         let length = size_of::<T>() as libc::socklen_t;
         // SAFETY: the value has this length, and the kernel only reads it.
         let result =
@@ -124,7 +125,7 @@ impl Socket {
     }
 
     /// Says what was tried with the interface.
-    pub(super) fn error(&self, purpose: &str, error: &io::Error) -> DpdkError {
+    pub(crate) fn error(&self, purpose: &str, error: &io::Error) -> DpdkError {
         DpdkError::from_io(format!("open network interface {}: {purpose}", self.interface), error)
     }
 }

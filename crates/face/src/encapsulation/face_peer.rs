@@ -8,7 +8,7 @@ use super::udp::{Ends, Header, UDP_BYTES};
 use super::vxlan::{self, VXLAN_BYTES, Vni};
 use super::{Framing, Peer, entropy};
 use crate::peers::{PeerAddress, mix};
-use crate::uri::{DEFAULT_PORT, DeviceOptions, FaceUri, Host, HostPort, IpFamily};
+use crate::uri::{DEFAULT_PORT, DeviceOptions, FaceUri, Host, HostPort, IpFamily, PortDriver};
 
 /// The other end of a face on a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,9 +176,9 @@ impl InternetPeer {
     fn uris(&self, port: &FaceUri) -> (FaceUri, FaceUri) {
         let mut options =
             DeviceOptions { address: Some(self.local), next_hop: self.next_hop, ..DeviceOptions::default() };
-        let interface = match port {
-            FaceUri::Device { interface, .. } => interface.clone(),
-            other => other.to_string(),
+        let (driver, interface) = match port {
+            FaceUri::Device { driver, interface, .. } => (*driver, interface.clone()),
+            other => (PortDriver::Kernel, other.to_string()),
         };
         let remote = match self.tunnel {
             Tunnel::Udp { local_port, remote_port, source_port } => {
@@ -195,7 +195,7 @@ impl InternetPeer {
             }
             Tunnel::Vxlan { vni, inner } => FaceUri::Vxlan { address: self.remote, vni, inner },
         };
-        (remote, FaceUri::Device { interface, vlan: None, options })
+        (remote, FaceUri::Device { driver, interface, vlan: None, options })
     }
 
     /// How its datagrams are told from others.

@@ -111,9 +111,10 @@ impl Peer {
         match (remote, local) {
             (FaceUri::Ethernet(_), FaceUri::Device { options, .. }) if !options.is_empty() => None,
             (FaceUri::Ethernet(address), FaceUri::Device { vlan: Some(vlan), .. }) => Some(Peer::Vlan(*address, *vlan)),
-            (FaceUri::Ethernet(address), FaceUri::Device { vlan: None, .. } | FaceUri::Memif { .. }) => {
-                Some(Peer::Ethernet(*address))
-            }
+            (
+                FaceUri::Ethernet(address),
+                FaceUri::Device { vlan: None, .. } | FaceUri::Memif { .. } | FaceUri::Pcap { .. },
+            ) => Some(Peer::Ethernet(*address)),
             (FaceUri::Memif { .. }, local) if remote == local => Some(Peer::Bare),
             _ => None,
         }
@@ -138,8 +139,8 @@ impl Peer {
     /// Local URI of its face, on a port with this URI.
     pub(crate) fn local_uri(&self, port: &FaceUri) -> FaceUri {
         match (self, port) {
-            (Peer::Vlan(_, vlan), FaceUri::Device { interface, options, .. }) => {
-                FaceUri::Device { interface: interface.clone(), vlan: Some(*vlan), options: *options }
+            (Peer::Vlan(_, vlan), FaceUri::Device { driver, interface, options, .. }) => {
+                FaceUri::Device { driver: *driver, interface: interface.clone(), vlan: Some(*vlan), options: *options }
             }
             _ => port.clone(),
         }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crossbeam_queue::SegQueue;
 use namehop_packet::{FaceId, PortQueue, Timestamp};
 
+use super::bypass::Bypass;
 use super::set::Port;
 use super::{FaceHeader, FaceRecords, PortId, PortParams, PortSet};
 use crate::counters::LinkDrop;
@@ -31,6 +32,8 @@ pub(super) enum PortChange {
     TakeQueue(PortId, SyncSender<Option<Box<dyn PortQueue>>>),
     /// The port has a queue again, and this hardware address.
     GiveQueue(PortId, Box<dyn PortQueue>, MacAddress, SyncSender<()>),
+    /// The kernel has a share of the link, through this queue.
+    Share(PortId, Box<dyn PortQueue>, SyncSender<()>),
     /// The link works or not, and this is what it carries.
     SetState(PortId, bool, usize),
     /// A face is there.
@@ -128,6 +131,14 @@ impl PortControl {
         self.ask(|reply| PortChange::GiveQueue(id, queue, address, reply))
     }
 
+    /// Gives the kernel a share of the link of a port: what is not NDN goes to this queue, and comes from there.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn share(&self, id: PortId, queue: Box<dyn PortQueue>) -> Result<(), WorkerSilent> {
+        self.ask(|reply| PortChange::Share(id, queue, reply))
+    }
+
     /// Says whether a link works and what it carries now. Does not wait: nothing depends on it.
     pub fn set_state(&self, id: PortId, is_up: bool, mtu_bytes: usize) {
         self.send(PortChange::SetState(id, is_up, mtu_bytes));
@@ -209,6 +220,12 @@ impl PortSet {
                     let now = self.now;
                     if let Some(port) = self.port(id) {
                         port.give_queue(queue, address, now, faces);
+                    }
+                    let _ = reply.send(());
+                }
+                PortChange::Share(id, queue, reply) => {
+                    if let Some(port) = self.port(id) {
+                        port.bypass = Some(Bypass::new(queue));
                     }
                     let _ = reply.send(());
                 }

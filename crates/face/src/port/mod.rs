@@ -9,8 +9,10 @@
 //! A port with Internet addresses also answers who asks for them, and has faces over UDP and VXLAN: `internet` does that, and asks for
 //! the hardware addresses of their next hops, with a `neighbour` for each.
 //!
-//! A frame that belongs to no face is dropped and counted under its reason, or makes an on-demand face where that is allowed.
+//! A frame that belongs to no face is dropped and counted under its reason, or makes an on-demand face where that is allowed. The
+//! kernel may have a share of a link, and then gets what is not NDN: `bypass`.
 
+mod bypass;
 mod change;
 mod hosts;
 mod internet;

@@ -70,7 +70,7 @@ impl PortNetwork {
     /// # Errors
     /// Why there can be no such face.
     pub fn complete(&self, remote: &FaceUri, local: &FaceUri) -> Result<FaceUri, String> {
-        let FaceUri::Device { interface, vlan, options } = local else {
+        let FaceUri::Device { driver, interface, vlan, options } = local else {
             return Err(format!("a face to {remote} needs a network interface as local end, not {local}"));
         };
         if vlan.is_some() {
@@ -107,7 +107,7 @@ impl PortNetwork {
         if matches!(remote, FaceUri::Udp { .. }) {
             options.port.get_or_insert(DEFAULT_PORT);
         }
-        Ok(FaceUri::Device { interface: interface.clone(), vlan: None, options })
+        Ok(FaceUri::Device { driver: *driver, interface: interface.clone(), vlan: None, options })
     }
 }
 

@@ -10,6 +10,7 @@ use namehop_packet::port::RETRY_PAUSE;
 use namehop_packet::{BufferPool, FaceId, PacketBuffer, PortQueue, Timestamp};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::bypass::Bypass;
 use super::change::{Mailbox, PortControl};
 use super::internet::Internet;
 use super::send_queue::SendQueue;
@@ -38,6 +39,8 @@ pub(super) struct Port {
     pub(super) on_demand_faces: usize,
     /// Frames to send.
     pub(super) waiting: SendQueue,
+    /// The kernel's share of its link.
+    pub(super) bypass: Option<Bypass>,
 }
 
 /// Whose a received frame is: the face, and the number that tells the senders to a multicast group apart.
@@ -198,11 +201,12 @@ impl PortSet {
                     Ok(Arrival::Packet((face, endpoint))) => frames.push(Frame { face, endpoint, buffer }),
                     Ok(Arrival::Answer) => self.answers.push(buffer),
                     Ok(Arrival::Nothing) => {}
-                    Err(reason) => self.table.link_drops().add(reason, 1),
+                    Err(reason) => self.refuse(id, buffer, reason),
                 }
             }
             self.received = received;
             self.run_internet(id, pool);
+            any |= self.run_bypass(id);
         }
         any
     }
@@ -341,12 +345,16 @@ impl PortSet {
             if let Some(queue) = &mut port.params.queue {
                 queue.prepare_to_sleep();
             }
+            if let Some(bypass) = &mut port.bypass {
+                bypass.prepare_to_sleep();
+            }
         }
     }
 
     /// The bells of the ports that have one.
     pub fn bells(&self) -> Vec<BorrowedFd<'_>> {
-        self.queues().filter_map(PortQueue::bell).collect()
+        let bypasses = self.ports.iter().flatten().filter_map(|port| port.bypass.as_ref()?.bell());
+        self.queues().filter_map(PortQueue::bell).chain(bypasses).collect()
     }
 
     /// Whether some ports have no bell and must be polled.
@@ -363,7 +371,8 @@ impl Port {
     pub(super) fn new(params: PortParams) -> Port {
         let has_addresses = !params.network.addresses.is_empty();
         let internet = has_addresses.then(|| Box::new(Internet::new(params.network.clone(), params.address)));
-        Port { params, faces: PeerTable::new(), internet, on_demand_faces: 0, waiting: SendQueue::default() }
+        let (faces, waiting) = (PeerTable::new(), SendQueue::default());
+        Port { params, faces, internet, on_demand_faces: 0, waiting, bypass: None }
     }
 
     /// Shows on the faces of this port that nothing waits there any more.

@@ -43,7 +43,7 @@ impl fmt::Display for FaceUri {
             FaceUri::Unix(path) => f.write_str(path),
             FaceUri::FileDescriptor(number) => write!(f, "{number}"),
             FaceUri::Ethernet(address) => write!(f, "[{}]", Hardware(*address)),
-            FaceUri::Device { interface, vlan, options } => {
+            FaceUri::Device { interface, vlan, options, .. } => {
                 f.write_str(interface)?;
                 let mut separators = iter::once('?').chain(iter::repeat('&'));
                 let mut option = |f: &mut fmt::Formatter<'_>, text: fmt::Arguments<'_>| {
@@ -80,6 +80,18 @@ impl fmt::Display for FaceUri {
             FaceUri::Internal | FaceUri::Null | FaceUri::ContentStore => Ok(()),
             FaceUri::Memif { socket, id, role: MemifRole::Server } => write!(f, "{socket}?id={id}"),
             FaceUri::Memif { socket, id, role: MemifRole::Client } => write!(f, "{socket}?id={id}&role=client"),
+            FaceUri::Pcap { input, output, address } => {
+                f.write_str(input.as_deref().unwrap_or_default())?;
+                let mut separator = '?';
+                if let Some(output) = output {
+                    write!(f, "{separator}out={output}")?;
+                    separator = '&';
+                }
+                match address {
+                    Some(address) => write!(f, "{separator}mac={}", Hardware(*address)),
+                    None => Ok(()),
+                }
+            }
         }
     }
 }

@@ -3,11 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use super::{DeviceOptions, FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, MemifRole};
+use super::driver::is_pci_address;
+use super::{
+    DeviceOptions, FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, MemifRole, PortDriver,
+};
 use crate::encapsulation::{VlanId, Vni, is_group};
 
-const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, udp4+dev, udp6+dev, ws, \
-     wss, wsclient, internal, null, contentstore, memif, vxlan4, vxlan6, followed by ://";
+const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, pci, tap, xdp, pcap, udp4+dev, \
+     udp6+dev, ws, wss, wsclient, internal, null, contentstore, memif, vxlan4, vxlan6, followed by ://";
 const EXPECTED_V4: &str = "an IPv4 address or host name and a port, as in udp4://192.0.2.1:6363";
 const EXPECTED_V6: &str = "an IPv6 address in brackets or a host name and a port, as in udp6://[2001:db8::1]:6363";
 const EXPECTED_INTERNET: &str = "a host name, an IPv4 address or an IPv6 address in brackets, and a port, as in \
@@ -19,6 +22,12 @@ const EXPECTED_ETHER: &str = "a hardware address in brackets, as in ether://[08:
 const EXPECTED_DEV: &str = "a network interface name, as in dev://eth0, or one with a VLAN from 1 to 4094, as in \
      dev://eth0?vlan=7, or one with an address for UDP, as in dev://eth0?ip=192.0.2.1&port=6363, behind which \
      source_port=name and mac=08:00:27:01:dd:01 can stand";
+const EXPECTED_PCI: &str = "the PCI address of a network card, as in pci://0000:03:00.0, behind which the same can stand as behind \
+     dev://eth0";
+const EXPECTED_TAP: &str =
+    "the name of a TAP interface, as in tap://ndn0, behind which the same can stand as behind dev://eth0";
+const EXPECTED_PCAP: &str = "the absolute path of a capture to read, one to write, or both, as in pcap:///in.pcap?out=/out.pcap or \
+     pcap://?out=/out.pcap, behind which &mac=08:00:27:01:dd:01 can stand";
 const EXPECTED_VXLAN: &str = "an address and a network from 0 to 16777215, as in vxlan4://192.0.2.7?vni=42 or \
      vxlan6://[2001:db8::7]?vni=42, behind which &inner=08:00:27:01:dd:01 can stand";
 const EXPECTED_UDP_DEV: &str =
@@ -99,7 +108,9 @@ impl Parser<'_> {
         let Ok(address) = address.parse::<Ipv6Addr>() else {
             return self.refuse(format!("`{text}` is not an IPv6 address"), expected);
         };
-        let zone = zone.map(|zone| self.device(zone, expected)).transpose()?;
+        let zone =
+            zone.map(|zone| if is_pci_address(zone) { Ok(zone.to_owned()) } else { self.device(zone, expected) });
+        let zone = zone.transpose()?;
         let link_local = address.is_unicast_link_local() || is_link_local_multicast(&address);
         if zone.is_some() && !link_local {
             return self.refuse("only a link-local address can have a zone (%interface)", expected);
@@ -190,18 +201,28 @@ impl Parser<'_> {
         self.hardware_address(inside, EXPECTED_ETHER).map(FaceUri::Ethernet)
     }
 
-    fn interface(&self, text: &str) -> Result<FaceUri, FaceUriError> {
+    /// What a driver knows a port by.
+    fn name_for(&self, driver: PortDriver, text: &str) -> Result<String, FaceUriError> {
+        match driver {
+            PortDriver::Kernel | PortDriver::Xdp => self.device(text, EXPECTED_DEV),
+            PortDriver::Tap => self.device(text, EXPECTED_TAP),
+            PortDriver::Pci if is_pci_address(text) => Ok(text.to_owned()),
+            PortDriver::Pci => self.refuse(format!("`{text}` is not a PCI address"), EXPECTED_PCI),
+        }
+    }
+
+    fn interface(&self, driver: PortDriver, text: &str) -> Result<FaceUri, FaceUriError> {
         // The name of an interface may hold a question mark.
         let keys = ["?vlan=", "?ip=", "?port=", "?source_port=", "?mac="];
         let Some(at) = keys.iter().filter_map(|key| text.find(key)).min() else {
-            return self.device(text, EXPECTED_DEV).map(FaceUri::device);
+            return self.name_for(driver, text).map(|interface| FaceUri::device_of(driver, interface));
         };
-        let interface = self.device(&text[..at], EXPECTED_DEV)?;
+        let interface = self.name_for(driver, &text[..at])?;
         if let Some(identifier) = text[at..].strip_prefix("?vlan=") {
             let Some(vlan) = VlanId::new(self.number(identifier, "VLAN", EXPECTED_DEV)?) else {
                 return self.refuse(format!("`{identifier}` is not a VLAN"), EXPECTED_DEV);
             };
-            return Ok(FaceUri::Device { interface, vlan: Some(vlan), options: DeviceOptions::default() });
+            return Ok(FaceUri::Device { driver, interface, vlan: Some(vlan), options: DeviceOptions::default() });
         }
         let mut options = DeviceOptions::default();
         let mut last = None;
@@ -239,7 +260,7 @@ impl Parser<'_> {
             }
             last = Some(position);
         }
-        Ok(FaceUri::Device { interface, vlan: None, options })
+        Ok(FaceUri::Device { driver, interface, vlan: None, options })
     }
 
     fn vxlan(&self, family: IpFamily, text: &str) -> Result<FaceUri, FaceUriError> {
@@ -308,6 +329,31 @@ impl Parser<'_> {
         })
     }
 
+    fn pcap(&self, text: &str) -> Result<FaceUri, FaceUriError> {
+        let path = |text: &str| match text.contains(['?', '&']) {
+            true => self.refuse(format!("`{text}` has a sign that no path may have here"), EXPECTED_PCAP),
+            false => self.path(text, EXPECTED_PCAP),
+        };
+        let (input, options) = text.split_once('?').unwrap_or((text, ""));
+        let (output, address) = match options.strip_prefix("out=") {
+            None => (None, options),
+            Some(rest) => {
+                let (output, address) = rest.split_once('&').unwrap_or((rest, ""));
+                (Some(path(output)?), address)
+            }
+        };
+        let address = match address.strip_prefix("mac=") {
+            Some(address) => Some(self.device_address(address, EXPECTED_PCAP)?),
+            None if address.is_empty() => None,
+            None => return self.refuse(format!("`{address}` is not an option of a capture"), EXPECTED_PCAP),
+        };
+        let input = if input.is_empty() { None } else { Some(path(input)?) };
+        if input.is_none() && output.is_none() {
+            return self.refuse("there is neither a capture to read nor one to write", EXPECTED_PCAP);
+        }
+        Ok(FaceUri::Pcap { input, output, address })
+    }
+
     fn empty(&self, text: &str, uri: FaceUri) -> Result<FaceUri, FaceUriError> {
         if text.is_empty() || text == "/" {
             return Ok(uri);
@@ -339,7 +385,11 @@ impl FromStr for FaceUri {
         let (v4, v6) = (Some(IpFamily::V4), Some(IpFamily::V6));
         let udp = |family| parser.internet(family, rest).map(|(family, at)| FaceUri::Udp { family, at });
         let tcp = |family| parser.internet(family, rest).map(|(family, at)| FaceUri::Tcp { family, at });
-        match scheme.to_ascii_lowercase().as_str() {
+        let scheme = scheme.to_ascii_lowercase();
+        if let Some(driver) = PortDriver::ALL.into_iter().find(|driver| driver.scheme() == scheme) {
+            return parser.interface(driver, rest);
+        }
+        match scheme.as_str() {
             "udp" => udp(None),
             "udp4" => udp(v4),
             "udp6" => udp(v6),
@@ -349,7 +399,6 @@ impl FromStr for FaceUri {
             "unix" => parser.path(rest, EXPECTED_UNIX).map(FaceUri::Unix),
             "fd" => parser.number(rest, "file descriptor", EXPECTED_FD).map(FaceUri::FileDescriptor),
             "ether" => parser.ethernet(rest),
-            "dev" => parser.interface(rest),
             "udp4+dev" => parser.udp_device(IpFamily::V4, rest),
             "udp6+dev" => parser.udp_device(IpFamily::V6, rest),
             "ws" => parser.web_socket(false, rest),
@@ -359,6 +408,7 @@ impl FromStr for FaceUri {
             "null" => parser.empty(rest, FaceUri::Null),
             "contentstore" => parser.empty(rest, FaceUri::ContentStore),
             "memif" => parser.memif(rest),
+            "pcap" => parser.pcap(rest),
             "vxlan4" => parser.vxlan(IpFamily::V4, rest),
             "vxlan6" => parser.vxlan(IpFamily::V6, rest),
             _ => parser.refuse(format!("`{}` is not a known scheme", scheme.escape_default()), EXPECTED_SCHEME),

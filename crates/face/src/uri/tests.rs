@@ -25,6 +25,16 @@ const ACCEPTED: &[(&str, &str, bool)] = &[
     ("ether://[08:00:27:01:DD:01]", "ether://[08:00:27:01:dd:01]", true),
     ("ether://[08-00-27-01-dd-01]", "ether://[08:00:27:01:dd:01]", true),
     ("dev://eth0.7", "dev://eth0.7", true),
+    ("PCI://0000:03:00.0", "pci://0000:03:00.0", true),
+    ("pci://0000:af:1f.7?vlan=7", "pci://0000:af:1f.7?vlan=7", true),
+    ("pci://0000:03:00.0?ip=192.0.2.1&port=6363", "pci://0000:03:00.0?ip=192.0.2.1&port=6363", true),
+    ("udp6://[fe80::1%0000:03:00.0]:6363", "udp6://[fe80::1%0000:03:00.0]:6363", true),
+    ("xdp://eth0?vlan=7", "xdp://eth0?vlan=7", true),
+    ("tap://ndn0?vlan=7", "tap://ndn0?vlan=7", true),
+    ("pcap:///a/in.pcap", "pcap:///a/in.pcap", true),
+    ("pcap://?out=/out.pcap&mac=08-00-27-01-DD-01", "pcap://?out=/out.pcap&mac=08:00:27:01:dd:01", true),
+    ("pcap:///in.pcap?out=/out.pcap", "pcap:///in.pcap?out=/out.pcap", true),
+    ("pcap:///in.pcap?mac=08:00:27:01:dd:01", "pcap:///in.pcap?mac=08:00:27:01:dd:01", true),
     ("udp4+dev://eth0:56363", "udp4+dev://eth0:56363", true),
     ("udp6+dev://wlan0:7001", "udp6+dev://wlan0:7001", true),
     ("ws://[::1]:9696", "ws://[::1]:9696", true),
@@ -76,6 +86,18 @@ const REFUSED: &[(&str, &str)] = &[
     ("dev://", "not a network interface"),
     ("dev://name-that-is-far-too-long", "not a network interface"),
     ("dev://a/b", "not a network interface"),
+    ("pci://", "not a PCI address"),
+    ("tap://", "not a network interface"),
+    ("pcap://", "neither a capture to read"),
+    ("pcap://in.pcap", "not absolute"),
+    ("pcap:///in?out=out", "not absolute"),
+    ("pcap:///in?mac=01:00:00:00:00:01", "not the address of one device"),
+    ("pcap:///in?mac=08:00:27:01:dd:01&out=/out", "not a hardware address"),
+    ("pcap:///in?rate=1", "not an option"),
+    ("pci://03:00.0", "not a PCI address"),
+    ("pci://0000:03:00.8", "not a PCI address"),
+    ("pci://0000:AF:00.0", "not a PCI address"),
+    ("pci://0000:03:00.0?vlan=0", "not a VLAN"),
     ("udp4+dev://eth0", "port is missing"),
     ("ws://host/a b", "the path contains"),
     ("wsclient://example.net:80", "not a numeric address"),
@@ -207,6 +229,20 @@ fn device_options() -> impl Strategy<Value = DeviceOptions> {
     )
 }
 
+fn pci_address() -> impl Strategy<Value = String> {
+    (any::<u16>(), any::<u8>(), 0_u8..32, 0_u8..8)
+        .prop_map(|(domain, bus, device, function)| format!("{domain:04x}:{bus:02x}:{device:02x}.{function}"))
+}
+
+fn driver_and_device() -> impl Strategy<Value = (PortDriver, String)> {
+    prop_oneof![
+        device().prop_map(|device| (PortDriver::Kernel, device)),
+        pci_address().prop_map(|address| (PortDriver::Pci, address)),
+        device().prop_map(|device| (PortDriver::Tap, device)),
+        device().prop_map(|device| (PortDriver::Xdp, device)),
+    ]
+}
+
 fn face_uri() -> impl Strategy<Value = FaceUri> {
     prop_oneof![
         (host_port(), any::<Option<bool>>())
@@ -216,11 +252,12 @@ fn face_uri() -> impl Strategy<Value = FaceUri> {
         "/[^\\p{C}]{1,60}".prop_map(FaceUri::Unix),
         any::<u32>().prop_map(FaceUri::FileDescriptor),
         any::<[u8; 6]>().prop_map(FaceUri::Ethernet),
-        (device(), prop::option::of(1_u16..=4094)).prop_map(|(interface, vlan)| {
+        (driver_and_device(), prop::option::of(1_u16..=4094)).prop_map(|((driver, interface), vlan)| {
             let (vlan, options) = (vlan.and_then(VlanId::new), DeviceOptions::default());
-            FaceUri::Device { interface, vlan, options }
+            FaceUri::Device { driver, interface, vlan, options }
         }),
-        (device(), device_options()).prop_map(|(interface, options)| FaceUri::Device {
+        (driver_and_device(), device_options()).prop_map(|((driver, interface), options)| FaceUri::Device {
+            driver,
             interface,
             vlan: None,
             options
@@ -268,7 +305,12 @@ fn a_vlan_is_named_behind_its_interface() {
     let uri: FaceUri = "dev://eth0?vlan=7".parse().expect("URI");
     assert_eq!(
         uri,
-        FaceUri::Device { interface: "eth0".to_owned(), vlan: VlanId::new(7), options: DeviceOptions::default() }
+        FaceUri::Device {
+            driver: PortDriver::Kernel,
+            interface: "eth0".to_owned(),
+            vlan: VlanId::new(7),
+            options: DeviceOptions::default()
+        }
     );
     assert_eq!(uri.port().to_string(), "dev://eth0");
     assert!(uri.is_on(&uri.port()) && !uri.is_on(&"dev://eth1".parse().expect("URI")));

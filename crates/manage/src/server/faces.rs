@@ -137,13 +137,16 @@ fn check_creation(uri: &FaceUri, local_uri: Option<&FaceUri>, update: &FaceUpdat
     match (uri, local_uri) {
         (FaceUri::Udp { .. } | FaceUri::Vxlan { .. }, Some(FaceUri::Device { .. })) => Ok(()),
         (FaceUri::Udp { .. }, Some(_)) => Err(not_acceptable(
-            "UDP faces take no LocalUri, or one of the form dev://<interface> on interfaces with addresses of their own",
+            "UDP faces take no LocalUri, or one of the form dev://<interface> or pci://<address> on ports with addresses of their own",
         )),
         (FaceUri::Tcp { .. }, Some(_)) => Err(not_acceptable("TCP faces take no LocalUri")),
-        (FaceUri::Vxlan { .. }, _) => Err(not_acceptable("VXLAN faces need a LocalUri of the form dev://<interface>")),
-        (FaceUri::Ethernet(_), Some(FaceUri::Device { .. } | FaceUri::Memif { .. })) => Ok(()),
+        (FaceUri::Vxlan { .. }, _) => {
+            Err(not_acceptable("VXLAN faces need a LocalUri of the form dev://<interface> or pci://<address>"))
+        }
+        (FaceUri::Ethernet(_), Some(FaceUri::Device { .. } | FaceUri::Memif { .. } | FaceUri::Pcap { .. })) => Ok(()),
         (FaceUri::Ethernet(_), _) => Err(not_acceptable(
-            "Ethernet faces need a LocalUri of the form dev://<interface> or memif://<socket>?id=<n>",
+            "Ethernet faces need a LocalUri of the form dev://<interface>, xdp://<interface>, pci://<address>, tap://<interface>, \
+             memif://<socket>?id=<n> or pcap://<file>",
         )),
         _ => Ok(()),
     }
@@ -204,7 +207,9 @@ impl<C: ControlPlane> Management<C> {
         };
         // If the face exists, the answer is its number, and nothing is opened.
         let exists = self.control.faces().find_by_remote(uri).iter().any(|face| face.local_uri() == port);
-        if authority == Authority::ListedKey || exists {
+        // Files are read and written as the configuration says, whoever asks.
+        let is_file = matches!(port, FaceUri::Pcap { .. });
+        if authority == Authority::ListedKey && !is_file || exists {
             return Ok(());
         }
         self.control.may_open_port(port).map_err(|text| ControlResponse::new(status_code::FORBIDDEN, text))

@@ -1,16 +1,24 @@
 //! Sections `[ports]` and `[[port]]`, and what must fit together for faces on ports.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
-use namehop_face::FaceUri;
 use namehop_face::port::PortNetwork;
+use namehop_face::uri::{FaceUri, PortDriver};
+use namehop_packet::pool::LARGE_BYTES;
 
 use super::fault::Fault;
-use super::values::{AutoNumber, IpText, PortAddressText, PortText, UriText};
+use super::values::{AutoNumber, InterfaceText, IpText, PortAddressText, PortText, UriText};
 use super::{Config, StaticFace};
 
 /// Addresses of one port, at most: each costs the kernel's filter some instructions for each frame of the Internet.
 const MAX_ADDRESSES: usize = 8;
+
+/// What stands around the packet in a frame at most: addresses, type, tag of a VLAN, check sequence.
+const AROUND_BYTES: usize = 22;
+/// MTUs that can be chosen, in bytes: from the least that IPv6 wants to what a packet buffer holds.
+const MTU_BYTES: RangeInclusive<usize> = 1280..=LARGE_BYTES - AROUND_BYTES;
 
 /// The number of a processor; `"auto"` is the last one that the process may run on.
 pub type Processor = AutoNumber;
@@ -29,7 +37,7 @@ pub struct Ports {
     pub memif_buffer_bytes: u16,
     /// Folders below which commands may open memif sockets; `auto` stands for the usual ones.
     pub memif_folders: Vec<String>,
-    /// Network interfaces that commands may use, or `all`.
+    /// Network interfaces, and PCI addresses of network cards, that commands may use; or `all`.
     pub interfaces: Vec<String>,
 }
 
@@ -50,7 +58,7 @@ impl Default for Ports {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StaticPort {
-    /// What it is: `dev://` or `memif://`.
+    /// What it is: `dev://`, `pci://`, `tap://`, `xdp://`, `memif://` or `pcap://`.
     pub uri: PortText,
     /// A face for the NDN multicast group.
     #[serde(default)]
@@ -64,6 +72,12 @@ pub struct StaticPort {
     /// Where packets go that are not for its link; one for each family.
     #[serde(default)]
     pub gateways: Vec<IpText>,
+    /// Largest packet behind the Ethernet header, in bytes, of ports whose MTU is not the kernel's.
+    #[serde(default)]
+    pub mtu: Option<usize>,
+    /// The interface through which the kernel has its share of a network card.
+    #[serde(default)]
+    pub kernel_interface: Option<InterfaceText>,
 }
 
 impl StaticPort {
@@ -75,6 +89,25 @@ impl StaticPort {
         }
     }
 
+    /// What is wrong with its MTU.
+    fn mtu_fault(&self) -> Option<String> {
+        let mtu_bytes = self.mtu?;
+        match self.uri.0 {
+            FaceUri::Device { driver: PortDriver::Pci | PortDriver::Tap, .. } if MTU_BYTES.contains(&mtu_bytes) => None,
+            FaceUri::Device { driver: PortDriver::Pci | PortDriver::Tap, .. } => {
+                Some(format!("`mtu` is {mtu_bytes}; it must be from {} to {}", MTU_BYTES.start(), MTU_BYTES.end()))
+            }
+            _ => Some(format!("{} has the MTU that the system gives it; remove `mtu`", self.uri.0)),
+        }
+    }
+
+    /// What is wrong with the interface for the kernel.
+    fn kernel_interface_fault(&self) -> Option<String> {
+        let is_card = matches!(self.uri.0, FaceUri::Device { driver: PortDriver::Pci, .. });
+        (self.kernel_interface.is_some() && !is_card)
+            .then(|| format!("{} leaves the kernel its traffic by itself; remove `kernel_interface`", self.uri.0))
+    }
+
     /// What is wrong with its addresses: key, index and message.
     fn network_fault(&self) -> Option<(&'static str, usize, String)> {
         let network = self.network();
@@ -82,7 +115,7 @@ impl StaticPort {
             return Some((
                 "addresses",
                 0,
-                format!("{} can have no addresses; only network interfaces can", self.uri.0),
+                format!("{} can have no addresses; only network interfaces and cards can", self.uri.0),
             ));
         }
         if network.addresses.len() > MAX_ADDRESSES {
@@ -115,6 +148,16 @@ impl Config {
             || self.face.iter().any(|face| face.uri.0.is_on_port(face.local.as_ref().map(|local| &local.0)))
     }
 
+    /// Whether network cards may be used without the kernel.
+    #[cfg(any(feature = "dpdk", test))]
+    pub(crate) fn may_use_pci(&self) -> bool {
+        let locals = self.face.iter().filter_map(|face| Some(&face.local.as_ref()?.0));
+        let is_card = |uri: &FaceUri| matches!(uri, FaceUri::Device { driver: PortDriver::Pci, .. });
+        // No name of an interface has a colon in it.
+        self.port.iter().map(|port| &port.uri.0).chain(locals).any(is_card)
+            || self.ports.interfaces.iter().any(|name| name.contains(':'))
+    }
+
     /// The first value of ports and their faces that is wrong.
     pub(super) fn port_fault(&self) -> Option<Fault> {
         let ring_frames = self.ports.memif_ring_frames;
@@ -135,12 +178,22 @@ impl Config {
             );
             return Some(Fault::new(format!("port[{index}].uri"), message));
         }
+        let mtu_fault = self
+            .port
+            .iter()
+            .enumerate()
+            .find_map(|(index, port)| Some(Fault::new(format!("port[{index}].mtu"), port.mtu_fault()?)));
+        let kernel_fault = self.port.iter().enumerate().find_map(|(index, port)| {
+            Some(Fault::new(format!("port[{index}].kernel_interface"), port.kernel_interface_fault()?))
+        });
         let network_fault = self.port.iter().enumerate().find_map(|(index, port)| {
             let (key, place, message) = port.network_fault()?;
             Some(Fault::new(format!("port[{index}].{key}[{place}]"), message))
         });
         let mut faces = self.face.iter().enumerate();
-        network_fault
+        mtu_fault
+            .or(kernel_fault)
+            .or(network_fault)
             .or_else(|| faces.find_map(|(index, face)| self.local_fault(index, face)))
             .or_else(|| self.next_hop_fault())
     }

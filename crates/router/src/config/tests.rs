@@ -423,3 +423,23 @@ fn the_addresses_of_a_port_must_make_sense() {
     );
     assert!(parse(&far).expect_err("far").contains("`gateways`"));
 }
+
+#[test]
+fn ports_have_an_mtu_and_a_share_for_the_kernel_where_those_are_theirs_to_choose() {
+    let card = "[[port]]\nuri = \"pci://0000:03:00.0\"\n";
+    let config = parse(&format!("{card}mtu = 9000\nkernel_interface = \"eth1n\"\n")).expect("valid");
+    assert_eq!(parse(&config.to_toml()).expect("own output is valid").to_toml(), config.to_toml());
+    assert!(config.may_use_pci() && !parse("").expect("valid").may_use_pci());
+    assert!(parse("[ports]\ninterfaces = [\"0000:03:00.0\"]\n").expect("valid").may_use_pci());
+    parse("[[port]]\nuri = \"tap://ndn0\"\nmtu = 1280\n").expect("valid");
+    for (text, remedy) in [
+        (format!("{card}mtu = 9195\n"), "from 1280 to 9194"),
+        ("[[port]]\nuri = \"dev://eth1\"\nmtu = 9000\n".to_owned(), "remove `mtu`"),
+        ("[[port]]\nuri = \"tap://ndn0\"\nkernel_interface = \"x\"\n".to_owned(), "remove `kernel_interface`"),
+        (format!("{card}kernel_interface = \"a/b\"\n"), "\"eth1n\""),
+        ("[[port]]\nuri = \"pci://0000:03:00.0?vlan=7\"\n".to_owned(), "more than a port"),
+    ] {
+        let error = parse(&text).expect_err(&text);
+        assert!(error.contains(remedy), "{text}: {error}");
+    }
+}

@@ -247,9 +247,17 @@ text_value!(
     /// The URI of a port, such as `dev://eth1` or `memif:///run/x.sock?id=0`.
     PortText(FaceUri),
     |text| match FaceUri::from_str(text) {
-        Ok(uri @ (FaceUri::Device { .. } | FaceUri::Memif { .. })) => Ok(uri),
+        Ok(uri @ (FaceUri::Device { .. } | FaceUri::Memif { .. } | FaceUri::Pcap { .. })) => Ok(uri),
         Ok(_) => Err(format!("`{text}` is not a port; write for example \"dev://eth1\" or \"memif:///run/ndn/x.sock?id=0\"")),
         Err(error) => Err(error.to_string()),
+    }
+);
+text_value!(
+    /// The name of a network interface, such as `eth1n`.
+    InterfaceText(String),
+    |text| match FaceUri::from_str(&format!("dev://{text}")) {
+        Ok(FaceUri::Device { interface, vlan: None, options, .. }) if options.is_empty() => Ok(interface),
+        _ => Err(format!("`{text}` cannot be the name of a network interface; write for example \"eth1n\"")),
     }
 );
 text_value!(
@@ -358,7 +366,7 @@ macro_rules! printed {
     };
 }
 
-printed!(UriText PortText PortAddressText IpText);
+printed!(UriText PortText InterfaceText PortAddressText IpText);
 
 impl Serialize for OriginText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -6,17 +6,19 @@ use std::time::{Duration, Instant};
 
 use tracing::{debug, info, warn};
 
-use namehop_dpdk::DpdkError;
 use namehop_dpdk::losses::Losses;
+use namehop_dpdk::{DpdkError, Eal};
 use namehop_face::encapsulation::{FacePeer, Framing, MacAddress, VlanId, is_group, solicitation_group};
 use namehop_face::port::{PortId, PortNetwork, PortParams, WorkerSilent};
 use namehop_face::registry::{Face, FaceParams, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
+use namehop_face::uri::PortDriver;
 use namehop_face::{FaceUri, LinkDrop};
 use namehop_packet::PortQueue;
 
 use super::PortContext;
-use super::open::{self, Device, Memifs, Opened};
+use super::kernel_share::KernelShare;
+use super::open::{self, Device, Memifs, Opened, Place};
 
 /// Pause between attempts to open a device again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -26,11 +28,16 @@ pub(super) struct PortPlan {
     pub(super) uri: FaceUri,
     pub(super) framing: Framing,
     pub(super) network: PortNetwork,
+    /// The MTU that is wished for, in bytes, where it is not the kernel's affair.
+    pub(super) mtu_bytes: Option<usize>,
+    /// The interface through which the kernel has its share of the link.
+    pub(super) kernel_interface: Option<String>,
 }
 
 /// A port.
 pub(super) struct ManagedPort {
     pub(super) id: PortId,
+    environment: &'static Eal,
     /// Its URI.
     pub(super) uri: FaceUri,
     pub(super) framing: Framing,
@@ -40,6 +47,8 @@ pub(super) struct ManagedPort {
     pub(super) stays: bool,
     pub(super) is_up: bool,
     pub(super) mtu_bytes: usize,
+    wished_mtu_bytes: Option<usize>,
+    kernel: KernelShare,
     address: MacAddress,
     /// Absent when it could not be opened again.
     device: Option<Device>,
@@ -53,13 +62,15 @@ impl ManagedPort {
     /// Opens the device and hands it to the worker. The server of a memif need not be there yet.
     pub(super) fn open(
         context: &PortContext,
+        environment: &'static Eal,
         id: PortId,
         plan: PortPlan,
         memifs: &mut Memifs,
         max_on_demand_faces: usize,
     ) -> Result<ManagedPort, CreateError> {
-        let PortPlan { uri, framing, network } = plan;
-        let Opened { device, queue, address, mtu_bytes } = open::open(&context.pool, &uri, framing, memifs)?;
+        let PortPlan { uri, framing, network, mtu_bytes: wished_mtu_bytes, kernel_interface } = plan;
+        let place = Place { environment, pool: &context.pool, memifs };
+        let Opened { device, queue, address, mtu_bytes } = open::open(place, &uri, framing, wished_mtu_bytes)?;
         let params = PortParams {
             queue: Some(queue),
             framing,
@@ -73,12 +84,15 @@ impl ManagedPort {
         context.control.of(id).add(id, params).map_err(silent)?;
         let mut opened = ManagedPort {
             id,
+            environment,
             uri,
             framing,
             network,
             stays: false,
             is_up: false,
             mtu_bytes,
+            wished_mtu_bytes,
+            kernel: KernelShare::new(kernel_interface),
             address,
             device: Some(device),
             vlans: Vec::new(),
@@ -86,6 +100,7 @@ impl ManagedPort {
             counted: Losses::default(),
         };
         opened.receive_addresses();
+        opened.share_with_kernel(context);
         opened.note_state(context);
         Ok(opened)
     }
@@ -120,7 +135,8 @@ impl ManagedPort {
         self.stop(context);
         self.counted = Losses::default();
         self.next_attempt = Instant::now() + RETRY_PAUSE;
-        match open::open(&context.pool, &self.uri, self.framing, memifs) {
+        let place = Place { environment: self.environment, pool: &context.pool, memifs };
+        match open::open(place, &self.uri, self.framing, self.wished_mtu_bytes) {
             Ok(Opened { device, queue, address, mtu_bytes }) => {
                 info!(port = %self.uri, "port opened again");
                 (self.device, self.address, self.mtu_bytes) = (Some(device), address, mtu_bytes);
@@ -129,6 +145,8 @@ impl ManagedPort {
                     warn!(port = %self.uri, %error, "frames with VLAN tags cannot be received");
                 }
                 self.receive_addresses();
+                self.kernel.end();
+                self.share_with_kernel(context);
                 self.give_queue(context, queue);
                 for face in self.faces(context) {
                     self.join(&face, true);
@@ -170,6 +188,9 @@ impl ManagedPort {
             return Err(error);
         }
         self.join(&face, true);
+        if let Some(device) = &self.device {
+            device.start();
+        }
         debug!(face = %face.id(), remote = %face.remote_uri(), local = %self.uri, "face created");
         context.announce(FaceEvent::Created(Arc::clone(&face)));
         Ok(face)
@@ -192,31 +213,35 @@ impl ManagedPort {
         context.announce(FaceEvent::Destroyed(Arc::clone(face)));
     }
 
+    /// Gives the kernel its share of the link, if it is to have one and has none.
+    fn share_with_kernel(&mut self, context: &PortContext) {
+        if let (Some(device), true) = (&self.device, self.kernel.is_missing()) {
+            self.kernel.make(context, self.id, device, self.address, self.mtu_bytes);
+        }
+    }
+
     /// Makes the interface receive what is for the port's Internet addresses.
     fn receive_addresses(&self) {
-        let Some(Device::Interface(port)) = &self.device else { return };
         let addresses: Vec<IpAddr> = self.network.addresses.iter().map(|own| own.address).collect();
-        if addresses.is_empty() {
-            return;
-        }
+        let (Some(device), false) = (&self.device, addresses.is_empty()) else { return };
         let groups = addresses.iter().filter_map(|address| match address {
             IpAddr::V6(address) => Some(solicitation_group(*address)),
             IpAddr::V4(_) => None,
         });
-        let joined = groups.map(|group| port.join(group, true)).find(Result::is_err).unwrap_or(Ok(()));
-        if let Err(error) = port.receive_addresses(&addresses).and(joined) {
+        let joined = groups.map(|group| device.join(group, true)).find(Result::is_err).unwrap_or(Ok(()));
+        if let Err(error) = device.receive_addresses(&addresses).and(joined) {
             warn!(port = %self.uri, %error, "packets for its addresses cannot be received");
         }
     }
 
     /// Makes the interface receive the frames of all VLANs in which it has faces, and of no others.
     fn receive_vlans(&mut self, context: &PortContext) -> Result<(), DpdkError> {
-        let Some(Device::Interface(port)) = &self.device else { return Ok(()) };
+        let Some(device) = &self.device else { return Ok(()) };
         let mut vlans: Vec<u16> = self.faces(context).iter().filter_map(|face| vlan_of(face)).collect();
         vlans.sort_unstable();
         vlans.dedup();
         if vlans != self.vlans {
-            port.receive_vlans(&vlans)?;
+            device.receive_vlans(&vlans)?;
             self.vlans = vlans;
         }
         Ok(())
@@ -224,9 +249,9 @@ impl ManagedPort {
 
     /// Makes the interface receive the group of a multicast face, or stop receiving it.
     fn join(&self, face: &Face, join: bool) {
-        if let (FaceUri::Ethernet(group), Some(Device::Interface(port))) = (face.remote_uri(), &self.device)
+        if let (FaceUri::Ethernet(group), Some(device)) = (face.remote_uri(), &self.device)
             && is_group(group)
-            && let Err(error) = port.join(*group, join)
+            && let Err(error) = device.join(*group, join)
         {
             // An interface that is gone has left all groups.
             debug!(face = %face.id(), %error, join, "the membership in a group was not changed");
@@ -236,22 +261,35 @@ impl ManagedPort {
     /// Notices links that broke or came back, and frames that were lost below.
     pub(super) fn check(&mut self, context: &PortContext, memifs: &mut Memifs, now: Instant) {
         let must_reopen = match &self.uri {
-            FaceUri::Device { interface, .. } => match open::query(interface) {
-                Err(_) if self.device.is_none() => false,
-                Err(_) => {
-                    // Nothing arrives any more. What comes back under this name is another interface.
+            FaceUri::Device { driver: PortDriver::Kernel | PortDriver::Xdp, interface, .. } => {
+                match open::query(interface) {
+                    Err(_) if self.device.is_none() => false,
+                    Err(_) => {
+                        // Nothing arrives any more. What comes back under this name is another interface.
+                        self.stop(context);
+                        false
+                    }
+                    Ok(found) => {
+                        self.device.is_none()
+                            || (open::usable_mtu(&found, self.framing), found.address) != (self.mtu_bytes, self.address)
+                    }
+                }
+            }
+            _ => {
+                if self.device.as_ref().is_some_and(Device::is_removed) {
+                    info!(port = %self.uri, "the network card or interface is taken away");
+                    // The kernel waits until a card is closed.
                     self.stop(context);
-                    false
+                    self.next_attempt = now + RETRY_PAUSE;
                 }
-                Ok(found) => {
-                    self.device.is_none()
-                        || (open::usable_mtu(&found, self.framing), found.address) != (self.mtu_bytes, self.address)
-                }
-            },
-            _ => self.device.is_none(),
+                self.device.is_none()
+            }
         };
         if must_reopen && now >= self.next_attempt {
             self.reopen(context, memifs);
+        } else if now >= self.next_attempt && self.kernel.is_missing() {
+            self.next_attempt = now + RETRY_PAUSE;
+            self.share_with_kernel(context);
         }
         self.note_state(context);
         self.note_losses(context);
@@ -259,13 +297,7 @@ impl ManagedPort {
 
     /// Tells faces, worker and everybody else whether the link works.
     fn note_state(&mut self, context: &PortContext) {
-        let is_up = match (&self.device, &self.uri) {
-            (Some(Device::Interface(_)), FaceUri::Device { interface, .. }) => {
-                open::query(interface).is_ok_and(|found| found.is_up)
-            }
-            (Some(Device::Memif(port)), _) => port.is_up(),
-            _ => false,
-        };
+        let is_up = self.device.as_ref().is_some_and(Device::is_up);
         if is_up == self.is_up {
             return;
         }
@@ -282,20 +314,14 @@ impl ManagedPort {
 
     /// Counts frames that were lost below the faces.
     fn note_losses(&mut self, context: &PortContext) {
-        let now = match &self.device {
-            Some(Device::Interface(port)) => port.losses(),
-            Some(Device::Memif(port)) => port.losses(),
-            None => return,
-        };
-        let before = std::mem::replace(&mut self.counted, now);
+        let now = self.device.as_ref().map(Device::losses).unwrap_or_default();
+        let own = now.since(std::mem::replace(&mut self.counted, now));
         let drops = context.faces.link_drops();
-        for (reason, now, before) in [
-            (LinkDrop::ReceiveRingFull, now.receive_ring_full, before.receive_ring_full),
-            (LinkDrop::NoBuffer, now.no_buffer, before.no_buffer),
-            (LinkDrop::MalformedFrame, now.malformed, before.malformed),
-            (LinkDrop::SendFailed, now.send_failed, before.send_failed),
-        ] {
-            drops.add(reason, now.saturating_sub(before));
+        for lost in [own, self.kernel.new_losses()] {
+            drops.add(LinkDrop::ReceiveRingFull, lost.receive_ring_full);
+            drops.add(LinkDrop::NoBuffer, lost.no_buffer);
+            drops.add(LinkDrop::MalformedFrame, lost.malformed);
+            drops.add(LinkDrop::SendFailed, lost.send_failed);
         }
     }
 }

@@ -1,16 +1,23 @@
 //! From the local URI of a port to the device behind it.
 
-use namehop_packet::{BufferPool, PortQueue};
+use std::fs;
 use std::hash::{BuildHasher, RandomState};
-use std::path::PathBuf;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 
-use namehop_dpdk::DpdkError;
 use namehop_dpdk::interface::Interface;
+use namehop_dpdk::losses::Losses;
 use namehop_dpdk::memif::{Memif, MemifPort, MemifRole, MemifService};
+use namehop_dpdk::nic::{NicPort, USUAL_MTU_BYTES};
 use namehop_dpdk::packet_socket::{self, PacketPort};
-use namehop_face::encapsulation::{Framing, MacAddress};
+use namehop_dpdk::relay::RelayPort;
+use namehop_dpdk::tap::TapPort;
+use namehop_dpdk::xdp::XdpPort;
+use namehop_dpdk::{DpdkError, Eal, pcap, pci};
+use namehop_face::encapsulation::{Framing, MacAddress, VLAN_HEADER_BYTES};
 use namehop_face::socket::CreateError;
-use namehop_face::uri::{self, FaceUri};
+use namehop_face::uri::{self, FaceUri, PortDriver};
+use namehop_packet::{BufferPool, PortQueue};
 
 use super::memif::prepare_socket;
 
@@ -22,10 +29,100 @@ pub(super) struct Memifs {
     pub(super) service: Option<MemifService>,
 }
 
+/// What tells one computer from another.
+const MACHINE_ID: &str = "/etc/machine-id";
+/// Address of the port of a capture that names none, so that the same capture gives the same frames.
+const PCAP_ADDRESS: MacAddress = [0x02, 0, 0, 0, 0, 0x01];
+
 /// The device behind a port, which closes when it is dropped together with the worker's end.
 pub(super) enum Device {
-    Interface(PacketPort),
+    /// An interface of the kernel, with its name.
+    Interface(String, PacketPort),
+    /// The same over AF_XDP.
+    Xdp(String, XdpPort),
+    /// A driver of DPDK.
+    Nic(NicPort),
+    Tap(TapPort),
+    Pcap(RelayPort),
     Memif(MemifPort),
+}
+
+impl Device {
+    /// Whether the link works.
+    pub(super) fn is_up(&self) -> bool {
+        match self {
+            Device::Interface(name, _) | Device::Xdp(name, _) => query(name).is_ok_and(|found| found.is_up),
+            Device::Nic(port) => port.is_up(),
+            Device::Tap(port) => port.is_up(),
+            Device::Pcap(port) => !port.has_ended(),
+            Device::Memif(port) => port.is_up(),
+        }
+    }
+
+    /// Whether it has to be given back, and opened again later.
+    pub(super) fn is_removed(&self) -> bool {
+        match self {
+            Device::Nic(port) => port.is_removed(),
+            Device::Tap(port) => port.relay().has_ended(),
+            Device::Interface(..) | Device::Xdp(..) | Device::Pcap(_) | Device::Memif(_) => false,
+        }
+    }
+
+    /// Somebody wants its frames.
+    pub(super) fn start(&self) {
+        if let Device::Pcap(port) = self {
+            port.start();
+        }
+    }
+
+    /// Frames lost since it was opened.
+    pub(super) fn losses(&self) -> Losses {
+        match self {
+            Device::Interface(_, port) => port.losses(),
+            Device::Xdp(_, port) => port.losses(),
+            Device::Nic(port) => port.losses(),
+            Device::Tap(port) => port.relay().losses(),
+            Device::Pcap(port) => port.losses(),
+            Device::Memif(port) => port.losses(),
+        }
+    }
+
+    /// Joins or leaves an Ethernet multicast group, where not all are received.
+    pub(super) fn join(&self, group: MacAddress, join: bool) -> Result<(), DpdkError> {
+        match self {
+            Device::Interface(_, port) => port.join(group, join),
+            Device::Xdp(_, port) => port.join(group, join),
+            Device::Nic(port) => port.join(group, join),
+            Device::Tap(_) | Device::Pcap(_) | Device::Memif(_) => Ok(()),
+        }
+    }
+
+    /// Receives all Ethernet multicast groups, where not all are received.
+    pub(super) fn join_all(&self) -> Result<(), DpdkError> {
+        match self {
+            Device::Nic(port) => port.join_all(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Receives frames of these VLANs, and of no others where there is a filter.
+    pub(super) fn receive_vlans(&self, vlans: &[u16]) -> Result<(), DpdkError> {
+        match self {
+            Device::Interface(_, port) => port.receive_vlans(vlans),
+            Device::Xdp(_, port) => port.receive_vlans(vlans),
+            Device::Nic(port) => port.receive_vlans(vlans),
+            Device::Tap(_) | Device::Pcap(_) | Device::Memif(_) => Ok(()),
+        }
+    }
+
+    /// Receives packets for these Internet addresses, and for no others where there is a filter.
+    pub(super) fn receive_addresses(&self, addresses: &[IpAddr]) -> Result<(), DpdkError> {
+        match self {
+            Device::Interface(_, port) => port.receive_addresses(addresses),
+            Device::Xdp(_, port) => port.receive_addresses(addresses),
+            Device::Nic(_) | Device::Tap(_) | Device::Pcap(_) | Device::Memif(_) => Ok(()),
+        }
+    }
 }
 
 /// A device that is open, and what is known of it.
@@ -38,15 +135,49 @@ pub(super) struct Opened {
     pub(super) mtu_bytes: usize,
 }
 
-/// Opens the device of the port with this URI: `dev://` over a packet socket, `memif://` as a shared-memory link.
+/// What devices are opened with.
+pub(super) struct Place<'a> {
+    pub(super) environment: &'a Eal,
+    pub(super) pool: &'a BufferPool,
+    pub(super) memifs: &'a mut Memifs,
+}
+
+/// Opens the device of the port with this URI: `dev://` over a packet socket, `xdp://` over an AF_XDP socket, `pci://` with a
+/// driver of DPDK, `tap://` as an interface to the kernel, `pcap://` over files, `memif://` as a shared-memory link. Some drivers let
+/// the MTU be chosen.
 pub(super) fn open(
-    pool: &BufferPool,
+    place: Place<'_>,
     uri: &FaceUri,
     framing: Framing,
-    memifs: &mut Memifs,
+    mtu_bytes: Option<usize>,
 ) -> Result<Opened, CreateError> {
+    let Place { environment, pool, memifs } = place;
     match uri {
-        FaceUri::Device { interface, .. } => {
+        FaceUri::Device { driver: PortDriver::Pci, interface, .. } => {
+            let mtu_bytes = mtu_bytes.unwrap_or(USUAL_MTU_BYTES);
+            let (port, queue) = pci::open(environment, interface, mtu_bytes, pool).map_err(|error| refused(&error))?;
+            let (address, mtu_bytes) = (port.address, port.mtu_bytes);
+            Ok(Opened { device: Device::Nic(port), queue: Box::new(queue), address, mtu_bytes })
+        }
+        FaceUri::Device { driver: PortDriver::Xdp, interface, .. } => {
+            let Interface { address, mtu_bytes, .. } = query(interface)?;
+            let (port, queue) = XdpPort::open(interface, mtu_bytes, pool).map_err(|error| refused(&error))?;
+            Ok(Opened { device: Device::Xdp(interface.clone(), port), queue: Box::new(queue), address, mtu_bytes })
+        }
+        FaceUri::Device { driver: PortDriver::Tap, interface, .. } => {
+            let mtu_bytes = mtu_bytes.unwrap_or(USUAL_MTU_BYTES);
+            let (port, queue) = TapPort::open(interface, mtu_bytes, None, pool).map_err(|error| refused(&error))?;
+            let address = address_for(interface);
+            Ok(Opened { device: Device::Tap(port), queue: Box::new(queue), address, mtu_bytes })
+        }
+        FaceUri::Pcap { input, output, address } => {
+            let [input, output] = [input, output].map(|path| path.as_deref().map(Path::new));
+            let (port, queue) = pcap::open(input, output, pool).map_err(|error| refused(&error))?;
+            let address = address.unwrap_or(PCAP_ADDRESS);
+            let mtu_bytes = pcap::MAX_FRAME_BYTES - VLAN_HEADER_BYTES;
+            Ok(Opened { device: Device::Pcap(port), queue: Box::new(queue), address, mtu_bytes })
+        }
+        FaceUri::Device { driver: PortDriver::Kernel, interface, .. } => {
             let found = query(interface)?;
             let frame_bytes = found.mtu_bytes + framing.header_bytes();
             let (port, queue) =
@@ -58,7 +189,7 @@ pub(super) fn open(
                     false => refused(&error),
                 })?;
             Ok(Opened {
-                device: Device::Interface(port),
+                device: Device::Interface(interface.clone(), port),
                 queue: Box::new(queue),
                 address: found.address,
                 mtu_bytes: usable_mtu(&found, framing),
@@ -92,14 +223,29 @@ pub(super) fn open(
             })
         }
         other => Err(CreateError::NotAcceptable(format!(
-            "{other} is not a port: write dev://INTERFACE for a network interface, or memif:///SOCKET?id=NUMBER"
+            "{other} is not a port: write dev://INTERFACE for a network interface, pci://ADDRESS for a network card without \
+             the kernel, tap://INTERFACE for one to the kernel, memif:///SOCKET?id=NUMBER, or pcap:///FILE"
         ))),
     }
 }
 
+/// An address for the port at the other end of a TAP interface: always the same on one computer, and another on other ones.
+fn address_for(interface: &str) -> MacAddress {
+    let computer = fs::read(MACHINE_ID).unwrap_or_default();
+    // FNV-1a, which no version of the program or its compiler changes.
+    let hash = computer
+        .iter()
+        .chain(interface.as_bytes())
+        .fold(0xCBF2_9CE4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3));
+    local_address(hash.to_le_bytes())
+}
+
 /// An address for Ethernet faces over memif: of one device, and not from the space of manufacturers.
 fn random_address() -> MacAddress {
-    let [_, rest @ .., _, _] = RandomState::new().hash_one(()).to_ne_bytes();
+    local_address(RandomState::new().hash_one(()).to_le_bytes())
+}
+
+fn local_address([_, rest @ .., _, _]: [u8; 8]) -> MacAddress {
     let mut address = [0x02; 6];
     address[1..].copy_from_slice(&rest);
     address

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tracing::{debug, info, warn};
 
-use namehop_dpdk::{Eal, mempool_bytes, use_mempools};
+use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_face::FaceUri;
 use namehop_face::encapsulation::{FacePeer, Framing, NDN_GROUP};
 use namehop_face::port::{PortId, PortNetwork, face_params};
@@ -42,10 +42,31 @@ pub(super) enum PortCommand {
     Shutdown(oneshot::Sender<()>),
 }
 
+/// What the configuration says of a port besides its URI.
+#[derive(Default)]
+struct Wishes {
+    on_demand: bool,
+    network: PortNetwork,
+    mtu_bytes: Option<usize>,
+    kernel_interface: Option<String>,
+}
+
+impl Wishes {
+    fn of(port: &StaticPort) -> Wishes {
+        Wishes {
+            on_demand: port.on_demand,
+            network: port.network(),
+            mtu_bytes: port.mtu,
+            kernel_interface: port.kernel_interface.as_ref().map(|name| name.0.clone()),
+        }
+    }
+}
+
 /// All ports, open and to be opened.
 pub(super) struct Ports {
     pub(super) context: PortContext,
     packet_bytes: usize,
+    devices: Devices,
     memifs: Memifs,
     marking: FaceFlags,
     self_learning: bool,
@@ -66,6 +87,7 @@ impl Ports {
         Ports {
             context,
             packet_bytes: mempool_bytes(forwarding.small_buffers, forwarding.large_buffers),
+            devices: if config.may_use_pci() { Devices::Pci } else { Devices::None },
             memifs: Memifs {
                 ring_frames: ports.memif_ring_frames,
                 buffer_bytes: ports.memif_buffer_bytes,
@@ -133,7 +155,7 @@ impl Ports {
     }
 
     fn open_configured(&mut self, port: &StaticPort) -> Result<(), CreateError> {
-        let index = self.find_or_open(&port.uri.0, Framing::Ethernet, port.on_demand, port.network())?;
+        let index = self.find_or_open(&port.uri.0, Framing::Ethernet, Wishes::of(port))?;
         self.open[index].stays = true;
         if port.multicast {
             let update = FaceUpdate::default();
@@ -146,13 +168,7 @@ impl Ports {
     }
 
     /// The open port with this URI.
-    fn find_or_open(
-        &mut self,
-        uri: &FaceUri,
-        framing: Framing,
-        on_demand: bool,
-        network: PortNetwork,
-    ) -> Result<usize, CreateError> {
+    fn find_or_open(&mut self, uri: &FaceUri, framing: Framing, wishes: Wishes) -> Result<usize, CreateError> {
         if let Some(index) = self.open.iter().position(|port| port.uri == *uri) {
             return match self.open[index].framing == framing {
                 true => Ok(index),
@@ -162,13 +178,14 @@ impl Ports {
                 ))),
             };
         }
-        let eal = Eal::start(self.packet_bytes).map_err(|error| refused(&error))?;
+        let eal = Eal::start(self.packet_bytes, self.devices).map_err(|error| refused(&error))?;
         use_mempools(&self.context.pool, eal).map_err(|error| refused(&error))?;
         let taken = |id: u16| self.open.iter().any(|port| port.id == PortId(id));
         let id = PortId((0..u16::MAX).find(|&id| !taken(id)).unwrap_or_default());
-        let max_on_demand = if on_demand { MAX_ON_DEMAND_FACES } else { 0 };
-        let plan = PortPlan { uri: uri.clone(), framing, network };
-        let port = ManagedPort::open(&self.context, id, plan, &mut self.memifs, max_on_demand)?;
+        let max_on_demand = if wishes.on_demand { MAX_ON_DEMAND_FACES } else { 0 };
+        let Wishes { network, mtu_bytes, kernel_interface, .. } = wishes;
+        let plan = PortPlan { uri: uri.clone(), framing, network, mtu_bytes, kernel_interface };
+        let port = ManagedPort::open(&self.context, eal, id, plan, &mut self.memifs, max_on_demand)?;
         info!(port = %uri, "port opened");
         self.open.push(port);
         Ok(self.open.len() - 1)
@@ -187,7 +204,8 @@ impl Ports {
         let Some(peer) = FacePeer::of(uri, &local) else {
             let text = match uri {
                 FaceUri::Ethernet(_) => {
-                    "an Ethernet face needs a local URI: dev://INTERFACE or memif:///SOCKET?id=NUMBER"
+                    "an Ethernet face needs a local URI: dev://INTERFACE, xdp://INTERFACE, pci://ADDRESS, tap://INTERFACE, \
+                     memif:///SOCKET?id=NUMBER or pcap:///FILE"
                 }
                 FaceUri::Udp { .. } | FaceUri::Vxlan { .. } => {
                     "the addresses of this face are not of one family, its remote address is not of one computer, or its \
@@ -211,8 +229,8 @@ impl Ports {
                 face.remote_uri()
             )));
         }
-        let network = self.network_at(&local);
-        let index = self.find_or_open(&local.port(), peer.framing(), false, network)?;
+        let wishes = Wishes { on_demand: false, ..self.wishes_at(&local) };
+        let index = self.find_or_open(&local.port(), peer.framing(), wishes)?;
         let port = &mut self.open[index];
         let mut params = face_params(peer, &port.uri, port.mtu_bytes);
         params.is_up = port.is_up;
@@ -233,9 +251,14 @@ impl Ports {
     fn network_at(&self, local: &FaceUri) -> PortNetwork {
         let uri = local.port();
         let open = self.open.iter().find(|port| port.uri == uri).map(|port| port.network.clone());
+        open.unwrap_or_else(|| self.wishes_at(local).network)
+    }
+
+    /// What is configured for the port that faces with this local URI are on, while it is not open.
+    fn wishes_at(&self, local: &FaceUri) -> Wishes {
+        let uri = local.port();
         let mut closed = self.missing.iter().chain(&self.configured);
-        let missing = || closed.find(|port| port.uri.0 == uri).map(StaticPort::network);
-        open.or_else(missing).unwrap_or_default()
+        closed.find(|port| port.uri.0 == uri).map(Wishes::of).unwrap_or_default()
     }
 
     /// Another face that would get what comes from this peer.

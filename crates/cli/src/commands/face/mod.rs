@@ -153,7 +153,8 @@ impl PropertyArgs {
 struct CreateArgs {
     /// Remote address; host names are resolved first
     uri: FaceUri,
-    /// Local address, for Ethernet: dev://INTERFACE, dev://INTERFACE?vlan=NUMBER or memif:///SOCKET?id=NUMBER
+    /// Local address, for Ethernet: dev://INTERFACE, dev://INTERFACE?vlan=NUMBER (also pci://ADDRESS, tap:// and xdp://INTERFACE),
+    /// memif:///SOCKET?id=NUMBER or pcap:///FILE
     #[arg(long, value_name = "URI")]
     local: Option<FaceUri>,
     #[command(flatten)]

@@ -1,5 +1,6 @@
 //! Frames between a set of ports and a link that the test holds the other end of.
 
+mod bypass;
 mod control;
 mod internet;
 mod receive;

@@ -1,0 +1,292 @@
+//! Ports that a driver of DPDK serves (ethdev): one receive and one transmit queue. [`crate::pci`] opens them on network cards.
+//!
+//! The driver takes buffers for received frames from the mempool whose packets are long enough for the port's MTU. Frames that are
+//! sent go back to their mempools by themselves, some time after the card has sent them.
+//!
+//! A card may be pulled out, or the administrator may take it back: the kernel then waits until the port is closed, so whoever
+//! manages it looks at [`NicPort::is_removed`] from time to time.
+
+use std::ffi::CString;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use namehop_packet::pool::{LARGE_BYTES, SMALL_BYTES};
+use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
+
+use crate::BURST;
+use crate::eal::Eal;
+use crate::error::DpdkError;
+use crate::ffi;
+use crate::losses::{LossCounters, Losses};
+use crate::priority_tag::{ADDRESSES_BYTES, TAG_BYTES, take_off_priority_tag};
+use crate::thread;
+
+/// What stands around the packet of a frame at most: addresses, type, tag of a VLAN, check sequence.
+const AROUND_BYTES: usize = ADDRESSES_BYTES + 2 + TAG_BYTES + 4;
+/// Largest packet behind the Ethernet header that such ports carry, in bytes.
+pub const MAX_MTU_BYTES: usize = LARGE_BYTES - AROUND_BYTES;
+/// MTU of plain Ethernet, in bytes.
+pub const USUAL_MTU_BYTES: usize = 1500;
+/// Frames that fit into each queue of a card, if there are packets enough.
+const SLOTS: usize = 1024;
+const MIN_SLOTS: usize = 64;
+/// Both queues of a port together may hold one of so many packets, so that some are left for what is under way.
+const SHARE_OF_PACKETS: usize = 4;
+
+/// Where a driver finds its device.
+pub(crate) struct Source {
+    /// `pci`, or `vdev` for drivers without a card.
+    pub(crate) bus: &'static str,
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+    pub(crate) mtu_bytes: usize,
+}
+
+/// A device in use; closed when both ends of the port have dropped it.
+#[derive(Debug)]
+struct Card {
+    bus: CString,
+    name: CString,
+    number: u16,
+    /// What the worker counted; the device counts the rest.
+    losses: LossCounters,
+}
+
+impl Drop for Card {
+    fn drop(&mut self) {
+        // SAFETY: the port was opened, and nobody uses it any more.
+        unsafe { ffi::namehop_nic_close(self.number, self.bus.as_ptr(), self.name.as_ptr()) };
+    }
+}
+
+/// A port, for the thread that manages it.
+#[derive(Debug)]
+pub struct NicPort {
+    card: Arc<Card>,
+    /// Multicast groups that the card receives.
+    groups: Mutex<Vec<[u8; 6]>>,
+    /// It receives all of them.
+    has_all_groups: AtomicBool,
+    /// VLANs whose frames the card receives, if it does not receive those of all.
+    vlans: Mutex<Vec<u16>>,
+    /// Hardware address.
+    pub address: [u8; 6],
+    /// Largest packet behind the Ethernet header, in bytes.
+    pub mtu_bytes: usize,
+}
+
+impl NicPort {
+    /// Has a driver take its device. Takes up to some seconds. Frames arrive from now on. `hint` is what to try when that fails.
+    pub(crate) fn open(
+        _environment: &Eal,
+        source: &Source,
+        pool: &BufferPool,
+        hint: &str,
+    ) -> Result<(NicPort, NicQueue), DpdkError> {
+        let Source { bus, name, arguments, mtu_bytes } = source;
+        let text = |text: &str| {
+            CString::new(text).map_err(|_| DpdkError::Unusable(format!("`{}` is no device", text.escape_default())))
+        };
+        if *mtu_bytes > MAX_MTU_BYTES {
+            return Err(DpdkError::Unusable(format!(
+                "an MTU of {mtu_bytes} is too large; {MAX_MTU_BYTES} is the largest"
+            )));
+        }
+        let is_jumbo = mtu_bytes + AROUND_BYTES > SMALL_BYTES;
+        let sample = pool.allocate(if is_jumbo { LARGE_BYTES } else { SMALL_BYTES });
+        let sample = sample.ok_or_else(|| DpdkError::Unusable("packet memory is used up".to_owned()))?;
+        let (bus, name, arguments) = (text(bus)?, text(name)?, text(arguments)?);
+        let (small, large) = pool.limits();
+        let raw = ffi::NicSource {
+            bus: bus.as_ptr(),
+            name: name.as_ptr(),
+            arguments: arguments.as_ptr(),
+            mtu_bytes: *mtu_bytes as u16,
+            slots: slots(if is_jumbo { large } else { small }),
+        };
+        let mut found = ffi::Nic::default();
+        // SAFETY: the environment runs, the texts live, and the sample is an mbuf, whose mempool lives as long as the process.
+        let result = unsafe { ffi::namehop_nic_open(&raw, sample.as_raw().as_ptr(), &mut found) };
+        DpdkError::check(result, || format!("open {}{hint}", source.name))?;
+        let card = Arc::new(Card { bus, name, number: found.number, losses: LossCounters::default() });
+        let queue = NicQueue { card: Arc::clone(&card), pool: pool.clone() };
+        let mtu_bytes = usize::from(found.mtu_bytes);
+        Ok((
+            NicPort {
+                card,
+                groups: Mutex::default(),
+                has_all_groups: AtomicBool::new(false),
+                vlans: Mutex::default(),
+                address: found.address,
+                mtu_bytes,
+            },
+            queue,
+        ))
+    }
+
+    /// Whether a cable is plugged in and the other end answers.
+    pub fn is_up(&self) -> bool {
+        // SAFETY: the port is open.
+        !self.is_removed() && unsafe { ffi::namehop_nic_has_link(self.card.number) } == 1
+    }
+
+    /// Whether the kernel wants the card back, because it is pulled out or somebody takes it away.
+    pub fn is_removed(&self) -> bool {
+        // SAFETY: the function takes any number.
+        unsafe { ffi::namehop_nic_is_removed(self.card.number) == 1 }
+    }
+
+    /// Joins or leaves an Ethernet multicast group.
+    ///
+    /// # Errors
+    /// When the card can receive neither this list of groups nor all groups.
+    pub fn join(&self, group: [u8; 6], join: bool) -> Result<(), DpdkError> {
+        if self.has_all_groups.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        groups.retain(|joined| *joined != group);
+        if join {
+            groups.push(group);
+        }
+        let count = u32::try_from(groups.len()).unwrap_or(u32::MAX);
+        // SAFETY: the port is open, and so many addresses are there.
+        let result = unsafe { ffi::namehop_nic_set_groups(self.card.number, groups.as_ptr(), count) };
+        DpdkError::check(result, || "set multicast groups of a network card".to_owned()).map(drop)
+    }
+
+    /// Receives all multicast groups from now on.
+    ///
+    /// # Errors
+    /// When the card cannot.
+    pub fn join_all(&self) -> Result<(), DpdkError> {
+        self.has_all_groups.store(true, Ordering::Relaxed);
+        // SAFETY: the port is open.
+        let result = unsafe { ffi::namehop_nic_receive_all_groups(self.card.number) };
+        DpdkError::check(result, || "receive all multicast groups on a network card".to_owned()).map(drop)
+    }
+
+    /// Receives the frames of these VLANs from now on. Cards of some drivers receive those of no others.
+    ///
+    /// # Errors
+    /// When the card has no room for more. Then those are received that it has room for.
+    pub fn receive_vlans(&self, vlans: &[u16]) -> Result<(), DpdkError> {
+        let mut received = self.vlans.lock().unwrap_or_else(PoisonError::into_inner);
+        let set = |vlan: u16, is_wanted: bool| {
+            // SAFETY: the port is open.
+            let result = unsafe { ffi::namehop_nic_receive_vlan(self.card.number, vlan, is_wanted.into()) };
+            DpdkError::check(result, || format!("set VLAN {vlan} on a network card"))
+        };
+        for &vlan in vlans {
+            if !received.contains(&vlan) {
+                set(vlan, true)?;
+                received.push(vlan);
+            }
+        }
+        // What comes of a VLAN that could not be left belongs to no face.
+        received.retain(|vlan| vlans.contains(vlan) || set(*vlan, false).is_err());
+        Ok(())
+    }
+
+    /// Frames lost since the port was opened.
+    pub fn losses(&self) -> Losses {
+        let mut counted = ffi::NicLosses::default();
+        // SAFETY: the port is open.
+        unsafe { ffi::namehop_nic_losses(self.card.number, &mut counted) };
+        let own = self.card.losses.read();
+        Losses {
+            receive_ring_full: counted.ring_full,
+            no_buffer: own.no_buffer + counted.no_buffer,
+            malformed: own.malformed + counted.malformed,
+            send_failed: own.send_failed + counted.send_failed,
+        }
+    }
+}
+
+/// Frames that fit into each queue of a port when there are so many packets of its size.
+fn slots(packets: usize) -> u16 {
+    let share = (packets / (2 * SHARE_OF_PACKETS)).clamp(MIN_SLOTS, SLOTS);
+    // A power of two, at most `SLOTS`.
+    1 << share.ilog2()
+}
+
+/// The queues of a port, for the worker.
+#[derive(Debug)]
+pub struct NicQueue {
+    card: Arc<Card>,
+    pool: BufferPool,
+}
+
+impl NicQueue {
+    /// Replaces frames in ordinary memory, which the card cannot reach, by copies. There are some for a moment after the first
+    /// port was opened. Those that cannot be copied are dropped and counted.
+    #[cold]
+    fn move_to_mempool(&self, frames: &mut Vec<PacketBuffer>) {
+        frames.retain_mut(|frame| {
+            if frame.is_from_mempool() {
+                return true;
+            }
+            let copy = self.pool.copy_of(frame.bytes());
+            if copy.is_none() {
+                self.card.losses.no_buffer.add(1);
+            }
+            copy.map(|copy| *frame = copy).is_some()
+        });
+    }
+}
+
+impl PortQueue for NicQueue {
+    fn receive(&mut self, frames: &mut Vec<PacketBuffer>) {
+        thread::register();
+        let before = frames.len();
+        frames.reserve(BURST);
+        let mut malformed = 0;
+        // SAFETY: there is room for `BURST` more; the driver fills in mbufs of one segment that are ours from now on.
+        unsafe {
+            let end = frames.as_mut_ptr().add(before).cast();
+            let count = ffi::namehop_nic_receive(self.card.number, end, BURST as u16, &mut malformed);
+            frames.set_len(before + usize::from(count));
+        }
+        if malformed > 0 {
+            self.card.losses.malformed.add(malformed as usize);
+        }
+        frames[before..].iter_mut().for_each(take_off_priority_tag);
+    }
+
+    fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
+        if !frames.iter().all(PacketBuffer::is_from_mempool) {
+            self.move_to_mempool(frames);
+        }
+        let mut sent = 0;
+        while sent < frames.len() {
+            let count = (frames.len() - sent).min(BURST);
+            // SAFETY: so many mbufs are there; those that the driver takes are forgotten below.
+            let taken =
+                unsafe { ffi::namehop_nic_send(self.card.number, frames.as_mut_ptr().add(sent).cast(), count as u16) };
+            sent += usize::from(taken);
+            if usize::from(taken) < count {
+                break;
+            }
+        }
+        crate::memory::forget_front(frames, sent);
+    }
+
+    fn bell(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_leave_most_packets_to_others() {
+        let table =
+            [(0, 64), (512, 64), (1023, 64), (1024, 128), (2048, 256), (8191, 512), (8192, 1024), (1 << 24, 1024)];
+        for (packets, expected) in table {
+            assert_eq!(slots(packets), expected, "{packets}");
+        }
+    }
+}

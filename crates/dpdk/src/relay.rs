@@ -1,0 +1,287 @@
+//! Ports on lines that take a system call for each frame, or may keep whoever writes to them waiting: a thread of their own does
+//! that. The worker's end are two bounded rings; it makes a system call only to wake that thread, and before it sleeps itself.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use crossbeam_queue::ArrayQueue;
+use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+
+use crate::BURST;
+use crate::error::DpdkError;
+use crate::losses::{LossCounters, Losses};
+use crate::priority_tag::take_off_priority_tag;
+
+/// Frames that fit into each ring.
+const SLOTS: usize = 1024;
+
+/// What the thread serves.
+pub(crate) trait Line: Send + 'static {
+    /// What is readable when a frame can be received, if anything is.
+    fn bell(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Receives some frames without waiting, and says when to look again.
+    ///
+    /// # Errors
+    /// When the line has ended for good.
+    fn receive(&mut self, inlet: &mut Inlet<'_>) -> io::Result<Again>;
+
+    /// Sends a frame, or keeps it until it is told to flush. Says how many frames are lost, of those before, too.
+    fn send(&mut self, frame: &[u8]) -> usize;
+
+    /// Nothing more is to be sent for the moment: sends what was kept. Says how many frames are lost.
+    fn flush(&mut self) -> usize {
+        0
+    }
+}
+
+/// When a line may have another frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// Now.
+    AtOnce,
+    /// When its bell is readable.
+    AtBell,
+    /// After a pause.
+    After(Duration),
+    /// When it is told to start, or never.
+    Never,
+}
+
+/// What worker, thread and manager of a port share.
+#[derive(Debug)]
+struct Shared {
+    incoming: ArrayQueue<PacketBuffer>,
+    outgoing: ArrayQueue<PacketBuffer>,
+    /// Readable when a worker that sleeps should look.
+    bell: EventFd,
+    is_worker_asleep: AtomicBool,
+    /// Readable when the thread should look.
+    call: EventFd,
+    is_thread_asleep: AtomicBool,
+    is_started: AtomicBool,
+    is_stopping: AtomicBool,
+    has_ended: AtomicBool,
+    /// Counted by the thread.
+    losses: LossCounters,
+    ring_full: AtomicU64,
+}
+
+impl Shared {
+    fn wake_thread(&self) {
+        // A counter that is full is readable, too.
+        let _ = self.call.write(1);
+    }
+}
+
+/// Where a line puts what it receives.
+pub(crate) struct Inlet<'a> {
+    shared: &'a Shared,
+    pool: &'a BufferPool,
+}
+
+impl Inlet<'_> {
+    /// Whether the port was started.
+    pub(crate) fn is_started(&self) -> bool {
+        self.shared.is_started.load(Ordering::Relaxed)
+    }
+
+    /// Frames that fit into the ring.
+    pub(crate) fn room(&self) -> usize {
+        SLOTS - self.shared.incoming.len()
+    }
+
+    /// Memory for a frame.
+    pub(crate) fn pool(&self) -> &BufferPool {
+        self.pool
+    }
+
+    /// Hands a frame on; one that does not fit is dropped and counted.
+    pub(crate) fn push(&mut self, mut frame: PacketBuffer) {
+        take_off_priority_tag(&mut frame);
+        if self.shared.incoming.push(frame).is_err() {
+            self.shared.ring_full.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts a frame for which there is no memory.
+    pub(crate) fn lost_for_memory(&mut self) {
+        self.shared.losses.no_buffer.add(1);
+    }
+
+    /// Counts what cannot be a frame.
+    pub(crate) fn lost_malformed(&mut self) {
+        self.shared.losses.malformed.add(1);
+    }
+}
+
+/// A port, for the thread that manages it. Closes when it is dropped.
+#[derive(Debug)]
+pub struct RelayPort {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RelayPort {
+    /// Starts the thread of a line. `name` says of what kind it is.
+    pub(crate) fn open(line: impl Line, name: &str, pool: &BufferPool) -> Result<(RelayPort, RelayQueue), DpdkError> {
+        let refused = |error: io::Error| DpdkError::from_io(format!("start the thread of a {name} port"), &error);
+        let event = || EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
+        let shared = Arc::new(Shared {
+            incoming: ArrayQueue::new(SLOTS),
+            outgoing: ArrayQueue::new(SLOTS),
+            bell: event().map_err(|error| refused(error.into()))?,
+            is_worker_asleep: AtomicBool::new(false),
+            call: event().map_err(|error| refused(error.into()))?,
+            is_thread_asleep: AtomicBool::new(false),
+            is_started: AtomicBool::new(false),
+            is_stopping: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+            losses: LossCounters::default(),
+            ring_full: AtomicU64::new(0),
+        });
+        let (theirs, pool) = (Arc::clone(&shared), pool.clone());
+        let thread =
+            Builder::new().name(name.to_owned()).spawn(move || serve(line, &theirs, &pool)).map_err(refused)?;
+        Ok((RelayPort { shared: Arc::clone(&shared), thread: Some(thread) }, RelayQueue { shared }))
+    }
+
+    /// Tells the line that somebody wants its frames.
+    pub fn start(&self) {
+        self.shared.is_started.store(true, Ordering::Relaxed);
+        self.shared.wake_thread();
+    }
+
+    /// Whether the line has ended by itself.
+    pub fn has_ended(&self) -> bool {
+        self.shared.has_ended.load(Ordering::Relaxed)
+    }
+
+    /// Frames lost since the port was opened.
+    pub fn losses(&self) -> Losses {
+        Losses { receive_ring_full: self.shared.ring_full.load(Ordering::Relaxed), ..self.shared.losses.read() }
+    }
+}
+
+impl Drop for RelayPort {
+    fn drop(&mut self) {
+        self.shared.is_stopping.store(true, Ordering::SeqCst);
+        self.shared.wake_thread();
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread of a port ended by itself");
+        }
+    }
+}
+
+fn serve(mut line: impl Line, shared: &Shared, pool: &BufferPool) {
+    if let Err(error) = carry(&mut line, shared, pool) {
+        tracing::info!(%error, "the line of a port has ended");
+    }
+    shared.has_ended.store(true, Ordering::Relaxed);
+}
+
+/// Carries frames both ways until the port closes or the line ends.
+fn carry(line: &mut impl Line, shared: &Shared, pool: &BufferPool) -> io::Result<()> {
+    let mut inlet = Inlet { shared, pool };
+    loop {
+        // A port that closes sends what waits.
+        let is_stopping = shared.is_stopping.load(Ordering::SeqCst);
+        let most = if is_stopping { SLOTS } else { BURST };
+        let (mut sent, mut lost) = (0, 0);
+        while sent < most
+            && let Some(frame) = shared.outgoing.pop()
+        {
+            sent += 1;
+            lost += line.send(frame.bytes());
+        }
+        if sent > 0 && (is_stopping || shared.outgoing.is_empty()) {
+            lost += line.flush();
+        }
+        if lost > 0 {
+            shared.losses.send_failed.add(lost);
+        }
+        if is_stopping {
+            return Ok(());
+        }
+        let again = line.receive(&mut inlet)?;
+        if !shared.incoming.is_empty() && shared.is_worker_asleep.swap(false, Ordering::SeqCst) {
+            let _ = shared.bell.write(1);
+        }
+        if again == Again::AtOnce || sent == BURST {
+            continue;
+        }
+        shared.is_thread_asleep.store(true, Ordering::SeqCst);
+        if shared.outgoing.is_empty() {
+            sleep(line, shared, again)?;
+        }
+        shared.is_thread_asleep.store(false, Ordering::SeqCst);
+    }
+}
+
+fn sleep(line: &impl Line, shared: &Shared, again: Again) -> io::Result<()> {
+    let timeout = match again {
+        Again::After(pause) => PollTimeout::try_from(pause).unwrap_or(PollTimeout::MAX),
+        _ => PollTimeout::NONE,
+    };
+    let call = PollFd::new(shared.call.as_fd(), PollFlags::POLLIN);
+    let bell = line.bell().filter(|_| again == Again::AtBell).map(|bell| PollFd::new(bell, PollFlags::POLLIN));
+    let mut both: Vec<PollFd<'_>> = [Some(call), bell].into_iter().flatten().collect();
+    match poll(&mut both, timeout) {
+        Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    // Nothing to read is well, too.
+    let _ = shared.call.read();
+    Ok(())
+}
+
+/// The queues of a port, for the worker.
+pub struct RelayQueue {
+    shared: Arc<Shared>,
+}
+
+impl fmt::Debug for RelayQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RelayQueue").field("received", &self.shared.incoming.len()).finish_non_exhaustive()
+    }
+}
+
+impl PortQueue for RelayQueue {
+    fn receive(&mut self, frames: &mut Vec<PacketBuffer>) {
+        for _ in 0..BURST {
+            let Some(frame) = self.shared.incoming.pop() else { break };
+            frames.push(frame);
+        }
+    }
+
+    fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
+        let room = SLOTS - self.shared.outgoing.len();
+        for frame in frames.drain(..room.min(frames.len())) {
+            // There is room: nobody else puts frames in.
+            let _ = self.shared.outgoing.push(frame);
+        }
+        if self.shared.is_thread_asleep.swap(false, Ordering::SeqCst) {
+            self.shared.wake_thread();
+        }
+    }
+
+    fn bell(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.shared.bell.as_fd())
+    }
+
+    fn prepare_to_sleep(&mut self) {
+        // What rang until now has been seen.
+        let _ = self.shared.bell.read();
+        self.shared.is_worker_asleep.store(true, Ordering::SeqCst);
+        if !self.shared.incoming.is_empty() {
+            let _ = self.shared.bell.write(1);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The AF_XDP socket itself: memory for frames, rings, and what the kernel says of it.
+
+use std::ffi::{CString, c_int};
+use std::io;
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+use super::ring::{Consumer, Producer};
+use crate::mapping::Mapping;
+
+/// Places for frames: those that the kernel fills, and those that it sends. Each ring has room for all that it is for, but that of
+/// received frames, which has as many as those of other ports.
+pub(super) const RECEIVE_CHUNKS: u32 = 2048;
+pub(super) const SEND_CHUNKS: u32 = 1024;
+const RECEIVED_FRAMES: u32 = 1024;
+/// Memory that the kernel may have in use for frames that it sends, in bytes: for all places at once, so that their number is the bound.
+const SEND_BUFFER_BYTES: c_int = SEND_CHUNKS as c_int * 8192;
+
+/// A socket, on the first queue of an interface for life.
+#[derive(Debug)]
+pub(super) struct Socket {
+    descriptor: OwnedFd,
+    /// Number of the interface.
+    pub(super) interface: u32,
+}
+
+/// What kernel and process share.
+pub(super) struct Rings {
+    /// Memory for frames, in chunks: first those for received ones.
+    pub(super) memory: Mapping,
+    /// Places for frames to be received, by their offset in the memory.
+    pub(super) fill: Producer<u64>,
+    pub(super) received: Consumer<libc::xdp_desc>,
+    pub(super) sending: Producer<libc::xdp_desc>,
+    /// Places of frames that were sent.
+    pub(super) sent: Consumer<u64>,
+}
+
+impl Socket {
+    /// Opens a socket. It receives when a program hands frames to it. Each frame has a chunk of `chunk_bytes`, a power of two.
+    pub(super) fn open(interface: &str, chunk_bytes: usize) -> io::Result<(Socket, Rings)> {
+        let name = CString::new(interface)?;
+        // SAFETY: the name ends with a zero.
+        let number = unsafe { libc::if_nametoindex(name.as_ptr()) };
+        if number == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: makes a descriptor of its own.
+        let descriptor = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was made for us just now.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
+        let socket = Socket { descriptor, interface: number };
+        let rings = socket.share(chunk_bytes)?;
+        socket.bind()?;
+        Ok((socket, rings))
+    }
+
+    /// Gives the socket memory and rings.
+    fn share(&self, chunk_bytes: usize) -> io::Result<Rings> {
+        let memory = Mapping::anonymous((RECEIVE_CHUNKS + SEND_CHUNKS) as usize * chunk_bytes)?;
+        let region = libc::xdp_umem_reg {
+            addr: memory.at(0).as_ptr() as u64,
+            len: memory.bytes() as u64,
+            chunk_size: chunk_bytes as u32,
+            headroom: 0,
+            flags: 0,
+            tx_metadata_len: 0,
+        };
+        self.set(libc::SOL_XDP, libc::XDP_UMEM_REG, &region)?;
+        self.set(libc::SOL_XDP, libc::XDP_UMEM_FILL_RING, &RECEIVE_CHUNKS)?;
+        self.set(libc::SOL_XDP, libc::XDP_UMEM_COMPLETION_RING, &SEND_CHUNKS)?;
+        self.set(libc::SOL_XDP, libc::XDP_RX_RING, &RECEIVED_FRAMES)?;
+        self.set(libc::SOL_XDP, libc::XDP_TX_RING, &SEND_CHUNKS)?;
+        self.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER_BYTES)?;
+        // SAFETY: all fields may be zero.
+        let empty: libc::xdp_mmap_offsets = unsafe { mem::zeroed() };
+        let offsets = self.get(libc::XDP_MMAP_OFFSETS, empty)?;
+        let file = self.as_fd();
+        let mut rings = Rings {
+            memory,
+            fill: Producer::map(file, libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t, &offsets.fr, RECEIVE_CHUNKS)?,
+            received: Consumer::map(file, libc::XDP_PGOFF_RX_RING, &offsets.rx, RECEIVED_FRAMES)?,
+            sending: Producer::map(file, libc::XDP_PGOFF_TX_RING, &offsets.tx, SEND_CHUNKS)?,
+            sent: Consumer::map(file, libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t, &offsets.cr, SEND_CHUNKS)?,
+        };
+        for chunk in 0..u64::from(RECEIVE_CHUNKS) {
+            rings.fill.put(chunk * chunk_bytes as u64);
+        }
+        rings.fill.publish();
+        Ok(rings)
+    }
+
+    fn bind(&self) -> io::Result<()> {
+        let address = libc::sockaddr_xdp {
+            sxdp_family: libc::AF_XDP as u16,
+            sxdp_flags: libc::XDP_USE_NEED_WAKEUP,
+            sxdp_ifindex: self.interface,
+            sxdp_queue_id: 0,
+            sxdp_shared_umem_fd: 0,
+        };
+        let length = size_of::<libc::sockaddr_xdp>() as libc::socklen_t;
+        // SAFETY: the address has this length.
+        let result = unsafe { libc::bind(self.descriptor.as_raw_fd(), (&raw const address).cast(), length) };
+        check(result)
+    }
+
+    /// Tells the kernel to look at the ring of frames to be sent. It does not wait.
+    pub(super) fn wake_sender(&self) -> io::Result<()> {
+        // SAFETY: there are neither data nor an address.
+        let result =
+            unsafe { libc::sendto(self.descriptor.as_raw_fd(), ptr::null(), 0, libc::MSG_DONTWAIT, ptr::null(), 0) };
+        check(result as c_int)
+    }
+
+    /// Tells the kernel to look at the ring of free places. It does not wait.
+    pub(super) fn wake_receiver(&self) {
+        let mut question = libc::pollfd { fd: self.descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // What it answers is seen in the rings.
+        // SAFETY: there is one question.
+        unsafe { libc::poll(&raw mut question, 1, 0) };
+    }
+
+    /// What the kernel has counted; nothing if it does not say.
+    pub(super) fn statistics(&self) -> libc::xdp_statistics {
+        // SAFETY: all fields may be zero.
+        let empty: libc::xdp_statistics = unsafe { mem::zeroed() };
+        self.get(libc::XDP_STATISTICS, empty).unwrap_or(empty)
+    }
+
+    /// Sets an option. `T` must be the type that the option has in C.
+    fn set<T>(&self, level: c_int, option: c_int, value: &T) -> io::Result<()> {
+        let length = size_of::<T>() as libc::socklen_t;
+        // SAFETY: the value has this length, and the kernel only reads it.
+        check(unsafe {
+            libc::setsockopt(self.descriptor.as_raw_fd(), level, option, (&raw const *value).cast(), length)
+        })
+    }
+
+    /// Gets an option, which has this type in C, any bytes of which are valid.
+    fn get<T: Copy>(&self, option: c_int, mut value: T) -> io::Result<T> {
+        let mut length = size_of::<T>() as libc::socklen_t;
+        let (descriptor, place) = (self.descriptor.as_raw_fd(), (&raw mut value).cast());
+        // SAFETY: the value has this length, and the caller answers for its type.
+        check(unsafe { libc::getsockopt(descriptor, libc::SOL_XDP, option, place, &mut length) })?;
+        Ok(value)
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+fn check(result: c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

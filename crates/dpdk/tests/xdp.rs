@@ -1,0 +1,201 @@
+//! Ports over AF_XDP sockets on the two ends of a veth pair. They need the capabilities of root, and a network namespace of their own,
+//! which the tests make; without permission for that nothing is tested here.
+
+use std::net::IpAddr;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use namehop_dpdk::packet_socket::{MAX_ADDRESSES, MAX_FRAME_BYTES, MAX_VLANS, PacketPort};
+use namehop_dpdk::xdp::{MAX_MTU_BYTES, XdpPort, XdpQueue};
+use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
+
+const NDN: u16 = 0x8624;
+const IPV4: u16 = 0x0800;
+const MTU: usize = 1500;
+/// Frames that fit into the ring of those to be sent.
+const SEND_PLACES: usize = 1024;
+
+fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split(' ')).output().expect("the program ip");
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Moves this thread to a network namespace of its own with a veth pair, `near` and `far`. `false` without permission.
+fn has_link(mtu: usize) -> bool {
+    // SAFETY: gives this thread a network of its own, nothing else.
+    if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+        return false;
+    }
+    // One queue at each end, which is all that such ports look at.
+    let end = format!("mtu {mtu} numrxqueues 1 numtxqueues 1");
+    ip(&format!("link add near {end} type veth peer name far {end}"));
+    for end in ["near", "far"] {
+        ip(&format!("link set {end} addrgenmode none"));
+        ip(&format!("link set {end} up"));
+    }
+    true
+}
+
+fn frame(ethertype: u16, payload: &[u8]) -> Vec<u8> {
+    [&[0xFF; 12][..], &ethertype.to_be_bytes(), payload].concat()
+}
+
+/// A packet of IPv4 for this address.
+fn packet(to: [u8; 4]) -> Vec<u8> {
+    frame(IPV4, &[&[0x45; 16][..], &to, &[0; 20]].concat())
+}
+
+fn send(queue: &mut dyn PortQueue, pool: &BufferPool, frames: &[Vec<u8>]) -> Vec<PacketBuffer> {
+    let mut waiting: Vec<PacketBuffer> = frames.iter().map(|frame| pool.copy_of(frame).expect("buffer")).collect();
+    queue.transmit(&mut waiting);
+    waiting
+}
+
+/// What arrives until there are so many frames, or nothing for a while.
+fn receive(queue: &mut dyn PortQueue, count: usize) -> Vec<Vec<u8>> {
+    let (mut frames, mut received, mut end) = (Vec::new(), Vec::new(), Instant::now() + Duration::from_secs(1));
+    while received.len() < count && Instant::now() < end {
+        queue.receive(&mut frames);
+        if !frames.is_empty() {
+            end = Instant::now() + Duration::from_secs(1);
+        }
+        received.extend(frames.drain(..).map(|frame| frame.bytes().to_vec()));
+    }
+    received
+}
+
+fn is_readable(queue: &XdpQueue) -> bool {
+    use std::os::fd::AsRawFd;
+    let mut polled = libc::pollfd { fd: queue.bell().expect("a bell").as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one descriptor, which is open.
+    unsafe { libc::poll(&mut polled, 1, 1000) == 1 }
+}
+
+#[test]
+fn frames_of_all_sizes_go_both_ways_in_order() {
+    for mtu in [MTU, 3400] {
+        if !has_link(mtu) {
+            return;
+        }
+        let pool = BufferPool::new(4096, 512);
+        let (near, mut near_queue) = XdpPort::open("near", mtu, &pool).expect("opened");
+        let (far, mut far_queue) = XdpPort::open("far", mtu, &pool).expect("opened");
+        // More than the rings have places, so that all of these are used again.
+        for round in 0..80 {
+            let burst: Vec<_> =
+                (0..64).map(|n| frame(NDN, &vec![n as u8; 46 + (n * 777 + round * 37) % (mtu - 45)])).collect();
+            let priority = frame(0x8100, &[&[0xE0, 0x00, 0x86, 0x24], &[7; 50][..]].concat());
+            let (from, to) =
+                if round % 2 == 0 { (&mut near_queue, &mut far_queue) } else { (&mut far_queue, &mut near_queue) };
+            assert!(send(from, &pool, &burst).is_empty() && send(from, &pool, &[priority]).is_empty());
+            assert!(is_readable(to));
+            let mut expected = burst;
+            expected.push(frame(NDN, &[7; 50]));
+            assert_eq!(receive(to, expected.len()), expected);
+        }
+        assert_eq!((near.losses(), far.losses()), Default::default());
+        drop((near, near_queue, far, far_queue));
+        assert_eq!(pool.in_use(), 0);
+    }
+}
+
+#[test]
+fn what_is_not_wanted_stays_with_the_kernel() {
+    if !has_link(MTU) {
+        return;
+    }
+    let pool = BufferPool::new(4096, 512);
+    let (_near, mut near_queue) = XdpPort::open("near", MTU, &pool).expect("opened");
+    let (far, mut far_queue) = XdpPort::open("far", MTU, &pool).expect("opened");
+    // The kernel's part of the traffic.
+    let (kernel, mut kernel_queue) = PacketPort::open("far", MAX_FRAME_BYTES, &pool).expect("opened");
+    let addresses: [IpAddr; 2] = [[192, 0, 2, 1].into(), [192, 0, 2, 2].into()];
+    kernel.receive_addresses(&addresses).expect("few");
+    let ndn = frame(NDN, &[1; 60]);
+    let tagged = frame(0x8100, &[&[0, 7, 0x86, 0x24][..], &[1; 60]].concat());
+    let all = [packet([192, 0, 2, 1]), packet([192, 0, 2, 2]), tagged.clone(), ndn.clone()];
+
+    assert!(send(&mut near_queue, &pool, &all).is_empty());
+    assert_eq!(receive(&mut far_queue, 2), std::slice::from_ref(&ndn));
+    assert_eq!(receive(&mut kernel_queue, 3), all[..2]);
+
+    far.receive_vlans(&[7]).expect("few");
+    far.receive_addresses(&addresses[..1]).expect("few");
+    assert!(send(&mut near_queue, &pool, &all).is_empty());
+    assert_eq!(receive(&mut far_queue, 4), [all[0].clone(), tagged, ndn.clone()]);
+    assert_eq!(receive(&mut kernel_queue, 2), all[1..2]);
+
+    // As many as there can be, which makes the longest program.
+    let many: Vec<IpAddr> = (0..MAX_ADDRESSES as u16).map(|n| [0x2001, 0xdb8, 0, 0, 0, 0, 0, n].into()).collect();
+    far.receive_addresses(&many).expect("as many as there can be");
+    far.receive_vlans(&(1..=MAX_VLANS as u16).collect::<Vec<_>>()).expect("as many as there can be");
+    assert!(far.receive_vlans(&vec![1; MAX_VLANS + 1]).is_err());
+    assert!(far.receive_addresses(&vec![many[0]; MAX_ADDRESSES + 1]).is_err());
+    assert!(send(&mut near_queue, &pool, &all).is_empty());
+    assert_eq!(receive(&mut far_queue, 2).len(), 2);
+    // The program goes with the port.
+    drop((far, far_queue));
+    kernel.receive_addresses(&[]).expect("none");
+    assert!(send(&mut near_queue, &pool, std::slice::from_ref(&ndn)).is_empty());
+    assert_eq!(receive(&mut kernel_queue, 1).last(), Some(&ndn));
+}
+
+#[test]
+fn nobody_waits_for_a_link_that_is_down_or_for_memory() {
+    if !has_link(MTU) {
+        return;
+    }
+    let pool = BufferPool::new(2048, 1);
+    let few = BufferPool::new(8, 1);
+    let (near, mut near_queue) = XdpPort::open("near", MTU, &pool).expect("opened");
+    let (far, mut far_queue) = XdpPort::open("far", MTU, &few).expect("opened");
+    ip("link set near down");
+    let mut waiting: Vec<PacketBuffer> =
+        (0..SEND_PLACES + 64).map(|n| pool.copy_of(&frame(NDN, &[n as u8; 60])).expect("buffer")).collect();
+    let end = Instant::now() + Duration::from_millis(200);
+    while Instant::now() < end {
+        near_queue.transmit(&mut waiting);
+    }
+    assert_eq!(waiting.len(), 64, "all places are in use");
+    assert!(near_queue.bell().is_none() && near_queue.retry_pause() <= Duration::from_millis(1));
+
+    ip("link set near up");
+    let (end, mut own) = (Instant::now() + Duration::from_secs(5), Vec::new());
+    while near_queue.bell().is_none() || !waiting.is_empty() {
+        assert!(Instant::now() < end, "{} frames are left", waiting.len());
+        near_queue.receive(&mut own);
+        near_queue.transmit(&mut waiting);
+    }
+    // What the other end has no memory for is dropped and counted, and the places are used again.
+    let mut kept = Vec::new();
+    let end = Instant::now() + Duration::from_millis(300);
+    while Instant::now() < end {
+        far_queue.receive(&mut kept);
+    }
+    assert_eq!(kept.len(), 9, "as many as there are buffers");
+    let lost = far.losses();
+    assert_eq!(lost.no_buffer + lost.receive_ring_full + kept.len() as u64, (SEND_PLACES + 64) as u64);
+    kept.clear();
+    let last = frame(NDN, &[0xAB; 60]);
+    assert!(send(&mut near_queue, &pool, std::slice::from_ref(&last)).is_empty());
+    assert_eq!(receive(&mut far_queue, 1), [last]);
+
+    // Longer than the kernel takes.
+    let long = pool.allocate(9000).and_then(|mut long| long.append(9000).map(|_| ()).map(|()| long)).expect("buffer");
+    near_queue.transmit(&mut vec![long]);
+    assert_eq!(near.losses().send_failed, 1);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_a_reason() {
+    if !has_link(MTU) {
+        return;
+    }
+    let pool = BufferPool::new(8, 1);
+    let refused = |interface: &str, mtu: usize| XdpPort::open(interface, mtu, &pool).expect_err("refused").to_string();
+    assert!(refused("absent", MTU).contains("No such device"));
+    assert!(refused("near", MAX_MTU_BYTES + 1).contains("dev://near"));
+    let _open = XdpPort::open("near", MTU, &pool).expect("opened");
+    let error = refused("near", MTU);
+    assert!(error.contains("near") && error.contains("busy"), "{error}");
+}

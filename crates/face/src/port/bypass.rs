@@ -1,0 +1,76 @@
+//! The kernel's share of a link: what a port receives and is not NDN goes to a queue beside the port, and what comes from there leaves
+//! through the port. For drivers that take a network card away from the kernel.
+
+use std::os::fd::BorrowedFd;
+
+use namehop_packet::{PacketBuffer, PortQueue};
+
+use super::internet::Internet;
+use super::{PortId, PortSet};
+use crate::counters::LinkDrop;
+
+/// The way to the kernel.
+pub(super) struct Bypass {
+    queue: Box<dyn PortQueue>,
+    /// Received in this turn.
+    passing: Vec<PacketBuffer>,
+    /// What the kernel sends.
+    from_kernel: Vec<PacketBuffer>,
+}
+
+impl Bypass {
+    pub(super) fn new(queue: Box<dyn PortQueue>) -> Bypass {
+        Bypass { queue, passing: Vec::new(), from_kernel: Vec::new() }
+    }
+
+    pub(super) fn bell(&self) -> Option<BorrowedFd<'_>> {
+        self.queue.bell()
+    }
+
+    pub(super) fn prepare_to_sleep(&mut self) {
+        self.queue.prepare_to_sleep();
+    }
+}
+
+impl PortSet {
+    /// Drops and counts a frame that belongs to no face, or keeps it for the kernel if that has a share of the link.
+    #[cold]
+    pub(super) fn refuse(&mut self, id: PortId, frame: PacketBuffer, reason: LinkDrop) {
+        if (reason == LinkDrop::NotNdnFrame || Internet::handles(frame.bytes()))
+            && let Some(bypass) = self.port(id).and_then(|port| port.bypass.as_mut())
+        {
+            bypass.passing.push(frame);
+            return;
+        }
+        self.table.link_drops().add(reason, 1);
+    }
+
+    /// Carries what waits between a port and the kernel, both ways; whether the kernel had something. What does not fit is dropped and
+    /// counted, so that the kernel's traffic has no more room than a congested face.
+    pub(super) fn run_bypass(&mut self, id: PortId) -> bool {
+        let (max_queued, backlog) = (self.max_queued, self.backlog);
+        let Some(port) = self.port(id) else { return false };
+        let Some(Bypass { queue, passing, from_kernel }) = &mut port.bypass else { return false };
+        if !passing.is_empty() {
+            queue.transmit(passing);
+        }
+        let mut lost = passing.len();
+        passing.clear();
+        queue.receive(from_kernel);
+        let any = !from_kernel.is_empty();
+        let mut lost_with_link = 0;
+        if any && port.params.is_up {
+            let room = max_queued.saturating_sub(backlog + port.waiting.len());
+            lost += from_kernel.len().saturating_sub(room);
+            from_kernel.truncate(room);
+            port.waiting.append(from_kernel);
+        } else {
+            lost_with_link = from_kernel.len();
+            from_kernel.clear();
+        }
+        let drops = self.table.link_drops();
+        drops.add(LinkDrop::SendQueueFull, lost as u64);
+        drops.add(LinkDrop::LinkDown, lost_with_link as u64);
+        any
+    }
+}

@@ -1,0 +1,75 @@
+"""Network interfaces over AF_XDP sockets (xdp://), with a packet socket at the other end."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from applications import published, same
+from conftest import wait_until
+from port_links import Link, content, drops, fetch, ip, is_connected, link_state, needs_root, route, start
+
+pytestmark = needs_root
+
+# Of the two ports, and of the kernel beside them.
+ADDRESSES = ["192.0.2.1", "192.0.2.2"]
+KERNEL = ["198.51.100.1", "198.51.100.2"]
+# Connects to a port of the other kernel where nobody listens, which it says.
+REFUSED = """
+import socket, sys
+try:
+    socket.create_connection((sys.argv[1], 9), timeout=10)
+except ConnectionRefusedError:
+    print("refused")
+"""
+
+
+@pytest.fixture
+def link():
+    # One queue at each end, which is all that such ports look at.
+    with Link(f"nh{os.getpid()}", "numrxqueues", 1, "numtxqueues", 1) as link:
+        yield link
+
+
+def pair(make_router, link):
+    """Two routers with faces to each other, and where these are: plain, in a VLAN, and over UDP."""
+    schemes, faces = ["xdp", "dev"], []
+    for end in (0, 1):
+        local = f"{schemes[end]}://{link.devices[end]}"
+        port = f'[[port]]\nuri = "{local}"\naddresses = ["{ADDRESSES[end]}/24"]\nmulticast = true\n'
+        router = start(make_router, link, end, port)
+        ends = [(link.uri(1 - end), local), (link.uri(1 - end), f"{local}?vlan=7"), (f"udp4://{ADDRESSES[1 - end]}:6363", local)]
+        create = lambda remote, local: router.json("face", "create", remote, "--local", local, "--persistency", "permanent")
+        faces.append((router, [create(*each)["face_id"] for each in ends]))
+    return faces
+
+
+def test_packets_go_both_ways_and_the_link_is_followed(make_router, link, content):
+    (near, near_faces), (far, far_faces) = pair(make_router, link)
+    for kind in range(3):
+        for client, face, server, prefix in ((near, near_faces[kind], far, f"/far/{kind}"), (far, far_faces[kind], near, f"/near/{kind}")):
+            route(client, prefix, face)
+            with published(server, prefix, content):
+                assert same(fetch(client, prefix), content), (kind, prefix)
+    assert drops(near, "malformed-frame") == 0
+    # The kernel has the rest.
+    for end in (0, 1):
+        ip("-n", link.namespaces[end], "address", "add", f"{KERNEL[end]}/24", "dev", link.devices[end])
+    command = [*link.inside(1), sys.executable, "-c", REFUSED, KERNEL[0]]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "refused\n"
+
+    link.set("down", ends=[0])
+    wait_until(lambda: link_state(near) == "down", what="the link is down")
+    link.set("up", ends=[0])
+    wait_until(lambda: is_connected(near), what="the link is up")
+    near.namehop("cs", "erase", "/")
+    with published(far, "/far/0", content):
+        assert same(fetch(near, "/far/0"), content)
+
+    link.remove()
+    wait_until(lambda: link_state(near) == "down", what="the interface is gone")
+    link.make()
+    wait_until(lambda: "opened again" in near.log.read_text() and is_connected(near), what="the port is open again")
+    route(near, "/group", next(face["face_id"] for face in near.json("face", "list") if "01:00:5e" in face["remote_uri"]))
+    with published(far, "/group", content):
+        assert same(fetch(near, "/group"), content)
