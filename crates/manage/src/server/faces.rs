@@ -204,7 +204,7 @@ impl<C: ControlPlane> Management<C> {
         };
         // If the face exists, the answer is its number, and nothing is opened.
         let exists = self.control.faces().find_by_remote(uri).iter().any(|face| face.local_uri() == port);
-        if authority == Authority::ListedKey || exists {
+        if matches!(authority, Authority::ListedKey | Authority::Token) || exists {
             return Ok(());
         }
         self.control.may_open_port(port).map_err(|text| ControlResponse::new(status_code::FORBIDDEN, text))
