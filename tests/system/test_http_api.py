@@ -10,13 +10,13 @@ import subprocess
 
 import pytest
 from applications import connect_application, face_to, published, same
-from conftest import PATIENCE, wait_until
+from conftest import PATIENCE, run_namehop, wait_until
 from packets import data, interest, read_element
 from test_strategies import SDK, compile_strategy
 
 # Connections that read nothing, and how much memory they may cost together: 32 are kept, each with a page.
 SLOW_READERS = 200
-SLOW_READERS_MIB = 64
+SLOW_READERS_MIB = 32
 PREFIXES = 200_000
 
 
@@ -156,8 +156,20 @@ def test_others_are_refused(router):
     assert ask(router, "GET", "/faces", headers={"Origin": "http://evil.example"})[0] == 403
     assert ask(router, "GET", "/faces", headers={"Host": "rebound.example"})[0] == 421
     assert not any(face["remote_uri"] == "udp4://127.0.0.1:7001" for face in all_items(router, "/faces"))
-    # A command gets through with a rule that allows certificates only, if it has the token.
+    # The router's own faces stay as they are.
+    assert ask(router, "PATCH", "/faces/1", {"mtu_bytes": 1400}, token=token)[0] == 422
     assert change(router, "POST", "/faces", face)["created"]
+
+
+def test_the_token_has_the_rights_of_a_listed_certificate(make_router, tmp_path):
+    key, certificate = tmp_path / "operator.key", tmp_path / "operator.ndncert"
+    run_namehop("key", "generate", "/operator", "--key", key, "--certificate", certificate)
+    rule = f'[[management.authorizations]]\ncertificate = "{certificate}"\nmodules = ["faces", "rib"]\n'
+    router = make_router(rule)
+    assert router.namehop("face", "create", "udp4://127.0.0.1:7001", check=False).returncode != 0
+    assert change(router, "POST", "/faces", {"uri": "udp4://127.0.0.1:7001"})["created"]
+    # A port that commands may not open: below no folder of memif_folders.
+    assert change(router, "POST", "/faces", {"uri": f"memif://{tmp_path}/m.sock?id=0"})["created"]
 
 
 def test_the_api_can_be_turned_off_or_have_a_token_of_its_own(make_router, tmp_path):
