@@ -15,7 +15,7 @@ SHELL_OF_zsh/site-functions/_namehop = zsh
 SHELL_OF_fish/vendor_completions.d/namehop.fish = fish
 PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --no-default-features --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run test check unit-test model-test system-test attack-test fuzz soak cost-test
+.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run test check unit-test model-test system-test attack-test fuzz openapi soak cost-test
 .PHONY: cost-record install uninstall deb deb-test clean
 
 help: ## list the commands
@@ -75,6 +75,9 @@ nic-test: setup-nic ## network cards without the kernel, in a virtual machine (n
 
 fuzz: setup ## every fuzz target for FUZZ_SECONDS each (60), new inputs are added to fuzz/corpus
 	scripts/fuzz.sh $(FUZZ_SECONDS)
+
+openapi: setup ## write docs/openapi.json, the description of the HTTP API, from the code
+	NAMEHOP_WRITE_OPENAPI=1 cargo test --locked --package namehop-manage --lib the_description_is_the_one_in_the_documentation
 
 soak: setup ## SOAK_PACKETS (10 million) through the engine with leak checks
 	NAMEHOP_SOAK_PACKETS=$(SOAK_PACKETS) cargo test --release --locked --package namehop-forward --test pipelines -- --nocapture soak

@@ -30,7 +30,7 @@ mkdir -p "$stage/lib/systemd" && mv "$stage/usr/lib/systemd/system" "$stage/lib/
 
 documents=$stage/usr/share/doc/namehop
 install -m 644 packaging/debian/copyright "$documents/copyright"
-install -m 644 README.md docs/*.md "$documents/"
+install -m 644 README.md docs/*.md docs/openapi.json "$documents/"
 gzip -9nc CHANGELOG.md >"$documents/changelog.gz"
 gzip -9nc >"$documents/changelog.Debian.gz" <<END
 namehop ($version) unstable; urgency=medium

@@ -48,6 +48,7 @@ def has_faults():
         "restoring",
         "metrics collection",
         "metrics server",
+        "API task",
         "FIB loader",
         "FIB file thread",
         "ports thread",

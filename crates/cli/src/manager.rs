@@ -8,7 +8,8 @@ use namehop_face::uri::FaceUri;
 use namehop_manage::client::{ClientError, Controller, FaceSelector};
 use namehop_manage::nfd::names::module;
 use namehop_manage::nfd::numbers::status_code;
-use namehop_manage::nfd::{ControlParameters, FaceQueryFilter, FaceStatus, FieldSet};
+use namehop_manage::nfd::{ControlParameters, FaceQueryFilter, FaceStatus};
+use namehop_manage::requests::explain_refused;
 use namehop_traffic::endpoint::Endpoint;
 use namehop_traffic::target::TransportUri;
 use namehop_wire::security::{DigestSigner, Signer};
@@ -111,6 +112,7 @@ impl Manager {
             Ok(done) => Ok(done),
             Err(ClientError::Refused(response)) if response.code == status_code::CONFLICT => {
                 let refused = response.parameters().map(|refused| explain_refused(&refused)).unwrap_or_default();
+                let refused: String = refused.iter().map(|reason| format!("\nrefused: {reason}")).collect();
                 let failure = Failure::from(ClientError::Refused(response)).context("faces/update");
                 Err(Failure::failed(format!("{failure}{refused}")))
             }
@@ -180,22 +182,4 @@ async fn canonize(uri: &FaceUri) -> Result<FaceUri, Failure> {
             RESOLVE_TIMEOUT.as_secs()
         ))),
     }
-}
-
-/// What is wrong with the properties that a face refuses: a line for each.
-fn explain_refused(refused: &ControlParameters) -> String {
-    let fields = refused.fields();
-    [
-        (FieldSet::FACE_PERSISTENCY, "persistency: faces of this kind cannot have that one"),
-        (
-            FieldSet::FLAGS,
-            "flags: local fields are for applications on this computer, reliability for links to one peer",
-        ),
-        (FieldSet::BASE_CONGESTION_MARKING_INTERVAL, "congestion interval: it must be longer than 0"),
-        (FieldSet::MTU, "MTU: it must be 64 bytes or more, and links that carry a stream have none"),
-    ]
-    .into_iter()
-    .filter(|(field, _)| fields.contains(*field))
-    .map(|(_, reason)| format!("\nrefused: {reason}"))
-    .collect()
 }

@@ -7,6 +7,7 @@
 //! | `startup` | its parts, made from the configuration |
 //! | [`worker`] | the engine between its rings |
 //! | `ports` | links that the worker polls by itself, through DPDK |
+//! | `api_token` | the token of the HTTP API, read or made |
 //! | `balancing` | names, moved from worker to worker |
 //! | `control` | the control thread's hold on everything |
 //! | `saving` | changes by command, put on file |
@@ -19,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+mod api_token;
 mod balancing;
 pub mod config;
 mod control;

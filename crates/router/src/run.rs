@@ -1,6 +1,7 @@
 //! `namehop run`: a router from start to end in this process.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -24,15 +25,16 @@ use namehop_manage::http::HttpServer;
 use namehop_manage::server::{ControlPlane, Management};
 use namehop_packet::{BufferPool, FaceId};
 
+use crate::api_token::TokenFile;
 use crate::balancing::Balancing;
-use crate::config::{Config, ConfigError};
+use crate::config::{self, Config, ConfigError};
 use crate::control::Control;
 use crate::neighbours::NeighbourQueue;
 use crate::port_policy::PortPolicy;
 use crate::saving::Saving;
 use crate::startup::{self, Parts, StartError};
 use crate::supervise::{Supervisor, fault_point};
-use crate::{fib_file, logging, metrics, restore, worker};
+use crate::{api_token, fib_file, logging, metrics, restore, worker};
 
 /// Commands that may wait for the socket service.
 const SOCKET_COMMANDS: usize = 256;
@@ -122,6 +124,10 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         }
         false => None,
     };
+    let token = match config.metrics.enabled && config.api.enabled {
+        true => api_token::of(&config).map_err(StartError::Token)?,
+        false => None,
+    };
     let (socket_commands, socket_inbox) = mpsc::channel(SOCKET_COMMANDS);
     let processors = startup::processors(&config, workers.len());
     let (watching_sockets, watching_worker) = (supervisor.clone(), supervisor.clone());
@@ -184,8 +190,16 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
                 // It ends when all is loaded.
                 tokio::task::spawn_local(fib_file::load(Rc::clone(&management), file));
             }
-            announce(&channels, metrics.as_ref().map(HttpServer::local_address));
+            announce(&channels, metrics.as_ref().map(HttpServer::local_address), &config.api, token.as_ref());
             if let Some(server) = metrics {
+                let server = match config.api.enabled {
+                    true => {
+                        let (inside, answering) = management.inside();
+                        tokio::task::spawn_local(supervisor.clone().watch_endless("API task", answering));
+                        server.with_api(inside, token.map(|token| token.token))
+                    }
+                    false => server,
+                };
                 metrics::serve(server, &management, supervisor.clone());
             }
             tell_service_manager(NotifyState::Ready);
@@ -315,13 +329,17 @@ fn tell_service_manager(state: NotifyState<'_>) {
 }
 
 /// Tells the person at the terminal where the router is.
-fn announce(channels: &[FaceUri], metrics: Option<std::net::SocketAddr>) {
+fn announce(channels: &[FaceUri], metrics: Option<SocketAddr>, api: &config::Api, token: Option<&TokenFile>) {
     let mut text = format!("Namehop {} is running\n", env!("CARGO_PKG_VERSION"));
     for channel in channels {
         text.push_str(&format!("  listening on  {channel}\n"));
     }
     if let Some(address) = metrics {
         text.push_str(&format!("  metrics at    http://{address}/metrics\n"));
+        if api.enabled {
+            let token = token.map(|token| format!(", token in {}", token.path.display())).unwrap_or_default();
+            text.push_str(&format!("  API at        http://{address}/api/v1{token}\n"));
+        }
     }
     match channels.iter().find(|channel| matches!(channel, FaceUri::Unix(_))) {
         Some(unix) => text.push_str(&format!("Applications find it with\n  export NDN_CLIENT_TRANSPORT={unix}\n")),

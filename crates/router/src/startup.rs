@@ -26,6 +26,7 @@ use namehop_manage::readvertise::{DaemonSettings, Destination, GatewaySettings, 
 use namehop_packet::{BufferPool, FaceId, FaceScope};
 use namehop_table::{HugePages, PageKind, make_memory_ready_ahead, table_memory, table_memory_by_pages};
 
+use crate::api_token::TokenError;
 use crate::config::{Config, OriginText, Trust};
 use crate::descriptors::{connections_for, raise_limit};
 use crate::paths::{self, NoUsablePath};
@@ -58,6 +59,9 @@ pub enum StartError {
     /// The key for a gateway cannot be used.
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    /// The token of the HTTP API cannot be used.
+    #[error(transparent)]
+    Token(TokenError),
     /// The engine's tables do not fit into memory.
     #[error("{0}; choose smaller capacities in sections [forwarding] and [content_store]")]
     Engine(#[from] EngineError),

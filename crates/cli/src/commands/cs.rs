@@ -1,8 +1,8 @@
 //! `namehop cs`: the content store.
 
 use clap::{Args, Subcommand};
-use namehop_manage::nfd::numbers::cs_flags;
 use namehop_manage::nfd::{ControlParameters, names::module};
+use namehop_manage::requests::CsSettings;
 use namehop_manage::views::{CsConfigView, CsErasureView, CsInfoView};
 use namehop_wire::Name;
 
@@ -110,21 +110,9 @@ impl InfoArgs {
 
 impl ConfigArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
-        let (mut flags, mut mask) = (0, 0);
-        for (bit, switch) in [(cs_flags::ADMIT, self.admit), (cs_flags::SERVE, self.serve)] {
-            if let Some(on) = switch {
-                mask |= bit;
-                flags |= if on { bit } else { 0 };
-            }
-        }
-        if self.capacity.is_none() && mask == 0 {
+        let settings = CsSettings { capacity_packets: self.capacity, admit: self.admit, serve: self.serve };
+        let Some(parameters) = settings.parameters() else {
             return Err(Failure::usage("nothing to change: give --capacity, --admit or --serve"));
-        }
-        let parameters = ControlParameters {
-            capacity: self.capacity,
-            flags: (mask != 0).then_some(flags),
-            mask: (mask != 0).then_some(mask),
-            ..ControlParameters::default()
         };
         let done = manager.command(module::CS, "config", &parameters).await?;
         let view = CsConfigView::new(&done, self.capacity);

@@ -64,6 +64,8 @@ pub enum Authority {
     Application,
     /// It is signed with the key of a certificate that a rule names.
     ListedKey,
+    /// It came over HTTP from whoever has the token of the API, and so the rights of the router's own user.
+    Token,
     /// It came under `/localhop/nfd`, signed with a key that a trust anchor leads to.
     Neighbour,
 }

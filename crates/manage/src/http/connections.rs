@@ -18,6 +18,9 @@ use tokio::time::{sleep, timeout};
 const MAX_CONNECTIONS: usize = 32;
 /// How long a client may take for the header of its request.
 const HEADER_TIMEOUT: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 3000 });
+/// Bytes and fields that it may have.
+const MAX_HEADER_BYTES: usize = 32 << 10;
+const MAX_HEADER_FIELDS: usize = 64;
 /// How long a connection may take in all, to the last byte of the answer.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 /// Pause after a connection could not be accepted, because file descriptors ran out for instance.
@@ -48,6 +51,8 @@ pub(super) async fn serve(listener: TcpListener, router: Router) {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEADER_TIMEOUT)
+            .max_buf_size(MAX_HEADER_BYTES)
+            .max_headers(MAX_HEADER_FIELDS)
             .keep_alive(false)
             .serve_connection(TokioIo::new(stream), service);
         // What goes wrong on a connection concerns its client, who notices.

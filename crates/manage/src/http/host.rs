@@ -12,6 +12,9 @@ use axum::http::header::HOST;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::api::Failure;
+use super::is_for_api;
+
 /// Passes requests for this computer on, and refuses those that ask for another name.
 pub(super) async fn check(allowed: Arc<Vec<String>>, request: Request, next: Next) -> Response {
     // A browser always sends one; other clients may be old.
@@ -21,7 +24,10 @@ pub(super) async fn check(allowed: Arc<Vec<String>>, request: Request, next: Nex
     }
     let text = "this server does not answer under that name: ask for an address or localhost, or list the name in \
                 `allowed_hosts` in section [metrics]\n";
-    (StatusCode::MISDIRECTED_REQUEST, text).into_response()
+    match is_for_api(&request) {
+        true => Failure::other_host(text.trim_end()).into_response(),
+        false => (StatusCode::MISDIRECTED_REQUEST, text).into_response(),
+    }
 }
 
 /// Is this Host the router? Every address is: only names can be made to resolve elsewhere.

@@ -6,9 +6,11 @@
 //! | file | what |
 //! |---|---|
 //! | `metrics` | `/metrics` |
+//! | `api` | `/api/v1` |
 //! | `connections` | connections, limited in number and time |
 //! | `host` | the check of the Host header |
 
+mod api;
 mod connections;
 mod host;
 mod metrics;
@@ -20,12 +22,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::Request;
 use axum::middleware::from_fn;
 use axum::routing::{MethodRouter, get};
 use thiserror::Error;
 use tokio::net::TcpListener;
 
 use crate::metrics::Snapshot;
+use crate::server::Inside;
+use api::Api;
+
+pub use api::{ApiToken, description};
 
 /// Asks the router for a snapshot. Blocks: to be called on a thread for blocking work.
 type Snapshots = Arc<dyn Fn() -> Snapshot + Send + Sync>;
@@ -65,12 +72,16 @@ pub enum HttpError {
     },
 }
 
+/// What all paths of the API begin with, in every version.
+const API_PATHS: &str = "/api/";
+
 /// The HTTP server, bound and ready to run.
 #[derive(Debug)]
 pub struct HttpServer {
     listener: TcpListener,
     address: SocketAddr,
     allowed_hosts: Vec<String>,
+    api: Option<Api>,
 }
 
 impl HttpServer {
@@ -87,13 +98,20 @@ impl HttpServer {
         };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(HttpServer { listener, address, allowed_hosts: Vec::new() })
+        Ok(HttpServer { listener, address, allowed_hosts: Vec::new(), api: None })
     }
 
     /// Names under which clients may ask for this server, besides `localhost` and addresses; `*` = every name.
     #[must_use]
     pub fn allow_hosts(self, allowed_hosts: Vec<String>) -> Self {
         HttpServer { allowed_hosts, ..self }
+    }
+
+    /// Answers requests to the API as well. Without a token nobody can change anything. Beyond loopback, looking needs the token, too.
+    #[must_use]
+    pub fn with_api(self, inside: Inside, token: Option<ApiToken>) -> Self {
+        let is_reading_guarded = !self.address.ip().is_loopback();
+        HttpServer { api: Some(Api::new(inside, token, is_reading_guarded)), ..self }
     }
 
     /// The address it listens on.
@@ -104,17 +122,29 @@ impl HttpServer {
     /// Serves for ever. `snapshot` is called on a thread for blocking work.
     pub async fn run(self, snapshot: impl Fn() -> Snapshot + Send + Sync + 'static) {
         let snapshots: Snapshots = Arc::new(snapshot);
-        let router = ENDPOINTS.iter().fold(Router::new().route("/", get(list)), |router, endpoint| {
-            router.route(endpoint.path, (endpoint.handler)(Arc::clone(&snapshots)))
-        });
+        let list = list(self.api.is_some());
+        let mut router = Router::new().route("/", get(async move || list));
+        for endpoint in &ENDPOINTS {
+            router = router.route(endpoint.path, (endpoint.handler)(Arc::clone(&snapshots)));
+        }
+        if let Some(api) = self.api {
+            router = router.merge(api::router(api));
+        }
         let hosts = Arc::new(self.allowed_hosts);
         let router = router.layer(from_fn(move |request, next| host::check(Arc::clone(&hosts), request, next)));
         connections::serve(self.listener, router).await;
     }
 }
 
+/// Whether a request is one to the API, whose errors are JSON.
+fn is_for_api(request: &Request) -> bool {
+    request.uri().path().starts_with(API_PATHS)
+}
+
 /// What `/` says.
-async fn list() -> String {
-    let endpoints = ENDPOINTS.iter().map(|endpoint| format!("{}  {}\n", endpoint.path, endpoint.about));
-    format!("Namehop, a Named Data Networking router\n\n{}", endpoints.collect::<String>())
+fn list(has_api: bool) -> String {
+    let api = has_api.then_some(("/api/v1/openapi.json", "description of the API, under /api/v1"));
+    let endpoints = ENDPOINTS.iter().map(|endpoint| (endpoint.path, endpoint.about)).chain(api);
+    let lines: String = endpoints.map(|(path, about)| format!("{path}  {about}\n")).collect();
+    format!("Namehop, a Named Data Networking router\n\n{lines}")
 }

@@ -87,6 +87,18 @@ pub trait FibChanges {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cursor(NodeIndex);
 
+impl Cursor {
+    /// The place as a number, to be kept outside of the program; `None` for the start.
+    pub fn number(self) -> Option<u64> {
+        (self.0 != 0).then_some(self.0.into())
+    }
+
+    /// The place with this number, which need not be from [`number`](Self::number): behind the end there is nothing.
+    pub fn from_number(number: u64) -> Self {
+        Cursor(NodeIndex::try_from(number).unwrap_or(NodeIndex::MAX))
+    }
+}
+
 /// Names that hold a route of a face. Entries are added at once and dropped lazily: one whose node has no route of the
 /// face any more is skipped, and when too many are stale the list is rebuilt.
 #[derive(Debug, Default)]

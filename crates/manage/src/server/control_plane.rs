@@ -20,6 +20,7 @@ use namehop_forward::trace::TraceRequest;
 use namehop_packet::{FaceId, PacketKind};
 use namehop_wire::{Name, NameRef};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::rib::Route;
 
@@ -69,7 +70,7 @@ pub struct WorkerStatus {
 }
 
 /// What a worker and the others hand to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
 pub struct HandoverCounters {
     /// Packets from other workers.
     pub handed_in: u64,

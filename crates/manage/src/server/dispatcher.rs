@@ -12,12 +12,12 @@ use namehop_wire::tlv::types;
 use namehop_wire::{Interest, NameRef};
 
 use super::reply::ReplyTo;
-use super::verbs::{Action, Verb, bad_request};
+use super::verbs::{Action, Begun, Verb, bad_request};
 use super::{ControlPlane, Management};
 use crate::authentication::{Authority, SignedCommand, Zone};
-use crate::nfd::ControlResponse;
 use crate::nfd::names::module;
 use crate::nfd::numbers::status_code;
+use crate::nfd::{ControlParameters, ControlResponse};
 
 /// Components up to the verb: `/localhost/nfd/<module>/<verb>`.
 pub(super) const VERB_END: usize = 4;
@@ -120,32 +120,24 @@ impl<C: ControlPlane> Management<C> {
                 return self.respond(&to, &ControlResponse::new(status_code::FORBIDDEN, rejection.to_string()));
             }
         };
-        let parameters = || verb.parameters(command.parameters.unwrap_or_default());
-        let response = match (&verb.action, command.parameters) {
-            (Action::WithApplicationParameters(carry_out), None) => {
-                carry_out(self, command.application_parameters, requester)
-            }
+        let parameters = match (&verb.action, command.parameters) {
+            (Action::WithApplicationParameters(_), None) => Ok(ControlParameters::default()),
             (Action::WithApplicationParameters(_), Some(_)) => {
-                bad_request("this command takes ApplicationParameters, no ControlParameters".to_owned())
+                Err(bad_request("this command takes ApplicationParameters, no ControlParameters".to_owned()))
             }
-            (Action::Now(carry_out), _) => match parameters() {
-                Ok(parameters) => carry_out(self, parameters, requester),
-                Err(response) => response,
-            },
-            (Action::WithFile(carry_out), _) => match parameters() {
-                Ok(parameters) => carry_out(self, parameters, command.application_parameters),
-                Err(response) => response,
-            },
-            (Action::Task(start), _) => match parameters() {
-                Ok(parameters) => {
-                    let (this, response) = (Rc::clone(self), start(Rc::clone(self), parameters, requester));
-                    tokio::task::spawn_local(async move { this.respond(&to, &response.await) });
-                    return;
-                }
-                Err(response) => response,
-            },
+            (_, wire) => verb.decode(wire.unwrap_or_default()),
         };
-        self.respond(&to, &response);
+        let begun = match parameters {
+            Ok(parameters) => self.begin(verb, parameters, command.application_parameters, requester),
+            Err(response) => Begun::Done(response),
+        };
+        match begun {
+            Begun::Done(response) => self.respond(&to, &response),
+            Begun::Running(response) => {
+                let this = Rc::clone(self);
+                tokio::task::spawn_local(async move { this.respond(&to, &response.await) });
+            }
+        }
     }
 }
 

@@ -209,7 +209,7 @@ impl<C: ControlPlane> Management<C> {
         let exists = self.control.faces().find_by_remote(uri).iter().any(|face| face.local_uri() == port);
         // Files are read and written as the configuration says, whoever asks.
         let is_file = matches!(port, FaceUri::Pcap { .. });
-        if authority == Authority::ListedKey && !is_file || exists {
+        if matches!(authority, Authority::ListedKey | Authority::Token) && !is_file || exists {
             return Ok(());
         }
         self.control.may_open_port(port).map_err(|text| ControlResponse::new(status_code::FORBIDDEN, text))

@@ -13,6 +13,7 @@ mod face_events;
 mod faces;
 mod fib;
 mod fib_update;
+mod inside;
 mod learned_routes;
 mod loaded_prefixes;
 mod loaded_strategies;
@@ -42,6 +43,7 @@ use tokio::time::{Instant, sleep_until};
 pub use control_plane::{
     ControlPlane, DispatchEntry, DispatchError, EngineStatus, HandoverCounters, NotSaved, StateChange, WorkerStatus,
 };
+pub use inside::{Inside, PlaceInTable, RouterEnds};
 pub use learned_routes::AnnouncementError;
 pub use rib::RouteError;
 

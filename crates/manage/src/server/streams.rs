@@ -237,40 +237,46 @@ impl<C: ControlPlane> Management<C> {
                 out.extend(writer.take_output());
                 next.map(|next| Source::Snapshot(writer, next))
             }
-            Source::Fib(from) => {
-                let mut writer = Writer::new();
-                let next = self.control.with_fib(|fib| {
-                    fib.visit_entries(from, PORTION, |name, next_hops| {
-                        writer.nested(FibEntry::TYPE, |writer| {
-                            writer.element(NAME, name.value());
-                            for next_hop in next_hops.iter() {
-                                let record = NextHopRecord { face_id: next_hop.face.0.into(), cost: next_hop.cost };
-                                encode_item(&record, writer);
-                            }
-                        });
-                    })
-                });
-                out.extend(writer.into_vec());
-                next.map(Source::Fib)
-            }
-            Source::Rib(from) => {
-                let mut writer = Writer::new();
-                let now_ms = self.now_ms();
-                let next = self.routes.borrow().rib.visit_entries(from, PORTION, |name, routes| {
-                    let routes = routes
-                        .map(|route| nfd::Route {
-                            face_id: route.face.0.into(),
-                            origin: route.origin,
-                            cost: route.cost,
-                            flags: route.flags,
-                            expiration_period_ms: route.expires_at_ms.map(|at_ms| at_ms.saturating_sub(now_ms)),
-                        })
-                        .collect();
-                    encode_item(&RibEntry { name: name.to_owned(), routes }, &mut writer);
-                });
-                out.extend(writer.into_vec());
-                next.map(Source::Rib)
-            }
+            Source::Fib(from) => self.read_fib(from, PORTION, out).map(Source::Fib),
+            Source::Rib(from) => self.read_rib(from, PORTION, out).map(Source::Rib),
         }
+    }
+
+    /// Appends about `portion` entries of the FIB, as in `fib/list`; gives where to go on.
+    pub(super) fn read_fib(&self, from: FibCursor, portion: usize, out: &mut Vec<u8>) -> Option<FibCursor> {
+        let mut writer = Writer::new();
+        let next = self.control.with_fib(|fib| {
+            fib.visit_entries(from, portion, |name, next_hops| {
+                writer.nested(FibEntry::TYPE, |writer| {
+                    writer.element(NAME, name.value());
+                    for next_hop in next_hops.iter() {
+                        let record = NextHopRecord { face_id: next_hop.face.0.into(), cost: next_hop.cost };
+                        encode_item(&record, writer);
+                    }
+                });
+            })
+        });
+        out.extend(writer.into_vec());
+        next
+    }
+
+    /// Appends what is at `portion` places of the RIB, as in `rib/list`; gives where to go on.
+    pub(super) fn read_rib(&self, from: Cursor, portion: usize, out: &mut Vec<u8>) -> Option<Cursor> {
+        let mut writer = Writer::new();
+        let now_ms = self.now_ms();
+        let next = self.routes.borrow().rib.visit_entries(from, portion, |name, routes| {
+            let routes = routes
+                .map(|route| nfd::Route {
+                    face_id: route.face.0.into(),
+                    origin: route.origin,
+                    cost: route.cost,
+                    flags: route.flags,
+                    expiration_period_ms: route.expires_at_ms.map(|at_ms| at_ms.saturating_sub(now_ms)),
+                })
+                .collect();
+            encode_item(&RibEntry { name: name.to_owned(), routes }, &mut writer);
+        });
+        out.extend(writer.into_vec());
+        next
     }
 }

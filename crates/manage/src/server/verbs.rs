@@ -39,6 +39,14 @@ pub(super) enum Action<C: 'static> {
     WithFile(fn(&Management<C>, ControlParameters, &[u8]) -> ControlResponse),
 }
 
+/// How far a command is when it has been begun.
+pub(super) enum Begun {
+    /// It has been carried out, or refused.
+    Done(ControlResponse),
+    /// Another thread has a part in it.
+    Running(Response),
+}
+
 impl<C: ControlPlane> Management<C> {
     /// The modules that have verbs.
     pub(super) const MODULES: [(&str, &[Verb<C>]); 7] = [
@@ -56,13 +64,34 @@ impl<C: ControlPlane> Management<C> {
         let (_, verbs) = Self::MODULES.iter().find(|(found, _)| found.as_bytes() == module)?;
         verbs.iter().find(|verb| verb.name.as_bytes() == name)
     }
+
+    /// Begins a command of somebody who may command it. `file` is what it brings beside its parameters, which are checked.
+    pub(super) fn begin(
+        self: &Rc<Self>,
+        verb: &Verb<C>,
+        parameters: ControlParameters,
+        file: &[u8],
+        requester: Requester,
+    ) -> Begun {
+        match &verb.action {
+            Action::Now(carry_out) => Begun::Done(carry_out(self, parameters, requester)),
+            Action::WithFile(carry_out) => Begun::Done(carry_out(self, parameters, file)),
+            Action::WithApplicationParameters(carry_out) => Begun::Done(carry_out(self, file, requester)),
+            Action::Task(start) => Begun::Running(start(Rc::clone(self), parameters, requester)),
+        }
+    }
 }
 
 impl<C> Verb<C> {
-    /// Decodes the parameters; looks whether these are the fields of the command.
-    pub(super) fn parameters(&self, wire: &[u8]) -> Result<ControlParameters, ControlResponse> {
+    /// Decodes the parameters, and checks them.
+    pub(super) fn decode(&self, wire: &[u8]) -> Result<ControlParameters, ControlResponse> {
         let parameters = ControlParameters::decode(wire)
             .map_err(|error| bad_request(format!("malformed ControlParameters: {error}")))?;
+        self.check(&parameters).map(|()| parameters)
+    }
+
+    /// Looks whether these are the fields of the command.
+    pub(super) fn check(&self, parameters: &ControlParameters) -> Result<(), ControlResponse> {
         let fields = parameters.fields();
         if let Some(field) = self.required.without(fields).names().next() {
             return Err(bad_request(format!("{field} is required")));
@@ -74,7 +103,7 @@ impl<C> Verb<C> {
         if allowed.contains(FieldSet::MASK) && parameters.flags.is_some() != parameters.mask.is_some() {
             return Err(bad_request("Flags and Mask must be given together".to_owned()));
         }
-        Ok(parameters)
+        Ok(())
     }
 }
 

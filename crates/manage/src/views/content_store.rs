@@ -1,16 +1,18 @@
 //! The Content Store.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::nfd::numbers::cs_flags;
 use crate::nfd::{ControlParameters, CsInfo};
 
 /// Settings and use of the Content Store.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CsInfoView {
     /// Most Data that it holds.
     pub capacity_packets: u64,
     /// Eviction policy; `null` where the forwarder does not tell.
+    #[schema(required)]
     pub policy: Option<String>,
     /// Data that it holds.
     pub entries: u64,
@@ -23,6 +25,7 @@ pub struct CsInfoView {
     /// Interests that it could not answer.
     pub misses: u64,
     /// Hits by lookups, 0 to 1; `null` before the first lookup.
+    #[schema(required)]
     pub hit_ratio: Option<f64>,
 }
 
@@ -43,7 +46,7 @@ impl From<CsInfo> for CsInfoView {
 }
 
 /// Data removed by a command.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CsErasureView {
     /// Under this prefix.
     pub prefix: String,
@@ -52,13 +55,16 @@ pub struct CsErasureView {
 }
 
 /// Settings of the Content Store after a command changed some.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CsConfigView {
     /// Most Data that it holds.
+    #[schema(required)]
     pub capacity_packets: Option<u64>,
     /// Data is taken in.
+    #[schema(required)]
     pub admit: Option<bool>,
     /// Interests are answered.
+    #[schema(required)]
     pub serve: Option<bool>,
     /// What was asked for, when the forwarder does not give all of it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,17 +1,19 @@
 //! Which names belong to which worker.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::server::DispatchEntry;
 
 /// An entry of the name dispatch table.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct DispatchEntryView {
     /// Its number.
     pub entry: u64,
     /// The worker that its names belong to.
     pub worker: u64,
     /// The one that they belonged to before; `null` when that was long ago, or never.
+    #[schema(required)]
     pub former_worker: Option<u64>,
     /// Packets a second, estimated from samples of the last seconds.
     pub packets_per_s: u64,
@@ -25,7 +27,7 @@ impl From<DispatchEntry> for DispatchEntryView {
 }
 
 /// Names that were given to a worker.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct DispatchMoveView {
     /// One of them.
     pub name: String,

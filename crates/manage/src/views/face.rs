@@ -2,12 +2,13 @@
 
 use namehop_face::FacePersistency;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::nfd::numbers::face_flags;
 use crate::nfd::{Code, ControlParameters, FaceStatus};
 
 /// A face with all its properties and packet counts.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct FaceView {
     /// Number.
     pub face_id: u64,
@@ -22,8 +23,10 @@ pub struct FaceView {
     /// `point-to-point`, `multi-access` or `ad-hoc`.
     pub link_type: &'static str,
     /// Time until it is closed if nothing comes.
+    #[schema(required)]
     pub expiration_ms: Option<u64>,
     /// Largest frame.
+    #[schema(required)]
     pub mtu_bytes: Option<u64>,
     /// IncomingFaceId is sent, NextHopFaceId is honoured.
     pub local_fields: bool,
@@ -32,8 +35,10 @@ pub struct FaceView {
     /// NDNLPv2 congestion marking.
     pub congestion_marking: bool,
     /// Least time that the queue must be too long before packets are marked.
+    #[schema(required)]
     pub congestion_interval_ns: Option<u64>,
     /// Queue length from which packets are marked.
+    #[schema(required)]
     pub congestion_threshold_bytes: Option<u64>,
     /// Interests received.
     pub in_interests: u64,
@@ -83,25 +88,34 @@ impl From<FaceStatus> for FaceView {
 }
 
 /// What a command did to a face: the properties that the answer names.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ChangedFaceView {
     /// Number.
+    #[schema(required)]
     pub face_id: Option<u64>,
     /// Address of the peer.
+    #[schema(required)]
     pub remote_uri: Option<String>,
     /// Address of this end.
+    #[schema(required)]
     pub local_uri: Option<String>,
     /// Whether the command made it or found it; `null` after other commands.
+    #[schema(required)]
     pub created: Option<bool>,
     /// `on-demand`, `persistent` or `permanent`.
+    #[schema(required)]
     pub persistency: Option<&'static str>,
     /// IncomingFaceId is sent, NextHopFaceId is honoured.
+    #[schema(required)]
     pub local_fields: Option<bool>,
     /// NDNLPv2 link reliability.
+    #[schema(required)]
     pub reliability: Option<bool>,
     /// NDNLPv2 congestion marking.
+    #[schema(required)]
     pub congestion_marking: Option<bool>,
     /// Largest frame.
+    #[schema(required)]
     pub mtu_bytes: Option<u64>,
 }
 

@@ -2,13 +2,15 @@
 //!
 //! Each view is made from a message of the NFD management protocol ([`nfd`](crate::nfd)) and is nothing but its fields in
 //! words: units stand in the names of fields, numbers that stand for something are written as the word for it, and what the
-//! forwarder does not tell is `null`. Names of fields are stable.
+//! forwarder does not tell is `null`. Names of fields are stable. The description of the HTTP API is made from these types, where
+//! `required` says that a field is always there, be it `null`.
 
 mod content_store;
 mod dispatch;
 mod face;
 mod prefix;
 mod status;
+mod strategy;
 mod trace;
 
 #[cfg(test)]
@@ -21,4 +23,5 @@ pub use prefix::{FibView, NextHopView, RouteView, StrategyChoiceView};
 pub use status::{
     FaceDropView, ReadvertiseCommandsView, ReadvertiseErrorView, ReadvertiseView, StatusView, WorkerView,
 };
+pub use strategy::{ParameterView, StrategyView};
 pub use trace::{TracedPacketView, TracedStepView};

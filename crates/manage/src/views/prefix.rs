@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use namehop_wire::Name;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::nfd::numbers::{origin, route_flags};
 use crate::nfd::{FibEntry, Route, StrategyChoice};
 
 /// A route.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct RouteView {
     /// Prefix.
     pub prefix: String,
@@ -25,6 +26,7 @@ pub struct RouteView {
     /// `child-inherit`, `capture`, both with a comma between them, `none`, or other bits as a number.
     pub flags: String,
     /// Time that remains; `null` when it does not expire.
+    #[schema(required)]
     pub expires_ms: Option<u64>,
 }
 
@@ -44,18 +46,19 @@ impl RouteView {
 }
 
 /// One next hop of a FIB entry.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct NextHopView {
     /// Face.
     pub face_id: u64,
     /// Address of its peer; `null` when the face has gone.
+    #[schema(required)]
     pub remote_uri: Option<String>,
     /// Lower is better.
     pub cost: u64,
 }
 
 /// A FIB entry.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct FibView {
     /// Prefix.
     pub prefix: String,
@@ -76,7 +79,7 @@ impl FibView {
 }
 
 /// The strategy chosen for a prefix.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct StrategyChoiceView {
     /// Prefix.
     pub prefix: String,

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::nfd::{DropCount, GeneralStatus, ReadvertiseStatus};
 use crate::server::{HandoverCounters, WorkerStatus};
 
 /// Version, uptime, table sizes and packet counts, every discarded packet by reason, and who is told of the routes.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct StatusView {
     /// Program and version.
     pub version: String,
@@ -47,17 +48,21 @@ pub struct StatusView {
     pub unsatisfied_interests: u64,
     /// Discarded packets by layer, then by reason, those of faces that are gone included; `null` where the forwarder does not
     /// tell.
+    #[schema(required)]
     pub drops: Option<BTreeMap<String, BTreeMap<String, u64>>>,
     /// The same by face, of faces that exist.
+    #[schema(required)]
     pub face_drops: Option<Vec<FaceDropView>>,
     /// Who is told of the routes; `null` where the forwarder does not tell.
+    #[schema(required)]
     pub readvertise: Option<Vec<ReadvertiseView>>,
     /// What each worker does, by number; `null` where the forwarder does not tell.
+    #[schema(required)]
     pub workers: Option<Vec<WorkerView>>,
 }
 
 /// Packets discarded on a face for one reason.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct FaceDropView {
     /// The face.
     pub face_id: u64,
@@ -70,9 +75,10 @@ pub struct FaceDropView {
 }
 
 /// One worker.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct WorkerView {
     /// Number of the processor it is pinned to; `null` when it is not.
+    #[schema(required)]
     pub processor: Option<usize>,
     /// Share of the time since its start in which it had something to do, from 0 to 1.
     pub busy_share: f64,
@@ -105,7 +111,7 @@ impl From<&WorkerStatus> for WorkerView {
 }
 
 /// A routing daemon or a gateway that is told of routes.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ReadvertiseView {
     /// `daemon` or `gateway`.
     pub destination: String,
@@ -128,11 +134,12 @@ pub struct ReadvertiseView {
     /// Commands so far, by how they ended.
     pub commands: ReadvertiseCommandsView,
     /// What went wrong last.
+    #[schema(required)]
     pub last_error: Option<ReadvertiseErrorView>,
 }
 
 /// Commands to a routing daemon or a gateway.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ReadvertiseCommandsView {
     /// Announcements that were accepted.
     pub announced: u64,
@@ -147,7 +154,7 @@ pub struct ReadvertiseCommandsView {
 }
 
 /// A command that failed.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ReadvertiseErrorView {
     /// The prefix.
     pub prefix: String,

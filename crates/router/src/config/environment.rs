@@ -19,7 +19,7 @@ use namehop_wire::security::SecurityError;
 
 use super::fault::Fault;
 use super::{AutoPath, Config, Trust};
-use crate::paths;
+use crate::{api_token, paths};
 
 impl Config {
     /// The first thing that is missing or that this user may not use.
@@ -29,6 +29,7 @@ impl Config {
             .or_else(|| self.port_address_fault())
             .or_else(|| self.path_fault())
             .or_else(|| self.fib_file_fault())
+            .or_else(|| self.token_fault())
     }
 
     fn certificate_fault(&self) -> Option<Fault> {
@@ -118,6 +119,15 @@ impl Config {
             AutoPath::Path(file) if self.state.enabled => {
                 let message = paths::state_obstacle(file)?;
                 Some(Fault::with_key("state.file", &message))
+            }
+            _ => None,
+        }
+    }
+
+    fn token_fault(&self) -> Option<Fault> {
+        match &self.api.token_file {
+            AutoPath::Path(file) if self.api.enabled && self.metrics.enabled => {
+                Some(Fault::with_key("api.token_file", &api_token::read(file).err()?.to_string()))
             }
             _ => None,
         }

@@ -60,6 +60,8 @@ pub struct Config {
     pub routing: Routing,
     /// Prometheus metrics.
     pub metrics: Metrics,
+    /// The HTTP API.
+    pub api: Api,
     /// What survives a restart.
     pub state: State,
     /// Ports to open at start.

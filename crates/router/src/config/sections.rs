@@ -288,6 +288,22 @@ impl Default for Metrics {
     }
 }
 
+/// `[api]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Api {
+    /// Whether the HTTP server of `[metrics]` answers requests to the API.
+    pub enabled: bool,
+    /// The file with the token that changes need.
+    pub token_file: AutoPath,
+}
+
+impl Default for Api {
+    fn default() -> Self {
+        Api { enabled: true, token_file: AutoPath::Auto }
+    }
+}
+
 /// `[state]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -333,11 +333,14 @@ fn folders_of_socket_and_state_must_be_usable_and_are_not_made() {
         (format!("[faces.unix]\npath = \"{}\"\n", at("file/a.sock")), "[faces.unix]", "is not a folder"),
         (format!("[faces.unix]\npath = \"{}\"\n", at("file")), "[faces.unix]", "is not a socket"),
         (format!("[state]\nfile = \"{}\"\n", folder.path().display()), "[state]", "name a file"),
+        (format!("[api]\ntoken_file = \"{}\"\n", at("file")), "[api]", "must hold one line"),
+        (format!("[api]\ntoken_file = \"{}\"\n", at("missing")), "[api]", "correct the path"),
     ] {
         let error = load(folder.path(), &text).expect_err(&text);
         assert!(error.starts_with("test.toml:2:1: ") && error.contains(place) && error.contains(reason), "{error}");
     }
     load(folder.path(), &format!("[state]\nenabled = false\nfile = \"{}\"\n", at("file/x"))).expect("not used");
+    load(folder.path(), &format!("[api]\nenabled = false\ntoken_file = \"{}\"\n", at("missing"))).expect("not used");
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub(super) enum LockFault {
 }
 
 /// Path of a file beside another one, with one more ending.
-pub(super) fn sibling(path: &Path, ending: &str) -> PathBuf {
+pub(crate) fn sibling(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".");
     name.push(ending);
@@ -56,7 +56,7 @@ pub(super) fn identity(metadata: &fs::Metadata) -> (u64, u64) {
 }
 
 /// Opens a regular file that exists, to be read, and also to be appended to if `append`.
-pub(super) fn open(path: &Path, append: bool) -> io::Result<File> {
+pub(crate) fn open(path: &Path, append: bool) -> io::Result<File> {
     // O_NONBLOCK: a pipe that somebody put there must not hold up the start.
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let file = OpenOptions::new().read(true).append(append).custom_flags(flags.bits()).open(path)?;

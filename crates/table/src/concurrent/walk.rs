@@ -15,6 +15,16 @@ pub struct WalkCursor {
 }
 
 impl WalkCursor {
+    /// The place as a number, to be kept outside of the program.
+    pub fn number(self) -> u64 {
+        self.reversed
+    }
+
+    /// The place with this number. Every number is one; what is not from [`number`](Self::number) is any place of the table.
+    pub fn from_number(number: u64) -> Self {
+        WalkCursor { reversed: number }
+    }
+
     /// The next home bucket of a table with this many, and the place behind it; `None` when that is the end.
     fn advance(self, home_count: usize) -> (usize, Option<WalkCursor>) {
         let bits = home_count.trailing_zeros();

@@ -5,11 +5,10 @@ mod view;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use namehop_face::FacePersistency;
 use namehop_face::uri::FaceUri;
 use namehop_manage::client::FaceSelector;
-use namehop_manage::nfd::numbers::face_flags;
 use namehop_manage::nfd::{Code, ControlParameters, FaceStatus, names::module};
+use namehop_manage::requests::{FaceProperties, Persistency};
 use namehop_manage::views::{ChangedFaceView, FaceView};
 
 use super::signing::CommandSigningArgs;
@@ -107,33 +106,22 @@ struct PropertyArgs {
 
 impl PropertyArgs {
     fn parameters(&self) -> ControlParameters {
-        let switches = [
-            (face_flags::LOCAL_FIELDS, self.local_fields),
-            (face_flags::RELIABILITY, self.reliability),
-            (face_flags::CONGESTION_MARKING, self.congestion_marking),
-        ];
-        let (mut flags, mut mask) = (0, 0);
-        for (bit, switch) in switches {
-            if let Some(on) = switch {
-                mask |= bit;
-                flags |= if on { bit } else { 0 };
-            }
-        }
         let persistency = self.persistency.map(|persistency| match persistency {
-            PersistencyArg::OnDemand => FacePersistency::OnDemand,
-            PersistencyArg::Persistent => FacePersistency::Persistent,
-            PersistencyArg::Permanent => FacePersistency::Permanent,
+            PersistencyArg::OnDemand => Persistency::OnDemand,
+            PersistencyArg::Persistent => Persistency::Persistent,
+            PersistencyArg::Permanent => Persistency::Permanent,
         });
         let interval_ns = |interval: Duration| u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
-        ControlParameters {
-            flags: (mask != 0).then_some(flags),
-            mask: (mask != 0).then_some(mask),
-            face_persistency: persistency.map(FacePersistency::code),
-            base_congestion_marking_interval_ns: self.congestion_interval.map(interval_ns),
-            default_congestion_threshold_bytes: self.congestion_threshold,
+        let properties = FaceProperties {
+            persistency,
+            local_fields: self.local_fields,
+            reliability: self.reliability,
+            congestion_marking: self.congestion_marking,
+            congestion_interval_ns: self.congestion_interval.map(interval_ns),
+            congestion_threshold_bytes: self.congestion_threshold,
             mtu_bytes: self.mtu,
-            ..ControlParameters::default()
-        }
+        };
+        properties.parameters()
     }
 }
 

@@ -19,6 +19,8 @@ fn add(fib: &mut FibWriter<u32>, numbers: impl Iterator<Item = u32>, hops: &[Nex
 fn walk(fib: &mut FibWriter<u32>, portion: usize, mut change: impl FnMut(&mut FibWriter<u32>)) -> HashMap<Name, usize> {
     let (mut seen, mut cursor) = (HashMap::new(), Some(FibCursor::default()));
     while let Some(from) = cursor {
+        // As somebody keeps it who cannot keep a place.
+        let from = from.number().map_or(FibCursor::default(), FibCursor::from_number);
         cursor = fib.visit_entries(from, portion, |name, _| *seen.entry(name.to_owned()).or_default() += 1);
         change(fib);
     }
@@ -52,6 +54,20 @@ fn a_reserved_table_grows_once_and_readers_find_everything_meanwhile() {
     assert_eq!(fib.len(), 230_000);
     reader.offline();
     assert_eq!(fib.reclaim(), 0);
+}
+
+#[test]
+fn every_number_is_a_place_from_which_a_walk_comes_to_its_end() {
+    let mut fib = FibWriter::new(KEY, 0).expect("memory");
+    add(&mut fib, 0..1000, &[hop(1, 1)]);
+    for number in [0, 1, u64::from(u32::MAX), 1 << 63, (1 << 63) + 1, u64::MAX] {
+        let (mut shown, mut cursor) = (0, Some(FibCursor::from_number(number)));
+        while let Some(from) = cursor {
+            cursor = fib.visit_entries(from, 100, |_, _| shown += 1);
+        }
+        assert!(shown <= 1000, "{number}");
+        assert_eq!(shown == 1000, number <= u64::from(u32::MAX), "{number}: those before it are left out");
+    }
 }
 
 #[test]

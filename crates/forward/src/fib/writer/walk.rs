@@ -20,6 +20,18 @@ pub struct FibCursor {
     table: Option<WalkCursor>,
 }
 
+impl FibCursor {
+    /// The place as a number, to be kept outside of the program; `None` for the start.
+    pub fn number(self) -> Option<u64> {
+        self.table.map(WalkCursor::number)
+    }
+
+    /// The place with this number. Every number is one; what is not from [`number`](Self::number) is any place of the table.
+    pub fn from_number(number: u64) -> Self {
+        FibCursor { table: Some(WalkCursor::from_number(number)) }
+    }
+}
+
 impl<S: Send + Sync> FibWriter<S> {
     /// Shows about `portion` more prefixes that have next hops: not many more, and fewer where the table is sparse, because
     /// it looks at no more than `portion` groups of buckets. Returns where to go on, or `None` at the end.

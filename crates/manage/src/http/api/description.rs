@@ -1,0 +1,79 @@
+//! The OpenAPI description: what the requests say of themselves, and what is the same for all.
+
+use utoipa::openapi::path::{HttpMethod, Operation, PathItem};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{Content, OpenApi, Ref, ResponseBuilder};
+use utoipa_axum::router::OpenApiRouter;
+
+use super::answer::ErrorView;
+use super::{ROOT, described_routes};
+
+/// What the description begins with.
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Namehop",
+        description = "Looking at a Namehop router and changing it. Answers have the same form as `namehop ... --json`. \
+                       Requests that change something need the router's token, `Authorization: Bearer ...`; where the router \
+                       listens beyond loopback, all do.",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    components(schemas(ErrorView)),
+    tags(
+        (name = "status", description = "The router as a whole"),
+        (name = "faces", description = "Connections to other routers and to applications"),
+        (name = "prefixes", description = "Routes, and the FIB that follows from them"),
+        (name = "strategies", description = "How Interests are forwarded"),
+        (name = "tables", description = "The cache, and which names belong to which worker"),
+    ),
+)]
+struct Frame;
+
+/// Name of the security scheme.
+const TOKEN: &str = "token";
+
+/// The description of all requests, as served at `/api/v1/openapi.json`.
+pub fn description() -> OpenApi {
+    let frame = <Frame as utoipa::OpenApi>::openapi();
+    let mut whole = OpenApiRouter::with_openapi(frame).nest(ROOT, described_routes()).into_openapi();
+    for item in whole.paths.paths.values_mut() {
+        for (method, operation) in operations(item) {
+            complete(&method, operation);
+        }
+    }
+    if let Some(components) = whole.components.as_mut() {
+        components.add_security_scheme(TOKEN, SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+    }
+    whole
+}
+
+/// The operations of a path.
+fn operations(item: &mut PathItem) -> impl Iterator<Item = (HttpMethod, &mut Operation)> {
+    [
+        (HttpMethod::Get, &mut item.get),
+        (HttpMethod::Put, &mut item.put),
+        (HttpMethod::Post, &mut item.post),
+        (HttpMethod::Patch, &mut item.patch),
+        (HttpMethod::Delete, &mut item.delete),
+    ]
+    .into_iter()
+    .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+}
+
+/// Adds what is the same for all operations: errors, and the token.
+fn complete(method: &HttpMethod, operation: &mut Operation) {
+    let error = Content::new(Some(Ref::from_schema_name("ErrorView")));
+    let response = ResponseBuilder::new()
+        .description("What is wrong, and what to do. 400: the request is malformed; 401: the token is missing or wrong; 403: it comes from \
+                      a page of another site; 404: there is no such thing; 409: it does not go with what there is; 413: the body is too \
+                      long; 415: the body has another Content-Type than this request takes; 422: the router cannot do this; 500: the \
+                      router failed; 503: it ends, or has no token; 504: the peer of a face does not answer")
+        .content("application/json", error);
+    operation.responses.responses.insert("default".to_owned(), response.build().into());
+    let needed = SecurityRequirement::new(TOKEN, Vec::<String>::new());
+    // Where the router listens on loopback only, looking needs none.
+    operation.security = Some(match method {
+        HttpMethod::Get => vec![SecurityRequirement::default(), needed],
+        _ => vec![needed],
+    });
+}

@@ -1,0 +1,194 @@
+//! Routes, and the FIB that follows from them.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use namehop_forward::fib::FibCursor;
+use namehop_wire::Name;
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::extract::{JsonBody, Query, name};
+use super::page::{Page, limit, place, walk};
+use super::{Api, Failure, answer};
+use crate::nfd::names::module;
+use crate::nfd::numbers::{origin, route_flags};
+use crate::nfd::{ControlParameters, FibEntry, RibEntry, Route};
+use crate::rib::Cursor;
+use crate::server::PlaceInTable;
+use crate::views::{FibView, RouteView};
+
+/// Which FIB entries.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct FibQuery {
+    /// Only those under this name.
+    prefix: Option<String>,
+    /// About how many entries a page has: 1 to 1000, which is the default. Some more may come, or fewer.
+    limit: Option<usize>,
+    /// `next` of the page before.
+    after: Option<String>,
+}
+
+/// Which routes.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct RoutesQuery {
+    /// Only those under this name.
+    prefix: Option<String>,
+    /// Only those to this face.
+    face_id: Option<u64>,
+    /// Only those that this one made: `app`, `client`, `static`, `nlsr` and so on, or a number.
+    origin: Option<String>,
+    /// About how many routes a page has: 1 to 1000, which is the default. Some more may come, or fewer.
+    limit: Option<usize>,
+    /// `next` of the page before.
+    after: Option<String>,
+}
+
+/// A route to be added.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewRoute {
+    /// Prefix.
+    prefix: String,
+    /// Face that it leads to.
+    face_id: u64,
+    /// Who makes it: `app`, `client`, `static` (which is the default, and outlives a restart), `nlsr` and so on, or a number.
+    origin: Option<String>,
+    /// Lower is better; 0 when absent.
+    #[serde(default)]
+    cost: u64,
+    /// `child-inherit` (the default), `capture`, both with a comma between them, or `none`.
+    flags: Option<String>,
+    /// Time until it disappears; never when absent.
+    expires_ms: Option<u64>,
+}
+
+/// Which route.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct RouteQuery {
+    /// Prefix.
+    prefix: String,
+    /// Face that it leads to.
+    face_id: u64,
+    /// Who made it; `static` when absent.
+    origin: Option<String>,
+}
+
+/// List FIB entries with their next hops, in the order of the table
+///
+/// Every entry that is there from the first page to the last is listed; some twice, when the table grows meanwhile.
+#[utoipa::path(get, path = "/fib", tag = "prefixes", params(FibQuery),
+    responses((status = 200, description = "As `namehop fib list --json`, in pages", body = Page<FibView>)))]
+pub(super) async fn fib(State(api): State<Api>, Query(query): Query<FibQuery>) -> Result<Response, Failure> {
+    let (limit, prefix) = (limit(query.limit)?, query.prefix.map(|prefix| name("prefix", &prefix)).transpose()?);
+    let from = place(query.after.as_deref())?.map_or(FibCursor::default(), FibCursor::from_number);
+    let _turn = api.turn().await;
+    let page = walk(&api, PlaceInTable::Fib(from), limit, |entry: FibEntry, entries| {
+        if is_under(&entry.name, prefix.as_ref()) {
+            entries.push(entry);
+        }
+    });
+    let page = page.await?;
+    let faces = page.items.iter().flat_map(|entry| entry.next_hops.iter().map(|hop| hop.face_id));
+    let uris = api.inside.remote_uris(without_repetition(faces)).await?;
+    answer::made(move || {
+        let items: Vec<FibView> = page.items.iter().map(|entry| FibView::new(entry, &uris)).collect();
+        Ok(Page { items, next: page.next })
+    })
+    .await
+}
+
+/// List routes, in the order of the table
+#[utoipa::path(get, path = "/routes", tag = "prefixes", params(RoutesQuery),
+    responses((status = 200, description = "As `namehop route list --json`, in pages", body = Page<RouteView>)))]
+pub(super) async fn routes(State(api): State<Api>, Query(query): Query<RoutesQuery>) -> Result<Response, Failure> {
+    let (limit, prefix) = (limit(query.limit)?, query.prefix.map(|prefix| name("prefix", &prefix)).transpose()?);
+    let wanted_origin = query.origin.as_deref().map(|text| origin_of(Some(text))).transpose()?;
+    let from = place(query.after.as_deref())?.map_or(Cursor::default(), Cursor::from_number);
+    let _turn = api.turn().await;
+    let page = walk(&api, PlaceInTable::Rib(from), limit, |entry: RibEntry, routes| {
+        if is_under(&entry.name, prefix.as_ref()) {
+            let is_wanted = |route: &&Route| {
+                query.face_id.is_none_or(|face| route.face_id == face)
+                    && wanted_origin.is_none_or(|origin| route.origin == origin)
+            };
+            routes.extend(entry.routes.iter().filter(is_wanted).map(|route| RouteView::new(&entry.name, route)));
+        }
+    });
+    let mut page = page.await?;
+    let uris = api.inside.remote_uris(without_repetition(page.items.iter().map(|route| route.face_id))).await?;
+    answer::made(move || {
+        for route in &mut page.items {
+            route.remote_uri = uris.get(&route.face_id).cloned();
+        }
+        Ok(page)
+    })
+    .await
+}
+
+/// Add a route, or replace the one with the same prefix, face and origin
+#[utoipa::path(put, path = "/routes", tag = "prefixes", request_body = NewRoute,
+    responses((status = 200, description = "As `namehop route add --json`", body = RouteView)))]
+pub(super) async fn add_route(
+    State(api): State<Api>,
+    JsonBody(route): JsonBody<NewRoute>,
+) -> Result<Response, Failure> {
+    let flags = route.flags.as_deref().map(route_flags::from_words).transpose();
+    let flags = flags.map_err(|word| Failure::bad_request(format!("flags: '{word}' is no flag of a route")))?;
+    let prefix = name("prefix", &route.prefix)?;
+    let parameters = ControlParameters {
+        name: Some(prefix.clone()),
+        face_id: Some(route.face_id),
+        origin: Some(origin_of(route.origin.as_deref())?),
+        cost: Some(route.cost),
+        flags: Some(flags.unwrap_or(route_flags::CHILD_INHERIT)),
+        expiration_period_ms: route.expires_ms,
+        ..ControlParameters::default()
+    };
+    let done = answer::done(api.inside.command(module::RIB, "register", parameters, Vec::new()).await?)?;
+    let added = Route {
+        face_id: done.face_id.unwrap_or(route.face_id),
+        origin: done.origin.unwrap_or(origin::STATIC),
+        cost: done.cost.unwrap_or(route.cost),
+        flags: done.flags.unwrap_or(route_flags::CHILD_INHERIT),
+        expiration_period_ms: done.expiration_period_ms,
+    };
+    answer::view(StatusCode::OK, &RouteView::new(done.name.as_ref().unwrap_or(&prefix), &added))
+}
+
+/// Remove a route
+#[utoipa::path(delete, path = "/routes", tag = "prefixes", params(RouteQuery),
+    responses((status = 204, description = "There is no such route, or no longer")))]
+pub(super) async fn remove_route(State(api): State<Api>, Query(route): Query<RouteQuery>) -> Result<Response, Failure> {
+    let parameters = ControlParameters {
+        name: Some(name("prefix", &route.prefix)?),
+        face_id: Some(route.face_id),
+        origin: Some(origin_of(route.origin.as_deref())?),
+        ..ControlParameters::default()
+    };
+    answer::done(api.inside.command(module::RIB, "unregister", parameters, Vec::new()).await?)?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+fn origin_of(text: Option<&str>) -> Result<u64, Failure> {
+    let text = text.unwrap_or("static");
+    origin::from_name(text)
+        .ok_or_else(|| Failure::bad_request(format!("origin: '{text}' is neither a number nor known")))
+}
+
+fn is_under(name: &Name, prefix: Option<&Name>) -> bool {
+    prefix.is_none_or(|prefix| prefix.is_prefix_of(name.as_ref()))
+}
+
+fn without_repetition(faces: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut faces: Vec<u64> = faces.collect();
+    faces.sort_unstable();
+    faces.dedup();
+    faces
+}

@@ -1,0 +1,25 @@
+//! The router as a whole.
+
+use axum::extract::State;
+use axum::response::Response;
+
+use super::{Api, Failure, answer};
+use crate::nfd::names::module;
+use crate::nfd::{GeneralStatus, decode_items};
+use crate::views::StatusView;
+
+/// Version, uptime, table sizes, packet counts, and every discarded packet by reason
+#[utoipa::path(get, path = "/status", tag = "status", responses((status = 200, description = "As `namehop status --json`", body = StatusView)))]
+pub(super) async fn show(State(api): State<Api>) -> Result<Response, Failure> {
+    let _turn = api.turn().await;
+    let general = api.inside.dataset(module::STATUS, "general").await?;
+    let drops = api.inside.dataset(module::STATUS, "drops").await?;
+    let readvertise = api.inside.dataset(module::STATUS, "readvertise").await?;
+    let workers = api.inside.dataset(module::STATUS, "workers").await?;
+    answer::made(move || {
+        let (drops, readvertise, workers) =
+            (decode_items(&drops)?, decode_items(&readvertise)?, decode_items(&workers)?);
+        Ok(StatusView::new(GeneralStatus::decode(&general)?, Some(&drops), Some(&readvertise), Some(&workers)))
+    })
+    .await
+}

@@ -1,0 +1,163 @@
+//! Strategies: which is chosen where, which there are, and programs that are loaded.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use namehop_forward::strategy::{STRATEGIES, registry};
+use namehop_wire::Name;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::extract::{FileBody, InPath, JsonBody, Query, name};
+use super::page::{Page, limit};
+use super::{Api, Failure, answer};
+use crate::nfd::names::module;
+use crate::nfd::{ControlParameters, StrategyChoice, decode_items};
+use crate::views::{ParameterView, StrategyChoiceView, StrategyView};
+
+/// Which choices.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ChoicesQuery {
+    /// Only those under this name.
+    prefix: Option<String>,
+    /// Choices of a page: 1 to 1000, which is the default.
+    limit: Option<usize>,
+    /// `next` of the page before.
+    after: Option<String>,
+}
+
+/// A choice.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewChoice {
+    /// Prefix.
+    prefix: String,
+    /// Name of the strategy, with parameters if wanted; one without '/' at its start stands under `/localhost/nfd/strategy`.
+    strategy: String,
+}
+
+/// Which choice.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ChoiceQuery {
+    /// Prefix.
+    prefix: String,
+}
+
+/// How a program is loaded.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct LoadQuery {
+    /// Name of the strategy, in place of the one in the file.
+    name: Option<String>,
+}
+
+/// A program that was loaded.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct LoadedView {
+    /// Name of the strategy.
+    name: String,
+}
+
+/// List strategy choices, in the order of their prefixes
+#[utoipa::path(get, path = "/strategies", tag = "strategies", params(ChoicesQuery),
+    responses((status = 200, description = "As `namehop strategy list --json`, in pages", body = Page<StrategyChoiceView>)))]
+pub(super) async fn chosen(State(api): State<Api>, Query(query): Query<ChoicesQuery>) -> Result<Response, Failure> {
+    let limit = limit(query.limit)?;
+    let prefix = query.prefix.map(|prefix| name("prefix", &prefix)).transpose()?;
+    let after = query.after.map(|after| name("after", &after)).transpose()?;
+    let _turn = api.turn().await;
+    let content = api.inside.dataset(module::STRATEGY_CHOICE, "list").await?;
+    answer::made(move || {
+        let mut choices: Vec<StrategyChoice> = decode_items(&content)?;
+        choices.retain(|choice| {
+            prefix.as_ref().is_none_or(|prefix| prefix.is_prefix_of(choice.name.as_ref()))
+                && after.as_ref().is_none_or(|after| choice.name > *after)
+        });
+        choices.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+        let next = (choices.len() > limit).then(|| choices[limit - 1].name.to_string());
+        choices.truncate(limit);
+        Ok(Page { items: choices.iter().map(StrategyChoiceView::from).collect::<Vec<_>>(), next })
+    })
+    .await
+}
+
+/// Choose the strategy of a prefix
+#[utoipa::path(put, path = "/strategies", tag = "strategies", request_body = NewChoice,
+    responses((status = 200, description = "As `namehop strategy set --json`", body = StrategyChoiceView)))]
+pub(super) async fn choose(State(api): State<Api>, JsonBody(choice): JsonBody<NewChoice>) -> Result<Response, Failure> {
+    let prefix = name("prefix", &choice.prefix)?;
+    let strategy = registry::full_name(&choice.strategy);
+    let strategy = strategy.map_err(|error| Failure::bad_request(format!("strategy: {error}")))?;
+    let parameters = ControlParameters {
+        name: Some(prefix.clone()),
+        strategy: Some(strategy.clone()),
+        ..ControlParameters::default()
+    };
+    let done = answer::done(api.inside.command(module::STRATEGY_CHOICE, "set", parameters, Vec::new()).await?)?;
+    let choice = StrategyChoice { name: done.name.unwrap_or(prefix), strategy: done.strategy.unwrap_or(strategy) };
+    answer::view(StatusCode::OK, &StrategyChoiceView::from(&choice))
+}
+
+/// Make a prefix follow the choice of a shorter one
+#[utoipa::path(delete, path = "/strategies", tag = "strategies", params(ChoiceQuery),
+    responses((status = 204, description = "It has no choice of its own, or no longer")))]
+pub(super) async fn unset(State(api): State<Api>, Query(choice): Query<ChoiceQuery>) -> Result<Response, Failure> {
+    let parameters = ControlParameters { name: Some(name("prefix", &choice.prefix)?), ..ControlParameters::default() };
+    answer::done(api.inside.command(module::STRATEGY_CHOICE, "unset", parameters, Vec::new()).await?)?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// List the strategies that can be chosen: those of the router, and loaded ones
+#[utoipa::path(get, path = "/strategies/available", tag = "strategies",
+    responses((status = 200, description = "All of them", body = Vec<StrategyView>)))]
+pub(super) async fn available(State(api): State<Api>) -> Result<Response, Failure> {
+    let loaded = api.inside.dataset(module::STRATEGY_CHOICE, "loaded").await?;
+    let loaded: Vec<StrategyChoice> = decode_items(&loaded)?;
+    let built_in = STRATEGIES.iter().map(|info| StrategyView {
+        strategy: info.versioned_name().to_string(),
+        loaded: false,
+        summary: Some(info.summary.to_owned()),
+        parameters: Some(info.parameters().into_iter().map(ParameterView::from).collect()),
+    });
+    let loaded = loaded.iter().map(|choice| StrategyView {
+        strategy: choice.strategy.to_string(),
+        loaded: true,
+        summary: None,
+        parameters: None,
+    });
+    answer::view(StatusCode::OK, &built_in.chain(loaded).collect::<Vec<_>>())
+}
+
+/// Load a strategy, or replace a loaded one
+///
+/// The body is an eBPF object file that clang has made from C. The router verifies it and compiles it. Prefixes that have chosen a
+/// strategy of this name go over to the new one.
+#[utoipa::path(post, path = "/strategies/loaded", tag = "strategies", params(LoadQuery),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The object file"),
+    responses((status = 200, description = "It is loaded", body = LoadedView)))]
+pub(super) async fn load(
+    State(api): State<Api>,
+    Query(query): Query<LoadQuery>,
+    FileBody(object): FileBody,
+) -> Result<Response, Failure> {
+    let name = query.name.map(|name| Name::new().append_generic(name));
+    let parameters = ControlParameters { name, ..ControlParameters::default() };
+    let done = answer::done(api.inside.command(module::STRATEGY_CHOICE, "load", parameters, object).await?)?;
+    let name = done.name.unwrap_or_default().to_string().trim_start_matches('/').to_owned();
+    answer::view(StatusCode::OK, &LoadedView { name })
+}
+
+/// Unload a strategy that no prefix has chosen
+#[utoipa::path(delete, path = "/strategies/loaded/{name}", tag = "strategies",
+    params(("name" = String, Path, description = "Name of the strategy")),
+    responses((status = 204, description = "It is unloaded")))]
+pub(super) async fn unload(State(api): State<Api>, InPath(name): InPath) -> Result<Response, Failure> {
+    let parameters = ControlParameters { name: Some(Name::new().append_generic(name)), ..ControlParameters::default() };
+    answer::done(api.inside.command(module::STRATEGY_CHOICE, "unload", parameters, Vec::new()).await?)?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}

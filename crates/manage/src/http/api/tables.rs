@@ -1,0 +1,103 @@
+//! The Content Store, and the name dispatch table.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::extract::{JsonBody, name};
+use super::{Api, Failure, answer};
+use crate::nfd::names::module;
+use crate::nfd::{ControlParameters, CsInfo, decode_items};
+use crate::requests::CsSettings;
+use crate::server::DispatchEntry;
+use crate::views::{CsConfigView, CsErasureView, CsInfoView, DispatchEntryView, DispatchMoveView};
+
+/// Data to be erased.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Erasure {
+    /// Under this prefix.
+    prefix: String,
+    /// Packets at most; all when absent.
+    count: Option<u64>,
+}
+
+/// Names to be given to another worker.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Move {
+    /// One of them. Names with the same first components (two, unless configured otherwise) go with it.
+    name: String,
+    /// Number of the worker.
+    worker: u64,
+}
+
+/// Show capacity, eviction policy, entries, hits and misses of the Content Store
+#[utoipa::path(get, path = "/cs", tag = "tables", responses((status = 200, description = "As `namehop cs info --json`", body = CsInfoView)))]
+pub(super) async fn cs(State(api): State<Api>) -> Result<Response, Failure> {
+    let infos: Vec<CsInfo> = decode_items(&api.inside.dataset(module::CS, "info").await?)?;
+    let info = infos.into_iter().next().ok_or_else(Failure::internal)?;
+    answer::view(StatusCode::OK, &CsInfoView::from(info))
+}
+
+/// Change capacity, or switch admitting and serving on or off
+#[utoipa::path(post, path = "/cs", tag = "tables", request_body = CsSettings,
+    responses((status = 200, description = "As `namehop cs config --json`", body = CsConfigView)))]
+pub(super) async fn configure_cs(
+    State(api): State<Api>,
+    JsonBody(settings): JsonBody<CsSettings>,
+) -> Result<Response, Failure> {
+    let Some(parameters) = settings.parameters() else {
+        return Err(Failure::bad_request("nothing to change: give capacity_packets, admit or serve"));
+    };
+    let done = answer::done(api.inside.command(module::CS, "config", parameters, Vec::new()).await?)?;
+    answer::view(StatusCode::OK, &CsConfigView::new(&done, settings.capacity_packets))
+}
+
+/// Remove Data under a prefix from the Content Store
+#[utoipa::path(post, path = "/cs/erase", tag = "tables", request_body = Erasure,
+    responses((status = 200, description = "As `namehop cs erase --json`", body = CsErasureView)))]
+pub(super) async fn erase_cs(
+    State(api): State<Api>,
+    JsonBody(erasure): JsonBody<Erasure>,
+) -> Result<Response, Failure> {
+    let prefix = name("prefix", &erasure.prefix)?;
+    let mut erased: u64 = 0;
+    loop {
+        let parameters = ControlParameters {
+            name: Some(prefix.clone()),
+            count: erasure.count.map(|count| count.saturating_sub(erased)),
+            ..ControlParameters::default()
+        };
+        let done = answer::done(api.inside.command(module::CS, "erase", parameters, Vec::new()).await?)?;
+        let count = done.count.unwrap_or(0);
+        erased += count;
+        // One command erases a limited number; Capacity in the answer says that more remain.
+        let more = done.capacity.is_some() && count > 0;
+        if !more || erasure.count.is_some_and(|limit| erased >= limit) {
+            return answer::view(StatusCode::OK, &CsErasureView { prefix: prefix.to_string(), erased });
+        }
+    }
+}
+
+/// List the entries of the name dispatch table that had packets in the last seconds, those with most first
+#[utoipa::path(get, path = "/ndt", tag = "tables",
+    responses((status = 200, description = "As `namehop ndt list --json`: 1024 of them at most", body = Vec<DispatchEntryView>)))]
+pub(super) async fn ndt(State(api): State<Api>) -> Result<Response, Failure> {
+    let entries: Vec<DispatchEntry> = decode_items(&api.inside.dataset(module::NDT, "list").await?)?;
+    let entries: Vec<DispatchEntryView> = entries.into_iter().map(DispatchEntryView::from).collect();
+    answer::view(StatusCode::OK, &entries)
+}
+
+/// Give the names with the same first components as this one to another worker
+#[utoipa::path(post, path = "/ndt/move", tag = "tables", request_body = Move,
+    responses((status = 200, description = "As `namehop ndt move --json`", body = DispatchMoveView)))]
+pub(super) async fn move_name(State(api): State<Api>, JsonBody(wanted): JsonBody<Move>) -> Result<Response, Failure> {
+    let name = name("name", &wanted.name)?;
+    let text = name.to_string();
+    let parameters = ControlParameters { name: Some(name), count: Some(wanted.worker), ..ControlParameters::default() };
+    let done = answer::done(api.inside.command(module::NDT, "move", parameters, Vec::new()).await?)?;
+    answer::view(StatusCode::OK, &DispatchMoveView { name: text, worker: done.count.unwrap_or(wanted.worker) })
+}

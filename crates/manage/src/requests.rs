@@ -1,0 +1,161 @@
+//! What people and programs ask for in words, as parameters of commands: the same on the command line and over HTTP.
+//!
+//! The words are those of [`views`](crate::views).
+
+use namehop_face::FacePersistency;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::nfd::numbers::{cs_flags, face_flags};
+use crate::nfd::{Code, ControlParameters, FieldSet};
+
+/// When a face goes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Persistency {
+    /// After some time without traffic, or when the connection fails.
+    OnDemand,
+    /// When it is destroyed, or the router ends.
+    Persistent,
+    /// When it is destroyed: it is there again after a restart.
+    Permanent,
+}
+
+impl From<Persistency> for FacePersistency {
+    fn from(persistency: Persistency) -> Self {
+        match persistency {
+            Persistency::OnDemand => FacePersistency::OnDemand,
+            Persistency::Persistent => FacePersistency::Persistent,
+            Persistency::Permanent => FacePersistency::Permanent,
+        }
+    }
+}
+
+/// Properties of a face that can be chosen. Those that are left out stay as they are, or are the router's choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FaceProperties {
+    /// When the face goes away.
+    pub persistency: Option<Persistency>,
+    /// IncomingFaceId is sent, NextHopFaceId is honoured.
+    pub local_fields: Option<bool>,
+    /// NDNLPv2 link reliability.
+    pub reliability: Option<bool>,
+    /// NDNLPv2 congestion marking.
+    pub congestion_marking: Option<bool>,
+    /// Least time that the queue must be too long before packets are marked.
+    pub congestion_interval_ns: Option<u64>,
+    /// Queue length from which packets are marked.
+    pub congestion_threshold_bytes: Option<u64>,
+    /// Largest frame.
+    pub mtu_bytes: Option<u64>,
+}
+
+impl FaceProperties {
+    /// For `faces/create` and `faces/update`.
+    pub fn parameters(&self) -> ControlParameters {
+        let (flags, mask) = flags_and_mask(&[
+            (face_flags::LOCAL_FIELDS, self.local_fields),
+            (face_flags::RELIABILITY, self.reliability),
+            (face_flags::CONGESTION_MARKING, self.congestion_marking),
+        ]);
+        ControlParameters {
+            flags,
+            mask,
+            face_persistency: self.persistency.map(|persistency| FacePersistency::from(persistency).code()),
+            base_congestion_marking_interval_ns: self.congestion_interval_ns,
+            default_congestion_threshold_bytes: self.congestion_threshold_bytes,
+            mtu_bytes: self.mtu_bytes,
+            ..ControlParameters::default()
+        }
+    }
+}
+
+/// Why a face refuses these properties: a line for each.
+pub fn explain_refused(refused: &ControlParameters) -> Vec<&'static str> {
+    let fields = refused.fields();
+    [
+        (FieldSet::FACE_PERSISTENCY, "persistency: faces of this kind cannot have that one"),
+        (
+            FieldSet::FLAGS,
+            "flags: local fields are for applications on this computer, reliability for links to one peer",
+        ),
+        (FieldSet::BASE_CONGESTION_MARKING_INTERVAL, "congestion interval: it must be longer than 0"),
+        (FieldSet::MTU, "MTU: it must be 64 bytes or more, and links that carry a stream have none"),
+    ]
+    .into_iter()
+    .filter(|(field, _)| fields.contains(*field))
+    .map(|(_, reason)| reason)
+    .collect()
+}
+
+/// Settings of the Content Store. Those that are left out stay as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CsSettings {
+    /// Most Data that it holds, as far as its memory (`capacity_bytes` in the configuration) suffices.
+    pub capacity_packets: Option<u64>,
+    /// Data is taken in.
+    pub admit: Option<bool>,
+    /// Interests are answered.
+    pub serve: Option<bool>,
+}
+
+impl CsSettings {
+    /// For `cs/config`; `None` when nothing is to be changed.
+    pub fn parameters(&self) -> Option<ControlParameters> {
+        let (flags, mask) = flags_and_mask(&[(cs_flags::ADMIT, self.admit), (cs_flags::SERVE, self.serve)]);
+        let parameters =
+            ControlParameters { capacity: self.capacity_packets, flags, mask, ..ControlParameters::default() };
+        (parameters != ControlParameters::default()).then_some(parameters)
+    }
+}
+
+/// Flags and Mask of a command that switches bits on and off; neither when all stay as they are.
+fn flags_and_mask(switches: &[(u64, Option<bool>)]) -> (Option<u64>, Option<u64>) {
+    let (mut flags, mut mask) = (0, 0);
+    for &(bit, switch) in switches {
+        if let Some(on) = switch {
+            mask |= bit;
+            flags |= if on { bit } else { 0 };
+        }
+    }
+    ((mask != 0).then_some(flags), (mask != 0).then_some(mask))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_chosen_becomes_a_parameter() {
+        assert_eq!(FaceProperties::default().parameters(), ControlParameters::default());
+        let chosen = FaceProperties {
+            persistency: Some(Persistency::Permanent),
+            local_fields: Some(false),
+            reliability: Some(true),
+            mtu_bytes: Some(1400),
+            ..FaceProperties::default()
+        };
+        let expected = ControlParameters {
+            face_persistency: Some(2),
+            flags: Some(face_flags::RELIABILITY),
+            mask: Some(face_flags::RELIABILITY | face_flags::LOCAL_FIELDS),
+            mtu_bytes: Some(1400),
+            ..ControlParameters::default()
+        };
+        assert_eq!(chosen.parameters(), expected);
+        assert_eq!(CsSettings::default().parameters(), None);
+        let off = CsSettings { serve: Some(false), ..CsSettings::default() };
+        let expected =
+            ControlParameters { flags: Some(0), mask: Some(cs_flags::SERVE), ..ControlParameters::default() };
+        assert_eq!(off.parameters(), Some(expected));
+    }
+
+    #[test]
+    fn every_property_that_a_face_refuses_is_explained() {
+        let refused = ControlParameters { mtu_bytes: Some(1), flags: Some(1), ..ControlParameters::default() };
+        let lines = explain_refused(&refused);
+        assert!(lines.len() == 2 && lines[0].starts_with("flags") && lines[1].starts_with("MTU"), "{lines:?}");
+    }
+}

@@ -1,0 +1,212 @@
+//! The token of the HTTP API: read from the file that the configuration names, or made by the router.
+//!
+//! A token that the router makes outlives a restart, so that programs need not read it anew. Only the router's own user can read its
+//! file. When it cannot be made, on a full disk for instance, the router works all the same, and nobody can change it over HTTP.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use namehop_manage::http::ApiToken;
+use nix::unistd::geteuid;
+use ring::rand::{SecureRandom, SystemRandom};
+use thiserror::Error;
+use tracing::{info, warn};
+
+use crate::config::{AutoPath, Config};
+use crate::paths;
+use crate::state::{open, sibling};
+
+/// Ending of the file that the router makes, behind the path of the state file.
+const ENDING: &str = "api-token";
+/// Permissions of that file: the owner's alone.
+const MODE: u32 = 0o600;
+/// Random bytes of a token that the router makes; in the file they stand as hexadecimal digits.
+const RANDOM_BYTES: usize = 32;
+/// Characters that a token may have.
+const MIN_CHARACTERS: usize = 16;
+const MAX_CHARACTERS: usize = 1024;
+
+/// A token, and where it is from.
+#[derive(Debug)]
+pub struct TokenFile {
+    /// The token.
+    pub token: ApiToken,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+/// Why a token cannot be used.
+#[derive(Debug, Error)]
+#[error("cannot use the token of the API in {}: {reason}", path.display())]
+pub struct TokenError {
+    path: PathBuf,
+    reason: String,
+}
+
+/// The token that the configuration names; `None` when the router is to make one, and cannot.
+///
+/// # Errors
+/// The file that the configuration names cannot be used.
+pub fn of(config: &Config) -> Result<Option<TokenFile>, TokenError> {
+    if let AutoPath::Path(path) = &config.api.token_file {
+        let token = ApiToken::new(&read(path)?);
+        if fs::metadata(path).is_ok_and(|found| found.mode() & 0o007 != 0) {
+            warn!(file = %path.display(), "every user of this computer can use the token of the API");
+        }
+        return Ok(Some(TokenFile { token, path: path.clone() }));
+    }
+    let state = match paths::state_file(&config.state.file) {
+        Ok(state) => state,
+        Err(error) => {
+            warn!(%error, "there is no place for a token, so that nobody can change this router over HTTP");
+            return Ok(None);
+        }
+    };
+    let path = sibling(&state, ENDING);
+    match kept_or_made(&path) {
+        Ok(secret) => Ok(Some(TokenFile { token: ApiToken::new(&secret), path })),
+        Err(error) => {
+            warn!(file = %path.display(), %error, "no token could be made, so that nobody can change this router over HTTP");
+            Ok(None)
+        }
+    }
+}
+
+/// The token in a file that somebody else has made.
+///
+/// # Errors
+/// It cannot be read, or holds no token.
+pub fn read(path: &Path) -> Result<String, TokenError> {
+    let fault = |reason: String| TokenError { path: path.to_owned(), reason };
+    let file = fs::File::open(path).map_err(|error| fault(format!("{error}; correct the path or its permissions")))?;
+    let text = read_text(file).map_err(|error| fault(format!("{error}; it must be a file with one line of text")))?;
+    checked(&text).ok_or_else(|| {
+        fault(format!(
+            "it must hold one line of {MIN_CHARACTERS} to {MAX_CHARACTERS} letters, digits and signs, without spaces; \
+             `openssl rand -hex 32` makes a good one"
+        ))
+    })
+}
+
+fn read_text(file: fs::File) -> io::Result<String> {
+    let mut text = String::new();
+    file.take(MAX_CHARACTERS as u64 + 2).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The token in the text of a file.
+fn checked(text: &str) -> Option<String> {
+    let token = text.trim_ascii();
+    let is_token =
+        (MIN_CHARACTERS..=MAX_CHARACTERS).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic());
+    is_token.then(|| token.to_owned())
+}
+
+/// The token that a router made before, unless others can know it; else a new one.
+fn kept_or_made(path: &Path) -> io::Result<String> {
+    match kept(path) {
+        Ok(Some(token)) => return Ok(token),
+        Ok(None) => info!(file = %path.display(), "the token of the API is made anew"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        // What is there is replaced, be it a link to somewhere else.
+        Err(error) => info!(file = %path.display(), %error, "the token of the API is made anew"),
+    }
+    let mut random = [0; RANDOM_BYTES];
+    SystemRandom::new().fill(&mut random).map_err(|_| io::Error::other("the system gives no random numbers"))?;
+    let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    // Written beside it first, so that a full disk leaves no half of a token.
+    let unfinished = sibling(path, "new");
+    match fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&unfinished)?;
+    let written = file.write_all(format!("{token}\n").as_bytes()).and_then(|()| file.sync_all());
+    if let Err(error) = written.and_then(|()| fs::rename(&unfinished, path)) {
+        // It may be gone already; what counts is the first error.
+        let _ = fs::remove_file(&unfinished);
+        return Err(error);
+    }
+    Ok(token)
+}
+
+/// The token of an earlier start; `None` when others can read or write its file, or when it holds none.
+fn kept(path: &Path) -> io::Result<Option<String>> {
+    let file = open(path, false)?;
+    let found = file.metadata()?;
+    let is_ours_alone = found.uid() == geteuid().as_raw() && found.mode() & 0o077 == 0;
+    Ok(if is_ours_alone { checked(&read_text(file)?) } else { None })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        Config::parse(text, Path::new("test.toml")).expect("a configuration")
+    }
+
+    #[test]
+    fn a_token_is_made_once_and_for_its_owner_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let state = folder.path().join("state.json");
+        let config = config(&format!("[state]\nfile = \"{}\"\n", state.display()));
+        let path = of(&config).expect("made").expect("made").path;
+        assert_eq!(path, folder.path().join("state.json.api-token"));
+        let first = fs::read_to_string(&path).expect("readable");
+        assert_eq!((first.len(), first.ends_with('\n')), (2 * RANDOM_BYTES + 1, true));
+        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, MODE);
+        of(&config).expect("kept").expect("kept");
+        assert_eq!(fs::read_to_string(&path).expect("readable"), first, "it outlives a restart");
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn a_token_that_others_may_know_is_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("token");
+        let first = kept_or_made(&path).expect("made");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("changed");
+        let second = kept_or_made(&path).expect("made");
+        assert_ne!(first, second);
+        assert_eq!(kept_or_made(&path).expect("kept"), second);
+        for broken in ["", "short", "\n", &"x".repeat(5000)] {
+            fs::write(&path, broken).expect("written");
+            assert_eq!(kept_or_made(&path).expect("made").len(), 2 * RANDOM_BYTES, "{broken:?}");
+        }
+        // A link could lead to a file of somebody else.
+        let foreign = folder.path().join("foreign");
+        fs::write(&foreign, "x".repeat(64)).expect("written");
+        fs::remove_file(&path).expect("removed");
+        symlink(&foreign, &path).expect("linked");
+        assert_ne!(kept_or_made(&path).expect("made"), "x".repeat(64));
+        assert_eq!(fs::read_to_string(&foreign).expect("readable"), "x".repeat(64));
+        assert!(fs::symlink_metadata(&path).expect("there").is_file());
+    }
+
+    #[test]
+    fn the_configuration_can_name_a_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("token");
+        let config = config(&format!("[api]\ntoken_file = \"{}\"\n", path.display()));
+        let error = of(&config).expect_err("there is none").to_string();
+        assert!(error.contains("No such file") && error.contains("token"), "{error}");
+        for broken in ["", "too-short", "two words of some length", &"x".repeat(2000), "line of length\nline of length"]
+        {
+            fs::write(&path, broken).expect("written");
+            assert!(of(&config).expect_err("no token").to_string().contains("openssl rand"), "{broken:?}");
+        }
+        fs::write(&path, "0123456789abcdef\n").expect("written");
+        assert_eq!(of(&config).expect("a token").expect("a token").path, path);
+    }
+
+    #[test]
+    fn without_a_place_there_is_no_token() {
+        let config = config("[state]\nfile = \"/proc/nowhere/state.json\"\n");
+        assert!(of(&config).expect("no reason not to start").is_none());
+    }
+}
