@@ -2,7 +2,7 @@
 
 use utoipa::openapi::path::{HttpMethod, Operation, PathItem};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{Content, OpenApi, Ref, ResponseBuilder};
+use utoipa::openapi::{Content, OpenApi, Ref, RefOr, ResponseBuilder, Schema};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::answer::ErrorView;
@@ -42,6 +42,10 @@ pub fn description() -> OpenApi {
         }
     }
     if let Some(components) = whole.components.as_mut() {
+        if let Some(RefOr::T(Schema::Object(properties))) = components.schemas.get_mut("FaceProperties") {
+            // A new face has others beside them, which no part of its schema may forbid.
+            properties.additional_properties = None;
+        }
         components.add_security_scheme(TOKEN, SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
     }
     whole

@@ -11,6 +11,7 @@ use futures_util::StreamExt;
 use namehop_wire::Name;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
+use utoipa::ToSchema;
 
 use super::{Api, Failure};
 use crate::nfd::numbers::MAX_OBJECT_FILE_BYTES;
@@ -37,6 +38,8 @@ impl<T: DeserializeOwned> FromRequest<Api> for JsonBody<T> {
 }
 
 /// An object file.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary)]
 pub(super) struct FileBody(pub(super) Vec<u8>);
 
 impl FromRequest<Api> for FileBody {

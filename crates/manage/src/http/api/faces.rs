@@ -46,7 +46,7 @@ pub(super) struct NewFace {
 }
 
 /// List faces with their packet counts, by number
-#[utoipa::path(get, path = "/faces", tag = "faces", params(FacesQuery),
+#[utoipa::path(get, operation_id = "list_faces", path = "/faces", tag = "faces", params(FacesQuery),
     responses((status = 200, description = "As `namehop face list --json`, in pages", body = Page<FaceView>)))]
 pub(super) async fn list(State(api): State<Api>, Query(query): Query<FacesQuery>) -> Result<Response, Failure> {
     let (limit, after) = (limit(query.limit)?, place(query.after.as_deref())?);
@@ -70,14 +70,14 @@ pub(super) async fn list(State(api): State<Api>, Query(query): Query<FacesQuery>
 }
 
 /// Show one face
-#[utoipa::path(get, path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, description = "Number of the face")),
+#[utoipa::path(get, operation_id = "show_face", path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, description = "Number of the face")),
     responses((status = 200, description = "As `namehop face show --json`", body = FaceView)))]
 pub(super) async fn show(State(api): State<Api>, id: InPath) -> Result<Response, Failure> {
     answer::view(StatusCode::OK, &FaceView::from(find(&api, id.face_id()?).await?))
 }
 
 /// Create a face, or find the one that exists
-#[utoipa::path(post, path = "/faces", tag = "faces", request_body = NewFace,
+#[utoipa::path(post, operation_id = "create_face", path = "/faces", tag = "faces", request_body = NewFace,
     responses((status = 201, description = "It was created", body = ChangedFaceView),
               (status = 200, description = "It exists, and was not changed", body = ChangedFaceView)))]
 pub(super) async fn create(State(api): State<Api>, JsonBody(face): JsonBody<NewFace>) -> Result<Response, Failure> {
@@ -95,7 +95,7 @@ pub(super) async fn create(State(api): State<Api>, JsonBody(face): JsonBody<NewF
 }
 
 /// Change properties of a face, all of those given or none
-#[utoipa::path(patch, path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, description = "Number of the face")),
+#[utoipa::path(patch, operation_id = "change_face", path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, description = "Number of the face")),
     request_body = FaceProperties,
     responses((status = 200, description = "As `namehop face update --json`", body = ChangedFaceView)))]
 pub(super) async fn change(
@@ -112,7 +112,7 @@ pub(super) async fn change(
 }
 
 /// Destroy a face, with its routes
-#[utoipa::path(delete, path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, description = "Number of the face")),
+#[utoipa::path(delete, operation_id = "destroy_face", path = "/faces/{id}", tag = "faces", params(("id" = u64, Path, description = "Number of the face")),
     responses((status = 204, description = "It is gone")))]
 pub(super) async fn destroy(State(api): State<Api>, id: InPath) -> Result<Response, Failure> {
     let id = id.face_id()?;

@@ -104,8 +104,8 @@ pub(super) fn router(api: Api) -> Router {
         .with_state(api)
 }
 
-/// This description.
-#[utoipa::path(get, path = "/openapi.json", tag = "status", responses((status = 200, description = "OpenAPI 3.1", body = serde_json::Value)))]
+/// Describe all requests
+#[utoipa::path(get, operation_id = "describe", path = "/openapi.json", tag = "status", responses((status = 200, description = "OpenAPI 3.1", body = serde_json::Value)))]
 async fn openapi(State(_): State<Api>) -> Result<Response, Failure> {
     answer::made(|| Ok(description())).await
 }

@@ -83,7 +83,7 @@ pub(super) struct RouteQuery {
 /// List FIB entries with their next hops, in the order of the table
 ///
 /// Every entry that is there from the first page to the last is listed; some twice, when the table grows meanwhile.
-#[utoipa::path(get, path = "/fib", tag = "prefixes", params(FibQuery),
+#[utoipa::path(get, operation_id = "list_fib", path = "/fib", tag = "prefixes", params(FibQuery),
     responses((status = 200, description = "As `namehop fib list --json`, in pages", body = Page<FibView>)))]
 pub(super) async fn fib(State(api): State<Api>, Query(query): Query<FibQuery>) -> Result<Response, Failure> {
     let (limit, prefix) = (limit(query.limit)?, query.prefix.map(|prefix| name("prefix", &prefix)).transpose()?);
@@ -105,7 +105,7 @@ pub(super) async fn fib(State(api): State<Api>, Query(query): Query<FibQuery>) -
 }
 
 /// List routes, in the order of the table
-#[utoipa::path(get, path = "/routes", tag = "prefixes", params(RoutesQuery),
+#[utoipa::path(get, operation_id = "list_routes", path = "/routes", tag = "prefixes", params(RoutesQuery),
     responses((status = 200, description = "As `namehop route list --json`, in pages", body = Page<RouteView>)))]
 pub(super) async fn routes(State(api): State<Api>, Query(query): Query<RoutesQuery>) -> Result<Response, Failure> {
     let (limit, prefix) = (limit(query.limit)?, query.prefix.map(|prefix| name("prefix", &prefix)).transpose()?);
@@ -133,7 +133,7 @@ pub(super) async fn routes(State(api): State<Api>, Query(query): Query<RoutesQue
 }
 
 /// Add a route, or replace the one with the same prefix, face and origin
-#[utoipa::path(put, path = "/routes", tag = "prefixes", request_body = NewRoute,
+#[utoipa::path(put, operation_id = "add_route", path = "/routes", tag = "prefixes", request_body = NewRoute,
     responses((status = 200, description = "As `namehop route add --json`", body = RouteView)))]
 pub(super) async fn add_route(
     State(api): State<Api>,
@@ -163,7 +163,7 @@ pub(super) async fn add_route(
 }
 
 /// Remove a route
-#[utoipa::path(delete, path = "/routes", tag = "prefixes", params(RouteQuery),
+#[utoipa::path(delete, operation_id = "remove_route", path = "/routes", tag = "prefixes", params(RouteQuery),
     responses((status = 204, description = "There is no such route, or no longer")))]
 pub(super) async fn remove_route(State(api): State<Api>, Query(route): Query<RouteQuery>) -> Result<Response, Failure> {
     let parameters = ControlParameters {

@@ -64,7 +64,7 @@ pub(super) struct LoadedView {
 }
 
 /// List strategy choices, in the order of their prefixes
-#[utoipa::path(get, path = "/strategies", tag = "strategies", params(ChoicesQuery),
+#[utoipa::path(get, operation_id = "list_strategies", path = "/strategies", tag = "strategies", params(ChoicesQuery),
     responses((status = 200, description = "As `namehop strategy list --json`, in pages", body = Page<StrategyChoiceView>)))]
 pub(super) async fn chosen(State(api): State<Api>, Query(query): Query<ChoicesQuery>) -> Result<Response, Failure> {
     let limit = limit(query.limit)?;
@@ -87,7 +87,7 @@ pub(super) async fn chosen(State(api): State<Api>, Query(query): Query<ChoicesQu
 }
 
 /// Choose the strategy of a prefix
-#[utoipa::path(put, path = "/strategies", tag = "strategies", request_body = NewChoice,
+#[utoipa::path(put, operation_id = "choose_strategy", path = "/strategies", tag = "strategies", request_body = NewChoice,
     responses((status = 200, description = "As `namehop strategy set --json`", body = StrategyChoiceView)))]
 pub(super) async fn choose(State(api): State<Api>, JsonBody(choice): JsonBody<NewChoice>) -> Result<Response, Failure> {
     let prefix = name("prefix", &choice.prefix)?;
@@ -104,7 +104,7 @@ pub(super) async fn choose(State(api): State<Api>, JsonBody(choice): JsonBody<Ne
 }
 
 /// Make a prefix follow the choice of a shorter one
-#[utoipa::path(delete, path = "/strategies", tag = "strategies", params(ChoiceQuery),
+#[utoipa::path(delete, operation_id = "unset_strategy", path = "/strategies", tag = "strategies", params(ChoiceQuery),
     responses((status = 204, description = "It has no choice of its own, or no longer")))]
 pub(super) async fn unset(State(api): State<Api>, Query(choice): Query<ChoiceQuery>) -> Result<Response, Failure> {
     let parameters = ControlParameters { name: Some(name("prefix", &choice.prefix)?), ..ControlParameters::default() };
@@ -113,7 +113,7 @@ pub(super) async fn unset(State(api): State<Api>, Query(choice): Query<ChoiceQue
 }
 
 /// List the strategies that can be chosen: those of the router, and loaded ones
-#[utoipa::path(get, path = "/strategies/available", tag = "strategies",
+#[utoipa::path(get, operation_id = "list_available_strategies", path = "/strategies/available", tag = "strategies",
     responses((status = 200, description = "All of them", body = Vec<StrategyView>)))]
 pub(super) async fn available(State(api): State<Api>) -> Result<Response, Failure> {
     let loaded = api.inside.dataset(module::STRATEGY_CHOICE, "loaded").await?;
@@ -137,8 +137,8 @@ pub(super) async fn available(State(api): State<Api>) -> Result<Response, Failur
 ///
 /// The body is an eBPF object file that clang has made from C. The router verifies it and compiles it. Prefixes that have chosen a
 /// strategy of this name go over to the new one.
-#[utoipa::path(post, path = "/strategies/loaded", tag = "strategies", params(LoadQuery),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "The object file"),
+#[utoipa::path(post, operation_id = "load_strategy", path = "/strategies/loaded", tag = "strategies", params(LoadQuery),
+    request_body(content = FileBody, content_type = "application/octet-stream", description = "The object file"),
     responses((status = 200, description = "It is loaded", body = LoadedView)))]
 pub(super) async fn load(
     State(api): State<Api>,
@@ -153,7 +153,7 @@ pub(super) async fn load(
 }
 
 /// Unload a strategy that no prefix has chosen
-#[utoipa::path(delete, path = "/strategies/loaded/{name}", tag = "strategies",
+#[utoipa::path(delete, operation_id = "unload_strategy", path = "/strategies/loaded/{name}", tag = "strategies",
     params(("name" = String, Path, description = "Name of the strategy")),
     responses((status = 204, description = "It is unloaded")))]
 pub(super) async fn unload(State(api): State<Api>, InPath(name): InPath) -> Result<Response, Failure> {

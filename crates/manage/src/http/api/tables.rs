@@ -35,7 +35,7 @@ pub(super) struct Move {
 }
 
 /// Show capacity, eviction policy, entries, hits and misses of the Content Store
-#[utoipa::path(get, path = "/cs", tag = "tables", responses((status = 200, description = "As `namehop cs info --json`", body = CsInfoView)))]
+#[utoipa::path(get, operation_id = "show_cs", path = "/cs", tag = "tables", responses((status = 200, description = "As `namehop cs info --json`", body = CsInfoView)))]
 pub(super) async fn cs(State(api): State<Api>) -> Result<Response, Failure> {
     let infos: Vec<CsInfo> = decode_items(&api.inside.dataset(module::CS, "info").await?)?;
     let info = infos.into_iter().next().ok_or_else(Failure::internal)?;
@@ -43,7 +43,7 @@ pub(super) async fn cs(State(api): State<Api>) -> Result<Response, Failure> {
 }
 
 /// Change capacity, or switch admitting and serving on or off
-#[utoipa::path(post, path = "/cs", tag = "tables", request_body = CsSettings,
+#[utoipa::path(post, operation_id = "configure_cs", path = "/cs", tag = "tables", request_body = CsSettings,
     responses((status = 200, description = "As `namehop cs config --json`", body = CsConfigView)))]
 pub(super) async fn configure_cs(
     State(api): State<Api>,
@@ -57,7 +57,7 @@ pub(super) async fn configure_cs(
 }
 
 /// Remove Data under a prefix from the Content Store
-#[utoipa::path(post, path = "/cs/erase", tag = "tables", request_body = Erasure,
+#[utoipa::path(post, operation_id = "erase_cs", path = "/cs/erase", tag = "tables", request_body = Erasure,
     responses((status = 200, description = "As `namehop cs erase --json`", body = CsErasureView)))]
 pub(super) async fn erase_cs(
     State(api): State<Api>,
@@ -83,7 +83,7 @@ pub(super) async fn erase_cs(
 }
 
 /// List the entries of the name dispatch table that had packets in the last seconds, those with most first
-#[utoipa::path(get, path = "/ndt", tag = "tables",
+#[utoipa::path(get, operation_id = "list_ndt", path = "/ndt", tag = "tables",
     responses((status = 200, description = "As `namehop ndt list --json`: 1024 of them at most", body = Vec<DispatchEntryView>)))]
 pub(super) async fn ndt(State(api): State<Api>) -> Result<Response, Failure> {
     let entries: Vec<DispatchEntry> = decode_items(&api.inside.dataset(module::NDT, "list").await?)?;
@@ -92,7 +92,7 @@ pub(super) async fn ndt(State(api): State<Api>) -> Result<Response, Failure> {
 }
 
 /// Give the names with the same first components as this one to another worker
-#[utoipa::path(post, path = "/ndt/move", tag = "tables", request_body = Move,
+#[utoipa::path(post, operation_id = "move_name", path = "/ndt/move", tag = "tables", request_body = Move,
     responses((status = 200, description = "As `namehop ndt move --json`", body = DispatchMoveView)))]
 pub(super) async fn move_name(State(api): State<Api>, JsonBody(wanted): JsonBody<Move>) -> Result<Response, Failure> {
     let name = name("name", &wanted.name)?;

@@ -37,8 +37,10 @@ fn the_description_is_the_one_in_the_documentation() {
 fn the_description_is_complete() {
     let description = described();
     assert_eq!(description["openapi"], "3.1.0");
+    let mut names = BTreeSet::new();
     for (path, item) in description["paths"].as_object().expect("paths") {
         for (method, operation) in item.as_object().expect("operations") {
+            assert!(names.insert(operation["operationId"].as_str().expect("a name")), "{path}: {operation}");
             let about = format!("{method} {path}");
             assert!(operation["summary"].as_str().is_some_and(|text| !text.is_empty()), "{about}");
             assert!(operation["security"].is_array() && operation["responses"]["default"].is_object(), "{about}");
@@ -88,6 +90,11 @@ fn what_is_described_is_answered_and_nothing_else() {
 /// A request that is carried out, and its answer as the description says.
 async fn expect(scene: &Scene, done: &mut BTreeSet<String>, method: Method, template: &str, path: &str, body: Value) {
     let description = described();
+    let schema = &operation(&description, &method, template)["requestBody"]["content"]["application/json"]["schema"];
+    assert_eq!(schema.is_null(), body.is_null(), "{method} {path}");
+    if !body.is_null() {
+        assert_eq!(fault(&body, schema, &description), None, "{method} {path}");
+    }
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let answer = scene.change(method.clone(), path, &body).await;
     assert!(answer.status.is_success(), "{method} {path}: {answer:?}");

@@ -66,7 +66,9 @@ fn check(value: &Value, schema: &Value, description: &Value, is_whole: bool) -> 
         }
     }
     match described {
-        Some(described) if is_whole => no_others(value, &described.keys().cloned().collect::<Vec<_>>()),
+        Some(described) if is_whole || schema["additionalProperties"] == false => {
+            no_others(value, &described.keys().cloned().collect::<Vec<_>>())
+        }
         _ => Ok(()),
     }
 }
@@ -103,4 +105,6 @@ fn what_is_not_as_described_is_found() {
     assert_eq!(fault(&json!({"n": 1, "m": null}), &both, &description), None);
     assert!(fault(&json!({"n": 1, "m": 2}), &both, &description).is_some());
     assert!(fault(&json!({"n": 1, "o": 2}), &both, &description).is_some());
+    let closed = json!({"allOf": [{"type": "object", "properties": {"n": {}}, "additionalProperties": false}, {"type": "object", "properties": {"m": {}}}]});
+    assert!(fault(&json!({"n": 1, "m": 2}), &closed, &description).is_some(), "no part allows what another one has");
 }
