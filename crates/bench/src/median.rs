@@ -9,13 +9,6 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// The values below which a quarter and three quarters of the others are; 0 of none. Changes their order.
-pub(crate) fn quartiles(values: &mut [f64]) -> (f64, f64) {
-    values.sort_unstable_by(f64::total_cmp);
-    let at = |part: usize| values.get(part * values.len() / 4).copied().unwrap_or_default();
-    (at(1), at(3))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -25,12 +18,5 @@ mod tests {
         assert_eq!(median(&mut [5.0, 1e9, 4.0, 6.0, -1e9]), 5.0);
         assert_eq!(median(&mut [1.0]), 1.0);
         assert_eq!(median(&mut []), 0.0);
-    }
-
-    #[test]
-    fn half_of_the_values_lie_between_the_quartiles() {
-        assert_eq!(quartiles(&mut [8.0, 1.0, 7.0, 2.0, 6.0, 3.0, 5.0, 4.0]), (3.0, 7.0));
-        assert_eq!(quartiles(&mut [1.0]), (1.0, 1.0));
-        assert_eq!(quartiles(&mut []), (0.0, 0.0));
     }
 }
