@@ -25,11 +25,17 @@ def start(router, *, stderr=None, **environment):
         stderr=stderr or log,
         cwd=router.folder,
         env={**os.environ, **environment},
-        # Whoever runs the tests with nohup wants the tests to outlive the terminal, not this router.
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+        preexec_fn=heed_signals,
     )
     log.close()
     return router.process
+
+
+def heed_signals():
+    """Whoever runs the tests with nohup, or in the background of a script, wants them to outlive the terminal and Ctrl-C. A router that
+    begins with signals ignored, as they are then, does not hear those that come in its first moment."""
+    for ignored in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(ignored, signal.SIG_DFL)
 
 
 def has_faults():
