@@ -93,6 +93,23 @@ impl<S: Schedule> Engine<S> {
 
     /// Hands a decoded packet to its pipeline, and counts it if that discards it.
     pub(crate) fn handle(&mut self, now: Timestamp, packet: Incoming, prepared: Prepared<'_>, out: &mut Vec<Outgoing>) {
+        if self.core.tracing.is_on() {
+            self.handle_traced(now, packet, prepared, out);
+        } else {
+            self.handle_untraced(now, packet, prepared, out);
+        }
+    }
+
+    /// The same while somebody traces.
+    #[cold]
+    #[inline(never)]
+    fn handle_traced(&mut self, now: Timestamp, packet: Incoming, prepared: Prepared<'_>, out: &mut Vec<Outgoing>) {
+        self.begin_packet_trace(now, &packet, prepared.parsed);
+        self.handle_untraced(now, packet, prepared, out);
+        self.core.end_trace();
+    }
+
+    fn handle_untraced(&mut self, now: Timestamp, packet: Incoming, prepared: Prepared<'_>, out: &mut Vec<Outgoing>) {
         let face = packet.face;
         let parsed_anew;
         let prepared = match prepared.parsed.kind {
@@ -102,10 +119,6 @@ impl<S: Schedule> Engine<S> {
             }
             _ => prepared,
         };
-        let is_traced = self.core.tracing.is_on();
-        if is_traced {
-            self.begin_packet_trace(now, &packet, prepared.parsed);
-        }
         let handled = match prepared.parsed.kind {
             Kind::Interest if S::IS_STRIPPED => self.stripped_interest(now, packet, prepared, out),
             Kind::Data if S::IS_STRIPPED => self.stripped_data(now, packet, prepared, out),
@@ -116,9 +129,6 @@ impl<S: Schedule> Engine<S> {
         };
         if let Err(reason) = handled {
             self.core.count_drop(face, reason);
-        }
-        if is_traced {
-            self.core.end_trace();
         }
     }
 
