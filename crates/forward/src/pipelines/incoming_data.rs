@@ -18,7 +18,7 @@ use crate::pcct::{PitRef, token};
 use crate::schedule::{Prepared, Schedule};
 use crate::scope::NameScope;
 use crate::strategy::Trigger;
-use crate::trace::TraceStep;
+use crate::trace::{TraceStep, TraceSubject};
 
 /// A name with an implicit digest behind it: TYPE, LENGTH and the digest.
 const FULL_NAME_BYTES: usize = MAX_PACKET_SIZE + 2 + DIGEST_BYTES;
@@ -37,14 +37,16 @@ impl<S: Schedule> Engine<S> {
     ) -> Result<(), DropReason> {
         let Engine { fib, core, hashes: pending_hashes, delegation_hashes, .. } = self;
         core.counters.in_data += 1;
-        let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
         let layout = &prepared.parsed.data;
         let name_ref = layout.name.of_packet(packet.buffer.bytes());
         let name = name_ref.value();
+        core.trace_if_on(now, TraceSubject::Data, packet.face, name_ref, || TraceStep::Data {
+            freshness_ms: layout.freshness_ms,
+            no_cache: packet.fields.no_cache,
+        });
+        let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
 
         // Guide, section 4.3.1: `/localhost` is for processes on this computer.
-        let no_cache = packet.fields.no_cache;
-        core.tracing.note(|| TraceStep::Data { freshness_ms: layout.freshness_ms, no_cache });
         let is_localhost = NameScope::of(name) == NameScope::Localhost;
         if ingress.scope == FaceScope::NonLocal && is_localhost {
             return Err(DropReason::ScopeViolation);

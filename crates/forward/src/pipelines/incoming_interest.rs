@@ -24,7 +24,7 @@ use crate::pcct::{Arrival, NoRoom, PitRef};
 use crate::schedule::{Prepared, Schedule};
 use crate::scope::{InterestLimits, NameScope};
 use crate::strategy::Trigger;
-use crate::trace::TraceStep;
+use crate::trace::{TraceStep, TraceSubject};
 
 /// An Interest on its way through the pipelines.
 struct Received<'a> {
@@ -103,11 +103,16 @@ impl<S: Schedule> Engine<S> {
     ) -> Result<(), DropReason> {
         let Engine { fib, core, delegation_hashes, .. } = self;
         core.counters.in_interests += 1;
-        let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
-        // Link fields stay where they are: they are large.
-        let (buffer, fields) = (packet.buffer, &packet.fields);
         let (layout, fib_guess) = (&prepared.parsed.interest, prepared.fib_guess);
-        let name = layout.name.of_packet(buffer.bytes());
+        let name = layout.name.of_packet(packet.buffer.bytes());
+        core.trace_if_on(now, TraceSubject::Interest, packet.face, name, || TraceStep::Interest {
+            can_be_prefix: layout.can_be_prefix,
+            must_be_fresh: layout.must_be_fresh,
+            nonce: layout.nonce(),
+            hop_limit: layout.hop_limit(),
+            lifetime_ms: layout.lifetime_ms,
+        });
+        let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
 
         // Names may not be longer, nor long ones more, than this router's limits.
         core.admit_name(ingress.id, name)?;
@@ -123,6 +128,9 @@ impl<S: Schedule> Engine<S> {
         if ingress.scope == FaceScope::NonLocal && scope == NameScope::Localhost {
             return Err(DropReason::ScopeViolation);
         }
+
+        // Link fields stay where they are: they are large.
+        let (buffer, fields) = (packet.buffer, &packet.fields);
 
         // Spec, "Nonce": a forwarder adds one that is missing.
         let nonce = layout.nonce().unwrap_or_else(|| core.random() as u32);
@@ -140,14 +148,6 @@ impl<S: Schedule> Engine<S> {
             hop_limit,
             delegation: None,
         };
-
-        core.tracing.note(|| TraceStep::Interest {
-            can_be_prefix: layout.can_be_prefix,
-            must_be_fresh: layout.must_be_fresh,
-            nonce,
-            hop_limit: hop_limit.received(),
-            lifetime_ms: layout.lifetime_ms,
-        });
 
         // Guide, section 3.5, "Dead Nonce List": an Interest that this router has forwarded and forgotten is looping.
         if core.dead_nonces.contains(hash_with_nonce(hashes.full(), nonce), now) {

@@ -14,7 +14,7 @@ use crate::pcct::record::InRecord;
 use crate::pcct::{Downstream, PitRef, token};
 use crate::schedule::Schedule;
 use crate::strategy::Trigger;
-use crate::trace::TraceStep;
+use crate::trace::{TraceStep, TraceSubject};
 
 impl<S: Schedule> Engine<S> {
     /// Incoming Nack pipeline. An error is the reason why the Nack was discarded.
@@ -27,9 +27,14 @@ impl<S: Schedule> Engine<S> {
     ) -> Result<(), DropReason> {
         let core = &mut self.core;
         core.counters.in_nacks += 1;
+        let sent = Interest::decode(packet.buffer.bytes());
+        match &sent {
+            Ok(sent) => {
+                core.trace_if_on(now, TraceSubject::Nack, packet.face, sent.name, || TraceStep::Nack(reason));
+            }
+            Err(_) => core.end_trace_if_on(),
+        }
         let ingress = core.faces.get(packet.face).ok_or(DropReason::UnknownFace)?;
-
-        core.tracing.note(|| TraceStep::Nack(reason));
 
         // Only the one peer of a point-to-point link can say that the link leads nowhere.
         if ingress.link_type != LinkType::PointToPoint {
@@ -37,7 +42,7 @@ impl<S: Schedule> Engine<S> {
         }
 
         // The PIT entry must have sent exactly this Interest, by its nonce, to exactly this face.
-        let interest = Interest::decode(packet.buffer.bytes()).map_err(|_| DropReason::Malformed)?;
+        let interest = sent.map_err(|_| DropReason::Malformed)?;
         let by_token = token::decode(core.worker, &packet.fields.pit_token)
             .and_then(|(entry, generation)| core.pcct.entry_by_token(entry, generation));
         match by_token {

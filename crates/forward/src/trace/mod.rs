@@ -1,6 +1,7 @@
 //! Packet trace: what the pipelines decide about single packets, step by step, for an operator who wants to know why.
 //!
 //! While nobody traces, a packet pays for one look whether somebody does, and each step for one look whether this packet is traced.
+//! The pipelines begin a trace where they know the name; it ends when the next packet has its turn, or with the burst.
 //! While somebody does, the name of each packet is compared; steps are noted for those under the prefix, so many as were asked for.
 //! Whatever is noted is put into words by those who read it, on another thread.
 
@@ -107,10 +108,40 @@ fn push(trace: &mut PacketTrace, step: TraceStep) {
 }
 
 impl Core {
-    /// A packet with this name has its turn. [`end_trace`](Self::end_trace) ends it.
+    /// A packet with this name has its turn, and `first` is what is known about it. Whatever had its turn before ends.
+    #[inline(always)]
+    pub(crate) fn trace_if_on(
+        &mut self,
+        now: Timestamp,
+        subject: TraceSubject,
+        face: FaceId,
+        name: NameRef<'_>,
+        first: impl FnOnce() -> TraceStep,
+    ) {
+        if self.tracing.is_on() {
+            self.begin_trace(now, subject, face, name, first());
+        }
+    }
+
+    /// The packet that was begun last has had its turn, if any was.
+    #[inline(always)]
+    pub(crate) fn end_trace_if_on(&mut self) {
+        if self.tracing.is_on() {
+            self.end_trace();
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    pub(crate) fn begin_trace(&mut self, time: Timestamp, subject: TraceSubject, face: FaceId, name: NameRef<'_>) {
+    fn begin_trace(
+        &mut self,
+        time: Timestamp,
+        subject: TraceSubject,
+        face: FaceId,
+        name: NameRef<'_>,
+        first: TraceStep,
+    ) {
+        self.end_trace();
         let is_wanted = |request: &&TraceRequest| {
             let is_local = NameScope::of(name.value()) == NameScope::Localhost;
             request.prefix.as_ref().is_prefix_of(name)
@@ -118,7 +149,7 @@ impl Core {
         };
         let request = self.tracing.request.as_ref().filter(is_wanted);
         self.tracing.current = request.map(|_| {
-            let (name, steps) = (name.to_owned(), Vec::new());
+            let (name, steps) = (name.to_owned(), vec![first]);
             Box::new(PacketTrace { time, subject, face, name, steps })
         });
     }
@@ -146,9 +177,11 @@ impl Core {
         let is_own = self.tracing.current.is_none();
         if is_own && let Ok(name) = NameRef::from_value(self.pcct.name(pit.entry)) {
             let name = name.to_owned();
-            self.begin_trace(time, TraceSubject::Timeout, FaceId::INVALID, name.as_ref());
+            let first = TraceStep::Unanswered { upstreams };
+            self.begin_trace(time, TraceSubject::Timeout, FaceId::INVALID, name.as_ref(), first);
+        } else {
+            self.tracing.note(|| TraceStep::Unanswered { upstreams });
         }
-        self.tracing.note(|| TraceStep::Unanswered { upstreams });
         is_own
     }
 }

@@ -51,8 +51,8 @@ pub enum TraceStep {
         can_be_prefix: bool,
         /// Only fresh cached Data may.
         must_be_fresh: bool,
-        /// Its own, or the one it was given.
-        nonce: u32,
+        /// If it has one; else this router gives it one.
+        nonce: Option<u32>,
         /// Hops that it may go on, if it says so.
         hop_limit: Option<u8>,
         /// Milliseconds, if it says so.
@@ -146,7 +146,10 @@ impl fmt::Display for TraceStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TraceStep::Interest { can_be_prefix, must_be_fresh, nonce, hop_limit, lifetime_ms } => {
-                write!(f, "nonce {nonce:08x}")?;
+                match nonce {
+                    Some(nonce) => write!(f, "nonce {nonce:08x}")?,
+                    None => f.write_str("no nonce")?,
+                }
                 if let Some(lifetime_ms) = lifetime_ms {
                     write!(f, ", lifetime {lifetime_ms} ms")?;
                 }
