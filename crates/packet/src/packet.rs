@@ -89,6 +89,12 @@ impl IncomingBurst {
         push_in_place(list, make);
     }
 
+    /// The packets of each kind, in the order in which the kinds have their turns.
+    #[inline]
+    pub fn kinds(&mut self) -> [&mut Vec<Incoming>; 2] {
+        [&mut self.answers, &mut self.interests]
+    }
+
     /// All packets in the order in which they have their turns; to be emptied.
     #[inline]
     pub fn in_order(&mut self) -> &mut Vec<Incoming> {

@@ -10,17 +10,18 @@ impl<S: Schedule> Worker<S> {
     /// Gives packets of other workers to them and takes what they have for this one. Whether there was any.
     pub(super) fn exchange(&mut self, now: Timestamp) -> bool {
         let Some(handover) = &mut self.handover else { return false };
-        let incoming = self.incoming.in_order();
-        handover.divide(now, incoming, &self.pool, self.table.link_drops());
-        let (own, to_send) = (incoming.len(), self.outgoing.len());
-        handover.receive(now, BURST, incoming, &mut self.outgoing, &mut self.handed);
-        let end = incoming.len();
+        handover.divide(now, &mut self.incoming, &self.pool, self.table.link_drops());
+        let (own, to_send) = (self.incoming.kinds().map(|packets| packets.len()), self.outgoing.len());
+        handover.receive(now, BURST, &mut self.incoming, &mut self.outgoing, &mut self.handed);
+        let end = self.incoming.kinds().map(|packets| packets.len());
         while let Some(face) = self.handed.faces.pop() {
             self.expect_face(face);
         }
-        for position in own..end {
-            let face = self.incoming.in_order()[position].face;
-            self.expect_face(face);
+        for kind in 0..end.len() {
+            for position in own[kind]..end[kind] {
+                let face = self.incoming.kinds()[kind][position].face;
+                self.expect_face(face);
+            }
         }
         for position in to_send..self.outgoing.len() {
             self.expect_face(self.outgoing[position].face);
@@ -28,7 +29,7 @@ impl<S: Schedule> Worker<S> {
         for position in 0..self.handed.offered.len() {
             self.expect_face(self.handed.offered[position].face);
         }
-        end > own || self.outgoing.len() > to_send || !self.handed.is_empty()
+        end != own || self.outgoing.len() > to_send || !self.handed.is_empty()
     }
 
     /// Adds a face whose first packet from another worker has come earlier than the command to add it.

@@ -22,7 +22,7 @@ use namehop_face::link_service::{CongestionMarker, DroppedInterest};
 use namehop_face::wake::Waker;
 use namehop_forward::dispatch::{NameDispatch, Owners, SAMPLED, WorkerSet};
 use namehop_manage::server::HandoverCounters;
-use namehop_packet::{BufferPool, FaceId, Incoming, LinkFields, Outgoing, PacketKind, Timestamp};
+use namehop_packet::{BufferPool, FaceId, Incoming, IncomingBurst, LinkFields, Outgoing, PacketKind, Timestamp};
 use namehop_table::{HandoverReceiver, HandoverSender, handover_ring};
 use namehop_wire::tlv::types;
 
@@ -81,6 +81,8 @@ fn kind_of(packet: &Incoming) -> PacketKind {
 /// In a ring: what, and since when.
 struct Waiting {
     since: Timestamp,
+    /// Of the packet: the receiver knows it before the packet's bytes have come to its processor.
+    kind: PacketKind,
     what: Handed,
 }
 
@@ -122,8 +124,7 @@ pub struct Handover {
     from: Vec<FromWorker>,
     pub(super) counters: HandoverCounters,
     /// Scratch: whose the packets of a burst are.
-    owners: Vec<Owners>,
-    own: Vec<Incoming>,
+    owners: Vec<u8>,
     /// Data that came to this worker and is offered to it besides.
     offered_to_self: Vec<Incoming>,
     /// Packets that turned out to belong to this worker after all.
@@ -145,7 +146,6 @@ impl Handover {
                 from: Vec::new(),
                 counters: HandoverCounters::default(),
                 owners: Vec::new(),
-                own: Vec::new(),
                 offered_to_self: Vec::new(),
                 returned: Vec::new(),
                 until_sample: SAMPLED,
@@ -185,40 +185,44 @@ impl Handover {
     pub(super) fn divide(
         &mut self,
         now: Timestamp,
-        incoming: &mut Vec<Incoming>,
+        incoming: &mut IncomingBurst,
         pool: &BufferPool,
         drops: &LinkDropTotals,
     ) {
+        for packets in incoming.kinds() {
+            self.divide_kind(now, packets, pool, drops);
+        }
+    }
+
+    fn divide_kind(&mut self, now: Timestamp, packets: &mut Vec<Incoming>, pool: &BufferPool, drops: &LinkDropTotals) {
         let mut all_are_own = true;
         self.owners.clear();
-        for packet in incoming.iter() {
+        for packet in packets.iter() {
             // What has no name is dropped by whoever has it.
             let owners = self.dispatch.owners(packet.buffer.bytes(), &packet.fields);
-            let owners = owners.unwrap_or(Owners { owner: self.worker, others: WorkerSet::default() });
+            let Owners { owner, others } =
+                owners.unwrap_or(Owners { owner: self.worker, others: WorkerSet::default() });
             self.until_sample -= 1;
             if self.until_sample == 0 {
                 self.until_sample = SAMPLED;
                 self.dispatch.note_load(packet.buffer.bytes());
             }
-            all_are_own &= owners.owner == self.worker && owners.others.is_empty();
-            self.owners.push(owners);
+            for other in others.iter() {
+                self.offer(now, other, packet, pool, drops);
+            }
+            all_are_own &= owner == self.worker;
+            self.owners.push(owner);
         }
         if all_are_own {
             return;
         }
         let owners = std::mem::take(&mut self.owners);
-        for (packet, Owners { owner, others }) in incoming.drain(..).zip(&owners) {
-            for other in others.iter() {
-                self.offer(now, other, &packet, pool, drops);
-            }
-            if *owner == self.worker {
-                self.own.push(packet);
-            } else {
-                self.hand_over(now, (*owner).into(), Handed::Incoming(packet), drops);
-            }
+        let (mut of_next, worker) = (owners.iter(), self.worker);
+        let of_others = packets.extract_if(.., |_| of_next.next().is_some_and(|&owner| owner != worker));
+        for (packet, &owner) in of_others.zip(owners.iter().filter(|&&owner| owner != worker)) {
+            self.hand_over(now, owner.into(), Handed::Incoming(packet), drops);
         }
         self.owners = owners;
-        std::mem::swap(incoming, &mut self.own);
     }
 
     /// Hands over a packet that came to this worker because of a PIT token that leads nowhere, and was taken off.
@@ -257,7 +261,7 @@ impl Handover {
         let kind = what.kind();
         let reserved = if kind == PacketKind::Interest { RING_PACKETS / RESERVED_SHARE } else { 0 };
         let is_accepted = match self.to.get_mut(worker) {
-            Some(Some(to)) => to.ring.push(Waiting { since: now, what }, reserved).is_ok(),
+            Some(Some(to)) => to.ring.push(Waiting { since: now, kind, what }, reserved).is_ok(),
             _ => false,
         };
         if is_accepted {
@@ -273,8 +277,9 @@ impl Handover {
     #[cold]
     pub(super) fn announce_face(&mut self, now: Timestamp, face: FaceId) {
         for to in self.to.iter_mut().flatten() {
+            let news = Waiting { since: now, kind: PacketKind::Interest, what: Handed::NewFace(face) };
             // Not counted: nothing is lost.
-            let _ = to.ring.push(Waiting { since: now, what: Handed::NewFace(face) }, RING_PACKETS / RESERVED_SHARE);
+            let _ = to.ring.push(news, RING_PACKETS / RESERVED_SHARE);
         }
     }
 
@@ -288,26 +293,35 @@ impl Handover {
         &mut self,
         now: Timestamp,
         limit: usize,
-        incoming: &mut Vec<Incoming>,
+        incoming: &mut IncomingBurst,
         outgoing: &mut Vec<Outgoing>,
         received: &mut Received,
     ) {
-        incoming.append(&mut self.returned);
+        for packet in self.returned.drain(..) {
+            incoming.push(kind_of(&packet), || packet);
+        }
         received.offered.append(&mut self.offered_to_self);
         let counters = &mut self.counters;
         for FromWorker { ring, marker } in &mut self.from {
             let mut announcements = 0;
-            let count = ring.receive(limit, |Waiting { since, mut what }| {
+            let count = ring.receive(limit, |Waiting { since, kind, mut what }| {
                 if marker.should_mark(now, now.since_ns(since), TARGET_NS, INTERVAL_NS)
                     && let Some(fields) = what.fields_mut().filter(|fields| fields.congestion_mark == 0)
                 {
                     fields.congestion_mark = 1;
                     counters.congestion_marks += 1;
                 }
+                // It comes from another processor's cache while this one works on those before it.
                 match what {
-                    Handed::Incoming(packet) => incoming.push(packet),
+                    Handed::Incoming(packet) => {
+                        packet.buffer.prefetch();
+                        incoming.push(kind, || packet);
+                    }
                     Handed::Offered(packet) => received.offered.push(packet),
-                    Handed::Outgoing(packet) => outgoing.push(packet),
+                    Handed::Outgoing(packet) => {
+                        packet.buffer.prefetch();
+                        outgoing.push(packet);
+                    }
                     Handed::Dropped(interest) => received.dropped.push(interest),
                     Handed::NewFace(face) => {
                         announcements += 1;
