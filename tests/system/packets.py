@@ -50,7 +50,12 @@ def digest_interest(packet, nonce=b"\1\2\3\4"):
 
 
 def data(uri, content=b"", freshness=None):
-    signed = name(uri)
+    return data_of(elements(name(uri))[7], content, freshness)
+
+
+def data_of(components, content=b"", freshness=None):
+    """Data whose name has these components, encoded."""
+    signed = tlv(7, components)
     if freshness is not None:
         signed += tlv(0x14, tlv(0x19, freshness.to_bytes(4, "big")))
     signed += tlv(0x15, content) + tlv(0x16, tlv(0x1B, b"\0"))
