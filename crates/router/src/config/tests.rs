@@ -62,7 +62,7 @@ fn errors_name_file_line_and_remedy() {
         ("[[face]]\nuri = \"tcp4://192.0.2.1:6363\"\npersistency = \"on-demand\"\n", "test.toml:3:15:", "permanent"),
         ("[faces.tcp]\nlisten = [\"localhost\"]\n", "test.toml:2:", "address"),
         ("[[route]]\nprefix = \"/a\"\nnexthop = \"udp:192.0.2.1\"\n", "test.toml:3:11:", "udp"),
-        ("[[strategy]]\nprefix = \"/a\"\nstrategy = \"fastest\"\n", "test.toml:3:12:", "strategy"),
+        ("[[strategy]]\nprefix = \"/a\"\nstrategy = \"fastest\"\n", "test.toml:3:1:", "[[loaded_strategy]]"),
         ("[faces.unix]\nmode = \"rw\"\n", "test.toml:2:1:", "0660"),
         ("[log]\nlevel = \"namehop=loud\"\n", "test.toml:2:1:", "info"),
         (
