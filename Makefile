@@ -58,10 +58,10 @@ unit-test: setup ## tests of every crate, including the short deterministic fuzz
 model-test: setup ## the lock-free tables under a model checker, all interleavings of small programs
 	RUSTFLAGS="--cfg loom" cargo test --release --locked --package namehop-table --lib --target-dir target/loom model_
 
-system-test: setup-test ## routers as processes, with NDNts and python-ndn as clients
+system-test: setup-test ## routers as processes, with NDNts and python-ndn as clients (WORKERS=2 for two in every router)
 	cargo build --locked --package namehop
 	cargo build --locked --package namehop-traffic --example attack
-	NAMEHOP=target/debug/namehop PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q tests/system
+	NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q tests/system
 
 attack-test: setup-test ## floods and other attacks on a router, as root, one by one and all at once (ATTACK=slow-readers for one)
 	cargo build --locked --package namehop

@@ -134,6 +134,7 @@ setup_links() {
     [ "$(id -u)" -eq 0 ] || return 0
     have ip || apt_install iproute2
     have strace || apt_install strace
+    have tshark || apt_install tshark
     have systemd-analyze || apt_install systemd
 }
 

@@ -23,6 +23,8 @@ PROGRAM = str((ROOT / os.environ.get("NAMEHOP", "target/debug/namehop")).resolve
 NDNTS = ROOT / "tests/system/ndnts"
 PYTHON_CLIENTS = ROOT / "tests/system/python"
 TEN_MEGABYTES = 10_000_000
+# How many workers routers have whose test says nothing of it: the whole suite can be run with several.
+WORKERS = int(os.environ.get("NAMEHOP_WORKERS", "1"))
 # Seconds to wait for what has to come: far longer than it takes, so that no machine is too slow or too busy for a test.
 PATIENCE = 60.0
 
@@ -60,7 +62,7 @@ def content(tmp_path_factory):
 class Router:
     """A running `namehop run`."""
 
-    def __init__(self, folder, extra="", name="router"):
+    def __init__(self, folder, extra="", name="router", workers=WORKERS):
         self.folder = Path(folder) / name
         self.folder.mkdir(parents=True, exist_ok=True)
         self.name = name
@@ -69,6 +71,8 @@ class Router:
         self.udp = free_port(socket.SOCK_DGRAM)
         self.config = self.folder / "namehop.toml"
         self.extra = extra
+        # Unless `extra` has a number of its own.
+        self.workers = workers
         # A command to run it with, for example in a network namespace.
         self.prefix = []
         self.process = None
@@ -106,7 +110,15 @@ class Router:
         for section, text in sections.items():
             if f"[{section}]" not in self.extra:
                 lines.append(f"[{section}]\n{text}")
-        self.config.write_text("\n".join(lines) + "\n" + self.extra)
+        self.config.write_text("\n".join(lines) + "\n" + self.extra_with_workers())
+
+    def extra_with_workers(self):
+        if self.workers == 1 or "workers =" in self.extra:
+            return self.extra
+        forwarding = f"[forwarding]\nworkers = {self.workers}"
+        if "[forwarding]" in self.extra:
+            return self.extra.replace("[forwarding]", forwarding)
+        return f"{self.extra}\n{forwarding}\n"
 
     def start(self):
         self.write_config()
@@ -179,12 +191,18 @@ def run_namehop(*arguments, transport=None, check=True, timeout=60, text=True, *
 
 
 @pytest.fixture
-def make_router(tmp_path):
+def workers():
+    """How many workers the routers of a test have. Tests that must not depend on it have a parameter of this name."""
+    return WORKERS
+
+
+@pytest.fixture
+def make_router(tmp_path, workers):
     """Makes and starts routers; all end with the test."""
     routers = []
 
     def make(extra="", name=None, start=True):
-        router = Router(tmp_path, extra, name or f"router{len(routers)}")
+        router = Router(tmp_path, extra, name or f"router{len(routers)}", workers)
         routers.append(router)
         return router.start() if start else router
 

@@ -43,8 +43,19 @@ def segment_interest(uri, version, segment, nonce=b"\1\2\3\4"):
     return tlv(5, tlv(7, parts) + tlv(0x0A, nonce) + tlv(0x0C, (60_000).to_bytes(4, "big")))
 
 
+def digest_interest(packet, nonce=b"\1\2\3\4"):
+    """For this Data and no other."""
+    whole = elements(elements(packet)[6])[7] + tlv(1, hashlib.sha256(packet).digest())
+    return tlv(5, tlv(7, whole) + tlv(0x0A, nonce) + tlv(0x0C, (60_000).to_bytes(4, "big")))
+
+
 def data(uri, content=b"", freshness=None):
-    signed = name(uri)
+    return data_of(elements(name(uri))[7], content, freshness)
+
+
+def data_of(components, content=b"", freshness=None):
+    """Data whose name has these components, encoded."""
+    signed = tlv(7, components)
     if freshness is not None:
         signed += tlv(0x14, tlv(0x19, freshness.to_bytes(4, "big")))
     signed += tlv(0x15, content) + tlv(0x16, tlv(0x1B, b"\0"))

@@ -4,10 +4,12 @@ import pytest
 from applications import wait_for_route
 from conftest import digest, wait_until
 
-NDNTS_PATHS = [("unix", "unix"), ("tcp", "tcp"), ("ws", "ws"), ("unix", "udp"), ("tcp", "unix"), ("ws", "tcp")]
+# What producer and consumer are connected by, and how many workers the router has.
+NDNTS_PATHS = [("unix", "unix", 1), ("tcp", "tcp", 1), ("ws", "ws", 1), ("unix", "udp", 2), ("tcp", "unix", 1), ("ws", "tcp", 4)]
+PYTHON_PATHS = [("unix", "unix", 2), ("tcp", "tcp", 1), ("unix", "udp", 1)]
 
 
-@pytest.mark.parametrize("producer, consumer", NDNTS_PATHS)
+@pytest.mark.parametrize("producer, consumer, workers", NDNTS_PATHS)
 def test_ndnts_to_ndnts(router, clients, content, tmp_path, producer, consumer):
     clients.start("ndnts", "serve", router.uri(producer), "/video/object", content)
     got = tmp_path / "got.bin"
@@ -15,7 +17,7 @@ def test_ndnts_to_ndnts(router, clients, content, tmp_path, producer, consumer):
     assert digest(got) == digest(content)
 
 
-@pytest.mark.parametrize("producer, consumer", [("unix", "unix"), ("tcp", "tcp"), ("unix", "udp")])
+@pytest.mark.parametrize("producer, consumer, workers", PYTHON_PATHS)
 def test_python_to_python(router, clients, content, tmp_path, producer, consumer):
     assert clients.start("python", "serve", router.uri(producer), "/video/object", content)["registered"]
     got = tmp_path / "got.bin"
@@ -23,7 +25,7 @@ def test_python_to_python(router, clients, content, tmp_path, producer, consumer
     assert digest(got) == digest(content)
 
 
-@pytest.mark.parametrize("producer, consumer", [("unix", "tcp"), ("ws", "unix")])
+@pytest.mark.parametrize("producer, consumer, workers", [("unix", "tcp", 2), ("ws", "unix", 1)])
 def test_ndnts_to_python(router, clients, content, tmp_path, producer, consumer):
     """Different authors at the two ends."""
     served = clients.start("ndnts", "serve", router.uri(producer), "/mixed/object", content)["serving"]
@@ -61,6 +63,7 @@ def by_verb(answers, verb):
     return [answer["code"] for answer in answers if answer.get("verb") == verb]
 
 
+@pytest.mark.parametrize("workers", [1, 2])
 def test_ndnts_management(router, clients):
     answers = clients.run("ndnts", "manage", router.unix_uri, "udp4://127.0.0.1:9")
     assert by_verb(answers, "faces/create") == [200, 409, 400]
@@ -87,6 +90,7 @@ def test_ndnts_management(router, clients):
     assert any(entry["faceId"] == face for entry in facts["faces"][0])
 
 
+@pytest.mark.parametrize("workers", [1, 2])
 def test_python_management_in_both_command_forms(router, clients):
     answers = clients.run("python", "manage", router.unix_uri, "udp4://127.0.0.1:9")
     for verb in ("faces/create", "rib/register", "strategy-choice/set", "rib/unregister", "faces/destroy"):

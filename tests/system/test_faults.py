@@ -70,6 +70,8 @@ def test_a_part_that_fails_ends_the_router(make_router, tmp_path, part):
     if part in ("ports thread", "worker thread"):
         extra += f'[[face]]\nuri = "memif://{tmp_path}/m.sock?id=0"\n'
     router = make_router(extra, start=False)
+    # Only one that is alone and has no ports is a task; others are threads.
+    router.workers = 1 if part == "worker task" else router.workers
     process = start(router, NAMEHOP_FAULT=part)
     assert process.wait(PATIENCE) == FAULT, router.log.read_text()
     log = router.log.read_text()

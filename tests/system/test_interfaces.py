@@ -89,7 +89,7 @@ def test_a_unicast_face_is_made_used_and_destroyed_at_run_time(make_router, link
     near, far = start(make_router, link, 0), start(make_router, link, 1)
     assert "ports" not in threads(near), "DPDK starts with the first port"
     there, back = connect(near, far, link)
-    assert {"ports", "worker"} <= set(threads(near))
+    assert "ports" in threads(near) and any(name.startswith("worker") for name in threads(near))
     route(near, "/object", there)
     with published(far, "/object", content):
         assert same(fetch(near, "/object"), content)

@@ -21,7 +21,7 @@ def change_everything(router):
     router.namehop("cs", "config", "--capacity", "4321", "--admit", "off")
 
 
-@pytest.mark.parametrize("end", ["stop", "kill"])
+@pytest.mark.parametrize("end, workers", [("stop", 1), ("kill", 1), ("kill", 2)])
 def test_settings_survive(make_router, end):
     router = make_router()
     change_everything(router)

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from applications import serving
 from conftest import run_namehop, wait_until
 
 SDK = Path(__file__).parents[2] / "sdk"
@@ -94,3 +95,56 @@ def test_a_hostile_program_is_refused_with_the_reason(router, tmp_path, function
     refused = router.namehop("strategy", "load", compile_strategy(tmp_path, source, "hostile"), check=False)
     assert refused.returncode != 0 and reason in refused.stderr
     assert router.json("strategy", "list", "--loaded") == []
+
+
+def with_loaded(file, choice):
+    return f'[[loaded_strategy]]\nname = "mine"\nfile = "{file}"\n[[strategy]]\nprefix = "/served"\nstrategy = "{choice}"\n'
+
+
+def test_the_configuration_loads_strategies_and_says_who_uses_them(make_router, tmp_path):
+    hedge = compile_strategy(tmp_path, SDK / "examples/hedge.c", "hedge")
+    # Longer than a command can be.
+    large = tmp_path / "large.o"
+    large.write_bytes(hedge.read_bytes() + bytes(9_000))
+    router = make_router(with_loaded(large, "mine/v=1/patience~30"))
+    mine = "/localhost/nfd/strategy/mine/v=1"
+    assert choices(router)["/served"] == f"{mine}/patience~30"
+    assert router.json("strategy", "list", "--loaded") == [mine]
+    with serving(router, "/served"):
+        assert ping(router).returncode == 0
+    refused = router.namehop("strategy", "load", large, check=False)
+    assert refused.returncode == 1 and "POST /api/v1/strategies/loaded" in refused.stderr
+    # What is done at run time counts more, and outlives a restart.
+    reject = compile_strategy(tmp_path, SDK / "strategies/reject.c", "reject")
+    router.namehop("strategy", "unset", "/served")
+    router.namehop("strategy", "load", reject, "--name", "mine")
+    router.namehop("strategy", "set", "/served", "mine")
+    router.stop()
+    router.start()
+    assert choices(router)["/served"] == mine
+    with serving(router, "/served"):
+        assert ping(router).returncode != 0, "it rejects"
+
+
+@pytest.mark.parametrize(
+    ("content", "choice", "line", "reason"),
+    [
+        (None, "mine", 3, "cannot read"),
+        (b"no object file", "mine", 3, "not an object file"),
+        (b"x" * 65_537, "mine", 3, "65536 bytes"),
+        ("hedge", "mine/v=1/patience~0", 6, "not a number from 1 to 10000"),
+        ("hedge", "mine/v=2", 6, "no such strategy"),
+        ("hedge", "yours", 6, "no such strategy"),
+    ],
+)
+def test_errors_in_configured_strategies_are_said_at_the_start(tmp_path, content, choice, line, reason):
+    file, config = tmp_path / "mine.o", tmp_path / "namehop.toml"
+    if content == "hedge":
+        compile_strategy(tmp_path, SDK / "examples/hedge.c", "mine")
+    elif content:
+        file.write_bytes(content)
+    config.write_text(with_loaded(file, choice))
+    for command in [["config", "check", config], ["run", "--config", config]]:
+        refused = run_namehop(*command, check=False)
+        assert refused.returncode == 1 and reason in refused.stderr, refused.stderr
+        assert f"namehop.toml:{line}:" in refused.stderr, refused.stderr

@@ -3,11 +3,13 @@
 import json
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from applications import connect_application
 from conftest import wait_until
 from packets import interest
+from test_http_api import ask, change, token_of
 from test_links import published
 
 
@@ -29,8 +31,7 @@ def stages(packet):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_exchange_and_an_answer_from_the_cache(make_router, tmp_path, workers):
-    router = make_router(f"[forwarding]\nworkers = {workers}\n")
+def test_an_exchange_and_an_answer_from_the_cache(router, tmp_path, workers):
     file = tmp_path / "object"
     file.write_bytes(b"x" * 100)
     with published(router, "/traced/object", file):
@@ -80,3 +81,19 @@ def test_a_trace_ends_with_whoever_reads_it(router):
     second.send_signal(signal.SIGINT)
     second.communicate(timeout=60)
     assert "no packet under /x" in router.namehop(*probe).stdout
+
+
+def test_over_http(router):
+    """With the token only, as the command shows it, and one at a time with it."""
+    wanted = {"name": "/lost", "count": 2, "seconds": 20}
+    assert ask(router, "POST", "/trace", wanted)[0] == 401
+    with ThreadPoolExecutor() as pool, router.connect() as connection:
+        answer = pool.submit(change, router, "POST", "/trace", wanted)
+        refused = ["trace", "--name", "/x", "--seconds", "0"]
+        wait_until(lambda: "a trace is running" in router.namehop(*refused, check=False).stderr, what="it runs")
+        for number in range(2):
+            connection.sendall(interest(f"/lost/{number}"))
+        packets = answer.result()
+    assert [packet["name"] for packet in packets] == ["/lost/0", "/lost/1"]
+    assert all(stages(packet)[-1] == "drop" or "no route" in str(packet["steps"]) for packet in packets)
+    assert ask(router, "POST", "/trace", {"name": "/", "count": 1001}, token=token_of(router))[0] == 400

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 from conftest import wait_until
-from packets import data, interest, read_element
+from packets import data, digest_interest, interest, read_element
 from port_links import Link, connect, needs_root, route
 from test_commands import connect_application
 from test_links import face_to, published, same
@@ -106,6 +106,39 @@ def test_a_short_interest_is_answered_whoever_has_its_data(make_router):
     assert not drops["engine"], drops
     check_workers(router, 4)
     producer.close(), asks_short.close(), asks_long.close()
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_every_kind_of_interest_finds_its_data(router):
+    """By name, by prefix and by digest, from the producer and from the cache, whichever worker has the name; and Nacks come back."""
+    (producer, face), (consumer, _) = connect_application(router), connect_application(router)
+    router.namehop("route", "add", "/kinds", face)
+
+    def ask(packet):
+        consumer.sendall(packet)
+        return read_elements(consumer, 1)
+
+    for number in range(16):
+        uri = f"/kinds/{number}/x/y"
+        answer = data(uri, os.urandom(100), freshness=60_000)
+        consumer.sendall(digest_interest(answer))
+        read_elements(producer, 1)
+        # Other Data of the same name is not what was asked for.
+        producer.sendall(data(uri, b"other") + answer)
+        assert read_elements(consumer, 1) == [answer]
+        for cached in [
+            digest_interest(answer, os.urandom(4)),
+            interest(uri, os.urandom(4)),
+            interest(f"/kinds/{number}", os.urandom(4), can_be_prefix=True, must_be_fresh=True),
+        ]:
+            assert ask(cached) == [answer]
+        assert ask(interest(f"/nobody/{number}"))[0][0] == 0x64, "a Nack"
+    producer.settimeout(0.1)
+    with pytest.raises(TimeoutError):
+        producer.recv(1)
+    assert router.json("cs", "info")["hits"] == 3 * 16
+    check_workers(router, len(router.json("status")["workers"]))
+    producer.close(), consumer.close()
 
 
 def test_names_are_given_to_another_worker(make_router, objects):

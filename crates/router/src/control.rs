@@ -22,6 +22,7 @@ use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 
 use crate::balancing::Balancing;
+use crate::compile::compile_strategy;
 use crate::port_policy::PortPolicy;
 use crate::ports::PortService;
 use crate::saving::Saving;
@@ -204,14 +205,8 @@ impl ControlPlane for Control {
         access(&mut self.strategies.borrow_mut())
     }
 
-    #[cfg(feature = "dpdk")]
     fn compiler(&self) -> Compiler {
-        |program| namehop_dpdk::bpf::compile(program).map_err(|error| error.to_string())
-    }
-
-    #[cfg(not(feature = "dpdk"))]
-    fn compiler(&self) -> Compiler {
-        |_| Err("this Namehop was built without DPDK, which compiles programs".to_owned())
+        compile_strategy
     }
 
     fn next_hop_added(&self, prefix: NameRef<'_>, next_hop: NextHop) {

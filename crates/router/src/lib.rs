@@ -22,6 +22,7 @@
 
 mod api_token;
 mod balancing;
+mod compile;
 pub mod config;
 mod control;
 mod descriptors;

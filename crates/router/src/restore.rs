@@ -71,7 +71,7 @@ type Plan = BTreeMap<(String, Option<String>), Rc<RefCell<PlannedFace>>>;
 /// Applies everything. The saved routes are let go of one by one as they come into effect: a million of them take as
 /// much memory here as in the tables.
 pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved: SavedState) {
-    load_strategies(management, &saved);
+    load_strategies(management, config, &saved);
     choose_strategies(management.control(), config, &saved);
     if let Some(settings) = saved.content_store {
         management.control().configure_cs(settings.into()).await;
@@ -106,7 +106,13 @@ pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved:
     add_saved_routes(management, &plan, saved.routes).await;
 }
 
-fn load_strategies(management: &Management<Control>, saved: &SavedState) {
+/// Those of the configuration were tried when it was read, so what is wrong with them is rare: a file that was changed a moment ago.
+fn load_strategies(management: &Management<Control>, config: &Config, saved: &SavedState) {
+    for loaded in &config.loaded_strategy {
+        if let Err(error) = loaded.read().and_then(|object| management.restore_strategy(&loaded.name, &object)) {
+            warn!(name = loaded.name, error, "a configured strategy was not loaded");
+        }
+    }
     for (name, loaded) in &saved.loaded_strategies {
         let object = loaded.object().ok_or_else(|| "the state file is damaged".to_owned());
         if let Err(error) = object.and_then(|object| management.restore_strategy(name, &object)) {
@@ -122,7 +128,12 @@ fn choose_strategies(control: &Control, config: &Config, saved: &SavedState) {
     };
     let initial =
         INITIAL_STRATEGIES.iter().filter_map(|(prefix, short)| Some((Name::from_str(prefix).ok()?, parse(short)?)));
-    let configured = config.strategy.iter().map(|choice| (choice.prefix.0.clone(), choice.strategy.0.clone()));
+    let configured = config.strategy.iter().filter_map(|choice| {
+        let (prefix, name) = (&choice.prefix.0, &choice.strategy.0);
+        let strategy = control.with_strategies(|all| all.parse(name.as_ref()));
+        let strategy = strategy.inspect_err(|error| warn!(%prefix, %name, %error, "a strategy was not set"));
+        Some((prefix.clone(), strategy.ok()?))
+    });
     for (prefix, strategy) in initial.chain(configured) {
         if let Err(error) = control.with_fib(|fib| fib.set_strategy(prefix.as_ref(), strategy)) {
             warn!(%prefix, %error, "a strategy was not set");

@@ -1,6 +1,7 @@
-//! A port with Internet addresses: whatever frames come at whatever time, it makes no more faces than it may and leaks no buffer.
+//! A port with Internet addresses, and with Ethernet faces in a VLAN and in none: whatever frames come at whatever time, it makes no more faces than it may and leaks no buffer.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -21,16 +22,21 @@ const ADDRESSES: [&str; 2] = ["192.0.2.1/24", "2001:db8::1/64"];
 const GATEWAY: &str = "192.0.2.254";
 const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 /// Faces with every way of telling senders apart.
-const FACES: [(&str, &str); 4] = [
+const FACES: [(&str, &str); 7] = [
     ("udp4://192.0.2.2:6363", "dev://port?ip=192.0.2.1&port=6363"),
     ("udp4://198.51.100.2:6363", "dev://port?ip=192.0.2.1&port=6363&source_port=name"),
     ("udp6://[2001:db8::2]:6363", "dev://port?ip=2001:db8::1&port=6363"),
     ("vxlan4://192.0.2.3?vni=7", "dev://port?ip=192.0.2.1"),
+    ("ether://[02:00:00:00:00:02]", "dev://port"),
+    ("ether://[02:00:00:00:00:02]", "dev://port?vlan=7"),
+    ("ether://[01:00:5e:00:17:aa]", "dev://port?vlan=7"),
 ];
 /// Faces that senders may make.
 const MAX_ON_DEMAND_FACES: usize = 4;
 /// Bit of an event's kind: the checksums of a frame are made right before it is received.
 const RIGHT_CHECKSUMS: u8 = 0x80;
+/// Frames on the link: those of 1500 bytes behind an Ethernet header, with a VLAN tag at most.
+const FRAME_BYTES: RangeInclusive<usize> = 60..=1518;
 
 /// One end of a link: what is to be received, and nothing of what was sent.
 struct Link(Arc<Mutex<Vec<PacketBuffer>>>);
@@ -41,7 +47,7 @@ impl PortQueue for Link {
     }
 
     fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
-        assert!(frames.iter().all(|frame| (60..=1514).contains(&frame.bytes().len())), "a frame that no link carries");
+        assert!(frames.iter().all(|frame| FRAME_BYTES.contains(&frame.bytes().len())), "a frame that no link carries");
         frames.clear();
     }
 

@@ -9,6 +9,7 @@ mod engine;
 mod fib_file;
 mod files;
 mod framing;
+mod http;
 mod internet;
 mod keys;
 mod link;
@@ -59,6 +60,8 @@ pub const TARGETS: &[Target] = &[
     target("management", management::management, 4),
     target("management_messages", messages::management_messages, 1),
     target("datasets", messages::datasets, 1),
+    // Each input makes a runtime and the descriptions of all requests.
+    target("http_request", http::http_request, 20),
     target("rdr_metadata", messages::rdr_metadata, 1),
     target("face_uri", text::face_uri, 1),
     target("name_uri", text::name_uri, 1),

@@ -1,5 +1,6 @@
 //! `namehop status`: what a forwarder is doing.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use clap::Args;
@@ -136,25 +137,30 @@ fn show_workers(status: &StatusView) -> String {
     format!("\n{}", table.render())
 }
 
-/// Every reason that occurred: in total (with faces that are gone), and on which faces that exist.
+/// Every reason that occurred, the most frequent first: in total (with faces that are gone), and on which faces that exist.
 fn show_drops(status: &StatusView) -> String {
+    let layers = status.drops.iter().flatten();
+    let mut reasons: Vec<(u64, &str, &str)> = layers
+        .flat_map(|(layer, reasons)| reasons.iter().map(move |(reason, &count)| (count, &**layer, &**reason)))
+        .collect();
+    if reasons.is_empty() {
+        return String::new();
+    }
+    // Those that are equally frequent stay in the order of their names.
+    reasons.sort_by_key(|&(count, ..)| Reverse(count));
     let mut table = Table::new(&[
         ("DROPPED", Align::Right),
         ("LAYER", Align::Left),
         ("REASON", Align::Left),
         ("ON FACES", Align::Left),
     ]);
-    let mut is_empty = true;
-    for (layer, reasons) in status.drops.iter().flatten() {
-        for (reason, count) in reasons {
-            let on_faces = status.face_drops.iter().flatten();
-            let faces: Vec<String> = on_faces
-                .filter(|drop| drop.layer == *layer && drop.reason == *reason)
-                .map(|drop| format!("{}: {}", drop.face_id, drop.count))
-                .collect();
-            table.row([count.to_string(), layer.clone(), reason.clone(), faces.join(", ")]);
-            is_empty = false;
-        }
+    for (count, layer, reason) in reasons {
+        let on_faces = status.face_drops.iter().flatten();
+        let faces: Vec<String> = on_faces
+            .filter(|drop| drop.layer == layer && drop.reason == reason)
+            .map(|drop| format!("{}: {}", drop.face_id, drop.count))
+            .collect();
+        table.row([count.to_string(), layer.to_owned(), reason.to_owned(), faces.join(", ")]);
     }
-    if is_empty { String::new() } else { format!("\n{}", table.render()) }
+    format!("\n{}", table.render())
 }

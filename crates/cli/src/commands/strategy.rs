@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use namehop_forward::strategy::{ParameterInfo, STRATEGIES, StrategyInfo, registry};
 use namehop_manage::nfd::names::module;
-use namehop_manage::nfd::numbers::MAX_OBJECT_FILE_BYTES;
+use namehop_manage::nfd::numbers::{MAX_COMMAND_FILE_BYTES, MAX_OBJECT_FILE_BYTES};
 use namehop_manage::nfd::{ControlParameters, StrategyChoice};
 use namehop_manage::views::StrategyChoiceView;
 use namehop_wire::Name;
@@ -80,7 +80,7 @@ struct UnsetArgs {
   namehop strategy load hedge.o
   namehop strategy set /example hedge/v=1/patience~30")]
 struct LoadArgs {
-    #[arg(value_name = "FILE", help = format!("Object file, of at most {MAX_OBJECT_FILE_BYTES} bytes"))]
+    #[arg(value_name = "FILE", help = format!("Object file, of at most {MAX_COMMAND_FILE_BYTES} bytes"))]
     file: PathBuf,
     /// Name of the strategy, in place of the one in the file
     #[arg(long)]
@@ -166,11 +166,8 @@ impl LoadArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
         let shown = self.file.display();
         let object = std::fs::read(&self.file).map_err(|error| Failure::failed(format!("{shown}: {error}")))?;
-        if object.len() > MAX_OBJECT_FILE_BYTES {
-            return Err(Failure::failed(format!(
-                "{shown} has {} bytes, {MAX_OBJECT_FILE_BYTES} are allowed; compile it without -g, or run llvm-strip -g on it",
-                object.len()
-            )));
+        if object.len() > MAX_COMMAND_FILE_BYTES {
+            return Err(Failure::failed(too_long(&shown.to_string(), object.len())));
         }
         let name = self.name.map(|name| Name::new().append_generic(name));
         let parameters = ControlParameters { name, ..ControlParameters::default() };
@@ -180,6 +177,18 @@ impl LoadArgs {
             done.name.unwrap_or_default().to_string().trim_start_matches('/')
         ))
     }
+}
+
+/// What to do with an object file that is longer than a command can be.
+fn too_long(file: &str, bytes: usize) -> String {
+    let smaller = "compile it without -g, or run llvm-strip -g on it";
+    if bytes > MAX_OBJECT_FILE_BYTES {
+        return format!("{file} has {bytes} bytes, {MAX_OBJECT_FILE_BYTES} are allowed; {smaller}");
+    }
+    format!(
+        "{file} has {bytes} bytes, and {MAX_COMMAND_FILE_BYTES} fit into a command; {smaller}, load it over HTTP \
+         (POST /api/v1/strategies/loaded), or name it in the configuration (section [[loaded_strategy]])"
+    )
 }
 
 impl UnloadArgs {
@@ -221,6 +230,12 @@ impl UnsetArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_too_long_for_a_command_has_other_ways_if_it_may_be_loaded_at_all() {
+        assert!(too_long("x.o", MAX_OBJECT_FILE_BYTES).contains("POST /api/v1/strategies/loaded"));
+        assert!(!too_long("x.o", MAX_OBJECT_FILE_BYTES + 1).contains("HTTP"));
+    }
 
     #[test]
     fn help_names_every_strategy_and_parameter() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use namehop_manage::client::ClientError;
-use namehop_manage::nfd::numbers::status_code;
+use namehop_manage::nfd::numbers::{MAX_TRACED_PACKETS, status_code};
 use namehop_manage::nfd::{ControlParameters, names::module};
 use namehop_manage::views::TracedPacketView;
 use namehop_wire::Name;
@@ -32,8 +32,8 @@ pub struct TraceArgs {
     /// is under /localhost, too
     #[arg(long, value_name = "PREFIX")]
     name: Name,
-    /// End after so many packets, at most 1000
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=MAX_TRACED_PACKETS),
+        help = format!("End after so many packets, at most {MAX_TRACED_PACKETS}"))]
     count: u64,
     /// End after so many seconds, however few packets there were
     #[arg(long, value_name = "S", default_value = "30")]

@@ -7,19 +7,15 @@ use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 use namehop_wire::MAX_PACKET_SIZE;
-use nix::cmsg_space;
 use nix::errno::Errno;
+use nix::sys::socket::sockopt::GetStruct;
 use nix::sys::socket::{
-    ControlMessage, ControlMessageOwned, MsgFlags, MultiHeaders, RecvMsg, SockaddrStorage, recvfrom, recvmmsg,
-    sendmmsg, sendto, setsockopt, sockopt,
+    ControlMessage, MsgFlags, MultiHeaders, SockaddrStorage, getsockopt, recvfrom, recvmmsg, sendmmsg, sendto,
 };
+use nix::{getsockopt_impl, libc};
 
 /// Most datagrams in one call.
 pub(super) const BATCH: usize = 64;
-
-/// Receive headers with room for the count of datagrams that the kernel dropped are used once in so many seconds, see
-/// [`DatagramIo::count_drops_next`].
-pub(super) const DROP_LOOK: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Room for one datagram: one byte more than a packet may have, so that a longer one is seen to be too long.
 const SLOT_BYTES: usize = MAX_PACKET_SIZE + 1;
@@ -29,13 +25,27 @@ pub(super) fn receive_memory() -> Box<[u8]> {
     vec![0; BATCH * SLOT_BYTES].into_boxed_slice()
 }
 
-/// What one call to receive came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Received {
-    /// Datagrams received.
-    pub(super) count: usize,
-    /// Datagrams that the kernel was found to have dropped.
-    pub(super) kernel_drops: u32,
+/// Numbers that the kernel has of the memory of a socket (linux/sock_diag.h).
+const MEMORY_NUMBERS: usize = 9;
+/// Which of them is that of datagrams dropped because the receive queue was full, or their checksum was wrong.
+const DROPS: usize = 8;
+
+/// These numbers: `SO_MEMINFO`, from Linux 4.12 on.
+#[derive(Debug, Clone, Copy)]
+struct SocketMemory;
+
+getsockopt_impl!(
+    SocketMemory,
+    libc::SOL_SOCKET,
+    libc::SO_MEMINFO,
+    [u32; MEMORY_NUMBERS],
+    GetStruct<[u32; MEMORY_NUMBERS]>
+);
+
+/// How many datagrams the kernel has dropped since the socket was made, in a number that wraps around. Where it does not say, they
+/// stay uncounted.
+pub(super) fn kernel_drops(socket: &impl AsFd) -> u32 {
+    getsockopt(socket, SocketMemory).map_or(0, |numbers| numbers[DROPS])
 }
 
 /// Headers for the batch calls of one socket.
@@ -47,10 +57,6 @@ pub(super) struct DatagramIo {
     sent: MultiHeaders<SockaddrStorage>,
     addresses: Vec<Option<SockaddrStorage>>,
     batched: bool,
-    /// Datagrams that the kernel had dropped when it last said so.
-    kernel_drops: u32,
-    /// The headers have room for that count now.
-    has_drop_count: bool,
 }
 
 impl DatagramIo {
@@ -61,45 +67,25 @@ impl DatagramIo {
             sent: MultiHeaders::preallocate(BATCH, None),
             addresses: Vec::with_capacity(BATCH),
             batched: true,
-            kernel_drops: 0,
-            has_drop_count: false,
         }
     }
 
-    /// Makes the next call of [`DatagramIo::receive`] find out how many datagrams the kernel has dropped for want of room in the
-    /// receive queue (`SO_RXQ_OVFL`, socket(7)). The headers for that serve for one call only, so this allocates.
-    pub(super) fn count_drops_next(&mut self) {
-        self.received = MultiHeaders::preallocate(BATCH, Some(cmsg_space!(u32)));
-        self.has_drop_count = true;
-    }
-
-    /// Datagrams that the kernel has dropped since the last call, as far as it has said so.
-    fn new_kernel_drops(&mut self, total: Option<u32>) -> u32 {
-        let Some(total) = total else { return 0 };
-        total.wrapping_sub(std::mem::replace(&mut self.kernel_drops, total))
-    }
-
     /// Receives up to [`BATCH`] datagrams and hands each to `each`; returns how many. Fewer than asked for means the
-    /// socket is empty. Also gives the number of datagrams that the kernel dropped, when it was to find out.
+    /// socket is empty.
     pub(super) fn receive(
         &mut self,
         socket: &impl AsRawFd,
         memory: &mut [u8],
         mut each: impl FnMut(SocketAddr, &[u8]),
-    ) -> io::Result<Received> {
+    ) -> io::Result<usize> {
         let descriptor = socket.as_raw_fd();
         if self.batched {
-            let looks = self.has_drop_count;
-            match receive_batch(descriptor, &mut self.received, memory, looks, &mut each) {
+            match receive_batch(descriptor, &mut self.received, memory, &mut each) {
                 Err(Errno::ENOSYS) => self.batched = false,
-                result => {
-                    let (count, kernel_drops) = result?;
-                    self.has_drop_count = false;
-                    return Ok(Received { count, kernel_drops: self.new_kernel_drops(kernel_drops) });
-                }
+                result => return Ok(result?),
             }
         }
-        receive_singly(descriptor, memory, each).map(|count| Received { count, kernel_drops: 0 })
+        receive_singly(descriptor, memory, each)
     }
 
     /// Sends the first of `datagrams`, up to [`BATCH`]; returns how many the kernel took. An error concerns the first
@@ -133,34 +119,20 @@ fn receive_batch(
     descriptor: RawFd,
     headers: &mut MultiHeaders<SockaddrStorage>,
     memory: &mut [u8],
-    looks_for_drops: bool,
     each: &mut impl FnMut(SocketAddr, &[u8]),
-) -> Result<(usize, Option<u32>), Errno> {
+) -> Result<usize, Errno> {
     let mut slots = memory.chunks_exact_mut(SLOT_BYTES);
     let mut slices: [[IoSliceMut<'_>; 1]; BATCH] =
         std::array::from_fn(|_| [IoSliceMut::new(slots.next().unwrap_or_default())]);
     let results = recvmmsg(descriptor, headers, slices.iter_mut(), MsgFlags::MSG_DONTWAIT, None)?;
     let mut count = 0;
-    let mut drops = None;
     for message in results {
         count += 1;
-        if looks_for_drops {
-            drops = drop_count(&message).or(drops);
-        }
         if let Some(address) = message.address.as_ref().and_then(to_std) {
             each(address, message.iovs().next().unwrap_or_default());
         }
     }
-    Ok((count, drops))
-}
-
-/// How many datagrams the kernel had dropped when it queued this one; `None` when it does not say, as when there were none.
-#[cold]
-fn drop_count(message: &RecvMsg<'_, '_, SockaddrStorage>) -> Option<u32> {
-    message.cmsgs().ok()?.find_map(|extra| match extra {
-        ControlMessageOwned::RxqOvfl(count) => Some(count),
-        _ => None,
-    })
+    Ok(count)
 }
 
 fn receive_singly(descriptor: RawFd, memory: &mut [u8], mut each: impl FnMut(SocketAddr, &[u8])) -> io::Result<usize> {
@@ -193,13 +165,6 @@ fn send_singly(
         }
     }
     Ok(slices.len())
-}
-
-/// Makes the kernel report dropped datagrams. Where it cannot, they stay uncounted.
-pub(super) fn count_kernel_drops(socket: &impl AsFd) {
-    if let Err(error) = setsockopt(socket, sockopt::RxqOvfl, &1) {
-        tracing::debug!(%error, "datagrams that the kernel drops are not counted");
-    }
 }
 
 fn to_std(address: &SockaddrStorage) -> Option<SocketAddr> {
@@ -245,7 +210,7 @@ mod tests {
                     got.push(bytes.to_vec());
                 })
                 .expect("receive");
-            assert_eq!(count, Received { count: expected, kernel_drops: 0 });
+            assert_eq!(count, expected);
         }
         assert_eq!(got, packets);
         let empty = io.receive(&right, &mut memory, |_, _| {}).expect_err("nothing left");
@@ -264,32 +229,24 @@ mod tests {
     fn what_the_kernel_drops_is_found_out() {
         let (left, _) = socket(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let (right, right_address) = socket(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-        count_kernel_drops(&right);
         right.set_recv_buffer_size(1).expect("the smallest");
         let mut io = DatagramIo::new();
         let mut memory = receive_memory();
-        let mut sent = 0;
-        let mut found = 0;
+        let mut lost = 0;
         for _ in 0..2 {
             for _ in 0..100 {
                 left.send_to(&[5; 1000], &right_address.into()).expect("send");
-                sent += 1;
             }
+            // Before anything is received, and without a datagram that comes later.
+            let known = kernel_drops(&right) as usize;
             let mut received = 0;
-            while let Ok(one) = io.receive(&right, &mut memory, |_, _| {}) {
-                received += one.count;
-                assert_eq!(one.kernel_drops, 0, "nobody looked");
+            while let Ok(count) = io.receive(&right, &mut memory, |_, _| {}) {
+                received += count;
             }
-            let lost = 100 - received;
-            assert!(lost > 0);
-            // The next datagram brings word of it.
-            left.send_to(&[5; 10], &right_address.into()).expect("send");
-            io.count_drops_next();
-            let one = io.receive(&right, &mut memory, |_, _| {}).expect("receive");
-            assert_eq!((one.count, one.kernel_drops as usize), (1, lost), "of {sent}");
-            found += one.kernel_drops;
+            lost += 100 - received;
+            assert!(received < 100);
+            assert_eq!((known, kernel_drops(&right) as usize), (lost, lost));
         }
-        assert_eq!(found, io.kernel_drops);
     }
 
     #[test]

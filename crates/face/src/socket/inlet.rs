@@ -12,7 +12,7 @@ use nix::sys::socket::SockaddrStorage;
 use socket2::Socket;
 use tokio::task::{spawn_local, yield_now};
 
-use super::datagram_io::{BATCH, DROP_LOOK, DatagramIo, Received, count_kernel_drops};
+use super::datagram_io::{BATCH, DatagramIo, kernel_drops};
 use super::shared::Shared;
 use super::standing;
 use super::udp::Channel;
@@ -21,23 +21,27 @@ use crate::counters::LinkDrop;
 
 /// Pause after the socket itself failed, so that a lasting failure does not spin.
 const FAILURE_PAUSE: Duration = Duration::from_millis(10);
+/// How long after a datagram the kernel is asked how many others it has dropped.
+const DROP_LOOK: Duration = Duration::from_secs(1);
 
 /// A socket, with the queue in the kernel behind it.
 pub(super) struct Inlet {
     pub(super) socket: Watched,
     io: RefCell<DatagramIo>,
-    /// A task is about to have the kernel asked for dropped datagrams.
+    /// A task is about to ask the kernel for dropped datagrams.
     looks_later: Cell<bool>,
+    /// What it said last.
+    kernel_drops: Cell<u32>,
 }
 
 impl Inlet {
     /// Begins to watch a bound socket. Needs a runtime.
     pub(super) fn new(socket: Socket) -> io::Result<Rc<Inlet>> {
-        count_kernel_drops(&socket);
         Ok(Rc::new(Inlet {
             socket: Watched::new(socket.into())?,
             io: RefCell::new(DatagramIo::new()),
             looks_later: Cell::new(false),
+            kernel_drops: Cell::new(0),
         }))
     }
 
@@ -50,11 +54,7 @@ impl Inlet {
     ) -> Poll<io::Result<bool>> {
         let mut memory = shared.datagram_memory.borrow_mut();
         let received = self.socket.poll_read(cx, |_| {
-            let mut io = self.io.borrow_mut();
-            let Received { count, kernel_drops } = io.receive(&self.socket, &mut memory, &mut accept)?;
-            if kernel_drops > 0 {
-                shared.table.link_drops().add(LinkDrop::KernelQueueFull, kernel_drops.into());
-            }
+            let count = self.io.borrow_mut().receive(&self.socket, &mut memory, &mut accept)?;
             // A short batch emptied the socket.
             Ok(Read { value: count == BATCH, is_drained: count < BATCH })
         });
@@ -64,13 +64,17 @@ impl Inlet {
 
     /// Asks the kernel after a while how many datagrams it has dropped, unless that is planned already. An idle socket does not
     /// wake the thread.
-    fn look_for_drops_later(self: &Rc<Self>) {
+    fn look_for_drops_later(self: &Rc<Self>, shared: &Rc<Shared>) {
         if !self.looks_later.replace(true) {
-            let inlet = Rc::clone(self);
+            let (inlet, shared) = (Rc::clone(self), Rc::clone(shared));
             spawn_local(async move {
                 tokio::time::sleep(DROP_LOOK).await;
-                inlet.io.borrow_mut().count_drops_next();
                 inlet.looks_later.set(false);
+                let total = kernel_drops(&inlet.socket);
+                let dropped = total.wrapping_sub(inlet.kernel_drops.replace(total));
+                if dropped > 0 {
+                    shared.table.link_drops().add(LinkDrop::KernelQueueFull, dropped.into());
+                }
             });
         }
     }
@@ -90,7 +94,7 @@ pub(super) async fn receive(shared: Rc<Shared>, channel: Rc<Channel>, inlet: Rc<
     loop {
         let accept = |from, datagram: &[u8]| channel.accept(&shared, from, datagram);
         let received = poll_fn(|cx| inlet.poll_receive(cx, &shared, accept)).await;
-        inlet.look_for_drops_later();
+        inlet.look_for_drops_later(&shared);
         standing::look_later(&shared, &channel);
         match received {
             Ok(true) => yield_now().await,

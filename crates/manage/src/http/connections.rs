@@ -10,6 +10,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
@@ -47,16 +48,19 @@ pub(super) async fn serve(listener: TcpListener, router: Router) {
         if connections.len() >= MAX_CONNECTIONS {
             connections.pop_front().iter().for_each(AbortHandle::abort);
         }
-        let service = TowerToHyperService::new(router.clone());
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEADER_TIMEOUT)
-            .max_buf_size(MAX_HEADER_BYTES)
-            .max_headers(MAX_HEADER_FIELDS)
-            .keep_alive(false)
-            .serve_connection(TokioIo::new(stream), service);
-        // What goes wrong on a connection concerns its client, who notices.
-        let task = tokio::spawn(async move { drop(timeout(CONNECTION_TIMEOUT, connection).await) });
-        connections.push_back(task.abort_handle());
+        connections.push_back(tokio::spawn(answer(stream, router.clone())).abort_handle());
     }
+}
+
+/// Answers the request on a connection.
+pub(super) async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin, router: Router) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(MAX_HEADER_BYTES)
+        .max_headers(MAX_HEADER_FIELDS)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    // What goes wrong on a connection concerns its client, who notices.
+    drop(timeout(CONNECTION_TIMEOUT, connection).await);
 }

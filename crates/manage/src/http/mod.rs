@@ -26,6 +26,8 @@ use axum::extract::Request;
 use axum::middleware::from_fn;
 use axum::routing::{MethodRouter, get};
 use thiserror::Error;
+#[cfg(any(test, feature = "testing"))]
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
 use crate::metrics::Snapshot;
@@ -121,19 +123,30 @@ impl HttpServer {
 
     /// Serves for ever. `snapshot` is called on a thread for blocking work.
     pub async fn run(self, snapshot: impl Fn() -> Snapshot + Send + Sync + 'static) {
-        let snapshots: Snapshots = Arc::new(snapshot);
-        let list = list(self.api.is_some());
-        let mut router = Router::new().route("/", get(async move || list));
-        for endpoint in &ENDPOINTS {
-            router = router.route(endpoint.path, (endpoint.handler)(Arc::clone(&snapshots)));
-        }
-        if let Some(api) = self.api {
-            router = router.merge(api::router(api));
-        }
-        let hosts = Arc::new(self.allowed_hosts);
-        let router = router.layer(from_fn(move |request, next| host::check(Arc::clone(&hosts), request, next)));
+        let router = router(Arc::new(snapshot), self.api, self.allowed_hosts);
         connections::serve(self.listener, router).await;
     }
+}
+
+/// Answers all requests.
+fn router(snapshots: Snapshots, api: Option<Api>, allowed_hosts: Vec<String>) -> Router {
+    let list = list(api.is_some());
+    let mut router = Router::new().route("/", get(async move || list));
+    for endpoint in &ENDPOINTS {
+        router = router.route(endpoint.path, (endpoint.handler)(Arc::clone(&snapshots)));
+    }
+    if let Some(api) = api {
+        router = router.merge(api::router(api));
+    }
+    let hosts = Arc::new(allowed_hosts);
+    router.layer(from_fn(move |request, next| host::check(Arc::clone(&hosts), request, next)))
+}
+
+/// Answers what comes over a stream as the server of a loopback address does over a connection.
+#[cfg(any(test, feature = "testing"))]
+pub async fn answer_stream(stream: impl AsyncRead + AsyncWrite + Unpin, inside: Inside, token: ApiToken) {
+    let api = Api::new(inside, Some(token), false);
+    connections::answer(stream, router(Arc::new(Snapshot::default), Some(api), Vec::new())).await;
 }
 
 /// Whether a request is one to the API, whose errors are JSON.

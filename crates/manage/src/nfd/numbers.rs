@@ -5,9 +5,16 @@ use std::borrow::Cow;
 use namehop_face::FacePersistency;
 use namehop_packet::{FaceScope, LinkType};
 
-/// Most bytes that the object file of a strategy may have: it travels in one command, whose packet has up to 8,800, with the name,
-/// the parameters and a signature.
-pub const MAX_OBJECT_FILE_BYTES: usize = 8_000;
+/// Most bytes that the object file of a strategy may have.
+pub use namehop_forward::strategy::program::MAX_OBJECT_FILE_BYTES;
+
+/// Most bytes of it that fit into a command, which is one packet of up to 8,800 with the name, the parameters and a signature. Longer
+/// files come over HTTP or are named in the configuration: were they cut into commands, the router would have to keep the pieces that
+/// anybody sends and never completes.
+pub const MAX_COMMAND_FILE_BYTES: usize = 8_000;
+
+/// Most packets of one trace (`trace/start`), which wait in the router until they are taken.
+pub const MAX_TRACED_PACKETS: u64 = 1_000;
 
 /// Status codes of a ControlResponse.
 pub mod status_code {

@@ -11,7 +11,7 @@ use namehop_wire::{Name, NameRef};
 use super::reply::not_saved;
 use super::verbs::bad_request;
 use super::{ControlPlane, Management, StateChange, fib};
-use crate::nfd::numbers::{MAX_OBJECT_FILE_BYTES, status_code};
+use crate::nfd::numbers::status_code;
 use crate::nfd::{ControlParameters, ControlResponse};
 
 /// The name of a strategy, which is the only component of a Name.
@@ -41,12 +41,6 @@ impl<C: ControlPlane> Management<C> {
             Some(None) => return bad_request("Name must be one component, the name of the strategy".to_owned()),
             name => name.flatten(),
         };
-        if object.len() > MAX_OBJECT_FILE_BYTES {
-            return bad_request(format!(
-                "the object file has {} bytes, {MAX_OBJECT_FILE_BYTES} are allowed",
-                object.len()
-            ));
-        }
         let program = match StrategyProgram::load(object, name, self.control.compiler()) {
             Ok(program) => program,
             Err(error) => return conflict(error.to_string()),

@@ -11,11 +11,9 @@ use namehop_wire::tlv::Writer;
 
 use super::verbs::{Action, Verb, bad_request};
 use super::{ControlPlane, Management};
-use crate::nfd::numbers::status_code;
+use crate::nfd::numbers::{MAX_TRACED_PACKETS, status_code};
 use crate::nfd::{ControlParameters, ControlResponse, FieldSet, TracedPacket, TracedStep, encode_item};
 
-/// Most packets of one trace.
-pub const MOST_TRACED_PACKETS: u64 = 1_000;
 /// A trace that nobody takes anything of ends after this time.
 const ABANDONED_AFTER_MS: u64 = 10_000;
 /// Bytes of traced packets in a response, which has to fit into a Data packet; one that is longer has some of its steps cut off.
@@ -68,8 +66,8 @@ impl<C: ControlPlane> Management<C> {
 
     async fn start_trace(&self, parameters: ControlParameters) -> ControlResponse {
         let (prefix, count) = (parameters.name.unwrap_or_default(), parameters.count.unwrap_or(0));
-        if !(1..=MOST_TRACED_PACKETS).contains(&count) {
-            return bad_request(format!("Count is from 1 to {MOST_TRACED_PACKETS}"));
+        if !(1..=MAX_TRACED_PACKETS).contains(&count) {
+            return bad_request(format!("Count is from 1 to {MAX_TRACED_PACKETS}"));
         }
         if self.traces.borrow().running.is_some() {
             let text = "a trace is running; one that nobody reads ends after 10 seconds";

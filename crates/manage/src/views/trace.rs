@@ -1,17 +1,19 @@
 //! Traced packets as JSON.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::nfd::{TracedPacket, TracedStep};
 
 /// What was decided about one packet.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct TracedPacketView {
     /// Seconds since the first packet of the trace.
     pub time_s: f64,
     /// The worker that had it.
     pub worker: u64,
     /// Where it came in; `null` when nothing came in.
+    #[schema(required)]
     pub face: Option<u64>,
     /// `interest`, `data`, `nack` or `timeout`.
     pub subject: String,
@@ -22,7 +24,7 @@ pub struct TracedPacketView {
 }
 
 /// A step of it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct TracedStepView {
     /// What it has to do with: `packet`, `pit`, `cs`, `fib`, `strategy`, `send` or `drop`.
     pub stage: String,

@@ -30,6 +30,7 @@ impl Config {
             })
             .or_else(|| self.authorization_fault())
             .or_else(|| self.route_fault())
+            .or_else(|| self.strategy_fault())
             .or_else(|| self.routing_fault())
             .or_else(|| self.port_fault())
             .or_else(|| self.face.iter().enumerate().find_map(|(index, face)| mtu_fault(index, face)))

@@ -19,6 +19,7 @@ use namehop_wire::security::SecurityError;
 
 use super::fault::Fault;
 use super::{AutoPath, Config, Trust};
+use crate::compile::compile_strategy;
 use crate::{api_token, paths};
 
 impl Config {
@@ -30,6 +31,7 @@ impl Config {
             .or_else(|| self.path_fault())
             .or_else(|| self.fib_file_fault())
             .or_else(|| self.token_fault())
+            .or_else(|| self.loaded_strategy_fault(compile_strategy))
     }
 
     fn certificate_fault(&self) -> Option<Fault> {

@@ -12,6 +12,7 @@ mod fault;
 mod ports;
 mod routing;
 mod sections;
+mod strategies;
 mod values;
 
 use std::fmt;
@@ -27,6 +28,7 @@ pub use faces::{Faces, Listen, Multicast, Udp, Unix, WebSocket};
 pub use ports::{Ports, Processor, StaticPort};
 pub use routing::{Routing, RoutingDaemon, RoutingGateway};
 pub use sections::*;
+pub use strategies::{LoadedStrategy, StaticStrategy};
 pub use values::{
     AutoNumber, AutoPath, ByteSize, IpText, NameText, OriginText, PortAddressText, PortText, StrategyText, UriText,
 };
@@ -70,6 +72,8 @@ pub struct Config {
     pub face: Vec<StaticFace>,
     /// Routes to add at start.
     pub route: Vec<StaticRoute>,
+    /// Strategies to load at start.
+    pub loaded_strategy: Vec<LoadedStrategy>,
     /// Strategies to choose at start.
     pub strategy: Vec<StaticStrategy>,
 }

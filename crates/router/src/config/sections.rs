@@ -13,9 +13,7 @@ use namehop_forward::engine::{CsConfig, EngineConfig, UnsolicitedPolicy};
 use namehop_store::PolicyKind;
 use namehop_table::HugePages;
 
-use super::values::{
-    AutoNumber, AutoPath, ByteSize, NameText, PortText, StrategyText, UriText, address, as_text, persistency,
-};
+use super::values::{AutoNumber, AutoPath, ByteSize, NameText, PortText, UriText, address, as_text, persistency};
 
 /// `[log]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -224,16 +222,6 @@ pub struct StaticRoute {
 
 fn yes() -> bool {
     true
-}
-
-/// `[[strategy]]`
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StaticStrategy {
-    /// Names under this prefix …
-    pub prefix: NameText,
-    /// … are forwarded by this strategy.
-    pub strategy: StrategyText,
 }
 
 /// `[management]`

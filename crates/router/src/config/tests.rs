@@ -35,9 +35,15 @@ fn what_is_shown_reads_back() {
         [[route]]
         prefix = "/a/b"
         nexthop = "tcp4://192.0.2.2:6363"
+        [[loaded_strategy]]
+        name = "mine"
+        file = "mine.o"
         [[strategy]]
         prefix = "/a"
         strategy = "asf"
+        [[strategy]]
+        prefix = "/b"
+        strategy = "mine/v=1/patience~30"
         [[management.authorizations]]
         certificate = "any"
         modules = ["rib"]
@@ -62,7 +68,8 @@ fn errors_name_file_line_and_remedy() {
         ("[[face]]\nuri = \"tcp4://192.0.2.1:6363\"\npersistency = \"on-demand\"\n", "test.toml:3:15:", "permanent"),
         ("[faces.tcp]\nlisten = [\"localhost\"]\n", "test.toml:2:", "address"),
         ("[[route]]\nprefix = \"/a\"\nnexthop = \"udp:192.0.2.1\"\n", "test.toml:3:11:", "udp"),
-        ("[[strategy]]\nprefix = \"/a\"\nstrategy = \"fastest\"\n", "test.toml:3:12:", "strategy"),
+        ("[[strategy]]\nprefix = \"/a\"\nstrategy = \"fastest\"\n", "test.toml:3:1:", "[[loaded_strategy]]"),
+        ("[[loaded_strategy]]\nname = \"asf\"\nfile = \"x.o\"\n", "test.toml:2:1:", "another strategy"),
         ("[faces.unix]\nmode = \"rw\"\n", "test.toml:2:1:", "0660"),
         ("[log]\nlevel = \"namehop=loud\"\n", "test.toml:2:1:", "info"),
         (

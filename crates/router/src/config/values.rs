@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use namehop_face::FacePersistency;
 use namehop_face::port::PortAddress;
 use namehop_face::uri::{FaceUri, Host};
-use namehop_forward::strategy::{StrategyInstance, registry};
+use namehop_forward::strategy::{StrategyError, StrategyInstance, registry};
 use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::origin;
 use namehop_wire::Name;
@@ -278,8 +278,8 @@ text_value!(
     })
 );
 text_value!(
-    /// A strategy, by short name (`best-route`) or by full name with parameters.
-    StrategyText(StrategyInstance),
+    /// The full name of a strategy, which may be one that is loaded; written by short name (`best-route`) or by full name with parameters.
+    StrategyText(Name),
     parse_strategy
 );
 
@@ -344,9 +344,14 @@ fn parse_peer(text: &str) -> Result<FaceUri, String> {
 }
 
 /// Accepts `asf` for `/localhost/nfd/strategy/asf`, and the full form.
-fn parse_strategy(text: &str) -> Result<StrategyInstance, String> {
+fn parse_strategy(text: &str) -> Result<Name, String> {
     let name = registry::full_name(text).map_err(|error| format!("`{text}` is not a strategy name: {error}"))?;
-    StrategyInstance::parse(name.as_ref()).map_err(|error| format!("strategy `{text}`: {error}"))
+    match StrategyInstance::parse(name.as_ref()) {
+        Ok(built_in) => Ok(built_in.name().clone()),
+        // It may be one that is loaded.
+        Err(StrategyError::NotFound) => Ok(name),
+        Err(error) => Err(format!("strategy `{text}`: {error}")),
+    }
 }
 
 impl Serialize for NameText {
@@ -376,7 +381,7 @@ impl Serialize for OriginText {
 
 impl Serialize for StrategyText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0.name().as_ref())
+        serializer.collect_str(&self.0.as_ref())
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use namehop_ebpf::object_file::ObjectFile;
-use namehop_ebpf::{Code, Refusal, Verified, verify};
+use namehop_ebpf::{Refusal, verify};
 
 use namehop_wire::Name;
 
@@ -31,6 +31,10 @@ use manifest::{Kind, MEASURES, Manifest, SUPPRESSES};
 
 /// How long round-trip times of an unused next hop are remembered, as by the strategy asf.
 const MEASUREMENTS_LIFETIME_MS: u64 = 300_000;
+
+/// Most bytes of an object file.
+pub use namehop_ebpf::object_file::MAX_BYTES as MAX_OBJECT_FILE_BYTES;
+pub use namehop_ebpf::{Code, Verified};
 
 /// Compiles a verified program for this processor, or says why that is not possible.
 pub type Compiler = fn(&Verified) -> Result<Code, String>;

@@ -10,7 +10,7 @@
 //! | `extract` | bodies, queries and numbers in paths, with their limits |
 //! | `answer` | answers and errors |
 //! | `page` | lists in pages |
-//! | `faces`, `prefixes`, `strategies`, `tables`, `status` | the resources |
+//! | `faces`, `prefixes`, `strategies`, `tables`, `status`, `trace` | the resources |
 
 mod access;
 mod answer;
@@ -22,6 +22,7 @@ mod prefixes;
 mod status;
 mod strategies;
 mod tables;
+mod trace;
 
 #[cfg(test)]
 mod tests;
@@ -88,6 +89,7 @@ fn described_routes() -> OpenApiRouter<Api> {
         .routes(routes!(tables::erase_cs))
         .routes(routes!(tables::ndt))
         .routes(routes!(tables::move_name))
+        .routes(routes!(trace::trace))
         .routes(routes!(openapi))
 }
 

@@ -13,12 +13,12 @@ use crate::server::{DispatchEntry, WorkerStatus};
 
 const METHODS: [Method; 5] = [Method::GET, Method::PUT, Method::POST, Method::PATCH, Method::DELETE];
 
-fn described() -> Value {
+pub(super) fn described() -> Value {
     serde_json::to_value(description()).expect("JSON")
 }
 
 /// The description of a request.
-fn operation<'a>(description: &'a Value, method: &Method, path: &str) -> &'a Value {
+pub(super) fn operation<'a>(description: &'a Value, method: &Method, path: &str) -> &'a Value {
     &description["paths"][format!("{ROOT}{path}")][method.as_str().to_ascii_lowercase()]
 }
 
@@ -147,6 +147,7 @@ fn answers_are_as_described() {
             (&post, "/cs/erase", "/cs/erase", json!({"prefix": "/"})),
             (&get, "/ndt", "/ndt", Value::Null),
             (&post, "/ndt/move", "/ndt/move", json!({"name": "/a", "worker": 1})),
+            (&post, "/trace", "/trace", json!({"name": "/a", "count": 1000, "seconds": 0})),
             (&delete, "/faces/{id}", "/faces/257", Value::Null),
             (&get, "/openapi.json", "/openapi.json", Value::Null),
         ] {

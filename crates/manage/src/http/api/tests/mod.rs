@@ -6,6 +6,7 @@ mod described;
 mod hostile;
 mod pages;
 mod schema;
+mod trace;
 
 use std::rc::Rc;
 

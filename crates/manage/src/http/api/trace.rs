@@ -1,0 +1,93 @@
+//! What the router decides about single packets: a trace from its start to its end, in one answer.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use tokio::time::{Instant, sleep};
+use utoipa::ToSchema;
+
+use super::extract::{JsonBody, name};
+use super::{Api, Failure, answer};
+use crate::nfd::names::module;
+use crate::nfd::numbers::{MAX_TRACED_PACKETS, status_code};
+use crate::nfd::{ControlParameters, TracedPacket, decode_items};
+use crate::server::Inside;
+use crate::views::TracedPacketView;
+
+/// Packets of a trace, and how long it lasts, where the request does not say.
+const DEFAULT_COUNT: u64 = 10;
+const DEFAULT_SECONDS: f64 = 5.0;
+/// Longest trace. The answer has to be written before the server closes the connection, 30 seconds after it was opened.
+const MAX_SECONDS: f64 = 20.0;
+/// Pause between two looks at what workers have found.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Packets to be traced.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewTrace {
+    /// Packets with names under this prefix. With names under /localhost, which are commands to this router, only if the prefix is
+    /// under /localhost, too.
+    name: String,
+    /// The answer comes after so many packets: 1 to 1000; 10 if not given.
+    #[schema(minimum = 1, maximum = 1000)]
+    count: Option<u64>,
+    /// It comes after so many seconds, however few packets there were: 0 to 20; 5 if not given.
+    #[schema(minimum = 0, maximum = 20)]
+    seconds: Option<f64>,
+}
+
+/// Show what the router decides about packets, step by step
+///
+/// The answer comes when there were enough packets, or when the time is over. One trace runs at a time. That of a client who goes away ends
+/// after 10 seconds.
+#[utoipa::path(post, operation_id = "trace_packets", path = "/trace", tag = "status", request_body = NewTrace,
+    responses((status = 200, description = "As `namehop trace --json`, as one list", body = Vec<TracedPacketView>)))]
+pub(super) async fn trace(State(api): State<Api>, JsonBody(wanted): JsonBody<NewTrace>) -> Result<Response, Failure> {
+    let prefix = name("name", &wanted.name)?;
+    let (count, seconds) = (wanted.count.unwrap_or(DEFAULT_COUNT), wanted.seconds.unwrap_or(DEFAULT_SECONDS));
+    if !(1..=MAX_TRACED_PACKETS).contains(&count) {
+        return Err(Failure::bad_request(format!("count is from 1 to {MAX_TRACED_PACKETS}")));
+    }
+    if !(0.0..=MAX_SECONDS).contains(&seconds) {
+        return Err(Failure::bad_request(format!("seconds is from 0 to {MAX_SECONDS}")));
+    }
+    let end = Instant::now() + Duration::from_secs_f64(seconds);
+    let parameters = ControlParameters { name: Some(prefix), count: Some(count), ..ControlParameters::default() };
+    answer::done(api.inside.command(module::TRACE, "start", parameters, Vec::new()).await?)?;
+    let packets = follow(&api.inside, count, end).await?;
+    answer::made(move || {
+        let first_ns = packets.first().map_or(0, |packet| packet.time_ns);
+        Ok(packets.into_iter().map(|packet| TracedPacketView::new(packet, first_ns)).collect::<Vec<_>>())
+    })
+    .await
+}
+
+/// Takes packets until there are enough or the time is over, and has the trace end.
+async fn follow(inside: &Inside, count: u64, end: Instant) -> Result<Vec<TracedPacket>, Failure> {
+    let mut packets = Vec::new();
+    loop {
+        // Looked at first: what came before the end belongs to the trace.
+        let is_over = Instant::now() >= end;
+        let response = inside.command(module::TRACE, "take", ControlParameters::default(), Vec::new()).await?;
+        if response.code == status_code::NOT_FOUND {
+            // Somebody has stopped it.
+            return Ok(packets);
+        }
+        let taken: Vec<TracedPacket> = decode_items(&response.body)?;
+        let is_all = taken.is_empty();
+        packets.extend(taken);
+        if packets.len() as u64 >= count {
+            return Ok(packets);
+        }
+        if is_all && is_over {
+            answer::done(inside.command(module::TRACE, "stop", ControlParameters::default(), Vec::new()).await?)?;
+            return Ok(packets);
+        }
+        if is_all {
+            sleep(PAUSE.min(end.saturating_duration_since(Instant::now()))).await;
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Sections `[[strategy]]` and `[[loaded_strategy]]`: which strategies are chosen at start, and those that are loaded for that.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use namehop_forward::strategy::program::{Compiler, MAX_OBJECT_FILE_BYTES};
+use namehop_forward::strategy::{STRATEGIES, StrategyProgram, StrategyRegistry};
+use namehop_wire::Name;
+use serde::{Deserialize, Serialize};
+
+use super::Config;
+use super::environment::unreadable;
+use super::fault::Fault;
+use super::values::{NameText, StrategyText};
+
+/// `[[strategy]]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StaticStrategy {
+    /// Names under this prefix …
+    pub prefix: NameText,
+    /// … are forwarded by this strategy.
+    pub strategy: StrategyText,
+}
+
+/// `[[loaded_strategy]]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadedStrategy {
+    /// Name by which it is chosen.
+    pub name: String,
+    /// eBPF object file.
+    pub file: PathBuf,
+}
+
+impl LoadedStrategy {
+    /// The object file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is longer than any may be; the text names it.
+    pub fn read(&self) -> Result<Vec<u8>, String> {
+        let shown = self.file.display();
+        let object = read_at_most(&self.file, MAX_OBJECT_FILE_BYTES + 1);
+        let object = object.map_err(|error| format!("cannot read {shown}: {}", unreadable(&self.file, &error)))?;
+        if object.len() > MAX_OBJECT_FILE_BYTES {
+            return Err(format!(
+                "{shown} has more than the {MAX_OBJECT_FILE_BYTES} bytes that are allowed; compile it without -g, or run \
+                 llvm-strip -g on it"
+            ));
+        }
+        Ok(object)
+    }
+}
+
+fn read_at_most(file: &Path, bytes: usize) -> io::Result<Vec<u8>> {
+    let mut object = Vec::new();
+    File::open(file)?.take(bytes as u64).read_to_end(&mut object)?;
+    Ok(object)
+}
+
+impl Config {
+    /// Looks for what is wrong with names of strategies, whatever is in the files.
+    pub(super) fn strategy_fault(&self) -> Option<Fault> {
+        let loaded = &self.loaded_strategy;
+        let twice = loaded.iter().enumerate().find(|&(index, strategy)| {
+            loaded[..index].iter().any(|other| other.name == strategy.name)
+                || STRATEGIES.iter().any(|info| info.name == strategy.name)
+        });
+        if let Some((index, LoadedStrategy { name, .. })) = twice {
+            let message = format!("another strategy has the name `{name}`; choose one that no other has");
+            return Some(Fault::new(format!("loaded_strategy[{index}].name"), message));
+        }
+        let is_known = |name: &Name| {
+            StrategyRegistry::default().parse(name.as_ref()).is_ok()
+                || loaded.iter().any(|strategy| strategy_component(name) == Some(strategy.name.as_bytes()))
+        };
+        let index = self.strategy.iter().position(|choice| !is_known(&choice.strategy.0))?;
+        let message = format!(
+            "strategy `{}`: no such strategy; `namehop strategy set --help` lists those of the router, and [[loaded_strategy]] \
+             loads others",
+            self.strategy[index].strategy.0
+        );
+        Some(Fault::new(format!("strategy[{index}].strategy"), message))
+    }
+
+    /// Loads the strategies for a try, and looks whether the choices go with them.
+    pub(super) fn loaded_strategy_fault(&self, compiler: Compiler) -> Option<Fault> {
+        let mut strategies = StrategyRegistry::default();
+        for (index, loaded) in self.loaded_strategy.iter().enumerate() {
+            let fault =
+                |key: &str, message: String| Some(Fault::with_key(format!("loaded_strategy[{index}].{key}"), &message));
+            let object = match loaded.read() {
+                Ok(object) => object,
+                Err(message) => return fault("file", message),
+            };
+            match StrategyProgram::load(&object, Some(&loaded.name), compiler) {
+                Err(error) => return fault("file", format!("{}: {error}", loaded.file.display())),
+                Ok(program) => {
+                    if let Err(message) = strategies.insert(program) {
+                        return fault("name", message);
+                    }
+                }
+            }
+        }
+        self.strategy.iter().enumerate().find_map(|(index, choice)| {
+            let error = strategies.parse(choice.strategy.0.as_ref()).err()?;
+            let message = format!("strategy `{}`: {error}", choice.strategy.0);
+            Some(Fault::new(format!("strategy[{index}].strategy"), message))
+        })
+    }
+}
+
+/// The component of a full strategy name that tells strategies apart.
+fn strategy_component(name: &Name) -> Option<&[u8]> {
+    name.as_ref().get(3).map(|component| component.value)
+}
