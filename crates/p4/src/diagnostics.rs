@@ -35,27 +35,11 @@ pub struct Diagnostic {
     pub code: &'static str,
     pub message: String,
     pub span: Span,
-    /// What the marked text is, in a few words.
-    pub label: String,
-    /// Other places that belong to it.
-    pub related: Vec<(Span, String)>,
     /// What can be done about it.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// Marks the text with `label`.
-    pub fn label(&mut self, label: impl Into<String>) -> &mut Self {
-        self.label = label.into();
-        self
-    }
-
-    /// Names another place that belongs to it.
-    pub fn related(&mut self, span: Span, text: impl Into<String>) -> &mut Self {
-        self.related.push((span, text.into()));
-        self
-    }
-
     /// Says what can be done.
     pub fn help(&mut self, help: impl Into<String>) -> &mut Self {
         self.help = Some(help.into());
@@ -87,7 +71,7 @@ impl Diagnostics {
     }
 
     fn push(&mut self, severity: Severity, code: &'static str, span: Span, message: String) -> &mut Diagnostic {
-        let new = Diagnostic { severity, code, message, span, label: String::new(), related: Vec::new(), help: None };
+        let new = Diagnostic { severity, code, message, span, help: None };
         let (count, limit) = match severity {
             Severity::Error => (self.errors, MAX_ERRORS),
             Severity::Warning => (self.warnings, MAX_WARNINGS),
@@ -113,11 +97,6 @@ impl Diagnostics {
     /// Whether so much is wrong that going on is of no use.
     pub fn is_full(&self) -> bool {
         self.errors >= MAX_ERRORS
-    }
-
-    /// What was kept, in the order of discovery.
-    pub fn list(&self) -> &[Diagnostic] {
-        &self.list
     }
 
     /// Writes all of it with excerpts to the standard error output, in colours where it is a terminal.
@@ -156,7 +135,6 @@ impl Diagnostics {
                     line,
                     column,
                     text: sources.text(diagnostic.span).chars().take(200).collect(),
-                    label: diagnostic.label.clone(),
                     help: diagnostic.help.clone(),
                 }
             })
@@ -174,7 +152,6 @@ pub struct JsonDiagnostic {
     line: usize,
     column: usize,
     text: String,
-    label: String,
     help: Option<String>,
 }
 
@@ -191,11 +168,7 @@ fn report(diagnostic: &Diagnostic) -> Report<usize> {
         Severity::Error => Report::error(),
         Severity::Warning => Report::warning(),
     };
-    let mut labels =
-        vec![Label::primary(diagnostic.span.file as usize, range(diagnostic.span)).with_message(&diagnostic.label)];
-    for (span, text) in &diagnostic.related {
-        labels.push(Label::secondary(span.file as usize, range(*span)).with_message(text));
-    }
+    let labels = vec![Label::primary(diagnostic.span.file as usize, range(diagnostic.span))];
     let notes = diagnostic.help.iter().map(|help| format!("help: {help}")).collect();
     report.with_code(diagnostic.code).with_message(&diagnostic.message).with_labels(labels).with_notes(notes)
 }

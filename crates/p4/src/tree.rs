@@ -64,6 +64,7 @@ pub enum ExprKind {
 pub struct Call {
     pub target: Target,
     pub arguments: Vec<Argument>,
+    #[expect(dead_code, reason = "for the generation of code, which names things as the program does")]
     pub span: Span,
 }
 
@@ -160,6 +161,7 @@ pub enum Statement {
 pub struct Function {
     pub name: Arc<str>,
     pub parameters: Vec<Parameter>,
+    #[expect(dead_code, reason = "for the generation of code, which names things as the program does")]
     pub returns: Ty,
     /// Types of the variables of its frame.
     pub locals: Vec<Ty>,
@@ -172,8 +174,6 @@ pub struct Function {
 pub struct Naming {
     /// `@name`
     pub name: Option<Arc<str>>,
-    /// `@hidden`
-    pub hidden: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -191,12 +191,14 @@ pub struct Instance {
     pub class: Class,
     pub arguments: Vec<Option<Expr>>,
     pub ty: Ty,
+    #[expect(dead_code, reason = "for the generation of code, which names things as the program does")]
     pub span: Span,
 }
 
 /// What parsers and controls have in common.
 #[derive(Clone, Debug, Default)]
 pub struct Shell {
+    #[expect(dead_code, reason = "for the generation of code, which names things as the program does")]
     pub name: Arc<str>,
     pub parameters: Vec<Parameter>,
     pub constructor: Vec<Parameter>,
@@ -233,6 +235,7 @@ pub enum Next {
 
 #[derive(Clone, Debug)]
 pub struct State {
+    #[expect(dead_code, reason = "for the generation of code, which names things as the program does")]
     pub name: Arc<str>,
     pub body: Vec<Statement>,
     pub next: Transition,
@@ -280,6 +283,7 @@ pub struct TableAction {
     pub name: Arc<str>,
     pub bound: Vec<Argument>,
     pub default_only: bool,
+    pub table_only: bool,
 }
 
 #[derive(Clone, Debug)]

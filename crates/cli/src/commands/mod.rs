@@ -20,6 +20,7 @@ mod fib;
 mod key;
 mod manual;
 mod ndt;
+mod p4;
 mod ping;
 mod prefixes;
 mod put;
@@ -67,6 +68,7 @@ enum CliCommand {
     Key(key::KeyArgs),
     Bench(bench::BenchArgs),
     Reproduce(reproduce::ReproduceArgs),
+    P4(p4::P4Args),
     Completions(completions::CompletionsArgs),
     Manual(manual::ManualArgs),
 }
@@ -97,6 +99,7 @@ impl Cli {
             CliCommand::Key(args) => args.run(),
             CliCommand::Bench(args) => args.run(connection),
             CliCommand::Reproduce(args) => args.run(),
+            CliCommand::P4(args) => args.run(),
             CliCommand::Completions(args) => args.run(),
             CliCommand::Manual(args) => args.run(),
         }

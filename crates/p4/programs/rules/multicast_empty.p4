@@ -19,7 +19,7 @@ control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
 control IngressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
     apply {
         standard.egress_spec = 1;
-        standard.mcast_grp = 6;
+        if (hdr.h.a == 1) { standard.mcast_grp = 6; }
     }
 }
 

@@ -20,7 +20,7 @@ control IngressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metad
     apply {
         standard.egress_spec = 1;
         hdr.h.c = hdr.h.a + hdr.h.b * 2;
-        hdr.h.d = 1 << hdr.h.b + 1;
+        hdr.h.d = 8w1 << hdr.h.b + 1;
     }
 }
 

@@ -216,6 +216,17 @@ impl<'a> Checker<'a> {
                 self.infer(parameter.ty, value, &signature.variables, &mut bindings);
             }
         }
+        let open = signature.variables.iter().position(|variable| !bindings.contains_key(variable));
+        let nothing = ordered.iter().flatten().any(|argument| argument.value.is_none());
+        if let Some(place) = open
+            && nothing
+            && signature.returns.is_some()
+        {
+            let variable = self.types.variables[signature.variables[place] as usize].clone();
+            let message = format!("the type {variable} of '{}' cannot be inferred", name.text);
+            self.error_with_help("type", span, message, "name it between '<' and '>'");
+            return None;
+        }
         let mut list = Vec::new();
         for (parameter, argument) in signature.parameters.iter().zip(ordered) {
             let ty = self.types.substitute(parameter.ty, &bindings);

@@ -208,10 +208,7 @@ impl<'a> Checker<'a> {
     /// What annotations say of how the control plane sees a thing.
     pub(super) fn naming(&self, declaration: &Declaration) -> Naming {
         let name = declaration.annotations.iter().find(|annotation| &*annotation.name == "name");
-        Naming {
-            name: name.and_then(|annotation| annotation.text.clone()),
-            hidden: declaration.annotations.iter().any(|annotation| &*annotation.name == "hidden"),
-        }
+        Naming { name: name.and_then(|annotation| annotation.text.clone()) }
     }
 
     /// The value of a constant expression that is an integer.

@@ -284,12 +284,15 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Whether two words of nearly the same length differ in one letter only.
+/// Whether two words of nearly the same length differ in one letter, or two that are swapped.
 fn one_edit(left: &[u8], right: &[u8]) -> bool {
     let same = left.iter().zip(right).take_while(|(left, right)| left == right).count();
     let (left, right) = (&left[same..], &right[same..]);
     match left.len().cmp(&right.len()) {
-        Ordering::Equal => left.get(1..) == right.get(1..),
+        Ordering::Equal => {
+            let swapped = left.len() > 1 && left[0] == right[1] && left[1] == right[0] && left[2..] == right[2..];
+            swapped || left.get(1..) == right.get(1..)
+        }
         Ordering::Less => right.get(1..) == Some(left),
         Ordering::Greater => left.get(1..) == Some(right),
     }

@@ -122,6 +122,12 @@ impl<'a> Checker<'a> {
             }
         }
         let declaration = &self.program[number];
+        if let DeclarationKind::ExternObject { methods, .. } = &declaration.kind
+            && methods.iter().any(|method| method.is_abstract)
+        {
+            self.error("unsupported", span, "abstract methods are not supported");
+            return self.unknown(span);
+        }
         let (class, ty) = match &declaration.kind {
             DeclarationKind::ExternObject { .. } => {
                 (Class::Extern(declaration.name.text.clone()), Type::Extern { declaration: number, arguments: types })
@@ -152,7 +158,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Whether an expression is computed from constants and arguments of the constructor.
-    fn depends_on_constructor(&self, expr: &Expr) -> bool {
+    pub(super) fn depends_on_constructor(&self, expr: &Expr) -> bool {
         match &expr.kind {
             ExprKind::Constructed(_) | ExprKind::Const(_) => true,
             ExprKind::Cast(inner)

@@ -56,12 +56,12 @@ impl Checker<'_> {
             return value;
         }
         let value = self.represented(value);
-        let fine = match (operator, self.types.get(value.ty)) {
-            (Unary::Not, Type::Bool) => true,
-            (Unary::Complement, Type::Bits { .. }) => true,
-            (Unary::Minus | Unary::Plus, Type::Bits { .. } | Type::Int) => true,
-            _ => false,
-        };
+        let fine = matches!(
+            (operator, self.types.get(value.ty)),
+            (Unary::Not, Type::Bool)
+                | (Unary::Complement, Type::Bits { .. })
+                | (Unary::Minus | Unary::Plus, Type::Bits { .. } | Type::Int)
+        );
         if !fine {
             let sign = match operator {
                 Unary::Not => "!",

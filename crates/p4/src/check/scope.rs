@@ -70,8 +70,6 @@ pub struct Context {
     pub locals: Vec<Ty>,
     pub returns: Option<Ty>,
     pub loops: u32,
-    /// In actions and the bodies of controls tables may be applied and so on; in the parameters of a type nothing may.
-    pub in_table: bool,
 }
 
 impl Checker<'_> {
@@ -80,7 +78,7 @@ impl Checker<'_> {
             return Some(entity.clone());
         }
         let declared = self.globals.get(&name.text)?;
-        let visible = declared.iter().filter(|(number, _)| *number <= self.context.limit);
+        let mut visible = declared.iter().filter(|(number, _)| *number <= self.context.limit);
         let mut functions = Vec::new();
         for (number, entity) in visible.clone() {
             if let Entity::Functions(_) = entity {
@@ -90,7 +88,7 @@ impl Checker<'_> {
         if !functions.is_empty() {
             return Some(Entity::Functions(functions));
         }
-        visible.last().map(|(_, entity)| entity.clone())
+        visible.next_back().map(|(_, entity)| entity.clone())
     }
 
     /// Declares a name in the innermost scope, or at the top level where there is none.

@@ -11,7 +11,7 @@ use crate::tree::{
     Argument, BoundAction, Entry, Expr, ExprKind, Function, InstanceRef, Key, Table, TableAction, Target,
 };
 use crate::types::{Type, Types};
-use crate::value::Value;
+use crate::value::{self, Value};
 
 impl<'a> Checker<'a> {
     pub(super) fn table(&mut self, declaration: &'a Declaration, written: &'a ast::Table) {
@@ -40,6 +40,10 @@ impl<'a> Checker<'a> {
             let named = key.annotations.iter().find(|annotation| &*annotation.name == "name");
             let text = named.and_then(|annotation| annotation.text.clone());
             let name = text.unwrap_or_else(|| spelling(&key.value).into());
+            if name.is_empty() {
+                let help = "the control plane needs one: write @name(\"…\") behind the match kind";
+                self.error_with_help("table", key.value.span, "the key is computed and has no name", help);
+            }
             keys.push(Key { value, kind, name });
         }
         let mut table = Table {
@@ -81,7 +85,13 @@ impl<'a> Checker<'a> {
             for entry in &entries.list {
                 let keys = self.key_sets(&entry.keys, &types);
                 let priority = entry.priority.as_ref().and_then(|value| self.constant_number(value));
+                for (set, key) in keys.iter().zip(&table.keys) {
+                    self.fits_kind(set, &key.kind);
+                }
                 if let Some(action) = self.bound_action(&entry.action, &table) {
+                    if table.actions[action.action].default_only {
+                        self.error("table", entry.action.span, "the action is marked @defaultonly, so no entry has it");
+                    }
                     table.entries.push(Entry { keys, action, priority, rank: entry.rank });
                 }
             }
@@ -121,7 +131,22 @@ impl<'a> Checker<'a> {
             return;
         };
         let default_only = written.annotations.iter().any(|annotation| &*annotation.name == "defaultonly");
-        table.actions.push(TableAction { action, name, bound, default_only });
+        for parameter in &parameters[count..] {
+            let ty = self.types.stripped(parameter.ty);
+            let settable = self.types.width(ty).is_some() && self.types.components(ty).is_none();
+            if !settable
+                && !matches!(self.types.get(ty), Type::Unknown | Type::Enum(_) | Type::Error | Type::Variable(_))
+            {
+                let message = format!(
+                    "the control plane cannot set the parameter '{}' of type {}",
+                    parameter.name,
+                    self.types.show(parameter.ty)
+                );
+                self.error("table", written.span, message);
+            }
+        }
+        let table_only = written.annotations.iter().any(|annotation| &*annotation.name == "tableonly");
+        table.actions.push(TableAction { action, name, bound, default_only, table_only });
     }
 
     /// An action of the table with values for the parameters that the control plane would set.
@@ -150,8 +175,39 @@ impl<'a> Checker<'a> {
         }
         let signature = Signature { variables: Vec::new(), parameters: rest, returns: Some(Types::VOID) };
         let (arguments, _) = self.bind(&signature, Bindings::new(), Vec::new(), given, name, span)?;
-        let arguments = arguments.into_iter().filter_map(|Argument { value, .. }| value).collect();
+        let arguments: Vec<Expr> = arguments.into_iter().filter_map(|Argument { value, .. }| value).collect();
+        for argument in &arguments {
+            if argument.ty != Types::UNKNOWN
+                && self.constant(argument).is_none()
+                && !self.depends_on_constructor(argument)
+            {
+                let help = "parameters with a direction take other values; they are bound in the list of actions";
+                self.error_with_help("constant", argument.span, "this value is not constant", help);
+            }
+        }
         Some(BoundAction { action: place, arguments })
+    }
+
+    /// Masks and ranges belong to some match kinds only.
+    fn fits_kind(&mut self, set: &Expr, kind: &str) {
+        let wrong = match &set.kind {
+            ExprKind::Mask(..) => !matches!(kind, "ternary" | "lpm"),
+            ExprKind::Range(..) => kind != "range",
+            ExprKind::DontCare => kind == "exact",
+            _ => false,
+        };
+        if wrong {
+            self.error("table", set.span, format!("a key of kind '{kind}' does not match sets of this form"));
+        }
+        let ExprKind::Mask(_, mask) = &set.kind else { return };
+        if let (Some(Value::Int(mask)), Some((width, _))) = (self.constant(mask), self.types.representation(set.ty))
+            && kind == "lpm"
+        {
+            let rest = value::mask(width) - &mask;
+            if (&rest & (&rest + 1)) != 0.into() {
+                self.error("table", set.span, "the mask of a prefix has all its ones at the front");
+            }
+        }
     }
 
     fn property(&mut self, property: &'a Property, table: &mut Table) {
@@ -167,6 +223,11 @@ impl<'a> Checker<'a> {
                 };
                 let given = self.given(arguments);
                 table.default = self.bind_action(name, given, table, property.value.span);
+                if let Some(default) = &table.default
+                    && table.actions[default.action].table_only
+                {
+                    self.error("table", property.value.span, "the action is marked @tableonly, so it is no default");
+                }
                 table.default_is_const = property.is_const;
             }
             "size" => {

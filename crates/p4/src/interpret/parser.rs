@@ -4,7 +4,7 @@ use super::{Frame, Run, Stop, Switch};
 use crate::syntax::ast::StructKind;
 use crate::tree::{Argument, Expr, ExprKind, Next, Parser, Transition};
 use crate::types::{Ty, Type};
-use crate::value::{self, Value};
+use crate::value::Value;
 
 /// How many states a parser may pass for one packet.
 const MAX_STATES: usize = 100_000;
@@ -163,10 +163,5 @@ impl<'p> Switch<'p> {
             values.push(self.input.read_value(types, *field, &mut self.position));
         }
         Ok(Value::Header { valid: true, fields: values })
-    }
-
-    /// A number as a value of 32 bits.
-    pub(super) fn number32(number: u64) -> Value {
-        Value::Int(value::wrap(&number.into(), 32, false))
     }
 }

@@ -42,6 +42,8 @@ struct Flight {
     port: u64,
     replica: u64,
     kind: Kind,
+    /// Bytes that are left of it, when ingress truncates it.
+    truncate: Option<u64>,
 }
 
 /// A packet that has left the switch.
@@ -189,6 +191,7 @@ impl<'p> Switch<'p> {
                 port: 0,
                 replica: 0,
                 kind: Kind::IngressClone,
+                truncate: requests.truncate,
             };
             self.mirrored(session, &clone, queue);
         }
@@ -199,7 +202,17 @@ impl<'p> Switch<'p> {
         }
         let group = self.standard_field(&standard, "mcast_grp");
         let out = self.standard_field(&standard, "egress_spec");
-        let flight = Flight { packet, position, headers, metadata, standard, port: out, replica: 0, kind };
+        let flight = Flight {
+            packet,
+            position,
+            headers,
+            metadata,
+            standard,
+            port: out,
+            replica: 0,
+            kind,
+            truncate: requests.truncate,
+        };
         if group != 0 {
             self.replicated(group, &flight, queue);
         } else if out != u64::from(DROP_PORT) {
@@ -243,7 +256,7 @@ impl<'p> Switch<'p> {
     }
 
     fn egress(&mut self, flight: Flight, queue: &mut VecDeque<Work>, sent: &mut Vec<Sent>) -> Result<(), String> {
-        let Flight { packet, position, headers, metadata, mut standard, port, replica, kind } = flight;
+        let Flight { packet, position, headers, metadata, mut standard, port, replica, kind, truncate } = flight;
         self.input = packet.clone();
         self.position = position;
         self.set_field(&mut standard, "egress_port", BigInt::from(port & 511));
@@ -263,6 +276,7 @@ impl<'p> Switch<'p> {
                 port: 0,
                 replica: 0,
                 kind: Kind::EgressClone,
+                truncate,
             };
             self.mirrored(session, &clone, queue);
         }
@@ -275,7 +289,7 @@ impl<'p> Switch<'p> {
         self.part(5, vec![Value::None, headers])?;
         let mut output = std::mem::take(&mut self.output);
         output.append(&packet, position);
-        if let Some(bytes) = self.requests.truncate {
+        if let Some(bytes) = self.requests.truncate.or(truncate) {
             output.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
         }
         if let Some(list) = self.requests.recirculate.take() {

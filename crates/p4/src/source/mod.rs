@@ -37,10 +37,6 @@ impl Sources {
         (self.files.len() - 1) as u32
     }
 
-    pub fn file(&self, id: u32) -> &SourceFile {
-        &self.files[id as usize]
-    }
-
     pub fn files(&self) -> &[SourceFile] {
         &self.files
     }

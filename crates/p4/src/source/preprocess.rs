@@ -260,7 +260,7 @@ impl<'a> Preprocessor<'a> {
             match read(&path) {
                 Ok(text) => self.file(path.clone(), path.display().to_string(), text),
                 Err(error) => {
-                    drop(self.diagnostics.error("include", whole, format!("cannot read {}: {error}", path.display())))
+                    self.diagnostics.error("include", whole, format!("cannot read {}: {error}", path.display()));
                 }
             }
             return;

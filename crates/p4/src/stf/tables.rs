@@ -86,6 +86,9 @@ impl<'p> Test<'p> {
     pub(super) fn set_default(&mut self, table: &str, call: &ActionCall) -> Result<(), String> {
         let found = self.table(table)?;
         let action = self.action(&found, call)?;
+        if found.table.actions[action.0].table_only {
+            return Err(format!("the action {} is no default of table {table}", call.name));
+        }
         if found.table.default_is_const {
             return Err(format!("the default action of table {table} is constant"));
         }
@@ -107,6 +110,9 @@ impl<'p> Test<'p> {
             return Err(format!("the entries of table {table} are constant"));
         }
         let (action, arguments) = self.action(&found, call)?;
+        if found.table.actions[action].default_only {
+            return Err(format!("the action {} is for the default of table {table} only", call.name));
+        }
         let mut given: Vec<Option<&Number>> = vec![None; found.table.keys.len()];
         for (name, number) in keys {
             let name = normal(name);

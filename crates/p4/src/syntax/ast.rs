@@ -295,7 +295,6 @@ pub struct Entry {
     pub rank: Option<u64>,
     pub keys: Expr,
     pub action: ActionRef,
-    pub span: Span,
 }
 
 /// `name = value;` of a table.
@@ -309,7 +308,6 @@ pub struct Property {
 #[derive(Clone, Debug)]
 pub struct Block {
     pub statements: Vec<Statement>,
-    pub span: Span,
 }
 
 #[derive(Clone, Debug)]
@@ -347,5 +345,4 @@ pub struct SwitchCase {
     /// None for `default`.
     pub label: Option<Expr>,
     pub body: Option<Block>,
-    pub span: Span,
 }

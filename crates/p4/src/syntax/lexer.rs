@@ -32,7 +32,7 @@ impl<'a> Lexer<'a> {
     fn skip(&mut self) -> Option<Token> {
         loop {
             let rest = self.rest();
-            let Some(first) = rest.chars().next() else { return None };
+            let first = rest.chars().next()?;
             if rest.starts_with("\\\n") || rest.starts_with("\\\r\n") {
                 self.at += rest.find('\n').unwrap_or(0) + 1;
             } else if first == '\n' {

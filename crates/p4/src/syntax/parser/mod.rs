@@ -23,6 +23,9 @@ pub const MAX_DEPTH: u32 = 256;
 /// How many levels an expression may have; chains of operators count too.
 const MAX_HEIGHT: u32 = 1000;
 
+/// How many tokens may be read in vain. Ordinary programs waste one or two for each pair of parentheses.
+const MAX_WASTED: usize = 1_000_000;
+
 /// The error has been noted already.
 #[derive(Debug)]
 pub struct Reported;
@@ -38,6 +41,8 @@ pub struct Parser<'a> {
     depth: u32,
     /// More than zero while something is only tried: errors are not noted.
     trying: u32,
+    /// How many tokens have been read in vain.
+    wasted: usize,
 }
 
 const RESERVED: &[&str] = &[
@@ -82,7 +87,8 @@ const RESERVED: &[&str] = &[
 
 /// Reads a whole program. Declarations that are wrong are left out, after an error.
 pub fn parse(tokens: &[Token], diagnostics: &mut Diagnostics) -> Vec<Declaration> {
-    let mut parser = Parser { tokens, at: 0, diagnostics, scopes: vec![HashMap::new()], depth: 0, trying: 0 };
+    let mut parser =
+        Parser { tokens, at: 0, diagnostics, scopes: vec![HashMap::new()], depth: 0, trying: 0, wasted: 0 };
     let mut program = Vec::new();
     while parser.peek().kind != TokenKind::End {
         let before = parser.at;
@@ -232,8 +238,8 @@ impl Parser<'_> {
 
     /// Tries a part; when it fails, nothing has happened.
     fn attempt<T>(&mut self, part: impl FnOnce(&mut Self) -> Parsed<T>) -> Option<T> {
-        // Attempts in attempts would take exponential time.
-        if self.trying >= 3 {
+        // Attempts in attempts could take exponential time.
+        if self.trying >= 3 || self.wasted > MAX_WASTED {
             return None;
         }
         let (at, depth, scopes) = (self.at, self.depth, self.scopes.len());
@@ -241,6 +247,7 @@ impl Parser<'_> {
         let result = part(self).ok();
         self.trying -= 1;
         if result.is_none() {
+            self.wasted += self.at - at + 1;
             self.at = at;
             self.depth = depth;
             self.scopes.truncate(scopes);

@@ -10,14 +10,13 @@ use crate::syntax::token::TokenKind;
 impl Parser<'_> {
     pub(super) fn block(&mut self) -> Parsed<Block> {
         self.scoped(|parser| {
-            let start = parser.peek().span;
             parser.expect_sign("{")?;
             let mut statements = Vec::new();
             while !parser.is_sign("}") {
                 statements.push(parser.statement()?);
             }
             parser.expect_sign("}")?;
-            Ok(Block { statements, span: parser.since(start) })
+            Ok(Block { statements })
         })
     }
 
@@ -153,7 +152,6 @@ impl Parser<'_> {
         self.expect_sign("{")?;
         let mut cases = Vec::new();
         while !self.is_sign("}") {
-            let start = self.peek().span;
             let label = if self.take_word("default") || self.take_word("_") {
                 None
             } else {
@@ -162,7 +160,7 @@ impl Parser<'_> {
             };
             self.expect_sign(":")?;
             let body = if self.is_sign("{") { Some(self.block()?) } else { None };
-            cases.push(SwitchCase { label, body, span: self.since(start) });
+            cases.push(SwitchCase { label, body });
         }
         self.expect_sign("}")?;
         Ok(StatementKind::Switch { value, cases })

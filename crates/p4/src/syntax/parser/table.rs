@@ -93,7 +93,6 @@ impl Parser<'_> {
     }
 
     fn entry(&mut self) -> Parsed<Entry> {
-        let start = self.peek().span;
         self.take_word("const");
         let priority = if self.is_word("priority") && self.peek_at(1).is_sign("=") {
             self.advance();
@@ -119,6 +118,6 @@ impl Parser<'_> {
         let rank = annotations.iter().find(|annotation| &*annotation.name == "priority");
         let rank = rank.and_then(|annotation| annotation.numbers.first().copied());
         self.expect_sign(";")?;
-        Ok(Entry { priority, rank, keys, action, span: self.since(start) })
+        Ok(Entry { priority, rank, keys, action })
     }
 }
