@@ -10,6 +10,8 @@ use crate::value::Value;
 
 /// How many values without parts a type may consist of.
 pub const MAX_LEAVES: u64 = 1 << 18;
+/// How deep types may be made of each other.
+const MAX_DEPTH: u32 = 500;
 
 /// The number of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,6 +95,7 @@ pub struct Types {
     list: Vec<Type>,
     numbers: HashMap<Type, Ty>,
     leaves: Vec<u64>,
+    depths: Vec<u32>,
     pub structs: Vec<StructInfo>,
     pub struct_numbers: HashMap<(usize, Vec<Ty>), Ty>,
     pub enums: Vec<EnumInfo>,
@@ -122,6 +125,7 @@ impl Types {
             list: Vec::new(),
             numbers: HashMap::new(),
             leaves: Vec::new(),
+            depths: Vec::new(),
             structs: Vec::new(),
             struct_numbers: HashMap::new(),
             enums: Vec::new(),
@@ -161,6 +165,25 @@ impl Types {
             }
             _ => 1,
         };
+        let depth = |list: &mut dyn Iterator<Item = Ty>| list.map(|ty| self.depths[ty.0 as usize]).max().unwrap_or(0);
+        let depth = match &ty {
+            Type::Stack(element, _) | Type::List(element) | Type::Partial(element) => {
+                depth(&mut [*element].into_iter())
+            }
+            Type::Tuple(elements)
+            | Type::Extern { arguments: elements, .. }
+            | Type::Parser { arguments: elements, .. }
+            | Type::Control { arguments: elements, .. }
+            | Type::Package { arguments: elements, .. } => depth(&mut elements.iter().copied()),
+            Type::Record(fields) => depth(&mut fields.iter().map(|(_, ty)| *ty)),
+            Type::Struct(number) => {
+                let info = &self.structs[*number];
+                depth(&mut info.fields.iter().map(|(_, ty)| *ty).chain(info.arguments.iter().copied()))
+            }
+            Type::New(number) => depth(&mut [self.new_types[*number].1].into_iter()),
+            _ => 0,
+        };
+        self.depths.push(depth + 1);
         let number = Ty(self.list.len() as u32);
         self.list.push(ty.clone());
         self.leaves.push(leaves);
@@ -171,6 +194,11 @@ impl Types {
     /// How many values without parts a value of the type consists of.
     pub fn leaves(&self, ty: Ty) -> u64 {
         self.leaves[ty.0 as usize].max(1)
+    }
+
+    /// Whether values of the type are beyond what is supported, in number of parts or in depth.
+    pub fn is_too_large(&self, ty: Ty) -> bool {
+        self.leaves(ty) > MAX_LEAVES || self.depths[ty.0 as usize] > MAX_DEPTH
     }
 
     pub fn get(&self, ty: Ty) -> &Type {

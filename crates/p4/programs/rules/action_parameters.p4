@@ -1,4 +1,4 @@
-// Actions copy in and out like functions (14.1).
+// Actions copy in and out like functions.
 #include <core.p4>
 #include <v1model.p4>
 

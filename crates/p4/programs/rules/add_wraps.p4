@@ -1,4 +1,4 @@
-// Addition wraps around at the width of its operands (8.6).
+// Addition wraps around at the width of its operands.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// advance passes over bits, which then are not part of the packet any more (12.8.1).
+// advance passes over bits, which then are not part of the packet any more.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// The place of an argument is fixed before the call runs (6.8).
+// The place of an argument is fixed before the call runs.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Assigning a header copies its validity (8.17).
+// Assigning a header copies its validity.
 #include <core.p4>
 #include <v1model.p4>
 

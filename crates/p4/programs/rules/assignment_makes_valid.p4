@@ -1,4 +1,4 @@
-// Assigning a list to a header makes it valid (8.17).
+// Assigning a list to a header makes it valid.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// And, or and exclusive or work bit by bit (8.6).
+// And, or and exclusive or work bit by bit.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// bool and bit<1> can be cast to each other (8.11).
+// bool and bit<1> can be cast to each other.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// A cast to a narrower type keeps the low bits (8.11).
+// A cast to a narrower type keeps the low bits.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// A serialisable enum is its number; any number can be cast to it (7.2.1).
+// A serialisable enum is its number; any number can be cast to it.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// A list can be cast to a struct, by place or by name (8.13).
+// A list can be cast to a struct, by place or by name.
 #include <core.p4>
 #include <v1model.p4>
 

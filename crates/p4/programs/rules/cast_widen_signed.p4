@@ -1,4 +1,4 @@
-// Signed values are widened with their sign (8.11).
+// Signed values are widened with their sign.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Unsigned values are widened with zeros (8.11).
+// Unsigned values are widened with zeros.
 #include <core.p4>
 #include <v1model.p4>
 

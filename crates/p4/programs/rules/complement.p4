@@ -1,4 +1,4 @@
-// Complement turns each bit around (8.6).
+// Complement turns each bit around.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// The left operand of ++ becomes the upper bits (8.6).
+// The left operand of ++ becomes the upper bits.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// A conditional expression evaluates only the chosen side (8.5.1).
+// A conditional expression evaluates only the chosen side.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Constants without width have no limits; only the result must fit (8.8).
+// Constants without width have no limits; only the result must fit.
 #include <core.p4>
 #include <v1model.p4>
 

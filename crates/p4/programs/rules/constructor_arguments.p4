@@ -1,4 +1,4 @@
-// A control gets constants when it is made (11.3).
+// A control gets constants when it is made.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// A callee does not see changes of what was copied in (6.8).
+// A callee does not see changes of what was copied in.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Results of inout parameters are written back when the call ends (6.8).
+// Results of inout parameters are written back when the call ends.
 #include <core.p4>
 #include <v1model.p4>
 

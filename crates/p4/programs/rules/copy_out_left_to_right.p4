@@ -1,4 +1,4 @@
-// Of two results for one place the last one stays (6.8).
+// Of two results for one place the last one stays.
 #include <core.p4>
 #include <v1model.p4>
 

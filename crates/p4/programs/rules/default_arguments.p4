@@ -1,4 +1,4 @@
-// A parameter with a default may be left out (6.8.2).
+// A parameter with a default may be left out.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Three dots stand for the defaults of all further fields (8.26).
+// Three dots stand for the defaults of all further fields.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Division of constants without width rounds down and needs no width (8.8).
+// Division of constants without width rounds down and needs no width.
 #include <core.p4>
 #include <v1model.p4>
 

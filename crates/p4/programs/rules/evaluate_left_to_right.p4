@@ -1,4 +1,4 @@
-// Operands are evaluated from the left to the right (8.1).
+// Operands are evaluated from the left to the right.
 #include <core.p4>
 #include <v1model.p4>
 

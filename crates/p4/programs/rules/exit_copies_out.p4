@@ -1,4 +1,4 @@
-// Results of an action that ends with exit are written back (12.5).
+// Results of an action that ends with exit are written back.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// exit in an action ends the control around it too (12.5).
+// exit in an action ends the control around it too.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Headers are equal when both are invalid, or valid with equal fields (8.17).
+// Headers are equal when both are invalid, or valid with equal fields.
 #include <core.p4>
 #include <v1model.p4>
 

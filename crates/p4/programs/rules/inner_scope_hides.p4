@@ -1,4 +1,4 @@
-// A name of an inner block hides that of the outer one (6.9).
+// A name of an inner block hides that of the outer one.
 #include <core.p4>
 #include <v1model.p4>
 

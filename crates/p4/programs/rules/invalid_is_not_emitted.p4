@@ -1,4 +1,4 @@
-// Invalid headers are not emitted (16).
+// Invalid headers are not emitted.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// {#} is an invalid header (8.26).
+// {#} is an invalid header.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Numbers can be decimal, octal, hexadecimal and binary, with underscores (6.4.3).
+// Numbers can be decimal, octal, hexadecimal and binary, with underscores.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// lookahead reads without going on (12.8.1).
+// lookahead reads without going on.
 #include <core.p4>
 #include <v1model.p4>
 

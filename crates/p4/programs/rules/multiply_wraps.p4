@@ -1,4 +1,4 @@
-// Multiplication keeps the low bits of the product (8.6).
+// Multiplication keeps the low bits of the product.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Arguments can be given by name, in any order (6.8).
+// Arguments can be given by name, in any order.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Unary minus is subtraction from zero (8.6).
+// Unary minus is subtraction from zero.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// A select without a fitting case is the error NoMatch (13.6).
+// A select without a fitting case is the error NoMatch.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// A header that is an out parameter starts invalid (6.8).
+// A header that is an out parameter starts invalid.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// An out parameter does not bring its old value along (6.8).
+// An out parameter does not bring its old value along.
 #include <core.p4>
 #include <v1model.p4>
 

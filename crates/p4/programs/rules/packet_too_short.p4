@@ -1,4 +1,4 @@
-// A packet that is too short is the error PacketTooShort; ingress still runs (12.8.1).
+// A packet that is too short is the error PacketTooShort; ingress still runs.
 #include <core.p4>
 #include <v1model.p4>
 

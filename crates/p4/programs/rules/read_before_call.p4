@@ -1,4 +1,4 @@
-// A value that is read before a call is the old one (8.1).
+// A value that is read before a call is the old one.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// return ends a function at once (12.4).
+// return ends a function at once.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Saturating addition stops at the largest unsigned value (8.6).
+// Saturating addition stops at the largest unsigned value.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Saturating operations on signed values stop at both ends (8.7).
+// Saturating operations on signed values stop at both ends.
 #include <core.p4>
 #include <v1model.p4>
 

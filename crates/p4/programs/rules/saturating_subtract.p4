@@ -1,4 +1,4 @@
-// Saturating subtraction stops at zero (8.6).
+// Saturating subtraction stops at zero.
 #include <core.p4>
 #include <v1model.p4>
 

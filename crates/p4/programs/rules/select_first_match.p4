@@ -1,4 +1,4 @@
-// The first case that fits is taken (13.6).
+// The first case that fits is taken.
 #include <core.p4>
 #include <v1model.p4>
 

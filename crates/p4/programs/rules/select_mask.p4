@@ -1,4 +1,4 @@
-// A mask says which bits matter (8.15.3).
+// A mask says which bits matter.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// A range includes both its ends (8.15.4).
+// A range includes both its ends.
 #include <core.p4>
 #include <v1model.p4>
 

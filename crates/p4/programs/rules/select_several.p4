@@ -1,4 +1,4 @@
-// Several values are compared with several sets (8.15.5).
+// Several values are compared with several sets.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// A header that is made invalid is removed from the packet (8.17).
+// A header that is made invalid is removed from the packet.
 #include <core.p4>
 #include <v1model.p4>
 

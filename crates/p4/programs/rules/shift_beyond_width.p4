@@ -1,4 +1,4 @@
-// A shift by the width or more gives zero (8.6).
+// A shift by the width or more gives zero.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Bits shifted out on the left are lost (8.6).
+// Bits shifted out on the left are lost.
 #include <core.p4>
 #include <v1model.p4>
 

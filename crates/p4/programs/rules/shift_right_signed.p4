@@ -1,4 +1,4 @@
-// A right shift of a signed value copies its sign (8.7).
+// A right shift of a signed value copies its sign.
 #include <core.p4>
 #include <v1model.p4>
 

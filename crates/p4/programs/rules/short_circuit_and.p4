@@ -1,4 +1,4 @@
-// The right operand of && is not evaluated when the left one is false (8.5).
+// The right operand of && is not evaluated when the left one is false.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// The right operand of || is not evaluated when the left one is true (8.5).
+// The right operand of || is not evaluated when the left one is true.
 #include <core.p4>
 #include <v1model.p4>
 

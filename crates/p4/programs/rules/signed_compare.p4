@@ -1,4 +1,4 @@
-// Signed values are compared with their sign (8.7).
+// Signed values are compared with their sign.
 #include <core.p4>
 #include <v1model.p4>
 

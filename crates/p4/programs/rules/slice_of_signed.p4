@@ -1,4 +1,4 @@
-// A slice of a signed value is unsigned (8.7).
+// A slice of a signed value is unsigned.
 #include <core.p4>
 #include <v1model.p4>
 

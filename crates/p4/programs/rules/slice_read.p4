@@ -1,4 +1,4 @@
-// A slice has the bits from the left to the right index (8.6).
+// A slice has the bits from the left to the right index.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Writing a slice leaves the other bits alone (8.6).
+// Writing a slice leaves the other bits alone.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// lastIndex is the number of the last element (8.18).
+// lastIndex is the number of the last element.
 #include <core.p4>
 #include <v1model.p4>
 

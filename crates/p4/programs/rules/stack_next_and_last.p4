@@ -1,4 +1,4 @@
-// next extracts one element after the other; last is the one before (13.9).
+// next extracts one element after the other; last is the one before.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Extracting into a full stack is the error StackOutOfBounds (13.9).
+// Extracting into a full stack is the error StackOutOfBounds.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// pop_front removes the first elements (8.18).
+// pop_front removes the first elements.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// push_front moves elements back and makes the first ones invalid (8.18).
+// push_front moves elements back and makes the first ones invalid.
 #include <core.p4>
 #include <v1model.p4>
 

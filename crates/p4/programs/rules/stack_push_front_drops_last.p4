@@ -1,4 +1,4 @@
-// What push_front moves beyond the end is lost (8.18).
+// What push_front moves beyond the end is lost.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// The index of an element can be computed (8.18).
+// The index of an element can be computed.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// A parser applies another; its results are copied out (13.10).
+// A parser applies another; its results are copied out.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Subtraction wraps around below zero (8.6).
+// Subtraction wraps around below zero.
 #include <core.p4>
 #include <v1model.p4>
 

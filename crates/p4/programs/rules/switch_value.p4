@@ -1,4 +1,4 @@
-// switch compares a value with constants (12.7).
+// switch compares a value with constants.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// switch on action_run takes the case of the action that ran (12.7).
+// switch on action_run takes the case of the action that ran.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// A parameter with direction gets its argument where the table lists the action (14.2.1.2).
+// A parameter with direction gets its argument where the table lists the action.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Exact keys compare the whole value (14.2.1).
+// Exact keys compare the whole value.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// hit says whether an entry was found (14.2.2).
+// hit says whether an entry was found.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Of several prefixes the longest wins, whatever the order (14.2.1).
+// Of several prefixes the longest wins, whatever the order.
 #include <core.p4>
 #include <v1model.p4>
 

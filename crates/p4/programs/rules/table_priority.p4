@@ -1,4 +1,4 @@
-// An entry with a larger priority wins (14.2.1.4).
+// An entry with a larger priority wins.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Elements of tuples are numbered from zero (8.12).
+// Elements of tuples are numbered from zero.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// Extracting into a union makes that header the valid one (13.8).
+// Extracting into a union makes that header the valid one.
 #include <core.p4>
 #include <v1model.p4>
 

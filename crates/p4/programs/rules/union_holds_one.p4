@@ -1,4 +1,4 @@
-// Making one header of a union valid makes the others invalid (8.19).
+// Making one header of a union valid makes the others invalid.
 #include <core.p4>
 #include <v1model.p4>
 

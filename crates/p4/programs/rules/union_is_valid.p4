@@ -1,4 +1,4 @@
-// A union is valid when one of its headers is (8.19).
+// A union is valid when one of its headers is.
 #include <core.p4>
 #include <v1model.p4>
 

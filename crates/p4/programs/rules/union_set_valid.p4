@@ -1,4 +1,4 @@
-// setValid of one header makes the others invalid (8.19).
+// setValid of one header makes the others invalid.
 #include <core.p4>
 #include <v1model.p4>
 

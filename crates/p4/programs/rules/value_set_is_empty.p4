@@ -1,4 +1,4 @@
-// A value set matches nothing until it is filled (13.11).
+// A value set matches nothing until it is filled.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -1,4 +1,4 @@
-// The length of a varbit is given when it is extracted (12.8.1).
+// The length of a varbit is given when it is extracted.
 #include <core.p4>
 #include <v1model.p4>
 

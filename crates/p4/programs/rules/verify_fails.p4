@@ -1,4 +1,4 @@
-// verify sets its error and ends parsing (12.8.3).
+// verify sets its error and ends parsing.
 #include <core.p4>
 #include <v1model.p4>
 

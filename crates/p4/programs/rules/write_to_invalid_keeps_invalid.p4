@@ -1,4 +1,4 @@
-// Writing a field of an invalid header does not make it valid (8.17).
+// Writing a field of an invalid header does not make it valid.
 #include <core.p4>
 #include <v1model.p4>
 

@@ -40,6 +40,12 @@ impl<'a> Checker<'a> {
                 }
                 self.types.new_types.push((name.text.clone(), inner));
                 let ty = self.types.of(Type::New(self.types.new_types.len() - 1));
+                let ty = if self.types.is_too_large(ty) {
+                    self.error("limit", written.span, "new types are made of each other too deep");
+                    Types::UNKNOWN
+                } else {
+                    ty
+                };
                 self.declare(name, Entity::Type(TypeEntity::Plain(ty)));
             }
             DeclarationKind::Struct { kind, type_parameters, fields } => {

@@ -135,7 +135,7 @@ impl<'a> Checker<'a> {
     }
 
     fn parts(&mut self, parts: Vec<Expr>, ty: Ty, rest: bool, span: Span) -> Expr {
-        if self.types.leaves(ty) > MAX_LEAVES {
+        if self.types.is_too_large(ty) {
             self.error("limit", span, format!("a list has at most {MAX_LEAVES} parts"));
             return self.unknown(span);
         }

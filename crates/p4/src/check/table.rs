@@ -287,6 +287,10 @@ fn spelling(expr: &ast::Expr) -> String {
         },
         ast::ExprKind::Slice(base, high, low) => format!("{}[{}:{}]", spelling(base), spelling(high), spelling(low)),
         ast::ExprKind::Cast(_, inner) => spelling(inner),
+        // A field of which only some bits count.
+        ast::ExprKind::Binary(ast::Binary::BitAnd, inner, mask) if matches!(mask.kind, ast::ExprKind::Int(_)) => {
+            spelling(inner)
+        }
         _ => String::new(),
     }
 }

@@ -14,8 +14,12 @@ use crate::types::{MAX_LEAVES, StructInfo, Ty, Type, Types};
 impl<'a> Checker<'a> {
     pub(super) fn type_of(&mut self, written: &'a TypeRef) -> Ty {
         let ty = self.type_inner(written);
-        if self.types.leaves(ty) > MAX_LEAVES {
-            self.error("limit", written.span, format!("a value of this type has more than {MAX_LEAVES} parts"));
+        if self.types.is_too_large(ty) {
+            self.error(
+                "limit",
+                written.span,
+                format!("a value of this type has more than {MAX_LEAVES} parts, or is too deep"),
+            );
             return Types::UNKNOWN;
         }
         ty
@@ -202,14 +206,15 @@ impl<'a> Checker<'a> {
             .collect();
         let info = StructInfo { name, kind, declaration: number, arguments, fields: list, field_lists };
         let ty = self.types.struct_type(info);
-        if self.types.leaves(ty) > MAX_LEAVES {
+        if self.types.is_too_large(ty) {
             self.error(
                 "limit",
                 declaration.name.span,
-                format!("a value of this type has more than {MAX_LEAVES} parts"),
+                format!("a value of this type has more than {MAX_LEAVES} parts, or is too deep"),
             );
         }
         self.check_fields(number, ty);
+        let ty = if self.types.is_too_large(ty) { Types::UNKNOWN } else { ty };
         let entity = if names.is_empty() { TypeEntity::Plain(ty) } else { TypeEntity::Struct(number) };
         self.declare(&declaration.name, Entity::Type(entity));
     }

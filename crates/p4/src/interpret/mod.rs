@@ -25,10 +25,10 @@ use table::TableState;
 const MAX_OBJECTS: usize = 100_000;
 /// How many cells the registers, counters and meters of a program may have, all together.
 const MAX_CELLS: u64 = 1 << 24;
-/// How many statements may run for one packet.
-const MAX_STEPS: u64 = 10_000_000;
+/// How many statements may run for one packet; large values count more.
+const MAX_STEPS: u64 = 1_000_000;
 /// How deep calls may nest.
-const MAX_CALLS: u32 = 500;
+const MAX_CALLS: u32 = 200;
 
 /// Why the ordinary order of execution ends.
 #[derive(Debug)]
@@ -288,7 +288,11 @@ impl<'p> Switch<'p> {
     }
 
     fn step(&mut self) -> Run<()> {
-        self.steps += 1;
+        self.spend(1)
+    }
+
+    fn spend(&mut self, steps: u64) -> Run<()> {
+        self.steps += steps;
         if self.steps > MAX_STEPS {
             return Err(Stop::Failure(format!("a packet takes more than {MAX_STEPS} steps")));
         }

@@ -28,6 +28,7 @@ impl<'p> Switch<'p> {
         self.step()?;
         match statement {
             Statement::Reset(variable, ty) => {
+                self.spend(self.program.types.leaves(*ty) / 16)?;
                 let zero = self.program.types.zero(*ty);
                 let slot = match variable {
                     Variable::Frame(number) => frame.variables.get_mut(*number),
@@ -38,6 +39,7 @@ impl<'p> Switch<'p> {
                 }
             }
             Statement::Assign { target, operator, value } => {
+                self.spend(self.program.types.leaves(target.ty) / 16)?;
                 let place = self.place(frame, target)?;
                 let value = match operator {
                     None => self.evaluate(frame, value)?,

@@ -1,4 +1,4 @@
-// What every architecture has. The names and signatures are those of the language specification, sections 12.8 and 15.
+// What every architecture has. The names and signatures are those of the language specification, appendix on core.p4.
 
 #define _CORE_P4_
 

@@ -113,6 +113,21 @@ fn huge_things_are_refused() {
 }
 
 #[test]
+fn deep_types_are_refused() {
+    let mut typedefs = String::from("typedef bit<8> T0;\n");
+    let mut structs = String::from("struct S0 { bit<8> x; }\n");
+    let mut new = String::from("type bit<8> N0;\n");
+    for level in 1..3_000 {
+        typedefs += &format!("typedef tuple<T{}> T{level};\n", level - 1);
+        structs += &format!("struct S{level} {{ S{} x; }}\n", level - 1);
+        new += &format!("type N{} N{level};\n", level - 1);
+    }
+    for text in [typedefs, structs, new] {
+        assert!(report(&text).contains("too deep"));
+    }
+}
+
+#[test]
 fn recursion_is_refused() {
     assert!(report("struct s { s x; }").contains("no type 's'"));
     assert!(report("bit<8> f(in bit<8> x) { return f(x); }").contains("no 'f'"));

@@ -45,6 +45,9 @@ impl Parser<'_> {
                         list.push(self.entry()?);
                     }
                     self.take_sign(";");
+                    if table.keys.is_empty() || table.actions.is_empty() {
+                        return self.error(at, "entries come behind the keys and the actions of a table", None);
+                    }
                     if table.entries.is_some() {
                         return self.error(at, "the table has entries already", None);
                     }
