@@ -169,6 +169,7 @@ mod tests {
             "namehop serve /a --signing-key a.key --key-name /a --command-key b.key --command-certificate b.ndncert",
             "namehop setup --huge-pages 2GiB --page-size 2MiB --nic 0000:00:03.0 --nic eth1 --until-restart --apply --yes --json",
             "namehop setup --undo --root /tmp/x",
+            "namehop p4 check switch.p4 --json",
             "namehop completions bash",
             "namehop manual /tmp/man",
         ] {

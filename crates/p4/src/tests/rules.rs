@@ -46,3 +46,16 @@ fn programs_do_what_the_specification_says() {
     }
     assert!(failures.is_empty(), "{} of {} fail:\n{}", failures.len(), programs.len(), failures.join("\n"));
 }
+
+#[test]
+fn the_example_of_the_documentation_passes() {
+    let text = include_str!("../../../../docs/p4.md");
+    let mut parts = text.split("```");
+    let program = parts.find_map(|part| part.strip_prefix("p4\n")).expect("a program");
+    let test = parts.find(|part| part.starts_with("\nadd ")).expect("a test");
+    let loaded = load::text_of("first.p4".as_ref(), program.into(), &[]);
+    let program = loaded.program.as_ref().unwrap_or_else(|| panic!("{}", loaded.diagnostics.render(&loaded.sources)));
+    let outcome = stf::run(program, test).expect("a test that is understood");
+    assert!(outcome.failures.is_empty(), "{:?}", outcome.failures);
+    assert_eq!((outcome.packets, outcome.expected), (2, 1));
+}
