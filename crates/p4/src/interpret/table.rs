@@ -89,7 +89,7 @@ impl<'p> Switch<'p> {
                 }
                 None if ranked => -i64::try_from(entry.rank.unwrap_or(number as u64 + 1)).unwrap_or(i64::MAX),
                 None if number == 0 => 0,
-                None => priority - 1,
+                None => priority.saturating_sub(1),
             };
             let action = entry.action.action;
             entries.push(RuntimeEntry { keys, action, arguments, priority, packets: 0, bytes: 0 });
