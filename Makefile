@@ -8,6 +8,8 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 SOAK_PACKETS ?= 10000000
 INSTALLED = $(or $(PROGRAM),target/release/namehop)
+# The compiler of P4 programs, beside it where there is one.
+INSTALLED_P4 = $(or $(wildcard $(dir $(INSTALLED))namehop-p4),target/release/namehop-p4)
 # Where shells look for what completes commands, below PREFIX/share.
 COMPLETIONS = bash-completion/completions/namehop zsh/site-functions/_namehop fish/vendor_completions.d/namehop.fish
 SHELL_OF_bash-completion/completions/namehop = bash
@@ -15,7 +17,7 @@ SHELL_OF_zsh/site-functions/_namehop = zsh
 SHELL_OF_fish/vendor_completions.d/namehop.fish = fish
 PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --no-default-features --example packet_cost --
 
-.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build release run test check unit-test model-test system-test attack-test fuzz openapi soak cost-test
+.PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build build-router release run test check unit-test model-test system-test attack-test fuzz openapi soak cost-test
 .PHONY: cost-record install uninstall deb deb-test clean
 
 help: ## list the commands
@@ -36,13 +38,16 @@ setup-deb:
 setup-cost:
 	@scripts/setup.sh cost
 
-build: setup ## build target/release/namehop
+build: setup ## build target/release/namehop and target/release/namehop-p4
+	cargo build --release --locked --package namehop --package namehop-p4
+
+build-router: setup
 	cargo build --release --locked --package namehop
 
 release: setup ## build target/guided/release/namehop for packages: profile-guided, takes two builds and a minute of runs
 	@scripts/release.sh
 
-run: build ## build and start a router in the foreground (ARGS="--config FILE" for options)
+run: build-router ## build and start a router in the foreground (ARGS="--config FILE" for options)
 	@exec target/release/namehop run $(ARGS)
 
 test: setup-test check unit-test model-test system-test ## all checks and tests (what continuous integration runs)
@@ -88,8 +93,12 @@ cost-test: setup-cost ## instructions and cache misses of packets, which may not
 cost-record: setup-cost ## record what cost-test compares with, in crates/bench/packet-costs.toml
 	$(PACKET_COST) record
 
-install: $(if $(PROGRAM),,build) ## install the program (PROGRAM=FILE for another than that of 'make build'), its service, the header for strategies, manual pages and documentation under PREFIX (/usr/local)
+target/release/namehop-p4:
+	cargo build --release --locked --package namehop-p4
+
+install: $(if $(PROGRAM),$(INSTALLED_P4),build) ## install the programs (PROGRAM=FILE for another router than that of 'make build'), the service, the header for strategies, manual pages and documentation under PREFIX (/usr/local)
 	install -D -m 755 $(INSTALLED) $(DESTDIR)$(PREFIX)/bin/namehop
+	install -D -m 755 $(INSTALLED_P4) $(DESTDIR)$(PREFIX)/bin/namehop-p4
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's|@PREFIX@|$(PREFIX)|' packaging/namehop.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
 	install -D -m 644 crates/router/src/config/default.toml $(DESTDIR)$(PREFIX)/share/doc/namehop/namehop.toml
@@ -103,7 +112,7 @@ install: $(if $(PROGRAM),,build) ## install the program (PROGRAM=FILE for anothe
 	install -m 644 sdk/strategies/*.c $(DESTDIR)$(PREFIX)/share/doc/namehop/strategies
 
 uninstall: ## remove what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/namehop $(DESTDIR)$(PREFIX)/include/namehop_strategy.h $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
+	rm -f $(DESTDIR)$(PREFIX)/bin/namehop $(DESTDIR)$(PREFIX)/bin/namehop-p4 $(DESTDIR)$(PREFIX)/include/namehop_strategy.h $(DESTDIR)$(PREFIX)/lib/systemd/system/namehop.service
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/namehop.1 $(DESTDIR)$(PREFIX)/share/man/man1/namehop-*.1
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/,$(COMPLETIONS))
 	rm -rf $(DESTDIR)$(PREFIX)/share/doc/namehop

@@ -20,6 +20,7 @@ mod fib;
 mod key;
 mod manual;
 mod ndt;
+mod p4;
 mod ping;
 mod prefixes;
 mod put;
@@ -67,6 +68,7 @@ enum CliCommand {
     Key(key::KeyArgs),
     Bench(bench::BenchArgs),
     Reproduce(reproduce::ReproduceArgs),
+    P4(p4::P4Args),
     Completions(completions::CompletionsArgs),
     Manual(manual::ManualArgs),
 }
@@ -97,6 +99,7 @@ impl Cli {
             CliCommand::Key(args) => args.run(),
             CliCommand::Bench(args) => args.run(connection),
             CliCommand::Reproduce(args) => args.run(),
+            CliCommand::P4(args) => args.run(),
             CliCommand::Completions(args) => args.run(),
             CliCommand::Manual(args) => args.run(),
         }
@@ -166,6 +169,7 @@ mod tests {
             "namehop serve /a --signing-key a.key --key-name /a --command-key b.key --command-certificate b.ndncert",
             "namehop setup --huge-pages 2GiB --page-size 2MiB --nic 0000:00:03.0 --nic eth1 --until-restart --apply --yes --json",
             "namehop setup --undo --root /tmp/x",
+            "namehop p4 check switch.p4 --json",
             "namehop completions bash",
             "namehop manual /tmp/man",
         ] {

@@ -1,0 +1,75 @@
+//! `namehop p4`: executes `namehop-p4`, a program of its own, so that a router is built without a compiler.
+
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+
+use crate::failure::Failure;
+
+/// The program that does the work.
+const PROGRAM: &str = "namehop-p4";
+
+/// Check P4 programs and test them with packets
+///
+/// The work is done by the program 'namehop-p4', which stands beside 'namehop' or in the PATH. 'namehop p4 --help' shows its
+/// commands.
+#[derive(Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    after_help = "Examples:\n  namehop p4 --help\n  namehop p4 check switch.p4\n  namehop p4 test switch.p4 switch.stf"
+)]
+pub struct P4Args {
+    /// What 'namehop-p4' is to do
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    arguments: Vec<OsString>,
+}
+
+impl P4Args {
+    pub fn run(self) -> Result<(), Failure> {
+        let program = beside(env::current_exe().ok().as_deref());
+        // Comes back only when the program cannot be executed.
+        let error = Command::new(&program).args(&self.arguments).exec();
+        Err(Failure::failed(explain(&program, &error)))
+    }
+}
+
+/// The program beside this one, or its name alone, which is then looked for in the PATH.
+fn beside(this: Option<&Path>) -> PathBuf {
+    let found = this.and_then(Path::parent).map(|folder| folder.join(PROGRAM)).filter(|path| path.is_file());
+    found.unwrap_or_else(|| PathBuf::from(PROGRAM))
+}
+
+fn explain(program: &Path, error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::NotFound {
+        return format!("there is no program '{PROGRAM}' beside 'namehop' or in the PATH; 'make build' builds it");
+    }
+    format!("cannot execute {}: {error}", program.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_program_beside_this_one_comes_first() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let this = folder.path().join("namehop");
+        assert_eq!(beside(Some(&this)), PathBuf::from(PROGRAM));
+        fs::write(folder.path().join(PROGRAM), "").expect("a file");
+        assert_eq!(beside(Some(&this)), folder.path().join(PROGRAM));
+        assert_eq!(beside(None), PathBuf::from(PROGRAM));
+    }
+
+    #[test]
+    fn a_missing_program_is_named_with_a_remedy() {
+        let text = explain(Path::new(PROGRAM), &io::Error::from(io::ErrorKind::NotFound));
+        assert!(text.contains("make build"), "{text}");
+    }
+}

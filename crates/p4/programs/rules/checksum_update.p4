@@ -1,0 +1,34 @@
+// update_checksum writes the Internet checksum over its data.
+#include <core.p4>
+#include <v1model.p4>
+
+header bytes_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
+header sum_t { bit<16> x; }
+struct headers_t { bytes_t h; }
+struct meta_t {  }
+
+parser ParserImpl(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    state start {
+        packet.extract(hdr.h);
+        transition accept;
+    }
+}
+
+control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
+
+control IngressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    apply {
+        standard.egress_spec = 1;
+    }
+}
+
+control EgressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) { apply { } }
+control Update(inout headers_t hdr, inout meta_t meta) { apply { bit<16> x = 0; update_checksum(true, { hdr.h.a, hdr.h.b }, x, HashAlgorithm.csum16); hdr.h.c = x[15:8]; hdr.h.d = x[7:0]; } }
+
+control DeparserImpl(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.h);
+    }
+}
+
+V1Switch(ParserImpl(), Verify(), IngressImpl(), EgressImpl(), Update(), DeparserImpl()) main;

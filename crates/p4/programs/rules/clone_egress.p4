@@ -1,0 +1,34 @@
+// A clone of egress is the packet as egress left it.
+#include <core.p4>
+#include <v1model.p4>
+
+header bytes_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
+
+struct headers_t { bytes_t h; }
+struct meta_t {  }
+
+parser ParserImpl(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    state start {
+        packet.extract(hdr.h);
+        transition accept;
+    }
+}
+
+control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
+
+control IngressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    apply {
+        standard.egress_spec = 1;
+    }
+}
+
+control EgressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) { apply { if (standard.instance_type == 0) { hdr.h.c = 7; clone(CloneType.E2E, 9); } else { hdr.h.d = 2; } } }
+control Update(inout headers_t hdr, inout meta_t meta) { apply { } }
+
+control DeparserImpl(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.h);
+    }
+}
+
+V1Switch(ParserImpl(), Verify(), IngressImpl(), EgressImpl(), Update(), DeparserImpl()) main;

@@ -1,0 +1,35 @@
+// A control can be applied without an instance of a name.
+#include <core.p4>
+#include <v1model.p4>
+
+header bytes_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
+
+struct headers_t { bytes_t h; }
+struct meta_t {  }
+control Add(inout bit<8> x) { apply { x = x + 1; } }
+parser ParserImpl(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    state start {
+        packet.extract(hdr.h);
+        transition accept;
+    }
+}
+
+control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
+
+control IngressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    apply {
+        standard.egress_spec = 1;
+        Add.apply(hdr.h.a);
+    }
+}
+
+control EgressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) { apply { } }
+control Update(inout headers_t hdr, inout meta_t meta) { apply { } }
+
+control DeparserImpl(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.h);
+    }
+}
+
+V1Switch(ParserImpl(), Verify(), IngressImpl(), EgressImpl(), Update(), DeparserImpl()) main;

@@ -1,0 +1,43 @@
+// Extracting into a full stack is the error StackOutOfBounds.
+#include <core.p4>
+#include <v1model.p4>
+
+header bytes_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
+header one_t { bit<8> x; }
+struct headers_t { bytes_t h; one_t[3] s; }
+struct meta_t {  }
+
+parser ParserImpl(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    state start {
+        packet.extract(hdr.h);
+        transition more;
+    }
+    state more {
+        packet.extract(hdr.s.next);
+        transition select(hdr.s.last.x) {
+            0 .. 9: more;
+            default: accept;
+        }
+    }
+}
+
+control Verify(inout headers_t hdr, inout meta_t meta) { apply { } }
+
+control IngressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+    apply {
+        standard.egress_spec = 1;
+        if (standard.parser_error == error.StackOutOfBounds) { hdr.h.c = 1; }
+    }
+}
+
+control EgressImpl(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) { apply { } }
+control Update(inout headers_t hdr, inout meta_t meta) { apply { } }
+
+control DeparserImpl(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.h);
+        packet.emit(hdr.s);
+    }
+}
+
+V1Switch(ParserImpl(), Verify(), IngressImpl(), EgressImpl(), Update(), DeparserImpl()) main;

@@ -1,0 +1,179 @@
+//! Parsers: states, transitions and value sets.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Checker;
+use super::scope::{Entity, Place};
+use crate::syntax::ast::{self, DeclarationKind, Name};
+use crate::tree::{self, Expr, ExprKind, Next, Shell, Transition};
+use crate::types::{Ty, Type, Types};
+
+impl<'a> Checker<'a> {
+    /// A version of a parser for type arguments.
+    pub(super) fn specific_parser(&mut self, number: usize, arguments: Vec<Ty>) -> Option<usize> {
+        let key = (number, arguments);
+        if let Some(known) = self.specific_parsers.get(&key) {
+            return Some(*known);
+        }
+        let declaration = &self.program[number];
+        let DeclarationKind::Parser(parser) = &declaration.kind else { return None };
+        let (locals, states) = parser.body.as_ref()?;
+        if !self.may_specialise(declaration.name.span) {
+            return None;
+        }
+        let types = (&*parser.type_parameters, &*key.1);
+        let before = self.enter_shell(number, types, (&parser.parameters, &parser.constructor), Place::Parser);
+        let mut init = Vec::new();
+        for local in locals {
+            if let DeclarationKind::ValueSet { ty, size } = &local.kind {
+                let ty = self.type_of(ty);
+                self.constant_int(size);
+                self.context.value_sets.push((local.name.text.clone(), ty));
+                let place = self.context.value_sets.len() - 1;
+                self.declare(&local.name, Entity::ValueSet(place, ty));
+            } else {
+                self.local(local, &mut init);
+            }
+        }
+        let mut names: HashMap<Arc<str>, usize> = HashMap::new();
+        for (place, state) in states.iter().enumerate() {
+            let text = &state.name.text;
+            if matches!(&**text, "accept" | "reject") || names.insert(text.clone(), place).is_some() {
+                self.error("duplicate", state.name.span, format!("there is a state '{text}' already"));
+            }
+        }
+        let start = names.get("start").copied();
+        if start.is_none() {
+            let help = "parsing starts there: state start { … }";
+            self.error_with_help("state", declaration.name.span, "the parser has no state 'start'", help);
+        }
+        let mut list = Vec::new();
+        for state in states {
+            let (body, next) = self.scoped(|checker| {
+                let mut body = Vec::new();
+                for statement in &state.body {
+                    checker.statement(statement, &mut body);
+                }
+                (body, checker.transition(&state.next, &names))
+            });
+            list.push(tree::State { name: state.name.text.clone(), body, next });
+        }
+        let context = std::mem::replace(&mut self.context, before);
+        let shell = Shell { init, ..context.shell.unwrap_or_default() };
+        let start = start.map_or(Next::Reject, Next::State);
+        self.parsers.push(tree::Parser { shell, value_sets: context.value_sets, states: list, start });
+        self.specific_parsers.insert(key, self.parsers.len() - 1);
+        Some(self.parsers.len() - 1)
+    }
+
+    fn next_state(&mut self, name: &Name, names: &HashMap<Arc<str>, usize>) -> Next {
+        match &*name.text {
+            "accept" => Next::Accept,
+            "reject" => Next::Reject,
+            other => match names.get(other) {
+                Some(place) => Next::State(*place),
+                None => {
+                    self.error("state", name.span, format!("there is no state '{other}'"));
+                    Next::Reject
+                }
+            },
+        }
+    }
+
+    fn transition(&mut self, written: &'a ast::Transition, names: &HashMap<Arc<str>, usize>) -> Transition {
+        match written {
+            ast::Transition::To(None) => Transition::To(Next::Reject),
+            ast::Transition::To(Some(name)) => Transition::To(self.next_state(name, names)),
+            ast::Transition::Select { keys, cases } => {
+                let mut list = Vec::new();
+                for key in keys {
+                    let key = self.expression(key);
+                    if key.ty == Types::INT {
+                        let help = "cast it, as in (bit<8>)(…)";
+                        self.error_with_help("type", key.span, "the width of this number is not known", help);
+                    }
+                    list.push(key);
+                }
+                let types: Vec<Ty> = list.iter().map(|key| key.ty).collect();
+                let mut sets = Vec::new();
+                for case in cases {
+                    let set = self.key_sets(&case.set, &types);
+                    let next = self.next_state(&case.next, names);
+                    sets.push((set, next));
+                }
+                Transition::Select { keys: list, cases: sets }
+            }
+        }
+    }
+
+    /// One set for each key. A lone `_` stands for all keys.
+    pub(super) fn key_sets(&mut self, written: &'a ast::Expr, types: &[Ty]) -> Vec<Expr> {
+        let any = |span| Expr { kind: ExprKind::DontCare, ty: Types::DONT_CARE, span };
+        let elements: Vec<&'a ast::Expr> = match &written.kind {
+            ast::ExprKind::List { elements, rest: false } if types.len() != 1 || elements.len() == 1 => {
+                elements.iter().collect()
+            }
+            _ => vec![written],
+        };
+        if elements.len() == 1 && matches!(elements[0].kind, ast::ExprKind::DontCare) {
+            return types.iter().map(|_| any(written.span)).collect();
+        }
+        if elements.len() == 1 && types.len() > 1 {
+            let whole = self.expression(elements[0]);
+            if matches!(whole.kind, ExprKind::ValueSet(_)) {
+                return vec![whole];
+            }
+            if let (Some(components), ExprKind::Const(_) | ExprKind::Parts(_)) =
+                (self.types.components(whole.ty), &whole.kind)
+                && components.len() == types.len()
+                && let ExprKind::Parts(parts) = whole.kind
+            {
+                return parts.into_iter().zip(types).map(|(part, ty)| self.coerce(part, *ty)).collect();
+            }
+        }
+        if elements.len() != types.len() {
+            let (given, wanted) = (elements.len(), types.len());
+            self.error("select", written.span, format!("{wanted} sets are needed here, not {given}"));
+            return Vec::new();
+        }
+        elements.into_iter().zip(types).map(|(element, ty)| self.key_set(element, *ty)).collect()
+    }
+
+    fn key_set(&mut self, element: &'a ast::Expr, ty: Ty) -> Expr {
+        let set = self.expression(element);
+        match set.kind {
+            ExprKind::ValueSet(_) => {
+                let fits = set.ty == ty
+                    || self.types.components(set.ty).is_some_and(|components| components == [ty])
+                    || set.ty == Types::UNKNOWN;
+                if !fits {
+                    let message = format!("the value set is of {}", self.types.show(set.ty));
+                    self.error("type", set.span, message);
+                }
+                set
+            }
+            ExprKind::Mask(left, right) => {
+                // Masks are of numbers.
+                let ty = match self.types.get(ty) {
+                    Type::Enum(number) => self.types.enums[*number].representation.as_ref().map_or(ty, |(ty, _)| *ty),
+                    _ => ty,
+                };
+                let (left, right) = (Box::new(self.set_bound(*left, ty)), Box::new(self.set_bound(*right, ty)));
+                Expr { kind: ExprKind::Mask(left, right), ty, span: set.span }
+            }
+            ExprKind::Range(left, right) => {
+                let (left, right) = (Box::new(self.set_bound(*left, ty)), Box::new(self.set_bound(*right, ty)));
+                Expr { kind: ExprKind::Range(left, right), ty, span: set.span }
+            }
+            ExprKind::DontCare => set,
+            _ => self.set_bound(set, ty),
+        }
+    }
+
+    fn set_bound(&mut self, value: Expr, ty: Ty) -> Expr {
+        let value = if matches!(self.types.get(ty), Type::Enum(_)) { value } else { self.represented(value) };
+        let value = self.coerce(value, ty);
+        self.folded(value)
+    }
+}

@@ -1,0 +1,143 @@
+//! Names and what they stand for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Checker;
+use crate::syntax::ast::Name;
+use crate::tree::{self, Expr, InstanceRef, Variable};
+use crate::types::Ty;
+
+/// What a name stands for.
+#[derive(Clone)]
+pub enum Entity {
+    Const(Expr),
+    Variable {
+        variable: Variable,
+        ty: Ty,
+        writable: bool,
+    },
+    /// The argument of a constructor.
+    Constructed {
+        index: usize,
+        ty: Ty,
+    },
+    Instance(InstanceRef, Ty),
+    Type(TypeEntity),
+    /// Functions of one name, by the numbers of their declarations.
+    Functions(Vec<usize>),
+    Action(usize),
+    GlobalAction(usize),
+    Table(usize),
+    ValueSet(usize, Ty),
+}
+
+/// What the name of a type stands for. Numbers are those of declarations.
+#[derive(Clone, Copy)]
+pub enum TypeEntity {
+    Plain(Ty),
+    Struct(usize),
+    Extern(usize),
+    Parser(usize),
+    Control(usize),
+    Package(usize),
+}
+
+/// What kind of code is being checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    #[default]
+    Top,
+    Function,
+    Action,
+    Control,
+    Parser,
+}
+
+/// Where the checker is.
+#[derive(Default)]
+pub struct Context {
+    pub scopes: Vec<HashMap<Arc<str>, Entity>>,
+    /// Declarations of the top level from this number on are not visible.
+    pub limit: usize,
+    pub place: Place,
+    /// In a parser or control: what it has so far.
+    pub shell: Option<tree::Shell>,
+    pub actions: Vec<tree::Function>,
+    pub tables: Vec<tree::Table>,
+    pub value_sets: Vec<(Arc<str>, Ty)>,
+    /// In a function or action: types of its variables.
+    pub locals: Vec<Ty>,
+    pub returns: Option<Ty>,
+    pub loops: u32,
+}
+
+impl Checker<'_> {
+    pub(super) fn lookup(&self, name: &Name, global: bool) -> Option<Entity> {
+        if !global && let Some(entity) = self.context.scopes.iter().rev().find_map(|scope| scope.get(&name.text)) {
+            return Some(entity.clone());
+        }
+        let declared = self.globals.get(&name.text)?;
+        let mut visible = declared.iter().filter(|(number, _)| *number <= self.context.limit);
+        let mut functions = Vec::new();
+        for (number, entity) in visible.clone() {
+            if let Entity::Functions(_) = entity {
+                functions.push(*number);
+            }
+        }
+        if !functions.is_empty() {
+            return Some(Entity::Functions(functions));
+        }
+        visible.next_back().map(|(_, entity)| entity.clone())
+    }
+
+    /// Declares a name in the innermost scope, or at the top level where there is none.
+    pub(super) fn declare(&mut self, name: &Name, entity: Entity) {
+        if let Some(scope) = self.context.scopes.last_mut() {
+            if scope.insert(name.text.clone(), entity).is_some() {
+                self.diagnostics
+                    .error("duplicate", name.span, format!("'{}' is declared already in this place", name.text))
+                    .help("choose another name");
+            }
+            return;
+        }
+        let number = self.context.limit;
+        let declared = self.globals.entry(name.text.clone()).or_default();
+        let overloads = matches!(entity, Entity::Functions(_))
+            && declared.iter().all(|(_, other)| matches!(other, Entity::Functions(_)));
+        let clash = !declared.is_empty() && !overloads;
+        declared.push((number, entity));
+        if clash {
+            self.diagnostics
+                .error("duplicate", name.span, format!("'{}' is declared already", name.text))
+                .help("choose another name");
+        }
+    }
+
+    pub(super) fn scoped<T>(&mut self, part: impl FnOnce(&mut Self) -> T) -> T {
+        self.context.scopes.push(HashMap::new());
+        let result = part(self);
+        self.context.scopes.pop();
+        result
+    }
+
+    /// Checks something of the top level from wherever the checker is.
+    pub(super) fn elsewhere<T>(&mut self, limit: usize, part: impl FnOnce(&mut Self) -> T) -> T {
+        let fresh = Context { limit, scopes: vec![HashMap::new()], ..Context::default() };
+        let before = std::mem::replace(&mut self.context, fresh);
+        let result = part(self);
+        self.context = before;
+        result
+    }
+
+    /// Room for a variable in the frame of what is being checked.
+    pub(super) fn new_variable(&mut self, ty: Ty) -> Variable {
+        if matches!(self.context.place, Place::Function | Place::Action) || self.context.shell.is_none() {
+            self.context.locals.push(ty);
+            return Variable::Local(self.context.locals.len() - 1);
+        }
+        let frame = self.context.shell.get_or_insert_default();
+        frame.frame.push(ty);
+        Variable::Frame(frame.frame.len() - 1)
+    }
+}

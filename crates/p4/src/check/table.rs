@@ -1,0 +1,296 @@
+//! Tables.
+
+use super::Checker;
+use super::call::Given;
+use super::infer::Bindings;
+use super::scope::Entity;
+use super::signature::Signature;
+use crate::source::Span;
+use crate::syntax::ast::{self, ActionRef, Declaration, Direction, Name, Property};
+use crate::tree::{
+    Argument, BoundAction, Entry, Expr, ExprKind, Function, InstanceRef, Key, Table, TableAction, Target,
+};
+use crate::types::{Type, Types};
+use crate::value::{self, Value};
+
+impl<'a> Checker<'a> {
+    pub(super) fn table(&mut self, declaration: &'a Declaration, written: &'a ast::Table) {
+        let mut keys = Vec::new();
+        for key in &written.keys {
+            let value = self.expression(&key.value);
+            let kind = key.kind.text.clone();
+            if !self.types.match_kinds.contains(&kind) {
+                self.error("unknown", key.kind.span, format!("there is no match kind '{kind}'"));
+            }
+            let ty = self.types.get(value.ty);
+            if !matches!(
+                ty,
+                Type::Unknown
+                    | Type::Bool
+                    | Type::Bits { .. }
+                    | Type::Enum(_)
+                    | Type::New(_)
+                    | Type::Error
+                    | Type::Variable(_)
+                    | Type::Varbit(_)
+            ) {
+                let message = format!("a value of type {} cannot be matched", self.types.show(value.ty));
+                self.error("type", value.span, message);
+            }
+            let named = key.annotations.iter().find(|annotation| &*annotation.name == "name");
+            let text = named.and_then(|annotation| annotation.text.clone());
+            let name = text.unwrap_or_else(|| spelling(&key.value).into());
+            if name.is_empty() {
+                let help = "the control plane needs one: write @name(\"…\") behind the match kind";
+                self.error_with_help("table", key.value.span, "the key is computed and has no name", help);
+            }
+            keys.push(Key { value, kind, name });
+        }
+        let mut table = Table {
+            name: declaration.name.text.clone(),
+            naming: self.naming(declaration),
+            keys,
+            actions: Vec::new(),
+            default: None,
+            default_is_const: false,
+            entries: Vec::new(),
+            entries_are_const: false,
+            size: None,
+            largest_priority_wins: true,
+            implementation: None,
+            counter: None,
+            meter: None,
+        };
+        for action in &written.actions {
+            self.table_action(action, &mut table);
+        }
+        for property in &written.properties {
+            self.property(property, &mut table);
+        }
+        if table.default.is_none() {
+            // Nothing happens by default, as if NoAction stood there.
+            table.default = table
+                .actions
+                .iter()
+                .position(|action| &*action.name == "NoAction")
+                .map(|action| BoundAction { action, arguments: Vec::new() });
+        }
+        if let Some(entries) = &written.entries {
+            table.entries_are_const = entries.is_const;
+            let types: Vec<_> = table.keys.iter().map(|key| key.value.ty).collect();
+            if types.is_empty() {
+                self.error("table", declaration.name.span, "a table without keys has no entries");
+                return;
+            }
+            for entry in &entries.list {
+                let keys = self.key_sets(&entry.keys, &types);
+                let priority = entry.priority.as_ref().and_then(|value| self.constant_number(value));
+                for (set, key) in keys.iter().zip(&table.keys) {
+                    self.fits_kind(set, &key.kind);
+                }
+                if let Some(action) = self.bound_action(&entry.action, &table) {
+                    if table.actions[action.action].default_only {
+                        self.error("table", entry.action.span, "the action is marked @defaultonly, so no entry has it");
+                    }
+                    table.entries.push(Entry { keys, action, priority, rank: entry.rank });
+                }
+            }
+        }
+        self.context.tables.push(table);
+        let place = self.context.tables.len() - 1;
+        self.declare(&declaration.name, Entity::Table(place));
+    }
+
+    fn action_by_name(&self, name: &Name, global: bool) -> Option<(Target, &Function)> {
+        match self.lookup(name, global)? {
+            Entity::Action(number) => Some((Target::Action(number), &self.context.actions[number])),
+            Entity::GlobalAction(number) => Some((Target::GlobalAction(number), &self.actions[number])),
+            _ => None,
+        }
+    }
+
+    fn table_action(&mut self, written: &'a ActionRef, table: &mut Table) {
+        let Some((action, function)) = self.action_by_name(&written.name, written.global) else {
+            self.error("unknown", written.name.span, format!("there is no action '{}'", written.name.text));
+            return;
+        };
+        let parameters = function.parameters.clone();
+        let name = written.name.text.clone();
+        if table.actions.iter().any(|other| other.name == name) {
+            self.error("duplicate", written.span, format!("the action '{name}' is in the list already"));
+            return;
+        }
+        // Parameters with a direction are bound here, or those that arguments are given for.
+        let directed = parameters.iter().filter(|parameter| parameter.direction != Direction::None).count();
+        let count = directed.max(written.arguments.len()).min(parameters.len());
+        let given = self.given(&written.arguments);
+        let signature = Signature { parameters: parameters[..count].to_vec(), ..Signature::default() };
+        let signature = Signature { returns: Some(Types::VOID), ..signature };
+        let Some((bound, _)) = self.bind(&signature, Bindings::new(), Vec::new(), given, &written.name, written.span)
+        else {
+            return;
+        };
+        let default_only = written.annotations.iter().any(|annotation| &*annotation.name == "defaultonly");
+        for parameter in &parameters[count..] {
+            let ty = self.types.stripped(parameter.ty);
+            let settable = self.types.width(ty).is_some() && self.types.components(ty).is_none();
+            if !settable
+                && !matches!(self.types.get(ty), Type::Unknown | Type::Enum(_) | Type::Error | Type::Variable(_))
+            {
+                let message = format!(
+                    "the control plane cannot set the parameter '{}' of type {}",
+                    parameter.name,
+                    self.types.show(parameter.ty)
+                );
+                self.error("table", written.span, message);
+            }
+        }
+        let table_only = written.annotations.iter().any(|annotation| &*annotation.name == "tableonly");
+        table.actions.push(TableAction { action, name, bound, default_only, table_only });
+    }
+
+    /// An action of the table with values for the parameters that the control plane would set.
+    fn bound_action(&mut self, written: &'a ActionRef, table: &Table) -> Option<BoundAction> {
+        let given = self.given(&written.arguments);
+        self.bind_action(&written.name, given, table, written.span)
+    }
+
+    fn bind_action(&mut self, name: &Name, mut given: Vec<Given>, table: &Table, span: Span) -> Option<BoundAction> {
+        let Some(place) = table.actions.iter().position(|action| action.name == name.text) else {
+            let message = format!("'{}' is not in the list of the table's actions", name.text);
+            self.error_with_help("table", name.span, message, "add it to 'actions = { … }'");
+            return None;
+        };
+        let action = &table.actions[place];
+        let parameters = match &action.action {
+            Target::Action(number) => self.context.actions[*number].parameters.clone(),
+            Target::GlobalAction(number) => self.actions[*number].parameters.clone(),
+            _ => return None,
+        };
+        let bound = action.bound.len();
+        let rest = parameters[bound..].to_vec();
+        // The arguments that the list binds are written again here.
+        if given.len() > rest.len() && given.len() >= bound {
+            given.drain(..bound);
+        }
+        let signature = Signature { variables: Vec::new(), parameters: rest, returns: Some(Types::VOID) };
+        let (arguments, _) = self.bind(&signature, Bindings::new(), Vec::new(), given, name, span)?;
+        let arguments: Vec<Expr> = arguments.into_iter().filter_map(|Argument { value, .. }| value).collect();
+        for argument in &arguments {
+            if argument.ty != Types::UNKNOWN
+                && self.constant(argument).is_none()
+                && !self.depends_on_constructor(argument)
+            {
+                let help = "parameters with a direction take other values; they are bound in the list of actions";
+                self.error_with_help("constant", argument.span, "this value is not constant", help);
+            }
+        }
+        Some(BoundAction { action: place, arguments })
+    }
+
+    /// Masks and ranges belong to some match kinds only.
+    fn fits_kind(&mut self, set: &Expr, kind: &str) {
+        let wrong = match &set.kind {
+            ExprKind::Mask(..) => !matches!(kind, "ternary" | "lpm"),
+            ExprKind::Range(..) => kind != "range",
+            ExprKind::DontCare => kind == "exact",
+            _ => false,
+        };
+        if wrong {
+            self.error("table", set.span, format!("a key of kind '{kind}' does not match sets of this form"));
+        }
+        let ExprKind::Mask(_, mask) = &set.kind else { return };
+        if let (Some(Value::Int(mask)), Some((width, _))) = (self.constant(mask), self.types.representation(set.ty))
+            && kind == "lpm"
+        {
+            let rest = value::mask(width) - &mask;
+            if (&rest & (&rest + 1)) != 0.into() {
+                self.error("table", set.span, "the mask of a prefix has all its ones at the front");
+            }
+        }
+    }
+
+    fn property(&mut self, property: &'a Property, table: &mut Table) {
+        match &*property.name.text {
+            "default_action" => {
+                let (name, arguments) = match &property.value.kind {
+                    ast::ExprKind::Name { name, .. } => (name, &[][..]),
+                    ast::ExprKind::Call { function, arguments, .. } => match &function.kind {
+                        ast::ExprKind::Name { name, .. } => (name, &**arguments),
+                        _ => return self.error("table", property.value.span, "an action is needed here"),
+                    },
+                    _ => return self.error("table", property.value.span, "an action is needed here"),
+                };
+                let given = self.given(arguments);
+                table.default = self.bind_action(name, given, table, property.value.span);
+                if let Some(default) = &table.default
+                    && table.actions[default.action].table_only
+                {
+                    self.error("table", property.value.span, "the action is marked @tableonly, so it is no default");
+                }
+                table.default_is_const = property.is_const;
+            }
+            "size" => {
+                let value = self.expression(&property.value);
+                match self.argument_number(&value) {
+                    Some(size) => table.size = Some(size),
+                    None if value.ty == Types::UNKNOWN => {}
+                    None => self.error("constant", value.span, "the size of a table is a constant number"),
+                }
+            }
+            "implementation" => table.implementation = self.object_property(property),
+            "counters" => table.counter = self.object_property(property),
+            "meters" => table.meter = self.object_property(property).map(|meter| (meter, None)),
+            "largest_priority_wins" => {
+                let value = self.expression(&property.value);
+                let value = self.coerce(value, Types::BOOL);
+                table.largest_priority_wins = !matches!(self.constant(&value), Some(Value::Bool(false)));
+            }
+            "priority_delta" => drop(self.constant_number(&property.value)),
+            "support_timeout" | "junk" | "const_entries" => drop(self.expression(&property.value)),
+            other => {
+                let message = format!("the table property '{other}' is not known and has no effect");
+                self.diagnostics.warning("table", property.name.span, message);
+                self.expression(&property.value);
+            }
+        }
+    }
+
+    /// A property that names an extern instance, or makes one.
+    fn object_property(&mut self, property: &'a Property) -> Option<Expr> {
+        let value = self.expression(&property.value);
+        if value.ty == Types::UNKNOWN {
+            return None;
+        }
+        if !matches!(self.types.get(value.ty), Type::Extern { .. }) {
+            self.error("type", value.span, "an instance of an extern is needed here");
+            return None;
+        }
+        let ExprKind::Construct(instance) = value.kind else { return Some(value) };
+        let shell = self.context.shell.get_or_insert_default();
+        shell.instances.push(*instance);
+        let kind = ExprKind::Instance(InstanceRef::Member(shell.instances.len() - 1));
+        Some(Expr { kind, ..value })
+    }
+}
+
+/// The name of a key: how its expression is written.
+fn spelling(expr: &ast::Expr) -> String {
+    match &expr.kind {
+        ast::ExprKind::Name { name, .. } => name.text.to_string(),
+        ast::ExprKind::Member(base, name) => format!("{}.{}", spelling(base), name.text),
+        ast::ExprKind::Index(base, index) => format!("{}[{}]", spelling(base), spelling(index)),
+        ast::ExprKind::Int(literal) => literal.value.to_string(),
+        ast::ExprKind::Call { function, .. } => match &function.kind {
+            ast::ExprKind::Member(base, name) if &*name.text == "isValid" => format!("{}.$valid$", spelling(base)),
+            _ => spelling(function),
+        },
+        ast::ExprKind::Slice(base, high, low) => format!("{}[{}:{}]", spelling(base), spelling(high), spelling(low)),
+        ast::ExprKind::Cast(_, inner) => spelling(inner),
+        // A field of which only some bits count.
+        ast::ExprKind::Binary(ast::Binary::BitAnd, inner, mask) if matches!(mask.kind, ast::ExprKind::Int(_)) => {
+            spelling(inner)
+        }
+        _ => String::new(),
+    }
+}

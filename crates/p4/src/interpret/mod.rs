@@ -1,0 +1,338 @@
+//! The reference interpreter: runs the typed tree packet by packet, as the language specification and the v1model
+//! architecture say. It is slow and simple, so that compiled code can be compared with it.
+
+mod bits;
+mod call;
+mod evaluate;
+mod externs;
+mod hash;
+mod parser;
+mod pipeline;
+mod place;
+mod statement;
+pub mod table;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::tree::{Class, ExprKind, Instance, InstanceRef, Program, Shell};
+use crate::types::{Ty, Type};
+use crate::value::Value;
+use bits::Bits;
+use table::TableState;
+
+/// How many instances a program may have, all levels together.
+const MAX_OBJECTS: usize = 100_000;
+/// How many cells the registers, counters and meters of a program may have, all together.
+const MAX_CELLS: u64 = 1 << 24;
+/// How many statements may run for one packet; large values count more.
+const MAX_STEPS: u64 = 1_000_000;
+/// How deep calls may nest.
+const MAX_CALLS: u32 = 200;
+
+/// Why the ordinary order of execution ends.
+#[derive(Debug)]
+pub enum Stop {
+    /// `exit`
+    Exit,
+    /// The parser ends with this error.
+    Reject(u32),
+    /// The program cannot go on; the packet is lost.
+    Failure(String),
+}
+
+pub type Run<T> = Result<T, Stop>;
+
+/// What an instance holds.
+pub enum Object {
+    Register {
+        element: Ty,
+        values: Vec<Value>,
+    },
+    /// Packets and bytes.
+    Counter(Vec<(u64, u64)>),
+    /// Each cell gives this colour.
+    Meter(Vec<u64>),
+    Unit(Unit),
+    Other,
+}
+
+/// A parser or control with what belongs to it.
+pub struct Unit {
+    class: Class,
+    pub path: String,
+    constructed: Vec<Value>,
+    instances: Vec<usize>,
+    pub tables: Vec<TableState>,
+    /// The members of value sets.
+    pub value_sets: Vec<Vec<Vec<Value>>>,
+}
+
+/// Variables of what runs.
+#[derive(Default)]
+pub struct Frame {
+    unit: usize,
+    variables: Vec<Value>,
+    locals: Vec<Value>,
+}
+
+/// What programs ask of the traffic manager while they run.
+#[derive(Default)]
+struct Requests {
+    clone: Option<(u64, Option<u64>)>,
+    resubmit: Option<Option<u64>>,
+    recirculate: Option<Option<u64>>,
+    truncate: Option<u64>,
+}
+
+/// A switch that runs a program.
+pub struct Switch<'p> {
+    program: &'p Program,
+    pub objects: Vec<Object>,
+    /// The six parts of the pipeline, as instances.
+    parts: [usize; 6],
+    globals: Vec<usize>,
+    cells: u64,
+    /// Mirroring sessions: to a port or to a multicast group.
+    pub mirror_ports: HashMap<u64, u64>,
+    pub mirror_groups: HashMap<u64, u64>,
+    /// Multicast groups: replication numbers and ports.
+    pub groups: BTreeMap<u64, Vec<(u64, u64)>>,
+    /// What `log_msg` and `digest` gave, and packets that could not be processed.
+    pub notes: Vec<String>,
+    /// The packet as it came in, and how many bits of it are parsed.
+    input: Bits,
+    position: usize,
+    output: Bits,
+    requests: Requests,
+    checksum_error: bool,
+    steps: u64,
+    calls: u32,
+    random: u64,
+    unsupported: HashSet<Arc<str>>,
+}
+
+impl<'p> Switch<'p> {
+    /// Makes all instances of a program that is correct. The error says why it cannot run.
+    pub fn new(program: &'p Program) -> Result<Self, String> {
+        let mut switch = Switch {
+            program,
+            objects: Vec::new(),
+            parts: [0; 6],
+            globals: Vec::new(),
+            cells: 0,
+            mirror_ports: HashMap::new(),
+            mirror_groups: HashMap::new(),
+            groups: BTreeMap::new(),
+            notes: Vec::new(),
+            input: Bits::default(),
+            position: 0,
+            output: Bits::default(),
+            requests: Requests::default(),
+            checksum_error: false,
+            steps: 0,
+            calls: 0,
+            random: 0x9e37_79b9_7f4a_7c15,
+            unsupported: HashSet::new(),
+        };
+        let mut main = None;
+        for instance in &program.instances {
+            if let Class::Package(name) = &instance.class {
+                if &*instance.name == "main" {
+                    main = Some((name.clone(), instance));
+                }
+                switch.globals.push(usize::MAX);
+                continue;
+            }
+            let object = switch.instantiate(instance, usize::MAX, "", false)?;
+            switch.globals.push(object);
+        }
+        let Some((package, main)) = main else {
+            return Err("the program has no 'main': there is nothing to run".into());
+        };
+        if &*package != "V1Switch" || main.arguments.len() != 6 {
+            return Err(format!("programs for the architecture {package} cannot run, only those for V1Switch"));
+        }
+        for (part, argument) in main.arguments.iter().enumerate() {
+            let object = match argument.as_ref().map(|argument| &argument.kind) {
+                Some(ExprKind::Construct(instance)) => switch.instantiate(instance, usize::MAX, "", true)?,
+                _ => return Err("each part of V1Switch is made where it is an argument".into()),
+            };
+            switch.parts[part] = object;
+        }
+        Ok(switch)
+    }
+
+    fn instantiate(
+        &mut self,
+        instance: &'p Instance,
+        owner: usize,
+        path: &str,
+        anonymous: bool,
+    ) -> Result<usize, String> {
+        if self.objects.len() >= MAX_OBJECTS {
+            return Err(format!("the program has more than {MAX_OBJECTS} instances"));
+        }
+        let mut arguments = Vec::new();
+        for argument in &instance.arguments {
+            arguments.push(match argument.as_ref().map(|argument| &argument.kind) {
+                None => Value::None,
+                Some(ExprKind::Construct(inner)) => Value::Object(self.instantiate(inner, owner, path, true)?),
+                Some(_) => {
+                    let mut frame = Frame { unit: owner, ..Frame::default() };
+                    let argument = argument.as_ref().ok_or("an argument is missing")?;
+                    self.evaluate(&mut frame, argument).map_err(|_| "an argument of a constructor has no value")?
+                }
+            });
+        }
+        let own = match &instance.naming.name {
+            Some(name) => name.trim_start_matches('.').to_owned(),
+            None if path.is_empty() || anonymous => instance.name.to_string(),
+            None => format!("{path}.{}", instance.name),
+        };
+        let place = self.objects.len();
+        self.objects.push(Object::Other);
+        let object = match &instance.class {
+            Class::Extern(name) => self.extern_object(name, instance, &arguments)?,
+            Class::Package(_) => Object::Other,
+            Class::Parser(number) => {
+                let parser = &self.program.parsers[*number];
+                let unit = self.unit(instance, &parser.shell, own, arguments, place)?;
+                let value_sets = parser.value_sets.iter().map(|_| Vec::new()).collect();
+                Object::Unit(Unit { value_sets, ..unit })
+            }
+            Class::Control(number) => {
+                let control = &self.program.controls[*number];
+                let mut unit = self.unit(instance, &control.shell, own, arguments, place)?;
+                let tables =
+                    control.tables.iter().map(|table| self.table_state(table, &unit)).collect::<Result<_, _>>();
+                unit.tables = tables?;
+                Object::Unit(unit)
+            }
+        };
+        self.objects[place] = object;
+        Ok(place)
+    }
+
+    fn unit(
+        &mut self,
+        instance: &'p Instance,
+        shell: &'p Shell,
+        path: String,
+        constructed: Vec<Value>,
+        place: usize,
+    ) -> Result<Unit, String> {
+        let unit = |instances| Unit {
+            class: instance.class.clone(),
+            path: path.clone(),
+            constructed: constructed.clone(),
+            instances,
+            tables: Vec::new(),
+            value_sets: Vec::new(),
+        };
+        // Arguments of inner constructors may name this one's.
+        let mut instances = Vec::new();
+        for inner in &shell.instances {
+            self.objects[place] = Object::Unit(unit(instances.clone()));
+            instances.push(self.instantiate(inner, place, &path, false)?);
+        }
+        let made = unit(instances);
+        self.objects[place] = Object::Unit(unit(made.instances.clone()));
+        Ok(made)
+    }
+
+    fn extern_object(&mut self, name: &str, instance: &Instance, arguments: &[Value]) -> Result<Object, String> {
+        let size = arguments.first().map_or(0, Value::number);
+        if !matches!(name, "register" | "counter" | "meter") {
+            return Ok(match name {
+                "direct_counter" => Object::Counter(Vec::new()),
+                "direct_meter" => Object::Meter(Vec::new()),
+                _ => Object::Other,
+            });
+        }
+        self.cells = self.cells.saturating_add(size);
+        if self.cells > MAX_CELLS {
+            return Err(format!("registers, counters and meters have more than {MAX_CELLS} cells"));
+        }
+        let size = size as usize;
+        Ok(match name {
+            "register" => {
+                let element = match self.program.types.get(instance.ty) {
+                    Type::Extern { arguments, .. } => arguments.first().copied(),
+                    _ => None,
+                };
+                let element = element.ok_or("a register without a type")?;
+                if self.cells.saturating_mul(self.program.types.leaves(element)) > MAX_CELLS {
+                    return Err(format!("registers have more than {MAX_CELLS} cells"));
+                }
+                Object::Register { element, values: vec![self.program.types.zero(element); size] }
+            }
+            "counter" => Object::Counter(vec![(0, 0); size]),
+            _ => Object::Meter(vec![0; size]),
+        })
+    }
+
+    fn unit_of(&self, frame: &Frame) -> Option<&Unit> {
+        match self.objects.get(frame.unit) {
+            Some(Object::Unit(unit)) => Some(unit),
+            _ => None,
+        }
+    }
+
+    fn object_of(&self, frame: &Frame, instance: InstanceRef) -> Run<usize> {
+        let found = match instance {
+            InstanceRef::Global(place) => self.globals.get(place).copied(),
+            InstanceRef::Member(place) => self.unit_of(frame).and_then(|unit| unit.instances.get(place).copied()),
+        };
+        found.ok_or_else(|| Stop::Failure("an instance is missing".into()))
+    }
+
+    fn step(&mut self) -> Run<()> {
+        self.spend(1)
+    }
+
+    fn spend(&mut self, steps: u64) -> Run<()> {
+        self.steps += steps;
+        if self.steps > MAX_STEPS {
+            return Err(Stop::Failure(format!("a packet takes more than {MAX_STEPS} steps")));
+        }
+        Ok(())
+    }
+}
+
+impl Unit {
+    /// The number of the control, if it is one.
+    pub fn control(&self) -> Option<usize> {
+        match self.class {
+            Class::Control(number) => Some(number),
+            _ => None,
+        }
+    }
+}
+
+impl Switch<'_> {
+    /// The names of all extern instances, and where they are.
+    pub fn extern_paths(&self) -> Vec<(String, usize)> {
+        let named = |instance: &Instance, path: &str| match &instance.naming.name {
+            Some(name) => name.trim_start_matches('.').to_owned(),
+            None if path.is_empty() => instance.name.to_string(),
+            None => format!("{path}.{}", instance.name),
+        };
+        let mut all = Vec::new();
+        for (instance, object) in self.program.instances.iter().zip(&self.globals) {
+            all.push((named(instance, ""), *object));
+        }
+        for object in &self.objects {
+            let Object::Unit(unit) = object else { continue };
+            let shell = match unit.class {
+                Class::Parser(number) => &self.program.parsers[number].shell,
+                Class::Control(number) => &self.program.controls[number].shell,
+                _ => continue,
+            };
+            for (instance, object) in shell.instances.iter().zip(&unit.instances) {
+                all.push((named(instance, &unit.path), *object));
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,304 @@
+//! The pipeline of v1model: parser, ingress, traffic manager, egress, deparser, and the ways back.
+
+use std::collections::VecDeque;
+
+use num_bigint::BigInt;
+
+use super::bits::Bits;
+use super::externs::DROP_PORT;
+use super::{Object, Requests, Stop, Switch};
+use crate::tree::Class;
+use crate::types::{Ty, Types};
+use crate::value::Value;
+
+/// How often one packet may be copied or sent back, all copies together.
+const MAX_ROUNDS: usize = 1000;
+
+/// `instance_type`, as the behavioural model numbers it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Normal = 0,
+    IngressClone = 1,
+    EgressClone = 2,
+    Recirculated = 4,
+    Replicated = 5,
+    Resubmitted = 6,
+}
+
+/// What waits to be processed.
+enum Work {
+    Ingress { packet: Bits, port: u64, kind: Kind, metadata: Option<Value> },
+    Egress(Box<Flight>),
+}
+
+/// A packet between ingress and egress.
+#[derive(Clone)]
+struct Flight {
+    packet: Bits,
+    position: usize,
+    headers: Value,
+    metadata: Value,
+    standard: Vec<Value>,
+    port: u64,
+    replica: u64,
+    kind: Kind,
+    /// Bytes that are left of it, when ingress truncates it.
+    truncate: Option<u64>,
+}
+
+/// A packet that has left the switch.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Sent {
+    pub port: u64,
+    pub bytes: Vec<u8>,
+}
+
+impl<'p> Switch<'p> {
+    /// Runs a packet through the switch. Gives what is sent.
+    pub fn process(&mut self, port: u64, bytes: &[u8]) -> Vec<Sent> {
+        let mut sent = Vec::new();
+        let packet = Bits::from_bytes(bytes);
+        let mut queue = VecDeque::from([Work::Ingress { packet, port, kind: Kind::Normal, metadata: None }]);
+        let mut rounds = 0;
+        while let Some(work) = queue.pop_front() {
+            rounds += 1;
+            if rounds > MAX_ROUNDS {
+                self.notes.push(format!("a packet makes more than {MAX_ROUNDS} rounds; it is lost"));
+                break;
+            }
+            self.steps = 0;
+            self.calls = 0;
+            self.requests = Requests::default();
+            let result = match work {
+                Work::Ingress { packet, port, kind, metadata } => {
+                    self.ingress(packet, port, kind, metadata, &mut queue)
+                }
+                Work::Egress(flight) => self.egress(*flight, &mut queue, &mut sent),
+            };
+            if let Err(reason) = result {
+                self.notes.push(format!("a packet is lost: {reason}"));
+            }
+        }
+        sent
+    }
+
+    /// Types of headers, metadata and standard metadata.
+    fn types(&self) -> [Ty; 3] {
+        let mut types = [Types::UNKNOWN; 3];
+        if let Some(Object::Unit(unit)) = self.objects.get(self.parts[0])
+            && let Class::Parser(number) = unit.class
+        {
+            for (place, ty) in types.iter_mut().enumerate() {
+                if let Some(parameter) = self.program.parsers[number].shell.parameters.get(place + 1) {
+                    *ty = parameter.ty;
+                }
+            }
+        }
+        types
+    }
+
+    fn standard_place(&self, name: &str) -> Option<usize> {
+        let info = self.program.types.structs.iter().find(|info| &*info.name == "standard_metadata_t")?;
+        info.fields.iter().position(|(field, _)| &**field == name)
+    }
+
+    fn standard_field(&self, standard: &[Value], name: &str) -> u64 {
+        self.standard_place(name).and_then(|place| standard.get(place)).map_or(0, Value::number)
+    }
+
+    /// Runs one part. `exit` ends it in an orderly way.
+    fn part(&mut self, part: usize, values: Vec<Value>) -> Result<(Vec<Value>, Option<u32>), String> {
+        match self.run_unit(self.parts[part], values) {
+            (values, Ok(()) | Err(Stop::Exit)) => Ok((values, None)),
+            (values, Err(Stop::Reject(error))) => Ok((values, Some(error))),
+            (_, Err(Stop::Failure(reason))) => Err(reason),
+        }
+    }
+
+    /// Parses a packet: headers, metadata, standard metadata.
+    fn parsed(
+        &mut self,
+        packet: &Bits,
+        port: u64,
+        kind: Kind,
+        metadata: Option<Value>,
+    ) -> Result<(Value, Value, Vec<Value>), String> {
+        let [headers_ty, metadata_ty, standard_ty] = self.types();
+        self.input = packet.clone();
+        self.position = 0;
+        self.checksum_error = false;
+        let Value::Struct(mut standard) = self.program.types.zero(standard_ty) else {
+            return Err("the standard metadata is no struct".into());
+        };
+        self.set_field(&mut standard, "ingress_port", BigInt::from(port & 511));
+        self.set_field(&mut standard, "packet_length", BigInt::from(packet.len() / 8));
+        self.set_field(&mut standard, "instance_type", BigInt::from(kind as u32));
+        let metadata = metadata.unwrap_or_else(|| self.program.types.zero(metadata_ty));
+        let headers = self.program.types.zero(headers_ty);
+        let values = vec![Value::None, headers, metadata, Value::Struct(standard)];
+        let (values, error) = self.part(0, values)?;
+        let [_, headers, metadata, Value::Struct(mut standard)] =
+            <[Value; 4]>::try_from(values).map_err(|_| "a parser with four parameters")?
+        else {
+            return Err("the standard metadata is no struct".into());
+        };
+        if let (Some(error), Some(place)) = (error, self.standard_place("parser_error")) {
+            standard[place] = Value::Member(error);
+        }
+        Ok((headers, metadata, standard))
+    }
+
+    fn two(values: Vec<Value>) -> Result<(Value, Value), String> {
+        let [first, second] = <[Value; 2]>::try_from(values).map_err(|_| "a control with two parameters")?;
+        Ok((first, second))
+    }
+
+    fn three(values: Vec<Value>) -> Result<(Value, Value, Vec<Value>), String> {
+        match <[Value; 3]>::try_from(values) {
+            Ok([first, second, Value::Struct(third)]) => Ok((first, second, third)),
+            _ => Err("a control with three parameters".into()),
+        }
+    }
+
+    fn ingress(
+        &mut self,
+        packet: Bits,
+        port: u64,
+        kind: Kind,
+        preserved: Option<Value>,
+        queue: &mut VecDeque<Work>,
+    ) -> Result<(), String> {
+        let (headers, metadata, mut standard) = self.parsed(&packet, port, kind, preserved)?;
+        let (values, _) = self.part(1, vec![headers, metadata])?;
+        let (headers, metadata) = Self::two(values)?;
+        if self.checksum_error {
+            self.set_field(&mut standard, "checksum_error", 1.into());
+        }
+        let (values, _) = self.part(2, vec![headers, metadata, Value::Struct(standard)])?;
+        let (headers, metadata, standard) = Self::three(values)?;
+        let requests = std::mem::take(&mut self.requests);
+        let position = self.position;
+        if let Some((session, list)) = requests.clone {
+            let preserved = self.preserved(&metadata, list);
+            let (headers, metadata, mut standard) = self.parsed(&packet, port, Kind::IngressClone, Some(preserved))?;
+            self.set_field(&mut standard, "instance_type", BigInt::from(Kind::IngressClone as u32));
+            let clone = Flight {
+                packet: packet.clone(),
+                position: self.position,
+                headers,
+                metadata,
+                standard,
+                port: 0,
+                replica: 0,
+                kind: Kind::IngressClone,
+                truncate: requests.truncate,
+            };
+            self.mirrored(session, &clone, queue);
+        }
+        if let Some(list) = requests.resubmit {
+            let metadata = Some(self.preserved(&metadata, list));
+            queue.push_back(Work::Ingress { packet, port, kind: Kind::Resubmitted, metadata });
+            return Ok(());
+        }
+        let group = self.standard_field(&standard, "mcast_grp");
+        let out = self.standard_field(&standard, "egress_spec");
+        let flight = Flight {
+            packet,
+            position,
+            headers,
+            metadata,
+            standard,
+            port: out,
+            replica: 0,
+            kind,
+            truncate: requests.truncate,
+        };
+        if group != 0 {
+            self.replicated(group, &flight, queue);
+        } else if out != u64::from(DROP_PORT) {
+            queue.push_back(Work::Egress(Box::new(flight)));
+        }
+        Ok(())
+    }
+
+    fn replicated(&mut self, group: u64, flight: &Flight, queue: &mut VecDeque<Work>) {
+        for (replica, port) in self.groups.get(&group).cloned().unwrap_or_default() {
+            queue.push_back(Work::Egress(Box::new(Flight { port, replica, kind: Kind::Replicated, ..flight.clone() })));
+        }
+    }
+
+    fn mirrored(&mut self, session: u64, flight: &Flight, queue: &mut VecDeque<Work>) {
+        if let Some(port) = self.mirror_ports.get(&session) {
+            queue.push_back(Work::Egress(Box::new(Flight { port: *port, ..flight.clone() })));
+        }
+        if let Some(group) = self.mirror_groups.get(&session) {
+            for (replica, port) in self.groups.get(group).cloned().unwrap_or_default() {
+                queue.push_back(Work::Egress(Box::new(Flight { port, replica, ..flight.clone() })));
+            }
+        }
+    }
+
+    /// The metadata that a copy of the packet starts with: the fields of a list, or none.
+    fn preserved(&self, metadata: &Value, list: Option<u64>) -> Value {
+        let ty = self.types()[1];
+        self.only_listed(metadata, ty, list)
+    }
+
+    fn only_listed(&self, value: &Value, ty: Ty, list: Option<u64>) -> Value {
+        let types = &self.program.types;
+        let (Value::Struct(fields), Some(info)) = (value, types.structure(ty)) else { return types.zero(ty) };
+        let kept = fields.iter().enumerate().map(|(place, field)| {
+            let listed =
+                list.is_some_and(|list| info.field_lists.get(place).is_some_and(|lists| lists.contains(&list)));
+            if listed { field.clone() } else { self.only_listed(field, info.fields[place].1, list) }
+        });
+        Value::Struct(kept.collect())
+    }
+
+    fn egress(&mut self, flight: Flight, queue: &mut VecDeque<Work>, sent: &mut Vec<Sent>) -> Result<(), String> {
+        let Flight { packet, position, headers, metadata, mut standard, port, replica, kind, truncate } = flight;
+        self.input = packet.clone();
+        self.position = position;
+        self.set_field(&mut standard, "egress_port", BigInt::from(port & 511));
+        self.set_field(&mut standard, "egress_spec", 0.into());
+        self.set_field(&mut standard, "egress_rid", BigInt::from(replica & 0xffff));
+        self.set_field(&mut standard, "instance_type", BigInt::from(kind as u32));
+        let (values, _) = self.part(3, vec![headers, metadata, Value::Struct(standard)])?;
+        let (headers, metadata, standard) = Self::three(values)?;
+        if let Some((session, list)) = self.requests.clone.take() {
+            let metadata = self.preserved(&metadata, list);
+            let clone = Flight {
+                packet: packet.clone(),
+                position,
+                headers: headers.clone(),
+                metadata,
+                standard: standard.clone(),
+                port: 0,
+                replica: 0,
+                kind: Kind::EgressClone,
+                truncate,
+            };
+            self.mirrored(session, &clone, queue);
+        }
+        if self.standard_field(&standard, "egress_spec") == u64::from(DROP_PORT) {
+            return Ok(());
+        }
+        let (values, _) = self.part(4, vec![headers, metadata])?;
+        let (headers, metadata) = Self::two(values)?;
+        self.output = Bits::default();
+        self.part(5, vec![Value::None, headers])?;
+        let mut output = std::mem::take(&mut self.output);
+        output.append(&packet, position);
+        if let Some(bytes) = self.requests.truncate.or(truncate) {
+            output.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
+        }
+        if let Some(list) = self.requests.recirculate.take() {
+            let metadata = Some(self.preserved(&metadata, list));
+            let port = self.standard_field(&standard, "ingress_port");
+            queue.push_back(Work::Ingress { packet: output, port, kind: Kind::Recirculated, metadata });
+            return Ok(());
+        }
+        sent.push(Sent { port, bytes: output.bytes().to_vec() });
+        Ok(())
+    }
+}

@@ -1,0 +1,214 @@
+//! Tables: entries, lookup, and the actions that follow.
+
+use num_bigint::BigInt;
+
+use super::call::Passed;
+use super::{Frame, Object, Run, Stop, Switch, Unit};
+use crate::tree::{Call, Class, Expr, ExprKind, Table, Target};
+use crate::types::{Ty, Types};
+use crate::value::{self, Value};
+
+/// One key of an entry.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Match {
+    Any,
+    Exact(Value),
+    Masked(BigInt, BigInt),
+    /// Value, mask and length of the prefix.
+    Prefix(BigInt, BigInt, u32),
+    Range(BigInt, BigInt),
+}
+
+impl Match {
+    fn fits(&self, value: &Value) -> bool {
+        match self {
+            Match::Any => true,
+            Match::Exact(other) => other == value,
+            Match::Masked(other, mask) | Match::Prefix(other, mask, _) => value.int() & mask == other & mask,
+            Match::Range(first, last) => (first..=last).contains(&&value.int()),
+        }
+    }
+}
+
+/// An entry of a table.
+#[derive(Clone, Debug)]
+pub struct RuntimeEntry {
+    pub keys: Vec<Match>,
+    /// Place in the table's list of actions.
+    pub action: usize,
+    /// For the parameters that the control plane sets.
+    pub arguments: Vec<Value>,
+    /// The largest one wins, then the longest prefix, then the first.
+    pub priority: i64,
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+/// What changes of a table.
+pub struct TableState {
+    pub path: String,
+    pub entries: Vec<RuntimeEntry>,
+    pub default: Option<(usize, Vec<Value>)>,
+}
+
+impl<'p> Switch<'p> {
+    /// A table with the entries that the program has.
+    pub(super) fn table_state(&mut self, table: &'p Table, unit: &Unit) -> Result<TableState, String> {
+        let path = match &table.naming.name {
+            Some(name) if name.starts_with('.') => name[1..].to_owned(),
+            Some(name) => format!("{}.{name}", unit.path),
+            None => format!("{}.{}", unit.path, table.name),
+        };
+        let place = self.objects.len();
+        self.objects.push(Object::Unit(Unit {
+            class: unit.class.clone(),
+            path: String::new(),
+            constructed: unit.constructed.clone(),
+            instances: unit.instances.clone(),
+            tables: Vec::new(),
+            value_sets: Vec::new(),
+        }));
+        let mut frame = Frame { unit: place, ..Frame::default() };
+        let unknown = |_: Stop| format!("an entry of table {path} is not constant");
+        let mut entries = Vec::new();
+        let mut priority = 0;
+        let ranked = table.entries.iter().any(|entry| entry.rank.is_some());
+        for (number, entry) in table.entries.iter().enumerate() {
+            let mut keys = Vec::new();
+            for (set, key) in entry.keys.iter().zip(&table.keys) {
+                keys.push(self.key_match(&mut frame, set, &key.kind, key.value.ty).map_err(unknown)?);
+            }
+            let mut arguments = Vec::new();
+            for argument in &entry.action.arguments {
+                arguments.push(self.evaluate(&mut frame, argument).map_err(unknown)?);
+            }
+            // Without priorities the first entry wins; an entry without one comes behind the one before it.
+            priority = match entry.priority {
+                Some(given) => {
+                    i64::try_from(given).unwrap_or(i64::MAX) * if table.largest_priority_wins { 1 } else { -1 }
+                }
+                None if ranked => -i64::try_from(entry.rank.unwrap_or(number as u64 + 1)).unwrap_or(i64::MAX),
+                None if number == 0 => 0,
+                None => priority.saturating_sub(1),
+            };
+            let action = entry.action.action;
+            entries.push(RuntimeEntry { keys, action, arguments, priority, packets: 0, bytes: 0 });
+        }
+        // Prefixes decide by length, whatever the order.
+        let by_length = table.keys.iter().any(|key| &*key.kind == "lpm")
+            && !table.keys.iter().any(|key| matches!(&*key.kind, "ternary" | "range" | "optional"));
+        if by_length && table.entries.iter().all(|entry| entry.priority.is_none()) {
+            for entry in &mut entries {
+                entry.priority = 0;
+            }
+        }
+        let default = match &table.default {
+            None => None,
+            Some(default) => {
+                let mut arguments = Vec::new();
+                for argument in &default.arguments {
+                    arguments.push(self.evaluate(&mut frame, argument).map_err(unknown)?);
+                }
+                Some((default.action, arguments))
+            }
+        };
+        self.objects.pop();
+        Ok(TableState { path, entries, default })
+    }
+
+    fn key_match(&mut self, frame: &mut Frame, set: &'p Expr, kind: &str, ty: Ty) -> Run<Match> {
+        let width = self.program.types.representation(ty).map_or(1, |(width, _)| width);
+        let all = value::mask(width);
+        Ok(match &set.kind {
+            ExprKind::DontCare if kind == "lpm" => Match::Prefix(BigInt::from(0), BigInt::from(0), 0),
+            ExprKind::DontCare => Match::Any,
+            ExprKind::Mask(left, mask) => {
+                let left = self.evaluate(frame, left)?.int();
+                let mask = self.evaluate(frame, mask)?.int() & all;
+                if kind == "lpm" {
+                    let length = mask.magnitude().count_ones() as u32;
+                    Match::Prefix(left, mask, length)
+                } else {
+                    Match::Masked(left, mask)
+                }
+            }
+            ExprKind::Range(first, last) => {
+                Match::Range(self.evaluate(frame, first)?.int(), self.evaluate(frame, last)?.int())
+            }
+            _ => {
+                let value = self.evaluate(frame, set)?;
+                if kind == "lpm" { Match::Prefix(value.int(), all, width) } else { Match::Exact(value) }
+            }
+        })
+    }
+
+    /// Looks up and runs what was found. Gives whether there was an entry, and the action.
+    pub(super) fn apply_table(&mut self, frame: &mut Frame, call: &'p Call) -> Run<(bool, Option<usize>)> {
+        self.step()?;
+        let Target::Table(number) = call.target else { return Err(Stop::Failure("no table to apply".into())) };
+        let Some(Class::Control(control)) = self.unit_of(frame).map(|unit| unit.class.clone()) else {
+            return Err(Stop::Failure("tables are applied in controls".into()));
+        };
+        let table = &self.program.controls[control].tables[number];
+        let mut values = Vec::with_capacity(table.keys.len());
+        for key in &table.keys {
+            values.push((self.evaluate(frame, &key.value)?, &*key.kind));
+        }
+        let length = (self.input.len() / 8) as u64;
+        let unit = frame.unit;
+        let Some(Object::Unit(Unit { tables, .. })) = self.objects.get_mut(unit) else {
+            return Err(Stop::Failure("a table is missing".into()));
+        };
+        let state = &mut tables[number];
+        let found = best(&mut state.entries, &values);
+        let hit = found.is_some();
+        let chosen = match found {
+            Some(entry) => {
+                entry.packets += 1;
+                entry.bytes += length;
+                Some((entry.action, entry.arguments.clone()))
+            }
+            None => state.default.clone(),
+        };
+        // A table without keys always runs its default action, which is no hit.
+        let Some((action, runtime)) = chosen else { return Ok((hit, None)) };
+        let listed = &table.actions[action];
+        let function = self.action(frame, &listed.action)?;
+        let mut passed = self.pass(frame, &listed.bound)?;
+        passed.extend(runtime.into_iter().map(|value| Passed { value, back: None }));
+        self.call_function(frame, function, passed)?;
+        Ok((hit, Some(action)))
+    }
+}
+
+/// The entry that matches: of several the one with the largest priority, then with the longest prefix, then the first.
+fn best<'e>(entries: &'e mut [RuntimeEntry], values: &[(Value, &str)]) -> Option<&'e mut RuntimeEntry> {
+    let mut found: Option<(usize, i64, u32)> = None;
+    for (place, entry) in entries.iter().enumerate() {
+        let fits = entry
+            .keys
+            .iter()
+            .zip(values)
+            // A selector's key chooses among the members of a group; it does not decide whether an entry matches.
+            .all(|(key, (value, kind))| *kind == "selector" || key.fits(value));
+        if values.is_empty() || !fits {
+            continue;
+        }
+        let prefix = entry.keys.iter().map(|key| if let Match::Prefix(_, _, length) = key { *length } else { 0 }).sum();
+        if found.is_none_or(|(_, priority, length)| (entry.priority, prefix) > (priority, length)) {
+            found = Some((place, entry.priority, prefix));
+        }
+    }
+    found.map(|(place, ..)| &mut entries[place])
+}
+
+/// The value with which a key of this type is compared.
+pub fn key_value(types: &Types, number: &BigInt, ty: Ty) -> Value {
+    if types.stripped(ty) == Types::BOOL {
+        return Value::Bool(*number != BigInt::from(0));
+    }
+    match types.representation(ty) {
+        Some((width, signed)) => Value::Int(value::wrap(number, width, signed)),
+        None => Value::Member(u32::try_from(number).unwrap_or(u32::MAX)),
+    }
+}

@@ -1,0 +1,45 @@
+//! P4 programs for the v1model architecture: read, checked, interpreted and tested with packets.
+//!
+//! A program passes through these rooms: the preprocessor makes one sequence of tokens of files and macros (`source`), the
+//! parser a syntax tree (`syntax`), the checker a typed tree (`check`, `tree`). The reference interpreter runs that
+//! (`interpret`), and test files drive it (`stf`). The declarations that programs include are built in (`prelude`).
+#![forbid(unsafe_code)]
+
+mod check;
+pub mod command_line;
+mod diagnostics;
+mod interpret;
+mod load;
+mod prelude;
+mod source;
+mod stf;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod types;
+mod value;
+
+use std::io;
+use std::path::Path;
+
+/// What checking a text gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// Number of errors.
+    pub errors: usize,
+    /// Errors and warnings with excerpts, without colours.
+    pub report: String,
+}
+
+/// Checks the text of a program; `core.p4` and `v1model.p4` can be included, other files below the working directory.
+///
+/// # Errors
+///
+/// When there is no memory for the stack of the compiler, or it fails, which is a defect.
+pub fn check_text(text: &str) -> io::Result<Checked> {
+    load::on_deep_stack(|| {
+        let loaded = load::text_of(Path::new("program.p4"), text.into(), &[]);
+        Checked { errors: loaded.diagnostics.errors(), report: loaded.diagnostics.render(&loaded.sources) }
+    })
+}

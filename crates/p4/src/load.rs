@@ -1,0 +1,54 @@
+//! From a file to a checked program.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use crate::check;
+use crate::diagnostics::Diagnostics;
+use crate::source::Sources;
+use crate::source::preprocess::{self, Preprocessor};
+use crate::syntax::parser;
+use crate::tree::Program;
+
+/// Stack for the passes over a program. The parser bounds how deep trees are, so this is enough; memory of it that is not
+/// used is not taken.
+const STACK: usize = 512 << 20;
+
+/// A program and what there is to say about it.
+pub struct Loaded {
+    pub sources: Sources,
+    pub diagnostics: Diagnostics,
+    /// None when there are errors.
+    pub program: Option<Program>,
+}
+
+/// Reads and checks a file. The error says why it cannot be read.
+pub fn file(path: &Path, include: &[PathBuf]) -> Result<Loaded, String> {
+    let text = preprocess::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    Ok(text_of(path, text, include))
+}
+
+/// Checks a text, which has a name for messages.
+pub fn text_of(name: &Path, text: Arc<str>, include: &[PathBuf]) -> Loaded {
+    let mut sources = Sources::default();
+    let mut diagnostics = Diagnostics::default();
+    let tokens = Preprocessor::new(&mut sources, &mut diagnostics, include).run(name, text);
+    let tree = parser::parse(&tokens, &mut diagnostics);
+    let mut program = None;
+    // After an error of syntax names are missing, of which nobody wants to hear.
+    if diagnostics.errors() == 0 {
+        let checked = check::check(&tree, &mut diagnostics);
+        program = Some(checked).filter(|_| diagnostics.errors() == 0);
+    }
+    Loaded { sources, diagnostics, program }
+}
+
+/// Runs something on a stack that deep programs need.
+pub fn on_deep_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let handle = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work)?;
+        handle.join().map_err(|_| io::Error::other("the compiler failed; please report this program"))
+    })
+}

@@ -1,0 +1,62 @@
+//! The texts that a program consists of, and places in them.
+
+pub mod preprocess;
+
+use std::sync::Arc;
+
+/// A range of bytes of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Span {
+    pub file: u32,
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Span {
+    /// From the start of this to the end of `end`, or this alone where the two lie in different files.
+    pub fn to(self, end: Span) -> Span {
+        if self.file == end.file && end.end >= self.start { Span { end: end.end, ..self } } else { self }
+    }
+}
+
+/// One file, or one part of the prelude.
+pub struct SourceFile {
+    pub name: String,
+    pub text: Arc<str>,
+}
+
+/// All texts of a program, in the order in which they were read.
+#[derive(Default)]
+pub struct Sources {
+    files: Vec<SourceFile>,
+}
+
+impl Sources {
+    pub fn add(&mut self, name: String, text: Arc<str>) -> u32 {
+        self.files.push(SourceFile { name, text });
+        (self.files.len() - 1) as u32
+    }
+
+    pub fn files(&self) -> &[SourceFile] {
+        &self.files
+    }
+
+    /// The text of a place.
+    pub fn text(&self, span: Span) -> &str {
+        self.files
+            .get(span.file as usize)
+            .and_then(|file| file.text.get(span.start as usize..span.end as usize))
+            .unwrap_or("")
+    }
+
+    /// Line and column of a place, counted from 1; columns count characters.
+    pub fn line_and_column(&self, span: Span) -> (usize, usize) {
+        let Some(before) = self.files.get(span.file as usize).and_then(|file| file.text.get(..span.start as usize))
+        else {
+            return (1, 1);
+        };
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
+        (line, column)
+    }
+}

@@ -1,0 +1,327 @@
+//! The commands of a test file, one per line.
+
+use num_bigint::BigInt;
+use num_traits::Num;
+
+/// A number with digits that do not matter (`*`), or with a prefix length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Number {
+    pub value: BigInt,
+    /// Which bits matter; none when all do.
+    pub mask: Option<BigInt>,
+    pub prefix: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionCall {
+    pub name: String,
+    pub arguments: Vec<(String, BigInt)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    Add {
+        table: String,
+        priority: Option<i64>,
+        keys: Vec<(String, Number)>,
+        action: ActionCall,
+    },
+    SetDefault {
+        table: String,
+        action: ActionCall,
+    },
+    Packet {
+        port: u64,
+        bytes: Vec<u8>,
+    },
+    /// Nibbles, none for any; the exact length or at least this.
+    Expect {
+        port: u64,
+        nibbles: Vec<Option<u8>>,
+        exact: bool,
+    },
+    CheckCounter {
+        name: String,
+        index: u64,
+        bytes: bool,
+        operator: String,
+        number: u64,
+    },
+    MirrorPort {
+        session: u64,
+        port: u64,
+    },
+    MirrorGroup {
+        session: u64,
+        group: u64,
+    },
+    MirrorDelete {
+        session: u64,
+    },
+    GroupCreate {
+        group: u64,
+    },
+    NodeCreate {
+        replica: u64,
+        ports: Vec<u64>,
+    },
+    NodeAssociate {
+        group: u64,
+        node: u64,
+    },
+    RegisterWrite {
+        name: String,
+        index: u64,
+        value: BigInt,
+    },
+    RegisterReset {
+        name: String,
+    },
+    CounterWrite {
+        name: String,
+        index: u64,
+        packets: u64,
+        bytes: u64,
+    },
+    /// Reads something; nothing is compared.
+    Read,
+}
+
+/// Reads one line. None for an empty one.
+pub fn parse(line: &str) -> Result<Option<Command>, String> {
+    let line = line.split('#').next().unwrap_or("").trim();
+    let Some(word) = line.split_whitespace().next() else { return Ok(None) };
+    let rest = line[word.len()..].trim();
+    let mut words = rest.split_whitespace();
+    let mut number = |what: &str| -> Result<u64, String> {
+        let word = words.next().ok_or_else(|| format!("{what} is missing"))?;
+        let value = integer(word)?;
+        u64::try_from(&value).map_err(|_| format!("{what} is out of range: {word}"))
+    };
+    Ok(Some(match &*word.to_ascii_lowercase() {
+        "add" => add(rest)?,
+        "setdefault" => {
+            let mut tokens = Tokens::new(rest);
+            let table = tokens.word("the name of a table")?;
+            Command::SetDefault { table, action: tokens.action()? }
+        }
+        "packet" => {
+            let port = number("the port")?;
+            let digits: String = words.collect();
+            if !digits.len().is_multiple_of(2) || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+                return Err("a packet consists of whole bytes in hexadecimal digits".into());
+            }
+            let bytes = digits.as_bytes().chunks(2).filter_map(|pair| {
+                let text = std::str::from_utf8(pair).ok()?;
+                u8::from_str_radix(text, 16).ok()
+            });
+            Command::Packet { port, bytes: bytes.collect() }
+        }
+        "expect" => {
+            let port = number("the port")?;
+            let mut digits: String = words.collect();
+            let exact = digits.ends_with('$');
+            if exact {
+                digits.pop();
+            }
+            let nibbles = digits
+                .chars()
+                .map(|digit| match digit {
+                    '*' => Ok(None),
+                    digit => digit
+                        .to_digit(16)
+                        .map(|digit| Some(digit as u8))
+                        .ok_or("an expected packet has hexadecimal digits and '*'"),
+                })
+                .collect::<Result<_, _>>()?;
+            Command::Expect { port, nibbles, exact }
+        }
+        "check_counter" => check_counter(rest)?,
+        "mirroring_add" => Command::MirrorPort { session: number("the session")?, port: number("the port")? },
+        "mirroring_add_mc" => Command::MirrorGroup { session: number("the session")?, group: number("the group")? },
+        "mirroring_delete" => Command::MirrorDelete { session: number("the session")? },
+        "mc_mgrp_create" => Command::GroupCreate { group: number("the group")? },
+        "mc_node_create" => {
+            let replica = number("the replication number")?;
+            let mut ports = Vec::new();
+            for word in words {
+                ports.push(u64::try_from(&integer(word)?).map_err(|_| format!("no port: {word}"))?);
+            }
+            Command::NodeCreate { replica, ports }
+        }
+        "mc_node_associate" => Command::NodeAssociate { group: number("the group")?, node: number("the node")? },
+        "register_write" => {
+            let mut tokens = Tokens::new(rest);
+            let name = tokens.word("the name of a register")?;
+            let index = u64::try_from(&integer(&tokens.word("the index")?)?).map_err(|_| "no index")?;
+            Command::RegisterWrite { name, index, value: integer(&tokens.word("the value")?)? }
+        }
+        "register_reset" => Command::RegisterReset { name: Tokens::new(rest).word("the name of a register")? },
+        "counter_write" => {
+            let mut tokens = Tokens::new(rest);
+            let name = tokens.word("the name of a counter")?;
+            let mut next = |what| -> Result<u64, String> {
+                u64::try_from(&integer(&tokens.word(what)?)?).map_err(|_| format!("{what} is out of range"))
+            };
+            Command::CounterWrite { name, index: next("the index")?, packets: next("packets")?, bytes: next("bytes")? }
+        }
+        "register_read"
+        | "counter_read"
+        | "mirroring_get"
+        | "meter_get_rates"
+        | "meter_set_rates"
+        | "meter_array_set_rates"
+        | "wait"
+        | "no_packet"
+        | "remove"
+        | "mc_node_update" => Command::Read,
+        other => return Err(format!("unknown command '{other}'")),
+    }))
+}
+
+/// An integer: decimal, 0x… or 0b…
+fn integer(text: &str) -> Result<BigInt, String> {
+    let lower = text.to_ascii_lowercase();
+    let (radix, digits) = match (lower.strip_prefix("0x"), lower.strip_prefix("0b")) {
+        (Some(digits), _) => (16, digits),
+        (_, Some(digits)) => (2, digits),
+        _ => (10, &*lower),
+    };
+    if digits.len() > 4096 {
+        return Err("a number is too long".into());
+    }
+    BigInt::from_str_radix(digits, radix).map_err(|_| format!("'{text}' is no number"))
+}
+
+/// The value of a key: a number with `*`, with `/length` or with `&&&mask`.
+fn key_number(text: &str, tokens: &mut Tokens<'_>) -> Result<Number, String> {
+    let lower = text.to_ascii_lowercase();
+    let bits = if lower.starts_with("0x") { 4 } else { 1 };
+    let mut number = if text.contains('*') {
+        if text == "*" {
+            Number { value: 0.into(), mask: Some(0.into()), prefix: None }
+        } else if !(lower.starts_with("0x") || lower.starts_with("0b")) {
+            return Err(format!("'*' stands in hexadecimal and binary numbers only, not in '{text}'"));
+        } else {
+            let value = integer(&lower.replace('*', "0"))?;
+            let ones = if bits == 4 { "f" } else { "1" };
+            let digits: String = lower[2..].chars().map(|digit| if digit == '*' { "0" } else { ones }).collect();
+            let mask = integer(&format!("{}{digits}", &lower[..2]))?;
+            Number { value, mask: Some(mask), prefix: None }
+        }
+    } else {
+        Number { value: integer(text)?, mask: None, prefix: None }
+    };
+    if tokens.take("/") {
+        let length = integer(&tokens.word("the length of a prefix")?)?;
+        number.prefix = Some(u32::try_from(&length).map_err(|_| "the length of a prefix is too large")?);
+    } else if tokens.take("&&&") {
+        number.mask = Some(integer(&tokens.word("a mask")?)?);
+    } else if text.contains('*') && text != "*" {
+        // How long the prefix is that the digits before the first star make.
+        let digits = lower[2..].chars().take_while(|digit| *digit != '*').count();
+        number.prefix = Some(digits as u32 * bits);
+    } else if text == "*" {
+        number.prefix = Some(0);
+    }
+    Ok(number)
+}
+
+fn add(rest: &str) -> Result<Command, String> {
+    let mut tokens = Tokens::new(rest);
+    let table = tokens.word("the name of a table")?;
+    let mut priority = None;
+    let mut keys = Vec::new();
+    loop {
+        let mut ahead = tokens.clone();
+        let word = ahead.word("an action")?;
+        if ahead.take(":") {
+            let value = ahead.word("the value of a key")?;
+            let value = key_number(&value, &mut ahead)?;
+            keys.push((word, value));
+            tokens = ahead;
+        } else if keys.is_empty() && priority.is_none() && word.bytes().all(|digit| digit.is_ascii_digit()) {
+            priority = Some(word.parse().map_err(|_| "the priority is out of range")?);
+            tokens = ahead;
+        } else {
+            return Ok(Command::Add { table, priority, keys, action: tokens.action()? });
+        }
+    }
+}
+
+fn check_counter(rest: &str) -> Result<Command, String> {
+    let mut tokens = Tokens::new(rest);
+    let name = tokens.word("the name of a counter")?;
+    let mut index = 0;
+    if tokens.take("(") {
+        index = u64::try_from(&integer(&tokens.word("an index")?)?).map_err(|_| "the index is out of range")?;
+        if !tokens.take(")") {
+            return Err("')' is missing".into());
+        }
+    }
+    let words: Vec<&str> = tokens.rest.split_whitespace().collect();
+    let (kind, operator, number) = match words[..] {
+        [] => ("packets", ">=", "0"),
+        [kind @ ("packets" | "bytes"), operator, number] => (kind, operator, number),
+        _ => return Err("write: check_counter NAME(INDEX) packets|bytes OPERATOR NUMBER".into()),
+    };
+    if !matches!(operator, "==" | "!=" | "<" | "<=" | ">" | ">=") {
+        return Err(format!("unknown comparison '{operator}'"));
+    }
+    let number = u64::try_from(&integer(number)?).map_err(|_| "the number is out of range")?;
+    Ok(Command::CheckCounter { name, index, bytes: kind == "bytes", operator: operator.into(), number })
+}
+
+/// Words and signs of a line.
+#[derive(Clone)]
+struct Tokens<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Tokens<'a> {
+    fn new(rest: &'a str) -> Self {
+        Tokens { rest: rest.trim_start() }
+    }
+
+    fn take(&mut self, sign: &str) -> bool {
+        match self.rest.strip_prefix(sign) {
+            Some(rest) => {
+                self.rest = rest.trim_start();
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn word(&mut self, what: &str) -> Result<String, String> {
+        if let Some(quoted) = self.rest.strip_prefix('"') {
+            let (word, rest) = quoted.split_once('"').ok_or("a name in quotes has no end")?;
+            self.rest = rest.trim_start();
+            return Ok(word.to_owned());
+        }
+        let length = self.rest.find(|c: char| c.is_whitespace() || ":(),=/&".contains(c)).unwrap_or(self.rest.len());
+        if length == 0 {
+            return Err(format!("{what} is missing"));
+        }
+        let word = self.rest[..length].to_owned();
+        self.rest = self.rest[length..].trim_start();
+        Ok(word)
+    }
+
+    fn action(&mut self) -> Result<ActionCall, String> {
+        let name = self.word("an action")?;
+        let mut arguments = Vec::new();
+        if !self.take("(") {
+            return Err(format!("the arguments of action {name} are missing"));
+        }
+        while !self.take(")") {
+            let argument = self.word("the name of an argument")?;
+            if !self.take(":") {
+                return Err(format!("':' is missing behind '{argument}'"));
+            }
+            arguments.push((argument, integer(&self.word("the value of an argument")?)?));
+            self.take(",");
+        }
+        Ok(ActionCall { name, arguments })
+    }
+}

@@ -1,0 +1,222 @@
+//! Tests of programs with packets: files in the format of p4c's "simple test framework".
+
+pub mod command;
+mod tables;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use command::Command;
+
+use crate::interpret::{Object, Switch};
+use crate::tree::Program;
+use crate::value::Value;
+
+/// What a port is to send: nibbles, none for any, and whether nothing may follow.
+type Pattern = (Vec<Option<u8>>, bool);
+
+/// What came of a test.
+#[derive(Default)]
+pub struct Outcome {
+    /// What differs from the file, in words.
+    pub failures: Vec<String>,
+    pub packets: usize,
+    pub expected: usize,
+    /// What the program logged.
+    pub notes: Vec<String>,
+}
+
+struct Test<'p> {
+    program: &'p Program,
+    switch: Switch<'p>,
+    /// What ports send and should send, for all ports that the file names.
+    sent: BTreeMap<u64, Vec<Vec<u8>>>,
+    expected: BTreeMap<u64, Vec<Pattern>>,
+    nodes: Vec<(u64, Vec<u64>)>,
+    outcome: Outcome,
+}
+
+/// Runs a test on the reference interpreter.
+pub fn run(program: &Program, text: &str) -> Result<Outcome, String> {
+    let switch = Switch::new(program)?;
+    let mut test = Test {
+        program,
+        switch,
+        sent: BTreeMap::new(),
+        expected: BTreeMap::new(),
+        nodes: Vec::new(),
+        outcome: Outcome::default(),
+    };
+    for (number, line) in text.lines().enumerate() {
+        let command = command::parse(line).map_err(|reason| format!("line {}: {reason}", number + 1))?;
+        if let Some(command) = command {
+            test.command(command).map_err(|reason| format!("line {}: {reason}", number + 1))?;
+        }
+    }
+    Ok(test.finish())
+}
+
+impl Test<'_> {
+    fn command(&mut self, command: Command) -> Result<(), String> {
+        match command {
+            Command::Add { table, priority, keys, action } => self.add(&table, priority, &keys, &action)?,
+            Command::SetDefault { table, action } => self.set_default(&table, &action)?,
+            Command::Packet { port, bytes } => {
+                self.outcome.packets += 1;
+                self.sent.entry(port).or_default();
+                for packet in self.switch.process(port, &bytes) {
+                    self.sent.entry(packet.port).or_default().push(packet.bytes);
+                }
+            }
+            Command::Expect { port, nibbles, exact } => {
+                self.outcome.expected += 1;
+                self.expected.entry(port).or_default().push((nibbles, exact));
+            }
+            Command::CheckCounter { name, index, bytes, operator, number } => {
+                let (packets, length) = self.counter(&name, index)?;
+                let value = if bytes { length } else { packets };
+                let holds = match &*operator {
+                    "==" => value == number,
+                    "!=" => value != number,
+                    "<" => value < number,
+                    "<=" => value <= number,
+                    ">" => value > number,
+                    _ => value >= number,
+                };
+                if !holds {
+                    let what = if bytes { "bytes" } else { "packets" };
+                    self.outcome
+                        .failures
+                        .push(format!("counter {name}({index}) has {value} {what}, not {operator} {number}"));
+                }
+            }
+            Command::MirrorPort { session, port } => drop(self.switch.mirror_ports.insert(session, port)),
+            Command::MirrorGroup { session, group } => drop(self.switch.mirror_groups.insert(session, group)),
+            Command::MirrorDelete { session } => {
+                self.switch.mirror_ports.remove(&session);
+                self.switch.mirror_groups.remove(&session);
+            }
+            Command::GroupCreate { group } => drop(self.switch.groups.insert(group, Vec::new())),
+            Command::NodeCreate { replica, ports } => self.nodes.push((replica, ports)),
+            Command::NodeAssociate { group, node } => {
+                let node = usize::try_from(node).ok().and_then(|node| self.nodes.get(node));
+                let (replica, ports) = node.ok_or("there is no node of this number")?.clone();
+                let group = self.switch.groups.get_mut(&group).ok_or("there is no group of this number")?;
+                group.extend(ports.into_iter().map(|port| (replica, port)));
+            }
+            Command::RegisterWrite { name, index, value } => {
+                let cells = self.register(&name)?;
+                let index = usize::try_from(index).unwrap_or(usize::MAX);
+                *cells.get_mut(index).ok_or("the index is outside of the register")? = Value::Int(value);
+            }
+            Command::RegisterReset { name } => {
+                for cell in self.register(&name)? {
+                    *cell = Value::Int(0.into());
+                }
+            }
+            Command::CounterWrite { name, index, packets, bytes } => {
+                let index = usize::try_from(index).unwrap_or(usize::MAX);
+                match self.object(&name)? {
+                    Object::Counter(cells) => {
+                        *cells.get_mut(index).ok_or("the index is outside of the counter")? = (packets, bytes);
+                    }
+                    _ => return Err(format!("{name} is no counter")),
+                }
+            }
+            Command::Read => {}
+        }
+        Ok(())
+    }
+
+    /// An extern instance by its name or the end of it.
+    fn object(&mut self, name: &str) -> Result<&mut Object, String> {
+        let paths: Vec<(String, usize)> = self.switch.extern_paths();
+        let found = tables::resolve(name, paths.iter().map(|(path, _)| &**path))?;
+        let place = paths[found].1;
+        self.switch.objects.get_mut(place).ok_or_else(|| format!("there is no {name}"))
+    }
+
+    fn register(&mut self, name: &str) -> Result<&mut Vec<Value>, String> {
+        match self.object(name)? {
+            Object::Register { values, .. } => Ok(values),
+            _ => Err(format!("{name} is no register")),
+        }
+    }
+
+    fn counter(&mut self, name: &str, index: u64) -> Result<(u64, u64), String> {
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        match self.object(name)? {
+            Object::Counter(cells) => {
+                cells.get(index).copied().ok_or_else(|| "the index is outside of the counter".into())
+            }
+            _ => Err(format!("{name} is no counter")),
+        }
+    }
+
+    fn finish(mut self) -> Outcome {
+        let mut ports: Vec<u64> = self.sent.keys().chain(self.expected.keys()).copied().collect();
+        ports.sort_unstable();
+        ports.dedup();
+        for port in ports {
+            let sent = self.sent.remove(&port).unwrap_or_default();
+            let expected = self.expected.remove(&port).unwrap_or_default();
+            if sent.len() != expected.len() {
+                let text = format!("port {port}: {} packets instead of {}", sent.len(), expected.len());
+                self.outcome.failures.push(text);
+            }
+            for (number, (packet, pattern)) in sent.iter().zip(&expected).enumerate() {
+                if !fits(packet, pattern) {
+                    let text = format!("port {port}, packet {}:\n{}", number + 1, difference(packet, pattern));
+                    self.outcome.failures.push(text);
+                }
+            }
+            for packet in sent.iter().skip(expected.len()) {
+                self.outcome.failures.push(format!("port {port}: not expected: {}", hexadecimal(packet)));
+            }
+            for pattern in expected.iter().skip(sent.len()) {
+                self.outcome.failures.push(format!("port {port}: missing: {}", show(pattern)));
+            }
+        }
+        self.outcome.notes = std::mem::take(&mut self.switch.notes);
+        self.outcome
+    }
+}
+
+fn nibbles(packet: &[u8]) -> impl Iterator<Item = u8> {
+    packet.iter().flat_map(|byte| [byte >> 4, byte & 15])
+}
+
+fn fits(packet: &[u8], (pattern, exact): &Pattern) -> bool {
+    let length = packet.len() * 2;
+    (length == pattern.len() || length > pattern.len() && !exact)
+        && nibbles(packet).zip(pattern).all(|(nibble, wanted)| wanted.is_none_or(|wanted| wanted == nibble))
+}
+
+fn hexadecimal(packet: &[u8]) -> String {
+    packet.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02X}");
+        text
+    })
+}
+
+fn show((pattern, exact): &Pattern) -> String {
+    let mut text: String = pattern
+        .iter()
+        .map(|nibble| {
+            nibble.and_then(|nibble| char::from_digit(u32::from(nibble), 16)).map_or('*', |c| c.to_ascii_uppercase())
+        })
+        .collect();
+    if *exact {
+        text.push('$');
+    }
+    text
+}
+
+/// Both packets, with marks under the digits that differ.
+fn difference(packet: &[u8], pattern: &Pattern) -> String {
+    let marks: String = nibbles(packet)
+        .zip(&pattern.0)
+        .map(|(nibble, wanted)| if wanted.is_none_or(|wanted| wanted == nibble) { ' ' } else { '^' })
+        .collect();
+    format!("  expected {}\n  sent     {}\n           {}", show(pattern), hexadecimal(packet), marks.trim_end())
+}

@@ -1,0 +1,178 @@
+//! Tables in tests: names are found by their ends, and keys that are left out match anything.
+
+use num_bigint::BigInt;
+
+use super::Test;
+use super::command::{ActionCall, Number};
+use crate::interpret::Object;
+use crate::interpret::table::{Match, RuntimeEntry, key_value};
+use crate::tree::{Function, Table, Target};
+use crate::types::Ty;
+use crate::value::{self, Value};
+
+/// The place of a name: it is the whole, or the end of exactly one.
+pub fn resolve<'n>(name: &str, all: impl Iterator<Item = &'n str> + Clone) -> Result<usize, String> {
+    if let Some(place) = all.clone().position(|other| other == name) {
+        return Ok(place);
+    }
+    let mut found = all.enumerate().filter(|(_, other)| other.ends_with(name));
+    match (found.next(), found.next()) {
+        (Some((place, _)), None) => Ok(place),
+        (Some((_, first)), Some((_, second))) => Err(format!("'{name}' may be {first} or {second}")),
+        (None, _) => Err(format!("there is no '{name}'")),
+    }
+}
+
+/// Where a table is.
+struct Found<'p> {
+    object: usize,
+    number: usize,
+    control: usize,
+    path: String,
+    table: &'p Table,
+}
+
+impl<'p> Test<'p> {
+    fn table(&self, name: &str) -> Result<Found<'p>, String> {
+        let mut all = Vec::new();
+        for (object, unit) in self.switch.objects.iter().enumerate() {
+            let Object::Unit(unit) = unit else { continue };
+            let Some(control) = unit.control() else { continue };
+            for (number, state) in unit.tables.iter().enumerate() {
+                let table = &self.program.controls[control].tables[number];
+                all.push((state.path.clone(), Found { object, number, control, path: unit.path.clone(), table }));
+            }
+        }
+        let place = resolve(name, all.iter().map(|(path, _)| &**path)).map_err(|reason| format!("table: {reason}"))?;
+        Ok(all.swap_remove(place).1)
+    }
+
+    fn function(&self, found: &Found<'p>, target: &Target) -> Option<&'p Function> {
+        match target {
+            Target::Action(number) => self.program.controls[found.control].actions.get(*number),
+            Target::GlobalAction(number) => self.program.actions.get(*number),
+            _ => None,
+        }
+    }
+
+    /// An action of a table by its name, and values for the parameters that the control plane sets.
+    fn action(&self, found: &Found<'p>, call: &ActionCall) -> Result<(usize, Vec<Value>), String> {
+        let mut names = Vec::new();
+        for action in &found.table.actions {
+            let function = self.function(found, &action.action).ok_or("an action is missing")?;
+            names.push(match &function.annotations.name {
+                Some(name) => name.trim_start_matches('.').to_owned(),
+                None if matches!(action.action, Target::GlobalAction(_)) => function.name.to_string(),
+                None => format!("{}.{}", found.path, function.name),
+            });
+        }
+        let place =
+            resolve(&call.name, names.iter().map(|name| &**name)).map_err(|reason| format!("action: {reason}"))?;
+        let action = &found.table.actions[place];
+        let function = self.function(found, &action.action).ok_or("an action is missing")?;
+        let parameters = &function.parameters[action.bound.len()..];
+        if let Some((name, _)) = call.arguments.iter().find(|(name, _)| !parameters.iter().any(|p| *p.name == **name)) {
+            return Err(format!("action {} has no parameter '{name}'", call.name));
+        }
+        let mut values = Vec::new();
+        for parameter in parameters {
+            let argument = call.arguments.iter().find(|(name, _)| *parameter.name == **name);
+            let (_, number) = argument.ok_or_else(|| format!("the argument '{}' is missing", parameter.name))?;
+            values.push(key_value(&self.program.types, number, parameter.ty));
+        }
+        Ok((place, values))
+    }
+
+    pub(super) fn set_default(&mut self, table: &str, call: &ActionCall) -> Result<(), String> {
+        let found = self.table(table)?;
+        let action = self.action(&found, call)?;
+        if found.table.actions[action.0].table_only {
+            return Err(format!("the action {} is no default of table {table}", call.name));
+        }
+        if found.table.default_is_const {
+            return Err(format!("the default action of table {table} is constant"));
+        }
+        if let Some(Object::Unit(unit)) = self.switch.objects.get_mut(found.object) {
+            unit.tables[found.number].default = Some(action);
+        }
+        Ok(())
+    }
+
+    pub(super) fn add(
+        &mut self,
+        table: &str,
+        priority: Option<i64>,
+        keys: &[(String, Number)],
+        call: &ActionCall,
+    ) -> Result<(), String> {
+        let found = self.table(table)?;
+        if found.table.entries_are_const {
+            return Err(format!("the entries of table {table} are constant"));
+        }
+        let (action, arguments) = self.action(&found, call)?;
+        if found.table.actions[action].default_only {
+            return Err(format!("the action {} is for the default of table {table} only", call.name));
+        }
+        let mut given: Vec<Option<&Number>> = vec![None; found.table.keys.len()];
+        for (name, number) in keys {
+            let name = normal(name);
+            let fits = |key: &str| {
+                let key = normal(key);
+                key == name || key.ends_with(&format!(".{name}")) || name.ends_with(&format!(".{key}"))
+            };
+            let place = found.table.keys.iter().position(|key| fits(&key.name));
+            let place = place.ok_or_else(|| format!("table {table} has no key '{name}'"))?;
+            given[place] = Some(number);
+        }
+        let mut matches = Vec::new();
+        for (key, number) in found.table.keys.iter().zip(given) {
+            matches.push(self.key(&key.kind, key.value.ty, number)?);
+        }
+        let entry =
+            RuntimeEntry { keys: matches, action, arguments, priority: priority.unwrap_or(0), packets: 0, bytes: 0 };
+        let Some(Object::Unit(unit)) = self.switch.objects.get_mut(found.object) else {
+            return Err(format!("table {table} is missing"));
+        };
+        let state = &mut unit.tables[found.number];
+        if state.entries.iter().any(|other| other.keys == entry.keys && other.priority == entry.priority) {
+            return Err(format!("table {table} has an entry with these keys already"));
+        }
+        state.entries.push(entry);
+        Ok(())
+    }
+
+    fn key(&self, kind: &str, ty: Ty, number: Option<&Number>) -> Result<Match, String> {
+        let types = &self.program.types;
+        let width = types.representation(ty).map_or(1, |(width, _)| width);
+        let all = value::mask(width);
+        let Some(number) = number else {
+            return Ok(match kind {
+                "exact" => Match::Exact(key_value(types, &BigInt::from(0), ty)),
+                "lpm" => Match::Prefix(BigInt::from(0), BigInt::from(0), 0),
+                _ => Match::Any,
+            });
+        };
+        if number.value > all {
+            return Err(format!("the value {} does not fit into a key of {width} bits", number.value));
+        }
+        Ok(match kind {
+            "lpm" => {
+                let length = number.prefix.unwrap_or(width);
+                if length > width {
+                    return Err(format!("a prefix of {length} bits is longer than its key of {width}"));
+                }
+                let mask = value::mask(length) << (width - length);
+                Match::Prefix(number.value.clone(), mask, length)
+            }
+            "exact" => Match::Exact(key_value(types, &number.value, ty)),
+            "range" => Match::Range(number.value.clone(), number.mask.clone().unwrap_or_else(|| number.value.clone())),
+            _ => Match::Masked(number.value.clone(), number.mask.clone().unwrap_or(all)),
+        })
+    }
+}
+
+/// The spelling of a key with its variants made one: `a$0`, `a[0]`; `h.valid`, `h.$valid$`, `h.isValid()`.
+fn normal(name: &str) -> String {
+    let name = name.replace("$valid$", "valid").replace("isValid()", "valid");
+    name.replace('[', "$").replace(']', "")
+}

@@ -1,0 +1,135 @@
+//! Errors that programs get, and inputs that are out of all bounds.
+
+use crate::check_text;
+
+fn report(text: &str) -> String {
+    let checked = check_text(text).expect("a stack for the compiler");
+    assert!(checked.errors > 0, "accepted: {text}");
+    checked.report
+}
+
+fn accepted(text: &str) {
+    let checked = check_text(text).expect("a stack for the compiler");
+    assert_eq!(checked.errors, 0, "{}", checked.report);
+}
+
+#[test]
+fn the_prelude_is_correct() {
+    accepted("#include <core.p4>\n#include <v1model.p4>\n");
+    accepted("#define V1MODEL_VERSION 20200408\n#include <v1model.p4>\n");
+}
+
+#[test]
+fn an_error_shows_its_line_and_a_remedy() {
+    let report = report("const bit<8> width = 8;\nconst bit<8> x = widht;\n");
+    assert!(report.contains("program.p4:2:18"), "{report}");
+    assert!(report.contains("did you mean 'width'?"), "{report}");
+}
+
+#[test]
+fn macros_are_expanded_with_arguments_and_conditions() {
+    accepted(
+        "#define ADD(a, b) ((a) + (b))\n#if ADD(1, 2) == 3 && !defined(X)\nconst bit<8> x = ADD(3, ADD(1, 1));\n#else\n?\n#endif\n",
+    );
+    accepted("#define A A B\n#define B A\n#define NAME(x) v_ ## x\nconst bit<8> NAME(1) = 2;\nconst bit<8> y = v_1;\n");
+    assert!(report("#define F(a) a\nconst bit<8> x = F(1, 2);").contains("takes 1 arguments"));
+    assert!(report("#if 1\n").contains("without #endif"));
+}
+
+#[test]
+fn generics_tell_types_from_comparisons() {
+    accepted("const int a = 1; const int b = 2; const int c = 3;\nconst bool x = a < b && c > (b);\n");
+    accepted("T id<T>(in T value) { return value; }\nbit<8> f(in bit<8> x) { return id<bit<8>>(x) + id(x); }\n");
+    accepted(
+        "header H<T> { bit<8> x; }\nstruct P<A, B> { A a; B b; }\nconst P<bit<8>, P<bit<4>, bool>> p = { 1, { 2, true } };\nconst bit<4> q = p.b.a;\n",
+    );
+}
+
+#[test]
+fn widths_and_constants_are_computed() {
+    accepted(
+        "const int w = 1 << 3;\nconst bit<(w * 2)> x = 0xFFFF;\nconst bit<8> y = x[15:8];\nconst bit<24> z = x ++ y;\n",
+    );
+    accepted("const int big = 1 << 200;\nconst bit<8> x = (bit<8>)(big >> 199);\n");
+    accepted("enum bit<8> E { a = 1, b = a + 1 }\n".replace("a + 1", "2").as_str());
+    assert!(report("const bit<8> x = 8w1 + 16w1;").contains("different types"));
+    assert!(report("const int x = 1 / 0;").contains("division by zero"));
+    assert!(report("const bit<8> x = 8w1[8:0];").contains("no slice"));
+    assert!(report("const int<8> x = (int<8>)(16w1);").contains("cannot be cast"));
+}
+
+#[test]
+fn statements_keep_their_places() {
+    let control = |body: &str| format!("control c(inout bit<8> x, in bit<8> y) {{ apply {{ {body} }} }}");
+    accepted(&control("if (x > y) { x = y; exit; } else return;"));
+    assert!(report(&control("y = 1;")).contains("cannot be assigned to"));
+    assert!(report(&control("break;")).contains("no loop"));
+    assert!(report(&control("bit<8> x = 1; bit<8> x = 2;")).contains("declared already"));
+    assert!(report("bit<8> f(in bit<8> x) { if (x == 1) { return 2; } }").contains("does not return"));
+    assert!(report("void f() { exit; }").contains("exit"));
+    assert!(report("parser p() { state begin { transition accept; } }").contains("no state 'start'"));
+    assert!(report("parser p() { state start { transition nowhere; } }").contains("no state 'nowhere'"));
+}
+
+#[test]
+fn several_errors_are_found_in_one_run() {
+    let checked = check_text("const bit<8> a = b;\nconst bit<8> c = d;\n").expect("a stack for the compiler");
+    assert_eq!(checked.errors, 2);
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    for (open, middle, close) in
+        [("(", "1", ")"), ("{", "", "}"), ("-", "1", ""), ("(bit<8>)", "1", ""), ("a[", "1", "]")]
+    {
+        let text = format!("const bit<8> x = {}{middle}{};", open.repeat(100_000), close.repeat(100_000));
+        assert!(report(&text).contains("nested"), "{open}");
+    }
+    let sum = format!("const int x = 1{};", " + 1".repeat(100_000));
+    assert!(report(&sum).contains("levels"));
+    let tuples = format!("const {}bit<8>{} x = 1;", "tuple<".repeat(10_000), ">".repeat(10_000));
+    assert!(report(&tuples).contains("nested"));
+    let attempts = format!("const int a = 1; const bit<8> x = {}1;", "a<a[".repeat(200));
+    report(&attempts);
+}
+
+#[test]
+fn huge_things_are_refused() {
+    assert!(report("const bit<100000000> x = 1;").contains("width"));
+    assert!(report("const int x = 1 << 1000000000;").contains("too large"));
+    assert!(report("header h { bit<8> x; } struct s { h[1000000000] a; }").contains("at most"));
+    let mut doubling = String::from("struct S0 { bit<8> a; bit<8> b; }\n");
+    for level in 1..40 {
+        doubling += &format!("struct S{level} {{ S{} a; S{} b; }}\n", level - 1, level - 1);
+    }
+    assert!(report(&doubling).contains("parts"));
+    let mut bomb = String::from("#define M0 1 +\n");
+    for level in 1..40 {
+        bomb += &format!("#define M{level} M{} M{}\n", level - 1, level - 1);
+    }
+    bomb += "const int x = M39 1;\n";
+    assert!(report(&bomb).contains("too large"));
+    assert!(report(&format!("const int x = {};", "9".repeat(1_000_000))).contains("too long"));
+}
+
+#[test]
+fn deep_types_are_refused() {
+    let mut typedefs = String::from("typedef bit<8> T0;\n");
+    let mut structs = String::from("struct S0 { bit<8> x; }\n");
+    let mut new = String::from("type bit<8> N0;\n");
+    for level in 1..3_000 {
+        typedefs += &format!("typedef tuple<T{}> T{level};\n", level - 1);
+        structs += &format!("struct S{level} {{ S{} x; }}\n", level - 1);
+        new += &format!("type N{} N{level};\n", level - 1);
+    }
+    for text in [typedefs, structs, new] {
+        assert!(report(&text).contains("too deep"));
+    }
+}
+
+#[test]
+fn recursion_is_refused() {
+    assert!(report("struct s { s x; }").contains("no type 's'"));
+    assert!(report("bit<8> f(in bit<8> x) { return f(x); }").contains("no 'f'"));
+    assert!(report("control c() { c() inner; apply { inner.apply(); } }").contains("no type 'c'"));
+}

@@ -1,0 +1,314 @@
+//! The typed tree: names resolved, types known, implicit casts written out, constants computed, generic functions made
+//! specific. The interpreter runs it; code is to be generated from it.
+
+use std::sync::Arc;
+
+use crate::source::Span;
+use crate::syntax::ast::{Binary, Direction, Unary};
+use crate::types::{Ty, Types};
+use crate::value::Value;
+
+/// A variable. Parsers and controls have a frame each; functions and actions have one of their own besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variable {
+    Frame(usize),
+    Local(usize),
+}
+
+/// Where an instance is: declared at the top level, or in the parser or control that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstanceRef {
+    Global(usize),
+    Member(usize),
+}
+
+#[derive(Clone, Debug)]
+pub struct Expr {
+    pub kind: ExprKind,
+    pub ty: Ty,
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    Const(Value),
+    Variable(Variable),
+    /// The argument of a constructor.
+    Constructed(usize),
+    Instance(InstanceRef),
+    /// An instance without a name, an argument of a constructor.
+    Construct(Box<Instance>),
+    Field(Box<Expr>, usize),
+    Index(Box<Expr>, Box<Expr>),
+    Slice(Box<Expr>, u32, u32),
+    Next(Box<Expr>),
+    Last(Box<Expr>),
+    LastIndex(Box<Expr>),
+    Unary(Unary, Box<Expr>),
+    Binary(Binary, Box<Expr>, Box<Expr>),
+    Choice(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// To the type of this expression.
+    Cast(Box<Expr>),
+    /// All parts of a struct, header (valid), tuple, list or stack.
+    Parts(Vec<Expr>),
+    IsValid(Box<Expr>),
+    Call(Box<Call>),
+    Hit(Box<Call>),
+    Mask(Box<Expr>, Box<Expr>),
+    Range(Box<Expr>, Box<Expr>),
+    DontCare,
+    ValueSet(usize),
+}
+
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub target: Target,
+    pub arguments: Vec<Argument>,
+    #[expect(dead_code, reason = "for the generation of code, which names things as the program does")]
+    pub span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub enum Target {
+    Function(usize),
+    Action(usize),
+    /// An action of the top level.
+    GlobalAction(usize),
+    ExternFunction(Arc<str>),
+    Method {
+        object: Expr,
+        class: Arc<str>,
+        name: Arc<str>,
+    },
+    Apply(InstanceRef),
+    /// A parser or control that is an argument of the constructor.
+    ApplyArgument(Expr),
+    Table(usize),
+    SetValid(Expr),
+    SetInvalid(Expr),
+    PushFront(Expr, u32),
+    PopFront(Expr, u32),
+}
+
+#[derive(Clone, Debug)]
+pub struct Argument {
+    pub direction: Direction,
+    /// None for `_` and for what is optional.
+    pub value: Option<Expr>,
+    pub ty: Ty,
+}
+
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    pub name: Arc<str>,
+    pub direction: Direction,
+    pub ty: Ty,
+    pub default: Option<Expr>,
+    pub optional: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum Statement {
+    /// A variable comes to life with the value of its type.
+    Reset(Variable, Ty),
+    Assign {
+        target: Expr,
+        operator: Option<Binary>,
+        value: Expr,
+    },
+    Call(Expr),
+    If {
+        condition: Expr,
+        then: Vec<Statement>,
+        otherwise: Vec<Statement>,
+    },
+    Block(Vec<Statement>),
+    Return(Option<Expr>),
+    Exit,
+    Break,
+    Continue,
+    /// The number of a case is the action's place in the table's list; none for `default`.
+    SwitchAction {
+        call: Box<Call>,
+        cases: Vec<(Vec<Option<usize>>, Vec<Statement>)>,
+    },
+    SwitchValue {
+        value: Expr,
+        cases: Vec<(Vec<Option<Value>>, Vec<Statement>)>,
+    },
+    For {
+        init: Vec<Statement>,
+        condition: Expr,
+        update: Vec<Statement>,
+        body: Vec<Statement>,
+    },
+    /// Bounds are included.
+    ForRange {
+        target: Expr,
+        first: Expr,
+        last: Expr,
+        body: Vec<Statement>,
+    },
+    ForEach {
+        target: Expr,
+        collection: Expr,
+        body: Vec<Statement>,
+    },
+}
+
+/// A function or an action: parameters come first in its frame.
+#[derive(Clone, Debug)]
+pub struct Function {
+    pub name: Arc<str>,
+    pub parameters: Vec<Parameter>,
+    #[expect(dead_code, reason = "for the generation of code, which names things as the program does")]
+    pub returns: Ty,
+    /// Types of the variables of its frame.
+    pub locals: Vec<Ty>,
+    pub body: Vec<Statement>,
+    pub annotations: Naming,
+}
+
+/// What the control plane calls a thing.
+#[derive(Clone, Debug, Default)]
+pub struct Naming {
+    /// `@name`
+    pub name: Option<Arc<str>>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Class {
+    Extern(Arc<str>),
+    Parser(usize),
+    Control(usize),
+    Package(Arc<str>),
+}
+
+#[derive(Clone, Debug)]
+pub struct Instance {
+    pub name: Arc<str>,
+    pub naming: Naming,
+    pub class: Class,
+    pub arguments: Vec<Option<Expr>>,
+    pub ty: Ty,
+    #[expect(dead_code, reason = "for the generation of code, which names things as the program does")]
+    pub span: Span,
+}
+
+/// What parsers and controls have in common.
+#[derive(Clone, Debug, Default)]
+pub struct Shell {
+    #[expect(dead_code, reason = "for the generation of code, which names things as the program does")]
+    pub name: Arc<str>,
+    pub parameters: Vec<Parameter>,
+    pub constructor: Vec<Parameter>,
+    /// Types of the variables of the frame; parameters come first.
+    pub frame: Vec<Ty>,
+    pub instances: Vec<Instance>,
+    /// What happens before the first state or the body: variables are initialised.
+    pub init: Vec<Statement>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Control {
+    pub shell: Shell,
+    pub actions: Vec<Function>,
+    pub tables: Vec<Table>,
+    pub body: Vec<Statement>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Parser {
+    pub shell: Shell,
+    pub value_sets: Vec<(Arc<str>, Ty)>,
+    pub states: Vec<State>,
+    /// The state `start`.
+    pub start: Next,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Accept,
+    Reject,
+    State(usize),
+}
+
+#[derive(Clone, Debug)]
+pub struct State {
+    #[expect(dead_code, reason = "for the generation of code, which names things as the program does")]
+    pub name: Arc<str>,
+    pub body: Vec<Statement>,
+    pub next: Transition,
+}
+
+#[derive(Clone, Debug)]
+pub enum Transition {
+    To(Next),
+    Select { keys: Vec<Expr>, cases: Vec<(Vec<Expr>, Next)> },
+}
+
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub name: Arc<str>,
+    pub naming: Naming,
+    pub keys: Vec<Key>,
+    pub actions: Vec<TableAction>,
+    pub default: Option<BoundAction>,
+    pub default_is_const: bool,
+    pub entries: Vec<Entry>,
+    pub entries_are_const: bool,
+    /// How many entries it has room for, where the program says so.
+    pub size: Option<u64>,
+    /// Whether a larger number is the higher priority.
+    pub largest_priority_wins: bool,
+    /// The action profile or selector, direct counter and direct meter.
+    pub implementation: Option<Expr>,
+    pub counter: Option<Expr>,
+    pub meter: Option<(Expr, Option<Expr>)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Key {
+    pub value: Expr,
+    pub kind: Arc<str>,
+    /// As the control plane calls it.
+    pub name: Arc<str>,
+}
+
+/// An action of a table, with the arguments that the program gives to its first parameters.
+#[derive(Clone, Debug)]
+pub struct TableAction {
+    /// A number of an action of the control, or of the top level.
+    pub action: Target,
+    pub name: Arc<str>,
+    pub bound: Vec<Argument>,
+    pub default_only: bool,
+    pub table_only: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct BoundAction {
+    /// Its place in the table's list.
+    pub action: usize,
+    /// For the parameters that the control plane sets.
+    pub arguments: Vec<Expr>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub keys: Vec<Expr>,
+    pub action: BoundAction,
+    pub priority: Option<u64>,
+    /// `@priority(N)`, with which the smallest number wins.
+    pub rank: Option<u64>,
+}
+
+/// A whole program.
+pub struct Program {
+    pub types: Types,
+    pub functions: Vec<Function>,
+    pub actions: Vec<Function>,
+    pub parsers: Vec<Parser>,
+    pub controls: Vec<Control>,
+    pub instances: Vec<Instance>,
+}

@@ -1,0 +1,147 @@
+//! Values as they are at run time and in constants, and arithmetic on integers of fixed width.
+
+use std::sync::Arc;
+
+use num_bigint::BigInt;
+use num_traits::{One, Signed, ToPrimitive, Zero};
+
+use crate::syntax::ast::Binary;
+use crate::syntax::number::MAX_WIDTH;
+
+/// A value. Its type is known from where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    Bool(bool),
+    /// Integers of all types, and serialisable enums.
+    Int(BigInt),
+    /// The first `bits` bits, as an unsigned number.
+    Varbit {
+        bits: u32,
+        value: BigInt,
+    },
+    /// An enum's member, an error or a match kind, by its number.
+    Member(u32),
+    Text(Arc<str>),
+    Header {
+        valid: bool,
+        fields: Vec<Value>,
+    },
+    /// Structs, tuples, lists and header unions.
+    Struct(Vec<Value>),
+    Stack {
+        next: usize,
+        elements: Vec<Value>,
+    },
+    /// An instance of an extern, a parser or a control.
+    Object(usize),
+    /// Of packets, and of what has no value.
+    None,
+}
+
+impl Value {
+    /// The integer, or 0 of what is none.
+    pub fn int(&self) -> BigInt {
+        match self {
+            Value::Int(value) | Value::Varbit { value, .. } => value.clone(),
+            Value::Bool(value) => BigInt::from(u8::from(*value)),
+            Value::Member(number) => BigInt::from(*number),
+            _ => BigInt::zero(),
+        }
+    }
+
+    /// The integer as one of the machine, the largest one when it is too large.
+    pub fn number(&self) -> u64 {
+        self.int().to_u64().unwrap_or(u64::MAX)
+    }
+
+    pub fn truth(&self) -> bool {
+        matches!(self, Value::Bool(true))
+    }
+}
+
+/// 2 to the power of `width`, less one.
+pub fn mask(width: u32) -> BigInt {
+    (BigInt::one() << width) - 1
+}
+
+/// The value of an integer type that has the same low bits.
+pub fn wrap(value: &BigInt, width: u32, signed: bool) -> BigInt {
+    let low = value & mask(width);
+    if signed && width > 0 && low.bit(u64::from(width) - 1) { low - (BigInt::one() << width) } else { low }
+}
+
+/// The smallest and the largest value of an integer type.
+pub fn limits(width: u32, signed: bool) -> (BigInt, BigInt) {
+    if signed && width > 0 {
+        let half = BigInt::one() << (width - 1);
+        (-half.clone(), half - 1)
+    } else {
+        (BigInt::zero(), mask(width))
+    }
+}
+
+/// An operation on two integers of the same type; `ty` is width and sign, none for integers of any size. In shifts the right
+/// one has a type of its own. The error says why there is no result.
+pub fn arithmetic(
+    operator: Binary,
+    left: &BigInt,
+    right: &BigInt,
+    ty: Option<(u32, bool)>,
+) -> Result<BigInt, &'static str> {
+    let fits = |bits: u64| if bits <= u64::from(MAX_WIDTH) { Ok(()) } else { Err("the result is too large") };
+    let raw = match operator {
+        Binary::Add | Binary::SaturatingAdd => left + right,
+        Binary::Sub | Binary::SaturatingSub => left - right,
+        Binary::Mul => {
+            if ty.is_none() {
+                fits(left.bits() + right.bits())?;
+            }
+            left * right
+        }
+        Binary::Div if right.is_zero() => return Err("division by zero"),
+        Binary::Mod if right.is_zero() => return Err("remainder of a division by zero"),
+        Binary::Div | Binary::Mod if ty.is_none() && (left.is_negative() || right.is_negative()) => {
+            return Err("division of negative numbers is not defined");
+        }
+        Binary::Div => left / right,
+        Binary::Mod => left % right,
+        Binary::Shl => {
+            let shift = right.to_u64().unwrap_or(u64::MAX);
+            match ty {
+                Some((width, _)) if shift >= u64::from(width) => BigInt::zero(),
+                _ => {
+                    fits(left.bits().saturating_add(shift))?;
+                    left << shift
+                }
+            }
+        }
+        Binary::Shr => left >> right.to_u64().unwrap_or(u64::MAX).min(u64::from(MAX_WIDTH) * 2),
+        Binary::BitAnd => left & right,
+        Binary::BitOr => left | right,
+        Binary::BitXor => left ^ right,
+        _ => return Err("no arithmetic operation"),
+    };
+    let Some((width, signed)) = ty else { return Ok(raw) };
+    if matches!(operator, Binary::SaturatingAdd | Binary::SaturatingSub) {
+        let (low, high) = limits(width, signed);
+        return Ok(raw.clamp(low, high));
+    }
+    Ok(wrap(&raw, width, signed))
+}
+
+/// Comparison of two integers.
+pub fn compare(operator: Binary, left: &BigInt, right: &BigInt) -> bool {
+    match operator {
+        Binary::Less => left < right,
+        Binary::LessEqual => left <= right,
+        Binary::Greater => left > right,
+        Binary::GreaterEqual => left >= right,
+        Binary::NotEqual => left != right,
+        _ => left == right,
+    }
+}
+
+/// Bits `high` to `low` of a value, as an unsigned number.
+pub fn slice(value: &BigInt, high: u32, low: u32) -> BigInt {
+    (value >> low) & mask(high - low + 1)
+}
