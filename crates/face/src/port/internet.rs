@@ -23,7 +23,7 @@ use crate::encapsulation::ethernet::ethertype;
 use crate::encapsulation::ip::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
 use crate::encapsulation::udp::Header;
 use crate::encapsulation::{
-    Flow, InternetKey, InternetPeer, MacAddress, SourcePort, Tunnel, entropy, neighbour_discovery,
+    Flow, InternetKey, InternetPeer, LastDatagram, MacAddress, SourcePort, Tunnel, entropy, neighbour_discovery,
 };
 use crate::peers::PeerTable;
 use crate::registry::Face;
@@ -51,6 +51,8 @@ pub(super) struct Internet {
     faces: PeerTable<FaceId, InternetKey>,
     /// Faces that take datagrams of any sender at the other end.
     of_any_sender: usize,
+    /// How many faces take datagrams of one sender only, by what they have in common with one for any sender.
+    of_one_sender: PeerTable<usize, InternetKey>,
     outputs: Vec<Option<Output>>,
     neighbours: HashMap<IpAddr, Neighbour>,
     /// No neighbour is due earlier.
@@ -67,6 +69,7 @@ impl Internet {
             local,
             faces: PeerTable::new(),
             of_any_sender: 0,
+            of_one_sender: PeerTable::new(),
             outputs: Vec::new(),
             neighbours: HashMap::new(),
             next_due: Timestamp::NEVER,
@@ -99,6 +102,28 @@ impl Internet {
         found.copied()
     }
 
+    /// The headers of a frame with a datagram of a face, which carries its packet from this place on; see [`LastDatagram`].
+    pub(super) fn remember(&self, frame: &[u8], key: &InternetKey, start: usize) -> Option<LastDatagram> {
+        let common = key.of_any_sender();
+        let has_any_port =
+            self.of_any_sender > 0 && self.faces.get(&common).is_some() && self.of_one_sender.get(&common).is_none();
+        LastDatagram::new(frame, key, start, has_any_port)
+    }
+
+    /// Notes that there is a face more or less with this key.
+    fn count(&mut self, key: &InternetKey, is_more: bool) {
+        let common = key.of_any_sender();
+        if *key == common {
+            self.of_any_sender = if is_more { self.of_any_sender + 1 } else { self.of_any_sender - 1 };
+            return;
+        }
+        let before = self.of_one_sender.get(&common).copied().unwrap_or(0);
+        match if is_more { before + 1 } else { before.saturating_sub(1) } {
+            0 => drop(self.of_one_sender.remove(&common)),
+            now => self.of_one_sender.insert(common, now),
+        }
+    }
+
     /// The peer that an unknown sender is.
     ///
     /// # Errors
@@ -124,7 +149,7 @@ impl Internet {
     pub(super) fn add(&mut self, now: Timestamp, face: &Arc<Face>, peer: InternetPeer) -> u32 {
         let key = peer.key();
         self.faces.insert(key, face.id());
-        self.of_any_sender += usize::from(key == key.of_any_sender());
+        self.count(&key, true);
         let place = self.outputs.iter().position(Option::is_none).unwrap_or_else(|| {
             self.outputs.push(None);
             self.outputs.len() - 1
@@ -155,7 +180,7 @@ impl Internet {
             return;
         };
         let key = peer.key();
-        self.of_any_sender -= usize::from(key == key.of_any_sender());
+        self.count(&key, false);
         if self.faces.get(&key) == Some(&face.id()) {
             self.faces.remove(&key);
         }

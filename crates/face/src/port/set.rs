@@ -16,7 +16,7 @@ use super::internet::Internet;
 use super::send_queue::SendQueue;
 use super::{FaceHeader, FaceRecords, PortId, PortOutput, PortParams, face_params};
 use crate::counters::LinkDrop;
-use crate::encapsulation::{FacePeer, Header, Peer};
+use crate::encapsulation::{FacePeer, Header, LastDatagram, Peer, cut_padding};
 use crate::peers::PeerTable;
 use crate::registry::{Face, FaceFlags, FacePersistency, FaceTable};
 use crate::ring::Frame;
@@ -45,6 +45,17 @@ pub(super) struct Port {
 
 /// Whose a received frame is: the face, and the number that tells the senders to a multicast group apart.
 pub(super) type Owner = (FaceId, u64);
+
+/// What stood in front of the last frame of a burst that belonged to a face, and whose that was: consecutive frames mostly come from
+/// one sender.
+pub(super) enum Last {
+    /// There was none.
+    None,
+    /// Right above Ethernet, or nothing.
+    Link(Header, Owner),
+    /// Over the Internet.
+    Datagram(LastDatagram, Owner),
+}
 
 /// What a received frame is.
 pub(super) enum Arrival<P> {
@@ -195,7 +206,7 @@ impl PortSet {
             any |= !received.is_empty();
             received.iter().for_each(PacketBuffer::prefetch);
             let id = PortId(index as u16);
-            let mut last = None;
+            let mut last = Last::None;
             for mut buffer in received.drain(..) {
                 match self.find_owner(id, &mut buffer, &mut last, faces) {
                     Ok(Arrival::Packet((face, endpoint))) => frames.push(Frame { face, endpoint, buffer }),
@@ -211,24 +222,31 @@ impl PortSet {
         any
     }
 
-    /// Takes the header and padding off a received frame and finds out whose it is. `last` is the last header of the same burst and
-    /// whose that was: consecutive frames mostly come from one sender.
+    /// Takes the header and padding off a received frame and finds out whose it is.
     #[inline]
     fn find_owner(
         &mut self,
         id: PortId,
         frame: &mut PacketBuffer,
-        last: &mut Option<(Header, Owner)>,
+        last: &mut Last,
         faces: &mut impl FaceRecords,
     ) -> Result<Arrival<Owner>, LinkDrop> {
-        if let Some((header, owner)) = last
-            && header.is_on(frame.bytes())
-        {
-            return header.take_off(frame).map(|()| Arrival::Packet(*owner));
+        match last {
+            Last::Link(header, owner) if header.is_on(frame.bytes()) => {
+                return header.take_off(frame).map(|()| Arrival::Packet(*owner));
+            }
+            Last::Datagram(header, owner) => {
+                if let Some(packet) = header.payload_of(frame.bytes()) {
+                    frame.truncate(packet.end);
+                    frame.trim_front(packet.start);
+                    return cut_padding(frame).map(|()| Arrival::Packet(*owner));
+                }
+            }
+            Last::Link(..) | Last::None => {}
         }
         let port = self.port(id).ok_or(LinkDrop::LinkDown)?;
         if port.internet.is_some() && Internet::handles(frame.bytes()) {
-            return self.find_internet_owner(id, frame, faces);
+            return self.find_internet_owner(id, frame, last, faces);
         }
         let received = port.params.framing.read(frame.bytes(), &port.params.address)?;
         let known = port.faces.get(&received.peer).copied();
@@ -242,7 +260,7 @@ impl PortSet {
             None => self.add_on_demand_face(id, received.peer.into(), faces)?,
         };
         let owner = (face, received.endpoint);
-        *last = Some((received.header, owner));
+        *last = Last::Link(received.header, owner);
         Ok(Arrival::Packet(owner))
     }
 
