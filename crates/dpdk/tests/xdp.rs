@@ -108,7 +108,8 @@ fn what_is_not_wanted_stays_with_the_kernel() {
     let (_near, mut near_queue) = XdpPort::open("near", MTU, &pool).expect("opened");
     let (far, mut far_queue) = XdpPort::open("far", MTU, &pool).expect("opened");
     // The kernel's part of the traffic.
-    let (kernel, mut kernel_queue) = PacketPort::open("far", MAX_FRAME_BYTES, &pool).expect("opened");
+    let (kernel, mut queues) = PacketPort::open("far", MAX_FRAME_BYTES, 1, &pool).expect("opened");
+    let mut kernel_queue = queues.remove(0);
     let addresses: [IpAddr; 2] = [[192, 0, 2, 1].into(), [192, 0, 2, 2].into()];
     kernel.receive_addresses(&addresses).expect("few");
     let ndn = frame(NDN, &[1; 60]);

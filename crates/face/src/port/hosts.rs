@@ -2,7 +2,7 @@
 
 use namehop_packet::{BufferPool, PacketBuffer, Timestamp};
 
-use super::set::{Arrival, Last, Owner};
+use super::single::{Arrival, Last, Owner};
 use super::{FaceRecords, PortId, PortSet};
 use crate::counters::LinkDrop;
 use crate::encapsulation::cut_padding;

@@ -48,6 +48,8 @@ struct Output {
 pub(super) struct Internet {
     network: PortNetwork,
     local: MacAddress,
+    /// Next hops are found here. Otherwise another worker does that, and notes them with their faces.
+    finds_next_hops: bool,
     faces: PeerTable<FaceId, InternetKey>,
     /// Faces that take datagrams of any sender at the other end.
     of_any_sender: usize,
@@ -62,11 +64,12 @@ pub(super) struct Internet {
 }
 
 impl Internet {
-    /// A port with these addresses and this hardware address.
-    pub(super) fn new(network: PortNetwork, local: MacAddress) -> Internet {
+    /// A port with these addresses and this hardware address, whose next hops are found here or by another worker.
+    pub(super) fn new(network: PortNetwork, local: MacAddress, finds_next_hops: bool) -> Internet {
         Internet {
             network,
             local,
+            finds_next_hops,
             faces: PeerTable::new(),
             of_any_sender: 0,
             of_one_sender: PeerTable::new(),
@@ -157,7 +160,8 @@ impl Internet {
         // There are fewer faces than that.
         let number = place as u32;
         let mut header = peer.header(&self.local);
-        let next_hop = if peer.next_hop.is_none() { self.network.next_hop(peer.remote) } else { None };
+        let is_looked_for = peer.next_hop.is_none() && self.finds_next_hops;
+        let next_hop = if is_looked_for { self.network.next_hop(peer.remote) } else { None };
         let mut address = peer.next_hop;
         if let Some(next_hop) = next_hop {
             let neighbour = self.neighbours.entry(next_hop).or_insert_with(|| Neighbour::new(now));
@@ -169,6 +173,9 @@ impl Internet {
             header.set_next_hop(&address);
         }
         let is_resolved = address.is_some();
+        if self.finds_next_hops {
+            face.set_next_hop(address);
+        }
         self.outputs[place] = Some(Output { face: Arc::clone(face), peer, header, next_hop, is_resolved });
         number
     }
@@ -203,12 +210,27 @@ impl Internet {
         for output in self.outputs.iter_mut().flatten() {
             output.header.set_local(&local);
             output.is_resolved = output.next_hop.is_none() && output.peer.next_hop.is_some();
+            if self.finds_next_hops && !output.is_resolved {
+                output.face.set_next_hop(None);
+            }
         }
         for neighbour in self.neighbours.values_mut() {
             neighbour.forget(now);
             self.next_due = now;
         }
         self.give_up_waiting(None, LinkDrop::LinkDown);
+    }
+
+    /// Whether frames of the face at this place can leave at once, where another worker finds next hops.
+    #[inline]
+    pub(super) fn is_ready(&mut self, place: u32) -> bool {
+        let Some(Some(output)) = self.outputs.get_mut(place as usize) else { return false };
+        let next_hop = output.face.next_hop();
+        if let Some(address) = &next_hop {
+            output.header.set_next_hop(address);
+        }
+        output.is_resolved = next_hop.is_some();
+        output.is_resolved
     }
 
     /// Drops what waits for one next hop, or for all.
@@ -301,6 +323,7 @@ impl Internet {
             for &place in self.neighbours.get(&next_hop).map_or(&[][..], |neighbour| &neighbour.outputs) {
                 if let Some(Some(output)) = self.outputs.get_mut(place as usize) {
                     output.is_resolved = false;
+                    output.face.set_next_hop(None);
                 }
             }
         }

@@ -166,7 +166,7 @@ impl<S: Schedule> Worker<S> {
             || !self.rings.from_control.is_empty()
             || !self.mailbox.commands.is_empty()
             || !self.erasing.is_empty()
-            || self.ports.has_changes()
+            || self.ports.has_work()
             || self.handover.as_ref().is_some_and(Handover::has_work)
     }
 
@@ -326,8 +326,8 @@ impl<S: Schedule> Worker<S> {
                 rest.next();
                 continue;
             };
-            if let Output::Worker(home) = record.output
-                && let Some(handover) = &mut self.handover
+            if let Some(handover) = &mut self.handover
+                && let Some(home) = record.sent_by(&mut self.ports)
             {
                 while rest.as_slice().first().is_some_and(|packet| packet.face == id)
                     && let Some(packet) = rest.next()
@@ -336,7 +336,10 @@ impl<S: Schedule> Worker<S> {
                 }
                 continue;
             }
-            let queued = record.link.face().send_queue_bytes.load(Ordering::Relaxed);
+            let queued = match &record.output {
+                Output::Port(output) => self.ports.backlog_bytes(output),
+                _ => record.link.face().send_queue_bytes.load(Ordering::Relaxed),
+            };
             while rest.as_slice().first().is_some_and(|packet| packet.face == id)
                 && let Some(packet) = rest.next()
             {
