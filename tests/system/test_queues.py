@@ -70,8 +70,9 @@ def test_datagrams_are_spread_over_the_queues(make_router, link, objects):  # no
     assert "packets of UDP by addresses and ports" in near.log.read_text()
     check_nothing_lost(near, far)
     # The port goes and comes back, and so do its queues.
-    link.set("mtu", "1400", ends=[0])
-    wait_until(lambda: "port opened again" in near.log.read_text(), what="a port for the new MTU")
+    link.set("mtu", "1400")
+    for router in (near, far):
+        wait_until(lambda: "port opened again" in router.log.read_text(), what="a port for the new MTU")
     prefix, file = next(iter(objects.items()))
     near.namehop("cs", "erase", "/")
     with published(far, prefix, file):

@@ -112,10 +112,13 @@ impl StaticPort {
         if !QUEUES.contains(&queues) {
             return Some(format!("`queues` is {queues}; it must be from {} to {}", QUEUES.start(), QUEUES.end()));
         }
-        let can_have_several =
-            matches!(self.uri.0, FaceUri::Device { driver: PortDriver::Kernel | PortDriver::Pci, .. });
-        (queues > 1 && !can_have_several)
-            .then(|| format!("{} has one queue; remove `queues`. dev:// and pci:// can have several", self.uri.0))
+        let can_have_several = matches!(
+            self.uri.0,
+            FaceUri::Device { driver: PortDriver::Kernel | PortDriver::Xdp | PortDriver::Pci, .. }
+        );
+        (queues > 1 && !can_have_several).then(|| {
+            format!("{} has one queue; remove `queues`. dev://, xdp:// and pci:// can have several", self.uri.0)
+        })
     }
 
     /// What is wrong with the interface for the kernel.

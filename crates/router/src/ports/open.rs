@@ -181,9 +181,10 @@ pub(super) fn open(
         }
         FaceUri::Device { driver: PortDriver::Xdp, interface, .. } => {
             let Interface { address, mtu_bytes, .. } = query(interface)?;
-            let (port, queue) = XdpPort::open(interface, mtu_bytes, pool).map_err(|error| refused(&error))?;
-            let (device, queues) = (Device::Xdp(interface.clone(), port), boxed([queue]));
-            Ok(Opened { device, queues, spread: NOT_AT_ALL, address, mtu_bytes })
+            let opened = XdpPort::open(interface, mtu_bytes, queues, pool);
+            let (port, queues) = opened.map_err(|error| refused(&error))?;
+            let (device, queues) = (Device::Xdp(interface.clone(), port), boxed(queues));
+            Ok(Opened { device, queues, spread: BY_DEVICE, address, mtu_bytes })
         }
         FaceUri::Device { driver: PortDriver::Tap, interface, .. } => {
             let mtu_bytes = mtu_bytes.unwrap_or(USUAL_MTU_BYTES);
