@@ -6,6 +6,7 @@
 //! There a cache line holds eight faces, while a record here takes two lines.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use namehop_face::link_service::{DroppedInterest, LinkService, Reassembler};
 use namehop_face::port::{self, PortOutput, PortSet};
@@ -38,6 +39,15 @@ impl FaceRecord {
                 (!ports.sends_for(face, output)).then(|| face.home_worker())
             }
             Output::Worker(home) => Some(*home),
+        }
+    }
+
+    /// Bytes that wait to be sent on its link, as far as this worker has to do with them.
+    #[inline]
+    pub(super) fn queued_bytes(&self, ports: &PortSet) -> usize {
+        match &self.output {
+            Output::Port(output) => ports.backlog_bytes(output),
+            _ => self.link.face().send_queue_bytes.load(Ordering::Relaxed),
         }
     }
 }

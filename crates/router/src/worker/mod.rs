@@ -23,7 +23,6 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tracing::warn;
@@ -336,10 +335,7 @@ impl<S: Schedule> Worker<S> {
                 }
                 continue;
             }
-            let queued = match &record.output {
-                Output::Port(output) => self.ports.backlog_bytes(output),
-                _ => record.link.face().send_queue_bytes.load(Ordering::Relaxed),
-            };
+            let queued = record.queued_bytes(&self.ports);
             while rest.as_slice().first().is_some_and(|packet| packet.face == id)
                 && let Some(packet) = rest.next()
             {
