@@ -54,14 +54,8 @@ const fn mask(is_v6: bool, is_vxlan: bool, has_any_port: bool) -> Words {
             }
         } else {
             match udp {
-                0 | 1 => {
-                    if has_any_port {
-                        0
-                    } else {
-                        0xFF
-                    }
-                }
-                2 | 3 => 0xFF,
+                0 | 1 if has_any_port => 0,
+                0..=3 => 0xFF,
                 4..=7 => 0,
                 // The flag that the VNI counts; what is reserved.
                 8 => 0x08,
