@@ -142,6 +142,7 @@ setup_nic() {
     have qemu-system-x86_64 || apt_install qemu-system-x86
     have cpio || apt_install cpio
     have depmod || apt_install kmod
+    have ip || apt_install iproute2
     # Linked statically, so that it runs in the machine by itself.
     { have busybox && ! ldd "$(command -v busybox)" >/dev/null 2>&1; } || apt_install busybox-static
     if [ ! -d target/nic/kernel/boot ]; then

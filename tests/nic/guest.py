@@ -110,8 +110,22 @@ def make_disk(folder):
     return disk
 
 
+# Cards with several queues need several of the network behind them, which TAP interfaces have. They are made in a network namespace of
+# QEMU's own, so that this takes no privileges, and are on a bridge.
+BRIDGED = """
+ip link add bridge type bridge mcast_snooping 0 && ip link set bridge up
+while [ "$1" != -- ]; do
+    ip tuntap add dev "$1" mode tap $2 && ip link set "$1" master bridge mtu 9000 up || exit 1
+    shift 2
+done
+shift
+exec "$@"
+"""
+
+
 class Guest:
-    """A running machine. `cards` are models of QEMU; all of them are on one network."""
+    """A running machine. `cards` are models of QEMU, with `,queues=N` behind those that are to have several queues; all of them are on
+    one network."""
 
     def __init__(self, folder, cards, memory_mib=1024):
         self.folder = folder
@@ -128,13 +142,24 @@ class Guest:
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-serial", f"file:{self.console}",
             "-serial", f"unix:{line},server=on,wait=on", "-qmp", f"unix:{monitor},server=on,wait=off",
         ]  # fmt: skip
+        taps = []
         for number, model in enumerate(cards):
+            model, _, queues = model.partition(",queues=")
             # Each behind a port of its own, so that each has an IOMMU group of its own and can be pulled out.
             command += ["-device", f"pcie-root-port,id=port{number},chassis={number + 1},slot={number + 1}"]
-            command += ["-netdev", f"hubport,id=net{number},hubid=0"]
+            if any("queues=" in card for card in cards):
+                several = [f"queues={queues}"] if queues else []
+                command += ["-netdev", ",".join([f"tap,id=net{number},ifname=tap{number},script=no,downscript=no", *several])]
+                taps += [f"tap{number}", "multi_queue" if queues else ""]
+            else:
+                command += ["-netdev", f"hubport,id=net{number},hubid=0"]
             # Behind the IOMMU, as real cards are.
-            model = f"{model}-pci,disable-legacy=on,iommu_platform=on" if model == "virtio-net" else model
+            if model == "virtio-net":
+                model = f"{model}-pci,disable-legacy=on,iommu_platform=on"
+                model += f",mq=on,rss=on,vectors={2 * int(queues) + 2}" if queues else ""
             command += ["-device", f"{model},id=card{number},netdev=net{number},bus=port{number},mac=02:00:00:00:00:0{number}"]
+        if taps:
+            command = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", BRIDGED, "sh", *taps, "--", *command]
         with open(folder / "qemu.txt", "wb") as log:
             self.process = subprocess.Popen([*map(str, command)], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:

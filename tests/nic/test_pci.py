@@ -58,9 +58,9 @@ KERNEL = 1
 class Router:
     """On the card with this number; it has faces to the one with the number `peer`."""
 
-    def __init__(self, guest, name, number, port, peer, options=""):
+    def __init__(self, guest, name, number, port, peer, options="", config=CONFIG):
         self.guest, self.name = guest, name
-        guest.write(f"/tmp/{name}.toml", CONFIG.format(name=name, number=number, port=port, peer=peer, options=options, level=LEVEL))
+        guest.write(f"/tmp/{name}.toml", config.format(name=name, number=number, port=port, peer=peer, options=options, level=LEVEL))
         guest.run(f"namehop run --config /tmp/{name}.toml > /tmp/{name}.log 2>&1 & echo $! > /tmp/{name}.pid")
         guest.wait(f"namehop --transport unix:///run/{name}.sock status || {{ cat /tmp/{name}.log; false; }}")
         guest.wait(f"grep -q 'is_up=true' /tmp/{name}.log || {{ cat /tmp/{name}.log; false; }}")

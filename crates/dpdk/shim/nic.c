@@ -1,6 +1,6 @@
 /*
- * Network cards that drivers of DPDK serve (ethdev), with one receive and one transmit queue each. The only state is which of them
- * the kernel wants back.
+ * Network cards that drivers of DPDK serve (ethdev), with as many receive as transmit queues each. The only state is which of them the
+ * kernel wants back.
  */
 #include "shim.h"
 
@@ -25,7 +25,14 @@ static void note_removal(const char *name, enum rte_dev_event_type event, void *
         atomic_store(&is_wanted_back[number], true);
 }
 
-static int start(uint16_t number, const struct namehop_nic_source *source, struct rte_mempool *pool, struct namehop_nic *nic)
+/* Packets of UDP by addresses and ports; where a card knows only one kind of packet, whatever it knows of IP. */
+#define SPREAD_UDP (RTE_ETH_RSS_NONFRAG_IPV4_UDP | RTE_ETH_RSS_NONFRAG_IPV6_UDP)
+#define SPREAD (SPREAD_UDP | RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_IPV6)
+
+static uint16_t least(uint16_t a, uint16_t b) { return a < b ? a : b; }
+
+static int start(uint16_t number, const struct namehop_nic_source *source, uint16_t queues, struct rte_mempool *pool,
+                 struct namehop_nic *nic)
 {
     struct rte_eth_conf configuration = {.rxmode = {.mtu = source->mtu_bytes}};
     uint16_t receive_slots = source->slots, send_slots = source->slots;
@@ -37,14 +44,24 @@ static int start(uint16_t number, const struct namehop_nic_source *source, struc
     /* This driver's devices receive frames with the tags of known VLANs only, whether they are asked to or not. */
     if (result == 0 && strcmp(info.driver_name, "net_virtio") == 0)
         configuration.rxmode.offloads = info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_VLAN_FILTER;
-    if (result == 0)
-        result = rte_eth_dev_configure(number, 1, 1, &configuration);
+    if (result == 0) {
+        queues = least(queues, least(info.max_rx_queues, info.max_tx_queues));
+        queues = queues == 0 ? 1 : queues;
+        uint64_t spread = queues > 1 ? info.flow_type_rss_offloads & SPREAD : 0;
+        if (spread != 0) {
+            configuration.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+            configuration.rx_adv_conf.rss_conf.rss_hf = spread;
+        }
+        nic->spreads = spread != 0;
+        result = rte_eth_dev_configure(number, queues, queues, &configuration);
+    }
     if (result == 0)
         result = rte_eth_dev_adjust_nb_rx_tx_desc(number, &receive_slots, &send_slots);
-    if (result == 0)
-        result = rte_eth_rx_queue_setup(number, 0, receive_slots, memory, NULL, pool);
-    if (result == 0)
-        result = rte_eth_tx_queue_setup(number, 0, send_slots, memory, NULL);
+    for (uint16_t queue = 0; queue < queues && result == 0; queue++) {
+        result = rte_eth_rx_queue_setup(number, queue, receive_slots, memory, NULL, pool);
+        if (result == 0)
+            result = rte_eth_tx_queue_setup(number, queue, send_slots, memory, NULL);
+    }
     if (result == 0)
         result = rte_eth_dev_start(number);
     /* Tags that name no VLAN but a priority. */
@@ -57,6 +74,7 @@ static int start(uint16_t number, const struct namehop_nic_source *source, struc
     if (result != 0)
         return result;
     nic->number = number;
+    nic->queues = queues;
     memcpy(nic->address, address.addr_bytes, sizeof nic->address);
     return 0;
 }
@@ -80,7 +98,12 @@ int namehop_nic_open(const struct namehop_nic_source *source, const struct rte_m
     atomic_store(&is_wanted_back[number], false);
     result = rte_dev_event_callback_register(source->name, note_removal, NULL);
     if (result == 0 || result == -EEXIST)
-        result = start(number, source, sample->pool, nic);
+        result = start(number, source, source->queues, sample->pool, nic);
+    /* Drivers name more queues than some devices give. */
+    if (result != 0 && source->queues > 1 && rte_eth_dev_is_valid_port(number)) {
+        rte_eth_dev_stop(number);
+        result = start(number, source, 1, sample->pool, nic);
+    }
     if (result != 0)
         namehop_nic_close(number, source->bus, source->name);
     return result;
@@ -150,16 +173,16 @@ static uint16_t join_segments(struct rte_mbuf **packets, uint16_t count, uint32_
     return kept;
 }
 
-uint16_t namehop_nic_receive(uint16_t number, struct rte_mbuf **packets, uint16_t count, uint32_t *malformed)
+uint16_t namehop_nic_receive(uint16_t number, uint16_t queue, struct rte_mbuf **packets, uint16_t count, uint32_t *malformed)
 {
-    uint16_t received = rte_eth_rx_burst(number, 0, packets, count);
+    uint16_t received = rte_eth_rx_burst(number, queue, packets, count);
     bool is_plain = true;
     for (uint16_t i = 0; i < received; i++)
         is_plain &= packets[i]->nb_segs == 1;
     return is_plain ? received : join_segments(packets, received, malformed);
 }
 
-uint16_t namehop_nic_send(uint16_t number, struct rte_mbuf **packets, uint16_t count)
+uint16_t namehop_nic_send(uint16_t number, uint16_t queue, struct rte_mbuf **packets, uint16_t count)
 {
-    return rte_eth_tx_burst(number, 0, packets, count);
+    return rte_eth_tx_burst(number, queue, packets, count);
 }

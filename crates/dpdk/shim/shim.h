@@ -87,12 +87,18 @@ struct namehop_nic_source {
     uint16_t mtu_bytes;
     /* Frames that fit into each queue, as far as the driver can do that. */
     uint16_t slots;
+    /* Receive queues, and transmit queues, that are wished for. */
+    uint16_t queues;
 };
 
 /* A network card that is open. */
 struct namehop_nic {
     uint16_t number;
     uint16_t mtu_bytes;
+    /* Queues that it has of each kind. */
+    uint16_t queues;
+    /* 1 if it spreads packets of UDP over them by addresses and ports. */
+    uint16_t spreads;
     uint8_t address[6];
 };
 
@@ -115,7 +121,7 @@ int namehop_nic_receive_all_groups(uint16_t number);
 int namehop_nic_receive_vlan(uint16_t number, uint16_t vlan, int is_wanted);
 void namehop_nic_losses(uint16_t number, struct namehop_nic_losses *losses);
 /* Up to `count` frames, each in one segment. Those that cannot be made so are dropped and added to `malformed`. */
-uint16_t namehop_nic_receive(uint16_t number, struct rte_mbuf **packets, uint16_t count, uint32_t *malformed);
-uint16_t namehop_nic_send(uint16_t number, struct rte_mbuf **packets, uint16_t count);
+uint16_t namehop_nic_receive(uint16_t number, uint16_t queue, struct rte_mbuf **packets, uint16_t count, uint32_t *malformed);
+uint16_t namehop_nic_send(uint16_t number, uint16_t queue, struct rte_mbuf **packets, uint16_t count);
 
 #endif

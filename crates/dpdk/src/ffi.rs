@@ -49,6 +49,7 @@ pub(crate) struct NicSource {
     pub(crate) arguments: *const c_char,
     pub(crate) mtu_bytes: u16,
     pub(crate) slots: u16,
+    pub(crate) queues: u16,
 }
 
 /// A network card that is open, as `struct namehop_nic`.
@@ -57,6 +58,8 @@ pub(crate) struct NicSource {
 pub(crate) struct Nic {
     pub(crate) number: u16,
     pub(crate) mtu_bytes: u16,
+    pub(crate) queues: u16,
+    pub(crate) spreads: u16,
     pub(crate) address: [u8; 6],
 }
 
@@ -104,8 +107,14 @@ unsafe extern "C" {
     pub(crate) fn namehop_nic_receive_all_groups(number: u16) -> c_int;
     pub(crate) fn namehop_nic_receive_vlan(number: u16, vlan: u16, is_wanted: c_int) -> c_int;
     pub(crate) fn namehop_nic_losses(number: u16, losses: *mut NicLosses);
-    pub(crate) fn namehop_nic_receive(number: u16, packets: *mut *mut Header, count: u16, malformed: *mut u32) -> u16;
-    pub(crate) fn namehop_nic_send(number: u16, packets: *mut *mut Header, count: u16) -> u16;
+    pub(crate) fn namehop_nic_receive(
+        number: u16,
+        queue: u16,
+        packets: *mut *mut Header,
+        count: u16,
+        malformed: *mut u32,
+    ) -> u16;
+    pub(crate) fn namehop_nic_send(number: u16, queue: u16, packets: *mut *mut Header, count: u16) -> u16;
 
     pub(crate) fn namehop_bpf_load(
         instructions: *const c_void,

@@ -1,5 +1,6 @@
 //! Frames that a port lost below the faces: counted by the thread that uses its queues, read by any.
 
+use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Frames lost since the port was opened, by cause.
@@ -13,6 +14,19 @@ pub struct Losses {
     pub malformed: u64,
     /// The kernel refused to send.
     pub send_failed: u64,
+}
+
+impl Add for Losses {
+    type Output = Losses;
+
+    fn add(self, other: Losses) -> Losses {
+        Losses {
+            receive_ring_full: self.receive_ring_full + other.receive_ring_full,
+            no_buffer: self.no_buffer + other.no_buffer,
+            malformed: self.malformed + other.malformed,
+            send_failed: self.send_failed + other.send_failed,
+        }
+    }
 }
 
 impl Losses {

@@ -1,4 +1,6 @@
-//! Ports that a driver of DPDK serves (ethdev): one receive and one transmit queue. [`crate::pci`] opens them on network cards.
+//! Ports that a driver of DPDK serves (ethdev), with one or several queues for receiving, and as many for sending. [`crate::pci`] opens
+//! them on network cards. Cards spread packets of UDP over their queues by addresses and ports (receive-side scaling), if they can;
+//! all else comes to the first queue.
 //!
 //! The driver takes buffers for received frames from the mempool whose packets are long enough for the port's MTU. Frames that are
 //! sent go back to their mempools by themselves, some time after the card has sent them.
@@ -7,6 +9,7 @@
 //! manages it looks at [`NicPort::is_removed`] from time to time.
 
 use std::ffi::CString;
+use std::ops::Add;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +34,9 @@ pub const USUAL_MTU_BYTES: usize = 1500;
 /// Frames that fit into each queue of a card, if there are packets enough.
 const SLOTS: usize = 1024;
 const MIN_SLOTS: usize = 64;
-/// Both queues of a port together may hold one of so many packets, so that some are left for what is under way.
+/// Queues of a port at most; there are no more workers.
+const MAX_QUEUES: usize = 64;
+/// All queues of a port together may hold one of so many packets, so that some are left for what is under way.
 const SHARE_OF_PACKETS: usize = 4;
 
 /// Where a driver finds its device.
@@ -41,16 +46,18 @@ pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) arguments: String,
     pub(crate) mtu_bytes: usize,
+    /// Queues that are wished for.
+    pub(crate) queues: usize,
 }
 
-/// A device in use; closed when both ends of the port have dropped it.
+/// A device in use; closed when all ends of the port have dropped it.
 #[derive(Debug)]
 struct Card {
     bus: CString,
     name: CString,
     number: u16,
-    /// What the worker counted; the device counts the rest.
-    losses: LossCounters,
+    /// What the workers counted, by queue; the device counts the rest.
+    losses: Vec<LossCounters>,
 }
 
 impl Drop for Card {
@@ -74,6 +81,8 @@ pub struct NicPort {
     pub address: [u8; 6],
     /// Largest packet behind the Ethernet header, in bytes.
     pub mtu_bytes: usize,
+    /// The card spreads packets of UDP over its queues.
+    pub spreads: bool,
 }
 
 impl NicPort {
@@ -83,8 +92,9 @@ impl NicPort {
         source: &Source,
         pool: &BufferPool,
         hint: &str,
-    ) -> Result<(NicPort, NicQueue), DpdkError> {
-        let Source { bus, name, arguments, mtu_bytes } = source;
+    ) -> Result<(NicPort, Vec<NicQueue>), DpdkError> {
+        let Source { bus, name, arguments, mtu_bytes, queues } = source;
+        let queues = (*queues).clamp(1, MAX_QUEUES);
         let text = |text: &str| {
             CString::new(text).map_err(|_| DpdkError::Unusable(format!("`{}` is no device", text.escape_default())))
         };
@@ -103,14 +113,17 @@ impl NicPort {
             name: name.as_ptr(),
             arguments: arguments.as_ptr(),
             mtu_bytes: *mtu_bytes as u16,
-            slots: slots(if is_jumbo { large } else { small }),
+            slots: slots(if is_jumbo { large } else { small }, queues),
+            queues: queues as u16,
         };
         let mut found = ffi::Nic::default();
         // SAFETY: the environment runs, the texts live, and the sample is an mbuf, whose mempool lives as long as the process.
         let result = unsafe { ffi::namehop_nic_open(&raw, sample.as_raw().as_ptr(), &mut found) };
         DpdkError::check(result, || format!("open {}{hint}", source.name))?;
-        let card = Arc::new(Card { bus, name, number: found.number, losses: LossCounters::default() });
-        let queue = NicQueue { card: Arc::clone(&card), pool: pool.clone() };
+        let losses = (0..found.queues).map(|_| LossCounters::default()).collect();
+        let card = Arc::new(Card { bus, name, number: found.number, losses });
+        let queue = |number| NicQueue { card: Arc::clone(&card), number, pool: pool.clone() };
+        let queues = (0..found.queues).map(queue).collect();
         let mtu_bytes = usize::from(found.mtu_bytes);
         Ok((
             NicPort {
@@ -120,8 +133,9 @@ impl NicPort {
                 vlans: Mutex::default(),
                 address: found.address,
                 mtu_bytes,
+                spreads: found.spreads == 1,
             },
-            queue,
+            queues,
         ))
     }
 
@@ -194,7 +208,7 @@ impl NicPort {
         let mut counted = ffi::NicLosses::default();
         // SAFETY: the port is open.
         unsafe { ffi::namehop_nic_losses(self.card.number, &mut counted) };
-        let own = self.card.losses.read();
+        let own = self.card.losses.iter().map(LossCounters::read).fold(Losses::default(), Losses::add);
         Losses {
             receive_ring_full: counted.ring_full,
             no_buffer: own.no_buffer + counted.no_buffer,
@@ -204,21 +218,27 @@ impl NicPort {
     }
 }
 
-/// Frames that fit into each queue of a port when there are so many packets of its size.
-fn slots(packets: usize) -> u16 {
-    let share = (packets / (2 * SHARE_OF_PACKETS)).clamp(MIN_SLOTS, SLOTS);
+/// Frames that fit into each queue of a port with so many for each direction when there are so many packets of its size.
+fn slots(packets: usize, queues: usize) -> u16 {
+    let share = (packets / (2 * queues * SHARE_OF_PACKETS)).clamp(MIN_SLOTS, SLOTS);
     // A power of two, at most `SLOTS`.
     1 << share.ilog2()
 }
 
-/// The queues of a port, for the worker.
+/// A receive and a transmit queue of a port, for one worker.
 #[derive(Debug)]
 pub struct NicQueue {
     card: Arc<Card>,
+    number: u16,
     pool: BufferPool,
 }
 
 impl NicQueue {
+    fn losses(&self) -> &LossCounters {
+        // There is one for each queue.
+        &self.card.losses[usize::from(self.number)]
+    }
+
     /// Replaces frames in ordinary memory, which the card cannot reach, by copies. There are some for a moment after the first
     /// port was opened. Those that cannot be copied are dropped and counted.
     #[cold]
@@ -229,7 +249,7 @@ impl NicQueue {
             }
             let copy = self.pool.copy_of(frame.bytes());
             if copy.is_none() {
-                self.card.losses.no_buffer.add(1);
+                self.losses().no_buffer.add(1);
             }
             copy.map(|copy| *frame = copy).is_some()
         });
@@ -245,11 +265,11 @@ impl PortQueue for NicQueue {
         // SAFETY: there is room for `BURST` more; the driver fills in mbufs of one segment that are ours from now on.
         unsafe {
             let end = frames.as_mut_ptr().add(before).cast();
-            let count = ffi::namehop_nic_receive(self.card.number, end, BURST as u16, &mut malformed);
+            let count = ffi::namehop_nic_receive(self.card.number, self.number, end, BURST as u16, &mut malformed);
             frames.set_len(before + usize::from(count));
         }
         if malformed > 0 {
-            self.card.losses.malformed.add(malformed as usize);
+            self.losses().malformed.add(malformed as usize);
         }
         frames[before..].iter_mut().for_each(take_off_priority_tag);
     }
@@ -262,8 +282,10 @@ impl PortQueue for NicQueue {
         while sent < frames.len() {
             let count = (frames.len() - sent).min(BURST);
             // SAFETY: so many mbufs are there; those that the driver takes are forgotten below.
-            let taken =
-                unsafe { ffi::namehop_nic_send(self.card.number, frames.as_mut_ptr().add(sent).cast(), count as u16) };
+            let taken = unsafe {
+                let first = frames.as_mut_ptr().add(sent).cast();
+                ffi::namehop_nic_send(self.card.number, self.number, first, count as u16)
+            };
             sent += usize::from(taken);
             if usize::from(taken) < count {
                 break;
@@ -286,7 +308,8 @@ mod tests {
         let table =
             [(0, 64), (512, 64), (1023, 64), (1024, 128), (2048, 256), (8191, 512), (8192, 1024), (1 << 24, 1024)];
         for (packets, expected) in table {
-            assert_eq!(slots(packets), expected, "{packets}");
+            assert_eq!(slots(packets, 1), expected, "{packets}");
         }
+        assert_eq!((slots(8192, 4), slots(1 << 24, 64)), (256, 1024));
     }
 }

@@ -9,9 +9,10 @@
 //! wakes anybody. Frames with a VLAN tag (IEEE 802.1Q) pass when somebody wants those of that VLAN
 //! ([`PacketPort::receive_vlans`]). The kernel takes tags off; they are put back, so that frames are as they were on the link. A
 //! tag that names no VLAN but a priority (identifier 0) does not count and stays off. What this computer sends on the interface
-//! is not received. Packets of the Internet and ARP pass when they are for one of the port's own addresses
+//! is not received. There can be several queues, each a socket of its own (`fanout`). Packets of the Internet and ARP pass when they are for one of the port's own addresses
 //! ([`PacketPort::receive_addresses`]).
 
+mod fanout;
 mod filter;
 mod receive;
 mod send;
@@ -19,6 +20,7 @@ pub(crate) mod socket;
 mod unfinished;
 
 use std::net::IpAddr;
+use std::ops::Add;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +39,7 @@ use socket::Socket;
 /// Longest frame that a port on an interface can carry, in bytes, Ethernet header included.
 pub const MAX_FRAME_BYTES: usize = receive::MAX_FRAME_BYTES;
 
-/// What the two ends of a port have in common.
+/// What the two ends of a queue have in common.
 #[derive(Debug)]
 struct Shared {
     socket: Socket,
@@ -49,26 +51,41 @@ struct Shared {
 /// A port on a network interface, for the thread that manages it.
 #[derive(Debug)]
 pub struct PacketPort {
-    shared: Arc<Shared>,
+    /// One for each queue. The first one has the memberships in multicast groups.
+    queues: Vec<Arc<Shared>>,
     wanted: Mutex<Wanted>,
 }
 
 impl PacketPort {
-    /// Opens a port on an interface. Frames arrive from now on, those longer than `frame_bytes` cut off.
+    /// Opens a port on an interface with so many queues, at least one. Frames arrive from now on, those longer than `frame_bytes` cut
+    /// off: packets of UDP on the queue that their addresses and ports choose, all others on the first one.
     ///
     /// # Errors
-    /// When there is no such interface, no permission (capability CAP_NET_RAW), or no memory for the ring.
+    /// When there is no such interface, no permission (capability CAP_NET_RAW), or no memory for the rings; or when the kernel cannot
+    /// divide frames among several queues.
     pub fn open(
         interface: &str,
         frame_bytes: usize,
+        queues: usize,
         pool: &BufferPool,
-    ) -> Result<(PacketPort, PacketQueue), DpdkError> {
-        let socket = Socket::open(interface)?;
-        let ring = ReceiveRing::new(&socket, frame_bytes)?;
-        socket.bind()?;
-        let shared = Arc::new(Shared { socket, losses: LossCounters::default(), receive_ring_full: AtomicU64::new(0) });
-        let queue = PacketQueue { shared: Arc::clone(&shared), ring, sender: Sender::new(), pool: pool.clone() };
-        Ok((PacketPort { shared, wanted: Mutex::default() }, queue))
+    ) -> Result<(PacketPort, Vec<PacketQueue>), DpdkError> {
+        let mut opened = Vec::new();
+        for _ in 0..queues.max(1) {
+            let socket = Socket::open(interface)?;
+            let ring = ReceiveRing::new(&socket, frame_bytes)?;
+            socket.bind()?;
+            let shared = Shared { socket, losses: LossCounters::default(), receive_ring_full: AtomicU64::new(0) };
+            let (shared, sender) = (Arc::new(shared), Sender::new());
+            opened.push(PacketQueue { shared, ring, sender, pool: pool.clone() });
+        }
+        if let [_, _, ..] = &opened[..] {
+            // Before any has a filter that lets something through, which would come to each of them.
+            fanout::join(&opened.iter().map(|queue| &queue.shared.socket).collect::<Vec<_>>())?;
+        }
+        let queues: Vec<_> = opened.iter().map(|queue| Arc::clone(&queue.shared)).collect();
+        let wanted = Wanted::default();
+        queues.iter().try_for_each(|queue| queue.socket.attach_filter(&wanted))?;
+        Ok((PacketPort { queues, wanted: Mutex::new(wanted) }, opened))
     }
 
     /// Receives the frames of these VLANs from now on, and of no others. Initially there are none. Frames without a tag are
@@ -92,9 +109,14 @@ impl PacketPort {
     fn want(&self, change: impl FnOnce(&Wanted) -> Result<Wanted, DpdkError>) -> Result<(), DpdkError> {
         let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = change(&wanted)?;
-        self.shared.socket.attach_filter(&changed)?;
-        *wanted = changed;
-        Ok(())
+        let attached = self.queues.iter().try_for_each(|queue| queue.socket.attach_filter(&changed));
+        if attached.is_ok() {
+            *wanted = changed;
+        } else {
+            // What fitted before still fits.
+            self.queues.iter().try_for_each(|queue| queue.socket.attach_filter(&wanted))?;
+        }
+        attached
     }
 
     /// Joins or leaves an Ethernet multicast group.
@@ -102,19 +124,21 @@ impl PacketPort {
     /// # Errors
     /// When the interface takes no more groups, or is gone.
     pub fn join(&self, group: [u8; 6], join: bool) -> Result<(), DpdkError> {
-        self.shared.socket.join(group, join)
+        self.queues[0].socket.join(group, join)
     }
 
     /// Frames lost since the port was opened. One thread at a time.
     pub fn losses(&self) -> Losses {
-        let shared = &self.shared;
-        let new = u64::from(shared.socket.take_drops());
-        let receive_ring_full = shared.receive_ring_full.fetch_add(new, Ordering::Relaxed) + new;
-        Losses { receive_ring_full, ..shared.losses.read() }
+        let of_queue = |shared: &Arc<Shared>| {
+            let new = u64::from(shared.socket.take_drops());
+            let receive_ring_full = shared.receive_ring_full.fetch_add(new, Ordering::Relaxed) + new;
+            Losses { receive_ring_full, ..shared.losses.read() }
+        };
+        self.queues.iter().map(of_queue).fold(Losses::default(), Losses::add)
     }
 }
 
-/// The queues of a port, for the worker. The port closes when both ends are gone.
+/// A receive and a transmit queue of a port, for one worker. It closes when both ends are gone.
 pub struct PacketQueue {
     shared: Arc<Shared>,
     ring: ReceiveRing,

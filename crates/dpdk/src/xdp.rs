@@ -1,6 +1,7 @@
 //! Ports on network interfaces of the kernel, over AF_XDP sockets (networking/af_xdp in the kernel's documentation).
 //!
-//! The driver of the interface runs a small program for each frame of its first receive queue (`filter`), which hands wanted frames
+//! There is a socket for each queue of the interface that a worker is to have.
+//! The driver of the interface runs a small program for each frame of these queues (`filter`), which hands wanted frames
 //! over before the kernel itself looks at them: NDN frames, those of wanted VLANs, and packets for the port's own addresses. All
 //! others stay with the kernel. Frames lie in memory that kernel and process share, and their places go back and forth in rings
 //! (`ring`): receiving takes no system call, and sending takes one for some tens of frames. Nothing here waits; what the kernel does not
@@ -18,6 +19,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::net::IpAddr;
+use std::ops::Add;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,7 +47,7 @@ const HEADER_BYTES: usize = ADDRESSES_BYTES + 2 + TAG_BYTES;
 /// Largest packet behind the Ethernet header that such ports carry, in bytes.
 pub const MAX_MTU_BYTES: usize = MAX_CHUNK_BYTES - HEADROOM_BYTES - HEADER_BYTES;
 
-/// What the two ends of a port have in common.
+/// What the two ends of a queue have in common.
 #[derive(Debug)]
 struct Shared {
     socket: Socket,
@@ -55,7 +57,8 @@ struct Shared {
 /// A port on a network interface, for the thread that manages it.
 #[derive(Debug)]
 pub struct XdpPort {
-    shared: Arc<Shared>,
+    /// One for each queue.
+    queues: Vec<Arc<Shared>>,
     interface: String,
     attachment: Attachment,
     wanted: Mutex<Wanted>,
@@ -64,12 +67,18 @@ pub struct XdpPort {
 }
 
 impl XdpPort {
-    /// Opens a port on an interface, for packets of up to `mtu_bytes` behind the Ethernet header. Frames arrive from now on.
+    /// Opens a port on an interface, for packets of up to `mtu_bytes` behind the Ethernet header, with so many queues or as many as the
+    /// interface has. Frames arrive from now on, each on the queue that the interface chooses.
     ///
     /// # Errors
     /// When there is no such interface, no permission (capabilities CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF), the MTU is more than
     /// [`MAX_MTU_BYTES`], somebody else has a program or such a socket there, or kernel or driver cannot do it.
-    pub fn open(interface: &str, mtu_bytes: usize, pool: &BufferPool) -> Result<(XdpPort, XdpQueue), DpdkError> {
+    pub fn open(
+        interface: &str,
+        mtu_bytes: usize,
+        queues: usize,
+        pool: &BufferPool,
+    ) -> Result<(XdpPort, Vec<XdpQueue>), DpdkError> {
         if mtu_bytes > MAX_MTU_BYTES {
             return Err(DpdkError::Unusable(format!(
                 "the MTU of {interface} is {mtu_bytes}; AF_XDP carries at most {MAX_MTU_BYTES}: dev://{interface} carries more"
@@ -79,32 +88,30 @@ impl XdpPort {
         let fits = mtu_bytes + HEADER_BYTES + HEADROOM_BYTES <= CHUNK_BYTES;
         let chunk_bytes = if fits { CHUNK_BYTES } else { MAX_CHUNK_BYTES };
         let groups = GroupSocket::open(interface)?;
-        let (socket, rings) =
-            Socket::open(interface, chunk_bytes).map_err(|error| failed("open an AF_XDP socket on", &error))?;
+        let mut opened = Vec::new();
+        for queue in 0..queues.max(1) as u32 {
+            match Socket::open(interface, queue, chunk_bytes) {
+                Ok((socket, rings)) => opened.push(XdpQueue::new(socket, rings, chunk_bytes, pool)),
+                // The interface has no more.
+                Err(error) if queue > 0 && error.raw_os_error() == Some(libc::EINVAL) => break,
+                Err(error) => return Err(failed("open an AF_XDP socket on", &error)),
+            }
+        }
         let wanted = Wanted::default();
-        let attachment = Attachment::new(socket.interface, socket.as_fd(), |map| filter::program(&wanted, map))
+        let queues: Vec<_> = opened.iter().map(|queue| Arc::clone(&queue.shared)).collect();
+        let sockets: Vec<_> = queues.iter().map(|queue| queue.socket.as_fd()).collect();
+        let attachment = Attachment::new(queues[0].socket.interface, &sockets, |map| filter::program(&wanted, map))
             .map_err(|error| failed("attach a program to", &error))?;
-        let queues = receive_queues(interface);
-        if queues > 1 {
+        let (served, there) = (queues.len(), receive_queues(interface));
+        if there > served {
             tracing::warn!(
                 interface,
-                queues,
-                "frames of the first receive queue alone come to the port: `ethtool -L {interface} combined 1`"
+                queues = there,
+                "frames of the first {served} receive queues alone come to the port: `ethtool -L {interface} combined {served}`"
             );
         }
-        let shared = Arc::new(Shared { socket, losses: LossCounters::default() });
-        let free = (RECEIVE_CHUNKS..RECEIVE_CHUNKS + SEND_CHUNKS).map(|chunk| u64::from(chunk) * chunk_bytes as u64);
-        let queue = XdpQueue {
-            shared: Arc::clone(&shared),
-            rings,
-            chunk_bytes,
-            free: free.collect(),
-            is_waiting: false,
-            backoff: Backoff::default(),
-            pool: pool.clone(),
-        };
         let interface = interface.to_owned();
-        Ok((XdpPort { shared, interface, attachment, wanted: Mutex::new(wanted), groups }, queue))
+        Ok((XdpPort { queues, interface, attachment, wanted: Mutex::new(wanted), groups }, opened))
     }
 
     /// Receives the NDN frames of these VLANs from now on, and of no others, if the driver leaves tags in the frames.
@@ -144,12 +151,15 @@ impl XdpPort {
 
     /// Frames lost since the port was opened.
     pub fn losses(&self) -> Losses {
-        let (own, counted) = (self.shared.losses.read(), self.shared.socket.statistics());
-        Losses {
-            receive_ring_full: counted.rx_dropped + counted.rx_ring_full,
-            send_failed: own.send_failed + counted.tx_invalid_descs,
-            ..own
-        }
+        let of_queue = |shared: &Arc<Shared>| {
+            let (own, counted) = (shared.losses.read(), shared.socket.statistics());
+            Losses {
+                receive_ring_full: counted.rx_dropped + counted.rx_ring_full,
+                send_failed: own.send_failed + counted.tx_invalid_descs,
+                ..own
+            }
+        };
+        self.queues.iter().map(of_queue).fold(Losses::default(), Losses::add)
     }
 }
 
@@ -161,7 +171,7 @@ fn receive_queues(interface: &str) -> usize {
     })
 }
 
-/// The queues of a port, for the worker. The port closes when both ends are gone.
+/// A receive and a transmit queue of a port, for one worker. It closes when both ends are gone.
 pub struct XdpQueue {
     shared: Arc<Shared>,
     rings: Rings,
@@ -181,6 +191,19 @@ impl fmt::Debug for XdpQueue {
 }
 
 impl XdpQueue {
+    fn new(socket: Socket, rings: Rings, chunk_bytes: usize, pool: &BufferPool) -> XdpQueue {
+        let free = (RECEIVE_CHUNKS..RECEIVE_CHUNKS + SEND_CHUNKS).map(|chunk| u64::from(chunk) * chunk_bytes as u64);
+        XdpQueue {
+            shared: Arc::new(Shared { socket, losses: LossCounters::default() }),
+            rings,
+            chunk_bytes,
+            free: free.collect(),
+            is_waiting: false,
+            backoff: Backoff::default(),
+            pool: pool.clone(),
+        }
+    }
+
     /// Where the chunk begins in which this place lies.
     fn chunk_of(&self, place: u64) -> u64 {
         place & !(self.chunk_bytes as u64 - 1)

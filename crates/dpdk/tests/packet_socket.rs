@@ -30,7 +30,8 @@ fn has_link(mtu: usize) -> bool {
 }
 
 fn open(interface: &str, pool: &BufferPool) -> (PacketPort, PacketQueue) {
-    PacketPort::open(interface, MAX_FRAME_BYTES, pool).expect("opened")
+    let (port, mut queues) = PacketPort::open(interface, MAX_FRAME_BYTES, 1, pool).expect("opened");
+    (port, queues.remove(0))
 }
 
 fn frame(ethertype: u16, payload: &[u8]) -> Vec<u8> {
@@ -253,4 +254,75 @@ fn packets_for_the_addresses_of_a_port_arrive_and_others_do_not() {
     }
     let many = vec![addresses[0]; packet_socket::MAX_ADDRESSES + 1];
     assert!(far.receive_addresses(&many).is_err());
+}
+
+/// A datagram of IPv4 from one sender to 192.0.2.1.
+fn datagram(source_port: u16) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 32, 0, 0, 0x40, 0, 64, 17, 0, 0, 192, 0, 2, 2, 192, 0, 2, 1];
+    packet.extend(source_port.to_be_bytes());
+    packet.extend([0x18, 0xDB, 0, 12, 0, 0, b'd', b'a', b't', b'a']);
+    frame(0x0800, &packet)
+}
+
+/// The same of IPv6 to 2001:db8::1.
+fn datagram_v6(source_port: u16) -> Vec<u8> {
+    let mut packet = vec![0x60, 0, 0, 0, 0, 12, 17, 64];
+    for last in [2, 1] {
+        packet.extend([0x20, 0x01, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+    }
+    packet.extend(source_port.to_be_bytes());
+    packet.extend([0x18, 0xDB, 0, 12, 0, 0, b'd', b'a', b't', b'a']);
+    frame(0x86DD, &packet)
+}
+
+#[test]
+fn several_queues_divide_datagrams_by_their_ports_and_the_first_has_the_rest() {
+    if !has_link(1500) {
+        return;
+    }
+    let pool = BufferPool::new(4096, 16);
+    let (near, mut queues) = PacketPort::open("near", MAX_FRAME_BYTES, 3, &pool).expect("opened");
+    let (_far, mut far_queue) = open("far", &pool);
+    let addresses = ["192.0.2.1", "2001:db8::1"].map(|text| text.parse().expect("an address"));
+    near.receive_addresses(&addresses).expect("allowed");
+    for make in [datagram, datagram_v6] {
+        let frames: Vec<_> = (0..60).map(|number| make(50_000 + number)).collect();
+        assert!(send(&mut far_queue, &pool, &frames).is_empty());
+        let end = Instant::now() + Duration::from_secs(5);
+        let mut received = vec![Vec::new(); queues.len()];
+        while received.iter().map(Vec::len).sum::<usize>() < frames.len() && Instant::now() < end {
+            for (queue, received) in queues.iter_mut().zip(&mut received) {
+                received.extend(receive_now(queue));
+            }
+        }
+        assert!(
+            received.iter().all(|of_queue| of_queue.len() >= 5),
+            "{:?}",
+            received.iter().map(Vec::len).collect::<Vec<_>>()
+        );
+        let mut all = received.concat();
+        all.sort();
+        assert_eq!(all, frames, "each comes once");
+        // Those of one sender stay together.
+        assert!(send(&mut far_queue, &pool, &vec![frames[7].clone(); 20]).is_empty());
+        let place = received.iter().position(|of_queue| of_queue.contains(&frames[7])).expect("somewhere");
+        assert_eq!(receive(&mut queues[place], 20).len(), 20);
+    }
+    let plain: Vec<_> = (0..40).map(|number| frame(0x8624, &[number; 50])).collect();
+    assert!(send(&mut far_queue, &pool, &plain).is_empty());
+    assert_eq!(receive(&mut queues[0], plain.len()), plain);
+    // Each queue sends, and what it sends comes back to none.
+    for queue in &mut queues {
+        assert!(send(queue, &pool, &plain[..5]).is_empty());
+        assert_eq!(receive(&mut far_queue, 5), plain[..5]);
+    }
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(queues.iter_mut().all(|queue| receive_now(queue).is_empty()));
+    assert_eq!(near.losses(), Default::default());
+}
+
+fn receive_now(queue: &mut PacketQueue) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    queue.receive(&mut frames);
+    frames.iter().map(|frame| frame.bytes().to_vec()).collect()
 }

@@ -22,18 +22,28 @@ fn ip(arguments: &str) {
 
 /// Moves this thread to a network namespace of its own with a veth pair, `near` and `far`. `false` without permission.
 fn has_link(mtu: usize) -> bool {
+    has_link_with_queues(mtu, 1)
+}
+
+/// The same with so many queues at each end.
+fn has_link_with_queues(mtu: usize, queues: usize) -> bool {
     // SAFETY: gives this thread a network of its own, nothing else.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
         return false;
     }
-    // One queue at each end, which is all that such ports look at.
-    let end = format!("mtu {mtu} numrxqueues 1 numtxqueues 1");
+    let end = format!("mtu {mtu} numrxqueues {queues} numtxqueues {queues}");
     ip(&format!("link add near {end} type veth peer name far {end}"));
     for end in ["near", "far"] {
         ip(&format!("link set {end} addrgenmode none"));
         ip(&format!("link set {end} up"));
     }
     true
+}
+
+/// A port with one queue.
+fn open(interface: &str, mtu: usize, pool: &BufferPool) -> (XdpPort, XdpQueue) {
+    let (port, mut queues) = XdpPort::open(interface, mtu, 1, pool).expect("opened");
+    (port, queues.remove(0))
 }
 
 fn frame(ethertype: u16, payload: &[u8]) -> Vec<u8> {
@@ -78,8 +88,8 @@ fn frames_of_all_sizes_go_both_ways_in_order() {
             return;
         }
         let pool = BufferPool::new(4096, 512);
-        let (near, mut near_queue) = XdpPort::open("near", mtu, &pool).expect("opened");
-        let (far, mut far_queue) = XdpPort::open("far", mtu, &pool).expect("opened");
+        let (near, mut near_queue) = open("near", mtu, &pool);
+        let (far, mut far_queue) = open("far", mtu, &pool);
         // More than the rings have places, so that all of these are used again.
         for round in 0..80 {
             let burst: Vec<_> =
@@ -105,10 +115,11 @@ fn what_is_not_wanted_stays_with_the_kernel() {
         return;
     }
     let pool = BufferPool::new(4096, 512);
-    let (_near, mut near_queue) = XdpPort::open("near", MTU, &pool).expect("opened");
-    let (far, mut far_queue) = XdpPort::open("far", MTU, &pool).expect("opened");
+    let (_near, mut near_queue) = open("near", MTU, &pool);
+    let (far, mut far_queue) = open("far", MTU, &pool);
     // The kernel's part of the traffic.
-    let (kernel, mut kernel_queue) = PacketPort::open("far", MAX_FRAME_BYTES, &pool).expect("opened");
+    let (kernel, mut queues) = PacketPort::open("far", MAX_FRAME_BYTES, 1, &pool).expect("opened");
+    let mut kernel_queue = queues.remove(0);
     let addresses: [IpAddr; 2] = [[192, 0, 2, 1].into(), [192, 0, 2, 2].into()];
     kernel.receive_addresses(&addresses).expect("few");
     let ndn = frame(NDN, &[1; 60]);
@@ -147,8 +158,8 @@ fn nobody_waits_for_a_link_that_is_down_or_for_memory() {
     }
     let pool = BufferPool::new(2048, 1);
     let few = BufferPool::new(8, 1);
-    let (near, mut near_queue) = XdpPort::open("near", MTU, &pool).expect("opened");
-    let (far, mut far_queue) = XdpPort::open("far", MTU, &few).expect("opened");
+    let (near, mut near_queue) = open("near", MTU, &pool);
+    let (far, mut far_queue) = open("far", MTU, &few);
     ip("link set near down");
     let mut waiting: Vec<PacketBuffer> =
         (0..SEND_PLACES + 64).map(|n| pool.copy_of(&frame(NDN, &[n as u8; 60])).expect("buffer")).collect();
@@ -192,10 +203,32 @@ fn what_cannot_be_is_refused_with_a_reason() {
         return;
     }
     let pool = BufferPool::new(8, 1);
-    let refused = |interface: &str, mtu: usize| XdpPort::open(interface, mtu, &pool).expect_err("refused").to_string();
+    let refused =
+        |interface: &str, mtu: usize| XdpPort::open(interface, mtu, 1, &pool).expect_err("refused").to_string();
     assert!(refused("absent", MTU).contains("No such device"));
     assert!(refused("near", MAX_MTU_BYTES + 1).contains("dev://near"));
-    let _open = XdpPort::open("near", MTU, &pool).expect("opened");
+    let _open = open("near", MTU, &pool);
     let error = refused("near", MTU);
     assert!(error.contains("near") && error.contains("busy"), "{error}");
+}
+
+#[test]
+fn each_queue_of_an_interface_can_have_a_socket() {
+    if !has_link_with_queues(MTU, 2) {
+        return;
+    }
+    let pool = BufferPool::new(8192, 16);
+    // More than there are.
+    let (near, mut near_queues) = XdpPort::open("near", MTU, 3, &pool).expect("opened");
+    let (far, mut far_queues) = XdpPort::open("far", MTU, 2, &pool).expect("opened");
+    assert_eq!((near_queues.len(), far_queues.len()), (2, 2));
+    // The end of a veth pair receives on the queue that the other end sends by.
+    for (number, (near_queue, far_queue)) in near_queues.iter_mut().zip(&mut far_queues).enumerate() {
+        let frames: Vec<_> = (0..100).map(|byte| frame(NDN, &[byte, number as u8, 7, 7])).collect();
+        assert!(send(near_queue, &pool, &frames).is_empty());
+        assert_eq!(receive(far_queue, frames.len()), frames);
+        assert!(send(far_queue, &pool, &frames).is_empty());
+        assert_eq!(receive(near_queue, frames.len()), frames);
+    }
+    assert_eq!((near.losses(), far.losses()), Default::default());
 }

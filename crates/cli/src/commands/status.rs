@@ -13,7 +13,7 @@ use crate::output::{self, Align, Table, properties};
 use crate::units::show_duration;
 
 /// Show version, uptime, table sizes and packet counts of the forwarder, which routing daemon or gateway is told of its
-/// routes, and every dropped packet by reason
+/// routes, what goes through the queues of ports, and every dropped packet by reason
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop status --json")]
 pub struct StatusArgs {
@@ -64,6 +64,7 @@ impl StatusArgs {
         }
         let mut text = properties(&lines);
         text.push_str(&show_workers(&status));
+        text.push_str(&show_queues(&status));
         text.push_str(&show_drops(&status));
         output::print(&text)
     }
@@ -132,6 +133,37 @@ fn show_workers(status: &StatusView) -> String {
             worker.handover.handed_in.to_string(),
             worker.handover.handed_out.to_string(),
             worker.handover.lost().to_string(),
+        ]);
+    }
+    format!("\n{}", table.render())
+}
+
+/// What went through the queues of ports, if there are ports.
+fn show_queues(status: &StatusView) -> String {
+    let workers = status.workers.as_deref().unwrap_or_default();
+    let mut queues: Vec<_> = workers
+        .iter()
+        .enumerate()
+        .flat_map(|(worker, of)| of.queues.iter().map(move |queue| (queue, worker)))
+        .collect();
+    if queues.is_empty() {
+        return String::new();
+    }
+    queues.sort_by(|(one, _), (other, _)| (&one.port, one.queue).cmp(&(&other.port, other.queue)));
+    let mut table = Table::new(&[
+        ("PORT", Align::Left),
+        ("QUEUE", Align::Right),
+        ("WORKER", Align::Right),
+        ("RECEIVED", Align::Right),
+        ("SENT", Align::Right),
+    ]);
+    for (queue, worker) in queues {
+        table.row([
+            queue.port.clone(),
+            queue.queue.to_string(),
+            worker.to_string(),
+            queue.received_frames.to_string(),
+            queue.sent_frames.to_string(),
         ]);
     }
     format!("\n{}", table.render())

@@ -15,20 +15,20 @@ const PROPERTIES: i32 = libc::SKF_AD_OFF;
 const ACCEPT: u32 = u32::MAX;
 const REFUSE: u32 = 0;
 
-fn instruction(code: u32, jump_true: u8, jump_false: u8, value: u32) -> libc::sock_filter {
+pub(super) fn instruction(code: u32, jump_true: u8, jump_false: u8, value: u32) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt: jump_true, jf: jump_false, k: value }
 }
 
-fn load(size: u32, offset: u32) -> libc::sock_filter {
+pub(super) fn load(size: u32, offset: u32) -> libc::sock_filter {
     instruction(libc::BPF_LD | size | libc::BPF_ABS, 0, 0, offset)
 }
 
 /// Skips so many instructions unless the number loaded last is `value`.
-fn unless_equal_skip(count: u8, value: u32) -> libc::sock_filter {
+pub(super) fn unless_equal_skip(count: u8, value: u32) -> libc::sock_filter {
     instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, count, value)
 }
 
-fn end(verdict: u32) -> libc::sock_filter {
+pub(super) fn end(verdict: u32) -> libc::sock_filter {
     instruction(libc::BPF_RET | libc::BPF_K, 0, 0, verdict)
 }
 
@@ -81,6 +81,11 @@ fn to_any_of(addresses: &[[u32; 4]]) -> Vec<libc::sock_filter> {
     }
     program.push(end(REFUSE));
     program
+}
+
+/// Accepts nothing.
+pub(super) fn nothing() -> Vec<libc::sock_filter> {
+    vec![end(REFUSE)]
 }
 
 /// Accepts NDN frames without tag, or with the tag of one of the wanted VLANs, and packets without tag for wanted addresses.

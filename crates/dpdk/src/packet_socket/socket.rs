@@ -18,7 +18,7 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// A socket that receives nothing yet.
+    /// A socket that receives nothing until it is bound and has a filter.
     pub(crate) fn open(interface: &str) -> Result<Socket, DpdkError> {
         let failed = |error| DpdkError::from_io(format!("open network interface {interface}"), &error);
         let name = CString::new(interface).map_err(|error| failed(error.into()))?;
@@ -38,13 +38,16 @@ impl Socket {
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         let socket = Socket { descriptor, interface: interface.to_owned(), index };
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1_i32, "leave out its own frames")?;
-        socket.attach_filter(&Wanted::default())?;
+        socket.attach(filter::nothing())?;
         Ok(socket)
     }
 
     /// Lets NDN frames without a tag through, and what else is wanted. Replaces the filter before in one step.
     pub(crate) fn attach_filter(&self, wanted: &Wanted) -> Result<(), DpdkError> {
-        let mut program = filter::program(wanted);
+        self.attach(filter::program(wanted))
+    }
+
+    fn attach(&self, mut program: Vec<libc::sock_filter>) -> Result<(), DpdkError> {
         let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
         self.set(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program, "filter its frames")
     }

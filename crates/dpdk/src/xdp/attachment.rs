@@ -89,31 +89,34 @@ fn number(descriptor: &impl AsRawFd) -> u32 {
 /// A program that an interface runs for each frame.
 #[derive(Debug)]
 pub(super) struct Attachment {
-    /// Has the socket of the first queue.
+    /// Has the socket of each queue.
     map: OwnedFd,
     link: OwnedFd,
 }
 
 impl Attachment {
-    /// Has an interface run a program, which `program` makes for a map with the socket.
+    /// Has an interface run a program, which `program` makes for a map with the sockets of its first queues.
     pub(super) fn new(
         interface: u32,
-        socket: BorrowedFd<'_>,
+        sockets: &[BorrowedFd<'_>],
         program: impl FnOnce(c_int) -> Vec<Instruction>,
     ) -> io::Result<Attachment> {
-        let creation = MapCreation { kind: MAP_OF_SOCKETS, key_bytes: 4, value_bytes: 4, entries: 1, flags: 0 };
+        let creation =
+            MapCreation { kind: MAP_OF_SOCKETS, key_bytes: 4, value_bytes: 4, entries: sockets.len() as u32, flags: 0 };
         // SAFETY: these are the attributes of the command.
         let map = unsafe { bpf_descriptor(MAP_CREATE, &creation) }?;
-        let (queue, value) = (0_u32, number(&socket));
-        let update = MapUpdate {
-            map: number(&map),
-            padding: 0,
-            key: (&raw const queue) as u64,
-            value: (&raw const value) as u64,
-            flags: 0,
-        };
-        // SAFETY: these are the attributes of the command; key and value have four bytes each, as was said of the map.
-        unsafe { bpf(MAP_UPDATE_ELEMENT, &update) }?;
+        for (queue, socket) in (0_u32..).zip(sockets) {
+            let value = number(socket);
+            let update = MapUpdate {
+                map: number(&map),
+                padding: 0,
+                key: (&raw const queue) as u64,
+                value: (&raw const value) as u64,
+                flags: 0,
+            };
+            // SAFETY: these are the attributes of the command; key and value have four bytes each, as was said of the map.
+            unsafe { bpf(MAP_UPDATE_ELEMENT, &update) }?;
+        }
         let program = load(&program(map.as_raw_fd()))?;
         let creation = LinkCreation { program: number(&program), interface, attach_kind: ATTACH_XDP, flags: 0 };
         // SAFETY: these are the attributes of the command.

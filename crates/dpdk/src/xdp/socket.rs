@@ -17,7 +17,7 @@ const RECEIVED_FRAMES: u32 = 1024;
 /// Memory that the kernel may have in use for frames that it sends, in bytes: for all places at once, so that their number is the bound.
 const SEND_BUFFER_BYTES: c_int = SEND_CHUNKS as c_int * 8192;
 
-/// A socket, on the first queue of an interface for life.
+/// A socket, on one queue of an interface for life.
 #[derive(Debug)]
 pub(super) struct Socket {
     descriptor: OwnedFd,
@@ -38,8 +38,8 @@ pub(super) struct Rings {
 }
 
 impl Socket {
-    /// Opens a socket. It receives when a program hands frames to it. Each frame has a chunk of `chunk_bytes`, a power of two.
-    pub(super) fn open(interface: &str, chunk_bytes: usize) -> io::Result<(Socket, Rings)> {
+    /// Opens a socket on the queue with this number. It receives when a program hands frames to it. Each frame has a chunk of `chunk_bytes`, a power of two.
+    pub(super) fn open(interface: &str, queue: u32, chunk_bytes: usize) -> io::Result<(Socket, Rings)> {
         let name = CString::new(interface)?;
         // SAFETY: the name ends with a zero.
         let number = unsafe { libc::if_nametoindex(name.as_ptr()) };
@@ -55,7 +55,7 @@ impl Socket {
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
         let socket = Socket { descriptor, interface: number };
         let rings = socket.share(chunk_bytes)?;
-        socket.bind()?;
+        socket.bind(queue)?;
         Ok((socket, rings))
     }
 
@@ -94,12 +94,12 @@ impl Socket {
         Ok(rings)
     }
 
-    fn bind(&self) -> io::Result<()> {
+    fn bind(&self, queue: u32) -> io::Result<()> {
         let address = libc::sockaddr_xdp {
             sxdp_family: libc::AF_XDP as u16,
             sxdp_flags: libc::XDP_USE_NEED_WAKEUP,
             sxdp_ifindex: self.interface,
-            sxdp_queue_id: 0,
+            sxdp_queue_id: queue,
             sxdp_shared_umem_fd: 0,
         };
         let length = size_of::<libc::sockaddr_xdp>() as libc::socklen_t;

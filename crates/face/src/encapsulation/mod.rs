@@ -12,6 +12,8 @@
 //! | `udp` | Ethernet, IPv4 or IPv6 (`ip`), and UDP |
 //! | `vxlan` | the same with a VXLAN and its inner Ethernet header |
 //!
+//! The headers of the last datagram of a burst are remembered (`last_datagram`), because most come from one sender.
+//!
 //! What ports say by themselves on such links is in `arp`, `neighbour_discovery` and `icmp`, and when they do, in
 //! [`port`](crate::port). The faces over UDP and VXLAN are told apart by [`InternetPeer`]s, whose addresses are longer than
 //! those of Ethernet; both are [`FacePeer`]s.
@@ -27,6 +29,7 @@ pub(crate) mod ethernet;
 mod face_peer;
 pub(crate) mod icmp;
 pub(crate) mod ip;
+mod last_datagram;
 pub(crate) mod neighbour_discovery;
 #[cfg(test)]
 mod tests;
@@ -44,6 +47,7 @@ use crate::uri::FaceUri;
 pub use ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MIN_FRAME_BYTES, MacAddress, NDN_GROUP, is_group};
 pub use face_peer::{FacePeer, InternetPeer, SourcePort, Tunnel};
 pub(crate) use face_peer::{Flow, InternetKey};
+pub(crate) use last_datagram::LastDatagram;
 pub use neighbour_discovery::solicitation_group;
 pub use vlan::{VLAN_HEADER_BYTES, VlanId};
 pub use vxlan::{PORT as VXLAN_PORT, Vni};
@@ -232,17 +236,23 @@ impl Header {
         }
     }
 
+    /// Its length.
+    #[inline]
+    pub(crate) const fn length(&self) -> usize {
+        match self {
+            Header::Ethernet(_) => HEADER_BYTES,
+            Header::Vlan(_) => VLAN_HEADER_BYTES,
+            Header::Bare => 0,
+        }
+    }
+
     /// Takes this header, which the frame has, and the padding off a frame.
     ///
     /// # Errors
     /// [`LinkDrop::MalformedFrame`] when there is no whole NDN packet behind the header.
     #[inline]
     pub(crate) fn take_off(&self, frame: &mut PacketBuffer) -> Result<(), LinkDrop> {
-        match self {
-            Header::Ethernet(_) => frame.trim_front(HEADER_BYTES),
-            Header::Vlan(_) => frame.trim_front(VLAN_HEADER_BYTES),
-            Header::Bare => {}
-        }
+        frame.trim_front(self.length());
         cut_padding(frame)
     }
 

@@ -8,13 +8,14 @@ use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use crossbeam_queue::SegQueue;
-use namehop_packet::{FaceId, PortQueue, Timestamp};
+use namehop_packet::{FaceId, PortQueue};
 
 use super::bypass::Bypass;
-use super::set::Port;
-use super::{FaceHeader, FaceRecords, PortId, PortParams, PortSet};
+use super::queues::{Follower, Share};
+use super::single::Port;
+use super::{FaceRecords, PortId, PortParams, PortSet};
 use crate::counters::LinkDrop;
-use crate::encapsulation::{FacePeer, Header, MacAddress};
+use crate::encapsulation::{FacePeer, MacAddress};
 use crate::registry::Face;
 use crate::wake::Waker;
 
@@ -24,20 +25,20 @@ const LIVENESS_INTERVAL: Duration = Duration::from_millis(50);
 
 /// One change with its reply.
 pub(super) enum PortChange {
-    /// A port is there.
-    Add(PortId, PortParams, SyncSender<()>),
+    /// A port is there, of which the worker has this.
+    Add(PortId, PortParams, Share, SyncSender<()>),
     /// A port is gone; its faces were removed before.
     Remove(PortId, SyncSender<Option<Box<dyn PortQueue>>>),
     /// The queue is needed elsewhere; the port stays.
     TakeQueue(PortId, SyncSender<Option<Box<dyn PortQueue>>>),
-    /// The port has a queue again, and this hardware address.
-    GiveQueue(PortId, Box<dyn PortQueue>, MacAddress, SyncSender<()>),
+    /// The port has a queue again, if there is one for this worker, and this hardware address.
+    GiveQueue(PortId, Option<Box<dyn PortQueue>>, MacAddress, SyncSender<()>),
     /// The kernel has a share of the link, through this queue.
     Share(PortId, Box<dyn PortQueue>, SyncSender<()>),
     /// The link works or not, and this is what it carries.
     SetState(PortId, bool, usize),
-    /// A face is there.
-    AddFace(PortId, Arc<Face>, FacePeer, SyncSender<()>),
+    /// A face is there. Somebody may wait for that.
+    AddFace(PortId, Arc<Face>, FacePeer, Option<SyncSender<()>>),
     /// A face is gone.
     RemoveFace(FaceId, SyncSender<()>),
 }
@@ -99,12 +100,22 @@ impl PortControl {
         }
     }
 
-    /// Puts a port to use; the number is not taken.
+    /// Puts a port to use, which has no queues but the one of `params`; the number is not taken.
     ///
     /// # Errors
     /// The worker has ended; so for all methods here.
     pub fn add(&self, id: PortId, params: PortParams) -> Result<(), WorkerSilent> {
-        self.ask(|reply| PortChange::Add(id, params, reply))
+        self.add_share(id, params, Share::First { others: Vec::new() })
+    }
+
+    /// Puts to use what the worker is to have of a port.
+    pub(super) fn add_share(&self, id: PortId, params: PortParams, share: Share) -> Result<(), WorkerSilent> {
+        self.ask(|reply| PortChange::Add(id, params, share, reply))
+    }
+
+    /// The worker, as one that has a further queue of a port of another worker.
+    pub(super) fn follower(&self) -> Follower {
+        Follower { mailbox: Arc::downgrade(&self.mailbox), waker: Arc::clone(&self.waker) }
     }
 
     /// Takes a port out of use and gives its queue back. Its faces must have been removed.
@@ -123,11 +134,16 @@ impl PortControl {
         self.ask(|reply| PortChange::TakeQueue(id, reply))
     }
 
-    /// Gives a port a queue again; it may have another hardware address than before.
+    /// Gives a port a queue again, unless there is none for this worker; it may have another hardware address than before.
     ///
     /// # Errors
     /// As above.
-    pub fn give_queue(&self, id: PortId, queue: Box<dyn PortQueue>, address: MacAddress) -> Result<(), WorkerSilent> {
+    pub fn give_queue(
+        &self,
+        id: PortId,
+        queue: Option<Box<dyn PortQueue>>,
+        address: MacAddress,
+    ) -> Result<(), WorkerSilent> {
         self.ask(|reply| PortChange::GiveQueue(id, queue, address, reply))
     }
 
@@ -150,7 +166,7 @@ impl PortControl {
     /// As above.
     pub fn add_face(&self, id: PortId, face: Arc<Face>, peer: impl Into<FacePeer>) -> Result<(), WorkerSilent> {
         let peer = peer.into();
-        self.ask(|reply| PortChange::AddFace(id, face, peer, reply))
+        self.ask(|reply| PortChange::AddFace(id, face, peer, Some(reply)))
     }
 
     /// Removes a face from its port and from the worker.
@@ -162,30 +178,10 @@ impl PortControl {
     }
 }
 
-/// The control side's hold on the ports of all workers, among whom ports are dealt out by their numbers.
-pub struct PortControls(Vec<PortControl>);
-
-impl PortControls {
-    /// Those of the workers in the order of their numbers; there is at least one.
-    pub fn new(workers: Vec<PortControl>) -> Self {
-        PortControls(workers)
-    }
-
-    /// Number of the worker that has the port with this number.
-    pub fn worker_of(&self, id: PortId) -> usize {
-        usize::from(id.0) % self.0.len()
-    }
-
-    /// The hold on the ports of the worker that has this one.
-    pub fn of(&self, id: PortId) -> &PortControl {
-        &self.0[self.worker_of(id)]
-    }
-}
-
 impl PortSet {
-    /// Whether changes wait to be carried out.
-    pub fn has_changes(&self) -> bool {
-        !self.mailbox.changes.is_empty()
+    /// Whether changes wait to be carried out, or frames of other workers' queues.
+    pub fn has_work(&self) -> bool {
+        !self.mailbox.changes.is_empty() || self.has_accepted
     }
 
     /// Carries out the changes that wait; whether there were any. `faces` are the worker's records.
@@ -195,17 +191,17 @@ impl PortSet {
             any = true;
             // The control side may have stopped waiting; the change is made all the same.
             match change {
-                PortChange::Add(id, params, reply) => {
+                PortChange::Add(id, params, share, reply) => {
                     let slot = usize::from(id.0);
                     if self.ports.len() <= slot {
                         self.ports.resize_with(slot + 1, || None);
                     }
-                    self.ports[slot] = Some(Port::new(params));
+                    self.ports[slot] = Some(Port::new(params, share));
                     let _ = reply.send(());
                 }
                 PortChange::Remove(id, reply) => {
                     let mut port = self.ports.get_mut(usize::from(id.0)).and_then(Option::take);
-                    let lost = port.as_mut().map_or(0, |port| port.waiting.discard());
+                    let lost = port.as_mut().map_or(0, |port| port.waiting.discard() + port.handed_in.len());
                     self.table.link_drops().add(LinkDrop::LinkDown, lost as u64);
                     while matches!(self.ports.last(), Some(None)) {
                         self.ports.pop();
@@ -233,9 +229,9 @@ impl PortSet {
                 PortChange::AddFace(id, face, peer, reply) => {
                     // The control side may have stopped waiting and given the face up.
                     if self.table.get(face.id()).is_some() {
-                        self.add_face(id, &face, peer, false, faces);
+                        self.add_face(id, &face, peer, reply.is_none(), faces);
                     }
-                    let _ = reply.send(());
+                    let _ = reply.map(|reply| reply.send(()));
                 }
                 PortChange::RemoveFace(id, reply) => {
                     self.remove_face(id, faces);
@@ -266,30 +262,6 @@ impl PortSet {
             let count = port.waiting.discard();
             port.clear_backlog(faces);
             self.table.link_drops().add(LinkDrop::LinkDown, count as u64);
-        }
-    }
-}
-
-impl Port {
-    /// Takes a queue into use. The headers of all faces have the address of the port, which may be another one than before.
-    fn give_queue(
-        &mut self,
-        queue: Box<dyn PortQueue>,
-        address: MacAddress,
-        now: Timestamp,
-        faces: &mut impl FaceRecords,
-    ) {
-        self.params.queue = Some(queue);
-        self.params.address = address;
-        for &id in self.faces.values() {
-            if let Some((_, output)) = faces.get(id)
-                && let FaceHeader::Link(header) = &mut output.header
-            {
-                *header = Header::new(header.peer(), &address);
-            }
-        }
-        if let Some(internet) = &mut self.internet {
-            internet.restart(now, address);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use namehop_packet::{BufferPool, PacketBuffer, Timestamp};
 
-use super::set::{Arrival, Owner};
+use super::single::{Arrival, Last, Owner};
 use super::{FaceRecords, PortId, PortSet};
 use crate::counters::LinkDrop;
 use crate::encapsulation::cut_padding;
@@ -36,6 +36,7 @@ impl PortSet {
         &mut self,
         id: PortId,
         frame: &mut PacketBuffer,
+        last: &mut Last,
         faces: &mut impl FaceRecords,
     ) -> Result<Arrival<Owner>, LinkDrop> {
         let PortSet { ports, answers, now, .. } = self;
@@ -49,6 +50,11 @@ impl PortSet {
         };
         let known = internet.face_of(&key);
         let stranger = if known.is_none() { Some(internet.stranger(&key)?) } else { None };
+        if let Some(face) = known
+            && let Some(headers) = internet.remember(frame.bytes(), &key, packet.start)
+        {
+            *last = Last::Datagram(headers, (face, 0));
+        }
         frame.truncate(packet.end);
         frame.trim_front(packet.start);
         cut_padding(frame)?;

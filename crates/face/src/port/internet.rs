@@ -23,7 +23,7 @@ use crate::encapsulation::ethernet::ethertype;
 use crate::encapsulation::ip::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
 use crate::encapsulation::udp::Header;
 use crate::encapsulation::{
-    Flow, InternetKey, InternetPeer, MacAddress, SourcePort, Tunnel, entropy, neighbour_discovery,
+    Flow, InternetKey, InternetPeer, LastDatagram, MacAddress, SourcePort, Tunnel, entropy, neighbour_discovery,
 };
 use crate::peers::PeerTable;
 use crate::registry::Face;
@@ -48,9 +48,13 @@ struct Output {
 pub(super) struct Internet {
     network: PortNetwork,
     local: MacAddress,
+    /// Next hops are found here. Otherwise another worker does that, and notes them with their faces.
+    finds_next_hops: bool,
     faces: PeerTable<FaceId, InternetKey>,
     /// Faces that take datagrams of any sender at the other end.
     of_any_sender: usize,
+    /// How many faces take datagrams of one sender only, by what they have in common with one for any sender.
+    of_one_sender: PeerTable<usize, InternetKey>,
     outputs: Vec<Option<Output>>,
     neighbours: HashMap<IpAddr, Neighbour>,
     /// No neighbour is due earlier.
@@ -60,13 +64,15 @@ pub(super) struct Internet {
 }
 
 impl Internet {
-    /// A port with these addresses and this hardware address.
-    pub(super) fn new(network: PortNetwork, local: MacAddress) -> Internet {
+    /// A port with these addresses and this hardware address, whose next hops are found here or by another worker.
+    pub(super) fn new(network: PortNetwork, local: MacAddress, finds_next_hops: bool) -> Internet {
         Internet {
             network,
             local,
+            finds_next_hops,
             faces: PeerTable::new(),
             of_any_sender: 0,
+            of_one_sender: PeerTable::new(),
             outputs: Vec::new(),
             neighbours: HashMap::new(),
             next_due: Timestamp::NEVER,
@@ -99,6 +105,28 @@ impl Internet {
         found.copied()
     }
 
+    /// The headers of a frame with a datagram of a face, which carries its packet from this place on; see [`LastDatagram`].
+    pub(super) fn remember(&self, frame: &[u8], key: &InternetKey, start: usize) -> Option<LastDatagram> {
+        let common = key.of_any_sender();
+        let has_any_port =
+            self.of_any_sender > 0 && self.faces.get(&common).is_some() && self.of_one_sender.get(&common).is_none();
+        LastDatagram::new(frame, key, start, has_any_port)
+    }
+
+    /// Notes that there is a face more or less with this key.
+    fn count(&mut self, key: &InternetKey, is_more: bool) {
+        let common = key.of_any_sender();
+        if *key == common {
+            self.of_any_sender = if is_more { self.of_any_sender + 1 } else { self.of_any_sender - 1 };
+            return;
+        }
+        let before = self.of_one_sender.get(&common).copied().unwrap_or(0);
+        match if is_more { before + 1 } else { before.saturating_sub(1) } {
+            0 => drop(self.of_one_sender.remove(&common)),
+            now => self.of_one_sender.insert(common, now),
+        }
+    }
+
     /// The peer that an unknown sender is.
     ///
     /// # Errors
@@ -124,7 +152,7 @@ impl Internet {
     pub(super) fn add(&mut self, now: Timestamp, face: &Arc<Face>, peer: InternetPeer) -> u32 {
         let key = peer.key();
         self.faces.insert(key, face.id());
-        self.of_any_sender += usize::from(key == key.of_any_sender());
+        self.count(&key, true);
         let place = self.outputs.iter().position(Option::is_none).unwrap_or_else(|| {
             self.outputs.push(None);
             self.outputs.len() - 1
@@ -132,7 +160,8 @@ impl Internet {
         // There are fewer faces than that.
         let number = place as u32;
         let mut header = peer.header(&self.local);
-        let next_hop = if peer.next_hop.is_none() { self.network.next_hop(peer.remote) } else { None };
+        let is_looked_for = peer.next_hop.is_none() && self.finds_next_hops;
+        let next_hop = if is_looked_for { self.network.next_hop(peer.remote) } else { None };
         let mut address = peer.next_hop;
         if let Some(next_hop) = next_hop {
             let neighbour = self.neighbours.entry(next_hop).or_insert_with(|| Neighbour::new(now));
@@ -144,6 +173,9 @@ impl Internet {
             header.set_next_hop(&address);
         }
         let is_resolved = address.is_some();
+        if self.finds_next_hops {
+            face.set_next_hop(address);
+        }
         self.outputs[place] = Some(Output { face: Arc::clone(face), peer, header, next_hop, is_resolved });
         number
     }
@@ -155,7 +187,7 @@ impl Internet {
             return;
         };
         let key = peer.key();
-        self.of_any_sender -= usize::from(key == key.of_any_sender());
+        self.count(&key, false);
         if self.faces.get(&key) == Some(&face.id()) {
             self.faces.remove(&key);
         }
@@ -178,12 +210,27 @@ impl Internet {
         for output in self.outputs.iter_mut().flatten() {
             output.header.set_local(&local);
             output.is_resolved = output.next_hop.is_none() && output.peer.next_hop.is_some();
+            if self.finds_next_hops && !output.is_resolved {
+                output.face.set_next_hop(None);
+            }
         }
         for neighbour in self.neighbours.values_mut() {
             neighbour.forget(now);
             self.next_due = now;
         }
         self.give_up_waiting(None, LinkDrop::LinkDown);
+    }
+
+    /// Whether frames of the face at this place can leave at once, where another worker finds next hops.
+    #[inline]
+    pub(super) fn is_ready(&mut self, place: u32) -> bool {
+        let Some(Some(output)) = self.outputs.get_mut(place as usize) else { return false };
+        let next_hop = output.face.next_hop();
+        if let Some(address) = &next_hop {
+            output.header.set_next_hop(address);
+        }
+        output.is_resolved = next_hop.is_some();
+        output.is_resolved
     }
 
     /// Drops what waits for one next hop, or for all.
@@ -276,6 +323,7 @@ impl Internet {
             for &place in self.neighbours.get(&next_hop).map_or(&[][..], |neighbour| &neighbour.outputs) {
                 if let Some(Some(output)) = self.outputs.get_mut(place as usize) {
                     output.is_resolved = false;
+                    output.face.set_next_hop(None);
                 }
             }
         }

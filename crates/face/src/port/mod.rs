@@ -1,6 +1,6 @@
 //! Faces over ports: links that the worker polls by itself, over Ethernet or with bare NDN frames, such as memif.
 //!
-//! Everything here runs on the worker's thread. [`PortSet`] holds the worker's ports, finds out whose the frames are that they
+//! Everything here but the control side's ends runs on the worker's thread. [`PortSet`] holds the worker's ports, finds out whose the frames are that they
 //! receive, and puts headers on what it sends. What receives and sends frames is a
 //! [`PortQueue`](namehop_packet::PortQueue), and what headers look like is known to [`encapsulation`](crate::encapsulation)
 //! alone. What the set needs of a face it gets with the worker's record of that face: see [`PortOutput`] and [`FaceRecords`].
@@ -9,18 +9,23 @@
 //! A port with Internet addresses also answers who asks for them, and has faces over UDP and VXLAN: `internet` does that, and asks for
 //! the hardware addresses of their next hops, with a `neighbour` for each.
 //!
+//! A port can have several queues, each of another worker: `queues`.
+//!
 //! A frame that belongs to no face is dropped and counted under its reason, or makes an on-demand face where that is allowed. The
 //! kernel may have a share of a link, and then gets what is not NDN: `bypass`.
 
 mod bypass;
 mod change;
+mod controls;
 mod hosts;
 mod internet;
 mod neighbour;
 mod network;
 mod params;
+mod queues;
 mod send_queue;
 mod set;
+mod single;
 #[cfg(test)]
 mod tests;
 
@@ -31,9 +36,11 @@ use namehop_packet::FaceId;
 use crate::encapsulation::Header;
 use crate::registry::Face;
 
-pub use change::{PortControl, PortControls, WorkerSilent};
+pub use change::{PortControl, WorkerSilent};
+pub use controls::{PortControls, PortQueues};
 pub use network::{PortAddress, PortNetwork};
 pub use params::{PortId, PortParams, face_params};
+pub use queues::QueueCounts;
 pub use set::PortSet;
 
 /// How the frames of a face leave through a port. It is part of the worker's record of the face.
@@ -58,7 +65,7 @@ enum FaceHeader {
 
 /// The worker's records of faces, as ports use them. There is no other place that says which faces are on which port.
 pub trait FaceRecords {
-    /// Adds a face that is on a port.
+    /// Adds a face that is on a port. One that is there already leaves through the port from now on.
     fn add(&mut self, face: &Arc<Face>, output: PortOutput);
 
     /// Removes a face. Gives what it was added with; `None` when there is none on a port with this number.

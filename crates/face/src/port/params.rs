@@ -33,6 +33,23 @@ pub struct PortParams {
     pub is_up: bool,
 }
 
+impl PortParams {
+    /// The same port for the worker that has this queue of it.
+    pub(super) fn with_queue(&self, queue: Option<Box<dyn PortQueue>>) -> PortParams {
+        let PortParams { queue: _, framing, address, network, uri, mtu_bytes, max_on_demand_faces, is_up } = self;
+        PortParams {
+            queue,
+            framing: *framing,
+            address: *address,
+            network: network.clone(),
+            uri: uri.clone(),
+            mtu_bytes: *mtu_bytes,
+            max_on_demand_faces: *max_on_demand_faces,
+            is_up: *is_up,
+        }
+    }
+}
+
 impl fmt::Debug for PortParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PortParams").field("uri", &self.uri).field("framing", &self.framing).finish()

@@ -10,14 +10,13 @@ use namehop_packet::port::RETRY_PAUSE;
 use namehop_packet::{BufferPool, FaceId, PacketBuffer, PortQueue, Timestamp};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::bypass::Bypass;
 use super::change::{Mailbox, PortControl};
 use super::internet::Internet;
-use super::send_queue::SendQueue;
-use super::{FaceHeader, FaceRecords, PortId, PortOutput, PortParams, face_params};
+use super::queues::Share;
+use super::single::{Arrival, Last, Owner, Port};
+use super::{FaceHeader, FaceRecords, PortId, PortOutput, face_params};
 use crate::counters::LinkDrop;
-use crate::encapsulation::{FacePeer, Header, Peer};
-use crate::peers::PeerTable;
+use crate::encapsulation::{FacePeer, Header, cut_padding};
 use crate::registry::{Face, FaceFlags, FacePersistency, FaceTable};
 use crate::ring::Frame;
 use crate::socket::FaceEvent;
@@ -27,34 +26,6 @@ use crate::wake::Waker;
 const MAX_QUEUED_FRAMES: usize = 4096;
 /// They may have so many however few buffers there are: what a turn of the worker sends.
 const MIN_QUEUED_FRAMES: usize = 512;
-
-/// A port in use.
-pub(super) struct Port {
-    pub(super) params: PortParams,
-    /// Its faces right above Ethernet, or the one on a bare link.
-    pub(super) faces: PeerTable<FaceId, Peer>,
-    /// Its Internet side, if it has addresses there.
-    pub(super) internet: Option<Box<Internet>>,
-    /// Faces that senders made.
-    pub(super) on_demand_faces: usize,
-    /// Frames to send.
-    pub(super) waiting: SendQueue,
-    /// The kernel's share of its link.
-    pub(super) bypass: Option<Bypass>,
-}
-
-/// Whose a received frame is: the face, and the number that tells the senders to a multicast group apart.
-pub(super) type Owner = (FaceId, u64);
-
-/// What a received frame is.
-pub(super) enum Arrival<P> {
-    /// A packet for a face, and what is known of it.
-    Packet(P),
-    /// It has become the port's answer to itself, which is to be sent.
-    Answer,
-    /// It was for the port alone, which has noted what it says.
-    Nothing,
-}
 
 /// The ports of one worker.
 pub struct PortSet {
@@ -68,6 +39,10 @@ pub struct PortSet {
     self_learning: bool,
     idle_timeout: Duration,
     received: Vec<PacketBuffer>,
+    /// Frames for the workers that have their ports; see [`PortSet::frames_for_others`].
+    pub(super) for_others: Vec<(usize, PortId, PacketBuffer)>,
+    /// Frames of other workers' queues wait to be received.
+    pub(super) has_accepted: bool,
     /// What ports say by themselves.
     pub(super) answers: Vec<PacketBuffer>,
     /// Time of the turn.
@@ -102,6 +77,8 @@ impl PortSet {
             self_learning,
             idle_timeout,
             received: Vec::new(),
+            for_others: Vec::new(),
+            has_accepted: false,
             answers: Vec::new(),
             now: Timestamp(0),
             max_queued: MAX_QUEUED_FRAMES,
@@ -184,18 +161,30 @@ impl PortSet {
         pool: &BufferPool,
     ) -> bool {
         self.now = now;
+        self.has_accepted = false;
         let mut any = false;
         for index in 0..self.ports.len() {
             let mut received = std::mem::take(&mut self.received);
-            if let Some(Some(Port { params, .. })) = self.ports.get_mut(index)
-                && let Some(queue) = &mut params.queue
-            {
-                queue.receive(&mut received);
+            let mut home = None;
+            if let Some(Some(port)) = self.ports.get_mut(index) {
+                if let Some(queue) = &mut port.params.queue {
+                    queue.receive(&mut received);
+                }
+                port.received_frames += received.len() as u64;
+                received.append(&mut port.handed_in);
+                if let Share::Further { home: worker, .. } = port.share {
+                    home = Some(worker);
+                }
             }
             any |= !received.is_empty();
             received.iter().for_each(PacketBuffer::prefetch);
             let id = PortId(index as u16);
-            let mut last = None;
+            if let Some(home) = home {
+                self.receive_further(id, home, &mut received, frames);
+                self.received = received;
+                continue;
+            }
+            let mut last = Last::None;
             for mut buffer in received.drain(..) {
                 match self.find_owner(id, &mut buffer, &mut last, faces) {
                     Ok(Arrival::Packet((face, endpoint))) => frames.push(Frame { face, endpoint, buffer }),
@@ -211,24 +200,31 @@ impl PortSet {
         any
     }
 
-    /// Takes the header and padding off a received frame and finds out whose it is. `last` is the last header of the same burst and
-    /// whose that was: consecutive frames mostly come from one sender.
+    /// Takes the header and padding off a received frame and finds out whose it is.
     #[inline]
     fn find_owner(
         &mut self,
         id: PortId,
         frame: &mut PacketBuffer,
-        last: &mut Option<(Header, Owner)>,
+        last: &mut Last,
         faces: &mut impl FaceRecords,
     ) -> Result<Arrival<Owner>, LinkDrop> {
-        if let Some((header, owner)) = last
-            && header.is_on(frame.bytes())
-        {
-            return header.take_off(frame).map(|()| Arrival::Packet(*owner));
+        match last {
+            Last::Link(header, owner) if header.is_on(frame.bytes()) => {
+                return header.take_off(frame).map(|()| Arrival::Packet(*owner));
+            }
+            Last::Datagram(header, owner) => {
+                if let Some(packet) = header.payload_of(frame.bytes()) {
+                    frame.truncate(packet.end);
+                    frame.trim_front(packet.start);
+                    return cut_padding(frame).map(|()| Arrival::Packet(*owner));
+                }
+            }
+            Last::Link(..) | Last::None => {}
         }
         let port = self.port(id).ok_or(LinkDrop::LinkDown)?;
         if port.internet.is_some() && Internet::handles(frame.bytes()) {
-            return self.find_internet_owner(id, frame, faces);
+            return self.find_internet_owner(id, frame, last, faces);
         }
         let received = port.params.framing.read(frame.bytes(), &port.params.address)?;
         let known = port.faces.get(&received.peer).copied();
@@ -242,7 +238,7 @@ impl PortSet {
             None => self.add_on_demand_face(id, received.peer.into(), faces)?,
         };
         let owner = (face, received.endpoint);
-        *last = Some((received.header, owner));
+        *last = Last::Link(received.header, owner);
         Ok(Arrival::Packet(owner))
     }
 
@@ -273,6 +269,9 @@ impl PortSet {
         tracing::debug!(face = %face.id(), remote = %face.remote_uri(), local = %face.local_uri(), "face created");
         let number = face.id();
         self.add_face(id, &face, peer, true, faces);
+        if let Some(Share::First { others }) = self.port(id).map(|port| &port.share) {
+            others.iter().for_each(|other| other.add_face(id, &face, peer));
+        }
         // When nobody listens any more the router is ending.
         let _ = self.events.send(FaceEvent::Created(face));
         Ok(number)
@@ -325,7 +324,9 @@ impl PortSet {
         for port in self.ports.iter_mut().flatten().filter(|port| !port.waiting.is_empty()) {
             let was_congested = port.waiting.is_congested();
             if let Some(queue) = port.params.queue.as_deref_mut() {
+                let waiting = port.waiting.len();
                 port.waiting.send(queue);
+                port.sent_frames += (waiting - port.waiting.len()) as u64;
             }
             if !port.waiting.is_empty() {
                 self.backlog += port.waiting.len();
@@ -364,26 +365,5 @@ impl PortSet {
 
     fn queues(&self) -> impl Iterator<Item = &dyn PortQueue> {
         self.ports.iter().flatten().filter_map(|port| port.params.queue.as_deref())
-    }
-}
-
-impl Port {
-    pub(super) fn new(params: PortParams) -> Port {
-        let has_addresses = !params.network.addresses.is_empty();
-        let internet = has_addresses.then(|| Box::new(Internet::new(params.network.clone(), params.address)));
-        let (faces, waiting) = (PeerTable::new(), SendQueue::default());
-        Port { params, faces, internet, on_demand_faces: 0, waiting, bypass: None }
-    }
-
-    /// Shows on the faces of this port that nothing waits there any more.
-    pub(super) fn clear_backlog(&self, faces: &mut impl FaceRecords) {
-        for &id in self.faces.values() {
-            if let Some((face, _)) = faces.get(id) {
-                face.send_queue_bytes.store(0, Ordering::Relaxed);
-            }
-        }
-        for face in self.internet.iter().flat_map(|internet| internet.faces()) {
-            face.send_queue_bytes.store(0, Ordering::Relaxed);
-        }
     }
 }

@@ -13,6 +13,8 @@ use crate::link_service::LinkOptions;
 use crate::uri::FaceUri;
 
 const NO_EXPIRATION: u64 = u64::MAX;
+/// No hardware address, which has 48 bits.
+const NO_NEXT_HOP: u64 = u64::MAX;
 
 /// One face, shared by all threads.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ pub struct Face {
     default_congestion_threshold_bytes: AtomicU64,
     /// Milliseconds after `created`.
     expires_at_ms: AtomicU64,
+    /// Hardware address of the next hop of a face over the Internet on a port; [`NO_NEXT_HOP`] while it is not known.
+    next_hop: AtomicU64,
     /// Bytes that wait to be sent on the link, kept up to date by the thread that serves it.
     pub send_queue_bytes: AtomicUsize,
     /// Counters.
@@ -64,6 +68,7 @@ impl Face {
             base_congestion_marking_interval_ns: AtomicU64::new(params.base_congestion_marking_interval_ns),
             default_congestion_threshold_bytes: AtomicU64::new(params.default_congestion_threshold_bytes),
             expires_at_ms: AtomicU64::new(NO_EXPIRATION),
+            next_hop: AtomicU64::new(NO_NEXT_HOP),
             send_queue_bytes: AtomicUsize::new(0),
             counters: FaceCounters::new(totals, workers),
             remote_uri: params.remote_uri,
@@ -117,6 +122,21 @@ impl Face {
     /// port itself. Of faces over sockets it is one or another of the workers, so that all have some.
     pub fn home_worker(&self) -> usize {
         self.home_worker
+    }
+
+    /// Notes the hardware address of the next hop of a face over the Internet on a port, or that it is not known any more. The home
+    /// worker finds it, and others that send on the port read it.
+    pub(crate) fn set_next_hop(&self, address: Option<[u8; 6]>) {
+        let number = address.map_or(NO_NEXT_HOP, |[a, b, c, d, e, f]| u64::from_be_bytes([0, 0, a, b, c, d, e, f]));
+        self.next_hop.store(number, Ordering::Relaxed);
+    }
+
+    /// That address, if it is known.
+    #[inline]
+    pub(crate) fn next_hop(&self) -> Option<[u8; 6]> {
+        let number = self.next_hop.load(Ordering::Relaxed);
+        let [_, _, address @ ..] = number.to_be_bytes();
+        (number != NO_NEXT_HOP).then_some(address)
     }
 
     /// Whether the link keeps packet borders and packets may be fragmented.

@@ -5,7 +5,7 @@ use std::fmt;
 use prometheus_client::metrics::MetricType;
 
 use super::render::Metrics;
-use crate::server::WorkerStatus;
+use crate::server::{QueueStatus, WorkerStatus};
 
 /// What each worker does, labelled with its number.
 pub(super) fn workers(metrics: &mut Metrics<'_>, workers: &[WorkerStatus]) -> fmt::Result {
@@ -36,6 +36,21 @@ pub(super) fn workers(metrics: &mut Metrics<'_>, workers: &[WorkerStatus]) -> fm
             kinds.iter().try_for_each(|&(kind, count)| family.line(&[("worker", number), ("kind", kind)], count))
         })
     })?;
+    let of_queues: [(&str, &str, fn(&QueueStatus) -> u64); 2] = [
+        ("port_queue_received_frames", "Frames that came to a queue of a port", |queue| queue.received_frames),
+        ("port_queue_sent_frames", "Frames that left by a queue of a port", |queue| queue.sent_frames),
+    ];
+    for (name, help, value) in of_queues {
+        metrics.family(name, help, MetricType::Counter, |family| {
+            workers.iter().zip(&numbers).try_for_each(|(worker, number)| {
+                worker.queues.iter().try_for_each(|queue| {
+                    let queue_number = queue.queue.to_string();
+                    let labels = [("port", queue.port.as_str()), ("queue", &queue_number), ("worker", number)];
+                    family.line(&labels, value(queue))
+                })
+            })
+        })?;
+    }
     metrics.family("worker_busy_seconds", "Time in which a worker had something to do", MetricType::Counter, |family| {
         workers
             .iter()

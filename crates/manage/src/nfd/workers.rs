@@ -8,7 +8,7 @@ use std::time::Duration;
 use namehop_wire::tlv::Writer;
 
 use super::codec::{CodecError, DatasetItem, Fields};
-use crate::server::{HandoverCounters, WorkerStatus};
+use crate::server::{HandoverCounters, QueueStatus, WorkerStatus};
 
 /// TYPE of one item.
 const WORKER_STATUS: u32 = 160;
@@ -25,6 +25,11 @@ const PROCESSOR: u32 = 170;
 const PIT_ENTRIES: u32 = 171;
 const CS_ENTRIES: u32 = 172;
 const DISPATCH_ENTRIES: u32 = 173;
+const QUEUE: u32 = 190;
+const PORT: u32 = 191;
+const QUEUE_NUMBER: u32 = 192;
+const RECEIVED_FRAMES: u32 = 193;
+const SENT_FRAMES: u32 = 194;
 
 fn microseconds(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
@@ -59,6 +64,15 @@ impl DatasetItem for WorkerStatus {
             .nni(PIT_ENTRIES, self.pit_entries)
             .nni(CS_ENTRIES, self.cs_entries)
             .nni(DISPATCH_ENTRIES, self.dispatch_entries);
+        for QueueStatus { port, queue, received_frames, sent_frames } in &self.queues {
+            writer.nested(QUEUE, |writer| {
+                writer
+                    .element(PORT, port.as_bytes())
+                    .nni(QUEUE_NUMBER, *queue)
+                    .nni(RECEIVED_FRAMES, *received_frames)
+                    .nni(SENT_FRAMES, *sent_frames);
+            });
+        }
     }
 
     fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
@@ -79,8 +93,19 @@ impl DatasetItem for WorkerStatus {
             pit_entries: fields.required_number(PIT_ENTRIES, "PIT entries")?,
             cs_entries: fields.required_number(CS_ENTRIES, "CS entries")?,
             dispatch_entries: fields.required_number(DISPATCH_ENTRIES, "dispatch entries")?,
+            queues: fields.all(QUEUE).map(decode_queue).collect::<Result<_, _>>()?,
         })
     }
+}
+
+fn decode_queue(value: &[u8]) -> Result<QueueStatus, CodecError> {
+    let fields = Fields::parse(value)?;
+    Ok(QueueStatus {
+        port: fields.required_text(PORT, "port")?,
+        queue: fields.required_number(QUEUE_NUMBER, "number of a queue")?,
+        received_frames: fields.required_number(RECEIVED_FRAMES, "received frames")?,
+        sent_frames: fields.required_number(SENT_FRAMES, "sent frames")?,
+    })
 }
 
 #[cfg(test)]
@@ -98,6 +123,12 @@ mod tests {
             dropped_data: 6,
             dropped_nacks: 7,
         };
+        let queue = |number| QueueStatus {
+            port: "dev://eth1".to_owned(),
+            queue: number,
+            received_frames: number + 1,
+            sent_frames: number + 2,
+        };
         let with_processor = WorkerStatus {
             packets: 1,
             handover,
@@ -107,8 +138,10 @@ mod tests {
             pit_entries: 11,
             cs_entries: 12,
             dispatch_entries: 13,
+            queues: vec![queue(14), queue(17)],
         };
-        let statuses = [with_processor, WorkerStatus { processor: None, ..with_processor }];
+        let without = WorkerStatus { processor: None, queues: Vec::new(), ..with_processor.clone() };
+        let statuses = [with_processor, without];
         let mut writer = Writer::new();
         statuses.iter().for_each(|status| encode_item(status, &mut writer));
         assert_eq!(decode_items::<WorkerStatus>(&writer.into_vec()), Ok(statuses.to_vec()));

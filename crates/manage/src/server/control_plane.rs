@@ -49,7 +49,7 @@ impl AddAssign for EngineStatus {
 }
 
 /// What one worker does besides forwarding its own packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WorkerStatus {
     /// Packets that its engine got.
     pub packets: u64,
@@ -67,6 +67,21 @@ pub struct WorkerStatus {
     pub cs_entries: u64,
     /// Entries of the name dispatch table that it owns; 0 when there is only one worker.
     pub dispatch_entries: u64,
+    /// The queues of ports that it has.
+    pub queues: Vec<QueueStatus>,
+}
+
+/// One receive queue of a port and the transmit queue beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, ToSchema)]
+pub struct QueueStatus {
+    /// URI of the port.
+    pub port: String,
+    /// Number of the queue on its port.
+    pub queue: u64,
+    /// Frames received, whatever became of them.
+    pub received_frames: u64,
+    /// Frames sent.
+    pub sent_frames: u64,
 }
 
 /// What a worker and the others hand to each other.

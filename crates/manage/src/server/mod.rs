@@ -41,7 +41,8 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
 pub use control_plane::{
-    ControlPlane, DispatchEntry, DispatchError, EngineStatus, HandoverCounters, NotSaved, StateChange, WorkerStatus,
+    ControlPlane, DispatchEntry, DispatchError, EngineStatus, HandoverCounters, NotSaved, QueueStatus, StateChange,
+    WorkerStatus,
 };
 pub use inside::{Inside, PlaceInTable, RouterEnds};
 pub use learned_routes::AnnouncementError;

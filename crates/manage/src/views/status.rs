@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::nfd::{DropCount, GeneralStatus, ReadvertiseStatus};
-use crate::server::{HandoverCounters, WorkerStatus};
+use crate::server::{HandoverCounters, QueueStatus, WorkerStatus};
 
 /// Version, uptime, table sizes and packet counts, every discarded packet by reason, and who is told of the routes.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -93,6 +93,8 @@ pub struct WorkerView {
     /// What it and the others hand to each other.
     #[serde(flatten)]
     pub handover: HandoverCounters,
+    /// The queues of ports that it has.
+    pub queues: Vec<QueueStatus>,
 }
 
 impl From<&WorkerStatus> for WorkerView {
@@ -106,6 +108,7 @@ impl From<&WorkerStatus> for WorkerView {
             cs_entries: status.cs_entries,
             dispatch_entries: status.dispatch_entries,
             handover: status.handover,
+            queues: status.queues.clone(),
         }
     }
 }

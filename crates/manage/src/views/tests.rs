@@ -15,7 +15,7 @@ use crate::nfd::{
     Code, ControlParameters, CsInfo, DropCount, FaceStatus, FibEntry, GeneralStatus, NextHopRecord,
     ReadvertiseCounters, ReadvertiseError, ReadvertiseStatus, Route, StrategyChoice,
 };
-use crate::server::{HandoverCounters, WorkerStatus};
+use crate::server::{HandoverCounters, QueueStatus, WorkerStatus};
 
 fn as_json(view: impl Serialize) -> Value {
     serde_json::to_value(view).expect("views have keys that are texts")
@@ -173,6 +173,7 @@ fn the_router_as_a_whole() {
         handover: HandoverCounters { handed_out: 3, dropped_data: 1, ..HandoverCounters::default() },
         busy: Duration::from_secs(1),
         running: Duration::from_secs(4),
+        queues: vec![QueueStatus { port: "dev://eth1".to_owned(), received_frames: 7, ..QueueStatus::default() }],
         ..WorkerStatus::default()
     };
     let drops = [drop(None, 5), drop(Some(300), 2)];
@@ -189,6 +190,7 @@ fn the_router_as_a_whole() {
         "processor": null, "busy_share": 0.25, "packets": 9, "pit_entries": 0, "cs_entries": 0,
         "dispatch_entries": 0, "handed_in": 0,
         "handed_out": 3, "congestion_marks": 0, "dropped_interests": 0, "dropped_data": 1, "dropped_nacks": 0,
+        "queues": [{"port": "dev://eth1", "queue": 0, "received_frames": 7, "sent_frames": 0}],
     });
     assert_eq!(told["workers"], json!([worker]));
     assert_eq!(told["drops"], json!({"engine": {}, "link": {"link-down": 5}}));

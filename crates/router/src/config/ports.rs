@@ -17,6 +17,8 @@ const MAX_ADDRESSES: usize = 8;
 
 /// What stands around the packet in a frame at most: addresses, type, tag of a VLAN, check sequence.
 const AROUND_BYTES: usize = 22;
+/// As many as there can be workers.
+const QUEUES: RangeInclusive<usize> = 1..=64;
 /// MTUs that can be chosen, in bytes: from the least that IPv6 wants to what a packet buffer holds.
 const MTU_BYTES: RangeInclusive<usize> = 1280..=LARGE_BYTES - AROUND_BYTES;
 
@@ -75,6 +77,9 @@ pub struct StaticPort {
     /// Largest packet behind the Ethernet header, in bytes, of ports whose MTU is not the kernel's.
     #[serde(default)]
     pub mtu: Option<usize>,
+    /// Queues, each of another worker, where there are several: as many as there are workers, if the port has them, or so many.
+    #[serde(default)]
+    pub queues: AutoNumber,
     /// The interface through which the kernel has its share of a network card.
     #[serde(default)]
     pub kernel_interface: Option<InterfaceText>,
@@ -99,6 +104,21 @@ impl StaticPort {
             }
             _ => Some(format!("{} has the MTU that the system gives it; remove `mtu`", self.uri.0)),
         }
+    }
+
+    /// What is wrong with its number of queues.
+    fn queues_fault(&self) -> Option<String> {
+        let AutoNumber::Number(queues) = self.queues else { return None };
+        if !QUEUES.contains(&queues) {
+            return Some(format!("`queues` is {queues}; it must be from {} to {}", QUEUES.start(), QUEUES.end()));
+        }
+        let can_have_several = matches!(
+            self.uri.0,
+            FaceUri::Device { driver: PortDriver::Kernel | PortDriver::Xdp | PortDriver::Pci, .. }
+        );
+        (queues > 1 && !can_have_several).then(|| {
+            format!("{} has one queue; remove `queues`. dev://, xdp:// and pci:// can have several", self.uri.0)
+        })
     }
 
     /// What is wrong with the interface for the kernel.
@@ -186,12 +206,18 @@ impl Config {
         let kernel_fault = self.port.iter().enumerate().find_map(|(index, port)| {
             Some(Fault::new(format!("port[{index}].kernel_interface"), port.kernel_interface_fault()?))
         });
+        let queues_fault = self
+            .port
+            .iter()
+            .enumerate()
+            .find_map(|(index, port)| Some(Fault::new(format!("port[{index}].queues"), port.queues_fault()?)));
         let network_fault = self.port.iter().enumerate().find_map(|(index, port)| {
             let (key, place, message) = port.network_fault()?;
             Some(Fault::new(format!("port[{index}].{key}[{place}]"), message))
         });
         let mut faces = self.face.iter().enumerate();
         mtu_fault
+            .or(queues_fault)
             .or(kernel_fault)
             .or(network_fault)
             .or_else(|| faces.find_map(|(index, face)| self.local_fault(index, face)))

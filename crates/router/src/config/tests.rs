@@ -453,3 +453,26 @@ fn ports_have_an_mtu_and_a_share_for_the_kernel_where_those_are_theirs_to_choose
         assert!(error.contains(remedy), "{text}: {error}");
     }
 }
+
+#[test]
+fn ports_can_have_several_queues_where_there_are_several() {
+    let port = |uri: &str, queues: &str| parse(&format!("[[port]]\nuri = \"{uri}\"\nqueues = {queues}\n"));
+    for (uri, queues, expected) in [
+        ("dev://eth1", "4", AutoNumber::Number(4)),
+        ("pci://0000:03:00.0", "\"auto\"", AutoNumber::Auto),
+        ("tap://ndn0", "1", AutoNumber::Number(1)),
+        ("xdp://eth1", "2", AutoNumber::Number(2)),
+    ] {
+        assert_eq!(port(uri, queues).expect(uri).port[0].queues, expected);
+    }
+    for (uri, queues, problem) in [
+        ("dev://eth1", "0", "from 1 to 64"),
+        ("dev://eth1", "65", "from 1 to 64"),
+        ("dev://eth1", "\"many\"", "\"auto\""),
+        ("tap://ndn0", "2", "one queue"),
+        ("memif:///run/a.sock?id=0", "2", "one queue"),
+    ] {
+        let error = port(uri, queues).expect_err(uri).to_string();
+        assert!(error.contains(problem), "{uri} {queues}: {error}");
+    }
+}

@@ -1,4 +1,4 @@
-//! One port as the ports' thread holds it: the device, its state, and the worker's end of it.
+//! One port as the ports' thread holds it: the device, its state, and the workers' ends of it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,16 +9,15 @@ use tracing::{debug, info, warn};
 use namehop_dpdk::losses::Losses;
 use namehop_dpdk::{DpdkError, Eal};
 use namehop_face::encapsulation::{FacePeer, Framing, MacAddress, VlanId, is_group, solicitation_group};
-use namehop_face::port::{PortId, PortNetwork, PortParams, WorkerSilent};
+use namehop_face::port::{PortId, PortNetwork, PortParams, PortQueues, WorkerSilent};
 use namehop_face::registry::{Face, FaceParams, FaceUpdate};
 use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_face::uri::PortDriver;
 use namehop_face::{FaceUri, LinkDrop};
-use namehop_packet::PortQueue;
 
 use super::PortContext;
 use super::kernel_share::KernelShare;
-use super::open::{self, Device, Memifs, Opened, Place};
+use super::open::{self, Device, DeviceWishes, Memifs, Opened, Place};
 
 /// Pause between attempts to open a device again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -28,8 +27,7 @@ pub(super) struct PortPlan {
     pub(super) uri: FaceUri,
     pub(super) framing: Framing,
     pub(super) network: PortNetwork,
-    /// The MTU that is wished for, in bytes, where it is not the kernel's affair.
-    pub(super) mtu_bytes: Option<usize>,
+    pub(super) wishes: DeviceWishes,
     /// The interface through which the kernel has its share of the link.
     pub(super) kernel_interface: Option<String>,
 }
@@ -47,7 +45,9 @@ pub(super) struct ManagedPort {
     pub(super) stays: bool,
     pub(super) is_up: bool,
     pub(super) mtu_bytes: usize,
-    wished_mtu_bytes: Option<usize>,
+    wishes: DeviceWishes,
+    /// Workers that have a queue of it; none fewer after it was opened again with fewer queues.
+    queues: usize,
     kernel: KernelShare,
     address: MacAddress,
     /// Absent when it could not be opened again.
@@ -59,7 +59,7 @@ pub(super) struct ManagedPort {
 }
 
 impl ManagedPort {
-    /// Opens the device and hands it to the worker. The server of a memif need not be there yet.
+    /// Opens the device and hands its queues to the workers. The server of a memif need not be there yet.
     pub(super) fn open(
         context: &PortContext,
         environment: &'static Eal,
@@ -68,11 +68,15 @@ impl ManagedPort {
         memifs: &mut Memifs,
         max_on_demand_faces: usize,
     ) -> Result<ManagedPort, CreateError> {
-        let PortPlan { uri, framing, network, mtu_bytes: wished_mtu_bytes, kernel_interface } = plan;
+        let PortPlan { uri, framing, network, wishes, kernel_interface } = plan;
         let place = Place { environment, pool: &context.pool, memifs };
-        let Opened { device, queue, address, mtu_bytes } = open::open(place, &uri, framing, wished_mtu_bytes)?;
+        let Opened { device, queues, spread, address, mtu_bytes } = open::open(place, &uri, framing, wishes)?;
+        if queues.len() > 1 {
+            info!(port = %uri, queues = queues.len(), spread, "a port has several queues");
+        }
+        let queue_count = queues.len();
         let params = PortParams {
-            queue: Some(queue),
+            queue: None,
             framing,
             address,
             network: network.clone(),
@@ -81,7 +85,7 @@ impl ManagedPort {
             max_on_demand_faces,
             is_up: false,
         };
-        context.control.of(id).add(id, params).map_err(silent)?;
+        context.control.add(id, params, queues).map_err(silent)?;
         let mut opened = ManagedPort {
             id,
             environment,
@@ -91,7 +95,8 @@ impl ManagedPort {
             stays: false,
             is_up: false,
             mtu_bytes,
-            wished_mtu_bytes,
+            wishes: DeviceWishes { queues: queue_count, ..wishes },
+            queues: queue_count,
             kernel: KernelShare::new(kernel_interface),
             address,
             device: Some(device),
@@ -117,16 +122,17 @@ impl ManagedPort {
         faces
     }
 
-    fn give_queue(&self, context: &PortContext, queue: Box<dyn PortQueue>) {
-        if let Err(error) = context.control.of(self.id).give_queue(self.id, queue, self.address) {
+    fn give_queues(&self, context: &PortContext, queues: PortQueues) {
+        if let Err(error) = context.control.give_queues(self.id, self.queues, queues, self.address) {
             warn!(%error, "a port cannot be used");
         }
     }
 
-    /// Takes the queue back from the worker and closes the device, which has then lost both its ends.
+    /// Takes the queues back from the workers and closes the device, which has then lost all its ends.
     fn stop(&mut self, context: &PortContext) {
         self.note_losses(context);
-        drop(context.control.of(self.id).take_queue(self.id));
+        // Workers that have ended have let go of theirs.
+        let _ = context.control.take_queues(self.id, self.queues);
         self.device = None;
     }
 
@@ -136,8 +142,8 @@ impl ManagedPort {
         self.counted = Losses::default();
         self.next_attempt = Instant::now() + RETRY_PAUSE;
         let place = Place { environment: self.environment, pool: &context.pool, memifs };
-        match open::open(place, &self.uri, self.framing, self.wished_mtu_bytes) {
-            Ok(Opened { device, queue, address, mtu_bytes }) => {
+        match open::open(place, &self.uri, self.framing, self.wishes) {
+            Ok(Opened { device, queues, address, mtu_bytes, .. }) => {
                 info!(port = %self.uri, "port opened again");
                 (self.device, self.address, self.mtu_bytes) = (Some(device), address, mtu_bytes);
                 self.vlans.clear();
@@ -147,7 +153,7 @@ impl ManagedPort {
                 self.receive_addresses();
                 self.kernel.end();
                 self.share_with_kernel(context);
-                self.give_queue(context, queue);
+                self.give_queues(context, queues);
                 for face in self.faces(context) {
                     self.join(&face, true);
                     let peer = FacePeer::of(face.remote_uri(), face.local_uri());
@@ -162,8 +168,8 @@ impl ManagedPort {
     /// Closes the device. Its faces were removed before.
     pub(super) fn close(mut self, context: &PortContext) {
         self.stop(context);
-        // The queue came back above.
-        let _ = context.control.of(self.id).remove(self.id);
+        // The queues came back above.
+        let _ = context.control.remove(self.id, self.queues);
     }
 
     /// Makes a face and announces it.
@@ -182,7 +188,7 @@ impl ManagedPort {
         let is_received = if peer.vlan().is_some() { self.receive_vlans(context) } else { Ok(()) };
         let added = is_received
             .map_err(|error| open::refused(&error))
-            .and_then(|()| context.control.of(self.id).add_face(self.id, Arc::clone(&face), peer).map_err(silent));
+            .and_then(|()| context.control.add_face(self.id, self.queues, &face, peer).map_err(silent));
         if let Err(error) = added {
             context.faces.remove(face.id());
             return Err(error);
@@ -199,7 +205,7 @@ impl ManagedPort {
     /// Removes a face and announces that.
     pub(super) fn remove_face(&mut self, context: &PortContext, face: &Arc<Face>) {
         // A worker that has ended has no faces.
-        let _ = context.control.of(self.id).remove_face(face.id());
+        let _ = context.control.remove_face(self.id, self.queues, face.id());
         self.join(face, false);
         face.set_up(false);
         context.faces.remove(face.id());
@@ -303,7 +309,7 @@ impl ManagedPort {
         }
         self.is_up = is_up;
         info!(port = %self.uri, is_up, "link state");
-        context.control.of(self.id).set_state(self.id, is_up, self.mtu_bytes);
+        context.control.set_state(self.id, self.queues, is_up, self.mtu_bytes);
         for face in self.faces(context) {
             if face.set_up(is_up) != is_up {
                 let event = if is_up { FaceEvent::Up } else { FaceEvent::Down };

@@ -15,6 +15,7 @@ use namehop_dpdk::tap::TapPort;
 use namehop_dpdk::xdp::XdpPort;
 use namehop_dpdk::{DpdkError, Eal, pcap, pci};
 use namehop_face::encapsulation::{Framing, MacAddress, VLAN_HEADER_BYTES};
+use namehop_face::port::PortQueues;
 use namehop_face::socket::CreateError;
 use namehop_face::uri::{self, FaceUri, PortDriver};
 use namehop_packet::{BufferPool, PortQueue};
@@ -128,8 +129,10 @@ impl Device {
 /// A device that is open, and what is known of it.
 pub(super) struct Opened {
     pub(super) device: Device,
-    /// The worker's end.
-    pub(super) queue: Box<dyn PortQueue>,
+    /// The workers' ends.
+    pub(super) queues: PortQueues,
+    /// How frames are spread over them, if there are several.
+    pub(super) spread: &'static str,
     pub(super) address: MacAddress,
     /// Largest NDN frame, in bytes.
     pub(super) mtu_bytes: usize,
@@ -142,46 +145,65 @@ pub(super) struct Place<'a> {
     pub(super) memifs: &'a mut Memifs,
 }
 
+/// What is wished of a device that can do it one way or another.
+#[derive(Clone, Copy)]
+pub(super) struct DeviceWishes {
+    /// The MTU, in bytes, where it is not the kernel's affair.
+    pub(super) mtu_bytes: Option<usize>,
+    /// Queues, of which there may be fewer.
+    pub(super) queues: usize,
+}
+
+/// How frames are spread over the queues of a port.
+const BY_PORTS: &str = "packets of UDP by addresses and ports, all others to the first queue";
+const BY_DEVICE: &str = "as the device does by itself";
+const NOT_AT_ALL: &str = "not at all";
+
 /// Opens the device of the port with this URI: `dev://` over a packet socket, `xdp://` over an AF_XDP socket, `pci://` with a
 /// driver of DPDK, `tap://` as an interface to the kernel, `pcap://` over files, `memif://` as a shared-memory link. Some drivers let
-/// the MTU be chosen.
+/// the MTU be chosen, and some have several queues.
 pub(super) fn open(
     place: Place<'_>,
     uri: &FaceUri,
     framing: Framing,
-    mtu_bytes: Option<usize>,
+    wishes: DeviceWishes,
 ) -> Result<Opened, CreateError> {
     let Place { environment, pool, memifs } = place;
+    let DeviceWishes { mtu_bytes, queues } = wishes;
     match uri {
         FaceUri::Device { driver: PortDriver::Pci, interface, .. } => {
             let mtu_bytes = mtu_bytes.unwrap_or(USUAL_MTU_BYTES);
-            let (port, queue) = pci::open(environment, interface, mtu_bytes, pool).map_err(|error| refused(&error))?;
+            let opened = pci::open(environment, interface, mtu_bytes, queues, pool);
+            let (port, queues) = opened.map_err(|error| refused(&error))?;
             let (address, mtu_bytes) = (port.address, port.mtu_bytes);
-            Ok(Opened { device: Device::Nic(port), queue: Box::new(queue), address, mtu_bytes })
+            let spread = if port.spreads { BY_PORTS } else { BY_DEVICE };
+            Ok(Opened { device: Device::Nic(port), queues: boxed(queues), spread, address, mtu_bytes })
         }
         FaceUri::Device { driver: PortDriver::Xdp, interface, .. } => {
             let Interface { address, mtu_bytes, .. } = query(interface)?;
-            let (port, queue) = XdpPort::open(interface, mtu_bytes, pool).map_err(|error| refused(&error))?;
-            Ok(Opened { device: Device::Xdp(interface.clone(), port), queue: Box::new(queue), address, mtu_bytes })
+            let opened = XdpPort::open(interface, mtu_bytes, queues, pool);
+            let (port, queues) = opened.map_err(|error| refused(&error))?;
+            let (device, queues) = (Device::Xdp(interface.clone(), port), boxed(queues));
+            Ok(Opened { device, queues, spread: BY_DEVICE, address, mtu_bytes })
         }
         FaceUri::Device { driver: PortDriver::Tap, interface, .. } => {
             let mtu_bytes = mtu_bytes.unwrap_or(USUAL_MTU_BYTES);
             let (port, queue) = TapPort::open(interface, mtu_bytes, None, pool).map_err(|error| refused(&error))?;
             let address = address_for(interface);
-            Ok(Opened { device: Device::Tap(port), queue: Box::new(queue), address, mtu_bytes })
+            Ok(Opened { device: Device::Tap(port), queues: boxed([queue]), spread: NOT_AT_ALL, address, mtu_bytes })
         }
         FaceUri::Pcap { input, output, address } => {
             let [input, output] = [input, output].map(|path| path.as_deref().map(Path::new));
             let (port, queue) = pcap::open(input, output, pool).map_err(|error| refused(&error))?;
             let address = address.unwrap_or(PCAP_ADDRESS);
             let mtu_bytes = pcap::MAX_FRAME_BYTES - VLAN_HEADER_BYTES;
-            Ok(Opened { device: Device::Pcap(port), queue: Box::new(queue), address, mtu_bytes })
+            Ok(Opened { device: Device::Pcap(port), queues: boxed([queue]), spread: NOT_AT_ALL, address, mtu_bytes })
         }
         FaceUri::Device { driver: PortDriver::Kernel, interface, .. } => {
             let found = query(interface)?;
             let frame_bytes = found.mtu_bytes + framing.header_bytes();
-            let (port, queue) =
-                PacketPort::open(interface, frame_bytes, pool).map_err(|error| match error.is_permission() {
+            let (port, queues) =
+                PacketPort::open(interface, frame_bytes, queues, pool).map_err(|error| match error.is_permission() {
                     true => CreateError::NotAcceptable(format!(
                         "no permission for network interface {interface}: the router needs the capability CAP_NET_RAW; run it \
                      as root, or grant that"
@@ -190,7 +212,8 @@ pub(super) fn open(
                 })?;
             Ok(Opened {
                 device: Device::Interface(interface.clone(), port),
-                queue: Box::new(queue),
+                queues: boxed(queues),
+                spread: BY_PORTS,
                 address: found.address,
                 mtu_bytes: usable_mtu(&found, framing),
             })
@@ -217,7 +240,8 @@ pub(super) fn open(
             let (port, queue) = service.open(&memif, pool).map_err(|error| refused(&error))?;
             Ok(Opened {
                 device: Device::Memif(port),
-                queue: Box::new(queue),
+                queues: boxed([queue]),
+                spread: NOT_AT_ALL,
                 address: random_address(),
                 mtu_bytes: usize::from(buffer_bytes) - framing.header_bytes(),
             })
@@ -227,6 +251,10 @@ pub(super) fn open(
              the kernel, tap://INTERFACE for one to the kernel, memif:///SOCKET?id=NUMBER, or pcap:///FILE"
         ))),
     }
+}
+
+fn boxed<Q: PortQueue>(queues: impl IntoIterator<Item = Q>) -> PortQueues {
+    queues.into_iter().map(|queue| Box::new(queue) as Box<dyn PortQueue>).collect()
 }
 
 /// An address for the port at the other end of a TAP interface: always the same on one computer, and another on other ones.

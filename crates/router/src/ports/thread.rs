@@ -18,8 +18,8 @@ use namehop_packet::FaceId;
 
 use super::PortContext;
 use super::managed::{ManagedPort, PortPlan};
-use super::open::{Memifs, refused};
-use crate::config::{Config, StaticPort};
+use super::open::{DeviceWishes, Memifs, refused};
+use crate::config::{AutoNumber, Config, StaticPort};
 use crate::supervise::fault_point;
 
 /// How often links are checked: a link that breaks is noticed after so long at most.
@@ -48,6 +48,8 @@ struct Wishes {
     on_demand: bool,
     network: PortNetwork,
     mtu_bytes: Option<usize>,
+    /// As many as there are workers, unless it is said.
+    queues: AutoNumber,
     kernel_interface: Option<String>,
 }
 
@@ -57,6 +59,7 @@ impl Wishes {
             on_demand: port.on_demand,
             network: port.network(),
             mtu_bytes: port.mtu,
+            queues: port.queues,
             kernel_interface: port.kernel_interface.as_ref().map(|name| name.0.clone()),
         }
     }
@@ -183,8 +186,14 @@ impl Ports {
         let taken = |id: u16| self.open.iter().any(|port| port.id == PortId(id));
         let id = PortId((0..u16::MAX).find(|&id| !taken(id)).unwrap_or_default());
         let max_on_demand = if wishes.on_demand { MAX_ON_DEMAND_FACES } else { 0 };
-        let Wishes { network, mtu_bytes, kernel_interface, .. } = wishes;
-        let plan = PortPlan { uri: uri.clone(), framing, network, mtu_bytes, kernel_interface };
+        let Wishes { network, mtu_bytes, queues, kernel_interface, .. } = wishes;
+        let max_queues = self.context.control.max_queues();
+        let queues = match queues {
+            AutoNumber::Auto => max_queues,
+            AutoNumber::Number(queues) => queues.min(max_queues),
+        };
+        let wishes = DeviceWishes { mtu_bytes, queues };
+        let plan = PortPlan { uri: uri.clone(), framing, network, wishes, kernel_interface };
         let port = ManagedPort::open(&self.context, eal, id, plan, &mut self.memifs, max_on_demand)?;
         info!(port = %uri, "port opened");
         self.open.push(port);

@@ -10,10 +10,17 @@ impl<S: Schedule> Worker<S> {
     /// Gives packets of other workers to them and takes what they have for this one. Whether there was any.
     pub(super) fn exchange(&mut self, now: Timestamp) -> bool {
         let Some(handover) = &mut self.handover else { return false };
+        for (home, port, frame) in self.ports.frames_for_others() {
+            handover.hand_over(now, home, Handed::Frame(port, frame), self.table.link_drops());
+        }
         handover.divide(now, &mut self.incoming, &self.pool, self.table.link_drops());
         let (own, to_send) = (self.incoming.kinds().map(|packets| packets.len()), self.outgoing.len());
         handover.receive(now, BURST, &mut self.incoming, &mut self.outgoing, &mut self.handed);
         let end = self.incoming.kinds().map(|packets| packets.len());
+        let has_frames = !self.handed.frames.is_empty();
+        for (port, frame) in self.handed.frames.drain(..) {
+            self.ports.accept(port, frame);
+        }
         while let Some(face) = self.handed.faces.pop() {
             self.expect_face(face);
         }
@@ -29,7 +36,7 @@ impl<S: Schedule> Worker<S> {
         for position in 0..self.handed.offered.len() {
             self.expect_face(self.handed.offered[position].face);
         }
-        end != own || self.outgoing.len() > to_send || !self.handed.is_empty()
+        end != own || self.outgoing.len() > to_send || has_frames || !self.handed.is_empty()
     }
 
     /// Adds a face whose first packet from another worker has come earlier than the command to add it.

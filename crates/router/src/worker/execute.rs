@@ -6,9 +6,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
+use namehop_face::port::QueueCounts;
 use namehop_forward::engine::CsErasure;
 use namehop_forward::schedule::Schedule;
-use namehop_manage::server::{EngineStatus, HandoverCounters, WorkerStatus};
+use namehop_manage::server::{EngineStatus, HandoverCounters, QueueStatus, WorkerStatus};
 use namehop_packet::Timestamp;
 use namehop_wire::Name;
 
@@ -37,6 +38,11 @@ impl Erasing {
     fn new(what: What, limit: usize, reply: oneshot::Sender<usize>) -> Self {
         Erasing { what, limit, erased: 0, erasure: CsErasure::default(), reply }
     }
+}
+
+fn queue_status(counts: QueueCounts) -> QueueStatus {
+    let QueueCounts { port, queue, received_frames, sent_frames } = counts;
+    QueueStatus { port, queue: queue as u64, received_frames, sent_frames }
 }
 
 impl<S: Schedule> Worker<S> {
@@ -126,6 +132,7 @@ impl<S: Schedule> Worker<S> {
             pit_entries: self.engine.table_sizes().pit as u64,
             cs_entries: self.engine.table_sizes().cs as u64,
             dispatch_entries: self.handover.as_ref().map_or(0, Handover::dispatch_entries),
+            queues: self.ports.queue_counts().into_iter().map(queue_status).collect(),
         }
     }
 

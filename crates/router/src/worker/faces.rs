@@ -6,9 +6,10 @@
 //! There a cache line holds eight faces, while a record here takes two lines.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use namehop_face::link_service::{DroppedInterest, LinkService, Reassembler};
-use namehop_face::port::{self, PortOutput};
+use namehop_face::port::{self, PortOutput, PortSet};
 use namehop_face::registry::Face;
 use namehop_face::uri::FaceUri;
 use namehop_forward::engine::Engine;
@@ -27,6 +28,30 @@ pub(super) struct FaceRecord {
     is_timed: bool,
 }
 
+impl FaceRecord {
+    /// The other worker that sends what leaves by this face, if this one does not.
+    #[inline]
+    pub(super) fn sent_by(&self, ports: &mut PortSet) -> Option<usize> {
+        match &self.output {
+            Output::Sockets | Output::Control => None,
+            Output::Port(output) => {
+                let face = self.link.face();
+                (!ports.sends_for(face, output)).then(|| face.home_worker())
+            }
+            Output::Worker(home) => Some(*home),
+        }
+    }
+
+    /// Bytes that wait to be sent on its link, as far as this worker has to do with them.
+    #[inline]
+    pub(super) fn queued_bytes(&self, ports: &PortSet) -> usize {
+        match &self.output {
+            Output::Port(output) => ports.backlog_bytes(output),
+            _ => self.link.face().send_queue_bytes.load(Ordering::Relaxed),
+        }
+    }
+}
+
 const _: () = assert!(size_of::<FaceRecord>() <= 128 && size_of::<FaceInfo>() == 8);
 
 /// Where the frames of a face go.
@@ -35,7 +60,7 @@ pub(super) enum Output {
     Sockets,
     /// Into a ring to the control thread.
     Control,
-    /// To a port.
+    /// To a port, of which this worker has a queue.
     Port(PortOutput),
     /// To another worker, as packets: it has the port of the face, or the state of its link.
     Worker(usize),
@@ -106,7 +131,11 @@ impl<S: Schedule> WorkerFaces<'_, S> {
 
 impl<S: Schedule> port::FaceRecords for WorkerFaces<'_, S> {
     fn add(&mut self, face: &Arc<Face>, output: PortOutput) {
-        WorkerFaces::add(self, face, Output::Port(output));
+        match self.records.get(face.id()) {
+            // A packet from another worker was earlier than the port.
+            Some(record) => record.output = Output::Port(output),
+            None => WorkerFaces::add(self, face, Output::Port(output)),
+        }
     }
 
     fn remove(&mut self, id: FaceId) -> Option<PortOutput> {

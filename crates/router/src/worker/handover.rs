@@ -1,5 +1,6 @@
 //! What workers hand to each other: packets that came to one worker and belong to another, and packets whose face another one
-//! serves. Network packets are handed over, never frames, because the state of a link belongs to one worker.
+//! serves. Mostly network packets are handed over. Frames are where a port has several queues: what comes to a further one and
+//! needs the state of a link, or has no face, goes as it is to the worker that has the port.
 //!
 //! There is a ring for each pair of workers and each direction. What a worker hands over in a turn becomes visible at the end of
 //! the turn, all at once. When a ring is full the packet is dropped and counted; the last quarter of a ring is kept for Data and
@@ -19,10 +20,13 @@ use std::time::Instant;
 
 use namehop_face::counters::{LinkDrop, LinkDropTotals};
 use namehop_face::link_service::{CongestionMarker, DroppedInterest};
+use namehop_face::port::PortId;
 use namehop_face::wake::Waker;
 use namehop_forward::dispatch::{NameDispatch, Owners, SAMPLED, WorkerSet};
 use namehop_manage::server::HandoverCounters;
-use namehop_packet::{BufferPool, FaceId, Incoming, IncomingBurst, LinkFields, Outgoing, PacketKind, Timestamp};
+use namehop_packet::{
+    BufferPool, FaceId, Incoming, IncomingBurst, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp,
+};
 use namehop_table::{HandoverReceiver, HandoverSender, handover_ring};
 use namehop_wire::tlv::types;
 
@@ -31,6 +35,8 @@ use namehop_wire::tlv::types;
 const RING_PACKETS: usize = 1024;
 /// One in so many places of a ring is kept for Data and Nacks.
 const RESERVED_SHARE: usize = 4;
+/// One in so many is kept for packets.
+const FRAMES_SHARE: usize = 2;
 /// How long packets may wait in a ring (CoDel: TARGET).
 const TARGET_NS: u64 = 5_000_000;
 /// For how long they may wait longer before they are marked (CoDel: INTERVAL).
@@ -49,6 +55,8 @@ pub(super) enum Handed {
     Dropped(DroppedInterest),
     /// A face whose first frame has come.
     NewFace(FaceId),
+    /// A frame of a port of that worker which came to a further queue.
+    Frame(PortId, PacketBuffer),
 }
 
 impl Handed {
@@ -56,7 +64,16 @@ impl Handed {
         match self {
             Handed::Incoming(packet) | Handed::Offered(packet) => kind_of(packet),
             Handed::Outgoing(packet) => packet.kind,
-            Handed::Dropped(_) | Handed::NewFace(_) => PacketKind::Interest,
+            Handed::Dropped(_) | Handed::NewFace(_) | Handed::Frame(..) => PacketKind::Interest,
+        }
+    }
+
+    /// One in so many places of a ring is kept for others. `kind` is its own.
+    fn share_for_others(&self, kind: PacketKind) -> Option<usize> {
+        match self {
+            // Anybody on the link can send such frames.
+            Handed::Frame(..) => Some(FRAMES_SHARE),
+            _ => (kind == PacketKind::Interest).then_some(RESERVED_SHARE),
         }
     }
 
@@ -65,7 +82,7 @@ impl Handed {
         match self {
             Handed::Incoming(packet) | Handed::Offered(packet) => Some(&mut packet.fields),
             Handed::Outgoing(packet) => Some(&mut packet.fields),
-            Handed::Dropped(_) | Handed::NewFace(_) => None,
+            Handed::Dropped(_) | Handed::NewFace(_) | Handed::Frame(..) => None,
         }
     }
 }
@@ -105,6 +122,8 @@ pub(super) struct Received {
     pub(super) dropped: Vec<DroppedInterest>,
     /// Faces whose first frames have come to other workers.
     pub(super) faces: Vec<FaceId>,
+    /// Frames of this worker's ports that came to further queues.
+    pub(super) frames: Vec<(PortId, PacketBuffer)>,
 }
 
 impl Received {
@@ -259,7 +278,7 @@ impl Handover {
     #[inline]
     pub(super) fn hand_over(&mut self, now: Timestamp, worker: usize, what: Handed, drops: &LinkDropTotals) {
         let kind = what.kind();
-        let reserved = if kind == PacketKind::Interest { RING_PACKETS / RESERVED_SHARE } else { 0 };
+        let reserved = what.share_for_others(kind).map_or(0, |share| RING_PACKETS / share);
         let is_accepted = match self.to.get_mut(worker) {
             Some(Some(to)) => to.ring.push(Waiting { since: now, kind, what }, reserved).is_ok(),
             _ => false,
@@ -323,6 +342,7 @@ impl Handover {
                         outgoing.push(packet);
                     }
                     Handed::Dropped(interest) => received.dropped.push(interest),
+                    Handed::Frame(port, frame) => received.frames.push((port, frame)),
                     Handed::NewFace(face) => {
                         announcements += 1;
                         received.faces.push(face);

@@ -23,7 +23,6 @@ mod tests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tracing::warn;
@@ -166,7 +165,7 @@ impl<S: Schedule> Worker<S> {
             || !self.rings.from_control.is_empty()
             || !self.mailbox.commands.is_empty()
             || !self.erasing.is_empty()
-            || self.ports.has_changes()
+            || self.ports.has_work()
             || self.handover.as_ref().is_some_and(Handover::has_work)
     }
 
@@ -326,8 +325,8 @@ impl<S: Schedule> Worker<S> {
                 rest.next();
                 continue;
             };
-            if let Output::Worker(home) = record.output
-                && let Some(handover) = &mut self.handover
+            if let Some(handover) = &mut self.handover
+                && let Some(home) = record.sent_by(&mut self.ports)
             {
                 while rest.as_slice().first().is_some_and(|packet| packet.face == id)
                     && let Some(packet) = rest.next()
@@ -336,7 +335,7 @@ impl<S: Schedule> Worker<S> {
                 }
                 continue;
             }
-            let queued = record.link.face().send_queue_bytes.load(Ordering::Relaxed);
+            let queued = record.queued_bytes(&self.ports);
             while rest.as_slice().first().is_some_and(|packet| packet.face == id)
                 && let Some(packet) = rest.next()
             {

@@ -16,7 +16,7 @@ use crate::encapsulation::neighbour_discovery::{self, ADVERTISEMENT, Message, SO
 use crate::encapsulation::vxlan::{self, VXLAN_BYTES};
 use crate::encapsulation::{Flow, InternetKey, MacAddress, icmp, is_group, udp};
 use crate::port::neighbour::{Heard, Neighbour};
-use crate::port::set::Arrival;
+use crate::port::single::Arrival;
 
 /// Of a datagram: whose it is, and where in the frame its packet lies.
 type InternetArrival = Arrival<(InternetKey, Range<usize>)>;
@@ -62,6 +62,25 @@ impl Internet {
             }
             _ if is_mine && !is_to_group => Err(LinkDrop::NotNdnFrame),
             _ => Err(LinkDrop::ForeignFrame),
+        }
+    }
+
+    /// Whose a datagram is and where its packet lies, if the frame is one for the port; changes nothing.
+    pub(in crate::port) fn datagram(&self, frame: &[u8]) -> Option<(InternetKey, Range<usize>)> {
+        let (destination, source) = (hardware_address(frame, 0)?, hardware_address(frame, 6)?);
+        let packet = match ethertype(frame)? {
+            ETHERTYPE_IPV4 => Datagram::read_v4(frame),
+            ETHERTYPE_IPV6 => Datagram::read_v6(frame),
+            _ => return None,
+        };
+        let packet = packet.ok().filter(|packet| packet.protocol == PROTOCOL_UDP)?;
+        let is_for_me = destination == self.local && self.network.has(packet.destination);
+        if !is_for_me || is_group(&source) || !is_of_one_host(packet.source) {
+            return None;
+        }
+        match self.receive_udp(frame, &packet) {
+            Ok(Arrival::Packet(datagram)) => Some(datagram),
+            _ => None,
         }
     }
 
@@ -186,6 +205,7 @@ impl Internet {
                     if let Some(Some(output)) = self.outputs.get_mut(place as usize) {
                         output.header.set_next_hop(&address);
                         output.is_resolved = true;
+                        output.face.set_next_hop(Some(address));
                     }
                 }
             }

@@ -3,6 +3,7 @@
 mod bypass;
 mod control;
 mod internet;
+mod queues;
 mod receive;
 mod send;
 

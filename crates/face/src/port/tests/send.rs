@@ -29,7 +29,7 @@ fn what_is_sent_into_a_vlan_has_its_tag() {
 
     let queue = bench.ask(|control| control.take_queue(PortId(0))).expect("answered").expect("there");
     let elsewhere = [0x02, 0, 0, 0, 0, 0x09];
-    bench.ask(move |control| control.give_queue(PortId(0), queue, elsewhere)).expect("given");
+    bench.ask(move |control| control.give_queue(PortId(0), Some(queue), elsewhere)).expect("given");
     bench.send(&face, &[6; 100]);
     bench.flush();
     assert_eq!(bench.wire().sent[2], tagged(PEER, elsewhere, 4094, &[6; 100]), "the VLAN stays");
@@ -121,7 +121,7 @@ fn a_link_that_is_down_or_being_restarted_drops_and_counts() {
     let queued = || face.send_queue_bytes.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(queued(), 2 * MIN_FRAME_BYTES);
     bench.control.set_state(PortId(0), false, 1500);
-    assert!(bench.set.has_changes() && bench.set.apply_changes(&mut bench.records));
+    assert!(bench.set.has_work() && bench.set.apply_changes(&mut bench.records));
     assert_eq!((bench.dropped(LinkDrop::LinkDown), queued()), (2, 0), "what waited");
     bench.send(&face, &INTEREST);
     assert_eq!(face.counters.link_drop(LinkDrop::LinkDown), 1);
@@ -132,7 +132,7 @@ fn a_link_that_is_down_or_being_restarted_drops_and_counts() {
     assert_eq!(face.counters.link_drop(LinkDrop::LinkDown), 2);
     bench.wire().room = 1;
     let elsewhere = [0x02, 0, 0, 0, 0, 0x09];
-    bench.ask(move |control| control.give_queue(PortId(0), queue, elsewhere)).expect("given");
+    bench.ask(move |control| control.give_queue(PortId(0), Some(queue), elsewhere)).expect("given");
     bench.send(&face, &INTEREST);
     assert_eq!(bench.flush(), None);
     assert_eq!(bench.wire().sent, [frame(PEER, elsewhere, ETHERTYPE_NDN, &INTEREST)]);

@@ -276,6 +276,31 @@ fn what_finds_no_room_is_counted_and_data_has_more_room_than_interests() {
 }
 
 #[test]
+fn frames_of_further_queues_leave_room_for_packets() {
+    let mut bench = Bench::new();
+    let (consumer, producer) = (bench.face(0), bench.face(1));
+    bench.route("/a", &producer);
+    let name = bench.name_of(1);
+    let room_for_frames = RING_PACKETS - RING_PACKETS / FRAMES_SHARE;
+    let drops = Arc::clone(&bench.table);
+    let handover = bench.workers[0].handover.as_mut().expect("several workers");
+    for _ in 0..RING_PACKETS {
+        let frame = bench.pool.copy_of(b"whatever somebody sends").expect("buffer");
+        handover.hand_over(bench.now, 1, Handed::Frame(PortId(3), frame), drops.link_drops());
+    }
+    let lost = (RING_PACKETS - room_for_frames) as u64;
+    assert_eq!(bench.table.link_drops().get(LinkDrop::HandoverFull), lost);
+    bench.give(0, &consumer, &interest(&name, 1));
+    bench.workers[0].turn(bench.now);
+    assert_eq!(bench.table.link_drops().get(LinkDrop::HandoverFull), lost, "there is room for the Interest");
+    bench.run();
+    assert_eq!(bench.sent().len(), 1);
+    // The port of the frames is gone meanwhile.
+    assert_eq!(bench.table.link_drops().get(LinkDrop::LinkDown), room_for_frames as u64);
+    assert_eq!(bench.pool.in_use(), 0);
+}
+
+#[test]
 fn packets_that_wait_for_too_long_are_marked() {
     let mut bench = Bench::new();
     let (consumer, producer) = (bench.face(0), bench.face(1));

@@ -1,5 +1,6 @@
 //! Ports as hosts on the Internet: whom they answer, and whose datagrams they take.
 
+mod bursts;
 mod next_hops;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

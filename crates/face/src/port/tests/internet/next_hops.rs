@@ -129,7 +129,7 @@ fn an_interrupted_link_and_another_hardware_address_are_resolved_anew() {
     assert_eq!(bench.send_one(&face)[0][..6], STRANGER);
     let queue = Box::new(TestPort(Arc::clone(&bench.wire), bench.pool.clone()));
     let here = [2, 0, 0, 0, 0, 0x55];
-    bench.ask(move |control| control.give_queue(PortId(0), queue, here).expect("given"));
+    bench.ask(move |control| control.give_queue(PortId(0), Some(queue), here).expect("given"));
     assert!(bench.send_one(&face).is_empty());
     let question = bench.turn_after(1_000).remove(0);
     assert_eq!(question[6..12], here);

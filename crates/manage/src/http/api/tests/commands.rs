@@ -173,7 +173,7 @@ fn routes_strategies_cache_and_dispatch_table_are_changed() {
         assert_eq!(erased, json!({"prefix": "/", "erased": 700}));
 
         scene.router().dispatch_entries.borrow_mut().push(DispatchEntry::default());
-        scene.router().workers.borrow_mut().extend([WorkerStatus::default(); 2]);
+        scene.router().workers.borrow_mut().extend([WorkerStatus::default(), WorkerStatus::default()]);
         let moved = scene.change(Method::POST, "/ndt/move", r#"{"name":"/a/b","worker":1}"#).await.json();
         assert_eq!(moved, json!({"name": "/a/b", "worker": 1}));
         let nobody = scene.change(Method::POST, "/ndt/move", r#"{"name":"/a/b","worker":2}"#).await;

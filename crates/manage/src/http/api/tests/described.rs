@@ -9,7 +9,7 @@ use super::schema::fault;
 use super::*;
 use crate::http::description;
 use crate::nfd::{ReadvertiseCounters, ReadvertiseError, ReadvertiseStatus};
-use crate::server::{DispatchEntry, WorkerStatus};
+use crate::server::{DispatchEntry, QueueStatus, WorkerStatus};
 
 const METHODS: [Method; 5] = [Method::GET, Method::PUT, Method::POST, Method::PATCH, Method::DELETE];
 
@@ -114,7 +114,12 @@ async fn expect(scene: &Scene, done: &mut BTreeSet<String>, method: Method, temp
 fn answers_are_as_described() {
     run(async {
         let scene = Scene::new();
-        scene.router().workers.borrow_mut().extend([WorkerStatus { processor: Some(3), ..WorkerStatus::default() }; 2]);
+        let worker = WorkerStatus {
+            processor: Some(3),
+            queues: vec![QueueStatus { port: "dev://eth1".to_owned(), ..QueueStatus::default() }],
+            ..WorkerStatus::default()
+        };
+        scene.router().workers.borrow_mut().extend([worker.clone(), worker]);
         scene.router().dispatch_entries.borrow_mut().push(DispatchEntry::default());
         scene
             .router()

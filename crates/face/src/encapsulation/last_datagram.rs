@@ -1,0 +1,157 @@
+//! The headers of the datagram that came before, so that the next one of the same sender needs no look-up of its face.
+//!
+//! Of a datagram with the same headers nothing has to be found out but lengths and checksums. What is left out of the comparison is what
+//! reading ignores, too, and what belongs to one datagram: see `MASKS`. A datagram that does not pass here is read from the
+//! beginning, and that alone says why it is dropped.
+
+use std::ops::Range;
+
+use namehop_packet::Checksum;
+
+use super::ethernet::HEADER_BYTES as ETHERNET_BYTES;
+use super::ip::{IPV4_BYTES, IPV6_BYTES, PROTOCOL_UDP, pseudo_header};
+use super::udp::UDP_BYTES;
+use super::vxlan::VXLAN_BYTES;
+use super::{Flow, InternetKey};
+
+/// Words of eight bytes that hold the longest headers.
+const WORDS: usize = (ETHERNET_BYTES + IPV6_BYTES + UDP_BYTES + VXLAN_BYTES).div_ceil(8);
+/// A header of IPv4 without options, in the first byte.
+const V4_WITHOUT_OPTIONS: u8 = 0x45;
+
+type Words = [u64; WORDS];
+
+/// What counts in the comparison, by kind of the headers: bit 0 IPv6, bit 1 VXLAN, bit 2 any source port.
+const MASKS: [Words; 8] = {
+    let mut masks = [[0; WORDS]; 8];
+    let mut kind = 0;
+    while kind < masks.len() {
+        masks[kind] = mask(kind & 1 != 0, kind & 2 != 0, kind & 4 != 0);
+        kind += 1;
+    }
+    masks
+};
+
+const fn mask(is_v6: bool, is_vxlan: bool, has_any_port: bool) -> Words {
+    let udp_at = udp_at(is_v6);
+    let length = udp_at + UDP_BYTES + if is_vxlan { VXLAN_BYTES } else { 0 };
+    let mut bytes = [0_u8; WORDS * 8];
+    let mut at = 0;
+    while at < length {
+        let (ip, udp) = (at.wrapping_sub(ETHERNET_BYTES), at.wrapping_sub(udp_at));
+        bytes[at] = if at < ETHERNET_BYTES {
+            0xFF
+        } else if at < udp_at {
+            match (is_v6, ip) {
+                // Traffic class and flow label, length, hop limit.
+                (true, 0) => 0xF0,
+                (true, 1..=5 | 7) => 0,
+                // Type of service, length, identification, time to live, checksum.
+                (false, 1..=5 | 8 | 10 | 11) => 0,
+                // All of flags and offset but the bits that fragments do not have.
+                (false, 6) => 0x3F,
+                _ => 0xFF,
+            }
+        } else {
+            match udp {
+                0 | 1 if has_any_port => 0,
+                0..=3 => 0xFF,
+                4..=7 => 0,
+                // The flag that the VNI counts; what is reserved.
+                8 => 0x08,
+                9..=11 | 15 => 0,
+                _ => 0xFF,
+            }
+        };
+        at += 1;
+    }
+    let (mut words, mut word) = ([0; WORDS], 0);
+    while word < WORDS {
+        let mut eight = [0; 8];
+        let mut byte = 0;
+        while byte < 8 {
+            eight[byte] = bytes[word * 8 + byte];
+            byte += 1;
+        }
+        words[word] = u64::from_ne_bytes(eight);
+        word += 1;
+    }
+    words
+}
+
+const fn udp_at(is_v6: bool) -> usize {
+    ETHERNET_BYTES + if is_v6 { IPV6_BYTES } else { IPV4_BYTES }
+}
+
+/// See the module's description.
+#[derive(Debug, Clone)]
+pub(crate) struct LastDatagram {
+    /// What counts of its headers.
+    headers: Words,
+    mask: &'static Words,
+    /// How many words count.
+    count: usize,
+    is_v6: bool,
+    is_vxlan: bool,
+    /// Of the pseudo header, without length.
+    sum: Checksum,
+}
+
+impl LastDatagram {
+    /// The headers of a frame, in which a datagram with this key was found and what it carries at this place. With `has_any_port` it
+    /// does not matter which port a datagram comes from. `None` when such headers are not remembered: there are options.
+    pub(crate) fn new(frame: &[u8], key: &InternetKey, start: usize, has_any_port: bool) -> Option<LastDatagram> {
+        let (is_v6, is_vxlan) = (key.local.is_ipv6(), matches!(key.flow, Flow::Vxlan { .. }));
+        let expected = udp_at(is_v6) + UDP_BYTES + if is_vxlan { VXLAN_BYTES } else { 0 };
+        if start != expected || (!is_v6 && frame.get(ETHERNET_BYTES) != Some(&V4_WITHOUT_OPTIONS)) {
+            return None;
+        }
+        // The source port of a tunnel says nothing of the sender.
+        let kind = usize::from(is_v6) | usize::from(is_vxlan) << 1 | usize::from(is_vxlan || has_any_port) << 2;
+        let (mask, count) = (&MASKS[kind], start.div_ceil(8));
+        let mut headers = [0; WORDS];
+        let words = frame.as_chunks::<8>().0.get(..count)?;
+        for ((header, word), mask) in headers.iter_mut().zip(words).zip(mask) {
+            *header = u64::from_ne_bytes(*word) & mask;
+        }
+        let sum = pseudo_header(key.remote, key.local, PROTOCOL_UDP);
+        Some(LastDatagram { headers, mask, count, is_v6, is_vxlan, sum })
+    }
+
+    /// Where in a frame lies what it carries, if it has the same headers and is whole.
+    #[inline]
+    pub(crate) fn payload_of(&self, frame: &[u8]) -> Option<Range<usize>> {
+        let words = frame.as_chunks::<8>().0.get(..self.count)?;
+        let differs = words
+            .iter()
+            .zip(&self.headers)
+            .zip(self.mask)
+            .fold(0, |differs, ((word, header), mask)| differs | (u64::from_ne_bytes(*word) & mask) ^ header);
+        if differs != 0 {
+            return None;
+        }
+        let number = |at: usize| Some(usize::from(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?])));
+        let udp_at = udp_at(self.is_v6);
+        let end = if self.is_v6 {
+            udp_at + number(ETHERNET_BYTES + 4)?
+        } else {
+            let header = frame.get(ETHERNET_BYTES..)?.first_chunk::<IPV4_BYTES>()?;
+            if !Checksum::new().bytes(header).is_whole() {
+                return None;
+            }
+            ETHERNET_BYTES + number(ETHERNET_BYTES + 2)?
+        };
+        let length = number(udp_at + 4)?;
+        let start = udp_at + UDP_BYTES + if self.is_vxlan { VXLAN_BYTES } else { 0 };
+        if end > frame.len() || udp_at + length > end || udp_at + length < start {
+            return None;
+        }
+        let datagram = frame.get(udp_at..udp_at + length)?;
+        let is_whole = match number(udp_at + 6)? {
+            0 => !self.is_v6 || self.is_vxlan,
+            // It was read from 16 bits.
+            _ => self.sum.number(length as u16).bytes(datagram).is_whole(),
+        };
+        is_whole.then_some(start..udp_at + length)
+    }
+}

@@ -1,0 +1,114 @@
+//! One port as a worker has it, and what frames are that came in on it.
+
+use std::sync::atomic::Ordering;
+
+use namehop_packet::{FaceId, PacketBuffer, PortQueue, Timestamp};
+
+use super::bypass::Bypass;
+use super::internet::Internet;
+use super::queues::Share;
+use super::send_queue::SendQueue;
+use super::{FaceHeader, FaceRecords, PortParams};
+use crate::encapsulation::{Header, LastDatagram, MacAddress, Peer};
+use crate::peers::PeerTable;
+
+/// A port in use.
+pub(super) struct Port {
+    pub(super) params: PortParams,
+    /// Its faces right above Ethernet, or the one on a bare link.
+    pub(super) faces: PeerTable<FaceId, Peer>,
+    /// Its Internet side, if it has addresses there.
+    pub(super) internet: Option<Box<Internet>>,
+    /// Faces that senders made.
+    pub(super) on_demand_faces: usize,
+    /// Frames to send.
+    pub(super) waiting: SendQueue,
+    /// The kernel's share of its link.
+    pub(super) bypass: Option<Bypass>,
+    /// What this worker has of it.
+    pub(super) share: Share,
+    /// Frames that came to further queues and are for the worker that has the port.
+    pub(super) handed_in: Vec<PacketBuffer>,
+    /// Frames of this worker's queue so far.
+    pub(super) received_frames: u64,
+    pub(super) sent_frames: u64,
+}
+
+/// Whose a received frame is: the face, and the number that tells the senders to a multicast group apart.
+pub(super) type Owner = (FaceId, u64);
+
+/// What stood in front of the last frame of a burst that belonged to a face, and whose that was: consecutive frames mostly come from
+/// one sender.
+pub(super) enum Last {
+    /// There was none.
+    None,
+    /// Right above Ethernet, or nothing.
+    Link(Header, Owner),
+    /// Over the Internet.
+    Datagram(LastDatagram, Owner),
+}
+
+/// What a received frame is.
+pub(super) enum Arrival<P> {
+    /// A packet for a face, and what is known of it.
+    Packet(P),
+    /// It has become the port's answer to itself, which is to be sent.
+    Answer,
+    /// It was for the port alone, which has noted what it says.
+    Nothing,
+}
+
+impl Port {
+    pub(super) fn new(params: PortParams, share: Share) -> Port {
+        let has_addresses = !params.network.addresses.is_empty();
+        let is_first = matches!(share, Share::First { .. });
+        let internet = has_addresses.then(|| Box::new(Internet::new(params.network.clone(), params.address, is_first)));
+        let (faces, waiting) = (PeerTable::new(), SendQueue::default());
+        Port {
+            params,
+            faces,
+            internet,
+            on_demand_faces: 0,
+            waiting,
+            bypass: None,
+            share,
+            handed_in: Vec::new(),
+            received_frames: 0,
+            sent_frames: 0,
+        }
+    }
+
+    /// Shows on the faces of this port that nothing waits there any more.
+    pub(super) fn clear_backlog(&self, faces: &mut impl FaceRecords) {
+        for &id in self.faces.values() {
+            if let Some((face, _)) = faces.get(id) {
+                face.send_queue_bytes.store(0, Ordering::Relaxed);
+            }
+        }
+        for face in self.internet.iter().flat_map(|internet| internet.faces()) {
+            face.send_queue_bytes.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a queue into use. The headers of all faces have the address of the port, which may be another one than before.
+    pub(super) fn give_queue(
+        &mut self,
+        queue: Option<Box<dyn PortQueue>>,
+        address: MacAddress,
+        now: Timestamp,
+        faces: &mut impl FaceRecords,
+    ) {
+        self.params.queue = queue;
+        self.params.address = address;
+        for &id in self.faces.values() {
+            if let Some((_, output)) = faces.get(id)
+                && let FaceHeader::Link(header) = &mut output.header
+            {
+                *header = Header::new(header.peer(), &address);
+            }
+        }
+        if let Some(internet) = &mut self.internet {
+            internet.restart(now, address);
+        }
+    }
+}

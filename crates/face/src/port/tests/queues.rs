@@ -1,0 +1,287 @@
+//! A port with two queues of two workers.
+
+use namehop_wire::lp::{LpHeader, PitToken, encode_packet};
+
+use super::*;
+use crate::encapsulation::neighbour_discovery;
+use crate::encapsulation::udp::{Ends, Header as UdpHeader};
+use crate::registry::FaceUpdate;
+
+const OWN: std::net::Ipv4Addr = std::net::Ipv4Addr::new(192, 0, 2, 1);
+const OTHER: std::net::Ipv4Addr = std::net::Ipv4Addr::new(192, 0, 2, 2);
+
+/// Two workers; number 0 has the port.
+struct Pair {
+    sets: [PortSet; 2],
+    records: [Records; 2],
+    controls: Arc<PortControls>,
+    table: Arc<FaceTable>,
+    pool: BufferPool,
+    wires: [Arc<Mutex<Wire>>; 2],
+    _events: [UnboundedReceiver<FaceEvent>; 2],
+    now: Timestamp,
+}
+
+impl Pair {
+    fn new() -> Pair {
+        let (table, pool) = (Arc::new(FaceTable::new()), BufferPool::new(1024, 16));
+        table.set_workers(2);
+        let make = |worker| {
+            let (sender, events) = unbounded_channel();
+            let waker = Arc::new(Waker::new());
+            let (mut set, control) = PortSet::new(Arc::clone(&table), sender, waker, FaceFlags::default(), false, IDLE);
+            set.set_worker(worker);
+            (set, control, events)
+        };
+        let ((first, first_control, one), (second, second_control, other)) = (make(0), make(1));
+        let wires = [(); 2].map(|()| Arc::new(Mutex::new(Wire { room: usize::MAX, ..Wire::default() })));
+        let queues: PortQueues =
+            wires.iter().map(|wire| Box::new(TestPort(Arc::clone(wire), pool.clone())) as Box<dyn PortQueue>).collect();
+        let mut pair = Pair {
+            sets: [first, second],
+            records: Default::default(),
+            controls: Arc::new(PortControls::new(vec![first_control, second_control])),
+            table,
+            pool,
+            wires,
+            _events: [one, other],
+            now: Timestamp(1_000_000_000),
+        };
+        let params = PortParams {
+            queue: None,
+            framing: Framing::Ethernet,
+            address: HERE,
+            network: PortNetwork { addresses: vec!["192.0.2.1/24".parse().expect("address")], gateways: vec![] },
+            uri: "dev://test0".parse().expect("URI"),
+            mtu_bytes: 1500,
+            max_on_demand_faces: 4,
+            is_up: true,
+        };
+        pair.ask(move |controls| controls.add(PortId(0), params, queues).expect("added"));
+        pair
+    }
+
+    fn ask<T: Send + 'static>(&mut self, question: impl FnOnce(&PortControls) -> T + Send + 'static) -> T {
+        let controls = Arc::clone(&self.controls);
+        let asking = thread::spawn(move || question(&controls));
+        while !asking.is_finished() {
+            self.apply_changes();
+            thread::yield_now();
+        }
+        asking.join().expect("asked")
+    }
+
+    fn apply_changes(&mut self) {
+        for (set, records) in self.sets.iter_mut().zip(&mut self.records) {
+            set.apply_changes(records);
+        }
+    }
+
+    fn face(&mut self, peer: impl Into<FacePeer>) -> Arc<Face> {
+        let peer = peer.into();
+        let params = face_params(peer, &"dev://test0".parse().expect("URI"), 1500);
+        let face = self.table.insert(crate::registry::FaceParams { home_worker: Some(0), ..params }).expect("room");
+        let added = Arc::clone(&face);
+        self.ask(move |controls| controls.add_face(PortId(0), 2, &added, peer).expect("added"));
+        face
+    }
+
+    fn udp_face(&mut self) -> Arc<Face> {
+        let (remote, local) = ("udp4://192.0.2.2:6363", "dev://test0?ip=192.0.2.1&port=6363");
+        let peer = FacePeer::of(&remote.parse().expect("URI"), &local.parse().expect("URI"));
+        self.face(peer.expect("a peer"))
+    }
+
+    /// A frame comes to this queue. What the first and the second worker have of it, after frames were handed over.
+    fn receive(&mut self, queue: usize, frame: &[u8]) -> [Vec<(FaceId, Vec<u8>)>; 2] {
+        self.wires[queue].lock().expect("wire").incoming.push(frame.to_vec());
+        let mut frames = [Vec::new(), Vec::new()];
+        for worker in [1, 0] {
+            let (set, records) = (&mut self.sets[worker], &mut self.records[worker]);
+            set.receive(self.now, &mut frames[worker], records, &self.pool);
+            let others: Vec<_> = set.frames_for_others().collect();
+            for (home, port, frame) in others {
+                assert_eq!((worker, home), (1, 0));
+                self.sets[home].accept(port, frame);
+                assert!(self.sets[home].has_work());
+            }
+        }
+        assert!(!self.sets[0].has_work());
+        frames.map(|frames| frames.into_iter().map(|frame| (frame.face, frame.buffer.bytes().to_vec())).collect())
+    }
+
+    fn sends_for(&mut self, worker: usize, face: &Face) -> bool {
+        let (_, output) = self.records[worker].get(face.id()).expect("a face of both workers");
+        self.sets[worker].sends_for(face, output)
+    }
+
+    /// What leaves by the queue of this worker when it sends a packet.
+    fn send(&mut self, worker: usize, face: &Face) -> Vec<Vec<u8>> {
+        let mut frames = vec![self.pool.copy_of(&INTEREST).expect("buffer")];
+        let (_, output) = self.records[worker].get(face.id()).expect("a face of both workers");
+        self.sets[worker].send(face, output, &mut frames, &self.pool);
+        self.sets[worker].flush(&mut self.records[worker]);
+        std::mem::take(&mut self.wires[worker].lock().expect("wire").sent)
+    }
+
+    fn drops(&self) -> u64 {
+        LinkDrop::ALL.iter().map(|&reason| self.table.link_drops().get(reason)).sum()
+    }
+}
+
+fn datagram(source_port: u16, payload: &[u8]) -> Vec<u8> {
+    let ends = Ends { source: OTHER.into(), destination: OWN.into(), source_port, destination_port: 6363 };
+    let pool = BufferPool::new(1, 1);
+    let mut frame = pool.copy_of(payload).expect("buffer");
+    assert!(UdpHeader::new(&ends, &PEER, None).put_on(None, &mut frame, &pool));
+    let mut frame = frame.bytes().to_vec();
+    frame[..6].copy_from_slice(&HERE);
+    frame
+}
+
+fn arp_answer() -> Vec<u8> {
+    let arp =
+        crate::encapsulation::arp::Arp { is_reply: true, sender: PEER, sender_ip: OTHER, target: HERE, target_ip: OWN };
+    arp.to_frame(&HERE).to_vec()
+}
+
+/// An LpPacket with this header around the Interest.
+fn link_packet(header: LpHeader) -> Vec<u8> {
+    encode_packet(&header, Some(&INTEREST))
+}
+
+#[test]
+fn whole_packets_of_known_peers_stay_with_the_worker_of_their_queue() {
+    let mut pair = Pair::new();
+    let (ethernet, udp) = (pair.face(Peer::Ethernet(PEER)), pair.udp_face());
+    let with_token =
+        link_packet(LpHeader { pit_token: PitToken::from_slice(&[1; 4]).expect("a token"), ..LpHeader::default() });
+    let numbered = link_packet(LpHeader { sequence: Some(7), tx_sequence: Some(1), ..LpHeader::default() });
+    for (face, packet) in [(&ethernet, &INTEREST[..]), (&ethernet, &with_token), (&udp, &INTEREST), (&udp, &with_token)]
+    {
+        let frame =
+            if face.id() == udp.id() { datagram(6363, packet) } else { frame(HERE, PEER, ETHERTYPE_NDN, packet) };
+        assert_eq!(pair.receive(1, &frame), [vec![], vec![(face.id(), packet.to_vec())]]);
+        assert_eq!(pair.receive(0, &frame), [vec![(face.id(), packet.to_vec())], vec![]]);
+    }
+    // The state of a link is with its home worker.
+    let protected = frame(HERE, PEER, ETHERTYPE_NDN, &numbered);
+    assert_eq!(pair.receive(1, &protected), [vec![(ethernet.id(), numbered)], vec![]]);
+    pair.sets[0].flush(&mut pair.records[0]);
+    let counts = pair.sets.each_ref().map(|set| set.queue_counts());
+    assert_eq!(counts.map(|counts| (counts[0].queue, counts[0].received_frames)), [(0, 4), (1, 5)]);
+    assert_eq!((pair.drops(), pair.pool.in_use()), (0, 0));
+}
+
+/// What comes to the further queue, whole or damaged, has the same consequences as on the first.
+#[test]
+fn it_does_not_matter_which_queue_a_frame_comes_to() {
+    let good = [
+        frame(HERE, PEER, ETHERTYPE_NDN, &INTEREST),
+        frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST),
+        frame(NDN_GROUP, PEER, ETHERTYPE_NDN, &INTEREST),
+        tagged(HERE, PEER, 7, &INTEREST),
+        datagram(6363, &INTEREST),
+        datagram(7000, &INTEREST),
+        arp_answer(),
+        neighbour_discovery::question((PEER, std::net::Ipv6Addr::LOCALHOST), std::net::Ipv6Addr::UNSPECIFIED, None)
+            .to_vec(),
+    ];
+    let mut frames = good.to_vec();
+    for frame in &good {
+        for at in 0..frame.len() {
+            let mut damaged = frame.clone();
+            damaged[at] ^= 0x41;
+            frames.push(damaged);
+            frames.push(frame[..at].to_vec());
+        }
+    }
+    let outcomes = [0, 1].map(|queue| {
+        let mut pair = Pair::new();
+        pair.face(Peer::Ethernet(PEER));
+        pair.udp_face();
+        let mut found = Vec::new();
+        for frame in &frames {
+            let [first, second] = pair.receive(queue, frame);
+            let [first, second] = [first, second].map(|packets| {
+                let uri = |id| pair.table.get(id).expect("a face").remote_uri().to_string();
+                packets.into_iter().map(|(id, packet)| (uri(id), packet)).collect::<Vec<_>>()
+            });
+            let drops: Vec<_> = LinkDrop::ALL.iter().map(|&reason| pair.table.link_drops().get(reason)).collect();
+            found.push((frame.clone(), [first, second].concat(), drops));
+        }
+        found
+    });
+    assert!(outcomes[0] == outcomes[1]);
+}
+
+#[test]
+fn a_face_that_a_sender_has_made_is_known_to_the_other_worker_until_it_is_removed() {
+    let mut pair = Pair::new();
+    let greeting = frame(HERE, STRANGER, ETHERTYPE_NDN, &INTEREST);
+    let [first, second] = pair.receive(1, &greeting);
+    assert_eq!((first.len(), second.len()), (1, 0), "it is made by the worker that has the port");
+    let id = first[0].0;
+    pair.apply_changes();
+    assert_eq!(pair.receive(1, &greeting), [vec![], vec![(id, INTEREST.to_vec())]]);
+    let face = pair.table.get(id).expect("a face");
+    assert!(pair.sends_for(1, &face));
+    pair.ask(move |controls| controls.remove_face(PortId(0), 2, id).expect("removed"));
+    pair.table.remove(id);
+    assert!(pair.records.iter_mut().all(|records| records.get(id).is_none()));
+    let [first, second] = pair.receive(1, &greeting);
+    assert!(first[0].0 != id && second.is_empty());
+}
+
+#[test]
+fn frames_leave_by_the_queue_of_whoever_has_them() {
+    let mut pair = Pair::new();
+    let face = pair.face(Peer::Ethernet(PEER));
+    for worker in [0, 1] {
+        assert!(pair.sends_for(worker, &face));
+        assert_eq!(pair.send(worker, &face), [frame(PEER, HERE, ETHERTYPE_NDN, &INTEREST)]);
+    }
+    let reliability = FaceFlags::RELIABILITY;
+    let update = FaceUpdate { flags: reliability, flags_mask: reliability.0, ..FaceUpdate::default() };
+    face.update(&update).expect("allowed");
+    assert!(pair.sends_for(0, &face) && !pair.sends_for(1, &face), "what is sent is remembered in one place");
+    // Without a queue of its own, the worker lets the other one send.
+    let open = pair.face(Peer::Ethernet(STRANGER));
+    let only: PortQueues = vec![Box::new(TestPort(Arc::clone(&pair.wires[0]), pair.pool.clone()))];
+    pair.ask(move |controls| {
+        controls.take_queues(PortId(0), 2).expect("taken");
+        controls.give_queues(PortId(0), 2, only, HERE).expect("given");
+    });
+    assert!(pair.sends_for(0, &open) && !pair.sends_for(1, &open));
+}
+
+#[test]
+fn the_next_hop_that_one_worker_has_found_is_known_to_all() {
+    let mut pair = Pair::new();
+    let face = pair.udp_face();
+    assert!(pair.sends_for(0, &face) && !pair.sends_for(1, &face), "it is not known yet");
+    // The answer comes to the further queue, after the question has gone out on the first.
+    pair.now = pair.now.plus_ms(1_000);
+    pair.sets[0].receive(pair.now, &mut Vec::new(), &mut pair.records[0], &pair.pool);
+    pair.receive(1, &arp_answer());
+    assert!(pair.sends_for(1, &face));
+    let [by_first, by_second] = [0, 1].map(|worker| pair.send(worker, &face));
+    let datagrams =
+        |frames: Vec<Vec<u8>>| frames.into_iter().filter(|frame| frame[12..14] == [8, 0]).collect::<Vec<_>>();
+    let [by_first, by_second] = [by_first, by_second].map(datagrams);
+    assert_eq!(by_first, by_second);
+    assert_eq!((by_second.len(), &by_second[0][..6]), (1, &PEER[..]));
+    // The link was interrupted.
+    pair.controls.set_state(PortId(0), 2, false, 1500);
+    pair.controls.set_state(PortId(0), 2, true, 1500);
+    pair.apply_changes();
+    assert!(!pair.sends_for(1, &face));
+    // A port that is closed leaves nothing behind.
+    let id = face.id();
+    pair.ask(move |controls| {
+        controls.remove_face(PortId(0), 2, id).expect("removed");
+        controls.remove(PortId(0), 2).expect("removed");
+    });
+    assert!(pair.sets.iter().all(PortSet::is_empty));
+    assert_eq!(pair.pool.in_use(), 0);
+}

@@ -1,0 +1,125 @@
+"""Ports with several queues, each of another worker: frames of all kinds arrive, whichever queue they come to."""
+
+import os
+
+import pytest
+from conftest import wait_until
+from port_links import Link, drops, ip, needs_root, route
+from test_links import published, same
+from test_workers import OBJECTS, OBJECT_BYTES, objects, publish_all, with_workers  # noqa: F401
+
+pytestmark = needs_root
+
+ADDRESSES = ["192.0.2.1/24", "192.0.2.2/24"]
+UDP = ["udp4://192.0.2.1:6363", "udp4://192.0.2.2:6363"]
+
+
+@pytest.fixture
+def link():
+    with Link(f"qu{os.getpid()}") as link:
+        for namespace, device in zip(link.namespaces, link.devices):
+            # The kernel at this end has no part in what the router does.
+            ip("-n", namespace, "link", "set", device, "addrgenmode", "none")
+        yield link
+
+
+def start(make_router, link, *lines, workers=3):
+    routers = []
+    for end, name in enumerate(["near", "far"]):
+        port = [f'[[port]]\nuri = "{link.local(end)}"\naddresses = ["{ADDRESSES[end]}"]', *lines, ""]
+        router = make_router(with_workers(workers, "\n".join(port), '[ports]\ninterfaces = ["all"]\n'), name=name, start=False)
+        router.prefix = link.inside(end)
+        routers.append(router.start())
+    return routers
+
+
+def queues(router):
+    """Worker, received and sent frames of each queue."""
+    found = {}
+    for number, worker in enumerate(router.json("status")["workers"]):
+        for queue in worker["queues"]:
+            found[queue["queue"]] = (number, queue["received_frames"], queue["sent_frames"])
+    return [found[number] for number in sorted(found)]
+
+
+def create(router, remote, local, *options):
+    return router.json("face", "create", remote, "--local", local, "--persistency", "permanent", *options)["face_id"]
+
+
+def check_nothing_lost(*routers):
+    for router in routers:
+        lost = router.json("status")["drops"].get("link", {})
+        assert not {"handover-full", "bad-checksum", "malformed-frame", "link-down"} & set(lost), lost
+
+
+def test_datagrams_are_spread_over_the_queues(make_router, link, objects):  # noqa: F811
+    near, far = start(make_router, link)
+    faces = [create(router, UDP[1 - end], f"{link.local(end)}?source_port=name") for end, router in enumerate([near, far])]
+    route(near, "/", faces[0])
+    with publish_all(far, objects):
+        for prefix, file in objects.items():
+            assert same(near.namehop("cat", prefix, text=False).stdout, file), prefix
+    for router in (near, far):
+        found = queues(router)
+        assert len({worker for worker, _, _ in found}) == 3, "each queue is that of another worker"
+        assert all(received > 10 and sent > 10 for _, received, sent in found), found
+    text = near.namehop("status").stdout
+    assert "QUEUE" in text and text.count(link.local(0)) == 3, text
+    face = next(face for face in near.json("face", "list") if face["face_id"] == faces[0])
+    assert face["in_data"] > OBJECTS * OBJECT_BYTES / 8000, "of all workers together"
+    assert "packets of UDP by addresses and ports" in near.log.read_text()
+    check_nothing_lost(near, far)
+    # The port goes and comes back, and so do its queues.
+    link.set("mtu", "1400")
+    for router in (near, far):
+        wait_until(lambda: "port opened again" in router.log.read_text(), what="a port for the new MTU")
+    prefix, file = next(iter(objects.items()))
+    near.namehop("cs", "erase", "/")
+    with published(far, prefix, file):
+        assert same(near.namehop("cat", prefix, text=False).stdout, file)
+
+
+@pytest.mark.parametrize("options", [[], ["--reliability", "on"]], ids=["fragments", "reliability"])
+def test_frames_that_need_the_state_of_the_link(make_router, link, objects, options):  # noqa: F811
+    near, far = start(make_router, link, workers=2)
+    faces = [
+        create(router, UDP[1 - end], f"{link.local(end)}?source_port=name", "--mtu", "700", *options)
+        for end, router in enumerate([near, far])
+    ]
+    route(near, "/", faces[0])
+    some = dict(list(objects.items())[:4])
+    with publish_all(far, some):
+        for prefix, file in some.items():
+            assert same(near.namehop("cat", prefix, text=False).stdout, file), prefix
+    assert sum(worker["handed_in"] for worker in near.json("status")["workers"]) > 0
+    check_nothing_lost(near, far)
+
+
+def test_ethernet_and_unknown_senders(make_router, link, objects):  # noqa: F811
+    """Frames of NDN right above Ethernet come to the first queue, and leave by all."""
+    near, far = start(make_router, link, "multicast = true", "on_demand = true")
+    there = create(near, link.uri(1), link.local(0))
+    some = dict(list(objects.items())[:5])
+    route(near, "/", there)
+    with publish_all(far, some):
+        for prefix, file in some.items():
+            assert same(near.namehop("cat", prefix, text=False).stdout, file), prefix
+        # The face at the other end was made by the first Interest.
+        assert any(face["remote_uri"] == link.uri(0) for face in far.json("face", "list"))
+        first, *others = queues(near)
+        assert first[1] > 100 and all(received == 0 for _, received, _ in others)
+        assert sum(sent > 0 for _, _, sent in queues(far)) > 1, queues(far)
+        over_udp = create(near, UDP[1], link.local(0))
+        near.namehop("route", "remove", "/", there)
+        near.namehop("cs", "erase", "/")
+        route(near, "/", over_udp)
+        prefix, file = list(some.items())[1]
+        assert same(near.namehop("cat", prefix, text=False).stdout, file)
+        assert any(face["remote_uri"] == UDP[0] for face in far.json("face", "list"))
+    assert drops(far, "unknown-sender") == 0
+    check_nothing_lost(near, far)
+
+
+def test_one_queue_if_that_is_wished(make_router, link):
+    near, _ = start(make_router, link, "queues = 1")
+    assert len(queues(near)) == 1
