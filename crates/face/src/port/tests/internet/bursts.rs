@@ -32,8 +32,11 @@ fn bench_with_faces() -> Bench {
     bench
 }
 
-/// Whose the frames are that come together, what they carry, and what was dropped.
-fn outcome(bench: &mut Bench, frames: Vec<Vec<u8>>) -> (Vec<(FaceId, Vec<u8>)>, BTreeMap<&'static str, u64>) {
+/// Whose frames are, with what they carry; and how many were dropped for each reason.
+type Outcome = (Vec<(FaceId, Vec<u8>)>, BTreeMap<&'static str, u64>);
+
+/// What becomes of frames that come together.
+fn outcome(bench: &mut Bench, frames: Vec<Vec<u8>>) -> Outcome {
     let drops = |bench: &Bench| -> Vec<_> {
         LinkDrop::ALL.iter().map(|&reason| (reason.name(), bench.dropped(reason))).collect()
     };
