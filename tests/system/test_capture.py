@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from collections import Counter
 
 import pytest
@@ -37,6 +38,11 @@ class Capture:
         return self
 
     def __exit__(self, *_):
+        # What it has not read yet when it ends is not in the file.
+        size = -1
+        while (now := self.file.stat().st_size) != size:
+            size = now
+            time.sleep(1)
         self.process.terminate()
         self.process.communicate()
 
