@@ -5,8 +5,9 @@ use namehop_table::TableError;
 use crate::words::Words;
 use crate::{AdmissionPolicy, Parameters};
 
-/// Counters for each request of the history, unless told otherwise: one request in 64 meets another name's counter.
-const COUNTERS_PER_REQUEST: u64 = 64;
+/// Counters for each request of the history, unless told otherwise: one request in 256 meets another name's counter, far fewer
+/// than those that Filter lets in because they come again.
+const COUNTERS_PER_REQUEST: u64 = 256;
 /// Most counters unless told otherwise, as in the thesis.
 const MAX_COUNTERS: u64 = 1 << 24;
 /// In the history: this request was not counted, because its counter was at its greatest value.
@@ -16,7 +17,7 @@ const LEAVING_AHEAD: usize = 64;
 
 /// Data enters if its name was asked for at least θ times among the last q requests. What leaves the store is not looked at.
 ///
-/// 4 bytes for each request of the history and 2 for each counter: with the usual ones 132 per packet of the capacity, and no
+/// 4 bytes for each request of the history and 2 for each counter: with the usual ones 516 per packet of the capacity, and no
 /// more than 32 MiB for all counters together.
 #[derive(Debug)]
 pub struct Filter {

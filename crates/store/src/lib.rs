@@ -19,7 +19,7 @@
 //! | `clock-pro` | all | one circle of packets and remembered names with three hands | 44 |
 //! | `tinylfu` | asked for more often than the victim | first in, first out | 57 to 97 |
 //! | `tinylfu-random` | asked for more often than the victim | any, at random | 56 to 96 |
-//! | `filter` | asked for at least θ times lately | first in, first out | 141, less from 262,144 packets on |
+//! | `filter` | asked for at least θ times lately | first in, first out | 525, less from 65,536 packets on |
 //! | `s3-fifo` | all | two queues, which remember names that left | 41 |
 //! | `sieve` | all | a hand passes what was used | 16 |
 //! | `w-tinylfu` | all | a window, whose packets have to win a comparison | 56 to 96 |

@@ -35,7 +35,7 @@ pub struct Tuning {
     pub history: Option<u32>,
     /// `filter`: requests for a name in the history that admit its Data (θ), the one that fetched it included.
     pub threshold: u16,
-    /// `filter`: counters in the table (h), a power of two; 64 for each request of the history when absent, 2^24 at most.
+    /// `filter`: counters in the table (h), a power of two; 256 for each request of the history when absent, 2^24 at most.
     pub counters: Option<u32>,
     /// `tinylfu`, `tinylfu-random`, `w-tinylfu`: requests after which counters are halved, for each packet of the store.
     pub sample: u32,

@@ -32,10 +32,13 @@ pub struct S3Fifo {
     main: List,
     ghost_queue: List,
     ghost_capacity: usize,
+    small_capacity: usize,
     main_capacity: usize,
     /// Hits that lead from the small queue to the main one.
     promote: u8,
     enters_main: bool,
+    /// Had a packet to leave yet? Before that, the small queue takes no more than its share.
+    has_evicted: bool,
     /// What was said to be the victim and has not left since.
     chosen: Option<u32>,
 }
@@ -81,9 +84,11 @@ impl EvictionPolicy for S3Fifo {
             main: List::default(),
             ghost_queue: List::default(),
             ghost_capacity,
+            small_capacity: parameters.share(parameters.tuning.small),
             main_capacity: parameters.capacity - parameters.share(parameters.tuning.small),
             promote: parameters.tuning.promote,
             enters_main: false,
+            has_evicted: false,
             chosen: None,
         })
     }
@@ -97,7 +102,9 @@ impl EvictionPolicy for S3Fifo {
     }
 
     fn admitted(&mut self, id: u32, arrival: &Arrival) {
-        let (list, mark) = if self.enters_main { (&mut self.main, MAIN) } else { (&mut self.small, SMALL) };
+        let small_is_full = !self.has_evicted && self.small.len() >= self.small_capacity;
+        let (list, mark) =
+            if self.enters_main || small_is_full { (&mut self.main, MAIN) } else { (&mut self.small, SMALL) };
         self.slots.push_back(list, id);
         self.slots.set_note(id, Note { hash: kept(arrival.name_hash), mark });
         self.enters_main = false;
@@ -112,6 +119,7 @@ impl EvictionPolicy for S3Fifo {
 
     fn evicted(&mut self, id: u32) {
         let Note { hash, mark } = self.slots.note(id);
+        self.has_evicted |= mark != 0;
         self.removed(id);
         if mark & QUEUE == SMALL && self.ghost_capacity > 0 && self.ghosts.find(hash).is_none() {
             if self.ghost_queue.len() >= self.ghost_capacity {

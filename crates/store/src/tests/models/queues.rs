@@ -298,6 +298,8 @@ pub(super) struct S3Fifo {
     small: Vec<(u64, u8)>,
     main: Vec<(u64, u8)>,
     ghosts: Vec<u64>,
+    has_evicted: bool,
+    small_capacity: usize,
     main_capacity: usize,
     ghost_capacity: usize,
     promote: u8,
@@ -310,6 +312,8 @@ impl S3Fifo {
             small: Vec::new(),
             main: Vec::new(),
             ghosts: Vec::new(),
+            has_evicted: false,
+            small_capacity: share(parameters.tuning.small),
             main_capacity: parameters.capacity - share(parameters.tuning.small),
             ghost_capacity: share(parameters.tuning.ghosts),
             promote: parameters.tuning.promote,
@@ -370,7 +374,9 @@ impl EvictionModel for S3Fifo {
                 self.evict_main();
             }
         }
-        let queue = if was_ghost { &mut self.main } else { &mut self.small };
+        self.has_evicted |= is_full;
+        let fills_up = !self.has_evicted && self.small.len() >= self.small_capacity;
+        let queue = if was_ghost || fills_up { &mut self.main } else { &mut self.small };
         queue.push((data.name, 0));
     }
 }
