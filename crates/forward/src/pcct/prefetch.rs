@@ -4,7 +4,7 @@
 use arrayvec::ArrayVec;
 use namehop_hash::{PrefixHashes, hash_with_nonce};
 use namehop_packet::Timestamp;
-use namehop_store::{Ahead, EvictionPolicy};
+use namehop_store::{Ahead, CachePolicy};
 
 use super::content::{ContentStore, DIGEST_BYTES};
 use super::entry::Entry;
@@ -104,6 +104,12 @@ impl Pcct {
         self.table.prefetch(name_hash);
     }
 
+    /// What the Content Store's policy notes of a name.
+    #[inline]
+    pub(crate) fn prefetch_policy(&self, name_hash: u64) {
+        self.content.policy.prefetch_name(name_hash);
+    }
+
     /// Bucket of a name in the index of cached Data by prefix.
     #[inline]
     pub(crate) fn prefetch_prefix(&self, name_hash: u64) {
@@ -113,6 +119,7 @@ impl Pcct {
     /// Buckets in which Data without a usable token looks for what it satisfies.
     #[inline]
     pub(crate) fn prefetch_satisfied(&self, hashes: &PrefixHashes) {
+        self.prefetch_policy(hashes.full());
         self.table.prefetch(hashes.full());
         for depth in 1..hashes.depth() {
             if self.pending_prefixes[depth] > 0 {
@@ -201,6 +208,7 @@ impl Pcct {
     pub(crate) fn prefetch_eviction(&self, index: u32) {
         let Some(entry) = self.entries.get(index) else { return };
         self.table.prefetch(entry.name_hash);
+        self.content.policy.prefetch_victim(index);
         self.prefetch_data(index);
     }
 }
