@@ -49,7 +49,7 @@ fn simulated(context: &Context<'_>, kind: WorkloadKind, capacity: usize) -> Resu
     context.progress(&format!("simulating: {kind}, {capacity} packets"));
     let requests = context.settings.cache_requests;
     let stores = compared().iter().map(|&(_, choice, _)| (choice, capacity)).collect();
-    let plan = Plan { stores, requests, warm_up: requests / 2, threads: context.machine.cores as usize };
+    let plan = Plan { stores, requests, warm_up: requests / 2, threads: context.machine.cores };
     let mut source = Source::Workload(Workload::new(WorkloadShape::published(kind)));
     Ok(run(&mut source, &plan, &|_| ())?)
 }

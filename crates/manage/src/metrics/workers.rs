@@ -7,6 +7,9 @@ use prometheus_client::metrics::MetricType;
 use super::render::Metrics;
 use crate::server::{QueueStatus, WorkerStatus};
 
+/// A count of a queue.
+type FramesOf = fn(&QueueStatus) -> u64;
+
 /// What each worker does, labelled with its number.
 pub(super) fn workers(metrics: &mut Metrics<'_>, workers: &[WorkerStatus]) -> fmt::Result {
     type Value = fn(&WorkerStatus) -> u64;
@@ -36,7 +39,7 @@ pub(super) fn workers(metrics: &mut Metrics<'_>, workers: &[WorkerStatus]) -> fm
             kinds.iter().try_for_each(|&(kind, count)| family.line(&[("worker", number), ("kind", kind)], count))
         })
     })?;
-    let of_queues: [(&str, &str, fn(&QueueStatus) -> u64); 2] = [
+    let of_queues: [(&str, &str, FramesOf); 2] = [
         ("port_queue_received_frames", "Frames that came to a queue of a port", |queue| queue.received_frames),
         ("port_queue_sent_frames", "Frames that left by a queue of a port", |queue| queue.sent_frames),
     ];
