@@ -5,7 +5,7 @@ import json
 import pytest
 from test_pci import CONFIG, Router, address_of, interface_of
 
-# QEMU's vmxnet3 and DPDK's driver for e1000e send by several queues and receive by the first one alone.
+# As emulated, vmxnet3 and e1000e send by several queues and were seen to receive by the first one alone.
 CARDS = ["virtio-net,queues=2", "e1000e", "vmxnet3", "e1000e"]
 KERNEL = 1
 NAMES = 8
