@@ -241,11 +241,21 @@ impl Parser<'_> {
         Ok(Declaration { kind, name, annotations, span: self.since(start) })
     }
 
-    fn control(&mut self, annotations: Vec<Annotation>) -> Parsed<Declaration> {
+    /// A parser or control: a keyword, and a name that is a type, with a scope of its own for `rest`.
+    fn shell(
+        &mut self,
+        annotations: Vec<Annotation>,
+        rest: impl FnOnce(&mut Self) -> Parsed<DeclarationKind>,
+    ) -> Parsed<Declaration> {
         let start = self.advance().span;
         let name = self.name()?;
         self.declare(&name, true);
-        let kind = self.scoped(|parser| {
+        let kind = self.scoped(rest)?;
+        Ok(Declaration { kind, name, annotations, span: self.since(start) })
+    }
+
+    fn control(&mut self, annotations: Vec<Annotation>) -> Parsed<Declaration> {
+        self.shell(annotations, |parser| {
             let type_parameters = parser.type_parameters()?;
             let parameters = parser.parameters()?;
             let constructor = if parser.is_sign("(") { parser.parameters()? } else { Vec::new() };
@@ -272,15 +282,11 @@ impl Parser<'_> {
                 Some((locals, block))
             };
             Ok(DeclarationKind::Control(Box::new(Control { type_parameters, parameters, constructor, body })))
-        })?;
-        Ok(Declaration { kind, name, annotations, span: self.since(start) })
+        })
     }
 
     fn parser(&mut self, annotations: Vec<Annotation>) -> Parsed<Declaration> {
-        let start = self.advance().span;
-        let name = self.name()?;
-        self.declare(&name, true);
-        let kind = self.scoped(|parser| {
+        self.shell(annotations, |parser| {
             let type_parameters = parser.type_parameters()?;
             let parameters = parser.parameters()?;
             let constructor = if parser.is_sign("(") { parser.parameters()? } else { Vec::new() };
@@ -305,8 +311,7 @@ impl Parser<'_> {
                 Some((locals, states))
             };
             Ok(DeclarationKind::Parser(Box::new(ParserTree { type_parameters, parameters, constructor, body })))
-        })?;
-        Ok(Declaration { kind, name, annotations, span: self.since(start) })
+        })
     }
 
     fn value_set(&mut self, annotations: Vec<Annotation>) -> Parsed<Declaration> {
