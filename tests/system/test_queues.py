@@ -62,7 +62,9 @@ def test_datagrams_are_spread_over_the_queues(make_router, link, objects):  # no
     for router in (near, far):
         found = queues(router)
         assert len({worker for worker, _, _ in found}) == 3, "each queue is that of another worker"
-        assert all(received > 10 and sent > 10 for _, received, sent in found), found
+        # Names and addresses of ten objects are drawn anew for each router, so that one of three queues may get none of them.
+        for direction in (1, 2):
+            assert sum(queue[direction] > 10 for queue in found) > 1, found
     text = near.namehop("status").stdout
     assert "QUEUE" in text and text.count(link.local(0)) == 3, text
     face = next(face for face in near.json("face", "list") if face["face_id"] == faces[0])
