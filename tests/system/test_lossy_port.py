@@ -99,8 +99,7 @@ def test_reliability_repairs_what_a_port_link_loses(make_router, relayed, conten
         begun = carried()
         wait_until(lambda: carried() > begun + 500, what="the fetch has begun")
         cut = [direction["carried"] for direction in relayed.lose(1)]
-        sent_again = retransmissions(near, there)
-        wait_until(lambda: retransmissions(near, there) > sent_again + 10, what="what is lost is sent again")
+        wait_until(lambda: drops(near, "retransmissions-exhausted") > 0, 20, what="what is lost is sent again, and then given up")
         assert [direction["carried"] for direction in relayed.lose(1)][0] <= cut[0] + 1, "nothing goes through a link that is cut"
         relayed.lose(LOSS)
         fetching.join()

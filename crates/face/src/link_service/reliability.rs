@@ -214,7 +214,7 @@ impl SendWindow {
         if now < self.next_timeout {
             return;
         }
-        let mut timed_out = false;
+        let mut latest_timed_out = None;
         let end = self.next_tx_sequence();
         let mut tx_sequence = self.first;
         while tx_sequence < end {
@@ -225,7 +225,9 @@ impl SendWindow {
             let Some(entry) = self.frames[index].take_if(is_due) else {
                 continue;
             };
-            timed_out |= entry.deadline != Timestamp(0);
+            if entry.deadline != Timestamp(0) {
+                latest_timed_out = latest_timed_out.max(Some(entry.sent_at));
+            }
             if entry.retransmissions >= MAX_RETRANSMISSIONS {
                 counters.link_drops.add(LinkDrop::RetransmissionsExhausted, 1);
                 if let Some(buffer) = self.give_up(entry.frame) {
@@ -240,8 +242,8 @@ impl SendWindow {
             }
         }
         self.trim_front();
-        if timed_out {
-            self.rto.back_off();
+        if let Some(sent_at) = latest_timed_out {
+            self.rto.timed_out(now, sent_at);
         }
         let deadlines = self.frames.iter().flatten().map(|entry| entry.deadline);
         self.next_timeout = deadlines.min().unwrap_or(Timestamp::NEVER);

@@ -1,20 +1,27 @@
 //! Retransmission time-out of link reliability: that of measured round-trip times (RFC 6298, as strategies measure them),
 //! doubled when frames are lost.
 
+use namehop_packet::Timestamp;
 use namehop_packet::rtt::RttEstimator;
 
 pub use namehop_packet::rtt::{INITIAL_RTO_NS, MAX_RTO_NS, MIN_RTO_NS};
+
+/// Doubling ends here. By default an Interest lives for 4 s: a frame that is sent again later than that serves nobody, and what is
+/// lost on a link that is cut should be given up while others may still help.
+pub const MAX_BACKED_OFF_NS: u64 = 4_000_000_000;
 
 /// Round-trip times of a link and its present time-out.
 #[derive(Debug)]
 pub struct RtoEstimator {
     rtt: RttEstimator,
     rto_ns: u64,
+    /// When it was doubled last.
+    backed_off_at: Timestamp,
 }
 
 impl Default for RtoEstimator {
     fn default() -> Self {
-        RtoEstimator { rtt: RttEstimator::NEW, rto_ns: INITIAL_RTO_NS }
+        RtoEstimator { rtt: RttEstimator::NEW, rto_ns: INITIAL_RTO_NS, backed_off_at: Timestamp(0) }
     }
 }
 
@@ -25,10 +32,14 @@ impl RtoEstimator {
         self.rto_ns = self.rtt.rto_ns();
     }
 
-    /// Doubles the time-out until the next sample. Retransmitted frames give no sample, so without this a link slower
-    /// than the present time-out would never be measured.
-    pub fn back_off(&mut self) {
-        self.rto_ns = (2 * self.rto_ns).min(MAX_RTO_NS);
+    /// A frame that was sent at this time has timed out: doubles the time-out until the next sample. Retransmitted frames give no
+    /// sample, so without this a link slower than the present time-out would never be measured. A frame that was sent before the
+    /// time-out was doubled last had a shorter one, so its loss says nothing about the present one.
+    pub fn timed_out(&mut self, now: Timestamp, sent_at: Timestamp) {
+        if sent_at >= self.backed_off_at {
+            self.rto_ns = self.rto_ns.max((2 * self.rto_ns).min(MAX_BACKED_OFF_NS));
+            self.backed_off_at = now;
+        }
     }
 
     /// The present time-out.
@@ -67,15 +78,32 @@ mod tests {
     }
 
     #[test]
-    fn backing_off_doubles_up_to_the_maximum_and_a_sample_ends_it() {
+    fn time_outs_double_it_up_to_a_bound_and_a_sample_ends_that() {
         let mut rto = RtoEstimator::default();
-        rto.back_off();
+        rto.timed_out(Timestamp(1000 * MS), Timestamp(0));
         assert_eq!(rto.rto_ns(), 2000 * MS);
-        for _ in 0..10 {
-            rto.back_off();
+        for second in 2..10 {
+            rto.timed_out(Timestamp(1000 * second * MS), Timestamp(1000 * second * MS));
         }
-        assert_eq!(rto.rto_ns(), MAX_RTO_NS);
+        assert_eq!(rto.rto_ns(), MAX_BACKED_OFF_NS);
         rto.add_sample(10 * MS);
         assert_eq!(rto.rto_ns(), MIN_RTO_NS);
+        // What was measured to be slower stays so.
+        let mut slow = RtoEstimator::default();
+        slow.add_sample(10_000 * MS);
+        let before = slow.rto_ns();
+        slow.timed_out(Timestamp(60_000 * MS), Timestamp(20_000 * MS));
+        assert_eq!(slow.rto_ns(), before);
+    }
+
+    #[test]
+    fn frames_of_one_round_double_it_once() {
+        let mut rto = RtoEstimator::default();
+        for sent in 0..100 {
+            rto.timed_out(Timestamp((1000 + sent) * MS), Timestamp(sent * MS));
+        }
+        assert_eq!(rto.rto_ns(), 2000 * MS);
+        rto.timed_out(Timestamp(3050 * MS), Timestamp(1050 * MS));
+        assert_eq!(rto.rto_ns(), 4000 * MS);
     }
 }
