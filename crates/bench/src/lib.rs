@@ -6,6 +6,7 @@
 //! | [`counters`] | where cycles go, by the processor's performance counters, where it has them |
 //! | [`workload`] | names for a FIB and for packets, computed from their number |
 //! | `engine` | the cost of packets in the forwarding engine |
+//! | `links` | the cost of exchanges from frame to frame, over links between processes |
 //! | [`lpm`] | longest prefix match in three structures over the same prefixes |
 //! | [`fib`] | a FIB of many prefixes: loading, saving, memory, lookups, growth |
 //! | [`schedule`] | what measurements of the forwarding engine say, and the trait through which they are asked for |
@@ -19,6 +20,8 @@ pub mod counters;
 #[cfg(feature = "dpdk")]
 pub mod engine;
 pub mod fib;
+#[cfg(feature = "dpdk")]
+pub mod links;
 pub mod lpm;
 pub mod machine;
 mod median;

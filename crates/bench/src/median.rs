@@ -1,4 +1,4 @@
-//! The median, which disturbances of less than half of the samples do not move.
+//! The median, which disturbances of less than half of the samples do not move, and what says how far samples spread.
 
 /// The middle one of the values; 0 of none. Changes their order.
 pub(crate) fn median(values: &mut [f64]) -> f64 {
@@ -7,6 +7,13 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
     }
     let middle = values.len() / 2;
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
+/// The values below which a quarter and three quarters of the others are; 0 of none. Changes their order.
+pub(crate) fn quartiles(values: &mut [f64]) -> (f64, f64) {
+    values.sort_unstable_by(f64::total_cmp);
+    let at = |part: usize| values.get(part * values.len() / 4).copied().unwrap_or_default();
+    (at(1), at(3))
 }
 
 #[cfg(test)]
@@ -18,5 +25,7 @@ mod tests {
         assert_eq!(median(&mut [5.0, 1e9, 4.0, 6.0, -1e9]), 5.0);
         assert_eq!(median(&mut [1.0]), 1.0);
         assert_eq!(median(&mut []), 0.0);
+        assert_eq!(quartiles(&mut [4.0, 1.0, 3.0, 2.0]), (2.0, 4.0));
+        assert_eq!(quartiles(&mut []), (0.0, 0.0));
     }
 }

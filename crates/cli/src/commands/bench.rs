@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use namehop_traffic::loadgen::{self, LoadConfig, LoadReport, Role};
+use namehop_traffic::loadgen::{self, Load, LoadConfig, LoadReport, Role};
 use namehop_traffic::target::TransportUri;
 use namehop_wire::Name;
 use serde::Serialize;
@@ -13,6 +13,8 @@ use serde::Serialize;
 #[cfg(feature = "dpdk")]
 use super::bench_engine::EngineArgs;
 use super::bench_fib::FibBenchArgs;
+#[cfg(feature = "dpdk")]
+use super::bench_links::LinksArgs;
 use super::bench_memory::MemoryArgs;
 use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, interrupted};
@@ -34,6 +36,8 @@ enum BenchCommand {
     Memory(MemoryArgs),
     #[cfg(feature = "dpdk")]
     Engine(Box<EngineArgs>),
+    #[cfg(feature = "dpdk")]
+    Links(LinksArgs),
     Fib(FibBenchArgs),
 }
 
@@ -195,6 +199,8 @@ impl BenchArgs {
             BenchCommand::Memory(args) => args.run(),
             #[cfg(feature = "dpdk")]
             BenchCommand::Engine(args) => args.run(),
+            #[cfg(feature = "dpdk")]
+            BenchCommand::Links(args) => args.run(),
             BenchCommand::Fib(args) => args.run(),
         }
     }
@@ -215,14 +221,16 @@ impl SocketsArgs {
             producer,
             control: self.control,
             signer: self.signing.signer()?,
-            prefix: self.prefix,
-            in_flight: self.in_flight,
-            payload_bytes: self.payload,
-            names: self.names,
-            freshness_ms: milliseconds(self.freshness),
+            load: Load {
+                prefix: self.prefix,
+                in_flight: self.in_flight,
+                payload_bytes: self.payload,
+                names: self.names,
+                freshness_ms: milliseconds(self.freshness),
+                lifetime: self.lifetime,
+            },
             warm_up: self.warm_up,
             duration: self.duration,
-            lifetime: self.lifetime,
             pid: self.pid,
         };
         let stop = Arc::new(AtomicBool::new(false));
@@ -247,7 +255,7 @@ impl SocketsArgs {
 }
 
 /// Sets `stop` at SIGINT or SIGTERM, from a thread that ends with the process.
-fn stop_when_interrupted(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+pub(super) fn stop_when_interrupted(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     let stop = Arc::clone(stop);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::spawn(move || {

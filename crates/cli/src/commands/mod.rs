@@ -10,6 +10,8 @@ mod bench;
 #[cfg(feature = "dpdk")]
 mod bench_engine;
 mod bench_fib;
+#[cfg(feature = "dpdk")]
+mod bench_links;
 mod bench_memory;
 mod cat;
 mod completions;

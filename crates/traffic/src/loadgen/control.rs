@@ -14,6 +14,7 @@ use namehop_wire::tlv::{Reader, Writer, decode_nni, types};
 use namehop_wire::{Data, Interest};
 
 use super::link::Link;
+use super::socket_link::SocketLink;
 use super::{LoadConfig, LoadError};
 use crate::endpoint::{RouteOptions, command};
 use command::{CommandError, RibVerb};
@@ -24,19 +25,19 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(4);
 /// A face that was created for the measurement and has to go after it.
 pub(super) struct CreatedFace {
     commander: CommandClient,
-    link: Link,
+    link: SocketLink,
     face_id: u64,
 }
 
 /// Registers the prefix of the measurement for the producer's link. Gives the face that had to be created for that.
-pub(super) fn register(link: &mut Link, config: &LoadConfig) -> Result<Option<CreatedFace>, LoadError> {
-    let failed = |source: CommandError| LoadError::Register { prefix: config.prefix.clone(), source };
+pub(super) fn register(link: &mut SocketLink, config: &LoadConfig) -> Result<Option<CreatedFace>, LoadError> {
+    let failed = |source: CommandError| LoadError::Register { prefix: config.load.prefix.clone(), source };
     let mut commander = CommandClient { signer: Arc::clone(&config.signer), last_time_ms: 0 };
     let (Some(address), Some(control)) = (link.udp_address(), &config.control) else {
         commander.register_route(link, config, RouteOptions::default()).map_err(failed)?;
         return Ok(None);
     };
-    let mut control = Link::open(control)?;
+    let mut control = SocketLink::open(control)?;
     let face_id = commander.create_face(&mut control, address).map_err(failed)?;
     let mut created = CreatedFace { commander, link: control, face_id };
     let options = RouteOptions { face_id: Some(face_id), ..RouteOptions::default() };
@@ -84,16 +85,16 @@ struct CommandClient {
 impl CommandClient {
     fn register_route(
         &mut self,
-        link: &mut Link,
+        link: &mut SocketLink,
         config: &LoadConfig,
         options: RouteOptions,
     ) -> Result<(), CommandError> {
         let verb = RibVerb::Register;
-        let parameters = command::rib_parameters(verb, &config.prefix, &options);
+        let parameters = command::rib_parameters(verb, &config.load.prefix, &options);
         self.exchange(link, ("rib", verb.name()), &parameters).map(drop)
     }
 
-    fn create_face(&mut self, link: &mut Link, remote: SocketAddr) -> Result<u64, CommandError> {
+    fn create_face(&mut self, link: &mut SocketLink, remote: SocketAddr) -> Result<u64, CommandError> {
         let mut parameters = Writer::new();
         parameters.nested(types::nfd::CONTROL_PARAMETERS, |writer| {
             writer.element(types::nfd::URI, face_uri(remote).as_bytes());
@@ -103,7 +104,12 @@ impl CommandClient {
     }
 
     /// Sends a command and waits for the Data of the same name; gives the body of the answer.
-    fn exchange(&mut self, link: &mut Link, verb: (&str, &str), parameters: &Writer) -> Result<Vec<u8>, CommandError> {
+    fn exchange(
+        &mut self,
+        link: &mut SocketLink,
+        verb: (&str, &str),
+        parameters: &Writer,
+    ) -> Result<Vec<u8>, CommandError> {
         self.last_time_ms = unix_time_ms().max(self.last_time_ms + 1);
         let interest = command::command(verb, link.is_local(), parameters, self.signer.as_ref(), self.last_time_ms)?;
         let broken = |error: std::io::Error| CommandError::Malformed(format!("connection broke: {error}"));
@@ -112,7 +118,7 @@ impl CommandClient {
         let until = Instant::now() + COMMAND_TIMEOUT;
         let mut answer = None;
         while Instant::now() < until {
-            let receive = |frame: &[u8]| {
+            let mut receive = |frame: &[u8]| {
                 let Ok(packet) = LpPacket::decode(frame) else { return };
                 let Some(fragment) = packet.fragment else { return };
                 if packet.nack.is_some() {
@@ -122,7 +128,7 @@ impl CommandClient {
                     answer = Some(command::check_response(fragment));
                 }
             };
-            link.receive(receive).map_err(broken)?;
+            link.receive(&mut receive).map_err(broken)?;
             if let Some(answer) = answer {
                 return answer;
             }

@@ -26,14 +26,17 @@ mod link;
 mod packets;
 mod process;
 mod producer;
+mod socket_link;
 #[cfg(test)]
 mod tests;
 
+pub use consumer::{Consumer, ConsumerCounts};
+pub use link::Link;
 pub use process::ProcessTimes;
+pub use producer::Producer;
 
-use consumer::{Consumer, ConsumerResult};
-use link::Link;
-use packets::{DataTemplate, InterestTemplate};
+use packets::DataTemplate;
+use socket_link::SocketLink;
 
 /// Which side this process plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +47,33 @@ pub enum Role {
     Consumer,
     /// Only the producer; runs for the duration and reports what it served.
     Producer,
+}
+
+/// Packets that are exchanged.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Prefix under which names are made.
+    pub prefix: Name,
+    /// Interests in flight.
+    pub in_flight: usize,
+    /// Bytes of Content in each Data.
+    pub payload_bytes: usize,
+    /// Distinct names to cycle through; 0 = every Interest has a new name.
+    pub names: u64,
+    /// Freshness period of the Data, in milliseconds.
+    pub freshness_ms: u64,
+    /// After this long without an answer an Interest counts as lost.
+    pub lifetime: Duration,
+}
+
+impl Load {
+    /// # Errors
+    /// When the payload does not fit into a packet.
+    fn data(&self) -> Result<DataTemplate, LoadError> {
+        DataTemplate::new(&self.prefix, self.payload_bytes, self.freshness_ms).ok_or_else(|| {
+            LoadError::Configuration(format!("a payload of {} bytes does not fit in a packet", self.payload_bytes))
+        })
+    }
 }
 
 /// What to measure.
@@ -60,22 +90,12 @@ pub struct LoadConfig {
     pub control: Option<TransportUri>,
     /// Signs the commands that register the prefix.
     pub signer: Arc<dyn Signer>,
-    /// Prefix under which names are made.
-    pub prefix: Name,
-    /// Interests in flight.
-    pub in_flight: usize,
-    /// Bytes of Content in each Data.
-    pub payload_bytes: usize,
-    /// Distinct names to cycle through; 0 = every Interest has a new name.
-    pub names: u64,
-    /// Freshness period of the Data, in milliseconds.
-    pub freshness_ms: u64,
+    /// What is exchanged.
+    pub load: Load,
     /// Time without measuring at the start.
     pub warm_up: Duration,
     /// Time measured.
     pub duration: Duration,
-    /// After this long without an answer an Interest counts as lost.
-    pub lifetime: Duration,
     /// Process whose CPU time is reported, normally the forwarder's.
     pub pid: Option<u32>,
 }
@@ -161,22 +181,22 @@ const LONGEST: Duration = Duration::from_secs(30 * 86_400);
 
 fn check(config: &LoadConfig) -> Result<(), LoadError> {
     let fail = |text: String| Err(LoadError::Configuration(text));
-    if config.in_flight == 0 || config.in_flight > 1 << 20 {
+    if config.load.in_flight == 0 || config.load.in_flight > 1 << 20 {
         return fail("the number of Interests in flight must be between 1 and 1048576".to_owned());
     }
-    if config.names > 0 && config.names < config.in_flight as u64 {
+    if config.load.names > 0 && config.load.names < config.load.in_flight as u64 {
         return fail(format!(
             "{} names cannot keep {} Interests in flight: use at least as many names",
-            config.names, config.in_flight
+            config.load.names, config.load.in_flight
         ));
     }
     if config.duration.is_zero() {
         return fail("the duration must not be zero".to_owned());
     }
-    if config.lifetime < Duration::from_millis(1) {
+    if config.load.lifetime < Duration::from_millis(1) {
         return fail("the time after which an Interest counts as lost must be at least 1 ms".to_owned());
     }
-    if [config.warm_up, config.duration, config.lifetime].into_iter().any(|time| time > LONGEST) {
+    if [config.warm_up, config.duration, config.load.lifetime].into_iter().any(|time| time > LONGEST) {
         return fail("no time may be longer than 30 days".to_owned());
     }
     let producer_on_udp = config.role != Role::Consumer && matches!(config.producer, TransportUri::Udp(_));
@@ -187,7 +207,7 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
                 .to_owned(),
         );
     }
-    Ok(())
+    config.load.data().map(drop)
 }
 
 fn observe(pid: u32) -> Result<ProcessTimes, LoadError> {
@@ -200,29 +220,39 @@ fn observe(pid: u32) -> Result<ProcessTimes, LoadError> {
 /// See [`LoadError`].
 pub fn run(config: &LoadConfig, stop: &Arc<AtomicBool>) -> Result<LoadReport, LoadError> {
     check(config)?;
-    let interests = InterestTemplate::new(&config.prefix, config.lifetime.as_millis() as u64);
-    let data = DataTemplate::new(&config.prefix, config.payload_bytes, config.freshness_ms).ok_or_else(|| {
-        LoadError::Configuration(format!("a payload of {} bytes does not fit in a packet", config.payload_bytes))
-    })?;
+    let load = &config.load;
     let ended = Arc::new(AtomicBool::new(false));
     let measuring = Arc::new(AtomicBool::new(false));
 
     // Whatever can fail is tried before the forwarder is changed.
     config.pid.map(observe).transpose()?;
-    let consumer_link = if config.role == Role::Producer { None } else { Some(Link::open(&config.consumer)?) };
+    let consumer_link = if config.role == Role::Producer { None } else { Some(SocketLink::open(&config.consumer)?) };
     let mut producer = None;
     let mut created_face = None;
     let served = Arc::new(AtomicU64::new(0));
     if config.role != Role::Consumer {
-        let mut link = Link::open(&config.producer)?;
+        let mut link = SocketLink::open(&config.producer)?;
         created_face = control::register(&mut link, config)?;
         let (ended, served) = (Arc::clone(&ended), Arc::clone(&served));
-        producer = Some(thread::spawn(move || producer::serve(link, data, &ended, &served)));
+        let mut state = Producer::new(link, load)?;
+        producer = Some(thread::spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                state.step()?;
+                served.store(state.served(), Ordering::Relaxed);
+            }
+            Ok(state.malformed())
+        }));
     }
     let consumer = consumer_link.map(|link| {
-        let mut state = Consumer::new(link, interests, config);
+        let state = Consumer::new(link, load);
         let (ended, measuring) = (Arc::clone(&ended), Arc::clone(&measuring));
-        thread::spawn(move || state.run(&ended, &measuring))
+        thread::spawn(move || {
+            let mut state = state?;
+            while !ended.load(Ordering::Relaxed) {
+                state.step(|| measuring.load(Ordering::Acquire))?;
+            }
+            Ok(state.take_counts())
+        })
     });
 
     let sides_alive = || {
@@ -252,21 +282,20 @@ pub fn run(config: &LoadConfig, stop: &Arc<AtomicBool>) -> Result<LoadReport, Lo
     if let Some(face) = created_face {
         face.destroy();
     }
-    let (consumed, malformed) = (consumed?.unwrap_or_default(), produced?.unwrap_or(0));
+    let (consumed, malformed) = (consumed?, produced?.unwrap_or(0));
     let (observed_before, own_before) = before?;
     let (observed_after, own_after) = after?;
-    let ConsumerResult { interests, exchanges, timeouts, nacks, unexpected, malformed: consumer_malformed, rtt_ns } =
-        consumed;
+    let count = |part: fn(&ConsumerCounts) -> u64| consumed.as_ref().map_or(0, part);
     Ok(LoadReport {
         elapsed_s,
-        exchanges,
-        interests,
-        timeouts,
-        nacks,
-        unexpected,
+        exchanges: count(|counts| counts.exchanges),
+        interests: count(|counts| counts.interests),
+        timeouts: count(|counts| counts.timeouts),
+        nacks: count(|counts| counts.nacks),
+        unexpected: count(|counts| counts.unexpected),
         served: served.load(Ordering::Relaxed),
-        malformed: malformed + consumer_malformed,
-        rtt_ns,
+        malformed: malformed + count(|counts| counts.malformed),
+        rtt_ns: consumed.map(|counts| counts.rtt_ns),
         observed_cpu: observed_after.zip(observed_before).map(|(after, before)| after.since(before)),
         own_cpu: own_after.since(own_before),
     })

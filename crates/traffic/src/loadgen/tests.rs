@@ -1,6 +1,6 @@
 //! Tests of the packet templates and of whole measurements through an in-process forwarder.
 
-use super::packets::{Kind, scan};
+use super::packets::{InterestTemplate, Kind, scan};
 use super::*;
 use crate::endpoint::{LpFields, write_lp};
 use crate::testing::{Faults, Loopback};
@@ -73,14 +73,16 @@ fn config(socket: &std::path::Path) -> LoadConfig {
         producer: TransportUri::Unix(socket.to_owned()),
         control: None,
         signer: Arc::new(DigestSigner),
-        prefix: prefix(),
-        in_flight: 32,
-        payload_bytes: 100,
-        names: 0,
-        freshness_ms: 0,
+        load: Load {
+            prefix: prefix(),
+            in_flight: 32,
+            payload_bytes: 100,
+            names: 0,
+            freshness_ms: 0,
+            lifetime: Duration::from_millis(200),
+        },
         warm_up: Duration::from_millis(100),
         duration: Duration::from_millis(500),
-        lifetime: Duration::from_millis(200),
         pid: Some(std::process::id()),
     }
 }
@@ -137,8 +139,8 @@ fn without_a_producer_everything_is_nacked() {
 #[test]
 fn cycling_names_stay_within_their_number() {
     let report = measure(Faults::default(), |config| {
-        config.names = 40;
-        config.in_flight = 40;
+        config.load.names = 40;
+        config.load.in_flight = 40;
     });
     assert!(report.unwrap().exchanges > 100);
 }
@@ -201,14 +203,14 @@ fn senseless_numbers_and_absent_forwarders_are_errors() {
     let mut bad = config(&directory.path().join("nobody.sock"));
     let stop = Arc::new(AtomicBool::new(false));
     assert!(run(&bad, &stop).unwrap_err().to_string().contains("namehop run"));
-    bad.names = 3;
+    bad.load.names = 3;
     assert!(matches!(run(&bad, &stop), Err(LoadError::Configuration(_))));
-    bad.names = 0;
-    bad.payload_bytes = 9000;
+    bad.load.names = 0;
+    bad.load.payload_bytes = 9000;
     assert!(matches!(run(&bad, &stop), Err(LoadError::Configuration(_))));
-    bad.payload_bytes = 10;
+    bad.load.payload_bytes = 10;
     for time in [Duration::ZERO, Duration::MAX] {
-        let wrong = LoadConfig { lifetime: time, ..bad.clone() };
+        let wrong = LoadConfig { load: Load { lifetime: time, ..bad.load.clone() }, ..bad.clone() };
         assert!(matches!(run(&wrong, &stop), Err(LoadError::Configuration(_))));
         let wrong = LoadConfig { duration: time, ..bad.clone() };
         assert!(matches!(run(&wrong, &stop), Err(LoadError::Configuration(_))));

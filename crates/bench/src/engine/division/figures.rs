@@ -2,7 +2,7 @@
 
 use super::driver::{Measured, TurnCost};
 use super::{DivisionCase, DivisionFigures};
-use crate::median::median;
+use crate::median::{median, quartiles};
 
 /// Cases in the order in which they took turns, with what each of their workers measured.
 pub(super) fn of_cases(cases: &[DivisionCase], measured: &[Vec<Measured>]) -> Vec<DivisionFigures> {
@@ -49,13 +49,6 @@ fn rounds(workers: &[Measured]) -> Vec<Round> {
         Round { packets, packet_ns: busy_ns / packets.max(1) as f64, mpps }
     };
     (0..turns).map(round).collect()
-}
-
-/// The values below which a quarter and three quarters of the others are; 0 of none. Changes their order.
-fn quartiles(values: &mut [f64]) -> (f64, f64) {
-    values.sort_unstable_by(f64::total_cmp);
-    let at = |part: usize| values.get(part * values.len() / 4).copied().unwrap_or_default();
-    (at(1), at(3))
 }
 
 #[cfg(test)]

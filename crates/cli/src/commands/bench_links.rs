@@ -1,0 +1,180 @@
+//! `namehop bench links`: what an exchange costs a router from frame to frame.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use namehop_bench::links::{self, LinkFigures, LinkKind, LinksFigures, LinksParameters, SHORTEST_TURN};
+use namehop_bench::machine::Machine;
+use namehop_traffic::loadgen::Load;
+use namehop_wire::Name;
+use serde::Serialize;
+
+use super::bench::stop_when_interrupted;
+use crate::failure::{Failure, Kind};
+use crate::output::{self, Align, Table};
+use crate::progress::Progress;
+use crate::units::parse_seconds;
+
+/// Measure what an Interest and its Data cost a router from frame to frame, over links between processes
+///
+/// A router of this program, as a process of its own with one worker, forwards between two links: at one a consumer keeps
+/// Interests in flight, at the other a producer answers them, both in one thread on another processor. Names never repeat, so that
+/// the cache answers nothing and takes in all Data. Links are memif (shared memory), or pairs of network interfaces over packet sockets
+/// (dev, AF_PACKET) or AF_XDP (xdp); these need root, are made in a network namespace of their own, and go with it.
+///
+/// Sink and router take turns. The sink is a loop in the router's place that moves frames from one port to the other and knows
+/// nothing of NDN: its cost is that of driver and kernel. BUSY is the time in which the router's worker, or the sink, had something
+/// to do; NS/EXCHANGE is that time for each exchange, with quartiles of turns, and PROCESS the processor time of all of the router's
+/// threads, idle polling included. Where GENERATOR is near 100 %, consumer and producer are what limits the rate. Several
+/// strategies take turns, too; object files of eBPF strategies are loaded for that.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  namehop bench links
+  namehop bench links --link memif,dev,xdp --runs 5
+  namehop bench links --strategy best-route,best-route.o
+  namehop bench links --payload 4000 --in-flight 64 --json")]
+pub struct LinksArgs {
+    /// Kinds of links
+    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', default_value = "memif")]
+    link: Vec<LinkArg>,
+    /// Strategies of the router that take turns: names, or object files of eBPF strategies (*.o)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "best-route")]
+    strategy: Vec<String>,
+    /// Interests in flight
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=16_384))]
+    in_flight: u32,
+    /// Bytes of content per Data; what does not fit into 1500 bytes gets longer frames
+    #[arg(short = 's', long, value_name = "BYTES", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(..=8_000))]
+    payload: u32,
+    /// Prefix of the names
+    #[arg(long, value_name = "NAME", default_value = "/namehop/bench")]
+    prefix: Name,
+    /// Time of each turn, at least 1.2 s
+    #[arg(long, value_name = "S", default_value = "2s", value_parser = parse_seconds)]
+    seconds: Duration,
+    /// Turns of the sink and of each strategy
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Kinds of links on the command line.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LinkArg {
+    /// Shared memory
+    Memif,
+    /// Network interfaces over packet sockets (AF_PACKET)
+    Dev,
+    /// Network interfaces over AF_XDP
+    Xdp,
+}
+
+impl From<LinkArg> for LinkKind {
+    fn from(link: LinkArg) -> Self {
+        match link {
+            LinkArg::Memif => LinkKind::Memif,
+            LinkArg::Dev => LinkKind::Dev,
+            LinkArg::Xdp => LinkKind::Xdp,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Report {
+    machine: Machine,
+    in_flight: u32,
+    payload_bytes: u32,
+    turn_s: f64,
+    #[serde(flatten)]
+    figures: LinksFigures,
+}
+
+impl LinksArgs {
+    pub fn run(self) -> Result<(), Failure> {
+        if self.seconds < SHORTEST_TURN {
+            return Err(Failure::usage("a turn lasts at least 1.2 s: routers say once a second what their workers do"));
+        }
+        let load = Load {
+            prefix: self.prefix,
+            in_flight: self.in_flight as usize,
+            payload_bytes: self.payload as usize,
+            names: 0,
+            freshness_ms: 0,
+            lifetime: Duration::from_secs(1),
+        };
+        let parameters = LinksParameters {
+            links: self.link.into_iter().map(LinkKind::from).collect(),
+            load,
+            strategies: self.strategy,
+            turn: self.seconds,
+            turns: self.runs as usize,
+            program: std::env::current_exe()?,
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        stop_when_interrupted(&stop)?;
+        let progress = Progress::of_steps();
+        let figures = links::measure(&parameters, &stop, &|step| progress.show(step)).map_err(Failure::failed)?;
+        drop(progress);
+        let exchanges: u64 = figures.links.iter().map(|link| link.exchanges).sum();
+        if self.json {
+            let turn_s = self.seconds.as_secs_f64();
+            let (in_flight, payload_bytes) = (self.in_flight, self.payload);
+            output::json(&Report { machine: Machine::detect(), in_flight, payload_bytes, turn_s, figures })?;
+        } else {
+            output::print(&describe(&figures))?;
+        }
+        if exchanges == 0 { Err(Failure::new(Kind::Nothing, "no Data was received")) } else { Ok(()) }
+    }
+}
+
+fn describe(figures: &LinksFigures) -> String {
+    let mut table = Table::new(&[
+        ("LINK", Align::Left),
+        ("THROUGH", Align::Left),
+        ("EXCHANGES/S", Align::Right),
+        ("BUSY", Align::Right),
+        ("NS/EXCHANGE", Align::Right),
+        ("QUARTILES", Align::Right),
+        ("OVER SINK", Align::Right),
+        ("RATIO", Align::Right),
+        ("PROCESS", Align::Right),
+        ("IN KERNEL", Align::Right),
+        ("RTT 50%", Align::Right),
+        ("99%", Align::Right),
+        ("LOST", Align::Right),
+        ("GENERATOR", Align::Right),
+    ]);
+    let ns = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), |ns| format!("{ns:.0}"));
+    for row in &figures.links {
+        let of_link = || figures.links.iter().filter(|other| other.link == row.link && other.turns > 0);
+        let sink = of_link().find(|other| other.strategy.is_none()).filter(|_| row.strategy.is_some());
+        let first = of_link().find(|other| other.strategy.is_some()).filter(|_| row.strategy.is_some());
+        let LinkFigures { busy_ns_quartiles: (lower, upper), .. } = row;
+        table.row([
+            row.link.to_string(),
+            row.strategy.clone().unwrap_or_else(|| "sink".to_owned()),
+            format!("{:.0}", row.exchanges_per_s),
+            format!("{:.0} %", 100.0 * row.busy_share),
+            format!("{:.0}", row.busy_ns),
+            format!("{lower:.0} to {upper:.0}"),
+            ns(sink.map(|sink| row.busy_ns - sink.busy_ns)),
+            first.map_or_else(|| "-".to_owned(), |first| format!("{:.2}", row.busy_ns / first.busy_ns)),
+            ns(row.process_ns),
+            ns(row.process_kernel_ns),
+            format!("{:.0} us", row.rtt_p50_us),
+            format!("{:.0} us", row.rtt_p99_us),
+            row.lost.to_string(),
+            format!("{:.0} %", 100.0 * row.generator_busy_share),
+        ]);
+    }
+    let placed = figures.processors;
+    let places = format!(
+        "Router and sink on processor {}, consumer and producer together on processor {}.\n",
+        placed.forwarder, placed.generator
+    );
+    table.render() + &places
+}

@@ -1,0 +1,197 @@
+//! Blocking connections over sockets that carry many packets per system call.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use namehop_wire::MAX_PACKET_SIZE;
+use namehop_wire::tlv::frame_length;
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg, setsockopt, sockopt};
+
+use super::LoadError;
+use super::link::Link;
+use crate::target::{HostPort, TransportUri};
+use crate::transport::of_family;
+
+/// A read returns after this long at the latest, so that threads notice when they should end.
+pub(super) const READ_TIMEOUT: Duration = Duration::from_millis(20);
+/// Bytes asked for in one read of a stream.
+const STREAM_BUFFER_BYTES: usize = 512 << 10;
+/// Datagrams asked for in one call.
+const DATAGRAMS: usize = 64;
+/// Socket buffers for datagrams, so that a burst of full-sized packets is not lost at the generator.
+const DATAGRAM_BUFFER_BYTES: usize = 4 << 20;
+
+/// One connection.
+pub(super) struct SocketLink {
+    kind: Kind,
+    /// A stream: bytes from `start` to `end` wait to be framed. Datagrams: one after the other.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+enum Kind {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+    Udp(UdpSocket),
+}
+
+impl SocketLink {
+    pub(super) fn open(uri: &TransportUri) -> Result<Self, LoadError> {
+        Self::try_open(uri).map_err(|source| LoadError::Connect { uri: uri.clone(), source })
+    }
+
+    fn try_open(uri: &TransportUri) -> io::Result<Self> {
+        let kind = match uri {
+            TransportUri::Unix(path) => {
+                let stream = UnixStream::connect(path)?;
+                stream.set_read_timeout(Some(READ_TIMEOUT))?;
+                Kind::Unix(stream)
+            }
+            TransportUri::Tcp(to) => {
+                let stream = TcpStream::connect(&resolve(to)?[..])?;
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(READ_TIMEOUT))?;
+                Kind::Tcp(stream)
+            }
+            TransportUri::Udp(to) => {
+                let remote = resolve(to)?[0];
+                let any: SocketAddr = if remote.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
+                let socket = UdpSocket::bind(any)?;
+                socket.connect(remote)?;
+                socket.set_read_timeout(Some(READ_TIMEOUT))?;
+                // Best effort: the system may allow less.
+                let _ = setsockopt(&socket, sockopt::RcvBuf, &DATAGRAM_BUFFER_BYTES);
+                let _ = setsockopt(&socket, sockopt::SndBuf, &DATAGRAM_BUFFER_BYTES);
+                Kind::Udp(socket)
+            }
+            TransportUri::WebSocket(..) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::Unsupported,
+                    "the load generator has no WebSocket transport",
+                ));
+            }
+        };
+        let size = match kind {
+            Kind::Udp(_) => DATAGRAMS * (MAX_PACKET_SIZE + 1),
+            _ => STREAM_BUFFER_BYTES,
+        };
+        Ok(Self { kind, buffer: vec![0; size], start: 0, end: 0 })
+    }
+
+    /// Own address of a UDP link.
+    pub(super) fn udp_address(&self) -> Option<SocketAddr> {
+        match &self.kind {
+            Kind::Udp(socket) => socket.local_addr().ok(),
+            _ => None,
+        }
+    }
+
+    /// Whether a forwarder takes this for a local face: as [`crate::transport::Connected::local`].
+    pub(super) fn is_local(&self) -> bool {
+        match &self.kind {
+            Kind::Unix(_) => true,
+            Kind::Tcp(stream) => stream.peer_addr().is_ok_and(|address| address.ip().is_loopback()),
+            Kind::Udp(_) => false,
+        }
+    }
+}
+
+impl Link for SocketLink {
+    /// Waits for packets, reads once. Returns quietly after [`READ_TIMEOUT`] without any.
+    fn receive(&mut self, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        let read = match &mut self.kind {
+            Kind::Unix(stream) => stream.read(&mut self.buffer[self.end..]),
+            Kind::Tcp(stream) => stream.read(&mut self.buffer[self.end..]),
+            Kind::Udp(socket) => return receive_datagrams(socket, &mut self.buffer, each),
+        };
+        match read {
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the forwarder closed the connection")),
+            Ok(count) => self.end += count,
+            Err(error) if is_timeout(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        loop {
+            let available = &self.buffer[self.start..self.end];
+            match frame_length(available) {
+                Ok(Some(length)) if length <= available.len() => {
+                    each(&available[..length]);
+                    self.start += length;
+                }
+                Ok(_) => break,
+                Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error.name())),
+            }
+        }
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.buffer.len() - self.end < MAX_PACKET_SIZE {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        Ok(())
+    }
+
+    /// A full socket makes a stream wait. Datagrams that the system refuses are lost, as they may
+    /// be anywhere on the way.
+    fn send(&mut self, bytes: &[u8], ends: &[usize]) -> io::Result<()> {
+        match &mut self.kind {
+            Kind::Unix(stream) => stream.write_all(bytes),
+            Kind::Tcp(stream) => stream.write_all(bytes),
+            Kind::Udp(socket) => send_datagrams(socket, bytes, ends),
+        }
+    }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, Interrupted, TimedOut, WouldBlock};
+    // A refused datagram shows as an error of the next call; the peer may come back.
+    matches!(error.kind(), TimedOut | WouldBlock | Interrupted | ConnectionRefused)
+}
+
+fn resolve(to: &HostPort) -> io::Result<Vec<SocketAddr>> {
+    of_family(to, (to.host.as_str(), to.port).to_socket_addrs()?)
+}
+
+fn receive_datagrams(socket: &UdpSocket, buffer: &mut [u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    let lengths: Vec<usize> = {
+        let mut slices: Vec<[IoSliceMut<'_>; 1]> =
+            buffer.chunks_mut(MAX_PACKET_SIZE + 1).map(|chunk| [IoSliceMut::new(chunk)]).collect();
+        let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(slices.len(), None);
+        // The first datagram is waited for, the others are taken if they are there.
+        let received = recvmmsg(socket.as_raw_fd(), &mut headers, slices.iter_mut(), MsgFlags::MSG_WAITFORONE, None);
+        match received {
+            Ok(messages) => messages.map(|message| message.bytes).collect(),
+            Err(error) if is_timeout(&error.into()) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    };
+    for (chunk, length) in buffer.chunks(MAX_PACKET_SIZE + 1).zip(lengths) {
+        each(&chunk[..length.min(chunk.len())]);
+    }
+    Ok(())
+}
+
+fn send_datagrams(socket: &UdpSocket, bytes: &[u8], ends: &[usize]) -> io::Result<()> {
+    let mut start = 0;
+    for group in ends.chunks(DATAGRAMS) {
+        let slices: Vec<[IoSlice<'_>; 1]> = group
+            .iter()
+            .map(|&end| {
+                let packet = &bytes[start..end];
+                start = end;
+                [IoSlice::new(packet)]
+            })
+            .collect();
+        let addresses: Vec<Option<SockaddrStorage>> = vec![None; slices.len()];
+        let mut headers = MultiHeaders::preallocate(slices.len(), None);
+        match sendmmsg(socket.as_raw_fd(), &mut headers, &slices, addresses, [], MsgFlags::empty()) {
+            Ok(_) => {}
+            Err(error) if is_timeout(&error.into()) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+"""`namehop bench links`: whole measurements, short ones, and what is left behind."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import PROGRAM, run_namehop, wait_until
+from port_links import needs_root
+from test_strategies import SDK, compile_strategy
+
+pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a router and its load need two processors")
+SHORT = ["--runs", "1", "--seconds", "1.2s", "--in-flight", "64"]
+
+
+def measure(*arguments):
+    result = run_namehop("bench", "links", *arguments, *SHORT, "--json")
+    report = json.loads(result.stdout)
+    placed = report["processors"]
+    assert placed["forwarder"] != placed["generator"] and report["payload_bytes"] > 0
+    return report["links"]
+
+
+def check(figures):
+    assert figures["exchanges"] > 100 and figures["turns"] == 1, figures
+    assert figures["lost"] * 50 < figures["exchanges"], figures
+    assert 0 < figures["busy_share"] <= 1.02 and figures["busy_ns"] > 50, figures
+    assert 0 < figures["rtt_p50_us"] <= figures["rtt_p99_us"], figures
+
+
+def test_memif_with_a_strategy_from_a_file(tmp_path):
+    file = str(compile_strategy(tmp_path, SDK / "strategies/best-route.c", "best-route"))
+    sink, built_in, loaded = measure("--strategy", f"best-route,{file}", "--payload", "4000")
+    for figures in (sink, built_in, loaded):
+        check(figures)
+        assert figures["link"] == "memif"
+    assert [figures["strategy"] for figures in (sink, built_in, loaded)] == [None, "best-route", file]
+    assert sink["process_ns"] is None and built_in["process_ns"] > built_in["process_kernel_ns"] >= 0
+
+
+@needs_root
+def test_network_interfaces_and_a_namespace_of_their_own():
+    before = subprocess.run(["ip", "link"], check=True, capture_output=True, text=True).stdout
+    rows = measure("--link", "dev,xdp")
+    assert [(row["link"], row["strategy"]) for row in rows] == [
+        ("dev", None), ("dev", "best-route"), ("xdp", None), ("xdp", "best-route"),
+    ]  # fmt: skip
+    for row in rows:
+        check(row)
+    after = subprocess.run(["ip", "link"], check=True, capture_output=True, text=True).stdout
+    assert [line.split(":")[1] for line in before.splitlines()[::2]] == [line.split(":")[1] for line in after.splitlines()[::2]]
+
+
+def test_errors_say_what_to_do():
+    wrong = run_namehop("bench", "links", "--strategy", "nonesuch", *SHORT, check=False)
+    assert wrong.returncode == 1 and "did not take the strategy nonesuch" in wrong.stderr
+    short = run_namehop("bench", "links", "--seconds", "1s", check=False)
+    assert short.returncode == 2 and "at least 1.2 s" in short.stderr
+
+
+def children(process):
+    return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split() or [
+        child for task in Path(f"/proc/{process.pid}/task").iterdir() for child in (task / "children").read_text().split()
+    ]
+
+
+def test_an_interrupted_measurement_leaves_no_router_behind():
+    command = [PROGRAM, "bench", "links", "--runs", "100"]
+    bench = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: children(bench), 20, what="a router runs")
+        (router,) = children(bench)
+        bench.send_signal(signal.SIGTERM)
+        bench.communicate(timeout=30)
+        assert not Path(f"/proc/{router}").exists()
+    finally:
+        bench.kill()
