@@ -12,7 +12,7 @@ from port_links import needs_root
 from test_strategies import SDK, compile_strategy
 
 pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="a router and its load need two processors")
-SHORT = ["--runs", "1", "--seconds", "1.2s", "--in-flight", "64"]
+SHORT = ["--runs", "1", "--seconds", "1.2s", "--warm-up", "0.1s", "--in-flight", "64"]
 
 
 def measure(*arguments):

@@ -13,7 +13,7 @@ use namehop_traffic::loadgen::{Consumer, ConsumerCounts, Load, Producer};
 
 use super::place::{Place, Side};
 use super::port::{LinkKind, PortLink};
-use super::{LinksError, TICK, WARM_EXCHANGES};
+use super::{FIRST_EXCHANGES, LinksError, TICK};
 
 /// What was exchanged in a turn.
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ impl Generator {
         mut check: impl FnMut() -> Result<(), LinksError>,
     ) -> Result<(), LinksError> {
         let (end, first) = (Instant::now() + limit, self.shared.served.load(Ordering::Relaxed));
-        while self.shared.served.load(Ordering::Relaxed) < first + WARM_EXCHANGES {
+        while self.shared.served.load(Ordering::Relaxed) < first + FIRST_EXCHANGES {
             check()?;
             if Instant::now() > end {
                 return Err(LinksError::Nothing { link: self.kind, log: String::new() });

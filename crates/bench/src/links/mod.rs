@@ -44,9 +44,10 @@ use sink::Sink;
 const BUFFERS: (usize, usize) = (16_384, 4_096);
 /// How long it may take until the first Data comes.
 const START_TIMEOUT: Duration = Duration::from_secs(15);
-/// Exchanges before measuring begins, and time after them.
-const WARM_EXCHANGES: u64 = 1_000;
-const WARM_UP: Duration = Duration::from_millis(300);
+/// Exchanges before it counts as started.
+const FIRST_EXCHANGES: u64 = 1_000;
+/// Time before each turn, in which what ran before comes to an end.
+const SETTLING: Duration = Duration::from_millis(300);
 const TICK: Duration = Duration::from_millis(10);
 /// A turn lasts longer than a router keeps what it said of its workers.
 pub const SHORTEST_TURN: Duration = Duration::from_millis(1_200);
@@ -60,6 +61,8 @@ pub struct LinksParameters {
     pub load: Load,
     /// Strategies of the router that take turns: names, or paths of object files.
     pub strategies: Vec<String>,
+    /// Time before the first turn of each router, in which its cache fills and it takes the memory that it needs.
+    pub warm_up: Duration,
     /// Length of a turn.
     pub turn: Duration,
     /// Turns of each.
@@ -176,6 +179,7 @@ fn measure_link(
         drop(sink);
         let mut router =
             RouterProcess::start(&parameters.program, &place, &parameters.strategies, processors.forwarder)?;
+        let mut warm_up = parameters.warm_up;
         for (strategy, turns) in parameters.strategies.iter().zip(&mut of_strategies) {
             if stop.load(Ordering::Relaxed) {
                 break 'turns;
@@ -184,6 +188,7 @@ fn measure_link(
             router.choose(strategy)?;
             let ready = generator.wait_for_data(START_TIMEOUT, || router.check());
             ready.map_err(|error| nothing(error, link, &router.log()))?;
+            generator.wait(std::mem::take(&mut warm_up), stop);
             turns.push(turn(&generator, parameters.turn, stop, || router.status())?);
         }
     }
@@ -217,7 +222,7 @@ fn turn(
     stop: &AtomicBool,
     mut status: impl FnMut() -> Result<ForwarderStatus, LinksError>,
 ) -> Result<Turn, LinksError> {
-    generator.wait(WARM_UP, stop);
+    generator.wait(SETTLING, stop);
     let before = status()?;
     generator.begin();
     let began = Instant::now();

@@ -51,6 +51,9 @@ pub struct LinksArgs {
     /// Prefix of the names
     #[arg(long, value_name = "NAME", default_value = "/namehop/bench")]
     prefix: Name,
+    /// Time before the first turn of each router, in which its cache fills and it takes the memory that it needs
+    #[arg(long, value_name = "S", default_value = "3s", value_parser = parse_seconds)]
+    warm_up: Duration,
     /// Time of each turn, at least 1.2 s
     #[arg(long, value_name = "S", default_value = "2s", value_parser = parse_seconds)]
     seconds: Duration,
@@ -110,6 +113,7 @@ impl LinksArgs {
             links: self.link.into_iter().map(LinkKind::from).collect(),
             load,
             strategies: self.strategy,
+            warm_up: self.warm_up,
             turn: self.seconds,
             turns: self.runs as usize,
             program: std::env::current_exe()?,
