@@ -1,5 +1,8 @@
-"""UDP and VXLAN on ports with Internet addresses of their own: over a router of the kernel, to sockets of the kernel, and in VXLAN."""
+"""UDP and VXLAN on ports with Internet addresses of their own: over a router of the kernel, to sockets of the kernel, in VXLAN, in VLANs,
+and on memif.
+"""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -8,7 +11,7 @@ import pytest
 from applications import published, same, wait_for_route
 from conftest import wait_until
 from packets import interest
-from port_links import Link, drops, fetch, ip, link, needs_root, ports, route
+from port_links import Link, drops, fetch, ip, is_connected, link, needs_root, ports, route
 
 pytestmark = needs_root
 
@@ -234,3 +237,142 @@ def test_a_silent_next_hop_is_named_and_what_cannot_be_is_refused(make_router, l
     ]:
         result = near.namehop("face", "create", remote, *(["--local", local] if local else []), check=False)
         assert result.returncode != 0 and remedy in result.stderr, result.stderr
+
+
+# Carries frames between a TAP interface and a VLAN of another interface, as the kernel's module for VLANs does, which not every kernel has.
+VLAN_INTERFACE = """
+import fcntl, os, select, socket, struct, sys
+device, name, vlan = sys.argv[1], sys.argv[2], int(sys.argv[3])
+tap = os.open("/dev/net/tun", os.O_RDWR)
+fcntl.ioctl(tap, 0x400454CA, struct.pack("16sH22x", name.encode(), 0x1002))  # TUNSETIFF: IFF_TAP, IFF_NO_PI
+link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+link.setsockopt(263, 8, 1)  # SOL_PACKET, PACKET_AUXDATA
+link.setsockopt(263, 23, 1)  # PACKET_IGNORE_OUTGOING
+link.bind((device, 3))
+print("there", flush=True)
+while True:
+    for ready in select.select([tap, link], [], [])[0]:
+        if ready == tap:
+            frame = os.read(tap, 65536)
+            link.send(frame[:12] + struct.pack("!HH", 0x8100, vlan) + frame[12:])
+            continue
+        frame, ancillary, _, _ = link.recvmsg(65536, 256)
+        status, _, _, _, _, tag, _ = struct.unpack("=IIIHHHH", ancillary[0][2])
+        if frame[12:14] == b"\\x81\\x00":
+            tag, frame = int.from_bytes(frame[14:16], "big"), frame[:12] + frame[16:]
+        elif not status & 16:  # TP_STATUS_VLAN_VALID
+            continue
+        if tag & 0xFFF == vlan:
+            os.write(tap, frame)
+"""
+
+
+@contextlib.contextmanager
+def kernel_vlans(link, end, vlans, addresses):
+    """Interfaces of the kernel in VLANs of a link; the first of them has these addresses."""
+    device, running = link.devices[end], []
+    try:
+        for vlan in vlans:
+            name = f"{device}.{vlan}"
+            command = [*link.inside(end), sys.executable, "-c", VLAN_INTERFACE, device, name, str(vlan)]
+            running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            assert running[-1].stdout.readline() == "there\n"
+            ip("-n", link.namespaces[end], "link", "set", name, "up")
+            for address in addresses if vlan == vlans[0] else []:
+                extra = ["nodad"] if ":" in address else []
+                ip("-n", link.namespaces[end], "address", "add", address, "dev", name, *extra)
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def segment(uri, addresses, *lines):
+    """What is configured of a port, or of a VLAN on it."""
+    listed = ", ".join(f'"{address}"' for address in addresses)
+    return "\n".join([f'[[port]]\nuri = "{uri}"\naddresses = [{listed}]', *lines, ""])
+
+
+@pytest.mark.parametrize("driver", ["dev", "xdp"])
+def test_vlans_with_the_same_addresses_are_different_networks(make_router, tmp_path, driver):
+    """The kernel at the other end has an interface in the VLAN, answers ARP and neighbour discovery there, and asks for the router."""
+    # One queue at each end, which is all that programs of AF_XDP look at here.
+    with Link(f"nv{os.getpid()}", "numrxqueues", 1, "numtxqueues", 1) as link:
+        try_vlans(make_router, link, tmp_path, driver)
+
+
+def try_vlans(make_router, link, tmp_path, driver):
+    own, other = ["192.0.2.1/24", "2001:db8::1/64"], ["192.0.2.2/24", "2001:db8::2/64"]
+    port = f"{driver}://{link.devices[0]}"
+    near = start(make_router, link, 0, segment(f"{port}?vlan=7", own, "on_demand = true"), segment(port, own))
+    with kernel_vlans(link, 1, [7], other):
+        exchange_with_kernel(make_router, link, near, port, own, other, tmp_path)
+
+
+def exchange_with_kernel(make_router, link, near, port, own, other, tmp_path):
+    wait_until(lambda: "is_up=true" in near.log.read_text(), what="the link")
+    file = file_of(tmp_path, 3000)
+    with published(near, "/object", file, "--segment-size", "1000"):
+        for scheme, address, peer in zip(["udp4", "udp6"], own, other):
+            packet = interest("/object", nonce=os.urandom(4), can_be_prefix=True)
+            command = [*link.inside(1), sys.executable, "-c", KERNEL_PEER.replace("settimeout(20)", "settimeout(5)")]
+            command += [bare(address), bare(peer), packet.hex()]
+            answer = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            assert answer.returncode == 0 and b"object" in bytes.fromhex(answer.stdout.split()[0]), answer.stderr
+            made = next(face for face in near.json("face", "list") if face["remote_uri"] == uri(scheme, peer))
+            assert made["local_uri"] == f"{port}?vlan=7&ip={bare(address)}&port=6363" and made["mtu_bytes"] in (1472, 1452)
+    assert set(near.json("status")["drops"].get("link", {})) <= {"unknown-sender", "foreign-frame"}
+
+    # The other way: the router asks for the kernel's hardware address, in the VLAN of the face.
+    far = make_router('[faces.udp]\nlisten = ["0.0.0.0:6363", "[::]:6363"]\n', name="kernel", start=False)
+    far.prefix = link.inside(1)
+    far.start()
+    with published(far, "/far", file, "--segment-size", "1000"):
+        for scheme, peer in zip(["udp4", "udp6"], other):
+            near.namehop("cs", "erase", "/far")
+            local = f"{port}?vlan=7"
+            created = near.namehop("face", "create", uri(scheme, peer), "--local", local, check=False)
+            route(near, "/far", uri(scheme, peer))
+            assert same(fetch(near, "/far"), file), created.stdout + created.stderr
+            near.namehop("route", "remove", "/far", uri(scheme, peer))
+    # Nobody answers in the network without a tag.
+    silent = create(near, "udp4://192.0.2.9:6363", port)
+    route(near, "/silent", str(silent["face_id"]))
+    near.namehop("ping", "/silent", "--count", "8", "--interval", "500ms", check=False)
+    wait_until(lambda: drops(near, "next-hop-unresolved") > 0, what="packets to nobody")
+
+
+def test_udp_vxlan_and_vlans_on_memif(make_router, tmp_path):
+    socket = f"memif://{tmp_path}/memif.sock?id=0"
+    roles = [socket, f"{socket}&role=client"]
+    # Of no network that the computer of the test may be in.
+    addresses = [("198.18.7.1/24", "2001:db8::1/64"), ("198.18.7.2/24", "2001:db8::2/64")]
+    ends = []
+    for end, (local, own) in enumerate(zip(roles, addresses)):
+        lines = segment(local, own), segment(f"{local}&vlan=7", own)
+        ends.append(make_router(ports(end, *lines), name="near" if end == 0 else "far"))
+    near, far = ends
+    wait_until(lambda: is_connected(near) and is_connected(far), what="the memif connects")
+    file = file_of(tmp_path, 100_000)
+    remotes = [(uri("udp4", addresses[1][0]), ""), (uri("udp4", addresses[1][0]), "&vlan=7"), ("vxlan6://[2001:db8::2]?vni=5", "&vlan=7")]
+    for number, (remote, vlan) in enumerate(remotes):
+        back = remote.replace("198.18.7.2", "198.18.7.1").replace("db8::2", "db8::1")
+        face = create(near, remote, roles[0] + vlan)
+        create(far, back, roles[1] + vlan)
+        prefix = f"/object/{number}"
+        route(near, prefix, str(face["face_id"]))
+        with published(far, prefix, file, "--segment-size", "4000"):
+            assert same(fetch(near, prefix), file)
+        faces = {face["local_uri"]: face for face in near.json("face", "list")}
+        expected = f"{roles[0]}{vlan}&ip=" + ("2001:db8::1" if "vxlan" in remote else "198.18.7.1&port=6363")
+        assert faces[expected]["in_data"] >= 25, faces
+    for router in ends:
+        assert not set(router.json("status")["drops"].get("link", {})) - {"next-hop-unresolved", "link-down"}
+    # They are there after a restart.
+    near.stop()
+    near.start()
+    wait_for_route(near, "/object/1")
+    with published(far, "/object/1", file, "--segment-size", "4000"):
+        near.namehop("cs", "erase", "/object/1")
+        assert same(fetch(near, "/object/1"), file)

@@ -40,7 +40,7 @@ mod priority_tag;
 pub mod relay;
 pub mod tap;
 mod thread;
-mod wanted;
+pub mod wanted;
 pub mod xdp;
 
 /// Frames that one call of a port moves at most.

@@ -1,6 +1,6 @@
 //! Frames that a port lost below the faces: counted by the thread that uses its queues, read by any.
 
-use std::ops::Add;
+use std::iter::Sum;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Frames lost since the port was opened, by cause.
@@ -16,16 +16,15 @@ pub struct Losses {
     pub send_failed: u64,
 }
 
-impl Add for Losses {
-    type Output = Losses;
-
-    fn add(self, other: Losses) -> Losses {
-        Losses {
-            receive_ring_full: self.receive_ring_full + other.receive_ring_full,
-            no_buffer: self.no_buffer + other.no_buffer,
-            malformed: self.malformed + other.malformed,
-            send_failed: self.send_failed + other.send_failed,
-        }
+/// Those of several queues.
+impl Sum for Losses {
+    fn sum<I: Iterator<Item = Losses>>(losses: I) -> Losses {
+        losses.fold(Losses::default(), |sum, of_queue| Losses {
+            receive_ring_full: sum.receive_ring_full + of_queue.receive_ring_full,
+            no_buffer: sum.no_buffer + of_queue.no_buffer,
+            malformed: sum.malformed + of_queue.malformed,
+            send_failed: sum.send_failed + of_queue.send_failed,
+        })
     }
 }
 

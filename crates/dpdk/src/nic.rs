@@ -9,7 +9,6 @@
 //! manages it looks at [`NicPort::is_removed`] from time to time.
 
 use std::ffi::CString;
-use std::ops::Add;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +23,7 @@ use crate::ffi;
 use crate::losses::{LossCounters, Losses};
 use crate::priority_tag::{ADDRESSES_BYTES, TAG_BYTES, take_off_priority_tag};
 use crate::thread;
+use crate::wanted::Wanted;
 
 /// What stands around the packet of a frame at most: addresses, type, tag of a VLAN, check sequence.
 const AROUND_BYTES: usize = ADDRESSES_BYTES + 2 + TAG_BYTES + 4;
@@ -181,18 +181,19 @@ impl NicPort {
         DpdkError::check(result, || "receive all multicast groups on a network card".to_owned()).map(drop)
     }
 
-    /// Receives the frames of these VLANs from now on. Cards of some drivers receive those of no others.
+    /// Receives the frames of wanted VLANs from now on, whatever is in them. Cards of some drivers receive those of no others.
     ///
     /// # Errors
     /// When the card has no room for more. Then those are received that it has room for.
-    pub fn receive_vlans(&self, vlans: &[u16]) -> Result<(), DpdkError> {
+    pub fn receive_only(&self, wanted: &Wanted) -> Result<(), DpdkError> {
+        let vlans = wanted.all_vlans();
         let mut received = self.vlans.lock().unwrap_or_else(PoisonError::into_inner);
         let set = |vlan: u16, is_wanted: bool| {
             // SAFETY: the port is open.
             let result = unsafe { ffi::namehop_nic_receive_vlan(self.card.number, vlan, is_wanted.into()) };
             DpdkError::check(result, || format!("set VLAN {vlan} on a network card"))
         };
-        for &vlan in vlans {
+        for &vlan in &vlans {
             if !received.contains(&vlan) {
                 set(vlan, true)?;
                 received.push(vlan);
@@ -208,7 +209,7 @@ impl NicPort {
         let mut counted = ffi::NicLosses::default();
         // SAFETY: the port is open.
         unsafe { ffi::namehop_nic_losses(self.card.number, &mut counted) };
-        let own = self.card.losses.iter().map(LossCounters::read).fold(Losses::default(), Losses::add);
+        let own: Losses = self.card.losses.iter().map(LossCounters::read).sum();
         Losses {
             receive_ring_full: counted.ring_full,
             no_buffer: own.no_buffer + counted.no_buffer,

@@ -6,11 +6,10 @@
 //! interface, so that shaping applies to them and tools that capture see them.
 //!
 //! A filter in the kernel passes NDN frames only, so that the other traffic of a shared interface neither fills the ring nor
-//! wakes anybody. Frames with a VLAN tag (IEEE 802.1Q) pass when somebody wants those of that VLAN
-//! ([`PacketPort::receive_vlans`]). The kernel takes tags off; they are put back, so that frames are as they were on the link. A
+//! wakes anybody. Frames with a VLAN tag (IEEE 802.1Q) pass when somebody wants those of that VLAN, and packets of the Internet and ARP
+//! when they are for one of the port's own addresses ([`PacketPort::receive_only`]). The kernel takes tags off; they are put back, so that frames are as they were on the link. A
 //! tag that names no VLAN but a priority (identifier 0) does not count and stays off. What this computer sends on the interface
-//! is not received. There can be several queues, each a socket of its own (`fanout`). Packets of the Internet and ARP pass when they are for one of the port's own addresses
-//! ([`PacketPort::receive_addresses`]).
+//! is not received. There can be several queues, each a socket of its own (`fanout`).
 
 mod fanout;
 mod filter;
@@ -19,8 +18,6 @@ mod send;
 pub(crate) mod socket;
 mod unfinished;
 
-use std::net::IpAddr;
-use std::ops::Add;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +28,6 @@ use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 use crate::error::DpdkError;
 use crate::losses::{LossCounters, Losses};
 use crate::wanted::Wanted;
-pub use crate::wanted::{MAX_ADDRESSES, MAX_VLANS};
 use receive::ReceiveRing;
 use send::Sender;
 use socket::Socket;
@@ -53,6 +49,7 @@ struct Shared {
 pub struct PacketPort {
     /// One for each queue. The first one has the memberships in multicast groups.
     queues: Vec<Arc<Shared>>,
+    /// What passes their filters.
     wanted: Mutex<Wanted>,
 }
 
@@ -88,33 +85,18 @@ impl PacketPort {
         Ok((PacketPort { queues, wanted: Mutex::new(wanted) }, opened))
     }
 
-    /// Receives the frames of these VLANs from now on, and of no others. Initially there are none. Frames without a tag are
-    /// always received.
+    /// Receives this from now on besides NDN frames without a tag, and nothing else. Initially nothing else is wanted.
     ///
     /// # Errors
-    /// When there are more than [`MAX_VLANS`], or the kernel has no memory for the filter. Then nothing has changed.
-    pub fn receive_vlans(&self, vlans: &[u16]) -> Result<(), DpdkError> {
-        self.want(|wanted| wanted.with_vlans(vlans))
-    }
-
-    /// Receives packets for these Internet addresses from now on, and for no others: IPv4, IPv6, ARP, and solicitations of
-    /// neighbour discovery. Initially there are none.
-    ///
-    /// # Errors
-    /// When there are more than [`MAX_ADDRESSES`], or the kernel has no memory for the filter. Then nothing has changed.
-    pub fn receive_addresses(&self, addresses: &[IpAddr]) -> Result<(), DpdkError> {
-        self.want(|wanted| wanted.with_addresses(addresses))
-    }
-
-    fn want(&self, change: impl FnOnce(&Wanted) -> Result<Wanted, DpdkError>) -> Result<(), DpdkError> {
-        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = change(&wanted)?;
-        let attached = self.queues.iter().try_for_each(|queue| queue.socket.attach_filter(&changed));
+    /// When the kernel has no memory for the filter. Then nothing has changed.
+    pub fn receive_only(&self, wanted: &Wanted) -> Result<(), DpdkError> {
+        let mut before = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let attached = self.queues.iter().try_for_each(|queue| queue.socket.attach_filter(wanted));
         if attached.is_ok() {
-            *wanted = changed;
+            *before = wanted.clone();
         } else {
             // What fitted before still fits.
-            self.queues.iter().try_for_each(|queue| queue.socket.attach_filter(&wanted))?;
+            self.queues.iter().try_for_each(|queue| queue.socket.attach_filter(&before))?;
         }
         attached
     }
@@ -134,7 +116,7 @@ impl PacketPort {
             let receive_ring_full = shared.receive_ring_full.fetch_add(new, Ordering::Relaxed) + new;
             Losses { receive_ring_full, ..shared.losses.read() }
         };
-        self.queues.iter().map(of_queue).fold(Losses::default(), Losses::add)
+        self.queues.iter().map(of_queue).sum()
     }
 }
 

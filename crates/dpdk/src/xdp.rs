@@ -18,11 +18,9 @@ mod socket;
 use std::fmt;
 use std::fs;
 use std::io;
-use std::net::IpAddr;
-use std::ops::Add;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::slice;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
@@ -61,7 +59,6 @@ pub struct XdpPort {
     queues: Vec<Arc<Shared>>,
     interface: String,
     attachment: Attachment,
-    wanted: Mutex<Wanted>,
     /// Has the memberships in multicast groups, and nothing else.
     groups: GroupSocket,
 }
@@ -97,11 +94,11 @@ impl XdpPort {
                 Err(error) => return Err(failed("open an AF_XDP socket on", &error)),
             }
         }
-        let wanted = Wanted::default();
         let queues: Vec<_> = opened.iter().map(|queue| Arc::clone(&queue.shared)).collect();
         let sockets: Vec<_> = queues.iter().map(|queue| queue.socket.as_fd()).collect();
-        let attachment = Attachment::new(queues[0].socket.interface, &sockets, |map| filter::program(&wanted, map))
-            .map_err(|error| failed("attach a program to", &error))?;
+        let attachment =
+            Attachment::new(queues[0].socket.interface, &sockets, |map| filter::program(&Wanted::default(), map))
+                .map_err(|error| failed("attach a program to", &error))?;
         let (served, there) = (queues.len(), receive_queues(interface));
         if there > served {
             tracing::warn!(
@@ -111,34 +108,17 @@ impl XdpPort {
             );
         }
         let interface = interface.to_owned();
-        Ok((XdpPort { queues, interface, attachment, wanted: Mutex::new(wanted), groups }, opened))
+        Ok((XdpPort { queues, interface, attachment, groups }, opened))
     }
 
-    /// Receives the NDN frames of these VLANs from now on, and of no others, if the driver leaves tags in the frames.
+    /// Receives this from now on besides NDN frames without a tag, and nothing else: of VLANs if the driver leaves tags in the frames.
     ///
     /// # Errors
-    /// When there are too many, or the kernel has no memory for the program. Then nothing has changed.
-    pub fn receive_vlans(&self, vlans: &[u16]) -> Result<(), DpdkError> {
-        self.want(|wanted| wanted.with_vlans(vlans))
-    }
-
-    /// Receives packets for these Internet addresses from now on, and for no others: IPv4, IPv6, ARP, and solicitations of
-    /// neighbour discovery.
-    ///
-    /// # Errors
-    /// As above.
-    pub fn receive_addresses(&self, addresses: &[IpAddr]) -> Result<(), DpdkError> {
-        self.want(|wanted| wanted.with_addresses(addresses))
-    }
-
-    fn want(&self, change: impl FnOnce(&Wanted) -> Result<Wanted, DpdkError>) -> Result<(), DpdkError> {
-        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = change(&wanted)?;
+    /// When the kernel has no memory for the program. Then nothing has changed.
+    pub fn receive_only(&self, wanted: &Wanted) -> Result<(), DpdkError> {
         self.attachment
-            .replace(|map| filter::program(&changed, map))
-            .map_err(|error| DpdkError::from_io(format!("replace the program on {}", self.interface), &error))?;
-        *wanted = changed;
-        Ok(())
+            .replace(|map| filter::program(wanted, map))
+            .map_err(|error| DpdkError::from_io(format!("replace the program on {}", self.interface), &error))
     }
 
     /// Joins or leaves an Ethernet multicast group.
@@ -159,7 +139,7 @@ impl XdpPort {
                 ..own
             }
         };
-        self.queues.iter().map(of_queue).fold(Losses::default(), Losses::add)
+        self.queues.iter().map(of_queue).sum()
     }
 }
 

@@ -1,71 +1,26 @@
 //! Ports over packet sockets on the two ends of a veth pair. They need the capabilities of root, and a network namespace of
 //! their own, which the tests make; without permission for that nothing is tested here.
 
+mod links;
+
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use namehop_dpdk::packet_socket::{self, MAX_FRAME_BYTES, PacketPort, PacketQueue};
-use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
+use links::{frame, has_link, ip, receive, receive_now, rings, send, wanted};
+use namehop_dpdk::packet_socket::{MAX_FRAME_BYTES, PacketPort, PacketQueue};
+use namehop_dpdk::wanted::{MAX_ADDRESSES, MAX_VLANS, Wanted};
+use namehop_packet::{BufferPool, PortQueue};
 
 const ETHERNET_BYTES: usize = 14;
-
-fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).output().expect("the program ip");
-    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// Moves this thread to a network namespace of its own with a veth pair, `near` and `far`. `false` without permission.
-fn has_link(mtu: usize) -> bool {
-    // SAFETY: gives this thread a network of its own, nothing else.
-    if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-        return false;
-    }
-    ip(&format!("link add near mtu {mtu} type veth peer name far mtu {mtu}"));
-    // Nothing but the frames of the test: no address, so no discovery of neighbours either.
-    for end in ["near", "far"] {
-        ip(&format!("link set {end} addrgenmode none"));
-        ip(&format!("link set {end} up"));
-    }
-    true
-}
 
 fn open(interface: &str, pool: &BufferPool) -> (PacketPort, PacketQueue) {
     let (port, mut queues) = PacketPort::open(interface, MAX_FRAME_BYTES, 1, pool).expect("opened");
     (port, queues.remove(0))
 }
 
-fn frame(ethertype: u16, payload: &[u8]) -> Vec<u8> {
-    let mut frame = vec![0xFF; 12];
-    frame.extend_from_slice(&ethertype.to_be_bytes());
-    frame.extend_from_slice(payload);
-    frame
-}
-
-fn send(queue: &mut PacketQueue, pool: &BufferPool, frames: &[Vec<u8>]) -> Vec<PacketBuffer> {
-    let mut waiting: Vec<PacketBuffer> = frames.iter().map(|frame| pool.copy_of(frame).expect("buffer")).collect();
-    queue.transmit(&mut waiting);
-    waiting
-}
-
-fn receive(queue: &mut PacketQueue, count: usize) -> Vec<Vec<u8>> {
-    let (mut frames, mut received, end) = (Vec::new(), Vec::new(), Instant::now() + Duration::from_secs(5));
-    while received.len() < count && Instant::now() < end {
-        queue.receive(&mut frames);
-        received.extend(frames.drain(..).map(|frame| frame.bytes().to_vec()));
-    }
-    received
-}
-
-fn is_readable(queue: &PacketQueue) -> bool {
-    use std::os::fd::AsRawFd;
-    let mut polled = libc::pollfd { fd: queue.bell().expect("a bell").as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one descriptor, which is open.
-    unsafe { libc::poll(&mut polled, 1, 0) == 1 }
-}
-
 #[test]
 fn frames_of_all_sizes_arrive_in_order_and_none_of_other_protocols_or_vlans() {
-    if !has_link(9000) {
+    if !has_link(9000, 1) {
         return;
     }
     let pool = BufferPool::new(4096, 512);
@@ -75,16 +30,16 @@ fn frames_of_all_sizes_arrive_in_order_and_none_of_other_protocols_or_vlans() {
     for round in 0..24 {
         let burst: Vec<_> =
             (0..64).map(|n| frame(0x8624, &vec![n as u8; 46 + (n * 777 + round * 37) % 8955])).collect();
-        assert!(!is_readable(&far_queue));
+        assert!(!rings(&far_queue, 0));
         let others = [0x0800, 0x0806, 0x8100].map(|other| frame(other, &[0, 5, 0x86, 0x24, 5, 0]));
         assert!(send(&mut near_queue, &pool, &others).is_empty());
-        assert!(!is_readable(&far_queue), "frames of others wake nobody");
+        assert!(!rings(&far_queue, 0), "frames of others wake nobody");
         let priority = frame(0x8100, &[&[0xE0, 0x00, 0x86, 0x24], &[7; 50][..]].concat());
         assert!(send(&mut near_queue, &pool, &burst).is_empty());
         assert!(send(&mut near_queue, &pool, &[priority]).is_empty());
         expected = burst;
         expected.push(frame(0x8624, &[7; 50]));
-        assert!(is_readable(&far_queue));
+        assert!(rings(&far_queue, 0));
         assert_eq!(receive(&mut far_queue, expected.len()), expected);
     }
     let mut own = Vec::new();
@@ -100,7 +55,7 @@ fn frames_of_all_sizes_arrive_in_order_and_none_of_other_protocols_or_vlans() {
 #[test]
 fn frames_of_wanted_vlans_arrive_with_their_tags() {
     const MTU: usize = 1500;
-    if !has_link(MTU) {
+    if !has_link(MTU, 1) {
         return;
     }
     let pool = BufferPool::new(4096, 512);
@@ -120,17 +75,17 @@ fn frames_of_wanted_vlans_arrive_with_their_tags() {
     ];
     let untagged = [burst[1].clone()];
     let mut expect = |vlans: &[u16], expected: &[Vec<u8>]| {
-        far.receive_vlans(vlans).expect("few");
+        far.receive_only(&wanted(vlans, &[])).expect("few");
         assert!(send(&mut near_queue, &pool, &burst).is_empty());
         assert_eq!(receive(&mut far_queue, expected.len()), expected, "{vlans:?}");
-        assert!(!is_readable(&far_queue), "{vlans:?}");
+        assert!(!rings(&far_queue, 0), "{vlans:?}");
     };
     expect(&[], &untagged);
     expect(&[7], &burst[..2]);
     expect(&[7, 4094], &[burst[0].clone(), burst[1].clone(), burst[3].clone()]);
-    let many: Vec<u16> = (4094 + 1 - packet_socket::MAX_VLANS as u16..=4094).collect();
+    let many: Vec<u16> = (4094 + 1 - MAX_VLANS as u16..=4094).collect();
     expect(&many, &[burst[1].clone(), burst[3].clone()]);
-    assert!(far.receive_vlans(&(1..=many.len() as u16 + 1).collect::<Vec<_>>()).is_err());
+    assert!(Wanted::new(&(1..=many.len() as u16 + 1).collect::<Vec<_>>(), &[]).is_err());
     expect(&[], &untagged);
     assert_eq!(far.losses(), Default::default());
     drop(far_queue);
@@ -139,7 +94,7 @@ fn frames_of_wanted_vlans_arrive_with_their_tags() {
 
 #[test]
 fn what_is_lost_is_counted() {
-    if !has_link(1500) {
+    if !has_link(1500, 1) {
         return;
     }
     let (pool, none_left) = (BufferPool::new(4096, 512), BufferPool::new(8, 8));
@@ -165,7 +120,7 @@ fn what_is_lost_is_counted() {
     assert!(send(&mut near_queue, &pool, &burst).is_empty());
     assert_eq!(near.losses().send_failed, 65);
     near_queue.prepare_to_sleep();
-    assert!(!is_readable(&near_queue), "the error of an interface that is down does not end every sleep");
+    assert!(!rings(&near_queue, 0), "the error of an interface that is down does not end every sleep");
     ip("link set near up");
     assert!(send(&mut near_queue, &pool, &burst).is_empty());
     received.clear();
@@ -175,7 +130,7 @@ fn what_is_lost_is_counted() {
 /// An interface that sends 60 frames of 1,500 bytes a second.
 #[test]
 fn a_congested_interface_keeps_nobody_waiting_and_loses_nothing() {
-    if !has_link(1500) {
+    if !has_link(1500, 1) {
         return;
     }
     let output = Command::new("tc")
@@ -212,7 +167,7 @@ fn a_congested_interface_keeps_nobody_waiting_and_loses_nothing() {
 
 #[test]
 fn packets_for_the_addresses_of_a_port_arrive_and_others_do_not() {
-    if !has_link(1500) {
+    if !has_link(1500, 1) {
         return;
     }
     let pool = BufferPool::new(4096, 512);
@@ -223,7 +178,7 @@ fn packets_for_the_addresses_of_a_port_arrive_and_others_do_not() {
         frame
     };
     let v6 = |text: &str| text.parse::<std::net::Ipv6Addr>().expect("address").octets();
-    let wanted = [
+    let for_port = [
         at(0x0806, 38, &[192, 0, 2, 1]),
         at(0x0800, 30, &[198, 51, 100, 1]),
         at(0x86DD, 38, &v6("2001:db8::1:2:3")),
@@ -242,18 +197,66 @@ fn packets_for_the_addresses_of_a_port_arrive_and_others_do_not() {
     ];
     let addresses =
         ["192.0.2.1", "198.51.100.1", "2001:db8::1:2:3", "fe80::9"].map(|text| text.parse().expect("address"));
-    let ndn = [wanted[5].clone()];
-    let all: Vec<_> = others.iter().chain(&wanted).cloned().collect();
-    for (addresses, expected) in [(&addresses[..], &wanted[..]), (&[], &ndn)] {
-        far.receive_addresses(addresses).expect("few");
-        // With VLANs the filter is made anew; addresses stay in it.
-        far.receive_vlans(&(1..=packet_socket::MAX_VLANS as u16).collect::<Vec<_>>()).expect("few");
+    let ndn = [for_port[5].clone()];
+    let all: Vec<_> = others.iter().chain(&for_port).cloned().collect();
+    let vlans: Vec<u16> = (1..=MAX_VLANS as u16).collect();
+    for (addresses, expected) in [(&addresses[..], &for_port[..]), (&[], &ndn)] {
+        far.receive_only(&wanted(&vlans, addresses)).expect("few");
         assert!(send(&mut near_queue, &pool, &all).is_empty());
         assert_eq!(receive(&mut far_queue, expected.len()), expected);
-        assert!(!is_readable(&far_queue));
+        assert!(!rings(&far_queue, 0));
     }
-    let many = vec![addresses[0]; packet_socket::MAX_ADDRESSES + 1];
-    assert!(far.receive_addresses(&many).is_err());
+    let many = vec![(None, addresses[0]); MAX_ADDRESSES + 1];
+    assert!(Wanted::new(&[], &many).is_err());
+}
+
+#[test]
+fn each_address_is_wanted_in_its_vlan() {
+    if !has_link(1500, 1) {
+        return;
+    }
+    let pool = BufferPool::new(4096, 512);
+    let ((_near, mut near_queue), (far, mut far_queue)) = (open("near", &pool), open("far", &pool));
+    let in_vlan = |tag: u16, frame: Vec<u8>| [&frame[..12], &[0x81, 0x00], &tag.to_be_bytes(), &frame[12..]].concat();
+    let to = |last: u8| {
+        let mut frame = datagram(50_000);
+        frame[33] = last;
+        frame
+    };
+    let mut arp = frame(0x0806, &[0; 46]);
+    arp[38..42].copy_from_slice(&[192, 0, 2, 7]);
+    let (seven, eight) = ([192, 0, 2, 7].into(), [192, 0, 2, 8].into());
+    let v6 = "2001:db8::1".parse().expect("an address");
+    let addresses = [(None, [192, 0, 2, 1].into()), (Some(7), seven), (Some(7), v6), (Some(8), eight)];
+    let for_port = [
+        to(1),
+        in_vlan(7, to(7)),
+        in_vlan(7, arp.clone()),
+        in_vlan(7, datagram_v6(50_000)),
+        in_vlan(8, to(8)),
+        in_vlan(9, frame(0x8624, &[5; 50])),
+    ];
+    let others = [
+        to(7),
+        in_vlan(7, to(1)),
+        in_vlan(8, to(7)),
+        in_vlan(9, to(7)),
+        in_vlan(8, arp),
+        datagram_v6(50_000),
+        in_vlan(8, datagram_v6(50_000)),
+        in_vlan(8, frame(0x8624, &[5; 50])),
+    ];
+    let all: Vec<_> = others.iter().chain(&for_port).cloned().collect();
+    far.receive_only(&Wanted::new(&[9], &addresses).expect("few")).expect("few");
+    assert!(send(&mut near_queue, &pool, &all).is_empty());
+    assert_eq!(receive(&mut far_queue, for_port.len()), for_port);
+    assert!(!rings(&far_queue, 0));
+    // As much as there can be: the kernel takes it.
+    let many: Vec<_> = (1..=MAX_ADDRESSES as u16).map(|vlan| (Some(vlan), v6)).collect();
+    let vlans: Vec<u16> = (1..=MAX_VLANS as u16).collect();
+    far.receive_only(&Wanted::new(&vlans, &many).expect("as many as there can be")).expect("as many as there can be");
+    assert!(send(&mut near_queue, &pool, &[in_vlan(64, datagram_v6(50_000))]).is_empty());
+    assert_eq!(receive(&mut far_queue, 1).len(), 1);
 }
 
 /// A datagram of IPv4 from one sender to 192.0.2.1.
@@ -277,14 +280,14 @@ fn datagram_v6(source_port: u16) -> Vec<u8> {
 
 #[test]
 fn several_queues_divide_datagrams_by_their_ports_and_the_first_has_the_rest() {
-    if !has_link(1500) {
+    if !has_link(1500, 1) {
         return;
     }
     let pool = BufferPool::new(4096, 16);
     let (near, mut queues) = PacketPort::open("near", MAX_FRAME_BYTES, 3, &pool).expect("opened");
     let (_far, mut far_queue) = open("far", &pool);
     let addresses = ["192.0.2.1", "2001:db8::1"].map(|text| text.parse().expect("an address"));
-    near.receive_addresses(&addresses).expect("allowed");
+    near.receive_only(&wanted(&[], &addresses)).expect("allowed");
     for make in [datagram, datagram_v6] {
         let frames: Vec<_> = (0..60).map(|number| make(50_000 + number)).collect();
         assert!(send(&mut far_queue, &pool, &frames).is_empty());
@@ -319,10 +322,4 @@ fn several_queues_divide_datagrams_by_their_ports_and_the_first_has_the_rest() {
     std::thread::sleep(Duration::from_millis(20));
     assert!(queues.iter_mut().all(|queue| receive_now(queue).is_empty()));
     assert_eq!(near.losses(), Default::default());
-}
-
-fn receive_now(queue: &mut PacketQueue) -> Vec<Vec<u8>> {
-    let mut frames = Vec::new();
-    queue.receive(&mut frames);
-    frames.iter().map(|frame| frame.bytes().to_vec()).collect()
 }

@@ -1,11 +1,14 @@
 //! Ports over AF_XDP sockets on the two ends of a veth pair. They need the capabilities of root, and a network namespace of their own,
 //! which the tests make; without permission for that nothing is tested here.
 
+mod links;
+
 use std::net::IpAddr;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use namehop_dpdk::packet_socket::{MAX_ADDRESSES, MAX_FRAME_BYTES, MAX_VLANS, PacketPort};
+use links::{frame, has_link, ip, receive, rings, send, wanted};
+use namehop_dpdk::packet_socket::{MAX_FRAME_BYTES, PacketPort};
+use namehop_dpdk::wanted::{MAX_ADDRESSES, MAX_VLANS, Wanted};
 use namehop_dpdk::xdp::{MAX_MTU_BYTES, XdpPort, XdpQueue};
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 
@@ -15,39 +18,10 @@ const MTU: usize = 1500;
 /// Frames that fit into the ring of those to be sent.
 const SEND_PLACES: usize = 1024;
 
-fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).output().expect("the program ip");
-    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// Moves this thread to a network namespace of its own with a veth pair, `near` and `far`. `false` without permission.
-fn has_link(mtu: usize) -> bool {
-    has_link_with_queues(mtu, 1)
-}
-
-/// The same with so many queues at each end.
-fn has_link_with_queues(mtu: usize, queues: usize) -> bool {
-    // SAFETY: gives this thread a network of its own, nothing else.
-    if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-        return false;
-    }
-    let end = format!("mtu {mtu} numrxqueues {queues} numtxqueues {queues}");
-    ip(&format!("link add near {end} type veth peer name far {end}"));
-    for end in ["near", "far"] {
-        ip(&format!("link set {end} addrgenmode none"));
-        ip(&format!("link set {end} up"));
-    }
-    true
-}
-
 /// A port with one queue.
 fn open(interface: &str, mtu: usize, pool: &BufferPool) -> (XdpPort, XdpQueue) {
     let (port, mut queues) = XdpPort::open(interface, mtu, 1, pool).expect("opened");
     (port, queues.remove(0))
-}
-
-fn frame(ethertype: u16, payload: &[u8]) -> Vec<u8> {
-    [&[0xFF; 12][..], &ethertype.to_be_bytes(), payload].concat()
 }
 
 /// A packet of IPv4 for this address.
@@ -55,36 +29,10 @@ fn packet(to: [u8; 4]) -> Vec<u8> {
     frame(IPV4, &[&[0x45; 16][..], &to, &[0; 20]].concat())
 }
 
-fn send(queue: &mut dyn PortQueue, pool: &BufferPool, frames: &[Vec<u8>]) -> Vec<PacketBuffer> {
-    let mut waiting: Vec<PacketBuffer> = frames.iter().map(|frame| pool.copy_of(frame).expect("buffer")).collect();
-    queue.transmit(&mut waiting);
-    waiting
-}
-
-/// What arrives until there are so many frames, or nothing for a while.
-fn receive(queue: &mut dyn PortQueue, count: usize) -> Vec<Vec<u8>> {
-    let (mut frames, mut received, mut end) = (Vec::new(), Vec::new(), Instant::now() + Duration::from_secs(1));
-    while received.len() < count && Instant::now() < end {
-        queue.receive(&mut frames);
-        if !frames.is_empty() {
-            end = Instant::now() + Duration::from_secs(1);
-        }
-        received.extend(frames.drain(..).map(|frame| frame.bytes().to_vec()));
-    }
-    received
-}
-
-fn is_readable(queue: &XdpQueue) -> bool {
-    use std::os::fd::AsRawFd;
-    let mut polled = libc::pollfd { fd: queue.bell().expect("a bell").as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one descriptor, which is open.
-    unsafe { libc::poll(&mut polled, 1, 1000) == 1 }
-}
-
 #[test]
 fn frames_of_all_sizes_go_both_ways_in_order() {
     for mtu in [MTU, 3400] {
-        if !has_link(mtu) {
+        if !has_link(mtu, 1) {
             return;
         }
         let pool = BufferPool::new(4096, 512);
@@ -98,7 +46,7 @@ fn frames_of_all_sizes_go_both_ways_in_order() {
             let (from, to) =
                 if round % 2 == 0 { (&mut near_queue, &mut far_queue) } else { (&mut far_queue, &mut near_queue) };
             assert!(send(from, &pool, &burst).is_empty() && send(from, &pool, &[priority]).is_empty());
-            assert!(is_readable(to));
+            assert!(rings(to, 1000));
             let mut expected = burst;
             expected.push(frame(NDN, &[7; 50]));
             assert_eq!(receive(to, expected.len()), expected);
@@ -111,7 +59,7 @@ fn frames_of_all_sizes_go_both_ways_in_order() {
 
 #[test]
 fn what_is_not_wanted_stays_with_the_kernel() {
-    if !has_link(MTU) {
+    if !has_link(MTU, 1) {
         return;
     }
     let pool = BufferPool::new(4096, 512);
@@ -121,7 +69,7 @@ fn what_is_not_wanted_stays_with_the_kernel() {
     let (kernel, mut queues) = PacketPort::open("far", MAX_FRAME_BYTES, 1, &pool).expect("opened");
     let mut kernel_queue = queues.remove(0);
     let addresses: [IpAddr; 2] = [[192, 0, 2, 1].into(), [192, 0, 2, 2].into()];
-    kernel.receive_addresses(&addresses).expect("few");
+    kernel.receive_only(&wanted(&[], &addresses)).expect("few");
     let ndn = frame(NDN, &[1; 60]);
     let tagged = frame(0x8100, &[&[0, 7, 0x86, 0x24][..], &[1; 60]].concat());
     let all = [packet([192, 0, 2, 1]), packet([192, 0, 2, 2]), tagged.clone(), ndn.clone()];
@@ -130,30 +78,28 @@ fn what_is_not_wanted_stays_with_the_kernel() {
     assert_eq!(receive(&mut far_queue, 2), std::slice::from_ref(&ndn));
     assert_eq!(receive(&mut kernel_queue, 3), all[..2]);
 
-    far.receive_vlans(&[7]).expect("few");
-    far.receive_addresses(&addresses[..1]).expect("few");
+    far.receive_only(&wanted(&[7], &addresses[..1])).expect("few");
     assert!(send(&mut near_queue, &pool, &all).is_empty());
     assert_eq!(receive(&mut far_queue, 4), [all[0].clone(), tagged, ndn.clone()]);
     assert_eq!(receive(&mut kernel_queue, 2), all[1..2]);
 
     // As many as there can be, which makes the longest program.
-    let many: Vec<IpAddr> = (0..MAX_ADDRESSES as u16).map(|n| [0x2001, 0xdb8, 0, 0, 0, 0, 0, n].into()).collect();
-    far.receive_addresses(&many).expect("as many as there can be");
-    far.receive_vlans(&(1..=MAX_VLANS as u16).collect::<Vec<_>>()).expect("as many as there can be");
-    assert!(far.receive_vlans(&vec![1; MAX_VLANS + 1]).is_err());
-    assert!(far.receive_addresses(&vec![many[0]; MAX_ADDRESSES + 1]).is_err());
+    let many = (0..MAX_ADDRESSES as u16).map(|n| (Some(n + 1), [0x2001, 0xdb8, 0, 0, 0, 0, 0, n].into()));
+    let vlans: Vec<u16> = (1..=MAX_VLANS as u16).collect();
+    let most = Wanted::new(&vlans, &many.collect::<Vec<_>>()).expect("as many as there can be");
+    far.receive_only(&most).expect("as many as there can be");
     assert!(send(&mut near_queue, &pool, &all).is_empty());
     assert_eq!(receive(&mut far_queue, 2).len(), 2);
     // The program goes with the port.
     drop((far, far_queue));
-    kernel.receive_addresses(&[]).expect("none");
+    kernel.receive_only(&Wanted::default()).expect("none");
     assert!(send(&mut near_queue, &pool, std::slice::from_ref(&ndn)).is_empty());
     assert_eq!(receive(&mut kernel_queue, 1).last(), Some(&ndn));
 }
 
 #[test]
 fn nobody_waits_for_a_link_that_is_down_or_for_memory() {
-    if !has_link(MTU) {
+    if !has_link(MTU, 1) {
         return;
     }
     let pool = BufferPool::new(2048, 1);
@@ -199,7 +145,7 @@ fn nobody_waits_for_a_link_that_is_down_or_for_memory() {
 
 #[test]
 fn what_cannot_be_is_refused_with_a_reason() {
-    if !has_link(MTU) {
+    if !has_link(MTU, 1) {
         return;
     }
     let pool = BufferPool::new(8, 1);
@@ -214,7 +160,7 @@ fn what_cannot_be_is_refused_with_a_reason() {
 
 #[test]
 fn each_queue_of_an_interface_can_have_a_socket() {
-    if !has_link_with_queues(MTU, 2) {
+    if !has_link(MTU, 2) {
         return;
     }
     let pool = BufferPool::new(8192, 16);

@@ -93,10 +93,12 @@ pub struct HostPort {
     pub port: Option<u16>,
 }
 
-/// What the local address of a UDP or VXLAN face on a port says besides the interface: `?ip=192.0.2.1&port=6363`. What is left out
-/// follows from the port's addresses.
+/// What the local address of a face on a port says besides the port: `?vlan=7&ip=192.0.2.1&port=6363`. All but the VLAN is of UDP and
+/// VXLAN faces, and what is left out there follows from the port's addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct DeviceOptions {
+pub struct PortOptions {
+    /// `vlan=`: the VLAN, if not frames without a tag.
+    pub vlan: Option<VlanId>,
     /// `ip=`: which of the port's addresses.
     pub address: Option<IpAddr>,
     /// `port=`: local port of UDP.
@@ -107,10 +109,15 @@ pub struct DeviceOptions {
     pub next_hop: Option<[u8; 6]>,
 }
 
-impl DeviceOptions {
-    /// Whether it says nothing, as for faces right above Ethernet.
-    pub fn is_empty(&self) -> bool {
-        *self == DeviceOptions::default()
+impl PortOptions {
+    /// A VLAN alone, or nothing.
+    pub fn of_vlan(vlan: Option<VlanId>) -> PortOptions {
+        PortOptions { vlan, ..PortOptions::default() }
+    }
+
+    /// Whether it says nothing of the Internet, as for faces right above Ethernet.
+    pub fn is_link(&self) -> bool {
+        *self == PortOptions::of_vlan(self.vlan)
     }
 }
 
@@ -144,10 +151,8 @@ pub enum FaceUri {
         driver: PortDriver,
         /// Network interface, or what the driver knows the port by.
         interface: String,
-        /// VLAN, if not frames without a tag.
-        vlan: Option<VlanId>,
-        /// Of UDP and VXLAN faces.
-        options: DeviceOptions,
+        /// VLAN and Internet addresses.
+        options: PortOptions,
     },
     /// `vxlan4://192.0.2.7?vni=42`, `vxlan6://[2001:db8::7]?vni=42&inner=08:00:27:01:dd:01`: the other end of a VXLAN.
     Vxlan {
@@ -184,7 +189,8 @@ pub enum FaceUri {
     Null,
     /// `contentstore://`: origin of cached Data.
     ContentStore,
-    /// `memif:///path?id=3`, `memif:///path?id=3&role=client`: a shared-memory interface.
+    /// `memif:///path?id=3`, `memif:///path?id=3&role=client`: a shared-memory interface. As local end of a face on it, with the
+    /// same behind it as behind a network interface: `memif:///path?id=3&vlan=7`.
     Memif {
         /// Path of the control socket.
         socket: String,
@@ -192,6 +198,8 @@ pub enum FaceUri {
         id: u32,
         /// Which end this is.
         role: MemifRole,
+        /// VLAN and Internet addresses.
+        options: PortOptions,
     },
     /// `pcap:///in.pcap?out=/out.pcap&mac=08:00:27:01:dd:01`: captures that are read and written.
     Pcap {
@@ -335,15 +343,38 @@ impl FaceUri {
 
     /// A port of a driver alone.
     pub fn device_of(driver: PortDriver, interface: impl Into<String>) -> FaceUri {
-        FaceUri::Device { driver, interface: interface.into(), vlan: None, options: DeviceOptions::default() }
+        FaceUri::Device { driver, interface: interface.into(), options: PortOptions::default() }
+    }
+
+    /// What stands behind a port on which there can be VLANs and Internet addresses.
+    pub fn options(&self) -> Option<&PortOptions> {
+        match self {
+            FaceUri::Device { options, .. } | FaceUri::Memif { options, .. } => Some(options),
+            _ => None,
+        }
+    }
+
+    /// The same port with this behind it, if it can have that.
+    pub fn with_options(&self, options: PortOptions) -> FaceUri {
+        match self {
+            FaceUri::Device { driver, interface, .. } => {
+                FaceUri::Device { driver: *driver, interface: interface.clone(), options }
+            }
+            FaceUri::Memif { socket, id, role, .. } => {
+                FaceUri::Memif { socket: socket.clone(), id: *id, role: *role, options }
+            }
+            other => other.clone(),
+        }
     }
 
     /// The port that faces with this local URI are on: the interface without the VLAN and options.
     pub fn port(&self) -> FaceUri {
-        match self {
-            FaceUri::Device { driver, interface, .. } => FaceUri::device_of(*driver, interface.as_str()),
-            other => other.clone(),
-        }
+        self.with_options(PortOptions::default())
+    }
+
+    /// The VLAN on its port, or that port itself: what addresses belong to.
+    pub fn network(&self) -> FaceUri {
+        self.with_options(PortOptions::of_vlan(self.options().and_then(|options| options.vlan)))
     }
 
     /// Whether faces with this local URI are on the port with that URI.
@@ -353,6 +384,10 @@ impl FaceUri {
                 FaceUri::Device { driver, interface, .. },
                 FaceUri::Device { driver: driver_of_port, interface: of_port, .. },
             ) => interface == of_port && driver == driver_of_port,
+            (
+                FaceUri::Memif { socket, id, role, .. },
+                FaceUri::Memif { socket: of_port, id: id_of_port, role: role_of_port, .. },
+            ) => socket == of_port && id == id_of_port && role == role_of_port,
             _ => self == port,
         }
     }
@@ -360,7 +395,7 @@ impl FaceUri {
     /// Whether the face with this remote URI, and that local one, is on a port, which the worker polls; all others are on
     /// sockets.
     pub fn is_on_port(&self, local: Option<&FaceUri>) -> bool {
-        let is_on_device = matches!(local, Some(FaceUri::Device { .. }));
+        let is_on_device = local.is_some_and(|local| local.options().is_some());
         is_on_device || matches!(self, FaceUri::Ethernet(_) | FaceUri::Memif { .. } | FaceUri::Vxlan { .. })
     }
 

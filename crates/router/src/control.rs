@@ -132,7 +132,7 @@ fn stopping() -> CreateError {
 }
 
 fn is_udp_on_port(face: &Face) -> bool {
-    matches!((face.remote_uri(), face.local_uri()), (FaceUri::Udp { .. }, FaceUri::Device { .. }))
+    matches!(face.remote_uri(), FaceUri::Udp { .. }) && face.local_uri().options().is_some()
 }
 
 impl ControlPlane for Control {

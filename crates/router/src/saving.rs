@@ -224,9 +224,9 @@ fn is_permanent(face: &Face) -> bool {
 
 /// The local URI, where faces of several interfaces may have the same remote one.
 fn distinguishing_local_uri(face: &Face) -> Option<String> {
-    let is_on_device = matches!(face.local_uri(), FaceUri::Device { .. });
-    let is_shared =
-        is_on_device || face.remote_uri().is_multicast() || matches!(face.remote_uri(), FaceUri::Ethernet(_));
+    // The only one on a memif without Ethernet has its local URI as remote one.
+    let is_on_port = face.local_uri().options().is_some() && face.local_uri() != face.remote_uri();
+    let is_shared = is_on_port || face.remote_uri().is_multicast() || matches!(face.remote_uri(), FaceUri::Ethernet(_));
     is_shared.then(|| face.local_uri().to_string())
 }
 

@@ -1,4 +1,4 @@
-//! A port with Internet addresses, and with Ethernet faces in a VLAN and in none: whatever frames come at whatever time, it makes no more faces than it may and leaks no buffer.
+//! A port with Internet addresses and Ethernet faces, in a VLAN and in none: whatever frames come at whatever time, it makes no more faces than it may and leaks no buffer.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use namehop_face::encapsulation::{FacePeer, Framing};
+use namehop_face::encapsulation::{FacePeer, Framing, VlanId};
 use namehop_face::port::{FaceRecords, PortId, PortNetwork, PortOutput, PortParams, PortSet, face_params};
 use namehop_face::registry::{Face, FaceFlags, FaceTable};
 use namehop_face::wake::Waker;
@@ -22,11 +22,13 @@ const ADDRESSES: [&str; 2] = ["192.0.2.1/24", "2001:db8::1/64"];
 const GATEWAY: &str = "192.0.2.254";
 const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 /// Faces with every way of telling senders apart.
-const FACES: [(&str, &str); 7] = [
+const FACES: [(&str, &str); 9] = [
     ("udp4://192.0.2.2:6363", "dev://port?ip=192.0.2.1&port=6363"),
     ("udp4://198.51.100.2:6363", "dev://port?ip=192.0.2.1&port=6363&source_port=name"),
     ("udp6://[2001:db8::2]:6363", "dev://port?ip=2001:db8::1&port=6363"),
     ("vxlan4://192.0.2.3?vni=7", "dev://port?ip=192.0.2.1"),
+    ("udp4://192.0.2.2:6363", "dev://port?vlan=7&ip=192.0.2.1&port=6363"),
+    ("vxlan6://[2001:db8::2]?vni=7", "dev://port?vlan=7&ip=2001:db8::1"),
     ("ether://[02:00:00:00:00:02]", "dev://port"),
     ("ether://[02:00:00:00:00:02]", "dev://port?vlan=7"),
     ("ether://[01:00:5e:00:17:aa]", "dev://port?vlan=7"),
@@ -53,6 +55,16 @@ impl PortQueue for Link {
 
     fn bell(&self) -> Option<BorrowedFd<'_>> {
         None
+    }
+}
+
+/// The port in a VLAN, or without a tag.
+fn network(vlan: Option<VlanId>) -> PortNetwork {
+    PortNetwork {
+        vlan,
+        on_demand: true,
+        addresses: ADDRESSES.map(|text| text.parse().expect("an address")).to_vec(),
+        gateways: vec![GATEWAY.parse().expect("an address")],
     }
 }
 
@@ -87,10 +99,7 @@ pub fn internet_frames(bytes: &[u8]) {
                 queue: Some(Box::new(Link(Arc::clone(&incoming)))),
                 framing: Framing::Ethernet,
                 address: HARDWARE_ADDRESS,
-                network: PortNetwork {
-                    addresses: ADDRESSES.map(|text| text.parse().expect("an address")).to_vec(),
-                    gateways: vec![GATEWAY.parse().expect("an address")],
-                },
+                networks: [None, VlanId::new(7)].map(network).to_vec(),
                 uri: PORT.parse().expect("a URI"),
                 mtu_bytes: 1500,
                 max_on_demand_faces: MAX_ON_DEMAND_FACES,
@@ -147,8 +156,9 @@ pub fn internet_frames(bytes: &[u8]) {
 
 /// Makes the checksums of a packet right as far as it has some, so that what is behind them is reached.
 fn set_checksums(frame: &mut [u8]) {
-    let Some((ethernet, packet)) = frame.split_at_mut_checked(14) else { return };
-    let (addresses, header_bytes, protocol) = match ethernet[12..] {
+    let header_bytes = if frame.get(12..14) == Some(&[0x81, 0x00]) { 18 } else { 14 };
+    let Some((ethernet, packet)) = frame.split_at_mut_checked(header_bytes) else { return };
+    let (addresses, header_bytes, protocol) = match ethernet[header_bytes - 2..] {
         [0x08, 0x00] if packet.len() > 28 => {
             packet[10..12].fill(0);
             let header_bytes = (usize::from(packet[0] & 0xF) * 4).clamp(20, packet.len());

@@ -9,7 +9,7 @@ use std::time::Duration;
 use namehop_dpdk::memory::MemoryPort;
 use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
 use namehop_face::encapsulation::{Framing, MacAddress, Peer};
-use namehop_face::port::{PortControl, PortId, PortNetwork, PortParams, PortSet, face_params};
+use namehop_face::port::{PortControl, PortId, PortParams, PortSet, face_params};
 use namehop_face::registry::{Face, FaceFlags, FaceTable};
 use namehop_face::ring::FrameRing;
 use namehop_face::wake::Waker;
@@ -50,7 +50,7 @@ fn port_params(port: MemoryPort, link: usize) -> Result<PortParams, EngineBenchE
         queue: Some(Box::new(Link(port))),
         framing: Framing::Ethernet,
         address: port_address(link),
-        network: PortNetwork::default(),
+        networks: Vec::new(),
         uri: uri(&format!("dev://link{link}"))?,
         mtu_bytes: MTU_BYTES,
         max_on_demand_faces: 0,

@@ -44,32 +44,57 @@ fn load_vlan() -> [libc::sock_filter; 2] {
     ]
 }
 
-/// Does this for frames of an Ethernet type, which is the number loaded last, when they have no tag. The program must end.
-fn for_type(ethertype: u16, program: &[libc::sock_filter]) -> Vec<libc::sock_filter> {
-    let [tag, bits] = load_vlan();
-    let skipped = program.len() + 4;
-    let mut section = vec![
-        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, 0, u32::from(ethertype)),
-        jump_over(skipped),
-        tag,
-        bits,
-        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, 0, 0),
+/// Refuses frames with the tag of a provider (IEEE 802.1ad), which names other networks than those of the same number.
+fn only_of_customers() -> [libc::sock_filter; 3] {
+    [
+        load(libc::BPF_W, (PROPERTIES + libc::SKF_AD_VLAN_TPID) as u32),
+        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, 0, u32::from(ETHERTYPE_VLAN)),
         end(REFUSE),
-    ];
-    section.extend_from_slice(program);
-    section
+    ]
 }
 
-/// Accepts frames that have one of these numbers, of four bytes each, at an offset.
-fn any_of(offset: u16, addresses: &[Ipv4Addr]) -> Vec<libc::sock_filter> {
+/// Does this when the number loaded last is `value`. The program must end.
+fn only_for(value: u16, program: Vec<libc::sock_filter>) -> impl Iterator<Item = libc::sock_filter> {
+    let compare = instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, 0, u32::from(value));
+    [compare, jump_over(program.len())].into_iter().chain(program)
+}
+
+/// Decides on frames of an Ethernet type, which is the number loaded last, by what `program` says for each network with addresses.
+fn for_type(
+    ethertype: u16,
+    wanted: &Wanted,
+    program: impl Fn(Option<u16>) -> Option<Vec<libc::sock_filter>>,
+) -> Vec<libc::sock_filter> {
+    let mut section = load_vlan().to_vec();
+    let before = section.len();
+    for vlan in wanted.networks() {
+        let Some(program) = program(vlan) else { continue };
+        let check = vlan.iter().flat_map(|_| only_of_customers());
+        section.extend(only_for(vlan.unwrap_or(0), check.chain(program).collect()));
+    }
+    if section.len() == before {
+        return Vec::new();
+    }
+    section.push(end(REFUSE));
+    only_for(ethertype, section).collect()
+}
+
+/// Accepts frames that have one of these numbers, of four bytes each, at an offset; `None` without any.
+fn any_of(offset: u16, addresses: &[Ipv4Addr]) -> Option<Vec<libc::sock_filter>> {
+    if addresses.is_empty() {
+        return None;
+    }
     let mut program = vec![load(libc::BPF_W, offset.into())];
     program.extend(addresses.iter().flat_map(|address| [unless_equal_skip(1, address.to_bits()), end(ACCEPT)]));
     program.push(end(REFUSE));
-    program
+    Some(program)
 }
 
-/// Accepts packets of IPv6 to these addresses.
-fn to_any_of(addresses: &[[u32; 4]]) -> Vec<libc::sock_filter> {
+/// Accepts packets of IPv6 to these addresses; `None` without any.
+fn to_any_of(addresses: &[[u32; 4]]) -> Option<Vec<libc::sock_filter>> {
+    if addresses.is_empty() {
+        return None;
+    }
     let mut program = Vec::new();
     for words in addresses {
         for (&word, offset) in words.iter().zip((DESTINATION_V6..).step_by(4)) {
@@ -80,7 +105,7 @@ fn to_any_of(addresses: &[[u32; 4]]) -> Vec<libc::sock_filter> {
         program.push(end(ACCEPT));
     }
     program.push(end(REFUSE));
-    program
+    Some(program)
 }
 
 /// Accepts nothing.
@@ -88,28 +113,18 @@ pub(super) fn nothing() -> Vec<libc::sock_filter> {
     vec![end(REFUSE)]
 }
 
-/// Accepts NDN frames without tag, or with the tag of one of the wanted VLANs, and packets without tag for wanted addresses.
+/// Accepts NDN frames without tag, or with the tag of one of the wanted VLANs, and packets for wanted addresses in their networks.
 pub(super) fn program(wanted: &Wanted) -> Vec<libc::sock_filter> {
-    let (v4, v6) = (wanted.v4(), wanted.v6());
     let mut program = vec![load(libc::BPF_H, TYPE_OFFSET)];
-    if !v4.is_empty() {
-        program.extend(for_type(ETHERTYPE_ARP, &any_of(TARGET_OF_ARP, &v4)));
-        program.extend(for_type(ETHERTYPE_IPV4, &any_of(DESTINATION_V4, &v4)));
-    }
-    if !v6.is_empty() {
-        program.extend(for_type(ETHERTYPE_IPV6, &to_any_of(&v6)));
-    }
+    program.extend(for_type(ETHERTYPE_ARP, wanted, |vlan| any_of(TARGET_OF_ARP, &wanted.v4(vlan))));
+    program.extend(for_type(ETHERTYPE_IPV4, wanted, |vlan| any_of(DESTINATION_V4, &wanted.v4(vlan))));
+    program.extend(for_type(ETHERTYPE_IPV6, wanted, |vlan| to_any_of(&wanted.v6(vlan))));
     // Past the next instruction, which ends, is the way of NDN frames.
     program.push(instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, 0, u32::from(ETHERTYPE_NDN)));
     program.push(end(REFUSE));
     program.extend(load_vlan());
     program.extend([unless_equal_skip(1, 0), end(ACCEPT)]);
-    // Tags of providers (IEEE 802.1ad) name other networks than those of the same number.
-    program.extend([
-        load(libc::BPF_W, (PROPERTIES + libc::SKF_AD_VLAN_TPID) as u32),
-        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, 0, u32::from(ETHERTYPE_VLAN)),
-        end(REFUSE),
-    ]);
+    program.extend(only_of_customers());
     program.extend(load_vlan());
     program.extend(wanted.vlans().iter().flat_map(|&vlan| [unless_equal_skip(1, u32::from(vlan)), end(ACCEPT)]));
     program.push(end(REFUSE));

@@ -5,8 +5,10 @@
 
 use namehop_packet::Checksum;
 
+/// Length of an Ethernet header without a tag and with one. The type of what is behind it are its last two bytes.
 const ETHERNET_BYTES: usize = 14;
-const TYPE: usize = 12;
+const TAGGED_BYTES: usize = 18;
+const TAG: u16 = 0x8100;
 const IPV6_BYTES: usize = 40;
 const UDP: u8 = 17;
 /// Where the checksum stands in the header of UDP.
@@ -24,15 +26,16 @@ pub(super) fn finish(frame: &mut [u8]) {
 /// Where the datagram of a UDP packet begins and ends in a frame.
 fn datagram(frame: &[u8]) -> Option<(usize, usize)> {
     let number = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
-    let ip = frame.get(ETHERNET_BYTES..)?;
-    match number(TYPE)? {
+    let ip_at = if number(ETHERNET_BYTES - 2)? == TAG { TAGGED_BYTES } else { ETHERNET_BYTES };
+    let ip = frame.get(ip_at..)?;
+    match number(ip_at - 2)? {
         0x0800 if *ip.get(9)? == UDP => {
             let header_bytes = usize::from(ip[0] & 0xF) * 4;
-            Some((ETHERNET_BYTES + header_bytes, ETHERNET_BYTES + usize::from(number(ETHERNET_BYTES + 2)?)))
+            Some((ip_at + header_bytes, ip_at + usize::from(number(ip_at + 2)?)))
         }
         0x86DD if *ip.get(6)? == UDP => {
-            let start = ETHERNET_BYTES + IPV6_BYTES;
-            Some((start, start + usize::from(number(ETHERNET_BYTES + 4)?)))
+            let start = ip_at + IPV6_BYTES;
+            Some((start, start + usize::from(number(ip_at + 4)?)))
         }
         _ => None,
     }
@@ -54,9 +57,12 @@ mod tests {
         let pseudo = Checksum::new().bytes(&[192, 0, 2, 1, 192, 0, 2, 2]).number(17).number(9);
         let sum = !u16::from_be_bytes(pseudo.finish());
         frame[40..42].copy_from_slice(&sum.to_be_bytes());
+        let mut tagged = [&frame[..12], &[0x81, 0, 0, 7], &frame[12..]].concat();
         finish(&mut frame);
         assert!(pseudo.bytes(&frame[34..43]).is_whole());
         assert_eq!(frame[42..], [0x41, 0xEE]);
+        finish(&mut tagged);
+        assert_eq!(tagged[16..], frame[12..]);
     }
 
     #[test]

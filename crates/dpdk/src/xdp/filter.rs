@@ -88,18 +88,49 @@ fn to_kernel() -> Step {
     Step::ToKernel(instruction(JUMP, 0, 0, 0, 0))
 }
 
-/// NDN frames with the tag of a wanted VLAN, or one that names none but a priority.
-fn of_vlans(vlans: &[u16]) -> Vec<Step> {
+/// Does this when a register has this number, as two bytes of a frame. The section must end with a verdict.
+fn only_for(register: u8, number: u16, section: Vec<Step>) -> impl Iterator<Item = Step> {
+    let over = section.len() as i16;
+    let compare = Instruction { offset: over, ..compare_2(JUMP_UNLESS_EQUAL, register, number) };
+    std::iter::once(Step::Plain(compare)).chain(section)
+}
+
+/// Loads the VLAN that a tag names.
+fn load_vlan() -> [Step; 2] {
+    [load(LOAD_2, TAG), Step::Plain(compare_2(AND_CONSTANT, NUMBER, VLAN_BITS))]
+}
+
+/// Frames with a tag. NDN frames of a wanted VLAN, or of none where the tag is for a priority, and packets for addresses in their VLANs.
+fn with_tag(wanted: &Wanted) -> Vec<Step> {
+    let mut of_ndn = load_vlan().to_vec();
+    of_ndn.push(Step::ToSocket(compare_2(JUMP_IF_EQUAL, NUMBER, 0)));
+    of_ndn.extend(wanted.vlans().iter().map(|&vlan| Step::ToSocket(compare_2(JUMP_IF_EQUAL, NUMBER, vlan))));
+    of_ndn.push(to_kernel());
     let mut steps = at_least(TYPE_BEHIND_TAG + 2).to_vec();
-    steps.extend([
-        load(LOAD_2, TYPE_BEHIND_TAG),
-        Step::ToKernel(compare_2(JUMP_UNLESS_EQUAL, NUMBER, ETHERTYPE_NDN)),
-        load(LOAD_2, TAG),
-        Step::Plain(compare_2(AND_CONSTANT, NUMBER, VLAN_BITS)),
-        Step::ToSocket(compare_2(JUMP_IF_EQUAL, NUMBER, 0)),
-    ]);
-    steps.extend(vlans.iter().map(|&vlan| Step::ToSocket(compare_2(JUMP_IF_EQUAL, NUMBER, vlan))));
+    steps.push(Step::Plain(instruction(LOAD_2, KIND, BEGIN, TYPE_BEHIND_TAG as i16, 0)));
+    steps.extend(only_for(KIND, ETHERTYPE_NDN, of_ndn));
+    for vlan in wanted.networks().into_iter().flatten() {
+        let mut section = of_internet(wanted, Some(vlan));
+        section.push(to_kernel());
+        steps.extend(load_vlan());
+        steps.extend(only_for(NUMBER, vlan, section));
+    }
     steps.push(to_kernel());
+    steps
+}
+
+/// Packets for addresses in one VLAN, or without a tag. Others come out at the end.
+fn of_internet(wanted: &Wanted, vlan: Option<u16>) -> Vec<Step> {
+    let (v4, v6) = (wanted.v4(vlan), wanted.v6(vlan));
+    let behind = if vlan.is_some() { TYPE_BEHIND_TAG - TYPE } else { 0 };
+    let mut steps = Vec::new();
+    if !v4.is_empty() {
+        steps.extend(only_for(KIND, ETHERTYPE_IPV4, for_v4(DESTINATION_V4 + behind, &v4)));
+        steps.extend(only_for(KIND, ETHERTYPE_ARP, for_v4(TARGET_OF_ARP + behind, &v4)));
+    }
+    if !v6.is_empty() {
+        steps.extend(only_for(KIND, ETHERTYPE_IPV6, for_v6(DESTINATION_V6 + behind, &v6)));
+    }
     steps
 }
 
@@ -113,12 +144,12 @@ fn for_v4(offset: u16, addresses: &[Ipv4Addr]) -> Vec<Step> {
 }
 
 /// The same for addresses of four numbers each.
-fn for_v6(addresses: &[[u32; 4]]) -> Vec<Step> {
-    let mut steps = at_least(DESTINATION_V6 + 16).to_vec();
+fn for_v6(destination: u16, addresses: &[[u32; 4]]) -> Vec<Step> {
+    let mut steps = at_least(destination + 16).to_vec();
     for words in addresses {
-        for (&word, offset) in words.iter().zip((DESTINATION_V6..).step_by(4)) {
+        for (&word, offset) in words.iter().zip((destination..).step_by(4)) {
             // What is left of this address: two for each further number, and the verdict.
-            let left = 2 * ((DESTINATION_V6 + 12 - offset) / 4) + 1;
+            let left = 2 * ((destination + 12 - offset) / 4) + 1;
             let compare = Instruction { offset: left as i16, ..compare_4(JUMP_UNLESS_EQUAL_32, word) };
             steps.extend([load(LOAD_4, offset), Step::Plain(compare)]);
         }
@@ -138,20 +169,8 @@ pub(super) fn program(wanted: &Wanted, map: i32) -> Vec<Instruction> {
     steps.extend(at_least(TYPE + 2));
     steps.push(Step::Plain(instruction(LOAD_2, KIND, BEGIN, TYPE as i16, 0)));
     steps.push(Step::ToSocket(compare_2(JUMP_IF_EQUAL, KIND, ETHERTYPE_NDN)));
-    let (v4, v6) = (wanted.v4(), wanted.v6());
-    let mut sections = vec![(ETHERTYPE_VLAN, of_vlans(wanted.vlans()))];
-    if !v4.is_empty() {
-        sections.push((ETHERTYPE_IPV4, for_v4(DESTINATION_V4, &v4)));
-        sections.push((ETHERTYPE_ARP, for_v4(TARGET_OF_ARP, &v4)));
-    }
-    if !v6.is_empty() {
-        sections.push((ETHERTYPE_IPV6, for_v6(&v6)));
-    }
-    for (kind, section) in sections {
-        let over = section.len() as i16;
-        steps.push(Step::Plain(Instruction { offset: over, ..compare_2(JUMP_UNLESS_EQUAL, KIND, kind) }));
-        steps.extend(section);
-    }
+    steps.extend(only_for(KIND, ETHERTYPE_VLAN, with_tag(wanted)));
+    steps.extend(of_internet(wanted, None));
     let verdicts = [
         instruction(MOVE_CONSTANT, 0, 0, 0, PASS),
         instruction(EXIT, 0, 0, 0, 0),
@@ -256,10 +275,18 @@ mod tests {
         packet
     }
 
+    fn in_vlan(tag: u16, frame: &[u8]) -> Vec<u8> {
+        [&frame[..12], &[0x81, 0x00], &tag.to_be_bytes(), &frame[12..]].concat()
+    }
+
     #[test]
     fn wanted_frames_go_to_the_socket_and_others_to_the_kernel() {
-        let own = ["192.0.2.1", "198.51.100.7", "2001:db8::1:2:3"].map(|text| text.parse().expect("an address"));
-        let wanted = Wanted::default().with_vlans(&[7, 4094]).and_then(|wanted| wanted.with_addresses(&own));
+        let untagged = ["192.0.2.1", "198.51.100.7", "2001:db8::1:2:3"].map(|text| (None, text));
+        let tagged = ["192.0.2.9", "2001:db8::9"].map(|text| (Some(7), text));
+        let elsewhere = [(Some(9), "192.0.2.1")];
+        let own = untagged.into_iter().chain(tagged).chain(elsewhere);
+        let own: Vec<_> = own.map(|(vlan, text)| (vlan, text.parse().expect("an address"))).collect();
+        let wanted = Wanted::new(&[7, 4094], &own);
         let wanted = program(&wanted.expect("few"), 99);
         let nothing = program(&Wanted::default(), 99);
         let v6 = |text: &str| text.parse::<std::net::Ipv6Addr>().expect("an address").octets();
@@ -287,6 +314,20 @@ mod tests {
             (packet(ETHERTYPE_IPV6, DESTINATION_V6, &v6("2001:db8::1:2:4")), false, false),
             (packet(ETHERTYPE_IPV6, DESTINATION_V6, &v6("2001:db8::1:2:3")[..15]), false, false),
             (Vec::new(), false, false),
+            // Each address counts in its own VLAN.
+            (in_vlan(7, &packet(ETHERTYPE_IPV4, DESTINATION_V4, &[192, 0, 2, 9])), true, false),
+            (in_vlan(0xE007, &packet(ETHERTYPE_IPV4, DESTINATION_V4, &[192, 0, 2, 9])), true, false),
+            (in_vlan(7, &packet(ETHERTYPE_IPV4, DESTINATION_V4, &[192, 0, 2, 9])[..33]), false, false),
+            (in_vlan(7, &packet(ETHERTYPE_IPV4, DESTINATION_V4, &[192, 0, 2, 1])), false, false),
+            (in_vlan(9, &packet(ETHERTYPE_IPV4, DESTINATION_V4, &[192, 0, 2, 9])), false, false),
+            (in_vlan(9, &packet(ETHERTYPE_IPV4, DESTINATION_V4, &[192, 0, 2, 1])), true, false),
+            (in_vlan(0, &packet(ETHERTYPE_IPV4, DESTINATION_V4, &[192, 0, 2, 1])), false, false),
+            (packet(ETHERTYPE_IPV4, DESTINATION_V4, &[192, 0, 2, 9]), false, false),
+            (in_vlan(7, &packet(ETHERTYPE_ARP, TARGET_OF_ARP, &[192, 0, 2, 9])), true, false),
+            (in_vlan(7, &packet(ETHERTYPE_IPV6, DESTINATION_V6, &v6("2001:db8::9"))), true, false),
+            (in_vlan(7, &packet(ETHERTYPE_IPV6, DESTINATION_V6, &v6("ff02::1:ff00:9"))), true, false),
+            (in_vlan(9, &packet(ETHERTYPE_IPV6, DESTINATION_V6, &v6("2001:db8::9"))), false, false),
+            (in_vlan(9, &frame(&[0x86, 0x24])), false, false),
         ];
         for (frame, is_wanted, is_taken_anyway) in table {
             assert_eq!(takes(&wanted, &frame), is_wanted, "{frame:x?}");

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::ethernet::{HEADER_BYTES as ETHERNET_BYTES, MIN_FRAME_BYTES, MacAddress, is_group};
+use super::ethernet::{MIN_FRAME_BYTES, MacAddress, is_group};
 use crate::counters::LinkDrop;
 
 /// Ethernet type.
@@ -29,12 +29,12 @@ pub(crate) struct Arp {
 }
 
 impl Arp {
-    /// Reads a frame whose Ethernet type is that of ARP.
+    /// Reads a frame whose Ethernet type is that of ARP, and whose message begins at `start`.
     ///
     /// # Errors
     /// [`LinkDrop::BadNeighbourMessage`].
-    pub(crate) fn read(frame: &[u8]) -> Result<Arp, LinkDrop> {
-        let message = frame.get(ETHERNET_BYTES..).and_then(<[u8]>::first_chunk::<ARP_BYTES>);
+    pub(crate) fn read(frame: &[u8], start: usize) -> Result<Arp, LinkDrop> {
+        let message = frame.get(start..).and_then(<[u8]>::first_chunk::<ARP_BYTES>);
         let message = message.ok_or(LinkDrop::BadNeighbourMessage)?;
         let [k0, k1, k2, k3, k4, k5, high, low, a, b, c, d, e, f, g, h, i, j, u, v, w, x, y, z, l, m, n, o] = *message;
         let operation = u16::from_be_bytes([high, low]);

@@ -6,9 +6,9 @@ use super::ethernet::{MacAddress, NDN_GROUP};
 use super::ip::{IPV4_BYTES, IPV6_BYTES, to_v6};
 use super::udp::{Ends, Header, UDP_BYTES};
 use super::vxlan::{self, VXLAN_BYTES, Vni};
-use super::{Framing, Peer, entropy};
+use super::{Framing, Peer, VlanId, entropy};
 use crate::peers::{PeerAddress, mix};
-use crate::uri::{DEFAULT_PORT, DeviceOptions, FaceUri, Host, HostPort, IpFamily, PortDriver};
+use crate::uri::{DEFAULT_PORT, FaceUri, Host, HostPort, IpFamily, PortOptions};
 
 /// The other end of a face on a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,9 @@ pub enum FacePeer {
 /// The two ends of a face over UDP or VXLAN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InternetPeer {
-    /// The port's address.
+    /// The VLAN that frames are in; `None` without a tag.
+    pub vlan: Option<VlanId>,
+    /// The port's address there.
     pub local: IpAddr,
     /// The peer's, of the same family.
     pub remote: IpAddr,
@@ -62,7 +64,7 @@ pub enum SourcePort {
     Name,
 }
 
-/// What tells the faces of one port over UDP and VXLAN apart when a datagram comes.
+/// What tells the faces of one port over UDP and VXLAN apart when a datagram comes in their VLAN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InternetKey {
     pub(crate) local: IpAddr,
@@ -98,8 +100,9 @@ impl FacePeer {
         if let Some(peer) = Peer::of(remote, local) {
             return Some(FacePeer::Link(peer));
         }
-        let FaceUri::Device { vlan: None, options, .. } = local else { return None };
-        let DeviceOptions { address: Some(local), port, source_port_by_name, next_hop } = *options else { return None };
+        let PortOptions { vlan, address: Some(local), port, source_port_by_name, next_hop } = *local.options()? else {
+            return None;
+        };
         let (remote, tunnel) = match remote {
             FaceUri::Udp { at: HostPort { host, port: Some(remote_port) }, .. } => {
                 let remote = match host {
@@ -118,7 +121,7 @@ impl FacePeer {
             _ => return None,
         };
         let is_one_family = local.is_ipv4() == remote.is_ipv4() && remote.to_canonical() == remote;
-        is_one_family.then_some(FacePeer::Internet(InternetPeer { local, remote, tunnel, next_hop }))
+        is_one_family.then_some(FacePeer::Internet(InternetPeer { vlan, local, remote, tunnel, next_hop }))
     }
 
     /// What the frames of a port look like that has a face to this peer.
@@ -146,10 +149,10 @@ impl FacePeer {
     }
 
     /// The VLAN that it is in.
-    pub const fn vlan(&self) -> Option<super::VlanId> {
+    pub const fn vlan(&self) -> Option<VlanId> {
         match self {
             FacePeer::Link(peer) => peer.vlan(),
-            FacePeer::Internet(_) => None,
+            FacePeer::Internet(peer) => peer.vlan,
         }
     }
 
@@ -174,11 +177,11 @@ impl InternetPeer {
     }
 
     fn uris(&self, port: &FaceUri) -> (FaceUri, FaceUri) {
-        let mut options =
-            DeviceOptions { address: Some(self.local), next_hop: self.next_hop, ..DeviceOptions::default() };
-        let (driver, interface) = match port {
-            FaceUri::Device { driver, interface, .. } => (*driver, interface.clone()),
-            other => (PortDriver::Kernel, other.to_string()),
+        let (vlan, address) = (self.vlan, Some(self.local));
+        let mut options = PortOptions { vlan, address, next_hop: self.next_hop, ..PortOptions::default() };
+        let interface = match port {
+            FaceUri::Device { interface, .. } => Some(interface),
+            _ => None,
         };
         let remote = match self.tunnel {
             Tunnel::Udp { local_port, remote_port, source_port } => {
@@ -187,7 +190,7 @@ impl InternetPeer {
                 let (family, host) = match self.remote {
                     IpAddr::V4(address) => (IpFamily::V4, Host::V4(address)),
                     IpAddr::V6(address) => {
-                        let zone = address.is_unicast_link_local().then(|| interface.clone());
+                        let zone = interface.filter(|_| address.is_unicast_link_local()).cloned();
                         (IpFamily::V6, Host::V6 { address, zone })
                     }
                 };
@@ -195,7 +198,7 @@ impl InternetPeer {
             }
             Tunnel::Vxlan { vni, inner } => FaceUri::Vxlan { address: self.remote, vni, inner },
         };
-        (remote, FaceUri::Device { driver, interface, vlan: None, options })
+        (remote, port.with_options(options))
     }
 
     /// How its datagrams are told from others.
@@ -212,7 +215,7 @@ impl InternetPeer {
 
     /// Whether two faces of one port would get the same datagrams.
     pub fn is_same_as(&self, other: &InternetPeer) -> bool {
-        self.key() == other.key()
+        self.vlan == other.vlan && self.key() == other.key()
     }
 
     /// Whether the source ports of what is sent stand for names. Those of VXLAN always do.
@@ -232,7 +235,7 @@ impl InternetPeer {
             Tunnel::Udp { .. } => None,
             Tunnel::Vxlan { vni, inner } => Some(vxlan::header(vni, &inner.unwrap_or(NDN_GROUP), local)),
         };
-        Header::new(&ends, local, inside.as_ref())
+        Header::new(&ends, local, self.vlan, inside.as_ref())
     }
 }
 

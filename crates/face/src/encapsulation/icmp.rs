@@ -19,11 +19,11 @@ const ECHO_REPLY_V6: u8 = 129;
 const ECHO_BYTES: usize = 8;
 const HOP_LIMIT: u8 = 64;
 /// Where the headers of IP have what changes.
-const V4_HOP_LIMIT: usize = ETHERNET_BYTES + 8;
-const V4_CHECKSUM: usize = ETHERNET_BYTES + 10;
-const V4_ADDRESSES: usize = ETHERNET_BYTES + 12;
-const V6_HOP_LIMIT: usize = ETHERNET_BYTES + 7;
-const V6_ADDRESSES: usize = ETHERNET_BYTES + 8;
+const V4_HOP_LIMIT: usize = 8;
+const V4_CHECKSUM: usize = 10;
+const V4_ADDRESSES: usize = 12;
+const V6_HOP_LIMIT: usize = 7;
+const V6_ADDRESSES: usize = 8;
 
 /// The type of the ICMP or ICMPv6 message in this packet, whose checksum is checked.
 ///
@@ -49,10 +49,11 @@ pub(crate) fn is_echo_request(packet: &Datagram, kind: u8) -> bool {
         PROTOCOL_ICMP => (ECHO_REQUEST, IPV4_BYTES),
         _ => (ECHO_REQUEST_V6, IPV6_BYTES),
     };
-    kind == request && packet.payload.start == ETHERNET_BYTES + header_bytes
+    kind == request && packet.payload.start == packet.start + header_bytes
 }
 
-/// Turns the request in this packet into its answer: back to where the frame came from, so that nothing has to be resolved.
+/// Turns the request in this packet into its answer: back to where the frame came from, so that nothing has to be resolved. A tag
+/// stays as it is.
 pub(crate) fn answer(frame: &mut PacketBuffer, packet: &Datagram) {
     frame.truncate(packet.payload.end);
     let bytes = frame.bytes_mut();
@@ -62,15 +63,16 @@ pub(crate) fn answer(frame: &mut PacketBuffer, packet: &Datagram) {
         IpAddr::V4(_) => (V4_ADDRESSES, 4, ECHO_REPLY),
         IpAddr::V6(_) => (V6_ADDRESSES, 16, ECHO_REPLY_V6),
     };
-    let (source, destination) = bytes[addresses..addresses + 2 * address_bytes].split_at_mut(address_bytes);
+    let ip = &mut bytes[packet.start..packet.payload.start];
+    let (source, destination) = ip[addresses..addresses + 2 * address_bytes].split_at_mut(address_bytes);
     source.swap_with_slice(destination);
     if packet.source.is_ipv4() {
-        bytes[V4_HOP_LIMIT] = HOP_LIMIT;
-        bytes[V4_CHECKSUM..V4_CHECKSUM + 2].fill(0);
-        let checksum = Checksum::new().bytes(&bytes[ETHERNET_BYTES..packet.payload.start]).finish();
-        bytes[V4_CHECKSUM..V4_CHECKSUM + 2].copy_from_slice(&checksum);
+        ip[V4_HOP_LIMIT] = HOP_LIMIT;
+        ip[V4_CHECKSUM..V4_CHECKSUM + 2].fill(0);
+        let checksum = Checksum::new().bytes(ip).finish();
+        ip[V4_CHECKSUM..V4_CHECKSUM + 2].copy_from_slice(&checksum);
     } else {
-        bytes[V6_HOP_LIMIT] = HOP_LIMIT;
+        ip[V6_HOP_LIMIT] = HOP_LIMIT;
     }
     let message = &mut bytes[packet.payload.clone()];
     message[0] = kind;
@@ -81,5 +83,5 @@ pub(crate) fn answer(frame: &mut PacketBuffer, packet: &Datagram) {
         IpAddr::V6(_) => icmp_sum(packet.source, packet.destination, message),
     };
     bytes[packet.payload.start + 2..packet.payload.start + 4].copy_from_slice(&checksum.finish());
-    pad(frame, MIN_FRAME_BYTES);
+    pad(frame, packet.start - ETHERNET_BYTES + MIN_FRAME_BYTES);
 }

@@ -1,4 +1,4 @@
-//! Headers of IPv4 (RFC 791) and IPv6 (RFC 8200) behind an Ethernet header, as received frames have them.
+//! Headers of IPv4 (RFC 791) and IPv6 (RFC 8200) behind an Ethernet header with or without a tag, as received frames have them.
 //!
 //! Whole packets only: NDNLPv2 fragments for itself, so an IP fragment is dropped, and so is an IPv6 packet with extension headers.
 //! Options of IPv4 are skipped.
@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use namehop_packet::Checksum;
 
-use super::ethernet::HEADER_BYTES as ETHERNET_BYTES;
 use crate::counters::LinkDrop;
 
 /// Ethernet types.
@@ -36,17 +35,19 @@ pub(crate) struct Datagram {
     pub(crate) destination: IpAddr,
     pub(crate) protocol: u8,
     pub(crate) hop_limit: u8,
+    /// Where the packet begins in the frame.
+    pub(crate) start: usize,
     /// Where its payload lies in the frame; padding is behind it.
     pub(crate) payload: Range<usize>,
 }
 
 impl Datagram {
-    /// Reads the header of a frame whose Ethernet type is that of IPv4.
+    /// Reads the header of a frame whose Ethernet type is that of IPv4, and whose packet begins at `start`.
     ///
     /// # Errors
     /// [`LinkDrop::MalformedFrame`], [`LinkDrop::BadChecksum`] or [`LinkDrop::IpFragment`].
-    pub(crate) fn read_v4(frame: &[u8]) -> Result<Datagram, LinkDrop> {
-        let packet = frame.get(ETHERNET_BYTES..).unwrap_or_default();
+    pub(crate) fn read_v4(frame: &[u8], start: usize) -> Result<Datagram, LinkDrop> {
+        let packet = frame.get(start..).unwrap_or_default();
         let header = packet.first_chunk::<IPV4_BYTES>().ok_or(LinkDrop::MalformedFrame)?;
         let [version_and_length, _, high, low, _, _, flags, offset, hop_limit, protocol, _, _, rest @ ..] = *header;
         let header_bytes = usize::from(version_and_length & 0xF) * 4;
@@ -70,16 +71,17 @@ impl Datagram {
             destination: Ipv4Addr::new(e, f, g, h).into(),
             protocol,
             hop_limit,
-            payload: ETHERNET_BYTES + header_bytes..ETHERNET_BYTES + total_bytes,
+            start,
+            payload: start + header_bytes..start + total_bytes,
         })
     }
 
-    /// Reads the header of a frame whose Ethernet type is that of IPv6.
+    /// Reads the header of a frame whose Ethernet type is that of IPv6, and whose packet begins at `start`.
     ///
     /// # Errors
     /// [`LinkDrop::MalformedFrame`] or [`LinkDrop::IpFragment`].
-    pub(crate) fn read_v6(frame: &[u8]) -> Result<Datagram, LinkDrop> {
-        let packet = frame.get(ETHERNET_BYTES..).unwrap_or_default();
+    pub(crate) fn read_v6(frame: &[u8], start: usize) -> Result<Datagram, LinkDrop> {
+        let packet = frame.get(start..).unwrap_or_default();
         let header = packet.first_chunk::<IPV6_BYTES>().ok_or(LinkDrop::MalformedFrame)?;
         let [version, _, _, _, high, low, protocol, hop_limit, addresses @ ..] = header;
         let payload_bytes = usize::from(u16::from_be_bytes([*high, *low]));
@@ -92,13 +94,14 @@ impl Datagram {
         let [mut source, mut destination] = [[0; 16]; 2];
         source.copy_from_slice(&addresses[..16]);
         destination.copy_from_slice(&addresses[16..]);
-        let start = ETHERNET_BYTES + IPV6_BYTES;
+        let payload = start + IPV6_BYTES;
         Ok(Datagram {
             source: Ipv6Addr::from(source).into(),
             destination: Ipv6Addr::from(destination).into(),
             protocol: *protocol,
             hop_limit: *hop_limit,
-            payload: start..start + payload_bytes,
+            start,
+            payload: payload..payload + payload_bytes,
         })
     }
 }

@@ -11,36 +11,41 @@ use namehop_packet::Checksum;
 use super::ethernet::HEADER_BYTES as ETHERNET_BYTES;
 use super::ip::{IPV4_BYTES, IPV6_BYTES, PROTOCOL_UDP, pseudo_header};
 use super::udp::UDP_BYTES;
+use super::vlan::{IDENTIFIER_BITS, TAG_BYTES, VLAN_HEADER_BYTES};
 use super::vxlan::VXLAN_BYTES;
 use super::{Flow, InternetKey};
 
 /// Words of eight bytes that hold the longest headers.
-const WORDS: usize = (ETHERNET_BYTES + IPV6_BYTES + UDP_BYTES + VXLAN_BYTES).div_ceil(8);
+const WORDS: usize = (VLAN_HEADER_BYTES + IPV6_BYTES + UDP_BYTES + VXLAN_BYTES).div_ceil(8);
+/// Where the priority of a tag stands, beside the upper bits of the VLAN.
+const PRIORITY: usize = VLAN_HEADER_BYTES - TAG_BYTES;
 /// A header of IPv4 without options, in the first byte.
 const V4_WITHOUT_OPTIONS: u8 = 0x45;
 
 type Words = [u64; WORDS];
 
-/// What counts in the comparison, by kind of the headers: bit 0 IPv6, bit 1 VXLAN, bit 2 any source port.
-const MASKS: [Words; 8] = {
-    let mut masks = [[0; WORDS]; 8];
+/// What counts in the comparison, by kind of the headers: bit 0 IPv6, bit 1 VXLAN, bit 2 any source port, bit 3 the tag of a VLAN.
+const MASKS: [Words; 16] = {
+    let mut masks = [[0; WORDS]; 16];
     let mut kind = 0;
     while kind < masks.len() {
-        masks[kind] = mask(kind & 1 != 0, kind & 2 != 0, kind & 4 != 0);
+        let ip_at = if kind & 8 != 0 { VLAN_HEADER_BYTES } else { ETHERNET_BYTES };
+        masks[kind] = mask(ip_at, kind & 1 != 0, kind & 2 != 0, kind & 4 != 0);
         kind += 1;
     }
     masks
 };
 
-const fn mask(is_v6: bool, is_vxlan: bool, has_any_port: bool) -> Words {
-    let udp_at = udp_at(is_v6);
+const fn mask(ip_at: usize, is_v6: bool, is_vxlan: bool, has_any_port: bool) -> Words {
+    let udp_at = udp_at(ip_at, is_v6);
     let length = udp_at + UDP_BYTES + if is_vxlan { VXLAN_BYTES } else { 0 };
     let mut bytes = [0_u8; WORDS * 8];
     let mut at = 0;
     while at < length {
-        let (ip, udp) = (at.wrapping_sub(ETHERNET_BYTES), at.wrapping_sub(udp_at));
-        bytes[at] = if at < ETHERNET_BYTES {
-            0xFF
+        let (ip, udp) = (at.wrapping_sub(ip_at), at.wrapping_sub(udp_at));
+        bytes[at] = if at < ip_at {
+            // All but the priority of a tag, which stands in front of the type.
+            if ip_at == VLAN_HEADER_BYTES && at == PRIORITY { (IDENTIFIER_BITS >> 8) as u8 } else { 0xFF }
         } else if at < udp_at {
             match (is_v6, ip) {
                 // Traffic class and flow label, length, hop limit.
@@ -79,8 +84,8 @@ const fn mask(is_v6: bool, is_vxlan: bool, has_any_port: bool) -> Words {
     words
 }
 
-const fn udp_at(is_v6: bool) -> usize {
-    ETHERNET_BYTES + if is_v6 { IPV6_BYTES } else { IPV4_BYTES }
+const fn udp_at(ip_at: usize, is_v6: bool) -> usize {
+    ip_at + if is_v6 { IPV6_BYTES } else { IPV4_BYTES }
 }
 
 /// See the module's description.
@@ -91,6 +96,8 @@ pub(crate) struct LastDatagram {
     mask: &'static Words,
     /// How many words count.
     count: usize,
+    /// Where the header of IP begins.
+    ip_at: usize,
     is_v6: bool,
     is_vxlan: bool,
     /// Of the pseudo header, without length.
@@ -98,16 +105,26 @@ pub(crate) struct LastDatagram {
 }
 
 impl LastDatagram {
-    /// The headers of a frame, in which a datagram with this key was found and what it carries at this place. With `has_any_port` it
-    /// does not matter which port a datagram comes from. `None` when such headers are not remembered: there are options.
-    pub(crate) fn new(frame: &[u8], key: &InternetKey, start: usize, has_any_port: bool) -> Option<LastDatagram> {
+    /// The headers of a frame, in which a datagram with this key was found: its header of IP at `ip_at`, and what it carries at
+    /// `start`. With `has_any_port` it does not matter which port a datagram comes from. `None` when such headers are not remembered:
+    /// there are options.
+    pub(crate) fn new(
+        frame: &[u8],
+        key: &InternetKey,
+        ip_at: usize,
+        start: usize,
+        has_any_port: bool,
+    ) -> Option<LastDatagram> {
         let (is_v6, is_vxlan) = (key.local.is_ipv6(), matches!(key.flow, Flow::Vxlan { .. }));
-        let expected = udp_at(is_v6) + UDP_BYTES + if is_vxlan { VXLAN_BYTES } else { 0 };
-        if start != expected || (!is_v6 && frame.get(ETHERNET_BYTES) != Some(&V4_WITHOUT_OPTIONS)) {
+        let expected = udp_at(ip_at, is_v6) + UDP_BYTES + if is_vxlan { VXLAN_BYTES } else { 0 };
+        if start != expected || (!is_v6 && frame.get(ip_at) != Some(&V4_WITHOUT_OPTIONS)) {
             return None;
         }
         // The source port of a tunnel says nothing of the sender.
-        let kind = usize::from(is_v6) | usize::from(is_vxlan) << 1 | usize::from(is_vxlan || has_any_port) << 2;
+        let kind = usize::from(is_v6)
+            | usize::from(is_vxlan) << 1
+            | usize::from(is_vxlan || has_any_port) << 2
+            | usize::from(ip_at == VLAN_HEADER_BYTES) << 3;
         let (mask, count) = (&MASKS[kind], start.div_ceil(8));
         let mut headers = [0; WORDS];
         let words = frame.as_chunks::<8>().0.get(..count)?;
@@ -115,7 +132,7 @@ impl LastDatagram {
             *header = u64::from_ne_bytes(*word) & mask;
         }
         let sum = pseudo_header(key.remote, key.local, PROTOCOL_UDP);
-        Some(LastDatagram { headers, mask, count, is_v6, is_vxlan, sum })
+        Some(LastDatagram { headers, mask, count, ip_at, is_v6, is_vxlan, sum })
     }
 
     /// Where in a frame lies what it carries, if it has the same headers and is whole.
@@ -131,15 +148,15 @@ impl LastDatagram {
             return None;
         }
         let number = |at: usize| Some(usize::from(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?])));
-        let udp_at = udp_at(self.is_v6);
+        let (ip_at, udp_at) = (self.ip_at, udp_at(self.ip_at, self.is_v6));
         let end = if self.is_v6 {
-            udp_at + number(ETHERNET_BYTES + 4)?
+            udp_at + number(ip_at + 4)?
         } else {
-            let header = frame.get(ETHERNET_BYTES..)?.first_chunk::<IPV4_BYTES>()?;
+            let header = frame.get(ip_at..)?.first_chunk::<IPV4_BYTES>()?;
             if !Checksum::new().bytes(header).is_whole() {
                 return None;
             }
-            ETHERNET_BYTES + number(ETHERNET_BYTES + 2)?
+            ip_at + number(ip_at + 2)?
         };
         let length = number(udp_at + 4)?;
         let start = udp_at + UDP_BYTES + if self.is_vxlan { VXLAN_BYTES } else { 0 };

@@ -34,7 +34,7 @@ pub(crate) mod neighbour_discovery;
 #[cfg(test)]
 mod tests;
 pub(crate) mod udp;
-mod vlan;
+pub(crate) mod vlan;
 pub(crate) mod vxlan;
 
 use namehop_packet::{BufferPool, PacketBuffer};
@@ -42,7 +42,7 @@ use namehop_wire::tlv::frame_length;
 
 use crate::counters::LinkDrop;
 use crate::peers::PeerAddress;
-use crate::uri::FaceUri;
+use crate::uri::{FaceUri, PortOptions};
 
 pub use ethernet::{ETHERTYPE_NDN, HEADER_BYTES, MIN_FRAME_BYTES, MacAddress, NDN_GROUP, is_group};
 pub use face_peer::{FacePeer, InternetPeer, SourcePort, Tunnel};
@@ -113,13 +113,12 @@ impl Peer {
     /// The peer of the face with these URIs; `None` when faces right above Ethernet, or on bare links, have no such URIs.
     fn of(remote: &FaceUri, local: &FaceUri) -> Option<Peer> {
         match (remote, local) {
-            (FaceUri::Ethernet(_), FaceUri::Device { options, .. }) if !options.is_empty() => None,
-            (FaceUri::Ethernet(address), FaceUri::Device { vlan: Some(vlan), .. }) => Some(Peer::Vlan(*address, *vlan)),
-            (
-                FaceUri::Ethernet(address),
-                FaceUri::Device { vlan: None, .. } | FaceUri::Memif { .. } | FaceUri::Pcap { .. },
-            ) => Some(Peer::Ethernet(*address)),
-            (FaceUri::Memif { .. }, local) if remote == local => Some(Peer::Bare),
+            (FaceUri::Ethernet(address), FaceUri::Device { options, .. } | FaceUri::Memif { options, .. }) => {
+                let peer = options.vlan.map_or(Peer::Ethernet(*address), |vlan| Peer::Vlan(*address, vlan));
+                options.is_link().then_some(peer)
+            }
+            (FaceUri::Ethernet(address), FaceUri::Pcap { .. }) => Some(Peer::Ethernet(*address)),
+            (FaceUri::Memif { .. }, local) if remote == local && *remote == remote.port() => Some(Peer::Bare),
             _ => None,
         }
     }
@@ -142,12 +141,7 @@ impl Peer {
 
     /// Local URI of its face, on a port with this URI.
     pub(crate) fn local_uri(&self, port: &FaceUri) -> FaceUri {
-        match (self, port) {
-            (Peer::Vlan(_, vlan), FaceUri::Device { driver, interface, options, .. }) => {
-                FaceUri::Device { driver: *driver, interface: interface.clone(), vlan: Some(*vlan), options: *options }
-            }
-            _ => port.clone(),
-        }
+        port.with_options(PortOptions::of_vlan(self.vlan()))
     }
 
     /// The VLAN that it is in.
@@ -161,9 +155,8 @@ impl Peer {
     /// Whether a frame from such a peer may make a face where unknown senders are allowed to.
     pub(crate) const fn can_be_on_demand(&self) -> bool {
         match self {
-            Peer::Ethernet(address) => !is_group(address),
-            // Whether unknown senders are welcome is said of a port without a word of its VLANs, which may be other networks.
-            Peer::Vlan(..) | Peer::Bare => false,
+            Peer::Ethernet(address) | Peer::Vlan(address, _) => !is_group(address),
+            Peer::Bare => false,
         }
     }
 

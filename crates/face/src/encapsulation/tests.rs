@@ -6,9 +6,12 @@ use namehop_packet::{BufferPool, Checksum, PacketBuffer};
 use proptest::prelude::*;
 
 use super::arp::{self, Arp};
+use super::ethernet::HEADER_BYTES as ETHERNET_BYTES;
 use super::ip::{Datagram, PROTOCOL_UDP};
 use super::neighbour_discovery::{self, Message};
 use super::udp::{self, Ends, Header};
+use super::vlan::Carried;
+
 use super::*;
 
 const HERE: MacAddress = [2, 0, 0, 0, 0, 1];
@@ -25,7 +28,7 @@ fn ends(source: &str, destination: &str) -> Ends {
 fn with_header(ends: &Ends, source_port: Option<u16>, packet: &[u8]) -> PacketBuffer {
     let pool = BufferPool::new(4, 4);
     let mut frame = pool.copy_of(packet).expect("buffer");
-    let mut header = Header::new(ends, &HERE, None);
+    let mut header = Header::new(ends, &HERE, None, None);
     header.set_next_hop(&THERE);
     assert!(header.put_on(source_port, &mut frame, &pool));
     frame
@@ -61,11 +64,32 @@ fn udp_over_ipv6_goes_out_as_specified() {
 }
 
 #[test]
+fn in_a_vlan_the_tag_stands_in_front_of_the_type() {
+    let vlan = VlanId::new(0x0102).expect("a VLAN");
+    for (ends, ethertype) in
+        [(ends("192.0.2.1", "192.0.2.2"), [0x08, 0x00]), (ends("2001:db8::1", "2001:db8::2"), [0x86, 0xDD])]
+    {
+        let pool = BufferPool::new(4, 4);
+        let mut frame = pool.copy_of(&INTEREST).expect("buffer");
+        let mut header = Header::new(&ends, &HERE, Some(vlan), None);
+        header.set_next_hop(&THERE);
+        assert!(header.put_on(None, &mut frame, &pool));
+        let plain = with_header(&ends, None, &INTEREST);
+        let (bytes, plain) = (frame.bytes(), plain.bytes());
+        assert_eq!(bytes[..12], plain[..12]);
+        assert_eq!(bytes[12..18], [0x81, 0x00, 0x01, 0x02, ethertype[0], ethertype[1]]);
+        assert_eq!(bytes[18..], plain[14..], "padding is as without the tag");
+        let carried = Carried::read(bytes).expect("a type");
+        assert_eq!((carried.vlan, carried.start()), (Some(vlan), 18));
+    }
+}
+
+#[test]
 fn vxlan_goes_out_without_checksum_over_ipv4_and_with_one_over_ipv6() {
     for (remote, local, header_bytes) in [("192.0.2.2", "192.0.2.1", 64), ("2001:db8::2", "2001:db8::1", 84)] {
         let parse = |text: &str| text.parse::<IpAddr>().expect("address");
         let tunnel = Tunnel::Vxlan { vni: Vni::new(0x01_02_03).expect("VNI"), inner: Some(THERE) };
-        let peer = InternetPeer { local: parse(local), remote: parse(remote), tunnel, next_hop: None };
+        let peer = InternetPeer { vlan: None, local: parse(local), remote: parse(remote), tunnel, next_hop: None };
         let pool = BufferPool::new(4, 4);
         let mut frame = pool.copy_of(&INTEREST).expect("buffer");
         assert!(peer.header(&HERE).put_on(Some(50_000), &mut frame, &pool));
@@ -83,7 +107,11 @@ fn vxlan_goes_out_without_checksum_over_ipv4_and_with_one_over_ipv6() {
 fn what_goes_out_comes_in_and_damage_is_found() {
     for ends in [ends("192.0.2.1", "192.0.2.2"), ends("2001:db8::1", "2001:db8::2")] {
         let read = |bytes: &[u8]| {
-            let packet = if ends.source.is_ipv4() { Datagram::read_v4(bytes) } else { Datagram::read_v6(bytes) }?;
+            let packet = if ends.source.is_ipv4() {
+                Datagram::read_v4(bytes, ETHERNET_BYTES)
+            } else {
+                Datagram::read_v6(bytes, ETHERNET_BYTES)
+            }?;
             Ok::<_, LinkDrop>((packet.source, packet.destination, udp::read(bytes, &packet)?))
         };
         let frame = with_header(&ends, None, &INTEREST).bytes().to_vec();
@@ -129,18 +157,18 @@ fn packets_that_are_not_whole_are_dropped_under_their_reason() {
         (&[(17, 19)], LinkDrop::MalformedFrame),
         (&[(16, 1)], LinkDrop::MalformedFrame),
     ] {
-        assert_eq!(Datagram::read_v4(&changed(&v4, changes)), Err(reason), "{changes:?}");
+        assert_eq!(Datagram::read_v4(&changed(&v4, changes), ETHERNET_BYTES), Err(reason), "{changes:?}");
     }
-    assert!(Datagram::read_v4(&changed(&v4, &[(20, 0x00)])).is_ok(), "others may allow fragments");
+    assert!(Datagram::read_v4(&changed(&v4, &[(20, 0x00)]), ETHERNET_BYTES).is_ok(), "others may allow fragments");
     let mut damaged = v4.clone();
     damaged[24] ^= 1;
-    assert_eq!(Datagram::read_v4(&damaged), Err(LinkDrop::BadChecksum));
+    assert_eq!(Datagram::read_v4(&damaged, ETHERNET_BYTES), Err(LinkDrop::BadChecksum));
     for (changes, reason) in
         [((20, 44), LinkDrop::IpFragment), ((14, 0x40), LinkDrop::MalformedFrame), ((18, 1), LinkDrop::MalformedFrame)]
     {
-        assert_eq!(Datagram::read_v6(&changed(&v6, &[changes])), Err(reason), "{changes:?}");
+        assert_eq!(Datagram::read_v6(&changed(&v6, &[changes]), ETHERNET_BYTES), Err(reason), "{changes:?}");
     }
-    let read = |frame: &[u8]| udp::read(frame, &Datagram::read_v4(frame).expect("IPv4")).map(|_| ());
+    let read = |frame: &[u8]| udp::read(frame, &Datagram::read_v4(frame, ETHERNET_BYTES).expect("IPv4")).map(|_| ());
     assert_eq!(read(&changed(&v4, &[(40, 0), (41, 0)])), Ok(()), "IPv4 allows UDP without checksum");
     for (changes, reason) in [
         (&[(39, 7)][..], LinkDrop::MalformedFrame),
@@ -149,7 +177,7 @@ fn packets_that_are_not_whole_are_dropped_under_their_reason() {
     ] {
         assert_eq!(read(&changed(&v4, changes)), Err(reason), "{changes:?}");
     }
-    let read = |frame: &[u8]| udp::read(frame, &Datagram::read_v6(frame).expect("IPv6")).map(|_| ());
+    let read = |frame: &[u8]| udp::read(frame, &Datagram::read_v6(frame, ETHERNET_BYTES).expect("IPv6")).map(|_| ());
     assert_eq!(read(&changed(&v6, &[(60, 0), (61, 0)])), Err(LinkDrop::BadChecksum), "IPv6 does not");
     assert_eq!(read(&changed(&v6, &[(60, 0), (61, 0), (56, 0x12), (57, 0xB5)])), Ok(()), "except for VXLAN");
 }
@@ -160,25 +188,25 @@ fn arp_is_read_as_it_is_written() {
     let question = arp::question((HERE, own), other, None);
     assert_eq!(question[..14], [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0, 0, 1, 0x08, 0x06]);
     assert_eq!(question[14..24], [0, 1, 8, 0, 6, 4, 0, 1, 2, 0]);
-    let read = Arp::read(&question).expect("a question");
+    let read = Arp::read(&question, ETHERNET_BYTES).expect("a question");
     assert_eq!(read, Arp { is_reply: false, sender: HERE, sender_ip: own, target: [0; 6], target_ip: other });
     assert_eq!(arp::question((HERE, own), other, Some(THERE))[..6], THERE);
     let answer = read.answer(THERE).to_frame(&HERE);
     let expected = Arp { is_reply: true, sender: THERE, sender_ip: other, target: HERE, target_ip: own };
-    assert_eq!(Arp::read(&answer), Ok(expected));
+    assert_eq!(Arp::read(&answer, ETHERNET_BYTES), Ok(expected));
     for (at, value) in [(15, 2), (16, 9), (18, 8), (19, 6), (21, 3), (22, 1)] {
         let mut wrong = answer;
         wrong[at] = value;
-        assert_eq!(Arp::read(&wrong), Err(LinkDrop::BadNeighbourMessage), "byte {at}");
+        assert_eq!(Arp::read(&wrong, ETHERNET_BYTES), Err(LinkDrop::BadNeighbourMessage), "byte {at}");
     }
-    assert_eq!(Arp::read(&answer[..41]), Err(LinkDrop::BadNeighbourMessage));
+    assert_eq!(Arp::read(&answer[..41], ETHERNET_BYTES), Err(LinkDrop::BadNeighbourMessage));
 }
 
 #[test]
 fn neighbour_discovery_is_read_as_it_is_written_and_checked() {
     let [own, other] = ["2001:db8::1:2:3", "2001:db8::4:5:6"].map(|text| text.parse::<Ipv6Addr>().expect("address"));
     let read = |frame: &[u8]| {
-        let packet = Datagram::read_v6(frame)?;
+        let packet = Datagram::read_v6(frame, ETHERNET_BYTES)?;
         icmp::read_type(frame, &packet)?;
         Message::read(frame, &packet)
     };
@@ -234,7 +262,9 @@ fn an_echo_request_becomes_its_answer() {
         }
         frame[start..start + 11].copy_from_slice(&message);
         let read = |bytes: &[u8]| {
-            let packet = if is_v4 { Datagram::read_v4(bytes) } else { Datagram::read_v6(bytes) }.expect("whole");
+            let packet =
+                if is_v4 { Datagram::read_v4(bytes, ETHERNET_BYTES) } else { Datagram::read_v6(bytes, ETHERNET_BYTES) }
+                    .expect("whole");
             let kind = icmp::read_type(bytes, &packet).expect("whole");
             (packet, kind)
         };
@@ -259,9 +289,9 @@ fn a_frame_without_headroom_gets_its_header_in_another_buffer() {
     while frame.prepend(1).is_some() {}
     let length = frame.bytes().len();
     frame.bytes_mut().fill(7);
-    let header = Header::new(&ends("192.0.2.1", "192.0.2.2"), &HERE, None);
+    let header = Header::new(&ends("192.0.2.1", "192.0.2.2"), &HERE, None, None);
     assert!(header.put_on(None, &mut frame, &pool));
-    let packet = Datagram::read_v4(frame.bytes()).expect("whole");
+    let packet = Datagram::read_v4(frame.bytes(), ETHERNET_BYTES).expect("whole");
     assert_eq!(udp::read(frame.bytes(), &packet).expect("whole").payload.len(), length);
 }
 
@@ -276,7 +306,7 @@ proptest! {
     ) {
         let ends = if is_v4 { ends("192.0.2.1", "198.51.100.2") } else { ends("2001:db8::1", "2001:db8::2") };
         let frame = with_header(&ends, source_port, &packet);
-        let read = if is_v4 { Datagram::read_v4(frame.bytes()) } else { Datagram::read_v6(frame.bytes()) };
+        let read = if is_v4 { Datagram::read_v4(frame.bytes(), ETHERNET_BYTES) } else { Datagram::read_v6(frame.bytes(), ETHERNET_BYTES) };
         let read = read.expect("whole");
         prop_assert_eq!(read.protocol, PROTOCOL_UDP);
         let datagram = udp::read(frame.bytes(), &read).expect("whole");
@@ -286,7 +316,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        for packet in [Datagram::read_v4(&bytes), Datagram::read_v6(&bytes)].into_iter().flatten() {
+        for packet in [Datagram::read_v4(&bytes, ETHERNET_BYTES), Datagram::read_v6(&bytes, ETHERNET_BYTES)].into_iter().flatten() {
             prop_assert!(packet.payload.end <= bytes.len());
             if let Ok(datagram) = udp::read(&bytes, &packet) {
                 prop_assert!(datagram.payload.end <= packet.payload.end);
@@ -294,7 +324,7 @@ proptest! {
             }
             let _ = Message::read(&bytes, &packet);
         }
-        let _ = Arp::read(&bytes);
+        let _ = Arp::read(&bytes, ETHERNET_BYTES);
         let _ = entropy::source_port(&bytes);
     }
 }

@@ -10,18 +10,19 @@ use std::ops::Range;
 
 use namehop_packet::{BufferPool, Checksum, PacketBuffer};
 
-use super::ethernet::{HEADER_BYTES as ETHERNET_BYTES, MIN_FRAME_BYTES, MacAddress};
+use super::ethernet::{MIN_FRAME_BYTES, MacAddress};
 use super::ip::{
     Datagram, ETHERTYPE_IPV4, ETHERTYPE_IPV6, IPV4_BYTES, IPV6_BYTES, PROTOCOL_UDP, pseudo_header, to_v6, v4_header,
     v6_header,
 };
+use super::vlan::{self, MIN_VLAN_FRAME_BYTES, VLAN_HEADER_BYTES, VlanId};
 use super::{pad, prepend, vxlan};
 use crate::counters::LinkDrop;
 
 /// Length of a UDP header.
 pub(crate) const UDP_BYTES: usize = 8;
-/// Ethernet, IPv6, UDP and VXLAN with its inner Ethernet header.
-const MAX_HEADER_BYTES: usize = ETHERNET_BYTES + IPV6_BYTES + UDP_BYTES + vxlan::VXLAN_BYTES;
+/// Ethernet with a tag, IPv6, UDP and VXLAN with its inner Ethernet header.
+const MAX_HEADER_BYTES: usize = VLAN_HEADER_BYTES + IPV6_BYTES + UDP_BYTES + vxlan::VXLAN_BYTES;
 /// Where things stand in the header of IP.
 const V4_LENGTH: usize = 2;
 const V4_CHECKSUM: usize = 10;
@@ -37,7 +38,8 @@ pub(crate) struct Header {
     bytes: [u8; MAX_HEADER_BYTES],
     /// How many of them count.
     header_bytes: u8,
-    /// Where the header of UDP begins.
+    /// Where the headers of IP and of UDP begin.
+    ip_at: u8,
     udp_at: u8,
     is_v4: bool,
     /// Sum of the header of IPv4 without its length and checksum.
@@ -56,12 +58,18 @@ pub(crate) struct Ends {
 }
 
 impl Header {
-    /// The header between two ends, which have addresses of the same family, from this hardware address. `inside` stands behind the
-    /// header of UDP: nothing, or that of a VXLAN.
-    pub(crate) fn new(ends: &Ends, local: &MacAddress, inside: Option<&[u8; vxlan::VXLAN_BYTES]>) -> Header {
+    /// The header between two ends, which have addresses of the same family, from this hardware address, in a VLAN or without a tag.
+    /// `inside` stands behind the header of UDP: nothing, or that of a VXLAN.
+    pub(crate) fn new(
+        ends: &Ends,
+        local: &MacAddress,
+        vlan: Option<VlanId>,
+        inside: Option<&[u8; vxlan::VXLAN_BYTES]>,
+    ) -> Header {
         let mut bytes = Vec::with_capacity(MAX_HEADER_BYTES);
         bytes.extend_from_slice(&[0; 6]);
         bytes.extend_from_slice(local);
+        bytes.extend(vlan.into_iter().flat_map(vlan::tag));
         let mut ip_sum = Checksum::new();
         let is_v4 = match (ends.source, ends.destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
@@ -89,6 +97,7 @@ impl Header {
         Header {
             bytes: template,
             header_bytes: bytes.len() as u8,
+            ip_at: vlan::header_bytes(vlan) as u8,
             udp_at: udp_at as u8,
             is_v4,
             ip_sum,
@@ -118,9 +127,9 @@ impl Header {
             return false;
         }
         let bytes = frame.bytes_mut();
-        let udp_at = usize::from(self.udp_at);
+        let (ip_at, udp_at) = (usize::from(self.ip_at), usize::from(self.udp_at));
         let udp_length = (bytes.len() - udp_at) as u16;
-        let (ip, udp) = bytes[ETHERNET_BYTES..].split_at_mut(udp_at - ETHERNET_BYTES);
+        let (ip, udp) = bytes[ip_at..].split_at_mut(udp_at - ip_at);
         if self.is_v4 {
             let length = udp_length + IPV4_BYTES as u16;
             ip[V4_LENGTH..V4_LENGTH + 2].copy_from_slice(&length.to_be_bytes());
@@ -136,7 +145,7 @@ impl Header {
             let checksum = sum.number(udp_length).bytes(udp).finish_udp();
             udp[CHECKSUM..CHECKSUM + 2].copy_from_slice(&checksum);
         }
-        pad(frame, MIN_FRAME_BYTES);
+        pad(frame, if ip_at == VLAN_HEADER_BYTES { MIN_VLAN_FRAME_BYTES } else { MIN_FRAME_BYTES });
         true
     }
 }

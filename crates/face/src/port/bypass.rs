@@ -8,6 +8,7 @@ use namehop_packet::{PacketBuffer, PortQueue};
 use super::internet::Internet;
 use super::{PortId, PortSet};
 use crate::counters::LinkDrop;
+use crate::encapsulation::vlan::Carried;
 
 /// The way to the kernel.
 pub(super) struct Bypass {
@@ -36,7 +37,8 @@ impl PortSet {
     /// Drops and counts a frame that belongs to no face, or keeps it for the kernel if that has a share of the link.
     #[cold]
     pub(super) fn refuse(&mut self, id: PortId, frame: PacketBuffer, reason: LinkDrop) {
-        if (reason == LinkDrop::NotNdnFrame || Internet::handles(frame.bytes()))
+        let is_of_internet = || Carried::read(frame.bytes()).is_some_and(|carried| Internet::handles(&carried));
+        if (reason == LinkDrop::NotNdnFrame || is_of_internet())
             && let Some(bypass) = self.port(id).and_then(|port| port.bypass.as_mut())
         {
             bypass.passing.push(frame);

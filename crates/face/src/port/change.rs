@@ -253,8 +253,8 @@ impl PortSet {
         let now = self.now;
         let Some(port) = self.port(id) else { return };
         let address = port.params.address;
-        if let Some(internet) = port.internet.as_mut().filter(|_| is_up != port.params.is_up) {
-            internet.restart(now, address);
+        if is_up != port.params.is_up {
+            port.hosts.iter_mut().for_each(|host| host.restart(now, address));
         }
         port.params.is_up = is_up;
         port.params.mtu_bytes = mtu_bytes;

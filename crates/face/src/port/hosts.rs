@@ -2,6 +2,7 @@
 
 use namehop_packet::{BufferPool, PacketBuffer, Timestamp};
 
+use super::internet::Internet;
 use super::single::{Arrival, Last, Owner};
 use super::{FaceRecords, PortId, PortSet};
 use crate::counters::LinkDrop;
@@ -11,7 +12,7 @@ impl PortSet {
     /// When a port has something to do by itself; [`Timestamp::NEVER`] when none has.
     pub fn next_deadline(&self) -> Timestamp {
         let ports = self.ports.iter().flatten().filter(|port| port.params.is_up);
-        let due = ports.filter_map(|port| port.internet.as_ref().map(|internet| internet.next_due()));
+        let due = ports.flat_map(|port| port.hosts.iter().map(Internet::next_due));
         due.min().unwrap_or(Timestamp::NEVER)
     }
 
@@ -19,9 +20,8 @@ impl PortSet {
     pub(super) fn run_internet(&mut self, id: PortId, pool: &BufferPool) {
         let PortSet { ports, answers, table, now, max_queued, backlog, .. } = self;
         let Some(Some(port)) = ports.get_mut(usize::from(id.0)) else { return };
-        let Some(internet) = &mut port.internet else { return };
         if port.params.is_up {
-            internet.tick(*now, pool, answers);
+            port.hosts.iter_mut().for_each(|host| host.tick(*now, pool, answers));
         }
         let room = max_queued.saturating_sub(*backlog + port.waiting.len());
         if answers.len() > room {
@@ -31,17 +31,17 @@ impl PortSet {
         port.waiting.append(answers);
     }
 
-    /// Takes headers and padding off a received frame of the Internet and finds out whose it is.
+    /// Takes headers and padding off a received frame for one of the hosts and finds out whose it is.
     pub(super) fn find_internet_owner(
         &mut self,
-        id: PortId,
+        (id, host): (PortId, u16),
         frame: &mut PacketBuffer,
         last: &mut Last,
         faces: &mut impl FaceRecords,
     ) -> Result<Arrival<Owner>, LinkDrop> {
         let PortSet { ports, answers, now, .. } = self;
-        let internet =
-            ports.get_mut(usize::from(id.0)).and_then(Option::as_mut).and_then(|port| port.internet.as_mut());
+        let port = ports.get_mut(usize::from(id.0)).and_then(Option::as_mut);
+        let internet = port.and_then(|port| port.host(host));
         let internet = internet.ok_or(LinkDrop::LinkDown)?;
         let (key, packet) = match internet.receive(*now, frame, answers)? {
             Arrival::Packet(datagram) => datagram,

@@ -1,4 +1,4 @@
-//! A port as a host on the Internet: its faces over UDP and VXLAN, the way to their next hops, and what it answers by itself.
+//! A port as a host on the Internet, in a VLAN or without a tag: its faces over UDP and VXLAN, the way to their next hops, and what it answers by itself.
 //!
 //! It has the addresses that are configured, and does not look whether somebody else has them. It answers who asks for them (ARP,
 //! neighbour discovery) and echo requests; an answer goes back to where the question came from, in the buffer of the question. It
@@ -19,11 +19,11 @@ use super::neighbour::{Due, Neighbour};
 use super::network::PortNetwork;
 use crate::counters::{LinkDrop, LinkDropCounters};
 use crate::encapsulation::arp::{self, ETHERTYPE_ARP};
-use crate::encapsulation::ethernet::ethertype;
 use crate::encapsulation::ip::{ETHERTYPE_IPV4, ETHERTYPE_IPV6};
 use crate::encapsulation::udp::Header;
+use crate::encapsulation::vlan::{self, Carried};
 use crate::encapsulation::{
-    Flow, InternetKey, InternetPeer, LastDatagram, MacAddress, SourcePort, Tunnel, entropy, neighbour_discovery,
+    Flow, InternetKey, InternetPeer, LastDatagram, MacAddress, SourcePort, Tunnel, VlanId, entropy, neighbour_discovery,
 };
 use crate::peers::PeerTable;
 use crate::registry::Face;
@@ -44,7 +44,7 @@ struct Output {
     is_resolved: bool,
 }
 
-/// The Internet side of a port.
+/// The Internet side of a port in one network.
 pub(super) struct Internet {
     network: PortNetwork,
     local: MacAddress,
@@ -80,10 +80,16 @@ impl Internet {
         }
     }
 
-    /// Whether a frame is of a kind that is handled here.
+    /// Whether what a frame carries is of a kind that is handled here.
     #[inline]
-    pub(super) fn handles(frame: &[u8]) -> bool {
-        matches!(ethertype(frame), Some(ETHERTYPE_IPV4 | ETHERTYPE_IPV6 | ETHERTYPE_ARP))
+    pub(super) fn handles(carried: &Carried) -> bool {
+        matches!(carried.ethertype, ETHERTYPE_IPV4 | ETHERTYPE_IPV6 | ETHERTYPE_ARP)
+    }
+
+    /// The VLAN that it is in.
+    #[inline]
+    pub(super) fn vlan(&self) -> Option<VlanId> {
+        self.network.vlan
     }
 
     /// When [`Internet::tick`] has something to do.
@@ -110,7 +116,7 @@ impl Internet {
         let common = key.of_any_sender();
         let has_any_port =
             self.of_any_sender > 0 && self.faces.get(&common).is_some() && self.of_one_sender.get(&common).is_none();
-        LastDatagram::new(frame, key, start, has_any_port)
+        LastDatagram::new(frame, key, vlan::header_bytes(self.vlan()), start, has_any_port)
     }
 
     /// Notes that there is a face more or less with this key.
@@ -145,7 +151,7 @@ impl Internet {
             return Err(LinkDrop::UnknownSender);
         }
         let tunnel = Tunnel::Udp { local_port, remote_port, source_port: SourcePort::Fixed };
-        Ok(InternetPeer { local: key.local, remote: key.remote, tunnel, next_hop: None })
+        Ok(InternetPeer { vlan: self.vlan(), local: key.local, remote: key.remote, tunnel, next_hop: None })
     }
 
     /// Adds a face. Gives its place among the outputs. Its next hop is asked for with the next tick.
@@ -305,12 +311,16 @@ impl Internet {
                 }
                 None => continue,
             };
+            let with_tag = |question: &[u8]| {
+                let mut frame = pool.allocate(question.len() + vlan::TAG_BYTES)?;
+                vlan::append_with_tag(&mut frame, question, self.network.vlan).then_some(frame)
+            };
             let question = match (next_hop, self.network.source_for(next_hop)) {
                 (IpAddr::V4(next_hop), Some(IpAddr::V4(own))) => {
-                    pool.copy_of(&arp::question((self.local, own), next_hop, asked))
+                    with_tag(&arp::question((self.local, own), next_hop, asked))
                 }
                 (IpAddr::V6(next_hop), Some(IpAddr::V6(own))) => {
-                    pool.copy_of(&neighbour_discovery::question((self.local, own), next_hop, asked))
+                    with_tag(&neighbour_discovery::question((self.local, own), next_hop, asked))
                 }
                 _ => None,
             };

@@ -7,7 +7,7 @@
 //! The control side changes the set through a [`PortControl`] and gets an answer when the change is in effect.
 //!
 //! A port with Internet addresses also answers who asks for them, and has faces over UDP and VXLAN: `internet` does that, and asks for
-//! the hardware addresses of their next hops, with a `neighbour` for each.
+//! the hardware addresses of their next hops, with a `neighbour` for each. In each VLAN with addresses it is a host of its own.
 //!
 //! A port can have several queues, each of another worker: `queues`.
 //!
@@ -59,8 +59,14 @@ pub struct PortOutput {
 enum FaceHeader {
     /// In this record.
     Link(Header),
-    /// Too long for a worker's record of a face: with its port, at this place among the outputs.
-    Internet(u32),
+    /// Too long for a worker's record of a face: with its port, which is a host in several networks, at this place among the outputs
+    /// of one of them.
+    Internet {
+        /// Which of the hosts.
+        host: u16,
+        /// Which of its outputs.
+        place: u32,
+    },
 }
 
 /// The worker's records of faces, as ports use them. There is no other place that says which faces are on which port.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use crate::encapsulation::VlanId;
 use crate::uri::{DEFAULT_PORT, FaceUri, Host};
 
 /// An address of a port, and the neighbours that are on its link: `192.0.2.1/24`.
@@ -15,10 +16,14 @@ pub struct PortAddress {
     pub prefix_bits: u8,
 }
 
-/// The addresses of a port.
+/// What a port is in one network on its link: in a VLAN, or without a tag.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PortNetwork {
-    /// Its own.
+    /// The VLAN; `None` without a tag.
+    pub vlan: Option<VlanId>,
+    /// Whether unknown senders may make faces there.
+    pub on_demand: bool,
+    /// Its own addresses.
     pub addresses: Vec<PortAddress>,
     /// Where packets go that are for no neighbour: one for each family at most.
     pub gateways: Vec<IpAddr>,
@@ -70,13 +75,10 @@ impl PortNetwork {
     /// # Errors
     /// Why there can be no such face.
     pub fn complete(&self, remote: &FaceUri, local: &FaceUri) -> Result<FaceUri, String> {
-        let FaceUri::Device { driver, interface, vlan, options } = local else {
-            return Err(format!("a face to {remote} needs a network interface as local end, not {local}"));
+        let Some(mut options) = local.options().copied() else {
+            return Err(format!("a face to {remote} needs a network interface or memif as local end, not {local}"));
         };
-        if vlan.is_some() {
-            let text = "UDP and VXLAN faces have no `vlan`: make an interface for the VLAN and use that";
-            return Err(text.to_owned());
-        }
+        let network = local.network();
         let to = match remote {
             FaceUri::Vxlan { address, .. } => *address,
             other => match other.host_port().map(|at| &at.host) {
@@ -85,21 +87,20 @@ impl PortNetwork {
                 _ => return Err(format!("{remote} has no numeric address")),
             },
         };
-        let mut options = *options;
         let Some(address) = options.address.or_else(|| self.source_for(to)) else {
             return Err(format!(
-                "{interface} has no address to send to {to} from: give it one with `addresses` in its [[port]] of the \
+                "{network} has no address to send to {to} from: give it one with `addresses` in its [[port]] of the \
                  configuration"
             ));
         };
         if !self.has(address) {
             return Err(format!(
-                "{interface} has no address {address}: list it in `addresses` of its [[port]] of the configuration"
+                "{network} has no address {address}: list it in `addresses` of its [[port]] of the configuration"
             ));
         }
         if options.next_hop.is_none() && self.next_hop(to).is_none() {
             return Err(format!(
-                "{to} is not on the link of {interface}: name the way there with `gateways` in its [[port]] of the \
+                "{to} is not on the link of {network}: name the way there with `gateways` in its [[port]] of the \
                  configuration, or with mac= in the local address"
             ));
         }
@@ -107,7 +108,7 @@ impl PortNetwork {
         if matches!(remote, FaceUri::Udp { .. }) {
             options.port.get_or_insert(DEFAULT_PORT);
         }
-        Ok(FaceUri::Device { driver: *driver, interface: interface.clone(), vlan: None, options })
+        Ok(local.with_options(options))
     }
 }
 
@@ -148,6 +149,7 @@ mod tests {
         PortNetwork {
             addresses: addresses.map(|text| text.parse().expect(text)).to_vec(),
             gateways: vec!["192.0.2.254".parse().expect("address")],
+            ..PortNetwork::default()
         }
     }
 
@@ -206,6 +208,8 @@ mod tests {
                 "dev://eth1?ip=198.51.100.9&port=6363&source_port=name",
             ),
             ("udp4://192.0.2.7:6363", "dev://eth1?ip=198.51.100.9&port=7", "dev://eth1?ip=198.51.100.9&port=7"),
+            ("udp4://192.0.2.7:6363", "dev://eth1?vlan=7", "dev://eth1?vlan=7&ip=192.0.2.1&port=6363"),
+            ("udp4://192.0.2.7:6363", "memif:///a?id=1", "memif:///a?id=1&ip=192.0.2.1&port=6363"),
             ("vxlan6://[2001:db8::7]?vni=5", "dev://eth1", "dev://eth1?ip=2001:db8::1"),
             (
                 "udp6://[2001:db8:1::7]:6363",
@@ -218,8 +222,7 @@ mod tests {
         for (remote, local, problem) in [
             ("udp6://[2001:db8:1::7]:6363", "dev://eth1", "`gateways`"),
             ("udp4://192.0.2.7:6363", "dev://eth1?ip=192.0.2.2", "`addresses`"),
-            ("udp4://192.0.2.7:6363", "dev://eth1?vlan=7", "`vlan`"),
-            ("udp4://192.0.2.7:6363", "memif:///a?id=1", "network interface"),
+            ("udp4://192.0.2.7:6363", "pcap:///a", "network interface"),
         ] {
             let error = complete(remote, local).expect_err(local);
             assert!(error.contains(problem), "{error}");
@@ -227,5 +230,8 @@ mod tests {
         let none = PortNetwork::default();
         let error = none.complete(&"udp4://192.0.2.7:6363".parse().expect("URI"), &"dev://eth1".parse().expect("URI"));
         assert!(error.expect_err("no address").contains("`addresses`"));
+        let error =
+            none.complete(&"udp4://192.0.2.7:6363".parse().expect("URI"), &"dev://eth1?vlan=7".parse().expect("URI"));
+        assert!(error.expect_err("no address").starts_with("dev://eth1?vlan=7 has no address"));
     }
 }

@@ -21,13 +21,14 @@ pub struct PortParams {
     pub framing: Framing,
     /// Its hardware address, the source of what it sends.
     pub address: MacAddress,
-    /// Its Internet addresses: none for a port without UDP and VXLAN faces.
-    pub network: PortNetwork,
+    /// The networks that something is said of: VLANs, and the one without a tag. Without any it has no UDP and VXLAN faces, and none
+    /// for unknown senders.
+    pub networks: Vec<PortNetwork>,
     /// Its own URI, without what tells encapsulations on it apart.
     pub uri: FaceUri,
     /// Largest NDN frame it carries, in bytes, behind the header that its [`Framing`] has.
     pub mtu_bytes: usize,
-    /// How many faces unknown senders may make by sending a packet; 0 = their packets are dropped.
+    /// How many faces unknown senders may make by sending a packet, in the networks that admit them.
     pub max_on_demand_faces: usize,
     /// Whether the link works.
     pub is_up: bool,
@@ -36,12 +37,12 @@ pub struct PortParams {
 impl PortParams {
     /// The same port for the worker that has this queue of it.
     pub(super) fn with_queue(&self, queue: Option<Box<dyn PortQueue>>) -> PortParams {
-        let PortParams { queue: _, framing, address, network, uri, mtu_bytes, max_on_demand_faces, is_up } = self;
+        let PortParams { queue: _, framing, address, networks, uri, mtu_bytes, max_on_demand_faces, is_up } = self;
         PortParams {
             queue,
             framing: *framing,
             address: *address,
-            network: network.clone(),
+            networks: networks.clone(),
             uri: uri.clone(),
             mtu_bytes: *mtu_bytes,
             max_on_demand_faces: *max_on_demand_faces,

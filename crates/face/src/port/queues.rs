@@ -14,7 +14,6 @@ use namehop_wire::lp::UsualFrame;
 use namehop_wire::tlv::frame_length;
 
 use super::change::{Mailbox, PortChange};
-use super::internet::Internet;
 use super::single::{Last, Owner};
 use super::{FaceHeader, PortId, PortOutput, PortSet};
 use crate::counters::LinkDrop;
@@ -89,9 +88,10 @@ impl PortSet {
             Last::Datagram(header, owner) => header.payload_of(bytes).map(|packet| (*owner, packet)),
             Last::Link(..) | Last::None => None,
         };
-        let (owner, place) = match (remembered, &port.internet) {
+        let (owner, place) = match (remembered, port.host_of(bytes)) {
             (Some(found), _) => found,
-            (None, Some(internet)) if Internet::handles(bytes) => {
+            (None, Some(host)) => {
+                let internet = port.hosts.get(usize::from(host))?;
                 let (key, packet) = internet.datagram(bytes)?;
                 let owner = (internet.face_of(&key)?, 0);
                 if let Some(headers) = internet.remember(bytes, &key, packet.start) {
@@ -99,7 +99,7 @@ impl PortSet {
                 }
                 (owner, packet)
             }
-            (None, _) => {
+            (None, None) => {
                 let received = port.params.framing.read(bytes, &port.params.address).ok()?;
                 let owner = (*port.faces.get(&received.peer)?, received.endpoint);
                 let start = received.header.length();
@@ -136,12 +136,11 @@ impl PortSet {
     #[inline]
     pub fn sends_for(&mut self, face: &Face, output: &PortOutput) -> bool {
         match self.port(output.port) {
-            Some(port) => match (&port.share, &output.header, &mut port.internet) {
+            Some(port) => match (&port.share, &output.header) {
                 (Share::First { .. }, ..) => true,
                 _ if port.params.queue.is_none() || face.flags().contains(FaceFlags::RELIABILITY) => false,
-                (_, FaceHeader::Link(_), _) => true,
-                (_, FaceHeader::Internet(place), Some(internet)) => internet.is_ready(*place),
-                (_, FaceHeader::Internet(_), None) => false,
+                (_, FaceHeader::Link(_)) => true,
+                (_, FaceHeader::Internet { host, place }) => port.host(*host).is_some_and(|host| host.is_ready(*place)),
             },
             // What is sent there is counted as lost.
             None => true,

@@ -11,7 +11,6 @@ use namehop_packet::{BufferPool, FaceId, PacketBuffer, PortQueue, Timestamp};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::change::{Mailbox, PortControl};
-use super::internet::Internet;
 use super::queues::Share;
 use super::single::{Arrival, Last, Owner, Port};
 use super::{FaceHeader, FaceRecords, PortId, PortOutput, face_params};
@@ -125,10 +124,13 @@ impl PortSet {
                 port.faces.insert(peer, face.id());
                 FaceHeader::Link(Header::new(peer, &port.params.address))
             }
-            FacePeer::Internet(peer) => match &mut port.internet {
-                Some(internet) => FaceHeader::Internet(internet.add(now, face, peer)),
-                None => return,
-            },
+            FacePeer::Internet(peer) => {
+                let mut hosts = (0..).zip(&mut port.hosts);
+                match hosts.find(|(_, host)| host.vlan() == peer.vlan) {
+                    Some((number, host)) => FaceHeader::Internet { host: number, place: host.add(now, face, peer) },
+                    None => return,
+                }
+            }
         };
         port.on_demand_faces += usize::from(made_by_sender);
         faces.add(face, PortOutput { port: id, header, made_by_sender });
@@ -139,15 +141,18 @@ impl PortSet {
         let Some(PortOutput { port, header, made_by_sender }) = faces.remove(id) else { return };
         let Some(port) = self.port(port) else { return };
         port.on_demand_faces -= usize::from(made_by_sender);
-        match (header, &mut port.internet) {
-            (FaceHeader::Link(header), _) => {
+        match header {
+            FaceHeader::Link(header) => {
                 let peer = header.peer();
                 if port.faces.get(&peer) == Some(&id) {
                     port.faces.remove(&peer);
                 }
             }
-            (FaceHeader::Internet(place), Some(internet)) => internet.remove(place),
-            (FaceHeader::Internet(_), None) => {}
+            FaceHeader::Internet { host, place } => {
+                if let Some(host) = port.host(host) {
+                    host.remove(place);
+                }
+            }
         }
     }
 
@@ -223,8 +228,8 @@ impl PortSet {
             Last::Link(..) | Last::None => {}
         }
         let port = self.port(id).ok_or(LinkDrop::LinkDown)?;
-        if port.internet.is_some() && Internet::handles(frame.bytes()) {
-            return self.find_internet_owner(id, frame, last, faces);
+        if let Some(host) = port.host_of(frame.bytes()) {
+            return self.find_internet_owner((id, host), frame, last, faces);
         }
         let received = port.params.framing.read(frame.bytes(), &port.params.address)?;
         let known = port.faces.get(&received.peer).copied();
@@ -253,7 +258,7 @@ impl PortSet {
         let flags = self.on_demand_flags;
         let (self_learning, idle_timeout, worker) = (self.self_learning, self.idle_timeout, self.worker);
         let port = self.port(id).ok_or(LinkDrop::UnknownSender)?;
-        if port.params.max_on_demand_faces == 0 {
+        if !port.admits_strangers(peer.vlan()) {
             return Err(LinkDrop::UnknownSender);
         }
         if port.on_demand_faces >= port.params.max_on_demand_faces {
@@ -294,21 +299,23 @@ impl PortSet {
             drops.add(LinkDrop::SendQueueFull, (frames.len() - room) as u64);
             frames.truncate(room);
         }
-        match (&output.header, &mut port.internet) {
-            (FaceHeader::Link(Header::Bare), _) => {}
-            // The port has no addresses any more.
-            (FaceHeader::Internet(_), None) => {
-                drops.add(LinkDrop::LinkDown, frames.len() as u64);
-                frames.clear();
-            }
-            (FaceHeader::Link(header), _) => frames.retain_mut(|frame| {
+        match &output.header {
+            FaceHeader::Link(Header::Bare) => {}
+            FaceHeader::Link(header) => frames.retain_mut(|frame| {
                 let has_header = header.put_on(frame, pool);
                 if !has_header {
                     drops.add(LinkDrop::NoBuffer, 1);
                 }
                 has_header
             }),
-            (FaceHeader::Internet(place), Some(internet)) => internet.put_on(*place, frames, drops, pool),
+            FaceHeader::Internet { host, place } => match port.host(*host) {
+                Some(host) => host.put_on(*place, frames, drops, pool),
+                // The port has no addresses there any more.
+                None => {
+                    drops.add(LinkDrop::LinkDown, frames.len() as u64);
+                    frames.clear();
+                }
+            },
         }
         port.waiting.append(frames);
         if port.waiting.is_congested() {

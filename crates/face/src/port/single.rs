@@ -8,8 +8,9 @@ use super::bypass::Bypass;
 use super::internet::Internet;
 use super::queues::Share;
 use super::send_queue::SendQueue;
-use super::{FaceHeader, FaceRecords, PortParams};
-use crate::encapsulation::{Header, LastDatagram, MacAddress, Peer};
+use super::{FaceHeader, FaceRecords, PortNetwork, PortParams};
+use crate::encapsulation::vlan::Carried;
+use crate::encapsulation::{Header, LastDatagram, MacAddress, Peer, VlanId};
 use crate::peers::PeerTable;
 
 /// A port in use.
@@ -17,8 +18,8 @@ pub(super) struct Port {
     pub(super) params: PortParams,
     /// Its faces right above Ethernet, or the one on a bare link.
     pub(super) faces: PeerTable<FaceId, Peer>,
-    /// Its Internet side, if it has addresses there.
-    pub(super) internet: Option<Box<Internet>>,
+    /// What it is on the Internet, in each network where it has addresses.
+    pub(super) hosts: Vec<Internet>,
     /// Faces that senders made.
     pub(super) on_demand_faces: usize,
     /// Frames to send.
@@ -60,14 +61,15 @@ pub(super) enum Arrival<P> {
 
 impl Port {
     pub(super) fn new(params: PortParams, share: Share) -> Port {
-        let has_addresses = !params.network.addresses.is_empty();
         let is_first = matches!(share, Share::First { .. });
-        let internet = has_addresses.then(|| Box::new(Internet::new(params.network.clone(), params.address, is_first)));
+        let has_addresses = |network: &&PortNetwork| !network.addresses.is_empty();
+        let hosts = params.networks.iter().filter(has_addresses);
+        let hosts = hosts.map(|network| Internet::new(network.clone(), params.address, is_first)).collect();
         let (faces, waiting) = (PeerTable::new(), SendQueue::default());
         Port {
             params,
             faces,
-            internet,
+            hosts,
             on_demand_faces: 0,
             waiting,
             bypass: None,
@@ -78,6 +80,28 @@ impl Port {
         }
     }
 
+    /// Number of the host that a frame is for by its kind; `None` when it is not of the Internet, or the port has no addresses in its
+    /// network.
+    #[inline]
+    pub(super) fn host_of(&self, frame: &[u8]) -> Option<u16> {
+        if self.hosts.is_empty() {
+            return None;
+        }
+        let carried = Carried::read(frame).filter(Internet::handles)?;
+        // There are few.
+        self.hosts.iter().position(|host| host.vlan() == carried.vlan).map(|host| host as u16)
+    }
+
+    /// The host with this number.
+    pub(super) fn host(&mut self, number: u16) -> Option<&mut Internet> {
+        self.hosts.get_mut(usize::from(number))
+    }
+
+    /// Whether unknown senders may make faces in a VLAN, or without a tag.
+    pub(super) fn admits_strangers(&self, vlan: Option<VlanId>) -> bool {
+        self.params.networks.iter().any(|network| network.on_demand && network.vlan == vlan)
+    }
+
     /// Shows on the faces of this port that nothing waits there any more.
     pub(super) fn clear_backlog(&self, faces: &mut impl FaceRecords) {
         for &id in self.faces.values() {
@@ -85,7 +109,7 @@ impl Port {
                 face.send_queue_bytes.store(0, Ordering::Relaxed);
             }
         }
-        for face in self.internet.iter().flat_map(|internet| internet.faces()) {
+        for face in self.hosts.iter().flat_map(Internet::faces) {
             face.send_queue_bytes.store(0, Ordering::Relaxed);
         }
     }
@@ -107,8 +131,6 @@ impl Port {
                 *header = Header::new(header.peer(), &address);
             }
         }
-        if let Some(internet) = &mut self.internet {
-            internet.restart(now, address);
-        }
+        self.hosts.iter_mut().for_each(|host| host.restart(now, address));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::iter;
 use std::net::IpAddr;
 
-use super::{FaceUri, Host, HostPort, MemifRole};
+use super::{FaceUri, Host, HostPort, MemifRole, PortOptions};
 
 impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,6 +32,28 @@ impl fmt::Display for Hardware {
     }
 }
 
+/// Writes what stands behind a port, each with a separator in front of it: this one first.
+fn write_options(f: &mut fmt::Formatter<'_>, first: char, options: &PortOptions) -> fmt::Result {
+    let mut separators = iter::once(first).chain(iter::repeat('&'));
+    let mut option = |text: fmt::Arguments<'_>| write!(f, "{}{text}", separators.next().unwrap_or('&'));
+    if let Some(vlan) = options.vlan {
+        option(format_args!("vlan={vlan}"))?;
+    }
+    if let Some(address) = options.address {
+        option(format_args!("ip={address}"))?;
+    }
+    if let Some(port) = options.port {
+        option(format_args!("port={port}"))?;
+    }
+    if options.source_port_by_name {
+        option(format_args!("source_port=name"))?;
+    }
+    match options.next_hop {
+        Some(address) => option(format_args!("mac={}", Hardware(address))),
+        None => Ok(()),
+    }
+}
+
 impl fmt::Display for FaceUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://", self.scheme())?;
@@ -43,28 +65,9 @@ impl fmt::Display for FaceUri {
             FaceUri::Unix(path) => f.write_str(path),
             FaceUri::FileDescriptor(number) => write!(f, "{number}"),
             FaceUri::Ethernet(address) => write!(f, "[{}]", Hardware(*address)),
-            FaceUri::Device { interface, vlan, options, .. } => {
+            FaceUri::Device { interface, options, .. } => {
                 f.write_str(interface)?;
-                let mut separators = iter::once('?').chain(iter::repeat('&'));
-                let mut option = |f: &mut fmt::Formatter<'_>, text: fmt::Arguments<'_>| {
-                    write!(f, "{}{text}", separators.next().unwrap_or('&'))
-                };
-                if let Some(vlan) = vlan {
-                    option(f, format_args!("vlan={vlan}"))?;
-                }
-                if let Some(address) = options.address {
-                    option(f, format_args!("ip={address}"))?;
-                }
-                if let Some(port) = options.port {
-                    option(f, format_args!("port={port}"))?;
-                }
-                if options.source_port_by_name {
-                    option(f, format_args!("source_port=name"))?;
-                }
-                match options.next_hop {
-                    Some(address) => option(f, format_args!("mac={}", Hardware(address))),
-                    None => Ok(()),
-                }
+                write_options(f, '?', options)
             }
             FaceUri::Vxlan { address, vni, inner } => {
                 match address {
@@ -78,8 +81,13 @@ impl fmt::Display for FaceUri {
             }
             FaceUri::UdpDevice { device, port, .. } => write!(f, "{device}:{port}"),
             FaceUri::Internal | FaceUri::Null | FaceUri::ContentStore => Ok(()),
-            FaceUri::Memif { socket, id, role: MemifRole::Server } => write!(f, "{socket}?id={id}"),
-            FaceUri::Memif { socket, id, role: MemifRole::Client } => write!(f, "{socket}?id={id}&role=client"),
+            FaceUri::Memif { socket, id, role, options } => {
+                write!(f, "{socket}?id={id}")?;
+                if *role == MemifRole::Client {
+                    f.write_str("&role=client")?;
+                }
+                write_options(f, '&', options)
+            }
             FaceUri::Pcap { input, output, address } => {
                 f.write_str(input.as_deref().unwrap_or_default())?;
                 let mut separator = '?';

@@ -4,9 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use super::driver::is_pci_address;
-use super::{
-    DeviceOptions, FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, MemifRole, PortDriver,
-};
+use super::{FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, MemifRole, PortDriver, PortOptions};
 use crate::encapsulation::{VlanId, Vni, is_group};
 
 const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, pci, tap, xdp, pcap, udp4+dev, \
@@ -20,7 +18,7 @@ const EXPECTED_UNIX: &str = "an absolute path, as in unix:///run/nfd/nfd.sock";
 const EXPECTED_FD: &str = "a file descriptor number, as in fd://17";
 const EXPECTED_ETHER: &str = "a hardware address in brackets, as in ether://[08:00:27:01:dd:01]";
 const EXPECTED_DEV: &str = "a network interface name, as in dev://eth0, or one with a VLAN from 1 to 4094, as in \
-     dev://eth0?vlan=7, or one with an address for UDP, as in dev://eth0?ip=192.0.2.1&port=6363, behind which \
+     dev://eth0?vlan=7, or one with an address for UDP, as in dev://eth0?vlan=7&ip=192.0.2.1&port=6363, behind which \
      source_port=name and mac=08:00:27:01:dd:01 can stand";
 const EXPECTED_PCI: &str = "the PCI address of a network card, as in pci://0000:03:00.0, behind which the same can stand as behind \
      dev://eth0";
@@ -34,7 +32,7 @@ const EXPECTED_UDP_DEV: &str =
     "a network interface name and a port, as in udp4+dev://eth0:56363 or udp6+dev://eth0:56363";
 const EXPECTED_NOTHING: &str = "nothing after ://";
 const EXPECTED_MEMIF: &str = "an absolute socket path, an interface number and, unless this end is the server, \
-     &role=client, as in memif:///run/memif.sock?id=0";
+     &role=client, as in memif:///run/memif.sock?id=0, behind which the same can stand as behind dev://eth0";
 
 /// Longest host name in the Domain Name System.
 const MAX_HOST_NAME_BYTES: usize = 253;
@@ -218,49 +216,56 @@ impl Parser<'_> {
             return self.name_for(driver, text).map(|interface| FaceUri::device_of(driver, interface));
         };
         let interface = self.name_for(driver, &text[..at])?;
-        if let Some(identifier) = text[at..].strip_prefix("?vlan=") {
-            let Some(vlan) = VlanId::new(self.number(identifier, "VLAN", EXPECTED_DEV)?) else {
-                return self.refuse(format!("`{identifier}` is not a VLAN"), EXPECTED_DEV);
-            };
-            return Ok(FaceUri::Device { driver, interface, vlan: Some(vlan), options: DeviceOptions::default() });
-        }
-        let mut options = DeviceOptions::default();
+        let options = self.options(&text[at + 1..], EXPECTED_DEV)?;
+        Ok(FaceUri::Device { driver, interface, options })
+    }
+
+    /// What stands behind a port, without the sign in front of it.
+    fn options(&self, text: &str, expected: &'static str) -> Result<PortOptions, FaceUriError> {
+        let mut options = PortOptions::default();
         let mut last = None;
-        for option in text[at + 1..].split('&') {
+        for option in text.split('&') {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
             let position = match key {
-                "ip" => {
-                    let Ok(address) = value.parse::<IpAddr>() else {
-                        return self.refuse(format!("`{value}` is not an IP address"), EXPECTED_DEV);
+                "vlan" => {
+                    let Some(vlan) = VlanId::new(self.number(value, "VLAN", expected)?) else {
+                        return self.refuse(format!("`{value}` is not a VLAN"), expected);
                     };
-                    if !is_of_one_device(&address) {
-                        return self.refuse(format!("`{value}` is not the address of one device"), EXPECTED_DEV);
-                    }
-                    options.address = Some(address);
+                    options.vlan = Some(vlan);
                     0
                 }
-                "port" => {
-                    options.port = Some(self.port(value, EXPECTED_DEV)?);
+                "ip" => {
+                    let Ok(address) = value.parse::<IpAddr>() else {
+                        return self.refuse(format!("`{value}` is not an IP address"), expected);
+                    };
+                    if !is_of_one_device(&address) {
+                        return self.refuse(format!("`{value}` is not the address of one device"), expected);
+                    }
+                    options.address = Some(address);
                     1
+                }
+                "port" => {
+                    options.port = Some(self.port(value, expected)?);
+                    2
                 }
                 "source_port" if value == "name" => {
                     options.source_port_by_name = true;
-                    2
-                }
-                "mac" => {
-                    options.next_hop = Some(self.device_address(value, EXPECTED_DEV)?);
                     3
                 }
-                _ => return self.refuse(format!("`{option}` is not an option of a network interface"), EXPECTED_DEV),
+                "mac" => {
+                    options.next_hop = Some(self.device_address(value, expected)?);
+                    4
+                }
+                _ => return self.refuse(format!("`{option}` is not an option of a port"), expected),
             };
             // Another order would give one address several spellings.
             if last.is_some_and(|last| last >= position) {
-                return self
-                    .refuse(format!("`{key}` does not stand in its place: ip, port, source_port, mac"), EXPECTED_DEV);
+                let text = format!("`{key}` does not stand in its place: vlan, ip, port, source_port, mac");
+                return self.refuse(text, expected);
             }
             last = Some(position);
         }
-        Ok(FaceUri::Device { driver, interface, vlan: None, options })
+        Ok(options)
     }
 
     fn vxlan(&self, family: IpFamily, text: &str) -> Result<FaceUri, FaceUriError> {
@@ -316,16 +321,20 @@ impl Parser<'_> {
         let Some((socket, id)) = text.rsplit_once("?id=") else {
             return self.refuse("the interface number `?id=` is missing", EXPECTED_MEMIF);
         };
-        let (id, role) = match id.split_once("&role=") {
-            None => (id, MemifRole::Server),
-            Some((id, "server")) => (id, MemifRole::Server),
-            Some((id, "client")) => (id, MemifRole::Client),
-            Some((_, role)) => return self.refuse(format!("`{role}` is not a role"), EXPECTED_MEMIF),
+        let behind = |text| str::split_once(text, '&').map_or((text, None), |(text, rest)| (text, Some(rest)));
+        let (id, rest) = behind(id);
+        let (role, rest) = match rest.and_then(|rest| rest.strip_prefix("role=")).map(behind) {
+            None => (MemifRole::Server, rest),
+            Some(("server", rest)) => (MemifRole::Server, rest),
+            Some(("client", rest)) => (MemifRole::Client, rest),
+            Some((role, _)) => return self.refuse(format!("`{role}` is not a role"), EXPECTED_MEMIF),
         };
+        let options = rest.map(|rest| self.options(rest, EXPECTED_MEMIF)).transpose()?.unwrap_or_default();
         Ok(FaceUri::Memif {
             socket: self.path(socket, EXPECTED_MEMIF)?,
             id: self.number(id, "interface number", EXPECTED_MEMIF)?,
             role,
+            options,
         })
     }
 

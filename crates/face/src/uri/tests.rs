@@ -106,6 +106,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("memif://x?id=1", "not absolute"),
     ("memif:///x?id=z", "not a valid interface number"),
     ("memif:///x?id=1&role=master", "`master` is not a role"),
+    ("memif:///x?id=1&", "`` is not an option of a port"),
+    ("memif:///x?id=1&vlan=7&role=client", "not an option of a port"),
 ];
 
 #[test]
@@ -222,10 +224,17 @@ fn one_hardware_address() -> impl Strategy<Value = [u8; 6]> {
     any::<[u8; 5]>().prop_map(|[a, b, c, d, e]| [2, a, b, c, d, e])
 }
 
-fn device_options() -> impl Strategy<Value = DeviceOptions> {
+fn port_options() -> impl Strategy<Value = PortOptions> {
     let next_hop = prop::option::of(one_hardware_address());
-    (prop::option::of(one_address()), prop::option::of(1_u16..), any::<bool>(), next_hop).prop_map(
-        |(address, port, source_port_by_name, next_hop)| DeviceOptions { address, port, source_port_by_name, next_hop },
+    let vlan = prop::option::of((1_u16..=4094).prop_map(|identifier| VlanId::new(identifier).expect("a VLAN")));
+    (vlan, prop::option::of(one_address()), prop::option::of(1_u16..), any::<bool>(), next_hop).prop_map(
+        |(vlan, address, port, source_port_by_name, next_hop)| PortOptions {
+            vlan,
+            address,
+            port,
+            source_port_by_name,
+            next_hop,
+        },
     )
 }
 
@@ -252,14 +261,9 @@ fn face_uri() -> impl Strategy<Value = FaceUri> {
         "/[^\\p{C}]{1,60}".prop_map(FaceUri::Unix),
         any::<u32>().prop_map(FaceUri::FileDescriptor),
         any::<[u8; 6]>().prop_map(FaceUri::Ethernet),
-        (driver_and_device(), prop::option::of(1_u16..=4094)).prop_map(|((driver, interface), vlan)| {
-            let (vlan, options) = (vlan.and_then(VlanId::new), DeviceOptions::default());
-            FaceUri::Device { driver, interface, vlan, options }
-        }),
-        (driver_and_device(), device_options()).prop_map(|((driver, interface), options)| FaceUri::Device {
+        (driver_and_device(), port_options()).prop_map(|((driver, interface), options)| FaceUri::Device {
             driver,
             interface,
-            vlan: None,
             options
         }),
         (one_address(), 0_u32..1 << 24, prop::option::of(one_hardware_address())).prop_map(|(address, vni, inner)| {
@@ -276,8 +280,12 @@ fn face_uri() -> impl Strategy<Value = FaceUri> {
         Just(FaceUri::Internal),
         Just(FaceUri::Null),
         Just(FaceUri::ContentStore),
-        ("/[^\\p{C}]{1,60}", any::<u32>(), prop_oneof![Just(MemifRole::Server), Just(MemifRole::Client)])
-            .prop_map(|(socket, id, role)| FaceUri::Memif { socket, id, role }),
+        ("/[^\\p{C}]{1,60}", any::<u32>(), any::<bool>(), port_options()).prop_map(
+            |(socket, id, is_client, options)| {
+                let role = if is_client { MemifRole::Client } else { MemifRole::Server };
+                FaceUri::Memif { socket, id, role, options }
+            }
+        ),
     ]
 }
 
@@ -308,8 +316,7 @@ fn a_vlan_is_named_behind_its_interface() {
         FaceUri::Device {
             driver: PortDriver::Kernel,
             interface: "eth0".to_owned(),
-            vlan: VlanId::new(7),
-            options: DeviceOptions::default()
+            options: PortOptions::of_vlan(VlanId::new(7))
         }
     );
     assert_eq!(uri.port().to_string(), "dev://eth0");
@@ -323,11 +330,15 @@ fn a_vlan_is_named_behind_its_interface() {
 
 #[test]
 fn the_local_end_of_a_udp_face_on_a_port_has_options_in_one_order() {
-    let all = "dev://eth0?ip=2001:db8::1&port=6363&source_port=name&mac=08:00:27:01:dd:01";
-    let uri: FaceUri = all.parse().expect("URI");
-    assert_eq!(uri.to_string(), all);
-    assert_eq!(uri.port().to_string(), "dev://eth0");
-    assert!(uri.is_on(&uri.port()) && uri.is_canonical());
+    for (port, separator) in [("dev://eth0", '?'), ("memif:///x?id=1", '&'), ("memif:///x?id=1&role=client", '&')] {
+        let all = format!("{port}{separator}vlan=7&ip=2001:db8::1&port=6363&source_port=name&mac=08:00:27:01:dd:01");
+        let uri: FaceUri = all.parse().expect("URI");
+        assert_eq!(uri.to_string(), all);
+        assert_eq!(uri.port().to_string(), port);
+        assert_eq!(uri.network().to_string(), format!("{port}{separator}vlan=7"));
+        assert!(uri.is_on(&uri.port()) && uri.is_canonical());
+    }
+    assert!(!"memif:///x?id=1&vlan=7".parse::<FaceUri>().expect("URI").is_on(&"memif:///x?id=2".parse().expect("URI")));
     for refused in [
         "ip=192.0.2",
         "ip=224.0.0.1",
@@ -344,7 +355,7 @@ fn the_local_end_of_a_udp_face_on_a_port_has_options_in_one_order() {
         "ip=192.0.2.1&",
     ] {
         let error = format!("dev://eth0?{refused}").parse::<FaceUri>().expect_err(refused);
-        assert!(error.to_string().contains("dev://eth0?ip=192.0.2.1&port=6363"), "{error}");
+        assert!(error.to_string().contains("dev://eth0?vlan=7&ip=192.0.2.1&port=6363"), "{error}");
     }
 }
 

@@ -135,14 +135,15 @@ fn check_creation(uri: &FaceUri, local_uri: Option<&FaceUri>, update: &FaceUpdat
         return Err(not_acceptable("multicast faces are made by the configuration, not by commands"));
     }
     match (uri, local_uri) {
-        (FaceUri::Udp { .. } | FaceUri::Vxlan { .. }, Some(FaceUri::Device { .. })) => Ok(()),
+        (FaceUri::Udp { .. } | FaceUri::Vxlan { .. }, Some(local)) if local.options().is_some() => Ok(()),
         (FaceUri::Udp { .. }, Some(_)) => Err(not_acceptable(
-            "UDP faces take no LocalUri, or one of the form dev://<interface> or pci://<address> on ports with addresses of their own",
+            "UDP faces take no LocalUri, or one of the form dev://<interface>, pci://<address> or memif://<socket>?id=<n> on ports \
+             with addresses of their own",
         )),
         (FaceUri::Tcp { .. }, Some(_)) => Err(not_acceptable("TCP faces take no LocalUri")),
-        (FaceUri::Vxlan { .. }, _) => {
-            Err(not_acceptable("VXLAN faces need a LocalUri of the form dev://<interface> or pci://<address>"))
-        }
+        (FaceUri::Vxlan { .. }, _) => Err(not_acceptable(
+            "VXLAN faces need a LocalUri of the form dev://<interface>, pci://<address> or memif://<socket>?id=<n>",
+        )),
         (FaceUri::Ethernet(_), Some(FaceUri::Device { .. } | FaceUri::Memif { .. } | FaceUri::Pcap { .. })) => Ok(()),
         (FaceUri::Ethernet(_), _) => Err(not_acceptable(
             "Ethernet faces need a LocalUri of the form dev://<interface>, xdp://<interface>, pci://<address>, tap://<interface>, \
@@ -202,7 +203,8 @@ impl<C: ControlPlane> Management<C> {
     ) -> Result<(), ControlResponse> {
         let port = match (uri, local_uri) {
             (FaceUri::Memif { .. }, _) => uri,
-            (FaceUri::Ethernet(_), Some(local)) | (_, Some(local @ FaceUri::Device { .. })) => local,
+            (FaceUri::Ethernet(_), Some(local))
+            | (_, Some(local @ (FaceUri::Device { .. } | FaceUri::Memif { .. }))) => local,
             _ => return Ok(()),
         };
         // If the face exists, the answer is its number, and nothing is opened.

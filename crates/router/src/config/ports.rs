@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
+use namehop_face::encapsulation::VlanId;
 use namehop_face::port::PortNetwork;
 use namehop_face::uri::{FaceUri, PortDriver};
 use namehop_packet::pool::LARGE_BYTES;
@@ -12,8 +13,10 @@ use super::fault::Fault;
 use super::values::{AutoNumber, InterfaceText, IpText, PortAddressText, PortText, UriText};
 use super::{Config, StaticFace};
 
-/// Addresses of one port, at most: each costs the kernel's filter some instructions for each frame of the Internet.
+/// Addresses of one port, or of one VLAN on it, at most, and of a port with all its VLANs: each costs the kernel's filter some
+/// instructions for each frame of the Internet.
 const MAX_ADDRESSES: usize = 8;
+const MAX_ADDRESSES_IN_ALL: usize = 64;
 
 /// What stands around the packet in a frame at most: addresses, type, tag of a VLAN, check sequence.
 const AROUND_BYTES: usize = 22;
@@ -60,7 +63,7 @@ impl Default for Ports {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StaticPort {
-    /// What it is: `dev://`, `pci://`, `tap://`, `xdp://`, `memif://` or `pcap://`.
+    /// What it is: `dev://`, `pci://`, `tap://`, `xdp://`, `memif://` or `pcap://`; or a VLAN on it, such as `dev://eth1?vlan=7`.
     pub uri: PortText,
     /// A face for the NDN multicast group.
     #[serde(default)]
@@ -86,12 +89,29 @@ pub struct StaticPort {
 }
 
 impl StaticPort {
-    /// Its addresses and gateways.
+    /// What it is in its VLAN, or without a tag.
     pub fn network(&self) -> PortNetwork {
         PortNetwork {
+            vlan: self.vlan(),
+            on_demand: self.on_demand,
             addresses: self.addresses.iter().map(|address| address.0).collect(),
             gateways: self.gateways.iter().map(|gateway| gateway.0).collect(),
         }
+    }
+
+    /// The VLAN on a port that this is.
+    fn vlan(&self) -> Option<VlanId> {
+        self.uri.0.options().and_then(|options| options.vlan)
+    }
+
+    /// What is said of a VLAN and belongs to its port: the key.
+    fn key_of_port(&self) -> Option<&'static str> {
+        let keys = [
+            ("mtu", self.mtu.is_some()),
+            ("queues", self.queues != AutoNumber::Auto),
+            ("kernel_interface", self.kernel_interface.is_some()),
+        ];
+        keys.into_iter().find(|(_, is_said)| *is_said && self.vlan().is_some()).map(|(key, _)| key)
     }
 
     /// What is wrong with its MTU.
@@ -131,11 +151,11 @@ impl StaticPort {
     /// What is wrong with its addresses: key, index and message.
     fn network_fault(&self) -> Option<(&'static str, usize, String)> {
         let network = self.network();
-        if !network.addresses.is_empty() && !matches!(self.uri.0, FaceUri::Device { .. }) {
+        if !network.addresses.is_empty() && self.uri.0.options().is_none() {
             return Some((
                 "addresses",
                 0,
-                format!("{} can have no addresses; only network interfaces and cards can", self.uri.0),
+                format!("{} can have no addresses; only network interfaces, cards and memif can", self.uri.0),
             ));
         }
         if network.addresses.len() > MAX_ADDRESSES {
@@ -191,13 +211,25 @@ impl Config {
             let message = format!("`{folder}` is no folder; write a path that begins with /, or \"auto\"");
             return Some(Fault::new(format!("ports.memif_folders[{index}]"), message));
         }
-        if let Some(index) = self.port.iter().position(|port| port.uri.0.port() != port.uri.0) {
-            let message = format!(
-                "{} is more than a port; name the interface alone here, and the rest in `local` of a [[face]]",
-                self.port[index].uri.0
-            );
+        for (index, port) in self.port.iter().enumerate() {
+            let uri = &port.uri.0;
+            let message = if uri.network() != *uri {
+                format!(
+                    "{uri} is more than a port; name the interface here, or a VLAN on it, and the rest in `local` of a [[face]]"
+                )
+            } else if self.port[..index].iter().any(|other| other.uri.0 == *uri) {
+                format!("{uri} is there twice; write all that belongs to it into one [[port]]")
+            } else {
+                continue;
+            };
             return Some(Fault::new(format!("port[{index}].uri"), message));
         }
+        let vlan_fault = self.port.iter().enumerate().find_map(|(index, port)| {
+            let (key, uri) = (port.key_of_port()?, &port.uri.0);
+            let message =
+                format!("`{key}` is not of a VLAN, but of its port; write it into the [[port]] {}", uri.port());
+            Some(Fault::new(format!("port[{index}].{key}"), message))
+        });
         let mtu_fault = self
             .port
             .iter()
@@ -216,12 +248,27 @@ impl Config {
             Some(Fault::new(format!("port[{index}].{key}[{place}]"), message))
         });
         let mut faces = self.face.iter().enumerate();
-        mtu_fault
+        vlan_fault
+            .or(mtu_fault)
             .or(queues_fault)
             .or(kernel_fault)
             .or(network_fault)
+            .or_else(|| self.addresses_fault())
             .or_else(|| faces.find_map(|(index, face)| self.local_fault(index, face)))
             .or_else(|| self.next_hop_fault())
+    }
+
+    /// A port with too many addresses in all its VLANs.
+    fn addresses_fault(&self) -> Option<Fault> {
+        self.port.iter().enumerate().find_map(|(index, port)| {
+            let uri = port.uri.0.port();
+            let on_port = self.port[..=index].iter().filter(|other| other.uri.0.is_on(&uri));
+            let count: usize = on_port.map(|other| other.addresses.len()).sum();
+            (count > MAX_ADDRESSES_IN_ALL).then(|| {
+                let message = format!("{uri} has at most {MAX_ADDRESSES_IN_ALL} addresses in all its VLANs together");
+                Fault::new(format!("port[{index}].addresses"), message)
+            })
+        })
     }
 
     /// The local URI that the face to this peer is configured with, with all that follows from the addresses of its port.
@@ -240,9 +287,10 @@ impl Config {
         }
     }
 
-    /// The addresses of the port that faces with this local URI are on.
+    /// What is configured for the port, or the VLAN on it, that faces with this local URI are on.
     pub(crate) fn network_at(&self, local: &FaceUri) -> PortNetwork {
-        let port = self.port.iter().find(|port| port.uri.0 == local.port());
+        let network = local.network();
+        let port = self.port.iter().find(|port| port.uri.0 == network);
         port.map(StaticPort::network).unwrap_or_default()
     }
 

@@ -426,12 +426,53 @@ fn the_addresses_of_a_port_must_make_sense() {
         let error = parse(&format!("{port}{lines}\n")).expect_err(&lines);
         assert!(error.contains(remedy), "{lines}: {error}");
     }
-    let memif = "[[port]]\nuri = \"memif:///run/x.sock?id=1\"\naddresses = [\"192.0.2.1/24\"]\n";
-    assert!(parse(memif).expect_err("memif").contains("network interfaces"));
+    let capture = "[[port]]\nuri = \"pcap:///a.pcap\"\naddresses = [\"192.0.2.1/24\"]\n";
+    assert!(parse(capture).expect_err("capture").contains("network interfaces"));
     let far = format!(
         "{port}addresses = [\"192.0.2.1/24\"]\n[[face]]\nuri = \"udp4://203.0.113.7:6363\"\nlocal = \"dev://eth1\"\n"
     );
     assert!(parse(&far).expect_err("far").contains("`gateways`"));
+}
+
+#[test]
+fn vlans_on_a_port_have_addresses_of_their_own() {
+    for (port, vlan) in [("dev://eth1", "dev://eth1?vlan=7"), ("memif:///x?id=1", "memif:///x?id=1&vlan=7")] {
+        let text = format!(
+            "[[port]]\nuri = \"{vlan}\"\naddresses = [\"198.51.100.1/24\"]\ngateways = [\"198.51.100.254\"]\non_demand = true\n\
+             [[port]]\nuri = \"{port}\"\naddresses = [\"192.0.2.1/24\"]\n\
+             [[face]]\nuri = \"udp4://203.0.113.7:6363\"\nlocal = \"{vlan}\"\n\
+             [[face]]\nuri = \"udp4://192.0.2.7:6363\"\nlocal = \"{port}\"\n"
+        );
+        let config = parse(&text).expect("valid");
+        assert_eq!(parse(&config.to_toml()).expect("own output is valid").to_toml(), config.to_toml());
+        let completed: Vec<_> = config.face.iter().filter_map(|face| config.complete_local_uri(face)).collect();
+        assert_eq!(completed[0].to_string(), format!("{vlan}&ip=198.51.100.1&port=6363"));
+        assert_eq!(completed[1].network().to_string(), port);
+        assert!(config.has_ports() && completed.iter().all(|local| local.is_on(&port.parse().expect("URI"))));
+    }
+    let port = |uri: &str, rest: &str| format!("[[port]]\nuri = \"{uri}\"\n{rest}\n");
+    let many: String = (1..10)
+        .map(|vlan| {
+            let addresses: Vec<_> = (1..9).map(|last| format!("\"192.0.{vlan}.{last}/24\"")).collect();
+            port(&format!("dev://eth1?vlan={vlan}"), &format!("addresses = [{}]", addresses.join(", ")))
+        })
+        .collect();
+    for (text, problem) in [
+        (port("dev://eth1?vlan=7", "queues = 2"), "into the [[port]] dev://eth1"),
+        (port("pci://0000:03:00.0?vlan=7", "mtu = 9000"), "not of a VLAN"),
+        (port("pci://0000:03:00.0?vlan=7", "kernel_interface = \"eth1n\""), "not of a VLAN"),
+        (port("dev://eth1?vlan=7&ip=192.0.2.1", ""), "more than a port"),
+        (port("dev://eth1?vlan=7", "").repeat(2), "twice"),
+        (many, "at most 64"),
+        (
+            port("dev://eth1", "addresses = [\"192.0.2.1/24\"]")
+                + "[[face]]\nuri = \"udp4://192.0.2.7:6363\"\nlocal = \"dev://eth1?vlan=7\"\n",
+            "dev://eth1?vlan=7 has no address",
+        ),
+    ] {
+        let error = parse(&text).expect_err(&text);
+        assert!(error.contains(problem), "{text}: {error}");
+    }
 }
 
 #[test]
@@ -447,7 +488,7 @@ fn ports_have_an_mtu_and_a_share_for_the_kernel_where_those_are_theirs_to_choose
         ("[[port]]\nuri = \"dev://eth1\"\nmtu = 9000\n".to_owned(), "remove `mtu`"),
         ("[[port]]\nuri = \"tap://ndn0\"\nkernel_interface = \"x\"\n".to_owned(), "remove `kernel_interface`"),
         (format!("{card}kernel_interface = \"a/b\"\n"), "\"eth1n\""),
-        ("[[port]]\nuri = \"pci://0000:03:00.0?vlan=7\"\n".to_owned(), "more than a port"),
+        ("[[port]]\nuri = \"pci://0000:03:00.0?ip=192.0.2.1\"\n".to_owned(), "more than a port"),
     ] {
         let error = parse(&text).expect_err(&text);
         assert!(error.contains(remedy), "{text}: {error}");

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use namehop_face::FacePersistency;
 use namehop_face::port::PortAddress;
-use namehop_face::uri::{FaceUri, Host};
+use namehop_face::uri::{FaceUri, Host, PortOptions};
 use namehop_forward::strategy::{StrategyError, StrategyInstance, registry};
 use namehop_manage::nfd::Code;
 use namehop_manage::nfd::numbers::origin;
@@ -256,7 +256,7 @@ text_value!(
     /// The name of a network interface, such as `eth1n`.
     InterfaceText(String),
     |text| match FaceUri::from_str(&format!("dev://{text}")) {
-        Ok(FaceUri::Device { interface, vlan: None, options, .. }) if options.is_empty() => Ok(interface),
+        Ok(FaceUri::Device { interface, options, .. }) if options == PortOptions::default() => Ok(interface),
         _ => Err(format!("`{text}` cannot be the name of a network interface; write for example \"eth1n\"")),
     }
 );

@@ -1,5 +1,6 @@
 //! One port as the ports' thread holds it: the device, its state, and the workers' ends of it.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 use tracing::{debug, info, warn};
 
 use namehop_dpdk::losses::Losses;
+use namehop_dpdk::wanted::Wanted;
 use namehop_dpdk::{DpdkError, Eal};
 use namehop_face::encapsulation::{FacePeer, Framing, MacAddress, VlanId, is_group, solicitation_group};
 use namehop_face::port::{PortId, PortNetwork, PortParams, PortQueues, WorkerSilent};
@@ -26,7 +28,7 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 pub(super) struct PortPlan {
     pub(super) uri: FaceUri,
     pub(super) framing: Framing,
-    pub(super) network: PortNetwork,
+    pub(super) networks: Vec<PortNetwork>,
     pub(super) wishes: DeviceWishes,
     /// The interface through which the kernel has its share of the link.
     pub(super) kernel_interface: Option<String>,
@@ -39,8 +41,8 @@ pub(super) struct ManagedPort {
     /// Its URI.
     pub(super) uri: FaceUri,
     pub(super) framing: Framing,
-    /// Its Internet addresses.
-    pub(super) network: PortNetwork,
+    /// What it is in the networks on its link.
+    networks: Vec<PortNetwork>,
     /// The configuration asks for it.
     pub(super) stays: bool,
     pub(super) is_up: bool,
@@ -52,8 +54,8 @@ pub(super) struct ManagedPort {
     address: MacAddress,
     /// Absent when it could not be opened again.
     device: Option<Device>,
-    /// The VLANs whose frames the device receives, in order.
-    vlans: Vec<u16>,
+    /// What the device receives besides NDN frames without a tag.
+    wanted: Wanted,
     next_attempt: Instant,
     counted: Losses,
 }
@@ -68,7 +70,7 @@ impl ManagedPort {
         memifs: &mut Memifs,
         max_on_demand_faces: usize,
     ) -> Result<ManagedPort, CreateError> {
-        let PortPlan { uri, framing, network, wishes, kernel_interface } = plan;
+        let PortPlan { uri, framing, networks, wishes, kernel_interface } = plan;
         let place = Place { environment, pool: &context.pool, memifs };
         let Opened { device, queues, spread, address, mtu_bytes } = open::open(place, &uri, framing, wishes)?;
         if queues.len() > 1 {
@@ -79,7 +81,7 @@ impl ManagedPort {
             queue: None,
             framing,
             address,
-            network: network.clone(),
+            networks: networks.clone(),
             uri: uri.clone(),
             mtu_bytes,
             max_on_demand_faces,
@@ -91,7 +93,7 @@ impl ManagedPort {
             environment,
             uri,
             framing,
-            network,
+            networks,
             stays: false,
             is_up: false,
             mtu_bytes,
@@ -100,11 +102,11 @@ impl ManagedPort {
             kernel: KernelShare::new(kernel_interface),
             address,
             device: Some(device),
-            vlans: Vec::new(),
+            wanted: Wanted::default(),
             next_attempt: Instant::now(),
             counted: Losses::default(),
         };
-        opened.receive_addresses();
+        opened.receive_all_wanted(context);
         opened.share_with_kernel(context);
         opened.note_state(context);
         Ok(opened)
@@ -146,11 +148,8 @@ impl ManagedPort {
             Ok(Opened { device, queues, address, mtu_bytes, .. }) => {
                 info!(port = %self.uri, "port opened again");
                 (self.device, self.address, self.mtu_bytes) = (Some(device), address, mtu_bytes);
-                self.vlans.clear();
-                if let Err(error) = self.receive_vlans(context) {
-                    warn!(port = %self.uri, %error, "frames with VLAN tags cannot be received");
-                }
-                self.receive_addresses();
+                self.wanted = Wanted::default();
+                self.receive_all_wanted(context);
                 self.kernel.end();
                 self.share_with_kernel(context);
                 self.give_queues(context, queues);
@@ -185,7 +184,7 @@ impl ManagedPort {
             context.faces.remove(face.id());
             return Err(CreateError::NotAcceptable(rejected.to_string()));
         }
-        let is_received = if peer.vlan().is_some() { self.receive_vlans(context) } else { Ok(()) };
+        let is_received = if peer.vlan().is_some() { self.receive_wanted(context) } else { Ok(()) };
         let added = is_received
             .map_err(|error| open::refused(&error))
             .and_then(|()| context.control.add_face(self.id, self.queues, &face, peer).map_err(silent));
@@ -210,10 +209,10 @@ impl ManagedPort {
         face.set_up(false);
         context.faces.remove(face.id());
         if vlan_of(face).is_some()
-            && let Err(error) = self.receive_vlans(context)
+            && let Err(error) = self.receive_wanted(context)
         {
             // More arrives than is wanted, and is dropped.
-            debug!(port = %self.uri, %error, "the filter of VLANs stays as it was");
+            debug!(port = %self.uri, %error, "the filter of frames stays as it was");
         }
         debug!(face = %face.id(), remote = %face.remote_uri(), "face closed");
         context.announce(FaceEvent::Destroyed(Arc::clone(face)));
@@ -226,31 +225,43 @@ impl ManagedPort {
         }
     }
 
-    /// Makes the interface receive what is for the port's Internet addresses.
-    fn receive_addresses(&self) {
-        let addresses: Vec<IpAddr> = self.network.addresses.iter().map(|own| own.address).collect();
-        let (Some(device), false) = (&self.device, addresses.is_empty()) else { return };
-        let groups = addresses.iter().filter_map(|address| match address {
-            IpAddr::V6(address) => Some(solicitation_group(*address)),
+    /// Makes a device that was just opened receive all that the port wants. What it cannot is logged.
+    fn receive_all_wanted(&mut self, context: &PortContext) {
+        let own = self.networks.iter().flat_map(|network| &network.addresses);
+        let groups = own.filter_map(|own| match own.address {
+            IpAddr::V6(address) => Some(solicitation_group(address)),
             IpAddr::V4(_) => None,
         });
-        let joined = groups.map(|group| device.join(group, true)).find(Result::is_err).unwrap_or(Ok(()));
-        if let Err(error) = device.receive_addresses(&addresses).and(joined) {
-            warn!(port = %self.uri, %error, "packets for its addresses cannot be received");
+        let join = |group| self.device.as_ref().map_or(Ok(()), |device| device.join(group, true));
+        let joined = groups.map(join).find(Result::is_err).unwrap_or(Ok(()));
+        if let Err(error) = self.receive_wanted(context).and(joined) {
+            warn!(port = %self.uri, %error, "packets for its addresses, or in its VLANs, cannot be received");
         }
     }
 
-    /// Makes the interface receive the frames of all VLANs in which it has faces, and of no others.
-    fn receive_vlans(&mut self, context: &PortContext) -> Result<(), DpdkError> {
+    /// Makes the device receive what is for the port's addresses, and the frames of VLANs that are configured or in which it has faces;
+    /// nothing else besides NDN frames without a tag.
+    fn receive_wanted(&mut self, context: &PortContext) -> Result<(), DpdkError> {
         let Some(device) = &self.device else { return Ok(()) };
-        let mut vlans: Vec<u16> = self.faces(context).iter().filter_map(|face| vlan_of(face)).collect();
-        vlans.sort_unstable();
-        vlans.dedup();
-        if vlans != self.vlans {
-            device.receive_vlans(&vlans)?;
-            self.vlans = vlans;
+        let identifier = |network: &PortNetwork| network.vlan.map(VlanId::get);
+        let of_networks = self.networks.iter().filter_map(identifier);
+        let of_faces = self.faces(context).into_iter().filter_map(|face| vlan_of(&face));
+        let vlans: BTreeSet<u16> = of_networks.chain(of_faces).collect();
+        let addresses = self
+            .networks
+            .iter()
+            .flat_map(|network| network.addresses.iter().map(move |own| (identifier(network), own.address)));
+        let wanted = Wanted::new(&Vec::from_iter(vlans), &Vec::from_iter(addresses))?;
+        if wanted != self.wanted {
+            device.receive_only(&wanted)?;
+            self.wanted = wanted;
         }
         Ok(())
+    }
+
+    /// What it is in the network that this local URI names; it has no addresses in one that nothing is configured for.
+    pub(super) fn network_at(&self, local: &FaceUri) -> PortNetwork {
+        network_of(&self.networks, local)
     }
 
     /// Makes the interface receive the group of a multicast face, or stop receiving it.
@@ -330,6 +341,13 @@ impl ManagedPort {
             drops.add(LinkDrop::SendFailed, lost.send_failed);
         }
     }
+}
+
+/// The network among these that a local URI names.
+pub(super) fn network_of(networks: &[PortNetwork], local: &FaceUri) -> PortNetwork {
+    let vlan = local.options().and_then(|options| options.vlan);
+    let named = networks.iter().find(|network| network.vlan == vlan);
+    named.cloned().unwrap_or(PortNetwork { vlan, ..PortNetwork::default() })
 }
 
 /// The VLAN that a face is in.

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use namehop_dpdk::interface::Interface;
@@ -12,6 +11,7 @@ use namehop_dpdk::nic::{NicPort, USUAL_MTU_BYTES};
 use namehop_dpdk::packet_socket::{self, PacketPort};
 use namehop_dpdk::relay::RelayPort;
 use namehop_dpdk::tap::TapPort;
+use namehop_dpdk::wanted::Wanted;
 use namehop_dpdk::xdp::XdpPort;
 use namehop_dpdk::{DpdkError, Eal, pcap, pci};
 use namehop_face::encapsulation::{Framing, MacAddress, VLAN_HEADER_BYTES};
@@ -106,22 +106,13 @@ impl Device {
         }
     }
 
-    /// Receives frames of these VLANs, and of no others where there is a filter.
-    pub(super) fn receive_vlans(&self, vlans: &[u16]) -> Result<(), DpdkError> {
+    /// Receives this besides NDN frames without a tag, and nothing else as far as there is a filter.
+    pub(super) fn receive_only(&self, wanted: &Wanted) -> Result<(), DpdkError> {
         match self {
-            Device::Interface(_, port) => port.receive_vlans(vlans),
-            Device::Xdp(_, port) => port.receive_vlans(vlans),
-            Device::Nic(port) => port.receive_vlans(vlans),
+            Device::Interface(_, port) => port.receive_only(wanted),
+            Device::Xdp(_, port) => port.receive_only(wanted),
+            Device::Nic(port) => port.receive_only(wanted),
             Device::Tap(_) | Device::Pcap(_) | Device::Memif(_) => Ok(()),
-        }
-    }
-
-    /// Receives packets for these Internet addresses, and for no others where there is a filter.
-    pub(super) fn receive_addresses(&self, addresses: &[IpAddr]) -> Result<(), DpdkError> {
-        match self {
-            Device::Interface(_, port) => port.receive_addresses(addresses),
-            Device::Xdp(_, port) => port.receive_addresses(addresses),
-            Device::Nic(_) | Device::Tap(_) | Device::Pcap(_) | Device::Memif(_) => Ok(()),
         }
     }
 }
@@ -218,7 +209,7 @@ pub(super) fn open(
                 mtu_bytes: usable_mtu(&found, framing),
             })
         }
-        FaceUri::Memif { socket, id, role } => {
+        FaceUri::Memif { socket, id, role, .. } => {
             let role = match role {
                 uri::MemifRole::Server => MemifRole::Server,
                 uri::MemifRole::Client => MemifRole::Client,

@@ -17,7 +17,7 @@ use namehop_face::socket::{CreateError, FaceEvent};
 use namehop_packet::FaceId;
 
 use super::PortContext;
-use super::managed::{ManagedPort, PortPlan};
+use super::managed::{ManagedPort, PortPlan, network_of};
 use super::open::{DeviceWishes, Memifs, refused};
 use crate::config::{AutoNumber, Config, StaticPort};
 use crate::supervise::fault_point;
@@ -45,8 +45,7 @@ pub(super) enum PortCommand {
 /// What the configuration says of a port besides its URI.
 #[derive(Default)]
 struct Wishes {
-    on_demand: bool,
-    network: PortNetwork,
+    networks: Vec<PortNetwork>,
     mtu_bytes: Option<usize>,
     /// As many as there are workers, unless it is said.
     queues: AutoNumber,
@@ -54,13 +53,15 @@ struct Wishes {
 }
 
 impl Wishes {
-    fn of(port: &StaticPort) -> Wishes {
+    /// What is said of the port with this URI, and of VLANs on it.
+    fn of(configured: &[StaticPort], uri: &FaceUri) -> Wishes {
+        let on_port = configured.iter().filter(|port| port.uri.0.is_on(uri));
+        let of_port = configured.iter().find(|port| port.uri.0 == *uri);
         Wishes {
-            on_demand: port.on_demand,
-            network: port.network(),
-            mtu_bytes: port.mtu,
-            queues: port.queues,
-            kernel_interface: port.kernel_interface.as_ref().map(|name| name.0.clone()),
+            networks: on_port.map(StaticPort::network).collect(),
+            mtu_bytes: of_port.and_then(|port| port.mtu),
+            queues: of_port.map(|port| port.queues).unwrap_or_default(),
+            kernel_interface: of_port.and_then(|port| port.kernel_interface.as_ref()).map(|name| name.0.clone()),
         }
     }
 }
@@ -74,9 +75,10 @@ pub(super) struct Ports {
     marking: FaceFlags,
     self_learning: bool,
     idle_timeout: Duration,
+    /// The ports of the configuration, with the VLANs on them.
     configured: Vec<StaticPort>,
-    /// Configured ports that could not be opened yet.
-    missing: Vec<StaticPort>,
+    /// Those of them that could not be opened yet, by their places.
+    missing: Vec<usize>,
     open: Vec<ManagedPort>,
     /// Frames of on-demand faces at the last look for idle ones.
     used: HashMap<FaceId, u64>,
@@ -120,7 +122,7 @@ impl Ports {
             // When a reply cannot be sent, nobody waits for it any more.
             match commands.recv_timeout(next_check.saturating_duration_since(Instant::now())) {
                 Ok(PortCommand::OpenConfigured(reply)) => {
-                    self.missing = std::mem::take(&mut self.configured);
+                    self.missing = (0..self.configured.len()).collect();
                     self.open_missing();
                     let _ = reply.send(());
                 }
@@ -145,12 +147,13 @@ impl Ports {
     }
 
     fn open_missing(&mut self) {
-        for port in std::mem::take(&mut self.missing) {
+        for place in std::mem::take(&mut self.missing) {
+            let port = self.configured[place].clone();
             match self.open_configured(&port) {
                 Ok(()) => {}
                 Err(CreateError::Unreachable(error)) => {
                     debug!(port = %port.uri.0, error, "a port cannot be opened yet; trying again");
-                    self.missing.push(port);
+                    self.missing.push(place);
                 }
                 Err(error) => warn!(port = %port.uri.0, %error, "a configured port was not opened"),
             }
@@ -158,7 +161,7 @@ impl Ports {
     }
 
     fn open_configured(&mut self, port: &StaticPort) -> Result<(), CreateError> {
-        let index = self.find_or_open(&port.uri.0, Framing::Ethernet, Wishes::of(port))?;
+        let index = self.find_or_open(&port.uri.0.port(), Framing::Ethernet)?;
         self.open[index].stays = true;
         if port.multicast {
             let update = FaceUpdate::default();
@@ -171,7 +174,7 @@ impl Ports {
     }
 
     /// The open port with this URI.
-    fn find_or_open(&mut self, uri: &FaceUri, framing: Framing, wishes: Wishes) -> Result<usize, CreateError> {
+    fn find_or_open(&mut self, uri: &FaceUri, framing: Framing) -> Result<usize, CreateError> {
         if let Some(index) = self.open.iter().position(|port| port.uri == *uri) {
             return match self.open[index].framing == framing {
                 true => Ok(index),
@@ -185,16 +188,18 @@ impl Ports {
         use_mempools(&self.context.pool, eal).map_err(|error| refused(&error))?;
         let taken = |id: u16| self.open.iter().any(|port| port.id == PortId(id));
         let id = PortId((0..u16::MAX).find(|&id| !taken(id)).unwrap_or_default());
-        let max_on_demand = if wishes.on_demand { MAX_ON_DEMAND_FACES } else { 0 };
-        let Wishes { network, mtu_bytes, queues, kernel_interface, .. } = wishes;
+        let Wishes { mut networks, mtu_bytes, queues, kernel_interface } = Wishes::of(&self.configured, uri);
+        if framing == Framing::Bare {
+            networks.clear();
+        }
         let max_queues = self.context.control.max_queues();
         let queues = match queues {
             AutoNumber::Auto => max_queues,
             AutoNumber::Number(queues) => queues.min(max_queues),
         };
         let wishes = DeviceWishes { mtu_bytes, queues };
-        let plan = PortPlan { uri: uri.clone(), framing, network, wishes, kernel_interface };
-        let port = ManagedPort::open(&self.context, eal, id, plan, &mut self.memifs, max_on_demand)?;
+        let plan = PortPlan { uri: uri.clone(), framing, networks, wishes, kernel_interface };
+        let port = ManagedPort::open(&self.context, eal, id, plan, &mut self.memifs, MAX_ON_DEMAND_FACES)?;
         info!(port = %uri, "port opened");
         self.open.push(port);
         Ok(self.open.len() - 1)
@@ -238,8 +243,7 @@ impl Ports {
                 face.remote_uri()
             )));
         }
-        let wishes = Wishes { on_demand: false, ..self.wishes_at(&local) };
-        let index = self.find_or_open(&local.port(), peer.framing(), wishes)?;
+        let index = self.find_or_open(&local.port(), peer.framing())?;
         let port = &mut self.open[index];
         let mut params = face_params(peer, &port.uri, port.mtu_bytes);
         params.is_up = port.is_up;
@@ -256,18 +260,12 @@ impl Ports {
         result
     }
 
-    /// The addresses of the port that faces with this local URI are on; those that are configured while it is not open.
+    /// The network that faces with this local URI are in.
     fn network_at(&self, local: &FaceUri) -> PortNetwork {
-        let uri = local.port();
-        let open = self.open.iter().find(|port| port.uri == uri).map(|port| port.network.clone());
-        open.unwrap_or_else(|| self.wishes_at(local).network)
-    }
-
-    /// What is configured for the port that faces with this local URI are on, while it is not open.
-    fn wishes_at(&self, local: &FaceUri) -> Wishes {
-        let uri = local.port();
-        let mut closed = self.missing.iter().chain(&self.configured);
-        closed.find(|port| port.uri.0 == uri).map(Wishes::of).unwrap_or_default()
+        match self.open.iter().find(|port| port.is_at(local)) {
+            Some(port) => port.network_at(local),
+            None => network_of(&Wishes::of(&self.configured, &local.port()).networks, local),
+        }
     }
 
     /// Another face that would get what comes from this peer.

@@ -8,11 +8,11 @@ use namehop_packet::{PacketBuffer, Timestamp};
 use super::Internet;
 use crate::counters::LinkDrop;
 use crate::encapsulation::arp::Arp;
-use crate::encapsulation::ethernet::ethertype;
 use crate::encapsulation::ip::{
     Datagram, ETHERTYPE_IPV4, ETHERTYPE_IPV6, PROTOCOL_ICMP, PROTOCOL_ICMPV6, PROTOCOL_UDP,
 };
 use crate::encapsulation::neighbour_discovery::{self, ADVERTISEMENT, Message, SOLICITATION, solicited_node};
+use crate::encapsulation::vlan::{self, Carried};
 use crate::encapsulation::vxlan::{self, VXLAN_BYTES};
 use crate::encapsulation::{Flow, InternetKey, MacAddress, icmp, is_group, udp};
 use crate::port::neighbour::{Heard, Neighbour};
@@ -22,7 +22,7 @@ use crate::port::single::Arrival;
 type InternetArrival = Arrival<(InternetKey, Range<usize>)>;
 
 impl Internet {
-    /// Says what a received frame is, of a kind that [`Internet::handles`]. What waited for an answer is added to `out`.
+    /// Says what a received frame of its network is, of a kind that [`Internet::handles`]. What waited for an answer is added to `out`.
     ///
     /// # Errors
     /// Why it is dropped.
@@ -40,9 +40,9 @@ impl Internet {
         if !is_to_group && destination != self.local || is_group(&source) {
             return Err(LinkDrop::ForeignFrame);
         }
-        let packet = match ethertype(bytes) {
-            Some(ETHERTYPE_IPV4) => Datagram::read_v4(bytes)?,
-            Some(ETHERTYPE_IPV6) => Datagram::read_v6(bytes)?,
+        let packet = match Carried::read(bytes) {
+            Some(carried @ Carried { ethertype: ETHERTYPE_IPV4, .. }) => Datagram::read_v4(bytes, carried.start())?,
+            Some(carried @ Carried { ethertype: ETHERTYPE_IPV6, .. }) => Datagram::read_v6(bytes, carried.start())?,
             _ => return self.receive_arp(now, frame, is_to_group, out),
         };
         let is_mine = self.network.has(packet.destination);
@@ -68,9 +68,10 @@ impl Internet {
     /// Whose a datagram is and where its packet lies, if the frame is one for the port; changes nothing.
     pub(in crate::port) fn datagram(&self, frame: &[u8]) -> Option<(InternetKey, Range<usize>)> {
         let (destination, source) = (hardware_address(frame, 0)?, hardware_address(frame, 6)?);
-        let packet = match ethertype(frame)? {
-            ETHERTYPE_IPV4 => Datagram::read_v4(frame),
-            ETHERTYPE_IPV6 => Datagram::read_v6(frame),
+        let carried = Carried::read(frame)?;
+        let packet = match carried.ethertype {
+            ETHERTYPE_IPV4 => Datagram::read_v4(frame, carried.start()),
+            ETHERTYPE_IPV6 => Datagram::read_v6(frame, carried.start()),
             _ => return None,
         };
         let packet = packet.ok().filter(|packet| packet.protocol == PROTOCOL_UDP)?;
@@ -123,7 +124,7 @@ impl Internet {
         is_to_group: bool,
         out: &mut Vec<PacketBuffer>,
     ) -> Result<InternetArrival, LinkDrop> {
-        let message = Arp::read(frame.bytes())?;
+        let message = Arp::read(frame.bytes(), vlan::header_bytes(self.vlan()))?;
         let (sender, is_for_me) = (IpAddr::V4(message.sender_ip), self.network.has(message.target_ip.into()));
         if self.network.has(sender) {
             // Somebody else has an address of this port.
@@ -141,7 +142,7 @@ impl Internet {
         if message.is_reply || !is_for_me {
             return Ok(Arrival::Nothing);
         }
-        replace(frame, &message.answer(self.local).to_frame(&message.sender))
+        self.replace(frame, &message.answer(self.local).to_frame(&message.sender))
     }
 
     fn receive_discovery(
@@ -166,7 +167,7 @@ impl Internet {
                     self.hear(source.into(), out, |neighbour| neighbour.claimed(now, address))?;
                 }
                 let answer = neighbour_discovery::answer(self.local, target, (address.unwrap_or(sender), source));
-                replace(frame, &answer)
+                self.replace(frame, &answer)
             }
             Message::Advertisement { target, address, is_solicited } => {
                 if self.network.has(target.into()) {
@@ -213,6 +214,13 @@ impl Internet {
         Ok(())
     }
 
+    /// Puts an answer in the place of the question.
+    fn replace(&self, frame: &mut PacketBuffer, answer: &[u8]) -> Result<InternetArrival, LinkDrop> {
+        frame.truncate(0);
+        let has_room = vlan::append_with_tag(frame, answer, self.vlan());
+        has_room.then_some(Arrival::Answer).ok_or(LinkDrop::NoBuffer)
+    }
+
     /// Whether solicitations for one of the port's addresses come to this group.
     fn is_solicited(&self, group: IpAddr) -> bool {
         self.network.addresses.iter().any(|own| match own.address {
@@ -232,11 +240,4 @@ fn is_of_one_host(address: IpAddr) -> bool {
 
 fn hardware_address(frame: &[u8], at: usize) -> Option<MacAddress> {
     frame.get(at..)?.first_chunk().copied()
-}
-
-/// Puts an answer in the place of the question.
-fn replace(frame: &mut PacketBuffer, answer: &[u8]) -> Result<InternetArrival, LinkDrop> {
-    frame.truncate(0);
-    frame.append(answer.len()).ok_or(LinkDrop::NoBuffer)?.copy_from_slice(answer);
-    Ok(Arrival::Answer)
 }

@@ -108,13 +108,13 @@ impl Bench {
         bench
     }
 
-    /// The port `dev://test0` with Ethernet frames on the link of this bench.
+    /// The port `dev://test0` with Ethernet frames on the link of this bench. Unknown senders are admitted without a tag.
     fn params(&self, max_on_demand_faces: usize, network: PortNetwork) -> PortParams {
         PortParams {
             queue: Some(Box::new(TestPort(Arc::clone(&self.wire), self.pool.clone()))),
             framing: Framing::Ethernet,
             address: HERE,
-            network,
+            networks: vec![PortNetwork { on_demand: max_on_demand_faces > 0, ..network }],
             uri: "dev://test0".parse().expect("URI"),
             mtu_bytes: 1500,
             max_on_demand_faces,

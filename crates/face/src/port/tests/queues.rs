@@ -51,7 +51,11 @@ impl Pair {
             queue: None,
             framing: Framing::Ethernet,
             address: HERE,
-            network: PortNetwork { addresses: vec!["192.0.2.1/24".parse().expect("address")], gateways: vec![] },
+            networks: vec![PortNetwork {
+                on_demand: true,
+                addresses: vec!["192.0.2.1/24".parse().expect("address")],
+                ..PortNetwork::default()
+            }],
             uri: "dev://test0".parse().expect("URI"),
             mtu_bytes: 1500,
             max_on_demand_faces: 4,
@@ -133,7 +137,7 @@ fn datagram(source_port: u16, payload: &[u8]) -> Vec<u8> {
     let ends = Ends { source: OTHER.into(), destination: OWN.into(), source_port, destination_port: 6363 };
     let pool = BufferPool::new(1, 1);
     let mut frame = pool.copy_of(payload).expect("buffer");
-    assert!(UdpHeader::new(&ends, &PEER, None).put_on(None, &mut frame, &pool));
+    assert!(UdpHeader::new(&ends, &PEER, None, None).put_on(None, &mut frame, &pool));
     let mut frame = frame.bytes().to_vec();
     frame[..6].copy_from_slice(&HERE);
     frame

@@ -17,13 +17,16 @@ fn tunnelled(inner: MacAddress, payload: &[u8]) -> Vec<u8> {
 
 /// Faces of all kinds: of one sender, of any at one address, both at one address, and in VXLANs.
 fn bench_with_faces() -> Bench {
-    let mut bench = bench(0);
+    let mut bench = bench_with_vlan();
     for (remote, local) in [
         ("udp4://192.0.2.2:6363", "dev://test0?ip=192.0.2.1&port=6363"),
         ("udp6://[2001:db8::2]:6363", "dev://test0?ip=2001:db8::1&port=6363"),
         ("udp4://192.0.2.3:6363", "dev://test0?ip=192.0.2.1&port=6363&source_port=name"),
         ("udp4://192.0.2.4:6363", "dev://test0?ip=192.0.2.1&port=6363&source_port=name"),
         ("udp4://192.0.2.4:7000", "dev://test0?ip=192.0.2.1&port=6363"),
+        ("udp4://192.0.2.2:6363", "dev://test0?vlan=7&ip=192.0.2.1&port=6363"),
+        ("udp6://[2001:db8::2]:6363", "dev://test0?vlan=7&ip=2001:db8::1&port=6363"),
+        ("vxlan4://192.0.2.2?vni=7", "dev://test0?vlan=7&ip=192.0.2.1"),
         ("vxlan4://192.0.2.2?vni=7", GROUP_LOCAL),
         ("vxlan4://192.0.2.2?vni=7&inner=02:00:00:00:00:03", GROUP_LOCAL),
     ] {
@@ -70,12 +73,12 @@ proptest! {
     #[test]
     fn frames_of_a_burst_are_taken_as_each_alone(
         frames in prop::collection::vec(
-            (0_usize..7, prop::collection::vec((0_usize..90, any::<u8>()), 0..2), 0_usize..120, any::<bool>()),
+            (0_usize..7, any::<bool>(), prop::collection::vec((0_usize..90, any::<u8>()), 0..2), 0_usize..120, any::<bool>()),
             2..12,
         ),
     ) {
         let mut bench = bench_with_faces();
-        let frames: Vec<Vec<u8>> = frames.into_iter().map(|(kind, changes, cut, is_mended)| {
+        let frames: Vec<Vec<u8>> = frames.into_iter().map(|(kind, is_tagged, changes, cut, is_mended)| {
             let mut frame = match kind {
                 0 => datagram(OTHER, 6363, 6363, &INTEREST),
                 1 => datagram(OTHER_V6, 6363, 6363, &INTEREST),
@@ -85,16 +88,20 @@ proptest! {
                 5 => tunnelled(PEER, &INTEREST),
                 _ => tunnelled(STRANGER, &INTEREST),
             };
+            if is_tagged {
+                frame = in_vlan(&frame);
+            }
             for (at, value) in changes {
                 if let Some(byte) = frame.get_mut(at) {
                     *byte = value;
                 }
             }
-            if is_mended && frame[12..14] == [8, 0] {
-                frame[24..26].fill(0);
-                let sum = Checksum::new().bytes(&frame[14..34]).finish();
-                frame[24..26].copy_from_slice(&sum);
-                frame[40..42].fill(0);
+            let ip = if is_tagged { 18 } else { 14 };
+            if is_mended && frame[ip - 2..ip] == [8, 0] {
+                frame[ip + 10..ip + 12].fill(0);
+                let sum = Checksum::new().bytes(&frame[ip..ip + 20]).finish();
+                frame[ip + 10..ip + 12].copy_from_slice(&sum);
+                frame[ip + 26..ip + 28].fill(0);
             }
             if cut > 20 {
                 frame.truncate(cut);

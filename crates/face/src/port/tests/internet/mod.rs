@@ -2,6 +2,7 @@
 
 mod bursts;
 mod next_hops;
+mod vlans;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -24,8 +25,28 @@ const BROADCAST: MacAddress = [0xFF; 6];
 
 fn bench(max_on_demand_faces: usize) -> Bench {
     let addresses = ["192.0.2.1/24", "2001:db8::1/64"].map(|text| text.parse().expect(text)).to_vec();
-    let network = PortNetwork { addresses, gateways: vec![GATEWAY.into()] };
+    let network = PortNetwork { addresses, gateways: vec![GATEWAY.into()], ..PortNetwork::default() };
     Bench::with_addresses(Framing::Ethernet, max_on_demand_faces, network)
+}
+
+/// The same with the same addresses in VLAN 7, another network.
+fn bench_with_vlan() -> Bench {
+    let mut bench = bench(0);
+    let params = bench.params(0, PortNetwork::default());
+    let network = PortNetwork {
+        addresses: ["192.0.2.1/24", "2001:db8::1/64"].map(|text| text.parse().expect(text)).to_vec(),
+        gateways: vec![GATEWAY.into()],
+        ..PortNetwork::default()
+    };
+    let in_vlan = PortNetwork { vlan: Some(vlan(7)), ..network.clone() };
+    let params = PortParams { networks: vec![network, in_vlan], ..params };
+    bench.ask(move |control| control.add(PortId(0), params).expect("added"));
+    bench
+}
+
+/// The same frame with the tag of VLAN 7, and a priority.
+fn in_vlan(frame: &[u8]) -> Vec<u8> {
+    [&frame[..12], &[0x81, 0x00, 0x60, 0x07], &frame[12..]].concat()
 }
 
 fn peer(remote: &str, local: &str) -> FacePeer {
@@ -43,7 +64,7 @@ fn udp_peer(remote: IpAddr) -> FacePeer {
 fn datagram(source: impl Into<IpAddr>, source_port: u16, destination_port: u16, payload: &[u8]) -> Vec<u8> {
     let source = source.into();
     let destination = if source.is_ipv4() { IpAddr::V4(OWN) } else { IpAddr::V6(OWN_V6) };
-    let header = UdpHeader::new(&Ends { source, destination, source_port, destination_port }, &PEER, None);
+    let header = UdpHeader::new(&Ends { source, destination, source_port, destination_port }, &PEER, None, None);
     let pool = BufferPool::new(1, 1);
     let mut frame = pool.copy_of(payload).expect("buffer");
     assert!(header.put_on(None, &mut frame, &pool));
@@ -264,7 +285,7 @@ fn what_is_sent_to_a_face_that_its_port_knows_no_more_is_counted() {
     let mut bench = bench(0);
     let face = bench.face_on(0, "dev://test0", udp_peer(OTHER.into()));
     for network in [
-        PortNetwork { addresses: vec!["192.0.2.1/24".parse().expect("address")], gateways: vec![] },
+        PortNetwork { addresses: vec!["192.0.2.1/24".parse().expect("address")], ..PortNetwork::default() },
         PortNetwork::default(),
     ] {
         let before = face.counters.link_drop(LinkDrop::LinkDown);
@@ -282,15 +303,17 @@ proptest! {
     #[test]
     fn arbitrary_frames_of_the_internet_leave_nothing_behind(
         frames in prop::collection::vec(
-            (0_usize..8, prop::collection::vec((0_usize..100, any::<u8>()), 0..4), prop::collection::vec(any::<u8>(), 0..80)),
+            (0_usize..8, any::<bool>(), prop::collection::vec((0_usize..100, any::<u8>()), 0..4), prop::collection::vec(any::<u8>(), 0..80)),
             1..20,
         ),
     ) {
-        let mut bench = bench(2);
+        let mut bench = bench_with_vlan();
         let face = bench.face_on(0, "dev://test0", udp_peer(OTHER.into()));
         bench.face_on(0, "dev://test0", udp_peer(OTHER_V6.into()));
+        let tagged = bench.face_on(0, "dev://test0", peer("udp4://192.0.2.2:6363", "dev://test0?vlan=7&ip=192.0.2.1&port=6363"));
         bench.send_one(&face);
-        for (kind, changes, payload) in frames {
+        bench.send_one(&tagged);
+        for (kind, is_tagged, changes, payload) in frames {
             let mut frame = match kind {
                 0 => datagram(OTHER, 6363, 6363, &payload),
                 1 => datagram(OTHER_V6, 6363, 6363, &payload),
@@ -301,6 +324,9 @@ proptest! {
                 6 => frame(HERE, PEER, 0x0800, &payload),
                 _ => frame(HERE, PEER, 0x86DD, &payload),
             };
+            if is_tagged {
+                frame = in_vlan(&frame);
+            }
             for (at, value) in changes {
                 if let Some(byte) = frame.get_mut(at) {
                     *byte = value;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::encapsulation::ip::Datagram;
-use crate::encapsulation::{arp, udp};
+use crate::encapsulation::{HEADER_BYTES, arp, udp};
 
 #[test]
 fn the_next_hop_is_asked_for_and_what_waits_goes_out_with_its_address() {
@@ -26,7 +26,7 @@ fn the_next_hop_is_asked_for_and_what_waits_goes_out_with_its_address() {
         assert_eq!(sent.len(), 1);
         assert_eq!((&sent[0][..6], &sent[0][6..12]), (&PEER[..], &HERE[..]));
         assert_eq!(bench.send_one(&face), sent, "the next one does not wait");
-        let read = if remote.is_ipv4() { Datagram::read_v4(&sent[0]) } else { Datagram::read_v6(&sent[0]) };
+        let read = if remote.is_ipv4() { Datagram::read_v4 } else { Datagram::read_v6 }(&sent[0], HEADER_BYTES);
         let read = read.expect("whole");
         assert_eq!(read.destination, remote);
         assert_eq!(sent[0][udp::read(&sent[0], &read).expect("whole").payload], INTEREST);
