@@ -4,13 +4,15 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde_json::json;
 
+use crate::compile::{self, Build, Compiled, Workshop};
+use crate::emit::Options;
 use crate::load::{self, Loaded};
-use crate::stf::{self, Outcome};
+use crate::{run, stf};
 
-/// P4 programs: check them, and test them with packets
+/// P4 programs: check them, compile them, and test them with packets
 ///
 /// Programs are in P4_16 for the architecture v1model. The files core.p4 and v1model.p4 are built in.
 #[derive(Parser)]
@@ -32,10 +34,38 @@ enum Command {
         #[command(flatten)]
         common: Common,
     },
+    /// Make a loadable program of a P4 program, with the system's C compiler
+    ///
+    /// The result is a shared object. The C compiler is cc, gcc or clang, or what the variable CC names.
+    Compile {
+        /// The program
+        file: PathBuf,
+        /// Where the result goes; the standard output for --emit when it is left out
+        #[arg(long, short, value_name = "OUT", required_unless_present = "emit")]
+        output: Option<PathBuf>,
+        /// How many packets go through a stage together: 1 to 64, or auto
+        #[arg(long, value_name = "N", default_value = "auto", value_parser = batch)]
+        batch: u32,
+        /// Do not fetch tables into the cache ahead
+        #[arg(long)]
+        no_prefetch: bool,
+        /// One packet after the other, without stages
+        #[arg(long)]
+        per_packet: bool,
+        /// For the processor of this machine only
+        #[arg(long)]
+        native: bool,
+        /// Write the intermediate representation or the C text instead
+        #[arg(long, value_enum)]
+        emit: Option<Emit>,
+        #[command(flatten)]
+        common: Common,
+    },
     /// Send packets through a program and compare what comes out
     ///
     /// Tests are in the format of p4c's "simple test framework" (STF): they fill tables, send packets and name those that
-    /// are expected. The program runs on the reference interpreter. The exit code is 1 when something differs.
+    /// are expected. The program runs on the reference interpreter and compiled, in batches of 1, 8, 32 and 64 packets, with
+    /// and without prefetching. The exit code is 1 when something differs.
     Test {
         /// The program
         file: PathBuf,
@@ -44,9 +74,35 @@ enum Command {
         /// Print what the program logs with log_msg and digest
         #[arg(long)]
         log: bool,
+        /// Run the program on the reference interpreter only, which needs no C compiler
+        #[arg(long)]
+        interpreter: bool,
+        /// Build the compiled program with checks of memory accesses and undefined behaviour
+        #[arg(long, conflicts_with = "interpreter")]
+        sanitize: bool,
         #[command(flatten)]
         common: Common,
     },
+}
+
+/// What is written instead of a loadable program.
+#[derive(Clone, Copy, ValueEnum)]
+enum Emit {
+    /// The intermediate representation
+    Ir,
+    /// C
+    C,
+}
+
+/// The batch that `auto` means, as long as nothing is measured at start.
+const AUTO_BATCH: u32 = 32;
+
+fn batch(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        _ if text == "auto" => Ok(AUTO_BATCH),
+        Ok(batch @ 1..=64) => Ok(batch),
+        _ => Err("a batch has 1 to 64 packets".into()),
+    }
 }
 
 #[derive(Args)]
@@ -64,7 +120,13 @@ pub fn run() -> ExitCode {
     let command = CommandLine::parse().command;
     let result = load::on_deep_stack(|| match command {
         Command::Check { file, common } => check(&file, &common),
-        Command::Test { file, test, log, common } => run_test(&file, &test, log, &common),
+        Command::Compile { file, output, batch, no_prefetch, per_packet, native, emit, common } => {
+            let options = Options { batch, staged: !per_packet && batch > 1, prefetch: !no_prefetch };
+            compile_file(&file, output.as_deref(), &options, native, emit, &common)
+        }
+        Command::Test { file, test, log, interpreter, sanitize, common } => {
+            run_test(&file, &test, TestOptions { log, interpreter, sanitize }, &common)
+        }
     });
     match result.and_then(|result| result) {
         Ok(true) => ExitCode::SUCCESS,
@@ -100,26 +162,106 @@ fn report(loaded: &Loaded) -> io::Result<()> {
     Ok(())
 }
 
-fn run_test(file: &Path, test: &Path, log: bool, common: &Common) -> io::Result<bool> {
-    let loaded = load::file(file, &common.include).map_err(io::Error::other)?;
-    let Some(program) = &loaded.program else {
+/// Makes C of a program, or says why that is not possible.
+fn compiled(loaded: &mut Loaded, file: &Path, options: &Options) -> Option<Compiled> {
+    let title = file.file_name().unwrap_or_default().to_string_lossy();
+    match compile::compile(loaded.program.as_mut()?, &title, options) {
+        Ok(compiled) => Some(compiled),
+        Err(refusal) => {
+            loaded.diagnostics.error("compile", refusal.span, refusal.message);
+            None
+        }
+    }
+}
+
+fn compile_file(
+    file: &Path,
+    output: Option<&Path>,
+    options: &Options,
+    native: bool,
+    emit: Option<Emit>,
+    common: &Common,
+) -> io::Result<bool> {
+    let mut loaded = load::file(file, &common.include).map_err(io::Error::other)?;
+    let compiled = compiled(&mut loaded, file, options);
+    if common.json {
+        print_json(&json!({
+            "errors": loaded.diagnostics.errors(),
+            "warnings": loaded.diagnostics.warnings(),
+            "diagnostics": loaded.diagnostics.json(&loaded.sources),
+            "notes": compiled.as_ref().map(|compiled| &compiled.emitted.notes),
+        }))?;
+    } else {
+        report(&loaded)?;
+    }
+    let (Some(compiled), Some(program)) = (compiled, &loaded.program) else { return Ok(false) };
+    if !common.json {
+        for note in &compiled.emitted.notes {
+            writeln!(io::stderr(), "note: {note}")?;
+        }
+    }
+    let text = match emit {
+        Some(Emit::Ir) => compiled.ir.show(&program.types),
+        Some(Emit::C) => compiled.emitted.text,
+        None => {
+            let workshop = Workshop::new(Build { native, ..Build::default() })?;
+            let output = output.unwrap_or(Path::new("program.so"));
+            // Nothing is left behind when the C compiler fails.
+            let made = workshop.folder().join("result.so");
+            workshop.program(&compiled.emitted.text, "program", &made)?;
+            std::fs::copy(&made, output).map_err(|error| cannot_write(output, &error))?;
+            return Ok(true);
+        }
+    };
+    match output {
+        Some(output) => std::fs::write(output, text).map_err(|error| cannot_write(output, &error))?,
+        None => io::stdout().lock().write_all(text.as_bytes())?,
+    }
+    Ok(true)
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::other(format!("cannot write {}: {error}", path.display()))
+}
+
+#[derive(Clone, Copy)]
+struct TestOptions {
+    log: bool,
+    interpreter: bool,
+    sanitize: bool,
+}
+
+fn run_test(file: &Path, test: &Path, options: TestOptions, common: &Common) -> io::Result<bool> {
+    let mut loaded = load::file(file, &common.include).map_err(io::Error::other)?;
+    let mut code = None;
+    if !options.interpreter && loaded.program.is_some() {
+        code = compiled(&mut loaded, file, &Options::default());
+    }
+    let (Some(program), true) = (&loaded.program, code.is_some() || options.interpreter) else {
         report(&loaded)?;
         return Ok(false);
     };
     let text = std::fs::read_to_string(test)
         .map_err(|error| io::Error::other(format!("cannot read {}: {error}", test.display())))?;
-    let outcome =
+    let (mut outcome, switch) =
         stf::run(program, &text).map_err(|reason| io::Error::other(format!("{}: {reason}", test.display())))?;
+    if let Some(code) = &code {
+        outcome.notes.extend(code.emitted.notes.iter().cloned());
+        let workshop = Workshop::with_player(Build { sanitize: options.sanitize, quick: true, native: false })?;
+        let played = run::Played { operations: &outcome.operations, switch: &switch, types: &program.types };
+        let differences = run::compare(&workshop, "program", code, &played, &run::VARIANTS)?;
+        outcome.failures.extend(differences);
+    }
     let passed = outcome.failures.is_empty();
     if common.json {
-        let Outcome { failures, packets, expected, notes } = outcome;
         print_json(&json!({
-            "passed": passed, "packets": packets, "expected": expected, "failures": failures, "log": notes,
+            "passed": passed, "packets": outcome.packets, "expected": outcome.expected,
+            "failures": outcome.failures, "log": outcome.notes, "compiled": code.is_some(),
         }))?;
         return Ok(passed);
     }
     let mut output = io::stdout().lock();
-    for note in outcome.notes.iter().filter(|_| log || !passed) {
+    for note in outcome.notes.iter().filter(|_| options.log || !passed) {
         writeln!(output, "log: {note}")?;
     }
     for failure in &outcome.failures {

@@ -1,16 +1,25 @@
-//! P4 programs for the v1model architecture: read, checked, interpreted and tested with packets.
+//! P4 programs for the v1model architecture: read, checked, interpreted, compiled to C and tested with packets.
 //!
 //! A program passes through these rooms: the preprocessor makes one sequence of tokens of files and macros (`source`), the
 //! parser a syntax tree (`syntax`), the checker a typed tree (`check`, `tree`). The reference interpreter runs that
-//! (`interpret`), and test files drive it (`stf`). The declarations that programs include are built in (`prelude`).
+//! (`interpret`), and test files drive it (`stf`). The typed tree is lowered to an intermediate representation (`lower`, `ir`),
+//! which is made simpler (`optimise`) and written as C (`emit`); the system's compiler makes a shared object of that (`compile`),
+//! and it runs in a process of its own (`run`), with a runtime in C (folder `runtime`). The declarations that programs include
+//! are built in (`prelude`).
 #![forbid(unsafe_code)]
 
 mod check;
 pub mod command_line;
+mod compile;
 mod diagnostics;
+mod emit;
 mod interpret;
+mod ir;
 mod load;
+mod lower;
+mod optimise;
 mod prelude;
+mod run;
 mod source;
 mod stf;
 mod syntax;

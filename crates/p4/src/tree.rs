@@ -64,7 +64,6 @@ pub enum ExprKind {
 pub struct Call {
     pub target: Target,
     pub arguments: Vec<Argument>,
-    #[expect(dead_code, reason = "for the generation of code, which names things as the program does")]
     pub span: Span,
 }
 
@@ -198,7 +197,6 @@ pub struct Instance {
 /// What parsers and controls have in common.
 #[derive(Clone, Debug, Default)]
 pub struct Shell {
-    #[expect(dead_code, reason = "for the generation of code, which names things as the program does")]
     pub name: Arc<str>,
     pub parameters: Vec<Parameter>,
     pub constructor: Vec<Parameter>,
@@ -235,7 +233,6 @@ pub enum Next {
 
 #[derive(Clone, Debug)]
 pub struct State {
-    #[expect(dead_code, reason = "for the generation of code, which names things as the program does")]
     pub name: Arc<str>,
     pub body: Vec<Statement>,
     pub next: Transition,

@@ -19,6 +19,8 @@ use crate::tree::{Class, ExprKind, Instance, InstanceRef, Program, Shell};
 use crate::types::{Ty, Type};
 use crate::value::Value;
 use bits::Bits;
+pub use externs::show;
+pub use pipeline::Sent;
 use table::TableState;
 
 /// How many instances a program may have, all levels together.
@@ -197,13 +199,13 @@ impl<'p> Switch<'p> {
             Class::Package(_) => Object::Other,
             Class::Parser(number) => {
                 let parser = &self.program.parsers[*number];
-                let unit = self.unit(instance, &parser.shell, own, arguments, place)?;
+                let unit = self.make_unit(instance, &parser.shell, own, arguments, place)?;
                 let value_sets = parser.value_sets.iter().map(|_| Vec::new()).collect();
                 Object::Unit(Unit { value_sets, ..unit })
             }
             Class::Control(number) => {
                 let control = &self.program.controls[*number];
-                let mut unit = self.unit(instance, &control.shell, own, arguments, place)?;
+                let mut unit = self.make_unit(instance, &control.shell, own, arguments, place)?;
                 let tables =
                     control.tables.iter().map(|table| self.table_state(table, &unit)).collect::<Result<_, _>>();
                 unit.tables = tables?;
@@ -214,7 +216,7 @@ impl<'p> Switch<'p> {
         Ok(place)
     }
 
-    fn unit(
+    fn make_unit(
         &mut self,
         instance: &'p Instance,
         shell: &'p Shell,
@@ -334,5 +336,39 @@ impl Switch<'_> {
             }
         }
         all
+    }
+}
+
+/// What the lowering of a program asks for.
+impl<'p> Switch<'p> {
+    /// The instance of one of the six parts.
+    pub fn part_object(&self, part: usize) -> usize {
+        self.parts[part]
+    }
+
+    pub fn unit(&self, object: usize) -> Option<&Unit> {
+        match self.objects.get(object) {
+            Some(Object::Unit(unit)) => Some(unit),
+            _ => None,
+        }
+    }
+
+    /// An instance as a parser or control names it.
+    pub fn instance(&self, unit: usize, instance: InstanceRef) -> Option<usize> {
+        match instance {
+            InstanceRef::Global(place) => self.globals.get(place).copied(),
+            InstanceRef::Member(place) => self.unit(unit)?.instances.get(place).copied(),
+        }
+    }
+}
+
+impl Unit {
+    pub fn class(&self) -> &Class {
+        &self.class
+    }
+
+    /// An argument of the constructor.
+    pub fn constructed(&self, number: usize) -> Option<&Value> {
+        self.constructed.get(number)
     }
 }

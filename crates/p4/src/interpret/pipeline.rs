@@ -83,7 +83,7 @@ impl<'p> Switch<'p> {
     }
 
     /// Types of headers, metadata and standard metadata.
-    fn types(&self) -> [Ty; 3] {
+    pub fn pipeline_types(&self) -> [Ty; 3] {
         let mut types = [Types::UNKNOWN; 3];
         if let Some(Object::Unit(unit)) = self.objects.get(self.parts[0])
             && let Class::Parser(number) = unit.class
@@ -123,7 +123,7 @@ impl<'p> Switch<'p> {
         kind: Kind,
         metadata: Option<Value>,
     ) -> Result<(Value, Value, Vec<Value>), String> {
-        let [headers_ty, metadata_ty, standard_ty] = self.types();
+        let [headers_ty, metadata_ty, standard_ty] = self.pipeline_types();
         self.input = packet.clone();
         self.position = 0;
         self.checksum_error = false;
@@ -240,7 +240,7 @@ impl<'p> Switch<'p> {
 
     /// The metadata that a copy of the packet starts with: the fields of a list, or none.
     fn preserved(&self, metadata: &Value, list: Option<u64>) -> Value {
-        let ty = self.types()[1];
+        let ty = self.pipeline_types()[1];
         self.only_listed(metadata, ty, list)
     }
 

@@ -8,12 +8,36 @@ use std::fmt::Write;
 
 use command::Command;
 
-use crate::interpret::{Object, Switch};
+use crate::interpret::table::{RuntimeEntry, key_value};
+use crate::interpret::{Object, Sent, Switch};
 use crate::tree::Program;
 use crate::value::Value;
 
 /// What a port is to send: nibbles, none for any, and whether nothing may follow.
 type Pattern = (Vec<Option<u8>>, bool);
+
+/// What a test did to the switch, with all names resolved.
+pub enum Operation {
+    /// To a table: its control and its place there.
+    Add(usize, usize, RuntimeEntry),
+    Default(usize, usize, usize, Vec<Value>),
+    /// A packet and what came of it.
+    Packet {
+        port: u64,
+        bytes: Vec<u8>,
+        sent: Vec<Sent>,
+    },
+    /// A session, whether it leads to a group, and where it leads.
+    Mirror(u64, bool, u64),
+    MirrorDelete(u64),
+    Group(u64),
+    /// A group, the replication number and a port.
+    Member(u64, u64, u64),
+    /// The instance, the index and the value.
+    Register(usize, u64, Value),
+    RegisterReset(usize),
+    Counter(usize, u64, u64, u64),
+}
 
 /// What came of a test.
 #[derive(Default)]
@@ -24,6 +48,7 @@ pub struct Outcome {
     pub expected: usize,
     /// What the program logged.
     pub notes: Vec<String>,
+    pub operations: Vec<Operation>,
 }
 
 struct Test<'p> {
@@ -36,8 +61,8 @@ struct Test<'p> {
     outcome: Outcome,
 }
 
-/// Runs a test on the reference interpreter.
-pub fn run(program: &Program, text: &str) -> Result<Outcome, String> {
+/// Runs a test on the reference interpreter. Gives the switch as it is afterwards too.
+pub fn run<'p>(program: &'p Program, text: &str) -> Result<(Outcome, Switch<'p>), String> {
     let switch = Switch::new(program)?;
     let mut test = Test {
         program,
@@ -56,7 +81,7 @@ pub fn run(program: &Program, text: &str) -> Result<Outcome, String> {
     Ok(test.finish())
 }
 
-impl Test<'_> {
+impl<'p> Test<'p> {
     fn command(&mut self, command: Command) -> Result<(), String> {
         match command {
             Command::Add { table, priority, keys, action } => self.add(&table, priority, &keys, &action)?,
@@ -64,9 +89,11 @@ impl Test<'_> {
             Command::Packet { port, bytes } => {
                 self.outcome.packets += 1;
                 self.sent.entry(port).or_default();
-                for packet in self.switch.process(port, &bytes) {
-                    self.sent.entry(packet.port).or_default().push(packet.bytes);
+                let sent = self.switch.process(port, &bytes);
+                for packet in &sent {
+                    self.sent.entry(packet.port).or_default().push(packet.bytes.clone());
                 }
+                self.record(Operation::Packet { port, bytes, sent });
             }
             Command::Expect { port, nibbles, exact } => {
                 self.outcome.expected += 1;
@@ -90,62 +117,82 @@ impl Test<'_> {
                         .push(format!("counter {name}({index}) has {value} {what}, not {operator} {number}"));
                 }
             }
-            Command::MirrorPort { session, port } => drop(self.switch.mirror_ports.insert(session, port)),
-            Command::MirrorGroup { session, group } => drop(self.switch.mirror_groups.insert(session, group)),
+            Command::MirrorPort { session, port } => {
+                self.switch.mirror_ports.insert(session, port);
+                self.record(Operation::Mirror(session, false, port));
+            }
+            Command::MirrorGroup { session, group } => {
+                self.switch.mirror_groups.insert(session, group);
+                self.record(Operation::Mirror(session, true, group));
+            }
             Command::MirrorDelete { session } => {
                 self.switch.mirror_ports.remove(&session);
                 self.switch.mirror_groups.remove(&session);
+                self.record(Operation::MirrorDelete(session));
             }
-            Command::GroupCreate { group } => drop(self.switch.groups.insert(group, Vec::new())),
+            Command::GroupCreate { group } => {
+                self.switch.groups.insert(group, Vec::new());
+                self.record(Operation::Group(group));
+            }
             Command::NodeCreate { replica, ports } => self.nodes.push((replica, ports)),
             Command::NodeAssociate { group, node } => {
                 let node = usize::try_from(node).ok().and_then(|node| self.nodes.get(node));
                 let (replica, ports) = node.ok_or("there is no node of this number")?.clone();
-                let group = self.switch.groups.get_mut(&group).ok_or("there is no group of this number")?;
-                group.extend(ports.into_iter().map(|port| (replica, port)));
-            }
-            Command::RegisterWrite { name, index, value } => {
-                let cells = self.register(&name)?;
-                let index = usize::try_from(index).unwrap_or(usize::MAX);
-                *cells.get_mut(index).ok_or("the index is outside of the register")? = Value::Int(value);
-            }
-            Command::RegisterReset { name } => {
-                for cell in self.register(&name)? {
-                    *cell = Value::Int(0.into());
+                let members = self.switch.groups.get_mut(&group).ok_or("there is no group of this number")?;
+                members.extend(ports.iter().map(|port| (replica, *port)));
+                for port in ports {
+                    self.record(Operation::Member(group, replica, port));
                 }
             }
+            Command::RegisterWrite { name, index, value } => {
+                let object = self.object(&name)?;
+                let Object::Register { element, values } = &mut self.switch.objects[object] else {
+                    return Err(format!("{name} is no register"));
+                };
+                let place = usize::try_from(index).unwrap_or(usize::MAX);
+                let value = key_value(&self.program.types, &value, *element);
+                *values.get_mut(place).ok_or("the index is outside of the register")? = value.clone();
+                self.record(Operation::Register(object, index, value));
+            }
+            Command::RegisterReset { name } => {
+                let object = self.object(&name)?;
+                let Object::Register { element, values } = &mut self.switch.objects[object] else {
+                    return Err(format!("{name} is no register"));
+                };
+                values.fill(self.program.types.zero(*element));
+                self.record(Operation::RegisterReset(object));
+            }
             Command::CounterWrite { name, index, packets, bytes } => {
-                let index = usize::try_from(index).unwrap_or(usize::MAX);
-                match self.object(&name)? {
+                let object = self.object(&name)?;
+                let place = usize::try_from(index).unwrap_or(usize::MAX);
+                match &mut self.switch.objects[object] {
                     Object::Counter(cells) => {
-                        *cells.get_mut(index).ok_or("the index is outside of the counter")? = (packets, bytes);
+                        *cells.get_mut(place).ok_or("the index is outside of the counter")? = (packets, bytes);
                     }
                     _ => return Err(format!("{name} is no counter")),
                 }
+                self.record(Operation::Counter(object, index, packets, bytes));
             }
             Command::Read => {}
         }
         Ok(())
     }
 
+    fn record(&mut self, operation: Operation) {
+        self.outcome.operations.push(operation);
+    }
+
     /// An extern instance by its name or the end of it.
-    fn object(&mut self, name: &str) -> Result<&mut Object, String> {
+    fn object(&self, name: &str) -> Result<usize, String> {
         let paths: Vec<(String, usize)> = self.switch.extern_paths();
         let found = tables::resolve(name, paths.iter().map(|(path, _)| &**path))?;
         let place = paths[found].1;
-        self.switch.objects.get_mut(place).ok_or_else(|| format!("there is no {name}"))
+        if self.switch.objects.get(place).is_some() { Ok(place) } else { Err(format!("there is no {name}")) }
     }
 
-    fn register(&mut self, name: &str) -> Result<&mut Vec<Value>, String> {
-        match self.object(name)? {
-            Object::Register { values, .. } => Ok(values),
-            _ => Err(format!("{name} is no register")),
-        }
-    }
-
-    fn counter(&mut self, name: &str, index: u64) -> Result<(u64, u64), String> {
+    fn counter(&self, name: &str, index: u64) -> Result<(u64, u64), String> {
         let index = usize::try_from(index).unwrap_or(usize::MAX);
-        match self.object(name)? {
+        match &self.switch.objects[self.object(name)?] {
             Object::Counter(cells) => {
                 cells.get(index).copied().ok_or_else(|| "the index is outside of the counter".into())
             }
@@ -153,7 +200,7 @@ impl Test<'_> {
         }
     }
 
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self) -> (Outcome, Switch<'p>) {
         let mut ports: Vec<u64> = self.sent.keys().chain(self.expected.keys()).copied().collect();
         ports.sort_unstable();
         ports.dedup();
@@ -178,7 +225,7 @@ impl Test<'_> {
             }
         }
         self.outcome.notes = std::mem::take(&mut self.switch.notes);
-        self.outcome
+        (self.outcome, self.switch)
     }
 }
 

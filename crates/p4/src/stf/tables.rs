@@ -2,8 +2,8 @@
 
 use num_bigint::BigInt;
 
-use super::Test;
 use super::command::{ActionCall, Number};
+use super::{Operation, Test};
 use crate::interpret::Object;
 use crate::interpret::table::{Match, RuntimeEntry, key_value};
 use crate::tree::{Function, Table, Target};
@@ -93,8 +93,9 @@ impl<'p> Test<'p> {
             return Err(format!("the default action of table {table} is constant"));
         }
         if let Some(Object::Unit(unit)) = self.switch.objects.get_mut(found.object) {
-            unit.tables[found.number].default = Some(action);
+            unit.tables[found.number].default = Some(action.clone());
         }
+        self.record(Operation::Default(found.object, found.number, action.0, action.1));
         Ok(())
     }
 
@@ -137,7 +138,8 @@ impl<'p> Test<'p> {
         if state.entries.iter().any(|other| other.keys == entry.keys && other.priority == entry.priority) {
             return Err(format!("table {table} has an entry with these keys already"));
         }
-        state.entries.push(entry);
+        state.entries.push(entry.clone());
+        self.record(Operation::Add(found.object, found.number, entry));
         Ok(())
     }
 

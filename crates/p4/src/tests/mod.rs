@@ -1,5 +1,6 @@
 //! Tests of the whole crate.
 
+mod compiled;
 mod front_end;
 mod fuzz;
 mod rules;

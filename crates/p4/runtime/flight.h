@@ -1,0 +1,64 @@
+/* Packets on their way through a switch, and what a switch consists of. */
+#ifndef P4_FLIGHT_H
+#define P4_FLIGHT_H
+
+#include "switch.h"
+
+struct buffer {
+    size_t references;
+    uint8_t bytes[];
+};
+
+/* A packet on its way, and what of it is not in its program. */
+struct flight {
+    struct buffer *buffer;
+    uint64_t origin, port, replica, kind, truncate;
+    bool egress, truncates;
+    struct flight *next;
+    struct p4_packet *packet;
+};
+
+struct list {
+    struct flight **flights;
+    size_t count, room;
+};
+
+struct sent {
+    uint64_t origin, port;
+    size_t start, length;
+};
+
+struct target {
+    uint64_t number, replica, port;
+    bool group;
+};
+
+struct targets {
+    struct target *list;
+    size_t count;
+};
+
+struct p4_switch {
+    const struct p4_program *program;
+    p4_sent *sent;
+    p4_lost *lost;
+    unsigned batch;
+    uint64_t number;
+    struct list now, next;
+    struct flight *spare;
+    uint32_t rounds[P4_BATCH];
+    struct sent *out;
+    size_t out_count, out_room;
+    struct p4_sink out_bytes;
+    struct targets mirrors, groups;
+};
+
+/* Appends to a list. */
+void p4_flight_put(struct list *list, struct flight *flight);
+struct flight *p4_flight_new(struct p4_switch *machine);
+void p4_flight_end(struct p4_switch *machine, struct flight *flight);
+/* A flight with the same state. */
+struct flight *p4_flight_copy(struct p4_switch *machine, const struct flight *from);
+struct buffer *p4_buffer_new(const uint8_t *bytes, size_t length);
+
+#endif

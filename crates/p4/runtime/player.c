@@ -1,0 +1,236 @@
+/* Runs a compiled program with commands from a file and writes what comes out, one line each. The process is the child
+   of one that wants to survive whatever the program does. */
+#include "switch.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct p4_switch *machine;
+static const struct p4_program *program;
+
+static void fail(const char *why)
+{
+    fprintf(stderr, "%s\n", why);
+    exit(2);
+}
+
+static void print_bytes(const uint8_t *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        printf("%02x", bytes[i]);
+    putchar('\n');
+}
+
+static void sent(uint64_t number, uint64_t port, const uint8_t *bytes, size_t length)
+{
+    printf("sent %llu %llu ", (unsigned long long)number, (unsigned long long)port);
+    print_bytes(bytes, length);
+}
+
+static void lost(uint64_t number)
+{
+    printf("lost %llu\n", (unsigned long long)number);
+}
+
+static char *word(char **rest)
+{
+    char *start = *rest + strspn(*rest, " ");
+    size_t length = strcspn(start, " ");
+    if (length == 0)
+        fail("a command is not complete");
+    *rest = start + length;
+    if (**rest)
+        *(*rest)++ = 0;
+    return start;
+}
+
+static uint64_t number(char **rest)
+{
+    return strtoull(word(rest), NULL, 10);
+}
+
+static unsigned digit(char c)
+{
+    return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a' + 10);
+}
+
+/* Bytes in hexadecimal digits; "-" is none. */
+static size_t bytes_of(char **rest, uint8_t **bytes)
+{
+    static uint8_t *memory[4];
+    static unsigned turn;
+    char *text = word(rest);
+    size_t length = text[0] == '-' ? 0 : strlen(text) / 2;
+    turn = (turn + 1) % 4;
+    memory[turn] = p4_memory_again(memory[turn], length + P4_SLACK);
+    for (size_t i = 0; i < length; i++)
+        memory[turn][i] = (uint8_t)(digit(text[2 * i]) << 4 | digit(text[2 * i + 1]));
+    *bytes = memory[turn];
+    return length;
+}
+
+static struct p4_table *table(char **rest)
+{
+    uint64_t place = number(rest);
+    if (place >= program->table_count)
+        fail("there is no such table");
+    return program->tables[place];
+}
+
+static void add(char **rest)
+{
+    struct p4_table *to = table(rest);
+    struct p4_new_entry entry = {0};
+    uint8_t *key, *mask, *ranges, *data;
+    entry.order.priority = strtoll(word(rest), NULL, 10);
+    entry.order.prefix = (uint32_t)number(rest);
+    entry.action = (uint8_t)number(rest);
+    if (bytes_of(rest, &key) != to->words * 8 || bytes_of(rest, &mask) != to->words * 8 ||
+        bytes_of(rest, &ranges) != to->range_count * 16 || bytes_of(rest, &data) != p4_table_data_bytes(to, entry.action))
+        fail("an entry has another size than its table");
+    entry.key = (const uint64_t *)key;
+    entry.mask = (const uint64_t *)mask;
+    entry.ranges = (const uint64_t *)ranges;
+    entry.data = data;
+    if (!p4_table_add(to, &entry))
+        fail("there is no memory for an entry");
+}
+
+static const struct p4_cells *cells(const struct p4_cells *list, size_t count, uint64_t place, uint64_t index)
+{
+    if (place >= count || index >= list[place].count)
+        fail("there is no such cell");
+    return &list[place];
+}
+
+static void command(char *line)
+{
+    char *rest = line;
+    const char *what = word(&rest);
+    uint8_t *bytes;
+    if (strcmp(what, "packet") == 0) {
+        uint64_t port = number(&rest);
+        size_t length = bytes_of(&rest, &bytes);
+        p4_switch_packet(machine, port, bytes, length);
+        return;
+    }
+    if (machine)
+        p4_switch_flush(machine);
+    if (strcmp(what, "add") == 0) {
+        add(&rest);
+    } else if (strcmp(what, "default") == 0) {
+        struct p4_table *to = table(&rest);
+        uint8_t action = (uint8_t)number(&rest);
+        if (bytes_of(&rest, &bytes) != p4_table_data_bytes(to, action))
+            fail("a default action has another size than its table");
+        p4_table_default(to, action, bytes);
+    } else if (strcmp(what, "mirror") == 0) {
+        uint64_t session = number(&rest), group = number(&rest);
+        p4_switch_mirror(machine, session, group, number(&rest));
+    } else if (strcmp(what, "unmirror") == 0) {
+        p4_switch_mirror_delete(machine, number(&rest));
+    } else if (strcmp(what, "group") == 0) {
+        p4_switch_group(machine, number(&rest));
+    } else if (strcmp(what, "member") == 0) {
+        uint64_t group = number(&rest), replica = number(&rest);
+        p4_switch_group_add(machine, group, replica, number(&rest));
+    } else if (strcmp(what, "register") == 0) {
+        uint64_t place = number(&rest), index = number(&rest);
+        const struct p4_cells *list = cells(program->registers, program->register_count, place, index);
+        size_t length = bytes_of(&rest, &bytes);
+        memcpy((uint8_t *)list->cells + index * list->cell_bytes, bytes, length < list->cell_bytes ? length : list->cell_bytes);
+    } else if (strcmp(what, "clear") == 0) {
+        const struct p4_cells *list = cells(program->registers, program->register_count, number(&rest), 0);
+        memset(list->cells, 0, list->count * list->cell_bytes);
+    } else if (strcmp(what, "counter") == 0) {
+        uint64_t place = number(&rest), index = number(&rest), packets = number(&rest);
+        const struct p4_cells *list = cells(program->counters, program->counter_count, place, index);
+        ((struct p4_counter_cell *)list->cells)[index] = (struct p4_counter_cell){packets, number(&rest)};
+    } else {
+        fail("an unknown command");
+    }
+}
+
+static void lines_of(const char *const *list)
+{
+    for (; *list; list++) {
+        char *copy = p4_memory(strlen(*list) + 1);
+        strcpy(copy, *list);
+        command(copy);
+        free(copy);
+    }
+}
+
+static void reset(const char *const *entries)
+{
+    if (machine)
+        p4_switch_free(machine);
+    machine = NULL;
+    for (size_t i = 0; i < program->table_count; i++)
+        p4_table_clear(program->tables[i]);
+    for (size_t i = 0; i < program->register_count; i++)
+        memset(program->registers[i].cells, 0, program->registers[i].count * program->registers[i].cell_bytes);
+    for (size_t i = 0; i < program->counter_count; i++)
+        memset(program->counters[i].cells, 0, program->counters[i].count * program->counters[i].cell_bytes);
+    p4_restart_random();
+    lines_of(entries);
+    machine = p4_switch_new(program, sent, lost);
+}
+
+static void dump(const char *word, const struct p4_cells *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t cell = 0; cell < list[i].count; cell++) {
+            const uint8_t *bytes = (const uint8_t *)list[i].cells + cell * list[i].cell_bytes;
+            size_t used = list[i].cell_bytes;
+            while (used > 0 && bytes[used - 1] == 0)
+                used--;
+            if (used == 0)
+                continue;
+            printf("%s %zu %zu ", word, i, cell);
+            print_bytes(bytes, list[i].cell_bytes);
+        }
+}
+
+/* Arguments: the commands, then the batch sizes, with "n" behind those without prefetching; programs come with them. */
+int main(int count, char **arguments)
+{
+    char *line = NULL;
+    size_t room = 0;
+    FILE *script;
+    void *library;
+    const char *const *entries;
+    if (count < 4)
+        fail("usage: player PROGRAM COMMANDS BATCH[n]...");
+    library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        fail(dlerror());
+    program = dlsym(library, "namehop_p4_program");
+    entries = dlsym(library, "namehop_p4_entries");
+    if (!program || !entries || program->version != P4_VERSION)
+        fail("this is no program of this version");
+    for (int run = 3; run < count; run++) {
+        ssize_t length;
+        script = fopen(arguments[2], "r");
+        if (!script)
+            fail("the commands cannot be read");
+        p4_prefetching = strchr(arguments[run], 'n') == NULL;
+        reset(entries);
+        printf("run %s\n", arguments[run]);
+        p4_switch_batch(machine, (unsigned)strtoul(arguments[run], NULL, 10));
+        while ((length = getline(&line, &room, script)) > 0) {
+            if (line[length - 1] == '\n')
+                line[length - 1] = 0;
+            if (line[0])
+                command(line);
+        }
+        p4_switch_flush(machine);
+        fclose(script);
+        dump("register", program->registers, program->register_count);
+        dump("counter", program->counters, program->counter_count);
+        printf("end\n");
+        fflush(stdout);
+    }
+    return 0;
+}

@@ -1,0 +1,154 @@
+//! From a checked program to C, and from C to a shared object with the system's compiler.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::emit::{self, Emitted, Options};
+use crate::interpret::Switch;
+use crate::ir;
+use crate::lower::{self, Refusal};
+use crate::optimise;
+use crate::source::Span;
+use crate::tree::Program;
+
+/// The runtime that compiled programs are built with.
+const RUNTIME: [(&str, &str); 9] = [
+    ("p4.h", include_str!("../runtime/p4.h")),
+    ("wide.h", include_str!("../runtime/wide.h")),
+    ("table.h", include_str!("../runtime/table.h")),
+    ("switch.h", include_str!("../runtime/switch.h")),
+    ("flight.h", include_str!("../runtime/flight.h")),
+    ("flight.c", include_str!("../runtime/flight.c")),
+    ("support.c", include_str!("../runtime/support.c")),
+    ("switch.c", include_str!("../runtime/switch.c")),
+    ("player.c", include_str!("../runtime/player.c")),
+];
+
+/// A program in C, with the representation that it was made from.
+pub struct Compiled {
+    pub ir: ir::Program,
+    pub emitted: Emitted,
+}
+
+/// Lowers and optimises a program and makes C of it.
+pub fn compile(program: &mut Program, title: &str, options: &Options) -> Result<Compiled, Refusal> {
+    let mut ir = lower::lower(program)?;
+    optimise::optimise(&mut ir, &program.types);
+    let switch = Switch::new(program).map_err(|message| Refusal { message, span: Span::default() })?;
+    let emitted = emit::emit(title, &program.types, &ir, &switch, options);
+    Ok(Compiled { ir, emitted })
+}
+
+/// How C is compiled.
+#[derive(Clone, Debug, Default)]
+pub struct Build {
+    /// For the processor of this machine, instead of any of its kind.
+    pub native: bool,
+    /// With checks of memory accesses and of undefined behaviour.
+    pub sanitize: bool,
+    /// Quickly, for tests.
+    pub quick: bool,
+}
+
+/// A folder with the runtime, which goes away with this value.
+pub struct Workshop {
+    folder: PathBuf,
+    build: Build,
+}
+
+impl Workshop {
+    /// Makes the folder and compiles the player.
+    ///
+    /// # Errors
+    ///
+    /// When there is no C compiler, or files cannot be written.
+    pub fn with_player(build: Build) -> io::Result<Self> {
+        let workshop = Workshop::new(build)?;
+        let sources: Vec<OsString> = ["player.c", "switch.c", "flight.c", "support.c"]
+            .iter()
+            .map(|name| workshop.folder.join(name).into())
+            .collect();
+        let mut arguments = sources;
+        arguments.extend(["-rdynamic", "-ldl"].map(OsString::from));
+        workshop.cc(&arguments, &workshop.player())?;
+        Ok(workshop)
+    }
+
+    pub fn new(build: Build) -> io::Result<Self> {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("namehop-p4-{}-{number}", process::id()));
+        // Nobody else may put files there; a folder that is there already is an error.
+        fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        let workshop = Workshop { folder, build };
+        for (name, text) in RUNTIME {
+            fs::write(workshop.folder.join(name), text)?;
+        }
+        Ok(workshop)
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub fn player(&self) -> PathBuf {
+        self.folder.join("player")
+    }
+
+    /// Compiles the C text of a program to a shared object.
+    pub fn program(&self, text: &str, name: &str, to: &Path) -> io::Result<()> {
+        let source = self.folder.join(format!("{name}.c"));
+        fs::write(&source, text)?;
+        self.cc(&[source.into(), "-shared".into(), "-fPIC".into()], to)
+    }
+
+    fn cc(&self, arguments: &[OsString], to: &Path) -> io::Result<()> {
+        let compiler = std::env::var_os("CC").filter(|name| !name.is_empty());
+        let candidates = match compiler {
+            Some(compiler) => vec![compiler],
+            None => ["cc", "gcc", "clang"].map(OsString::from).to_vec(),
+        };
+        for compiler in candidates {
+            let mut command = Command::new(&compiler);
+            // Nothing in programs depends on how C treats what it leaves undefined.
+            command.args(["-std=gnu11", "-w", "-fno-strict-aliasing", "-fwrapv"]);
+            command.args(if self.build.quick { ["-O1"] } else { ["-O2"] });
+            if self.build.native {
+                command.arg("-march=native");
+            }
+            if self.build.sanitize {
+                command.args(["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
+            }
+            command.arg("-I").arg(&self.folder).args(arguments).arg("-o").arg(to);
+            match command.output() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+                Ok(output) if output.status.success() => return Ok(()),
+                Ok(output) => {
+                    let text = String::from_utf8_lossy(&output.stderr);
+                    let start: Vec<&str> = text.lines().take(12).collect();
+                    return Err(io::Error::other(format!(
+                        "the C compiler {} refuses the code; please report this program:\n{}",
+                        compiler.to_string_lossy(),
+                        start.join("\n")
+                    )));
+                }
+            }
+        }
+        Err(io::Error::other(
+            "there is no C compiler: install one, for example with 'apt install gcc', or name it in the variable CC",
+        ))
+    }
+}
+
+impl Drop for Workshop {
+    fn drop(&mut self) {
+        // What cannot be removed stays in the folder for temporary files.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

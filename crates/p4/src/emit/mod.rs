@@ -1,0 +1,239 @@
+//! C from the intermediate representation: one function for each part of the pipeline, which returns at each lookup when
+//! packets go in batches, and goes on there when it is called again.
+
+mod expression;
+mod glue;
+pub mod lines;
+mod operator;
+mod statement;
+mod table;
+mod types;
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use crate::interpret::Switch;
+use crate::ir::{self, Kind, Request, Statement};
+use crate::optimise::visit;
+use crate::types::Types;
+use types::{Declarations, identifier};
+
+/// How a program is to be compiled.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How many packets go through a stage together.
+    pub batch: u32,
+    /// Whether lookups of other packets are started before one is finished.
+    pub staged: bool,
+    /// Whether tables are fetched into the cache ahead.
+    pub prefetch: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { batch: 32, staged: true, prefetch: true }
+    }
+}
+
+/// What a program became.
+pub struct Emitted {
+    pub text: String,
+    pub notes: Vec<String>,
+}
+
+struct Emitter<'a> {
+    types: &'a Types,
+    program: &'a ir::Program,
+    options: &'a Options,
+    declarations: Declarations,
+    /// Names of variables in C.
+    names: Vec<String>,
+    registers: Vec<String>,
+    counters: Vec<String>,
+    tables: Vec<String>,
+    /// All headers consist of whole bytes.
+    aligned: bool,
+    /// Variables that are needed after a lookup.
+    kept: HashSet<ir::Var>,
+    /// Labels that something jumps to.
+    labels: HashSet<ir::Label>,
+    text: String,
+    indent: usize,
+    stages: u32,
+}
+
+/// Makes C of a program.
+pub fn emit(title: &str, types: &Types, program: &ir::Program, switch: &Switch<'_>, options: &Options) -> Emitted {
+    let unique = |prefix: &str, path: &str, number: usize| format!("{prefix}{}${number}", identifier(path));
+    let emitter = Emitter {
+        types,
+        program,
+        options,
+        declarations: Declarations::default(),
+        names: Vec::new(),
+        registers: names(program.registers.iter().map(|register| &*register.path), |path, number| {
+            unique("register$", path, number)
+        }),
+        counters: names(program.counters.iter().map(|counter| &*counter.path), |path, number| {
+            unique("counter$", path, number)
+        }),
+        tables: names(program.tables.iter().map(|table| &*table.path), |path, number| unique("table$", path, number)),
+        aligned: is_aligned(program),
+        kept: HashSet::new(),
+        labels: HashSet::new(),
+        text: String::new(),
+        indent: 1,
+        stages: 0,
+    };
+    emitter.program(title, switch)
+}
+
+fn names<'n>(paths: impl Iterator<Item = &'n str>, name: impl Fn(&str, usize) -> String) -> Vec<String> {
+    paths.enumerate().map(|(number, path)| name(path, number)).collect()
+}
+
+/// Whether the position in the packet is a whole byte wherever it is read.
+fn is_aligned(program: &ir::Program) -> bool {
+    let mut aligned = true;
+    for part in &program.parts {
+        visit::statements(&part.body, &mut |statement| {
+            if let Statement::Advance(bits) = statement
+                && let Kind::Const(bits) = &bits.kind
+            {
+                aligned &= bits.number() % 8 == 0;
+            }
+        });
+    }
+    aligned
+}
+
+impl Emitter<'_> {
+    fn line(&mut self, text: &str) {
+        for _ in 0..self.indent {
+            self.text.push_str("    ");
+        }
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    /// A variable as C names it.
+    fn variable(&mut self, variable: ir::Var) -> String {
+        self.names[variable].clone()
+    }
+
+    fn program(mut self, title: &str, switch: &Switch<'_>) -> Emitted {
+        self.name_variables();
+        let mut notes = self.program.notes.clone();
+        let order = self.order_note();
+        let one_at_a_time = order.is_some();
+        notes.extend(order);
+        let mut functions = String::new();
+        let mut stages = Vec::new();
+        for part in &self.program.parts {
+            functions += &self.part(part);
+            stages.push(self.stages);
+        }
+        let glue = self.glue();
+        let state = self.state();
+        let tables = self.table_declarations();
+        let cells = self.cells();
+        let entries = self.entries(switch);
+        let mut text = String::new();
+        let _ = writeln!(text, "/* Made by namehop p4 of {}. */", title.replace("*/", "* /"));
+        if !self.options.prefetch {
+            text += "#define P4_NO_PREFETCH\n";
+        }
+        text += "#include \"wide.h\"\n#include \"table.h\"\n\n";
+        text += &self.declarations.basic();
+        text.push('\n');
+        text += &self.declarations.text;
+        text += &state;
+        text += &tables;
+        text += &cells;
+        text += &glue;
+        text += &functions;
+        let list = |list: &[String]| list.join(", ");
+        let parts: Vec<String> = self.program.parts.iter().map(|part| format!("part${}", part.name)).collect();
+        let stages: Vec<String> = stages.iter().map(u32::to_string).collect();
+        let _ = write!(
+            text,
+            "const struct p4_program namehop_p4_program = {{\n    .version = P4_VERSION,\n    .name = \"{}\",\n    \
+             .packet_bytes = sizeof(struct packet),\n    .parts = {{{}}},\n    .stages = {{{}}},\n    \
+             .tables = tables,\n    .table_count = {},\n    .registers = registers,\n    .register_count = {},\n    \
+             .counters = counters,\n    .counter_count = {},\n    .clear = clear,\n    \
+             .begin_ingress = begin_ingress,\n    .begin_egress = begin_egress,\n    \
+             .after_parser = after_parser,\n    .after_verify = after_verify,\n    .egress_spec = egress_spec,\n    \
+             .multicast_group = multicast_group,\n    .ingress_port = ingress_port,\n    .preserve = preserve,\n    \
+             .one_at_a_time = {one_at_a_time},\n    .batch = {},\n}};\n\n",
+            title.replace(['"', '\\', '\n'], "_"),
+            list(&parts),
+            list(&stages),
+            self.program.tables.len(),
+            self.program.registers.len(),
+            self.program.counters.len(),
+            if self.options.staged { self.options.batch } else { 1 },
+        );
+        text += &entries;
+        Emitted { text, notes }
+    }
+
+    /// Variables that are read after a lookup live with the packet, the others on the stack.
+    fn name_variables(&mut self) {
+        for part in &self.program.parts {
+            visit::segments(&part.body, &mut self.kept);
+        }
+        for (number, variable) in self.program.variables.iter().enumerate() {
+            let name = identifier(&variable.name);
+            self.names.push(match number {
+                0..3 => format!("s->{name}"),
+                _ if self.kept.contains(&number) => format!("s->{name}${number}"),
+                _ => format!("{name}${number}"),
+            });
+        }
+    }
+
+    /// The struct with all that a packet has.
+    fn state(&mut self) -> String {
+        let words = self.program.tables.iter().map(table::key_words).max().unwrap_or(1);
+        let mut text = String::from("/* A packet and all that the program knows of it. */\nstruct packet {\n");
+        let _ = write!(text, "    struct p4_packet base;\n    uint64_t key[{words}];\n");
+        for number in 0..self.program.variables.len() {
+            if number >= 3 && !self.kept.contains(&number) {
+                continue;
+            }
+            let ty = self.type_name(self.program.variables[number].ty);
+            let name = self.names[number].trim_start_matches("s->").to_owned();
+            let _ = writeln!(text, "    {ty} {name};");
+        }
+        text + "};\n\n"
+    }
+
+    /// Why packets have to go one at a time, if they have to.
+    fn order_note(&self) -> Option<String> {
+        let mut places = vec![HashSet::new(); self.program.registers.len() + 1];
+        let mut rounds = false;
+        for (number, part) in self.program.parts.iter().enumerate() {
+            visit::accesses(&part.body, &mut |access, segment| match access {
+                visit::Access::Register(register) => {
+                    places[register].insert((number, segment));
+                }
+                visit::Access::Random => {
+                    places[self.program.registers.len()].insert((number, segment));
+                }
+            });
+            visit::statements(&part.body, &mut |statement| {
+                rounds |= matches!(statement, Statement::Request { request, .. } if *request != Request::Truncate);
+            });
+        }
+        for (number, segments) in places.iter().enumerate() {
+            let name = self.program.registers.get(number).map_or("random", |register| &*register.path);
+            let again = rounds && !segments.is_empty();
+            let several = segments.len() > 1 || segments.iter().any(|(_, segment)| segment.is_none());
+            if again || several {
+                let why = if again { "packets go round" } else { "it is used in several stages" };
+                return Some(format!("packets go one at a time: {name} is to be seen in their order, and {why}"));
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,253 @@
+//! Statements in C.
+
+use std::collections::BTreeSet;
+
+use super::Emitter;
+use super::types::{Form, words};
+use crate::ir::{self, Expr, Place, Request, Sink, Statement};
+use crate::optimise::visit;
+
+impl Emitter<'_> {
+    /// The function of a part.
+    pub(super) fn part(&mut self, part: &ir::Part) -> String {
+        self.text = String::new();
+        self.stages = 0;
+        self.indent = 1;
+        self.labels.clear();
+        let mut used = BTreeSet::new();
+        let mut lookups = false;
+        visit::statements(&part.body, &mut |statement| {
+            visit::variables(statement, &mut |variable, _| {
+                used.insert(variable);
+            });
+            if let Statement::Jump(label) = statement {
+                self.labels.insert(*label);
+            }
+            lookups |= matches!(statement, Statement::Apply(_));
+        });
+        self.statements(&part.body);
+        let body = std::mem::take(&mut self.text);
+        self.line("struct packet *s = (struct packet *)p;");
+        for variable in used {
+            if variable > ir::STANDARD && !self.kept.contains(&variable) {
+                let ty = self.type_name(self.program.variables[variable].ty);
+                let name = self.variable(variable);
+                self.line(&format!("{ty} {name};"));
+            }
+        }
+        let declarations = std::mem::take(&mut self.text);
+        let (open, close) = if lookups && self.options.staged {
+            ("    switch (stage) {\n    case 0:;\n", "    }\n")
+        } else {
+            ("    (void)stage;\n", "")
+        };
+        format!(
+            "/* {} */\nstatic uint32_t part${}(struct p4_packet *p, uint32_t stage)\n{{\n{declarations}    (void)s;\n{open}{body}{close}    return 0;\n}}\n\n",
+            part.title, part.name
+        )
+    }
+
+    fn statements(&mut self, list: &[Statement]) {
+        for statement in list {
+            self.statement(statement);
+        }
+    }
+
+    fn inner(&mut self, list: &[Statement]) {
+        self.indent += 1;
+        self.statements(list);
+        self.indent -= 1;
+    }
+
+    /// A statement under the conditions that a place exists.
+    fn guarded(&mut self, conditions: &[String], text: &str) {
+        if conditions.is_empty() {
+            self.line(text);
+        } else {
+            self.line(&format!("if ({}) {text}", conditions.join(" && ")));
+        }
+    }
+
+    fn set(&mut self, place: &Place, value: &Expr) {
+        let value = self.as_type(value, place.ty);
+        let (target, conditions) = self.place(place);
+        self.guarded(&conditions, &format!("{target} = {value};"));
+    }
+
+    fn lose_unless(&mut self, condition: &str) {
+        self.line(&format!("if (!{condition}) {{ p->lost = true; return 0; }}"));
+    }
+
+    fn statement(&mut self, statement: &Statement) {
+        match statement {
+            Statement::Set(place, value) => self.set(place, value),
+            Statement::If(condition, then, otherwise) => {
+                let condition = self.expr(condition);
+                if then.is_empty() {
+                    self.line(&format!("if (!({condition})) {{"));
+                    self.inner(otherwise);
+                } else {
+                    self.line(&format!("if ({condition}) {{"));
+                    self.inner(then);
+                    if !otherwise.is_empty() {
+                        self.line("} else {");
+                        self.inner(otherwise);
+                    }
+                }
+                self.line("}");
+            }
+            Statement::Block(label, body) => {
+                self.statements(body);
+                if self.labels.contains(label) {
+                    self.line(&format!("l{label}:;"));
+                }
+            }
+            Statement::Loop(body) => {
+                self.line("for (;;) {");
+                self.indent += 1;
+                self.lose_unless("(++p->steps <= P4_STEPS)");
+                self.statements(body);
+                self.indent -= 1;
+                self.line("}");
+            }
+            Statement::Jump(label) => self.line(&format!("goto l{label};")),
+            Statement::Machine { number, states, start, timeout } => {
+                self.line(&format!("uint32_t states${number} = 0;"));
+                self.line(&format!("goto s{number}_{start};"));
+                for (place, state) in states.iter().enumerate() {
+                    self.line(&format!("s{number}_{place}: /* {} */;", state.name));
+                    self.line(&format!("if (++states${number} > P4_STATES) {{"));
+                    self.inner(timeout);
+                    self.line("}");
+                    self.statements(&state.body);
+                }
+            }
+            Statement::Goto { machine, state } => self.line(&format!("goto s{machine}_{state};")),
+            Statement::Error(error) => {
+                let error = self.word(error);
+                self.line(&format!("p->error = (uint32_t){error};"));
+                self.line("p->rejected = true;");
+            }
+            Statement::Lose => self.line("{ p->lost = true; return 0; }"),
+            Statement::Advance(bits) => {
+                let bits = self.word(bits);
+                self.line(&format!("p->position += {bits};"));
+            }
+            Statement::ReadVarbit(place, bits) => {
+                let bits = self.word(bits);
+                let (target, conditions) = self.place(place);
+                let Form::Varbit(most) = self.form(place.ty) else { return };
+                let count = words(most);
+                self.type_name(place.ty);
+                self.guarded(&conditions, &format!("{target}.bits = (uint32_t){bits};"));
+                self.guarded(&conditions, &format!("{target}.value = w{count}_get(p->data, p->position, {bits});"));
+                self.line(&format!("p->position += {bits};"));
+            }
+            Statement::Append(sink, value) => self.append(*sink, value),
+            Statement::BeginData => self.line("p4_begin_data();"),
+            Statement::AppendPayload => self.lose_unless("p4_put_rest(&p4_data, p)"),
+            Statement::ChecksumError => self.line("p->checksum_error = true;"),
+            Statement::Request { request, value, list } => self.request(*request, value, list.as_ref()),
+            Statement::WriteRegister(number, index, value) => {
+                let index = self.word(index);
+                let register = &self.program.registers[*number];
+                let (size, ty) = (register.size, register.ty);
+                let value = self.as_type(value, ty);
+                let name = self.registers[*number].clone();
+                self.line(&format!("if ({index} < {size}) {name}[{index}] = {value};"));
+            }
+            Statement::Count(number, index) => {
+                let index = self.word(index);
+                let size = self.program.counters[*number].size;
+                let name = self.counters[*number].clone();
+                self.line(&format!(
+                    "if ({index} < {size}) {{ {name}[{index}].packets++; {name}[{index}].bytes += p->length; }}"
+                ));
+            }
+            Statement::Apply(apply) => self.apply(apply),
+        }
+    }
+
+    fn append(&mut self, sink: Sink, value: &Expr) {
+        let sink = if sink == Sink::Packet { "p->output" } else { "p4_data" };
+        let text = self.expr(value);
+        let put = match self.form(value.ty) {
+            Form::Bool => format!("p4_put(&{sink}, {text}, 1)"),
+            Form::Narrow(width, _) => format!("p4_put(&{sink}, (uint64_t)({text}), {width})"),
+            Form::Wide(count, width, _) => format!("p4_wide_put(&{sink}, ({text}).w, {count}, {width})"),
+            Form::Varbit(most) => {
+                format!("p4_wide_put(&{sink}, ({text}).value.w, {}, ({text}).bits)", words(most))
+            }
+            Form::Parts | Form::None => return,
+        };
+        self.lose_unless(&put);
+    }
+
+    fn request(&mut self, request: Request, value: &Expr, list: Option<&Expr>) {
+        let value = self.word(value);
+        let word = match request {
+            Request::Clone => {
+                self.line(&format!("p->clone_session = {value};"));
+                "clone"
+            }
+            Request::Truncate => {
+                self.line(&format!("p4_request_truncate(p, {value});"));
+                return;
+            }
+            Request::Resubmit => "resubmit",
+            Request::Recirculate => "recirculate",
+        };
+        self.line(&format!("p->{word}s = true;"));
+        self.line(&format!("p->{word}_listed = {};", list.is_some()));
+        if let Some(list) = list {
+            let list = self.word(list);
+            self.line(&format!("p->{word}_list = {list};"));
+        }
+    }
+
+    /// A lookup: the key and the start of it are one stage, what follows another.
+    fn apply(&mut self, apply: &ir::Apply) {
+        let table = &self.program.tables[apply.table];
+        let name = self.tables[apply.table].clone();
+        if table.keys.is_empty() {
+            self.line(&format!("p4_missed(&{name}, &p->cursor);"));
+        } else {
+            self.key(table, &apply.keys);
+            let shape = super::table::Shape::of(table);
+            let (kind, words, bucket) = (shape.kind(), shape.words, shape.bucket_bytes);
+            self.line(&format!("p4_{kind}_start(&{name}, &p->cursor, s->key, {words}, {bucket});"));
+            let step = format!(
+                "!p4_{kind}_step(&{name}, &p->cursor, s->key, {words}, {}, {}, {bucket})",
+                shape.slots, shape.stride
+            );
+            if self.options.staged {
+                self.stages += 1;
+                let stage = self.stages;
+                self.line(&format!("if (p->staged) return {stage};"));
+                self.line(&format!("case {stage}:;"));
+                self.line(&format!("while ({step})"));
+                self.line(&format!("    if (p->staged) return {stage};"));
+            } else {
+                self.line(&format!("while ({step});"));
+            }
+        }
+        if let Some(hit) = apply.hit {
+            let hit = self.variable(hit);
+            self.line(&format!("{hit} = p->cursor.hit;"));
+        }
+        if let Some(chosen) = apply.chosen {
+            let chosen = self.variable(chosen);
+            self.line(&format!("{chosen} = p->cursor.action;"));
+        }
+        if apply.actions.iter().all(Vec::is_empty) {
+            return;
+        }
+        self.line("switch (p->cursor.action) {");
+        for (number, action) in apply.actions.iter().enumerate() {
+            self.line(&format!("case {number}: /* {} */", table.actions[number].name));
+            self.inner(action);
+            self.line("    break;");
+        }
+        self.line("}");
+    }
+}

@@ -1,0 +1,214 @@
+//! The intermediate representation as text, for people.
+
+use std::fmt::Write;
+
+use super::{Expr, Kind, Place, Program, Statement, Step};
+use crate::interpret::show as show_value;
+use crate::syntax::ast::{Binary, Unary};
+use crate::types::Types;
+
+struct Shown<'a> {
+    program: &'a Program,
+    types: &'a Types,
+    text: String,
+    indent: usize,
+}
+
+impl Program {
+    /// The program as text.
+    pub fn show(&self, types: &Types) -> String {
+        let mut shown = Shown { program: self, types, text: String::new(), indent: 0 };
+        for table in &self.tables {
+            shown.line(&format!("table {}", table.path));
+            for key in &table.keys {
+                shown.line(&format!("    key {}: {:?} of {} bits", key.name, key.kind, key.width));
+            }
+            for action in &table.actions {
+                shown.line(&format!("    action {} with values of {:?} bits", action.name, action.arguments));
+            }
+        }
+        for register in &self.registers {
+            shown.line(&format!("register {}: {} of {}", register.path, register.size, types.show(register.ty)));
+        }
+        for counter in &self.counters {
+            shown.line(&format!("counter {}: {}", counter.path, counter.size));
+        }
+        for part in &self.parts {
+            shown.line(&format!("{} {}", part.name, part.title));
+            shown.inner(&part.body);
+        }
+        shown.text
+    }
+}
+
+impl Shown<'_> {
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.text, "{}{text}", "    ".repeat(self.indent));
+    }
+
+    fn inner(&mut self, list: &[Statement]) {
+        self.indent += 1;
+        for statement in list {
+            self.statement(statement);
+        }
+        self.indent -= 1;
+    }
+
+    fn statement(&mut self, statement: &Statement) {
+        let text = match statement {
+            Statement::Set(place, value) => format!("{} = {}", self.place(place), self.expr(value)),
+            Statement::If(condition, then, otherwise) => {
+                self.line(&format!("if {}", self.expr(condition)));
+                self.inner(then);
+                if !otherwise.is_empty() {
+                    self.line("else");
+                    self.inner(otherwise);
+                }
+                return;
+            }
+            Statement::Block(label, body) => {
+                self.line(&format!("block {label}"));
+                return self.inner(body);
+            }
+            Statement::Loop(body) => {
+                self.line("loop");
+                return self.inner(body);
+            }
+            Statement::Jump(label) => format!("leave {label}"),
+            Statement::Machine { number, states, start, .. } => {
+                self.line(&format!("machine {number} from {}", states[*start].name));
+                for state in states {
+                    self.line(&format!("state {}", state.name));
+                    self.inner(&state.body);
+                }
+                return;
+            }
+            Statement::Goto { machine, state } => format!("go to {machine}.{state}"),
+            Statement::Error(error) => format!("error {}", self.expr(error)),
+            Statement::Lose => "lose the packet".into(),
+            Statement::Advance(bits) => format!("advance {}", self.expr(bits)),
+            Statement::ReadVarbit(place, bits) => format!("{} = next {} bits", self.place(place), self.expr(bits)),
+            Statement::Append(sink, value) => format!("append to {sink:?}: {}", self.expr(value)),
+            Statement::BeginData => "begin data".into(),
+            Statement::AppendPayload => "append payload".into(),
+            Statement::ChecksumError => "checksum error".into(),
+            Statement::Request { request, value, .. } => format!("request {request:?} {}", self.expr(value)),
+            Statement::WriteRegister(number, index, value) => {
+                format!("{}[{}] = {}", self.program.registers[*number].path, self.expr(index), self.expr(value))
+            }
+            Statement::Count(number, index) => {
+                format!("count {}[{}]", self.program.counters[*number].path, self.expr(index))
+            }
+            Statement::Apply(apply) => {
+                let table = &self.program.tables[apply.table];
+                let keys: Vec<String> = apply.keys.iter().map(|key| self.expr(key)).collect();
+                self.line(&format!("look up {} in {}", keys.join(", "), table.path));
+                for (what, variable) in [("hit", apply.hit), ("action", apply.chosen)] {
+                    if let Some(variable) = variable {
+                        self.line(&format!("    {what} in {}", self.variable(variable)));
+                    }
+                }
+                for (action, body) in table.actions.iter().zip(&apply.actions) {
+                    self.line(&format!("action {}", action.name));
+                    self.inner(body);
+                }
+                return;
+            }
+        };
+        self.line(&text);
+    }
+
+    fn variable(&self, variable: usize) -> String {
+        format!("{}.{variable}", self.program.variables[variable].name)
+    }
+
+    fn place(&self, place: &Place) -> String {
+        let mut text = self.variable(place.root);
+        let mut ty = Some(self.program.variables[place.root].ty);
+        for step in &place.steps {
+            match step {
+                Step::Field(field) => {
+                    let info = ty.and_then(|ty| self.types.structure(ty));
+                    match info.and_then(|info| info.fields.get(*field)) {
+                        Some((name, _)) => text += &format!(".{name}"),
+                        None => text += &format!(".{field}"),
+                    }
+                    ty = ty.and_then(|ty| self.types.components(ty)).and_then(|list| list.get(*field).copied());
+                }
+                Step::Index(index) => {
+                    text += &format!("[{}]", self.expr(index));
+                    ty = None;
+                }
+                Step::Valid => text += ".valid",
+                Step::Next => text += ".next",
+            }
+        }
+        text
+    }
+
+    fn expr(&self, expr: &Expr) -> String {
+        match &expr.kind {
+            Kind::Const(value) => show_value(value),
+            Kind::Read(place) => self.place(place),
+            Kind::Unary(operator, inner) => format!("{}{}", sign_before(*operator), self.expr(inner)),
+            Kind::Binary(operator, left, right) => {
+                format!("({} {} {})", self.expr(left), sign(*operator), self.expr(right))
+            }
+            Kind::Choice(condition, yes, no) => {
+                format!("({} ? {} : {})", self.expr(condition), self.expr(yes), self.expr(no))
+            }
+            Kind::Cast(inner) => format!("({}){}", self.types.show(expr.ty), self.expr(inner)),
+            Kind::Slice(inner, high, low) => format!("{}[{high}:{low}]", self.expr(inner)),
+            Kind::Insert(base, high, low, part) => {
+                format!("({} with [{high}:{low}] = {})", self.expr(base), self.expr(part))
+            }
+            Kind::Parts(parts) => {
+                format!("{{{}}}", parts.iter().map(|part| self.expr(part)).collect::<Vec<_>>().join(", "))
+            }
+            Kind::Packet(offset) => format!("packet[+{offset}] as {}", self.types.show(expr.ty)),
+            Kind::Left => "bits left".into(),
+            Kind::Length => "packet length".into(),
+            Kind::Hash(algorithm) => format!("hash {}", self.expr(algorithm)),
+            Kind::Random => "random".into(),
+            Kind::Register(number, index) => {
+                format!("{}[{}]", self.program.registers[*number].path, self.expr(index))
+            }
+            Kind::Argument(offset) => format!("entry[{offset}] as {}", self.types.show(expr.ty)),
+        }
+    }
+}
+
+fn sign_before(operator: Unary) -> &'static str {
+    match operator {
+        Unary::Not => "!",
+        Unary::Complement => "~",
+        Unary::Minus => "-",
+        Unary::Plus => "+",
+    }
+}
+
+fn sign(operator: Binary) -> &'static str {
+    match operator {
+        Binary::Add => "+",
+        Binary::Sub => "-",
+        Binary::SaturatingAdd => "|+|",
+        Binary::SaturatingSub => "|-|",
+        Binary::Mul => "*",
+        Binary::Div => "/",
+        Binary::Mod => "%",
+        Binary::Shl => "<<",
+        Binary::Shr => ">>",
+        Binary::BitAnd => "&",
+        Binary::BitOr => "|",
+        Binary::BitXor => "^",
+        Binary::Concat => "++",
+        Binary::Equal => "==",
+        Binary::NotEqual => "!=",
+        Binary::Less => "<",
+        Binary::LessEqual => "<=",
+        Binary::Greater => ">",
+        Binary::GreaterEqual => ">=",
+        Binary::And => "&&",
+        Binary::Or => "||",
+    }
+}

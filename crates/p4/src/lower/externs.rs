@@ -1,0 +1,286 @@
+//! The externs of core and v1model.
+
+use super::{Lower, Lowerer};
+use crate::interpret::Object;
+use crate::ir::{self, Expr, Kind, Place, Request, Sink, Statement, Step};
+use crate::syntax::ast::{Binary, Direction};
+use crate::tree::{self, Argument};
+use crate::types::{Ty, Types};
+use crate::value::Value;
+
+/// The port of packets that are dropped.
+const DROP_PORT: u64 = 511;
+
+impl<'p> Lowerer<'p> {
+    /// Registers and counters with their sizes.
+    pub(super) fn state_of_instances(&mut self) -> Result<(), String> {
+        for (number, object) in self.switch.objects.iter().enumerate() {
+            let path = || self.paths.get(&number).cloned().unwrap_or_else(|| format!("instance_{number}"));
+            match object {
+                Object::Register { element, values } => {
+                    self.registers.insert(number, self.register_list.len());
+                    let register = ir::Register { path: path(), object: number, ty: *element, size: values.len() };
+                    self.register_list.push(register);
+                }
+                Object::Counter(cells) if !cells.is_empty() => {
+                    self.counters.insert(number, self.counter_list.len());
+                    self.counter_list.push(ir::Counter { path: path(), object: number, size: cells.len() });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of all arguments as they are now, also of those that are written to.
+    fn inputs(&mut self, arguments: &'p [Argument]) -> Lower<Vec<Option<Expr>>> {
+        let mut list = Vec::new();
+        for argument in arguments {
+            let out = argument.direction == Direction::Out;
+            list.push(match &argument.value {
+                // What is only written to may be a place whose reading has no effect.
+                Some(value) if out && !super::expression::has_effects(value) => None,
+                Some(value) if matches!(value.kind, tree::ExprKind::Const(Value::Text(_))) => None,
+                Some(value) => {
+                    let value = self.expression(value)?;
+                    Some(if arguments.len() > 1 { self.keep(value)? } else { value })
+                }
+                None => None,
+            });
+        }
+        Ok(list)
+    }
+
+    fn write_argument(&mut self, arguments: &'p [Argument], place: usize, value: Expr) -> Lower<()> {
+        let Some(target) = arguments.get(place).and_then(|argument| argument.value.as_ref()) else { return Ok(()) };
+        let target = self.target(target, false)?;
+        let value = self.cast(value, target.ty)?;
+        self.store(&target, value)
+    }
+
+    fn hash(&mut self, data: Expr, algorithm: Expr, payload: bool, ty: Ty) -> Lower<Expr> {
+        self.push(Statement::BeginData)?;
+        self.append(Sink::Data, data)?;
+        if payload {
+            self.push(Statement::AppendPayload)?;
+        }
+        Ok(Expr { kind: Kind::Hash(Box::new(algorithm)), ty })
+    }
+
+    pub(super) fn extern_function(&mut self, name: &str, arguments: &'p [Argument], ty: Ty) -> Lower<Option<Expr>> {
+        let mut inputs = self.inputs(arguments)?;
+        let refused = format!("the function {name} is not that of v1model");
+        let least = match name {
+            "hash" => 5,
+            "verify_checksum" | "update_checksum" | "verify_checksum_with_payload" | "update_checksum_with_payload" => {
+                4
+            }
+            "random" => 3,
+            "verify" | "digest" => 2,
+            "clone" | "clone3" => 2,
+            "clone_preserving_field_list" => 3,
+            "assert" | "assume" | "truncate" => 1,
+            "resubmit_preserving_field_list" | "recirculate_preserving_field_list" => 1,
+            _ => 0,
+        };
+        if arguments.len() < least {
+            return self.refuse(refused);
+        }
+        let mut take = |place: usize| inputs.get_mut(place).and_then(Option::take);
+        macro_rules! input {
+            ($place:expr) => {
+                match take($place) {
+                    Some(value) => value,
+                    None => return self.refuse(refused),
+                }
+            };
+        }
+        match name {
+            "verify" => {
+                let (holds, error) = (input!(0), input!(1));
+                let reject = self.list(|lowerer| lowerer.reject_with(error))?;
+                self.push(Statement::If(holds, Vec::new(), reject))?;
+            }
+            "assert" | "assume" => {
+                let holds = input!(0);
+                self.push(Statement::If(holds, Vec::new(), vec![Statement::Lose]))?;
+            }
+            "mark_to_drop" => {
+                if let Some(target) = arguments.first().and_then(|argument| argument.value.as_ref()) {
+                    let target = self.target(target, false)?;
+                    self.set_standard(&target.place, "egress_spec", DROP_PORT)?;
+                    self.set_standard(&target.place, "mcast_grp", 0)?;
+                }
+            }
+            "hash" => {
+                let (algorithm, base, data, max) = (input!(1), input!(2), input!(3), input!(4));
+                let ty = arguments[0].ty;
+                let result = self.hash_in_range(algorithm, base, data, max)?;
+                let result = self.cast(result, ty)?;
+                self.write_argument(arguments, 0, result)?;
+            }
+            "verify_checksum" | "update_checksum" | "verify_checksum_with_payload" | "update_checksum_with_payload" => {
+                let (condition, data, before, algorithm) = (input!(0), input!(1), input!(2), input!(3));
+                let payload = name.ends_with("payload");
+                let then = self.list(|lowerer| {
+                    let result = lowerer.hash(data, algorithm, payload, before.ty)?;
+                    if name.starts_with("update") {
+                        return lowerer.write_argument(arguments, 2, result);
+                    }
+                    let differs = lowerer.binary(Binary::NotEqual, result, before, Types::BOOL);
+                    lowerer.push(Statement::If(differs, vec![Statement::ChecksumError], Vec::new()))
+                })?;
+                self.push(Statement::If(condition, then, Vec::new()))?;
+            }
+            "random" => {
+                let (low, high) = (input!(1), input!(2));
+                let ty = arguments[0].ty;
+                if self.types().representation(ty).is_none_or(|(width, signed)| width > 63 || signed) {
+                    return self.refuse("random numbers of more than 63 bits, or signed ones, are not compiled");
+                }
+                let word = self.common.word;
+                let (low, high) = (self.cast(low, word)?, self.cast(high, word)?);
+                let number = self.keep(Expr { kind: Kind::Random, ty: word })?;
+                let span = self.binary(Binary::Sub, high.clone(), low.clone(), word);
+                let count = self.binary(Binary::Add, span, self.word(1), word);
+                let some = self.binary(Binary::GreaterEqual, high, low.clone(), Types::BOOL);
+                let within = self.binary(Binary::Mod, number, count, word);
+                let sum = self.binary(Binary::Add, low.clone(), within, word);
+                let kind = Kind::Choice(Box::new(some), Box::new(sum), Box::new(low));
+                self.write_argument(arguments, 0, Expr { kind, ty: word })?;
+            }
+            "clone" | "clone3" => {
+                let value = input!(1);
+                self.request(Request::Clone, value, None)?;
+            }
+            "clone_preserving_field_list" => {
+                let (value, list) = (input!(1), input!(2));
+                self.request(Request::Clone, value, Some(list))?;
+            }
+            "resubmit" => self.request(Request::Resubmit, self.word(0), None)?,
+            "recirculate" => self.request(Request::Recirculate, self.word(0), None)?,
+            "resubmit_preserving_field_list" => {
+                let list = input!(0);
+                self.request(Request::Resubmit, self.word(0), Some(list))?;
+            }
+            "recirculate_preserving_field_list" => {
+                let list = input!(0);
+                self.request(Request::Recirculate, self.word(0), Some(list))?;
+            }
+            "truncate" => {
+                let value = input!(0);
+                self.request(Request::Truncate, value, None)?;
+            }
+            "static_assert" => return Ok(Some(self.truth(true))),
+            "digest" | "log_msg" => drop(self.notes.insert(format!("calls of {name} do nothing in compiled code"))),
+            _ => {
+                self.notes.insert(format!("the extern function {name} is not known; calls of it do nothing"));
+                return Ok((ty != Types::VOID).then(|| self.zero(ty)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn request(&mut self, request: Request, value: Expr, list: Option<Expr>) -> Lower<()> {
+        self.push(Statement::Request { request, value, list })
+    }
+
+    /// `base + hash % max`, in a type that is wide enough for all of it.
+    fn hash_in_range(&mut self, algorithm: Expr, base: Expr, data: Expr, max: Expr) -> Lower<Expr> {
+        let width = |ty| self.types().representation(ty).map_or(64, |(width, _)| u64::from(width));
+        let identity = !matches!(&algorithm.kind, Kind::Const(value) if value.number() != 5);
+        let bits = if identity { self.types().width(data.ty).unwrap_or(64) } else { 32 };
+        let wide = bits.max(width(base.ty)).max(width(max.ty));
+        // One of a few widths that are known beforehand.
+        let Some((_, ty)) = self.common.wide.iter().find(|(width, _)| u64::from(*width) > wide) else {
+            return self.refuse(format!("a hash with numbers of {wide} bits is not compiled"));
+        };
+        let ty = *ty;
+        let (base, max) = (self.cast(base, ty)?, self.cast(max, ty)?);
+        let hash = self.hash(data, algorithm, false, ty)?;
+        let zero = self.number(0, ty);
+        let none = self.binary(Binary::Equal, max.clone(), zero, Types::BOOL);
+        let within = self.binary(Binary::Mod, hash, max, ty);
+        let sum = self.binary(Binary::Add, base.clone(), within, ty);
+        Ok(Expr { kind: Kind::Choice(Box::new(none), Box::new(base), Box::new(sum)), ty })
+    }
+
+    fn set_standard(&mut self, standard: &Place, name: &str, value: u64) -> Lower<()> {
+        let fields = self.types().structure(standard.ty).map(|info| &info.fields);
+        let Some((place, ty)) = fields.and_then(|fields| {
+            fields.iter().enumerate().find(|(_, (field, _))| &**field == name).map(|(place, (_, ty))| (place, *ty))
+        }) else {
+            return Ok(());
+        };
+        self.set(standard.step(Step::Field(place), ty), self.number(value, ty))
+    }
+
+    pub(super) fn method(
+        &mut self,
+        object: &'p tree::Expr,
+        class: &str,
+        name: &str,
+        arguments: &'p [Argument],
+        ty: Ty,
+    ) -> Lower<Option<Expr>> {
+        match class {
+            "packet_in" => return self.packet_in(name, arguments, ty),
+            "packet_out" => {
+                if let Some(value) = arguments.first().and_then(|argument| argument.value.as_ref()) {
+                    let value = self.expression(value)?;
+                    self.append(Sink::Packet, value)?;
+                }
+                return Ok(None);
+            }
+            "Checksum16" => {
+                let Some(value) = arguments.first().and_then(|argument| argument.value.as_ref()) else {
+                    return self.refuse("Checksum16.get needs data");
+                };
+                let value = self.expression(value)?;
+                let algorithm = self.number(6, self.common.word);
+                let result = self.hash(value, algorithm, false, ty)?;
+                return Ok(Some(self.keep(result)?));
+            }
+            _ => {}
+        }
+        let mut inputs = self.inputs(arguments)?;
+        let object = self.object(object)?;
+        let mut take = |place: usize| inputs.get_mut(place).and_then(Option::take);
+        match (&self.switch.objects[object], name) {
+            (Object::Register { .. }, "read") => {
+                let register = self.registers[&object];
+                let Some(index) = take(1) else { return self.refuse("a register is read at an index") };
+                let element = self.register_list[register].ty;
+                let value = Expr { kind: Kind::Register(register, Box::new(index)), ty: element };
+                self.write_argument(arguments, 0, value)?;
+            }
+            (Object::Register { .. }, "write") => {
+                let register = self.registers[&object];
+                let (Some(index), Some(value)) = (take(0), take(1)) else {
+                    return self.refuse("a register is written at an index");
+                };
+                let value = self.cast(value, self.register_list[register].ty)?;
+                self.push(Statement::WriteRegister(register, index, value))?;
+            }
+            (Object::Counter(_), "count") => {
+                if let Some(counter) = self.counters.get(&object).copied() {
+                    let index = take(0).unwrap_or_else(|| self.word(0));
+                    self.push(Statement::Count(counter, index))?;
+                }
+            }
+            (Object::Meter(_), "execute_meter" | "read") => {
+                // Meters always give green, which is 0.
+                let place = usize::from(name == "execute_meter");
+                if let Some(argument) = arguments.get(place) {
+                    let green = self.zero(argument.ty);
+                    self.write_argument(arguments, place, green)?;
+                }
+            }
+            _ => {
+                self.notes.insert(format!("the method {class}.{name} is not known; calls of it do nothing"));
+                return Ok((ty != Types::VOID).then(|| self.zero(ty)));
+            }
+        }
+        Ok(None)
+    }
+}

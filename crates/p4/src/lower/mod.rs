@@ -1,0 +1,231 @@
+//! Lowering: from the typed tree of a program, with its instances, to the intermediate representation.
+//!
+//! What the reference interpreter does step by step is written out here as statements, in the same order.
+
+mod call;
+mod data;
+mod expression;
+mod externs;
+mod parser;
+mod place;
+mod scope;
+mod statement;
+mod table;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::interpret::Switch;
+use crate::ir::{self, Expr, Kind, Label, Place, Statement, Var};
+use crate::source::Span;
+use crate::tree::{Class, Program};
+use crate::types::{Ty, Types};
+use crate::value::Value;
+use scope::Scope;
+pub use table::{initial, pack, pack_arguments};
+
+/// How many statements a program may have when all calls are written out.
+const MAX_STATEMENTS: usize = 400_000;
+/// How deep calls may nest.
+const MAX_DEPTH: usize = 200;
+
+/// Why a program cannot be compiled.
+#[derive(Debug)]
+pub struct Refusal {
+    pub message: String,
+    pub span: Span,
+}
+
+type Lower<T> = Result<T, Refusal>;
+
+/// Types that the lowered program needs beside its own.
+#[derive(Clone, Copy)]
+struct Common {
+    word: Ty,
+    byte: Ty,
+    index: Ty,
+    /// Of numbers without a width, when they are negative.
+    negative: Ty,
+    /// Unsigned integers of some widths, in which hashes are brought into their range.
+    wide: [(u32, Ty); 5],
+}
+
+struct Lowerer<'p> {
+    program: &'p Program,
+    switch: &'p Switch<'p>,
+    common: Common,
+    variables: Vec<ir::Variable>,
+    labels: Label,
+    machines: usize,
+    /// Statements of the block that is being lowered.
+    out: Vec<Statement>,
+    scope: Scope,
+    tables: HashMap<(usize, usize), usize>,
+    table_list: Vec<ir::Table>,
+    registers: HashMap<usize, usize>,
+    register_list: Vec<ir::Register>,
+    counters: HashMap<usize, usize>,
+    counter_list: Vec<ir::Counter>,
+    paths: HashMap<usize, String>,
+    notes: BTreeSet<String>,
+    statements: usize,
+    depth: usize,
+    span: Span,
+}
+
+const PARTS: [&str; 6] = ["parser", "verify", "ingress", "egress", "compute", "deparser"];
+
+/// Types that expressions of the lowered program have; they are to be known before the program is lowered.
+fn common(types: &mut Types) -> Common {
+    Common {
+        word: types.bits(64, false),
+        byte: types.bits(8, false),
+        index: types.bits(32, false),
+        negative: types.bits(64, true),
+        wide: [64, 65, 256, 2048, 16384].map(|width| (width, types.bits(width, false))),
+    }
+}
+
+/// Lowers a program that is correct.
+pub fn lower(program: &mut Program) -> Result<ir::Program, Refusal> {
+    let common = common(&mut program.types);
+    let program = &*program;
+    let refuse = |message| Refusal { message, span: Span::default() };
+    let switch = Switch::new(program).map_err(refuse)?;
+    let mut lowerer = Lowerer {
+        program,
+        switch: &switch,
+        common,
+        variables: Vec::new(),
+        labels: 0,
+        machines: 0,
+        out: Vec::new(),
+        scope: Scope::default(),
+        tables: HashMap::new(),
+        table_list: Vec::new(),
+        registers: HashMap::new(),
+        register_list: Vec::new(),
+        counters: HashMap::new(),
+        counter_list: Vec::new(),
+        paths: switch.extern_paths().into_iter().map(|(path, object)| (object, path)).collect(),
+        notes: BTreeSet::new(),
+        statements: 0,
+        depth: 0,
+        span: Span::default(),
+    };
+    lowerer.state_of_instances().map_err(refuse)?;
+    let types = switch.pipeline_types();
+    for (name, ty) in ["headers", "metadata", "standard"].into_iter().zip(types) {
+        lowerer.variable(name, ty);
+    }
+    let mut parts = Vec::new();
+    for (part, name) in PARTS.into_iter().enumerate() {
+        parts.push(lowerer.part(part, name, types)?);
+    }
+    Ok(ir::Program {
+        variables: lowerer.variables,
+        parts,
+        tables: lowerer.table_list,
+        registers: lowerer.register_list,
+        counters: lowerer.counter_list,
+        notes: lowerer.notes.into_iter().collect(),
+    })
+}
+
+impl<'p> Lowerer<'p> {
+    fn types(&self) -> &'p Types {
+        &self.program.types
+    }
+
+    fn refuse<T>(&self, message: impl Into<String>) -> Lower<T> {
+        Err(Refusal { message: message.into(), span: self.span })
+    }
+
+    fn variable(&mut self, name: &str, ty: Ty) -> Var {
+        self.variables.push(ir::Variable { name: Arc::from(name), ty });
+        self.variables.len() - 1
+    }
+
+    fn temporary(&mut self, name: &str, ty: Ty) -> Place {
+        Place::variable(self.variable(name, ty), ty)
+    }
+
+    fn label(&mut self) -> Label {
+        self.labels += 1;
+        self.labels
+    }
+
+    fn push(&mut self, statement: Statement) -> Lower<()> {
+        self.statements += 1;
+        if self.statements > MAX_STATEMENTS {
+            return self.refuse(format!(
+                "the program has more than {MAX_STATEMENTS} statements when all calls are written out"
+            ));
+        }
+        self.out.push(statement);
+        Ok(())
+    }
+
+    fn set(&mut self, place: Place, value: Expr) -> Lower<()> {
+        self.push(Statement::Set(place, value))
+    }
+
+    fn zero(&self, ty: Ty) -> Expr {
+        Expr::constant(self.types().zero(ty), ty)
+    }
+
+    fn truth(&self, value: bool) -> Expr {
+        Expr::constant(Value::Bool(value), Types::BOOL)
+    }
+
+    fn word(&self, value: u64) -> Expr {
+        Expr::constant(Value::Int(value.into()), self.common.word)
+    }
+
+    /// Keeps the value that an expression has now.
+    fn keep(&mut self, value: Expr) -> Lower<Expr> {
+        if matches!(value.kind, Kind::Const(_)) {
+            return Ok(value);
+        }
+        let place = self.temporary("kept", value.ty);
+        self.set(place.clone(), value)?;
+        Ok(Expr::read(place))
+    }
+
+    /// Lowers something into a list of its own.
+    fn list(&mut self, work: impl FnOnce(&mut Self) -> Lower<()>) -> Lower<Vec<Statement>> {
+        let before = std::mem::take(&mut self.out);
+        let result = work(self);
+        let list = std::mem::replace(&mut self.out, before);
+        result.map(|()| list)
+    }
+
+    /// One of the six parts, applied to the variables of a packet.
+    fn part(&mut self, part: usize, name: &'static str, types: [Ty; 3]) -> Lower<ir::Part> {
+        let object = self.switch.part_object(part);
+        let unit = self.switch.unit(object);
+        let title = match unit.map(|unit| unit.class()) {
+            Some(Class::Parser(number)) => self.program.parsers[*number].shell.name.clone(),
+            Some(Class::Control(number)) => self.program.controls[*number].shell.name.clone(),
+            _ => return self.refuse("a part of the pipeline is missing"),
+        };
+        let roots: &[Option<usize>] = match part {
+            0 => &[None, Some(0), Some(1), Some(2)],
+            1 | 4 => &[Some(0), Some(1)],
+            2 | 3 => &[Some(0), Some(1), Some(2)],
+            _ => &[None, Some(0)],
+        };
+        let places: Vec<Place> = roots
+            .iter()
+            .map(|root| root.map_or(Place::variable(0, Types::VOID), |root| Place::variable(root, types[root])))
+            .collect();
+        self.scope = Scope::default();
+        let body = self.list(|lowerer| {
+            let end = lowerer.label();
+            lowerer.scope.exit = end;
+            let body = lowerer.list(|lowerer| lowerer.unit_body(object, places))?;
+            lowerer.push(Statement::Block(end, body))
+        })?;
+        Ok(ir::Part { name, title, body })
+    }
+}

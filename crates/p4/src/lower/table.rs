@@ -1,0 +1,188 @@
+//! Tables: what is looked up, and what their actions do. Keys and values of entries are packed into one number each.
+
+use num_bigint::BigInt;
+
+use super::call::Passed;
+use super::expression::has_effects;
+use super::{Lower, Lowerer};
+use crate::interpret::table::{Match, RuntimeEntry, TableState};
+use crate::ir::{self, Apply, Expr, Kind, Statement};
+use crate::tree::{self, Call, Class, Table, Target};
+use crate::types::{Ty, Type, Types};
+use crate::value::{self, Value};
+
+/// The width of the largest range.
+const MAX_RANGE: u32 = 64;
+
+impl<'p> Lowerer<'p> {
+    /// The width with which a value of a key or argument is packed.
+    fn packed_width(&self, ty: Ty) -> Lower<(u32, bool)> {
+        let types = self.types();
+        match types.get(types.stripped(ty)) {
+            Type::Bool => Ok((1, false)),
+            Type::Error => Ok((32, false)),
+            Type::Enum(_) => Ok(types.representation(ty).unwrap_or((32, false))),
+            Type::Bits { width, signed } => Ok((*width, *signed)),
+            _ => self.refuse(format!("a table has values of type {}, which is not compiled", types.show(ty))),
+        }
+    }
+
+    /// The number of a table of the control that is lowered.
+    fn table(&mut self, place: usize) -> Lower<(usize, &'p Table)> {
+        let owner = self.scope.unit;
+        let Some(unit) = self.switch.unit(owner) else { return self.refuse("a table is missing") };
+        let Class::Control(control) = unit.class() else { return self.refuse("tables are applied in controls") };
+        let table = &self.program.controls[*control].tables[place];
+        if let Some(number) = self.tables.get(&(owner, place)) {
+            return Ok((*number, table));
+        }
+        let mut keys = Vec::new();
+        for key in &table.keys {
+            let (width, signed) = self.packed_width(key.value.ty)?;
+            let kind = match &*key.kind {
+                "exact" => ir::Match::Exact,
+                "lpm" => ir::Match::Lpm,
+                "ternary" | "optional" => ir::Match::Ternary,
+                "range" if width > MAX_RANGE => {
+                    return self.refuse(format!("ranges of more than {MAX_RANGE} bits are not compiled"));
+                }
+                "range" => ir::Match::Range,
+                "selector" => ir::Match::Selector,
+                other => return self.refuse(format!("keys of kind '{other}' are not compiled")),
+            };
+            keys.push(ir::Key { name: key.name.clone(), kind, width, signed });
+        }
+        let mut actions = Vec::new();
+        for listed in &table.actions {
+            let function = self.action(&listed.action)?;
+            let mut arguments = Vec::new();
+            for parameter in function.parameters.iter().skip(listed.bound.len()) {
+                arguments.push(self.packed_width(parameter.ty)?.0);
+            }
+            actions.push(ir::Action { name: listed.name.clone(), arguments });
+        }
+        if actions.len() >= 255 {
+            return self.refuse("a table has more than 254 actions");
+        }
+        let path = unit.tables[place].path.clone();
+        let number = self.table_list.len();
+        self.table_list.push(ir::Table { path, owner: (owner, place), keys, actions });
+        self.tables.insert((owner, place), number);
+        Ok((number, table))
+    }
+
+    /// A lookup and the actions. Gives whether there was an entry, and which action ran.
+    pub(super) fn apply_table(&mut self, call: &'p Call) -> Lower<(Expr, Expr)> {
+        let Target::Table(place) = call.target else { return self.refuse("no table to apply") };
+        self.span = call.span;
+        let (number, table) = self.table(place)?;
+        let mut keys = Vec::with_capacity(table.keys.len());
+        for (place, key) in table.keys.iter().enumerate() {
+            let value = self.expression(&key.value)?;
+            let later = table.keys[place + 1..].iter().any(|key| has_effects(&key.value));
+            keys.push(if later { self.keep(value)? } else { value });
+        }
+        let hit = self.variable("hit", Types::BOOL);
+        let chosen = self.variable("action", self.common.byte);
+        let mut actions = Vec::new();
+        for listed in &table.actions {
+            actions.push(self.list(|lowerer| lowerer.table_action(listed))?);
+        }
+        self.push(Statement::Apply(Apply { table: number, keys, hit: Some(hit), chosen: Some(chosen), actions }))?;
+        let hit = Expr::read(ir::Place::variable(hit, Types::BOOL));
+        Ok((hit, Expr::read(ir::Place::variable(chosen, self.common.byte))))
+    }
+
+    fn table_action(&mut self, listed: &'p tree::TableAction) -> Lower<()> {
+        let function = self.action(&listed.action)?;
+        let names: Vec<&str> = function.parameters.iter().map(|parameter| &*parameter.name).collect();
+        let mut passed = self.pass(&listed.bound, &names, false)?;
+        let mut offset = 0;
+        for parameter in function.parameters.iter().skip(listed.bound.len()) {
+            let (width, _) = self.packed_width(parameter.ty)?;
+            let place = self.temporary(&parameter.name, parameter.ty);
+            self.set(place.clone(), Expr { kind: Kind::Argument(offset), ty: parameter.ty })?;
+            offset += u64::from(width);
+            passed.push(Passed { place, back: None });
+        }
+        self.call_function(function, passed, Types::VOID)?;
+        Ok(())
+    }
+}
+
+/// An entry as compiled programs hold it.
+#[derive(Clone, Debug)]
+pub struct Packed {
+    pub action: usize,
+    /// All keys and their masks, the first one in the highest bits.
+    pub key: BigInt,
+    pub mask: BigInt,
+    /// The bounds of ranges, in the order of such keys.
+    pub ranges: Vec<(BigInt, BigInt)>,
+    pub priority: i64,
+    /// The sum of the lengths of all prefixes.
+    pub prefix: u32,
+    /// The values for the action, the first one in the highest bits.
+    pub data: BigInt,
+}
+
+/// Packs the values for an action.
+pub fn pack_arguments(action: &ir::Action, values: &[Value]) -> BigInt {
+    action
+        .arguments
+        .iter()
+        .zip(values)
+        .fold(BigInt::from(0), |data, (width, value)| (data << *width) | value::wrap(&value.int(), *width, false))
+}
+
+/// Packs an entry.
+pub fn pack(table: &ir::Table, entry: &RuntimeEntry) -> Packed {
+    let mut packed = Packed {
+        action: entry.action,
+        key: 0.into(),
+        mask: 0.into(),
+        ranges: Vec::new(),
+        priority: entry.priority,
+        prefix: 0,
+        data: pack_arguments(&table.actions[entry.action], &entry.arguments),
+    };
+    for (key, wanted) in table.keys.iter().zip(&entry.keys) {
+        if key.kind == ir::Match::Selector {
+            continue;
+        }
+        let all = value::mask(key.width);
+        let (mut value, mut mask) = (BigInt::from(0), BigInt::from(0));
+        let mut bounds = value::limits(key.width, key.signed);
+        match wanted {
+            Match::Any => {}
+            Match::Exact(exact) if key.kind == ir::Match::Range => bounds = (exact.int(), exact.int()),
+            Match::Exact(exact) => (value, mask) = (exact.int(), all.clone()),
+            Match::Masked(number, bits) => (value, mask) = (number.clone(), bits.clone()),
+            Match::Prefix(number, bits, length) => {
+                (value, mask) = (number.clone(), bits.clone());
+                packed.prefix += length;
+            }
+            Match::Range(first, last) => bounds = (first.clone(), last.clone()),
+        }
+        if key.kind == ir::Match::Range {
+            // Signed values are shifted, so that their order is that of unsigned ones.
+            let lowest = value::limits(key.width, key.signed).0;
+            let place = |bound: BigInt| (bound - &lowest).clamp(BigInt::from(0), all.clone());
+            // An empty range fits nothing.
+            packed.ranges.push(if bounds.0 > bounds.1 {
+                (1.into(), 0.into())
+            } else {
+                (place(bounds.0), place(bounds.1))
+            });
+        }
+        let mask = value::wrap(&mask, key.width, false);
+        packed.key = (packed.key << key.width) | (value::wrap(&value, key.width, false) & &mask);
+        packed.mask = (packed.mask << key.width) | mask;
+    }
+    packed
+}
+
+/// The entries and the default action that a table has when the program starts.
+pub fn initial<'s>(switch: &'s crate::interpret::Switch<'_>, table: &ir::Table) -> Option<&'s TableState> {
+    switch.unit(table.owner.0)?.tables.get(table.owner.1)
+}

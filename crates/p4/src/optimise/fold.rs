@@ -1,0 +1,158 @@
+//! Computes expressions whose parts are known, and takes the branches that follow.
+
+use crate::check::{binary_value, cast_value, unary_value};
+use crate::ir::{Expr, Kind, Place, Program, Statement, Step};
+use crate::syntax::ast::Binary;
+use crate::types::Types;
+use crate::value::{self, Value};
+
+pub fn fold(program: &mut Program, types: &Types) {
+    for part in &mut program.parts {
+        statements(&mut part.body, types);
+    }
+}
+
+fn statements(list: &mut Vec<Statement>, types: &Types) {
+    let before = std::mem::take(list);
+    for mut statement in before {
+        own_expressions(&mut statement, types);
+        for inner in statement.inner_mut() {
+            statements(inner, types);
+        }
+        match statement {
+            Statement::If(condition, then, otherwise) => match condition.kind {
+                Kind::Const(value) => list.extend(if value.truth() { then } else { otherwise }),
+                _ if then.is_empty() && otherwise.is_empty() => {}
+                _ => list.push(Statement::If(condition, then, otherwise)),
+            },
+            other => {
+                let ends = matches!(other, Statement::Jump(_) | Statement::Goto { .. } | Statement::Lose);
+                list.push(other);
+                if ends {
+                    // What follows a jump is never reached.
+                    break;
+                }
+            }
+        }
+        if matches!(list.last(), Some(Statement::Jump(_) | Statement::Goto { .. } | Statement::Lose)) {
+            break;
+        }
+    }
+}
+
+fn own_expressions(statement: &mut Statement, types: &Types) {
+    match statement {
+        Statement::Set(target, value) | Statement::ReadVarbit(target, value) => {
+            place(target, types);
+            expression(value, types);
+        }
+        Statement::If(value, ..)
+        | Statement::Error(value)
+        | Statement::Advance(value)
+        | Statement::Append(_, value)
+        | Statement::Count(_, value) => expression(value, types),
+        Statement::WriteRegister(_, index, value) => {
+            expression(index, types);
+            expression(value, types);
+        }
+        Statement::Request { value, list, .. } => {
+            expression(value, types);
+            if let Some(list) = list {
+                expression(list, types);
+            }
+        }
+        Statement::Apply(apply) => apply.keys.iter_mut().for_each(|key| expression(key, types)),
+        _ => {}
+    }
+}
+
+fn place(target: &mut Place, types: &Types) {
+    for step in &mut target.steps {
+        if let Step::Index(index) = step {
+            expression(index, types);
+        }
+    }
+}
+
+fn constant(expr: &Expr) -> Option<&Value> {
+    match &expr.kind {
+        Kind::Const(value) => Some(value),
+        _ => None,
+    }
+}
+
+fn is_scalar(value: &Value) -> bool {
+    matches!(value, Value::Bool(_) | Value::Int(_) | Value::Member(_))
+}
+
+fn expression(expr: &mut Expr, types: &Types) {
+    match &mut expr.kind {
+        Kind::Read(target) => place(target, types),
+        Kind::Unary(_, inner)
+        | Kind::Cast(inner)
+        | Kind::Slice(inner, ..)
+        | Kind::Hash(inner)
+        | Kind::Register(_, inner) => expression(inner, types),
+        Kind::Binary(_, left, right) | Kind::Insert(left, _, _, right) => {
+            expression(left, types);
+            expression(right, types);
+        }
+        Kind::Choice(condition, yes, no) => {
+            expression(condition, types);
+            expression(yes, types);
+            expression(no, types);
+        }
+        Kind::Parts(parts) => parts.iter_mut().for_each(|part| expression(part, types)),
+        Kind::Const(_) | Kind::Packet(_) | Kind::Left | Kind::Length | Kind::Random | Kind::Argument(_) => {}
+    }
+    if let Some(kind) = folded(expr, types) {
+        expr.kind = kind;
+    }
+}
+
+/// The expression made simpler.
+fn folded(expr: &Expr, types: &Types) -> Option<Kind> {
+    match &expr.kind {
+        Kind::Unary(operator, inner) => {
+            let value = constant(inner)?;
+            Some(Kind::Const(unary_value(types, *operator, value, expr.ty)))
+        }
+        Kind::Cast(inner) => {
+            let value = constant(inner).filter(|value| is_scalar(value))?;
+            Some(Kind::Const(cast_value(types, value, expr.ty)))
+        }
+        Kind::Slice(inner, high, low) => {
+            Some(Kind::Const(Value::Int(value::slice(&constant(inner)?.int(), *high, *low))))
+        }
+        Kind::Choice(condition, yes, no) => {
+            let chosen = if constant(condition)?.truth() { yes } else { no };
+            (chosen.ty == expr.ty).then(|| chosen.kind.clone())
+        }
+        Kind::Binary(operator, left, right) => {
+            match (operator, constant(left), constant(right)) {
+                (Binary::And, Some(Value::Bool(true)), _) | (Binary::Or, Some(Value::Bool(false)), _) => {
+                    return Some(right.kind.clone());
+                }
+                (Binary::And, Some(Value::Bool(false)), _) | (Binary::And, _, Some(Value::Bool(false))) => {
+                    return Some(Kind::Const(Value::Bool(false)));
+                }
+                (Binary::Or, Some(Value::Bool(true)), _) | (Binary::Or, _, Some(Value::Bool(true))) => {
+                    return Some(Kind::Const(Value::Bool(true)));
+                }
+                (Binary::And, _, Some(Value::Bool(true))) | (Binary::Or, _, Some(Value::Bool(false))) => {
+                    return Some(left.kind.clone());
+                }
+                _ => {}
+            }
+            let (one, other) = (constant(left)?, constant(right)?);
+            if !is_scalar(one) || !is_scalar(other) {
+                return None;
+            }
+            let width = types.representation(right.ty).map_or(0, |(width, _)| width);
+            let value =
+                binary_value(types, *operator, one, other, left.ty, width).unwrap_or_else(|_| types.zero(expr.ty));
+            Some(Kind::Const(value))
+        }
+        _ => None,
+    }
+}
