@@ -16,7 +16,7 @@ const RUNS: usize = 2;
 
 fn settings() -> Settings {
     let memory = MemoryOptions { area_bytes: 4 << 20, time: Duration::from_millis(2) };
-    Settings { prefixes: 2000, memory, engine_time: Duration::from_millis(2), runs: RUNS }
+    Settings { prefixes: 2000, memory, engine_time: Duration::from_millis(2), runs: RUNS, cache_requests: 2000 }
 }
 
 /// Figures as published, for every schedule, the later ones cheaper; the whole protocol costs twice as much as its path.
