@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::report::Report;
-use crate::{ReproduceError, engine_figures, engine_tables, estimates, lookups, prefetches, throughput};
+use crate::{ReproduceError, caching, engine_figures, engine_tables, estimates, lookups, prefetches, throughput};
 
 /// One published table, figure or estimate.
 pub struct Item {
@@ -63,4 +63,14 @@ pub(crate) const ITEMS: &[Item] = items![
         "Takemasa et al. (2017), figure 4", engine_figures::icn17_figure_4;
     "icn17-figure-5", true, "Forwarding speed by number of threads",
         "Takemasa et al. (2017), figure 5", engine_figures::icn17_figure_5;
+    "cache-cycles", false, "Average cycles with cache eviction and with cache admission",
+        "Takemasa (2019), equations 5.1 and 5.2, 5.1.2", caching::cycles;
+    "filter", false, "False positives and memory of Filter",
+        "Takemasa (2019), 5.2.3 and 5.3.3", caching::false_positives;
+    "figure-5.4", false, "Filter's insertion and hit rates by threshold and history",
+        "Takemasa (2019), figure 5.4, equations 5.3 to 5.7", caching::figure_5_4;
+    "figure-5.6", false, "Insertion and hit rates of cache policies, simulated",
+        "Takemasa (2019), figures 5.5 and 5.6", caching::rates;
+    "figure-5.7", false, "Average cycles by cache policy, from simulated rates",
+        "Takemasa (2019), figure 5.7, tables 5.1 and 5.2", caching::figure_5_7;
 ];

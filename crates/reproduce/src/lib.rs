@@ -14,6 +14,7 @@
 //! High-speed NDN Forwarding Engine on a Commercial Off-the-shelf Computer" (thesis, Osaka University 2019).
 #![forbid(unsafe_code)]
 
+mod caching;
 mod context;
 mod engine_figures;
 mod engine_tables;
@@ -34,6 +35,7 @@ use namehop_bench::lpm::LpmError;
 use namehop_bench::memory::{MemoryError, MemoryOptions};
 use namehop_bench::workload::{WorkloadError, WorkloadParameters};
 use namehop_forward::schedule::ScheduleKind;
+use namehop_simulate::run::SimulationError;
 
 pub use context::Context;
 pub use items::Item;
@@ -47,6 +49,8 @@ const NO_CORES: &str = "this machine has fewer cores";
 const NO_FIGURES: &str = "the measurement gave no number";
 /// Runs unless told otherwise: the fewest whose median and ends say something about spread.
 const DEFAULT_RUNS: usize = 5;
+/// Requests of a simulation unless told otherwise.
+const DEFAULT_CACHE_REQUESTS: u64 = 40_000_000;
 /// Time for each schedule in each run, as with `bench engine`.
 const DEFAULT_ENGINE_TIME: Duration = Duration::from_secs(2);
 
@@ -61,6 +65,8 @@ pub struct Settings {
     pub engine_time: Duration,
     /// How often everything is measured; at least once.
     pub runs: usize,
+    /// Requests of each simulation of caches.
+    pub cache_requests: u64,
 }
 
 impl Default for Settings {
@@ -71,6 +77,7 @@ impl Default for Settings {
             memory: MemoryOptions::default(),
             engine_time: DEFAULT_ENGINE_TIME,
             runs: DEFAULT_RUNS,
+            cache_requests: DEFAULT_CACHE_REQUESTS,
         }
     }
 }
@@ -101,6 +108,9 @@ pub enum ReproduceError {
     /// There are no such names.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
+    /// Caches could not be simulated.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
     /// The engine could not be measured.
     #[error("the forwarding engine could not be measured: {0}")]
     Engine(Box<dyn Error + Send + Sync>),

@@ -1,76 +1,94 @@
-//! Content-store policies: which packet leaves when the store is full.
+//! Content-store policies: which Data enters the store, and which packet leaves when it is full.
 //!
-//! A policy knows packets only as small numbers below its capacity (slots of the Content Store) and orders them. It
-//! holds no packets, so the engine and simulations run the same code. All operations are O(1) and none allocates.
+//! An [`EvictionPolicy`] knows packets as small numbers (slots of the Content Store) and orders them; an [`AdmissionPolicy`]
+//! knows hashes of names and decides what enters. [`Guarded`] is one of each: all that a store asks. No policy holds packets, so
+//! the engine and simulations run the same code. None allocates after the start, and all operations take constant time, on
+//! average over many where a hand goes on until it finds something; only `priority-fifo` takes longer, as its packets' times
+//! are sorted.
 //!
-//! A policy is a file that implements [`EvictionPolicy`], and a line in the list `policies!` below.
+//! A policy is a file that implements one of the two traits, and a line in the list `policies!` below.
+//!
+//! | policy | admission | eviction | bytes per slot |
+//! |---|---|---|---|
+//! | `lru` | all | least recently used | 9 to 68 |
+//! | `fifo` | all | first in, first out | 9 |
+//! | `random` | all | any, at random | 8 |
+//! | `lfu` | all | least frequently used | 64 |
+//! | `arc` | all | two lists by last use, which remember names that left | 44 |
+//! | `clock` | all | first in, first out, with another round for what was used | 9 |
+//! | `clock-pro` | all | one circle of packets and remembered names with three hands | 44 |
+//! | `tinylfu` | asked for more often than the victim | first in, first out | 57 to 97 |
+//! | `tinylfu-random` | asked for more often than the victim | any, at random | 56 to 96 |
+//! | `filter` | asked for at least θ times lately | first in, first out | 525, less from 65,536 packets on |
+//! | `s3-fifo` | all | two queues, which remember names that left | 41 |
+//! | `sieve` | all | a hand passes what was used | 16 |
+//! | `w-tinylfu` | all | a window, whose packets have to win a comparison | 56 to 96 |
+//! | `priority-fifo` | all | unsolicited, then stale, then first in, first out | 32 |
+//!
+//! The numbers are for a store whose slots all hold a packet; what is remembered of names counts for packets of the capacity.
 
 #![forbid(unsafe_code)]
 
+pub mod admission;
+mod arc;
+mod clock;
+mod clock_pro;
+pub mod eviction;
+mod filter;
+mod ghosts;
 mod in_order;
+mod lfu;
 mod list;
+mod parameters;
+mod priority_fifo;
+mod random;
+mod s3_fifo;
+mod sieve;
+mod sketch;
+mod slots;
+mod tinylfu;
+mod w_tinylfu;
+mod words;
 
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
 
+pub use admission::{AdmissionPolicy, CachePolicy, Everything, Guarded};
+pub use arc::Arc;
+pub use clock::Clock;
+pub use clock_pro::ClockPro;
+pub use eviction::{Ahead, Arrival, EvictionPolicy};
+pub use filter::Filter;
 pub use in_order::{Fifo, InOrder, Lru};
-use list::Place;
+pub use lfu::Lfu;
 use namehop_table::TableError;
+pub use parameters::{Parameters, PolicyChoice, PolicyChoiceError, Tuning};
+pub use priority_fifo::PriorityFifo;
+pub use random::Random;
+pub use s3_fifo::S3Fifo;
+pub use sieve::Sieve;
+pub use tinylfu::TinyLfu;
+pub use w_tinylfu::WTinyLfu;
 
-/// Order in which packets leave a full store.
-///
-/// The store tells it what happens to each packet; ids are below the capacity the policy was made with, and every
-/// method panics on one that is not.
-pub trait EvictionPolicy {
-    /// The packet entered the store; it was not there.
-    fn admitted(&mut self, id: u32);
-    /// The packet answered an Interest. Nothing happens if it is not in the store.
-    fn hit(&mut self, id: u32);
-    /// The packet left the store, for whatever reason. Nothing happens if it is not in the store.
-    fn removed(&mut self, id: u32);
-    /// The packet to evict next; `None` when the store is empty. It stays in the order until
-    /// [`removed`](Self::removed) is called for it.
-    fn victim(&mut self) -> Option<u32>;
-    /// The packet to evict after those that `ahead` has passed: what [`victim`](Self::victim) will say later if nothing else
-    /// happens meanwhile, and a guess if something does. `None` at the end of the order, or when it is not known.
-    fn upcoming(&self, ahead: &mut Ahead) -> Option<u32>;
-    /// Asks for the memory that [`admitted`](Self::admitted) and [`hit`](Self::hit) look at first. Any id may be given.
-    fn prefetch(&self, id: u32);
-    /// Asks for what else [`hit`](Self::hit) needs. Reads what [`prefetch`](Self::prefetch) asks for. Any id may be given.
-    fn prefetch_hit(&self, id: u32);
-    /// Packets in the store.
-    fn len(&self) -> usize;
-    /// Is the store empty?
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
-/// How far a look at the packets to be evicted next has come; at first, before all of them.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Ahead(Option<Place>);
-
-/// Makes [`PolicyKind`] and [`Policy`] from the list of policies: a type with a function `new(capacity)`, and its name in
+/// Makes [`PolicyKind`] from the list of policies: an admission and an eviction policy, and their name in
 /// configurations. The first is the default.
 macro_rules! policies {
-    ($default:ident $default_name:literal; $($policy:ident $name:literal;)*) => {
-        policies! { @all $default, $default $default_name; $($policy $name;)* }
-    };
-    (@all $default:ident, $($policy:ident $name:literal;)*) => {
+    ($($policy:ident $name:literal $admission:ident $eviction:ident;)*) => {
         /// Names of the policies, as in a configuration file.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum PolicyKind {
             $(
-                #[doc = concat!("[`", stringify!($policy), "`], written `", $name, "`.")]
+                #[doc = concat!("[`", stringify!($admission), "`] enters, and leaves by [`", stringify!($eviction), "`]; written `", $name, "`.")]
                 $policy,
             )*
         }
 
         impl PolicyKind {
-            /// All policies.
+            /// All policies; the first is the default.
             pub const ALL: &[PolicyKind] = &[$(PolicyKind::$policy),*];
 
             /// How it is written in a configuration.
@@ -79,100 +97,130 @@ macro_rules! policies {
                     $(PolicyKind::$policy => $name,)*
                 }
             }
-        }
 
-        impl Default for PolicyKind {
-            fn default() -> Self {
-                PolicyKind::$default
-            }
-        }
-
-        /// Any of the policies, chosen at run time.
-        #[derive(Debug)]
-        pub enum Policy {
-            $(
-                #[doc = concat!("[`PolicyKind::", stringify!($policy), "`].")]
-                $policy($policy),
-            )*
-        }
-
-        impl Policy {
-            /// The policy of this kind for ids below `capacity`.
+            /// Makes a policy of this kind and hands it to `visitor`, which is compiled for its type.
             ///
             /// # Errors
-            /// When the memory for the order cannot be had.
-            pub fn new(kind: PolicyKind, capacity: usize) -> Result<Self, TableError> {
-                Ok(match kind {
-                    $(PolicyKind::$policy => Policy::$policy($policy::new(capacity)?),)*
+            /// When the memory for the policy cannot be had.
+            pub fn visit<V: PolicyVisitor>(self, parameters: &Parameters, visitor: V) -> Result<V::Output, TableError> {
+                Ok(match self {
+                    $(PolicyKind::$policy => visitor.visit(Guarded::<$admission, $eviction>::new(parameters)?),)*
                 })
-            }
-
-            /// Which one it is.
-            pub fn kind(&self) -> PolicyKind {
-                match self {
-                    $(Policy::$policy(_) => PolicyKind::$policy,)*
-                }
-            }
-        }
-
-        impl EvictionPolicy for Policy {
-            fn admitted(&mut self, id: u32) {
-                match self {
-                    $(Policy::$policy(policy) => policy.admitted(id),)*
-                }
-            }
-
-            fn hit(&mut self, id: u32) {
-                match self {
-                    $(Policy::$policy(policy) => policy.hit(id),)*
-                }
-            }
-
-            fn removed(&mut self, id: u32) {
-                match self {
-                    $(Policy::$policy(policy) => policy.removed(id),)*
-                }
-            }
-
-            fn victim(&mut self) -> Option<u32> {
-                match self {
-                    $(Policy::$policy(policy) => policy.victim(),)*
-                }
-            }
-
-            #[inline]
-            fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
-                match self {
-                    $(Policy::$policy(policy) => policy.upcoming(ahead),)*
-                }
-            }
-
-            #[inline]
-            fn prefetch(&self, id: u32) {
-                match self {
-                    $(Policy::$policy(policy) => policy.prefetch(id),)*
-                }
-            }
-
-            #[inline]
-            fn prefetch_hit(&self, id: u32) {
-                match self {
-                    $(Policy::$policy(policy) => policy.prefetch_hit(id),)*
-                }
-            }
-
-            fn len(&self) -> usize {
-                match self {
-                    $(Policy::$policy(policy) => policy.len(),)*
-                }
             }
         }
     };
 }
 
 policies! {
-    Lru "lru";
-    Fifo "fifo";
+    Lru "lru" Everything Lru;
+    Fifo "fifo" Everything Fifo;
+    Random "random" Everything Random;
+    Lfu "lfu" Everything Lfu;
+    Arc "arc" Everything Arc;
+    Clock "clock" Everything Clock;
+    ClockPro "clock-pro" Everything ClockPro;
+    TinyLfu "tinylfu" TinyLfu Fifo;
+    TinyLfuRandom "tinylfu-random" TinyLfu Random;
+    Filter "filter" Filter Fifo;
+    S3Fifo "s3-fifo" Everything S3Fifo;
+    Sieve "sieve" Everything Sieve;
+    WTinyLfu "w-tinylfu" Everything WTinyLfu;
+    PriorityFifo "priority-fifo" Everything PriorityFifo;
+}
+
+/// Something that is done with a policy of any type.
+pub trait PolicyVisitor {
+    /// What comes of it.
+    type Output;
+    /// Does it.
+    fn visit<P: CachePolicy + 'static>(self, policy: P) -> Self::Output;
+}
+
+/// Any of the policies, chosen at run time.
+///
+/// It does what the policy does, and asks nothing of those that have nothing to say.
+pub struct Policy {
+    choice: PolicyChoice,
+    /// [`CachePolicy::counts`] of the policy.
+    counts: bool,
+    /// [`CachePolicy::expects`] of the policy.
+    expects: bool,
+    policy: Box<dyn CachePolicy>,
+}
+
+/// Puts a policy into a box.
+struct Boxed;
+
+impl PolicyVisitor for Boxed {
+    type Output = Box<dyn CachePolicy>;
+
+    fn visit<P: CachePolicy + 'static>(self, policy: P) -> Self::Output {
+        Box::new(policy)
+    }
+}
+
+impl Policy {
+    /// The policy of this kind, with its settings.
+    ///
+    /// # Errors
+    /// When the memory for it cannot be had.
+    pub fn of(kind: PolicyKind, parameters: &Parameters) -> Result<Self, TableError> {
+        let policy = kind.visit(parameters, Boxed)?;
+        let choice = PolicyChoice { kind, tuning: parameters.tuning };
+        Ok(Policy { choice, counts: policy.counts(), expects: policy.expects(), policy })
+    }
+
+    /// Which one it is.
+    pub fn kind(&self) -> PolicyKind {
+        self.choice.kind
+    }
+
+    /// Which one it is, with its settings.
+    pub fn choice(&self) -> PolicyChoice {
+        self.choice
+    }
+
+    /// See [`CachePolicy::expects`].
+    #[inline]
+    pub fn expects(&self) -> bool {
+        self.expects
+    }
+
+    /// See [`CachePolicy::requested`].
+    #[inline]
+    pub fn requested(&mut self, name_hash: u64) {
+        if self.counts {
+            self.policy.requested(name_hash);
+        }
+    }
+}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policy").field("choice", &self.choice).finish_non_exhaustive()
+    }
+}
+
+impl Deref for Policy {
+    type Target = dyn CachePolicy;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &*self.policy
+    }
+}
+
+impl DerefMut for Policy {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut *self.policy
+    }
+}
+
+impl Default for PolicyKind {
+    fn default() -> Self {
+        PolicyKind::ALL[0]
+    }
 }
 
 impl fmt::Display for PolicyKind {
@@ -189,7 +237,11 @@ impl fmt::Display for UnknownPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "unknown content store policy '{}', expected", self.0)?;
         for (position, kind) in PolicyKind::ALL.iter().enumerate() {
-            let separator = if position == 0 { "" } else { " or" };
+            let separator = match position {
+                0 => "",
+                _ if position + 1 == PolicyKind::ALL.len() => " or",
+                _ => ",",
+            };
             write!(f, "{separator} '{kind}'")?;
         }
         Ok(())

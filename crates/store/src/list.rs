@@ -47,8 +47,8 @@ impl Default for Block {
 /// A place in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    block: u32,
-    at: u8,
+    pub(crate) block: u32,
+    pub(crate) at: u8,
 }
 
 impl Place {

@@ -13,6 +13,7 @@ mod bench_fib;
 #[cfg(feature = "dpdk")]
 mod bench_links;
 mod bench_memory;
+mod cache;
 mod cat;
 mod completions;
 mod config;
@@ -69,6 +70,7 @@ enum CliCommand {
     Cat(cat::CatArgs),
     Key(key::KeyArgs),
     Bench(bench::BenchArgs),
+    Cache(cache::CacheArgs),
     Reproduce(reproduce::ReproduceArgs),
     P4(p4::P4Args),
     Completions(completions::CompletionsArgs),
@@ -100,6 +102,7 @@ impl Cli {
             CliCommand::Cat(args) => args.run(connection),
             CliCommand::Key(args) => args.run(),
             CliCommand::Bench(args) => args.run(connection),
+            CliCommand::Cache(args) => args.run(),
             CliCommand::Reproduce(args) => args.run(),
             CliCommand::P4(args) => args.run(),
             CliCommand::Completions(args) => args.run(),
@@ -164,6 +167,9 @@ mod tests {
             "namehop cat /a/b --output y --congestion aimd",
             "namehop bench sockets --in-flight 128 --payload 1000 --duration 5s --pid 1 --json",
             "namehop bench memory --area 8GiB --time 1s --json",
+            "namehop cache simulate --workload web --policy fifo,filter:threshold=3 --capacity 1%,1000 --json",
+            "namehop cache simulate --trace a.txt --format lines --capacity 10 --optimum --requests 10",
+            "namehop cache model --capacity 1000 -q 10 --alpha 1 -N 100 --compare",
             "namehop reproduce all --prefixes 1000000 --svg figures --json",
             "namehop bench fib --fib 1000 --text a --snapshot b --grow --json",
             "namehop route add /a 300 --signing-key a.key --certificate a.ndncert",
@@ -185,6 +191,9 @@ mod tests {
             "namehop ping /a --count 0",
             "namehop cs erase / --count 0",
             "namehop put /a --signing-key a.key",
+            "namehop cache simulate --workload web",
+            "namehop cache simulate --workload web --trace x --capacity 1",
+            "namehop cache model --capacity 0",
             "namehop reproduce patricia --list",
             "namehop setup --apply --undo",
             "namehop setup --huge-pages much",

@@ -45,6 +45,9 @@ pub struct ReproduceArgs {
     /// Time for each schedule of the forwarding engine in each run
     #[arg(long, value_name = "S", default_value = "2s", value_parser = parse_seconds)]
     seconds: Duration,
+    /// Requests of each simulation of caches, half of which warm them up
+    #[arg(long, value_name = "N", default_value_t = Settings::default().cache_requests)]
+    cache_requests: u64,
     #[command(flatten)]
     memory: MeasuredMemoryArgs,
     /// Print JSON
@@ -68,7 +71,13 @@ impl ReproduceArgs {
             return Err(Failure::usage("--runs is at least 1"));
         }
         let memory = self.memory.options()?;
-        let settings = Settings { prefixes: self.prefixes, memory, engine_time: self.seconds, runs: self.runs };
+        let settings = Settings {
+            prefixes: self.prefixes,
+            memory,
+            engine_time: self.seconds,
+            runs: self.runs,
+            cache_requests: self.cache_requests,
+        };
         HugePages::Auto.use_from_now_on();
         let progress = Progress::of_steps();
         let on_progress = |step| progress.show(step);

@@ -30,7 +30,7 @@ fn published_figures_are_listed_and_regenerated() {
     let directory = tempfile::tempdir().expect("directory");
     let svg = directory.path().join("charts");
     let all = format!(
-        "reproduce all --prefixes 5000 --area 2MiB --time 1ms --seconds 1ms --runs 2 --json --svg {}",
+        "reproduce all --prefixes 5000 --area 2MiB --time 1ms --seconds 1ms --runs 2 --cache-requests 2000 --json --svg {}",
         svg.display()
     );
     let reports = namehop(&all).json();

@@ -55,7 +55,8 @@ impl Pcct {
         }
         agree("entries in the arena", self.entries.len(), entries)?;
         agree("entries in the bucket table", self.table.len(), entries)?;
-        agree("cached Data in the policy", self.content.len(), data)?;
+        agree("cached Data", self.content.len(), data)?;
+        agree("cached Data in the policy", self.content.policy.len(), data)?;
         agree("memory blocks of cached Data", self.content.blocks.live(), data)?;
         agree("PIT slots in the queue", self.queue.len(), pit)?;
         self.shares.check_invariants(self.queue.with_holders().map(|(_, holder)| holder))?;

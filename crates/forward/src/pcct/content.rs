@@ -6,7 +6,7 @@
 
 use namehop_hash::PrefixHashes;
 use namehop_packet::Timestamp;
-use namehop_store::{EvictionPolicy, Policy, PolicyKind};
+use namehop_store::{Arrival, Parameters, Policy, PolicyKind};
 use namehop_table::{Growth, TableError};
 use namehop_wire::data::implicit_digest;
 
@@ -61,6 +61,8 @@ impl CsErasure {
 pub(crate) struct ContentStore {
     pub(crate) blocks: BlockStore,
     pub(super) policy: Policy,
+    /// Cached Data.
+    entries: usize,
     index: PrefixIndex,
     /// Entry where the next erasure starts.
     next_to_erase: u32,
@@ -73,7 +75,8 @@ impl ContentStore {
     pub(super) fn new(config: &ContentConfig, entry_limit: usize) -> Result<Self, TableError> {
         Ok(ContentStore {
             blocks: BlockStore::new(config.capacity_bytes, Growth::WhenReady)?,
-            policy: Policy::new(config.policy, entry_limit)?,
+            policy: Policy::of(config.policy, &Parameters::new(entry_limit, config.capacity_packets.min(entry_limit)))?,
+            entries: 0,
             index: PrefixIndex::new(config.capacity_packets),
             next_to_erase: 0,
             capacity: config.capacity_packets,
@@ -94,7 +97,7 @@ impl ContentStore {
 
     /// Cached Data.
     pub(crate) fn len(&self) -> usize {
-        self.policy.len()
+        self.entries
     }
 
     /// Which packet goes when there are too many.
@@ -119,6 +122,8 @@ pub(crate) struct NewData<'a> {
     /// `None` when no prefix of it is indexed.
     pub(crate) hashes: Option<&'a PrefixHashes>,
     pub(crate) fresh_until: Timestamp,
+    /// Did anybody ask for it?
+    pub(crate) is_solicited: bool,
     pub(crate) digest: Option<&'a [u8; DIGEST_BYTES]>,
 }
 
@@ -193,18 +198,33 @@ impl Pcct {
         known
     }
 
+    /// An Interest asks for a name, whether or not cached Data will answer it.
+    #[inline]
+    pub(crate) fn note_request(&mut self, name_hash: u64) {
+        self.content.policy.requested(name_hash);
+    }
+
     /// The cached Data of an entry answered an Interest.
     pub(crate) fn note_data_used(&mut self, index: u32) {
         self.content.policy.hit(index);
     }
 
-    /// Caches Data in the entry with its name, in place of what was there. `false` when there is no memory for it.
+    /// Caches Data in the entry with its name, in place of what was there. `false` when the policy does not let it in, or there
+    /// is no memory for it.
     pub(crate) fn store_data(&mut self, index: u32, data: &NewData<'_>, now: Timestamp) -> bool {
-        if self.entry(index).has_data() {
+        let arrival = Arrival {
+            name_hash: self.entry(index).name_hash,
+            now: now.0,
+            fresh_until: data.fresh_until.0,
+            is_solicited: data.is_solicited,
+        };
+        // What comes in the place of older Data was let in already.
+        let replaces = self.entry(index).has_data();
+        if replaces {
             if self.data(index) == data.packet {
                 let entry = self.entry_mut(index);
                 entry.fresh_until = data.fresh_until;
-                self.content.policy.hit(index);
+                self.content.policy.refreshed(index, &arrival);
                 self.index_prefixes(index, data.hashes, now);
                 return true;
             }
@@ -212,6 +232,12 @@ impl Pcct {
         }
         if self.content.capacity == 0 {
             return false;
+        }
+        if self.content.policy.expects() && !replaces {
+            let is_full = self.content.is_full();
+            if !self.content.policy.admits(&arrival, is_full) {
+                return false;
+            }
         }
         while self.content.len() >= self.content.capacity {
             self.evict_data();
@@ -227,7 +253,8 @@ impl Pcct {
         entry.data_bytes = data.packet.len() as u16;
         entry.flags.set(EntryFlags::DIGEST_KNOWN, data.digest.is_some());
         entry.fresh_until = data.fresh_until;
-        self.content.policy.admitted(index);
+        self.content.policy.admitted(index, &arrival);
+        self.content.entries += 1;
         self.index_prefixes(index, data.hashes, now);
         true
     }
@@ -264,13 +291,10 @@ impl Pcct {
 
     /// Evicts the packet that the policy names. `false` when the store is empty.
     pub(super) fn evict_data(&mut self) -> bool {
-        match self.content.policy.victim() {
-            Some(victim) => {
-                self.remove_data(victim);
-                true
-            }
-            None => false,
-        }
+        let Some(victim) = self.content.policy.evict() else { return false };
+        self.release_data(victim);
+        self.free_if_unused(victim);
+        true
     }
 
     /// Removes the Data of an entry, and the entry when nothing else is in it.
@@ -279,33 +303,50 @@ impl Pcct {
         self.free_if_unused(index);
     }
 
+    /// Gives up the Data of an entry, if it has any, for another reason than to make room.
     fn drop_data(&mut self, index: u32) {
-        let block = std::mem::replace(&mut self.entry_mut(index).data, Block::NONE);
-        if !block.is_none() {
-            self.content.blocks.release(block);
+        if self.release_data(index) {
             self.content.policy.removed(index);
         }
+    }
+
+    /// Frees the memory of an entry's Data; `false` if it has none. The policy is not told.
+    #[inline]
+    fn release_data(&mut self, index: u32) -> bool {
+        let block = std::mem::replace(&mut self.entry_mut(index).data, Block::NONE);
+        if block.is_none() {
+            return false;
+        }
+        self.content.blocks.release(block);
+        self.content.entries -= 1;
+        true
     }
 
     /// Changes how many packets may be cached; evicts what is too much. The capacity may be limited to what the reserved
     /// address space allows. After an error everything is as it was.
     pub(crate) fn set_content_capacity(&mut self, capacity_packets: usize) -> Result<(), TableError> {
         let (capacity, entry_limit) = self.content_limits(capacity_packets);
+        let slots = entry_limit.max(self.entry_limit);
+        let choice = self.content.policy.choice();
+        let parameters = Parameters { slots, capacity, tuning: choice.tuning };
+        // Policies are made for a capacity: what they remember of names that are not in the store starts anew with another one.
+        let mut policy = Policy::of(choice.kind, &parameters)?;
         if entry_limit > self.entry_limit {
-            let mut policy = Policy::new(self.content.policy.kind(), entry_limit)?;
             self.raise_entry_limit(entry_limit)?;
-            let content = &mut self.content;
-            while let Some(next) = content.policy.victim() {
-                content.policy.removed(next);
-                policy.admitted(next);
-            }
-            content.policy = policy;
-            content.index = PrefixIndex::new(capacity);
+            self.content.index = PrefixIndex::new(capacity);
         }
         self.content.capacity = capacity;
         while self.content.len() > self.content.capacity {
             self.evict_data();
         }
+        while let Some(next) = self.content.policy.victim() {
+            self.content.policy.removed(next);
+            let entry = self.entry(next);
+            let is_solicited = true;
+            let (name_hash, fresh_until) = (entry.name_hash, entry.fresh_until.0);
+            policy.admitted(next, &Arrival { name_hash, now: 0, fresh_until, is_solicited });
+        }
+        self.content.policy = policy;
         Ok(())
     }
 

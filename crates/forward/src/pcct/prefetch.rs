@@ -4,7 +4,7 @@
 use arrayvec::ArrayVec;
 use namehop_hash::{PrefixHashes, hash_with_nonce};
 use namehop_packet::Timestamp;
-use namehop_store::{Ahead, EvictionPolicy};
+use namehop_store::Ahead;
 
 use super::content::{ContentStore, DIGEST_BYTES};
 use super::entry::Entry;
@@ -102,6 +102,29 @@ impl Pcct {
     #[inline]
     pub(crate) fn prefetch_bucket(&self, name_hash: u64) {
         self.table.prefetch(name_hash);
+    }
+
+    /// Does the Content Store's policy look at names? Only then [`prefetch_name_notes`](Self::prefetch_name_notes) and
+    /// [`prefetch_decision`](Self::prefetch_decision) are of use.
+    #[inline]
+    pub(crate) fn policy_expects(&self) -> bool {
+        self.content.policy.expects()
+    }
+
+    /// What the Content Store's policy notes of a name.
+    pub(crate) fn prefetch_name_notes(&self, name_hash: u64) {
+        self.content.policy.prefetch_name(name_hash);
+    }
+
+    /// What decides whether Data enters the Content Store: notes of its entry's name and of the entry whose Data would have to
+    /// leave. Reads the entries.
+    pub(crate) fn prefetch_decision(&self, entry: Option<u32>, victim: Option<u32>) {
+        if let Some(entry) = entry.and_then(|entry| self.entries.get(entry)) {
+            self.content.policy.prefetch_name(entry.name_hash);
+        }
+        if let Some((index, victim)) = victim.and_then(|index| Some((index, self.entries.get(index)?))) {
+            self.content.policy.prefetch_victim(index, victim.name_hash);
+        }
     }
 
     /// Bucket of a name in the index of cached Data by prefix.

@@ -98,6 +98,7 @@ impl Core {
                 hashes: data.hashes,
                 // Without FreshnessPeriod Data is never fresh.
                 fresh_until: now.plus_ms(data.freshness_ms),
+                is_solicited: partition.is_some(),
                 digest: data.digest,
             };
             let stored = self.pcct.store_data(entry, &new, now);

@@ -188,6 +188,7 @@ impl<S: Schedule> Engine<S> {
         }
 
         // Guide, section 3.3, "Content Store": only for the first downstream; when others wait already, nothing can be there.
+        core.pcct.note_request(hashes.full());
         let is_aggregated = pending.is_some_and(|pit| core.pcct.in_count(pit) > 0);
         core.counters.aggregated_interests += u64::from(is_aggregated);
         if !is_aggregated && core.pcct.content.serve {

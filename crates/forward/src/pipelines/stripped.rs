@@ -43,6 +43,7 @@ impl<S: Schedule> Engine<S> {
         };
 
         // Content Store lookup.
+        core.pcct.note_request(key.name_hash);
         let found = core.pcct.look_up(&key);
         if let Some(cached) = found.exact().filter(|&entry| core.pcct.entry(entry).has_data()) {
             core.counters.cs_hits += 1;
@@ -110,8 +111,13 @@ impl<S: Schedule> Engine<S> {
 
         // Content Store insertion.
         if core.pcct.content.admits() {
-            let new =
-                NewData { packet: packet.buffer.bytes(), hashes: None, fresh_until: Timestamp::NEVER, digest: None };
+            let new = NewData {
+                packet: packet.buffer.bytes(),
+                hashes: None,
+                fresh_until: Timestamp::NEVER,
+                is_solicited: true,
+                digest: None,
+            };
             let stored = core.pcct.store_data(entry, &new, now);
             core.counters.cs_rejected += u64::from(!stored);
         }

@@ -93,6 +93,20 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
+    /// What the Content Store's policy notes of the names that have been hashed. Apart from the other buckets, because most
+    /// policies look at no names.
+    #[inline]
+    pub(super) fn prefetch_name_notes(&self, guesses: &[Guess], hashes: &[PrefixHashes]) {
+        if !self.core.pcct.policy_expects() {
+            return;
+        }
+        for (guess, hashes) in guesses.iter().zip(hashes) {
+            if guess.is_hashed && hashes.result().is_ok() {
+                self.core.pcct.prefetch_name_notes(hashes.full());
+            }
+        }
+    }
+
     /// The entries that PIT tokens name. Of several packets in a row, so that the processor translates several addresses at
     /// once: that takes longer than all else where tables are large, or not on huge pages through and through.
     #[inline]
@@ -157,6 +171,17 @@ impl<S: Schedule> Engine<S> {
             if let (Kind::Data, Some(victim)) = (parsed.kind, guess.victim) {
                 self.core.pcct.prefetch_identity(victim);
             }
+        }
+    }
+
+    /// With the third step: what decides whether Data enters the Content Store.
+    #[inline]
+    pub(super) fn prefetch_decisions(&self, parsed: &[Parsed], guesses: &[Guess]) {
+        if !self.core.pcct.policy_expects() || !self.core.pcct.content.admits() {
+            return;
+        }
+        for (_, guess) in parsed.iter().zip(guesses).filter(|(parsed, _)| parsed.kind == Kind::Data) {
+            self.core.pcct.prefetch_decision(guess.entry, guess.victim);
         }
     }
 

@@ -84,6 +84,7 @@ impl<S: Schedule> Engine<S> {
     fn look_ahead(&self, packet: &Incoming, state: &mut BurstState, position: usize, place: usize) {
         self.hash_names(std::slice::from_ref(packet), state, (position, place), Lanes::SCALAR);
         self.prefetch_buckets(packet, state.at(position, place));
+        self.prefetch_name_notes(&state.guesses[place..=place], &state.hashes[place..=place]);
         if S::KIND.fetches_entries() {
             self.prefetch_named_entries(&state.guesses[place..=place]);
         }
@@ -118,6 +119,7 @@ impl<S: Schedule> Engine<S> {
             }
             if S::KIND.fetches_entries() {
                 self.prefetch_contents(&state.parsed[position], &state.guesses[current]);
+                self.prefetch_decisions(&state.parsed[position..=position], &state.guesses[current..=current]);
             }
             self.handle(now, packet, state.prepared(position, current), out);
             position += 1;
@@ -150,6 +152,7 @@ impl<S: Schedule> Engine<S> {
             }
             for (place, packet) in packets.by_ref().take(pair).enumerate() {
                 self.prefetch_contents(&state.parsed[position], &state.guesses[place]);
+                self.prefetch_decisions(&state.parsed[position..=position], &state.guesses[place..=place]);
                 self.handle(now, packet, state.prepared(position, place), out);
                 position += 1;
             }
@@ -182,7 +185,9 @@ impl<S: Schedule> Engine<S> {
                 for (packet, position) in ahead.iter().zip(with_buckets..) {
                     self.prefetch_buckets(packet, state.at(position, position));
                 }
-                self.prefetch_named_entries(&state.guesses[with_buckets..buckets_end]);
+                let hashed = with_buckets..buckets_end;
+                self.prefetch_name_notes(&state.guesses[hashed.clone()], &state.hashes[hashed.clone()]);
+                self.prefetch_named_entries(&state.guesses[hashed]);
                 with_buckets = buckets_end;
             }
             for position in with_entries..entries_end {
@@ -194,6 +199,8 @@ impl<S: Schedule> Engine<S> {
             for position in with_contents..contents_end {
                 self.prefetch_contents(&state.parsed[position], &state.guesses[position]);
             }
+            let decided = with_contents..contents_end;
+            self.prefetch_decisions(&state.parsed[decided.clone()], &state.guesses[decided]);
             with_contents = contents_end;
             for packet in packets.by_ref().take(handled_end - handled) {
                 self.handle(now, packet, state.prepared(handled, handled), out);

@@ -1,0 +1,145 @@
+//! A store of names under one policy: what the router does with packets, without packets.
+
+use namehop_store::{Arrival, CachePolicy, Parameters, PolicyChoice, PolicyVisitor};
+use namehop_table::{BucketTable, PageRequest, TableError};
+use serde::Serialize;
+
+/// Requests whose memory is asked for ahead, as a router does for a burst of packets.
+const AHEAD: usize = 16;
+
+/// What a store counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Requests.
+    pub requests: u64,
+    /// Requests that the store could answer.
+    pub hits: u64,
+    /// Names that entered.
+    pub insertions: u64,
+    /// Names that left for others.
+    pub evictions: u64,
+}
+
+impl Counts {
+    /// Share of requests that the store could answer.
+    pub fn hit_rate(&self) -> f64 {
+        self.hits as f64 / self.requests.max(1) as f64
+    }
+
+    /// Share of those that it could not answer, whose Data entered.
+    pub fn insertion_rate(&self) -> f64 {
+        self.insertions as f64 / (self.requests - self.hits).max(1) as f64
+    }
+
+    /// What was counted since `earlier`.
+    pub fn since(&self, earlier: &Counts) -> Counts {
+        Counts {
+            requests: self.requests - earlier.requests,
+            hits: self.hits - earlier.hits,
+            insertions: self.insertions - earlier.insertions,
+            evictions: self.evictions - earlier.evictions,
+        }
+    }
+}
+
+/// A store of any policy.
+pub trait SimulatedStore: Send {
+    /// Requests these names, one after the other. For each, `on_request` learns whether the store could answer.
+    fn request(&mut self, names: &[u64], on_request: &mut dyn FnMut(bool));
+    /// The same without saying so.
+    fn request_all(&mut self, names: &[u64]);
+    /// What was counted since the start.
+    fn counts(&self) -> Counts;
+}
+
+/// An empty store for so many names under this policy.
+///
+/// # Errors
+/// When the memory for it cannot be had.
+pub fn store(choice: PolicyChoice, capacity: usize) -> Result<Box<dyn SimulatedStore>, TableError> {
+    let parameters = Parameters { slots: capacity, capacity, tuning: choice.tuning };
+    let table = BucketTable::new(capacity, PageRequest::Large)?;
+    choice.kind.visit(&parameters, NewStore { table, capacity })
+}
+
+struct NewStore {
+    table: BucketTable,
+    capacity: usize,
+}
+
+impl PolicyVisitor for NewStore {
+    type Output = Box<dyn SimulatedStore>;
+
+    fn visit<P: CachePolicy + 'static>(self, policy: P) -> Self::Output {
+        let NewStore { table, capacity } = self;
+        Box::new(Store { policy, table, names: Vec::with_capacity(capacity), capacity, counts: Counts::default() })
+    }
+}
+
+struct Store<P> {
+    policy: P,
+    /// Slots by name.
+    table: BucketTable,
+    /// Names by slot.
+    names: Vec<u64>,
+    capacity: usize,
+    counts: Counts,
+}
+
+impl<P: CachePolicy> Store<P> {
+    #[inline]
+    fn request_one(&mut self, name: u64) -> bool {
+        self.counts.requests += 1;
+        self.policy.requested(name);
+        if let Some(slot) = self.table.find(name, |slot| self.names[slot as usize] == name) {
+            self.counts.hits += 1;
+            self.policy.hit(slot);
+            return true;
+        }
+        let arrival = Arrival::fresh(name);
+        let is_full = self.names.len() >= self.capacity;
+        if self.capacity == 0 || !self.policy.admits(&arrival, is_full) {
+            return false;
+        }
+        let victim = if is_full { self.policy.evict() } else { None };
+        let slot = match victim {
+            Some(victim) => {
+                self.table.remove(self.names[victim as usize], victim);
+                self.counts.evictions += 1;
+                self.names[victim as usize] = name;
+                victim
+            }
+            None => {
+                self.names.push(name);
+                (self.names.len() - 1) as u32
+            }
+        };
+        if self.table.insert(name, slot).is_ok() {
+            self.policy.admitted(slot, &arrival);
+            self.counts.insertions += 1;
+        }
+        false
+    }
+}
+
+impl<P: CachePolicy> SimulatedStore for Store<P> {
+    fn request(&mut self, names: &[u64], on_request: &mut dyn FnMut(bool)) {
+        for &name in names {
+            on_request(self.request_one(name));
+        }
+    }
+
+    fn request_all(&mut self, names: &[u64]) {
+        for (place, &name) in names.iter().enumerate() {
+            if let Some(&later) = names.get(place + AHEAD) {
+                self.table.prefetch(later);
+                self.policy.prefetch_name(later);
+            }
+            self.request_one(name);
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+}

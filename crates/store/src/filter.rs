@@ -1,0 +1,103 @@
+//! Filter admission (Takemasa, thesis, Osaka University 2019, 5.2.3).
+
+use namehop_table::TableError;
+
+use crate::words::Words;
+use crate::{AdmissionPolicy, Parameters};
+
+/// Counters for each request of the history, unless told otherwise: one request in 256 meets another name's counter, far fewer
+/// than those that Filter lets in because they come again.
+const COUNTERS_PER_REQUEST: u64 = 256;
+/// Most counters unless told otherwise, as in the thesis.
+const MAX_COUNTERS: u64 = 1 << 24;
+/// In the history: this request was not counted, because its counter was at its greatest value.
+const UNCOUNTED: u64 = 1 << 31;
+/// Requests whose counters are asked for ahead of their leaving the history.
+const LEAVING_AHEAD: usize = 64;
+
+/// Data enters if its name was asked for at least θ times among the last q requests. What leaves the store is not looked at.
+///
+/// 4 bytes for each request of the history and 2 for each counter: with the usual ones 516 per packet of the capacity, and no
+/// more than 32 MiB for all counters together.
+#[derive(Debug)]
+pub struct Filter {
+    /// Counters of the last requests, the oldest at `next`.
+    history: Words,
+    length: usize,
+    next: usize,
+    /// Requests since the start, up to `length`.
+    filled: usize,
+    counters: Words,
+    mask: u64,
+    threshold: u64,
+}
+
+impl Filter {
+    fn counter_of(&self, name_hash: u64) -> usize {
+        (name_hash & self.mask) as usize
+    }
+}
+
+impl AdmissionPolicy for Filter {
+    const COMPARES: bool = false;
+    const COUNTS: bool = true;
+
+    fn new(parameters: &Parameters) -> Result<Self, TableError> {
+        let tuning = &parameters.tuning;
+        let length = tuning.history.map_or(parameters.capacity, |history| history as usize).max(1);
+        if length > u32::MAX as usize {
+            return Err(TableError::CapacityTooLarge);
+        }
+        let usual = || (length as u64 * COUNTERS_PER_REQUEST).min(MAX_COUNTERS).next_power_of_two();
+        let counters = tuning.counters.map_or_else(usual, u64::from).next_power_of_two();
+        Ok(Filter {
+            history: Words::new(length.div_ceil(2))?,
+            length,
+            next: 0,
+            filled: 0,
+            counters: Words::new((counters as usize).div_ceil(4))?,
+            mask: counters - 1,
+            threshold: tuning.threshold.into(),
+        })
+    }
+
+    #[inline]
+    fn requested(&mut self, name_hash: u64) {
+        if self.filled == self.length {
+            let oldest = self.history.get_part::<32>(self.next);
+            if oldest & UNCOUNTED == 0 {
+                let count = self.counters.get_part::<16>(oldest as usize);
+                self.counters.set_part::<16>(oldest as usize, count - 1);
+            }
+        } else {
+            self.filled += 1;
+        }
+        let counter = self.counter_of(name_hash);
+        let count = self.counters.get_part::<16>(counter);
+        let is_counted = count < u64::from(u16::MAX);
+        if is_counted {
+            self.counters.set_part::<16>(counter, count + 1);
+        }
+        let noted = counter as u64 | if is_counted { 0 } else { UNCOUNTED };
+        self.history.set_part::<32>(self.next, noted);
+        self.next += 1;
+        if self.next == self.length {
+            self.next = 0;
+        }
+    }
+
+    #[inline]
+    fn admits(&mut self, name_hash: u64, _: Option<u64>) -> bool {
+        self.counters.get_part::<16>(self.counter_of(name_hash)) >= self.threshold
+    }
+
+    /// Also asks for a counter that will be decreased soon: each request makes one leave.
+    #[inline]
+    fn prefetch(&self, name_hash: u64) {
+        self.counters.prefetch(self.counter_of(name_hash) / 4);
+        let leaving = self.next + LEAVING_AHEAD;
+        if leaving < self.length {
+            self.counters.prefetch((self.history.get_part::<32>(leaving) & !UNCOUNTED) as usize / 4);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Which policy, for how large a store, and with which settings.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{PolicyKind, UnknownPolicy};
+
+/// What a policy is made for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Parameters {
+    /// Packets have numbers below this.
+    pub slots: usize,
+    /// Packets in the store when it is full; no more than `slots`.
+    pub capacity: usize,
+    /// Settings of policies that have any.
+    pub tuning: Tuning,
+}
+
+impl Parameters {
+    /// With usual settings.
+    pub fn new(slots: usize, capacity: usize) -> Self {
+        Parameters { slots, capacity, tuning: Tuning::default() }
+    }
+
+    /// This share of the capacity, rounded down.
+    pub(crate) fn share(&self, share: f64) -> usize {
+        (self.capacity as f64 * share) as usize
+    }
+}
+
+/// Settings of policies. Each policy looks at its own only.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tuning {
+    /// `filter`: requests in the history queue (q); as many as packets in the store when absent.
+    pub history: Option<u32>,
+    /// `filter`: requests for a name in the history that admit its Data (θ), the one that fetched it included.
+    pub threshold: u16,
+    /// `filter`: counters in the table (h), a power of two; 256 for each request of the history when absent, 2^24 at most.
+    pub counters: Option<u32>,
+    /// `tinylfu`, `tinylfu-random`, `w-tinylfu`: requests after which counters are halved, for each packet of the store.
+    pub sample: u32,
+    /// `w-tinylfu`: share of the store that new packets enter.
+    pub window: f64,
+    /// `w-tinylfu`: share of the rest for packets that were used there.
+    pub protected: f64,
+    /// `s3-fifo`: share of the store that new packets enter.
+    pub small: f64,
+    /// `s3-fifo`: ghosts, for each packet of the store.
+    pub ghosts: f64,
+    /// `s3-fifo`: hits in the small queue that lead to the main one.
+    pub promote: u8,
+    /// `random`, `tinylfu-random`: where the sequence of random numbers starts.
+    pub seed: u64,
+}
+
+impl Default for Tuning {
+    /// As their authors recommend.
+    fn default() -> Self {
+        Tuning {
+            history: None,
+            threshold: 2,
+            counters: None,
+            sample: 10,
+            window: 0.01,
+            protected: 0.8,
+            small: 0.1,
+            ghosts: 0.9,
+            promote: 2,
+            seed: 1,
+        }
+    }
+}
+
+/// A policy with its settings, written `name` or `name:setting=value:…`, as in `filter:history=10000:threshold=3`.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PolicyChoice {
+    /// Which policy.
+    pub kind: PolicyKind,
+    /// How it is set.
+    pub tuning: Tuning,
+}
+
+impl From<PolicyKind> for PolicyChoice {
+    fn from(kind: PolicyKind) -> Self {
+        PolicyChoice { kind, tuning: Tuning::default() }
+    }
+}
+
+/// Why a text names no policy with settings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyChoiceError {
+    /// No such policy.
+    #[error(transparent)]
+    Policy(#[from] UnknownPolicy),
+    /// The policy has no such setting.
+    #[error("content store policy '{kind}' has no setting '{setting}'")]
+    Setting {
+        /// The policy.
+        kind: PolicyKind,
+        /// What was given.
+        setting: String,
+    },
+    /// A setting cannot have this value.
+    #[error("'{setting}' cannot be '{value}', it must be {expected}")]
+    Value {
+        /// The setting.
+        setting: &'static str,
+        /// What was given.
+        value: String,
+        /// What it may be.
+        expected: &'static str,
+    },
+}
+
+impl FromStr for PolicyChoice {
+    type Err = PolicyChoiceError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyChoiceError> {
+        let mut parts = text.split(':');
+        let kind: PolicyKind = parts.next().unwrap_or("").parse()?;
+        let mut choice = PolicyChoice::from(kind);
+        for part in parts {
+            let (setting, value) = part.split_once('=').unwrap_or((part, ""));
+            let Some(&setting) = settings_of(kind).iter().find(|&&known| known == setting) else {
+                return Err(PolicyChoiceError::Setting { kind, setting: setting.to_owned() });
+            };
+            set(&mut choice.tuning, setting, value).map_err(|expected| PolicyChoiceError::Value {
+                setting,
+                value: value.to_owned(),
+                expected,
+            })?;
+        }
+        Ok(choice)
+    }
+}
+
+/// Settings that a policy looks at.
+fn settings_of(kind: PolicyKind) -> &'static [&'static str] {
+    match kind {
+        PolicyKind::Filter => &["history", "threshold", "counters"],
+        PolicyKind::TinyLfu => &["sample"],
+        PolicyKind::TinyLfuRandom => &["sample", "seed"],
+        PolicyKind::WTinyLfu => &["sample", "window", "protected"],
+        PolicyKind::S3Fifo => &["small", "ghosts", "promote"],
+        PolicyKind::Random => &["seed"],
+        _ => &[],
+    }
+}
+
+/// Sets one setting, or says what its value must be.
+fn set(tuning: &mut Tuning, setting: &str, value: &str) -> Result<(), &'static str> {
+    match setting {
+        "history" => tuning.history = Some(within(value, 1, u32::MAX / 64, "a number from 1 to 67108863")?),
+        "threshold" => tuning.threshold = within(value, 1, u16::MAX, "a number from 1 to 65535")?,
+        "counters" => {
+            let counters: u32 = within(value, 1, 1 << 30, POWER)?;
+            tuning.counters = Some(if counters.is_power_of_two() { counters } else { return Err(POWER) });
+        }
+        "sample" => tuning.sample = within(value, 1, 1000, "a number from 1 to 1000")?,
+        "window" => tuning.window = within(value, 0.0, 1.0, SHARE)?,
+        "protected" => tuning.protected = within(value, 0.0, 1.0, SHARE)?,
+        "small" => tuning.small = within(value, 0.0, 1.0, SHARE)?,
+        "ghosts" => tuning.ghosts = within(value, 0.0, 10.0, "a number from 0 to 10")?,
+        "promote" => tuning.promote = within(value, 1, 63, "a number from 1 to 63")?,
+        _ => tuning.seed = within(value, 0, u64::MAX, "a number")?,
+    }
+    Ok(())
+}
+
+const POWER: &str = "a power of two up to 1073741824";
+const SHARE: &str = "a share from 0 to 1";
+
+fn within<T: FromStr + PartialOrd>(text: &str, least: T, most: T, expected: &'static str) -> Result<T, &'static str> {
+    text.parse().ok().filter(|value| *value >= least && *value <= most).ok_or(expected)
+}
+
+impl fmt::Display for PolicyChoice {
+    /// The name, and the settings that are not the usual ones.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.name())?;
+        let usual = Tuning::default();
+        for &setting in settings_of(self.kind) {
+            let (value, usual) = (shown(&self.tuning, setting), shown(&usual, setting));
+            if value != usual {
+                write!(f, ":{setting}={value}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn shown(tuning: &Tuning, setting: &str) -> String {
+    let optional = |value: Option<u32>| value.map(|value| value.to_string()).unwrap_or_default();
+    match setting {
+        "history" => optional(tuning.history),
+        "threshold" => tuning.threshold.to_string(),
+        "counters" => optional(tuning.counters),
+        "sample" => tuning.sample.to_string(),
+        "window" => tuning.window.to_string(),
+        "protected" => tuning.protected.to_string(),
+        "small" => tuning.small.to_string(),
+        "ghosts" => tuning.ghosts.to_string(),
+        "promote" => tuning.promote.to_string(),
+        _ => tuning.seed.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_with_settings_read_back() {
+        for text in [
+            "lru",
+            "filter",
+            "filter:history=10000:threshold=3:counters=65536",
+            "tinylfu-random:sample=50:seed=7",
+            "s3-fifo:small=0.2:ghosts=0.5:promote=1",
+            "w-tinylfu:window=0.2:protected=0.5",
+        ] {
+            let choice: PolicyChoice = text.parse().expect(text);
+            assert_eq!(choice.to_string(), text);
+        }
+        assert_eq!("filter:threshold=2".parse::<PolicyChoice>().expect("usual").to_string(), "filter");
+    }
+
+    #[test]
+    fn impossible_settings_are_refused() {
+        let error = |text: &str| text.parse::<PolicyChoice>().expect_err(text).to_string();
+        assert!(error("best").starts_with("unknown content store policy 'best'"));
+        assert_eq!(error("lru:threshold=2"), "content store policy 'lru' has no setting 'threshold'");
+        assert_eq!(error("filter:"), "content store policy 'filter' has no setting ''");
+        assert_eq!(error("filter:threshold=0"), "'threshold' cannot be '0', it must be a number from 1 to 65535");
+        assert_eq!(error("filter:counters=3"), format!("'counters' cannot be '3', it must be {POWER}"));
+        for value in ["NaN", "-0.1", "1.5", "inf", ""] {
+            assert_eq!(
+                error(&format!("s3-fifo:small={value}")),
+                format!("'small' cannot be '{value}', it must be {SHARE}")
+            );
+        }
+    }
+}

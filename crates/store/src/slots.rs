@@ -1,0 +1,227 @@
+//! Doubly linked lists of the numbers 0..capacity with a note for each: 16 bytes per number, four of them to a cache line.
+//!
+//! A number is in one list at most. Which one it is in is the policy's business: it says so in the note, whose mark is 0 for those
+//! that are in none.
+
+use namehop_table::TableError;
+
+use crate::words::Words;
+
+/// No number: links hold numbers increased by one, so that untouched memory has no links.
+const NONE: u32 = 0;
+/// Bits of a note's mark.
+const MARK_BITS: u32 = 8;
+
+/// The ends of a list.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct List {
+    first: u32,
+    last: u32,
+    length: usize,
+}
+
+impl List {
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Ends and length as numbers, to be kept in words.
+    pub(crate) fn parts(&self) -> (u32, u32, usize) {
+        (self.first, self.last, self.length)
+    }
+
+    /// Of such numbers.
+    pub(crate) fn from_parts(first: u32, last: u32, length: usize) -> Self {
+        List { first, last, length }
+    }
+
+    /// The number at the front.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<u32> {
+        self.first.checked_sub(1)
+    }
+}
+
+/// What a policy notes of a number: 56 bits of a name's hash, and 8 bits that mean what the policy likes. All zero at first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub(crate) hash: u64,
+    pub(crate) mark: u8,
+}
+
+/// The bits of a hash that notes keep.
+#[inline]
+pub(crate) fn kept(hash: u64) -> u64 {
+    hash & (u64::MAX >> MARK_BITS)
+}
+
+/// Links and notes of all numbers.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    words: Words,
+}
+
+impl Slots {
+    /// For numbers below `count`.
+    pub(crate) fn new(count: usize) -> Result<Self, TableError> {
+        if count >= u32::MAX as usize {
+            return Err(TableError::CapacityTooLarge);
+        }
+        Ok(Slots { words: Words::new(2 * count)? })
+    }
+
+    #[inline]
+    pub(crate) fn note(&self, number: u32) -> Note {
+        let word = self.words.get(2 * number as usize + 1);
+        Note { hash: word >> MARK_BITS, mark: word as u8 }
+    }
+
+    #[inline]
+    pub(crate) fn set_note(&mut self, number: u32, note: Note) {
+        self.words.set(2 * number as usize + 1, note.hash << MARK_BITS | u64::from(note.mark));
+    }
+
+    #[inline]
+    pub(crate) fn mark(&self, number: u32) -> u8 {
+        self.note(number).mark
+    }
+
+    #[inline]
+    pub(crate) fn set_mark(&mut self, number: u32, mark: u8) {
+        let note = self.note(number);
+        self.set_note(number, Note { mark, ..note });
+    }
+
+    /// Asks for links and note. Any number may be given.
+    #[inline]
+    pub(crate) fn prefetch(&self, number: u32) {
+        self.words.prefetch(2 * number as usize);
+    }
+
+    /// Asks for the neighbours of a number. Reads its links. Any number may be given.
+    #[inline]
+    pub(crate) fn prefetch_neighbours(&self, number: u32) {
+        if (number as usize) < self.words.len() / 2 {
+            let (previous, next) = self.links(number);
+            self.prefetch(previous.wrapping_sub(1));
+            self.prefetch(next.wrapping_sub(1));
+        }
+    }
+
+    /// The number behind one that is in a list.
+    #[inline]
+    pub(crate) fn next(&self, number: u32) -> Option<u32> {
+        self.links(number).1.checked_sub(1)
+    }
+
+    /// The number behind one that was in a list some time ago; `None` if it is in none now, for its links lead nowhere then.
+    #[inline]
+    pub(crate) fn after_outdated(&self, number: u32) -> Option<u32> {
+        if self.mark(number) == 0 { None } else { self.next(number) }
+    }
+
+    #[inline]
+    pub(crate) fn push_back(&mut self, list: &mut List, number: u32) {
+        let link = number + 1;
+        self.set_links(number, list.last, NONE);
+        match list.last {
+            NONE => list.first = link,
+            last => {
+                let (before, _) = self.links(last - 1);
+                self.set_links(last - 1, before, link);
+            }
+        }
+        list.last = link;
+        list.length += 1;
+    }
+
+    /// Puts `number` behind another one of the list; at the front for `None`.
+    pub(crate) fn insert_behind(&mut self, list: &mut List, behind: Option<u32>, number: u32) {
+        let next = match behind {
+            None => list.first,
+            Some(behind) => self.links(behind).1,
+        };
+        if next == NONE {
+            return self.push_back(list, number);
+        }
+        let (previous, behind_next) = self.links(next - 1);
+        self.set_links(number, previous, next);
+        self.set_links(next - 1, number + 1, behind_next);
+        match previous {
+            NONE => list.first = number + 1,
+            link => {
+                let (before, _) = self.links(link - 1);
+                self.set_links(link - 1, before, number + 1);
+            }
+        }
+        list.length += 1;
+    }
+
+    /// Takes a number out of the list that it is in.
+    #[inline]
+    pub(crate) fn remove(&mut self, list: &mut List, number: u32) {
+        let (previous, next) = self.links(number);
+        match previous {
+            NONE => list.first = next,
+            link => {
+                let (before, _) = self.links(link - 1);
+                self.set_links(link - 1, before, next);
+            }
+        }
+        match next {
+            NONE => list.last = previous,
+            link => {
+                let (_, behind) = self.links(link - 1);
+                self.set_links(link - 1, previous, behind);
+            }
+        }
+        list.length -= 1;
+    }
+
+    /// Puts `new`, which is in no list, where `old` was.
+    pub(crate) fn replace(&mut self, list: &mut List, old: u32, new: u32) {
+        let (previous, next) = self.links(old);
+        self.set_links(new, previous, next);
+        match previous {
+            NONE => list.first = new + 1,
+            link => {
+                let (before, _) = self.links(link - 1);
+                self.set_links(link - 1, before, new + 1);
+            }
+        }
+        match next {
+            NONE => list.last = new + 1,
+            link => {
+                let (_, behind) = self.links(link - 1);
+                self.set_links(link - 1, new + 1, behind);
+            }
+        }
+    }
+
+    /// Takes the number at the front out.
+    #[inline]
+    pub(crate) fn pop_front(&mut self, list: &mut List) -> Option<u32> {
+        let first = list.first()?;
+        self.remove(list, first);
+        Some(first)
+    }
+
+    #[inline]
+    pub(crate) fn move_back(&mut self, list: &mut List, number: u32) {
+        if list.last != number + 1 {
+            self.remove(list, number);
+            self.push_back(list, number);
+        }
+    }
+
+    #[inline]
+    fn links(&self, number: u32) -> (u32, u32) {
+        let word = self.words.get(2 * number as usize);
+        ((word >> 32) as u32, word as u32)
+    }
+
+    #[inline]
+    fn set_links(&mut self, number: u32, previous: u32, next: u32) {
+        self.words.set(2 * number as usize, u64::from(previous) << 32 | u64::from(next));
+    }
+}

@@ -1,0 +1,92 @@
+//! Memory that decisions touch, in a store with so many packets that none of it would be in the processor's caches, and how many
+//! of these accesses have to wait for one another (thesis 4.2). Lists and counters of a table's handle do not count.
+
+use namehop_table::permutation::mix;
+use namehop_table::touched::count_lines;
+
+use crate::*;
+
+const CAPACITY: u32 = 100_000;
+
+/// A full store, in which names that are asked for more often were asked for more often, and the last of them.
+fn full(kind: PolicyKind) -> (Policy, u64) {
+    let capacity = CAPACITY as usize;
+    let mut policy = Policy::of(kind, &Parameters::new(capacity, capacity)).expect("memory");
+    for id in 0..CAPACITY {
+        let arrival = Arrival::fresh(mix(id.into()));
+        policy.requested(arrival.name_hash);
+        policy.requested(arrival.name_hash);
+        assert!(policy.admits(&arrival, false), "{kind}");
+        policy.admitted(id, &arrival);
+        if mix(u64::from(id) ^ 7).is_multiple_of(4) {
+            policy.hit(id);
+        }
+    }
+    (policy, u64::from(CAPACITY))
+}
+
+/// The average number of lines that an operation touches, over many packets.
+fn lines(kind: PolicyKind, mut operation: impl FnMut(&mut Policy, u64)) -> f64 {
+    let (mut policy, first) = full(kind);
+    let count = 2_000;
+    let touched: usize = (0..count).map(|number| count_lines(|| operation(&mut policy, mix(first + number))).0).sum();
+    touched as f64 / count as f64
+}
+
+fn hit(kind: PolicyKind) -> f64 {
+    lines(kind, |policy, draw| policy.hit((draw % u64::from(CAPACITY)) as u32))
+}
+
+fn decision(kind: PolicyKind) -> f64 {
+    lines(kind, |policy, name| {
+        policy.admits(&Arrival::fresh(name), true);
+    })
+}
+
+fn eviction(kind: PolicyKind) -> f64 {
+    lines(kind, |policy, name| {
+        let arrival = Arrival::fresh(name);
+        if let Some(victim) = policy.victim() {
+            policy.evicted(victim);
+            policy.admitted(victim, &arrival);
+        }
+    })
+}
+
+#[test]
+fn a_hit_moves_nothing_or_touches_neighbours() {
+    for kind in [PolicyKind::Fifo, PolicyKind::Random, PolicyKind::Filter, PolicyKind::TinyLfu] {
+        assert_eq!(hit(kind), 0.0, "{kind}");
+    }
+    // A bit or a mark: nothing waits for anything.
+    for kind in [PolicyKind::Clock, PolicyKind::Sieve, PolicyKind::S3Fifo, PolicyKind::ClockPro] {
+        assert_eq!(hit(kind), 1.0, "{kind}");
+    }
+    // The block at the front, which may be the packet's; the note of the packet, then the block that it leads to; and the block at
+    // the end, now and then a new one. The packet's links, then its neighbours, and the end. Published for lists by last use: 4, with bucket
+    // and entry of the table before them.
+    for (kind, lines) in [(PolicyKind::Lru, 4.0..4.5), (PolicyKind::Arc, 2.5..4.1)] {
+        assert!(lines.contains(&hit(kind)), "{kind}: {}", hit(kind));
+    }
+}
+
+#[test]
+fn decisions_wait_for_few_lines() {
+    assert_eq!(decision(PolicyKind::Fifo), 0.0);
+    // One counter, which only the name leads to: nothing waits.
+    assert_eq!(decision(PolicyKind::Filter), 1.0);
+    // The counters of the name and the number at the front of the order, beside each other; then the name of that packet; then
+    // its counters. The published two dependent accesses are for an order that holds the names.
+    assert_eq!(decision(PolicyKind::TinyLfu), 4.0);
+    assert_eq!(decision(PolicyKind::TinyLfuRandom), 4.0);
+}
+
+#[test]
+fn hands_go_far() {
+    let fifo = eviction(PolicyKind::Fifo);
+    assert!((2.0..4.0).contains(&fifo), "{fifo}");
+    let clock_pro = eviction(PolicyKind::ClockPro);
+    let clock = eviction(PolicyKind::Clock);
+    println!("lines of an eviction: CLOCK {clock}, CLOCK-Pro {clock_pro} (published 16.6)");
+    assert!(clock > 2.0 && clock_pro > clock, "{clock} {clock_pro}");
+}

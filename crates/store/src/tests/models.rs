@@ -1,0 +1,142 @@
+//! The same policies written down as their papers describe them, with vectors that are searched from end to end.
+
+mod clock_pro;
+mod queues;
+
+use super::steps::{Data, Decided, Step, hash};
+use crate::sketch::Sketch;
+use crate::{Parameters, PolicyChoice, PolicyKind};
+
+/// Names and what a policy would do with them.
+pub(super) trait Model {
+    /// Does what the step does; of what is decided at random, it is told the outcome.
+    fn apply(&mut self, step: Step, decided: Decided);
+    /// Names in the store, in order.
+    fn names(&self) -> Vec<u64>;
+}
+
+/// Eviction, by name.
+pub(super) trait EvictionModel {
+    fn names(&self) -> Vec<u64>;
+    fn hit(&mut self, name: u64);
+    fn refreshed(&mut self, data: Data, _time: u64, _is_solicited: bool) {
+        self.hit(data.name);
+    }
+    fn erase(&mut self, name: u64);
+    /// The one that would go now.
+    fn victim(&mut self) -> Option<u64>;
+    /// New Data enters; one packet goes first if the store is full.
+    fn enter(&mut self, data: Data, is_full: bool, time: u64, is_solicited: bool, decided: Decided);
+}
+
+/// Admission, by name.
+enum AdmissionModel {
+    Everything,
+    /// The last requests, at most `length`.
+    Filter {
+        requests: Vec<u64>,
+        length: usize,
+        threshold: usize,
+    },
+    TinyLfu(Sketch),
+}
+
+struct Guarded {
+    admission: AdmissionModel,
+    eviction: Box<dyn EvictionModel>,
+    capacity: usize,
+    time: u64,
+}
+
+impl Guarded {
+    fn requested(&mut self, name: u64) {
+        match &mut self.admission {
+            AdmissionModel::Everything => {}
+            AdmissionModel::Filter { requests, length, .. } => {
+                requests.push(name);
+                if requests.len() > *length {
+                    requests.remove(0);
+                }
+            }
+            AdmissionModel::TinyLfu(sketch) => sketch.count(hash(name)),
+        }
+    }
+
+    fn arrive(&mut self, data: Data, is_solicited: bool, decided: Decided) {
+        let names = self.eviction.names();
+        if names.contains(&data.name) {
+            return self.eviction.refreshed(data, self.time, is_solicited);
+        }
+        let is_full = names.len() >= self.capacity;
+        let admits = match &self.admission {
+            AdmissionModel::Everything => true,
+            AdmissionModel::Filter { requests, threshold, .. } => {
+                requests.iter().filter(|&&name| name == data.name).count() >= *threshold
+            }
+            AdmissionModel::TinyLfu(sketch) if is_full => match self.eviction.victim() {
+                Some(victim) => sketch.estimate(hash(data.name)) > sketch.estimate(hash(victim)),
+                // Drawn at random: it is not known with whom the name was compared.
+                None => decided.admitted,
+            },
+            AdmissionModel::TinyLfu(_) => true,
+        };
+        if admits {
+            self.eviction.enter(data, is_full, self.time, is_solicited, decided);
+        }
+    }
+}
+
+impl Model for Guarded {
+    fn apply(&mut self, step: Step, decided: Decided) {
+        self.time += 1;
+        match step {
+            Step::Request(data) => {
+                self.requested(data.name);
+                if self.eviction.names().contains(&data.name) {
+                    self.eviction.hit(data.name);
+                } else {
+                    self.arrive(data, true, decided);
+                }
+            }
+            Step::Data(data) => self.arrive(data, false, decided),
+            Step::Erase(name) => self.eviction.erase(name),
+        }
+    }
+
+    fn names(&self) -> Vec<u64> {
+        let mut names = self.eviction.names();
+        names.sort_unstable();
+        names
+    }
+}
+
+pub(super) fn model_of(choice: PolicyChoice, parameters: &Parameters) -> Box<dyn Model> {
+    let (capacity, tuning) = (parameters.capacity, &parameters.tuning);
+    let sample = capacity as u64 * u64::from(tuning.sample);
+    let sketch = || AdmissionModel::TinyLfu(Sketch::new(sample).expect("memory"));
+    let admission = match choice.kind {
+        PolicyKind::Filter => AdmissionModel::Filter {
+            requests: Vec::new(),
+            length: tuning.history.map_or(capacity, |history| history as usize),
+            threshold: tuning.threshold.into(),
+        },
+        PolicyKind::TinyLfu | PolicyKind::TinyLfuRandom => sketch(),
+        _ => AdmissionModel::Everything,
+    };
+    let eviction: Box<dyn EvictionModel> = match choice.kind {
+        PolicyKind::Lru => Box::new(queues::Queue::new(queues::OnHit::Move)),
+        PolicyKind::Fifo | PolicyKind::Filter | PolicyKind::TinyLfu => {
+            Box::new(queues::Queue::new(queues::OnHit::Stay))
+        }
+        PolicyKind::Clock => Box::new(queues::Queue::new(queues::OnHit::AnotherRound)),
+        PolicyKind::Random | PolicyKind::TinyLfuRandom => Box::new(queues::AnyLeaves::default()),
+        PolicyKind::Lfu => Box::new(queues::Lfu::default()),
+        PolicyKind::Sieve => Box::new(queues::Sieve::default()),
+        PolicyKind::PriorityFifo => Box::new(queues::PriorityFifo::default()),
+        PolicyKind::Arc => Box::new(queues::Arc::new(capacity)),
+        PolicyKind::S3Fifo => Box::new(queues::S3Fifo::new(parameters)),
+        PolicyKind::WTinyLfu => Box::new(queues::WTinyLfu::new(parameters, Sketch::new(sample).expect("memory"))),
+        PolicyKind::ClockPro => Box::new(clock_pro::ClockPro::new(capacity)),
+    };
+    Box::new(Guarded { admission, eviction, capacity, time: 0 })
+}
