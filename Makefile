@@ -76,6 +76,7 @@ attack-test: setup-test ## floods and other attacks on a router, as root, one by
 
 nic-test: setup-nic ## network cards without the kernel, in a virtual machine (no root, no card needed)
 	cargo build --locked --package namehop
+	cargo build --locked --package namehop-dpdk --example steering
 	NAMEHOP=target/debug/namehop .venv/bin/pytest -q tests/nic
 
 fuzz: setup ## every fuzz target for FUZZ_SECONDS each (60), new inputs are added to fuzz/corpus

@@ -12,6 +12,7 @@ fn main() {
     println!("cargo::rerun-if-changed=shim/shim.c");
     println!("cargo::rerun-if-changed=shim/bpf.c");
     println!("cargo::rerun-if-changed=shim/nic.c");
+    println!("cargo::rerun-if-changed=shim/steering.c");
     println!("cargo::rerun-if-changed=shim/shim.h");
     println!("cargo::rerun-if-env-changed=PKG_CONFIG");
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
@@ -19,6 +20,7 @@ fn main() {
     shim.file("shim/shim.c")
         .file("shim/bpf.c")
         .file("shim/nic.c")
+        .file("shim/steering.c")
         .define("_GNU_SOURCE", None)
         .define("ALLOW_EXPERIMENTAL_API", None)
         .std("gnu11")

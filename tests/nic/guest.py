@@ -13,12 +13,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = (ROOT / os.environ.get("NAMEHOP", "target/debug/namehop")).resolve()
+# Tries rules for receive queues; see tests/nic/test_steering.py.
+STEERING = ROOT / "target/debug/examples/steering"
 # Made by scripts/setup.sh nic: the unpacked package of Debian's kernel.
 KERNEL = ROOT / "target/nic/kernel"
 # Modules of the guest, which have others behind them.
-MODULES = ("vfio-pci", "vfio_iommu_type1", "tun", "e1000e", "vmxnet3", "virtio_pci", "virtio_net")
+MODULES = (
+    "vfio-pci", "vfio_iommu_type1", "tun", "e1000e", "vmxnet3", "virtio_pci", "virtio_net",
+    # What the kernel does for DPDK's driver of TAP interfaces, so that these can steer.
+    "sch_multiq", "sch_ingress", "cls_flower", "act_skbedit", "act_gact",
+)  # fmt: skip
 # Parts of DPDK that are loaded when they are there.
-PLUGINS = ("bus_pci", "bus_vdev", "net_e1000", "net_vmxnet3", "net_virtio", "mempool_ring")
+PLUGINS = ("bus_pci", "bus_vdev", "net_e1000", "net_vmxnet3", "net_virtio", "net_tap", "mempool_ring")
 INIT = """#!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc
@@ -70,8 +76,9 @@ def make_disk(folder):
     for applet in subprocess.run([root / "bin/busybox", "--list"], capture_output=True, text=True, check=True).stdout.split():
         if not (root / "bin" / applet).exists():
             (root / "bin" / applet).symlink_to("busybox")
-    shutil.copy(PROGRAM, root / "usr/bin/namehop")
-    subprocess.run(["strip", root / "usr/bin/namehop"], check=True)
+    for program, name in ((PROGRAM, "namehop"), (STEERING, "steering")):
+        shutil.copy(program, root / "usr/bin" / name)
+        subprocess.run(["strip", root / "usr/bin" / name], check=True)
     (root / "init").write_text(INIT)
     (root / "init").chmod(0o755)
 
@@ -88,7 +95,7 @@ def make_disk(folder):
     for folder_of_plugins in Path("/usr/lib").glob("*-linux-gnu/dpdk/pmds-*"):
         for name in PLUGINS:
             plugins += [file for file in folder_of_plugins.glob(f"librte_{name}.so.*") if not file.is_symlink()]
-    for file in [*plugins, *libraries([PROGRAM, *plugins])]:
+    for file in [*plugins, *libraries([PROGRAM, STEERING, *plugins])]:
         # The same library under two names must be one file, or it would be loaded twice.
         real, target = (root / str(path).lstrip("/") for path in (file.resolve(), file))
         for path in (real, target):

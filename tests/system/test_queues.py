@@ -4,7 +4,7 @@ import os
 
 import pytest
 from conftest import wait_until
-from port_links import Link, drops, ip, needs_root, route
+from port_links import Link, drops, ip, link_state, needs_root, route
 from test_links import published, same
 from test_workers import OBJECTS, OBJECT_BYTES, objects, publish_all, with_workers  # noqa: F401
 
@@ -23,10 +23,11 @@ def link():
         yield link
 
 
-def start(make_router, link, *lines, workers=3):
+def start(make_router, link, *lines, workers=3, drivers=("dev", "dev")):
     routers = []
     for end, name in enumerate(["near", "far"]):
-        port = [f'[[port]]\nuri = "{link.local(end)}"\naddresses = ["{ADDRESSES[end]}"]', *lines, ""]
+        uri = f"{drivers[end]}://{link.devices[end]}"
+        port = [f'[[port]]\nuri = "{uri}"\naddresses = ["{ADDRESSES[end]}"]', *lines, ""]
         router = make_router(with_workers(workers, "\n".join(port), '[ports]\ninterfaces = ["all"]\n'), name=name, start=False)
         router.prefix = link.inside(end)
         routers.append(router.start())
@@ -46,10 +47,10 @@ def create(router, remote, local, *options):
     return router.json("face", "create", remote, "--local", local, "--persistency", "permanent", *options)["face_id"]
 
 
-def check_nothing_lost(*routers):
+def check_nothing_lost(*routers, besides=frozenset()):
     for router in routers:
         lost = router.json("status")["drops"].get("link", {})
-        assert not {"handover-full", "bad-checksum", "malformed-frame", "link-down"} & set(lost), lost
+        assert not ({"handover-full", "bad-checksum", "malformed-frame", "link-down"} - besides) & set(lost), lost
 
 
 def test_datagrams_are_spread_over_the_queues(make_router, link, objects):  # noqa: F811
@@ -125,3 +126,41 @@ def test_ethernet_and_unknown_senders(make_router, link, objects):  # noqa: F811
 def test_one_queue_if_that_is_wished(make_router, link):
     near, _ = start(make_router, link, "queues = 1")
     assert len(queues(near)) == 1
+
+
+@pytest.mark.parametrize("drivers", [("xdp", "xdp"), ("xdp", "dev")], ids=["xdp", "dev"])
+def test_sockets_of_af_xdp_on_several_queues(make_router, objects, drivers):  # noqa: F811
+    """A veth interface receives on the queue by which the other end has sent, so what workers send comes to all queues."""
+    with Link(f"qx{os.getpid()}", "numrxqueues", 3, "numtxqueues", 3) as link:
+        for namespace, device in zip(link.namespaces, link.devices):
+            ip("-n", namespace, "link", "set", device, "addrgenmode", "none")
+        near, far = start(make_router, link, "on_demand = true", drivers=drivers)
+        local = [f"{driver}://{device}" for driver, device in zip(drivers, link.devices)]
+        over_udp = create(near, UDP[1], f"{local[0]}?source_port=name")
+        create(far, UDP[0], f"{local[1]}?source_port=name")
+        over_ethernet = create(near, link.uri(1), local[0])
+        few = dict(list(objects.items())[:3])
+        with publish_all(far, objects):
+            # Of all of them, so that names lead to more than one worker, whatever the routers draw.
+            for face, some in [(over_udp, objects), (over_ethernet, few)]:
+                route(near, "/", face)
+                near.namehop("cs", "erase", "/")
+                for prefix, file in some.items():
+                    assert same(near.namehop("cat", prefix, text=False).stdout, file), prefix
+                near.namehop("route", "remove", "/", face)
+            found = queues(near)
+            assert len({worker for worker, _, _ in found}) == 3, found
+            assert sum(sent > 0 for _, _, sent in found) > 1, found
+            if drivers[1] == "xdp":
+                assert sum(received > 10 for _, received, _ in found) > 1, found
+            # The link goes and comes back, and so do the sockets of all queues.
+            near.namehop("cs", "erase", "/")
+            link.remove()
+            wait_until(lambda: link_state(near) == link_state(far) == "down", what="the link is gone")
+            link.make()
+            wait_until(lambda: link_state(near) == link_state(far) == "up", what="the link is back")
+            assert len(queues(near)) == 3
+            route(near, "/", over_udp)
+            prefix, file = next(iter(few.items()))
+            assert same(near.namehop("cat", prefix, text=False).stdout, file)
+        check_nothing_lost(near, far, besides={"link-down"})

@@ -110,6 +110,30 @@ struct namehop_nic_losses {
     uint64_t send_failed;
 };
 
+/* A rule of a card (`struct rte_flow`), opaque. */
+struct rte_flow;
+
+/* The frames of one sender, and the receive queue that they are to come to. */
+struct namehop_nic_rule {
+    /* 0: NDN frames from `hardware_source`. 4 or 6: packets of UDP over this version of IP, by what is behind. */
+    uint8_t ip_version;
+    uint8_t hardware_source[6];
+    /* Of IPv4 the first four bytes. */
+    uint8_t source[16];
+    uint8_t destination[16];
+    /* 0: any. */
+    uint16_t source_port;
+    uint16_t destination_port;
+    /* 0: without a tag. */
+    uint16_t vlan;
+    uint16_t queue;
+};
+
+/* Has a card follow a rule, if its driver says that it can. What the driver says otherwise goes to `text`, which always ends with a zero. */
+int namehop_nic_add_rule(uint16_t number, const struct namehop_nic_rule *rule, struct rte_flow **flow, char *text,
+                         size_t text_bytes);
+int namehop_nic_remove_rule(uint16_t number, struct rte_flow *flow);
+
 /* Received frames lie in the mempool of the sample. */
 int namehop_nic_open(const struct namehop_nic_source *source, const struct rte_mbuf *sample, struct namehop_nic *nic);
 void namehop_nic_close(uint16_t number, const char *bus, const char *name);

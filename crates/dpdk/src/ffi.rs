@@ -73,6 +73,26 @@ pub(crate) struct NicLosses {
     pub(crate) send_failed: u64,
 }
 
+/// `struct rte_flow`, opaque.
+#[repr(C)]
+pub(crate) struct RawFlow {
+    _opaque: [u8; 0],
+}
+
+/// The frames of one sender and their queue, as `struct namehop_nic_rule`.
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct NicRule {
+    pub(crate) ip_version: u8,
+    pub(crate) hardware_source: [u8; 6],
+    pub(crate) source: [u8; 16],
+    pub(crate) destination: [u8; 16],
+    pub(crate) source_port: u16,
+    pub(crate) destination_port: u16,
+    pub(crate) vlan: u16,
+    pub(crate) queue: u16,
+}
+
 pub(crate) type LogSink = extern "C" fn(level: u32, text: *const c_char, length: usize);
 
 unsafe extern "C" {
@@ -107,6 +127,14 @@ unsafe extern "C" {
     pub(crate) fn namehop_nic_receive_all_groups(number: u16) -> c_int;
     pub(crate) fn namehop_nic_receive_vlan(number: u16, vlan: u16, is_wanted: c_int) -> c_int;
     pub(crate) fn namehop_nic_losses(number: u16, losses: *mut NicLosses);
+    pub(crate) fn namehop_nic_add_rule(
+        number: u16,
+        rule: *const NicRule,
+        flow: *mut *mut RawFlow,
+        text: *mut c_char,
+        text_bytes: usize,
+    ) -> c_int;
+    pub(crate) fn namehop_nic_remove_rule(number: u16, flow: *mut RawFlow) -> c_int;
     pub(crate) fn namehop_nic_receive(
         number: u16,
         queue: u16,

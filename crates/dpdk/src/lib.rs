@@ -38,6 +38,7 @@ pub mod pcap;
 pub mod pci;
 mod priority_tag;
 pub mod relay;
+pub mod steering;
 pub mod tap;
 mod thread;
 pub mod wanted;

@@ -1,6 +1,6 @@
 //! Ports that a driver of DPDK serves (ethdev), with one or several queues for receiving, and as many for sending. [`crate::pci`] opens
 //! them on network cards. Cards spread packets of UDP over their queues by addresses and ports (receive-side scaling), if they can;
-//! all else comes to the first queue.
+//! all else comes to the first queue, unless it is steered to another one ([`crate::steering`]).
 //!
 //! The driver takes buffers for received frames from the mempool whose packets are long enough for the port's MTU. Frames that are
 //! sent go back to their mempools by themselves, some time after the card has sent them.
@@ -10,7 +10,7 @@
 
 use std::ffi::CString;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use namehop_packet::pool::{LARGE_BYTES, SMALL_BYTES};
@@ -22,6 +22,7 @@ use crate::error::DpdkError;
 use crate::ffi;
 use crate::losses::{LossCounters, Losses};
 use crate::priority_tag::{ADDRESSES_BYTES, TAG_BYTES, take_off_priority_tag};
+use crate::steering::{Flow, Origin, Rules};
 use crate::thread;
 use crate::wanted::Wanted;
 
@@ -40,14 +41,18 @@ const MAX_QUEUES: usize = 64;
 const SHARE_OF_PACKETS: usize = 4;
 
 /// Where a driver finds its device.
-pub(crate) struct Source {
+#[derive(Debug, Clone)]
+pub struct Source {
     /// `pci`, or `vdev` for drivers without a card.
-    pub(crate) bus: &'static str,
-    pub(crate) name: String,
-    pub(crate) arguments: String,
-    pub(crate) mtu_bytes: usize,
+    pub bus: &'static str,
+    /// Address or name of the device on that bus.
+    pub name: String,
+    /// What else the driver wants to know.
+    pub arguments: String,
+    /// Largest packet behind the Ethernet header that is wished for, in bytes.
+    pub mtu_bytes: usize,
     /// Queues that are wished for.
-    pub(crate) queues: usize,
+    pub queues: usize,
 }
 
 /// A device in use; closed when all ends of the port have dropped it.
@@ -58,6 +63,8 @@ struct Card {
     number: u16,
     /// What the workers counted, by queue; the device counts the rest.
     losses: Vec<LossCounters>,
+    /// Flows that are steered to each queue.
+    steered: Vec<AtomicUsize>,
 }
 
 impl Drop for Card {
@@ -77,6 +84,7 @@ pub struct NicPort {
     has_all_groups: AtomicBool,
     /// VLANs whose frames the card receives, if it does not receive those of all.
     vlans: Mutex<Vec<u16>>,
+    rules: Mutex<Rules>,
     /// Hardware address.
     pub address: [u8; 6],
     /// Largest packet behind the Ethernet header, in bytes.
@@ -87,7 +95,10 @@ pub struct NicPort {
 
 impl NicPort {
     /// Has a driver take its device. Takes up to some seconds. Frames arrive from now on. `hint` is what to try when that fails.
-    pub(crate) fn open(
+    ///
+    /// # Errors
+    /// When there is no such device, no driver for it, or it cannot do what is wished.
+    pub fn open(
         _environment: &Eal,
         source: &Source,
         pool: &BufferPool,
@@ -121,7 +132,8 @@ impl NicPort {
         let result = unsafe { ffi::namehop_nic_open(&raw, sample.as_raw().as_ptr(), &mut found) };
         DpdkError::check(result, || format!("open {}{hint}", source.name))?;
         let losses = (0..found.queues).map(|_| LossCounters::default()).collect();
-        let card = Arc::new(Card { bus, name, number: found.number, losses });
+        let steered = (0..found.queues).map(|_| AtomicUsize::new(0)).collect();
+        let card = Arc::new(Card { bus, name, number: found.number, losses, steered });
         let queue = |number| NicQueue { card: Arc::clone(&card), number, pool: pool.clone() };
         let queues = (0..found.queues).map(queue).collect();
         let mtu_bytes = usize::from(found.mtu_bytes);
@@ -131,6 +143,7 @@ impl NicPort {
                 groups: Mutex::default(),
                 has_all_groups: AtomicBool::new(false),
                 vlans: Mutex::default(),
+                rules: Mutex::default(),
                 address: found.address,
                 mtu_bytes,
                 spreads: found.spreads == 1,
@@ -202,6 +215,29 @@ impl NicPort {
         // What comes of a VLAN that could not be left belongs to no face.
         received.retain(|vlan| vlans.contains(vlan) || set(*vlan, false).is_err());
         Ok(())
+    }
+
+    /// Has the card put the frames of a flow into one of its queues, and says into which: the one that has fewest flows. `None` when
+    /// there is only one queue, or the card spreads such frames over all of them.
+    ///
+    /// # Errors
+    /// When the card cannot. Frames come as before then.
+    pub fn steer(&self, flow: Flow) -> Result<Option<u16>, DpdkError> {
+        let is_spread = self.spreads && matches!(flow.origin, Origin::Udp { .. });
+        if self.card.steered.len() < 2 || is_spread {
+            return Ok(None);
+        }
+        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        rules.add(self.card.number, flow, &self.card.steered).map(Some)
+    }
+
+    /// The frames of a flow come as those of others again.
+    ///
+    /// # Errors
+    /// When the card cannot forget them.
+    pub fn release(&self, flow: &Flow) -> Result<(), DpdkError> {
+        let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        rules.remove(self.card.number, flow, &self.card.steered)
     }
 
     /// Frames lost since the port was opened.
@@ -297,6 +333,10 @@ impl PortQueue for NicQueue {
 
     fn bell(&self) -> Option<BorrowedFd<'_>> {
         None
+    }
+
+    fn steered_flows(&self) -> usize {
+        self.card.steered[usize::from(self.number)].load(Ordering::Relaxed)
     }
 }
 

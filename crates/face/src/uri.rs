@@ -8,15 +8,17 @@
 mod canonize;
 mod display;
 mod driver;
+mod options;
 mod parse;
 #[cfg(test)]
 mod tests;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-use crate::encapsulation::{VlanId, Vni};
+use crate::encapsulation::Vni;
 
 pub use driver::PortDriver;
+pub use options::PortOptions;
 
 /// Port of unicast UDP and of TCP (NFD).
 pub const DEFAULT_PORT: u16 = 6363;
@@ -91,34 +93,6 @@ pub struct HostPort {
     pub host: Host,
     /// Port, if written.
     pub port: Option<u16>,
-}
-
-/// What the local address of a face on a port says besides the port: `?vlan=7&ip=192.0.2.1&port=6363`. All but the VLAN is of UDP and
-/// VXLAN faces, and what is left out there follows from the port's addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct PortOptions {
-    /// `vlan=`: the VLAN, if not frames without a tag.
-    pub vlan: Option<VlanId>,
-    /// `ip=`: which of the port's addresses.
-    pub address: Option<IpAddr>,
-    /// `port=`: local port of UDP.
-    pub port: Option<u16>,
-    /// `source_port=name`: what is sent has a source port that stands for its name, and the peer's may have any.
-    pub source_port_by_name: bool,
-    /// `mac=`: hardware address of the next hop, which is not asked for then.
-    pub next_hop: Option<[u8; 6]>,
-}
-
-impl PortOptions {
-    /// A VLAN alone, or nothing.
-    pub fn of_vlan(vlan: Option<VlanId>) -> PortOptions {
-        PortOptions { vlan, ..PortOptions::default() }
-    }
-
-    /// Whether it says nothing of the Internet, as for faces right above Ethernet.
-    pub fn is_link(&self) -> bool {
-        *self == PortOptions::of_vlan(self.vlan)
-    }
 }
 
 /// Address of a face or of one of its ends.

@@ -27,6 +27,11 @@ pub trait PortQueue: Any + Send {
     /// Is readable as long as received frames wait; `None` when the queue has to be polled.
     fn bell(&self) -> Option<BorrowedFd<'_>>;
 
+    /// Senders whose frames the device puts into this queue by a rule.
+    fn steered_flows(&self) -> usize {
+        0
+    }
+
     /// Called before the worker sleeps until the bell is readable.
     fn prepare_to_sleep(&mut self) {}
 }

@@ -7,6 +7,7 @@ mod kernel_share;
 mod managed;
 mod memif;
 mod open;
+mod steering;
 mod thread;
 
 use std::cell::RefCell;

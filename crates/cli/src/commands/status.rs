@@ -156,6 +156,7 @@ fn show_queues(status: &StatusView) -> String {
         ("WORKER", Align::Right),
         ("RECEIVED", Align::Right),
         ("SENT", Align::Right),
+        ("STEERED FACES", Align::Right),
     ]);
     for (queue, worker) in queues {
         table.row([
@@ -164,6 +165,7 @@ fn show_queues(status: &StatusView) -> String {
             worker.to_string(),
             queue.received_frames.to_string(),
             queue.sent_frames.to_string(),
+            queue.steered_faces.to_string(),
         ]);
     }
     format!("\n{}", table.render())

@@ -3,7 +3,7 @@
 use namehop_packet::{BufferPool, PacketBuffer, Timestamp};
 
 use super::internet::Internet;
-use super::single::{Arrival, Last, Owner};
+use super::single::{Arrival, Owner};
 use super::{FaceRecords, PortId, PortSet};
 use crate::counters::LinkDrop;
 use crate::encapsulation::cut_padding;
@@ -31,12 +31,12 @@ impl PortSet {
         port.waiting.append(answers);
     }
 
-    /// Takes headers and padding off a received frame for one of the hosts and finds out whose it is.
-    pub(super) fn find_internet_owner(
+    /// Receives a frame for one of the hosts that is of no face: a datagram of an unknown sender, whose headers and padding it takes off,
+    /// or something for the host itself.
+    pub(super) fn receive_at_host(
         &mut self,
         (id, host): (PortId, u16),
         frame: &mut PacketBuffer,
-        last: &mut Last,
         faces: &mut impl FaceRecords,
     ) -> Result<Arrival<Owner>, LinkDrop> {
         let PortSet { ports, answers, now, .. } = self;
@@ -48,21 +48,11 @@ impl PortSet {
             Arrival::Answer => return Ok(Arrival::Answer),
             Arrival::Nothing => return Ok(Arrival::Nothing),
         };
-        let known = internet.face_of(&key);
-        let stranger = if known.is_none() { Some(internet.stranger(&key)?) } else { None };
-        if let Some(face) = known
-            && let Some(headers) = internet.remember(frame.bytes(), &key, packet.start)
-        {
-            *last = Last::Datagram(headers, (face, 0));
-        }
+        let stranger = internet.stranger(&key)?;
         frame.truncate(packet.end);
         frame.trim_front(packet.start);
         cut_padding(frame)?;
-        let face = match (known, stranger) {
-            (Some(face), _) => face,
-            (None, Some(stranger)) => self.add_on_demand_face(id, stranger.into(), faces)?,
-            (None, None) => return Err(LinkDrop::UnknownSender),
-        };
+        let face = self.add_on_demand_face(id, stranger.into(), faces)?;
         Ok(Arrival::Packet((face, 0)))
     }
 }

@@ -58,6 +58,8 @@ pub struct QueueCounts {
     pub received_frames: u64,
     /// Frames that the link has taken.
     pub sent_frames: u64,
+    /// Faces whose frames the device puts into this queue by a rule.
+    pub steered_faces: usize,
 }
 
 impl PortSet {
@@ -83,30 +85,7 @@ impl PortSet {
     fn take_whole_packet(&self, id: PortId, frame: &mut PacketBuffer, last: &mut Last) -> Option<Owner> {
         let port = self.ports.get(usize::from(id.0))?.as_ref()?;
         let bytes = frame.bytes();
-        let remembered = match last {
-            Last::Link(header, owner) if header.is_on(bytes) => Some((*owner, header.length()..bytes.len())),
-            Last::Datagram(header, owner) => header.payload_of(bytes).map(|packet| (*owner, packet)),
-            Last::Link(..) | Last::None => None,
-        };
-        let (owner, place) = match (remembered, port.host_of(bytes)) {
-            (Some(found), _) => found,
-            (None, Some(host)) => {
-                let internet = port.hosts.get(usize::from(host))?;
-                let (key, packet) = internet.datagram(bytes)?;
-                let owner = (internet.face_of(&key)?, 0);
-                if let Some(headers) = internet.remember(bytes, &key, packet.start) {
-                    *last = Last::Datagram(headers, owner);
-                }
-                (owner, packet)
-            }
-            (None, None) => {
-                let received = port.params.framing.read(bytes, &port.params.address).ok()?;
-                let owner = (*port.faces.get(&received.peer)?, received.endpoint);
-                let start = received.header.length();
-                *last = Last::Link(received.header, owner);
-                (owner, start..bytes.len())
-            }
-        };
+        let (owner, place) = port.known_owner(bytes, last)?;
         let payload = bytes.get(place.clone())?;
         let packet = payload.get(..frame_length(payload).ok()??)?;
         UsualFrame::decode(packet)?;
@@ -164,6 +143,7 @@ impl PortSet {
             },
             received_frames: port.received_frames,
             sent_frames: port.sent_frames,
+            steered_faces: port.params.queue.as_ref().map_or(0, |queue| queue.steered_flows()),
         });
         counts.collect()
     }

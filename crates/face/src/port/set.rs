@@ -214,37 +214,23 @@ impl PortSet {
         last: &mut Last,
         faces: &mut impl FaceRecords,
     ) -> Result<Arrival<Owner>, LinkDrop> {
-        match last {
-            Last::Link(header, owner) if header.is_on(frame.bytes()) => {
-                return header.take_off(frame).map(|()| Arrival::Packet(*owner));
-            }
-            Last::Datagram(header, owner) => {
-                if let Some(packet) = header.payload_of(frame.bytes()) {
-                    frame.truncate(packet.end);
-                    frame.trim_front(packet.start);
-                    return cut_padding(frame).map(|()| Arrival::Packet(*owner));
-                }
-            }
-            Last::Link(..) | Last::None => {}
-        }
         let port = self.port(id).ok_or(LinkDrop::LinkDown)?;
+        if let Some((owner, place)) = port.known_owner(frame.bytes(), last) {
+            frame.truncate(place.end);
+            frame.trim_front(place.start);
+            return cut_padding(frame).map(|()| Arrival::Packet(owner));
+        }
         if let Some(host) = port.host_of(frame.bytes()) {
-            return self.find_internet_owner((id, host), frame, last, faces);
+            return self.receive_at_host((id, host), frame, faces);
         }
         let received = port.params.framing.read(frame.bytes(), &port.params.address)?;
-        let known = port.faces.get(&received.peer).copied();
-        if known.is_none() && !received.peer.can_be_on_demand() {
+        if !received.peer.can_be_on_demand() {
             return Err(received.peer.drop_without_face());
         }
         // Before a face is made: noise is not worth one.
         received.header.take_off(frame)?;
-        let face = match known {
-            Some(face) => face,
-            None => self.add_on_demand_face(id, received.peer.into(), faces)?,
-        };
-        let owner = (face, received.endpoint);
-        *last = Last::Link(received.header, owner);
-        Ok(Arrival::Packet(owner))
+        let face = self.add_on_demand_face(id, received.peer.into(), faces)?;
+        Ok(Arrival::Packet((face, received.endpoint)))
     }
 
     /// Makes a face for an unknown sender, where that is allowed.

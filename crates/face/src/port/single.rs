@@ -1,5 +1,6 @@
 //! One port as a worker has it, and what frames are that came in on it.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use namehop_packet::{FaceId, PacketBuffer, PortQueue, Timestamp};
@@ -90,6 +91,32 @@ impl Port {
         let carried = Carried::read(frame).filter(Internet::handles)?;
         // There are few.
         self.hosts.iter().position(|host| host.vlan() == carried.vlan).map(|host| host as u16)
+    }
+
+    /// Whose a frame is that belongs to a face, and where in it lies its packet, with padding behind.
+    #[inline]
+    pub(super) fn known_owner(&self, frame: &[u8], last: &mut Last) -> Option<(Owner, Range<usize>)> {
+        let remembered = match last {
+            Last::Link(header, owner) if header.is_on(frame) => Some((*owner, header.length()..frame.len())),
+            Last::Datagram(header, owner) => header.payload_of(frame).map(|packet| (*owner, packet)),
+            Last::Link(..) | Last::None => None,
+        };
+        if remembered.is_some() {
+            return remembered;
+        }
+        if let Some(host) = self.host_of(frame) {
+            let internet = self.hosts.get(usize::from(host))?;
+            let (key, packet) = internet.datagram(frame)?;
+            let owner = (internet.face_of(&key)?, 0);
+            if let Some(headers) = internet.remember(frame, &key, packet.start) {
+                *last = Last::Datagram(headers, owner);
+            }
+            return Some((owner, packet));
+        }
+        let received = self.params.framing.read(frame, &self.params.address).ok()?;
+        let owner = (*self.faces.get(&received.peer)?, received.endpoint);
+        *last = Last::Link(received.header, owner);
+        Some((owner, received.header.length()..frame.len()))
     }
 
     /// The host with this number.

@@ -1,10 +1,9 @@
 //! Printing face URIs: the one normal spelling of each.
 
 use std::fmt;
-use std::iter;
 use std::net::IpAddr;
 
-use super::{FaceUri, Host, HostPort, MemifRole, PortOptions};
+use super::{FaceUri, Host, HostPort, MemifRole};
 
 impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,34 +22,12 @@ impl fmt::Display for HostPort {
 }
 
 /// A hardware address, as it is written.
-struct Hardware([u8; 6]);
+pub(super) struct Hardware(pub(super) [u8; 6]);
 
 impl fmt::Display for Hardware {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, e, g] = self.0;
         write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
-    }
-}
-
-/// Writes what stands behind a port, each with a separator in front of it: this one first.
-fn write_options(f: &mut fmt::Formatter<'_>, first: char, options: &PortOptions) -> fmt::Result {
-    let mut separators = iter::once(first).chain(iter::repeat('&'));
-    let mut option = |text: fmt::Arguments<'_>| write!(f, "{}{text}", separators.next().unwrap_or('&'));
-    if let Some(vlan) = options.vlan {
-        option(format_args!("vlan={vlan}"))?;
-    }
-    if let Some(address) = options.address {
-        option(format_args!("ip={address}"))?;
-    }
-    if let Some(port) = options.port {
-        option(format_args!("port={port}"))?;
-    }
-    if options.source_port_by_name {
-        option(format_args!("source_port=name"))?;
-    }
-    match options.next_hop {
-        Some(address) => option(format_args!("mac={}", Hardware(address))),
-        None => Ok(()),
     }
 }
 
@@ -67,7 +44,7 @@ impl fmt::Display for FaceUri {
             FaceUri::Ethernet(address) => write!(f, "[{}]", Hardware(*address)),
             FaceUri::Device { interface, options, .. } => {
                 f.write_str(interface)?;
-                write_options(f, '?', options)
+                options.write(f, '?')
             }
             FaceUri::Vxlan { address, vni, inner } => {
                 match address {
@@ -86,7 +63,7 @@ impl fmt::Display for FaceUri {
                 if *role == MemifRole::Client {
                     f.write_str("&role=client")?;
                 }
-                write_options(f, '&', options)
+                options.write(f, '&')
             }
             FaceUri::Pcap { input, output, address } => {
                 f.write_str(input.as_deref().unwrap_or_default())?;

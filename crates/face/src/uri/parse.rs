@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use super::driver::is_pci_address;
-use super::{FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, MemifRole, PortDriver, PortOptions};
-use crate::encapsulation::{VlanId, Vni, is_group};
+use super::{FaceUri, FaceUriError, Host, HostPort, IpFamily, MAX_FACE_URI_BYTES, MemifRole, PortDriver};
+use crate::encapsulation::{Vni, is_group};
 
 const EXPECTED_SCHEME: &str = "one of udp4, udp6, udp, tcp4, tcp6, tcp, unix, fd, ether, dev, pci, tap, xdp, pcap, udp4+dev, \
      udp6+dev, ws, wss, wsclient, internal, null, contentstore, memif, vxlan4, vxlan6, followed by ://";
@@ -40,16 +40,16 @@ const MAX_HOST_NAME_BYTES: usize = 253;
 const MAX_DEVICE_NAME_BYTES: usize = 15;
 
 /// The text under work, for error messages.
-struct Parser<'a> {
+pub(super) struct Parser<'a> {
     whole: &'a str,
 }
 
 impl Parser<'_> {
-    fn refuse<T>(&self, problem: impl Into<String>, expected: &'static str) -> Result<T, FaceUriError> {
+    pub(super) fn refuse<T>(&self, problem: impl Into<String>, expected: &'static str) -> Result<T, FaceUriError> {
         Err(FaceUriError::new(self.whole, problem, expected))
     }
 
-    fn number<N: FromStr>(&self, text: &str, what: &str, expected: &'static str) -> Result<N, FaceUriError> {
+    pub(super) fn number<N: FromStr>(&self, text: &str, what: &str, expected: &'static str) -> Result<N, FaceUriError> {
         // A sign or leading zeros would give one address several spellings.
         let plain = text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
         match text.parse() {
@@ -58,7 +58,7 @@ impl Parser<'_> {
         }
     }
 
-    fn port(&self, text: &str, expected: &'static str) -> Result<u16, FaceUriError> {
+    pub(super) fn port(&self, text: &str, expected: &'static str) -> Result<u16, FaceUriError> {
         match self.number(text, "port", expected)? {
             0 => self.refuse("port 0 cannot be used", expected),
             port => Ok(port),
@@ -182,7 +182,7 @@ impl Parser<'_> {
     }
 
     /// A hardware address that is of one device.
-    fn device_address(&self, text: &str, expected: &'static str) -> Result<[u8; 6], FaceUriError> {
+    pub(super) fn device_address(&self, text: &str, expected: &'static str) -> Result<[u8; 6], FaceUriError> {
         match self.hardware_address(text, expected)? {
             address if is_group(&address) || address == [0; 6] => {
                 self.refuse(format!("`{text}` is not the address of one device"), expected)
@@ -218,54 +218,6 @@ impl Parser<'_> {
         let interface = self.name_for(driver, &text[..at])?;
         let options = self.options(&text[at + 1..], EXPECTED_DEV)?;
         Ok(FaceUri::Device { driver, interface, options })
-    }
-
-    /// What stands behind a port, without the sign in front of it.
-    fn options(&self, text: &str, expected: &'static str) -> Result<PortOptions, FaceUriError> {
-        let mut options = PortOptions::default();
-        let mut last = None;
-        for option in text.split('&') {
-            let (key, value) = option.split_once('=').unwrap_or((option, ""));
-            let position = match key {
-                "vlan" => {
-                    let Some(vlan) = VlanId::new(self.number(value, "VLAN", expected)?) else {
-                        return self.refuse(format!("`{value}` is not a VLAN"), expected);
-                    };
-                    options.vlan = Some(vlan);
-                    0
-                }
-                "ip" => {
-                    let Ok(address) = value.parse::<IpAddr>() else {
-                        return self.refuse(format!("`{value}` is not an IP address"), expected);
-                    };
-                    if !is_of_one_device(&address) {
-                        return self.refuse(format!("`{value}` is not the address of one device"), expected);
-                    }
-                    options.address = Some(address);
-                    1
-                }
-                "port" => {
-                    options.port = Some(self.port(value, expected)?);
-                    2
-                }
-                "source_port" if value == "name" => {
-                    options.source_port_by_name = true;
-                    3
-                }
-                "mac" => {
-                    options.next_hop = Some(self.device_address(value, expected)?);
-                    4
-                }
-                _ => return self.refuse(format!("`{option}` is not an option of a port"), expected),
-            };
-            // Another order would give one address several spellings.
-            if last.is_some_and(|last| last >= position) {
-                let text = format!("`{key}` does not stand in its place: vlan, ip, port, source_port, mac");
-                return self.refuse(text, expected);
-            }
-            last = Some(position);
-        }
-        Ok(options)
     }
 
     fn vxlan(&self, family: IpFamily, text: &str) -> Result<FaceUri, FaceUriError> {
@@ -372,7 +324,7 @@ impl Parser<'_> {
 }
 
 /// Whether an address can be that of a port or of a peer, in its one spelling.
-fn is_of_one_device(address: &IpAddr) -> bool {
+pub(super) fn is_of_one_device(address: &IpAddr) -> bool {
     !address.is_unspecified() && !address.is_multicast() && address.to_canonical() == *address
 }
 

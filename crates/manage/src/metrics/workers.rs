@@ -54,6 +54,16 @@ pub(super) fn workers(metrics: &mut Metrics<'_>, workers: &[WorkerStatus]) -> fm
             })
         })?;
     }
+    let help = "Faces whose frames the network card puts into a queue by a rule";
+    metrics.family("port_queue_steered_faces", help, MetricType::Gauge, |family| {
+        workers.iter().zip(&numbers).try_for_each(|(worker, number)| {
+            worker.queues.iter().try_for_each(|queue| {
+                let queue_number = queue.queue.to_string();
+                let labels = [("port", queue.port.as_str()), ("queue", &queue_number), ("worker", number)];
+                family.line(&labels, queue.steered_faces)
+            })
+        })
+    })?;
     metrics.family("worker_busy_seconds", "Time in which a worker had something to do", MetricType::Counter, |family| {
         workers
             .iter()

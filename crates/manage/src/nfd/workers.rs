@@ -30,6 +30,7 @@ const PORT: u32 = 191;
 const QUEUE_NUMBER: u32 = 192;
 const RECEIVED_FRAMES: u32 = 193;
 const SENT_FRAMES: u32 = 194;
+const STEERED_FACES: u32 = 195;
 
 fn microseconds(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
@@ -64,13 +65,14 @@ impl DatasetItem for WorkerStatus {
             .nni(PIT_ENTRIES, self.pit_entries)
             .nni(CS_ENTRIES, self.cs_entries)
             .nni(DISPATCH_ENTRIES, self.dispatch_entries);
-        for QueueStatus { port, queue, received_frames, sent_frames } in &self.queues {
+        for QueueStatus { port, queue, received_frames, sent_frames, steered_faces } in &self.queues {
             writer.nested(QUEUE, |writer| {
                 writer
                     .element(PORT, port.as_bytes())
                     .nni(QUEUE_NUMBER, *queue)
                     .nni(RECEIVED_FRAMES, *received_frames)
-                    .nni(SENT_FRAMES, *sent_frames);
+                    .nni(SENT_FRAMES, *sent_frames)
+                    .nni(STEERED_FACES, *steered_faces);
             });
         }
     }
@@ -105,6 +107,8 @@ fn decode_queue(value: &[u8]) -> Result<QueueStatus, CodecError> {
         queue: fields.required_number(QUEUE_NUMBER, "number of a queue")?,
         received_frames: fields.required_number(RECEIVED_FRAMES, "received frames")?,
         sent_frames: fields.required_number(SENT_FRAMES, "sent frames")?,
+        // Older routers say nothing of it.
+        steered_faces: fields.number(STEERED_FACES)?.unwrap_or(0),
     })
 }
 
@@ -128,6 +132,7 @@ mod tests {
             queue: number,
             received_frames: number + 1,
             sent_frames: number + 2,
+            steered_faces: number + 3,
         };
         let with_processor = WorkerStatus {
             packets: 1,

@@ -82,6 +82,8 @@ pub struct QueueStatus {
     pub received_frames: u64,
     /// Frames sent.
     pub sent_frames: u64,
+    /// Faces whose frames the network card puts into this queue by a rule (rte_flow).
+    pub steered_faces: u64,
 }
 
 /// What a worker and the others hand to each other.

@@ -190,7 +190,7 @@ fn the_router_as_a_whole() {
         "processor": null, "busy_share": 0.25, "packets": 9, "pit_entries": 0, "cs_entries": 0,
         "dispatch_entries": 0, "handed_in": 0,
         "handed_out": 3, "congestion_marks": 0, "dropped_interests": 0, "dropped_data": 1, "dropped_nacks": 0,
-        "queues": [{"port": "dev://eth1", "queue": 0, "received_frames": 7, "sent_frames": 0}],
+        "queues": [{"port": "dev://eth1", "queue": 0, "received_frames": 7, "sent_frames": 0, "steered_faces": 0}],
     });
     assert_eq!(told["workers"], json!([worker]));
     assert_eq!(told["drops"], json!({"engine": {}, "link": {"link-down": 5}}));

@@ -20,6 +20,7 @@ use namehop_face::{FaceUri, LinkDrop};
 use super::PortContext;
 use super::kernel_share::KernelShare;
 use super::open::{self, Device, DeviceWishes, Memifs, Opened, Place};
+use super::steering::Steering;
 
 /// Pause between attempts to open a device again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -51,6 +52,7 @@ pub(super) struct ManagedPort {
     /// Workers that have a queue of it; none fewer after it was opened again with fewer queues.
     queues: usize,
     kernel: KernelShare,
+    steering: Steering,
     address: MacAddress,
     /// Absent when it could not be opened again.
     device: Option<Device>,
@@ -100,6 +102,7 @@ impl ManagedPort {
             wishes: DeviceWishes { queues: queue_count, ..wishes },
             queues: queue_count,
             kernel: KernelShare::new(kernel_interface),
+            steering: Steering::default(),
             address,
             device: Some(device),
             wanted: Wanted::default(),
@@ -155,6 +158,7 @@ impl ManagedPort {
                 self.give_queues(context, queues);
                 for face in self.faces(context) {
                     self.join(&face, true);
+                    self.steer(&face);
                     let peer = FacePeer::of(face.remote_uri(), face.local_uri());
                     face.set_link_mtu_bytes(peer.map_or(mtu_bytes, |peer| peer.mtu_bytes(mtu_bytes)));
                     context.workers.face_changed(face.id());
@@ -193,6 +197,7 @@ impl ManagedPort {
             return Err(error);
         }
         self.join(&face, true);
+        self.steer(&face);
         if let Some(device) = &self.device {
             device.start();
         }
@@ -206,6 +211,9 @@ impl ManagedPort {
         // A worker that has ended has no faces.
         let _ = context.control.remove_face(self.id, self.queues, face.id());
         self.join(face, false);
+        if let Some(device) = &self.device {
+            self.steering.remove(device, face);
+        }
         face.set_up(false);
         context.faces.remove(face.id());
         if vlan_of(face).is_some()
@@ -216,6 +224,13 @@ impl ManagedPort {
         }
         debug!(face = %face.id(), remote = %face.remote_uri(), "face closed");
         context.announce(FaceEvent::Destroyed(Arc::clone(face)));
+    }
+
+    /// Has the device put the frames of a face into one of its queues, if it has several and can do that.
+    fn steer(&mut self, face: &Face) {
+        if let Some(device) = &self.device {
+            self.steering.add(device, face);
+        }
     }
 
     /// Gives the kernel its share of the link, if it is to have one and has none.

@@ -10,6 +10,7 @@ use namehop_dpdk::memif::{Memif, MemifPort, MemifRole, MemifService};
 use namehop_dpdk::nic::{NicPort, USUAL_MTU_BYTES};
 use namehop_dpdk::packet_socket::{self, PacketPort};
 use namehop_dpdk::relay::RelayPort;
+use namehop_dpdk::steering::Flow;
 use namehop_dpdk::tap::TapPort;
 use namehop_dpdk::wanted::Wanted;
 use namehop_dpdk::xdp::XdpPort;
@@ -102,6 +103,23 @@ impl Device {
     pub(super) fn join_all(&self) -> Result<(), DpdkError> {
         match self {
             Device::Nic(port) => port.join_all(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Has the frames of a flow come to one of several queues, and says to which; `None` when the device spreads them by itself, or does
+    /// not steer.
+    pub(super) fn steer(&self, flow: Flow) -> Result<Option<u16>, DpdkError> {
+        match self {
+            Device::Nic(port) => port.steer(flow),
+            _ => Ok(None),
+        }
+    }
+
+    /// Ends that.
+    pub(super) fn release(&self, flow: &Flow) -> Result<(), DpdkError> {
+        match self {
+            Device::Nic(port) => port.release(flow),
             _ => Ok(()),
         }
     }

@@ -41,8 +41,8 @@ impl Erasing {
 }
 
 fn queue_status(counts: QueueCounts) -> QueueStatus {
-    let QueueCounts { port, queue, received_frames, sent_frames } = counts;
-    QueueStatus { port, queue: queue as u64, received_frames, sent_frames }
+    let QueueCounts { port, queue, received_frames, sent_frames, steered_faces } = counts;
+    QueueStatus { port, queue: queue as u64, received_frames, sent_frames, steered_faces: steered_faces as u64 }
 }
 
 impl<S: Schedule> Worker<S> {

@@ -136,13 +136,14 @@ impl PropertyArgs {
   namehop face create 'ether://[08:00:27:01:01:01]' --local dev://eth0
   namehop face create 'ether://[01:00:5e:00:17:aa]' --local dev://eth0
   namehop face create 'ether://[08:00:27:01:01:01]' --local 'dev://eth0?vlan=7'
+  namehop face create udp4://192.0.2.7:6363 --local 'dev://eth0?vlan=7'
   namehop face create 'memif:///run/ndn/app.sock?id=0'
   namehop face create tcp://192.0.2.1 --signing-key operator.key --certificate operator.ndncert")]
 struct CreateArgs {
     /// Remote address; host names are resolved first
     uri: FaceUri,
-    /// Local address, for Ethernet: dev://INTERFACE, dev://INTERFACE?vlan=NUMBER (also pci://ADDRESS, tap:// and xdp://INTERFACE),
-    /// memif:///SOCKET?id=NUMBER or pcap:///FILE
+    /// Local address, for Ethernet, VXLAN, and UDP without the kernel: dev://INTERFACE, dev://INTERFACE?vlan=NUMBER (also pci://ADDRESS,
+    /// tap:// and xdp://INTERFACE), memif:///SOCKET?id=NUMBER, memif:///SOCKET?id=NUMBER&vlan=NUMBER or, for Ethernet, pcap:///FILE
     #[arg(long, value_name = "URI")]
     local: Option<FaceUri>,
     #[command(flatten)]

@@ -1,0 +1,40 @@
+//! Ports of drivers of DPDK that need no card.
+
+use std::net::IpAddr;
+
+use namehop_dpdk::nic::{NicPort, Source};
+use namehop_dpdk::steering::{Flow, Origin};
+use namehop_dpdk::{Devices, Eal, mempool_bytes, use_mempools};
+use namehop_packet::{BufferPool, PortQueue};
+
+/// The driver that receives frames without content without end, and knows no rules.
+#[test]
+fn a_driver_that_cannot_steer_says_so_and_works_as_before() {
+    let environment = Eal::start(mempool_bytes(4095, 511), Devices::None).expect("DPDK starts");
+    let pool = BufferPool::new(4095, 511);
+    use_mempools(&pool, environment).expect("memory for mempools");
+    for (queues, name) in [(2, "net_null0"), (1, "net_null1")] {
+        let source = Source { bus: "vdev", name: name.to_owned(), arguments: String::new(), mtu_bytes: 1500, queues };
+        let (port, mut opened) = NicPort::open(environment, &source, &pool, "").expect("opened");
+        assert_eq!(opened.len(), queues);
+        let [source, destination] = [[192, 0, 2, 2], [192, 0, 2, 1]].map(IpAddr::from);
+        let of_udp = Origin::Udp { source, destination, source_port: None, destination_port: 6363 };
+        let of_ethernet = Flow { vlan: Some(7), origin: Origin::Ethernet([2, 0, 0, 0, 0, 1]) };
+        if queues > 1 {
+            let error = port.steer(of_ethernet).expect_err("no rules").to_string();
+            assert!(error.contains("cannot steer frames to queue 0"), "{error}");
+        } else {
+            assert_eq!(port.steer(of_ethernet), Ok(None), "there is nothing to choose");
+            assert_eq!(port.steer(Flow { vlan: None, origin: of_udp }), Ok(None));
+        }
+        assert_eq!(port.release(&of_ethernet), Ok(()), "there is nothing to release");
+        for queue in &mut opened {
+            assert_eq!(queue.steered_flows(), 0);
+            let mut frames = Vec::new();
+            queue.receive(&mut frames);
+            assert!(!frames.is_empty());
+            queue.transmit(&mut frames);
+            assert!(frames.is_empty());
+        }
+    }
+}

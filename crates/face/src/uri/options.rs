@@ -1,0 +1,110 @@
+//! What stands behind a port in the local URI of a face on it: which VLAN, and which Internet addresses.
+
+use std::fmt;
+use std::iter;
+use std::net::IpAddr;
+
+use super::FaceUriError;
+use super::display::Hardware;
+use super::parse::{Parser, is_of_one_device};
+use crate::encapsulation::VlanId;
+
+/// What the local address of a face on a port says besides the port: `?vlan=7&ip=192.0.2.1&port=6363`. All but the VLAN is of UDP and
+/// VXLAN faces, and what is left out there follows from the port's addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct PortOptions {
+    /// `vlan=`: the VLAN, if not frames without a tag.
+    pub vlan: Option<VlanId>,
+    /// `ip=`: which of the port's addresses.
+    pub address: Option<IpAddr>,
+    /// `port=`: local port of UDP.
+    pub port: Option<u16>,
+    /// `source_port=name`: what is sent has a source port that stands for its name, and the peer's may have any.
+    pub source_port_by_name: bool,
+    /// `mac=`: hardware address of the next hop, which is not asked for then.
+    pub next_hop: Option<[u8; 6]>,
+}
+
+impl PortOptions {
+    /// A VLAN alone, or nothing.
+    pub fn of_vlan(vlan: Option<VlanId>) -> PortOptions {
+        PortOptions { vlan, ..PortOptions::default() }
+    }
+
+    /// Whether it says nothing of the Internet, as for faces right above Ethernet.
+    pub fn is_link(&self) -> bool {
+        *self == PortOptions::of_vlan(self.vlan)
+    }
+
+    /// Writes what stands behind a port, each with a separator in front of it: this one first.
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, first: char) -> fmt::Result {
+        let mut separators = iter::once(first).chain(iter::repeat('&'));
+        let mut option = |text: fmt::Arguments<'_>| write!(f, "{}{text}", separators.next().unwrap_or('&'));
+        if let Some(vlan) = self.vlan {
+            option(format_args!("vlan={vlan}"))?;
+        }
+        if let Some(address) = self.address {
+            option(format_args!("ip={address}"))?;
+        }
+        if let Some(port) = self.port {
+            option(format_args!("port={port}"))?;
+        }
+        if self.source_port_by_name {
+            option(format_args!("source_port=name"))?;
+        }
+        match self.next_hop {
+            Some(address) => option(format_args!("mac={}", Hardware(address))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Parser<'_> {
+    /// What stands behind a port, without the sign in front of it.
+    pub(super) fn options(&self, text: &str, expected: &'static str) -> Result<PortOptions, FaceUriError> {
+        let mut options = PortOptions::default();
+        let mut last = None;
+        for option in text.split('&') {
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            let position = match key {
+                "vlan" => {
+                    let Some(vlan) = VlanId::new(self.number(value, "VLAN", expected)?) else {
+                        return self.refuse(format!("`{value}` is not a VLAN"), expected);
+                    };
+                    options.vlan = Some(vlan);
+                    0
+                }
+                "ip" => {
+                    let Ok(address) = value.parse::<IpAddr>() else {
+                        return self.refuse(format!("`{value}` is not an IP address"), expected);
+                    };
+                    if !is_of_one_device(&address) {
+                        return self.refuse(format!("`{value}` is not the address of one device"), expected);
+                    }
+                    options.address = Some(address);
+                    1
+                }
+                "port" => {
+                    options.port = Some(self.port(value, expected)?);
+                    2
+                }
+                "source_port" if value == "name" => {
+                    options.source_port_by_name = true;
+                    3
+                }
+                "mac" => {
+                    options.next_hop = Some(self.device_address(value, expected)?);
+                    4
+                }
+                _ => return self.refuse(format!("`{option}` is not an option of a port"), expected),
+            };
+            // Another order would give one address several spellings.
+            if last.is_some_and(|last| last >= position) {
+                let text = format!("`{key}` does not stand in its place: vlan, ip, port, source_port, mac");
+                return self.refuse(text, expected);
+            }
+            last = Some(position);
+        }
+        Ok(options)
+    }
+}
