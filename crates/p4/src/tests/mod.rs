@@ -3,4 +3,5 @@
 mod compiled;
 mod front_end;
 mod fuzz;
+mod generate;
 mod rules;
