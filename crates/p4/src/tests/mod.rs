@@ -4,4 +4,5 @@ mod compiled;
 mod front_end;
 mod fuzz;
 mod generate;
+mod generate_table;
 mod rules;
