@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static struct p4_switch *machine;
 static const struct p4_program *program;
@@ -162,13 +163,18 @@ static void lines_of(const char *const *list)
     }
 }
 
-static void reset(const char *const *entries)
+static void end(void)
 {
     if (machine)
         p4_switch_free(machine);
     machine = NULL;
     for (size_t i = 0; i < program->table_count; i++)
         p4_table_clear(program->tables[i]);
+}
+
+static void reset(const char *const *entries)
+{
+    end();
     for (size_t i = 0; i < program->register_count; i++)
         memset(program->registers[i].cells, 0, program->registers[i].count * program->registers[i].cell_bytes);
     for (size_t i = 0; i < program->counter_count; i++)
@@ -203,6 +209,9 @@ int main(int count, char **arguments)
     const char *const *entries;
     if (count < 4)
         fail("usage: player PROGRAM COMMANDS BATCH[n]...");
+    /* Nobody is to know which keys share a bucket. */
+    if (getentropy(&p4_seed, sizeof p4_seed))
+        fail("there are no random numbers");
     library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
     if (!library)
         fail(dlerror());
@@ -232,5 +241,8 @@ int main(int count, char **arguments)
         printf("end\n");
         fflush(stdout);
     }
+    end();
+    free(p4_data.bytes);
+    free(line);
     return 0;
 }

@@ -18,6 +18,9 @@ use crate::optimise::visit;
 use crate::types::Types;
 use types::{Declarations, identifier};
 
+/// How many values without parts a variable on the stack consists of at most.
+const MAX_ON_STACK: u64 = 1024;
+
 /// How a program is to be compiled.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -177,12 +180,15 @@ impl Emitter<'_> {
         Emitted { text, notes }
     }
 
-    /// Variables that are read after a lookup live with the packet, the others on the stack.
+    /// Variables that are read after a lookup live with the packet, as do large ones; the others on the stack.
     fn name_variables(&mut self) {
         for part in &self.program.parts {
             visit::segments(&part.body, &mut self.kept);
         }
         for (number, variable) in self.program.variables.iter().enumerate() {
+            if self.types.leaves(variable.ty) > MAX_ON_STACK {
+                self.kept.insert(number);
+            }
             let name = identifier(&variable.name);
             self.names.push(match number {
                 0..3 => format!("s->{name}"),

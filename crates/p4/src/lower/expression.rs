@@ -200,6 +200,7 @@ impl<'p> Lowerer<'p> {
             return self.component(base, index, ty);
         }
         let place = self.as_place(base)?;
+        let index = self.keep_index(index)?;
         Ok(Expr::read(place.step(Step::Index(Box::new(index)), ty)))
     }
 

@@ -157,6 +157,10 @@ impl<'p> Lowerer<'p> {
 
     fn push(&mut self, statement: Statement) -> Lower<()> {
         self.statements += 1;
+        if let Statement::Set(place, _) = &statement {
+            // Values with many parts take as much memory as many statements.
+            self.statements += usize::try_from(self.types().leaves(place.ty) / 8).unwrap_or(usize::MAX);
+        }
         if self.statements > MAX_STATEMENTS {
             return self.refuse(format!(
                 "the program has more than {MAX_STATEMENTS} statements when all calls are written out"
@@ -190,6 +194,14 @@ impl<'p> Lowerer<'p> {
         let place = self.temporary("kept", value.ty);
         self.set(place.clone(), value)?;
         Ok(Expr::read(place))
+    }
+
+    /// Keeps an index that is more than a variable, since it stands in several places of the C text.
+    fn keep_index(&mut self, index: Expr) -> Lower<Expr> {
+        match &index.kind {
+            Kind::Read(place) if place.steps.iter().all(|step| !matches!(step, ir::Step::Index(_))) => Ok(index),
+            _ => self.keep(index),
+        }
     }
 
     /// Lowers something into a list of its own.

@@ -50,7 +50,7 @@ impl<'p> Lowerer<'p> {
             ExprKind::Index(base, index) => {
                 let target = self.target(base, fixed)?;
                 let index = self.expression(index)?;
-                let index = if fixed { self.keep(index)? } else { index };
+                let index = if fixed { self.keep(index)? } else { self.keep_index(index)? };
                 let place = target.place.step(Step::Index(Box::new(index)), expr.ty);
                 Target { place, union: None, ty: expr.ty, ..target }
             }
@@ -74,7 +74,7 @@ impl<'p> Lowerer<'p> {
                 self.push(Statement::If(outside, reject, Vec::new()))?;
                 let index =
                     if is_next { next } else { self.binary(Binary::Sub, next, self.index(1), self.common.index) };
-                let index = if fixed { self.keep(index)? } else { index };
+                let index = if fixed { self.keep(index)? } else { self.keep_index(index)? };
                 let place = stack.step(Step::Index(Box::new(index)), expr.ty);
                 Target { place, union: None, ty: expr.ty, next_of: is_next.then_some(stack), bits: None }
             }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 
-use super::rules;
+use super::{generate, rules};
 use crate::compile::{self, Build, Workshop};
 use crate::emit::Options;
 use crate::run::{self, Played};
@@ -27,10 +27,10 @@ fn agree(workshop: &Workshop, name: &str, text: &str, test: &str) -> Result<(), 
     result.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-#[test]
-fn compiled_programs_do_what_the_interpreter_does() {
-    let workshop = Workshop::with_player(Build { quick: true, ..Build::default() }).expect("a C compiler");
-    let programs = rules::programs();
+/// Runs programs with several workers. Gives what differs.
+fn all_agree(programs: &[(String, String, String)]) -> Vec<String> {
+    let sanitize = std::env::var_os("NAMEHOP_P4_SANITIZE").is_some();
+    let workshop = Workshop::with_player(Build { quick: true, sanitize, native: false }).expect("a C compiler");
     let next = Mutex::new(programs.iter());
     let failures = Mutex::new(Vec::new());
     let workers = thread::available_parallelism().map_or(2, usize::from);
@@ -47,6 +47,34 @@ fn compiled_programs_do_what_the_interpreter_does() {
             });
         }
     });
-    let failures = failures.into_inner().expect("no worker fails");
+    failures.into_inner().expect("no worker fails")
+}
+
+#[test]
+fn compiled_programs_do_what_the_interpreter_does() {
+    let programs = rules::programs();
+    let failures = all_agree(&programs);
+    assert!(failures.is_empty(), "{} of {} differ:\n{}", failures.len(), programs.len(), failures.join("\n"));
+}
+
+/// A few random programs; more with `NAMEHOP_P4_PROGRAMS`, from the number in `NAMEHOP_P4_FIRST` on.
+#[test]
+fn random_programs_do_what_the_interpreter_does() {
+    let number = |name, otherwise| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
+    let first: u64 = number("NAMEHOP_P4_FIRST", 1);
+    let count: u64 = number("NAMEHOP_P4_PROGRAMS", 20);
+    let programs: Vec<_> = (first..first + count)
+        .map(|seed| {
+            let (program, test) = generate::program(seed);
+            (format!("random{seed}"), program, test)
+        })
+        .collect();
+    if let Some(folder) = std::env::var_os("NAMEHOP_P4_KEEP") {
+        for (name, program, test) in &programs {
+            std::fs::write(Path::new(&folder).join(format!("{name}.p4")), program).expect("a folder");
+            std::fs::write(Path::new(&folder).join(format!("{name}.stf")), test).expect("a folder");
+        }
+    }
+    let failures = all_agree(&programs);
     assert!(failures.is_empty(), "{} of {} differ:\n{}", failures.len(), programs.len(), failures.join("\n"));
 }

@@ -3,4 +3,6 @@
 mod compiled;
 mod front_end;
 mod fuzz;
+mod generate;
+mod generate_table;
 mod rules;
