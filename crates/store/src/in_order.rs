@@ -46,6 +46,14 @@ impl<const BY_USE: bool> EvictionPolicy for InOrder<BY_USE> {
         self.order.front()
     }
 
+    /// Goes to the end: otherwise one packet that is worth more than all that come would keep all of them out.
+    #[inline]
+    fn spared(&mut self) {
+        if let Some(front) = self.order.front() {
+            self.order.move_back(front);
+        }
+    }
+
     #[inline]
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
         let (id, place) = self.order.behind(ahead.0)?;

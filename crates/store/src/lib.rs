@@ -17,7 +17,7 @@
 //! | `arc` | all | two lists by last use, which remember names that left | 44 |
 //! | `clock` | all | first in, first out, with another round for what was used | 9 |
 //! | `clock-pro` | all | one circle of packets and remembered names with three hands | 44 |
-//! | `tinylfu` | asked for more often than the victim | first in, first out | 57 to 97 |
+//! | `tinylfu` | asked for more often than the victim | first in, first out, with another round for what wins | 57 to 97 |
 //! | `tinylfu-random` | asked for more often than the victim | any, at random | 56 to 96 |
 //! | `filter` | asked for at least θ times lately | first in, first out | 525, less from 65,536 packets on |
 //! | `s3-fifo` | all | two queues, which remember names that left | 41 |

@@ -179,3 +179,22 @@ fn names_read_back() {
     assert!(error.starts_with("unknown content store policy 'best', expected 'lru', 'fifo', 'random', "), "{error}");
     assert!(error.ends_with(", 'w-tinylfu' or 'priority-fifo'"), "{error}");
 }
+
+/// One packet that is asked for all the time does not keep out what is asked for more often than the others.
+#[test]
+fn a_popular_packet_does_not_keep_others_out() {
+    for kind in [PolicyKind::TinyLfu, PolicyKind::TinyLfuRandom, PolicyKind::WTinyLfu] {
+        let mut store = store(kind.into());
+        for round in 0..200 {
+            // The first to enter, and the one that is asked for most.
+            store.apply(Step::request(1_000));
+            store.apply(Step::request(1_000));
+            if round < CAPACITY as u64 {
+                store.apply(Step::request(round));
+            } else {
+                store.apply(Step::request(500));
+            }
+        }
+        assert!(store.names().contains(&1_000) && store.names().contains(&500), "{kind}: {:?}", store.names());
+    }
+}

@@ -77,7 +77,9 @@ fn decisions_wait_for_few_lines() {
     assert_eq!(decision(PolicyKind::Filter), 1.0);
     // The counters of the name and the number at the front of the order, beside each other; then the name of that packet; then
     // its counters. The published two dependent accesses are for an order that holds the names.
-    assert_eq!(decision(PolicyKind::TinyLfu), 4.0);
+    // A packet that wins goes to the end of the order, as with a use in LRU.
+    let tinylfu = decision(PolicyKind::TinyLfu);
+    assert!((6.0..7.0).contains(&tinylfu), "{tinylfu}");
     assert_eq!(decision(PolicyKind::TinyLfuRandom), 4.0);
 }
 

@@ -25,6 +25,8 @@ pub(super) trait EvictionModel {
     fn erase(&mut self, name: u64);
     /// The one that would go now.
     fn victim(&mut self) -> Option<u64>;
+    /// It stays, because the new one did not deserve its place.
+    fn spared(&mut self) {}
     /// New Data enters; one packet goes first if the store is full.
     fn enter(&mut self, data: Data, is_full: bool, time: u64, is_solicited: bool, decided: Decided);
 }
@@ -82,6 +84,8 @@ impl Guarded {
         };
         if admits {
             self.eviction.enter(data, is_full, self.time, is_solicited, decided);
+        } else if is_full && matches!(self.admission, AdmissionModel::TinyLfu(_)) {
+            self.eviction.spared();
         }
     }
 }

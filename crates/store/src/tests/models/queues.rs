@@ -60,6 +60,10 @@ impl EvictionModel for Queue {
         self.queue.first().copied()
     }
 
+    fn spared(&mut self) {
+        self.queue.rotate_left(1);
+    }
+
     fn enter(&mut self, data: Data, is_full: bool, _: u64, _: bool, _: Decided) {
         if is_full && let Some(victim) = self.victim() {
             self.erase(victim);
