@@ -5,6 +5,7 @@ so tests never meet a router of the machine.
 """
 
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -29,10 +30,23 @@ WORKERS = int(os.environ.get("NAMEHOP_WORKERS", "1"))
 PATIENCE = 60.0
 
 
+# Below those that the system gives to connections, one of which might take the port before the router does.
+PORTS = itertools.cycle(range(20_000, 32_000))
+# Another run beside this one begins elsewhere.
+for _ in range(os.getpid() * 97 % 12_000):
+    next(PORTS)
+
+
 def free_port(kind=socket.SOCK_STREAM):
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port of this computer that nobody uses, and that this gives nobody else for long."""
+    while True:
+        port = next(PORTS)
+        with socket.socket(socket.AF_INET, kind) as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
 
 
 def wait_until(condition, seconds=PATIENCE, what="condition"):
