@@ -40,6 +40,7 @@ mod in_order;
 mod lfu;
 mod list;
 mod parameters;
+mod policy;
 mod priority_fifo;
 mod random;
 mod s3_fifo;
@@ -54,7 +55,6 @@ mod words;
 mod tests;
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
 use std::str::FromStr;
 
 pub use admission::{AdmissionPolicy, CachePolicy, Everything, Guarded};
@@ -67,6 +67,7 @@ pub use in_order::{Fifo, InOrder, Lru};
 pub use lfu::Lfu;
 use namehop_table::TableError;
 pub use parameters::{Parameters, PolicyChoice, PolicyChoiceError, Tuning};
+pub use policy::Policy;
 pub use priority_fifo::PriorityFifo;
 pub use random::Random;
 pub use s3_fifo::S3Fifo;
@@ -134,87 +135,6 @@ pub trait PolicyVisitor {
     type Output;
     /// Does it.
     fn visit<P: CachePolicy + 'static>(self, policy: P) -> Self::Output;
-}
-
-/// Any of the policies, chosen at run time.
-///
-/// It does what the policy does, and asks nothing of those that have nothing to say.
-pub struct Policy {
-    choice: PolicyChoice,
-    /// [`CachePolicy::counts`] of the policy.
-    counts: bool,
-    /// [`CachePolicy::expects`] of the policy.
-    expects: bool,
-    policy: Box<dyn CachePolicy>,
-}
-
-/// Puts a policy into a box.
-struct Boxed;
-
-impl PolicyVisitor for Boxed {
-    type Output = Box<dyn CachePolicy>;
-
-    fn visit<P: CachePolicy + 'static>(self, policy: P) -> Self::Output {
-        Box::new(policy)
-    }
-}
-
-impl Policy {
-    /// The policy of this kind, with its settings.
-    ///
-    /// # Errors
-    /// When the memory for it cannot be had.
-    pub fn of(kind: PolicyKind, parameters: &Parameters) -> Result<Self, TableError> {
-        let policy = kind.visit(parameters, Boxed)?;
-        let choice = PolicyChoice { kind, tuning: parameters.tuning };
-        Ok(Policy { choice, counts: policy.counts(), expects: policy.expects(), policy })
-    }
-
-    /// Which one it is.
-    pub fn kind(&self) -> PolicyKind {
-        self.choice.kind
-    }
-
-    /// Which one it is, with its settings.
-    pub fn choice(&self) -> PolicyChoice {
-        self.choice
-    }
-
-    /// See [`CachePolicy::expects`].
-    #[inline]
-    pub fn expects(&self) -> bool {
-        self.expects
-    }
-
-    /// See [`CachePolicy::requested`].
-    #[inline]
-    pub fn requested(&mut self, name_hash: u64) {
-        if self.counts {
-            self.policy.requested(name_hash);
-        }
-    }
-}
-
-impl fmt::Debug for Policy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Policy").field("choice", &self.choice).finish_non_exhaustive()
-    }
-}
-
-impl Deref for Policy {
-    type Target = dyn CachePolicy;
-
-    #[inline]
-    fn deref(&self) -> &Self::Target {
-        &*self.policy
-    }
-}
-
-impl DerefMut for Policy {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut *self.policy
-    }
 }
 
 impl Default for PolicyKind {

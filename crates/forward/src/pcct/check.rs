@@ -1,5 +1,6 @@
 //! Self-check of the table: everything that is counted twice must agree.
 
+use namehop_store::CachePolicy;
 use namehop_wire::MAX_NAME_COMPONENTS;
 
 use super::entry::NONE;

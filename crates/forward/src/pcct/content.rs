@@ -6,7 +6,7 @@
 
 use namehop_hash::PrefixHashes;
 use namehop_packet::Timestamp;
-use namehop_store::{Arrival, Parameters, Policy, PolicyKind};
+use namehop_store::{Arrival, CachePolicy, Parameters, Policy, PolicyKind};
 use namehop_table::{Growth, TableError};
 use namehop_wire::data::implicit_digest;
 

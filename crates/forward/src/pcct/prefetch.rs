@@ -4,7 +4,7 @@
 use arrayvec::ArrayVec;
 use namehop_hash::{PrefixHashes, hash_with_nonce};
 use namehop_packet::Timestamp;
-use namehop_store::Ahead;
+use namehop_store::{Ahead, CachePolicy};
 
 use super::content::{ContentStore, DIGEST_BYTES};
 use super::entry::Entry;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use namehop_table::permutation::mix;
 use proptest::prelude::*;
 
-use crate::{Arrival, Policy};
+use crate::{Arrival, CachePolicy, Policy};
 
 /// Different names.
 pub(super) const NAMES: u64 = 30;

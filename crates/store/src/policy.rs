@@ -1,0 +1,170 @@
+//! A policy that is chosen at run time.
+
+use std::fmt;
+
+use namehop_table::TableError;
+
+use crate::eviction::{Ahead, Arrival};
+use crate::{CachePolicy, Everything, Guarded, Lru, Parameters, PolicyChoice, PolicyKind, PolicyVisitor};
+
+/// Any of the policies, chosen at run time.
+///
+/// It does what the policy does, and asks nothing of those that have nothing to say.
+pub struct Policy {
+    choice: PolicyChoice,
+    /// [`CachePolicy::counts`] of the policy.
+    counts: bool,
+    /// [`CachePolicy::expects`] of the policy.
+    expects: bool,
+    held: Held,
+}
+
+/// The default policy is part of its callers; calls of others go through a table, which costs some ten instructions each.
+enum Held {
+    Default(Guarded<Everything, Lru>),
+    Other(Box<dyn CachePolicy>),
+}
+
+/// Puts a policy into a box.
+struct Boxed;
+
+impl PolicyVisitor for Boxed {
+    type Output = Box<dyn CachePolicy>;
+
+    fn visit<P: CachePolicy + 'static>(self, policy: P) -> Self::Output {
+        Box::new(policy)
+    }
+}
+
+impl Policy {
+    /// The policy of this kind, with its settings.
+    ///
+    /// # Errors
+    /// When the memory for it cannot be had.
+    pub fn of(kind: PolicyKind, parameters: &Parameters) -> Result<Self, TableError> {
+        let held = match kind {
+            PolicyKind::Lru => Held::Default(Guarded::new(parameters)?),
+            other => Held::Other(other.visit(parameters, Boxed)?),
+        };
+        let (counts, expects) = match &held {
+            Held::Default(policy) => (policy.counts(), policy.expects()),
+            Held::Other(policy) => (policy.counts(), policy.expects()),
+        };
+        Ok(Policy { choice: PolicyChoice { kind, tuning: parameters.tuning }, counts, expects, held })
+    }
+
+    /// Which one it is.
+    pub fn kind(&self) -> PolicyKind {
+        self.choice.kind
+    }
+
+    /// Which one it is, with its settings.
+    pub fn choice(&self) -> PolicyChoice {
+        self.choice
+    }
+}
+
+/// Asks whichever policy it is.
+macro_rules! ask {
+    ($held:expr, $method:ident($($argument:expr),*)) => {
+        match $held {
+            Held::Default(policy) => policy.$method($($argument),*),
+            Held::Other(policy) => policy.$method($($argument),*),
+        }
+    };
+}
+
+impl CachePolicy for Policy {
+    #[inline]
+    fn counts(&self) -> bool {
+        self.counts
+    }
+
+    #[inline]
+    fn expects(&self) -> bool {
+        self.expects
+    }
+
+    #[inline]
+    fn requested(&mut self, name_hash: u64) {
+        if self.counts {
+            ask!(&mut self.held, requested(name_hash))
+        }
+    }
+
+    #[inline]
+    fn admits(&mut self, arrival: &Arrival, is_full: bool) -> bool {
+        ask!(&mut self.held, admits(arrival, is_full))
+    }
+
+    #[inline]
+    fn admitted(&mut self, id: u32, arrival: &Arrival) {
+        ask!(&mut self.held, admitted(id, arrival))
+    }
+
+    #[inline]
+    fn hit(&mut self, id: u32) {
+        ask!(&mut self.held, hit(id))
+    }
+
+    #[inline]
+    fn refreshed(&mut self, id: u32, arrival: &Arrival) {
+        ask!(&mut self.held, refreshed(id, arrival))
+    }
+
+    #[inline]
+    fn evicted(&mut self, id: u32) {
+        ask!(&mut self.held, evicted(id))
+    }
+
+    #[inline]
+    fn removed(&mut self, id: u32) {
+        ask!(&mut self.held, removed(id))
+    }
+
+    #[inline]
+    fn victim(&mut self) -> Option<u32> {
+        ask!(&mut self.held, victim())
+    }
+
+    #[inline]
+    fn evict(&mut self) -> Option<u32> {
+        ask!(&mut self.held, evict())
+    }
+
+    #[inline]
+    fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
+        ask!(&self.held, upcoming(ahead))
+    }
+
+    #[inline]
+    fn prefetch(&self, id: u32) {
+        ask!(&self.held, prefetch(id))
+    }
+
+    #[inline]
+    fn prefetch_hit(&self, id: u32) {
+        ask!(&self.held, prefetch_hit(id))
+    }
+
+    #[inline]
+    fn prefetch_name(&self, name_hash: u64) {
+        ask!(&self.held, prefetch_name(name_hash))
+    }
+
+    #[inline]
+    fn prefetch_victim(&self, id: u32, name_hash: u64) {
+        ask!(&self.held, prefetch_victim(id, name_hash))
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        ask!(&self.held, len())
+    }
+}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policy").field("choice", &self.choice).finish_non_exhaustive()
+    }
+}
