@@ -20,6 +20,7 @@ pub struct Policy {
 }
 
 /// The default policy is part of its callers; calls of others go through a table, which costs some ten instructions each.
+#[expect(clippy::large_enum_variant, reason = "each engine has one, and a box would have to be followed")]
 enum Held {
     Default(Guarded<Everything, Lru>),
     Other(Box<dyn CachePolicy>),
