@@ -14,6 +14,7 @@
 //! | packets that wait for fragments | [`MAX_PARTIAL_PACKETS`] = 64, one buffer each, for [`REASSEMBLY_TIMEOUT_MS`] = 500 ms |
 //! | frames that wait for an acknowledgement | [`MAX_UNACKNOWLEDGED`] = 1024, one buffer each |
 //! | times a frame is sent again | [`MAX_RETRANSMISSIONS`] = 3 |
+//! | time-out of a frame after frames were lost, where the link was not measured to be slower | [`MAX_BACKED_OFF_NS`] = 4 s |
 //! | acknowledgements that wait to be sent | [`MAX_PENDING_ACKS`] = 1024, for [`IDLE_ACK_MS`] = 5 ms |
 //! | received Sequence numbers remembered against duplicates | [`REMEMBERED_SEQUENCES`] = 1024 |
 //!
@@ -51,7 +52,7 @@ pub use reassembler::{
     DEFAULT_PARTIAL_PACKETS_OF_ALL_FACES, MAX_FRAGMENTS, MAX_PARTIAL_PACKETS, REASSEMBLY_TIMEOUT_MS, Reassembler,
 };
 pub use reliability::{LATER_ACKS_OF_LOSS, MAX_RETRANSMISSIONS, MAX_UNACKNOWLEDGED};
-pub use rto::{INITIAL_RTO_NS, MAX_RTO_NS, MIN_RTO_NS};
+pub use rto::{INITIAL_RTO_NS, MAX_BACKED_OFF_NS, MAX_RTO_NS, MIN_RTO_NS};
 
 /// What the link service needs to know of its face; from [`Face::link_options`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
