@@ -151,11 +151,7 @@ impl EvictionPolicy for Arc {
 
     /// The list that is in turn now.
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
-        let id = match ahead.number() {
-            None => self.next_list().first(),
-            Some(passed) => self.slots.after_outdated(passed),
-        }?;
-        Some(ahead.pass(id))
+        self.slots.upcoming(ahead, || self.next_list().first(), |_| true)
     }
 
     fn prefetch(&self, id: u32) {

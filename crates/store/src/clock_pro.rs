@@ -264,14 +264,8 @@ impl EvictionPolicy for ClockPro {
 
     /// Cold packets from the hand on that were not used yet, as far as the end of the list.
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
-        let mut number = match ahead.number() {
-            None => self.hand_cold.or(self.circle.first())?,
-            Some(passed) => self.slots.after_outdated(passed)?,
-        };
-        while number >= self.first_ghost || self.slots.mark(number) & (PRESENT | HOT | USED) != PRESENT {
-            number = self.slots.next(number)?;
-        }
-        Some(ahead.pass(number))
+        let leaves = |number| number < self.first_ghost && self.slots.mark(number) & (PRESENT | HOT | USED) == PRESENT;
+        self.slots.upcoming(ahead, || self.hand_cold.or(self.circle.first()), leaves)
     }
 
     fn prefetch(&self, id: u32) {

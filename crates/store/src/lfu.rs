@@ -130,11 +130,7 @@ impl EvictionPolicy for Lfu {
 
     /// The members of the class that is used least: new packets join it.
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
-        let id = match ahead.number() {
-            None => self.class(self.order.first()?).members.first(),
-            Some(passed) => self.slots.after_outdated(passed),
-        }?;
-        Some(ahead.pass(id))
+        self.slots.upcoming(ahead, || self.class(self.order.first()?).members.first(), |_| true)
     }
 
     fn prefetch(&self, id: u32) {

@@ -157,14 +157,7 @@ impl EvictionPolicy for S3Fifo {
         {
             return Some(ahead.pass(chosen));
         }
-        let mut id = match ahead.number() {
-            None => list.first()?,
-            Some(passed) => self.slots.after_outdated(passed)?,
-        };
-        while hits(self.slots.mark(id)) >= stays {
-            id = self.slots.next(id)?;
-        }
-        Some(ahead.pass(id))
+        self.slots.upcoming(ahead, || list.first(), |id| hits(self.slots.mark(id)) < stays)
     }
 
     fn prefetch(&self, id: u32) {

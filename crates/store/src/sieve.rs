@@ -58,14 +58,7 @@ impl EvictionPolicy for Sieve {
 
     /// From the hand to the newest, those that were not used yet.
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
-        let mut id = match ahead.number() {
-            None => self.hand.or(self.order.first())?,
-            Some(passed) => self.slots.after_outdated(passed)?,
-        };
-        while self.slots.mark(id) != PRESENT {
-            id = self.slots.next(id)?;
-        }
-        Some(ahead.pass(id))
+        self.slots.upcoming(ahead, || self.hand.or(self.order.first()), |id| self.slots.mark(id) == PRESENT)
     }
 
     fn prefetch(&self, id: u32) {

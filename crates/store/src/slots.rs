@@ -5,6 +5,7 @@
 
 use namehop_table::TableError;
 
+use crate::eviction::Ahead;
 use crate::words::Words;
 
 /// No number: links hold numbers increased by one, so that untouched memory has no links.
@@ -114,10 +115,25 @@ impl Slots {
         self.links(number).1.checked_sub(1)
     }
 
-    /// The number behind one that was in a list some time ago; `None` if it is in none now, for its links lead nowhere then.
+    /// The number that leaves its list after those that `ahead` has passed, and passes it: from `first`, or from behind the one that
+    /// was passed last, the first one that `leaves`. `None` at the end of the list, and when the one passed last is in none any more,
+    /// for its links lead nowhere then.
     #[inline]
-    pub(crate) fn after_outdated(&self, number: u32) -> Option<u32> {
-        if self.mark(number) == 0 { None } else { self.next(number) }
+    pub(crate) fn upcoming(
+        &self,
+        ahead: &mut Ahead,
+        first: impl FnOnce() -> Option<u32>,
+        leaves: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        let mut number = match ahead.number() {
+            None => first()?,
+            Some(passed) if self.mark(passed) == 0 => return None,
+            Some(passed) => self.next(passed)?,
+        };
+        while !leaves(number) {
+            number = self.next(number)?;
+        }
+        Some(ahead.pass(number))
     }
 
     #[inline]

@@ -142,11 +142,7 @@ impl EvictionPolicy for WTinyLfu {
 
     /// The oldest of the window: most lose the comparison.
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
-        let id = match ahead.number() {
-            None => self.window.first(),
-            Some(passed) => self.slots.after_outdated(passed),
-        }?;
-        Some(ahead.pass(id))
+        self.slots.upcoming(ahead, || self.window.first(), |_| true)
     }
 
     fn prefetch(&self, id: u32) {

@@ -1,19 +1,16 @@
 //! Where the links are: sockets of memifs in a folder of their own, or pairs of network interfaces in a network namespace of their own,
 //! which goes with this process.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use namehop_face::encapsulation::ETHERTYPE_NDN;
 use nix::sched::{CloneFlags, unshare};
 use tempfile::TempDir;
 
 use super::LinksError;
 use super::port::{End, LinkKind};
 
-/// Destination, source and type.
-pub(super) const ETHERNET_BYTES: usize = 14;
-const ETHERTYPE_NDN: [u8; 2] = [0x86, 0x24];
 /// What stands around the payload of a Data at most: names, signature, headers.
 const AROUND_PAYLOAD_BYTES: usize = 400;
 const USUAL_MTU_BYTES: usize = 1500;
@@ -51,7 +48,7 @@ impl Place {
         ip("link set lo up")?;
         for side in SIDES {
             let [generator, forwarder] = [End::Generator, End::Forwarder].map(|end| {
-                let address = self.address(side, end).map(|byte| format!("{byte:02x}")).join(":");
+                let address = self.address_text(side, end);
                 format!("{} address {address} mtu {}", self.interface(side, end), self.mtu_bytes())
             });
             ip(&format!("link add {generator} type veth peer name {forwarder}"))?;
@@ -90,9 +87,13 @@ impl Place {
     }
 
     /// Hardware address of an interface, administered locally.
-    pub(super) fn address(&self, side: Side, end: End) -> [u8; 6] {
+    fn address(&self, side: Side, end: End) -> [u8; 6] {
         let last = 2 * u8::from(side == Side::Producer) + u8::from(end == End::Forwarder);
         [0x02, 0, 0, 0, 0, last]
+    }
+
+    fn address_text(&self, side: Side, end: End) -> String {
+        self.address(side, end).map(|byte| format!("{byte:02x}")).join(":")
     }
 
     /// What stands in front of packets that leave an end; nothing on a memif.
@@ -101,7 +102,7 @@ impl Place {
             return Vec::new();
         }
         let to = if from == End::Generator { End::Forwarder } else { End::Generator };
-        [&self.address(side, to)[..], &self.address(side, from), &ETHERTYPE_NDN].concat()
+        [&self.address(side, to)[..], &self.address(side, from), &ETHERTYPE_NDN.to_be_bytes()].concat()
     }
 
     /// Configuration of the router between the links: ports, faces, and the route to the producer. Its only listener is a socket in
@@ -110,27 +111,23 @@ impl Place {
         let faces = SIDES.map(|side| match self.kind {
             LinkKind::Memif => (format!("memif://{}?id=0", self.memif_socket(side).display()), String::new()),
             LinkKind::Dev | LinkKind::Xdp => {
-                let remote = self.address(side, End::Generator).map(|byte| format!("{byte:02x}")).join(":");
+                let remote = self.address_text(side, End::Generator);
                 let local = format!("local = \"{}://{}\"", self.kind, self.interface(side, End::Forwarder));
                 (format!("ether://[{remote}]"), local)
             }
         });
         let [(_, _), (producer, _)] = &faces;
-        let mut text = Vec::new();
-        // Writing to memory does not fail.
-        let _ = writeln!(
-            text,
+        let mut text = format!(
             "[log]\nlevel = \"warn\"\n[forwarding]\nworkers = 1\nprocessors = [{processor}]\n\
              [faces.unix]\npath = \"{}\"\n[faces.tcp]\nlisten = []\n[faces.udp]\nlisten = []\n[faces.websocket]\nlisten = []\n\
-             [metrics]\nenabled = false\n[state]\nenabled = false\n[ports]\nmemif_buffer_bytes = {}",
+             [metrics]\nenabled = false\n[state]\nenabled = false\n[ports]\nmemif_buffer_bytes = {}\n",
             self.router_socket().display(),
             self.memif_buffer_bytes()
         );
         for (uri, local) in &faces {
-            let _ = writeln!(text, "[[face]]\nuri = \"{uri}\"\n{local}");
+            text += &format!("[[face]]\nuri = \"{uri}\"\n{local}\n");
         }
-        let _ = writeln!(text, "[[route]]\nprefix = \"/\"\nnexthop = \"{producer}\"");
-        String::from_utf8_lossy(&text).into_owned()
+        text + &format!("[[route]]\nprefix = \"/\"\nnexthop = \"{producer}\"\n")
     }
 
     /// Where the router takes commands.

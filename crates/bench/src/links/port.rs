@@ -7,12 +7,13 @@ use std::io;
 use namehop_dpdk::memif::{Memif, MemifRole, MemifService};
 use namehop_dpdk::packet_socket::PacketPort;
 use namehop_dpdk::xdp::XdpPort;
+use namehop_face::encapsulation::HEADER_BYTES;
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 use namehop_traffic::loadgen::Link;
 use serde::Serialize;
 
 use super::LinksError;
-use super::place::{ETHERNET_BYTES, Place, Side};
+use super::place::{Place, Side};
 
 /// Frames that each ring of a memif holds, as routers have by default.
 const MEMIF_RING_FRAMES: u16 = 1024;
@@ -73,7 +74,7 @@ impl OpenPort {
                 (Box::new(queue), vec![Box::new(port), Box::new(service)])
             }
             LinkKind::Dev => {
-                let (port, queues) = PacketPort::open(interface, place.mtu_bytes() + ETHERNET_BYTES, 1, pool)?;
+                let (port, queues) = PacketPort::open(interface, place.mtu_bytes() + HEADER_BYTES, 1, pool)?;
                 (Box::new(first(queues)?), vec![Box::new(port)])
             }
             LinkKind::Xdp => {
