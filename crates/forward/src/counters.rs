@@ -6,6 +6,8 @@ use std::ops::AddAssign;
 
 use namehop_packet::DropCounters;
 
+use crate::pcct::content::Stored;
+
 /// Totals of one engine since its start (NFD management protocol, general status).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EngineCounters {
@@ -29,8 +31,10 @@ pub struct EngineCounters {
     pub cs_hits: u64,
     /// Interests that the Content Store was asked for in vain.
     pub cs_misses: u64,
-    /// Data that could not be cached although policy allowed it (no memory for its name, or too many hints).
+    /// Data that the policy did not let into the Content Store.
     pub cs_rejected: u64,
+    /// Data that could not be cached although the policy allowed it (no memory, or too many hints for one name).
+    pub cs_no_room: u64,
     /// Data whose implicit digest was computed, because its name was asked for by that.
     pub digests: u64,
     /// Interests that joined a pending PIT entry.
@@ -39,6 +43,15 @@ pub struct EngineCounters {
     pub lost_events: u64,
     /// Discarded packets by reason.
     pub drops: DropCounters,
+}
+
+impl EngineCounters {
+    /// Counts what did not become cached.
+    #[inline]
+    pub(crate) fn note_stored(&mut self, stored: Stored) {
+        self.cs_rejected += u64::from(stored == Stored::Rejected);
+        self.cs_no_room += u64::from(stored == Stored::NoRoom);
+    }
 }
 
 impl AddAssign for EngineCounters {
@@ -57,6 +70,7 @@ impl AddAssign for EngineCounters {
             cs_hits,
             cs_misses,
             cs_rejected,
+            cs_no_room,
             digests,
             aggregated_interests,
             lost_events,
@@ -73,6 +87,7 @@ impl AddAssign for EngineCounters {
         self.cs_hits += cs_hits;
         self.cs_misses += cs_misses;
         self.cs_rejected += cs_rejected;
+        self.cs_no_room += cs_no_room;
         self.digests += digests;
         self.aggregated_interests += aggregated_interests;
         self.lost_events += lost_events;

@@ -90,7 +90,7 @@ pub fn explain_refused(refused: &ControlParameters) -> Vec<&'static str> {
 }
 
 /// Settings of the Content Store. Those that are left out stay as they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CsSettings {
     /// Most Data that it holds, as far as its memory (`capacity_bytes` in the configuration) suffices.
@@ -99,14 +99,21 @@ pub struct CsSettings {
     pub admit: Option<bool>,
     /// Interests are answered.
     pub serve: Option<bool>,
+    /// What enters and what leaves, with settings: `lru`, `filter:threshold=3`.
+    pub policy: Option<String>,
 }
 
 impl CsSettings {
     /// For `cs/config`; `None` when nothing is to be changed.
     pub fn parameters(&self) -> Option<ControlParameters> {
         let (flags, mask) = flags_and_mask(&[(cs_flags::ADMIT, self.admit), (cs_flags::SERVE, self.serve)]);
-        let parameters =
-            ControlParameters { capacity: self.capacity_packets, flags, mask, ..ControlParameters::default() };
+        let parameters = ControlParameters {
+            capacity: self.capacity_packets,
+            flags,
+            mask,
+            policy: self.policy.clone(),
+            ..ControlParameters::default()
+        };
         (parameters != ControlParameters::default()).then_some(parameters)
     }
 }

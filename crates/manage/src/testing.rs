@@ -50,6 +50,8 @@ pub struct FakeRouter {
     pub changes: RefCell<Vec<String>>,
     /// Whether saving fails, as on a full disk.
     pub cannot_save: Cell<bool>,
+    /// Whether there is no memory for another policy of the Content Store.
+    pub has_no_memory: Cell<bool>,
 }
 
 fn uri(text: &str) -> FaceUri {
@@ -96,6 +98,7 @@ impl FakeRouter {
             added_next_hops: RefCell::default(),
             changes: RefCell::default(),
             cannot_save: Cell::default(),
+            has_no_memory: Cell::default(),
         }
     }
 
@@ -184,6 +187,9 @@ impl ControlPlane for FakeRouter {
         engine.cs.capacity = change.capacity.unwrap_or(engine.cs.capacity);
         engine.cs.admit = change.admit.unwrap_or(engine.cs.admit);
         engine.cs.serve = change.serve.unwrap_or(engine.cs.serve);
+        if !self.has_no_memory.get() {
+            engine.cs.policy = change.policy.unwrap_or(engine.cs.policy);
+        }
         self.engine.set(engine);
         engine.cs
     }

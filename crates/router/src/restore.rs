@@ -73,7 +73,7 @@ type Plan = BTreeMap<(String, Option<String>), Rc<RefCell<PlannedFace>>>;
 pub async fn apply(management: &Rc<Management<Control>>, config: &Config, saved: SavedState) {
     load_strategies(management, config, &saved);
     choose_strategies(management.control(), config, &saved);
-    if let Some(settings) = saved.content_store {
+    if let Some(settings) = saved.content_store.clone() {
         management.control().configure_cs(settings.into()).await;
     }
     let mut plan = Plan::new();

@@ -19,8 +19,8 @@ use namehop_wire::security::unix_time_ms;
 
 use crate::config::Config;
 use crate::state::{
-    FaceRecord, Journal, LoadedStrategyRecord, Record, RouteKey, RouteRecord, RouteTerms, SavedState, StateError,
-    StrategyRecord, identity,
+    ContentStoreRecord, FaceRecord, Journal, LoadedStrategyRecord, Record, RouteKey, RouteRecord, RouteTerms,
+    SavedState, StateError, StrategyRecord, identity,
 };
 
 /// The time of day counts as set if it differs by at least this much from the monotonic clock, in milliseconds.
@@ -34,6 +34,8 @@ pub struct Saving {
     is_failing: Cell<bool>,
     /// Settings of the Content Store as last asked for, whether or not there was room for them.
     cs: Cell<CsConfig>,
+    /// The policy was chosen by command; else it is the one of the configuration, also after the next start.
+    is_policy_chosen: Cell<bool>,
     clock: ClockWatch,
     /// There is, or was, an expiry on file.
     has_expiries: Cell<bool>,
@@ -66,12 +68,13 @@ impl ClockWatch {
 impl Saving {
     /// Saves into `journal`; without one nothing outlives a restart. `saved` is what the journal held at first.
     pub fn new(faces: Arc<FaceTable>, journal: Option<Journal>, saved: &SavedState, config: &Config) -> Self {
-        let change = saved.content_store.map(CsChange::from).unwrap_or_default();
+        let change = saved.content_store.clone().map(CsChange::from).unwrap_or_default();
         Saving {
             faces,
             journal: RefCell::new(journal),
             is_failing: Cell::new(false),
             cs: Cell::new(config.content_store.cs_config().changed(change)),
+            is_policy_chosen: Cell::new(change.policy.is_some()),
             clock: ClockWatch::new(),
             has_expiries: Cell::new(saved.routes.values().any(|terms| terms.expires_unix_ms.is_some())),
         }
@@ -95,7 +98,11 @@ impl Saving {
                     info!(file = %journal.path().display(), "changes can be saved again");
                 }
                 match record {
-                    Record::ContentStore(settings) => self.cs.set(self.cs.get().changed(settings.into())),
+                    Record::ContentStore(settings) => {
+                        let change = CsChange::from(settings);
+                        self.cs.set(self.cs.get().changed(change));
+                        self.is_policy_chosen.set(change.policy.is_some());
+                    }
                     Record::Route(route) if route.terms.expires_unix_ms.is_some() => self.has_expiries.set(true),
                     _ => {}
                 }
@@ -193,7 +200,10 @@ impl Saving {
                 Some(Record::StrategyLoaded(LoadedStrategyRecord::new(name, object)))
             }
             StateChange::StrategyUnloaded(name) => Some(Record::StrategyUnloaded(name.to_owned())),
-            StateChange::ContentStore(change) => Some(Record::ContentStore(self.cs.get().changed(change).into())),
+            StateChange::ContentStore(change) => {
+                let is_policy_chosen = self.is_policy_chosen.get() || change.policy.is_some();
+                Some(Record::ContentStore(ContentStoreRecord::new(self.cs.get().changed(change), is_policy_chosen)))
+            }
         }
     }
 

@@ -31,6 +31,7 @@
 
 pub mod admission;
 mod arc;
+mod change;
 mod clock;
 mod clock_pro;
 pub mod eviction;
@@ -67,7 +68,7 @@ pub use in_order::{Fifo, InOrder, Lru};
 pub use lfu::Lfu;
 use namehop_table::TableError;
 pub use parameters::{Parameters, PolicyChoice, PolicyChoiceError, Tuning};
-pub use policy::Policy;
+pub use policy::{Policy, Progress};
 pub use priority_fifo::PriorityFifo;
 pub use random::Random;
 pub use s3_fifo::S3Fifo;

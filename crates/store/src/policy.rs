@@ -4,6 +4,7 @@ use std::fmt;
 
 use namehop_table::TableError;
 
+use crate::change::Change;
 use crate::eviction::{Ahead, Arrival};
 use crate::{CachePolicy, Everything, Guarded, Lru, Parameters, PolicyChoice, PolicyKind, PolicyVisitor};
 
@@ -12,6 +13,8 @@ use crate::{CachePolicy, Everything, Guarded, Lru, Parameters, PolicyChoice, Pol
 /// It does what the policy does, and asks nothing of those that have nothing to say.
 pub struct Policy {
     choice: PolicyChoice,
+    /// [`Parameters::slots`].
+    slots: usize,
     /// [`CachePolicy::counts`] of the policy.
     counts: bool,
     /// [`CachePolicy::expects`] of the policy.
@@ -24,6 +27,8 @@ pub struct Policy {
 enum Held {
     Default(Guarded<Everything, Lru>),
     Other(Box<dyn CachePolicy>),
+    /// Packets go over from one policy to another.
+    Changing(Box<Change>),
 }
 
 /// Puts a policy into a box.
@@ -50,8 +55,40 @@ impl Policy {
         let (counts, expects) = match &held {
             Held::Default(policy) => (policy.counts(), policy.expects()),
             Held::Other(policy) => (policy.counts(), policy.expects()),
+            Held::Changing(change) => (change.counts(), change.expects()),
         };
-        Ok(Policy { choice: PolicyChoice { kind, tuning: parameters.tuning }, counts, expects, held })
+        let choice = PolicyChoice { kind, tuning: parameters.tuning };
+        Ok(Policy { choice, slots: parameters.slots, counts, expects, held })
+    }
+
+    /// Decides as `newer` from now on. The packets go over to it portion by portion in [`go_on`](Self::go_on); until then they
+    /// leave the store ahead of those that come meanwhile.
+    pub fn change_to(&mut self, newer: Policy) {
+        let Policy { choice, slots, counts, expects, .. } = newer;
+        let held = Held::Changing(Box::new(Change { older: None, newer }));
+        let older = std::mem::replace(self, Policy { choice, slots, counts, expects, held });
+        if let Held::Changing(change) = &mut self.held {
+            change.older = Some(older);
+        }
+    }
+
+    /// Hands up to `portion` packets over in a [change](Self::change_to); `arrival` says what is known of each. Gives the old
+    /// policy when the last one went over, so that its memory is freed where that holds nobody up.
+    pub fn go_on(&mut self, portion: usize, arrival: impl Fn(u32) -> Arrival) -> Progress {
+        let Held::Changing(change) = &mut self.held else { return Progress::Done(None) };
+        if !change.go_on(portion, arrival) {
+            return Progress::Going;
+        }
+        let Some(older) = change.older.take() else { return Progress::Done(None) };
+        match std::mem::replace(self, older).held {
+            Held::Changing(change) => Progress::Done(Some(Box::new(std::mem::replace(self, change.newer)))),
+            _ => Progress::Done(None),
+        }
+    }
+
+    /// Ids of packets are below this.
+    pub fn slots(&self) -> usize {
+        self.slots
     }
 
     /// Which one it is.
@@ -65,12 +102,22 @@ impl Policy {
     }
 }
 
+/// How far a [change](Policy::change_to) has come.
+#[derive(Debug)]
+pub enum Progress {
+    /// There are packets left.
+    Going,
+    /// All went over, and this is the policy that had them before; or there was no change.
+    Done(Option<Box<Policy>>),
+}
+
 /// Asks whichever policy it is.
 macro_rules! ask {
     ($held:expr, $method:ident($($argument:expr),*)) => {
         match $held {
             Held::Default(policy) => policy.$method($($argument),*),
             Held::Other(policy) => policy.$method($($argument),*),
+            Held::Changing(change) => change.$method($($argument),*),
         }
     };
 }

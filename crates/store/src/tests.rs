@@ -1,5 +1,6 @@
 //! Policies against slow and obvious models, in a store like the router's.
 
+mod change;
 mod dependent;
 mod models;
 mod steps;

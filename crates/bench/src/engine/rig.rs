@@ -123,7 +123,7 @@ impl<S: Schedule> Rig<S> {
                 capacity_packets: parameters.cs_capacity,
                 capacity_bytes: parameters.cs_capacity
                     * (super::frames::data_bytes(parameters) + CONTENT_OVERHEAD_BYTES),
-                policy: parameters.cs_policy,
+                policy: parameters.cs_policy.into(),
                 ..CsConfig::default()
             },
             dead_nonce_capacity: parameters.dead_nonce_capacity,

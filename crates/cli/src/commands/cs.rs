@@ -3,14 +3,15 @@
 use clap::{Args, Subcommand};
 use namehop_manage::nfd::{ControlParameters, names::module};
 use namehop_manage::requests::CsSettings;
-use namehop_manage::views::{CsConfigView, CsErasureView, CsInfoView};
+use namehop_manage::views::{CsConfigView, CsErasureView, CsInfoView, CsPolicyView};
+use namehop_store::PolicyChoice;
 use namehop_wire::Name;
 
 use super::signing::CommandSigningArgs;
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::Manager;
-use crate::output::{self, or_dash, properties};
+use crate::output::{self, Align, Table, or_dash, properties};
 use crate::units::{parse_switch, show_switch};
 
 /// Show, configure and erase the cache
@@ -29,7 +30,7 @@ enum CsCommand {
     Erase(EraseArgs),
 }
 
-/// Show capacity, eviction policy, entries, hits and misses
+/// Show capacity, policy, entries, and what the cache did under each policy
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop cs info --json")]
 struct InfoArgs {
@@ -38,16 +39,20 @@ struct InfoArgs {
     json: bool,
 }
 
-/// Change capacity, or switch admitting and serving on or off
+/// Change capacity or policy, or switch admitting and serving on or off
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop cs config --capacity 1000000
+  namehop cs config --policy filter:threshold=3
   namehop cs config --admit off --serve on
   namehop cs config --capacity 1000000 --signing-key operator.key --certificate operator.ndncert")]
 struct ConfigArgs {
     /// Most packets in the cache, as far as its memory (capacity_bytes in the configuration) suffices
     #[arg(long, value_name = "PACKETS")]
     capacity: Option<u64>,
+    /// What enters and what leaves, with settings (see docs/caching.md): lru, filter:threshold=3, ...
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<PolicyChoice>,
     /// Put Data into the cache: on, off
     #[arg(long, value_name = "SWITCH", value_parser = parse_switch)]
     admit: Option<bool>,
@@ -104,15 +109,37 @@ impl InfoArgs {
             ("Serve", show_switch(view.serve)),
             ("Hits", format!("{}{ratio}", view.hits)),
             ("Misses", view.misses.to_string()),
-        ]))
+        ]))?;
+        if view.by_policy.is_empty() {
+            return Ok(());
+        }
+        let mut table = Table::new(&[
+            ("POLICY", Align::Left),
+            ("HITS", Align::Right),
+            ("MISSES", Align::Right),
+            ("INSERTIONS", Align::Right),
+            ("EVICTIONS", Align::Right),
+            ("REJECTIONS", Align::Right),
+        ]);
+        for CsPolicyView { policy, hits, misses, insertions, evictions, rejections } in view.by_policy {
+            let counts = [hits, misses, insertions, evictions, rejections].map(|count| count.to_string());
+            table.row([policy].into_iter().chain(counts).collect::<Vec<_>>());
+        }
+        output::line("")?;
+        table.print()
     }
 }
 
 impl ConfigArgs {
     async fn run(self, manager: &Manager) -> Result<(), Failure> {
-        let settings = CsSettings { capacity_packets: self.capacity, admit: self.admit, serve: self.serve };
+        let settings = CsSettings {
+            capacity_packets: self.capacity,
+            admit: self.admit,
+            serve: self.serve,
+            policy: self.policy.map(|policy| policy.to_string()),
+        };
         let Some(parameters) = settings.parameters() else {
-            return Err(Failure::usage("nothing to change: give --capacity, --admit or --serve"));
+            return Err(Failure::usage("nothing to change: give --capacity, --policy, --admit or --serve"));
         };
         let done = manager.command(module::CS, "config", &parameters).await?;
         let view = CsConfigView::new(&done, self.capacity);
@@ -121,6 +148,7 @@ impl ConfigArgs {
         }
         output::print(&properties(&[
             ("Capacity", view.capacity_packets.map_or_else(|| "-".to_owned(), |packets| format!("{packets} packets"))),
+            ("Policy", or_dash(view.policy)),
             ("Admit", view.admit.map_or_else(|| "-".to_owned(), show_switch)),
             ("Serve", view.serve.map_or_else(|| "-".to_owned(), show_switch)),
         ]))?;

@@ -4,9 +4,11 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::str::FromStr;
 
-use namehop_store::PolicyKind;
+use namehop_store::PolicyChoice;
 use namehop_table::TableError;
 use namehop_wire::Name;
+
+use super::cs_counters::CsCountersByPolicy;
 
 /// Which Data enters the Content Store although no PIT entry asked for it. Such Data is never forwarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -63,14 +65,14 @@ impl FromStr for UnsolicitedPolicy {
 }
 
 /// Settings of the Content Store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CsConfig {
     /// Most cached packets.
     pub capacity_packets: usize,
     /// Most memory for cached packets.
     pub capacity_bytes: usize,
-    /// What leaves when it is full.
-    pub policy: PolicyKind,
+    /// What enters, and what leaves when it is full.
+    pub policy: PolicyChoice,
     /// May Data enter?
     pub admit: bool,
     /// May Interests be answered from it?
@@ -85,6 +87,7 @@ impl CsConfig {
             capacity_packets: change.capacity.unwrap_or(self.capacity_packets),
             admit: change.admit.unwrap_or(self.admit),
             serve: change.serve.unwrap_or(self.serve),
+            policy: change.policy.unwrap_or(self.policy),
             ..self
         }
     }
@@ -95,7 +98,7 @@ impl Default for CsConfig {
         CsConfig {
             capacity_packets: 65_536,
             capacity_bytes: 512 << 20,
-            policy: PolicyKind::default(),
+            policy: PolicyChoice::default(),
             admit: true,
             serve: true,
         }
@@ -103,7 +106,7 @@ impl Default for CsConfig {
 }
 
 /// Settings of one engine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct EngineConfig {
     /// Number of the worker: first byte of its PIT tokens.
     pub worker: u8,
@@ -176,7 +179,7 @@ pub enum EngineError {
 }
 
 /// State of the Content Store (NFD management protocol, CS information dataset).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CsInfo {
     /// Most cached packets.
     pub capacity: usize,
@@ -190,27 +193,32 @@ pub struct CsInfo {
     pub hits: u64,
     /// Interests that found nothing.
     pub misses: u64,
-    /// Which packet goes when the store is full.
-    pub policy: PolicyKind,
+    /// Which packet enters, and which goes when the store is full.
+    pub policy: PolicyChoice,
+    /// What each policy did as long as it was in use.
+    pub by_policy: CsCountersByPolicy,
 }
 
 impl AddAssign for CsInfo {
     /// Adds the Content Store of another engine, which has the same settings.
     fn add_assign(&mut self, other: CsInfo) {
-        let CsInfo { capacity, admit, serve, entries, hits, misses, policy } = other;
+        let CsInfo { capacity, admit, serve, entries, hits, misses, policy, by_policy } = other;
         self.capacity += capacity;
         self.entries += entries;
         self.hits += hits;
         self.misses += misses;
         (self.admit, self.serve, self.policy) = (admit, serve, policy);
+        self.by_policy += by_policy;
     }
 }
 
 /// A change of the Content Store's settings; `None` leaves a setting as it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CsChange {
-    /// Most cached packets. Packets that are too many are evicted at once.
+    /// Most cached packets.
     pub capacity: Option<usize>,
+    /// What enters, and what leaves when it is full.
+    pub policy: Option<PolicyChoice>,
     /// May Data enter?
     pub admit: Option<bool>,
     /// May Interests be answered from it?

@@ -1,16 +1,21 @@
 //! What the control plane does with an engine: faces, Content Store, settings, reports.
 
 use namehop_packet::{DropCounters, FaceId, FaceInfo};
+use namehop_store::Progress;
 use namehop_wire::NameRef;
 
 use super::config::{CsChange, CsInfo, EngineError, TableSizes};
+use super::cs_counters::CsCounters;
 use super::{CsErasure, Engine};
 use crate::counters::EngineCounters;
+use crate::pcct::content::ContentStore;
 use crate::schedule::Schedule;
 use crate::trace::TraceRequest;
 
 /// Entries of the PIT-CS composite table that one call of [`Engine::cs_erase`] looks at.
 const ENTRIES_PER_ERASE: usize = 8_192;
+/// Cached Data that one call of [`Engine::cs_settle`] moves or evicts: each costs some accesses to memory.
+const PACKETS_PER_SETTLING: usize = 256;
 
 impl<S: Schedule> Engine<S> {
     /// Adds a face, or changes what is known of it.
@@ -67,9 +72,17 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
+    /// What the Content Store did since the start.
+    fn cs_totals(&self) -> CsCounters {
+        let EngineCounters { cs_hits, cs_misses, cs_rejected, .. } = self.core.counters;
+        let ContentStore { insertions, evictions, .. } = self.core.pcct.content;
+        CsCounters { hits: cs_hits, misses: cs_misses, insertions, evictions, rejections: cs_rejected }
+    }
+
     /// State of the Content Store.
     pub fn cs_info(&self) -> CsInfo {
         let content = &self.core.pcct.content;
+        let policy = content.policy();
         CsInfo {
             capacity: content.capacity,
             admit: content.admit,
@@ -77,23 +90,34 @@ impl<S: Schedule> Engine<S> {
             entries: content.len(),
             hits: self.core.counters.cs_hits,
             misses: self.core.counters.cs_misses,
-            policy: content.policy_kind(),
+            policy,
+            by_policy: self.core.policy_periods.until_now(policy.kind, self.cs_totals()),
         }
     }
 
-    /// Changes settings of the Content Store. A larger capacity than at any time before costs time in proportion to the
-    /// size of the tables. The capacity may end up smaller than asked for; see [`cs_info`](Self::cs_info).
+    /// Changes settings of the Content Store. They hold from now on; what follows for the packets in it is done by
+    /// [`cs_settle`](Self::cs_settle). A larger capacity than at any time before costs time in proportion to the size of the
+    /// tables. The capacity may end up smaller than asked for; see [`cs_info`](Self::cs_info).
     ///
     /// # Errors
-    /// When the memory for a larger capacity cannot be had; then nothing has changed but the flags.
+    /// When the memory for a larger capacity or another policy cannot be had; then nothing has changed but the flags.
     pub fn cs_configure(&mut self, change: CsChange) -> Result<(), EngineError> {
+        let before = (self.core.pcct.content.policy().kind, self.cs_totals());
         let pcct = &mut self.core.pcct;
         pcct.content.admit = change.admit.unwrap_or(pcct.content.admit);
         pcct.content.serve = change.serve.unwrap_or(pcct.content.serve);
-        if let Some(capacity) = change.capacity {
-            pcct.set_content_capacity(capacity)?;
+        pcct.configure_content(change.capacity, change.policy)?;
+        if pcct.content.policy().kind != before.0 {
+            self.core.policy_periods.end(before.0, before.1);
         }
         Ok(())
+    }
+
+    /// Does a bounded part of what [`cs_configure`](Self::cs_configure) entails: evicts what is too much, and lets the packets go
+    /// over to the newer policy. To be called until it is done; packets may come meanwhile. Dropping the policy that is given
+    /// back at the end frees much memory.
+    pub fn cs_settle(&mut self) -> Progress {
+        self.core.pcct.settle_content(PACKETS_PER_SETTLING)
     }
 
     /// Erases up to `limit` cached Data under a prefix and returns how many. Looks at a bounded number of entries: call it

@@ -15,6 +15,7 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::config::{EngineConfig, EngineError, UnsolicitedPolicy};
+use super::cs_counters::PolicyPeriods;
 use super::faces::FaceArray;
 use super::learning::Learning;
 use super::long_names::{Allowance, LongNames};
@@ -52,6 +53,7 @@ pub(crate) struct Core {
     pub(crate) timers: TimerWheel,
     pub(crate) measurements: MeasurementTable,
     pub(crate) counters: EngineCounters,
+    pub(crate) policy_periods: PolicyPeriods,
     pub(crate) learning: Learning,
     pub(crate) new_nexthops: NewNextHops,
     pub(crate) producer_regions: Vec<Name>,
@@ -114,6 +116,7 @@ impl Core {
             timers: TimerWheel::new(Timestamp::default(), config.pit_capacity)?,
             measurements: MeasurementTable::new(config.measurement_capacity),
             counters: EngineCounters::default(),
+            policy_periods: PolicyPeriods::default(),
             learning: Learning::new(),
             new_nexthops: NewNextHops::new(),
             producer_regions: config.producer_regions,

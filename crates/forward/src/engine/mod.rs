@@ -12,6 +12,7 @@ pub mod config;
 pub(crate) mod context;
 mod control;
 pub(crate) mod core;
+pub mod cs_counters;
 pub(crate) mod faces;
 pub(crate) mod interest_form;
 pub mod learning;
@@ -31,6 +32,7 @@ use crate::parse::{Kind, Parsed};
 use crate::schedule::{Burst, BurstState, Prepared, Schedule};
 use crate::strategy::StrategyInstance;
 pub use config::{CsChange, CsConfig, CsInfo, EngineConfig, EngineError, TableSizes, UnsolicitedPolicy};
+pub use cs_counters::{CsCounters, CsCountersByPolicy};
 pub use learning::EngineEvent;
 use namehop_packet::{BufferPool, DropReason, Incoming, Outgoing, Timestamp};
 

@@ -6,7 +6,7 @@
 
 use namehop_hash::PrefixHashes;
 use namehop_packet::Timestamp;
-use namehop_store::{Arrival, CachePolicy, Parameters, Policy, PolicyKind};
+use namehop_store::{Arrival, CachePolicy, Parameters, Policy, PolicyChoice};
 use namehop_table::{Growth, TableError};
 use namehop_wire::data::implicit_digest;
 
@@ -28,7 +28,7 @@ pub(crate) struct ContentConfig {
     pub(crate) capacity_bytes: usize,
     /// Address space is set aside for at least so many packets.
     pub(crate) reserved_packets: usize,
-    pub(crate) policy: PolicyKind,
+    pub(crate) policy: PolicyChoice,
     /// May Data enter?
     pub(crate) admit: bool,
     /// May Interests be answered?
@@ -63,7 +63,10 @@ pub(crate) struct ContentStore {
     pub(super) policy: Policy,
     /// Cached Data.
     entries: usize,
-    index: PrefixIndex,
+    /// Packets that entered, and packets that left to make room, since the start.
+    pub(crate) insertions: u64,
+    pub(crate) evictions: u64,
+    pub(super) index: PrefixIndex,
     /// Entry where the next erasure starts.
     next_to_erase: u32,
     pub(crate) capacity: usize,
@@ -73,10 +76,14 @@ pub(crate) struct ContentStore {
 
 impl ContentStore {
     pub(super) fn new(config: &ContentConfig, entry_limit: usize) -> Result<Self, TableError> {
+        let PolicyChoice { kind, tuning } = config.policy;
+        let parameters = Parameters { slots: entry_limit, capacity: config.capacity_packets.min(entry_limit), tuning };
         Ok(ContentStore {
             blocks: BlockStore::new(config.capacity_bytes, Growth::WhenReady)?,
-            policy: Policy::of(config.policy, &Parameters::new(entry_limit, config.capacity_packets.min(entry_limit)))?,
+            policy: Policy::of(kind, &parameters)?,
             entries: 0,
+            insertions: 0,
+            evictions: 0,
             index: PrefixIndex::new(config.capacity_packets),
             next_to_erase: 0,
             capacity: config.capacity_packets,
@@ -100,9 +107,9 @@ impl ContentStore {
         self.entries
     }
 
-    /// Which packet goes when there are too many.
-    pub(crate) fn policy_kind(&self) -> PolicyKind {
-        self.policy.kind()
+    /// What enters and what leaves.
+    pub(crate) fn policy(&self) -> PolicyChoice {
+        self.policy.choice()
     }
 }
 
@@ -125,6 +132,17 @@ pub(crate) struct NewData<'a> {
     /// Did anybody ask for it?
     pub(crate) is_solicited: bool,
     pub(crate) digest: Option<&'a [u8; DIGEST_BYTES]>,
+}
+
+/// What became of Data that was to be cached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// It is cached.
+    Yes,
+    /// The policy does not let it in.
+    Rejected,
+    /// There is no memory for it, or the capacity is 0.
+    NoRoom,
 }
 
 /// A hint's half hash over all 64 bits, so that it changes place and tag of the prefix index alike.
@@ -209,9 +227,8 @@ impl Pcct {
         self.content.policy.hit(index);
     }
 
-    /// Caches Data in the entry with its name, in place of what was there. `false` when the policy does not let it in, or there
-    /// is no memory for it.
-    pub(crate) fn store_data(&mut self, index: u32, data: &NewData<'_>, now: Timestamp) -> bool {
+    /// Caches Data in the entry with its name, in place of what was there.
+    pub(crate) fn store_data(&mut self, index: u32, data: &NewData<'_>, now: Timestamp) -> Stored {
         let arrival = Arrival {
             name_hash: self.entry(index).name_hash,
             now: now.0,
@@ -226,23 +243,28 @@ impl Pcct {
                 entry.fresh_until = data.fresh_until;
                 self.content.policy.refreshed(index, &arrival);
                 self.index_prefixes(index, data.hashes, now);
-                return true;
+                return Stored::Yes;
             }
             self.drop_data(index);
         }
         if self.content.capacity == 0 {
-            return false;
+            return Stored::NoRoom;
         }
         if self.content.policy.expects() && !replaces {
             let is_full = self.content.is_full();
             if !self.content.policy.admits(&arrival, is_full) {
-                return false;
+                return Stored::Rejected;
             }
         }
-        while self.content.len() >= self.content.capacity {
-            self.evict_data();
+        // One leaves for the new one, and one more while there are more than the capacity was changed to.
+        for _ in 0..2 {
+            if self.content.len() >= self.content.capacity {
+                self.evict_data();
+            }
         }
-        let Some(block) = self.allocate_for_data(DIGEST_BYTES + data.packet.len(), index) else { return false };
+        let Some(block) = self.allocate_for_data(DIGEST_BYTES + data.packet.len(), index) else {
+            return Stored::NoRoom;
+        };
         let bytes = self.content.blocks.bytes_mut(block, DIGEST_BYTES + data.packet.len());
         bytes[DIGEST_BYTES..].copy_from_slice(data.packet);
         if let Some(digest) = data.digest {
@@ -255,8 +277,9 @@ impl Pcct {
         entry.fresh_until = data.fresh_until;
         self.content.policy.admitted(index, &arrival);
         self.content.entries += 1;
+        self.content.insertions += u64::from(!replaces);
         self.index_prefixes(index, data.hashes, now);
-        true
+        Stored::Yes
     }
 
     fn index_prefixes(&mut self, index: u32, hashes: Option<&PrefixHashes>, now: Timestamp) {
@@ -292,6 +315,7 @@ impl Pcct {
     /// Evicts the packet that the policy names. `false` when the store is empty.
     pub(super) fn evict_data(&mut self) -> bool {
         let Some(victim) = self.content.policy.evict() else { return false };
+        self.content.evictions += 1;
         self.release_data(victim);
         self.free_if_unused(victim);
         true
@@ -320,34 +344,6 @@ impl Pcct {
         self.content.blocks.release(block);
         self.content.entries -= 1;
         true
-    }
-
-    /// Changes how many packets may be cached; evicts what is too much. The capacity may be limited to what the reserved
-    /// address space allows. After an error everything is as it was.
-    pub(crate) fn set_content_capacity(&mut self, capacity_packets: usize) -> Result<(), TableError> {
-        let (capacity, entry_limit) = self.content_limits(capacity_packets);
-        let slots = entry_limit.max(self.entry_limit);
-        let choice = self.content.policy.choice();
-        let parameters = Parameters { slots, capacity, tuning: choice.tuning };
-        // Policies are made for a capacity: what they remember of names that are not in the store starts anew with another one.
-        let mut policy = Policy::of(choice.kind, &parameters)?;
-        if entry_limit > self.entry_limit {
-            self.raise_entry_limit(entry_limit)?;
-            self.content.index = PrefixIndex::new(capacity);
-        }
-        self.content.capacity = capacity;
-        while self.content.len() > self.content.capacity {
-            self.evict_data();
-        }
-        while let Some(next) = self.content.policy.victim() {
-            self.content.policy.removed(next);
-            let entry = self.entry(next);
-            let is_solicited = true;
-            let (name_hash, fresh_until) = (entry.name_hash, entry.fresh_until.0);
-            policy.admitted(next, &Arrival { name_hash, now: 0, fresh_until, is_solicited });
-        }
-        self.content.policy = policy;
-        Ok(())
     }
 
     /// Removes up to `limit` cached Data with names that are meant; returns how many. Looks at no more than `portion` entries

@@ -257,7 +257,7 @@ mod tests {
             capacity_packets: 0,
             capacity_bytes: 0,
             reserved_packets: 0,
-            policy: PolicyKind::Lru,
+            policy: PolicyKind::Lru.into(),
             admit: false,
             serve: false,
         };

@@ -8,7 +8,7 @@ use namehop_wire::MAX_PACKET_SIZE;
 use crate::engine::config::UnsolicitedPolicy;
 use crate::engine::core::{Core, names_digest};
 use crate::pcct::PitRef;
-use crate::pcct::content::{DIGEST_BYTES, NewData};
+use crate::pcct::content::{DIGEST_BYTES, NewData, Stored};
 use crate::pcct::keys::{Key, NoEntry};
 use crate::trace::TraceStep;
 
@@ -92,23 +92,26 @@ impl Core {
             (None, None) => Err(NoEntry::NoMemory),
             (None, Some(hashes)) => self.make_content_entry(data, hashes, partition, exact),
         };
-        let stored = entry.is_ok_and(|entry| {
-            let new = NewData {
-                packet: data.packet,
-                hashes: data.hashes,
-                // Without FreshnessPeriod Data is never fresh.
-                fresh_until: now.plus_ms(data.freshness_ms),
-                is_solicited: partition.is_some(),
-                digest: data.digest,
-            };
-            let stored = self.pcct.store_data(entry, &new, now);
-            if !stored {
-                self.pcct.free_if_unused(entry);
+        let stored = match entry {
+            Err(_) => Stored::NoRoom,
+            Ok(entry) => {
+                let new = NewData {
+                    packet: data.packet,
+                    hashes: data.hashes,
+                    // Without FreshnessPeriod Data is never fresh.
+                    fresh_until: now.plus_ms(data.freshness_ms),
+                    is_solicited: partition.is_some(),
+                    digest: data.digest,
+                };
+                let stored = self.pcct.store_data(entry, &new, now);
+                if stored != Stored::Yes {
+                    self.pcct.free_if_unused(entry);
+                }
+                stored
             }
-            stored
-        });
-        self.tracing.note(|| if stored { TraceStep::Cached } else { TraceStep::NotCached });
-        self.counters.cs_rejected += u64::from(!stored);
+        };
+        self.tracing.note(|| if stored == Stored::Yes { TraceStep::Cached } else { TraceStep::NotCached });
+        self.counters.note_stored(stored);
     }
 
     /// Makes an entry for Data that goes into none of an Interest.

@@ -119,7 +119,7 @@ impl<S: Schedule> Engine<S> {
                 digest: None,
             };
             let stored = core.pcct.store_data(entry, &new, now);
-            core.counters.cs_rejected += u64::from(!stored);
+            core.counters.note_stored(stored);
         }
 
         // Out to the faces of the PIT entry.

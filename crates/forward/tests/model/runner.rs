@@ -75,7 +75,7 @@ impl<S: Schedule> Runner<S> {
             cs: CsConfig {
                 capacity_packets: 4_096,
                 capacity_bytes: 16 << 20,
-                policy: PolicyKind::Lru,
+                policy: PolicyKind::Lru.into(),
                 admit: true,
                 serve: true,
             },

@@ -1,7 +1,9 @@
 //! The Content Store: what it answers, what enters, what leaves.
 
+use namehop_forward::engine::CsCounters;
 use namehop_forward::{CsChange, CsConfig, CsErasure, EngineConfig};
 use namehop_packet::{DropReason, FaceId};
+use namehop_store::{PolicyKind, Progress};
 
 use crate::router::*;
 
@@ -15,6 +17,13 @@ fn router_with(cs: CsConfig) -> Router {
     let mut router = Router::with(EngineConfig { cs, ..EngineConfig::default() });
     router.route("/", PRODUCER, 1);
     router
+}
+
+/// Brings what changed settings entail to its end.
+fn settle(router: &mut Router) {
+    while let Progress::Going = router.engine.cs_settle() {
+        router.engine.check_invariants().expect("invariants");
+    }
 }
 
 #[test]
@@ -156,7 +165,7 @@ fn memory_moves_between_sizes_of_data() {
         let bytes = router.cs_len() * size;
         assert!(bytes <= capacity_bytes && (size == 10 || bytes > capacity_bytes / 2), "{size}: {}", router.cs_len());
     }
-    assert_eq!(router.engine.counters().cs_rejected, 0);
+    assert_eq!(router.engine.counters().cs_no_room, 0);
 }
 
 #[test]
@@ -292,6 +301,8 @@ fn capacity_can_shrink_and_grow_while_running() {
         router.engine.cs_configure(CsChange { capacity: Some(capacity), ..CsChange::default() }).expect("settings");
         assert_eq!(router.engine.cs_info().capacity, capacity);
         router.engine.check_invariants().expect("invariants");
+        settle(router);
+        router.engine.check_invariants().expect("invariants");
     };
     set(&mut router, 3);
     assert_eq!(router.cs_len(), 3);
@@ -318,4 +329,55 @@ fn data_of_every_size_is_returned_byte_by_byte() {
         router.recv(CONSUMER2, interest(&format!("/A/{size}")).nonce(2));
         assert_eq!(router.only().bytes, packet.bytes);
     }
+}
+
+#[test]
+fn policy_can_change_while_running() {
+    let mut router = router_with(CsConfig { capacity_packets: 600, ..CsConfig::default() });
+    let change = |router: &mut Router, policy: &str| {
+        let policy = Some(policy.parse().expect("a policy"));
+        router.engine.cs_configure(CsChange { policy, ..CsChange::default() }).expect("settings");
+        assert_eq!(Some(router.engine.cs_info().policy), policy);
+    };
+    let is_cached = |router: &mut Router, uri: &str| {
+        let hits = router.engine.counters().cs_hits;
+        let nonce = router.engine.counters().in_interests as u32 + 100_000;
+        router.recv(CONSUMER2, interest(uri).nonce(nonce)).recv(PRODUCER, data(uri)).sent();
+        router.engine.counters().cs_hits > hits
+    };
+    for number in 0..600 {
+        fetch(&mut router, &format!("/A/{number}"));
+    }
+    // Used last, which decides in the first policy only.
+    assert!(is_cached(&mut router, "/A/0"));
+    change(&mut router, "fifo");
+    assert!(matches!(router.engine.cs_settle(), Progress::Going), "the packets go over in parts");
+    // What comes and goes meanwhile: the one that left first under the old policy.
+    fetch(&mut router, "/B/0");
+    router.engine.check_invariants().expect("invariants");
+    settle(&mut router);
+    assert_eq!(router.cs_len(), 600);
+    assert!(is_cached(&mut router, "/A/0"));
+    assert!(is_cached(&mut router, "/B/0"));
+    // A policy that lets in only what is asked for twice, and one whose settings differ only.
+    change(&mut router, "filter");
+    settle(&mut router);
+    assert!(!is_cached(&mut router, "/C/0"));
+    assert!(!is_cached(&mut router, "/C/0"));
+    assert!(is_cached(&mut router, "/C/0"));
+    change(&mut router, "filter:threshold=1");
+    assert!(!is_cached(&mut router, "/D/0"));
+    assert!(is_cached(&mut router, "/D/0"), "settings hold at once");
+    settle(&mut router);
+
+    let info = router.engine.cs_info();
+    let expected = [
+        (PolicyKind::Lru, CsCounters { hits: 1, misses: 600, insertions: 600, evictions: 0, rejections: 0 }),
+        (PolicyKind::Fifo, CsCounters { hits: 2, misses: 1, insertions: 1, evictions: 1, rejections: 0 }),
+        (PolicyKind::Filter, CsCounters { hits: 2, misses: 3, insertions: 2, evictions: 2, rejections: 1 }),
+    ];
+    assert_eq!(info.by_policy.used().collect::<Vec<_>>(), expected);
+    let total = info.by_policy.total();
+    assert_eq!((total.hits, total.misses), (info.hits, info.misses));
+    assert_eq!(total.insertions - total.evictions, info.entries as u64);
 }

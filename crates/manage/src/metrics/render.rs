@@ -4,6 +4,7 @@
 use std::fmt;
 
 use namehop_face::{Face, LinkDrop};
+use namehop_forward::engine::CsCounters;
 use namehop_packet::DropReason;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text};
@@ -142,13 +143,27 @@ fn engine(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
         ("aggregated_interests", "Interests that joined a pending one", counters.aggregated_interests),
         ("cs_hits", "Interests answered from the Content Store", counters.cs_hits),
         ("cs_misses", "Interests that the Content Store could not answer", counters.cs_misses),
-        ("cs_rejected", "Data that could not be cached although policy allowed it", counters.cs_rejected),
+        ("cs_no_room", "Data that could not be cached although the policy allowed it", counters.cs_no_room),
         ("digests", "Data whose implicit digest was computed, because Interests ask for it by that", counters.digests),
         ("lost_events", "Self-learning events that the control plane did not fetch in time", counters.lost_events),
     ] {
         metrics.counter(name, help, count)?;
     }
-    Ok(())
+    let by_policy = &snapshot.engine.cs.by_policy;
+    metrics.family("cs_policy", "What the Content Store did under each policy", MetricType::Counter, |family| {
+        by_policy.used().try_for_each(|(policy, counters)| {
+            let CsCounters { hits, misses, insertions, evictions, rejections } = counters;
+            [
+                ("hit", hits),
+                ("miss", misses),
+                ("insertion", insertions),
+                ("eviction", evictions),
+                ("rejection", rejections),
+            ]
+            .into_iter()
+            .try_for_each(|(event, count)| family.line(&[("policy", policy.name()), ("event", event)], count))
+        })
+    })
 }
 
 fn tables(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {

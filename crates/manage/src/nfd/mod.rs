@@ -5,6 +5,7 @@
 //! ignored; encoders write the order of the NFD management protocol and the shortest numbers.
 
 mod codec;
+mod content_store;
 mod dispatch;
 mod drops;
 mod faces;
@@ -22,12 +23,13 @@ mod workers;
 mod tests;
 
 pub use codec::{CodecError, DatasetItem, decode_items, encode_item};
+pub use content_store::{CsInfo, CsPolicyCounters};
 pub use drops::DropCount;
 pub use faces::{ChannelStatus, FaceEventNotification, FaceQueryFilter, FaceStatus};
 pub use numbers::{Code, FaceEventKind};
 pub use parameters::{ControlParameters, FieldSet};
 pub use readvertise::{ReadvertiseCounters, ReadvertiseError, ReadvertiseStatus};
 pub use response::ControlResponse;
-pub use status::{CsInfo, GeneralStatus};
+pub use status::GeneralStatus;
 pub use tables::{FibEntry, NextHopRecord, RibEntry, Route, StrategyChoice};
 pub use trace::{TracedPacket, TracedStep};

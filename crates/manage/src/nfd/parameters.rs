@@ -6,6 +6,7 @@ use namehop_wire::Name;
 use namehop_wire::tlv::{Writer, read_single_element, types};
 
 use super::codec::{CodecError, Fields, put_name, put_optional, put_optional_text, put_strategy};
+use super::content_store::CS_POLICY;
 use types::nfd;
 
 /// All fields a command or its response can have.
@@ -43,11 +44,13 @@ pub struct ControlParameters {
     pub default_congestion_threshold_bytes: Option<u64>,
     /// MTU, in bytes.
     pub mtu_bytes: Option<u64>,
+    /// Content Store policy with its settings: Namehop's own addition.
+    pub policy: Option<String>,
 }
 
 /// A set of the fields of [`ControlParameters`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FieldSet(u16);
+pub struct FieldSet(u32);
 
 impl FieldSet {
     /// No field.
@@ -84,8 +87,10 @@ impl FieldSet {
     pub const DEFAULT_CONGESTION_THRESHOLD: FieldSet = FieldSet(1 << 14);
     /// Mtu.
     pub const MTU: FieldSet = FieldSet(1 << 15);
+    /// Policy.
+    pub const POLICY: FieldSet = FieldSet(1 << 16);
 
-    const NAMES: [&'static str; 16] = [
+    const NAMES: [&'static str; 17] = [
         "Name",
         "FaceId",
         "Uri",
@@ -102,6 +107,7 @@ impl FieldSet {
         "BaseCongestionMarkingInterval",
         "DefaultCongestionThreshold",
         "Mtu",
+        "Policy",
     ];
 
     /// Union, usable in constants.
@@ -152,8 +158,9 @@ impl ControlParameters {
             self.base_congestion_marking_interval_ns.is_some(),
             self.default_congestion_threshold_bytes.is_some(),
             self.mtu_bytes.is_some(),
+            self.policy.is_some(),
         ];
-        FieldSet(present.iter().enumerate().fold(0, |set, (bit, &there)| set | u16::from(there) << bit))
+        FieldSet(present.iter().enumerate().fold(0, |set, (bit, &there)| set | u32::from(there) << bit))
     }
 
     /// Appends the element.
@@ -179,6 +186,7 @@ impl ControlParameters {
             put_optional(writer, nfd::BASE_CONGESTION_MARKING_INTERVAL, self.base_congestion_marking_interval_ns);
             put_optional(writer, nfd::DEFAULT_CONGESTION_THRESHOLD, self.default_congestion_threshold_bytes);
             put_optional(writer, nfd::MTU, self.mtu_bytes);
+            put_optional_text(writer, CS_POLICY, self.policy.as_deref());
         });
     }
 
@@ -218,6 +226,7 @@ impl ControlParameters {
             base_congestion_marking_interval_ns: fields.number(nfd::BASE_CONGESTION_MARKING_INTERVAL)?,
             default_congestion_threshold_bytes: fields.number(nfd::DEFAULT_CONGESTION_THRESHOLD)?,
             mtu_bytes: fields.number(nfd::MTU)?,
+            policy: fields.text(CS_POLICY, "Policy")?,
         })
     }
 }

@@ -1,8 +1,8 @@
-//! Messages about the router as a whole: general status and Content Store.
+//! The router as a whole: `status/general`.
 
 use namehop_wire::tlv::{Writer, types::nfd};
 
-use super::codec::{CodecError, DatasetItem, Fields, put_optional_text};
+use super::codec::{CodecError, Fields};
 
 /// The content of `status/general`, which has no outer element.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -85,52 +85,6 @@ impl GeneralStatus {
             out_nacks: fields.required_number(nfd::N_OUT_NACKS, "NOutNacks")?,
             satisfied_interests: fields.number(nfd::N_SATISFIED_INTERESTS)?.unwrap_or(0),
             unsatisfied_interests: fields.number(nfd::N_UNSATISFIED_INTERESTS)?.unwrap_or(0),
-        })
-    }
-}
-
-/// The one element of `cs/info`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CsInfo {
-    /// Most Data packets it holds.
-    pub capacity: u64,
-    /// Bits of [`cs_flags`](super::numbers::cs_flags).
-    pub flags: u64,
-    /// Data packets it holds now.
-    pub entries: u64,
-    /// Interests answered from it.
-    pub hits: u64,
-    /// Interests it could not answer.
-    pub misses: u64,
-    /// Eviction policy: Namehop's own addition.
-    pub policy: Option<String>,
-}
-
-/// TYPE of the policy: even, so that those who do not know it pass over it, and in the range for applications.
-const CS_POLICY: u32 = 65_280;
-
-impl DatasetItem for CsInfo {
-    const TYPE: u32 = nfd::CS_INFO;
-
-    fn encode_value(&self, writer: &mut Writer) {
-        writer
-            .nni(nfd::CAPACITY, self.capacity)
-            .nni(nfd::FLAGS, self.flags)
-            .nni(nfd::N_CS_ENTRIES, self.entries)
-            .nni(nfd::N_HITS, self.hits)
-            .nni(nfd::N_MISSES, self.misses);
-        put_optional_text(writer, CS_POLICY, self.policy.as_deref());
-    }
-
-    fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
-        let fields = Fields::parse(value)?;
-        Ok(CsInfo {
-            capacity: fields.required_number(nfd::CAPACITY, "Capacity")?,
-            flags: fields.required_number(nfd::FLAGS, "Flags")?,
-            entries: fields.required_number(nfd::N_CS_ENTRIES, "NCsEntries")?,
-            hits: fields.required_number(nfd::N_HITS, "NHits")?,
-            misses: fields.required_number(nfd::N_MISSES, "NMisses")?,
-            policy: fields.text(CS_POLICY, "policy")?,
         })
     }
 }

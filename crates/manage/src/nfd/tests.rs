@@ -28,7 +28,7 @@ fn any_text() -> impl Strategy<Value = String> {
 prop_compose! {
     fn any_parameters()(
         (name, strategy) in (of(any_name()), of(any_name())),
-        (uri, local_uri) in (of(any_text()), of(any_text())),
+        (uri, local_uri, policy) in (of(any_text()), of(any_text()), of(any_text())),
         numbers in proptest::array::uniform12(of(any::<u64>())),
     ) -> ControlParameters {
         let [face_id, origin, cost, capacity, count, flags, mask, expiration_period_ms, face_persistency,
@@ -36,7 +36,7 @@ prop_compose! {
         ControlParameters {
             name, face_id, uri, local_uri, origin, cost, capacity, count, flags, mask, strategy,
             expiration_period_ms, face_persistency, base_congestion_marking_interval_ns,
-            default_congestion_threshold_bytes, mtu_bytes,
+            default_congestion_threshold_bytes, mtu_bytes, policy,
         }
     }
 }
@@ -215,8 +215,17 @@ proptest! {
             .collect();
         list_round_trip(&drops)?;
         let [capacity, flags, entries, hits, misses] = cs;
-        list_round_trip(&[CsInfo { capacity, flags, entries, hits, misses, policy: None },
-            CsInfo { policy: Some("lru".to_owned()), ..CsInfo::default() }])?;
+        let counters = CsPolicyCounters {
+            policy: "lru".to_owned(),
+            hits,
+            misses,
+            insertions: capacity,
+            evictions: entries,
+            rejections: flags,
+        };
+        let by_policy = vec![counters, CsPolicyCounters { policy: "arc".to_owned(), ..CsPolicyCounters::default() }];
+        list_round_trip(&[CsInfo { capacity, flags, entries, hits, misses, policy: None, by_policy: Vec::new() },
+            CsInfo { policy: Some("arc".to_owned()), by_policy, ..CsInfo::default() }])?;
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Module `cs`: settings of the Content Store, and erasing from it.
 
-use namehop_forward::engine::{CsChange, CsInfo};
+use namehop_forward::engine::{CsChange, CsCounters, CsInfo};
+use namehop_store::{PolicyChoice, PolicyKind};
 
 use super::reply::not_saved;
 use super::verbs::{Action, Verb, bad_request};
 use super::{ControlPlane, Management, StateChange};
-use crate::nfd::numbers::cs_flags;
-use crate::nfd::{self, ControlParameters, ControlResponse, FieldSet};
+use crate::nfd::numbers::{cs_flags, status_code};
+use crate::nfd::{self, ControlParameters, ControlResponse, CsPolicyCounters, FieldSet};
 
 /// Data that one `cs/erase` erases at most, so that it never holds up forwarding for long.
 const ERASE_LIMIT: u64 = 256;
@@ -24,8 +25,14 @@ pub(super) fn cs_info(info: &CsInfo) -> nfd::CsInfo {
         entries: info.entries as u64,
         hits: info.hits,
         misses: info.misses,
-        policy: Some(info.policy.name().to_owned()),
+        policy: Some(info.policy.to_string()),
+        by_policy: info.by_policy.used().map(policy_counters).collect(),
     }
+}
+
+fn policy_counters((policy, counters): (PolicyKind, CsCounters)) -> CsPolicyCounters {
+    let CsCounters { hits, misses, insertions, evictions, rejections } = counters;
+    CsPolicyCounters { policy: policy.name().to_owned(), hits, misses, insertions, evictions, rejections }
 }
 
 impl<C: ControlPlane> Management<C> {
@@ -34,7 +41,7 @@ impl<C: ControlPlane> Management<C> {
         Verb {
             name: "config",
             required: FieldSet::NONE,
-            optional: FieldSet::CAPACITY.with(FieldSet::FLAGS).with(FieldSet::MASK),
+            optional: FieldSet::CAPACITY.with(FieldSet::FLAGS).with(FieldSet::MASK).with(FieldSet::POLICY),
             action: Action::Task(|this, parameters, _| Box::pin(async move { this.configure_cs(parameters).await })),
         },
         Verb {
@@ -48,7 +55,12 @@ impl<C: ControlPlane> Management<C> {
     async fn configure_cs(&self, parameters: ControlParameters) -> ControlResponse {
         let (flags_wanted, mask) = (parameters.flags.unwrap_or(0), parameters.mask.unwrap_or(0));
         let wanted = |bit: u64| (mask & bit != 0).then_some(flags_wanted & bit != 0);
+        let policy = match parameters.policy.as_deref().map(str::parse::<PolicyChoice>).transpose() {
+            Ok(policy) => policy,
+            Err(error) => return bad_request(error.to_string()),
+        };
         let change = CsChange {
+            policy,
             capacity: parameters.capacity.map(|capacity| usize::try_from(capacity).unwrap_or(usize::MAX)),
             admit: wanted(cs_flags::ADMIT),
             serve: wanted(cs_flags::SERVE),
@@ -60,9 +72,21 @@ impl<C: ControlPlane> Management<C> {
             return not_saved(&error);
         }
         let info = self.control.configure_cs(change).await;
+        if let Some(wanted) = policy.filter(|wanted| *wanted != info.policy) {
+            self.control.withdraw();
+            return ControlResponse::new(
+                status_code::INTERNAL_ERROR,
+                format!(
+                    "there is no memory for the policy '{wanted}', the cache keeps '{}'; give the policy smaller settings, or \
+                     the cache a smaller capacity",
+                    info.policy
+                ),
+            );
+        }
         ControlResponse::ok(&ControlParameters {
             capacity: Some(info.capacity as u64),
             flags: Some(flags(&info)),
+            policy: Some(info.policy.to_string()),
             ..ControlParameters::default()
         })
     }

@@ -4,14 +4,14 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::nfd::numbers::cs_flags;
-use crate::nfd::{ControlParameters, CsInfo};
+use crate::nfd::{ControlParameters, CsInfo, CsPolicyCounters};
 
 /// Settings and use of the Content Store.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct CsInfoView {
     /// Most Data that it holds.
     pub capacity_packets: u64,
-    /// Eviction policy; `null` where the forwarder does not tell.
+    /// What enters and what leaves, with settings that are not the usual ones; `null` where the forwarder does not tell.
     #[schema(required)]
     pub policy: Option<String>,
     /// Data that it holds.
@@ -27,6 +27,32 @@ pub struct CsInfoView {
     /// Hits by lookups, 0 to 1; `null` before the first lookup.
     #[schema(required)]
     pub hit_ratio: Option<f64>,
+    /// What it did under each policy that it had since the router started; empty where the forwarder does not tell.
+    pub by_policy: Vec<CsPolicyView>,
+}
+
+/// What the Content Store did under one policy.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct CsPolicyView {
+    /// The policy, with any settings.
+    pub policy: String,
+    /// Interests answered.
+    pub hits: u64,
+    /// Interests that it could not answer.
+    pub misses: u64,
+    /// Data that entered.
+    pub insertions: u64,
+    /// Data that left to make room.
+    pub evictions: u64,
+    /// Data that the policy did not let in.
+    pub rejections: u64,
+}
+
+impl From<CsPolicyCounters> for CsPolicyView {
+    fn from(counters: CsPolicyCounters) -> Self {
+        let CsPolicyCounters { policy, hits, misses, insertions, evictions, rejections } = counters;
+        CsPolicyView { policy, hits, misses, insertions, evictions, rejections }
+    }
 }
 
 impl From<CsInfo> for CsInfoView {
@@ -41,6 +67,7 @@ impl From<CsInfo> for CsInfoView {
             hits: info.hits,
             misses: info.misses,
             hit_ratio: (lookups > 0).then(|| info.hits as f64 / lookups as f64),
+            by_policy: info.by_policy.into_iter().map(CsPolicyView::from).collect(),
         }
     }
 }
@@ -66,6 +93,9 @@ pub struct CsConfigView {
     /// Interests are answered.
     #[schema(required)]
     pub serve: Option<bool>,
+    /// What enters and what leaves; `null` where the forwarder does not tell.
+    #[schema(required)]
+    pub policy: Option<String>,
     /// What was asked for, when the forwarder does not give all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requested_capacity_packets: Option<u64>,
@@ -89,6 +119,7 @@ impl CsConfigView {
             capacity_packets: done.capacity,
             admit: flag(cs_flags::ADMIT),
             serve: flag(cs_flags::SERVE),
+            policy: done.policy.clone(),
             requested_capacity_packets: missing,
             warning,
         }

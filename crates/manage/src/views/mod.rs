@@ -16,7 +16,7 @@ mod trace;
 #[cfg(test)]
 mod tests;
 
-pub use content_store::{CsConfigView, CsErasureView, CsInfoView};
+pub use content_store::{CsConfigView, CsErasureView, CsInfoView, CsPolicyView};
 pub use dispatch::{DispatchEntryView, DispatchMoveView};
 pub use face::{ChangedFaceView, FaceView};
 pub use prefix::{FibView, NextHopView, RouteView, StrategyChoiceView};

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::nfd::numbers::{cs_flags, face_flags, origin, route_flags};
 use crate::nfd::{
-    Code, ControlParameters, CsInfo, DropCount, FaceStatus, FibEntry, GeneralStatus, NextHopRecord,
+    Code, ControlParameters, CsInfo, CsPolicyCounters, DropCount, FaceStatus, FibEntry, GeneralStatus, NextHopRecord,
     ReadvertiseCounters, ReadvertiseError, ReadvertiseStatus, Route, StrategyChoice,
 };
 use crate::server::{HandoverCounters, QueueStatus, WorkerStatus};
@@ -123,18 +123,30 @@ fn the_content_store() {
         entries: 9,
         hits: 3,
         misses: 1,
-        policy: Some("lru".to_owned()),
+        policy: Some("filter:threshold=3".to_owned()),
+        by_policy: vec![CsPolicyCounters {
+            policy: "filter".to_owned(),
+            hits: 3,
+            misses: 1,
+            insertions: 10,
+            evictions: 1,
+            rejections: 2,
+        }],
     };
     assert_eq!(
         as_json(CsInfoView::from(info)),
         json!({
-            "capacity_packets": 100, "policy": "lru", "entries": 9, "admit": false, "serve": true, "hits": 3,
-            "misses": 1, "hit_ratio": 0.75,
+            "capacity_packets": 100, "policy": "filter:threshold=3", "entries": 9, "admit": false, "serve": true, "hits": 3,
+            "misses": 1, "hit_ratio": 0.75, "by_policy": [
+                {"policy": "filter", "hits": 3, "misses": 1, "insertions": 10, "evictions": 1, "rejections": 2},
+            ],
         })
     );
     assert_eq!(CsInfoView::from(CsInfo::default()).hit_ratio, None, "before the first lookup");
-    let done = ControlParameters { capacity: Some(50), flags: Some(cs_flags::ADMIT), ..ControlParameters::default() };
-    let expected = json!({"capacity_packets": 50, "admit": true, "serve": false});
+    let policy = Some("lru".to_owned());
+    let done =
+        ControlParameters { capacity: Some(50), flags: Some(cs_flags::ADMIT), policy, ..ControlParameters::default() };
+    let expected = json!({"capacity_packets": 50, "admit": true, "serve": false, "policy": "lru"});
     for requested in [None, Some(10), Some(50)] {
         assert_eq!(as_json(CsConfigView::new(&done, requested)), expected);
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use namehop_face::FacePersistency;
 use namehop_forward::dispatch;
 use namehop_forward::engine::{CsConfig, EngineConfig, UnsolicitedPolicy};
-use namehop_store::PolicyKind;
+use namehop_store::PolicyChoice;
 use namehop_table::HugePages;
 
 use super::values::{AutoNumber, AutoPath, ByteSize, NameText, PortText, UriText, address, as_text, persistency};
@@ -120,9 +120,9 @@ pub struct ContentStore {
     pub capacity_packets: usize,
     /// Memory for them at most.
     pub capacity_bytes: ByteSize,
-    /// Which packet goes when the store is full.
+    /// Which packet enters, and which goes when the store is full.
     #[serde(with = "as_text")]
-    pub policy: PolicyKind,
+    pub policy: PolicyChoice,
     /// Whether Data is taken in.
     pub admit: bool,
     /// Whether Interests are answered from the store.

@@ -184,7 +184,7 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// Content Store settings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentStoreRecord {
     /// Data packets at most.
     pub capacity_packets: u64,
@@ -192,12 +192,17 @@ pub struct ContentStoreRecord {
     pub admit: bool,
     /// Whether Interests are answered.
     pub serve: bool,
+    /// What enters and what leaves, with its settings; absent where no command chose it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
 }
 
-impl From<CsConfig> for ContentStoreRecord {
-    fn from(config: CsConfig) -> Self {
-        let CsConfig { capacity_packets, admit, serve, .. } = config;
-        ContentStoreRecord { capacity_packets: capacity_packets as u64, admit, serve }
+impl ContentStoreRecord {
+    /// These settings; the policy only if a command chose it.
+    pub fn new(config: CsConfig, is_policy_chosen: bool) -> Self {
+        let CsConfig { capacity_packets, admit, serve, policy, .. } = config;
+        let policy = is_policy_chosen.then(|| policy.to_string());
+        ContentStoreRecord { capacity_packets: capacity_packets as u64, admit, serve, policy }
     }
 }
 
@@ -207,6 +212,8 @@ impl From<ContentStoreRecord> for CsChange {
             capacity: Some(usize::try_from(record.capacity_packets).unwrap_or(usize::MAX)),
             admit: Some(record.admit),
             serve: Some(record.serve),
+            // One that a newer release knows and this one does not is left out.
+            policy: record.policy.and_then(|policy| policy.parse().ok()),
         }
     }
 }
@@ -278,6 +285,6 @@ impl SavedState {
             None => Record::StrategyRemoved(prefix.clone()),
         });
         let loaded = self.loaded_strategies.values().cloned().map(Record::StrategyLoaded);
-        faces.chain(routes).chain(loaded).chain(strategies).chain(self.content_store.map(Record::ContentStore))
+        faces.chain(routes).chain(loaded).chain(strategies).chain(self.content_store.clone().map(Record::ContentStore))
     }
 }

@@ -190,7 +190,7 @@ mod tests {
                 .prop_map(|(name, byte)| Record::StrategyLoaded(LoadedStrategyRecord::new(&name, &[byte]))),
             text().prop_map(Record::StrategyUnloaded),
             (0..9_u64).prop_map(|capacity_packets| {
-                Record::ContentStore(ContentStoreRecord { capacity_packets, admit: true, serve: false })
+                Record::ContentStore(ContentStoreRecord { capacity_packets, admit: true, serve: false, policy: None })
             }),
         ]
     }

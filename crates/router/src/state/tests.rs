@@ -43,7 +43,12 @@ fn changes_are_there_after_reopening_without_any_closing() {
         Record::RouteRemoved(RouteKey { prefix: "/b".into(), face: "udp4://192.0.2.1:6363".into(), local: None }),
         strategy("/a", "/localhost/nfd/strategy/asf/v=5"),
         Record::StrategyRemoved("/z".into()),
-        Record::ContentStore(ContentStoreRecord { capacity_packets: 10, admit: true, serve: false }),
+        Record::ContentStore(ContentStoreRecord {
+            capacity_packets: 10,
+            admit: true,
+            serve: false,
+            policy: Some("filter:threshold=3".to_owned()),
+        }),
     ];
     let mut expected = SavedState::default();
     for record in records {

@@ -17,6 +17,7 @@ use namehop_forward::fib::NextHop;
 use namehop_forward::trace::TraceRequest;
 use namehop_manage::server::{EngineStatus, WorkerStatus};
 use namehop_packet::FaceId;
+use namehop_store::Policy;
 use namehop_wire::Name;
 
 /// One command with its reply.
@@ -32,8 +33,8 @@ pub(super) enum WorkerCommand {
     NextHopAdded(Name, NextHop),
     /// Contents and hit counts of the Content Store.
     CsInfo(oneshot::Sender<CsInfo>),
-    /// Change Content Store settings.
-    CsConfigure(CsChange, oneshot::Sender<CsInfo>),
+    /// Change Content Store settings; the reply comes when all that follows from that is done.
+    CsConfigure(CsChange, oneshot::Sender<Settled>),
     /// Erase cached Data under a prefix, at most so many.
     CsErase(Name, usize, oneshot::Sender<usize>),
     /// Erase cached Data of these entries of the name dispatch table, whose numbers are sorted.
@@ -48,6 +49,13 @@ pub(super) enum WorkerCommand {
     Trace(Option<TraceRequest>, oneshot::Sender<()>),
     /// Stop.
     Shutdown,
+}
+
+/// A Content Store after a change of its settings.
+pub(super) struct Settled {
+    pub(super) info: CsInfo,
+    /// The policy that it had before. To free its memory would hold up a worker.
+    pub(super) retired: Option<Box<Policy>>,
 }
 
 /// The worker has ended; the router is shutting down.

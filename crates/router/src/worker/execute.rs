@@ -11,9 +11,10 @@ use namehop_forward::engine::CsErasure;
 use namehop_forward::schedule::Schedule;
 use namehop_manage::server::{EngineStatus, HandoverCounters, QueueStatus, WorkerStatus};
 use namehop_packet::Timestamp;
+use namehop_store::Progress;
 use namehop_wire::Name;
 
-use super::command::WorkerCommand;
+use super::command::{Settled, WorkerCommand};
 use super::faces::Output;
 use super::{Handover, Worker};
 
@@ -84,9 +85,9 @@ impl<S: Schedule> Worker<S> {
             }
             WorkerCommand::CsConfigure(change, reply) => {
                 if let Err(error) = self.engine.cs_configure(change) {
-                    warn!(%error, "the Content Store keeps its capacity");
+                    warn!(%error, "the Content Store keeps its capacity and its policy");
                 }
-                let _ = reply.send(self.engine.cs_info());
+                self.settling.push(reply);
             }
             WorkerCommand::CsErase(prefix, limit, reply) => {
                 self.erasing.push_back(Erasing::new(What::Under(prefix), limit, reply));
@@ -144,6 +145,18 @@ impl<S: Schedule> Worker<S> {
                 for (reason, count) in drops.iter() {
                     published.set(reason.index() as u8, count);
                 }
+            }
+        }
+    }
+
+    /// Does a part of what changed settings of the Content Store entail.
+    pub(super) fn settle(&mut self) {
+        if self.settling.is_empty() {
+            return;
+        }
+        if let Progress::Done(mut retired) = self.engine.cs_settle() {
+            for reply in self.settling.drain(..) {
+                let _ = reply.send(Settled { info: self.engine.cs_info(), retired: retired.take() });
             }
         }
     }

@@ -12,7 +12,7 @@ use namehop_manage::server::{EngineStatus, WorkerStatus};
 use namehop_packet::FaceId;
 use namehop_wire::Name;
 
-use super::command::{WorkerCommand, WorkerGone, WorkerHandle};
+use super::command::{Settled, WorkerCommand, WorkerGone, WorkerHandle};
 
 /// All workers, in the order of their numbers; see the module's description.
 #[derive(Clone)]
@@ -97,13 +97,31 @@ impl WorkerHandles {
         Ok(sum(self.ask_all(|_, reply| WorkerCommand::CsInfo(reply)).await?))
     }
 
-    /// Changes settings of the Content Store, whose capacity the workers share; gives its new state.
+    /// Changes settings of the Content Store, whose capacity the workers share; gives its new state. All workers have the same
+    /// policy afterwards: the one asked for, or where one of them has no memory for that, the one that they had.
     pub async fn cs_configure(&self, change: CsChange) -> Result<CsInfo, WorkerGone> {
+        let before = self.cs_info().await?.policy;
+        let after = self.cs_configure_each(change).await?;
+        match change.policy {
+            Some(policy) if after.iter().any(|info| info.policy != policy) => {
+                let back = CsChange { policy: Some(before), ..CsChange::default() };
+                Ok(sum(self.cs_configure_each(back).await?))
+            }
+            _ => Ok(sum(after)),
+        }
+    }
+
+    async fn cs_configure_each(&self, change: CsChange) -> Result<Vec<CsInfo>, WorkerGone> {
         let of_worker = |worker| CsChange {
             capacity: change.capacity.map(|capacity| share(capacity, worker, self.count())),
             ..change
         };
-        Ok(sum(self.ask_all(|worker, reply| WorkerCommand::CsConfigure(of_worker(worker), reply)).await?))
+        let settled = self.ask_all(|worker, reply| WorkerCommand::CsConfigure(of_worker(worker), reply)).await?;
+        let freed = |Settled { info, retired }| {
+            drop(retired);
+            info
+        };
+        Ok(settled.into_iter().map(freed).collect())
     }
 
     /// Erases cached Data, so much of all workers together; gives how many. One worker after another, because what is left of

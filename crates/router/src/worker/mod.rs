@@ -25,6 +25,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::sync::oneshot;
 use tracing::warn;
 
 use namehop_face::counters::LinkDrop;
@@ -37,7 +38,7 @@ use namehop_forward::engine::Engine;
 use namehop_forward::schedule::{Burst, Schedule};
 use namehop_packet::{BufferPool, FaceId, FaceScope, IncomingBurst, Outgoing, PacketBuffer, Timestamp};
 
-use command::{Mailbox, WorkerMailbox};
+use command::{Mailbox, Settled, WorkerMailbox};
 use execute::Erasing;
 use faces::{FaceRecord, FaceRecords, LinkTimers, Output, WorkerFaces};
 use handover::{Handed, Received};
@@ -94,6 +95,8 @@ pub struct Worker<S: Schedule = Burst> {
     /// The one it is pinned to.
     processor: Option<usize>,
     erasing: VecDeque<Erasing>,
+    /// Who waits for changed settings of the Content Store to be carried out.
+    settling: Vec<oneshot::Sender<Settled>>,
     // Scratch of one turn, kept to allocate nothing.
     frames: Vec<Frame>,
     incoming: IncomingBurst,
@@ -142,6 +145,7 @@ impl<S: Schedule> Worker<S> {
             busy: Duration::ZERO,
             processor: None,
             erasing: VecDeque::new(),
+            settling: Vec::new(),
             frames: Vec::with_capacity(2 * BURST),
             incoming: IncomingBurst::with_capacity(2 * BURST),
             outgoing: Vec::with_capacity(4 * BURST),
@@ -165,6 +169,7 @@ impl<S: Schedule> Worker<S> {
             || !self.rings.from_control.is_empty()
             || !self.mailbox.commands.is_empty()
             || !self.erasing.is_empty()
+            || !self.settling.is_empty()
             || self.ports.has_work()
             || self.handover.as_ref().is_some_and(Handover::has_work)
     }
@@ -204,7 +209,8 @@ impl<S: Schedule> Worker<S> {
             self.execute(now, command);
         }
         self.erase();
-        worked |= !self.erasing.is_empty();
+        self.settle();
+        worked |= !self.erasing.is_empty() || !self.settling.is_empty();
         let (ports, mut faces) = self.ports_and_faces();
         worked |= ports.apply_changes(&mut faces);
         self.rings.from_control.pop_burst(&mut self.frames, BURST);

@@ -181,7 +181,7 @@ impl EngineBench {
                     capacity_packets: parameters.cs_capacity / count,
                     capacity_bytes: parameters.cs_capacity / count
                         * (parameters.payload_bytes + CONTENT_OVERHEAD_BYTES),
-                    policy: parameters.cs_policy,
+                    policy: parameters.cs_policy.into(),
                     ..CsConfig::default()
                 },
                 dead_nonce_capacity: parameters.dead_nonce_capacity,

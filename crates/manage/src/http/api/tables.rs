@@ -34,7 +34,7 @@ pub(super) struct Move {
     worker: u64,
 }
 
-/// Show capacity, eviction policy, entries, hits and misses of the Content Store
+/// Show capacity, policy, entries of the Content Store, and what it did under each policy
 #[utoipa::path(get, operation_id = "show_cs", path = "/cs", tag = "tables", responses((status = 200, description = "As `namehop cs info --json`", body = CsInfoView)))]
 pub(super) async fn cs(State(api): State<Api>) -> Result<Response, Failure> {
     let infos: Vec<CsInfo> = decode_items(&api.inside.dataset(module::CS, "info").await?)?;
@@ -42,7 +42,7 @@ pub(super) async fn cs(State(api): State<Api>) -> Result<Response, Failure> {
     answer::view(StatusCode::OK, &CsInfoView::from(info))
 }
 
-/// Change capacity, or switch admitting and serving on or off
+/// Change capacity or policy, or switch admitting and serving on or off
 #[utoipa::path(post, operation_id = "configure_cs", path = "/cs", tag = "tables", request_body = CsSettings,
     responses((status = 200, description = "As `namehop cs config --json`", body = CsConfigView)))]
 pub(super) async fn configure_cs(
@@ -50,7 +50,7 @@ pub(super) async fn configure_cs(
     JsonBody(settings): JsonBody<CsSettings>,
 ) -> Result<Response, Failure> {
     let Some(parameters) = settings.parameters() else {
-        return Err(Failure::bad_request("nothing to change: give capacity_packets, admit or serve"));
+        return Err(Failure::bad_request("nothing to change: give capacity_packets, policy, admit or serve"));
     };
     let done = answer::done(api.inside.command(module::CS, "config", parameters, Vec::new()).await?)?;
     answer::view(StatusCode::OK, &CsConfigView::new(&done, settings.capacity_packets))

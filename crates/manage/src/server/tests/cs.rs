@@ -23,6 +23,36 @@ fn config_changes_what_was_asked_for() {
 }
 
 #[test]
+fn config_changes_the_policy_as_far_as_there_is_memory() {
+    run(async {
+        let fixture = Fixture::new();
+        let config = async |policy: &str| {
+            let parameters = ControlParameters { policy: Some(policy.to_owned()), ..ControlParameters::default() };
+            fixture.command("cs", "config", &parameters).await
+        };
+        for (policy, shown) in [("arc", "arc"), ("filter:threshold=3", "filter:threshold=3"), ("LRU", "lru")] {
+            let done = config(policy).await.parameters().expect("parameters");
+            assert_eq!(done.policy.as_deref(), Some(shown));
+        }
+        assert_eq!(fixture.changes().len(), 3);
+        for (policy, reason) in [
+            ("best", "unknown content store policy 'best', expected 'lru', "),
+            ("lru:threshold=3", "content store policy 'lru' has no setting 'threshold'"),
+            ("filter:threshold=0", "'threshold' cannot be '0'"),
+        ] {
+            let response = config(policy).await;
+            assert_eq!(response.code, 400);
+            assert!(response.text.starts_with(reason), "{}", response.text);
+        }
+        fixture.router().has_no_memory.set(true);
+        let response = config("arc").await;
+        assert_eq!(response.code, 500);
+        assert!(response.text.starts_with("there is no memory for the policy 'arc', the cache keeps 'lru'"));
+        assert!(fixture.changes().is_empty(), "what was saved is taken back");
+    });
+}
+
+#[test]
 fn erase_stops_after_256_and_says_so() {
     run(async {
         let fixture = Fixture::new();

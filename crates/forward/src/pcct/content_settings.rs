@@ -1,0 +1,58 @@
+//! Changes of the Content Store's capacity and policy while it is in use.
+//!
+//! A change takes effect at once. What it entails for the packets that are there, evictions and a place in the newer policy, is
+//! done a portion at a time, so that forwarding never waits for it.
+
+use namehop_store::{Arrival, Parameters, Policy, PolicyChoice, Progress};
+use namehop_table::TableError;
+
+use super::Pcct;
+use super::prefix_index::PrefixIndex;
+
+impl Pcct {
+    /// Changes how many packets may be cached, and what enters and leaves; `None` leaves a setting as it is. The capacity may be
+    /// limited to what the reserved address space allows. [`settle_content`](Self::settle_content) does the rest. After an error
+    /// everything is as it was.
+    pub(crate) fn configure_content(
+        &mut self,
+        capacity_packets: Option<usize>,
+        policy: Option<PolicyChoice>,
+    ) -> Result<(), TableError> {
+        let choice = policy.unwrap_or(self.content.policy());
+        let (capacity, entry_limit) = self.content_limits(capacity_packets.unwrap_or(self.content.capacity));
+        if capacity == self.content.capacity && choice == self.content.policy() {
+            return Ok(());
+        }
+        // Policies are made for a capacity: what they remember of names that are not in the store starts anew with another one.
+        let slots = entry_limit.max(self.entry_limit);
+        let policy = Policy::of(choice.kind, &Parameters { slots, capacity, tuning: choice.tuning })?;
+        if entry_limit > self.entry_limit {
+            self.raise_entry_limit(entry_limit)?;
+            self.content.index = PrefixIndex::new(capacity);
+        }
+        self.content.capacity = capacity;
+        self.content.policy.change_to(policy);
+        Ok(())
+    }
+
+    /// Does up to `portion` packets' share of what changed settings entail. At the end, gives the policy that there was before,
+    /// whose memory takes time to free.
+    pub(crate) fn settle_content(&mut self, portion: usize) -> Progress {
+        for _ in 0..portion {
+            if self.content.len() <= self.content.capacity {
+                break;
+            }
+            self.evict_data();
+        }
+        if self.content.len() > self.content.capacity {
+            return Progress::Going;
+        }
+        let entries = &self.entries;
+        self.content.policy.go_on(portion, |packet| {
+            let entry = &entries[packet];
+            let (name_hash, fresh_until) = (entry.name_hash, entry.fresh_until.0);
+            // Who asked for what is there already is not known any more.
+            Arrival { name_hash, now: 0, fresh_until, is_solicited: true }
+        })
+    }
+}

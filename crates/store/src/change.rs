@@ -1,0 +1,115 @@
+//! A change from one policy to another while packets come and go.
+//!
+//! The newer policy decides from the first moment on, and gets the packets of the older one a few at a time, so that the change
+//! takes no long pause however many there are. What the older one has left goes first when the store is full: it is what was
+//! there before.
+
+use crate::eviction::{Ahead, Arrival};
+use crate::{CachePolicy, Policy};
+
+/// Each packet is with one of two policies.
+pub(crate) struct Change {
+    /// Only missing while the change begins or ends.
+    pub(crate) older: Option<Policy>,
+    pub(crate) newer: Policy,
+}
+
+impl Change {
+    /// Has up to `portion` packets go over; `true` when none is left.
+    pub(crate) fn go_on(&mut self, portion: usize, arrival: impl Fn(u32) -> Arrival) -> bool {
+        let Some(older) = &mut self.older else { return true };
+        for _ in 0..portion {
+            let Some(next) = older.victim() else { return true };
+            older.removed(next);
+            self.newer.admitted(next, &arrival(next));
+        }
+        older.is_empty()
+    }
+
+    /// The policy that has the packet which leaves next.
+    fn has_victim(&mut self) -> &mut Policy {
+        match &mut self.older {
+            Some(older) if !older.is_empty() => older,
+            _ => &mut self.newer,
+        }
+    }
+
+    /// Tells both policies of a packet: the one that does not have it does nothing.
+    fn tell(&mut self, mut tell: impl FnMut(&mut Policy)) {
+        if let Some(older) = &mut self.older {
+            tell(older);
+        }
+        tell(&mut self.newer);
+    }
+}
+
+impl CachePolicy for Change {
+    fn counts(&self) -> bool {
+        self.newer.counts()
+    }
+
+    fn expects(&self) -> bool {
+        self.newer.expects()
+    }
+
+    fn requested(&mut self, name_hash: u64) {
+        self.newer.requested(name_hash);
+    }
+
+    /// As long as the older policy has something to give up, nothing of the newer one has to leave.
+    fn admits(&mut self, arrival: &Arrival, is_full: bool) -> bool {
+        let is_full = is_full && self.older.as_ref().is_none_or(|older| older.is_empty());
+        self.newer.admits(arrival, is_full)
+    }
+
+    fn admitted(&mut self, id: u32, arrival: &Arrival) {
+        self.newer.admitted(id, arrival);
+    }
+
+    fn hit(&mut self, id: u32) {
+        self.tell(|policy| policy.hit(id));
+    }
+
+    fn refreshed(&mut self, id: u32, arrival: &Arrival) {
+        self.tell(|policy| policy.refreshed(id, arrival));
+    }
+
+    fn evicted(&mut self, id: u32) {
+        self.tell(|policy| policy.evicted(id));
+    }
+
+    fn removed(&mut self, id: u32) {
+        self.tell(|policy| policy.removed(id));
+    }
+
+    fn victim(&mut self) -> Option<u32> {
+        self.has_victim().victim()
+    }
+
+    fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
+        match &self.older {
+            Some(older) if !older.is_empty() => older.upcoming(ahead),
+            _ => self.newer.upcoming(ahead),
+        }
+    }
+
+    fn prefetch(&self, id: u32) {
+        self.newer.prefetch(id);
+    }
+
+    fn prefetch_hit(&self, id: u32) {
+        self.newer.prefetch_hit(id);
+    }
+
+    fn prefetch_name(&self, name_hash: u64) {
+        self.newer.prefetch_name(name_hash);
+    }
+
+    fn prefetch_victim(&self, id: u32, name_hash: u64) {
+        self.newer.prefetch_victim(id, name_hash);
+    }
+
+    fn len(&self) -> usize {
+        self.older.as_ref().map_or(0, CachePolicy::len) + self.newer.len()
+    }
+}
