@@ -1,6 +1,6 @@
 //! Cache policies: cycles by the published blocks, Filter's model, and simulations of the published workloads.
 
-use namehop_model::cache::{BlockCycles, FilterModel, filter_false_positives};
+use namehop_model::cache::{BlockCosts, FilterModel, filter_false_positives};
 use namehop_simulate::run::{Outcome, Plan, Source, run};
 use namehop_simulate::workload::{Workload, WorkloadKind, WorkloadShape};
 use namehop_store::{PolicyChoice, PolicyKind, Tuning};
@@ -62,10 +62,10 @@ fn conditions(context: &Context<'_>) -> [String; 1] {
 }
 
 /// Average cycles by the printed ones of a policy's blocks.
-fn blocks(policy: &BlockRow, insertion: Published) -> BlockCycles {
+fn blocks(policy: &BlockRow, insertion: Published) -> BlockCosts {
     let [b1, b3, b4, b5, b6, b7, b8, b9, b11] = published::BLOCKS.map(Published::value);
     let [history, eviction, admission] = policy.cycles.map(Published::value);
-    BlockCycles {
+    BlockCosts {
         always: b1 + b3 + b11,
         hit: b4,
         miss: b5 + b6 + b7 + b8 + b9,
