@@ -156,7 +156,7 @@ pub fn filter_false_positives(history: f64, counters: f64) -> f64 {
 
 /// Costs of the blocks of figures 5.1 and 5.2 of the thesis, cycles or bytes of memory, by their numbers: B1, B3 to B11 for all
 /// policies, B2, B12 and B13 for one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct BlockCosts {
     /// B1, B3, B11: of each Interest, whatever happens. B2 belongs to the policy.
     pub always: f64,

@@ -21,7 +21,7 @@ const FITTING_ALPHA: f64 = 0.809;
 /// Objects with which it does so, too, if the exponent is the published one.
 const FITTING_OBJECTS: u64 = 8_200_000;
 /// How what is computed came about.
-const ARITHMETIC: &str = "arithmetic only, nothing is measured";
+pub(crate) const ARITHMETIC: &str = "arithmetic only, nothing is measured";
 /// Distance below which a rate counts as regenerated.
 const CLOSE: f64 = 0.005;
 

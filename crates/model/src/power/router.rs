@@ -57,18 +57,12 @@ impl Router {
             hit: b4,
             miss: b5 + b6 + b7 + b8 + b9,
             insertion: b10,
-            history: 0.0,
-            eviction: 0.0,
-            admission: 0.0,
+            ..BlockCosts::default()
         };
         let bytes = BlockCosts {
             always: TABLE_3_1.interest_hit.bytes,
-            hit: 0.0,
             miss: TABLE_3_1.interest_miss.bytes + TABLE_3_1.data.bytes - TABLE_3_1.interest_hit.bytes,
-            insertion: 0.0,
-            history: 0.0,
-            eviction: 0.0,
-            admission: 0.0,
+            ..BlockCosts::default()
         };
         Router { cycles, bytes }
     }
