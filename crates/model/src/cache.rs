@@ -154,10 +154,10 @@ pub fn filter_false_positives(history: f64, counters: f64) -> f64 {
     -(history * (-1.0 / counters).ln_1p()).exp_m1()
 }
 
-/// Cycles of the blocks of figures 5.1 and 5.2 of the thesis, by their numbers: B1, B3 to B11 for all policies, B2, B12 and B13 for
-/// one.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct BlockCycles {
+/// Costs of the blocks of figures 5.1 and 5.2 of the thesis, cycles or bytes of memory, by their numbers: B1, B3 to B11 for all
+/// policies, B2, B12 and B13 for one.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct BlockCosts {
     /// B1, B3, B11: of each Interest, whatever happens. B2 belongs to the policy.
     pub always: f64,
     /// B4: of a hit.
@@ -174,9 +174,9 @@ pub struct BlockCycles {
     pub admission: f64,
 }
 
-impl BlockCycles {
-    /// Average cycles of an Interest and, where it missed, its Data: equations 5.1 and 5.2. The first is the second with an
-    /// insertion rate of 1.
+impl BlockCosts {
+    /// Average cost of an Interest and, where it missed, its Data: equations 5.1 and 5.2, 6.11, 6.12, 6.14 and 6.15. The odd ones are
+    /// the even ones with an insertion rate of 1.
     pub fn average(&self, hit_rate: f64, insertion_rate: f64) -> f64 {
         let missed = self.miss + self.eviction + self.admission + insertion_rate * self.insertion;
         self.always + self.history + hit_rate * self.hit + (1.0 - hit_rate) * missed

@@ -1,6 +1,6 @@
 //! Cache policies: cycles by the published blocks, Filter's model, and simulations of the published workloads.
 
-use namehop_model::cache::{BlockCycles, FilterModel, filter_false_positives};
+use namehop_model::cache::{BlockCosts, FilterModel, filter_false_positives};
 use namehop_simulate::run::{Outcome, Plan, Source, run};
 use namehop_simulate::workload::{Workload, WorkloadKind, WorkloadShape};
 use namehop_store::{PolicyChoice, PolicyKind, Tuning};
@@ -21,7 +21,7 @@ const FITTING_ALPHA: f64 = 0.809;
 /// Objects with which it does so, too, if the exponent is the published one.
 const FITTING_OBJECTS: u64 = 8_200_000;
 /// How what is computed came about.
-const ARITHMETIC: &str = "arithmetic only, nothing is measured";
+pub(crate) const ARITHMETIC: &str = "arithmetic only, nothing is measured";
 /// Distance below which a rate counts as regenerated.
 const CLOSE: f64 = 0.005;
 
@@ -62,10 +62,10 @@ fn conditions(context: &Context<'_>) -> [String; 1] {
 }
 
 /// Average cycles by the printed ones of a policy's blocks.
-fn blocks(policy: &BlockRow, insertion: Published) -> BlockCycles {
+fn blocks(policy: &BlockRow, insertion: Published) -> BlockCosts {
     let [b1, b3, b4, b5, b6, b7, b8, b9, b11] = published::BLOCKS.map(Published::value);
     let [history, eviction, admission] = policy.cycles.map(Published::value);
-    BlockCycles {
+    BlockCosts {
         always: b1 + b3 + b11,
         hit: b4,
         miss: b5 + b6 + b7 + b8 + b9,

@@ -2,7 +2,9 @@
 
 use crate::context::Context;
 use crate::report::Report;
-use crate::{ReproduceError, caching, engine_figures, engine_tables, estimates, lookups, prefetches, throughput};
+use crate::{
+    ReproduceError, caching, engine_figures, engine_tables, estimates, lookups, power, prefetches, throughput,
+};
 
 /// One published table, figure or estimate.
 pub struct Item {
@@ -73,4 +75,36 @@ pub(crate) const ITEMS: &[Item] = items![
         "Takemasa (2019), figures 5.5 and 5.6", caching::rates;
     "figure-5.7", false, "Average cycles by cache policy, from simulated rates",
         "Takemasa (2019), figure 5.7, tables 5.1 and 5.2", caching::figure_5_7;
+    "chassis-power", false, "Power of the servers without load",
+        "Takemasa (2019), 6.3.2", power::chassis;
+    "table-6.1", false, "Parameters of the E5620 processor's power",
+        "Takemasa (2019), table 6.1, equation 6.8", power::table_6_1;
+    "table-6.2", false, "Parameters of the E3-1220 processor's power",
+        "Takemasa (2019), table 6.2, equation 6.8", power::table_6_2;
+    "table-6.3", false, "Parameters of the 9520 processor's power",
+        "Takemasa (2019), table 6.3, equation 6.8", power::table_6_3;
+    "figure-6.1", false, "Power of one active core by load and frequency",
+        "Takemasa (2019), figure 6.1, equation 6.7", power::figure_6_1;
+    "figure-6.2", false, "Power that further active cores add",
+        "Takemasa (2019), figure 6.2, equation 6.7", power::figure_6_2;
+    "power-fits", false, "How well the model of cores fits what was measured",
+        "Takemasa (2019), 6.3.3", power::fits;
+    "figure-6.3", false, "Power of one busy core by frequency",
+        "Takemasa (2019), figure 6.3, equation 6.8", power::figure_6_3;
+    "figure-6.4", false, "Power of a processor by load",
+        "Takemasa (2019), figure 6.4, equations 6.2 to 6.7", power::figure_6_4;
+    "linear-power", false, "Linear approximations of a processor's power",
+        "Takemasa (2019), 6.3.3", power::linear;
+    "figure-6.5", false, "Power of memory by rate of access",
+        "Takemasa (2019), figure 6.5, equation 6.9", power::figure_6_5;
+    "figure-6.6", false, "Power of network cards by packet rate",
+        "Takemasa (2019), figure 6.6, equation 6.10", power::figure_6_6;
+    "figure-6.7", false, "Cycles and bytes of the naive router by block",
+        "Takemasa (2019), figure 6.7, equations 6.11 and 6.12", power::figure_6_7;
+    "figure-6.8", false, "Cycles and bytes of the optimised router by block",
+        "Takemasa (2019), figure 6.8, equations 6.14 and 6.15", power::figure_6_8;
+    "figure-6.9", false, "Power of the naive and the optimised router by rate",
+        "Takemasa (2019), figure 6.9, 6.5", power::figure_6_9;
+    "figure-6.10", false, "Power of the naive and the optimised router by device",
+        "Takemasa (2019), figure 6.10, 6.5", power::figure_6_10;
 ];

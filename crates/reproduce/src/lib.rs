@@ -22,6 +22,7 @@ mod estimates;
 mod items;
 mod lookups;
 mod measured;
+mod power;
 mod prefetches;
 pub mod published;
 mod report;

@@ -80,7 +80,8 @@ pub(crate) fn number(value: f64) -> String {
     match value.abs() {
         size if size.fract() == 0.0 || size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
     }
 }
 

@@ -157,6 +157,22 @@ fn without_an_engine_there_are_the_items_that_need_none() {
         "figure-5.4",
         "figure-5.6",
         "figure-5.7",
+        "chassis-power",
+        "table-6.1",
+        "table-6.2",
+        "table-6.3",
+        "figure-6.1",
+        "figure-6.2",
+        "power-fits",
+        "figure-6.3",
+        "figure-6.4",
+        "linear-power",
+        "figure-6.5",
+        "figure-6.6",
+        "figure-6.7",
+        "figure-6.8",
+        "figure-6.9",
+        "figure-6.10",
     ];
     assert_eq!(ids, expected);
     for item in items {

@@ -11,7 +11,7 @@ fn row(cells: impl Into<Vec<Cell>>) -> Vec<Row> {
 fn cells_are_shown_with_useful_digits() {
     assert_eq!(Cell::from(published::PACKET_CYCLES[0]).show(), "1470");
     let computed = |value: f64| Cell::Computed(value).show();
-    assert_eq!([24.024, 3.874, 0.0, -0.04, 123.4, 22.0].map(computed), ["24.0", "3.87", "0", "-0.04", "123", "22"]);
+    assert_eq!([24.024, 3.874, 0.0, -0.04, 123.4, 22.0].map(computed), ["24.0", "3.87", "0", "-0.040", "123", "22"]);
     assert_eq!(Cell::from(None::<Published>).show(), "-");
     assert_eq!(Cell::measured(None, "no counters").show(), "not measured");
 }
