@@ -1,0 +1,205 @@
+//! Why frames and packets are dropped on the link side, and how often.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Counter;
+
+macro_rules! link_drops {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// Why a frame or packet was dropped on the link side. The engine has its own reasons.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum LinkDrop {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl LinkDrop {
+            /// All reasons, in order of their index.
+            pub const ALL: &'static [LinkDrop] = &[$(LinkDrop::$variant,)*];
+
+            /// Name for counters and logs.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(LinkDrop::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+link_drops! {
+    /// The LpPacket does not decode.
+    MalformedHeader = "malformed-link-header",
+    /// The fragment is not exactly one Interest or Data element.
+    NotInterestOrData = "not-interest-or-data",
+    /// NextHopFaceId on an Interest from a face without local fields.
+    NextHopNotAllowed = "next-hop-face-id-not-allowed",
+    /// NextHopFaceId on a Data or Nack.
+    NextHopOnWrongPacket = "next-hop-face-id-on-wrong-packet",
+    /// CachePolicy on an Interest or Nack.
+    CachePolicyOnWrongPacket = "cache-policy-on-wrong-packet",
+    /// Nack header on a Data.
+    NackOnData = "nack-on-data",
+    /// NonDiscovery on a Data or Nack.
+    NonDiscoveryOnWrongPacket = "non-discovery-on-wrong-packet",
+    /// PrefixAnnouncement on an Interest or Nack.
+    AnnouncementOnWrongPacket = "prefix-announcement-on-wrong-packet",
+    /// A fragment on a link that carries whole packets.
+    FragmentOnStreamLink = "fragment-on-stream-link",
+    /// FragIndex not below FragCount, or FragCount 0.
+    FragIndexOutOfRange = "frag-index-out-of-range",
+    /// FragCount above the limit, on receiving or on sending.
+    TooManyFragments = "too-many-fragments",
+    /// A fragment without Sequence.
+    MissingSequence = "missing-sequence",
+    /// A fragment without payload.
+    EmptyFragment = "empty-fragment",
+    /// A fragment that was received before.
+    DuplicateFragment = "duplicate-fragment",
+    /// FragCount differs from that of the packet's first-seen fragment.
+    FragCountMismatch = "frag-count-mismatch",
+    /// The fragments add up to more than the largest packet; the whole partial packet is dropped.
+    ReassembledTooLong = "reassembled-too-long",
+    /// A partial packet got no fragment for too long.
+    ReassemblyTimeout = "reassembly-timeout",
+    /// A partial packet was given up for a newer one because too many were waiting.
+    ReassemblyEvicted = "reassembly-evicted",
+    /// Link reliability: a frame that was received before.
+    DuplicateSequence = "duplicate-sequence",
+    /// Link reliability: a packet given up after its last retransmission.
+    RetransmissionsExhausted = "retransmissions-exhausted",
+    /// The packet with its headers is larger than any LpPacket may be, on a link without fragmentation.
+    PacketTooLong = "packet-too-long",
+    /// The headers alone fill the MTU.
+    HeaderTooLong = "header-too-long",
+    /// The buffer pool is exhausted.
+    NoBuffer = "no-buffer",
+    /// A datagram that the kernel dropped because the receive queue of a UDP socket was full.
+    KernelQueueFull = "kernel-queue-full",
+    /// The ring to the worker is full.
+    ReceiveRingFull = "receive-ring-full",
+    /// The ring from one worker to another is full.
+    HandoverFull = "handover-full",
+    /// The ring from the worker or the send queue of the link is full.
+    SendQueueFull = "send-queue-full",
+    /// A connection was closed because its peer had taken nothing for too long while packets waited.
+    PeerBlocked = "peer-blocked",
+    /// A neighbour's command to the router beyond what is looked at.
+    TooManyCommands = "too-many-commands",
+    /// The link is down, or its face is gone.
+    LinkDown = "link-down",
+    /// The operating system refused to send.
+    SendFailed = "send-failed",
+    /// Received bytes that are not one well-framed TLV element.
+    MalformedFrame = "malformed-frame",
+    /// A connection or peer beyond the limit of faces.
+    TooManyFaces = "too-many-faces",
+    /// A stranger's face or connection was closed so that somebody else could have its place.
+    FaceEvicted = "face-evicted",
+    /// A received frame larger than any LpPacket may be.
+    FrameTooLong = "frame-too-long",
+    /// A WebSocket handshake from a web page of an origin that is not allowed.
+    OriginNotAllowed = "origin-not-allowed",
+    /// An Ethernet frame that does not carry NDN, or an element on a stream, WebSocket message or datagram that is none of
+    /// Interest, Data and LpPacket. A stream with such an element is closed.
+    NotNdnFrame = "not-ndn-frame",
+    /// A frame to an address that is not this port's.
+    ForeignFrame = "foreign-frame",
+    /// An NDN frame to a multicast group that no face stands for.
+    UnknownGroup = "unknown-group",
+    /// An NDN frame from an address that no face stands for.
+    UnknownSender = "unknown-sender",
+    /// A datagram to a UDP port that no face uses.
+    UnknownPort = "unknown-udp-port",
+    /// A fragment of an IP packet.
+    IpFragment = "ip-fragment",
+    /// A packet whose checksum, of IPv4, UDP, ICMP or ICMPv6, is wrong or missing.
+    BadChecksum = "bad-checksum",
+    /// An ARP or neighbour discovery message that says nothing sensible.
+    BadNeighbourMessage = "bad-neighbour-message",
+    /// An ARP or neighbour discovery message that gives another hardware address for a next hop than the one that answers.
+    NeighbourConflict = "neighbour-conflict",
+    /// To a next hop that does not answer ARP or neighbour discovery, or has not yet while too many packets wait for that.
+    NextHopUnresolved = "next-hop-unresolved",
+}
+
+impl LinkDrop {
+    /// Number of reasons.
+    pub const COUNT: usize = LinkDrop::ALL.len();
+
+    /// Index in [`LinkDrop::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Drops by [`LinkDrop`] of all faces together, those that are gone included. Every thread may add: drops are rare.
+#[derive(Debug)]
+pub struct LinkDropTotals([AtomicU64; LinkDrop::COUNT]);
+
+impl LinkDropTotals {
+    /// Counts drops.
+    pub fn add(&self, reason: LinkDrop, count: u64) {
+        self.0[reason.index()].fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Drops for this reason.
+    pub fn get(&self, reason: LinkDrop) -> u64 {
+        self.0[reason.index()].load(Ordering::Relaxed)
+    }
+}
+
+impl Default for LinkDropTotals {
+    fn default() -> Self {
+        LinkDropTotals(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+/// Drops of one face by [`LinkDrop`].
+#[derive(Debug)]
+pub struct LinkDropCounters {
+    own: [Counter; LinkDrop::COUNT],
+    totals: Arc<LinkDropTotals>,
+}
+
+impl LinkDropCounters {
+    pub(super) fn new(totals: &Arc<LinkDropTotals>) -> Self {
+        LinkDropCounters { own: std::array::from_fn(|_| Counter::default()), totals: Arc::clone(totals) }
+    }
+
+    /// Counts `count` drops, here and in the totals. Only from the thread that owns these counters.
+    pub fn add(&self, reason: LinkDrop, count: u64) {
+        self.own[reason.index()].add(count);
+        self.totals.add(reason, count);
+    }
+
+    /// Drops for this reason.
+    pub fn get(&self, reason: LinkDrop) -> u64 {
+        self.own[reason.index()].get()
+    }
+}
+
+impl Default for LinkDropCounters {
+    fn default() -> Self {
+        LinkDropCounters::new(&Arc::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_reason_has_its_own_kebab_case_name_and_index() {
+        let names: HashSet<_> = LinkDrop::ALL.iter().map(|reason| reason.name()).collect();
+        assert_eq!(names.len(), LinkDrop::COUNT);
+        for (index, reason) in LinkDrop::ALL.iter().enumerate() {
+            assert_eq!(reason.index(), index);
+            let kebab = |b: u8| b.is_ascii_lowercase() || b == b'-';
+            assert!(reason.name().bytes().all(kebab), "{}", reason.name());
+        }
+    }
+}
