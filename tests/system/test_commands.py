@@ -91,7 +91,7 @@ def test_without_a_router_commands_say_what_to_do(tmp_path):
 
 def test_help_and_usage():
     assert "run" in run_namehop("--help").stdout
-    for command in ["run", "status", "face create", "route add", "fib list", "strategy set", "cs erase", "ping", "serve", "put", "cat", "config check", "bench sockets"]:
+    for command in ["run", "status", "face create", "route add", "fib list", "strategy set", "cs erase", "ping", "serve", "put", "cat", "config check", "bench sockets", "traffic relay"]:
         text = run_namehop(*command.split(), "--help").stdout
         assert "Usage:" in text and len(text) > 200, command
     assert run_namehop("face", "creat", check=False).returncode == 2

@@ -61,6 +61,32 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     text.parse::<ByteSize>().map(|size| size.0)
 }
 
+/// Reads bits per second with a metric prefix, as in `100Mbit` or `1.5 Gbit`; plain numbers are bits per second.
+pub fn parse_bit_rate(text: &str) -> Result<u64, String> {
+    let wrong = || format!("'{text}' is not a rate; write for instance 100Mbit, 1Gbit or 64kbit");
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let value: f64 = text[..digits].parse().map_err(|_| wrong())?;
+    let scale = match text[digits..].trim().trim_end_matches("/s") {
+        "" | "bit" => 1.0,
+        "kbit" => 1e3,
+        "Mbit" => 1e6,
+        "Gbit" => 1e9,
+        _ => return Err(wrong()),
+    };
+    let rate = value * scale;
+    if (1.0..=1e15).contains(&rate) { Ok(rate as u64) } else { Err(wrong()) }
+}
+
+/// Reads a share: a number from 0 to 1, or per cent, as in `0.01` or `1%`.
+pub fn parse_share(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number.trim_end(), 100.0),
+        None => (text, 1.0),
+    };
+    let share = number.parse::<f64>().ok().map(|number| number / scale).filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| format!("'{text}' is not a share; write for instance 1% or 0.01"))
+}
+
 /// A number of bytes in the largest unit that fits, as in `4.0 GiB`.
 pub fn show_bytes(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
@@ -145,6 +171,23 @@ mod tests {
         assert_eq!(show_bytes(1536), "1.5 KiB");
         assert_eq!(show_bytes(4 << 30), "4.0 GiB");
         assert_eq!(show_bytes(17), "17 bytes");
+    }
+
+    #[test]
+    fn rates_and_shares_are_read() {
+        let rates = [("100Mbit", 100_000_000), ("1.5 Gbit/s", 1_500_000_000), ("64kbit", 64_000), ("9600", 9600)];
+        for (text, rate) in rates {
+            assert_eq!(parse_bit_rate(text), Ok(rate), "{text}");
+        }
+        for text in ["", "Mbit", "0", "-1Mbit", "1MB", "1e30", "9999999999Gbit"] {
+            assert!(parse_bit_rate(text).is_err(), "{text}");
+        }
+        for (text, share) in [("1%", 0.01), ("0.5", 0.5), ("0", 0.0), ("100 %", 1.0)] {
+            assert_eq!(parse_share(text), Ok(share), "{text}");
+        }
+        for text in ["", "%", "1.1", "101%", "-1%", "NaN"] {
+            assert!(parse_share(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod client_conf;
 pub mod endpoint;
 pub mod loadgen;
 pub mod ping;
+pub mod relay;
 pub mod segmented;
 pub mod target;
 #[cfg(any(test, feature = "testing"))]

@@ -40,8 +40,8 @@ pub struct CatArgs {
     /// How to find the version: auto, metadata, prefix, none
     #[arg(long, value_name = "HOW", default_value = "auto")]
     discovery: Discovery,
-    /// Congestion control: cubic, aimd, fixed
-    #[arg(long, value_name = "LAW", default_value = "cubic")]
+    /// Congestion control: adaptive (keeps queues short, tells losses of a bad line from those of full queues), cubic, aimd, fixed
+    #[arg(long, value_name = "LAW", default_value = "adaptive")]
     congestion: WindowKind,
     /// Interests in flight at the start; always, with --congestion fixed
     #[arg(long, value_name = "N", default_value_t = 10)]

@@ -37,6 +37,7 @@ mod signing;
 mod status;
 mod strategy;
 mod trace;
+mod traffic;
 
 /// Named Data Networking router and tools.
 ///
@@ -68,6 +69,7 @@ enum CliCommand {
     Serve(serve::ServeArgs),
     Put(put::PutArgs),
     Cat(cat::CatArgs),
+    Traffic(traffic::TrafficArgs),
     Key(key::KeyArgs),
     Bench(bench::BenchArgs),
     Cache(cache::CacheArgs),
@@ -100,6 +102,7 @@ impl Cli {
             CliCommand::Serve(args) => args.run(connection),
             CliCommand::Put(args) => args.run(connection),
             CliCommand::Cat(args) => args.run(connection),
+            CliCommand::Traffic(args) => args.run(),
             CliCommand::Key(args) => args.run(),
             CliCommand::Bench(args) => args.run(connection),
             CliCommand::Cache(args) => args.run(),

@@ -58,7 +58,7 @@ impl Default for FetchOptions {
         Self {
             discovery: Discovery::Auto,
             discovery_retries: 2,
-            window: WindowKind::Cubic,
+            window: WindowKind::Adaptive,
             initial_window: 10.0,
             max_window: 1024.0,
             rto: RtoBounds::default(),

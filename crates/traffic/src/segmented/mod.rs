@@ -11,6 +11,7 @@ use namehop_wire::Name;
 mod congestion;
 mod discovery;
 mod fetcher;
+mod path;
 mod publisher;
 mod rtt;
 mod state;

@@ -7,7 +7,8 @@ mod tests;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::congestion::Window;
+use super::congestion::{Window, WindowKind};
+use super::path::{PathWatch, Sign};
 use super::rtt::RttEstimator;
 
 /// Which segment to ask for next, and whether it was asked for before.
@@ -40,6 +41,9 @@ struct SentInterest {
 pub(super) struct Transfer {
     pub(super) window: Window,
     pub(super) rtt: RttEstimator,
+    path: PathWatch,
+    /// When the last Data came.
+    last_arrival: Option<Instant>,
     /// Segments that may wait for an earlier one.
     reorder_limit: u64,
     final_segment: Option<u64>,
@@ -67,6 +71,8 @@ impl Transfer {
         Self {
             window,
             rtt,
+            path: PathWatch::default(),
+            last_arrival: None,
             reorder_limit: reorder_limit.max(1),
             final_segment: None,
             any_arrived: false,
@@ -101,9 +107,18 @@ impl Transfer {
         Some(sent)
     }
 
+    fn is_adaptive(&self) -> bool {
+        self.window.kind() == WindowKind::Adaptive
+    }
+
+    fn allowed_in_flight(&self) -> usize {
+        let size = self.window.size();
+        if self.is_adaptive() && self.path.is_draining() { size.div_ceil(2) } else { size }
+    }
+
     /// The next Interest that the window allows, which the caller must send.
     pub(super) fn next_request(&mut self, now: Instant) -> Option<Request> {
-        if self.in_flight.len() >= self.window.size() {
+        if self.in_flight.len() >= self.allowed_in_flight() {
             return None;
         }
         while let Some(request) = self.again.pop_front() {
@@ -150,6 +165,7 @@ impl Transfer {
             return Vec::new();
         }
         self.any_arrived = true;
+        self.last_arrival = Some(now);
         if let Some(last) = final_segment {
             // Later segments may extend the object; they never shorten what was written.
             self.final_segment = Some(last.max(segment));
@@ -164,7 +180,15 @@ impl Transfer {
                 self.marks += 1;
                 self.congestion(now, sent.sent_at);
             }
+            // As long as it is not known what a smaller window led to, it does not grow.
+            _ if self.is_adaptive() && self.path.has_shrunk() => {}
             _ => self.window.on_data(now, rtt, self.rtt.min()),
+        }
+        if let (Some(sent), Some(rtt)) = (sent, rtt)
+            && self.path.on_data(now, sent.sent_at, rtt) == Sign::Queue
+            && self.is_adaptive()
+        {
+            self.window.on_queue();
         }
         self.next_new = self.next_new.max(segment + 1);
         self.waiting.insert(segment, content);
@@ -198,8 +222,17 @@ impl Transfer {
     /// Marks an Interest as lost; gives the number of attempts, or `None` when the segment is not wanted any more.
     fn lose(&mut self, now: Instant, segment: u64, delay: Duration) -> Option<u32> {
         let sent = self.end(segment).filter(|_| self.is_wanted(segment))?;
-        self.congestion(now, sent.sent_at);
+        if self.is_congestion(&sent) {
+            self.congestion(now, sent.sent_at);
+        }
         Some(self.request_again(segment, sent, delay))
+    }
+
+    /// Does the loss of this Interest or its Data mean that there is too much traffic? It always does where nothing has come since.
+    fn is_congestion(&mut self, sent: &SentInterest) -> bool {
+        let is_of_queue = self.path.is_loss_of_queue();
+        let nothing_comes = self.last_arrival.is_none_or(|last| last <= sent.sent_at);
+        !self.is_adaptive() || is_of_queue || nothing_comes
     }
 
     fn request_again(&mut self, segment: u64, sent: SentInterest, delay: Duration) -> u32 {
@@ -226,10 +259,10 @@ impl Transfer {
     /// any more.
     pub(super) fn on_nack(&mut self, now: Instant, segment: u64, congestion: bool, delay: Duration) -> Option<u32> {
         self.nacks += 1;
-        if congestion {
-            return self.lose(now, segment, delay);
-        }
         let sent = self.end(segment).filter(|_| self.is_wanted(segment))?;
+        if congestion {
+            self.congestion(now, sent.sent_at);
+        }
         Some(self.request_again(segment, sent, delay))
     }
 

@@ -82,7 +82,7 @@ async fn twelve_megabytes_arrive_quickly() {
 
 #[tokio::test]
 async fn losses_and_marks_are_overcome_by_every_window() {
-    for window in [WindowKind::Cubic, WindowKind::Aimd, WindowKind::Fixed] {
+    for window in [WindowKind::Adaptive, WindowKind::Cubic, WindowKind::Aimd, WindowKind::Fixed] {
         let hub = Loopback::with_faults(Faults { lose_every: 50, mark_every: 70, ..Faults::default() });
         let content = bytes(200_000);
         let (_endpoint, _object) = publish(&hub, content.clone(), options(500)).await;
