@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde_json::json;
 
-use crate::compile::{self, Build, Compiled, Workshop};
+use crate::compile::{self, Build, Compiled, Sanitize, Workshop};
 use crate::emit::Options;
 use crate::load::{self, Loaded};
 use crate::{run, stf};
@@ -247,7 +247,8 @@ fn run_test(file: &Path, test: &Path, options: TestOptions, common: &Common) -> 
         stf::run(program, &text).map_err(|reason| io::Error::other(format!("{}: {reason}", test.display())))?;
     if let Some(code) = &code {
         outcome.notes.extend(code.emitted.notes.iter().cloned());
-        let workshop = Workshop::with_player(Build { sanitize: options.sanitize, quick: true, native: false })?;
+        let sanitize = if options.sanitize { Sanitize::Memory } else { Sanitize::Nothing };
+        let workshop = Workshop::with_player(Build { sanitize, quick: true, native: false })?;
         let played = run::Played { operations: &outcome.operations, switch: &switch, types: &program.types };
         let differences = run::compare(&workshop, "program", code, &played, &run::VARIANTS)?;
         outcome.failures.extend(differences);
