@@ -145,9 +145,16 @@ impl Workshop {
 
     /// Compiles the C text of a program to a shared object.
     pub fn program(&self, text: &str, name: &str, to: &Path) -> io::Result<()> {
+        self.program_with(text, name, &[], to)
+    }
+
+    /// The same, with further arguments for the C compiler.
+    pub fn program_with(&self, text: &str, name: &str, arguments: &[String], to: &Path) -> io::Result<()> {
         let source = self.folder.join(format!("{name}.c"));
         fs::write(&source, text)?;
-        self.cc(&[source.into(), "-shared".into(), "-fPIC".into()], to)
+        let mut list = vec![source.into(), "-shared".into(), "-fPIC".into()];
+        list.extend(arguments.iter().map(OsString::from));
+        self.cc(&list, to)
     }
 
     fn cc(&self, arguments: &[OsString], to: &Path) -> io::Result<()> {
