@@ -60,6 +60,11 @@ struct p4_switch *p4_switch_new(const struct p4_program *program, p4_sent *sent,
 {
     struct p4_switch *machine = p4_memory(sizeof *machine);
     machine->program = program;
+    machine->worker = p4_worker_new();
+    if (!machine->worker) {
+        free(machine);
+        return NULL;
+    }
     machine->sent = sent;
     machine->lost = lost;
     machine->batch = 1;
@@ -70,6 +75,7 @@ struct p4_switch *p4_switch_new(const struct p4_program *program, p4_sent *sent,
 void p4_switch_free(struct p4_switch *machine)
 {
     p4_switch_flush(machine);
+    p4_worker_free(machine->worker);
     while (machine->spare) {
         struct flight *flight = machine->spare;
         machine->spare = flight->next;

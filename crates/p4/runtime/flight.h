@@ -40,6 +40,7 @@ struct targets {
 
 struct p4_switch {
     const struct p4_program *program;
+    struct p4_worker *worker;
     p4_sent *sent;
     p4_lost *lost;
     unsigned batch;

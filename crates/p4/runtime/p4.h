@@ -8,6 +8,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Functions that are always, and never, written where they are called. */
+#define P4_IN_PLACE inline __attribute__((always_inline))
+#define P4_APART __attribute__((noinline))
 /* The largest number of packets in a batch: sets of them are bits of a word. */
 #define P4_BATCH 64
 /* Number of an action that stands for none. */
@@ -27,17 +30,31 @@ struct p4_sink {
 };
 
 struct p4_entry;
+struct p4_hash;
+struct p4_tuples;
 
-/* Where a lookup is. */
+/* So many bits of values for an action have room beside its number in a word. */
+#define P4_SMALL 56
+
+/* Where a lookup is, and what it has found. */
 struct p4_cursor {
+    /* The memory that the next step looks at. */
+    const uint8_t *place;
+    const struct p4_hash *table;
+    /* Of a hash table: the hash of the key. */
     uint64_t hash;
-    uint64_t bucket;
+    /* Of a trie: what the place is. */
+    uint64_t word;
+    /* Of a table of tuples. */
+    const struct p4_tuples *tuples;
     const struct p4_entry *best;
-    /* Values for the action. */
-    const uint8_t *data;
     uint32_t tuple;
+    /* What was found: values for the action, the first one in the highest bits, and the action in the lowest byte; values of more
+       than P4_SMALL bits are in data. */
     uint8_t action;
     bool hit;
+    uint64_t value;
+    const uint8_t *data;
 };
 
 /* A packet in flight; the program's own state follows it in memory. */
@@ -55,8 +72,6 @@ struct p4_packet {
     bool rejected;
     bool lost;
     bool checksum_error;
-    /* Lookups return, so that those of other packets can be started. */
-    bool staged;
     bool clones, resubmits, recirculates, truncates;
     bool clone_listed, resubmit_listed, recirculate_listed;
     uint64_t clone_session, clone_list, resubmit_list, recirculate_list, truncate_length;
@@ -96,6 +111,12 @@ static inline uint64_t p4_get(const uint8_t *bytes, uint64_t bit, unsigned width
     if (shift + width > 64)
         word |= bytes[8] >> (8 - shift);
     return word >> (64 - width);
+}
+
+/* A value for an action, from the word of an entry. */
+static inline uint64_t p4_argument(uint64_t value, unsigned bit, unsigned width)
+{
+    return width == 0 ? 0 : value << bit >> (64 - width);
 }
 
 /* Appends up to 64 bits. */
@@ -192,6 +213,24 @@ static inline void p4_begin_data(void)
     p4_data.length = 0;
 }
 
+/* Makes room for whole bytes at the end, which is at a byte. NULL when there is none. */
+static inline uint8_t *p4_put_bytes(struct p4_sink *sink, size_t bytes)
+{
+    uint8_t *at;
+    if (sink->length / 8 + bytes + P4_SLACK >= sink->capacity && !p4_grow(sink, bytes * 8))
+        return NULL;
+    at = sink->bytes + sink->length / 8;
+    sink->length += bytes * 8;
+    return at;
+}
+
+/* Writes the first bytes of a word, the highest first. */
+static inline void p4_store(uint8_t *to, uint64_t word, unsigned bytes)
+{
+    word = __builtin_bswap64(word);
+    memcpy(to, &word, bytes);
+}
+
 /* What follows the parsed headers. */
 static inline bool p4_put_rest(struct p4_sink *sink, const struct p4_packet *packet)
 {
@@ -225,10 +264,68 @@ struct p4_counter_cell {
 
 struct p4_table;
 
-/* A part of the pipeline: runs from a stage to the next one, which it returns, or to its end, which is 0. */
-typedef uint32_t p4_part(struct p4_packet *packet, uint32_t stage);
+/* A part of the pipeline, for the packets of a set. Gives those that are not lost. */
+typedef uint64_t p4_part(struct p4_packet **packets, uint64_t set);
+
+/* In a part, the function for one packet runs from a stage to the next one, which it returns, or to its end, which is 0. */
+
+/* Takes all packets that wait for a stage through it. */
+#define P4_STAGE(PART, STAGE) \
+    for (uint64_t rest = waiting[STAGE], here = (waiting[STAGE] = 0, rest); here; here &= here - 1) { \
+        unsigned lane = (unsigned)__builtin_ctzll(here); \
+        uint32_t next = PART(lanes[lane], STAGE); \
+        if (next) \
+            waiting[next] |= UINT64_C(1) << lane; \
+        else if (lanes[lane]->lost) \
+            left &= ~(UINT64_C(1) << lane); \
+    }
+
+/* Takes their lookups to the end, step by step: all packets have the first one before any has the second. */
+#define P4_LOOK(STAGE, STEP) \
+    for (uint64_t looking = waiting[STAGE]; looking;) \
+        for (uint64_t rest = looking; rest; rest &= rest - 1) { \
+            struct p4_packet *p = lanes[__builtin_ctzll(rest)]; \
+            struct packet *s = (struct packet *)p; \
+            (void)s; \
+            if (STEP) \
+                looking &= ~(rest & -rest); \
+        }
 
 enum { P4_PARSER, P4_VERIFY, P4_INGRESS, P4_EGRESS, P4_COMPUTE, P4_DEPARSER, P4_PARTS };
+
+/* A packet in memory that others own. There is room for P4_HEADROOM bytes before it, and P4_SLACK bytes behind it can be
+   read. */
+#define P4_HEADROOM 128
+struct p4_frame {
+    uint8_t *data;
+    uint32_t length;
+    /* Where it came in, and where it leaves; P4_DROPPED when it does not. */
+    uint32_t port;
+};
+#define P4_DROPPED UINT32_MAX
+#define P4_DROP_PORT 511
+
+static inline void p4_frame_begin(struct p4_packet *packet, const struct p4_frame *frame)
+{
+    packet->data = frame->data;
+    packet->length = frame->length;
+    packet->position = packet->output.length = 0;
+    packet->steps = packet->error = 0;
+    packet->rejected = packet->lost = packet->checksum_error = false;
+}
+
+/* Headers as they have become, in front of what was not parsed. False when there is no room. */
+static inline bool p4_frame_end(const struct p4_packet *packet, struct p4_frame *frame)
+{
+    size_t before = packet->position / 8, after = packet->output.length / 8;
+    if (after > before + P4_HEADROOM)
+        return false;
+    frame->data += before;
+    frame->data -= after;
+    memcpy(frame->data, packet->output.bytes, after);
+    frame->length = (uint32_t)(frame->length - before + after);
+    return true;
+}
 
 /* What a compiled program shows to the one that runs it. */
 struct p4_program {
@@ -236,7 +333,6 @@ struct p4_program {
     const char *name;
     size_t packet_bytes;
     p4_part *parts[P4_PARTS];
-    uint32_t stages[P4_PARTS];
     struct p4_table *const *tables;
     size_t table_count;
     const struct p4_cells *registers;
@@ -258,8 +354,11 @@ struct p4_program {
     /* Registers are to be seen in the order of packets, so they go one at a time. */
     bool one_at_a_time;
     uint32_t batch;
+    /* Takes up to P4_BATCH frames through all parts, in place, with as much memory for packets, which was zero at first. NULL
+       when the program copies packets, sends them round, or has fields across bytes. */
+    void (*burst)(struct p4_packet *packets, struct p4_frame *frames, unsigned count);
 };
 
-#define P4_VERSION 1
+#define P4_VERSION 2
 
 #endif

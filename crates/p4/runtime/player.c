@@ -34,6 +34,59 @@ static void lost(uint64_t number)
     printf("lost %llu\n", (unsigned long long)number);
 }
 
+/* Packets that go through the function for frames: memory for them and their room, and their numbers. */
+static struct {
+    bool used;
+    unsigned batch, count;
+    uint64_t number;
+    uint8_t *memory[P4_BATCH];
+    struct p4_frame frames[P4_BATCH];
+    struct p4_packet *packets;
+} direct;
+
+static void direct_flush(void)
+{
+    if (direct.count)
+        program->burst(direct.packets, direct.frames, direct.count);
+    for (unsigned i = 0; i < direct.count; i++) {
+        const struct p4_frame *frame = &direct.frames[i];
+        if (frame->port != P4_DROPPED)
+            sent(direct.number - direct.count + i, frame->port, frame->data, frame->length);
+        free(direct.memory[i]);
+    }
+    direct.count = 0;
+}
+
+static void direct_packet(uint64_t port, const uint8_t *bytes, size_t length)
+{
+    uint8_t *memory = p4_memory(P4_HEADROOM + length + P4_SLACK);
+    memcpy(memory + P4_HEADROOM, bytes, length);
+    direct.memory[direct.count] = memory;
+    direct.frames[direct.count++] = (struct p4_frame){memory + P4_HEADROOM, (uint32_t)length, (uint32_t)port};
+    direct.number++;
+    if (direct.count == direct.batch)
+        direct_flush();
+}
+
+/* Chooses how packets go from now on. */
+static void direct_start(bool wanted, unsigned batch)
+{
+    size_t bytes = program->packet_bytes * P4_BATCH;
+    direct.used = wanted && program->burst;
+    direct.batch = program->one_at_a_time ? 1 : batch;
+    direct.number = 0;
+    direct.packets = p4_memory_again(direct.packets, bytes);
+    memset(direct.packets, 0, bytes);
+}
+
+static void direct_end(void)
+{
+    for (unsigned i = 0; direct.packets && i < P4_BATCH; i++)
+        free(((struct p4_packet *)((uint8_t *)direct.packets + i * program->packet_bytes))->output.bytes);
+    free(direct.packets);
+    direct.packets = NULL;
+}
+
 static char *word(char **rest)
 {
     char *start = *rest + strspn(*rest, " ");
@@ -79,23 +132,30 @@ static struct p4_table *table(char **rest)
     return program->tables[place];
 }
 
-static void add(char **rest)
+/* An entry of a table is added, modified or deleted. */
+static void change(char **rest, enum p4_outcome (*change)(struct p4_table *, const struct p4_new_entry *))
 {
+    char why[256];
+    enum p4_outcome outcome;
     struct p4_table *to = table(rest);
     struct p4_new_entry entry = {0};
     uint8_t *key, *mask, *ranges, *data;
     entry.order.priority = strtoll(word(rest), NULL, 10);
     entry.order.prefix = (uint32_t)number(rest);
     entry.action = (uint8_t)number(rest);
-    if (bytes_of(rest, &key) != to->words * 8 || bytes_of(rest, &mask) != to->words * 8 ||
+    size_t words = (to->key_bits + 63) / 64 ? (to->key_bits + 63) / 64 : 1;
+    if (bytes_of(rest, &key) != words * 8 || bytes_of(rest, &mask) != words * 8 ||
         bytes_of(rest, &ranges) != to->range_count * 16 || bytes_of(rest, &data) != p4_table_data_bytes(to, entry.action))
         fail("an entry has another size than its table");
     entry.key = (const uint64_t *)key;
     entry.mask = (const uint64_t *)mask;
     entry.ranges = (const uint64_t *)ranges;
     entry.data = data;
-    if (!p4_table_add(to, &entry))
-        fail("there is no memory for an entry");
+    outcome = change(to, &entry);
+    if (outcome != P4_OK) {
+        p4_outcome_text(outcome, to, why, sizeof why);
+        fail(why);
+    }
 }
 
 static const struct p4_cells *cells(const struct p4_cells *list, size_t count, uint64_t place, uint64_t index)
@@ -113,13 +173,17 @@ static void command(char *line)
     if (strcmp(what, "packet") == 0) {
         uint64_t port = number(&rest);
         size_t length = bytes_of(&rest, &bytes);
-        p4_switch_packet(machine, port, bytes, length);
+        if (direct.used)
+            direct_packet(port, bytes, length);
+        else
+            p4_switch_packet(machine, port, bytes, length);
         return;
     }
+    direct_flush();
     if (machine)
         p4_switch_flush(machine);
     if (strcmp(what, "add") == 0) {
-        add(&rest);
+        change(&rest, p4_table_insert);
     } else if (strcmp(what, "default") == 0) {
         struct p4_table *to = table(&rest);
         uint8_t action = (uint8_t)number(&rest);
@@ -167,6 +231,7 @@ static void end(void)
 {
     if (machine)
         p4_switch_free(machine);
+    direct_end();
     machine = NULL;
     for (size_t i = 0; i < program->table_count; i++)
         p4_table_clear(program->tables[i]);
@@ -182,6 +247,8 @@ static void reset(const char *const *entries)
     p4_restart_random();
     lines_of(entries);
     machine = p4_switch_new(program, sent, lost);
+    if (!machine)
+        fail("there are too many switches");
 }
 
 static void dump(const char *word, const struct p4_cells *list, size_t count)
@@ -199,7 +266,8 @@ static void dump(const char *word, const struct p4_cells *list, size_t count)
         }
 }
 
-/* Arguments: the commands, then the batch sizes, with "n" behind those without prefetching; programs come with them. */
+/* Arguments: the program, the commands, then the batch sizes: with "n" behind those without prefetching, and "d" where
+   packets are to go straight through, when they can. */
 int main(int count, char **arguments)
 {
     char *line = NULL;
@@ -208,7 +276,7 @@ int main(int count, char **arguments)
     void *library;
     const char *const *entries;
     if (count < 4)
-        fail("usage: player PROGRAM COMMANDS BATCH[n]...");
+        fail("usage: player PROGRAM COMMANDS BATCH[n][d]...");
     /* Nobody is to know which keys share a bucket. */
     if (getentropy(&p4_seed, sizeof p4_seed))
         fail("there are no random numbers");
@@ -228,12 +296,14 @@ int main(int count, char **arguments)
         reset(entries);
         printf("run %s\n", arguments[run]);
         p4_switch_batch(machine, (unsigned)strtoul(arguments[run], NULL, 10));
+        direct_start(strchr(arguments[run], 'd') != NULL, (unsigned)strtoul(arguments[run], NULL, 10));
         while ((length = getline(&line, &room, script)) > 0) {
             if (line[length - 1] == '\n')
                 line[length - 1] = 0;
             if (line[0])
                 command(line);
         }
+        direct_flush();
         p4_switch_flush(machine);
         fclose(script);
         dump("register", program->registers, program->register_count);
@@ -242,6 +312,7 @@ int main(int count, char **arguments)
         fflush(stdout);
     }
     end();
+    p4_epoch_end();
     free(p4_data.bytes);
     free(line);
     return 0;

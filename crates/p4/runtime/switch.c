@@ -30,32 +30,10 @@ static void without_requests(struct p4_packet *packet)
 /* Runs a part for the packets of a set. Gives those that are not lost. */
 static uint64_t run(struct p4_switch *machine, unsigned part, struct flight **lanes, uint64_t set)
 {
-    uint32_t stages = machine->program->stages[part];
-    uint64_t waiting[stages + 1], left = set;
-    p4_part *function = machine->program->parts[part];
-    bool staged = machine->batch > 1 && stages > 0;
-    memset(waiting, 0, sizeof waiting);
-    waiting[0] = set;
-    for (uint32_t stage = 0; stage <= stages;) {
-        uint64_t here = waiting[stage];
-        uint32_t lowest = stage + 1;
-        waiting[stage] = 0;
-        for (; here; here &= here - 1) {
-            unsigned lane = (unsigned)__builtin_ctzll(here);
-            struct p4_packet *packet = lanes[lane]->packet;
-            uint32_t next;
-            packet->staged = staged;
-            next = function(packet, stage);
-            if (packet->lost)
-                left &= ~(UINT64_C(1) << lane);
-            if (next) {
-                waiting[next] |= UINT64_C(1) << lane;
-                lowest = next < lowest ? next : lowest;
-            }
-        }
-        stage = lowest;
-    }
-    return left;
+    struct p4_packet *packets[P4_BATCH];
+    for (uint64_t rest = set; rest; rest &= rest - 1)
+        packets[__builtin_ctzll(rest)] = lanes[__builtin_ctzll(rest)]->packet;
+    return machine->program->parts[part](packets, set);
 }
 
 static void mirrored(struct p4_switch *machine, uint64_t session, const struct flight *from)
@@ -283,6 +261,9 @@ static void chunk(struct p4_switch *machine, struct flight **lanes, size_t count
 
 void p4_switch_flush(struct p4_switch *machine)
 {
+    if (machine->now.count == 0)
+        return;
+    p4_inside(machine->worker);
     memset(machine->rounds, 0, sizeof machine->rounds);
     while (machine->now.count) {
         for (size_t start = 0; start < machine->now.count; start += machine->batch) {
@@ -294,6 +275,7 @@ void p4_switch_flush(struct p4_switch *machine)
         machine->next = done;
         machine->next.count = 0;
     }
+    p4_outside(machine->worker);
     /* In the order of the packets that came in. */
     for (uint64_t origin = machine->number < P4_BATCH ? 0 : machine->number - P4_BATCH; origin < machine->number; origin++)
         for (size_t i = 0; i < machine->out_count; i++) {

@@ -1,32 +1,12 @@
-/* A switch that runs a compiled program: its tables as the control plane changes them, and the way of packets through
-   the six parts of the program. */
+/* A switch that runs a compiled program: the way of packets through the six parts of the program. */
 #ifndef P4_SWITCH_H
 #define P4_SWITCH_H
 
 #include "p4.h"
-#include "table.h"
-
-/* An entry as the control plane gives it. */
-struct p4_new_entry {
-    struct p4_order order;
-    uint8_t action;
-    const uint64_t *key, *mask, *ranges;
-    const uint8_t *data;
-};
-
-/* Adds an entry. False when there is no memory. */
-bool p4_table_add(struct p4_table *table, const struct p4_new_entry *entry);
-void p4_table_default(struct p4_table *table, uint8_t action, const uint8_t *data);
-void p4_table_clear(struct p4_table *table);
-/* Bytes of the values for an action. */
-size_t p4_table_data_bytes(const struct p4_table *table, uint8_t action);
+#include "control.h"
 
 /* The sequence of random numbers starts anew. */
 void p4_restart_random(void);
-
-/* Memory, or the end of the process when there is none. */
-void *p4_memory(size_t bytes);
-void *p4_memory_again(void *before, size_t bytes);
 
 /* A packet that leaves the switch. */
 typedef void p4_sent(uint64_t number, uint64_t port, const uint8_t *bytes, size_t length);
@@ -35,6 +15,7 @@ typedef void p4_lost(uint64_t number);
 
 struct p4_switch;
 
+/* NULL when there are P4_WORKERS already. */
 struct p4_switch *p4_switch_new(const struct p4_program *program, p4_sent *sent, p4_lost *lost);
 void p4_switch_free(struct p4_switch *machine);
 /* How many packets go through a stage together. */

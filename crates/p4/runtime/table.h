@@ -1,43 +1,48 @@
-/* Tables: what compiled programs do to look up keys. Entries change only while no lookup is under way.
+/* Tables, and how packets look up keys in them: a start, which asks for memory, and steps, each of which looks at memory that
+   the one before asked for. Entries may change while lookups are under way; see epoch.h.
 
-   A table whose keys are all exact is one hash table with actions and their values in it. Any other table is a list of
-   tuples, one for each set of masks, each a hash table of masked keys; those that may hold a better entry come first. */
+   There are four kinds, by what the keys are matched with: exact, direct (one prefix of up to 32 bits), trie (a prefix
+   behind exact keys), and tuples (all others). */
 #ifndef P4_TABLE_H
 #define P4_TABLE_H
 
+#include "hash.h"
+#include "memory.h"
 #include "p4.h"
 
-/* Slots of a bucket have a mark of 8 bits each, of which 0 is empty; the last byte says that keys went on. */
-#define P4_MARKS 7
-
-struct p4_hash_table {
-    uint8_t *buckets;
-    /* Number of buckets less one; they are a power of two. */
-    uint64_t mask;
-    uint64_t count;
-};
+enum p4_kind { P4_EXACT, P4_DIRECT, P4_TRIE, P4_TUPLES };
 
 /* What decides between entries: the larger priority, the longer prefix, the older one. */
 struct p4_order {
     int64_t priority;
+    uint64_t age;
     uint32_t prefix;
-    uint32_t age;
 };
 
+/* An entry of a table of tuples. */
 struct p4_entry {
     struct p4_order order;
-    uint8_t action;
-    /* Values for the action, P4_SLACK bytes behind; then the bounds of ranges. */
-    const uint8_t *data;
+    /* Entries with the same key and mask, the best one first. */
+    struct p4_entry *next;
+    /* The first and the last value of each range. */
     const uint64_t *ranges;
-    const uint64_t *key, *mask;
+    /* A value as in all tables: see p4_found. */
+    uint64_t value[];
 };
 
 struct p4_tuple {
-    struct p4_hash_table table;
-    const uint64_t *mask;
-    /* The best entry that it holds. */
-    struct p4_order best;
+    struct p4_hash *hash;
+    uint64_t mask[];
+};
+
+/* All tuples of a table, those that may hold a better entry first. Never changes; there is a new one instead. */
+struct p4_tuples {
+    uint32_t count;
+    struct p4_listed {
+        struct p4_tuple *tuple;
+        /* No entry in it is better. */
+        struct p4_order best;
+    } list[];
 };
 
 /* A key that is matched by range: its place in the key. */
@@ -45,54 +50,124 @@ struct p4_range {
     uint32_t bit, width;
 };
 
+/* The two levels of a direct table, see prefix.h. */
+struct p4_direct {
+    uint32_t *first;
+    uint32_t (*groups)[256];
+};
+
 struct p4_table {
     const char *name;
-    /* Of a key, in words; of the values of the largest action, in bytes. */
-    uint32_t words, data_bytes;
-    /* Slots of a bucket, bytes of a slot and of a bucket. */
-    uint32_t slots, stride, bucket_bytes;
-    bool exact;
+    enum p4_kind kind;
+    /* Bits of all keys, and of those that are exact. */
+    uint32_t key_bits, exact_bits;
+    /* How many entries there may be. */
+    uint64_t size;
+    /* Of the values of the largest action, in bits. */
+    uint32_t data_bits;
     uint32_t action_count;
     const uint32_t *argument_bits;
     const struct p4_range *ranges;
     uint32_t range_count;
-    /* What the control plane changes. */
-    struct p4_hash_table hash;
-    struct p4_tuple *tuples;
-    uint32_t tuple_count;
-    struct p4_entry **entries;
-    uint64_t entry_count, entry_room;
-    uint8_t default_action;
-    const uint8_t *default_data;
+    /* Of an exact table, or of each tuple. */
+    struct p4_shape shape;
+    /* What lookups begin with; one of them is used. */
+    struct p4_hash *hash;
+    struct p4_tuples *tuples;
+    struct p4_direct *direct;
+    uint64_t root;
+    /* Values that have no room in the entries of direct tables and tries. */
+    const uint8_t *values;
+    const uint8_t *lines;
+    /* What a key gets that has no entry. */
+    const uint64_t *otherwise;
+    /* It is so large that memory is to be asked for ahead. */
+    bool ahead;
+    /* A table of DPDK that is looked up instead, in comparisons: see bench/dpdk_tables.h. */
+    void *other;
+    /* For the one that changes it. */
+    uint64_t count;
+    struct p4_control *control;
 };
 
-extern uint64_t p4_seed;
+/* Of values that lie in a table of values, in bytes. */
+#define P4_VALUE_STRIDE(data_bits) (((data_bits) <= P4_SMALL ? 8 : 8 + ((data_bits) + 7) / 8 + P4_SLACK + 7) / 8 * 8)
 
-static inline uint64_t p4_key_hash(const uint64_t *key, unsigned words)
-{
-    uint64_t hash = p4_seed;
-    for (unsigned i = 0; i < words; i++) {
-        unsigned __int128 product = (unsigned __int128)(key[i] ^ hash ^ UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
-        hash = (uint64_t)product ^ (uint64_t)(product >> 64);
-    }
-    return hash ^ hash >> 29;
-}
-
-static inline uint8_t p4_mark(uint64_t hash)
-{
-    uint8_t mark = (uint8_t)(hash >> 56);
-    return mark ? mark : 1;
-}
-
-static inline void p4_fetch(const void *place, size_t bytes)
+static inline void p4_fetch(const struct p4_table *table, const void *place, size_t bytes)
 {
 #ifdef P4_NO_PREFETCH
+    (void)table;
     (void)place;
     (void)bytes;
 #else
+    if (!__atomic_load_n(&table->ahead, __ATOMIC_RELAXED) || !p4_prefetching)
+        return;
     for (size_t line = 0; line < bytes; line += 64)
         __builtin_prefetch((const uint8_t *)place + line);
 #endif
+}
+
+/* A value is a word, with the number of the action in the lowest byte. What the entry has for the action is in the other
+   bits, the highest first, when it has room there (P4_SMALL bits); otherwise in the bytes that follow. */
+static inline void p4_found(struct p4_cursor *cursor, const uint64_t *value)
+{
+    cursor->value = __atomic_load_n(value, __ATOMIC_ACQUIRE);
+    cursor->action = (uint8_t)cursor->value;
+    cursor->data = (const uint8_t *)(value + 1);
+    cursor->hit = true;
+}
+
+static inline void p4_missed(const struct p4_table *table, struct p4_cursor *cursor)
+{
+    const uint64_t *value = __atomic_load_n(&table->otherwise, __ATOMIC_ACQUIRE);
+    cursor->hit = false;
+    cursor->action = P4_NONE;
+    if (!value)
+        return;
+    cursor->value = *value;
+    cursor->action = (uint8_t)*value;
+    cursor->data = (const uint8_t *)(value + 1);
+}
+
+/* Starts the lookup of a key in a table of exact keys. */
+static P4_IN_PLACE void p4_exact_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
+    unsigned words, unsigned bucket_bytes)
+{
+    const struct p4_hash *hash = __atomic_load_n(&table->hash, __ATOMIC_ACQUIRE);
+    cursor->table = hash;
+    if (!hash)
+        return;
+    cursor->hash = p4_key_hash(key, words);
+    cursor->place = hash->buckets + (cursor->hash & hash->mask) * bucket_bytes;
+    p4_fetch(table, cursor->place, bucket_bytes);
+}
+
+/* Looks into one bucket. True when the lookup has come to its end. */
+static P4_IN_PLACE bool p4_exact_step(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
+    unsigned words, unsigned slots, unsigned stride, unsigned bucket_bytes)
+{
+    const struct p4_hash *hash = cursor->table;
+    const uint64_t *value;
+    const uint8_t *bucket = cursor->place;
+    uint64_t head;
+    if (!hash) {
+        p4_missed(table, cursor);
+        return true;
+    }
+    head = p4_bucket_head(bucket);
+    value = p4_bucket_find(bucket, head, p4_mark(cursor->hash), key, words, slots, stride);
+    if (value) {
+        p4_found(cursor, value);
+        return true;
+    }
+    if (!p4_goes_on(head)) {
+        p4_missed(table, cursor);
+        return true;
+    }
+    bucket += bucket_bytes;
+    cursor->place = bucket <= hash->buckets + hash->mask * bucket_bytes ? bucket : hash->buckets;
+    p4_fetch(table, cursor->place, bucket_bytes);
+    return false;
 }
 
 static inline bool p4_better(const struct p4_order *one, const struct p4_order *other)
@@ -104,86 +179,28 @@ static inline bool p4_better(const struct p4_order *one, const struct p4_order *
     return one->age < other->age;
 }
 
-static inline bool p4_same(const uint64_t *left, const uint64_t *right, unsigned words)
-{
-    for (unsigned i = 0; i < words; i++)
-        if (left[i] != right[i])
-            return false;
-    return true;
-}
-
-static inline void p4_missed(const struct p4_table *table, struct p4_cursor *cursor)
-{
-    cursor->hit = false;
-    cursor->action = table->default_action;
-    cursor->data = table->default_data;
-}
-
-/* Starts the lookup of a key in a table of exact keys. */
-static inline void p4_exact_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
+static inline void p4_tuples_enter(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
     unsigned words, unsigned bucket_bytes)
 {
-    cursor->hash = p4_key_hash(key, words);
-    cursor->bucket = cursor->hash & table->hash.mask;
-    if (p4_prefetching && table->hash.count)
-        p4_fetch(table->hash.buckets + cursor->bucket * bucket_bytes, bucket_bytes);
-}
-
-/* Looks into one bucket. True when the lookup has come to its end. */
-static inline bool p4_exact_step(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
-    unsigned words, unsigned slots, unsigned stride, unsigned bucket_bytes)
-{
-    const uint8_t *bucket;
-    uint8_t mark = p4_mark(cursor->hash);
-    if (table->hash.count == 0) {
-        p4_missed(table, cursor);
-        return true;
-    }
-    bucket = table->hash.buckets + cursor->bucket * bucket_bytes;
-    for (unsigned slot = 0; slot < slots; slot++) {
-        const uint8_t *at = bucket + 8 + slot * stride;
-        if (bucket[slot] == mark && p4_same((const uint64_t *)at, key, words)) {
-            cursor->hit = true;
-            cursor->action = at[words * 8];
-            cursor->data = at + words * 8 + 1;
-            return true;
-        }
-    }
-    if (bucket[P4_MARKS] == 0) {
-        p4_missed(table, cursor);
-        return true;
-    }
-    cursor->bucket = (cursor->bucket + 1) & table->hash.mask;
-    if (p4_prefetching)
-        p4_fetch(table->hash.buckets + cursor->bucket * bucket_bytes, bucket_bytes);
-    return false;
-}
-
-static inline uint64_t p4_tuple_hash(const struct p4_tuple *tuple, const uint64_t *key, unsigned words)
-{
+    const struct p4_tuple *tuple = cursor->tuples->list[cursor->tuple].tuple;
+    const struct p4_hash *hash = __atomic_load_n(&tuple->hash, __ATOMIC_ACQUIRE);
     uint64_t masked[words];
     for (unsigned i = 0; i < words; i++)
         masked[i] = key[i] & tuple->mask[i];
-    return p4_key_hash(masked, words);
+    cursor->table = hash;
+    cursor->hash = p4_key_hash(masked, words);
+    cursor->place = hash->buckets + (cursor->hash & hash->mask) * bucket_bytes;
+    p4_fetch(table, cursor->place, bucket_bytes);
 }
 
-static inline void p4_tuple_enter(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
+static P4_IN_PLACE void p4_tuples_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
     unsigned words, unsigned bucket_bytes)
 {
-    const struct p4_tuple *tuple = &table->tuples[cursor->tuple];
-    cursor->hash = p4_tuple_hash(tuple, key, words);
-    cursor->bucket = cursor->hash & tuple->table.mask;
-    if (p4_prefetching)
-        p4_fetch(tuple->table.buckets + cursor->bucket * bucket_bytes, bucket_bytes);
-}
-
-static inline void p4_tuple_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
-    unsigned words, unsigned bucket_bytes)
-{
+    cursor->tuples = __atomic_load_n(&table->tuples, __ATOMIC_ACQUIRE);
     cursor->tuple = 0;
     cursor->best = NULL;
-    if (table->tuple_count)
-        p4_tuple_enter(table, cursor, key, words, bucket_bytes);
+    if (cursor->tuples)
+        p4_tuples_enter(table, cursor, key, words, bucket_bytes);
 }
 
 static inline bool p4_in_ranges(const struct p4_table *table, const struct p4_entry *entry, const uint64_t *key)
@@ -201,46 +218,47 @@ static inline bool p4_in_ranges(const struct p4_table *table, const struct p4_en
 }
 
 /* Looks into one bucket of one tuple. True when the lookup has come to its end. */
-static inline bool p4_tuple_step(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
+static P4_IN_PLACE bool p4_tuples_step(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
     unsigned words, unsigned slots, unsigned stride, unsigned bucket_bytes)
 {
-    if (cursor->tuple < table->tuple_count) {
-        const struct p4_tuple *tuple = &table->tuples[cursor->tuple];
-        const uint8_t *bucket = tuple->table.buckets + cursor->bucket * bucket_bytes;
-        uint8_t mark = p4_mark(cursor->hash);
-        for (unsigned slot = 0; slot < slots; slot++) {
-            const uint8_t *at = bucket + 8 + slot * stride;
-            const uint64_t *words_at = (const uint64_t *)at;
-            const struct p4_entry *entry;
-            bool same = bucket[slot] == mark;
-            for (unsigned i = 0; same && i < words; i++)
-                same = words_at[i] == (key[i] & tuple->mask[i]);
-            if (!same)
-                continue;
-            memcpy(&entry, at + words * 8, sizeof entry);
-            if (cursor->best && !p4_better(&entry->order, &cursor->best->order))
-                continue;
-            if (p4_in_ranges(table, entry, key))
-                cursor->best = entry;
-        }
-        if (bucket[P4_MARKS]) {
-            cursor->bucket = (cursor->bucket + 1) & tuple->table.mask;
-            return false;
-        }
-        cursor->tuple++;
-        if (cursor->tuple < table->tuple_count &&
-            (!cursor->best || p4_better(&table->tuples[cursor->tuple].best, &cursor->best->order))) {
-            p4_tuple_enter(table, cursor, key, words, bucket_bytes);
-            return false;
-        }
-    }
-    if (!cursor->best) {
+    const struct p4_tuples *tuples = cursor->tuples;
+    if (!tuples) {
         p4_missed(table, cursor);
         return true;
     }
-    cursor->hit = true;
-    cursor->action = cursor->best->action;
-    cursor->data = cursor->best->data;
+    const struct p4_hash *hash = cursor->table;
+    const struct p4_tuple *tuple = tuples->list[cursor->tuple].tuple;
+    uint64_t head = p4_bucket_head(cursor->place), masked[words];
+    const uint64_t *found;
+    for (unsigned i = 0; i < words; i++)
+        masked[i] = key[i] & tuple->mask[i];
+    found = p4_bucket_find(cursor->place, head, p4_mark(cursor->hash), masked, words, slots, stride);
+    if (found) {
+        const struct p4_entry *entry = (const struct p4_entry *)(uintptr_t)__atomic_load_n(found, __ATOMIC_ACQUIRE);
+        for (; entry; entry = __atomic_load_n(&entry->next, __ATOMIC_ACQUIRE)) {
+            if (cursor->best && !p4_better(&entry->order, &cursor->best->order))
+                break;
+            if (p4_in_ranges(table, entry, key)) {
+                cursor->best = entry;
+                break;
+            }
+        }
+    } else if (p4_goes_on(head)) {
+        const uint8_t *next = cursor->place + bucket_bytes;
+        cursor->place = next <= hash->buckets + hash->mask * bucket_bytes ? next : hash->buckets;
+        p4_fetch(table, cursor->place, bucket_bytes);
+        return false;
+    }
+    cursor->tuple++;
+    if (cursor->tuple < tuples->count &&
+        (!cursor->best || p4_better(&tuples->list[cursor->tuple].best, &cursor->best->order))) {
+        p4_tuples_enter(table, cursor, key, words, bucket_bytes);
+        return false;
+    }
+    if (cursor->best)
+        p4_found(cursor, cursor->best->value);
+    else
+        p4_missed(table, cursor);
     return true;
 }
 

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde_json::json;
 
-use crate::compile::{self, Build, Compiled, Workshop};
+use crate::compile::{self, Build, Compiled, Sanitize, Workshop};
 use crate::emit::Options;
 use crate::load::{self, Loaded};
-use crate::{run, stf};
+use crate::{bench, run, stf};
 
 /// P4 programs: check them, compile them, and test them with packets
 ///
@@ -83,6 +83,28 @@ enum Command {
         #[command(flatten)]
         common: Common,
     },
+    /// Measure programs between two rings of DPDK, in cycles per packet
+    ///
+    /// The programs are l2 (two exact lookups), ipv4 and ipv6 (one lookup of the longest prefix) and ndn (names). Each is
+    /// measured packet by packet and in batches, with and without prefetching, on Namehop's tables, and for comparison on
+    /// those of DPDK; all ways take turns and have to give the same packets. Headers of DPDK are needed (apt install
+    /// libdpdk-dev). DPDK's tables lie on huge pages where there are some. The large tables need 8 GiB of memory.
+    Bench {
+        /// The programs; all when none is named
+        programs: Vec<String>,
+        /// How many entries the tables have; 0 is as many as in the paper
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        entries: u64,
+        /// How often each way has its turn, with 4096 packets
+        #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        rounds: u32,
+        /// Leave the tables of DPDK out
+        #[arg(long)]
+        no_dpdk: bool,
+        /// Write JSON to the standard output
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// What is written instead of a loadable program.
@@ -126,6 +148,9 @@ pub fn run() -> ExitCode {
         }
         Command::Test { file, test, log, interpreter, sanitize, common } => {
             run_test(&file, &test, TestOptions { log, interpreter, sanitize }, &common)
+        }
+        Command::Bench { programs, entries, rounds, no_dpdk, json } => {
+            measure(&programs, &bench::Plan { entries, rounds, dpdk: !no_dpdk }, json)
         }
     });
     match result.and_then(|result| result) {
@@ -247,7 +272,8 @@ fn run_test(file: &Path, test: &Path, options: TestOptions, common: &Common) -> 
         stf::run(program, &text).map_err(|reason| io::Error::other(format!("{}: {reason}", test.display())))?;
     if let Some(code) = &code {
         outcome.notes.extend(code.emitted.notes.iter().cloned());
-        let workshop = Workshop::with_player(Build { sanitize: options.sanitize, quick: true, native: false })?;
+        let sanitize = if options.sanitize { Sanitize::Memory } else { Sanitize::Nothing };
+        let workshop = Workshop::with_player(Build { sanitize, quick: true, native: false })?;
         let played = run::Played { operations: &outcome.operations, switch: &switch, types: &program.types };
         let differences = run::compare(&workshop, "program", code, &played, &run::VARIANTS)?;
         outcome.failures.extend(differences);
@@ -270,6 +296,19 @@ fn run_test(file: &Path, test: &Path, options: TestOptions, common: &Common) -> 
     let word = if passed { "passed" } else { "FAILED" };
     writeln!(output, "{word}: {} packets sent, {} expected", outcome.packets, outcome.expected)?;
     Ok(passed)
+}
+
+fn measure(programs: &[String], plan: &bench::Plan, json: bool) -> io::Result<bool> {
+    let all = bench::PROGRAMS.map(|(name, _)| name.to_owned());
+    let mut results = Vec::new();
+    for name in if programs.is_empty() { &all } else { programs } {
+        let result = bench::measure(name, plan)?;
+        if !json {
+            io::stdout().lock().write_all(bench::table(&result).as_bytes())?;
+        }
+        results.push(result);
+    }
+    if json { print_json(&results.into()).map(|()| true) } else { Ok(true) }
 }
 
 fn print_json(value: &serde_json::Value) -> io::Result<()> {

@@ -16,17 +16,36 @@ use crate::optimise;
 use crate::source::Span;
 use crate::tree::Program;
 
+macro_rules! texts {
+    ($($name:literal),* $(,)?) => { [$(($name, include_str!(concat!("../runtime/", $name)))),*] };
+}
+
 /// The runtime that compiled programs are built with.
-const RUNTIME: [(&str, &str); 9] = [
-    ("p4.h", include_str!("../runtime/p4.h")),
-    ("wide.h", include_str!("../runtime/wide.h")),
-    ("table.h", include_str!("../runtime/table.h")),
-    ("switch.h", include_str!("../runtime/switch.h")),
-    ("flight.h", include_str!("../runtime/flight.h")),
-    ("flight.c", include_str!("../runtime/flight.c")),
-    ("support.c", include_str!("../runtime/support.c")),
-    ("switch.c", include_str!("../runtime/switch.c")),
-    ("player.c", include_str!("../runtime/player.c")),
+const RUNTIME: &[(&str, &str)] = &texts![
+    "p4.h",
+    "wide.h",
+    "epoch.h",
+    "memory.h",
+    "hash.h",
+    "table.h",
+    "prefix.h",
+    "control.h",
+    "trie.h",
+    "switch.h",
+    "flight.h",
+    "epoch.c",
+    "memory.c",
+    "hash.c",
+    "results.c",
+    "direct.c",
+    "trie.c",
+    "trie_build.c",
+    "tuples.c",
+    "control.c",
+    "flight.c",
+    "support.c",
+    "switch.c",
+    "player.c",
 ];
 
 /// A program in C, with the representation that it was made from.
@@ -44,13 +63,35 @@ pub fn compile(program: &mut Program, title: &str, options: &Options) -> Result<
     Ok(Compiled { ir, emitted })
 }
 
+/// Checks that the C compiler builds in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sanitize {
+    #[default]
+    Nothing,
+    /// Memory accesses and undefined behaviour.
+    Memory,
+    /// Accesses of several threads to the same memory.
+    #[cfg(test)]
+    Threads,
+}
+
+impl Sanitize {
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Sanitize::Nothing => &[],
+            Sanitize::Memory => &["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+            #[cfg(test)]
+            Sanitize::Threads => &["-g", "-fsanitize=thread"],
+        }
+    }
+}
+
 /// How C is compiled.
 #[derive(Clone, Debug, Default)]
 pub struct Build {
     /// For the processor of this machine, instead of any of its kind.
     pub native: bool,
-    /// With checks of memory accesses and of undefined behaviour.
-    pub sanitize: bool,
+    pub sanitize: Sanitize,
     /// Quickly, for tests.
     pub quick: bool,
 }
@@ -69,13 +110,7 @@ impl Workshop {
     /// When there is no C compiler, or files cannot be written.
     pub fn with_player(build: Build) -> io::Result<Self> {
         let workshop = Workshop::new(build)?;
-        let sources: Vec<OsString> = ["player.c", "switch.c", "flight.c", "support.c"]
-            .iter()
-            .map(|name| workshop.folder.join(name).into())
-            .collect();
-        let mut arguments = sources;
-        arguments.extend(["-rdynamic", "-ldl"].map(OsString::from));
-        workshop.cc(&arguments, &workshop.player())?;
+        workshop.executable("player.c", &["-rdynamic", "-ldl"], &workshop.player())?;
         Ok(workshop)
     }
 
@@ -100,11 +135,26 @@ impl Workshop {
         self.folder.join("player")
     }
 
+    /// Compiles a file of the folder, with the runtime, to a program.
+    pub fn executable(&self, main: &str, arguments: &[&str], to: &Path) -> io::Result<()> {
+        let parts = RUNTIME.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".c") && *name != "player.c");
+        let mut list: Vec<OsString> = parts.chain([main]).map(|name| self.folder.join(name).into()).collect();
+        list.extend(arguments.iter().chain(&["-pthread"]).map(OsString::from));
+        self.cc(&list, to)
+    }
+
     /// Compiles the C text of a program to a shared object.
     pub fn program(&self, text: &str, name: &str, to: &Path) -> io::Result<()> {
+        self.program_with(text, name, &[], to)
+    }
+
+    /// The same, with further arguments for the C compiler.
+    pub fn program_with(&self, text: &str, name: &str, arguments: &[String], to: &Path) -> io::Result<()> {
         let source = self.folder.join(format!("{name}.c"));
         fs::write(&source, text)?;
-        self.cc(&[source.into(), "-shared".into(), "-fPIC".into()], to)
+        let mut list = vec![source.into(), "-shared".into(), "-fPIC".into()];
+        list.extend(arguments.iter().map(OsString::from));
+        self.cc(&list, to)
     }
 
     fn cc(&self, arguments: &[OsString], to: &Path) -> io::Result<()> {
@@ -121,9 +171,7 @@ impl Workshop {
             if self.build.native {
                 command.arg("-march=native");
             }
-            if self.build.sanitize {
-                command.args(["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
-            }
+            command.args(self.build.sanitize.arguments());
             command.arg("-I").arg(&self.folder).args(arguments).arg("-o").arg(to);
             match command.output() {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}

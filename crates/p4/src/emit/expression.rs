@@ -265,6 +265,14 @@ impl Emitter<'_> {
                     self.bits_at("p->data", &format!("p->position + {offset}"), expr.ty)
                 }
             }
+            Kind::Argument(offset) if self.small_values => match self.form(expr.ty) {
+                Form::Bool => format!("(p4_argument(p->cursor.value, {offset}, 1) != 0)"),
+                Form::Narrow(width, false) => format!("p4_argument(p->cursor.value, {offset}, {width})"),
+                Form::Narrow(width, true) => {
+                    format!("p4_sign(p4_argument(p->cursor.value, {offset}, {width}), {width})")
+                }
+                _ => self.zero(expr.ty),
+            },
             Kind::Argument(offset) => self.bits_at("p->cursor.data", &offset.to_string(), expr.ty),
             Kind::Left => "(p->length * 8 - p->position)".into(),
             Kind::Length => "(p->length & UINT32_MAX)".into(),

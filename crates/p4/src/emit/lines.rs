@@ -2,7 +2,6 @@
 
 use num_bigint::BigInt;
 
-use super::table::key_words;
 use crate::interpret::table::RuntimeEntry;
 use crate::ir;
 use crate::lower;
@@ -44,7 +43,7 @@ pub fn default(number: usize, table: &ir::Table, action: usize, values: &[Value]
 
 pub fn add(number: usize, table: &ir::Table, entry: &RuntimeEntry) -> String {
     let packed = lower::pack(table, entry);
-    let count = key_words(table);
+    let count = table.key_words();
     let ranges: String =
         packed.ranges.iter().map(|(first, last)| format!("{}{}", words(first, 1), words(last, 1))).collect();
     format!(

@@ -1,10 +1,12 @@
 //! C from the intermediate representation: one function for each part of the pipeline, which returns at each lookup when
 //! packets go in batches, and goes on there when it is called again.
 
+mod burst;
 mod expression;
 mod glue;
 pub mod lines;
 mod operator;
+mod stages;
 mod statement;
 mod table;
 mod types;
@@ -56,13 +58,18 @@ struct Emitter<'a> {
     tables: Vec<String>,
     /// All headers consist of whole bytes.
     aligned: bool,
+    /// Packets go straight through, in one function.
+    straight: bool,
     /// Variables that are needed after a lookup.
     kept: HashSet<ir::Var>,
     /// Labels that something jumps to.
     labels: HashSet<ir::Label>,
     text: String,
     indent: usize,
-    stages: u32,
+    /// The tables of the lookups between the stages of a part, in their order.
+    lookups: Vec<usize>,
+    /// Whether values for the actions that are written are in the word that a lookup has found.
+    small_values: bool,
 }
 
 /// Makes C of a program.
@@ -82,11 +89,13 @@ pub fn emit(title: &str, types: &Types, program: &ir::Program, switch: &Switch<'
         }),
         tables: names(program.tables.iter().map(|table| &*table.path), |path, number| unique("table$", path, number)),
         aligned: is_aligned(program),
+        straight: false,
         kept: HashSet::new(),
         labels: HashSet::new(),
         text: String::new(),
         indent: 1,
-        stages: 0,
+        lookups: Vec::new(),
+        small_values: false,
     };
     emitter.program(title, switch)
 }
@@ -126,17 +135,17 @@ impl Emitter<'_> {
 
     fn program(mut self, title: &str, switch: &Switch<'_>) -> Emitted {
         self.name_variables();
+        self.decide_straight();
         let mut notes = self.program.notes.clone();
         let order = self.order_note();
         let one_at_a_time = order.is_some();
         notes.extend(order);
         let mut functions = String::new();
-        let mut stages = Vec::new();
         for part in &self.program.parts {
             functions += &self.part(part);
-            stages.push(self.stages);
         }
         let glue = self.glue();
+        let (burst, burst_name) = self.burst();
         let state = self.state();
         let tables = self.table_declarations();
         let cells = self.cells();
@@ -146,7 +155,7 @@ impl Emitter<'_> {
         if !self.options.prefetch {
             text += "#define P4_NO_PREFETCH\n";
         }
-        text += "#include \"wide.h\"\n#include \"table.h\"\n\n";
+        text += "#include \"wide.h\"\n#ifdef P4_DPDK_TABLES\n#include \"dpdk_tables.h\"\n#else\n#include \"prefix.h\"\n#endif\n\n";
         text += &self.declarations.basic();
         text.push('\n');
         text += &self.declarations.text;
@@ -155,22 +164,21 @@ impl Emitter<'_> {
         text += &cells;
         text += &glue;
         text += &functions;
+        text += &burst;
         let list = |list: &[String]| list.join(", ");
-        let parts: Vec<String> = self.program.parts.iter().map(|part| format!("part${}", part.name)).collect();
-        let stages: Vec<String> = stages.iter().map(u32::to_string).collect();
+        let parts: Vec<String> = self.program.parts.iter().map(|part| format!("run${}", part.name)).collect();
         let _ = write!(
             text,
             "const struct p4_program namehop_p4_program = {{\n    .version = P4_VERSION,\n    .name = \"{}\",\n    \
-             .packet_bytes = sizeof(struct packet),\n    .parts = {{{}}},\n    .stages = {{{}}},\n    \
+             .packet_bytes = sizeof(struct packet),\n    .parts = {{{}}},\n    \
              .tables = tables,\n    .table_count = {},\n    .registers = registers,\n    .register_count = {},\n    \
              .counters = counters,\n    .counter_count = {},\n    .clear = clear,\n    \
              .begin_ingress = begin_ingress,\n    .begin_egress = begin_egress,\n    \
              .after_parser = after_parser,\n    .after_verify = after_verify,\n    .egress_spec = egress_spec,\n    \
              .multicast_group = multicast_group,\n    .ingress_port = ingress_port,\n    .preserve = preserve,\n    \
-             .one_at_a_time = {one_at_a_time},\n    .batch = {},\n}};\n\n",
+             .one_at_a_time = {one_at_a_time},\n    .batch = {},\n    .burst = {burst_name},\n}};\n\n",
             title.replace(['"', '\\', '\n'], "_"),
             list(&parts),
-            list(&stages),
             self.program.tables.len(),
             self.program.registers.len(),
             self.program.counters.len(),
@@ -200,7 +208,7 @@ impl Emitter<'_> {
 
     /// The struct with all that a packet has.
     fn state(&mut self) -> String {
-        let words = self.program.tables.iter().map(table::key_words).max().unwrap_or(1);
+        let words = self.program.tables.iter().map(ir::Table::key_words).max().unwrap_or(1);
         let mut text = String::from("/* A packet and all that the program knows of it. */\nstruct packet {\n");
         let _ = write!(text, "    struct p4_packet base;\n    uint64_t key[{words}];\n");
         for number in 0..self.program.variables.len() {

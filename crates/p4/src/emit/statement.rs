@@ -1,55 +1,20 @@
 //! Statements in C.
 
-use std::collections::BTreeSet;
-
 use super::Emitter;
 use super::types::{Form, words};
 use crate::ir::{self, Expr, Place, Request, Sink, Statement};
-use crate::optimise::visit;
 
 impl Emitter<'_> {
-    /// The function of a part.
-    pub(super) fn part(&mut self, part: &ir::Part) -> String {
-        self.text = String::new();
-        self.stages = 0;
-        self.indent = 1;
-        self.labels.clear();
-        let mut used = BTreeSet::new();
-        let mut lookups = false;
-        visit::statements(&part.body, &mut |statement| {
-            visit::variables(statement, &mut |variable, _| {
-                used.insert(variable);
-            });
-            if let Statement::Jump(label) = statement {
-                self.labels.insert(*label);
-            }
-            lookups |= matches!(statement, Statement::Apply(_));
-        });
-        self.statements(&part.body);
-        let body = std::mem::take(&mut self.text);
-        self.line("struct packet *s = (struct packet *)p;");
-        for variable in used {
-            if variable > ir::STANDARD && !self.kept.contains(&variable) {
-                let ty = self.type_name(self.program.variables[variable].ty);
-                let name = self.variable(variable);
-                self.line(&format!("{ty} {name};"));
-            }
-        }
-        let declarations = std::mem::take(&mut self.text);
-        let (open, close) = if lookups && self.options.staged {
-            ("    switch (stage) {\n    case 0:;\n", "    }\n")
-        } else {
-            ("    (void)stage;\n", "")
-        };
-        format!(
-            "/* {} */\nstatic uint32_t part${}(struct p4_packet *p, uint32_t stage)\n{{\n{declarations}    (void)s;\n{open}{body}{close}    return 0;\n}}\n\n",
-            part.title, part.name
-        )
-    }
-
-    fn statements(&mut self, list: &[Statement]) {
-        for statement in list {
-            self.statement(statement);
+    pub(super) fn statements(&mut self, list: &[Statement]) {
+        let mut rest = list;
+        while let Some((first, others)) = rest.split_first() {
+            rest = if let Some(count) = self.bytes_together(rest) {
+                self.append_bytes(&rest[..count]);
+                &rest[count..]
+            } else {
+                self.statement(first);
+                others
+            };
         }
     }
 
@@ -205,31 +170,19 @@ impl Emitter<'_> {
         }
     }
 
-    /// A lookup: the key and the start of it are one stage, what follows another.
+    /// A lookup: the key and the start of it end one stage, what follows begins another. Steps of lookups are between them.
     fn apply(&mut self, apply: &ir::Apply) {
         let table = &self.program.tables[apply.table];
-        let name = self.tables[apply.table].clone();
-        if table.keys.is_empty() {
-            self.line(&format!("p4_missed(&{name}, &p->cursor);"));
+        let (start, step) = self.lookup(apply.table);
+        self.key(table, &apply.keys);
+        self.line(&format!("{start};"));
+        if self.options.staged {
+            self.lookups.push(apply.table);
+            let stage = self.lookups.len();
+            self.line(&format!("return {stage};"));
+            self.line(&format!("case {stage}:;"));
         } else {
-            self.key(table, &apply.keys);
-            let shape = super::table::Shape::of(table);
-            let (kind, words, bucket) = (shape.kind(), shape.words, shape.bucket_bytes);
-            self.line(&format!("p4_{kind}_start(&{name}, &p->cursor, s->key, {words}, {bucket});"));
-            let step = format!(
-                "!p4_{kind}_step(&{name}, &p->cursor, s->key, {words}, {}, {}, {bucket})",
-                shape.slots, shape.stride
-            );
-            if self.options.staged {
-                self.stages += 1;
-                let stage = self.stages;
-                self.line(&format!("if (p->staged) return {stage};"));
-                self.line(&format!("case {stage}:;"));
-                self.line(&format!("while ({step})"));
-                self.line(&format!("    if (p->staged) return {stage};"));
-            } else {
-                self.line(&format!("while ({step});"));
-            }
+            self.line(&format!("while (!{step});"));
         }
         if let Some(hit) = apply.hit {
             let hit = self.variable(hit);
@@ -242,6 +195,7 @@ impl Emitter<'_> {
         if apply.actions.iter().all(Vec::is_empty) {
             return;
         }
+        self.small_values = Self::is_small(table);
         self.line("switch (p->cursor.action) {");
         for (number, action) in apply.actions.iter().enumerate() {
             self.line(&format!("case {number}: /* {} */", table.actions[number].name));

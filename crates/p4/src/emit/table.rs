@@ -1,28 +1,25 @@
 //! Tables in C: their shape in memory, their keys, and the entries that the program has.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use super::types::Form;
 use super::{Emitter, lines};
 use crate::interpret::Switch;
-use crate::ir::{self, Expr, Match};
+use crate::interpret::table::RuntimeEntry;
+use crate::ir::{self, Expr, Match, TableKind};
 use crate::lower;
 
-/// Bits of all keys.
-fn key_bits(table: &ir::Table) -> u32 {
-    table.keys.iter().filter(|key| key.kind != Match::Selector).map(|key| key.width).sum()
-}
-
-/// Words of a packed key.
-pub fn key_words(table: &ir::Table) -> u32 {
-    key_bits(table).div_ceil(64).max(1)
-}
+/// Values of more bits lie behind the word with the action.
+const SMALL: u32 = 56;
+/// Room in a bucket beside its head, and the most slots that a head has marks for.
+const BUCKET_ROOM: u32 = 56;
+const MOST_SLOTS: u32 = 7;
 
 /// How the buckets of a table lie in memory.
 pub struct Shape {
-    pub exact: bool,
     pub words: u32,
-    pub data_bytes: u32,
+    pub value_bytes: u32,
     pub slots: u32,
     pub stride: u32,
     pub bucket_bytes: u32,
@@ -31,33 +28,26 @@ pub struct Shape {
 impl Shape {
     /// As many slots as a cache line has room for, at least one.
     pub fn of(table: &ir::Table) -> Self {
-        let exact = table.keys.iter().all(|key| matches!(key.kind, Match::Exact | Match::Selector));
-        let words = key_words(table);
-        let data_bytes =
-            table.actions.iter().map(|action| action.arguments.iter().sum::<u32>().div_ceil(8)).max().unwrap_or(0);
-        let value = if exact { 1 + data_bytes } else { 8 };
-        let stride = (words * 8 + value).next_multiple_of(8);
-        let slots = (56 / stride).clamp(1, 7);
-        Shape { exact, words, data_bytes, slots, stride, bucket_bytes: (8 + slots * stride).next_multiple_of(64) }
-    }
-
-    pub fn kind(&self) -> &'static str {
-        if self.exact { "exact" } else { "tuple" }
+        let words = table.key_words();
+        let data = table.data_bits();
+        let further = if table.kind() == TableKind::Exact && data > SMALL { data.div_ceil(8) } else { 0 };
+        let value_bytes = 8 + further;
+        let stride = (words * 8 + value_bytes).next_multiple_of(8);
+        let slots = (BUCKET_ROOM / stride).clamp(1, MOST_SLOTS);
+        Shape { words, value_bytes, slots, stride, bucket_bytes: (8 + slots * stride).next_multiple_of(64) }
     }
 }
 
 impl Emitter<'_> {
     /// Puts the values of all keys into the words of one.
     pub(super) fn key(&mut self, table: &ir::Table, values: &[Expr]) {
-        let words = key_words(table) as usize;
+        let words = table.key_words() as usize;
         let mut parts: Vec<Vec<String>> = vec![Vec::new(); words];
         self.line("{");
         self.indent += 1;
-        let mut bit = key_bits(table);
-        for (number, (key, value)) in table.keys.iter().zip(values).enumerate() {
-            if key.kind == Match::Selector {
-                continue;
-            }
+        let mut bit = table.key_bits() + table.key_shift();
+        for number in table.packed() {
+            let (key, value) = (&table.keys[number], &values[number]);
             bit -= key.width;
             let form = self.form(value.ty);
             let text = self.expr(value);
@@ -106,9 +96,10 @@ impl Emitter<'_> {
             let shape = Shape::of(table);
             let arguments: Vec<String> =
                 table.actions.iter().map(|action| action.arguments.iter().sum::<u32>().to_string()).collect();
-            let mut bit = key_bits(table);
+            let mut bit = table.key_bits();
             let mut ranges = Vec::new();
-            for key in table.keys.iter().filter(|key| key.kind != Match::Selector) {
+            for place in table.packed() {
+                let key = &table.keys[place];
                 bit -= key.width;
                 if key.kind == Match::Range {
                     ranges.push(format!("{{{bit}, {}}}", key.width));
@@ -119,19 +110,24 @@ impl Emitter<'_> {
             let _ = writeln!(text, "static const uint32_t {name}$arguments[] = {{{}}};", none_as_zero(&arguments));
             let range_list = if ranges.is_empty() { "{0, 0}".into() } else { ranges.join(", ") };
             let _ = writeln!(text, "static const struct p4_range {name}$ranges[] = {{{range_list}}};");
+            let Shape { words, value_bytes, slots, stride, bucket_bytes } = shape;
+            let kind = match table.kind() {
+                TableKind::Exact => "P4_EXACT",
+                TableKind::Direct => "P4_DIRECT",
+                TableKind::Trie => "P4_TRIE",
+                TableKind::Tuples => "P4_TUPLES",
+            };
             let _ = writeln!(
                 text,
-                "static struct p4_table {name} = {{\n    .name = \"{}\", .words = {}, .data_bytes = {}, .slots = {}, \
-                 .stride = {}, .bucket_bytes = {},\n    .exact = {}, .action_count = {},\n    \
-                 .argument_bits = {name}$arguments, .ranges = {name}$ranges, .range_count = {},\n    \
-                 .default_action = P4_NONE,\n}};\n",
+                "static struct p4_table {name} = {{\n    .name = \"{}\", .kind = {kind}, .key_bits = {}, .exact_bits = {}, \
+                 .size = {},\n    .data_bits = {}, .action_count = {}, .argument_bits = {name}$arguments,\n    \
+                 .ranges = {name}$ranges, .range_count = {},\n    .shape = {{{words}, {value_bytes}, {slots}, {stride}, \
+                 {bucket_bytes}}},\n}};\n",
                 quoted(&table.path),
-                shape.words,
-                shape.data_bytes,
-                shape.slots,
-                shape.stride,
-                shape.bucket_bytes,
-                shape.exact,
+                table.key_bits(),
+                table.exact_bits(),
+                table.size,
+                table.data_bits(),
                 table.actions.len(),
                 ranges.len(),
             );
@@ -163,6 +159,37 @@ impl Emitter<'_> {
         text + "\n"
     }
 
+    /// The start of a lookup, and a step of it: C that calls what fits the table.
+    pub(super) fn lookup(&self, number: usize) -> (String, String) {
+        let table = &self.program.tables[number];
+        let name = &self.tables[number];
+        let Shape { words, slots, stride, bucket_bytes, .. } = Shape::of(table);
+        let (bits, data) = (table.key_bits(), table.data_bits());
+        let all = format!("(&{name}, &p->cursor, s->key");
+        match table.kind() {
+            _ if table.keys.is_empty() => ("(void)0".into(), format!("(p4_missed(&{name}, &p->cursor), true)")),
+            TableKind::Exact => (
+                format!("p4_exact_start{all}, {words}, {bucket_bytes})"),
+                format!("p4_exact_step{all}, {words}, {slots}, {stride}, {bucket_bytes})"),
+            ),
+            TableKind::Tuples => (
+                format!("p4_tuples_start{all}, {words}, {bucket_bytes})"),
+                format!("p4_tuples_step{all}, {words}, {slots}, {stride}, {bucket_bytes})"),
+            ),
+            TableKind::Direct => {
+                (format!("p4_direct_start{all}, {bits})"), format!("p4_direct_step{all}, {bits}, {data})"))
+            }
+            TableKind::Trie => {
+                (format!("p4_trie_start{all}, {words})"), format!("p4_trie_step{all}, {words}, {data})"))
+            }
+        }
+    }
+
+    /// Whether what entries have for actions lies in a word beside the action.
+    pub(super) fn is_small(table: &ir::Table) -> bool {
+        table.data_bits() <= SMALL
+    }
+
     /// The entries and default actions that the program has, as commands.
     pub(super) fn entries(&self, switch: &Switch<'_>) -> String {
         let mut text = String::from("const char *const namehop_p4_entries[] = {\n");
@@ -171,12 +198,27 @@ impl Emitter<'_> {
             if let Some((action, values)) = &state.default {
                 let _ = writeln!(text, "    \"{}\",", lines::default(number, table, *action, values));
             }
-            for entry in &state.entries {
+            for entry in distinct(table, &state.entries) {
                 let _ = writeln!(text, "    \"{}\",", lines::add(number, table, entry));
             }
         }
         text + "    0\n};\n"
     }
+}
+
+/// The entries without those that others with the same keys hide.
+fn distinct<'e>(table: &ir::Table, entries: &'e [RuntimeEntry]) -> Vec<&'e RuntimeEntry> {
+    let mut best: HashMap<_, usize> = HashMap::new();
+    for (place, entry) in entries.iter().enumerate() {
+        let packed = lower::pack(table, entry);
+        let priority = if table.kind() == TableKind::Tuples { packed.priority } else { 0 };
+        let known = best.entry((packed.key, packed.mask, packed.ranges, priority)).or_insert(place);
+        if entries[*known].priority < entry.priority {
+            *known = place;
+        }
+    }
+    let kept: HashSet<usize> = best.into_values().collect();
+    entries.iter().enumerate().filter(|(place, _)| kept.contains(place)).map(|(_, entry)| entry).collect()
 }
 
 fn none_as_zero(list: &[String]) -> String {

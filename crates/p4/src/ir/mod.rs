@@ -5,12 +5,15 @@
 //! places like others.
 
 mod show;
+mod table;
 
 use std::sync::Arc;
 
 use crate::syntax::ast::{Binary, Unary};
 use crate::types::Ty;
 use crate::value::Value;
+
+pub use table::{Action, Key, Match, Table, TableKind};
 
 /// Number of a variable in `Program::variables`.
 pub type Var = usize;
@@ -163,42 +166,6 @@ pub struct Apply {
     pub chosen: Option<Var>,
     /// What the actions of the list do.
     pub actions: Vec<Vec<Statement>>,
-}
-
-/// How a key is matched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Match {
-    Exact,
-    Lpm,
-    Ternary,
-    Range,
-    /// Is not compared.
-    Selector,
-}
-
-#[derive(Clone, Debug)]
-pub struct Key {
-    pub name: Arc<str>,
-    pub kind: Match,
-    pub width: u32,
-    pub signed: bool,
-}
-
-#[derive(Clone, Debug)]
-pub struct Action {
-    pub name: Arc<str>,
-    /// Widths of the values that an entry has for it.
-    pub arguments: Vec<u32>,
-}
-
-#[derive(Clone, Debug)]
-pub struct Table {
-    /// As the control plane calls it.
-    pub path: String,
-    /// The instance of the control that it is in, and its place there.
-    pub owner: (usize, usize),
-    pub keys: Vec<Key>,
-    pub actions: Vec<Action>,
 }
 
 #[derive(Clone, Debug)]

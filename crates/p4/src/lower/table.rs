@@ -13,6 +13,9 @@ use crate::value::{self, Value};
 
 /// The width of the largest range.
 const MAX_RANGE: u32 = 64;
+/// How many entries a table may have when the program does not say so, and at most.
+const DEFAULT_SIZE: u64 = 1 << 20;
+const MAX_SIZE: u64 = 1 << 28;
 
 impl<'p> Lowerer<'p> {
     /// The width with which a value of a key or argument is packed.
@@ -66,7 +69,9 @@ impl<'p> Lowerer<'p> {
         }
         let path = unit.tables[place].path.clone();
         let number = self.table_list.len();
-        self.table_list.push(ir::Table { path, owner: (owner, place), keys, actions });
+        let size = table.size.unwrap_or(DEFAULT_SIZE).max(table.entries.len() as u64).min(MAX_SIZE);
+        let ranked = table.entries.iter().any(|entry| entry.priority.is_some() || entry.rank.is_some());
+        self.table_list.push(ir::Table { path, owner: (owner, place), keys, actions, size, ranked });
         self.tables.insert((owner, place), number);
         Ok((number, table))
     }
@@ -114,7 +119,7 @@ impl<'p> Lowerer<'p> {
 #[derive(Clone, Debug)]
 pub struct Packed {
     pub action: usize,
-    /// All keys and their masks, the first one in the highest bits.
+    /// All keys and their masks, as in `ir::Table::packed`, the first one in the highest bits.
     pub key: BigInt,
     pub mask: BigInt,
     /// The bounds of ranges, in the order of such keys.
@@ -146,10 +151,8 @@ pub fn pack(table: &ir::Table, entry: &RuntimeEntry) -> Packed {
         prefix: 0,
         data: pack_arguments(&table.actions[entry.action], &entry.arguments),
     };
-    for (key, wanted) in table.keys.iter().zip(&entry.keys) {
-        if key.kind == ir::Match::Selector {
-            continue;
-        }
+    for place in table.packed() {
+        let (key, wanted) = (&table.keys[place], &entry.keys[place]);
         let all = value::mask(key.width);
         let (mut value, mut mask) = (BigInt::from(0), BigInt::from(0));
         let mut bounds = value::limits(key.width, key.signed);
@@ -179,6 +182,8 @@ pub fn pack(table: &ir::Table, entry: &RuntimeEntry) -> Packed {
         packed.key = (packed.key << key.width) | (value::wrap(&value, key.width, false) & &mask);
         packed.mask = (packed.mask << key.width) | mask;
     }
+    packed.key <<= table.key_shift();
+    packed.mask <<= table.key_shift();
     packed
 }
 

@@ -92,18 +92,44 @@ pub enum Access {
     Random,
 }
 
-/// Calls a function with all uses of registers and the segment in which they are.
+/// Calls a function with all uses of registers and the stage in which all packets come to them, if there is one: packets
+/// that pass a lookup come later than those that do not.
 pub fn accesses(list: &[Statement], each: &mut dyn FnMut(Access, Option<usize>)) {
-    with_segments(list, &mut 0, false, &mut |statement, segment| {
+    in_stages(list, Some(0), false, &mut 0, &mut |statement, stage| {
         if let Statement::WriteRegister(register, ..) = statement {
-            each(Access::Register(*register), segment);
+            each(Access::Register(*register), stage);
         }
         statement.expressions(&mut |expr| {
             expressions(expr, &mut |expr| match expr.kind {
-                Kind::Register(register, _) => each(Access::Register(register), segment),
-                Kind::Random => each(Access::Random, segment),
+                Kind::Register(register, _) => each(Access::Register(register), stage),
+                Kind::Random => each(Access::Random, stage),
                 _ => {}
             });
         });
     });
+}
+
+/// Calls a function with all statements and their stage: the number of the lookup that all packets which come there have
+/// passed last. `lookups` is how many there were; in a loop around a lookup (`repeated`) there is no such stage.
+fn in_stages<'s>(
+    list: &'s [Statement],
+    mut stage: Option<usize>,
+    repeated: bool,
+    lookups: &mut usize,
+    each: &mut dyn FnMut(&'s Statement, Option<usize>),
+) {
+    for statement in list {
+        each(statement, stage);
+        if let Statement::Apply(_) = statement {
+            *lookups += 1;
+            stage = (!repeated).then_some(*lookups);
+        }
+        let around = statement.inner().into_iter().any(has_lookup);
+        let repeated = repeated || around && matches!(statement, Statement::Loop(_) | Statement::Machine { .. });
+        let inside = stage.filter(|_| !repeated);
+        for inner in statement.inner() {
+            in_stages(inner, inside, repeated, lookups, each);
+        }
+        stage = stage.filter(|_| !around);
+    }
 }

@@ -129,13 +129,15 @@ impl<'p> Test<'p> {
         for (key, number) in found.table.keys.iter().zip(given) {
             matches.push(self.key(&key.kind, key.value.ty, number)?);
         }
-        let entry =
-            RuntimeEntry { keys: matches, action, arguments, priority: priority.unwrap_or(0), packets: 0, bytes: 0 };
+        // Where no key is ternary, no two entries with different keys are as good as each other.
+        let ranked = found.table.keys.iter().any(|key| !matches!(&*key.kind, "exact" | "lpm" | "selector"));
+        let priority = priority.filter(|_| ranked).unwrap_or(0);
+        let entry = RuntimeEntry { keys: matches, action, arguments, priority, packets: 0, bytes: 0 };
         let Some(Object::Unit(unit)) = self.switch.objects.get_mut(found.object) else {
             return Err(format!("table {table} is missing"));
         };
         let state = &mut unit.tables[found.number];
-        if state.entries.iter().any(|other| other.keys == entry.keys && other.priority == entry.priority) {
+        if state.entries.iter().any(|other| other.keys == entry.keys && (!ranked || other.priority == entry.priority)) {
             return Err(format!("table {table} has an entry with these keys already"));
         }
         state.entries.push(entry.clone());
@@ -164,11 +166,14 @@ impl<'p> Test<'p> {
                     return Err(format!("a prefix of {length} bits is longer than its key of {width}"));
                 }
                 let mask = value::mask(length) << (width - length);
-                Match::Prefix(number.value.clone(), mask, length)
+                Match::Prefix(&number.value & &mask, mask, length)
             }
             "exact" => Match::Exact(key_value(types, &number.value, ty)),
             "range" => Match::Range(number.value.clone(), number.mask.clone().unwrap_or_else(|| number.value.clone())),
-            _ => Match::Masked(number.value.clone(), number.mask.clone().unwrap_or(all)),
+            _ => {
+                let mask = number.mask.clone().unwrap_or(all);
+                Match::Masked(&number.value & &mask, mask)
+            }
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use super::{generate, rules};
-use crate::compile::{self, Build, Workshop};
+use crate::compile::{self, Build, Sanitize, Workshop};
 use crate::emit::Options;
 use crate::run::{self, Played};
 use crate::{load, stf};
@@ -29,7 +29,7 @@ fn agree(workshop: &Workshop, name: &str, text: &str, test: &str) -> Result<(), 
 
 /// Runs programs with several workers. Gives what differs.
 fn all_agree(programs: &[(String, String, String)]) -> Vec<String> {
-    let sanitize = std::env::var_os("NAMEHOP_P4_SANITIZE").is_some();
+    let sanitize = if std::env::var_os("NAMEHOP_P4_SANITIZE").is_some() { Sanitize::Memory } else { Sanitize::Nothing };
     let workshop = Workshop::with_player(Build { quick: true, sanitize, native: false }).expect("a C compiler");
     let next = Mutex::new(programs.iter());
     let failures = Mutex::new(Vec::new());

@@ -28,9 +28,13 @@ impl Generator {
             "table t{number} {{ key = {{ {list}}} actions = {{ act0; act1; NoAction; }} default_action = {}; }}",
             self.one_of(&["NoAction()", "act0()", "act1(16w7, true)"])
         );
+        let ranked = kinds.iter().any(|kind| matches!(*kind, "ternary" | "range"));
         let mut known = Vec::new();
         for _ in 0..self.below(12) {
-            let mut line = format!("add t{number} {}", 1 + self.below(100));
+            let priority = 1 + self.below(100);
+            let mut line = format!("add t{number} {priority}");
+            // What tells entries apart: priorities only where a key is ternary, and no bits that are not compared.
+            let mut identity = vec![if ranked { priority as u64 } else { 0 }];
             for (name, width, kind) in &keys {
                 let value = match self.below(3) {
                     0 => 0,
@@ -39,13 +43,27 @@ impl Generator {
                 };
                 let name = name.replace('[', "$").replace(']', "");
                 let _ = match *kind {
-                    "exact" => write!(line, " {name}:{value}"),
-                    "lpm" => write!(line, " {name}:{value}/{}", self.below(*width as usize + 1)),
-                    "range" => write!(line, " {name}:{}&&&{}", value / 2, value),
-                    _ => write!(line, " {name}:{value}&&&{}", self.random.next_u64() & ((1 << width) - 1)),
+                    "exact" => {
+                        identity.push(value);
+                        write!(line, " {name}:{value}")
+                    }
+                    "lpm" => {
+                        let length = self.below(*width as usize + 1);
+                        identity.extend([length as u64, value >> (*width as usize - length)]);
+                        write!(line, " {name}:{value}/{length}")
+                    }
+                    "range" => {
+                        identity.extend([value / 2, value]);
+                        write!(line, " {name}:{}&&&{}", value / 2, value)
+                    }
+                    _ => {
+                        let mask = self.random.next_u64() & ((1 << width) - 1);
+                        identity.extend([mask, value & mask]);
+                        write!(line, " {name}:{value}&&&{mask}")
+                    }
                 };
             }
-            if known.contains(&line) {
+            if known.contains(&identity) {
                 continue;
             }
             let action = if self.below(2) == 0 {
@@ -54,7 +72,7 @@ impl Generator {
                 format!("act1(p:{}, q:{})", self.random.next_u64() & 0xffff, self.below(2))
             };
             let _ = writeln!(test, "{line} {action}");
-            known.push(line);
+            known.push(identity);
         }
     }
 }

@@ -6,3 +6,4 @@ mod fuzz;
 mod generate;
 mod generate_table;
 mod rules;
+mod tables;

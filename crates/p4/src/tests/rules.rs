@@ -1,5 +1,5 @@
-//! Programs for single rules of the language specification, below `programs/rules`: each `.p4` file has an `.stf` file
-//! beside it that says which packets come out.
+//! Whole programs, in `programs`, and programs for single rules of the language specification, in `programs/rules`: each
+//! `.p4` file has an `.stf` file beside it that says which packets come out.
 
 use std::fs;
 use std::path::Path;
@@ -8,9 +8,10 @@ use crate::{load, stf};
 
 /// All programs: name, text, test.
 pub fn programs() -> Vec<(String, String, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/rules");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
     let mut list = Vec::new();
-    for entry in fs::read_dir(folder).expect("the folder of programs") {
+    let files = |folder| fs::read_dir(folder).expect("the folder of programs");
+    for entry in files(folder.clone()).chain(files(folder.join("rules"))) {
         let path = entry.expect("a file").path();
         if path.extension().is_some_and(|end| end == "p4") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

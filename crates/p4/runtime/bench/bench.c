@@ -1,0 +1,222 @@
+/* Runs a compiled program between two rings of DPDK, in several ways that take turns, and writes how many cycles a packet
+   took: one JSON object a line. All ways have to give the same packets. */
+#include "bench.h"
+
+#include <dlfcn.h>
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_ring.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Packets between two looks at the clock. */
+#define CHUNK 4096u
+#define MOST_ROUNDS 10000u
+
+/* A way to process packets. */
+struct way {
+    const char *name;
+    const struct p4_program *program;
+    unsigned batch;
+    bool prefetch, by_hand;
+    double *cycles;
+};
+
+static const struct workload *workload;
+static struct rte_ring *input, *output;
+static struct rte_mbuf *packets[CHUNK];
+static struct p4_packet *memory;
+static struct p4_worker *worker;
+
+void fail(const char *what)
+{
+    fprintf(stderr, "%s\n", what);
+    exit(1);
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static const struct p4_program *load(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const struct p4_program *program;
+    if (!library)
+        fail(dlerror());
+    program = dlsym(library, "namehop_p4_program");
+    if (!program || program->version != P4_VERSION || !program->burst)
+        fail("this is no program that can be measured");
+    return program;
+}
+
+/* Writes the packets of a round anew, for random entries, and puts them into the input. */
+static void refill(uint64_t round, uint64_t entries)
+{
+    for (unsigned i = 0; i < CHUNK; i++) {
+        struct rte_mbuf *packet = packets[i];
+        uint64_t random = mixed(round * CHUNK + i);
+        packet->data_off = RTE_PKTMBUF_HEADROOM;
+        packet->port = 0;
+        packet->data_len = (uint16_t)workload->packet(rte_pktmbuf_mtod(packet, uint8_t *), random % entries, mixed(random) % entries);
+        packet->pkt_len = packet->data_len;
+    }
+    if (rte_ring_enqueue_bulk(input, (void **)packets, CHUNK, NULL) != CHUNK)
+        fail("the ring is too short");
+}
+
+/* Takes a burst through the program, in batches. */
+static void compiled(const struct way *way, struct rte_mbuf **burst, unsigned count)
+{
+    struct p4_frame frames[P4_BATCH];
+    for (unsigned i = 0; i < count; i++)
+        frames[i] = (struct p4_frame){rte_pktmbuf_mtod(burst[i], uint8_t *), burst[i]->data_len, burst[i]->port};
+    for (unsigned start = 0; start < count; start += way->batch)
+        way->program->burst(memory, frames + start, count - start < way->batch ? count - start : way->batch);
+    for (unsigned i = 0; i < count; i++) {
+        burst[i]->data_off = (uint16_t)(frames[i].data - (uint8_t *)burst[i]->buf_addr);
+        burst[i]->pkt_len = burst[i]->data_len = (uint16_t)frames[i].length;
+        burst[i]->port = (uint16_t)frames[i].port;
+    }
+    p4_quiet(worker);
+}
+
+/* All packets from the input to the output. Gives the cycles that it took. */
+static uint64_t run(const struct way *way)
+{
+    unsigned size = way->batch > BURST ? way->batch : BURST, count;
+    struct rte_mbuf *burst[P4_BATCH];
+    uint64_t start = rte_rdtsc_precise();
+    while ((count = rte_ring_dequeue_burst(input, (void **)burst, size, NULL)) > 0) {
+        for (unsigned i = 0; i < count; i++)
+            rte_prefetch0(rte_pktmbuf_mtod(burst[i], void *));
+        if (way->by_hand)
+            workload->by_hand(burst, count);
+        else
+            compiled(way, burst, count);
+        rte_ring_enqueue_burst(output, (void **)burst, count, NULL);
+    }
+    return rte_rdtsc_precise() - start;
+}
+
+/* What came out: all ports, and all bytes of packets that are not dropped. */
+static uint64_t drain(uint64_t *dropped)
+{
+    struct rte_mbuf *out[CHUNK];
+    uint64_t digest = 0;
+    if (rte_ring_dequeue_bulk(output, (void **)out, CHUNK, NULL) != CHUNK)
+        fail("packets are missing");
+    for (unsigned i = 0; i < CHUNK; i++) {
+        digest = mixed(digest ^ out[i]->port);
+        *dropped += out[i]->port == UINT16_MAX;
+        for (unsigned at = 0; out[i]->port != UINT16_MAX && at < out[i]->data_len; at++)
+            digest = digest * 31 + rte_pktmbuf_mtod(out[i], const uint8_t *)[at];
+    }
+    return digest;
+}
+
+static int by_size(const void *one, const void *other)
+{
+    double left = *(const double *)one, right = *(const double *)other;
+    return left < right ? -1 : left > right;
+}
+
+static void report(struct way *way, unsigned rounds)
+{
+    qsort(way->cycles, rounds, sizeof *way->cycles, by_size);
+    printf("{\"way\": \"%s\", \"batch\": %u, \"prefetch\": %s, \"cycles\": %.1f, \"low\": %.1f, \"high\": %.1f}\n", way->name, way->batch,
+        way->prefetch ? "true" : "false", way->cycles[rounds / 2], way->cycles[rounds / 10], way->cycles[rounds - 1 - rounds / 10]);
+}
+
+/* Arguments: workload, entries (0 for those of the paper), rounds, program, program with tables of DPDK or "-"; then those for
+   DPDK's environment. */
+int main(int given, char **arguments)
+{
+    if (given < 6)
+        fail("usage: bench WORKLOAD ENTRIES ROUNDS PROGRAM DPDK-PROGRAM [EAL ARGUMENTS]");
+    for (size_t i = 0; i < workload_count; i++)
+        if (strcmp(workloads[i].name, arguments[1]) == 0)
+            workload = &workloads[i];
+    if (!workload)
+        fail("there is no such workload");
+    uint64_t entries = strtoull(arguments[2], NULL, 10), dropped = 0;
+    unsigned rounds = (unsigned)strtoul(arguments[3], NULL, 10);
+    entries = entries ? entries : workload->entries;
+    if (rounds == 0 || rounds > MOST_ROUNDS)
+        fail("rounds are 1 to 10000");
+    const char *ours_path = arguments[4], *theirs_path = arguments[5];
+    arguments[5] = arguments[0];
+    if (rte_eal_init(given - 5, arguments + 5) < 0)
+        fail("DPDK does not start");
+    const struct p4_program *ours = load(ours_path), *theirs = strcmp(theirs_path, "-") == 0 ? NULL : load(theirs_path);
+    struct rte_mempool *pool = rte_pktmbuf_pool_create("packets", 2 * CHUNK, 0, 0, 512, 0);
+    input = rte_ring_create("input", 2 * CHUNK, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    output = rte_ring_create("output", 2 * CHUNK, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
+    if (!pool || !input || !output || rte_pktmbuf_alloc_bulk(pool, packets, CHUNK) != 0)
+        fail("there is no memory for packets");
+    size_t most = ours->packet_bytes;
+    if (theirs && theirs->packet_bytes > most)
+        most = theirs->packet_bytes;
+    memory = p4_region_new(most * P4_BATCH);
+    worker = p4_worker_new();
+    if (getentropy(&p4_seed, sizeof p4_seed))
+        fail("there are no random numbers");
+    double start = seconds();
+    uint64_t filled = workload->fill(ours, entries);
+    double own_load = seconds() - start, dpdk_load = 0;
+    size_t footprint = 0;
+    for (size_t i = 0; i < ours->table_count; i++)
+        footprint += p4_table_footprint(ours->tables[i]);
+    start = seconds();
+    if (theirs) {
+        workload->fill_dpdk(theirs, entries);
+        dpdk_load = seconds() - start;
+    }
+    printf("{\"entries\": %llu, \"load_seconds\": %.3f, \"dpdk_load_seconds\": %.3f, \"footprint_bytes\": %zu, \"tsc_hz\": %llu}\n",
+        (unsigned long long)filled, own_load, dpdk_load, footprint, (unsigned long long)rte_get_tsc_hz());
+    struct way ways[] = {
+        {.name = "DPDK tables, per packet", .program = theirs, .batch = 1},
+        {.name = "by hand on DPDK tables", .program = theirs, .batch = BURST, .by_hand = true},
+        {.name = "per packet", .program = ours, .batch = 1},
+        {.name = "batches", .program = ours, .batch = 32},
+        {.name = "batches, prefetch", .program = ours, .batch = 8, .prefetch = true},
+        {.name = "batches, prefetch", .program = ours, .batch = 16, .prefetch = true},
+        {.name = "batches, prefetch", .program = ours, .batch = 32, .prefetch = true},
+        {.name = "batches, prefetch", .program = ours, .batch = 64, .prefetch = true},
+    };
+    size_t count = sizeof ways / sizeof *ways;
+    for (size_t i = 0; i < count; i++)
+        ways[i].cycles = p4_memory(rounds * sizeof *ways[i].cycles);
+    p4_inside(worker);
+    /* Each way gets the packets of all rounds, and no two the same ones close to each other: what one has brought into the
+       caches is no help for the next. */
+    uint64_t *digests = p4_memory(rounds * sizeof *digests);
+    for (unsigned round = 0; round < rounds; round++) {
+        for (size_t i = 0; i < count; i++) {
+            struct way *way = &ways[i];
+            unsigned set = (unsigned)((round + i * rounds / count) % rounds);
+            if (!way->program || (way->by_hand && !workload->by_hand))
+                continue;
+            refill(set, entries);
+            p4_prefetching = way->prefetch;
+            way->cycles[round] = (double)run(way) / CHUNK;
+            uint64_t came = drain(&dropped);
+            if (digests[set] && came != digests[set]) {
+                fprintf(stderr, "%s gives other packets\n", way->name);
+                return 1;
+            }
+            digests[set] = came;
+        }
+    }
+    if (dropped)
+        fail("packets are dropped");
+    for (size_t i = 0; i < count; i++)
+        if (ways[i].program && (!ways[i].by_hand || workload->by_hand))
+            report(&ways[i], rounds);
+    return 0;
+}

@@ -1,0 +1,109 @@
+/* Hash tables whose keys and values lie in the buckets, read without locks while one thread changes them.
+
+   A bucket is a cache line, or more where an entry has no room in one. Its first word has a mark of 8 bits for each slot
+   (0 is empty, 1 is taken out), and in the highest byte how many entries went on to the next bucket (255 stays). A slot
+   is written before its mark is, and used again only when no worker can see what was in it: so what a mark leads to
+   never changes, except for the first word of the value, which changes as a whole. */
+#ifndef P4_HASH_H
+#define P4_HASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How entries lie in memory. A value is a word with further bytes behind. */
+struct p4_shape {
+    /* Of a key, in words of 64 bits; of a value, of a slot and of a bucket, in bytes. */
+    uint32_t words, value_bytes, slots, stride, bucket_bytes;
+};
+
+struct p4_hash {
+    uint8_t *buckets;
+    /* Number of buckets less one; they are a power of two. */
+    uint64_t mask;
+    size_t bytes;
+    /* For the one that changes it: entries, and slots taken out that cannot be used yet, the oldest first. */
+    uint64_t count;
+    struct p4_dead { uint64_t epoch, bucket, slot; } *dead;
+    size_t dead_first, dead_count, dead_room;
+};
+
+#define P4_MOST_SLOTS 7
+
+extern uint64_t p4_seed;
+
+static inline uint64_t p4_key_hash(const uint64_t *key, unsigned words)
+{
+    uint64_t hash = p4_seed;
+    for (unsigned i = 0; i < words; i++) {
+        unsigned __int128 product = (unsigned __int128)(key[i] ^ hash ^ UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xd6e8feb86659fd93);
+        hash = (uint64_t)product ^ (uint64_t)(product >> 64);
+    }
+    return hash ^ hash >> 29;
+}
+
+static inline uint8_t p4_mark(uint64_t hash)
+{
+    uint8_t mark = (uint8_t)(hash >> 56);
+    return mark > 1 ? mark : (uint8_t)(mark + 2);
+}
+
+static inline bool p4_same(const uint64_t *left, const uint64_t *right, unsigned words)
+{
+    uint64_t different = 0;
+    for (unsigned i = 0; i < words; i++)
+        different |= left[i] ^ right[i];
+    return different == 0;
+}
+
+static inline uint64_t p4_bucket_head(const uint8_t *bucket)
+{
+    return __atomic_load_n((const uint64_t *)bucket, __ATOMIC_ACQUIRE);
+}
+
+/* Bits 7, 15 … for the slots that have a mark. */
+static inline uint64_t p4_marked(uint64_t head, uint8_t mark, unsigned slots)
+{
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    uint64_t different = head ^ mark * UINT64_C(0x0101010101010101);
+    uint64_t zero = ~(((different & low) + low) | different | low);
+    return zero & ((UINT64_C(1) << (8 * slots)) - 1);
+}
+
+/* The value of a key in one bucket; NULL when it is not there. */
+static inline const uint64_t *p4_bucket_find(const uint8_t *bucket, uint64_t head, uint8_t mark, const uint64_t *key,
+    unsigned words, unsigned slots, unsigned stride)
+{
+    for (uint64_t marked = p4_marked(head, mark, slots); marked; marked &= marked - 1) {
+        const uint64_t *at = (const uint64_t *)(bucket + 8 + ((unsigned)__builtin_ctzll(marked) / 8) * stride);
+        if (p4_same(at, key, words))
+            return at + words;
+    }
+    return NULL;
+}
+
+static inline bool p4_goes_on(uint64_t head)
+{
+    return head >> 56 != 0;
+}
+
+/* The rest is for the one that changes the table. */
+
+/* An empty table with room for some entries. NULL when there is no memory. */
+struct p4_hash *p4_hash_new(const struct p4_shape *shape, uint64_t room);
+void p4_hash_free(struct p4_hash *hash);
+/* Frees it when no worker can see it. */
+void p4_hash_retire(struct p4_hash *hash);
+/* The value of a key; NULL when there is none. Its first word may be changed with one store. */
+uint64_t *p4_hash_find(const struct p4_hash *hash, const struct p4_shape *shape, const uint64_t *key);
+/* Adds a key that is not there. The table may become another one, which is published. False when there is no memory. */
+bool p4_hash_insert(struct p4_hash **place, const struct p4_shape *shape, const uint64_t *key, const uint64_t *value);
+/* Gives a key that is there another value, as a whole. False when there is no memory. */
+bool p4_hash_replace(struct p4_hash **place, const struct p4_shape *shape, const uint64_t *key, const uint64_t *value);
+/* Takes a key out. False when it is not there. */
+bool p4_hash_delete(struct p4_hash *hash, const struct p4_shape *shape, const uint64_t *key);
+/* Calls a function with all keys and values. */
+typedef void p4_hash_each(void *with, const uint64_t *key, const uint64_t *value);
+void p4_hash_all(const struct p4_hash *hash, const struct p4_shape *shape, p4_hash_each *each, void *with);
+
+#endif

@@ -1,0 +1,169 @@
+/* Lookups of the longest prefix. Keys begin at the highest bit of their last word.
+
+   A result is a word of 32 bits: 0 is none; with P4_INLINE the action is in bits 22 to 29 and what the entry has for it
+   in the bits below, the highest first; otherwise it is the number of a value in the table of values. */
+#ifndef P4_PREFIX_H
+#define P4_PREFIX_H
+
+#include "table.h"
+
+#define P4_INLINE UINT32_C(0x40000000)
+/* How many bits an entry may have for the action, to lie in the result. */
+#define P4_INLINE_BITS 22
+/* In the first level of a direct table: the result is in a group of the second level. */
+#define P4_GROUP UINT32_C(0x80000000)
+/* The first level of a direct table is for so many bits at most, a group for the 8 bits that follow. */
+#define P4_FIRST_BITS 24
+
+static inline void p4_result(const struct p4_table *table, struct p4_cursor *cursor, uint32_t result, unsigned data_bits)
+{
+    if (result == 0) {
+        p4_missed(table, cursor);
+    } else if (data_bits <= P4_INLINE_BITS) {
+        cursor->value = (uint64_t)result << 42 | (result >> 22 & 0xff);
+        cursor->action = (uint8_t)(result >> 22);
+        cursor->hit = true;
+    } else {
+        p4_found(cursor, (const uint64_t *)(table->values + (size_t)result * P4_VALUE_STRIDE(data_bits)));
+    }
+}
+
+/* A direct table (DIR-24-8) has a result for all values of the first 24 bits, or a group of 256 for the next 8.
+   P. Gupta, S. Lin, N. McKeown: Routing lookups in hardware at memory access speeds, INFOCOM 1998, section 2. */
+static P4_IN_PLACE void p4_direct_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned bits)
+{
+    unsigned first_bits = bits < P4_FIRST_BITS ? bits : P4_FIRST_BITS;
+    const struct p4_direct *direct = __atomic_load_n(&table->direct, __ATOMIC_ACQUIRE);
+    cursor->place = NULL;
+    cursor->word = P4_GROUP;
+    if (!direct)
+        return;
+    cursor->place = (const uint8_t *)&direct->first[first_bits ? key[0] >> (64 - first_bits) : 0];
+    p4_fetch(table, cursor->place, 4);
+}
+
+static P4_IN_PLACE bool p4_direct_step(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
+    unsigned bits, unsigned data_bits)
+{
+    uint32_t result;
+    if (!cursor->place) {
+        p4_missed(table, cursor);
+        return true;
+    }
+    result = __atomic_load_n((const uint32_t *)cursor->place, __ATOMIC_ACQUIRE);
+    if (bits > P4_FIRST_BITS && (result & P4_GROUP)) {
+        const struct p4_direct *direct = __atomic_load_n(&table->direct, __ATOMIC_RELAXED);
+        cursor->place = (const uint8_t *)&direct->groups[result & ~P4_GROUP][key[0] >> 32 & 0xff];
+        p4_fetch(table, cursor->place, 4);
+        return false;
+    }
+    p4_result(table, cursor, result, data_bits);
+    return true;
+}
+
+/* A trie with path compression. A place in it is a word: nothing, a leaf, or an inner node, which has a place for each
+   value of some bits of the key. Bits on which no entry below differs are skipped and not compared, since leaves have
+   whole prefixes, and all that may fit a key which comes there: also the shorter ones around. So what a lookup finds was
+   put there with one store. */
+enum p4_trie_tag { P4_TRIE_NONE, P4_TRIE_NARROW, P4_TRIE_WIDE, P4_TRIE_INNER };
+
+/* Bits 0-1 the tag, 2-7 how many bits an inner node looks at, 8-23 the first of them, 24-63 the cache line. */
+static inline uint64_t p4_trie_word(enum p4_trie_tag tag, unsigned stride, unsigned bit, uint64_t line)
+{
+    return tag | stride << 2 | (uint64_t)bit << 8 | line << 24;
+}
+
+/* In leaves entries stand with the longest prefix first. Where no prefix has more than 64 bits: */
+struct p4_narrow {
+    uint64_t key;
+    uint32_t result;
+    uint16_t length;
+    uint16_t last;
+};
+
+/* Otherwise; the words of the key follow, the one with the first bits first. */
+struct p4_wide {
+    uint32_t result;
+    uint16_t length;
+    uint16_t last;
+    uint64_t key[];
+};
+
+/* Up to 32 bits of a key. */
+static inline uint32_t p4_trie_bits(const uint64_t *key, unsigned words, unsigned bit, unsigned count)
+{
+    const uint64_t *word = &key[words - 1 - bit / 64];
+    uint64_t bits = *word << (bit % 64);
+    if (bit % 64 + count > 64)
+        bits |= word[-1] >> (64 - bit % 64);
+    return (uint32_t)(bits >> 32) >> (32 - count);
+}
+
+static inline void p4_trie_enter(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned words,
+    uint64_t word)
+{
+    const uint8_t *place = table->lines + (word >> 24) * 64;
+    cursor->word = word;
+    if ((word & 3) == P4_TRIE_INNER)
+        place += p4_trie_bits(key, words, (unsigned)(word >> 8 & 0xffff), (unsigned)(word >> 2 & 0x3f)) * 8;
+    cursor->place = place;
+    if (word & 3)
+        p4_fetch(table, place, 8);
+}
+
+static P4_IN_PLACE void p4_trie_start(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned words)
+{
+    p4_trie_enter(table, cursor, key, words, __atomic_load_n(&table->root, __ATOMIC_ACQUIRE));
+}
+
+static inline bool p4_fits(uint64_t difference, unsigned length)
+{
+    return length == 0 || difference >> (64 - length) == 0;
+}
+
+static inline bool p4_wide_fits(const struct p4_wide *entry, const uint64_t *key, unsigned words)
+{
+    unsigned whole = entry->length / 64;
+    for (unsigned i = 0; i < whole; i++)
+        if (entry->key[i] != key[words - 1 - i])
+            return false;
+    return entry->length % 64 == 0 || p4_fits(entry->key[whole] ^ key[words - 1 - whole], entry->length % 64);
+}
+
+static P4_IN_PLACE bool p4_trie_step(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned words,
+    unsigned data_bits)
+{
+    uint32_t result = 0;
+    switch (cursor->word & 3) {
+    case P4_TRIE_INNER:
+        p4_trie_enter(table, cursor, key, words, __atomic_load_n((const uint64_t *)cursor->place, __ATOMIC_ACQUIRE));
+        return false;
+    case P4_TRIE_NARROW:
+        for (const struct p4_narrow *entry = (const struct p4_narrow *)cursor->place;; entry++) {
+            if (p4_fits(entry->key ^ key[words - 1], entry->length)) {
+                result = entry->result;
+                break;
+            }
+            if (entry->last)
+                break;
+        }
+        break;
+    case P4_TRIE_WIDE:
+        for (const uint8_t *at = cursor->place;; at += sizeof(struct p4_wide) + words * 8) {
+            const struct p4_wide *entry = (const struct p4_wide *)at;
+            if (p4_wide_fits(entry, key, words)) {
+                result = entry->result;
+                break;
+            }
+            if (entry->last)
+                break;
+        }
+        break;
+    default:
+        break;
+    }
+    p4_result(table, cursor, result, data_bits);
+    return true;
+}
+
+#endif

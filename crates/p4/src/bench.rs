@@ -1,0 +1,151 @@
+//! Measures compiled programs between two rings of DPDK: `namehop p4 bench`.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::compile::{self, Build, Workshop};
+use crate::emit::Options;
+use crate::load;
+
+/// The programs that can be measured: name and text.
+pub const PROGRAMS: [(&str, &str); 4] = [
+    ("l2", include_str!("../programs/l2.p4")),
+    ("ipv4", include_str!("../programs/ipv4.p4")),
+    ("ipv6", include_str!("../programs/ipv6.p4")),
+    ("ndn", include_str!("../programs/ndn.p4")),
+];
+
+/// What the measurement consists of, beside the runtime.
+const FILES: [(&str, &str); 4] = [
+    ("bench.h", include_str!("../runtime/bench/bench.h")),
+    ("bench.c", include_str!("../runtime/bench/bench.c")),
+    ("workloads.c", include_str!("../runtime/bench/workloads.c")),
+    ("dpdk_tables.h", include_str!("../runtime/bench/dpdk_tables.h")),
+];
+
+/// Memory for tables of DPDK when there are no huge pages, in MiB.
+const ORDINARY_MIB: &str = "4096";
+
+/// How to measure.
+pub struct Plan {
+    /// Entries of tables; 0 for those of the paper.
+    pub entries: u64,
+    /// How often each way has its turn, with 4096 packets.
+    pub rounds: u32,
+    /// Whether tables of DPDK are measured too.
+    pub dpdk: bool,
+}
+
+/// Words that pkg-config gives.
+fn pkg_config(what: &str) -> io::Result<Vec<String>> {
+    let missing = || {
+        io::Error::other(
+            "the headers of DPDK are missing, which are needed to measure: apt install libdpdk-dev pkg-config",
+        )
+    };
+    let output = Command::new("pkg-config").args([what, "libdpdk"]).output().map_err(|_| missing())?;
+    if !output.status.success() {
+        return Err(missing());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect())
+}
+
+/// Makes a shared object of a program. With tables of DPDK it takes one packet after the other.
+fn build(workshop: &Workshop, name: &str, text: &str, dpdk: bool, to: &Path) -> io::Result<()> {
+    let mut loaded = load::text_of(Path::new(name), text.into(), &[]);
+    let program = loaded.program.as_mut().ok_or_else(|| io::Error::other(format!("the program {name} has errors")))?;
+    let options = if dpdk { Options { batch: 1, staged: false, prefetch: false } } else { Options::default() };
+    let compiled = compile::compile(program, name, &options).map_err(|refusal| io::Error::other(refusal.message))?;
+    let mut flags = Vec::new();
+    if dpdk {
+        flags = pkg_config("--cflags")?;
+        flags.push("-DP4_DPDK_TABLES".into());
+    }
+    workshop.program_with(&compiled.emitted.text, name, &flags, to)
+}
+
+/// Measures one program. Gives what was measured as JSON: the tables, and the ways with their cycles per packet.
+///
+/// # Errors
+///
+/// When DPDK or a C compiler is missing, when there is too little memory, and when ways give different packets.
+pub fn measure(name: &str, plan: &Plan) -> io::Result<Value> {
+    let (_, text) = PROGRAMS.iter().find(|(other, _)| *other == name).ok_or_else(|| {
+        let names: Vec<&str> = PROGRAMS.iter().map(|(name, _)| *name).collect();
+        io::Error::other(format!("there is no program '{name}' to measure; there are {}", names.join(", ")))
+    })?;
+    let workshop = Workshop::new(Build { native: true, ..Build::default() })?;
+    for (file, text) in FILES {
+        fs::write(workshop.folder().join(file), text)?;
+    }
+    let path = |file: &str| workshop.folder().join(file);
+    let mut arguments = pkg_config("--cflags")?;
+    arguments.push(path("workloads.c").to_string_lossy().into_owned());
+    arguments.extend(pkg_config("--libs")?);
+    arguments.extend(["-rdynamic", "-ldl"].map(str::to_owned));
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    workshop.executable("bench.c", &arguments, &path("bench"))?;
+    build(&workshop, name, text, false, &path("ours.so"))?;
+    if plan.dpdk {
+        build(&workshop, name, text, true, &path("dpdk.so"))?;
+    }
+    let pages = fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages").unwrap_or_default();
+    let huge = pages.trim().parse::<u64>().is_ok_and(|pages| pages > 0);
+    let mut command = Command::new(path("bench"));
+    command.arg(name).args([plan.entries.to_string(), plan.rounds.to_string()]).arg(path("ours.so"));
+    command.arg(if plan.dpdk { path("dpdk.so") } else { "-".into() });
+    command.args(["--no-pci", "--no-telemetry", "-l", "0", "--log-level", "4"]);
+    if huge {
+        command.arg("--in-memory");
+    } else {
+        command.args(["--no-huge", "--no-shconf", "-m", ORDINARY_MIB]);
+    }
+    let output = command.output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(format!("{name} cannot be measured: {}", said.trim())));
+    }
+    let mut lines = Vec::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines().filter(|line| line.starts_with('{')) {
+        lines.push(serde_json::from_str::<Value>(line)?);
+    }
+    let mut lines = lines.into_iter();
+    let mut result = lines.next().ok_or_else(|| io::Error::other("nothing was measured"))?;
+    result["program"] = name.into();
+    result["huge_pages"] = huge.into();
+    result["ways"] = lines.collect();
+    Ok(result)
+}
+
+/// What was measured, for people.
+pub fn table(result: &Value) -> String {
+    let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+    let ways: Vec<&Value> = result["ways"].as_array().into_iter().flatten().collect();
+    let base = ways.iter().find(|way| way["way"] == "per packet").map_or(f64::NAN, |way| number(&way["cycles"]));
+    let mut text = format!(
+        "{}: {} entries, {:.0} MiB, loaded in {:.2} s\n",
+        result["program"].as_str().unwrap_or_default(),
+        result["entries"],
+        number(&result["footprint_bytes"]) / f64::from(1 << 20),
+        number(&result["load_seconds"]),
+    );
+    text += "  way                            batch   cycles per packet (10 % to 90 %)   speed\n";
+    for way in ways {
+        let cycles = number(&way["cycles"]);
+        text += &format!(
+            "  {:<30} {:>5}   {cycles:>8.1} ({:.1} to {:.1}){:>w$}{:.2}\n",
+            way["way"].as_str().unwrap_or_default(),
+            way["batch"],
+            number(&way["low"]),
+            number(&way["high"]),
+            "",
+            base / cycles,
+            w = 6,
+        );
+    }
+    text
+}

@@ -1,0 +1,72 @@
+//! Parts of the pipeline in C: a function that takes one packet through one stage, and one that takes a batch through all.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use super::Emitter;
+use crate::ir::{self, Statement};
+use crate::optimise::visit;
+
+/// The function for one packet becomes part of each stage when there are no more than so many stages and letters.
+const MOST_INLINE: (usize, usize) = (4, 40_000);
+
+impl Emitter<'_> {
+    /// The functions of a part.
+    pub(super) fn part(&mut self, part: &ir::Part) -> String {
+        self.text = String::new();
+        self.lookups.clear();
+        self.indent = 1;
+        self.labels.clear();
+        let mut used = BTreeSet::new();
+        visit::statements(&part.body, &mut |statement| {
+            visit::variables(statement, &mut |variable, _| {
+                used.insert(variable);
+            });
+            if let Statement::Jump(label) = statement {
+                self.labels.insert(*label);
+            }
+        });
+        self.statements(&part.body);
+        let body = std::mem::take(&mut self.text);
+        self.line("struct packet *s = (struct packet *)p;");
+        for variable in used {
+            if variable > ir::STANDARD && !self.kept.contains(&variable) {
+                let ty = self.type_name(self.program.variables[variable].ty);
+                let name = self.variable(variable);
+                self.line(&format!("{ty} {name};"));
+            }
+        }
+        let declarations = std::mem::take(&mut self.text);
+        let (open, close) = if self.lookups.is_empty() {
+            ("    (void)stage;\n", "")
+        } else {
+            ("    switch (stage) {\n    case 0:;\n", "    }\n")
+        };
+        let inline = self.lookups.len() <= MOST_INLINE.0 && body.len() <= MOST_INLINE.1;
+        format!(
+            "/* {} */\nstatic {} uint32_t part${}(struct p4_packet *p, uint32_t stage)\n{{\n{declarations}    (void)s;\n{open}{body}{close}    return 0;\n}}\n\n{}",
+            part.title,
+            if inline { "P4_IN_PLACE" } else { "P4_APART" },
+            part.name,
+            self.batch(part.name),
+        )
+    }
+
+    /// Takes a batch through all stages: those of packets at the same place together, and all lookups of a stage before
+    /// what follows them.
+    fn batch(&self, part: &str) -> String {
+        let mut text = format!("static uint64_t run${part}(struct p4_packet **lanes, uint64_t set)\n{{\n");
+        let last = self.lookups.len();
+        let _ = writeln!(text, "    uint64_t left = set, waiting[{}] = {{set}};\n    do {{", last + 1);
+        let _ = writeln!(text, "        P4_STAGE(part${part}, 0)");
+        for (number, table) in self.lookups.iter().enumerate() {
+            let stage = number + 1;
+            let (_, step) = self.lookup(*table);
+            let _ = writeln!(text, "        P4_LOOK({stage}, {step})\n        P4_STAGE(part${part}, {stage})");
+        }
+        let again: Vec<String> = (1..=last).map(|stage| format!("waiting[{stage}]")).collect();
+        let again = if again.is_empty() { "0".to_owned() } else { again.join(" | ") };
+        let _ = write!(text, "    }} while ({again});\n    return left;\n}}\n\n");
+        text
+    }
+}

@@ -1,0 +1,118 @@
+//! Tables: what is matched and how, and in which order keys are packed into one.
+
+use std::sync::Arc;
+
+/// How a key is matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Match {
+    Exact,
+    Lpm,
+    Ternary,
+    Range,
+    /// Is not compared.
+    Selector,
+}
+
+#[derive(Clone, Debug)]
+pub struct Key {
+    pub name: Arc<str>,
+    pub kind: Match,
+    pub width: u32,
+    pub signed: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Action {
+    pub name: Arc<str>,
+    /// Widths of the values that an entry has for it.
+    pub arguments: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// As the control plane calls it.
+    pub path: String,
+    /// The instance of the control that it is in, and its place there.
+    pub owner: (usize, usize),
+    pub keys: Vec<Key>,
+    pub actions: Vec<Action>,
+    /// How many entries it may have.
+    pub size: u64,
+    /// Entries of the program have priorities of their own.
+    pub ranked: bool,
+}
+
+/// How keys are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableKind {
+    /// One hash table.
+    Exact,
+    /// One prefix of up to 32 bits: two levels of results.
+    Direct,
+    /// One prefix, behind exact keys if there are any.
+    Trie,
+    /// A hash table for each set of masks.
+    Tuples,
+}
+
+impl Table {
+    /// The widest prefix for which there is a direct table.
+    const DIRECT_BITS: u32 = 32;
+    /// The most bits that a trie counts.
+    const TRIE_BITS: u32 = 32_768;
+
+    /// The keys that are compared, in the order in which they are packed: prefixes behind all others.
+    pub fn packed(&self) -> Vec<usize> {
+        let of = |prefix: bool| {
+            (0..self.keys.len()).filter(move |place| {
+                let kind = self.keys[*place].kind;
+                kind != Match::Selector && (kind == Match::Lpm) == prefix
+            })
+        };
+        of(false).chain(of(true)).collect()
+    }
+
+    /// Bits of all keys that are compared.
+    pub fn key_bits(&self) -> u32 {
+        self.packed().into_iter().map(|place| self.keys[place].width).sum()
+    }
+
+    /// Words of a packed key.
+    pub fn key_words(&self) -> u32 {
+        self.key_bits().div_ceil(64).max(1)
+    }
+
+    /// How many bits a packed key is from the low end of its words: keys of prefixes are at the high end.
+    pub fn key_shift(&self) -> u32 {
+        match self.kind() {
+            TableKind::Direct | TableKind::Trie => self.key_words() * 64 - self.key_bits(),
+            TableKind::Exact | TableKind::Tuples => 0,
+        }
+    }
+
+    /// Bits of the keys that are exact.
+    pub fn exact_bits(&self) -> u32 {
+        self.keys.iter().filter(|key| key.kind == Match::Exact).map(|key| key.width).sum()
+    }
+
+    /// Bits that an entry has for its action, at most.
+    pub fn data_bits(&self) -> u32 {
+        self.actions.iter().map(|action| action.arguments.iter().sum()).max().unwrap_or(0)
+    }
+
+    pub fn kind(&self) -> TableKind {
+        let count = |kind: Match| self.keys.iter().filter(|key| key.kind == kind).count();
+        let (prefixes, exact, bits) = (count(Match::Lpm), count(Match::Exact), self.key_bits());
+        if count(Match::Ternary) + count(Match::Range) > 0 || prefixes > 1 {
+            TableKind::Tuples
+        } else if prefixes == 0 {
+            TableKind::Exact
+        } else if self.ranked || bits > Self::TRIE_BITS {
+            TableKind::Tuples
+        } else if exact == 0 && bits <= Self::DIRECT_BITS {
+            TableKind::Direct
+        } else {
+            TableKind::Trie
+        }
+    }
+}
