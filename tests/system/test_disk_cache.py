@@ -12,7 +12,7 @@ import pytest
 from conftest import PATIENCE, PROGRAM, wait_until
 from packets import command, data, elements, interest, name, read_element, register, split_element, status, tlv
 
-DATA, INTEREST = 6, 5
+DATA, INTEREST, LINK_PACKET, FRAGMENT, NACK = 6, 5, 0x64, 0x50, 0x320
 # Packets that memory has room for, and bytes of content.
 IN_MEMORY, CONTENT = 20, 4_000
 # Interests that wait for an answer at a time.
@@ -67,9 +67,12 @@ class Application:
     def buffered(self):
         """The next element that was received already, if it is complete."""
         parsed = split_element(self.kept)
-        if parsed:
-            self.kept = parsed[2]
-        return parsed
+        if not parsed:
+            return None
+        self.kept = parsed[2]
+        fields = elements(elements(parsed[1])[LINK_PACKET]) if parsed[0] == LINK_PACKET else {}
+        # A Nack stays as it is.
+        return parsed if not fields or NACK in fields else split_element(fields[FRAGMENT])
 
     def receive(self):
         self.kept += self.connection.recv(1 << 20)
