@@ -9,6 +9,7 @@
 //! | `links` | the cost of exchanges from frame to frame, over links between processes |
 //! | [`lpm`] | longest prefix match in three structures over the same prefixes |
 //! | [`fib`] | a FIB of many prefixes: loading, saving, memory, lookups, growth |
+//! | [`disk`] | the second tier of the Content Store: packets stored and found on a disk |
 //! | [`schedule`] | what measurements of the forwarding engine say, and the trait through which they are asked for |
 //! | [`machine`] | what the machine is, and its clock |
 //! | [`progress`] | what a long measurement says of itself while it runs |
@@ -17,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod counters;
+pub mod disk;
 #[cfg(feature = "dpdk")]
 pub mod engine;
 pub mod fib;

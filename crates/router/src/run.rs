@@ -16,6 +16,7 @@ use tokio::task::LocalSet;
 use tokio::time::sleep_until;
 use tracing::{debug, info, warn};
 
+use namehop_disk::DiskCache;
 use namehop_face::ring::{Frame, FrameInlet};
 use namehop_face::socket::FaceEvent;
 use namehop_face::{FaceUri, LinkDrop};
@@ -115,6 +116,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
         fib,
         journal,
         saved,
+        disk,
     } = parts;
     let channels = sockets.local_uris();
     let metrics = match config.metrics.enabled {
@@ -262,6 +264,8 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
     supervisor.expect_ends();
     workers_to_end.shutdown();
     let _ = forwarding.join();
+    // What the workers have evicted last is written.
+    disk.into_iter().for_each(DiskCache::stop);
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tracing::{debug, info};
 
+use namehop_disk::DiskCache;
 use namehop_face::FaceUri;
 use namehop_face::port::PortControls;
 use namehop_face::registry::{FaceFlags, FaceParams, FacePersistency, FaceTable};
@@ -36,7 +37,7 @@ use crate::supervise::Supervisor;
 use crate::worker::{Handover, Worker, WorkerHandles, WorkerRings};
 
 pub use workers::processors;
-use workers::{engine_config, inlet, lookahead, port_set, rings, worker_count};
+use workers::{engine_config, inlet, lookahead, port_set, rings, start_disk, worker_count};
 
 /// One in this many small buffers may wait on congested ports, so that the others stay available.
 const QUEUED_SHARE: usize = 8;
@@ -65,6 +66,9 @@ pub enum StartError {
     /// The engine's tables do not fit into memory.
     #[error("{0}; choose smaller capacities in sections [forwarding] and [content_store]")]
     Engine(#[from] EngineError),
+    /// The second tier of the Content Store cannot be used.
+    #[error("the second tier of the Content Store ([content_store.disk]): {0}")]
+    Disk(#[from] namehop_disk::OpenError),
     /// The FIB does not fit into memory.
     #[error("memory for the FIB: {0}")]
     Fib(#[from] FibError),
@@ -112,6 +116,8 @@ pub struct Parts {
     pub journal: Option<Journal>,
     /// What was saved before.
     pub saved: SavedState,
+    /// The second tier of the Content Store, if there is one.
+    pub disk: Option<DiskCache>,
 }
 
 /// Opens listeners and state file and makes all tables.
@@ -181,6 +187,8 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
         port_controls.push(port_control);
         check_not_ending()?;
     }
+    let disk = config.content_store.disk.as_ref().map(|disk| start_disk(disk, key, &mut workers, &wakers, &dispatch));
+    let disk = disk.transpose()?;
     report_memory(config.memory.huge_pages);
     let handles = WorkerHandles::new(handles);
     let context = PortContext {
@@ -206,6 +214,7 @@ pub fn build(config: &Config, supervisor: &Supervisor) -> Result<Parts, StartErr
         fib,
         journal,
         saved,
+        disk,
     })
 }
 

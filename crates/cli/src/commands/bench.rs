@@ -10,6 +10,7 @@ use namehop_traffic::target::TransportUri;
 use namehop_wire::Name;
 use serde::Serialize;
 
+use super::bench_disk::DiskArgs;
 #[cfg(feature = "dpdk")]
 use super::bench_engine::EngineArgs;
 use super::bench_fib::FibBenchArgs;
@@ -39,6 +40,7 @@ enum BenchCommand {
     #[cfg(feature = "dpdk")]
     Links(LinksArgs),
     Fib(FibBenchArgs),
+    Disk(DiskArgs),
 }
 
 /// Side that this process plays.
@@ -202,6 +204,7 @@ impl BenchArgs {
             #[cfg(feature = "dpdk")]
             BenchCommand::Links(args) => args.run(),
             BenchCommand::Fib(args) => args.run(),
+            BenchCommand::Disk(args) => args.run(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use namehop_manage::nfd::{ControlParameters, names::module};
 use namehop_manage::requests::CsSettings;
-use namehop_manage::views::{CsConfigView, CsErasureView, CsInfoView, CsPolicyView};
+use namehop_manage::views::{CsConfigView, CsDiskView, CsErasureView, CsInfoView, CsPolicyView};
 use namehop_store::PolicyChoice;
 use namehop_wire::Name;
 
@@ -30,7 +30,7 @@ enum CsCommand {
     Erase(EraseArgs),
 }
 
-/// Show capacity, policy, entries, and what the cache did under each policy
+/// Show capacity, policy, entries, what the cache did under each policy, and the second tier on disk
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop cs info --json")]
 struct InfoArgs {
@@ -101,7 +101,7 @@ impl InfoArgs {
             return output::json(&view);
         }
         let ratio = view.hit_ratio.map(|ratio| format!(" ({:.1}%)", ratio * 100.0)).unwrap_or_default();
-        output::print(&properties(&[
+        let mut lines = vec![
             ("Capacity", format!("{} packets", view.capacity_packets)),
             ("Policy", or_dash(view.policy)),
             ("Entries", view.entries.to_string()),
@@ -109,7 +109,11 @@ impl InfoArgs {
             ("Serve", show_switch(view.serve)),
             ("Hits", format!("{}{ratio}", view.hits)),
             ("Misses", view.misses.to_string()),
-        ]))?;
+        ];
+        if let Some(disk) = view.disk {
+            lines.extend(disk_lines(&disk));
+        }
+        output::print(&properties(&lines))?;
         if view.by_policy.is_empty() {
             return Ok(());
         }
@@ -128,6 +132,26 @@ impl InfoArgs {
         output::line("")?;
         table.print()
     }
+}
+
+/// The second tier.
+fn disk_lines(disk: &CsDiskView) -> [(&'static str, String); 7] {
+    let (used, capacity) = (disk.used_bytes >> 20, disk.capacity_bytes >> 20);
+    [
+        ("Disk", format!("{}, {used} of {capacity} MiB used", disk.state)),
+        ("Disk hits", disk.hits.to_string()),
+        (
+            "Disk misses",
+            format!("{} ({} timed out, {} not asked)", disk.misses + disk.timeouts, disk.timeouts, disk.busy),
+        ),
+        ("Disk stored", format!("{} packets ({} more not stored)", disk.stored, disk.not_stored)),
+        ("Disk reads", disk.reads.to_string()),
+        ("Disk writes", format!("{} ({} MiB)", disk.writes, disk.written_bytes >> 20)),
+        (
+            "Disk faults",
+            format!("{} errors, {} damaged packets, {} stalls", disk.errors, disk.checksum_failures, disk.stalls),
+        ),
+    ]
 }
 
 impl ConfigArgs {

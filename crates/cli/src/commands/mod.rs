@@ -7,6 +7,7 @@ use crate::failure::{EXIT_CODES, Failure};
 
 mod announce;
 mod bench;
+mod bench_disk;
 #[cfg(feature = "dpdk")]
 mod bench_engine;
 mod bench_fib;
@@ -175,6 +176,7 @@ mod tests {
             "namehop cache model --capacity 1000 -q 10 --alpha 1 -N 100 --compare",
             "namehop reproduce all --prefixes 1000000 --svg figures --json",
             "namehop bench fib --fib 1000 --text a --snapshot b --grow --json",
+            "namehop bench disk --path /tmp/x --size 1GiB --payload 100 --in-flight 2 --duration 1s --json",
             "namehop route add /a 300 --signing-key a.key --certificate a.ndncert",
             "namehop face --signing-key a.key --certificate a.ndncert destroy 300",
             "namehop serve /a --signing-key a.key --key-name /a --command-key b.key --command-certificate b.ndncert",

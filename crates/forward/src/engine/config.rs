@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::str::FromStr;
 
+use namehop_disk::DiskReport;
 use namehop_store::PolicyChoice;
 use namehop_table::TableError;
 use namehop_wire::Name;
@@ -197,18 +198,24 @@ pub struct CsInfo {
     pub policy: PolicyChoice,
     /// What each policy did as long as it was in use.
     pub by_policy: CsCountersByPolicy,
+    /// The second tier, on disk; `None` when there is none.
+    pub disk: Option<DiskReport>,
 }
 
 impl AddAssign for CsInfo {
     /// Adds the Content Store of another engine, which has the same settings.
     fn add_assign(&mut self, other: CsInfo) {
-        let CsInfo { capacity, admit, serve, entries, hits, misses, policy, by_policy } = other;
+        let CsInfo { capacity, admit, serve, entries, hits, misses, policy, by_policy, disk } = other;
         self.capacity += capacity;
         self.entries += entries;
         self.hits += hits;
         self.misses += misses;
         (self.admit, self.serve, self.policy) = (admit, serve, policy);
         self.by_policy += by_policy;
+        match (&mut self.disk, disk) {
+            (Some(sum), Some(disk)) => *sum += disk,
+            (sum, disk) => *sum = sum.or(disk),
+        }
     }
 }
 

@@ -92,6 +92,7 @@ impl<S: Schedule> Engine<S> {
             misses: self.core.counters.cs_misses,
             policy,
             by_policy: self.core.policy_periods.until_now(policy.kind, self.cs_totals()),
+            disk: content.disk.as_ref().map(|disk| disk.report()),
         }
     }
 
@@ -124,8 +125,19 @@ impl<S: Schedule> Engine<S> {
     /// again with the same `erasure`, which starts as the default, until so many are erased or it is complete. Data that
     /// is cached in the meantime may stay. An erasure starts where the last one ended, so a sequence of limited ones does
     /// not look at the same entries again and again.
+    ///
+    /// When fewer than `limit` were in memory, everything on the disk under the prefix is erased as well; how many those are
+    /// nobody knows.
     pub fn cs_erase(&mut self, prefix: NameRef<'_>, limit: usize, erasure: &mut CsErasure) -> usize {
-        self.core.pcct.erase_data(|name| name.starts_with(prefix.value()), limit, ENTRIES_PER_ERASE, erasure)
+        let is_meant = |name: &[u8]| name.starts_with(prefix.value());
+        let erased = self.core.pcct.erase_data(is_meant, limit, ENTRIES_PER_ERASE, erasure);
+        if erasure.is_complete()
+            && erased < limit
+            && let Some(disk) = &mut self.core.pcct.content.disk
+        {
+            disk.erase(prefix.value());
+        }
+        erased
     }
 
     /// Compares everything that is counted twice: tables, lists, memory. For tests and fuzzers; takes time linear in the
@@ -143,6 +155,7 @@ impl<S: Schedule> Engine<S> {
 
     /// Is nothing pending? Then the engine holds no packet but cached Data.
     pub fn is_idle(&self) -> bool {
-        self.core.pcct.pit_len() == 0 && self.core.learning.is_idle()
+        let waits_for_disk = self.core.disk_reads.as_ref().is_some_and(|reads| reads.len() > 0);
+        self.core.pcct.pit_len() == 0 && self.core.learning.is_idle() && !waits_for_disk
     }
 }

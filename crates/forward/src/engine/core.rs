@@ -16,6 +16,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::config::{EngineConfig, EngineError, UnsolicitedPolicy};
 use super::cs_counters::PolicyPeriods;
+use super::disk_reads::DiskReads;
 use super::faces::FaceArray;
 use super::learning::Learning;
 use super::long_names::{Allowance, LongNames};
@@ -86,6 +87,8 @@ pub(crate) struct Core {
     /// Packets of other engines that were found out as such.
     pub(crate) misdirected: Vec<Incoming>,
     pub(crate) tracing: Tracing,
+    /// Interests that wait for the second tier of the Content Store; absent when there is none.
+    pub(crate) disk_reads: Option<Box<DiskReads>>,
 }
 
 impl Core {
@@ -145,6 +148,7 @@ impl Core {
             dispatch: None,
             misdirected: Vec::new(),
             tracing: Tracing::default(),
+            disk_reads: None,
         })
     }
 

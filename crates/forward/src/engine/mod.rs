@@ -13,6 +13,7 @@ pub(crate) mod context;
 mod control;
 pub(crate) mod core;
 pub mod cs_counters;
+pub(crate) mod disk_reads;
 pub(crate) mod faces;
 pub(crate) mod interest_form;
 pub mod learning;
@@ -89,6 +90,7 @@ impl<S: Schedule> Engine<S> {
         self.core.note_strategies(self.fib.strategies_version());
         self.run(now, burst, out);
         self.core.end_trace_if_on();
+        self.flush_disk();
         self.fib.quiescent();
     }
 
@@ -109,7 +111,7 @@ impl<S: Schedule> Engine<S> {
         let handled = match prepared.parsed.kind {
             Kind::Interest if S::IS_STRIPPED => self.stripped_interest(now, packet, prepared, out),
             Kind::Data if S::IS_STRIPPED => self.stripped_data(now, packet, prepared, out),
-            Kind::Interest => self.incoming_interest(now, packet, prepared, out),
+            Kind::Interest => self.incoming_interest::<false>(now, packet, prepared, None, out),
             Kind::Data => self.incoming_data(now, packet, prepared, out),
             Kind::Nack(reason) => self.incoming_nack(now, packet, reason, out),
             Kind::Unread | Kind::Malformed => Err(self.malformed(&packet)),
@@ -161,6 +163,9 @@ impl<S: Schedule> Engine<S> {
         if !self.core.learning.is_idle() {
             self.core.send_overdue_data(now, out);
         }
+        if self.core.disk_reads.is_some() {
+            self.take_from_disk(now, out);
+        }
         self.continue_new_nexthops(now, out);
     }
 
@@ -170,7 +175,8 @@ impl<S: Schedule> Engine<S> {
             return Some(self.core.now);
         }
         let timer = self.core.timers.next_deadline();
-        timer.into_iter().chain(self.core.learning.next_deadline()).min()
+        let disk = self.core.pcct.content.disk.as_ref().and_then(|disk| disk.next_deadline());
+        timer.into_iter().chain(self.core.learning.next_deadline()).chain(disk).min()
     }
 
     /// To be called before the worker's thread sleeps for long, so that the FIB writer need not wait for it.

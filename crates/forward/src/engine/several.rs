@@ -8,7 +8,7 @@ use namehop_wire::lp::PitToken;
 
 use super::core::Core;
 use super::{CsErasure, Engine};
-use crate::dispatch::NameDispatch;
+use crate::dispatch::{ENTRIES, NameDispatch};
 use crate::parse::{Kind, Parsed};
 use crate::pcct::token;
 use crate::schedule::Schedule;
@@ -30,6 +30,7 @@ impl<S: Schedule> Engine<S> {
     pub fn process_offered(&mut self, now: Timestamp, burst: &mut Vec<Incoming>, out: &mut Vec<Outgoing>) {
         burst.retain(|packet| self.awaits(packet));
         self.run(now, burst, out);
+        self.flush_disk();
         self.fib.quiescent();
     }
 
@@ -52,14 +53,20 @@ impl<S: Schedule> Engine<S> {
         awaits
     }
 
-    /// Erases cached Data of these entries of the name dispatch table, whose numbers are sorted, before they are given to this
+    /// Erases cached Data, on the disk too, of these entries of the name dispatch table, whose numbers are sorted, before they are given to this
     /// engine: it may have been cached before its name was another engine's, and be older than what that one had. Returns how
     /// many. To be called again as [`cs_erase`](Self::cs_erase) is.
     pub fn cs_erase_entries(&mut self, entries: &[usize], erasure: &mut CsErasure) -> usize {
         let dispatch = self.core.dispatch.clone();
         let entry_of = |name: &[u8]| dispatch.as_ref()?.entry_of(name);
         let is_meant = |name: &[u8]| entry_of(name).is_some_and(|(entry, _)| entries.binary_search(&entry).is_ok());
-        self.core.pcct.erase_data(is_meant, usize::MAX, ENTRIES_PER_ERASE, erasure)
+        let erased = self.core.pcct.erase_data(is_meant, usize::MAX, ENTRIES_PER_ERASE, erasure);
+        if erasure.is_complete()
+            && let (Some(disk), Some(reads)) = (&self.core.pcct.content.disk, &mut self.core.disk_reads)
+        {
+            reads.start_anew(entries, ENTRIES, disk.position());
+        }
+        erased
     }
 
     /// Data and Nacks that came with a PIT token of this engine that leads nowhere, while their name belongs to another engine.

@@ -4,6 +4,7 @@
 //! Per (name, hint) there is one Data, the newest. The policy decides what leaves when there are too many packets, or no
 //! memory for a new one. The store grows no faster than the system gives memory: packets never wait for that.
 
+use namehop_disk::DiskTier;
 use namehop_hash::PrefixHashes;
 use namehop_packet::Timestamp;
 use namehop_store::{Arrival, CachePolicy, Parameters, Policy, PolicyChoice};
@@ -72,6 +73,8 @@ pub(crate) struct ContentStore {
     pub(crate) capacity: usize,
     pub(crate) admit: bool,
     pub(crate) serve: bool,
+    /// The second tier, if there is one.
+    pub(crate) disk: Option<Box<DiskTier>>,
 }
 
 impl ContentStore {
@@ -89,6 +92,7 @@ impl ContentStore {
             capacity: config.capacity_packets,
             admit: config.admit,
             serve: config.serve,
+            disk: None,
         })
     }
 
@@ -132,6 +136,8 @@ pub(crate) struct NewData<'a> {
     /// Did anybody ask for it?
     pub(crate) is_solicited: bool,
     pub(crate) digest: Option<&'a [u8; DIGEST_BYTES]>,
+    /// Was it read from the disk, which still has it?
+    pub(crate) is_from_disk: bool,
 }
 
 /// What became of Data that was to be cached.
@@ -235,6 +241,9 @@ impl Pcct {
             fresh_until: data.fresh_until.0,
             is_solicited: data.is_solicited,
         };
+        if self.content.disk.is_some() && !data.is_from_disk {
+            self.forget_on_disk(index);
+        }
         // What comes in the place of older Data was let in already.
         let replaces = self.entry(index).has_data();
         if replaces {
@@ -315,6 +324,9 @@ impl Pcct {
     /// Evicts the packet that the policy names. `false` when the store is empty.
     pub(super) fn evict_data(&mut self) -> bool {
         let Some(victim) = self.content.policy.evict() else { return false };
+        if self.content.disk.is_some() {
+            self.offer_to_disk(victim);
+        }
         self.content.evictions += 1;
         self.release_data(victim);
         self.free_if_unused(victim);
@@ -367,6 +379,7 @@ impl Pcct {
             walk.next = index + 1;
             walk.left -= 1;
             if self.entry(index).in_use() && self.entry(index).has_data() && is_meant(self.name(index)) {
+                self.forget_on_disk(index);
                 self.remove_data(index);
                 erased += 1;
             }

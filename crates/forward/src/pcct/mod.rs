@@ -10,7 +10,7 @@
 //! | `keys` | finding, making and freeing entries |
 //! | `slots` | PIT slots: opening, closing, timers, finding the ones that Data satisfies |
 //! | `records`, `chain` | downstream and upstream records of a slot |
-//! | `content`, `content_settings`, `prefix_index` | the Content Store |
+//! | `content`, `content_settings`, `prefix_index`, `disk` | the Content Store |
 //! | `digest_names` | what is asked for by its digest |
 //! | `prefetch` | fetches ahead of time |
 //! | `blocks` | memory for Data, long names, copies of Interests |
@@ -26,6 +26,7 @@ mod check;
 pub(crate) mod content;
 mod content_settings;
 mod digest_names;
+mod disk;
 pub(crate) mod entry;
 pub(crate) mod keys;
 mod pit_queue;

@@ -201,6 +201,7 @@ impl Pcct {
     pub(crate) fn prefetch_answer(&self, index: u32) {
         if let Some(entry) = self.entries.get(index) {
             self.queue.prefetch(entry.slot.queue_position);
+            self.prefetch_on_disk(entry.name_hash);
         }
     }
 
@@ -224,6 +225,7 @@ impl Pcct {
     pub(crate) fn prefetch_eviction(&self, index: u32) {
         let Some(entry) = self.entries.get(index) else { return };
         self.table.prefetch(entry.name_hash);
+        self.prefetch_on_disk(entry.name_hash);
         self.prefetch_data(index);
     }
 }

@@ -2,7 +2,9 @@
 
 use arrayvec::ArrayVec;
 use namehop_hash::PrefixHashes;
-use namehop_packet::{DropReason, FaceId, FaceInfo, FaceScope, LinkFields, Outgoing, PacketKind, Timestamp};
+use namehop_packet::{
+    DropReason, FaceId, FaceInfo, FaceScope, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp,
+};
 use namehop_wire::MAX_PACKET_SIZE;
 
 use crate::engine::config::UnsolicitedPolicy;
@@ -21,6 +23,8 @@ pub(super) struct Admission<'a> {
     /// Needed unless the Data goes into the entry of an Interest with its exact name.
     pub(super) hashes: Option<&'a PrefixHashes>,
     pub(super) digest: Option<&'a [u8; DIGEST_BYTES]>,
+    /// Was it read from the disk, which still has it?
+    pub(super) is_from_disk: bool,
 }
 
 impl Core {
@@ -35,14 +39,29 @@ impl Core {
         fields: &LinkFields,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
-        self.counters.cs_hits += 1;
         self.pcct.note_data_used(entry);
         let copy = self.pool.copy_of(self.pcct.data(entry));
+        let fresh_until = self.pcct.entry(entry).fresh_until;
+        self.answer_from_store(now, (copy, fresh_until), pending, ingress, fields, out)
+    }
+
+    /// Answers with a copy of cached Data, which is fresh for so long; there is none when there was no buffer for it.
+    #[inline(always)]
+    pub(super) fn answer_from_store(
+        &mut self,
+        now: Timestamp,
+        (copy, fresh_until): (Option<PacketBuffer>, Timestamp),
+        pending: Option<PitRef>,
+        ingress: &FaceInfo,
+        fields: &LinkFields,
+        out: &mut Vec<Outgoing>,
+    ) -> Result<(), DropReason> {
+        self.counters.cs_hits += 1;
         match pending {
             Some(pit) => {
                 // Nonces that are still on their way are stopped by the cached Data for as long as it may answer.
                 let forgotten = now.plus_ms(self.dead_nonce_lifetime_ms);
-                let answers_long = self.pcct.entry(entry).fresh_until >= forgotten;
+                let answers_long = fresh_until >= forgotten;
                 let slot = self.pcct.slot_mut(pit);
                 // One kept by its strategy for late Data stands for an earlier Interest, too.
                 self.counters.satisfied_interests += u64::from(slot.is_satisfied());
@@ -100,8 +119,9 @@ impl Core {
                     hashes: data.hashes,
                     // Without FreshnessPeriod Data is never fresh.
                     fresh_until: now.plus_ms(data.freshness_ms),
-                    is_solicited: partition.is_some(),
+                    is_solicited: partition.is_some() || data.is_from_disk,
                     digest: data.digest,
+                    is_from_disk: data.is_from_disk,
                 };
                 let stored = self.pcct.store_data(entry, &new, now);
                 if stored != Stored::Yes {

@@ -83,7 +83,8 @@ impl<S: Schedule> Engine<S> {
         }
         let freshness_ms = layout.freshness_ms;
         let digest = digest.as_ref();
-        let admission = Admission { packet: packet.buffer.bytes(), name, freshness_ms, hashes, digest };
+        let admission =
+            Admission { packet: packet.buffer.bytes(), name, freshness_ms, hashes, digest, is_from_disk: false };
 
         // Data from another computer satisfies only Interests that were sent there: else whoever
         // can guess a name could answer it. A PIT token proves nothing, because it can be guessed.

@@ -11,6 +11,7 @@ use namehop_packet::{
 use namehop_wire::lp::NackReason;
 use namehop_wire::{InterestLayout, InterestRewrite, NameRef};
 
+use super::second_tier::FoundOnDisk;
 use crate::engine::context::{AtHand, Carrier, Context, InterestAtHand};
 use crate::engine::core::{Core, names_digest};
 use crate::engine::route::{Delegation, Route, choose_delegation};
@@ -94,15 +95,18 @@ struct LookedUp {
 
 impl<S: Schedule> Engine<S> {
     /// Incoming Interest pipeline (guide, section 4.2.1). An error is the reason why the Interest was discarded.
-    pub(crate) fn incoming_interest(
+    ///
+    /// `HAS_WAITED`: it was here before and has waited for the disk since, which may have found Data.
+    pub(crate) fn incoming_interest<const HAS_WAITED: bool>(
         &mut self,
         now: Timestamp,
         packet: Incoming,
         prepared: Prepared<'_>,
+        on_disk: Option<&FoundOnDisk<'_>>,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
         let Engine { fib, core, delegation_hashes, .. } = self;
-        core.counters.in_interests += 1;
+        core.counters.in_interests += u64::from(!HAS_WAITED);
         let (layout, fib_guess) = (&prepared.parsed.interest, prepared.fib_guess);
         let name = layout.name.of_packet(packet.buffer.bytes());
         core.trace_if_on(now, TraceSubject::Interest, packet.face, name, || TraceStep::Interest {
@@ -115,7 +119,9 @@ impl<S: Schedule> Engine<S> {
         let Some(ingress) = core.faces.get(packet.face) else { return Err(DropReason::UnknownFace) };
 
         // Names may not be longer, nor long ones more, than this router's limits.
-        core.admit_name(ingress.id, name)?;
+        if !HAS_WAITED {
+            core.admit_name(ingress.id, name)?;
+        }
         let hashes = prepared.into_hashes(&core.key, name)?;
 
         // Spec, "HopLimit": an Interest with 0 should not have been sent.
@@ -188,7 +194,9 @@ impl<S: Schedule> Engine<S> {
         }
 
         // Guide, section 3.3, "Content Store": only for the first downstream; when others wait already, nothing can be there.
-        core.pcct.note_request(hashes.full());
+        if !HAS_WAITED {
+            core.pcct.note_request(hashes.full());
+        }
         let is_aggregated = pending.is_some_and(|pit| core.pcct.in_count(pit) > 0);
         core.counters.aggregated_interests += u64::from(is_aggregated);
         if !is_aggregated && core.pcct.content.serve {
@@ -196,6 +204,28 @@ impl<S: Schedule> Engine<S> {
             if let Some(cached) = core.pcct.find_data(&query, found.exact(), now) {
                 core.tracing.note(|| TraceStep::CacheHit);
                 return core.content_store_hit(now, cached, pending, &ingress, fields, out);
+            }
+            // Its second tier is on a disk, which nobody waits for but the Interest.
+            if HAS_WAITED
+                && let Some(on_disk) = on_disk
+                && interest.delegation.is_none()
+            {
+                let wanted = (on_disk, interest.name().value(), interest.layout.must_be_fresh);
+                if let Some(answered) = core.answer_from_disk(now, wanted, pending, (&ingress, fields), out) {
+                    return answered;
+                }
+            }
+            if !HAS_WAITED
+                && core.disk_reads.is_some()
+                && interest.delegation.is_none()
+                && let Some(read) = core.ask_disk(now, hashes.full(), interest.layout.must_be_fresh)
+            {
+                let buffer = interest.original.unwrap_or(interest.buffer);
+                let waiting = Incoming { face: packet.face, buffer, fields: packet.fields };
+                if let Some(reads) = &mut core.disk_reads {
+                    reads.push(read, waiting);
+                }
+                return Ok(());
             }
             core.tracing.note(|| TraceStep::CacheMiss);
             core.counters.cs_misses += 1;

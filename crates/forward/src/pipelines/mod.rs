@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `incoming_interest` | incoming Interest, Interest loop, Content Store miss |
 //! | `content_store` | Content Store hit; what Data enters the Content Store |
+//! | `second_tier` | Interests that wait for the disk |
 //! | `outgoing_interest` | outgoing Interest |
 //! | `interest_finalize` | Interest finalize, and the timers of PIT entries |
 //! | `incoming_data` | incoming Data, Data unsolicited |
@@ -19,4 +20,5 @@ pub(crate) mod interest_finalize;
 mod nack;
 pub(crate) mod outgoing_data;
 mod outgoing_interest;
+mod second_tier;
 mod stripped;

@@ -117,6 +117,7 @@ impl<S: Schedule> Engine<S> {
                 fresh_until: Timestamp::NEVER,
                 is_solicited: true,
                 digest: None,
+                is_from_disk: false,
             };
             let stored = core.pcct.store_data(entry, &new, now);
             core.counters.note_stored(stored);

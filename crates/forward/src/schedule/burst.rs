@@ -72,6 +72,11 @@ pub(crate) struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
+    /// Of a packet with which nothing was done ahead; `hashes` is where those of its name are to lie.
+    pub(crate) fn not_hashed(parsed: &'a Parsed, hashes: &'a mut PrefixHashes) -> Self {
+        Prepared { parsed, fib_guess: FibGuess::default(), is_hashed: false, hashes }
+    }
+
     /// The same place for a packet that was decoded anew, and whose name is not hashed.
     pub(crate) fn parsed_anew(self, parsed: &'a Parsed) -> Self {
         Prepared { parsed, is_hashed: false, fib_guess: FibGuess::default(), ..self }

@@ -80,6 +80,10 @@ pub enum TraceStep {
     CacheHit,
     /// No cached Data answers.
     CacheMiss,
+    /// No Data in memory answers, but the disk may have it: the Interest waits for that.
+    AsksDisk,
+    /// Data from the disk answers.
+    DiskHit,
     /// Data was cached.
     Cached,
     /// Data was not cached: the Content Store takes nothing in, or had no room.
@@ -134,6 +138,7 @@ impl TraceStep {
             TraceStep::Pending { .. } | TraceStep::NotPending => TraceStage::Pit,
             TraceStep::Satisfies { .. } | TraceStep::Unanswered { .. } => TraceStage::Pit,
             TraceStep::CacheHit | TraceStep::CacheMiss | TraceStep::Cached | TraceStep::NotCached => TraceStage::Cs,
+            TraceStep::AsksDisk | TraceStep::DiskHit => TraceStage::Cs,
             TraceStep::Delegation(_) | TraceStep::Route { .. } => TraceStage::Fib,
             TraceStep::Chosen { .. } | TraceStep::Asked(_) => TraceStage::Strategy,
             TraceStep::Sent { .. } => TraceStage::Send,
@@ -178,6 +183,8 @@ impl fmt::Display for TraceStep {
             }
             TraceStep::CacheHit => f.write_str("hit"),
             TraceStep::CacheMiss => f.write_str("miss"),
+            TraceStep::AsksDisk => f.write_str("not in memory; waits for the disk"),
+            TraceStep::DiskHit => f.write_str("hit on the disk"),
             TraceStep::Cached => f.write_str("cached"),
             TraceStep::NotCached => f.write_str("not cached: nothing is taken in, or there is no room"),
             TraceStep::Route { prefix, nexthops, strategy } => {

@@ -17,6 +17,7 @@ mod packets;
 mod pit_token;
 mod router;
 mod scope;
+mod second_tier;
 mod self_learning;
 mod shares;
 mod soak;

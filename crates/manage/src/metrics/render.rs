@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use namehop_disk::{DiskReport, DiskState};
 use namehop_face::{Face, LinkDrop};
 use namehop_forward::engine::CsCounters;
 use namehop_packet::DropReason;
@@ -184,6 +185,33 @@ fn tables(metrics: &mut Metrics<'_>, snapshot: &Snapshot) -> fmt::Result {
         ("faces", "Faces", snapshot.faces.len() as u64),
     ] {
         metrics.gauge(name, help, size)?;
+    }
+    cs.disk.map_or(Ok(()), |disk| disk_tier(metrics, &disk))
+}
+
+/// The second tier of the Content Store.
+fn disk_tier(metrics: &mut Metrics<'_>, DiskReport { status, counters }: &DiskReport) -> fmt::Result {
+    metrics.gauge("cs_disk_capacity_bytes", "Bytes for packets on the disk", status.capacity_bytes)?;
+    metrics.gauge("cs_disk_used_bytes", "Bytes on the disk that were written at some time", status.used_bytes)?;
+    metrics.family("cs_disk_state", "What the disk is doing: 1 for its state", MetricType::Gauge, |family| {
+        let mut states = DiskState::ALL.iter();
+        states.try_for_each(|state| family.line(&[("state", state.name())], u64::from(*state == status.state)))
+    })?;
+    for (name, help, count) in [
+        ("cs_disk_stored", "Data that left memory for the disk", counters.stored),
+        ("cs_disk_not_stored", "Data that left memory while the disk was behind or did not work", counters.not_stored),
+        ("cs_disk_hits", "Lookups on the disk that found their Data", counters.found),
+        ("cs_disk_misses", "Lookups on the disk that did not, although the index had the name", counters.not_found),
+        ("cs_disk_timeouts", "Lookups on the disk that took too long", counters.timed_out),
+        ("cs_disk_busy", "Lookups that were not made, because too many were under way", counters.busy),
+        ("cs_disk_reads", "Requests to read", status.reads),
+        ("cs_disk_writes", "Requests to write", status.writes),
+        ("cs_disk_written_bytes", "Bytes written", status.written_bytes),
+        ("cs_disk_errors", "Requests that the disk answered with an error", status.errors),
+        ("cs_disk_checksum_failures", "Packets that were damaged on the disk", status.checksum_failures),
+        ("cs_disk_stalls", "Times that the disk did not answer for a second", status.stalls),
+    ] {
+        metrics.counter(name, help, count)?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use namehop_wire::tlv::{Writer, types::nfd};
 
+use super::CsDisk;
 use super::codec::{CodecError, DatasetItem, Fields, put_optional_text};
 
 // TYPEs of the additions: even, so that those who do not know them pass over them, and in the range for applications.
@@ -30,6 +31,8 @@ pub struct CsInfo {
     pub policy: Option<String>,
     /// What it did under each policy that it had: Namehop's own addition.
     pub by_policy: Vec<CsPolicyCounters>,
+    /// The second tier, where there is one: Namehop's own addition.
+    pub disk: Option<CsDisk>,
 }
 
 /// What the Content Store did under one policy, with any settings.
@@ -87,6 +90,9 @@ impl DatasetItem for CsInfo {
         for counters in &self.by_policy {
             writer.nested(POLICY_COUNTERS, |writer| counters.encode_value(writer));
         }
+        if let Some(disk) = &self.disk {
+            super::encode_item(disk, writer);
+        }
     }
 
     fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
@@ -99,6 +105,7 @@ impl DatasetItem for CsInfo {
             misses: fields.required_number(nfd::N_MISSES, "NMisses")?,
             policy: fields.text(CS_POLICY, "policy")?,
             by_policy: fields.all(POLICY_COUNTERS).map(CsPolicyCounters::decode_value).collect::<Result<_, _>>()?,
+            disk: fields.find(CsDisk::TYPE).map(CsDisk::decode_value).transpose()?,
         })
     }
 }

@@ -6,6 +6,7 @@
 
 mod codec;
 mod content_store;
+mod cs_disk;
 mod dispatch;
 mod drops;
 mod faces;
@@ -24,6 +25,7 @@ mod tests;
 
 pub use codec::{CodecError, DatasetItem, decode_items, encode_item};
 pub use content_store::{CsInfo, CsPolicyCounters};
+pub use cs_disk::CsDisk;
 pub use drops::DropCount;
 pub use faces::{ChannelStatus, FaceEventNotification, FaceQueryFilter, FaceStatus};
 pub use numbers::{Code, FaceEventKind};

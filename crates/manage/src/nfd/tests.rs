@@ -10,6 +10,8 @@ use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 
+use namehop_disk::{DiskReport, DiskState, DiskStatus, TierCounters};
+
 use super::codec::DatasetItem;
 use super::*;
 
@@ -171,6 +173,30 @@ fn disordered(wire: &[u8]) -> Vec<u8> {
     writer.into_vec()
 }
 
+/// A second tier with other numbers everywhere.
+fn disk([one, two, three, four, five]: [u64; 5]) -> CsDisk {
+    let status = DiskStatus {
+        state: DiskState::Stalled,
+        capacity_bytes: one,
+        used_bytes: two,
+        reads: three,
+        writes: four,
+        written_bytes: five,
+        errors: one / 2,
+        checksum_failures: two / 2,
+        stalls: three / 2,
+    };
+    let counters = TierCounters {
+        stored: four / 2,
+        not_stored: five / 2,
+        found: one / 3,
+        not_found: two / 3,
+        timed_out: three / 3,
+        busy: four / 3,
+    };
+    CsDisk(DiskReport { status, counters })
+}
+
 proptest! {
     #[test]
     fn parameters_round_trip_in_any_order(parameters in any_parameters()) {
@@ -224,7 +250,8 @@ proptest! {
             rejections: flags,
         };
         let by_policy = vec![counters, CsPolicyCounters { policy: "arc".to_owned(), ..CsPolicyCounters::default() }];
-        list_round_trip(&[CsInfo { capacity, flags, entries, hits, misses, policy: None, by_policy: Vec::new() },
+        list_round_trip(&[CsInfo { capacity, flags, entries, hits, misses, policy: None, by_policy: Vec::new(), disk: None },
+            CsInfo { disk: Some(disk(cs)), ..CsInfo::default() },
             CsInfo { policy: Some("arc".to_owned()), by_policy, ..CsInfo::default() }])?;
     }
 

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::CsDiskView;
 use crate::nfd::numbers::cs_flags;
 use crate::nfd::{ControlParameters, CsInfo, CsPolicyCounters};
 
@@ -29,6 +30,9 @@ pub struct CsInfoView {
     pub hit_ratio: Option<f64>,
     /// What it did under each policy that it had since the router started; empty where the forwarder does not tell.
     pub by_policy: Vec<CsPolicyView>,
+    /// The second tier; absent when there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk: Option<CsDiskView>,
 }
 
 /// What the Content Store did under one policy.
@@ -68,6 +72,7 @@ impl From<CsInfo> for CsInfoView {
             misses: info.misses,
             hit_ratio: (lookups > 0).then(|| info.hits as f64 / lookups as f64),
             by_policy: info.by_policy.into_iter().map(CsPolicyView::from).collect(),
+            disk: info.disk.map(CsDiskView::from),
         }
     }
 }

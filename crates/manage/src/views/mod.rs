@@ -6,6 +6,7 @@
 //! `required` says that a field is always there, be it `null`.
 
 mod content_store;
+mod content_store_disk;
 mod dispatch;
 mod face;
 mod prefix;
@@ -17,6 +18,7 @@ mod trace;
 mod tests;
 
 pub use content_store::{CsConfigView, CsErasureView, CsInfoView, CsPolicyView};
+pub use content_store_disk::CsDiskView;
 pub use dispatch::{DispatchEntryView, DispatchMoveView};
 pub use face::{ChangedFaceView, FaceView};
 pub use prefix::{FibView, NextHopView, RouteView, StrategyChoiceView};

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::nfd::numbers::{cs_flags, face_flags, origin, route_flags};
 use crate::nfd::{
-    Code, ControlParameters, CsInfo, CsPolicyCounters, DropCount, FaceStatus, FibEntry, GeneralStatus, NextHopRecord,
-    ReadvertiseCounters, ReadvertiseError, ReadvertiseStatus, Route, StrategyChoice,
+    Code, ControlParameters, CsDisk, CsInfo, CsPolicyCounters, DropCount, FaceStatus, FibEntry, GeneralStatus,
+    NextHopRecord, ReadvertiseCounters, ReadvertiseError, ReadvertiseStatus, Route, StrategyChoice,
 };
 use crate::server::{HandoverCounters, QueueStatus, WorkerStatus};
 
@@ -132,6 +132,7 @@ fn the_content_store() {
             evictions: 1,
             rejections: 2,
         }],
+        disk: None,
     };
     assert_eq!(
         as_json(CsInfoView::from(info)),
@@ -143,6 +144,9 @@ fn the_content_store() {
         })
     );
     assert_eq!(CsInfoView::from(CsInfo::default()).hit_ratio, None, "before the first lookup");
+    let disk = Some(CsDisk::default());
+    let view = as_json(CsInfoView::from(CsInfo { disk, ..CsInfo::default() }));
+    assert_eq!((&view["disk"]["state"], &view["disk"]["hits"]), (&json!("starting"), &json!(0)));
     let policy = Some("lru".to_owned());
     let done =
         ControlParameters { capacity: Some(50), flags: Some(cs_flags::ADMIT), policy, ..ControlParameters::default() };

@@ -2,6 +2,7 @@
 //!
 //! Looks at nothing but the configuration, so that the answer is the same on every computer.
 
+use namehop_disk::{MAX_CAPACITY_BYTES, MIN_CAPACITY_BYTES};
 use namehop_face::FaceUri;
 use namehop_face::registry::MIN_MTU_BYTES;
 use namehop_forward::dispatch::{MAX_COMPONENTS, MAX_WORKERS};
@@ -63,6 +64,11 @@ impl Config {
             ("ports.memif_ring_frames", ports.memif_ring_frames.into(), 2, 16_384),
             ("ports.memif_buffer_bytes", ports.memif_buffer_bytes.into(), 512, 9_216),
         ];
+        let disk = store.disk.as_ref().and_then(|disk| {
+            let capacity = disk.capacity_bytes.0;
+            range_fault("content_store.disk.capacity_bytes", capacity, MIN_CAPACITY_BYTES, MAX_CAPACITY_BYTES)
+                .or_else(|| range_fault("content_store.disk.read_timeout_ms", disk.read_timeout_ms, 1, 10_000))
+        });
         let workers = match forwarding.workers {
             AutoNumber::Auto => None,
             AutoNumber::Number(workers) => range_fault("forwarding.workers", workers as u64, 1, MAX_WORKERS as u64),
@@ -72,7 +78,7 @@ impl Config {
             AutoNumber::Number(packets) => range_fault("forwarding.lookahead", packets as u64, 1, MAX_BURST as u64),
         };
         let out_of_range = |(path, value, low, high)| range_fault(path, value, low, high);
-        ranges.into_iter().find_map(out_of_range).or(workers).or(lookahead)
+        ranges.into_iter().find_map(out_of_range).or(disk).or(workers).or(lookahead)
     }
 
     fn unix_fault(&self) -> Option<Fault> {

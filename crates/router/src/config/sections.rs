@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use namehop_disk::DiskSettings;
 use namehop_face::FacePersistency;
 use namehop_forward::dispatch;
 use namehop_forward::engine::{CsConfig, EngineConfig, UnsolicitedPolicy};
@@ -130,6 +131,41 @@ pub struct ContentStore {
     /// What happens to Data nobody asked for.
     #[serde(with = "as_text")]
     pub unsolicited: UnsolicitedPolicy,
+    /// The second tier, if there is to be one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk: Option<ContentStoreDisk>,
+}
+
+/// `[content_store.disk]`
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContentStoreDisk {
+    /// File or block device.
+    pub path: PathBuf,
+    /// Its size.
+    pub capacity_bytes: ByteSize,
+    /// Whether what is in it survives a restart.
+    #[serde(default)]
+    pub keep: bool,
+    /// How long an Interest waits for the disk, in milliseconds.
+    #[serde(default = "read_timeout_ms")]
+    pub read_timeout_ms: u64,
+}
+
+fn read_timeout_ms() -> u64 {
+    50
+}
+
+impl ContentStoreDisk {
+    /// The settings of the second tier.
+    pub fn settings(&self) -> DiskSettings {
+        DiskSettings {
+            path: self.path.clone(),
+            capacity_bytes: self.capacity_bytes.0,
+            keep: self.keep,
+            read_timeout_ms: self.read_timeout_ms,
+        }
+    }
 }
 
 /// `[memory]`
@@ -170,6 +206,7 @@ impl Default for ContentStore {
             admit,
             serve,
             unsolicited: UnsolicitedPolicy::default(),
+            disk: None,
         }
     }
 }

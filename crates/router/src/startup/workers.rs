@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tracing::info;
 
+use namehop_disk::{DiskCache, OpenError, Worker as DiskWorker};
 use namehop_face::port::{PortControl, PortSet};
 use namehop_face::registry::{FaceFlags, FaceTable};
 use namehop_face::ring::{FrameInlet, FrameRing};
@@ -14,12 +15,13 @@ use namehop_face::wake::Waker;
 use namehop_forward::dispatch::NameDispatch;
 use namehop_forward::engine::{CsConfig, EngineConfig};
 use namehop_forward::schedule::lookahead_for;
+use namehop_hash::HashKey;
 use namehop_packet::FaceId;
 use namehop_table::MemorySpeed;
 use namehop_wire::lp::UsualFrame;
 
-use crate::config::{AutoNumber, Config, Processor};
-use crate::worker::{WorkerRings, share, usable_processors};
+use crate::config::{AutoNumber, Config, ContentStoreDisk, Processor};
+use crate::worker::{Worker, WorkerRings, share, usable_processors};
 
 /// Workers when the configuration leaves their number to the machine, at most: memory for tables is divided among them.
 const MAX_AUTO_WORKERS: usize = 8;
@@ -136,6 +138,25 @@ pub(super) fn engine_config(config: &Config, lookahead: usize, worker: usize, wo
         measurement_capacity: part(forwarding.measurement_capacity).max(1),
         lookahead,
     }
+}
+
+/// Starts the second tier of the Content Store, and gives each worker its part.
+pub(super) fn start_disk(
+    disk: &ContentStoreDisk,
+    key: HashKey,
+    workers: &mut [Worker],
+    wakers: &[Arc<Waker>],
+    dispatch: &Arc<NameDispatch>,
+) -> Result<DiskCache, OpenError> {
+    let known = workers.iter().zip(wakers).map(|(worker, waker)| {
+        let waker = Arc::clone(waker);
+        DiskWorker { wake: Box::new(move || waker.wake()), started: worker.started() }
+    });
+    let dispatch = Arc::clone(dispatch);
+    let owner_of = move |name: &[u8]| dispatch.entry_of(name).map_or(0, |(_, owner)| owner.into());
+    let (cache, tiers) = DiskCache::start(disk.settings(), key, known.collect(), owner_of)?;
+    workers.iter_mut().zip(tiers).for_each(|(worker, tier)| worker.use_disk(tier));
+    Ok(cache)
 }
 
 /// Packets to look at together ahead of their turn, as configured or as suits this machine's memory.

@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tracing::warn;
 
+use namehop_disk::DiskTier;
 use namehop_face::counters::LinkDrop;
 use namehop_face::link_service::{DroppedInterest, Reassembler};
 use namehop_face::port::PortSet;
@@ -158,6 +159,16 @@ impl<S: Schedule> Worker<S> {
         (worker, handle)
     }
 
+    /// When the worker's clock started.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Gives its Content Store a second tier. To be called before the first turn.
+    pub fn use_disk(&mut self, tier: DiskTier) {
+        self.engine.use_disk(tier);
+    }
+
     /// Time on the worker's clock, which started with it.
     fn now(&self) -> Timestamp {
         Timestamp(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))
@@ -169,6 +180,7 @@ impl<S: Schedule> Worker<S> {
             || !self.rings.from_control.is_empty()
             || !self.mailbox.commands.is_empty()
             || !self.erasing.is_empty()
+            || self.engine.has_disk_answers()
             || !self.settling.is_empty()
             || self.ports.has_work()
             || self.handover.as_ref().is_some_and(Handover::has_work)

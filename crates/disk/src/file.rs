@@ -1,0 +1,228 @@
+//! Opening the file: whether it is ours, whether nobody else uses it, whether it has the size that is wanted.
+//!
+//! A file that is not ours is never written to. A new one may be read by its owner alone.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use namehop_table::TableError;
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, OFlag, PosixFadviseAdvice, fallocate, posix_fadvise};
+
+use crate::format::{CHUNK_SLOTS, NotOurs, SLOT_BYTES, SUPERBLOCK_BYTES, Superblock};
+use crate::start::DiskSettings;
+
+/// Bytes at the start of a block device that are all zero where nothing is on it.
+const BLANK_BYTES: usize = 1 << 20;
+
+/// Why there is no second tier of the Content Store.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The capacity does not make sense.
+    #[error("a disk cache has from {min} to {max} bytes; set capacity_bytes accordingly", min = crate::MIN_CAPACITY_BYTES, max = crate::MAX_CAPACITY_BYTES)]
+    Capacity,
+    /// The directory for the file does not exist.
+    #[error("there is no directory for {}; make it, or name another file", .0.display())]
+    NoDirectory(PathBuf),
+    /// The file may not be read and written.
+    #[error("{} cannot be opened for reading and writing: {source}; give this user the right to, or name another file", .path.display())]
+    NotAllowed {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is a directory, a pipe or the like.
+    #[error("{} is neither a file nor a block device, or a link to a file; name a file or a block device", .0.display())]
+    NotAFile(PathBuf),
+    /// Another router uses it, or it is mounted.
+    #[error("{} is in use, by another router or as a mounted file system; each router needs a file of its own", .0.display())]
+    InUse(PathBuf),
+    /// Something else is in it.
+    #[error("{} holds something else and is left as it is; name another file, or remove this one (a block device: 'wipefs --all', then zeros over its first MiB)", .0.display())]
+    Foreign(PathBuf),
+    /// Written by another version of Namehop.
+    #[error("{} is a disk cache of another version ({version}) of its format; remove it, and a new one is made", .path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Version of the format.
+        version: u32,
+    },
+    /// Its first bytes are damaged.
+    #[error("{} was a disk cache and its first bytes are damaged; remove it, and a new one is made", .0.display())]
+    Damaged(PathBuf),
+    /// It is to be kept, and has another size.
+    #[error("{} is a disk cache of {has_bytes} bytes; to keep what is in it set capacity_bytes to that, or remove it for one of another size", .path.display())]
+    OtherSize {
+        /// The file.
+        path: PathBuf,
+        /// The capacity that fits to it.
+        has_bytes: u64,
+    },
+    /// The block device is smaller than the capacity.
+    #[error("the device {} has room for {has_bytes} bytes; lower capacity_bytes to that", .path.display())]
+    DeviceTooSmall {
+        /// The device.
+        path: PathBuf,
+        /// The capacity that fits.
+        has_bytes: u64,
+    },
+    /// The file system is full.
+    #[error("the file system has no room for {bytes} bytes in {}; make room, or lower capacity_bytes", .path.display())]
+    NoRoom {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that it is to have.
+        bytes: u64,
+    },
+    /// The disk has reported an error.
+    #[error("{}: {source}", .path.display())]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Memory for the index cannot be had.
+    #[error("memory for the index of the disk cache: {0}; lower capacity_bytes")]
+    Memory(#[from] TableError),
+    /// The thread cannot be started.
+    #[error("the thread of the disk cache cannot be started: {0}")]
+    Thread(io::Error),
+}
+
+impl OpenError {
+    /// Does the disk lack something that it may have later, so that the router can do without until then?
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self, OpenError::NoRoom { .. } | OpenError::Disk { .. })
+    }
+}
+
+/// The file, and what it is to be used with.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) file: File,
+    /// Tells its records from those of earlier times.
+    pub(crate) life: u64,
+    /// May it hold records of this life?
+    pub(crate) is_kept: bool,
+}
+
+/// Slots in so many bytes, in whole chunks.
+pub(crate) fn slots_in(bytes: u64) -> u64 {
+    bytes / SLOT_BYTES as u64 / CHUNK_SLOTS * CHUNK_SLOTS
+}
+
+/// Opens the file, or makes it.
+pub(crate) fn open(settings: &DiskSettings) -> Result<Opened, OpenError> {
+    let path = settings.path.as_path();
+    let slots = slots_in(settings.capacity_bytes);
+    let is_device = match path.metadata() {
+        Ok(found) if found.file_type().is_block_device() => true,
+        Ok(found) if found.is_file() => false,
+        Ok(_) => return Err(OpenError::NotAFile(path.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(failure(path, error)),
+    };
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(!is_device).truncate(false).mode(0o600);
+    // A device that is mounted is refused. Links may lead to devices, which have many names, but not to files.
+    options.custom_flags(if is_device { OFlag::O_EXCL } else { OFlag::O_NOFOLLOW }.bits());
+    let mut file = options.open(path).map_err(|error| failure(path, error))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(std::fs::TryLockError::WouldBlock) => return Err(OpenError::InUse(path.to_owned())),
+        Err(std::fs::TryLockError::Error(error)) => return Err(failure(path, error)),
+    }
+    let size = file.seek(SeekFrom::End(0)).map_err(|error| failure(path, error))?;
+    let has_slots = slots_in(size.saturating_sub(SUPERBLOCK_BYTES as u64));
+    if is_device && has_slots < slots {
+        return Err(OpenError::DeviceTooSmall { path: path.to_owned(), has_bytes: has_slots * SLOT_BYTES as u64 });
+    }
+    let found = read_superblock(&file, path, size, is_device)?;
+    let kept = match found {
+        Some(found) if settings.keep && found.slots == slots => Some(found),
+        Some(found) if settings.keep => {
+            return Err(OpenError::OtherSize { path: path.to_owned(), has_bytes: found.slots * SLOT_BYTES as u64 });
+        }
+        _ => None,
+    };
+    let superblock = match kept {
+        Some(kept) => kept,
+        None => {
+            let new = Superblock { slots, life: new_life().map_err(|error| failure(path, error))? };
+            file.write_all_at(&new.encode(), 0).map_err(|error| failure(path, error))?;
+            new
+        }
+    };
+    if !is_device {
+        file.set_permissions(Permissions::from_mode(0o600)).map_err(|error| failure(path, error))?;
+        let bytes = SUPERBLOCK_BYTES as u64 + slots * SLOT_BYTES as u64;
+        make_room(&file, path, bytes, kept.is_none())?;
+    }
+    file.sync_data().map_err(|error| failure(path, error))?;
+    // Reads are of single packets. Without this hint, which is all that it is, the system reads more than is asked for.
+    let _ = posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_RANDOM);
+    Ok(Opened { file, life: superblock.life, is_kept: kept.is_some() })
+}
+
+fn failure(path: &Path, source: io::Error) -> OpenError {
+    let path = path.to_owned();
+    match source.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ENOENT | Errno::ENOTDIR) => OpenError::NoDirectory(path),
+        Some(Errno::EACCES | Errno::EPERM | Errno::EROFS) => OpenError::NotAllowed { path, source },
+        Some(Errno::ELOOP | Errno::EISDIR) => OpenError::NotAFile(path),
+        Some(Errno::EBUSY) => OpenError::InUse(path),
+        Some(Errno::ENOSPC | Errno::EDQUOT) => OpenError::NoRoom { path, bytes: SUPERBLOCK_BYTES as u64 },
+        _ => OpenError::Disk { path, source },
+    }
+}
+
+/// What the file says of itself; `None` when nothing is in it.
+fn read_superblock(file: &File, path: &Path, size: u64, is_device: bool) -> Result<Option<Superblock>, OpenError> {
+    if size == 0 {
+        return Ok(None);
+    }
+    let mut start = vec![0; usize::try_from(size).unwrap_or(usize::MAX).min(BLANK_BYTES)];
+    file.read_exact_at(&mut start, 0).map_err(|error| failure(path, error))?;
+    if is_device && start.iter().all(|&byte| byte == 0) {
+        return Ok(None);
+    }
+    Superblock::decode(&start).map(Some).map_err(|why| match why {
+        NotOurs::Foreign => OpenError::Foreign(path.to_owned()),
+        NotOurs::Version(version) => OpenError::Version { path: path.to_owned(), version },
+        NotOurs::Damaged => OpenError::Damaged(path.to_owned()),
+    })
+}
+
+fn new_life() -> io::Result<u64> {
+    let random = ring::rand::generate::<[u8; 8]>(&ring::rand::SystemRandom::new());
+    random.map(|random| u64::from_le_bytes(random.expose())).map_err(|_| io::Error::other("no random numbers"))
+}
+
+/// Sees to it that the file system has room for the whole file, so that it does not run full later.
+fn make_room(file: &File, path: &Path, bytes: u64, is_new: bool) -> Result<(), OpenError> {
+    let too_large = || OpenError::NoRoom { path: path.to_owned(), bytes };
+    if is_new {
+        file.set_len(SUPERBLOCK_BYTES as u64).map_err(|error| failure(path, error))?;
+    }
+    let length = i64::try_from(bytes).map_err(|_| too_large())?;
+    match fallocate(file, FallocateFlags::empty(), 0, length) {
+        Ok(()) => Ok(()),
+        // Some file systems cannot set room aside. There it may run full later.
+        Err(Errno::EOPNOTSUPP | Errno::ENOSYS) => file.set_len(bytes).map_err(|error| failure(path, error)),
+        Err(error) => {
+            if is_new {
+                // What was set aside so far is given back.
+                let _ = file.set_len(SUPERBLOCK_BYTES as u64);
+            }
+            match error {
+                Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG => Err(too_large()),
+                other => Err(failure(path, other.into())),
+            }
+        }
+    }
+}

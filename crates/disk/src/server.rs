@@ -1,0 +1,415 @@
+//! The one thread that owns the file: takes requests from all workers, keeps as many under way as there are, and sees to it that
+//! a disk with a fault is left alone for a while.
+//!
+//! A request that takes longer than [`STALL`] stalls the disk: nothing more is asked of it until that request ends. An error
+//! fails it: after [`RETRY`] its first bytes are read, and when that works, everything goes on. Both are logged.
+
+use std::collections::BTreeMap;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use compio_runtime::time::sleep;
+use futures_util::StreamExt;
+use futures_util::future::LocalBoxFuture;
+use futures_util::stream::FuturesUnordered;
+use namehop_hash::HashKey;
+use namehop_packet::Timestamp;
+use namehop_table::{HandoverReceiver, HandoverSender};
+use tracing::{info, warn};
+
+use crate::erased::Erased;
+use crate::format::{self, HEADER_BYTES, Kind, NoRecord, SLOT_BYTES, SUPERBLOCK_BYTES, Superblock, decode, offset_of};
+use crate::index::Index;
+use crate::messages::{Body, FromDisk, RING_PLACES, Request, Run, ToDisk};
+use crate::scan::{OwnerOf, Scan};
+use crate::shared::{DiskState, Shared, count};
+use crate::storage::Storage;
+
+/// A request that takes longer stalls the disk.
+pub(crate) const STALL: Duration = Duration::from_secs(1);
+/// Time until a disk that has failed is tried again.
+pub(crate) const RETRY: Duration = Duration::from_secs(10);
+/// How often faults are looked for while something is under way.
+const TICK: Duration = Duration::from_millis(200);
+/// Time between two lines of the log about the same.
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
+
+/// What the thread knows of a worker.
+pub struct Worker {
+    /// Wakes it.
+    pub wake: Box<dyn Fn() + Send>,
+    /// When its clock started.
+    pub started: Instant,
+}
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker").field("started", &self.started).finish_non_exhaustive()
+    }
+}
+
+/// A worker with its rings.
+pub(crate) struct Client {
+    pub(crate) worker: Worker,
+    pub(crate) from_worker: HandoverReceiver<ToDisk>,
+    pub(crate) to_worker: HandoverSender<FromDisk>,
+}
+
+impl Client {
+    fn send(&mut self, message: FromDisk) {
+        // There is room for all buffers, so none is lost.
+        let _ = self.to_worker.push(message, 0);
+    }
+}
+
+/// What is under way.
+enum Task {
+    /// Positions that are written.
+    Write {
+        client: usize,
+        positions: Range<u64>,
+    },
+    Read {
+        client: usize,
+        id: crate::messages::ReadId,
+        position: u64,
+    },
+    Scan,
+    /// Is the disk working again?
+    Probe,
+}
+
+struct Done {
+    number: u64,
+    task: Task,
+    result: io::Result<usize>,
+    buffer: Vec<u8>,
+}
+
+/// What time it is: on the clock that deadlines are on, and of day, in milliseconds since 1970.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Time {
+    pub(crate) now: Instant,
+    pub(crate) wall_ms: u64,
+}
+
+impl Time {
+    fn now() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Time { now: Instant::now(), wall_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX) }
+    }
+
+    /// The time on the clock of a worker.
+    fn of(&self, worker: &Worker) -> Timestamp {
+        Timestamp::default() + self.now.saturating_duration_since(worker.started)
+    }
+}
+
+/// See the module's description.
+pub(crate) struct Server<S> {
+    shared: Arc<Shared>,
+    clients: Vec<Client>,
+    storage: S,
+    life: u64,
+    in_flight: FuturesUnordered<LocalBoxFuture<'static, Done>>,
+    /// When what is under way was started, by its number.
+    since: BTreeMap<u64, Instant>,
+    next_number: u64,
+    /// Positions that are being written.
+    writing: Vec<Range<u64>>,
+    /// Reads of these, by client.
+    waiting: Vec<(usize, Request)>,
+    received: Vec<(usize, ToDisk)>,
+    scan: Option<Scan>,
+    retry_at: Option<Instant>,
+    /// When a damaged record was last logged.
+    damage_logged: Option<Instant>,
+}
+
+impl<S: Storage> Server<S> {
+    /// A server that does nothing yet.
+    pub(crate) fn new(shared: Arc<Shared>, clients: Vec<Client>, storage: S, life: u64) -> Self {
+        Server {
+            shared,
+            clients,
+            storage,
+            life,
+            in_flight: FuturesUnordered::new(),
+            since: BTreeMap::new(),
+            next_number: 0,
+            writing: Vec::new(),
+            waiting: Vec::new(),
+            received: Vec::with_capacity(RING_PLACES),
+            scan: None,
+            retry_at: None,
+            damage_logged: None,
+        }
+    }
+
+    /// Begins with nothing on the disk.
+    pub(crate) fn start_empty(&mut self, indexes: Vec<Index>) {
+        self.start(indexes, &Erased::default());
+    }
+
+    /// Begins by finding out what is on the disk.
+    pub(crate) fn scan(&mut self, indexes: Vec<Index>, key: HashKey, owner_of: OwnerOf, now: Instant) {
+        let scan = Scan::new(indexes, key, owner_of, self.life, self.shared.slots, now);
+        self.scan_on(scan, Vec::new(), now);
+    }
+
+    fn start(&mut self, indexes: Vec<Index>, erased: &Erased) {
+        for (client, index) in self.clients.iter_mut().zip(indexes) {
+            client.send(FromDisk::Ready(Box::new((index, erased.clone()))));
+        }
+        self.shared.set_state(DiskState::Working);
+    }
+
+    fn scan_on(&mut self, mut scan: Scan, buffer: Vec<u8>, now: Instant) {
+        if now.duration_since(scan.reported) >= REPORT_INTERVAL {
+            scan.reported = now;
+            info!("the disk cache is read for what it holds from before the start: {} % done", scan.percent());
+        }
+        if let Some(piece) = scan.next_piece() {
+            let bytes = (piece.end - piece.start) as usize * SLOT_BYTES;
+            let mut buffer = buffer;
+            buffer.resize(bytes, 0);
+            let reading = self.storage.read(buffer, bytes, offset_of(piece.start, self.shared.slots));
+            self.begin(Task::Scan, reading, now);
+            self.scan = Some(scan);
+            return;
+        }
+        let found = scan.finish();
+        info!("the disk cache holds {} packets from before the start", found.records);
+        self.shared.continue_at(found.end);
+        self.start(found.indexes, &found.erased);
+    }
+
+    /// Serves until it is told to stop and nothing is under way.
+    pub(crate) async fn run(mut self) {
+        let mut tick: Option<Pin<Box<dyn Future<Output = ()>>>> = None;
+        poll_fn(move |context| {
+            loop {
+                if let Poll::Ready(()) = self.poll(context, Time::now()) {
+                    return Poll::Ready(());
+                }
+                // Without anything under way there is nothing to watch.
+                if self.since.is_empty() && self.retry_at.is_none() {
+                    tick = None;
+                    return Poll::Pending;
+                }
+                let ticking = tick.get_or_insert_with(|| Box::pin(sleep(TICK)));
+                if ticking.as_mut().poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+                tick = None;
+            }
+        })
+        .await;
+    }
+
+    /// Does what there is to do. Ready when all is done after it was told to stop.
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>, time: Time) -> Poll<()> {
+        self.shared.awake();
+        loop {
+            let mut worked = self.take_requests(time);
+            while let Poll::Ready(Some(done)) = self.in_flight.poll_next_unpin(context) {
+                worked = true;
+                self.done(done, time);
+            }
+            worked |= self.watch(time.now);
+            for client in &mut self.clients {
+                if client.to_worker.publish() {
+                    (client.worker.wake)();
+                }
+            }
+            if worked {
+                continue;
+            }
+            if self.shared.is_stopping() && self.in_flight.is_empty() {
+                return Poll::Ready(());
+            }
+            self.shared.fall_asleep(context.waker());
+            if self.clients.iter().all(|client| client.from_worker.is_empty()) {
+                return Poll::Pending;
+            }
+            self.shared.awake();
+        }
+    }
+
+    fn take_requests(&mut self, time: Time) -> bool {
+        let mut received = std::mem::take(&mut self.received);
+        for (number, client) in self.clients.iter_mut().enumerate() {
+            client.from_worker.receive(RING_PLACES, |message| received.push((number, message)));
+        }
+        let worked = !received.is_empty();
+        let is_working = self.shared.state() == DiskState::Working;
+        for (client, message) in received.drain(..) {
+            match message {
+                ToDisk::Write(run) if is_working => self.write(client, run, time),
+                ToDisk::Read(request) if is_working => self.read(client, request, time.now),
+                ToDisk::Write(Run { bytes: buffer, .. }) => {
+                    self.clients[client].send(FromDisk::Written { buffer, is_written: false });
+                }
+                ToDisk::Read(Request { id, buffer, .. }) => {
+                    self.clients[client].send(FromDisk::Read { id, buffer, body: None });
+                }
+            }
+        }
+        self.received = received;
+        worked
+    }
+
+    fn begin(&mut self, task: Task, transfer: crate::storage::Transfer, now: Instant) {
+        let number = self.next_number;
+        self.next_number += 1;
+        self.since.insert(number, now);
+        self.in_flight.push(Box::pin(async move {
+            let (result, buffer) = transfer.await;
+            Done { number, task, result, buffer }
+        }));
+    }
+
+    fn write(&mut self, client: usize, run: Run, time: Time) {
+        let Run { position, mut bytes } = run;
+        let worker = &self.clients[client].worker;
+        let engine_now = time.of(worker);
+        let wall_ms = |at: Timestamp| match at.since_ns(engine_now) / 1_000_000 {
+            0 => 0,
+            left_ms => time.wall_ms.saturating_add(left_ms),
+        };
+        format::seal(&mut bytes, self.life, time.wall_ms, wall_ms);
+        let positions = position..position + (bytes.len() / SLOT_BYTES) as u64;
+        count(&self.shared.counters.writes, 1);
+        count(&self.shared.counters.written_bytes, bytes.len() as u64);
+        self.writing.push(positions.clone());
+        let writing = self.storage.write(bytes, offset_of(position, self.shared.slots));
+        self.begin(Task::Write { client, positions }, writing, time.now);
+    }
+
+    fn read(&mut self, client: usize, request: Request, now: Instant) {
+        if self.writing.iter().any(|positions| positions.contains(&request.position)) {
+            return self.waiting.push((client, request));
+        }
+        let Request { id, position, slots, buffer } = request;
+        count(&self.shared.counters.reads, 1);
+        let reading = self.storage.read(buffer, slots * SLOT_BYTES, offset_of(position, self.shared.slots));
+        self.begin(Task::Read { client, id, position }, reading, now);
+    }
+
+    fn done(&mut self, done: Done, time: Time) {
+        let Done { number, task, result, buffer } = done;
+        self.since.remove(&number);
+        let result = result.map_err(|error| self.failed(&error, time.now));
+        match task {
+            Task::Write { client, positions } => {
+                let is_written = result.is_ok_and(|written| written == buffer.len());
+                if result.is_ok() && !is_written {
+                    self.failed(&io::Error::from(io::ErrorKind::StorageFull), time.now);
+                }
+                self.writing.retain(|others| *others != positions);
+                self.clients[client].send(FromDisk::Written { buffer, is_written });
+                let (ready, waiting) = std::mem::take(&mut self.waiting)
+                    .into_iter()
+                    .partition(|(_, request)| positions.contains(&request.position));
+                self.waiting = waiting;
+                let ready: Vec<_> = ready;
+                ready.into_iter().for_each(|(client, request)| self.read(client, request, time.now));
+            }
+            Task::Read { client, id, position } => {
+                let body = result.ok().and_then(|bytes| self.body(client, buffer.get(..bytes)?, position, time));
+                self.clients[client].send(FromDisk::Read { id, buffer, body });
+            }
+            Task::Scan => {
+                let Some(mut scan) = self.scan.take() else { return };
+                scan.take_piece(&buffer[..result.unwrap_or(0).min(buffer.len())]);
+                self.scan_on(scan, buffer, time.now);
+            }
+            Task::Probe => {
+                let is_ours = result.is_ok_and(|bytes| {
+                    buffer
+                        .get(..bytes)
+                        .is_some_and(|bytes| Superblock::decode(bytes).is_ok_and(|found| found.life == self.life))
+                });
+                if is_ours {
+                    self.shared.set_state(DiskState::Working);
+                    self.retry_at = None;
+                    info!("the disk cache works again");
+                } else {
+                    self.retry_at = Some(time.now + RETRY);
+                }
+            }
+        }
+    }
+
+    /// The Data in what was read from a position.
+    fn body(&mut self, client: usize, bytes: &[u8], position: u64, time: Time) -> Body {
+        match decode(bytes, self.life) {
+            Ok(record) if record.position == position && record.kind == Kind::Data => {
+                let fresh_ns = record.fresh_for_ms(time.wall_ms).saturating_mul(1_000_000);
+                let fresh_until = time.of(&self.clients[client].worker).0.saturating_add(fresh_ns);
+                let is_fresh = fresh_ns > 0;
+                let range = HEADER_BYTES..HEADER_BYTES + record.body.len();
+                Some((range, if is_fresh { Timestamp(fresh_until) } else { Timestamp::default() }))
+            }
+            // Written over since it was looked up, or never written because the disk had a fault.
+            Ok(_) | Err(NoRecord::Absent | NoRecord::OtherLife) => None,
+            Err(NoRecord::Broken) => {
+                count(&self.shared.counters.checksum_failures, 1);
+                let is_old = |logged: Instant| time.now.duration_since(logged) >= REPORT_INTERVAL;
+                if self.damage_logged.is_none_or(is_old) {
+                    self.damage_logged = Some(time.now);
+                    warn!("a packet in the disk cache is damaged, which its checksum tells; it is not used");
+                }
+                None
+            }
+        }
+    }
+
+    /// The disk reported an error.
+    fn failed(&mut self, error: &io::Error, now: Instant) {
+        count(&self.shared.counters.errors, 1);
+        // A scan goes on behind what cannot be read.
+        if self.scan.is_some() {
+            return warn!(%error, "a part of the disk cache cannot be read");
+        }
+        if self.retry_at.is_none() {
+            warn!(%error, "the disk cache has failed: Data is cached in memory only; it is tried again in {} s", RETRY.as_secs());
+        }
+        self.shared.set_state(DiskState::Failed);
+        self.retry_at = Some(now + RETRY);
+    }
+
+    /// Looks whether something is under way for too long, or whether a failed disk is to be tried again, which is begun then:
+    /// the result says so.
+    fn watch(&mut self, now: Instant) -> bool {
+        let oldest = self.since.first_key_value().map(|(_, &since)| since);
+        let is_late = oldest.is_some_and(|since| now.saturating_duration_since(since) >= STALL);
+        match self.shared.state() {
+            DiskState::Working if is_late => {
+                count(&self.shared.counters.stalls, 1);
+                self.shared.set_state(DiskState::Stalled);
+                warn!(
+                    "the disk has not answered for {} s: Data is cached in memory only until it does",
+                    STALL.as_secs()
+                );
+            }
+            DiskState::Stalled if !is_late => {
+                self.shared.set_state(DiskState::Working);
+                info!("the disk answers again");
+            }
+            DiskState::Failed if self.retry_at.is_some_and(|at| now >= at) && self.since.is_empty() => {
+                self.retry_at = Some(now + RETRY);
+                let probing = self.storage.read(vec![0; SUPERBLOCK_BYTES], SUPERBLOCK_BYTES, 0);
+                self.begin(Task::Probe, probing, now);
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+}

@@ -1,0 +1,164 @@
+//! What workers and the thread of the disk have in common: how far the log has come, the state of the disk, what is counted.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence};
+use std::task::Waker;
+
+use crossbeam_utils::CachePadded;
+use futures_util::task::AtomicWaker;
+
+use crate::format::CHUNK_SLOTS;
+use crate::index::Extent;
+use crate::report::DiskStatus;
+
+/// What the disk is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum DiskState {
+    /// It is read to find out what it holds from before the start.
+    #[default]
+    Starting = 0,
+    /// Data is written and found again.
+    Working = 1,
+    /// A request has been under way for too long; until it ends, nothing is asked of the disk.
+    Stalled = 2,
+    /// The disk has reported an error; after a pause it is tried again.
+    Failed = 3,
+}
+
+impl DiskState {
+    /// All states, each at the place of its number.
+    pub const ALL: [DiskState; 4] = [DiskState::Starting, DiskState::Working, DiskState::Stalled, DiskState::Failed];
+
+    /// In one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DiskState::Starting => "starting",
+            DiskState::Working => "working",
+            DiskState::Stalled => "stalled",
+            DiskState::Failed => "failed",
+        }
+    }
+}
+
+impl fmt::Display for DiskState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Counters of the disk's thread.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) reads: AtomicU64,
+    pub(crate) writes: AtomicU64,
+    pub(crate) written_bytes: AtomicU64,
+    pub(crate) errors: AtomicU64,
+    pub(crate) checksum_failures: AtomicU64,
+    pub(crate) stalls: AtomicU64,
+}
+
+/// Adds to a counter that one thread writes.
+pub(crate) fn count(counter: &AtomicU64, more: u64) {
+    counter.fetch_add(more, Ordering::Relaxed);
+}
+
+/// See the module's description.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// Slots that were taken of the log.
+    cursor: CachePadded<AtomicU64>,
+    /// Slots of the ring.
+    pub(crate) slots: u64,
+    state: CachePadded<AtomicU8>,
+    pub(crate) counters: Counters,
+    is_asleep: CachePadded<AtomicBool>,
+    waker: AtomicWaker,
+    is_stopping: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(slots: u64) -> Self {
+        Shared {
+            cursor: CachePadded::default(),
+            slots,
+            state: CachePadded::default(),
+            counters: Counters::default(),
+            is_asleep: CachePadded::default(),
+            waker: AtomicWaker::new(),
+            is_stopping: AtomicBool::new(false),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn extent(&self) -> Extent {
+        Extent { cursor: self.cursor.load(Ordering::Relaxed), slots: self.slots }
+    }
+
+    /// Takes the next slots of the log for one worker; returns the position of the first.
+    pub(crate) fn take_chunk(&self) -> u64 {
+        self.cursor.fetch_add(CHUNK_SLOTS, Ordering::Relaxed)
+    }
+
+    /// Continues a log that had come to a position. To be called before the first chunk is taken.
+    pub(crate) fn continue_at(&self, position: u64) {
+        self.cursor.store(position.next_multiple_of(CHUNK_SLOTS), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> DiskState {
+        DiskState::ALL[usize::from(self.state.load(Ordering::Relaxed)) % DiskState::ALL.len()]
+    }
+
+    pub(crate) fn set_state(&self, state: DiskState) {
+        self.state.store(state as u8, Ordering::Relaxed);
+    }
+
+    /// Wakes the thread of the disk if it sleeps. To be called after something was put into one of its rings.
+    pub(crate) fn wake(&self) {
+        // Either the thread sees what was put in when it looks again before it sleeps, or this sees that it sleeps.
+        fence(Ordering::SeqCst);
+        if self.is_asleep.load(Ordering::Relaxed) && self.is_asleep.swap(false, Ordering::AcqRel) {
+            self.waker.wake();
+        }
+    }
+
+    /// The thread is about to sleep: it looks into its rings once more after this.
+    pub(crate) fn fall_asleep(&self, waker: &Waker) {
+        self.waker.register(waker);
+        self.is_asleep.store(true, Ordering::Release);
+        fence(Ordering::SeqCst);
+    }
+
+    /// The thread is awake.
+    pub(crate) fn awake(&self) {
+        self.is_asleep.store(false, Ordering::Relaxed);
+    }
+
+    /// Tells the thread to end.
+    pub(crate) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn status(&self) -> DiskStatus {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let slot_bytes = crate::SLOT_BYTES as u64;
+        let counters = &self.counters;
+        DiskStatus {
+            state: self.state(),
+            capacity_bytes: self.slots * slot_bytes,
+            used_bytes: self.extent().cursor.min(self.slots) * slot_bytes,
+            reads: read(&counters.reads),
+            writes: read(&counters.writes),
+            written_bytes: read(&counters.written_bytes),
+            errors: read(&counters.errors),
+            checksum_failures: read(&counters.checksum_failures),
+            stalls: read(&counters.stalls),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Starting and stopping the second tier.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use namehop_hash::HashKey;
+use namehop_table::handover_ring;
+use tracing::{error, info, warn};
+
+use crate::file::{self, OpenError, Opened, slots_in};
+use crate::format::SLOT_BYTES;
+use crate::index::{Index, MAX_SLOTS};
+use crate::messages::RING_PLACES;
+use crate::report::DiskStatus;
+use crate::scan::OwnerOf;
+use crate::server::{Client, RETRY, Server, Worker};
+use crate::shared::{DiskState, Shared};
+use crate::storage::FileStorage;
+use crate::tier::DiskTier;
+
+/// The smallest capacity, in bytes.
+pub const MIN_CAPACITY_BYTES: u64 = 16 << 20;
+/// The largest capacity, in bytes: 4 TiB.
+pub const MAX_CAPACITY_BYTES: u64 = MAX_SLOTS * SLOT_BYTES as u64;
+/// Slots for each of which the index has an entry: most packets have so many or more.
+const SLOTS_PER_ENTRY: u64 = 2;
+/// Requests that may be under way at once.
+const QUEUE_ENTRIES: u32 = 1024;
+/// How long a stop waits for what is under way.
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How the second tier is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskSettings {
+    /// File or block device.
+    pub path: PathBuf,
+    /// Its size.
+    pub capacity_bytes: u64,
+    /// Does what is in it survive a restart?
+    pub keep: bool,
+    /// How long an Interest waits for the disk, in milliseconds.
+    pub read_timeout_ms: u64,
+}
+
+/// The second tier as a whole; dropping it without [`stop`](Self::stop) leaves its thread to the end of the process.
+#[derive(Debug)]
+pub struct DiskCache {
+    shared: Arc<Shared>,
+    ended: Receiver<()>,
+}
+
+impl DiskCache {
+    /// Opens the file and starts the thread that owns it. There is one tier for each worker, in their order. `key` is what names
+    /// are hashed with, and `owner_of` says whose a name is, given as its VALUE.
+    ///
+    /// A disk that has no room or reports an error is tried again later, and until then there is nothing on it.
+    ///
+    /// # Errors
+    /// When the file cannot be used, and that will not change by itself.
+    pub fn start(
+        settings: DiskSettings,
+        key: HashKey,
+        workers: Vec<Worker>,
+        owner_of: impl Fn(&[u8]) -> usize + Send + 'static,
+    ) -> Result<(Self, Vec<DiskTier>), OpenError> {
+        let slots = slots_in(settings.capacity_bytes);
+        if !(MIN_CAPACITY_BYTES..=MAX_CAPACITY_BYTES).contains(&settings.capacity_bytes) {
+            return Err(OpenError::Capacity);
+        }
+        let opened = match file::open(&settings) {
+            Ok(opened) => Some(opened),
+            Err(error) if error.may_pass() => {
+                error!(%error, "no disk cache; it is tried again");
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        let shared = Arc::new(Shared::new(slots));
+        if opened.is_none() {
+            shared.set_state(DiskState::Failed);
+        }
+        let entries = (slots / SLOTS_PER_ENTRY + slots / SLOTS_PER_ENTRY / 4) / workers.len().max(1) as u64;
+        let indexes = workers.iter().map(|_| Index::new(entries)).collect::<Result<Vec<_>, _>>()?;
+        let (mut tiers, mut clients) = (Vec::new(), Vec::new());
+        for worker in workers {
+            let (to_disk, from_worker) = handover_ring(RING_PLACES);
+            let (to_worker, from_disk) = handover_ring(RING_PLACES);
+            tiers.push(DiskTier::new(Arc::clone(&shared), settings.read_timeout_ms, to_disk, from_disk));
+            clients.push(Client { worker, from_worker, to_worker });
+        }
+        let (end, ended) = channel();
+        let of_thread = Arc::clone(&shared);
+        let run = move || {
+            let parts = Parts { shared: of_thread, clients, indexes, key, owner_of: Box::new(owner_of) };
+            serve(&settings, opened, parts);
+            // Nobody waits for it when the router ends in a hurry.
+            let _ = end.send(());
+        };
+        thread::Builder::new().name("disk cache".to_owned()).spawn(run).map_err(OpenError::Thread)?;
+        Ok((DiskCache { shared, ended }, tiers))
+    }
+
+    /// What the disk is doing, and what was counted.
+    pub fn status(&self) -> DiskStatus {
+        self.shared.status()
+    }
+
+    /// Writes what workers have handed over, and ends. A disk that does not answer is not waited for.
+    pub fn stop(self) {
+        self.shared.stop();
+        if let Err(RecvTimeoutError::Timeout) = self.ended.recv_timeout(STOP_TIMEOUT) {
+            warn!("the disk cache does not answer; the last packets may not be on it");
+        }
+    }
+}
+
+/// What the thread gets.
+struct Parts {
+    shared: Arc<Shared>,
+    clients: Vec<Client>,
+    indexes: Vec<Index>,
+    key: HashKey,
+    owner_of: OwnerOf,
+}
+
+/// The thread: opens the file if it is not open yet, and serves until it is told to stop.
+fn serve(settings: &DiskSettings, opened: Option<Opened>, parts: Parts) {
+    let mut opened = opened;
+    let opened = loop {
+        if let Some(opened) = opened.take() {
+            break opened;
+        }
+        if !pause(&parts.shared, RETRY) {
+            return;
+        }
+        match file::open(settings) {
+            Ok(now_open) => opened = Some(now_open),
+            Err(error) if error.may_pass() => {}
+            Err(error) => return error!(%error, "no disk cache"),
+        }
+    };
+    let mut proactor = compio_driver::Proactor::builder();
+    proactor.capacity(QUEUE_ENTRIES);
+    let runtime = match compio_runtime::RuntimeBuilder::new().with_proactor(proactor).build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            parts.shared.set_state(DiskState::Failed);
+            return error!(%error, "no disk cache: the system allows no requests that run by themselves");
+        }
+    };
+    let (life, is_kept) = (opened.life, opened.is_kept);
+    info!(
+        path = %settings.path.display(),
+        "the disk cache has {} MiB, and {} MiB of memory for its index; requests go by {:?}",
+        parts.shared.slots * crate::SLOT_BYTES as u64 >> 20,
+        parts.indexes.iter().map(Index::memory_bytes).sum::<usize>() >> 20,
+        runtime.driver_type(),
+    );
+    runtime.block_on(async move {
+        let storage = match FileStorage::new(opened.file) {
+            Ok(storage) => storage,
+            Err(error) => {
+                parts.shared.set_state(DiskState::Failed);
+                return error!(%error, "no disk cache");
+            }
+        };
+        parts.shared.set_state(DiskState::Starting);
+        let mut server = Server::new(parts.shared, parts.clients, storage, life);
+        match is_kept {
+            true => server.scan(parts.indexes, parts.key, parts.owner_of, Instant::now()),
+            false => server.start_empty(parts.indexes),
+        }
+        server.run().await;
+    });
+}
+
+/// Waits, but not longer than until the thread is to stop. Whether it goes on.
+fn pause(shared: &Shared, time: Duration) -> bool {
+    let until = Instant::now() + time;
+    while Instant::now() < until {
+        if shared.is_stopping() {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    true
+}

@@ -1,0 +1,209 @@
+//! Disks that fail, stall or are behind; freshness; what a restart finds.
+
+use super::*;
+use crate::DiskState;
+use crate::index::Located;
+use crate::messages::{READS, RUNS};
+
+#[test]
+fn data_is_found_before_and_after_it_is_written() {
+    let mut rig = Rig::new(1024);
+    for (name, bytes) in [("/a", 0), ("/a/b", 900), ("/c", 8_000)] {
+        let packet = data(name, 1, bytes);
+        rig.offer(name, &packet, 5_000);
+        // In the same turn, and much later.
+        assert_eq!(rig.look_up(name), Outcome::Found(packet.clone(), true));
+        rig.pass(100);
+        assert_eq!(rig.look_up(name), Outcome::Found(packet.clone(), true));
+        rig.pass(6_000);
+        assert_eq!(rig.look_up(name), Outcome::Found(packet, false), "it is not fresh for longer than it was");
+        assert_eq!(rig.tier.find(hash_of(name), true), None, "and is not asked for again by who wants it fresh");
+    }
+    assert_eq!(rig.look_up("/b"), Outcome::Unknown);
+    assert_eq!(rig.tier.counters().stored, 3);
+}
+
+#[test]
+fn freshness_is_by_the_time_of_day_across_restarts() {
+    let packet = data("/a", 1, 100);
+    let stored = || {
+        let mut rig = Rig::new(1024);
+        rig.offer("/a", &packet, 10_000);
+        rig.pass(0);
+        rig
+    };
+    for (pause_ms, is_fresh) in [(0, true), (9_000, true), (11_000, false), (-500, true), (-3_600_000, false)] {
+        let mut rig = stored().restart(pause_ms);
+        assert_eq!(rig.look_up("/a"), Outcome::Found(packet.clone(), is_fresh), "after {pause_ms} ms");
+    }
+}
+
+#[test]
+fn a_disk_with_an_error_is_left_alone_and_tried_again() {
+    let mut rig = Rig::new(1024);
+    let packet = data("/a", 1, 100);
+    rig.offer("/a", &packet, 0);
+    rig.pass(0);
+    rig.disk.set_mood(Mood::Fails);
+    rig.offer("/b", &data("/b", 2, 100), 0);
+    rig.pass(0);
+    assert_eq!(rig.shared.state(), DiskState::Failed);
+    assert_eq!(rig.shared.status().errors, 1);
+    assert_eq!(rig.look_up("/a"), Outcome::Unknown);
+    rig.offer("/c", &data("/c", 2, 100), 0);
+    assert_eq!(rig.tier.counters().not_stored, 1);
+    rig.pass(11_000);
+    assert_eq!((rig.shared.state(), rig.shared.status().errors), (DiskState::Failed, 2), "it was tried in vain");
+    rig.disk.set_mood(Mood::Works);
+    rig.pass(11_000);
+    assert_eq!(rig.shared.state(), DiskState::Working);
+    assert_eq!(rig.look_up("/a"), Outcome::Found(packet, false));
+    assert_eq!(rig.look_up("/b"), Outcome::Nothing, "it was never written");
+    assert_eq!(rig.look_up("/b"), Outcome::Unknown);
+}
+
+#[test]
+fn a_disk_that_stalls_keeps_nobody_waiting() {
+    let mut rig = Rig::new(1024);
+    let packet = data("/a", 1, 100);
+    rig.offer("/a", &packet, 0);
+    rig.pass(0);
+    rig.disk.set_mood(Mood::Stalls);
+    assert_eq!(rig.look_up("/a"), Outcome::TimedOut);
+    assert_eq!(rig.look_up("/a"), Outcome::TimedOut, "until it is known to stall, it is asked");
+    rig.pass(1_000);
+    assert_eq!(rig.shared.state(), DiskState::Stalled);
+    assert_eq!(rig.look_up("/a"), Outcome::Unknown);
+    rig.offer("/b", &data("/b", 1, 100), 0);
+    assert_eq!(rig.tier.counters().not_stored, 1);
+    rig.pass(60_000);
+    rig.disk.set_mood(Mood::Works);
+    rig.pass(0);
+    assert_eq!(rig.shared.state(), DiskState::Working);
+    assert_eq!(rig.look_up("/a"), Outcome::Found(packet, false));
+    assert_eq!(rig.shared.status().stalls, 1);
+}
+
+#[test]
+fn a_disk_that_is_behind_takes_no_more_than_there_are_buffers() {
+    let mut rig = Rig::new(8192);
+    rig.disk.set_mood(Mood::Stalls);
+    for number in 0..2_000 {
+        let name = format!("/n/{number}");
+        rig.offer(&name, &data(&name, 1, 7_000), 0);
+        rig.turn();
+    }
+    let counters = *rig.tier.counters();
+    assert_eq!(counters.stored + counters.not_stored, 2_000);
+    assert_eq!(counters.stored, RUNS as u64, "one packet in each turn, and a buffer for each");
+    let mut busy = 0;
+    for number in 0..2_000 {
+        let located = Located { position: number, slots: 1, may_be_fresh: false };
+        busy += u64::from(rig.tier.read(number, located) == Reading::Busy);
+    }
+    assert_eq!(busy, 2_000 - READS as u64);
+    assert_eq!(rig.tier.counters().busy, busy);
+    rig.disk.set_mood(Mood::Works);
+    rig.pass(1_000);
+    rig.pass(0);
+    rig.offer("/last", &data("/last", 1, 10), 0);
+    rig.pass(0);
+    assert!(matches!(rig.look_up("/last"), Outcome::Found(..)), "all buffers are back");
+}
+
+#[test]
+fn one_read_serves_all_who_want_the_same() {
+    let mut rig = Rig::new(1024);
+    rig.offer("/a", &data("/a", 1, 100), 0);
+    rig.pass(0);
+    let located = rig.tier.find(hash_of("/a"), false).expect("it is there");
+    let Reading::Started(id) = rig.tier.read(hash_of("/a"), located) else { panic!("the disk is idle") };
+    assert_eq!(rig.tier.read(hash_of("/a"), located), Reading::Joined(id));
+    rig.pass(0);
+    assert_eq!(rig.shared.status().reads, 1);
+}
+
+#[test]
+fn what_is_erased_stays_erased() {
+    let mut rig = Rig::new(1024);
+    for name in ["/a/1", "/a/2", "/b/1"] {
+        rig.offer(name, &data(name, 1, 100), 0);
+    }
+    rig.pass(0);
+    rig.tier.erase(&value_of("/a"));
+    rig.offer("/a/2", &data("/a/2", 2, 100), 0);
+    assert_eq!(rig.look_up("/a/1"), Outcome::Nothing);
+    let newer = data("/a/2", 2, 100);
+    let other = data("/b/1", 1, 100);
+    rig.pass(0);
+    for _ in 0..2 {
+        assert!(!matches!(rig.look_up("/a/1"), Outcome::Found(..)));
+        assert_eq!(rig.look_up("/b/1"), Outcome::Found(other.clone(), false));
+        rig = rig.restart(0);
+    }
+    // The index had the older one, so the newer one was not written when it was offered.
+    assert!(
+        matches!(rig.look_up("/a/2"), Outcome::Found(packet, _) if packet == newer)
+            || rig.look_up("/a/2") == Outcome::Unknown
+    );
+}
+
+#[test]
+fn erasures_are_written_when_the_disk_works_again() {
+    let mut rig = Rig::new(1024);
+    rig.offer("/a/1", &data("/a/1", 1, 100), 0);
+    rig.pass(0);
+    rig.disk.set_mood(Mood::Fails);
+    rig.tier.erase(&value_of("/a"));
+    rig.pass(0);
+    assert_eq!(rig.shared.state(), DiskState::Failed);
+    rig.tier.erase(&value_of("/b"));
+    rig.disk.set_mood(Mood::Works);
+    rig.pass(11_000);
+    rig.pass(0);
+    assert_eq!(rig.shared.state(), DiskState::Working);
+    rig.pass(0);
+    rig = rig.restart(0);
+    assert!(!matches!(rig.look_up("/a/1"), Outcome::Found(..)), "a restart does not bring it back");
+}
+
+#[test]
+fn what_is_found_often_is_written_again_before_it_is_written_over() {
+    let mut rig = Rig::new(1024);
+    let packet = data("/hot", 1, 100);
+    rig.offer("/hot", &packet, 0);
+    for number in 0..5_000 {
+        let name = format!("/n/{number}");
+        rig.offer(&name, &data(&name, 1, 2_000), 0);
+        rig.turn();
+        if number % 50 == 0 {
+            assert_eq!(rig.look_up("/hot"), Outcome::Found(packet.clone(), false), "after {number} others");
+            rig.offer("/hot", &packet, 0);
+        }
+    }
+    assert!(matches!(rig.look_up("/n/4999"), Outcome::Found(..)));
+    assert_eq!(rig.look_up("/n/3"), Outcome::Unknown, "the oldest is written over");
+}
+
+#[test]
+fn the_disk_without_the_thread_has_no_state_that_lasts() {
+    let mut rig = Rig::new(1024);
+    rig.offer("/a", &data("/a", 1, 100), 0);
+    rig.pass(0);
+    // Another life: what is there was written before the file was to start empty.
+    let mut bytes = Superblock { slots: 1024, life: LIFE + 1 }.encode();
+    bytes.extend_from_slice(&rig.disk.0.borrow().bytes[SUPERBLOCK_BYTES..]);
+    rig.disk.0.borrow_mut().bytes = bytes;
+    let mut again = Rig::over(rig.disk.clone(), 1024, 0);
+    again.server = {
+        let (to_disk, from_worker) = handover_ring(RING_PLACES);
+        let (to_worker, from_disk) = handover_ring(RING_PLACES);
+        again.tier = DiskTier::new(Arc::clone(&again.shared), 50, to_disk, from_disk);
+        let client =
+            Client { worker: Worker { wake: Box::new(|| {}), started: again.started }, from_worker, to_worker };
+        Server::new(Arc::clone(&again.shared), vec![client], rig.disk.clone(), LIFE + 1)
+    };
+    again.server.scan(vec![Index::new(1024).expect("memory")], key(), Box::new(|_| 0), again.started);
+    again.turn();
+    assert_eq!(again.look_up("/a"), Outcome::Unknown);
+}

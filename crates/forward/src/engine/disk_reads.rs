@@ -1,0 +1,117 @@
+//! Interests that wait for the disk, the second tier of the Content Store.
+//!
+//! They wait as they came in, without a PIT entry: when the disk has answered, or has taken too long, they have their turn in the
+//! pipelines once more. Several may wait for one read. There is room for [`MAX_WAITING`]; who finds none goes on as if the disk
+//! had nothing.
+
+use namehop_disk::ReadId;
+use namehop_hash::PrefixHashes;
+use namehop_packet::Incoming;
+
+use crate::parse::Parsed;
+
+/// Interests that may wait at a time.
+const MAX_WAITING: usize = 1024;
+/// No place.
+const NONE: u32 = u32::MAX;
+
+/// An Interest in its place, or a free place.
+struct Place {
+    interest: Option<Incoming>,
+    /// The one behind it that waits for the same read, or the next free place.
+    next: u32,
+}
+
+/// First and last of those who wait for one read.
+#[derive(Clone, Copy)]
+struct Queue {
+    first: u32,
+    last: u32,
+}
+
+const EMPTY: Queue = Queue { first: NONE, last: NONE };
+
+/// See the module's description.
+pub(crate) struct DiskReads {
+    queues: Box<[Queue]>,
+    places: Box<[Place]>,
+    free: u32,
+    waiting: usize,
+    /// By entry of the name dispatch table: what lies on the disk before this position was written before its names were
+    /// another worker's. Empty until an entry comes back.
+    valid_from: Vec<u64>,
+    /// Scratch for the packet that has its turn.
+    pub(crate) parsed: Parsed,
+    pub(crate) hashes: PrefixHashes,
+}
+
+impl DiskReads {
+    /// Nobody waits.
+    pub(crate) fn new() -> Self {
+        let next = |place: usize| if place + 1 < MAX_WAITING { place as u32 + 1 } else { NONE };
+        DiskReads {
+            queues: vec![EMPTY; ReadId::COUNT].into(),
+            places: (0..MAX_WAITING).map(|place| Place { interest: None, next: next(place) }).collect(),
+            free: 0,
+            waiting: 0,
+            valid_from: Vec::new(),
+            parsed: Parsed::default(),
+            hashes: PrefixHashes::new(),
+        }
+    }
+
+    /// Interests that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.waiting
+    }
+
+    /// Is there room for one more?
+    pub(crate) fn has_room(&self) -> bool {
+        self.free != NONE
+    }
+
+    /// An Interest waits for a read. There [is room](Self::has_room).
+    pub(crate) fn push(&mut self, read: ReadId, interest: Incoming) {
+        let taken = self.free;
+        let Some(place) = self.places.get_mut(taken as usize) else { return };
+        self.free = std::mem::replace(&mut place.next, NONE);
+        place.interest = Some(interest);
+        self.waiting += 1;
+        let queue = &mut self.queues[read.index()];
+        let last = std::mem::replace(&mut queue.last, taken);
+        match self.places.get_mut(last as usize) {
+            Some(before) => before.next = taken,
+            None => queue.first = taken,
+        }
+    }
+
+    /// The next Interest that waits for a read, in the order in which they came.
+    pub(crate) fn pop(&mut self, read: ReadId) -> Option<Incoming> {
+        let queue = &mut self.queues[read.index()];
+        let taken = queue.first;
+        let place = self.places.get_mut(taken as usize)?;
+        queue.first = std::mem::replace(&mut place.next, self.free);
+        self.free = taken;
+        if queue.first == NONE {
+            queue.last = NONE;
+        }
+        self.waiting -= 1;
+        place.interest.take()
+    }
+
+    /// Entries of the name dispatch table, of so many, come to this worker: what it wrote to the disk before a position does not
+    /// count for their names any more.
+    pub(crate) fn start_anew(&mut self, entries: &[usize], of: usize, position: u64) {
+        self.valid_from.resize(of, 0);
+        for &entry in entries {
+            if let Some(valid_from) = self.valid_from.get_mut(entry) {
+                *valid_from = position;
+            }
+        }
+    }
+
+    /// Does what lies at this position count for the names of an entry?
+    pub(crate) fn is_valid(&self, entry: usize, position: u64) -> bool {
+        self.valid_from.get(entry).is_none_or(|&valid_from| position >= valid_from)
+    }
+}

@@ -1,0 +1,38 @@
+//! What the Content Store does with its second tier: evicted Data goes to the disk, and newer Data makes what is there worthless.
+//!
+//! Only Data that is kept under no forwarding hint goes there, because a hint keeps Data apart from others who ask for the same
+//! name; and none under `/localhost`, which means something to this run of this computer alone.
+
+use super::Pcct;
+use crate::scope::NameScope;
+
+impl Pcct {
+    /// The Data of an entry is evicted: the disk may have it.
+    #[cold]
+    pub(super) fn offer_to_disk(&mut self, victim: u32) {
+        let Some(mut disk) = self.content.disk.take() else { return };
+        let entry = self.entry(victim);
+        if entry.delegation_bytes == 0 && NameScope::of(self.name(victim)) != NameScope::Localhost {
+            disk.offer(entry.name_hash, entry.fresh_until, self.data(victim));
+        }
+        self.content.disk = Some(disk);
+    }
+
+    /// What the disk has under the name of an entry is not to be found any more.
+    pub(super) fn forget_on_disk(&mut self, index: u32) {
+        let (name_hash, has_hint) = (self.entry(index).name_hash, self.entry(index).delegation_bytes > 0);
+        if let Some(disk) = &mut self.content.disk
+            && !has_hint
+        {
+            disk.forget(name_hash);
+        }
+    }
+
+    /// The place of a name in the index of what is on the disk.
+    #[inline]
+    pub(crate) fn prefetch_on_disk(&self, name_hash: u64) {
+        if let Some(disk) = &self.content.disk {
+            disk.prefetch(name_hash);
+        }
+    }
+}

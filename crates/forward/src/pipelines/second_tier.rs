@@ -1,0 +1,168 @@
+//! The second tier of the Content Store: Interests that wait for the disk, and what the disk has found.
+
+use namehop_disk::{DiskTier, Finished, ReadId, Reading};
+use namehop_hash::hash_prefixes;
+use namehop_packet::{DropReason, FaceInfo, LinkFields, Outgoing, Timestamp};
+use namehop_wire::DataHeader;
+
+use super::content_store::Admission;
+use crate::engine::Engine;
+use crate::engine::core::Core;
+use crate::engine::disk_reads::DiskReads;
+use crate::parse::Kind;
+use crate::pcct::PitRef;
+use crate::schedule::{Prepared, Schedule};
+use crate::trace::TraceStep;
+
+/// Data that was read from the disk and that nothing newer in memory stands for.
+pub(crate) struct FoundOnDisk<'a> {
+    packet: &'a [u8],
+    /// Name VALUE.
+    name: &'a [u8],
+    fresh_until: Timestamp,
+}
+
+impl Core {
+    /// Asks the disk for the Data with a name that an Interest asks for, if it seems to have that. The Interest then has to
+    /// [wait](DiskReads::push) for the read.
+    #[cold]
+    pub(super) fn ask_disk(&mut self, now: Timestamp, name_hash: u64, must_be_fresh: bool) -> Option<ReadId> {
+        let disk = self.pcct.content.disk.as_mut()?;
+        let located = disk.find(name_hash, must_be_fresh)?;
+        if !self.disk_reads.as_ref()?.has_room() {
+            return None;
+        }
+        disk.set_now(now);
+        match disk.read(name_hash, located) {
+            Reading::Started(read) | Reading::Joined(read) => {
+                self.tracing.note(|| TraceStep::AsksDisk);
+                Some(read)
+            }
+            Reading::Busy => None,
+        }
+    }
+
+    /// Answers an Interest for this name with what the disk has found; `None` when that does not satisfy it.
+    #[cold]
+    pub(super) fn answer_from_disk(
+        &mut self,
+        now: Timestamp,
+        (found, name, must_be_fresh): (&FoundOnDisk<'_>, &[u8], bool),
+        pending: Option<PitRef>,
+        (ingress, fields): (&FaceInfo, &LinkFields),
+        out: &mut Vec<Outgoing>,
+    ) -> Option<Result<(), DropReason>> {
+        if found.name != name || must_be_fresh && found.fresh_until <= now {
+            return None;
+        }
+        self.tracing.note(|| TraceStep::DiskHit);
+        let copy = self.pool.copy_of(found.packet);
+        Some(self.answer_from_store(now, (copy, found.fresh_until), pending, ingress, fields, out))
+    }
+
+    /// Takes Data that the disk has found into memory, unless there is newer Data of its name. `None` when it is not to be used.
+    fn take_found<'a>(
+        &mut self,
+        now: Timestamp,
+        finished: &'a Finished,
+        reads: &mut DiskReads,
+    ) -> Option<FoundOnDisk<'a>> {
+        let (packet, fresh_until) = finished.data()?;
+        let name_ref = DataHeader::decode(packet).ok()?.name;
+        let name = name_ref.value();
+        hash_prefixes(&self.key, name, &mut reads.hashes).ok()?;
+        let hashes = &reads.hashes;
+        if hashes.full() != finished.name_hash() || self.pcct.content.disk.as_ref()?.is_erased(name, finished.position)
+        {
+            return None;
+        }
+        if let Some(dispatch) = &self.dispatch {
+            let (entry, owner) = dispatch.entry_of(name)?;
+            if owner != self.worker || !reads.is_valid(entry, finished.position) {
+                return None;
+            }
+        }
+        let exact = self.pcct.find_name(hashes.full(), name);
+        // What came into memory meanwhile is newer.
+        if exact.is_some_and(|exact| {
+            self.pcct
+                .variants(exact)
+                .any(|entry| self.pcct.delegation(entry).is_empty() && self.pcct.entry(entry).has_data())
+        }) {
+            return None;
+        }
+        if self.pcct.content.admits() {
+            let freshness_ms = fresh_until.since_ns(now) / 1_000_000;
+            let admission =
+                Admission { packet, name, freshness_ms, hashes: Some(hashes), digest: None, is_from_disk: true };
+            self.admit(now, &admission, None, exact);
+        }
+        Some(FoundOnDisk { packet, name, fresh_until })
+    }
+}
+
+impl<S: Schedule> Engine<S> {
+    /// Gives the Content Store a second tier. To be called before the first packet.
+    pub fn use_disk(&mut self, disk: DiskTier) {
+        self.core.pcct.content.disk = Some(Box::new(disk));
+        self.core.disk_reads = Some(Box::new(DiskReads::new()));
+    }
+
+    /// Has the disk answered something that [`advance`](Self::advance) will take?
+    #[inline]
+    pub fn has_disk_answers(&self) -> bool {
+        self.core.pcct.content.disk.as_ref().is_some_and(|disk| disk.has_work())
+    }
+
+    /// Hands what is to be written or read to the disk.
+    #[inline]
+    pub(crate) fn flush_disk(&mut self) {
+        if let Some(disk) = &mut self.core.pcct.content.disk {
+            disk.flush();
+        }
+    }
+
+    /// Takes what the disk has answered, and lets those go on who have waited for it, or have waited for too long.
+    #[cold]
+    pub(crate) fn take_from_disk(&mut self, now: Timestamp, out: &mut Vec<Outgoing>) {
+        let Some(mut reads) = self.core.disk_reads.take() else { return };
+        if let Some(disk) = &mut self.core.pcct.content.disk {
+            disk.set_now(now);
+        }
+        while let Some(finished) = self.core.pcct.content.disk.as_mut().and_then(|disk| disk.next_finished()) {
+            let found = self.core.take_found(now, &finished, &mut reads);
+            self.resume(now, finished.id, found.as_ref(), &mut reads, out);
+            let is_found = found.is_some();
+            if let Some(disk) = &mut self.core.pcct.content.disk {
+                disk.give_back(finished, is_found);
+            }
+        }
+        while let Some(expired) = self.core.pcct.content.disk.as_mut().and_then(|disk| disk.next_expired()) {
+            self.resume(now, expired, None, &mut reads, out);
+        }
+        self.core.end_trace_if_on();
+        self.core.disk_reads = Some(reads);
+    }
+
+    /// Lets all Interests have their turn that wait for a read.
+    fn resume(
+        &mut self,
+        now: Timestamp,
+        read: ReadId,
+        found: Option<&FoundOnDisk<'_>>,
+        reads: &mut DiskReads,
+        out: &mut Vec<Outgoing>,
+    ) {
+        while let Some(interest) = reads.pop(read) {
+            let face = interest.face;
+            let DiskReads { parsed, hashes, .. } = reads;
+            parsed.parse(&interest, |_| true);
+            if parsed.kind == Kind::Interest
+                && let Err(reason) =
+                    self.incoming_interest::<true>(now, interest, Prepared::not_hashed(parsed, hashes), found, out)
+            {
+                self.core.count_drop(face, reason);
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The second tier of the Content Store, over a real file: which Data goes there, which Interests it answers, who waits.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use namehop_disk::{DiskCache, DiskSettings, DiskState, MIN_CAPACITY_BYTES, Worker};
+use namehop_forward::{CsConfig, EngineConfig};
+use namehop_hash::HashKey;
+use tempfile::TempDir;
+
+use crate::router::*;
+
+/// Data that memory has room for.
+const IN_MEMORY: usize = 2;
+
+/// A router with little memory and a disk.
+struct Tiers {
+    router: Router,
+    cache: Option<DiskCache>,
+    folder: TempDir,
+}
+
+impl Tiers {
+    fn new() -> Self {
+        Tiers::over(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn over(folder: TempDir) -> Self {
+        let cs = CsConfig { capacity_packets: IN_MEMORY, ..CsConfig::default() };
+        let mut router = Router::with_default_route_and(EngineConfig { cs, ..EngineConfig::default() });
+        let started = Instant::now() - Duration::from_nanos(router.now.0);
+        let worker = Worker { wake: Box::new(|| {}), started };
+        let settings = DiskSettings {
+            path: folder.path().join("cache"),
+            capacity_bytes: MIN_CAPACITY_BYTES,
+            keep: true,
+            read_timeout_ms: 50,
+        };
+        let (cache, mut tiers) =
+            DiskCache::start(settings, HashKey::new(1, 2), vec![worker], |_| 0).expect("the file can be made");
+        router.engine.use_disk(tiers.remove(0));
+        let mut tiers = Tiers { router, cache: Some(cache), folder };
+        tiers.wait_until("it works", |tiers| tiers.report().status.state == DiskState::Working);
+        // The index comes with the next look.
+        tiers.router.wait_one_step();
+        tiers
+    }
+
+    /// The same file after a restart.
+    fn restart(self) -> Self {
+        let Tiers { router, cache, folder } = self;
+        drop(router);
+        cache.into_iter().for_each(DiskCache::stop);
+        // The thread closes the file a moment after it has said that it is done.
+        sleep(Duration::from_millis(100));
+        Tiers::over(folder)
+    }
+
+    fn report(&self) -> namehop_disk::DiskReport {
+        self.router.engine.cs_info().disk.expect("there is one")
+    }
+
+    fn wait_until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !is_so(self) {
+            assert!(Instant::now() < deadline, "waited in vain until {what}");
+            self.router.wait_one_step();
+            sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Lets the disk answer everything.
+    fn settle(&mut self) -> &mut Self {
+        self.wait_until("nobody waits for the disk", |tiers| {
+            tiers.router.engine.is_idle() || tiers.router.pit_len() > 0
+        });
+        self
+    }
+
+    /// Fetches Data so that it is cached.
+    fn fetch(&mut self, packet: DataMaker) {
+        let uri = packet.full_name().as_ref().prefix(packet.full_name().as_ref().len() - 1).to_owned();
+        let nonce = self.router.engine.counters().in_interests as u32 + 1_000;
+        self.router.recv(CONSUMER, interest_named(uri).nonce(nonce)).sent();
+        self.settle();
+        self.router.recv(PRODUCER, packet).sent();
+    }
+
+    /// Has memory filled with other Data, so that what was there goes to the disk.
+    fn fill_memory(&mut self) {
+        for _ in 0..IN_MEMORY {
+            let number = self.router.engine.counters().in_interests;
+            self.fetch(data(&format!("/other/{number}")));
+        }
+    }
+
+    /// What the engine sends for an Interest, the disk's answer included.
+    fn ask(&mut self, face: u32, packet: impl Into<Packet>) -> Vec<String> {
+        self.router.recv(face, packet);
+        self.settle();
+        self.router.lines()
+    }
+}
+
+#[test]
+fn which_interests_the_disk_answers() {
+    let stored = || data("/A/B").freshness(1_000).content(b"on disk");
+    let full = stored().full_name();
+    // rule; Interest; milliseconds after arrival; is it answered
+    let rows = [
+        ("same name", interest("/A/B").nonce(5), 0, true),
+        ("same name with CanBePrefix", interest("/A/B").prefix().nonce(5), 0, true),
+        ("a prefix", interest("/A").prefix().nonce(5), 0, false),
+        ("another name", interest("/A/C").nonce(5), 0, false),
+        ("the full name", interest_named(full).nonce(5), 0, false),
+        ("under a hint", interest("/A/B").hint("/hint").nonce(5), 0, false),
+        ("fresh", interest("/A/B").fresh().nonce(5), 900, true),
+        ("not fresh any more", interest("/A/B").fresh().nonce(5), 1_100, false),
+        ("old but that does not matter", interest("/A/B").nonce(5), 100_000, true),
+    ];
+    for (rule, asked, after_ms, is_answered) in rows {
+        let mut tiers = Tiers::new();
+        tiers.fetch(stored());
+        tiers.fill_memory();
+        tiers.router.wait(after_ms);
+        tiers.router.sent();
+        let (hits, misses) = (tiers.router.engine.counters().cs_hits, tiers.router.engine.counters().cs_misses);
+        let lines = tiers.ask(CONSUMER2, asked);
+        let counters = tiers.router.engine.counters();
+        assert_eq!(counters.cs_hits - hits, u64::from(is_answered), "{rule}");
+        assert_eq!(counters.cs_misses - misses, u64::from(!is_answered), "{rule}");
+        if is_answered {
+            assert_eq!(lines, ["D257 /A/B"], "{rule}");
+            assert_eq!(tiers.router.pit_len(), 0, "{rule}");
+            assert_eq!(tiers.report().counters.found, 1, "{rule}");
+        } else {
+            assert!(lines.len() == 1 && lines[0].starts_with("I300 "), "{rule}: {lines:?}");
+        }
+        assert_eq!(counters.in_interests, 2 + IN_MEMORY as u64, "{rule}: each Interest counts once");
+    }
+}
+
+#[test]
+fn what_was_read_is_in_memory_again() {
+    let mut tiers = Tiers::new();
+    tiers.fetch(data("/A"));
+    tiers.fill_memory();
+    assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(1)), ["D257 /A"]);
+    let reads = tiers.report().status.reads;
+    tiers.router.recv(CONSUMER2, interest("/A").nonce(2)).expect(&["D257 /A"]);
+    assert_eq!(tiers.report().status.reads, reads);
+    // It is on the disk still, so it is not written once more.
+    let stored = tiers.report().counters.stored;
+    tiers.fill_memory();
+    assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(3)), ["D257 /A"]);
+    assert_eq!(tiers.report().counters.stored - stored, 2, "the others that had to leave");
+}
+
+#[test]
+fn all_who_wait_get_the_data_with_their_own_tokens() {
+    let mut tiers = Tiers::new();
+    tiers.fetch(data("/A").freshness(60_000));
+    tiers.fill_memory();
+    let reads = tiers.report().status.reads;
+    tiers.router.recv(CONSUMER, interest("/A").nonce(1).packet().token(&[1, 2]));
+    tiers.router.recv(CONSUMER2, interest("/A").nonce(1).packet().token(&[3]));
+    tiers.router.recv(APP, interest("/A").fresh().nonce(2).packet().token(&[4]));
+    tiers.settle();
+    tiers.router.expect(&["D256 /A t:0102", "D257 /A t:03", "D260 /A t:04"]);
+    assert!(tiers.report().status.reads - reads <= 3, "and mostly it is one read");
+}
+
+#[test]
+fn whoever_waits_too_long_goes_on() {
+    let mut tiers = Tiers::new();
+    tiers.fetch(data("/A"));
+    tiers.fill_memory();
+    // The engine's time passes at once, before the disk has answered.
+    tiers.router.recv(CONSUMER, interest("/A").nonce(1));
+    tiers.router.now = tiers.router.now.plus_ms(1_000);
+    tiers.router.recv(CONSUMER2, interest("/B").nonce(2));
+    tiers.settle();
+    let lines = tiers.router.lines();
+    let is_late = tiers.report().counters.timed_out == 1;
+    assert_eq!(lines, if is_late { ["I300 /A n1", "I300 /B n2"] } else { ["D256 /A", "I300 /B n2"] });
+}
+
+#[test]
+fn newer_data_and_erasures_count_on_the_disk_too() {
+    let mut tiers = Tiers::new();
+    let newer = || data("/A").content(b"newer");
+    for packet in [data("/A").content(b"older").freshness(1), newer()] {
+        tiers.router.wait(10);
+        let nonce = tiers.router.now.0 as u32;
+        tiers.router.recv(CONSUMER, interest("/A").fresh().nonce(nonce));
+        tiers.settle();
+        tiers.router.recv(PRODUCER, packet).sent();
+        tiers.fill_memory();
+    }
+    tiers.router.recv(CONSUMER2, interest("/A").nonce(1));
+    tiers.settle();
+    assert_eq!(tiers.router.only().bytes, newer().packet().bytes);
+    tiers.fill_memory();
+    assert_eq!(tiers.router.erase("/A", 10), 0, "it is not in memory");
+    assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(2)), ["I300 /A n2"]);
+    let mut tiers = tiers.restart();
+    assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(3)), ["I300 /A n3"]);
+}
+
+#[test]
+fn what_may_not_be_cached_or_leave_this_computer_is_not_written() {
+    let mut tiers = Tiers::new();
+    tiers.router.recv(CONSUMER, interest("/A").nonce(1)).recv(PRODUCER, data("/A").packet().no_cache()).sent();
+    tiers.router.recv(APP, interest("/localhost/A").nonce(1)).recv(APP2, data("/localhost/A")).sent();
+    tiers.fetch(data("/B"));
+    tiers.fill_memory();
+    tiers.fill_memory();
+    assert_eq!(tiers.ask(CONSUMER2, interest("/B").nonce(2)), ["D257 /B"]);
+    assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(2)), ["I300 /A n2"]);
+    tiers.router.recv(APP, interest("/localhost/A").nonce(2));
+    tiers.settle();
+    assert!(!tiers.router.lines().iter().any(|line| line.starts_with("D260")));
+}
+
+#[test]
+fn a_restart_finds_what_was_written() {
+    let mut tiers = Tiers::new();
+    for number in 0..50 {
+        tiers.fetch(data(&format!("/A/{number}")));
+    }
+    tiers.fill_memory();
+    let mut tiers = tiers.restart();
+    for number in 0..50 {
+        let lines = tiers.ask(CONSUMER, interest(&format!("/A/{number}")).nonce(number));
+        assert_eq!(lines, [format!("D256 /A/{number}")]);
+    }
+    assert_eq!(tiers.report().status.checksum_failures, 0);
+}
