@@ -10,6 +10,7 @@
 //! | [`lpm`] | longest prefix match in three structures over the same prefixes |
 //! | [`fib`] | a FIB of many prefixes: loading, saving, memory, lookups, growth |
 //! | [`schedule`] | what measurements of the forwarding engine say, and the trait through which they are asked for |
+//! | [`policy`] | the same of the engine with cache policies |
 //! | [`machine`] | what the machine is, and its clock |
 //! | [`progress`] | what a long measurement says of itself while it runs |
 //!
@@ -26,6 +27,7 @@ pub mod lpm;
 pub mod machine;
 mod median;
 pub mod memory;
+pub mod policy;
 pub mod progress;
 pub mod schedule;
 pub mod workload;

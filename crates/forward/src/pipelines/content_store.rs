@@ -7,6 +7,7 @@ use namehop_wire::MAX_PACKET_SIZE;
 
 use crate::engine::config::UnsolicitedPolicy;
 use crate::engine::core::{Core, names_digest};
+use crate::flow::Untimed;
 use crate::pcct::PitRef;
 use crate::pcct::content::{DIGEST_BYTES, NewData, Stored};
 use crate::pcct::keys::{Key, NoEntry};
@@ -103,7 +104,7 @@ impl Core {
                     is_solicited: partition.is_some(),
                     digest: data.digest,
                 };
-                let stored = self.pcct.store_data(entry, &new, now);
+                let stored = self.pcct.store_data(entry, &new, now, &mut Untimed);
                 if stored != Stored::Yes {
                     self.pcct.free_if_unused(entry);
                 }
