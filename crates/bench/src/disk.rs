@@ -96,7 +96,7 @@ pub fn measure(options: &DiskOptions, step: &dyn Fn(&str)) -> Result<DiskBenchRe
 }
 
 fn measure_at(options: &DiskOptions, step: &dyn Fn(&str)) -> Result<DiskBenchReport, DiskBenchError> {
-    let packet = DataBuilder::new(&Name::new().append_generic("bench"))
+    let packet = DataBuilder::new(Name::new().append_generic("bench"))
         .content(vec![7; options.content_bytes])
         .sign(&DigestSigner)
         .map_err(|_| DiskBenchError::Options)?;

@@ -11,6 +11,7 @@
 //! | [`fib`] | a FIB of many prefixes: loading, saving, memory, lookups, growth |
 //! | [`disk`] | the second tier of the Content Store: packets stored and found on a disk |
 //! | [`schedule`] | what measurements of the forwarding engine say, and the trait through which they are asked for |
+//! | [`policy`] | the same of the engine with cache policies |
 //! | [`machine`] | what the machine is, and its clock |
 //! | [`progress`] | what a long measurement says of itself while it runs |
 //!
@@ -28,6 +29,7 @@ pub mod lpm;
 pub mod machine;
 mod median;
 pub mod memory;
+pub mod policy;
 pub mod progress;
 pub mod schedule;
 pub mod workload;

@@ -11,6 +11,7 @@ use namehop_store::PolicyKind;
 use serde::{Serialize, Serializer};
 
 use crate::counters::CounterFigures;
+use crate::policy::{BlockFigures, PolicyFigures, PolicyParameters};
 use crate::progress::OnProgress;
 use crate::workload::WorkloadParameters;
 
@@ -326,4 +327,21 @@ pub trait EngineMeasurements {
         parameters: &EngineParameters,
         on_progress: &OnProgress<'_>,
     ) -> Result<Vec<ScheduleFigures>, Box<dyn Error + Send + Sync>>;
+
+    /// Figures for each cache policy asked for, in that order: a list for each run.
+    fn measure_policies(
+        &mut self,
+        parameters: &EngineParameters,
+        of: &PolicyParameters,
+        on_progress: &OnProgress<'_>,
+    ) -> Result<Vec<Vec<PolicyFigures>>, Box<dyn Error + Send + Sync>>;
+
+    /// What the blocks of the flow of packets take with each cache policy, in that order, first with the schedule `Naive`, then with
+    /// `Burst`: a list for each run.
+    fn measure_blocks(
+        &mut self,
+        parameters: &EngineParameters,
+        of: &PolicyParameters,
+        on_progress: &OnProgress<'_>,
+    ) -> Result<Vec<Vec<BlockFigures>>, Box<dyn Error + Send + Sync>>;
 }

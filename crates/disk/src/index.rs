@@ -78,7 +78,7 @@ impl Index {
 
     #[inline]
     fn line(&self, hash: u64) -> usize {
-        (u128::from(hash) * self.lines.len() as u128 >> 64) as usize
+        ((u128::from(hash) * self.lines.len() as u128) >> 64) as usize
     }
 
     /// Asks for the place of a name to be brought into the cache.

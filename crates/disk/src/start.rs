@@ -155,7 +155,7 @@ fn serve(settings: &DiskSettings, opened: Option<Opened>, parts: Parts) {
     info!(
         path = %settings.path.display(),
         "the disk cache has {} MiB, and {} MiB of memory for its index; requests go by {:?}",
-        parts.shared.slots * crate::SLOT_BYTES as u64 >> 20,
+        (parts.shared.slots * crate::SLOT_BYTES as u64) >> 20,
         parts.indexes.iter().map(Index::memory_bytes).sum::<usize>() >> 20,
         runtime.driver_type(),
     );

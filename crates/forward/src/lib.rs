@@ -22,6 +22,7 @@ pub mod dead_nonce_list;
 pub mod dispatch;
 pub mod engine;
 pub mod fib;
+pub mod flow;
 mod parse;
 mod pcct;
 mod pipelines;

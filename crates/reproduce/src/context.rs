@@ -4,11 +4,15 @@ use namehop_bench::machine::Machine;
 use namehop_bench::progress::{OnProgress, Progress};
 use namehop_bench::schedule::EngineMeasurements;
 use namehop_forward::schedule::ScheduleKind;
+use namehop_simulate::run::{Outcome, Plan, Source, run};
+use namehop_simulate::workload::{Workload, WorkloadShape};
 use namehop_table::table_memory_by_pages;
 
+use crate::caching::compared;
 use crate::items::{ITEMS, Item};
 use crate::measured::engine::{self, ScheduleRuns};
 use crate::measured::memory::{self, Dram};
+use crate::measured::policies::Policies;
 use crate::measured::{MachineFigures, Measured};
 use crate::report::{Report, number};
 use crate::{ReproduceError, Settings, published};
@@ -23,6 +27,10 @@ pub struct Context<'a> {
     /// Pages that tables lay on when the engine was measured last.
     table_pages: String,
     dram: Option<Dram>,
+    /// Caches that were simulated before: the workload, the capacity, and what the compared policies did.
+    simulated: Vec<(WorkloadShape, usize, Vec<Outcome>)>,
+    /// What the engine was asked before about policies.
+    policies: Option<Policies>,
     on_progress: &'a OnProgress<'a>,
 }
 
@@ -41,7 +49,17 @@ impl<'a> Context<'a> {
         on_progress: &'a OnProgress<'a>,
     ) -> Self {
         let machine = Machine::detect();
-        Context { settings, machine, engine, measured: Vec::new(), table_pages: String::new(), dram: None, on_progress }
+        Context {
+            settings,
+            machine,
+            engine,
+            measured: Vec::new(),
+            table_pages: String::new(),
+            dram: None,
+            simulated: Vec::new(),
+            policies: None,
+            on_progress,
+        }
     }
 
     /// The items that can be run.
@@ -83,6 +101,43 @@ impl<'a> Context<'a> {
         self.progress("memory, random lines");
         let figures = memory::dram(&self.settings.memory, self.settings.runs)?;
         Ok(self.dram.insert(figures).clone())
+    }
+
+    /// What the compared policies do with a workload, for each of these capacities; simulated once, those of one call in one pass.
+    pub(crate) fn simulated(
+        &mut self,
+        shape: WorkloadShape,
+        capacities: &[usize],
+    ) -> Result<Vec<Vec<Outcome>>, ReproduceError> {
+        let place = |context: &Self, capacity: usize| {
+            context.simulated.iter().position(|(of, at, _)| *of == shape && *at == capacity)
+        };
+        let missing: Vec<usize> =
+            capacities.iter().copied().filter(|&capacity| place(self, capacity).is_none()).collect();
+        if !missing.is_empty() {
+            let requests = self.settings.cache_requests;
+            let choices = compared().map(|(_, choice, _)| choice);
+            let stores = missing.iter().flat_map(|&capacity| choices.map(|choice| (choice, capacity))).collect();
+            let plan = Plan { stores, requests, warm_up: requests / 2, threads: self.machine.cores };
+            let what = format!("simulating caches: {}, alpha {}, {} packets", shape.kind, shape.alpha, shape.packets());
+            let on_progress = |done| (self.on_progress)(Progress { what: what.clone(), done, total: requests });
+            let outcomes = run(&mut Source::Workload(Workload::new(shape)), &plan, &on_progress)?;
+            let of_capacities = outcomes.chunks(choices.len()).map(<[Outcome]>::to_vec);
+            self.simulated.extend(missing.into_iter().zip(of_capacities).map(|(capacity, of)| (shape, capacity, of)));
+        }
+        let all = capacities.iter().filter_map(|&capacity| place(self, capacity));
+        Ok(all.map(|place| self.simulated[place].2.clone()).collect())
+    }
+
+    /// What the engine does with each policy, measured once.
+    pub(crate) fn policies(&mut self) -> Result<&Policies, ReproduceError> {
+        let Context { settings, engine, on_progress, policies, .. } = self;
+        if policies.is_none() {
+            let engine = engine.as_deref_mut().ok_or_else(|| ReproduceError::Engine("no engine to measure".into()))?;
+            *policies = Some(Policies::measure(engine, settings, *on_progress)?);
+            self.table_pages = table_pages();
+        }
+        policies.as_ref().ok_or_else(|| ReproduceError::Engine("no figures of policies".into()))
     }
 
     /// 10^9 bytes per second that all cores read in sequence.

@@ -65,16 +65,28 @@ pub(crate) const ITEMS: &[Item] = items![
         "Takemasa et al. (2017), figure 4", engine_figures::icn17_figure_4;
     "icn17-figure-5", true, "Forwarding speed by number of threads",
         "Takemasa et al. (2017), figure 5", engine_figures::icn17_figure_5;
+    "figure-3.3", true, "Cycles of the blocks of the flow of packets",
+        "Takemasa (2019), figure 3.3, 3.3.2", caching::engine::figure_3_3;
+    "cache-accesses", false, "Memory that cache policies touch",
+        "Takemasa (2019), 4.2", caching::accesses::accesses;
     "cache-cycles", false, "Average cycles with cache eviction and with cache admission",
-        "Takemasa (2019), equations 5.1 and 5.2, 5.1.2", caching::cycles;
-    "filter", false, "False positives and memory of Filter",
-        "Takemasa (2019), 5.2.3 and 5.3.3", caching::false_positives;
+        "Takemasa (2019), equations 5.1 and 5.2, 5.1.2", caching::cycles::cycles;
+    "filter", false, "False positives, memory and threshold of Filter",
+        "Takemasa (2019), 5.2.3 and 5.3.3", caching::filter::false_positives;
     "figure-5.4", false, "Filter's insertion and hit rates by threshold and history",
-        "Takemasa (2019), figure 5.4, equations 5.3 to 5.7", caching::figure_5_4;
-    "figure-5.6", false, "Insertion and hit rates of cache policies, simulated",
-        "Takemasa (2019), figures 5.5 and 5.6", caching::rates;
-    "figure-5.7", false, "Average cycles by cache policy, from simulated rates",
-        "Takemasa (2019), figure 5.7, tables 5.1 and 5.2", caching::figure_5_7;
+        "Takemasa (2019), figure 5.4, equations 5.3 to 5.7", caching::filter::figure_5_4;
+    "figure-5.5", false, "Insertion rates of Filter and TinyLFU, simulated",
+        "Takemasa (2019), figure 5.5", caching::rates::figure_5_5;
+    "figure-5.6", false, "Hit rates of cache policies, simulated",
+        "Takemasa (2019), figure 5.6", caching::rates::figure_5_6;
+    "table-5.1", true, "Cycles of blocks that all cache policies have",
+        "Takemasa (2019), table 5.1", caching::engine::table_5_1;
+    "table-5.2", true, "Cycles of history updates, evictions and admissions by cache policy",
+        "Takemasa (2019), table 5.2, 5.2.4", caching::engine::table_5_2;
+    "figure-5.7", false, "Average cycles by cache policy and capacity, from simulated rates",
+        "Takemasa (2019), figure 5.7, tables 5.1 and 5.2", caching::cycles::figure_5_7;
+    "figure-5.8", true, "Forwarding speed by cache policy",
+        "Takemasa (2019), figure 5.8", caching::engine::figure_5_8;
     "chassis-power", false, "Power of the servers without load",
         "Takemasa (2019), 6.3.2", power::chassis;
     "table-6.1", false, "Parameters of the E5620 processor's power",

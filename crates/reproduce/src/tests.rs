@@ -4,9 +4,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use namehop_bench::counters::CounterFigures;
+use namehop_bench::policy::{BlockFigures, PolicyFigures, PolicyParameters};
 use namehop_bench::progress::{OnProgress, Progress};
 use namehop_bench::schedule::{ByPacket, EngineMeasurements, EngineParameters, PacketCosts, ScheduleFigures};
 use namehop_model::pipeline::{BackendCycles, LoadLevels, StageCycles};
+use namehop_store::PolicyKind;
 
 use super::*;
 use crate::items::{ITEMS, Item};
@@ -108,6 +110,63 @@ impl EngineMeasurements for PublishedEngine {
         });
         Ok(figures.collect())
     }
+
+    fn measure_policies(
+        &mut self,
+        _: &EngineParameters,
+        of: &PolicyParameters,
+        _: &OnProgress<'_>,
+    ) -> Result<Vec<Vec<PolicyFigures>>, Box<dyn Error + Send + Sync>> {
+        let figures = |&policy: &PolicyKind| PolicyFigures {
+            policy,
+            hit_rate: 0.3 * self.factor,
+            insertion_rate: 0.1 * self.factor,
+            request_ns: 500.0 * self.factor,
+            request_ns_quartiles: (400.0, 600.0),
+            speed: 1.1 * self.factor,
+            speed_quartiles: (1.0, 1.2),
+            gigabits_per_s: 16.1 * self.factor,
+            requests: 1_000_000,
+        };
+        Ok(vec![of.policies.iter().map(figures).collect(); of.runs])
+    }
+
+    fn measure_blocks(
+        &mut self,
+        _: &EngineParameters,
+        of: &PolicyParameters,
+        _: &OnProgress<'_>,
+    ) -> Result<Vec<Vec<BlockFigures>>, Box<dyn Error + Send + Sync>> {
+        let schedules = [ScheduleKind::Naive, ScheduleKind::Burst].into_iter();
+        let figures = schedules.flat_map(|schedule| of.policies.iter().map(move |&policy| (policy, schedule)));
+        let run: Vec<_> = figures.map(|(policy, schedule)| blocks(policy, schedule, self.factor)).collect();
+        Ok(vec![run; of.runs])
+    }
+}
+
+/// Cycles of blocks as in tables 5.1 and 5.2; those of a block with two parts are divided.
+fn blocks(policy: PolicyKind, schedule: ScheduleKind, factor: f64) -> BlockFigures {
+    let [b1, b3, b4, b5, b6, b7, b8, b9, b10, b11] = published::block_cycles().map(|cycles| factor * cycles.value());
+    let cycles = [
+        b1 / 2.0,
+        b1 / 2.0,
+        10.0,
+        b3,
+        b4,
+        b5,
+        b6,
+        b7,
+        b8 / 2.0,
+        b8 / 2.0,
+        b9 / 2.0,
+        b9 / 2.0,
+        b10,
+        b11,
+        factor * 62.0,
+        factor * 28.0,
+    ];
+    let history_cycles = Some(factor * 83.0);
+    BlockFigures { policy, schedule, cycles: cycles.map(Some), history_cycles, clock_cycles: 20, interruptions: 0 }
 }
 
 fn levels(value: impl Fn(usize) -> f64) -> LoadLevels {
@@ -152,9 +211,11 @@ fn without_an_engine_there_are_the_items_that_need_none() {
         "hash-table",
         "two-stage",
         "prefetch-overhead",
+        "cache-accesses",
         "cache-cycles",
         "filter",
         "figure-5.4",
+        "figure-5.5",
         "figure-5.6",
         "figure-5.7",
         "chassis-power",

@@ -133,12 +133,17 @@ impl Workload {
 
     /// The next request: the hash of its name.
     pub fn next_request(&mut self) -> u64 {
-        mix(match self.shape.kind {
+        mix(self.next_number())
+    }
+
+    /// The next request: the number of what is asked for. Web objects have theirs from 1 on, segments of videos from 2^40 on.
+    pub fn next_number(&mut self) -> u64 {
+        match self.shape.kind {
             WorkloadKind::Web => self.next_object(),
             WorkloadKind::Video => self.next_segment(),
             WorkloadKind::Mixed if self.draws.unit() < self.shape.web_share => self.next_object(),
             WorkloadKind::Mixed => self.next_segment(),
-        })
+        }
     }
 
     fn next_object(&mut self) -> u64 {

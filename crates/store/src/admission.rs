@@ -10,6 +10,8 @@ use crate::{Arrival, EvictionPolicy, Parameters};
 pub trait AdmissionPolicy: Sized + Send {
     /// Does the decision depend on the packet that would have to leave?
     const COMPARES: bool;
+    /// Of those that compare: how many Data are refused for one packet before another one's turn to leave comes.
+    const PATIENCE: u32 = 1;
     /// Does it depend on what was asked for, so that [`requested`](Self::requested) has something to do?
     const COUNTS: bool;
 
@@ -22,9 +24,15 @@ pub trait AdmissionPolicy: Sized + Send {
     /// An Interest asked for a name, whether the store could answer or not.
     fn requested(&mut self, name_hash: u64);
 
-    /// May Data with this name enter? `victim` is the name of the packet that would have to leave; `None` if there is room, or
-    /// if the policy does not [compare](Self::COMPARES).
-    fn admits(&mut self, name_hash: u64, victim: Option<u64>) -> bool;
+    /// May Data with this name enter, whatever has to leave for it? Policies that [compare](Self::COMPARES) are asked only while
+    /// there is room.
+    fn admits(&mut self, name_hash: u64) -> bool;
+
+    /// How much keeping the Data of this name is worth: what is worth more than the packet that would have to leave, enters. Asked only
+    /// of policies that compare.
+    fn worth(&self, _name_hash: u64) -> u32 {
+        0
+    }
 
     /// Asks for what [`requested`](Self::requested) and [`admits`](Self::admits) look at.
     fn prefetch(&self, name_hash: u64);
@@ -46,7 +54,7 @@ impl AdmissionPolicy for Everything {
     fn requested(&mut self, _: u64) {}
 
     #[inline]
-    fn admits(&mut self, _: u64, _: Option<u64>) -> bool {
+    fn admits(&mut self, _: u64) -> bool {
         true
     }
 
@@ -61,6 +69,10 @@ pub struct Guarded<A, E> {
     eviction: E,
     /// Hashes of the names in the store, for admission policies that compare; 8 bytes per slot.
     names: Words,
+    /// What the packet was worth that has to leave next, when it was last looked at; for those policies, too.
+    bar: Option<u32>,
+    /// Data refused since then.
+    refused: u32,
 }
 
 impl<A: AdmissionPolicy, E: EvictionPolicy> Guarded<A, E> {
@@ -70,7 +82,34 @@ impl<A: AdmissionPolicy, E: EvictionPolicy> Guarded<A, E> {
     /// When the memory cannot be had.
     pub fn new(parameters: &Parameters) -> Result<Self, TableError> {
         let names = if A::COMPARES { parameters.slots } else { 0 };
-        Ok(Guarded { admission: A::new(parameters)?, eviction: E::new(parameters)?, names: Words::new(names)? })
+        let (admission, eviction) = (A::new(parameters)?, E::new(parameters)?);
+        Ok(Guarded { admission, eviction, names: Words::new(names)?, bar: None, refused: 0 })
+    }
+
+    /// Is this name worth more than the packet that would have to leave? That one is looked at once, and then again only after it
+    /// has been in the way of as many others as [`AdmissionPolicy::PATIENCE`] says: then it has another round, so that one packet
+    /// which is worth more than all that come does not keep all of them out.
+    #[inline]
+    fn exceeds_victim(&mut self, name_hash: u64) -> bool {
+        let bar = match self.bar {
+            Some(bar) => bar,
+            None => {
+                let Some(victim) = self.eviction.victim() else { return true };
+                let bar = self.admission.worth(self.names.get(victim as usize));
+                self.bar = Some(bar);
+                self.refused = 0;
+                bar
+            }
+        };
+        let exceeds = self.admission.worth(name_hash) > bar;
+        if !exceeds {
+            self.refused += 1;
+            if self.refused >= A::PATIENCE {
+                self.eviction.spared();
+                self.bar = None;
+            }
+        }
+        exceeds
     }
 }
 
@@ -90,13 +129,12 @@ impl<A: AdmissionPolicy, E: EvictionPolicy> CachePolicy for Guarded<A, E> {
 
     #[inline]
     fn admits(&mut self, arrival: &Arrival, is_full: bool) -> bool {
-        let victim = if A::COMPARES && is_full { self.eviction.victim() } else { None };
-        let victim_name = victim.map(|id| self.names.get(id as usize));
-        let admits = self.admission.admits(arrival.name_hash, victim_name);
+        let admits = match A::COMPARES && is_full {
+            true => self.exceeds_victim(arrival.name_hash),
+            false => self.admission.admits(arrival.name_hash),
+        };
         if admits {
             self.eviction.expected(arrival);
-        } else if victim.is_some() {
-            self.eviction.spared();
         }
         admits
     }
@@ -121,11 +159,13 @@ impl<A: AdmissionPolicy, E: EvictionPolicy> CachePolicy for Guarded<A, E> {
 
     #[inline]
     fn evicted(&mut self, id: u32) {
+        self.bar = None;
         self.eviction.evicted(id);
     }
 
     #[inline]
     fn removed(&mut self, id: u32) {
+        self.bar = None;
         self.eviction.removed(id);
     }
 
@@ -158,7 +198,8 @@ impl<A: AdmissionPolicy, E: EvictionPolicy> CachePolicy for Guarded<A, E> {
     #[inline]
     fn prefetch_victim(&self, id: u32, name_hash: u64) {
         self.eviction.prefetch(id);
-        if A::COMPARES {
+        // Others look at it too seldom.
+        if A::COMPARES && A::PATIENCE == 1 {
             self.names.prefetch(id as usize);
             self.admission.prefetch(name_hash);
         }

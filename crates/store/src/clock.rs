@@ -45,6 +45,13 @@ impl EvictionPolicy for Clock {
         }
     }
 
+    /// Gets another round.
+    fn spared(&mut self) {
+        if let Some(victim) = self.victim() {
+            self.order.move_back(victim);
+        }
+    }
+
     /// Those that were not used yet.
     fn upcoming(&self, ahead: &mut Ahead) -> Option<u32> {
         loop {

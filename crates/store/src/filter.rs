@@ -87,7 +87,7 @@ impl AdmissionPolicy for Filter {
     }
 
     #[inline]
-    fn admits(&mut self, name_hash: u64, _: Option<u64>) -> bool {
+    fn admits(&mut self, name_hash: u64) -> bool {
         self.counters.get_part::<16>(self.counter_of(name_hash)) >= self.threshold
     }
 

@@ -12,8 +12,8 @@ const ROWS: usize = 4;
 /// Counters of a row; a byte more belongs to the number of the sample.
 const ROW_COUNTERS: u64 = 15;
 const ROW_BYTES: usize = 16;
-/// Names of a sample for each line: a row has then few names for each counter.
-const SAMPLE_PER_LINE: u64 = 16;
+/// A line is kept as words, least byte first.
+const WORD_BYTES: usize = 8;
 /// Bits of a hash that are looked at: those that [`kept`](crate::slots::kept) leaves.
 const KEPT_BITS: u32 = 56;
 /// Bits of the hash that choose the counter of one row.
@@ -38,9 +38,10 @@ impl std::fmt::Debug for Sketch {
 }
 
 impl Sketch {
-    /// A sketch whose counters are halved after every `sample` names. It takes 4 to 8 bytes for each name of a sample.
-    pub(crate) fn new(sample: u64) -> Result<Self, TableError> {
-        let lines = sample.div_ceil(SAMPLE_PER_LINE).checked_next_power_of_two().ok_or(TableError::CapacityTooLarge)?;
+    /// A sketch whose counters are halved after every `sample` names. It has a cache line for each `per_line` of them, at least one,
+    /// or up to twice as many lines.
+    pub(crate) fn new(sample: u64, per_line: u64) -> Result<Self, TableError> {
+        let lines = sample.div_ceil(per_line.max(1)).checked_next_power_of_two().ok_or(TableError::CapacityTooLarge)?;
         let count = usize::try_from(lines).map_err(|_| TableError::CapacityTooLarge)?;
         let memory = CacheLines::new(count, PageRequest::Large)?;
         Ok(Sketch { lines: memory, mask: lines - 1, sample: sample.max(1), counted: 0, samples: 0 })
@@ -49,14 +50,20 @@ impl Sketch {
     /// Counts a name.
     #[inline]
     pub(crate) fn count(&mut self, hash: u64) {
-        let (line, mut bytes) = self.halved(hash);
-        let least = places(hash).map(|place| bytes[place]).into_iter().min().unwrap_or(0);
+        let line = (hash & self.mask) as usize;
+        if self.missed(line) > 0 {
+            let bytes = self.halved(line);
+            self.store(line, &bytes);
+        }
+        let words = &mut self.lines[line].0;
+        let counters = places(hash).map(|place| (place / WORD_BYTES, (place % WORD_BYTES) as u32 * u8::BITS));
+        let counts = counters.map(|(word, shift)| (words[word] >> shift) as u8);
+        let least = counts.into_iter().min().unwrap_or(0);
         if least < u8::MAX {
-            for place in places(hash) {
-                bytes[place] = bytes[place].max(least + 1);
+            for ((word, shift), count) in counters.into_iter().zip(counts) {
+                words[word] += u64::from(count == least) << shift;
             }
         }
-        self.store(line, &bytes);
         self.counted += 1;
         if self.counted >= self.sample {
             self.counted = 0;
@@ -67,8 +74,11 @@ impl Sketch {
     /// How often a name was counted lately; seldom more than that, never less but for the halving.
     #[inline]
     pub(crate) fn estimate(&self, hash: u64) -> u8 {
-        let (_, bytes) = self.halved(hash);
-        places(hash).map(|place| bytes[place]).into_iter().min().unwrap_or(0)
+        let line = (hash & self.mask) as usize;
+        let words = &self.lines[line].0;
+        let count = |place: usize| (words[place / WORD_BYTES] >> ((place % WORD_BYTES) as u32 * u8::BITS)) as u8;
+        let least = places(hash).map(count).into_iter().min().unwrap_or(0);
+        least.checked_shr(self.missed(line)).unwrap_or(0)
     }
 
     /// Asks for the counters of a name.
@@ -77,25 +87,30 @@ impl Sketch {
         self.lines.prefetch((hash & self.mask) as usize);
     }
 
-    /// The line of a name as it is after all samples that have passed.
+    /// Samples that have passed since a line was last halved.
     #[inline]
-    fn halved(&self, hash: u64) -> (usize, [u8; ROWS * ROW_BYTES]) {
-        let line = (hash & self.mask) as usize;
+    fn missed(&self, line: usize) -> u32 {
+        let words = &self.lines[line].0;
+        // The last byte of each row.
+        let noted = std::array::from_fn(|row| (words[2 * row + 1] >> (u64::BITS - u8::BITS)) as u8);
+        self.samples.wrapping_sub(u32::from_le_bytes(noted))
+    }
+
+    /// A line as it is after all samples that have passed.
+    #[cold]
+    fn halved(&self, line: usize) -> [u8; ROWS * ROW_BYTES] {
         let mut bytes = [0; ROWS * ROW_BYTES];
         for (bytes, word) in bytes.chunks_exact_mut(8).zip(self.lines[line].0) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
-        let noted = u32::from_le_bytes(std::array::from_fn(|row| bytes[row * ROW_BYTES + ROW_COUNTERS as usize]));
-        let missed = self.samples.wrapping_sub(noted);
-        if missed > 0 {
-            for byte in &mut bytes {
-                *byte = byte.checked_shr(missed).unwrap_or(0);
-            }
+        let missed = self.missed(line);
+        for byte in &mut bytes {
+            *byte = byte.checked_shr(missed).unwrap_or(0);
         }
-        (line, bytes)
+        bytes
     }
 
-    #[inline]
+    #[cold]
     fn store(&mut self, line: usize, bytes: &[u8; ROWS * ROW_BYTES]) {
         let mut bytes = *bytes;
         for (row, byte) in self.samples.to_le_bytes().into_iter().enumerate() {
@@ -127,7 +142,7 @@ mod tests {
     #[test]
     fn estimates_are_never_too_low_and_seldom_too_high() {
         let names = 20_000;
-        let mut sketch = Sketch::new(1 << 20).expect("memory");
+        let mut sketch = Sketch::new(1 << 20, 16).expect("memory");
         let mut exact = HashMap::new();
         for number in 0..200_000_u64 {
             // The smaller the number of a name, the more often it comes.
@@ -147,7 +162,7 @@ mod tests {
 
     #[test]
     fn every_sample_halves_all_counters() {
-        let mut sketch = Sketch::new(64).expect("memory");
+        let mut sketch = Sketch::new(64, 16).expect("memory");
         let name = mix(1);
         let others: Vec<u64> = (2..).map(mix).filter(|&other| (other ^ name) & sketch.mask != 0).take(56).collect();
         for _ in 0..7 {
@@ -163,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_counter_stays_at_its_greatest_value() {
-        let mut sketch = Sketch::new(1000).expect("memory");
+        let mut sketch = Sketch::new(1000, 16).expect("memory");
         for _ in 0..900 {
             sketch.count(7);
         }

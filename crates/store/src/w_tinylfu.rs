@@ -6,6 +6,9 @@ use crate::sketch::Sketch;
 use crate::slots::{List, Note, Slots, kept};
 use crate::{Ahead, Arrival, EvictionPolicy, Parameters};
 
+/// Requests of a sample for each packet of the store, unless told otherwise, and for each cache line of counters.
+const SAMPLE: u32 = 10;
+const SAMPLE_PER_LINE: u64 = 16;
 /// Marks: where a packet is.
 const WINDOW: u8 = 1;
 const PROBATION: u8 = 2;
@@ -74,7 +77,7 @@ impl EvictionPolicy for WTinyLfu {
         let main_capacity = parameters.capacity.saturating_sub(window_capacity);
         Ok(WTinyLfu {
             slots: Slots::new(parameters.slots)?,
-            sketch: Sketch::new((parameters.capacity as u64).saturating_mul(parameters.tuning.sample.into()))?,
+            sketch: Sketch::new(parameters.sample(SAMPLE), SAMPLE_PER_LINE)?,
             window: List::default(),
             probation: List::default(),
             protected: List::default(),

@@ -1,6 +1,7 @@
 //! Why the engine could not be measured.
 
 use namehop_forward::fib::FibError;
+use namehop_store::PolicyKind;
 use namehop_wire::DecodeError;
 
 use crate::workload::WorkloadError;
@@ -32,6 +33,18 @@ pub enum EngineBenchError {
         got: usize,
         /// Packets that went in.
         expected: usize,
+    },
+    /// Requests of the warm-up were too few.
+    #[error(
+        "after warming up, the cache of '{policy}' holds {got} of {capacity} packets; more --warm-up or a smaller --cs fills it"
+    )]
+    Cold {
+        /// Its policy.
+        policy: PolicyKind,
+        /// Packets in it.
+        got: usize,
+        /// Packets it may hold.
+        capacity: usize,
     },
     /// There is no such flood.
     #[error("the flood is impossible: {0}")]

@@ -17,6 +17,8 @@
 //! | `load` | which packets when, and what a turn cost |
 //! | `turn` | what the worker receives in one turn |
 //! | `rotation` | schedules in turns |
+//! | `requests` | requests of a workload, which the cache answers or not |
+//! | `policies` | cache policies in turns, and the blocks of the flow of packets |
 //! | `flood` | a flood of Interests, and what it does to others |
 //! | `watch` | what is observed of turns besides time |
 //! | `costs` | from single bursts to costs |
@@ -35,7 +37,9 @@ mod lines;
 mod load;
 mod names;
 mod peers;
+mod policies;
 mod prefixes;
+mod requests;
 mod rig;
 mod rotation;
 mod stock;
@@ -56,6 +60,7 @@ use namehop_router::worker::{pin_to_processor, usable_processors};
 
 use crate::counters::{Counters, CountersUnavailable, Events};
 use crate::memory::DramFigures;
+use crate::policy::{BlockFigures, PolicyFigures, PolicyParameters};
 use crate::progress::{OnProgress, Progress};
 use crate::schedule::{
     Buffers, ByPacket, EngineMeasurements, EngineParameters, FloodFigures, FloodParameters, ScheduleFigures,
@@ -361,19 +366,45 @@ pub struct EngineOnDemand {
     made: Option<EngineBench>,
 }
 
+impl EngineOnDemand {
+    fn made_for(
+        &mut self,
+        parameters: &EngineParameters,
+        on_progress: &OnProgress<'_>,
+    ) -> Result<&EngineBench, EngineBenchError> {
+        let bench = match self.made.take() {
+            Some(bench) if bench.suits(parameters) => bench,
+            _ => EngineBench::new(parameters, on_progress)?,
+        };
+        Ok(self.made.insert(bench))
+    }
+}
+
 impl EngineMeasurements for EngineOnDemand {
     fn measure(
         &mut self,
         parameters: &EngineParameters,
         on_progress: &OnProgress<'_>,
     ) -> Result<Vec<ScheduleFigures>, Box<dyn Error + Send + Sync>> {
-        let bench = match self.made.take() {
-            Some(bench) if bench.suits(parameters) => bench,
-            _ => EngineBench::new(parameters, on_progress)?,
-        };
-        let figures = bench.run(parameters, on_progress);
-        self.made = Some(bench);
-        Ok(figures?)
+        Ok(self.made_for(parameters, on_progress)?.run(parameters, on_progress)?)
+    }
+
+    fn measure_policies(
+        &mut self,
+        parameters: &EngineParameters,
+        of: &PolicyParameters,
+        on_progress: &OnProgress<'_>,
+    ) -> Result<Vec<Vec<PolicyFigures>>, Box<dyn Error + Send + Sync>> {
+        Ok(self.made_for(parameters, on_progress)?.run_policies(parameters, of, on_progress)?)
+    }
+
+    fn measure_blocks(
+        &mut self,
+        parameters: &EngineParameters,
+        of: &PolicyParameters,
+        on_progress: &OnProgress<'_>,
+    ) -> Result<Vec<Vec<BlockFigures>>, Box<dyn Error + Send + Sync>> {
+        Ok(self.made_for(parameters, on_progress)?.run_blocks(parameters, of, on_progress)?)
     }
 }
 

@@ -205,6 +205,11 @@ impl<S: Schedule> Rig<S> {
         cycles().wrapping_sub(before)
     }
 
+    /// The worker's engine.
+    pub(super) fn engine(&self) -> &Engine<S> {
+        self.worker.engine()
+    }
+
     /// Mbufs handed out.
     pub(super) fn buffers_in_use(&self) -> usize {
         self.pool.in_use()

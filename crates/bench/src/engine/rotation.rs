@@ -18,7 +18,7 @@ use crate::schedule::{ByPacket, FloodFigures, FloodParameters};
 
 /// How long a schedule has the worker at a time: some ten thousand exchanges, so that what the one before left in the core's
 /// caches makes no difference.
-const PIECE: Duration = Duration::from_millis(25);
+pub(super) const PIECE: Duration = Duration::from_millis(25);
 
 /// A load under some schedule. `B` is one of the same path that it can always be changed to.
 trait AnyLoad<'a, B: Schedule> {

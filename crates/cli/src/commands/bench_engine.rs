@@ -1,6 +1,7 @@
 //! `namehop bench engine`: what packets cost in the forwarding engine, schedule by schedule.
 
 mod division;
+mod policies;
 mod tables;
 
 use std::time::Duration;
@@ -10,10 +11,12 @@ use namehop_bench::counters::CountersUnavailable;
 use namehop_bench::engine::{EngineBench, EngineBenchError, floor_ns};
 use namehop_bench::machine::Machine;
 use namehop_bench::memory::{self, DramFigures, MemoryOptions};
+use namehop_bench::policy::PolicyParameters;
 use namehop_bench::progress::OnProgress;
 use namehop_bench::schedule::{EngineParameters, FloodFigures, FloodParameters, ScheduleFigures};
 use namehop_bench::workload::WorkloadParameters;
 use namehop_forward::schedule::{ScheduleKind, UnknownSchedule};
+use namehop_simulate::workload::{WorkloadKind, WorkloadShape};
 use namehop_table::{HugePages, PageKind, table_memory_by_pages};
 use namehop_wire::MAX_NAME_COMPONENTS;
 use serde::Serialize;
@@ -50,9 +53,11 @@ use tables::{describe, describe_flood};
   namehop bench engine --workers 2 --schedule burst
   namehop bench engine --workers 2 --misplaced 0,0.5 --load published
   namehop bench engine --stripped --runs 5
-  namehop bench engine --fib 1000000 --flood 0.5")]
+  namehop bench engine --fib 1000000 --flood 0.5
+  namehop bench engine --workload web
+  namehop bench engine --workload web --policy fifo,filter,arc --blocks --fib 1000000")]
 pub struct EngineArgs {
-    /// Load to measure with [default: realistic; published with --flood]
+    /// Load to measure with [default: realistic; published with --flood and --workload]
     #[arg(long, value_enum, value_name = "LOAD")]
     load: Option<LoadKind>,
     /// Schedules to measure, or 'all' with all variants [default: naive, bucket-prefetch,
@@ -77,9 +82,9 @@ pub struct EngineArgs {
     /// Prefixes have up to so many components less or more than that [default: 2, published 0]
     #[arg(long, value_name = "N")]
     prefix_spread: Option<usize>,
-    /// Bytes of content in each Data
-    #[arg(long, value_name = "N", default_value_t = 128)]
-    payload_bytes: usize,
+    /// Bytes of content in each Data [default: 128, 1024 with --workload]
+    #[arg(long, value_name = "N")]
+    payload_bytes: Option<usize>,
     /// Data comes back without the PIT token that the Interest had
     #[arg(long)]
     data_without_token: bool,
@@ -87,7 +92,7 @@ pub struct EngineArgs {
     #[arg(long, value_name = "N")]
     in_flight: Option<usize>,
     /// Packets that the Content Store may hold; 0 = no cache [default: 4194304, fewer of those
-    /// with more than 512 bytes of content: as many as take 2 GiB; published 65536]
+    /// with more than 512 bytes of content: as many as take 2 GiB; published 65536, 100000 with --workload]
     #[arg(long, value_name = "N")]
     cs: Option<usize>,
     /// Share of Interests that the Content Store answers, from 0 to below 1
@@ -143,6 +148,27 @@ pub struct EngineArgs {
     /// The flood's Interests carry CanBePrefix and have names of any length up to that
     #[arg(long, requires = "flood")]
     flood_can_be_prefix: bool,
+    /// Measure cache policies instead: requests for what this workload asks for (web, video or mixed), of which the Content Store
+    /// answers what its policy has kept. What it cannot answer is fetched from a producer. Each policy has tables of its own; after
+    /// their caches have filled up, policies take turns of 25 ms
+    #[arg(long, value_name = "NAME", conflicts_with_all = [
+        "flood", "stripped", "computing", "schedule", "misplaced", "workers", "names", "hit_ratio", "unanswered",
+        "data_without_token", "load",
+    ])]
+    workload: Option<WorkloadKind>,
+    /// Policies, or 'all'; others are compared with the first [default: fifo, the router's default, and those of the publications]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = policies::parse, requires = "workload")]
+    policy: Vec<policies::Chosen>,
+    /// Objects of the web workload
+    #[arg(long, value_name = "N", requires = "workload", value_parser = clap::value_parser!(u64).range(1..))]
+    objects: Option<u64>,
+    /// Requests with each policy before anything is measured; they have to fill its cache [default: 60 for each packet that the
+    /// Content Store may hold]
+    #[arg(long, value_name = "N", requires = "workload")]
+    warm_up: Option<u64>,
+    /// Also time the blocks of the published flow of packets with each policy, on the path of the publications
+    #[arg(long, requires = "workload")]
+    blocks: bool,
     /// Do not measure the memory's rate, which the floor follows from
     #[arg(long)]
     no_floor: bool,
@@ -172,6 +198,8 @@ fn parse_schedule(text: &str) -> Result<Chosen, UnknownSchedule> {
     if text.eq_ignore_ascii_case("all") { Ok(Chosen::All) } else { text.parse().map(Chosen::One) }
 }
 
+/// Requests of the warm-up of policies, for each packet of the cache: one in forty enters with policies that let in the least.
+const WARM_UP_PER_PACKET: u64 = 60;
 /// Memory for cached Data of the realistic load.
 const CACHE_BYTES: usize = 2 << 30;
 
@@ -235,6 +263,11 @@ impl EngineArgs {
         let progress = Progress::of_steps();
         let on_progress = |step| progress.show(step);
         let bench = EngineBench::new(&parameters, &on_progress)?;
+        if let Some(of) = self.of_policies(&parameters) {
+            let report = policies::measure(&bench, &parameters, &of, self.blocks, &on_progress)?;
+            drop(progress);
+            return policies::show(&report, self.json);
+        }
         if !self.misplaced.is_empty() {
             let rows = division::measure(&bench, &parameters, &self.misplaced, &on_progress)?;
             drop(progress);
@@ -287,6 +320,19 @@ impl EngineArgs {
         if self.json { output::json(&report) } else { output::print(&describe(&report)) }
     }
 
+    /// What to measure of policies, if that is to be done.
+    fn of_policies(&self, parameters: &EngineParameters) -> Option<PolicyParameters> {
+        let published = WorkloadShape::published(self.workload?);
+        Some(PolicyParameters {
+            policies: policies::chosen(&self.policy),
+            shape: WorkloadShape { objects: self.objects.unwrap_or(published.objects), ..published },
+            warm_up: self.warm_up.unwrap_or(WARM_UP_PER_PACKET * parameters.cs_capacity as u64),
+            // One long run is the same as several in a row.
+            time: self.seconds * u32::try_from(self.runs).unwrap_or(u32::MAX),
+            runs: 1,
+        })
+    }
+
     fn flood(&self) -> Option<FloodParameters> {
         self.flood.map(|share| FloodParameters {
             share,
@@ -321,7 +367,13 @@ impl EngineArgs {
         if !(0.0..1.0).contains(&unanswered) {
             return Err(Failure::usage("--unanswered is a share from 0 to below 1"));
         }
-        let cs_capacity = defaults.cs_capacity.min(CACHE_BYTES / self.payload_bytes.max(1));
+        let published = PolicyParameters::published_load();
+        let (payload_bytes, cs_capacity) = match self.workload {
+            Some(_) => (published.payload_bytes, published.cs_capacity),
+            None => (defaults.payload_bytes, defaults.cs_capacity),
+        };
+        let payload_bytes = self.payload_bytes.unwrap_or(payload_bytes);
+        let cs_capacity = cs_capacity.min(CACHE_BYTES / payload_bytes.max(1));
         Ok(EngineParameters {
             schedules: self.schedules(&defaults.schedules),
             workload: WorkloadParameters {
@@ -333,7 +385,7 @@ impl EngineArgs {
                 ..WorkloadParameters::default()
             },
             names: self.names,
-            payload_bytes: self.payload_bytes,
+            payload_bytes,
             data_has_token: !self.data_without_token,
             in_flight,
             hit_ratio: self.hit_ratio,
@@ -351,7 +403,8 @@ impl EngineArgs {
     }
 
     fn load_kind(&self) -> LoadKind {
-        let default = if self.flood.is_some() { LoadKind::Published } else { LoadKind::Realistic };
+        let is_published = self.flood.is_some() || self.workload.is_some();
+        let default = if is_published { LoadKind::Published } else { LoadKind::Realistic };
         self.load.unwrap_or(default)
     }
 

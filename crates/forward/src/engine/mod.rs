@@ -29,6 +29,7 @@ use namehop_wire::tlv::types;
 
 use self::core::Core;
 use crate::fib::FibReader;
+use crate::flow::BlockTicks;
 use crate::parse::{Kind, Parsed};
 use crate::schedule::{Burst, BurstState, Prepared, Schedule};
 use crate::strategy::StrategyInstance;
@@ -54,7 +55,16 @@ pub struct Engine<S: Schedule = Burst> {
     pub(crate) delegation_hashes: PrefixHashes,
     /// What is known of the packets of a burst.
     pub(crate) burst_state: BurstState,
+    /// Of no size unless blocks are timed.
+    pub(crate) clock: S::Clock,
     schedule: PhantomData<S>,
+}
+
+impl<S: Schedule<Clock = BlockTicks>> Engine<S> {
+    /// What the clock of blocks has measured since the engine got it.
+    pub fn block_ticks(&self) -> &BlockTicks {
+        &self.clock
+    }
 }
 
 impl<S: Schedule> Engine<S> {
@@ -70,14 +80,16 @@ impl<S: Schedule> Engine<S> {
             hashes: PrefixHashes::new(),
             delegation_hashes: PrefixHashes::new(),
             burst_state: BurstState::new(),
+            clock: S::Clock::default(),
             schedule: PhantomData,
         })
     }
 
     /// The same engine with another schedule.
     pub fn with_schedule<T: Schedule>(self) -> Engine<T> {
-        let Engine { fib, core, hashes, delegation_hashes, burst_state, schedule: _ } = self;
-        Engine { fib, core, hashes, delegation_hashes, burst_state, schedule: PhantomData }
+        let Engine { fib, core, hashes, delegation_hashes, burst_state, .. } = self;
+        let clock = T::Clock::default();
+        Engine { fib, core, hashes, delegation_hashes, burst_state, clock, schedule: PhantomData }
     }
 
     /// Handles due timers and then a burst of packets, in order. The burst is emptied; what is to be sent is appended to

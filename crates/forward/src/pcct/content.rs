@@ -16,6 +16,7 @@ use super::blocks::{Block, BlockStore};
 use super::entry::{EntryFlags, Selectors};
 use super::keys::Key;
 use super::prefix_index::PrefixIndex;
+use crate::flow::{BlockClock, FlowBlock};
 
 /// Bytes of an implicit digest.
 pub(crate) const DIGEST_BYTES: usize = 32;
@@ -234,7 +235,13 @@ impl Pcct {
     }
 
     /// Caches Data in the entry with its name, in place of what was there.
-    pub(crate) fn store_data(&mut self, index: u32, data: &NewData<'_>, now: Timestamp) -> Stored {
+    pub(crate) fn store_data(
+        &mut self,
+        index: u32,
+        data: &NewData<'_>,
+        now: Timestamp,
+        clock: &mut impl BlockClock,
+    ) -> Stored {
         let arrival = Arrival {
             name_hash: self.entry(index).name_hash,
             now: now.0,
@@ -261,14 +268,18 @@ impl Pcct {
         }
         if self.content.policy.expects() && !replaces {
             let is_full = self.content.is_full();
-            if !self.content.policy.admits(&arrival, is_full) {
+            let admits = self.content.policy.admits(&arrival, is_full);
+            clock.lap(FlowBlock::Admission);
+            if !admits {
                 return Stored::Rejected;
             }
         }
         // One leaves for the new one, and one more while there are more than the capacity was changed to.
         for _ in 0..2 {
             if self.content.len() >= self.content.capacity {
-                self.evict_data();
+                let victim = self.content.policy.evict();
+                clock.lap(FlowBlock::Eviction);
+                self.give_up_data(victim);
             }
         }
         let Some(block) = self.allocate_for_data(DIGEST_BYTES + data.packet.len(), index) else {
@@ -288,6 +299,7 @@ impl Pcct {
         self.content.entries += 1;
         self.content.insertions += u64::from(!replaces);
         self.index_prefixes(index, data.hashes, now);
+        clock.lap(FlowBlock::StoreInsertion);
         Stored::Yes
     }
 
@@ -323,7 +335,14 @@ impl Pcct {
 
     /// Evicts the packet that the policy names. `false` when the store is empty.
     pub(super) fn evict_data(&mut self) -> bool {
-        let Some(victim) = self.content.policy.evict() else { return false };
+        let victim = self.content.policy.evict();
+        self.give_up_data(victim)
+    }
+
+    /// Removes what the policy has given up; `false` when that is nothing.
+    #[inline]
+    fn give_up_data(&mut self, victim: Option<u32>) -> bool {
+        let Some(victim) = victim else { return false };
         if self.content.disk.is_some() {
             self.offer_to_disk(victim);
         }

@@ -82,9 +82,11 @@ impl Pcct {
         if entry.is_some() {
             forecast.pit_len = forecast.pit_len.saturating_sub(1);
         }
-        let victim = self.content.is_full().then(|| self.content.policy.upcoming(&mut forecast.victims)).flatten();
+        let stays = self.content.lets_most_in();
+        let is_due = stays && self.content.is_full();
+        let victim = is_due.then(|| self.content.policy.upcoming(&mut forecast.victims)).flatten();
         // The entry ends with its PIT entry, unless the Data stays in it.
-        if let Some(freed) = if self.content.admits() { victim } else { entry } {
+        if let Some(freed) = if stays { victim } else { entry } {
             forecast.entries = forecast.entries.saturating_sub(1);
             // There is room for one entry of each packet.
             let _ = forecast.freed.try_push(freed);
@@ -235,6 +237,13 @@ impl ContentStore {
     #[inline]
     pub(crate) fn admits(&self) -> bool {
         self.admit && self.capacity > 0
+    }
+
+    /// Does most of it? Policies that count what is asked for let in a few packets in a hundred: it is not worth while to fetch for
+    /// each what has to leave for one.
+    #[inline]
+    pub(crate) fn lets_most_in(&self) -> bool {
+        self.admits() && !self.policy.counts()
     }
 
     /// Does the next new Data displace another?

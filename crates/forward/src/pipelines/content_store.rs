@@ -9,6 +9,7 @@ use namehop_wire::MAX_PACKET_SIZE;
 
 use crate::engine::config::UnsolicitedPolicy;
 use crate::engine::core::{Core, names_digest};
+use crate::flow::Untimed;
 use crate::pcct::PitRef;
 use crate::pcct::content::{DIGEST_BYTES, NewData, Stored};
 use crate::pcct::keys::{Key, NoEntry};
@@ -123,7 +124,7 @@ impl Core {
                     digest: data.digest,
                     is_from_disk: data.is_from_disk,
                 };
-                let stored = self.pcct.store_data(entry, &new, now);
+                let stored = self.pcct.store_data(entry, &new, now, &mut Untimed);
                 if stored != Stored::Yes {
                     self.pcct.free_if_unused(entry);
                 }

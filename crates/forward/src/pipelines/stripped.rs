@@ -9,6 +9,7 @@ use namehop_wire::lp::PitToken;
 
 use super::outgoing_data::DataSource;
 use crate::engine::Engine;
+use crate::flow::{BlockClock, FlowBlock};
 use crate::pcct::content::NewData;
 use crate::pcct::entry::{LIFETIME_ABSENT, Selectors};
 use crate::pcct::keys::Key;
@@ -28,11 +29,13 @@ impl<S: Schedule> Engine<S> {
         prepared: Prepared<'_>,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
-        let Engine { fib, core, .. } = self;
+        let Engine { fib, core, clock, .. } = self;
+        clock.start();
         core.counters.in_interests += 1;
         let (layout, fib_guess) = (&prepared.parsed.interest, prepared.fib_guess);
         let name = layout.name.of_packet(packet.buffer.bytes());
         let hashes = prepared.into_hashes(&core.key, name)?;
+        clock.lap(FlowBlock::InterestHashing);
         let key = Key {
             name: name.value(),
             name_hash: hashes.full(),
@@ -44,13 +47,19 @@ impl<S: Schedule> Engine<S> {
 
         // Content Store lookup.
         core.pcct.note_request(key.name_hash);
+        clock.lap(FlowBlock::HistoryUpdate);
         let found = core.pcct.look_up(&key);
-        if let Some(cached) = found.exact().filter(|&entry| core.pcct.entry(entry).has_data()) {
+        let cached = found.exact().filter(|&entry| core.pcct.entry(entry).has_data());
+        clock.lap(FlowBlock::StoreLookup);
+        if let Some(cached) = cached {
             core.counters.cs_hits += 1;
             core.counters.satisfied_interests += 1;
             core.pcct.note_data_used(cached);
+            clock.lap(FlowBlock::HistoryUpdate);
             let copy = core.pool.copy_of(core.pcct.data(cached)).ok_or(DropReason::NoBuffer)?;
+            clock.lap(FlowBlock::StoreFetch);
             core.transmit(packet.face, PacketKind::Data, copy, out, LinkFields::default);
+            clock.lap(FlowBlock::DataTransmission);
             return Ok(());
         }
         core.counters.cs_misses += 1;
@@ -73,6 +82,7 @@ impl<S: Schedule> Engine<S> {
             measured: false,
         };
         core.pcct.renew(pit, &arrival).map_err(|NoRoom| DropReason::TooManyDownstreams)?;
+        clock.lap(FlowBlock::PitInsertion);
         if pending.is_some() {
             core.counters.aggregated_interests += 1;
             return Ok(());
@@ -80,8 +90,13 @@ impl<S: Schedule> Engine<S> {
 
         // FIB longest prefix match, and out to the first next hop.
         let matched = fib.longest_prefix_match_near(fib_guess, hashes, name);
-        match matched.nexthops().faces().first() {
-            Some(&face) => core.transmit(face, PacketKind::Interest, packet.buffer, out, LinkFields::default),
+        let next_hop = matched.nexthops().faces().first();
+        clock.lap(FlowBlock::FibLookup);
+        match next_hop {
+            Some(&face) => {
+                core.transmit(face, PacketKind::Interest, packet.buffer, out, LinkFields::default);
+                clock.lap(FlowBlock::InterestTransmission);
+            }
             // Without timers nothing else would end the PIT entry.
             None => {
                 core.counters.unsatisfied_interests += 1;
@@ -100,14 +115,17 @@ impl<S: Schedule> Engine<S> {
         prepared: Prepared<'_>,
         out: &mut Vec<Outgoing>,
     ) -> Result<(), DropReason> {
-        let core = &mut self.core;
+        let Engine { core, clock, .. } = self;
+        clock.start();
         core.counters.in_data += 1;
         let name = prepared.parsed.data.name.of_packet(packet.buffer.bytes());
         let hashes = prepared.into_hashes(&core.key, name)?;
+        clock.lap(FlowBlock::DataHashing);
 
         // PIT lookup.
         let entry = core.pcct.find_name(hashes.full(), name.value()).ok_or(DropReason::UnsolicitedData)?;
         let pit = core.pcct.find_slot(entry, EXACT).ok_or(DropReason::UnsolicitedData)?;
+        clock.lap(FlowBlock::PitLookup);
 
         // Content Store insertion.
         if core.pcct.content.admits() {
@@ -119,7 +137,7 @@ impl<S: Schedule> Engine<S> {
                 digest: None,
                 is_from_disk: false,
             };
-            let stored = core.pcct.store_data(entry, &new, now);
+            let stored = core.pcct.store_data(entry, &new, now, clock);
             core.counters.note_stored(stored);
         }
 
@@ -136,9 +154,12 @@ impl<S: Schedule> Engine<S> {
             }
         }
 
+        clock.lap(FlowBlock::DataTransmission);
+
         // PIT entry removed.
         core.counters.satisfied_interests += 1;
         core.pcct.close_slot(pit);
+        clock.lap(FlowBlock::PitRemoval);
         Ok(())
     }
 }

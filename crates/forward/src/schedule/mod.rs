@@ -21,19 +21,23 @@
 //! | `lookahead` | how many packets are looked at together |
 //! | `run` | the order of prefetches and packets, one function for each schedule |
 //! | `stripped` | what the publications left out, left out |
+//! | `timed` | the same with a clock for its blocks |
 
 mod burst;
 mod lookahead;
 mod prefetch;
 mod run;
 mod stripped;
+mod timed;
 
 use std::fmt;
 use std::str::FromStr;
 
+use crate::flow::{BlockClock, Untimed};
 pub(crate) use burst::{BurstState, Prepared};
 pub use lookahead::lookahead_for;
 pub use stripped::Stripped;
+pub use timed::Timed;
 
 /// Packets that the hint plane looks at together.
 pub const MAX_BURST: usize = 64;
@@ -44,6 +48,8 @@ pub trait Schedule: Send + 'static {
     const KIND: ScheduleKind;
     /// Is most of the protocol left out, for comparison? Only with [`Stripped`].
     const IS_STRIPPED: bool = false;
+    /// What measures its blocks: nothing, except with [`Timed`].
+    type Clock: BlockClock;
 }
 
 /// What can be done with any schedule, see [`ScheduleKind::call`].
@@ -111,6 +117,7 @@ macro_rules! schedules {
         $(
             impl Schedule for $schedule {
                 const KIND: ScheduleKind = ScheduleKind::$schedule;
+                type Clock = Untimed;
             }
         )*
 

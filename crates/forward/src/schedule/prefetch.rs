@@ -84,7 +84,7 @@ impl<S: Schedule> Engine<S> {
             return;
         }
         guess.entry = token::decode(core.worker, &packet.fields.pit_token).map(|(entry, _)| entry);
-        if parsed.kind == Kind::Data && S::KIND.fetches_entries() && core.pcct.content.admits() {
+        if parsed.kind == Kind::Data && S::KIND.fetches_entries() && core.pcct.content.lets_most_in() {
             // All of it will be copied.
             let bytes = packet.buffer.bytes();
             prefetch_lines(bytes.as_ptr(), bytes.len().min(COPIED_BYTES));
@@ -205,7 +205,7 @@ impl<S: Schedule> Engine<S> {
         match (guess.victim, guess.entry) {
             (Some(victim), _) => core.pcct.prefetch_eviction(victim),
             // The entry ends with its PIT entry.
-            (None, Some(entry)) if !core.pcct.content.admits() => core.pcct.prefetch_removal(entry),
+            (None, Some(entry)) if !core.pcct.content.lets_most_in() => core.pcct.prefetch_removal(entry),
             _ => {}
         }
     }

@@ -8,6 +8,8 @@ use namehop_packet::{Incoming, Outgoing, Timestamp};
 use super::burst::{BurstState, Guess};
 use super::{MAX_BURST, Schedule, ScheduleKind};
 use crate::engine::Engine;
+use crate::flow::{BlockClock, FlowBlock};
+use crate::parse::Kind;
 
 impl<S: Schedule> Engine<S> {
     /// Handles a burst of packets: decodes some, then lets them have their turns. The burst is emptied.
@@ -22,12 +24,13 @@ impl<S: Schedule> Engine<S> {
     }
 
     /// Decodes up to [`MAX_BURST`] packets.
-    fn parse(&self, packets: &[Incoming], state: &mut BurstState) {
-        let long_names = self.core.long_names.total();
+    fn parse(&mut self, packets: &[Incoming], state: &mut BurstState) {
+        let Engine { core, clock, .. } = self;
+        let long_names = core.long_names.total();
+        clock.start();
         for (packet, parsed) in packets.iter().zip(&mut state.parsed) {
-            parsed.parse(packet, |bytes| {
-                S::IS_STRIPPED || self.core.check_unread(packet.face, bytes, &long_names).is_ok()
-            });
+            parsed.parse(packet, |bytes| S::IS_STRIPPED || core.check_unread(packet.face, bytes, &long_names).is_ok());
+            clock.lap(if parsed.kind == Kind::Data { FlowBlock::DataDecoding } else { FlowBlock::InterestDecoding });
         }
     }
 

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use super::{Schedule, ScheduleKind};
+use crate::flow::Untimed;
 
 /// The schedule `S` on the path that the publications measured (Takemasa, Koizumi and Hasegawa, ICN 2017, section 6.1):
 /// Content Store, PIT and FIB by name, and nothing else. What is left out is written in `pipelines/stripped.rs`.
@@ -15,4 +16,5 @@ pub struct Stripped<S>(PhantomData<S>);
 impl<S: Schedule> Schedule for Stripped<S> {
     const KIND: ScheduleKind = S::KIND;
     const IS_STRIPPED: bool = true;
+    type Clock = Untimed;
 }

@@ -11,11 +11,13 @@
 //! |---|---|
 //! | `engine` | packets in the forwarding engine |
 //! | `memory` | memory and prefetch instructions |
+//! | `policies` | the engine with cache policies |
 //! | `lookups` | lookups in the structures that are compared |
 
 pub(crate) mod engine;
 pub(crate) mod lookups;
 pub(crate) mod memory;
+pub(crate) mod policies;
 
 use namehop_bench::machine::Machine;
 use namehop_model::prefetch::reduction_percent;

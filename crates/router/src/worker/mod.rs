@@ -169,6 +169,11 @@ impl<S: Schedule> Worker<S> {
         self.engine.use_disk(tier);
     }
 
+    /// Its engine, for measurements.
+    pub fn engine(&self) -> &Engine<S> {
+        &self.engine
+    }
+
     /// Time on the worker's clock, which started with it.
     fn now(&self) -> Timestamp {
         Timestamp(u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX))

@@ -40,7 +40,8 @@ enum AdmissionModel {
         length: usize,
         threshold: usize,
     },
-    TinyLfu(Sketch),
+    /// How often names were asked for, and how many are refused for one packet before another one is compared with.
+    TinyLfu(Sketch, u32),
 }
 
 struct Guarded {
@@ -48,6 +49,8 @@ struct Guarded {
     eviction: Box<dyn EvictionModel>,
     capacity: usize,
     time: u64,
+    /// What the packet that leaves next was worth when it was looked at, and how many were refused since.
+    bar: Option<(u8, u32)>,
 }
 
 impl Guarded {
@@ -60,7 +63,7 @@ impl Guarded {
                     requests.remove(0);
                 }
             }
-            AdmissionModel::TinyLfu(sketch) => sketch.count(hash(name)),
+            AdmissionModel::TinyLfu(sketch, _) => sketch.count(hash(name)),
         }
     }
 
@@ -75,17 +78,32 @@ impl Guarded {
             AdmissionModel::Filter { requests, threshold, .. } => {
                 requests.iter().filter(|&&name| name == data.name).count() >= *threshold
             }
-            AdmissionModel::TinyLfu(sketch) if is_full => match self.eviction.victim() {
-                Some(victim) => sketch.estimate(hash(data.name)) > sketch.estimate(hash(victim)),
-                // Drawn at random: it is not known with whom the name was compared.
-                None => decided.admitted,
-            },
-            AdmissionModel::TinyLfu(_) => true,
+            AdmissionModel::TinyLfu(sketch, patience) if is_full => {
+                let victim = if self.bar.is_none() { self.eviction.victim() } else { None };
+                if let Some(victim) = victim {
+                    self.bar = Some((sketch.estimate(hash(victim)), 0));
+                }
+                match &mut self.bar {
+                    Some((bar, refused)) => {
+                        let admits = sketch.estimate(hash(data.name)) > *bar;
+                        *refused += u32::from(!admits);
+                        if refused == patience {
+                            self.eviction.spared();
+                            self.bar = None;
+                        }
+                        admits
+                    }
+                    // Drawn at random: it is not known with whom the name was compared.
+                    None => decided.admitted,
+                }
+            }
+            AdmissionModel::TinyLfu(..) => true,
         };
         if admits {
+            if is_full {
+                self.bar = None;
+            }
             self.eviction.enter(data, is_full, self.time, is_solicited, decided);
-        } else if is_full && matches!(self.admission, AdmissionModel::TinyLfu(_)) {
-            self.eviction.spared();
         }
     }
 }
@@ -103,7 +121,12 @@ impl Model for Guarded {
                 }
             }
             Step::Data(data) => self.arrive(data, false, decided),
-            Step::Erase(name) => self.eviction.erase(name),
+            Step::Erase(name) => {
+                if self.eviction.names().contains(&name) {
+                    self.bar = None;
+                }
+                self.eviction.erase(name);
+            }
         }
     }
 
@@ -116,15 +139,18 @@ impl Model for Guarded {
 
 pub(super) fn model_of(choice: PolicyChoice, parameters: &Parameters) -> Box<dyn Model> {
     let (capacity, tuning) = (parameters.capacity, &parameters.tuning);
-    let sample = capacity as u64 * u64::from(tuning.sample);
-    let sketch = || AdmissionModel::TinyLfu(Sketch::new(sample).expect("memory"));
+    let sketch = |usual: u32, per_line| {
+        let sample = capacity as u64 * u64::from(tuning.sample.unwrap_or(usual));
+        Sketch::new(sample, per_line).expect("memory")
+    };
     let admission = match choice.kind {
         PolicyKind::Filter => AdmissionModel::Filter {
             requests: Vec::new(),
             length: tuning.history.map_or(capacity, |history| history as usize),
             threshold: tuning.threshold.into(),
         },
-        PolicyKind::TinyLfu | PolicyKind::TinyLfuRandom => sketch(),
+        PolicyKind::TinyLfu | PolicyKind::TinyLfuRandom => AdmissionModel::TinyLfu(sketch(10, 16), 1),
+        PolicyKind::TinyLfuClock => AdmissionModel::TinyLfu(sketch(50, 64), 32),
         _ => AdmissionModel::Everything,
     };
     let eviction: Box<dyn EvictionModel> = match choice.kind {
@@ -132,15 +158,15 @@ pub(super) fn model_of(choice: PolicyChoice, parameters: &Parameters) -> Box<dyn
         PolicyKind::Fifo | PolicyKind::Filter | PolicyKind::TinyLfu => {
             Box::new(queues::Queue::new(queues::OnHit::Stay))
         }
-        PolicyKind::Clock => Box::new(queues::Queue::new(queues::OnHit::AnotherRound)),
+        PolicyKind::Clock | PolicyKind::TinyLfuClock => Box::new(queues::Queue::new(queues::OnHit::AnotherRound)),
         PolicyKind::Random | PolicyKind::TinyLfuRandom => Box::new(queues::AnyLeaves::default()),
         PolicyKind::Lfu => Box::new(queues::Lfu::default()),
         PolicyKind::Sieve => Box::new(queues::Sieve::default()),
         PolicyKind::PriorityFifo => Box::new(queues::PriorityFifo::default()),
         PolicyKind::Arc => Box::new(queues::Arc::new(capacity)),
         PolicyKind::S3Fifo => Box::new(queues::S3Fifo::new(parameters)),
-        PolicyKind::WTinyLfu => Box::new(queues::WTinyLfu::new(parameters, Sketch::new(sample).expect("memory"))),
+        PolicyKind::WTinyLfu => Box::new(queues::WTinyLfu::new(parameters, sketch(10, 16))),
         PolicyKind::ClockPro => Box::new(clock_pro::ClockPro::new(capacity)),
     };
-    Box::new(Guarded { admission, eviction, capacity, time: 0 })
+    Box::new(Guarded { admission, eviction, capacity, time: 0, bar: None })
 }

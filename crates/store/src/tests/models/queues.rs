@@ -61,6 +61,8 @@ impl EvictionModel for Queue {
     }
 
     fn spared(&mut self) {
+        // What was used since it was chosen has its round already.
+        self.victim();
         self.queue.rotate_left(1);
     }
 

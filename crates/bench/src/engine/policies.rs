@@ -1,0 +1,180 @@
+//! Policies in turns: each has a worker with tables of its own, and all of them the same requests.
+//!
+//! After every worker has warmed up, they take turns of some milliseconds, so that all have their part of the times at which the
+//! machine is faster or slower. Figures are medians of turns, and of ratios of turns next to each other.
+
+use namehop_forward::counters::EngineCounters;
+use namehop_forward::flow::BlockTicks;
+use namehop_forward::schedule::{Burst, Naive, Schedule, ScheduleKind, Timed};
+use namehop_simulate::workload::Workload as Requested;
+use namehop_store::PolicyKind;
+
+use super::requests::{Requests, Work};
+use super::rig::Rig;
+use super::rotation::PIECE;
+use super::{EngineBench, EngineBenchError};
+use crate::median::{median, quartiles};
+use crate::policy::{BlockFigures, PolicyFigures, PolicyParameters};
+use crate::progress::{OnProgress, Progress};
+use crate::schedule::{Buffers, EngineParameters};
+
+/// Load of the measurements: bursts from the core's own cache, and pools for one worker's packets.
+fn load_of(parameters: &EngineParameters) -> EngineParameters {
+    EngineParameters { buffers: Buffers::Near, workers: 1, ..parameters.clone() }
+}
+
+/// What all policies did in one turn of each.
+type Round = Vec<Work>;
+
+impl EngineBench {
+    /// Measures the router's engine with each policy: one list of figures for each run.
+    ///
+    /// # Errors
+    /// When a router cannot be put together or loses packets, or a cache is not full after warming up.
+    pub fn run_policies(
+        &self,
+        parameters: &EngineParameters,
+        of: &PolicyParameters,
+        on_progress: &OnProgress<'_>,
+    ) -> Result<Vec<Vec<PolicyFigures>>, EngineBenchError> {
+        let load = load_of(parameters);
+        let per_policy = of.policies.iter().map(|&policy| EngineParameters { cs_policy: policy, ..load.clone() });
+        let per_policy: Vec<EngineParameters> = per_policy.collect();
+        let mut workers = self.warm::<Burst>(&per_policy, of, on_progress)?;
+        let mut runs = Vec::new();
+        for _ in 0..of.runs.max(1) {
+            let before: Vec<_> = workers.iter().map(|worker| *worker.counters()).collect();
+            let rounds = take_turns(&mut workers, of, on_progress)?;
+            let policies = of.policies.iter().zip(workers.iter().zip(&before)).enumerate();
+            let figures = policies.map(|(place, (&policy, (worker, before)))| {
+                figures_of(policy, (before, worker.counters()), &rounds, place)
+            });
+            runs.push(figures.collect());
+        }
+        workers.into_iter().try_for_each(Requests::finish)?;
+        Ok(runs)
+    }
+
+    /// Times the blocks of the flow of packets with each policy, on the path of the publications: with the schedule `Naive`, where all
+    /// is waited for, and with `Burst`, as in the router. One list of figures for each run.
+    ///
+    /// # Errors
+    /// As [`run_policies`](Self::run_policies).
+    pub fn run_blocks(
+        &self,
+        parameters: &EngineParameters,
+        of: &PolicyParameters,
+        on_progress: &OnProgress<'_>,
+    ) -> Result<Vec<Vec<BlockFigures>>, EngineBenchError> {
+        let mut runs = vec![Vec::new(); of.runs.max(1)];
+        self.add_blocks::<Timed<Naive>>(parameters, of, on_progress, &mut runs)?;
+        self.add_blocks::<Timed<Burst>>(parameters, of, on_progress, &mut runs)?;
+        Ok(runs)
+    }
+
+    fn add_blocks<S: Schedule<Clock = BlockTicks>>(
+        &self,
+        parameters: &EngineParameters,
+        of: &PolicyParameters,
+        on_progress: &OnProgress<'_>,
+        runs: &mut [Vec<BlockFigures>],
+    ) -> Result<(), EngineBenchError> {
+        let load = load_of(parameters);
+        let empty_lap = BlockTicks::of_empty_lap();
+        // One after the other: blocks of one worker are what is compared, and there may be many policies.
+        for &policy in &of.policies {
+            let load = [EngineParameters { cs_policy: policy, ..load.clone() }];
+            let mut workers = self.warm::<S>(&load, of, on_progress)?;
+            for figures in runs.iter_mut() {
+                let before: Vec<BlockTicks> = workers.iter().map(Requests::block_ticks).collect();
+                take_turns(&mut workers, of, on_progress)?;
+                let ticks = workers.iter().zip(&before).map(|(worker, before)| worker.block_ticks().since(before));
+                figures.extend(ticks.map(|ticks| BlockFigures::new(policy, S::KIND, &ticks, empty_lap)));
+            }
+            workers.into_iter().try_for_each(Requests::finish)?;
+        }
+        Ok(())
+    }
+
+    /// A warm worker for each of the parameters.
+    fn warm<'a, S: Schedule>(
+        &'a self,
+        parameters: &'a [EngineParameters],
+        of: &PolicyParameters,
+        on_progress: &OnProgress<'_>,
+    ) -> Result<Vec<Requests<'a, S>>, EngineBenchError> {
+        let pool = || self.pools.first().cloned().ok_or_else(|| EngineBenchError::Rig("there is no worker".to_owned()));
+        let mut workers = Vec::new();
+        for parameters in parameters {
+            let rig = Rig::<S>::new(&self.prefixes.fib, self.key, pool()?, parameters)?;
+            let mut worker = Requests::new(rig, &self.prefixes, parameters, Requested::new(of.shape));
+            worker.warm_up(of.warm_up, &|done| {
+                on_progress(Progress { what: doing::<S>(parameters, "warming up"), done, total: of.warm_up });
+            })?;
+            let (got, capacity) = (worker.cached(), parameters.cs_capacity);
+            if got < capacity {
+                return Err(EngineBenchError::Cold { policy: parameters.cs_policy, got, capacity });
+            }
+            workers.push(worker);
+        }
+        Ok(workers)
+    }
+}
+
+fn doing<S: Schedule>(parameters: &EngineParameters, what: &str) -> String {
+    match S::KIND {
+        ScheduleKind::Burst if !S::IS_STRIPPED => format!("{}: {what}", parameters.cs_policy),
+        schedule => format!("{}, blocks, {schedule}: {what}", parameters.cs_policy),
+    }
+}
+
+/// Turns of all workers until each has had its time.
+fn take_turns<S: Schedule>(
+    workers: &mut [Requests<'_, S>],
+    of: &PolicyParameters,
+    on_progress: &OnProgress<'_>,
+) -> Result<Vec<Round>, EngineBenchError> {
+    let piece = of.time.min(PIECE);
+    let count = of.time.as_nanos().div_ceil(piece.as_nanos().max(1));
+    let mut rounds = Vec::new();
+    for number in 0..count {
+        let what = format!("{} policies in turns", workers.len());
+        on_progress(Progress { what, done: number as u64, total: count as u64 });
+        rounds.push(workers.iter_mut().map(|worker| worker.measure(piece)).collect::<Result<Round, _>>()?);
+    }
+    Ok(rounds)
+}
+
+/// What the worker at `place` did in all rounds, between two readings of its counters.
+fn figures_of(
+    policy: PolicyKind,
+    (before, now): (&EngineCounters, &EngineCounters),
+    rounds: &[Round],
+    place: usize,
+) -> PolicyFigures {
+    let interests = now.in_interests - before.in_interests;
+    let data = now.in_data - before.in_data;
+    let refused = now.cs_rejected - before.cs_rejected;
+    let mut ns: Vec<f64> = rounds.iter().map(|round| request_ns(&round[place])).collect();
+    let ratio = |round: &Round| request_ns(&round[0]) / request_ns(&round[place]);
+    let mut ratios: Vec<f64> = rounds.iter().map(ratio).collect();
+    let request_ns = median(&mut ns);
+    let bytes: u64 = rounds.iter().map(|round| round[place].sent_bytes).sum();
+    let requests: u64 = rounds.iter().map(|round| round[place].requests).sum();
+    PolicyFigures {
+        policy,
+        hit_rate: (now.cs_hits - before.cs_hits) as f64 / interests.max(1) as f64,
+        insertion_rate: (data - refused) as f64 / data.max(1) as f64,
+        request_ns,
+        request_ns_quartiles: quartiles(&mut ns),
+        speed: median(&mut ratios),
+        speed_quartiles: quartiles(&mut ratios),
+        gigabits_per_s: 8.0 * bytes as f64 / requests.max(1) as f64 / request_ns,
+        requests,
+    }
+}
+
+/// Nanoseconds of a request in one turn.
+fn request_ns(work: &Work) -> f64 {
+    work.ticks as f64 / work.requests.max(1) as f64 * 1e9 / namehop_table::clock::cycles_per_second() as f64
+}

@@ -1,0 +1,297 @@
+//! Requests of a workload, sent through a worker with a Content Store: which of them it answers is seen, not chosen.
+//!
+//! Consumers on the first link ask for what the workload says; what the worker sends on, producers on the second link answer, in
+//! the order in which they were asked. As many Interests are pending all the time as the parameters say. Each turn of the worker
+//! has a burst of frames: Data for what is pending beyond that, and Interests. Only turns are timed.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use namehop_face::encapsulation::{HEADER_BYTES, MacAddress};
+use namehop_forward::counters::EngineCounters;
+use namehop_forward::flow::BlockTicks;
+use namehop_forward::schedule::Schedule;
+use namehop_packet::{PacketBuffer, Timestamp};
+use namehop_simulate::workload::Workload as Requested;
+use namehop_table::clock::cycles_per_second;
+use namehop_wire::lp::LpPacket;
+use namehop_wire::peek::name_value;
+
+use super::EngineBenchError;
+use super::frames::{LinkHeaders, Template, Token, nonce_of, token_of};
+use super::peers::{LINKS, Peers, port_address};
+use super::prefixes::Prefixes;
+use super::rig::Rig;
+use super::stock::{self, KINDS, Stock};
+use crate::schedule::EngineParameters;
+use crate::workload::Workload;
+
+/// Kinds of packets that come in, for which the stock has buffers.
+const INTERESTS: usize = 0;
+const DATA: usize = 1;
+/// Time on the worker's clock that passes for each packet at most, however often the system interrupts the worker: what is pending is
+/// answered in time.
+const MAX_NS_PER_PACKET: u64 = 800;
+/// After this long without Interests with CanBePrefix the Content Store keeps no index by prefix any more.
+const SETTLING_NS: u64 = 61_000_000_000;
+/// Requests of the warm-up after which progress is told.
+const TELL_REQUESTS: u64 = 1 << 18;
+
+/// An Interest that the worker has sent.
+struct Pending {
+    /// Name VALUE.
+    name: Box<[u8]>,
+    token: Token,
+    /// The producer that it was sent to, and on which link.
+    producer: (usize, MacAddress),
+}
+
+/// Frames that the worker receives in one turn.
+#[derive(Default)]
+struct Burst {
+    frames: [Vec<PacketBuffer>; LINKS],
+    received: [usize; KINDS],
+}
+
+/// What turns took and did since some moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Work {
+    /// Ticks of the time-stamp counter.
+    pub(super) ticks: u64,
+    /// Interests of consumers.
+    pub(super) requests: u64,
+    /// Bytes of the frames that the worker has sent.
+    pub(super) sent_bytes: u64,
+}
+
+/// A worker, its consumers and its producers.
+pub(super) struct Requests<'a, S: Schedule> {
+    rig: Rig<S>,
+    stock: Stock,
+    workload: &'a Workload,
+    requested: Requested,
+    peers: Peers,
+    parameters: &'a EngineParameters,
+    interest: Template,
+    data: Template,
+    now: Timestamp,
+    ns_per_tick: f64,
+    pending: VecDeque<Pending>,
+    prepared: VecDeque<Burst>,
+    /// Frames of the prepared bursts, and how many there are before one is performed.
+    waiting: usize,
+    waiting_limit: usize,
+    /// Interests that were made; their Nonces are odd numbers counted on.
+    made: u32,
+    sent: [Vec<PacketBuffer>; LINKS],
+    work: Work,
+}
+
+impl<'a, S: Schedule> Requests<'a, S> {
+    pub(super) fn new(
+        rig: Rig<S>,
+        prefixes: &'a Prefixes,
+        parameters: &'a EngineParameters,
+        requested: Requested,
+    ) -> Self {
+        let workload = &prefixes.workload;
+        let headers = LinkHeaders::of::<S>();
+        let interest = Template::interest(workload.name_bytes(), false, headers);
+        let data = Template::data(workload, parameters.payload_bytes, headers);
+        Requests {
+            stock: Stock::new(rig.pool.clone(), parameters, [interest.bytes(), data.bytes()]),
+            rig,
+            workload,
+            requested,
+            peers: prefixes.peers,
+            parameters,
+            waiting_limit: stock::waiting(parameters, data.bytes()),
+            interest,
+            data,
+            now: Timestamp(1_000_000_000),
+            ns_per_tick: 1e9 / cycles_per_second() as f64,
+            pending: VecDeque::new(),
+            prepared: VecDeque::new(),
+            waiting: 0,
+            made: 0,
+            sent: Default::default(),
+            work: Work::default(),
+        }
+    }
+
+    /// Requests until the cache is full and so many were made. `tell` is told how many.
+    ///
+    /// # Errors
+    /// When the worker loses packets.
+    pub(super) fn warm_up(&mut self, requests: u64, tell: &dyn Fn(u64)) -> Result<(), EngineBenchError> {
+        // The first exchange starts what runs for a minute after the start of a router; then that minute is over.
+        while self.work.requests == 0 {
+            self.turn()?;
+        }
+        self.answer_all()?;
+        self.now.0 += SETTLING_NS;
+        let mut told = 0;
+        while self.work.requests < requests {
+            self.turn()?;
+            if self.work.requests >= told {
+                tell(self.work.requests);
+                told += TELL_REQUESTS;
+            }
+        }
+        Ok(())
+    }
+
+    /// Requests for a while; what was done in it.
+    ///
+    /// # Errors
+    /// When the worker loses packets.
+    pub(super) fn measure(&mut self, time: Duration) -> Result<Work, EngineBenchError> {
+        let (before, started) = (self.work, Instant::now());
+        while started.elapsed() < time {
+            self.turn()?;
+        }
+        let Work { ticks, requests, sent_bytes } = self.work;
+        Ok(Work {
+            ticks: ticks - before.ticks,
+            requests: requests - before.requests,
+            sent_bytes: sent_bytes - before.sent_bytes,
+        })
+    }
+
+    /// What the worker's engine has counted since its start.
+    pub(super) fn counters(&self) -> &EngineCounters {
+        self.rig.engine().counters()
+    }
+
+    /// Packets in its Content Store.
+    pub(super) fn cached(&self) -> usize {
+        self.rig.engine().table_sizes().cs
+    }
+
+    /// Answers what is pending, and ends. All buffers are back then.
+    ///
+    /// # Errors
+    /// When the worker has lost packets.
+    pub(super) fn finish(mut self) -> Result<(), EngineBenchError> {
+        self.answer_all()?;
+        let EngineCounters { in_interests, satisfied_interests, aggregated_interests, drops, .. } = *self.counters();
+        if satisfied_interests + aggregated_interests != in_interests || drops.total() > 0 {
+            return Err(EngineBenchError::Rig(format!(
+                "of {in_interests} Interests, {satisfied_interests} were satisfied and {aggregated_interests} joined others, \
+                 and {} packets were dropped",
+                drops.total()
+            )));
+        }
+        self.stock.clear();
+        Ok(())
+    }
+
+    /// Performs all that is prepared, and answers what is pending.
+    fn answer_all(&mut self) -> Result<(), EngineBenchError> {
+        self.waiting = 0;
+        while let Some(burst) = self.prepared.pop_front() {
+            self.perform(burst)?;
+        }
+        while !self.pending.is_empty() {
+            let mut burst = Burst::default();
+            for _ in 0..self.parameters.burst.min(self.pending.len()) {
+                self.prepare_data(&mut burst);
+            }
+            self.perform(burst)?;
+        }
+        Ok(())
+    }
+
+    /// Prepares a burst, and performs the one that was prepared longest ago once enough of them wait.
+    fn turn(&mut self) -> Result<(), EngineBenchError> {
+        let mut burst = Burst::default();
+        let data = self.pending.len().saturating_sub(self.parameters.in_flight).min(self.parameters.burst);
+        (0..data).for_each(|_| self.prepare_data(&mut burst));
+        (data..self.parameters.burst).for_each(|_| self.prepare_interest(&mut burst));
+        self.waiting += burst.received.iter().sum::<usize>();
+        self.prepared.push_back(burst);
+        if self.waiting <= self.waiting_limit {
+            return Ok(());
+        }
+        let Some(burst) = self.prepared.pop_front() else { return Ok(()) };
+        self.waiting -= burst.received.iter().sum::<usize>();
+        self.perform(burst)
+    }
+
+    fn prepare_interest(&mut self, burst: &mut Burst) {
+        let name = self.requested.next_number();
+        self.made = self.made.wrapping_add(1);
+        let nonce = self.made << 1 | 1;
+        let peer = self.peers.downstream(self.workload.prefix_of(name), u64::from(nonce));
+        let write = |out: &mut [u8]| {
+            self.workload.write_name(name, out);
+        };
+        let addresses = (port_address(peer.link), peer.address());
+        let frame = self.stock.take(INTERESTS);
+        let frame = frame.and_then(|frame| self.interest.fill(addresses, write, name, Some(nonce), frame));
+        burst.frames[peer.link].extend(frame);
+        burst.received[INTERESTS] += 1;
+    }
+
+    fn prepare_data(&mut self, burst: &mut Burst) {
+        let Some(Pending { name, token, producer: (link, address) }) = self.pending.pop_front() else { return };
+        let write = |out: &mut [u8]| out[..name.len()].copy_from_slice(&name);
+        let frame = self.stock.take(DATA);
+        let frame = frame.and_then(|frame| self.data.fill((port_address(link), address), write, token, None, frame));
+        burst.frames[link].extend(frame);
+        burst.received[DATA] += 1;
+    }
+
+    /// One turn of the worker, and what it has sent then.
+    fn perform(&mut self, mut burst: Burst) -> Result<(), EngineBenchError> {
+        let packets = burst.received.iter().sum::<usize>();
+        let given: usize = burst.frames.iter().map(Vec::len).sum();
+        if given != packets {
+            return Err(EngineBenchError::Lost { got: given, expected: packets });
+        }
+        for (link, frames) in self.rig.links.iter_mut().zip(&mut burst.frames) {
+            link.transmit(frames);
+        }
+        let spent = self.rig.turn(self.now, &mut self.stock, burst.received);
+        self.work.ticks += spent;
+        self.work.requests += burst.received[INTERESTS] as u64;
+        self.now.0 += ((spent as f64 * self.ns_per_tick) as u64).min(MAX_NS_PER_PACKET * packets as u64);
+        for link in 0..LINKS {
+            let mut frames = std::mem::take(&mut self.sent[link]);
+            let mut before = usize::MAX;
+            while frames.len() != before {
+                before = frames.len();
+                self.rig.links[link].receive(&mut frames);
+            }
+            for frame in frames.drain(..) {
+                self.work.sent_bytes += frame.bytes().len() as u64;
+                // Data ends with its signature, which is zeros.
+                if nonce_of(&frame) != 0 {
+                    let pending = pending_of(&frame, link).ok_or_else(|| {
+                        EngineBenchError::Rig("the worker has sent a frame without an Interest in it".to_owned())
+                    })?;
+                    self.pending.push_back(pending);
+                }
+                self.stock.put(frame);
+            }
+            self.sent[link] = frames;
+        }
+        Ok(())
+    }
+}
+
+impl<S: Schedule<Clock = BlockTicks>> Requests<'_, S> {
+    /// What its blocks took since the start.
+    pub(super) fn block_ticks(&self) -> BlockTicks {
+        *self.rig.engine().block_ticks()
+    }
+}
+
+/// The Interest in a frame that the worker has sent on a link.
+fn pending_of(frame: &PacketBuffer, link: usize) -> Option<Pending> {
+    let (header, packet) = frame.bytes().split_at_checked(HEADER_BYTES)?;
+    let address = *header.first_chunk::<{ size_of::<MacAddress>() }>()?;
+    let link_packet = LpPacket::decode(packet).ok()?;
+    let name = name_value(link_packet.fragment?)?;
+    Some(Pending { name: name.into(), token: token_of(frame).unwrap_or(0), producer: (link, address) })
+}

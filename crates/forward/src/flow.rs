@@ -1,0 +1,190 @@
+//! Where the time of a packet goes: a clock for the blocks of the published flow of packets (Takemasa, thesis, Osaka University
+//! 2019, figures 3.3, 5.1 and 5.2).
+//!
+//! Which clock an engine has is part of its schedule's type. With [`Untimed`], which all schedules but
+//! [`Timed`](crate::schedule::Timed) have, nothing is left of it in the program.
+
+use namehop_table::clock::cycles_in_order;
+
+/// A stretch of the way of a packet. B1 to B13 are the names of the thesis in figures 5.1 and 5.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlowBlock {
+    /// An Interest is decoded: B1, with the next one. (Receiving it is not part of the engine.)
+    InterestDecoding,
+    /// All prefixes of its name are hashed: B1.
+    InterestHashing,
+    /// The cache policy notes what was asked for, and what the store answers: B2.
+    HistoryUpdate,
+    /// The name is looked up in the Content Store: B3.
+    StoreLookup,
+    /// Cached Data is copied into a packet: B4.
+    StoreFetch,
+    /// The incoming face is noted in the PIT: B5.
+    PitInsertion,
+    /// Longest prefix match: B6.
+    FibLookup,
+    /// The Interest is handed to its outgoing face: B7.
+    InterestTransmission,
+    /// Data is decoded: B8, with the next one.
+    DataDecoding,
+    /// Its name is hashed: B8.
+    DataHashing,
+    /// Its PIT entry is looked up: B9, with the next one.
+    PitLookup,
+    /// The PIT entry is removed: B9.
+    PitRemoval,
+    /// Data is copied into the Content Store, and what has to leave for it is freed: B10.
+    StoreInsertion,
+    /// Data is handed to the face that asked for it: B11.
+    DataTransmission,
+    /// The cache policy says which packet has to leave: B12.
+    Eviction,
+    /// The cache policy says whether Data enters: B13.
+    Admission,
+}
+
+impl FlowBlock {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [FlowBlock; 16] = [
+        FlowBlock::InterestDecoding,
+        FlowBlock::InterestHashing,
+        FlowBlock::HistoryUpdate,
+        FlowBlock::StoreLookup,
+        FlowBlock::StoreFetch,
+        FlowBlock::PitInsertion,
+        FlowBlock::FibLookup,
+        FlowBlock::InterestTransmission,
+        FlowBlock::DataDecoding,
+        FlowBlock::DataHashing,
+        FlowBlock::PitLookup,
+        FlowBlock::PitRemoval,
+        FlowBlock::StoreInsertion,
+        FlowBlock::DataTransmission,
+        FlowBlock::Eviction,
+        FlowBlock::Admission,
+    ];
+}
+
+/// Divides the time of packets among blocks.
+pub trait BlockClock: Default + Send + 'static {
+    /// A block begins.
+    fn start(&mut self);
+    /// A block ends, and the next one begins.
+    fn lap(&mut self, block: FlowBlock);
+}
+
+/// No clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Untimed;
+
+impl BlockClock for Untimed {
+    #[inline(always)]
+    fn start(&mut self) {}
+
+    #[inline(always)]
+    fn lap(&mut self, _: FlowBlock) {}
+}
+
+/// Longer laps are interruptions by the system, in ticks: some microseconds.
+const INTERRUPTION_TICKS: u64 = 20_000;
+
+/// The processor's time-stamp counter. Each lap waits until the instructions in front of it are done, so blocks do not overlap, which
+/// those of an engine without clock do: their sum is more than such an engine takes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BlockTicks {
+    last: u64,
+    ticks: [u64; FlowBlock::ALL.len()],
+    laps: [u64; FlowBlock::ALL.len()],
+    interruptions: u64,
+}
+
+impl BlockClock for BlockTicks {
+    #[inline(always)]
+    fn start(&mut self) {
+        self.last = cycles_in_order();
+    }
+
+    #[inline(always)]
+    fn lap(&mut self, block: FlowBlock) {
+        let now = cycles_in_order();
+        let spent = now.wrapping_sub(self.last);
+        if spent <= INTERRUPTION_TICKS {
+            self.ticks[block as usize] += spent;
+            self.laps[block as usize] += 1;
+        } else {
+            self.interruptions += 1;
+        }
+        // What the lines above took belongs to no block.
+        self.last = cycles_in_order();
+    }
+}
+
+impl BlockTicks {
+    /// Ticks of the time-stamp counter in all laps of a block, and how many laps there were. Interruptions are left out; what the
+    /// clock itself takes in each lap is not.
+    pub fn of(&self, block: FlowBlock) -> (u64, u64) {
+        (self.ticks[block as usize], self.laps[block as usize])
+    }
+
+    /// What was measured since `earlier`.
+    pub fn since(&self, earlier: &BlockTicks) -> BlockTicks {
+        let difference = |now: [u64; FlowBlock::ALL.len()], before: [u64; FlowBlock::ALL.len()]| {
+            std::array::from_fn(|block| now[block] - before[block])
+        };
+        BlockTicks {
+            last: self.last,
+            ticks: difference(self.ticks, earlier.ticks),
+            laps: difference(self.laps, earlier.laps),
+            interruptions: self.interruptions - earlier.interruptions,
+        }
+    }
+
+    /// Laps that were left out because the system had interrupted them.
+    pub fn interruptions(&self) -> u64 {
+        self.interruptions
+    }
+
+    /// Ticks of a lap in which nothing happens: to be subtracted from each. The least of many, as interruptions only add.
+    pub fn of_empty_lap() -> u64 {
+        let laps = (0..10_000).map(|_| {
+            let mut clock = BlockTicks::default();
+            clock.start();
+            clock.lap(FlowBlock::Admission);
+            clock.of(FlowBlock::Admission)
+        });
+        laps.filter(|&(_, laps)| laps == 1).map(|(ticks, _)| ticks).min().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn laps_are_counted_by_block() {
+        let mut clock = BlockTicks::default();
+        clock.start();
+        clock.lap(FlowBlock::FibLookup);
+        clock.lap(FlowBlock::FibLookup);
+        clock.lap(FlowBlock::Admission);
+        let laps: u64 = FlowBlock::ALL.iter().map(|&block| clock.of(block).1).sum();
+        assert_eq!(laps + clock.interruptions(), 3);
+        assert!(clock.of(FlowBlock::FibLookup).1 <= 2 && clock.of(FlowBlock::StoreLookup) == (0, 0));
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let before = clock.interruptions();
+        clock.lap(FlowBlock::Admission);
+        assert_eq!(clock.interruptions(), before + 1, "a millisecond is no block");
+    }
+
+    #[test]
+    fn blocks_are_in_their_own_order() {
+        for (place, block) in FlowBlock::ALL.into_iter().enumerate() {
+            assert_eq!(block as usize, place);
+        }
+    }
+
+    #[test]
+    fn no_clock_takes_no_room() {
+        assert_eq!(size_of::<Untimed>(), 0);
+    }
+}

@@ -1,0 +1,105 @@
+//! Filter: false positives, threshold, and rates by the published model.
+
+use namehop_model::cache::filter_false_positives;
+
+use super::{ARITHMETIC, COUNTERS, web_model};
+use crate::ReproduceError;
+use crate::context::Context;
+use crate::published;
+use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series};
+
+/// Thesis 5.2.3 and 5.3.3.
+pub(crate) fn false_positives(_: &mut Context<'_>) -> Result<Report, ReproduceError> {
+    let percent = 100.0 * filter_false_positives(1e4, f64::from(COUNTERS));
+    let megabytes = (f64::from(COUNTERS) * 2.0 + 1e4 * 8.0) / f64::from(1 << 20);
+    let once = 100.0 - published::ONCE_PERCENT.value();
+    let rows = vec![
+        Row::new(
+            "names with a counter that another name uses, %, q = 10^4, h = 2^24",
+            [published::FALSE_POSITIVES_PERCENT.into(), Cell::Computed(percent)],
+        ),
+        Row::new(
+            "memory of history and counters, MiB",
+            [published::FILTER_MEGABYTES.into(), Cell::Computed(megabytes)],
+        ),
+        Row::new("videos that are requested once, %", [published::ONCE_PERCENT.into(), Cell::Empty]),
+        Row::new("the others, which a threshold of 2 lets in, %", [Cell::Empty, Cell::Computed(once)]),
+    ];
+    let columns = vec![Column::published(""), Column::computed("")];
+    let difference = "The router's own Filter notes a request in 4 bytes instead of 8, the place of its counter.";
+    let limits = [
+        "Hashes are taken to be perfectly random.",
+        "That 68.1 % are requested once is from requests of a campus for YouTube, which are not public; 'figure-5.4' shows what \
+         other thresholds would do.",
+    ];
+    Ok(Report::new(columns, rows, difference).with_conditions([ARITHMETIC.to_owned()]).with_limits(limits))
+}
+
+/// Thesis figure 5.4.
+pub(crate) fn figure_5_4(_: &mut Context<'_>) -> Result<Report, ReproduceError> {
+    let thresholds = [1_u32, 2, 3, 4, 5, 10, 15, 20, 25, 30];
+    let row = |threshold: u32| {
+        let rates = [1e4, 1e5, 1e6].map(|history| web_model(history, threshold).rates());
+        let cells: Vec<Cell> =
+            rates.iter().flat_map(|rates| [Cell::Computed(rates.hit), Cell::Computed(rates.insertion)]).collect();
+        Row::new(format!("θ = {threshold}"), cells)
+    };
+    let rows: Vec<Row> = thresholds.into_iter().map(row).collect();
+    let heads = ["10^4", "10^5", "10^6"];
+    let head = |q: &str| [Column::computed(format!("hits, q = {q}")), Column::computed(format!("insertions, q = {q}"))];
+    let columns = heads.into_iter().flat_map(head).collect();
+    let chart = |name: &str, y_label: &str, first_column: usize| Chart {
+        name: name.to_owned(),
+        title: "Filter on the web workload, 10^5 packets, by the model".to_owned(),
+        y_label: y_label.to_owned(),
+        kind: ChartKind::Lines { x_label: "threshold θ".to_owned(), x: thresholds.map(f64::from).to_vec() },
+        series: heads
+            .iter()
+            .enumerate()
+            .map(|(place, q)| Series::of_column(format!("q = {q}"), &rows, 2 * place + first_column))
+            .collect(),
+    };
+    let charts = [chart("-insertions", "insertion rate, computed", 1), chart("-hits", "hit rate, computed", 0)];
+    let difference = "The figure is printed without numbers. Its text says that insertion rates are low from θ = 2 on, and hit \
+                      rates then nearly as high as they get.";
+    let limits =
+        ["The model takes the time that a packet stays to be the same for all, and requests to be independent."];
+    let report = Report::new(columns, rows, difference).with_charts(charts);
+    Ok(report.with_conditions([ARITHMETIC.to_owned()]).with_limits(limits))
+}
+
+#[cfg(test)]
+mod tests {
+    use namehop_model::cache::FilterModel;
+    use namehop_simulate::run::{Plan, Source, run};
+    use namehop_simulate::workload::{Workload, WorkloadKind, WorkloadShape};
+    use namehop_store::{PolicyChoice, PolicyKind, Tuning};
+
+    /// Equations 5.3 to 5.7 and the router's own policies, over requests of the model's kind.
+    #[test]
+    fn the_model_agrees_with_simulations() {
+        let shape = WorkloadShape { objects: 100_000, ..WorkloadShape::published(WorkloadKind::Web) };
+        for capacity in [1_000, 10_000] {
+            // With the published settings: a history as long as the cache, and a threshold of 2.
+            let cases = [(PolicyKind::Fifo, 1, capacity), (PolicyKind::Filter, 2, capacity)];
+            let choice = |(kind, threshold, history): (PolicyKind, u16, usize)| {
+                let history = Some(history as u32);
+                PolicyChoice {
+                    kind,
+                    tuning: Tuning { threshold, history, counters: Some(1 << 24), ..Tuning::default() },
+                }
+            };
+            let stores = cases.map(|case| (choice(case), capacity)).to_vec();
+            let plan = Plan { stores, requests: 1_000_000, warm_up: 500_000, threads: 1 };
+            let outcomes = run(&mut Source::Workload(Workload::new(shape)), &plan, &|_| ()).expect("a simulation");
+            for ((kind, threshold, history), outcome) in cases.into_iter().zip(outcomes) {
+                let (packets, capacity, history) = (shape.objects, capacity as u64, history as f64);
+                let model = FilterModel { packets, alpha: shape.alpha, capacity, history, threshold: threshold.into() };
+                let (rates, counts) = (model.rates(), outcome.counts);
+                let distance =
+                    (rates.hit - counts.hit_rate()).abs().max((rates.insertion - counts.insertion_rate()).abs());
+                assert!(distance < 0.01, "{kind}, {capacity}: {rates:?} instead of {counts:?}");
+            }
+        }
+    }
+}

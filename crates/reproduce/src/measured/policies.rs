@@ -1,0 +1,88 @@
+//! The engine with cache policies: forwarding speed, and blocks of the flow of packets.
+
+use namehop_bench::policy::{BlockFigures, PolicyFigures, PolicyParameters};
+use namehop_bench::progress::OnProgress;
+use namehop_bench::schedule::{EngineMeasurements, EngineParameters};
+use namehop_forward::flow::FlowBlock;
+use namehop_forward::schedule::ScheduleKind;
+use namehop_simulate::workload::{WorkloadKind, WorkloadShape};
+use namehop_store::PolicyKind;
+
+use super::Measured;
+use crate::{ReproduceError, Settings};
+
+/// The published policies, and the router's default; the first is the one that speeds are compared with.
+pub(crate) const POLICIES: [(&str, PolicyKind); 5] = [
+    ("FIFO", PolicyKind::Fifo),
+    ("Filter", PolicyKind::Filter),
+    ("TinyLFU", PolicyKind::TinyLfuRandom),
+    ("ARC", PolicyKind::Arc),
+    ("Random", PolicyKind::Random),
+];
+/// Requests before anything is measured, for each packet of the cache.
+const WARM_UP_PER_PACKET: u64 = 60;
+
+/// All figures, by runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Policies {
+    figures: Vec<Vec<PolicyFigures>>,
+    blocks: Vec<Vec<BlockFigures>>,
+}
+
+/// The load of the thesis, 5.4.1.
+fn parameters(settings: &Settings) -> EngineParameters {
+    let published = PolicyParameters::published_load();
+    EngineParameters { workload: settings.workload(), ..published }
+}
+
+impl Policies {
+    /// Measures them, in all runs over the same tables.
+    pub(crate) fn measure(
+        engine: &mut dyn EngineMeasurements,
+        settings: &Settings,
+        on_progress: &OnProgress<'_>,
+    ) -> Result<Self, ReproduceError> {
+        let parameters = parameters(settings);
+        let mut policies = POLICIES.map(|(_, policy)| policy).to_vec();
+        if !policies.contains(&PolicyKind::default()) {
+            policies.push(PolicyKind::default());
+        }
+        let of = PolicyParameters {
+            policies,
+            shape: WorkloadShape::published(WorkloadKind::Web),
+            warm_up: WARM_UP_PER_PACKET * parameters.cs_capacity as u64,
+            time: settings.engine_time,
+            runs: settings.runs.max(1),
+        };
+        let figures = engine.measure_policies(&parameters, &of, on_progress).map_err(ReproduceError::Engine)?;
+        let blocks = engine.measure_blocks(&parameters, &of, on_progress).map_err(ReproduceError::Engine)?;
+        Ok(Policies { figures, blocks })
+    }
+
+    /// Something of the engine with a policy.
+    pub(crate) fn figure(&self, policy: PolicyKind, of: impl Fn(&PolicyFigures) -> f64) -> Option<Measured> {
+        let run = |run: &Vec<PolicyFigures>| run.iter().find(|figures| figures.policy == policy).map(&of);
+        Measured::of_runs(self.figures.iter().map(run).collect::<Option<Vec<_>>>()?)
+    }
+
+    /// Ticks of some blocks together.
+    pub(crate) fn blocks(&self, policy: PolicyKind, schedule: ScheduleKind, blocks: &[FlowBlock]) -> Option<Measured> {
+        self.of_blocks(policy, schedule, |figures| blocks.iter().map(|&block| figures.of(block)).sum())
+    }
+
+    /// Ticks of history updates for each Interest.
+    pub(crate) fn history(&self, policy: PolicyKind, schedule: ScheduleKind) -> Option<Measured> {
+        self.of_blocks(policy, schedule, |figures| figures.history_cycles)
+    }
+
+    fn of_blocks(
+        &self,
+        policy: PolicyKind,
+        schedule: ScheduleKind,
+        of: impl Fn(&BlockFigures) -> Option<f64>,
+    ) -> Option<Measured> {
+        let is_asked = |figures: &&BlockFigures| figures.policy == policy && figures.schedule == schedule;
+        let run = |run: &Vec<BlockFigures>| run.iter().find(is_asked).and_then(&of);
+        Measured::of_runs(self.blocks.iter().map(run).collect::<Option<Vec<_>>>()?)
+    }
+}
