@@ -8,6 +8,7 @@
 mod content_store;
 mod dispatch;
 mod face;
+mod power;
 mod prefix;
 mod status;
 mod strategy;
@@ -19,6 +20,7 @@ mod tests;
 pub use content_store::{CsConfigView, CsErasureView, CsInfoView, CsPolicyView};
 pub use dispatch::{DispatchEntryView, DispatchMoveView};
 pub use face::{ChangedFaceView, FaceView};
+pub use power::{PowerPartView, PowerView};
 pub use prefix::{FibView, NextHopView, RouteView, StrategyChoiceView};
 pub use status::{
     FaceDropView, ReadvertiseCommandsView, ReadvertiseErrorView, ReadvertiseView, StatusView, WorkerView,
