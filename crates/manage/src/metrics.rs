@@ -1,6 +1,7 @@
 //! What the router counts, at one moment and as text in the OpenMetrics format. [`http`](crate::http) serves it.
 
 mod gone;
+mod power;
 mod render;
 mod workers;
 
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use namehop_face::{Face, LinkDrop};
 
 use crate::nfd::ReadvertiseStatus;
-use crate::server::{EngineStatus, WorkerStatus};
+use crate::server::{EngineStatus, PowerStatus, WorkerStatus};
 
 pub use gone::GoneFaces;
 pub use render::render;
@@ -26,6 +27,8 @@ pub struct Snapshot {
     pub engine: EngineStatus,
     /// What each worker does.
     pub workers: Vec<WorkerStatus>,
+    /// What the computer takes of power, where that is known.
+    pub power: Option<PowerStatus>,
     /// What was taken out of the FIB and cannot be freed yet, because a worker may still look at it.
     pub fib_waiting: u64,
     /// Drops on the link side, of all faces that there ever were.

@@ -20,7 +20,9 @@ use namehop_hash::HashKey;
 use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::{Name, NameRef};
 
-use crate::server::{ControlPlane, DispatchEntry, DispatchError, EngineStatus, NotSaved, StateChange, WorkerStatus};
+use crate::server::{
+    ControlPlane, DispatchEntry, DispatchError, EngineStatus, NotSaved, PowerStatus, StateChange, WorkerStatus,
+};
 
 /// The face of a local application.
 pub const APP: FaceId = FaceId(256);
@@ -40,6 +42,8 @@ pub struct FakeRouter {
     pub workers: RefCell<Vec<WorkerStatus>>,
     /// Entries of the name dispatch table. Whatever name is moved, it is the first that is moved, and without one none can be.
     pub dispatch_entries: RefCell<Vec<DispatchEntry>>,
+    /// What the computer takes of power.
+    pub power: RefCell<Option<PowerStatus>>,
     /// What is to be traced.
     pub traced: RefCell<Option<TraceRequest>>,
     /// How long it takes to find out that a TCP peer does not answer: none does.
@@ -93,6 +97,7 @@ impl FakeRouter {
             engine: Cell::new(EngineStatus { cs, ..EngineStatus::default() }),
             workers: RefCell::default(),
             dispatch_entries: RefCell::default(),
+            power: RefCell::default(),
             traced: RefCell::default(),
             connect_time: Cell::new(Duration::from_secs(4)),
             added_next_hops: RefCell::default(),
@@ -202,6 +207,10 @@ impl ControlPlane for FakeRouter {
 
     async fn worker_statuses(&self) -> Vec<WorkerStatus> {
         self.workers.borrow().clone()
+    }
+
+    fn power(&self) -> Option<PowerStatus> {
+        self.power.borrow().clone()
     }
 
     fn dispatch_entries(&self) -> Vec<DispatchEntry> {

@@ -16,7 +16,7 @@ use namehop_forward::strategy::program::Compiler;
 use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
 use namehop_forward::trace::TraceRequest;
 use namehop_manage::server::{
-    ControlPlane, DispatchEntry, DispatchError, EngineStatus, NotSaved, StateChange, WorkerStatus,
+    ControlPlane, DispatchEntry, DispatchError, EngineStatus, NotSaved, PowerStatus, StateChange, WorkerStatus,
 };
 use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
@@ -44,6 +44,7 @@ pub struct Control {
     strategies: RefCell<StrategyRegistry>,
     channels: Vec<FaceUri>,
     saving: Saving,
+    power: RefCell<Option<PowerStatus>>,
 }
 
 impl Control {
@@ -70,6 +71,7 @@ impl Control {
             strategies: RefCell::default(),
             channels,
             saving,
+            power: RefCell::default(),
         }
     }
 
@@ -81,6 +83,11 @@ impl Control {
     /// Evens out the load of the workers for as long as they live.
     pub async fn balance(&self) {
         self.balancing.run(&self.workers).await;
+    }
+
+    /// Notes what the computer takes of power.
+    pub fn set_power(&self, power: Option<PowerStatus>) {
+        self.power.replace(power);
     }
 
     /// Waits until the faces are there that the socket service makes by itself.
@@ -227,6 +234,10 @@ impl ControlPlane for Control {
 
     async fn worker_statuses(&self) -> Vec<WorkerStatus> {
         self.workers.statuses().await.unwrap_or_default()
+    }
+
+    fn power(&self) -> Option<PowerStatus> {
+        self.power.borrow().clone()
     }
 
     fn dispatch_entries(&self) -> Vec<DispatchEntry> {

@@ -12,6 +12,7 @@
 //! | `control` | the control thread's hold on everything |
 //! | `saving` | changes by command, put on file |
 //! | `neighbours` | other computers' commands, waiting for their turn |
+//! | [`power`] | power of the computer, measured or estimated |
 //! | `port_policy` | which ports commands may open |
 //! | `restore` | configured and saved settings, brought into effect |
 //! | `supervise` | signals, and the end of everything when a part fails |
@@ -35,6 +36,7 @@ mod paths;
 mod port_policy;
 #[cfg_attr(not(feature = "dpdk"), path = "ports_absent.rs")]
 mod ports;
+pub mod power;
 mod restore;
 mod run;
 mod saving;

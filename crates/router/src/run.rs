@@ -35,7 +35,7 @@ use crate::port_policy::PortPolicy;
 use crate::saving::Saving;
 use crate::startup::{self, Parts, StartError};
 use crate::supervise::{Supervisor, fault_point};
-use crate::{api_token, fib_file, logging, metrics, restore, worker};
+use crate::{api_token, fib_file, logging, metrics, power, restore, worker};
 
 /// Commands that may wait for the socket service.
 const SOCKET_COMMANDS: usize = 256;
@@ -184,6 +184,11 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
             let management = Rc::clone(&management);
             let balancing = async move { management.control().balance().await };
             tokio::task::spawn_local(supervisor.clone().watch_endless("balancing task", balancing));
+        }
+        if let Some(meter) = power::meter(&config.power) {
+            let management = Rc::clone(&management);
+            let watching = async move { power::watch(meter, management.control()).await };
+            tokio::task::spawn_local(supervisor.clone().watch_endless("power meter", watching));
         }
         let starting = async {
             fault_point("restoring");

@@ -26,6 +26,7 @@ mod manual;
 mod ndt;
 mod p4;
 mod ping;
+mod power;
 mod prefixes;
 mod put;
 mod reproduce;
@@ -74,6 +75,7 @@ enum CliCommand {
     Key(key::KeyArgs),
     Bench(bench::BenchArgs),
     Cache(cache::CacheArgs),
+    Power(power::PowerArgs),
     Reproduce(reproduce::ReproduceArgs),
     P4(p4::P4Args),
     Completions(completions::CompletionsArgs),
@@ -107,6 +109,7 @@ impl Cli {
             CliCommand::Key(args) => args.run(),
             CliCommand::Bench(args) => args.run(connection),
             CliCommand::Cache(args) => args.run(),
+            CliCommand::Power(args) => args.run(),
             CliCommand::Reproduce(args) => args.run(),
             CliCommand::P4(args) => args.run(),
             CliCommand::Completions(args) => args.run(),
@@ -174,6 +177,9 @@ mod tests {
             "namehop cache simulate --workload web --policy fifo,filter:threshold=3 --capacity 1%,1000 --json",
             "namehop cache simulate --trace a.txt --format lines --capacity 10 --optimum --requests 10",
             "namehop cache model --capacity 1000 -q 10 --alpha 1 -N 100 --compare",
+            "namehop power model --server a.toml --rate 0..58Gbit/s,7Mpps --steps 4 --hit-rate 0.2,0.3 --svg a.svg --json",
+            "namehop power fit a.csv --name a --devices 2 --json",
+            "namehop power server e5620",
             "namehop reproduce all --prefixes 1000000 --svg figures --json",
             "namehop bench fib --fib 1000 --text a --snapshot b --grow --json",
             "namehop bench disk --path /tmp/x --size 1GiB --payload 100 --in-flight 2 --duration 1s --json",
@@ -199,6 +205,9 @@ mod tests {
             "namehop cache simulate --workload web",
             "namehop cache simulate --workload web --trace x --capacity 1",
             "namehop cache model --capacity 0",
+            "namehop power model --rate 5",
+            "namehop power fit",
+            "namehop power fit a.csv --devices 0",
             "namehop reproduce patricia --list",
             "namehop setup --apply --undo",
             "namehop setup --huge-pages much",

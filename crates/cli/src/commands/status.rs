@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use clap::Args;
-use namehop_manage::views::{ReadvertiseView, StatusView};
+use namehop_manage::views::{PowerView, ReadvertiseView, StatusView};
 
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use crate::output::{self, Align, Table, properties};
 use crate::units::show_duration;
 
 /// Show version, uptime, table sizes and packet counts of the forwarder, which routing daemon or gateway is told of its
-/// routes, what goes through the queues of ports, and every dropped packet by reason
+/// routes, the computer's power, what goes through the queues of ports, and every dropped packet by reason
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop status --json")]
 pub struct StatusArgs {
@@ -32,16 +32,19 @@ impl StatusArgs {
             let datasets = manager.datasets();
             let status = datasets.status().await?;
             let own = match status.version.starts_with(OWN_VERSION) {
-                true => Some((datasets.drops().await?, datasets.readvertise().await?, datasets.workers().await?)),
+                true => {
+                    let (drops, readvertise) = (datasets.drops().await?, datasets.readvertise().await?);
+                    Some((drops, readvertise, datasets.workers().await?, datasets.power().await?))
+                }
                 false => None,
             };
             Ok((status, own))
         })?;
         let status = match &own {
-            Some((drops, readvertise, workers)) => {
-                StatusView::new(status, Some(drops), Some(readvertise), Some(workers))
+            Some((drops, readvertise, workers, power)) => {
+                StatusView::new(status, Some(drops), Some(readvertise), Some(workers), power.as_ref())
             }
-            None => StatusView::new(status, None, None, None),
+            None => StatusView::new(status, None, None, None, None),
         };
         if self.json {
             return output::json(&status);
@@ -59,6 +62,7 @@ impl StatusArgs {
             ("Nacks", format!("{} in, {} out", status.in_nacks, status.out_nacks)),
             ("Interests answered", format!("{} yes, {} no", status.satisfied_interests, status.unsatisfied_interests)),
         ];
+        lines.extend(status.power.as_ref().map(|power| ("Power", show_power(power))));
         for told in status.readvertise.iter().flatten() {
             lines.extend(show_readvertise(told));
         }
@@ -68,6 +72,20 @@ impl StatusArgs {
         text.push_str(&show_drops(&status));
         output::print(&text)
     }
+}
+
+/// Power in all and by part, and where it is known from.
+fn show_power(power: &PowerView) -> String {
+    let source = match &power.server {
+        None => "measured".to_owned(),
+        Some(server) => format!("estimated with server {server}"),
+    };
+    let parts: Vec<String> = power.parts.iter().map(|part| format!("{} {:.1}", part.name, part.watts)).collect();
+    let mut text = format!("{:.1} W, {source} ({})", power.watts, parts.join(", "));
+    if let Some(energy) = power.nanojoules_per_packet {
+        text.push_str(&format!("; {energy} nJ per packet"));
+    }
+    text
 }
 
 /// Who is told of the routes, how far that is, and what went wrong last.
@@ -197,4 +215,26 @@ fn show_drops(status: &StatusView) -> String {
         table.row([count.to_string(), layer.to_owned(), reason.to_owned(), faces.join(", ")]);
     }
     format!("\n{}", table.render())
+}
+
+#[cfg(test)]
+mod tests {
+    use namehop_manage::views::PowerPartView;
+
+    use super::*;
+
+    #[test]
+    fn power_says_where_it_is_known_from() {
+        let part = |name: &str, watts| PowerPartView { name: name.to_owned(), watts, joules: 5.0 };
+        let measured = PowerView {
+            source: "measured".to_owned(),
+            server: None,
+            watts: 12.34,
+            nanojoules_per_packet: Some(350),
+            parts: vec![part("dram-0", 2.34), part("package-0", 10.0)],
+        };
+        assert_eq!(show_power(&measured), "12.3 W, measured (dram-0 2.3, package-0 10.0); 350 nJ per packet");
+        let estimated = PowerView { server: Some("rack-3".to_owned()), nanojoules_per_packet: None, ..measured };
+        assert_eq!(show_power(&estimated), "12.3 W, estimated with server rack-3 (dram-0 2.3, package-0 10.0)");
+    }
 }

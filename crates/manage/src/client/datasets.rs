@@ -10,7 +10,7 @@ use crate::nfd::{
     ChannelStatus, ControlResponse, CsInfo, DatasetItem, DropCount, FaceQueryFilter, FaceStatus, FibEntry,
     GeneralStatus, ReadvertiseStatus, RibEntry, StrategyChoice, decode_items,
 };
-use crate::server::{DispatchEntry, WorkerStatus};
+use crate::server::{DispatchEntry, PowerStatus, WorkerStatus};
 
 /// InterestLifetime of the first Interest: the forwarder may have to build a long list.
 const FIRST_LIFETIME_MS: u64 = 10_000;
@@ -150,6 +150,14 @@ impl<E: Express> Controller<E> {
     /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
     pub async fn workers(&self) -> Result<Vec<WorkerStatus>, ClientError> {
         self.list(&names::localhost_verb(module::STATUS, "workers")).await
+    }
+
+    /// What the computer takes of power; `None` where that is neither measured nor estimated. Only Namehop has this dataset.
+    ///
+    /// # Errors
+    /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
+    pub async fn power(&self) -> Result<Option<PowerStatus>, ClientError> {
+        Ok(self.list(&names::localhost_verb(module::STATUS, "power")).await?.into_iter().next())
     }
 
     /// Entries of the name dispatch table that had packets lately, with most first. Only Namehop has this dataset.

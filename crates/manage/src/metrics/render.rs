@@ -16,6 +16,7 @@ use prometheus_client::registry::Registry;
 
 use super::Snapshot;
 use super::gone::{DirectionSums, FaceSums};
+use super::power::power;
 use super::workers::workers;
 use crate::nfd::ReadvertiseStatus;
 
@@ -39,6 +40,7 @@ impl Collector for SnapshotCollector {
         engine(&mut metrics, &self.0)?;
         tables(&mut metrics, &self.0)?;
         workers(&mut metrics, &self.0.workers)?;
+        power(&mut metrics, self.0.power.as_ref())?;
         readvertise(&mut metrics, &self.0.readvertise)?;
         faces(&mut metrics, &self.0)
     }
@@ -93,9 +95,10 @@ impl Family<'_> {
         }
     }
 
-    /// A line of a counter that is no whole number.
+    /// A line that is no whole number.
     pub(super) fn line_f64<const N: usize>(&mut self, labels: &Labels<'_, N>, value: f64) -> fmt::Result {
-        ConstCounter::new(value).encode(self.encoder.encode_family(labels)?)
+        let encoder = self.encoder.encode_family(labels)?;
+        if self.is_counter { ConstCounter::new(value).encode(encoder) } else { ConstGauge::new(value).encode(encoder) }
     }
 }
 

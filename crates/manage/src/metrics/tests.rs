@@ -5,6 +5,7 @@ use namehop_packet::DropReason;
 
 use super::*;
 use crate::nfd::ReadvertiseCounters;
+use crate::server::PowerPart;
 
 fn snapshot() -> Snapshot {
     let faces = FaceTable::new();
@@ -32,6 +33,11 @@ fn snapshot() -> Snapshot {
             counters: ReadvertiseCounters { announced: 9, timed_out: 2, left_out: 1, ..Default::default() },
             last_error: None,
         }],
+        power: Some(PowerStatus {
+            estimated_with: None,
+            nanojoules_per_packet: Some(350),
+            parts: vec![PowerPart { name: "package-0".to_owned(), milliwatts: 10_500, millijoules: 2_250 }],
+        }),
         ..Snapshot::default()
     };
     (snapshot.engine.cs.capacity, snapshot.engine.cs.serve) = (1000, true);
@@ -54,6 +60,9 @@ fn everything_is_there_with_help_and_labels() {
         "namehop_cs_admit_enabled 0.0".to_owned(),
         "namehop_rib_routes 3.0".to_owned(),
         "namehop_faces 1.0".to_owned(),
+        r#"namehop_power_watts{source="measured",part="package-0"} 10.5"#.to_owned(),
+        r#"namehop_energy_joules_total{source="measured",part="package-0"} 2.25"#.to_owned(),
+        r#"namehop_packet_energy_nanojoules{source="measured"} 350.0"#.to_owned(),
         r#"namehop_readvertise_commands_total{destination="daemon",result="announced"} 9"#.to_owned(),
         r#"namehop_readvertise_commands_total{destination="daemon",result="timed-out"} 2"#.to_owned(),
         r#"namehop_readvertise_left_out_total{destination="daemon"} 1"#.to_owned(),

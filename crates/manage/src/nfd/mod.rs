@@ -13,6 +13,7 @@ mod faces;
 pub mod names;
 pub mod numbers;
 mod parameters;
+mod power;
 mod readvertise;
 mod response;
 mod status;

@@ -22,6 +22,7 @@ use namehop_wire::{Name, NameRef};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::PowerStatus;
 use crate::rib::Route;
 
 /// Counters and table sizes of the forwarding engine at one moment, of all workers together.
@@ -253,6 +254,9 @@ pub trait ControlPlane: 'static {
 
     /// What each worker does, by number of the worker.
     fn worker_statuses(&self) -> impl Future<Output = Vec<WorkerStatus>>;
+
+    /// What the computer takes of power, where that is measured or estimated.
+    fn power(&self) -> Option<PowerStatus>;
 
     /// Entries of the name dispatch table that had packets lately, with most first.
     fn dispatch_entries(&self) -> Vec<DispatchEntry>;

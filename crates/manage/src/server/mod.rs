@@ -18,6 +18,7 @@ mod learned_routes;
 mod loaded_prefixes;
 mod loaded_strategies;
 mod ndt;
+mod power;
 mod readvertise;
 mod reply;
 mod rib;
@@ -46,6 +47,7 @@ pub use control_plane::{
 };
 pub use inside::{Inside, PlaceInTable, RouterEnds};
 pub use learned_routes::AnnouncementError;
+pub use power::{PowerPart, PowerStatus};
 pub use rib::RouteError;
 
 use crate::authentication::Authenticator;

@@ -79,6 +79,11 @@ impl<C: ControlPlane> Management<C> {
             }),
         },
         Dataset {
+            module: module::STATUS,
+            verb: "power",
+            content: Content::Whole(|this| Box::pin(async move { encode_all(this.control.power().into_iter()) })),
+        },
+        Dataset {
             module: module::NDT,
             verb: "list",
             content: Content::Whole(|this| {

@@ -9,6 +9,7 @@ mod content_store;
 mod content_store_disk;
 mod dispatch;
 mod face;
+mod power;
 mod prefix;
 mod status;
 mod strategy;
@@ -21,6 +22,7 @@ pub use content_store::{CsConfigView, CsErasureView, CsInfoView, CsPolicyView};
 pub use content_store_disk::CsDiskView;
 pub use dispatch::{DispatchEntryView, DispatchMoveView};
 pub use face::{ChangedFaceView, FaceView};
+pub use power::{PowerPartView, PowerView};
 pub use prefix::{FibView, NextHopView, RouteView, StrategyChoiceView};
 pub use status::{
     FaceDropView, ReadvertiseCommandsView, ReadvertiseErrorView, ReadvertiseView, StatusView, WorkerView,

@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::PowerView;
 use crate::nfd::{DropCount, GeneralStatus, ReadvertiseStatus};
-use crate::server::{HandoverCounters, QueueStatus, WorkerStatus};
+use crate::server::{HandoverCounters, PowerStatus, QueueStatus, WorkerStatus};
 
 /// Version, uptime, table sizes and packet counts, every discarded packet by reason, and who is told of the routes.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -59,6 +60,9 @@ pub struct StatusView {
     /// What each worker does, by number; `null` where the forwarder does not tell.
     #[schema(required)]
     pub workers: Option<Vec<WorkerView>>,
+    /// What the computer takes of power; `null` where that is neither measured nor estimated.
+    #[schema(required)]
+    pub power: Option<PowerView>,
 }
 
 /// Packets discarded on a face for one reason.
@@ -197,13 +201,14 @@ impl From<&ReadvertiseStatus> for ReadvertiseView {
 }
 
 impl StatusView {
-    /// From the datasets `status/general` and, where the forwarder has them, `status/drops`, `status/readvertise` and
-    /// `status/workers`.
+    /// From the datasets `status/general` and, where the forwarder has them, `status/drops`, `status/readvertise`,
+    /// `status/workers` and `status/power`.
     pub fn new(
         status: GeneralStatus,
         drops: Option<&[DropCount]>,
         readvertise: Option<&[ReadvertiseStatus]>,
         workers: Option<&[WorkerStatus]>,
+        power: Option<&PowerStatus>,
     ) -> Self {
         let uptime = Duration::from_millis(status.current_timestamp_ms.saturating_sub(status.start_timestamp_ms));
         Self {
@@ -228,6 +233,7 @@ impl StatusView {
             face_drops: drops.map(of_faces),
             readvertise: readvertise.map(|told| told.iter().map(ReadvertiseView::from).collect()),
             workers: workers.map(|workers| workers.iter().map(WorkerView::from).collect()),
+            power: power.map(PowerView::from),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::nfd::{
     Code, ControlParameters, CsDisk, CsInfo, CsPolicyCounters, DropCount, FaceStatus, FibEntry, GeneralStatus,
     NextHopRecord, ReadvertiseCounters, ReadvertiseError, ReadvertiseStatus, Route, StrategyChoice,
 };
-use crate::server::{HandoverCounters, QueueStatus, WorkerStatus};
+use crate::server::{HandoverCounters, PowerPart, PowerStatus, QueueStatus, WorkerStatus};
 
 fn as_json(view: impl Serialize) -> Value {
     serde_json::to_value(view).expect("views have keys that are texts")
@@ -169,7 +169,7 @@ fn the_router_as_a_whole() {
         current_timestamp_ms: 3_500,
         ..GeneralStatus::default()
     };
-    let silent = StatusView::new(status.clone(), None, None, None);
+    let silent = StatusView::new(status.clone(), None, None, None, None);
     assert_eq!((silent.uptime_s, silent.drops.is_none(), silent.face_drops.is_none()), (2.5, true, true));
     let drop = |face_id, count| DropCount { face_id, layer: "link".to_owned(), reason: "link-down".to_owned(), count };
     let counters = ReadvertiseCounters { announced: 4, withdrawn: 1, refused: 2, ..ReadvertiseCounters::default() };
@@ -193,7 +193,17 @@ fn the_router_as_a_whole() {
         ..WorkerStatus::default()
     };
     let drops = [drop(None, 5), drop(Some(300), 2)];
-    let told = as_json(StatusView::new(status, Some(&drops), Some(&[daemon]), Some(&[worker])));
+    let power = PowerStatus {
+        estimated_with: Some("rack-3".to_owned()),
+        nanojoules_per_packet: None,
+        parts: vec![PowerPart { name: "cpu".to_owned(), milliwatts: 1_500, millijoules: 250 }],
+    };
+    let told = as_json(StatusView::new(status, Some(&drops), Some(&[daemon]), Some(&[worker]), Some(&power)));
+    let parts = json!([{"name": "cpu", "watts": 1.5, "joules": 0.25}]);
+    let estimate =
+        json!({"source": "estimated", "server": "rack-3", "watts": 1.5, "nanojoules_per_packet": null, "parts": parts});
+    assert_eq!(told["power"], estimate);
+    assert_eq!(as_json(PowerView::from(&PowerStatus { estimated_with: None, ..power }))["source"], json!("measured"));
     let commands = json!({"announced": 4, "withdrawn": 1, "refused": 2, "nack": 0, "timed_out": 0});
     let daemon = json!({
         "destination": "daemon", "command_prefix": "/localhost/nlsr/rib", "is_available": true, "face_ids": [301],

@@ -5,7 +5,7 @@ use namehop_forward::schedule::ScheduleKind;
 use namehop_store::PolicyKind;
 
 use crate::context::Context;
-use crate::measured::policies::{POLICIES, Policies};
+use crate::measured::policies::{POLICIES, Policies, sizes};
 use crate::published;
 use crate::report::{Cell, Chart, ChartKind, Column, Report, Row, Series};
 use crate::{NO_FIGURES, ReproduceError};
@@ -35,9 +35,10 @@ const LIMITS: [&str; 3] = [
 
 fn conditions(context: &Context<'_>) -> [String; 2] {
     let settings = &context.settings;
+    let (packets, objects) = sizes(settings);
     [
         format!(
-            "web workload, cache of 100000 packets of 1024 bytes, filled before; {} prefixes; all policies in each of {} runs of {} s",
+            "web workload of {objects} objects, cache of {packets} packets of 1024 bytes, filled before; {} prefixes; all policies in each of {} runs of {} s",
             settings.prefixes,
             settings.runs.max(1),
             settings.engine_time.as_secs_f64()
@@ -172,7 +173,7 @@ pub(crate) fn figure_5_8(context: &mut Context<'_>) -> Result<Report, ReproduceE
     let columns = vec![
         Column::published("Gb/s"),
         Column::measured("Gb/s"),
-        Column::computed("of FIFO's, as published"),
+        Column::computed("of FIFO's, as printed"),
         Column::measured("of FIFO's"),
         Column::measured("ns of a request"),
         Column::measured("hit rate"),

@@ -29,10 +29,25 @@ pub(crate) struct Policies {
     blocks: Vec<Vec<BlockFigures>>,
 }
 
-/// The load of the thesis, 5.4.1.
-fn parameters(settings: &Settings) -> EngineParameters {
-    let published = PolicyParameters::published_load();
-    EngineParameters { workload: settings.workload(), ..published }
+/// Fewest packets of a cache that says anything.
+const FEWEST_PACKETS: usize = 200;
+
+/// The load of the thesis, 5.4.1; where fewer requests are to be simulated than fill its cache, with a smaller cache and as many fewer
+/// objects, so that hit rates are near the same.
+fn load(settings: &Settings) -> (EngineParameters, WorkloadShape) {
+    let (published, shape) = (PolicyParameters::published_load(), WorkloadShape::published(WorkloadKind::Web));
+    let filled = usize::try_from(settings.cache_requests / WARM_UP_PER_PACKET).unwrap_or(usize::MAX);
+    let cs_capacity = filled.clamp(FEWEST_PACKETS, published.cs_capacity);
+    let objects = shape.objects * cs_capacity as u64 / published.cs_capacity as u64;
+    let in_flight = published.in_flight.min(cs_capacity);
+    let parameters = EngineParameters { workload: settings.workload(), cs_capacity, in_flight, ..published };
+    (parameters, WorkloadShape { objects, ..shape })
+}
+
+/// Packets of the cache and objects of the workload, of these figures.
+pub(crate) fn sizes(settings: &Settings) -> (usize, u64) {
+    let (parameters, shape) = load(settings);
+    (parameters.cs_capacity, shape.objects)
 }
 
 impl Policies {
@@ -42,14 +57,14 @@ impl Policies {
         settings: &Settings,
         on_progress: &OnProgress<'_>,
     ) -> Result<Self, ReproduceError> {
-        let parameters = parameters(settings);
+        let (parameters, shape) = load(settings);
         let mut policies = POLICIES.map(|(_, policy)| policy).to_vec();
         if !policies.contains(&PolicyKind::default()) {
             policies.push(PolicyKind::default());
         }
         let of = PolicyParameters {
             policies,
-            shape: WorkloadShape::published(WorkloadKind::Web),
+            shape,
             warm_up: WARM_UP_PER_PACKET * parameters.cs_capacity as u64,
             time: settings.engine_time,
             runs: settings.runs.max(1),

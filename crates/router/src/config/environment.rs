@@ -20,6 +20,7 @@ use namehop_wire::security::SecurityError;
 use super::fault::Fault;
 use super::{AutoPath, Config, Trust};
 use crate::compile::compile_strategy;
+use crate::power::read_server;
 use crate::{api_token, paths};
 
 impl Config {
@@ -31,6 +32,7 @@ impl Config {
             .or_else(|| self.path_fault())
             .or_else(|| self.fib_file_fault())
             .or_else(|| self.token_fault())
+            .or_else(|| self.power_fault())
             .or_else(|| self.loaded_strategy_fault(compile_strategy))
     }
 
@@ -133,6 +135,11 @@ impl Config {
             }
             _ => None,
         }
+    }
+
+    fn power_fault(&self) -> Option<Fault> {
+        let error = read_server(self.power.server.as_ref()?).err()?;
+        Some(Fault::with_key("power.server", &error.to_string()))
     }
 
     fn fib_file_fault(&self) -> Option<Fault> {

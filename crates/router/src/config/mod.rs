@@ -64,6 +64,8 @@ pub struct Config {
     pub metrics: Metrics,
     /// The HTTP API.
     pub api: Api,
+    /// Power of the computer.
+    pub power: Power,
     /// What survives a restart.
     pub state: State,
     /// Ports to open at start.

@@ -329,6 +329,15 @@ impl Default for Api {
     }
 }
 
+/// `[power]`
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Power {
+    /// The server that power is estimated with where it cannot be measured: a published one, or a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+}
+
 /// `[state]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -311,6 +311,17 @@ fn certificates_must_be_there() {
 }
 
 #[test]
+fn the_server_that_power_is_estimated_with_must_be_there() {
+    let folder = tempfile::tempdir().expect("folder");
+    load(folder.path(), "[power]\nserver = \"e3-1220\"\n").expect("published");
+    let text = "[power]\nserver = \"e3-1221\"\n";
+    assert_eq!(parse(text).expect("right by itself").power.server.as_deref(), Some("e3-1221"));
+    let error = load(folder.path(), text).expect_err("neither published nor a file");
+    assert!(error.starts_with("test.toml:2:1: ") && error.contains("`server` in section [power]: "), "{error}");
+    assert!(error.contains("namehop power server"), "{error}");
+}
+
+#[test]
 fn multicast_interfaces_must_be_there() {
     let folder = tempfile::tempdir().expect("folder");
     for (interfaces, fault) in [

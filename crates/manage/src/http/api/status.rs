@@ -16,10 +16,12 @@ pub(super) async fn show(State(api): State<Api>) -> Result<Response, Failure> {
     let drops = api.inside.dataset(module::STATUS, "drops").await?;
     let readvertise = api.inside.dataset(module::STATUS, "readvertise").await?;
     let workers = api.inside.dataset(module::STATUS, "workers").await?;
+    let power = api.inside.dataset(module::STATUS, "power").await?;
     answer::made(move || {
-        let (drops, readvertise, workers) =
-            (decode_items(&drops)?, decode_items(&readvertise)?, decode_items(&workers)?);
-        Ok(StatusView::new(GeneralStatus::decode(&general)?, Some(&drops), Some(&readvertise), Some(&workers)))
+        let (drops, readvertise, workers, power) =
+            (decode_items(&drops)?, decode_items(&readvertise)?, decode_items(&workers)?, decode_items(&power)?);
+        let general = GeneralStatus::decode(&general)?;
+        Ok(StatusView::new(general, Some(&drops), Some(&readvertise), Some(&workers), power.first()))
     })
     .await
 }

@@ -9,7 +9,7 @@ use super::schema::fault;
 use super::*;
 use crate::http::description;
 use crate::nfd::{ReadvertiseCounters, ReadvertiseError, ReadvertiseStatus};
-use crate::server::{DispatchEntry, QueueStatus, WorkerStatus};
+use crate::server::{DispatchEntry, PowerPart, PowerStatus, QueueStatus, WorkerStatus};
 
 const METHODS: [Method; 5] = [Method::GET, Method::PUT, Method::POST, Method::PATCH, Method::DELETE];
 
@@ -121,6 +121,8 @@ fn answers_are_as_described() {
         };
         scene.router().workers.borrow_mut().extend([worker.clone(), worker]);
         scene.router().dispatch_entries.borrow_mut().push(DispatchEntry::default());
+        let power = PowerStatus { parts: vec![PowerPart::default()], ..PowerStatus::default() };
+        *scene.router().power.borrow_mut() = Some(power);
         scene
             .router()
             .face(crate::testing::APP)

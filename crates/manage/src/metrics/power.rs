@@ -1,0 +1,34 @@
+//! The metrics of power.
+
+use std::fmt;
+
+use prometheus_client::metrics::MetricType;
+
+use super::render::Metrics;
+use crate::server::PowerStatus;
+
+/// Power, energy, and energy of a packet, where they are known; labelled with whether they were measured.
+pub(super) fn power(metrics: &mut Metrics<'_>, power: Option<&PowerStatus>) -> fmt::Result {
+    let Some(power) = power else { return Ok(()) };
+    let source = ("source", if power.estimated_with.is_some() { "estimated" } else { "measured" });
+    metrics.family("power_watts", "Power of a part of the computer", MetricType::Gauge, |family| {
+        power
+            .parts
+            .iter()
+            .try_for_each(|part| family.line_f64(&[source, ("part", &part.name)], part.milliwatts as f64 / 1e3))
+    })?;
+    metrics.family(
+        "energy_joules",
+        "Energy of a part of the computer since the start",
+        MetricType::Counter,
+        |family| {
+            power
+                .parts
+                .iter()
+                .try_for_each(|part| family.line_f64(&[source, ("part", &part.name)], part.millijoules as f64 / 1e3))
+        },
+    )?;
+    let Some(energy) = power.nanojoules_per_packet else { return Ok(()) };
+    let help = "Energy of all parts for each packet that the router forwarded";
+    metrics.family("packet_energy_nanojoules", help, MetricType::Gauge, |family| family.line(&[source], energy))
+}
