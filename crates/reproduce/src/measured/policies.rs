@@ -29,8 +29,10 @@ pub(crate) struct Policies {
     blocks: Vec<Vec<BlockFigures>>,
 }
 
+/// Fewest requests before anything is measured: policies that let little in take long to fill a small cache.
+const LEAST_WARM_UP: u64 = 1_000_000;
 /// Fewest packets of a cache that says anything.
-const FEWEST_PACKETS: usize = 200;
+const FEWEST_PACKETS: usize = 500;
 
 /// The load of the thesis, 5.4.1; where fewer requests are to be simulated than fill its cache, with a smaller cache and as many fewer
 /// objects, so that hit rates are near the same.
@@ -65,7 +67,7 @@ impl Policies {
         let of = PolicyParameters {
             policies,
             shape,
-            warm_up: WARM_UP_PER_PACKET * parameters.cs_capacity as u64,
+            warm_up: LEAST_WARM_UP.max(WARM_UP_PER_PACKET * parameters.cs_capacity as u64),
             time: settings.engine_time,
             runs: settings.runs.max(1),
         };
