@@ -41,6 +41,7 @@ struct SentInterest {
 pub(super) struct Transfer {
     pub(super) window: Window,
     pub(super) rtt: RttEstimator,
+    /// Of the adaptive window.
     path: PathWatch,
     /// When the last Data came.
     last_arrival: Option<Instant>,
@@ -184,9 +185,9 @@ impl Transfer {
             _ if self.is_adaptive() && self.path.has_shrunk() => {}
             _ => self.window.on_data(now, rtt, self.rtt.min()),
         }
-        if let (Some(sent), Some(rtt)) = (sent, rtt)
+        if self.is_adaptive()
+            && let (Some(sent), Some(rtt)) = (sent, rtt)
             && self.path.on_data(now, sent.sent_at, rtt) == Sign::Queue
-            && self.is_adaptive()
         {
             self.window.on_queue();
         }
@@ -228,11 +229,15 @@ impl Transfer {
         Some(self.request_again(segment, sent, delay))
     }
 
-    /// Does the loss of this Interest or its Data mean that there is too much traffic? It always does where nothing has come since.
+    /// Does the loss of this Interest or its Data mean that there is too much traffic? For the adaptive window not each does, but one after which
+    /// nothing has come always.
     fn is_congestion(&mut self, sent: &SentInterest) -> bool {
+        if !self.is_adaptive() {
+            return true;
+        }
         let is_of_queue = self.path.is_loss_of_queue();
         let nothing_comes = self.last_arrival.is_none_or(|last| last <= sent.sent_at);
-        !self.is_adaptive() || is_of_queue || nothing_comes
+        is_of_queue || nothing_comes
     }
 
     fn request_again(&mut self, segment: u64, sent: SentInterest, delay: Duration) -> u32 {
