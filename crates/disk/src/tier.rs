@@ -285,6 +285,11 @@ impl DiskTier {
         ((found.may_be_fresh || !must_be_fresh) && self.is_working()).then_some(found)
     }
 
+    /// A lookup was not made, because too many wait already.
+    pub fn note_busy(&mut self) {
+        self.counters.busy += 1;
+    }
+
     /// Asks for a record. [`next_finished`](Self::next_finished) or [`next_expired`](Self::next_expired) give its number back.
     pub fn read(&mut self, name_hash: u64, located: Located) -> Reading {
         if let Some(place) = self.positions.iter().position(|&position| position == located.position)
@@ -293,7 +298,7 @@ impl DiskTier {
             return Reading::Joined(ReadId(place as u16));
         }
         let Some(id) = self.free.pop() else {
-            self.counters.busy += 1;
+            self.note_busy();
             return Reading::Busy;
         };
         let place = &mut self.places[id.index()];

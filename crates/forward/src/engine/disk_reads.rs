@@ -1,17 +1,24 @@
 //! Interests that wait for the disk, the second tier of the Content Store.
 //!
 //! They wait as they came in, without a PIT entry: when the disk has answered, or has taken too long, they have their turn in the
-//! pipelines once more. Several may wait for one read. There is room for [`MAX_WAITING`]; who finds none goes on as if the disk
-//! had nothing.
+//! pipelines once more. Several may wait for one read. There is room for [`MAX_WAITING`], and who finds none goes on as if the
+//! disk had nothing. One face gets half of what the disk reads at a time, and beyond that only while it has few that wait, so
+//! that there is something left for the others.
+
+use std::collections::HashMap;
 
 use namehop_disk::ReadId;
 use namehop_hash::PrefixHashes;
-use namehop_packet::Incoming;
+use namehop_packet::{FaceId, Incoming};
 
 use crate::parse::Parsed;
 
 /// Interests that may wait at a time.
 const MAX_WAITING: usize = 1024;
+/// Interests that wait before faces with many of them get no more room: half of the reads.
+const SHARED_BY_ALL: usize = ReadId::COUNT / 2;
+/// Interests of one face that count as few.
+const FACE_SHARE: u16 = 16;
 /// No place.
 const NONE: u32 = u32::MAX;
 
@@ -37,6 +44,8 @@ pub(crate) struct DiskReads {
     places: Box<[Place]>,
     free: u32,
     waiting: usize,
+    /// How many of them came in on each face; faces without any are not in it. It has room for all, so it does not grow.
+    by_face: HashMap<FaceId, u16>,
     /// By entry of the name dispatch table: what lies on the disk before this position was written before its names were
     /// another worker's. Empty until an entry comes back.
     valid_from: Vec<u64>,
@@ -54,6 +63,7 @@ impl DiskReads {
             places: (0..MAX_WAITING).map(|place| Place { interest: None, next: next(place) }).collect(),
             free: 0,
             waiting: 0,
+            by_face: HashMap::with_capacity(2 * MAX_WAITING),
             valid_from: Vec::new(),
             parsed: Parsed::default(),
             hashes: PrefixHashes::new(),
@@ -65,9 +75,10 @@ impl DiskReads {
         self.waiting
     }
 
-    /// Is there room for one more?
-    pub(crate) fn has_room(&self) -> bool {
+    /// Is there room for one more of this face?
+    pub(crate) fn has_room(&self, face: FaceId) -> bool {
         self.free != NONE
+            && (self.waiting < SHARED_BY_ALL || self.by_face.get(&face).is_none_or(|&waiting| waiting < FACE_SHARE))
     }
 
     /// An Interest waits for a read. There [is room](Self::has_room).
@@ -75,6 +86,7 @@ impl DiskReads {
         let taken = self.free;
         let Some(place) = self.places.get_mut(taken as usize) else { return };
         self.free = std::mem::replace(&mut place.next, NONE);
+        *self.by_face.entry(interest.face).or_default() += 1;
         place.interest = Some(interest);
         self.waiting += 1;
         let queue = &mut self.queues[read.index()];
@@ -96,7 +108,14 @@ impl DiskReads {
             queue.last = NONE;
         }
         self.waiting -= 1;
-        place.interest.take()
+        let interest = place.interest.take()?;
+        if let Some(waiting) = self.by_face.get_mut(&interest.face) {
+            *waiting -= 1;
+            if *waiting == 0 {
+                self.by_face.remove(&interest.face);
+            }
+        }
+        Some(interest)
     }
 
     /// Entries of the name dispatch table, of so many, come to this worker: what it wrote to the disk before a position does not

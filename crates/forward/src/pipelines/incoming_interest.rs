@@ -218,7 +218,7 @@ impl<S: Schedule> Engine<S> {
             if !HAS_WAITED
                 && core.disk_reads.is_some()
                 && interest.delegation.is_none()
-                && let Some(read) = core.ask_disk(now, hashes.full(), interest.layout.must_be_fresh)
+                && let Some(read) = core.ask_disk(now, (packet.face, hashes.full(), interest.layout.must_be_fresh))
             {
                 let buffer = interest.original.unwrap_or(interest.buffer);
                 let waiting = Incoming { face: packet.face, buffer, fields: packet.fields };

@@ -2,7 +2,7 @@
 
 use namehop_disk::{DiskTier, Finished, ReadId, Reading};
 use namehop_hash::hash_prefixes;
-use namehop_packet::{DropReason, FaceInfo, LinkFields, Outgoing, Timestamp};
+use namehop_packet::{DropReason, FaceId, FaceInfo, LinkFields, Outgoing, Timestamp};
 use namehop_wire::DataHeader;
 
 use super::content_store::Admission;
@@ -26,10 +26,15 @@ impl Core {
     /// Asks the disk for the Data with a name that an Interest asks for, if it seems to have that. The Interest then has to
     /// [wait](DiskReads::push) for the read.
     #[cold]
-    pub(super) fn ask_disk(&mut self, now: Timestamp, name_hash: u64, must_be_fresh: bool) -> Option<ReadId> {
+    pub(super) fn ask_disk(
+        &mut self,
+        now: Timestamp,
+        (face, name_hash, must_be_fresh): (FaceId, u64, bool),
+    ) -> Option<ReadId> {
         let disk = self.pcct.content.disk.as_mut()?;
         let located = disk.find(name_hash, must_be_fresh)?;
-        if !self.disk_reads.as_ref()?.has_room() {
+        if !self.disk_reads.as_ref()?.has_room(face) {
+            disk.note_busy();
             return None;
         }
         disk.set_now(now);

@@ -172,7 +172,17 @@ impl Router {
 
     /// A packet arrives.
     pub fn recv(&mut self, face: u32, packet: impl Into<Packet>) -> &mut Self {
-        let packet = packet.into();
+        self.recv_together([(face, packet)])
+    }
+
+    /// Packets that come in one burst.
+    pub fn recv_together(&mut self, packets: impl IntoIterator<Item = (u32, impl Into<Packet>)>) -> &mut Self {
+        let mut burst = packets.into_iter().map(|(face, packet)| self.incoming(face, packet.into())).collect();
+        self.engine.process(self.now, &mut burst, &mut self.out);
+        self
+    }
+
+    fn incoming(&self, face: u32, packet: Packet) -> Incoming {
         let fields = LinkFields {
             pit_token: PitToken::from_slice(&packet.token).expect("token of at most 32 bytes"),
             nack: packet.nack,
@@ -184,9 +194,7 @@ impl Router {
             incoming_face_id: None,
         };
         let buffer = self.pool.copy_of(&packet.bytes).expect("buffer");
-        let mut burst = vec![Incoming { face: FaceId(face), buffer, fields }];
-        self.engine.process(self.now, &mut burst, &mut self.out);
-        self
+        Incoming { face: FaceId(face), buffer, fields }
     }
 
     /// Time passes, and timers fire when they are due.

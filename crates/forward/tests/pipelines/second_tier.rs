@@ -214,6 +214,31 @@ fn whoever_waits_too_long_goes_on() {
 }
 
 #[test]
+fn a_face_leaves_room_for_others() {
+    let mut tiers = Tiers::new();
+    let count = 400;
+    for number in 0..count {
+        tiers.fetch(data(&format!("/A/{number}")));
+    }
+    tiers.fill_memory();
+    // In one burst, in which no answer of the disk is taken.
+    tiers.router.recv_together((0..count).map(|number| (CONSUMER, interest(&format!("/A/{number}")).nonce(number))));
+    let busy = tiers.report().counters.busy;
+    assert_eq!(busy, u64::from(count) - 128, "one face has half of the reads");
+    tiers.wait_until("all are read", |tiers| tiers.report().counters.found == 128);
+    let answered = tiers.router.lines();
+    assert_eq!(answered.iter().filter(|line| line.starts_with("D256")).count(), 128);
+    // All places are free again, and whoever waits little has room beside those who wait much.
+    // The names of the first 128, as nobody has asked the producer for those.
+    let burst = [(CONSUMER, 128, 1_000), (CONSUMER2, 16, 2_000), (CONSUMER, 10, 3_000)];
+    let interests = |(face, count, nonce): (u32, u32, u32)| {
+        (0..count).map(move |number| (face, interest(&format!("/A/{number}")).nonce(nonce + number)))
+    };
+    tiers.router.recv_together(burst.into_iter().flat_map(interests));
+    assert_eq!(tiers.report().counters.busy, busy + 10);
+}
+
+#[test]
 fn newer_data_and_erasures_count_on_the_disk_too() {
     let mut tiers = Tiers::new();
     let newer = || data("/A").content(b"newer");
