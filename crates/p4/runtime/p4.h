@@ -36,7 +36,7 @@ struct p4_tuples;
 /* So many bits of values for an action have room beside its number in a word. */
 #define P4_SMALL 56
 
-/* Where a lookup is, and what it has found. */
+/* Where a lookup is. */
 struct p4_cursor {
     /* The memory that the next step looks at. */
     const uint8_t *place;
@@ -49,12 +49,15 @@ struct p4_cursor {
     const struct p4_tuples *tuples;
     const struct p4_entry *best;
     uint32_t tuple;
-    /* What was found: values for the action, the first one in the highest bits, and the action in the lowest byte; values of more
-       than P4_SMALL bits are in data. */
-    uint8_t action;
-    bool hit;
+};
+
+/* What a lookup has found: values for the action, the first one in the highest bits, and the action in the lowest byte; values
+   of more than P4_SMALL bits are in data. */
+struct p4_found {
     uint64_t value;
     const uint8_t *data;
+    uint8_t action;
+    bool hit;
 };
 
 /* A packet in flight; the program's own state follows it in memory. */
@@ -66,6 +69,7 @@ struct p4_packet {
     /* In bits: how much of it is parsed. */
     uint64_t position;
     struct p4_cursor cursor;
+    struct p4_found found;
     struct p4_sink output;
     uint32_t steps;
     uint32_t error;
@@ -202,6 +206,20 @@ static inline int64_t p4_clamp(__int128 value, unsigned width)
     return value >= limit ? (int64_t)(limit - 1) : value < -limit ? (int64_t)-limit : (int64_t)value;
 }
 
+/* The checksum for a sum of words of 32 bits. */
+static inline uint64_t p4_folded(uint64_t sum)
+{
+    sum = (sum & 0xffffffff) + (sum >> 32);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t)~sum;
+}
+
+/* Of a header that is not in the packet; the longest header is P4_LONGEST_HEADER bytes long. */
+#define P4_LONGEST_HEADER 8192
+extern const uint8_t p4_zeros[P4_LONGEST_HEADER + P4_SLACK];
+
 static inline void p4_request_truncate(struct p4_packet *packet, uint64_t length)
 {
     packet->truncates = true;
@@ -291,6 +309,13 @@ typedef uint64_t p4_part(struct p4_packet **packets, uint64_t set);
                 looking &= ~(rest & -rest); \
         }
 
+/* Takes all packets that wait for a stage through it, where all parts are one. */
+#define P4_WAY(STAGE) \
+    for (uint64_t here = waiting[STAGE], rest = (waiting[STAGE] = 0, here); rest; rest &= rest - 1) { \
+        unsigned lane = (unsigned)__builtin_ctzll(rest); \
+        waiting[way(&lanes[lane].way.base, &frames[lane], STAGE)] |= UINT64_C(1) << lane; \
+    }
+
 enum { P4_PARSER, P4_VERIFY, P4_INGRESS, P4_EGRESS, P4_COMPUTE, P4_DEPARSER, P4_PARTS };
 
 /* A packet in memory that others own. There is room for P4_HEADROOM bytes before it, and P4_SLACK bytes behind it can be
@@ -305,15 +330,6 @@ struct p4_frame {
 #define P4_DROPPED UINT32_MAX
 #define P4_DROP_PORT 511
 
-static inline void p4_frame_begin(struct p4_packet *packet, const struct p4_frame *frame)
-{
-    packet->data = frame->data;
-    packet->length = frame->length;
-    packet->position = packet->output.length = 0;
-    packet->steps = packet->error = 0;
-    packet->rejected = packet->lost = packet->checksum_error = false;
-}
-
 /* Headers as they have become, in front of what was not parsed. False when there is no room. */
 static inline bool p4_frame_end(const struct p4_packet *packet, struct p4_frame *frame)
 {
@@ -322,7 +338,9 @@ static inline bool p4_frame_end(const struct p4_packet *packet, struct p4_frame 
         return false;
     frame->data += before;
     frame->data -= after;
-    memcpy(frame->data, packet->output.bytes, after);
+    /* There may be no headers, and no memory for them. */
+    if (after)
+        memcpy(frame->data, packet->output.bytes, after);
     frame->length = (uint32_t)(frame->length - before + after);
     return true;
 }
@@ -359,6 +377,6 @@ struct p4_program {
     void (*burst)(struct p4_packet *packets, struct p4_frame *frames, unsigned count);
 };
 
-#define P4_VERSION 2
+#define P4_VERSION 3
 
 #endif

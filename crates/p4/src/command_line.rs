@@ -226,7 +226,10 @@ fn compile_file(
         }
     }
     let text = match emit {
-        Some(Emit::Ir) => compiled.ir.show(&program.types),
+        Some(Emit::Ir) => {
+            let fused = compiled.fused.as_ref().map(|fused| fused.program.show_parts(&program.types));
+            compiled.ir.show(&program.types) + &fused.unwrap_or_default()
+        }
         Some(Emit::C) => compiled.emitted.text,
         None => {
             let workshop = Workshop::new(Build { native, ..Build::default() })?;

@@ -12,7 +12,7 @@ use crate::emit::{self, Emitted, Options};
 use crate::interpret::Switch;
 use crate::ir;
 use crate::lower::{self, Refusal};
-use crate::optimise;
+use crate::optimise::{self, fuse};
 use crate::source::Span;
 use crate::tree::Program;
 
@@ -51,6 +51,8 @@ const RUNTIME: &[(&str, &str)] = &texts![
 /// A program in C, with the representation that it was made from.
 pub struct Compiled {
     pub ir: ir::Program,
+    /// The program as one part, when packets go straight through.
+    pub fused: Option<ir::Fused>,
     pub emitted: Emitted,
 }
 
@@ -59,8 +61,9 @@ pub fn compile(program: &mut Program, title: &str, options: &Options) -> Result<
     let mut ir = lower::lower(program)?;
     optimise::optimise(&mut ir, &program.types);
     let switch = Switch::new(program).map_err(|message| Refusal { message, span: Span::default() })?;
-    let emitted = emit::emit(title, &program.types, &ir, &switch, options);
-    Ok(Compiled { ir, emitted })
+    let fused = fuse::fuse(&ir, &program.types);
+    let emitted = emit::emit(title, &program.types, &ir, fused.as_ref(), &switch, options);
+    Ok(Compiled { ir, fused, emitted })
 }
 
 /// Checks that the C compiler builds in.

@@ -265,15 +265,39 @@ impl Emitter<'_> {
                     self.bits_at("p->data", &format!("p->position + {offset}"), expr.ty)
                 }
             }
-            Kind::Argument(offset) if self.small_values => match self.form(expr.ty) {
-                Form::Bool => format!("(p4_argument(p->cursor.value, {offset}, 1) != 0)"),
-                Form::Narrow(width, false) => format!("p4_argument(p->cursor.value, {offset}, {width})"),
-                Form::Narrow(width, true) => {
-                    format!("p4_sign(p4_argument(p->cursor.value, {offset}, {width}), {width})")
+            Kind::Argument(offset) if self.small_values => {
+                let found = self.found();
+                match self.form(expr.ty) {
+                    Form::Bool => format!("(p4_argument({found}.value, {offset}, 1) != 0)"),
+                    Form::Narrow(width, false) => format!("p4_argument({found}.value, {offset}, {width})"),
+                    Form::Narrow(width, true) => {
+                        format!("p4_sign(p4_argument({found}.value, {offset}, {width}), {width})")
+                    }
+                    _ => self.zero(expr.ty),
                 }
-                _ => self.zero(expr.ty),
-            },
-            Kind::Argument(offset) => self.bits_at("p->cursor.data", &offset.to_string(), expr.ty),
+            }
+            Kind::Argument(offset) => {
+                let data = format!("{}.data", self.found());
+                self.bits_at(&data, &offset.to_string(), expr.ty)
+            }
+            Kind::Field(base, offset) => {
+                let base = self.variable(*base);
+                self.bits_at(&base, &offset.to_string(), expr.ty)
+            }
+            Kind::Sum(values) => {
+                let sum = self.sum(values);
+                match self.form(expr.ty) {
+                    Form::Wide(count, ..) => {
+                        self.declarations.wide.insert(count);
+                        format!("w{count}_u({sum})")
+                    }
+                    other => {
+                        let (width, signed) = width_of(other);
+                        cut(&sum, width, signed)
+                    }
+                }
+            }
+            Kind::Port => "(came_in & 511)".into(),
             Kind::Left => "(p->length * 8 - p->position)".into(),
             Kind::Length => "(p->length & UINT32_MAX)".into(),
             Kind::Hash(algorithm) => {
@@ -297,6 +321,11 @@ impl Emitter<'_> {
                 format!("({index} < {size} ? {}[{index}] : {zero})", self.registers[*number])
             }
         }
+    }
+
+    /// Where a lookup leaves what it has found.
+    pub(super) fn found(&self) -> &'static str {
+        if self.fused == Some(false) { "found" } else { "p->found" }
     }
 
     /// A value of so many bits at a place.

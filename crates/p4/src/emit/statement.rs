@@ -9,7 +9,10 @@ impl Emitter<'_> {
         let mut rest = list;
         while let Some((first, others)) = rest.split_first() {
             rest = if let Some(count) = self.bytes_together(rest) {
-                self.append_bytes(&rest[..count]);
+                self.append_bytes(rest[..count].iter().filter_map(|statement| match statement {
+                    Statement::Append(_, value) => Some(value),
+                    _ => None,
+                }));
                 &rest[count..]
             } else {
                 self.statement(first);
@@ -130,6 +133,18 @@ impl Emitter<'_> {
                 ));
             }
             Statement::Apply(apply) => self.apply(apply),
+            Statement::Locate(base, here) => {
+                let base = self.variable(*base);
+                let place = if *here { "p->data + (p->position >> 3)" } else { "p4_zeros" };
+                self.line(&format!("{base} = {place};"));
+            }
+            Statement::Barrier => {
+                if self.options.staged {
+                    self.stage();
+                }
+            }
+            Statement::Drop => self.line("return 0;"),
+            Statement::Send(port, headers) => self.send(port, headers.as_deref()),
         }
     }
 
@@ -178,25 +193,30 @@ impl Emitter<'_> {
         self.line(&format!("{start};"));
         if self.options.staged {
             self.lookups.push(apply.table);
-            let stage = self.lookups.len();
-            self.line(&format!("return {stage};"));
-            self.line(&format!("case {stage}:;"));
+            if self.fused.is_some() {
+                self.wait_for(apply.table);
+            } else {
+                self.stage();
+            }
         } else {
             self.line(&format!("while (!{step});"));
         }
         if let Some(hit) = apply.hit {
             let hit = self.variable(hit);
-            self.line(&format!("{hit} = p->cursor.hit;"));
+            let found = self.found();
+            self.line(&format!("{hit} = {found}.hit;"));
         }
         if let Some(chosen) = apply.chosen {
             let chosen = self.variable(chosen);
-            self.line(&format!("{chosen} = p->cursor.action;"));
+            let found = self.found();
+            self.line(&format!("{chosen} = {found}.action;"));
         }
         if apply.actions.iter().all(Vec::is_empty) {
             return;
         }
         self.small_values = Self::is_small(table);
-        self.line("switch (p->cursor.action) {");
+        let found = self.found();
+        self.line(&format!("switch ({found}.action) {{"));
         for (number, action) in apply.actions.iter().enumerate() {
             self.line(&format!("case {number}: /* {} */", table.actions[number].name));
             self.inner(action);
