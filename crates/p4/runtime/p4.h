@@ -88,8 +88,6 @@ uint64_t p4_hash(const struct p4_sink *data, uint64_t algorithm);
 uint64_t p4_random(void);
 /* Data to be hashed; one packet at a time puts them together. */
 extern struct p4_sink p4_data;
-/* Whether tables are to be fetched into the cache ahead. */
-extern int p4_prefetching;
 
 static inline uint64_t p4_mask(unsigned width)
 {
@@ -245,8 +243,18 @@ static inline uint8_t *p4_put_bytes(struct p4_sink *sink, size_t bytes)
 /* Writes the first bytes of a word, the highest first. */
 static inline void p4_store(uint8_t *to, uint64_t word, unsigned bytes)
 {
-    word = __builtin_bswap64(word);
-    memcpy(to, &word, bytes);
+    uint32_t half = __builtin_bswap32((uint32_t)(word >> 32));
+    uint16_t quarter = __builtin_bswap16((uint16_t)(word >> 48));
+    if (bytes == 1) {
+        *to = (uint8_t)(word >> 56);
+    } else if (bytes == 2) {
+        memcpy(to, &quarter, 2);
+    } else if (bytes == 4) {
+        memcpy(to, &half, 4);
+    } else {
+        word = __builtin_bswap64(word);
+        memcpy(to, &word, bytes);
+    }
 }
 
 /* What follows the parsed headers. */
@@ -287,6 +295,14 @@ typedef uint64_t p4_part(struct p4_packet **packets, uint64_t set);
 
 /* In a part, the function for one packet runs from a stage to the next one, which it returns, or to its end, which is 0. */
 
+/* A set, which is empty afterwards. */
+static inline uint64_t p4_taken(uint64_t *set)
+{
+    uint64_t taken = *set;
+    *set = 0;
+    return taken;
+}
+
 /* Takes all packets that wait for a stage through it. */
 #define P4_STAGE(PART, STAGE) \
     for (uint64_t rest = waiting[STAGE], here = (waiting[STAGE] = 0, rest); here; here &= here - 1) { \
@@ -308,13 +324,6 @@ typedef uint64_t p4_part(struct p4_packet **packets, uint64_t set);
             if (STEP) \
                 looking &= ~(rest & -rest); \
         }
-
-/* Takes all packets that wait for a stage through it, where all parts are one. */
-#define P4_WAY(STAGE) \
-    for (uint64_t here = waiting[STAGE], rest = (waiting[STAGE] = 0, here); rest; rest &= rest - 1) { \
-        unsigned lane = (unsigned)__builtin_ctzll(rest); \
-        waiting[way(&lanes[lane].way.base, &frames[lane], STAGE)] |= UINT64_C(1) << lane; \
-    }
 
 enum { P4_PARSER, P4_VERIFY, P4_INGRESS, P4_EGRESS, P4_COMPUTE, P4_DEPARSER, P4_PARTS };
 

@@ -292,7 +292,7 @@ int main(int count, char **arguments)
         script = fopen(arguments[2], "r");
         if (!script)
             fail("the commands cannot be read");
-        p4_prefetching = strchr(arguments[run], 'n') == NULL;
+        p4_prefetch(program->tables, program->table_count, strchr(arguments[run], 'n') == NULL);
         reset(entries);
         printf("run %s\n", arguments[run]);
         p4_switch_batch(machine, (unsigned)strtoul(arguments[run], NULL, 10));

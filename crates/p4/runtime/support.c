@@ -8,7 +8,6 @@
 
 const uint8_t p4_zeros[P4_LONGEST_HEADER + P4_SLACK];
 struct p4_sink p4_data;
-int p4_prefetching = 1;
 static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
 
 void p4_restart_random(void)

@@ -100,7 +100,7 @@ static inline void p4_fetch(const struct p4_table *table, const void *place, siz
     (void)place;
     (void)bytes;
 #else
-    if (!__atomic_load_n(&table->ahead, __ATOMIC_RELAXED) || !p4_prefetching)
+    if (!__atomic_load_n(&table->ahead, __ATOMIC_RELAXED))
         return;
     for (size_t line = 0; line < bytes; line += 64)
         __builtin_prefetch((const uint8_t *)place + line);

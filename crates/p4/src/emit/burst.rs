@@ -12,6 +12,11 @@ use crate::optimise::fuse::fixed_width;
 /// The function for one packet becomes part of each stage when there are no more than so many stages and letters.
 const MOST_INLINE: (usize, usize) = (8, 40_000);
 
+/// Values of more parts are not put away before a lookup.
+const MOST_PUT_AWAY: u64 = 16;
+/// With more stages, the sets of packets that wait are in an array.
+const MOST_NAMED: usize = 4;
+
 /// A value that is part of bytes: bits of the packet, or anything else.
 enum Piece {
     Bits(Var, u64, u32),
@@ -147,6 +152,7 @@ impl<'a> Emitter<'a> {
     pub(super) fn send(&mut self, port: &Expr, headers: Option<&[Emit]>) {
         let port = self.word(port);
         let Some(headers) = headers else {
+            self.line("p->position = position;");
             self.line("if (!p4_frame_end(p, frame)) return 0;");
             self.line(&format!("frame->port = (uint32_t){port};"));
             return;
@@ -164,7 +170,7 @@ impl<'a> Emitter<'a> {
                 emitter.line(&format!("to += {};", bytes_of(header)));
             });
         }
-        self.line("moved |= to != p->data + (p->position >> 3);");
+        self.line("moved |= to != frame->data + (position >> 3);");
         self.line("if (__builtin_expect(!moved, 1)) {");
         self.indent += 1;
         self.line("to = frame->data;");
@@ -178,6 +184,7 @@ impl<'a> Emitter<'a> {
         self.line("} else {");
         self.indent += 1;
         self.line("p->output.length = 0;");
+        self.line("p->position = position;");
         for header in headers {
             self.if_valid(header, |emitter| {
                 emitter.append_bytes(header.fields.iter().map(|field| &field.value));
@@ -236,36 +243,72 @@ impl<'a> Emitter<'a> {
     /// The function for a batch, and its name.
     pub(super) fn burst(&mut self, fused: Option<&'a Fused>) -> (String, &'static str) {
         let Some(fused) = fused else { return (String::new(), "NULL") };
-        let before = self.enter(Names::of(self.types, &fused.program, &fused.kept, &fused.bases), &fused.program);
+        // Small values are variables of C, which are put away before a lookup; large ones stay where they are.
+        let large = fused
+            .kept
+            .iter()
+            .copied()
+            .filter(|variable| self.types.leaves(fused.program.variables[*variable].ty) > MOST_PUT_AWAY);
+        let names = Names::of(self.types, &fused.program, &large.collect(), &fused.bases);
+        let before = self.enter(names, &fused.program);
         self.fused = Some(fused.ordered);
         let (declarations, body, stages) = self.body(&fused.program.parts[0]);
-        let state = self.state("way", 0);
+        let state = self.state("way", 0, &fused.kept);
         self.fused = None;
         self.leave(before);
+        let mut start = String::new();
+        if body.contains("p->steps") {
+            start += "    p->steps = 0;\n";
+        }
+        if matches!(fused.program.parts[0].body.last(), Some(Statement::Send(_, None))) {
+            start += "    p->output.length = 0;\n";
+        }
         let inline = stages <= MOST_INLINE.0 && body.len() <= MOST_INLINE.1;
         let place = if inline { "P4_IN_PLACE" } else { "P4_APART" };
         let mut text = format!(
             "{state}/* One packet through all parts, from a stage to the next one, which is returned, or to its end, which is 0. */\n\
              static {place} uint32_t way(struct p4_packet *p, struct p4_frame *frame, uint32_t stage)\n{{\n{declarations}    \
-             struct p4_found found;\n    uint32_t came_in;\n    (void)s;\n    (void)found;\n    (void)came_in;\n    \
-             switch (stage) {{\n    case 0:;\n    came_in = frame->port;\n    frame->port = P4_DROPPED;\n    \
-             p->data = frame->data;\n    p->length = frame->length;\n    p->position = 0;\n    p->steps = 0;\n    p->output.length = 0;\n{body}    }}\n    \
+             struct p4_found found;\n    uint32_t came_in;\n    uint64_t position;\n    (void)s;\n    (void)found;\n    (void)came_in;\n    \
+             switch (stage) {{\n    case 0:;\n    came_in = frame->port;\n    frame->port = P4_DROPPED;\n    position = 0;\n{start}{body}    }}\n    \
              return 0;\n}}\n\n"
         );
+        let mark = |next: &str| match stages {
+            0 => format!("(void){next}"),
+            1..=MOST_NAMED => (1..=stages)
+                .map(|stage| format!("waiting{stage} |= (uint64_t)({next} == {stage}) << lane"))
+                .collect::<Vec<_>>()
+                .join("; "),
+            _ => format!("waiting[{next}] |= UINT64_C(1) << lane"),
+        };
+        let waiting = |stage: usize| {
+            if stages <= MOST_NAMED { format!("waiting{stage}") } else { format!("waiting[{stage}]") }
+        };
+        let sets: Vec<String> = (1..=stages).map(|stage| format!("waiting{stage} = 0")).collect();
+        let sets = match stages {
+            0 => String::new(),
+            1..=MOST_NAMED => format!("    uint64_t {};\n", sets.join(", ")),
+            _ => format!("    uint64_t waiting[{}] = {{0}};\n", stages + 1),
+        };
+        let mark = mark("next");
         let _ = write!(
             text,
             "/* A packet has room for its state on either way. */\nunion lane {{\n    struct packet packet;\n    struct way way;\n}};\n\n\
              static void burst(struct p4_packet *packets, struct p4_frame *frames, unsigned count)\n{{\n    \
-             union lane *lanes = (union lane *)packets;\n    uint64_t waiting[{}] = {{0}};\n    \
-             for (unsigned lane = 0; lane < count; lane++)\n        \
-             waiting[way(&lanes[lane].way.base, &frames[lane], 0)] |= UINT64_C(1) << lane;\n",
-            stages + 1
+             union lane *lanes = (union lane *)packets;\n{sets}    \
+             for (unsigned lane = 0; lane < count; lane++) {{\n        \
+             const uint32_t next = way(&lanes[lane].way.base, &frames[lane], 0);\n        {mark};\n    }}\n",
         );
         if stages > 0 {
-            let again: Vec<String> = (1..=stages).map(|stage| format!("waiting[{stage}]")).collect();
+            let again: Vec<String> = (1..=stages).map(waiting).collect();
             text += "    do {\n";
             for stage in 1..=stages {
-                let _ = writeln!(text, "        while (waiting[{stage}])\n            P4_WAY({stage})");
+                let set = waiting(stage);
+                let _ = write!(
+                    text,
+                    "        while ({set})\n            for (uint64_t rest = p4_taken(&{set}); rest; rest &= rest - 1) {{\n                \
+                     const unsigned lane = (unsigned)__builtin_ctzll(rest);\n                \
+                     const uint32_t next = way(&lanes[lane].way.base, &frames[lane], {stage});\n                {mark};\n            }}\n"
+                );
             }
             let _ = writeln!(text, "    }} while ({});", again.join(" | "));
         }
@@ -273,12 +316,46 @@ impl<'a> Emitter<'a> {
     }
 
     /// Where a lookup ends: it is taken step by step, each packet one step before any has the next.
-    pub(super) fn wait_for(&mut self, table: usize) {
+    pub(super) fn wait_for(&mut self, table: usize, kept: &[Var]) {
         let (_, step) = self.lookup(table);
+        self.put_away(kept);
         let stage = self.stage();
         self.line(&format!("if (!{step}) return {stage};"));
         if self.fused == Some(true) {
             self.stage();
+        }
+        self.take_back(kept);
+    }
+
+    /// All packets wait for each other.
+    pub(super) fn barrier(&mut self, kept: &[Var]) {
+        self.put_away(kept);
+        self.stage();
+        self.take_back(kept);
+    }
+
+    fn put_away(&mut self, kept: &[Var]) {
+        self.line("p->position = position;");
+        for variable in kept.iter().filter(|variable| !self.kept.contains(variable)).copied().collect::<Vec<_>>() {
+            let name = self.variable(variable);
+            self.line(&format!("s->{name} = {name};"));
+        }
+    }
+
+    fn take_back(&mut self, kept: &[Var]) {
+        self.line("position = p->position;");
+        for variable in kept.iter().filter(|variable| !self.kept.contains(variable)).copied().collect::<Vec<_>>() {
+            let name = self.variable(variable);
+            self.line(&format!("{name} = s->{name};"));
+        }
+    }
+
+    /// The packet as it came in, its length in bytes, and how much of it is parsed, in bits.
+    pub(super) fn input(&self) -> (&'static str, &'static str, &'static str) {
+        if self.fused.is_some() {
+            ("frame->data", "(uint64_t)frame->length", "position")
+        } else {
+            ("p->data", "p->length", "p->position")
         }
     }
 

@@ -259,10 +259,11 @@ impl Emitter<'_> {
             }
             Kind::Parts(parts) => self.parts(parts, expr.ty),
             Kind::Packet(offset) => {
+                let (data, _, position) = self.input();
                 if self.aligned {
-                    self.bits_at("p->data + (p->position >> 3)", &offset.to_string(), expr.ty)
+                    self.bits_at(&format!("{data} + ({position} >> 3)"), &offset.to_string(), expr.ty)
                 } else {
-                    self.bits_at("p->data", &format!("p->position + {offset}"), expr.ty)
+                    self.bits_at(data, &format!("{position} + {offset}"), expr.ty)
                 }
             }
             Kind::Argument(offset) if self.small_values => {
@@ -298,8 +299,11 @@ impl Emitter<'_> {
                 }
             }
             Kind::Port => "(came_in & 511)".into(),
-            Kind::Left => "(p->length * 8 - p->position)".into(),
-            Kind::Length => "(p->length & UINT32_MAX)".into(),
+            Kind::Left => {
+                let (_, length, position) = self.input();
+                format!("({length} * 8 - {position})")
+            }
+            Kind::Length => format!("({} & UINT32_MAX)", self.input().1),
             Kind::Hash(algorithm) => {
                 let algorithm = self.word(algorithm);
                 match self.form(expr.ty) {

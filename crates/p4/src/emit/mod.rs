@@ -186,7 +186,7 @@ impl<'a> Emitter<'a> {
         }
         let glue = self.glue();
         let (burst, burst_name) = self.burst(fused);
-        let state = self.state("packet", 3);
+        let state = self.state("packet", 3, &HashSet::new());
         let tables = self.table_declarations();
         let cells = self.cells();
         let entries = self.entries(switch);
@@ -242,13 +242,13 @@ impl<'a> Emitter<'a> {
         self.enter(names, self.program);
     }
 
-    /// The struct with all that a packet has, the first variables in any case.
-    fn state(&mut self, name: &str, always: usize) -> String {
+    /// The struct with all that a packet has: the first variables in any case, and others that are put there before lookups.
+    fn state(&mut self, name: &str, always: usize, others: &HashSet<ir::Var>) -> String {
         let words = self.program.tables.iter().map(ir::Table::key_words).max().unwrap_or(1);
         let mut text = format!("/* A packet and all that the program knows of it. */\nstruct {name} {{\n");
         let _ = write!(text, "    struct p4_packet base;\n    uint64_t key[{words}];\n");
         for number in 0..self.program.variables.len() {
-            if number >= always && !self.kept.contains(&number) {
+            if number >= always && !self.kept.contains(&number) && !others.contains(&number) {
                 continue;
             }
             let ty = self.variable_type(number);

@@ -99,7 +99,8 @@ impl Emitter<'_> {
             Statement::Lose => self.line("{ p->lost = true; return 0; }"),
             Statement::Advance(bits) => {
                 let bits = self.word(bits);
-                self.line(&format!("p->position += {bits};"));
+                let (_, _, position) = self.input();
+                self.line(&format!("{position} += {bits};"));
             }
             Statement::ReadVarbit(place, bits) => {
                 let bits = self.word(bits);
@@ -108,12 +109,21 @@ impl Emitter<'_> {
                 let count = words(most);
                 self.type_name(place.ty);
                 self.guarded(&conditions, &format!("{target}.bits = (uint32_t){bits};"));
-                self.guarded(&conditions, &format!("{target}.value = w{count}_get(p->data, p->position, {bits});"));
-                self.line(&format!("p->position += {bits};"));
+                let (data, _, position) = self.input();
+                self.guarded(&conditions, &format!("{target}.value = w{count}_get({data}, {position}, {bits});"));
+                let (_, _, position) = self.input();
+                self.line(&format!("{position} += {bits};"));
             }
             Statement::Append(sink, value) => self.append(*sink, value),
             Statement::BeginData => self.line("p4_begin_data();"),
-            Statement::AppendPayload => self.lose_unless("p4_put_rest(&p4_data, p)"),
+            Statement::AppendPayload => {
+                if self.fused.is_some() {
+                    self.line("p->data = frame->data;");
+                    self.line("p->length = frame->length;");
+                    self.line("p->position = position;");
+                }
+                self.lose_unless("p4_put_rest(&p4_data, p)");
+            }
             Statement::ChecksumError => self.line("p->checksum_error = true;"),
             Statement::Request { request, value, list } => self.request(*request, value, list.as_ref()),
             Statement::WriteRegister(number, index, value) => {
@@ -128,19 +138,21 @@ impl Emitter<'_> {
                 let index = self.word(index);
                 let size = self.program.counters[*number].size;
                 let name = self.counters[*number].clone();
+                let (_, length, _) = self.input();
                 self.line(&format!(
-                    "if ({index} < {size}) {{ {name}[{index}].packets++; {name}[{index}].bytes += p->length; }}"
+                    "if ({index} < {size}) {{ {name}[{index}].packets++; {name}[{index}].bytes += {length}; }}"
                 ));
             }
             Statement::Apply(apply) => self.apply(apply),
             Statement::Locate(base, here) => {
                 let base = self.variable(*base);
-                let place = if *here { "p->data + (p->position >> 3)" } else { "p4_zeros" };
+                let (data, _, position) = self.input();
+                let place = if *here { format!("{data} + ({position} >> 3)") } else { "p4_zeros".to_owned() };
                 self.line(&format!("{base} = {place};"));
             }
-            Statement::Barrier => {
+            Statement::Barrier(kept) => {
                 if self.options.staged {
-                    self.stage();
+                    self.barrier(kept);
                 }
             }
             Statement::Drop => self.line("return 0;"),
@@ -194,7 +206,7 @@ impl Emitter<'_> {
         if self.options.staged {
             self.lookups.push(apply.table);
             if self.fused.is_some() {
-                self.wait_for(apply.table);
+                self.wait_for(apply.table, &apply.kept);
             } else {
                 self.stage();
             }

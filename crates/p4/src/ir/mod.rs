@@ -157,8 +157,8 @@ pub enum Statement {
     Apply(Apply),
     /// A header begins at the position of the parser, or is nowhere in the packet.
     Locate(Var, bool),
-    /// No packet goes on before all others have come here.
-    Barrier,
+    /// No packet goes on before all others have come here. What is needed afterwards.
+    Barrier(Vec<Var>),
     /// The packet ends here.
     Drop,
     /// The packet leaves by a port. Headers that are not listed were appended before.
@@ -200,6 +200,8 @@ pub struct Apply {
     pub chosen: Option<Var>,
     /// What the actions of the list do.
     pub actions: Vec<Vec<Statement>>,
+    /// What is needed after the lookup, in a program of one part.
+    pub kept: Vec<Var>,
 }
 
 #[derive(Clone, Debug)]

@@ -122,7 +122,7 @@ impl Shown<'_> {
             }
             Statement::Locate(base, true) => format!("{} is here", self.variable(*base)),
             Statement::Locate(base, false) => format!("{} is nowhere", self.variable(*base)),
-            Statement::Barrier => "wait for the others".into(),
+            Statement::Barrier(_) => "wait for the others".into(),
             Statement::Drop => "drop the packet".into(),
             Statement::Send(port, headers) => {
                 for header in headers.iter().flatten() {

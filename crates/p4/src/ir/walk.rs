@@ -164,7 +164,7 @@ impl Statement {
             | Statement::AppendPayload
             | Statement::ChecksumError
             | Statement::Locate(..)
-            | Statement::Barrier
+            | Statement::Barrier(_)
             | Statement::Drop => {}
         }
     }

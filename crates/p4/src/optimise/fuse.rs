@@ -149,7 +149,7 @@ impl Fuser<'_> {
         let mut port = None;
         for (number, part) in program.parts.iter().enumerate() {
             if ordered && lookups && !part.body.is_empty() {
-                self.body.push(Statement::Barrier);
+                self.body.push(Statement::Barrier(Vec::new()));
             }
             let mut body = part.body.clone();
             with_variables(&mut body, &rejected, &error, &wrong_sum);

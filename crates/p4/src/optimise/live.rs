@@ -16,7 +16,7 @@ pub fn keep_what_lives(program: &mut Program) -> HashSet<Var> {
     let none = live.none();
     live.list(&mut body, none);
     program.parts[0].body = body;
-    (0..program.variables.len()).filter(|variable| has(&live.kept, *variable)).collect()
+    listed(&live.kept).into_iter().collect()
 }
 
 /// A set of variables.
@@ -24,6 +24,10 @@ type Set = Vec<u64>;
 
 fn has(set: &Set, variable: Var) -> bool {
     set[variable / 64] >> (variable % 64) & 1 == 1
+}
+
+fn listed(set: &Set) -> Vec<Var> {
+    (0..set.len() * 64).filter(|variable| has(set, *variable)).collect()
 }
 
 fn add(set: &mut Set, variable: Var) {
@@ -161,11 +165,13 @@ impl Live {
                     }
                 }
                 unite(&mut self.kept, &before);
+                apply.kept = listed(&before);
                 live = before;
                 apply.keys.iter().for_each(|key| uses(key, &mut live));
             }
-            Statement::Barrier => {
+            Statement::Barrier(kept) => {
                 unite(&mut self.kept, &live);
+                *kept = listed(&live);
             }
             Statement::Drop | Statement::Lose => return (true, self.none()),
             Statement::Send(_, headers) => {
