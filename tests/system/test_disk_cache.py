@@ -276,7 +276,7 @@ def test_a_full_file_system_leaves_the_cache_in_memory_until_there_is_room(make_
         wait_for_state(router, "failed")
         assert "make room, or lower capacity_bytes" in router.log.read_text()
         assert fetch(router, names(50), 1) == ({uri: 1 for uri in names(50)}, 50)
-        assert fetch(router, names(50)[-10:])[0], "memory goes on"
+        assert fetch(router, names(50))[0], "memory goes on"
         assert disk(router)["not_stored"] >= 30
         subprocess.run(["mount", "-o", "remount,size=64m", str(folder)], check=True)
         wait_for_state(router, "working")

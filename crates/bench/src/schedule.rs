@@ -100,7 +100,8 @@ impl EngineParameters {
             hit_ratio: 0.0,
             unanswered: 0.0,
             cs_capacity: 65_536,
-            cs_policy: PolicyKind::default(),
+            // With names that never come again, a policy that chooses would let nothing in and leave the cache out.
+            cs_policy: PolicyKind::Lru,
             dead_nonce_capacity: 1 << 20,
             burst: 64,
             traffic: Traffic::Sorted,

@@ -10,6 +10,7 @@
 //!
 //! | policy | admission | eviction | bytes per slot |
 //! |---|---|---|---|
+//! | `tinylfu-clock` | asked for more often than the victim was when last looked at | as `clock` | 68 to 185 |
 //! | `lru` | all | least recently used | 9 to 68 |
 //! | `fifo` | all | first in, first out | 9 |
 //! | `random` | all | any, at random | 8 |
@@ -19,7 +20,6 @@
 //! | `clock-pro` | all | one circle of packets and remembered names with three hands | 44 |
 //! | `tinylfu` | asked for more often than the victim | first in, first out, with another round for what wins | 57 to 97 |
 //! | `tinylfu-random` | asked for more often than the victim | any, at random | 56 to 96 |
-//! | `tinylfu-clock` | asked for more often than the victim was when last looked at | as `clock` | 68 to 185 |
 //! | `filter` | asked for at least θ times lately | first in, first out | 525, less from 65,536 packets on |
 //! | `s3-fifo` | all | two queues, which remember names that left | 41 |
 //! | `sieve` | all | a hand passes what was used | 16 |
@@ -116,6 +116,7 @@ macro_rules! policies {
 }
 
 policies! {
+    TinyLfuClock "tinylfu-clock" PatientTinyLfu Clock;
     Lru "lru" Everything Lru;
     Fifo "fifo" Everything Fifo;
     Random "random" Everything Random;
@@ -125,7 +126,6 @@ policies! {
     ClockPro "clock-pro" Everything ClockPro;
     TinyLfu "tinylfu" TinyLfu Fifo;
     TinyLfuRandom "tinylfu-random" TinyLfu Random;
-    TinyLfuClock "tinylfu-clock" PatientTinyLfu Clock;
     Filter "filter" Filter Fifo;
     S3Fifo "s3-fifo" Everything S3Fifo;
     Sieve "sieve" Everything Sieve;

@@ -6,7 +6,7 @@ use namehop_table::TableError;
 
 use crate::change::Change;
 use crate::eviction::{Ahead, Arrival};
-use crate::{CachePolicy, Everything, Guarded, Lru, Parameters, PolicyChoice, PolicyKind, PolicyVisitor};
+use crate::{CachePolicy, Clock, Guarded, Parameters, PatientTinyLfu, PolicyChoice, PolicyKind, PolicyVisitor};
 
 /// Any of the policies, chosen at run time.
 ///
@@ -25,7 +25,7 @@ pub struct Policy {
 /// The default policy is part of its callers; calls of others go through a table, which costs some ten instructions each.
 #[expect(clippy::large_enum_variant, reason = "each engine has one, and a box would have to be followed")]
 enum Held {
-    Default(Guarded<Everything, Lru>),
+    Default(Guarded<PatientTinyLfu, Clock>),
     Other(Box<dyn CachePolicy>),
     /// Packets go over from one policy to another.
     Changing(Box<Change>),
@@ -49,7 +49,7 @@ impl Policy {
     /// When the memory for it cannot be had.
     pub fn of(kind: PolicyKind, parameters: &Parameters) -> Result<Self, TableError> {
         let held = match kind {
-            PolicyKind::Lru => Held::Default(Guarded::new(parameters)?),
+            PolicyKind::TinyLfuClock => Held::Default(Guarded::new(parameters)?),
             other => Held::Other(other.visit(parameters, Boxed)?),
         };
         let (counts, expects) = match &held {

@@ -78,7 +78,10 @@ fn the_cache_answers_as_simulated(bench: &EngineBench) {
 
     let cold = PolicyParameters { warm_up: 100, ..of.clone() };
     let refused = bench.run_policies(&parameters, &cold, &|_| ()).expect_err("a cache that is not full").to_string();
-    assert!(refused.contains("'lru' holds") && refused.contains("of 200 packets"), "{refused}");
+    assert!(
+        refused.contains(&format!("'{}' holds", PolicyKind::ALL[0])) && refused.contains("of 200 packets"),
+        "{refused}"
+    );
 
     let of = PolicyParameters { policies: vec![PolicyKind::Arc, PolicyKind::Filter], ..of };
     let blocks = bench.run_blocks(&parameters, &of, &|_| ()).expect("blocks");

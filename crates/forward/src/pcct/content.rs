@@ -271,6 +271,9 @@ impl Pcct {
             let admits = self.content.policy.admits(&arrival, is_full);
             clock.lap(FlowBlock::Admission);
             if !admits {
+                if self.content.disk.is_some() {
+                    self.offer_refused_to_disk(index, data);
+                }
                 return Stored::Rejected;
             }
         }

@@ -4,6 +4,7 @@
 //! name; and none under `/localhost`, which means something to this run of this computer alone.
 
 use super::Pcct;
+use super::content::NewData;
 use crate::scope::NameScope;
 
 impl Pcct {
@@ -11,11 +12,25 @@ impl Pcct {
     #[cold]
     pub(super) fn offer_to_disk(&mut self, victim: u32) {
         let Some(mut disk) = self.content.disk.take() else { return };
-        let entry = self.entry(victim);
-        if entry.delegation_bytes == 0 && NameScope::of(self.name(victim)) != NameScope::Localhost {
+        if self.may_be_on_disk(victim) {
+            let entry = self.entry(victim);
             disk.offer(entry.name_hash, entry.fresh_until, self.data(victim));
         }
         self.content.disk = Some(disk);
+    }
+
+    /// Hands Data to the disk that the policy does not let into memory: it is evicted the moment it comes.
+    pub(super) fn offer_refused_to_disk(&mut self, index: u32, data: &NewData<'_>) {
+        let name_hash = self.entry(index).name_hash;
+        if self.may_be_on_disk(index)
+            && let Some(disk) = &mut self.content.disk
+        {
+            disk.offer(name_hash, data.fresh_until, data.packet);
+        }
+    }
+
+    fn may_be_on_disk(&self, index: u32) -> bool {
+        self.entry(index).delegation_bytes == 0 && NameScope::of(self.name(index)) != NameScope::Localhost
     }
 
     /// What the disk has under the name of an entry is not to be found any more.

@@ -333,7 +333,8 @@ fn data_of_every_size_is_returned_byte_by_byte() {
 
 #[test]
 fn policy_can_change_while_running() {
-    let mut router = router_with(CsConfig { capacity_packets: 600, ..CsConfig::default() });
+    let policy = PolicyKind::Lru.into();
+    let mut router = router_with(CsConfig { capacity_packets: 600, policy, ..CsConfig::default() });
     let change = |router: &mut Router, policy: &str| {
         let policy = Some(policy.parse().expect("a policy"));
         router.engine.cs_configure(CsChange { policy, ..CsChange::default() }).expect("settings");

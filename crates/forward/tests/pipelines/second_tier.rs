@@ -26,7 +26,12 @@ impl Tiers {
     }
 
     fn over(folder: TempDir) -> Self {
-        let cs = CsConfig { capacity_packets: IN_MEMORY, ..CsConfig::default() };
+        Tiers::with_policy(folder, "lru")
+    }
+
+    fn with_policy(folder: TempDir, policy: &str) -> Self {
+        let policy = policy.parse().expect(policy);
+        let cs = CsConfig { capacity_packets: IN_MEMORY, policy, ..CsConfig::default() };
         let mut router = Router::with_default_route_and(EngineConfig { cs, ..EngineConfig::default() });
         let started = Instant::now() - Duration::from_nanos(router.now.0);
         let worker = Worker { wake: Box::new(|| {}), started };
@@ -154,6 +159,29 @@ fn what_was_read_is_in_memory_again() {
     tiers.fill_memory();
     assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(3)), ["D257 /A"]);
     assert_eq!(tiers.report().counters.stored - stored, 2, "the others that had to leave");
+}
+
+#[test]
+fn what_memory_refuses_goes_to_the_disk() {
+    // Nothing is asked for so often that it enters memory.
+    let mut tiers = Tiers::with_policy(tempfile::tempdir().expect("a folder"), "filter:threshold=1000");
+    tiers.fetch(data("/A"));
+    tiers.fill_memory();
+    assert_eq!(tiers.router.cs_len(), 0);
+    let stored = tiers.report().counters.stored;
+    assert_eq!(stored, 1 + IN_MEMORY as u64);
+    assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(1)), ["D257 /A"]);
+    assert_eq!(tiers.ask(CONSUMER2, interest("/A").nonce(2)), ["D257 /A"]);
+    assert_eq!(tiers.router.cs_len(), 0);
+    assert_eq!(tiers.report().counters.stored, stored, "it is there still");
+    // Newer Data takes its place.
+    let newer = || data("/A").content(b"newer");
+    tiers.router.recv(CONSUMER, interest("/A").fresh().nonce(3));
+    tiers.settle();
+    tiers.router.recv(PRODUCER, newer()).sent();
+    tiers.router.recv(CONSUMER2, interest("/A").nonce(4));
+    tiers.settle();
+    assert_eq!(tiers.router.only().bytes, newer().packet().bytes);
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn config_changes_the_policy_as_far_as_there_is_memory() {
         }
         assert_eq!(fixture.changes().len(), 3);
         for (policy, reason) in [
-            ("best", "unknown content store policy 'best', expected 'lru', "),
+            ("best", "unknown content store policy 'best', expected 'tinylfu-clock', "),
             ("lru:threshold=3", "content store policy 'lru' has no setting 'threshold'"),
             ("filter:threshold=0", "'threshold' cannot be '0'"),
         ] {

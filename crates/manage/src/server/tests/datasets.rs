@@ -143,7 +143,7 @@ fn the_small_datasets_hold_what_there_is() {
         let channels: Vec<ChannelStatus> = items(&fixture, list("faces", "channels")).await;
         assert_eq!(channels.len(), 2);
         let cs: Vec<CsInfo> = items(&fixture, list("cs", "info")).await;
-        let policy = Some("lru".to_owned());
+        let policy = Some("tinylfu-clock".to_owned());
         assert_eq!(cs, [CsInfo { capacity: 65536, flags: 3, policy, ..CsInfo::default() }]);
         let choices: Vec<StrategyChoice> = items(&fixture, list("strategy-choice", "list")).await;
         let best_route = name("/localhost/nfd/strategy/best-route/v=5");

@@ -165,7 +165,7 @@ fn routes_strategies_cache_and_dispatch_table_are_changed() {
         assert_eq!(scene.get("/strategies?prefix=/a").await.json()["items"], json!([]));
 
         let settings = scene.change(Method::POST, "/cs", r#"{"capacity_packets":9,"serve":false}"#).await.json();
-        assert_eq!(settings, json!({"capacity_packets": 9, "admit": true, "serve": false, "policy": "lru"}));
+        assert_eq!(settings, json!({"capacity_packets": 9, "admit": true, "serve": false, "policy": "tinylfu-clock"}));
         scene.router().cached_data.set(1000);
         let erased = scene.change(Method::POST, "/cs/erase", r#"{"prefix":"/a","count":300}"#).await.json();
         assert_eq!(erased, json!({"prefix": "/a", "erased": 300}));
