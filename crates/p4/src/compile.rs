@@ -33,6 +33,7 @@ const RUNTIME: &[(&str, &str)] = &texts![
     "trie.h",
     "switch.h",
     "flight.h",
+    "host.h",
     "epoch.c",
     "memory.c",
     "hash.c",
@@ -45,8 +46,12 @@ const RUNTIME: &[(&str, &str)] = &texts![
     "flight.c",
     "support.c",
     "switch.c",
+    "host.c",
     "player.c",
 ];
+
+/// Files of the runtime that belong to one kind of result only.
+const MAINS: [&str; 2] = ["host.c", "player.c"];
 
 /// A program in C, with the representation that it was made from.
 pub struct Compiled {
@@ -137,13 +142,31 @@ impl Workshop {
 
     /// Compiles a file of the folder, with the runtime, to a program.
     pub fn executable(&self, main: &str, arguments: &[&str], to: &Path) -> io::Result<()> {
-        let parts = RUNTIME.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".c") && *name != "player.c");
-        let mut list: Vec<OsString> = parts.chain([main]).map(|name| self.folder.join(name).into()).collect();
+        let mut list = self.runtime(main);
         list.extend(arguments.iter().chain(&["-pthread"]).map(OsString::from));
         self.cc(&list, to)
     }
 
-    /// Compiles the C text of a program to a shared object.
+    /// The files of the runtime, with one that is for this kind of result.
+    fn runtime(&self, main: &str) -> Vec<OsString> {
+        let parts = RUNTIME.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".c") && !MAINS.contains(name));
+        parts.chain([main]).map(|name| self.folder.join(name).into()).collect()
+    }
+
+    /// Compiles the C text of a program, with the runtime, to a shared object that `namehop p4 run` loads. It exports one function
+    /// (`host.h`).
+    pub fn loadable(&self, text: &str, to: &Path) -> io::Result<()> {
+        let source = self.folder.join("program.c");
+        fs::write(&source, text)?;
+        let mut list = self.runtime("host.c");
+        list.push(source.into());
+        let arguments =
+            ["-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-Wl,--no-undefined", "-pthread"];
+        list.extend(arguments.map(OsString::from));
+        self.cc(&list, to)
+    }
+
+    /// Compiles the C text of a program to a shared object that takes the runtime from who loads it.
     pub fn program(&self, text: &str, name: &str, to: &Path) -> io::Result<()> {
         self.program_with(text, name, &[], to)
     }

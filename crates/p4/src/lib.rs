@@ -4,7 +4,7 @@
 //! parser a syntax tree (`syntax`), the checker a typed tree (`check`, `tree`). The reference interpreter runs that
 //! (`interpret`), and test files drive it (`stf`). The typed tree is lowered to an intermediate representation (`lower`, `ir`),
 //! which is made simpler (`optimise`) and written as C (`emit`); the system's compiler makes a shared object of that (`compile`),
-//! and it runs in a process of its own (`run`), with a runtime in C (folder `runtime`), or is measured (`bench`). The declarations that programs include
+//! and it runs in a process of its own (`run`), with a runtime in C (folder `runtime`), is measured (`bench`), or runs on ports (`serve`). The declarations that programs include
 //! are built in (`prelude`).
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,7 @@ mod lower;
 mod optimise;
 mod prelude;
 mod run;
+mod serve;
 mod source;
 mod stf;
 mod syntax;

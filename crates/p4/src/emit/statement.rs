@@ -125,9 +125,7 @@ impl Emitter<'_> {
                 let index = self.word(index);
                 let size = self.program.counters[*number].size;
                 let name = self.counters[*number].clone();
-                self.line(&format!(
-                    "if ({index} < {size}) {{ {name}[{index}].packets++; {name}[{index}].bytes += p->length; }}"
-                ));
+                self.line(&format!("if ({index} < {size}) p4_count(&{name}[{index}], p->length);"));
             }
             Statement::Apply(apply) => self.apply(apply),
         }
