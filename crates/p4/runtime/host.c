@@ -7,6 +7,7 @@
 
 extern const struct p4_program namehop_p4_program;
 extern const char *const namehop_p4_entries[];
+extern const char namehop_p4_description[];
 
 struct p4_host_worker {
     unsigned batch;
@@ -161,6 +162,7 @@ __attribute__((visibility("default"))) const struct p4_host *namehop_p4_host(voi
         .version = P4_HOST_VERSION,
         .name = program->name,
         .entries = namehop_p4_entries,
+        .description = namehop_p4_description,
         .straight = program->burst != NULL,
         .one_worker = program->register_count > 0 || program->one_at_a_time,
         .batch = program->batch,

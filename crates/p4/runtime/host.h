@@ -5,7 +5,7 @@
 
 #include "switch.h"
 
-#define P4_HOST_VERSION 1
+#define P4_HOST_VERSION 2
 
 /* Memory of one thread that processes packets. */
 struct p4_host_worker;
@@ -24,6 +24,8 @@ struct p4_host {
     const char *name;
     /* Entries and default actions of the program, as commands of the player; the last one is NULL. */
     const char *const *entries;
+    /* Names and widths of all that can be changed, as JSON: see crates/p4/src/control/describe.rs. */
+    const char *description;
     /* Packets go in place, through one function; otherwise they are copied. */
     bool straight;
     /* What the program remembers of packets sees one at a time: registers, random numbers. */

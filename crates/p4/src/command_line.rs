@@ -9,6 +9,7 @@ use namehop_switch::ports::PortSpec;
 use serde_json::json;
 
 use crate::compile::{self, Build, Compiled, Sanitize, Workshop};
+use crate::control::client;
 use crate::emit::Options;
 use crate::load::{self, Loaded};
 use crate::{bench, run, serve, stf};
@@ -108,7 +109,20 @@ enum Command {
         /// Write reports as JSON, one object a line
         #[arg(long)]
         json: bool,
+        /// Answer 'namehop p4 table' and the other commands at this socket, for this user only
+        #[arg(long, value_name = "SOCKET")]
+        control: Option<PathBuf>,
     },
+    /// Change and show the tables of a program that runs
+    #[command(subcommand)]
+    Table(client::TableCommand),
+    /// Show and reset the counters of a program that runs
+    #[command(subcommand)]
+    Counter(client::CounterCommand),
+    /// Set the members of a multicast group
+    Multicast(client::MulticastArgs),
+    /// Set where copies of a mirroring session go
+    Mirror(client::MirrorArgs),
     /// Measure programs between two rings of DPDK, in cycles per packet
     ///
     /// The programs are l2 (two exact lookups), ipv4 and ipv6 (one lookup of the longest prefix) and ndn (names). Each is
@@ -172,13 +186,17 @@ struct Common {
 pub fn run() -> ExitCode {
     let command = CommandLine::parse().command;
     // Signals come to the thread that the process began with, so this is no work for another one.
-    if let Command::Run { program, ports, workers, batch, report, json } = command {
+    if let Command::Run { program, ports, workers, batch, report, json, control } = command {
         let workers = usize::from(workers);
-        let plan = serve::Plan { program, ports, workers, batch, report_seconds: report, json };
+        let plan = serve::Plan { program, ports, workers, batch, report_seconds: report, json, control };
         return exit_code(serve::run(&plan));
     }
     let result = load::on_deep_stack(|| match command {
         Command::Run { .. } => Ok(true),
+        Command::Table(command) => client::table(command),
+        Command::Counter(command) => client::counter(command),
+        Command::Multicast(args) => client::multicast(args),
+        Command::Mirror(args) => client::mirror(args),
         Command::Check { file, common } => check(&file, &common),
         Command::Compile { file, output, batch, no_prefetch, per_packet, native, emit, common } => {
             let options = Options { batch, staged: !per_packet && batch > 1, prefetch: !no_prefetch };

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::control::describe::describe;
 use crate::emit::{self, Emitted, Options};
 use crate::interpret::Switch;
 use crate::ir;
@@ -64,8 +65,22 @@ pub fn compile(program: &mut Program, title: &str, options: &Options) -> Result<
     let mut ir = lower::lower(program)?;
     optimise::optimise(&mut ir, &program.types);
     let switch = Switch::new(program).map_err(|message| Refusal { message, span: Span::default() })?;
-    let emitted = emit::emit(title, &program.types, &ir, &switch, options);
+    let mut emitted = emit::emit(title, &program.types, &ir, &switch, options);
+    let description = serde_json::to_string(&describe(program, &switch, &ir)).unwrap_or_default();
+    emitted.text += &format!("\nconst char namehop_p4_description[] = \"{}\";\n", in_quotes(&description));
     Ok(Compiled { ir, emitted })
+}
+
+/// A text as it stands in quotes in C.
+fn in_quotes(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut quoted, byte| {
+        match byte {
+            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
+            b' '..=b'~' if byte != b'?' => quoted.push(char::from(byte)),
+            _ => quoted += &format!("\\{byte:03o}"),
+        }
+        quoted
+    })
 }
 
 /// Checks that the C compiler builds in.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::control::server::{Control, Server};
 use namehop_switch::ports::PortSpec;
 use namehop_switch::program::Program;
 use namehop_switch::{Report, Switch};
@@ -29,6 +30,8 @@ pub struct Plan {
     /// Seconds between two reports; 0 is only one at the end.
     pub report_seconds: u64,
     pub json: bool,
+    /// Where requests are answered.
+    pub control: Option<PathBuf>,
 }
 
 /// Runs until SIGINT or SIGTERM, or until all ports are captures that were read to their ends. False when a port is gone.
@@ -40,6 +43,13 @@ pub fn run(plan: &Plan) -> io::Result<bool> {
     wait_for_signals(&is_told)?;
     let program = Program::load(&plan.program, plan.workers).map_err(io::Error::other)?;
     let mut switch = Switch::start(program, &plan.ports, plan.workers, plan.batch).map_err(io::Error::other)?;
+    let server = match &plan.control {
+        None => None,
+        Some(path) => {
+            let control = Control::new(&switch.program, switch.control()).map_err(io::Error::other)?;
+            Some(Server::start(path, control)?)
+        }
+    };
     // Whoever started it may wait for this line.
     writeln!(
         io::stderr(),
@@ -68,6 +78,7 @@ pub fn run(plan: &Plan) -> io::Result<bool> {
             write_report(&switch.report(), plan.json)?;
         }
     }
+    drop(server);
     switch.stop();
     write_report(&switch.report(), plan.json)?;
     Ok(well)

@@ -1,8 +1,16 @@
 //! `namehop p4 run` from the outside: captures through compiled programs, several workers, and what cannot be run.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use serde_json::Value;
 
@@ -163,4 +171,73 @@ fn what_cannot_run_is_named() {
         let output = program().arg("run").args(&arguments).output().expect("it starts");
         assert!(!output.status.success() && text(&output).contains(part), "{arguments:?}: {}", text(&output));
     }
+}
+
+#[test]
+fn a_program_that_runs_is_controlled_by_its_user() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let table = "counter(4, CounterType.packets) all; action send(bit<9> port) { standard.egress_spec = port; all.count(1); }\n\
+                 table kinds { key = { hdr.first.kind: exact; } actions = { send; } size = 1000; const entries = { } }\n\
+                 table more { key = { hdr.first.kind: ternary; } actions = { send; } size = 3; }";
+    let table = table.replace("const entries = { }", "");
+    let switch = compile(folder.path(), "switch", &table, "kinds.apply(); more.apply();");
+    let socket = folder.path().join("control");
+    let memif = format!("0=memif://{}?id=0", folder.path().join("memif").display());
+    let mut child = program()
+        .args([
+            "run",
+            switch.to_str().expect("a name"),
+            "--port",
+            &memif,
+            "--control",
+            socket.to_str().expect("a name"),
+        ])
+        .spawn()
+        .expect("it starts");
+    let end = Instant::now() + Duration::from_secs(30);
+    while UnixStream::connect(&socket).is_err() {
+        assert!(Instant::now() < end, "no socket");
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(fs::metadata(&socket).expect("it is there").permissions().mode() & 0o777, 0o600);
+    let ask = |arguments: &[&str]| {
+        let output = program().args(arguments).arg("--control").arg(&socket).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() { Ok(said) } else { Err(text(&output)) }
+    };
+    ask(&["table", "add", "kinds kind:0x0800 send(port:3)"]).expect("added");
+    let again = ask(&["table", "add", "kinds kind:0x0800 send(port:4)"]).expect_err("it is there");
+    assert!(again.contains("I.kinds") && again.contains("already"), "{again}");
+    ask(&["table", "modify", "kinds kind:0x0800 send(port:5)"]).expect("modified");
+    assert_eq!(ask(&["table", "list", "kinds"]).as_deref(), Ok("I.kinds \"hdr.first.kind\":0x800 I.send(port:0x5)\n"));
+    let file = folder.path().join("entries");
+    let lines =
+        |count: u32| (1..=count).map(|kind| format!("more {kind} kind:{kind} send(port:{kind})\n")).collect::<String>();
+    fs::write(&file, lines(4)).expect("written");
+    let full = ask(&["table", "load", file.to_str().expect("a name")]).expect_err("there is room for three");
+    assert!(full.contains("line 4") && full.contains("I.more is full"), "{full}");
+    assert_eq!(ask(&["table", "list", "more"]).as_deref(), Ok(""), "none of it was loaded");
+    fs::write(&file, lines(3)).expect("written");
+    assert_eq!(ask(&["table", "load", file.to_str().expect("a name")]).as_deref(), Ok("3 entries loaded\n"));
+    ask(&["table", "dump", file.to_str().expect("a name")]).expect("dumped");
+    assert_eq!(fs::read_to_string(&file).expect("written").lines().count(), 4);
+    ask(&["table", "delete", "kinds kind:0x0800"]).expect("deleted");
+    assert!(ask(&["table", "delete", "kinds kind:0x0800"]).expect_err("gone").contains("no entry"));
+    ask(&["table", "default", "kinds send(port:1)"]).expect("set");
+    ask(&["multicast", "7", "1", "5:2"]).expect("set");
+    ask(&["mirror", "9", "--port", "3"]).expect("set");
+    assert!(ask(&["counter", "read", "all", "4"]).expect_err("outside").contains("4 cells"));
+    assert_eq!(ask(&["counter", "read", "all", "1"]).as_deref(), Ok("I.all(1): 0 packets, 0 bytes\n"));
+    for bytes in [&b"\n"[..], b"{}\n", b"\xff\xfe\0\n", b"{\"request\":\"table-list\",\"x\":1}\n", &[b'['; 70_000]] {
+        let mut stream = UnixStream::connect(&socket).expect("it listens");
+        stream.write_all(bytes).expect("sent");
+        stream.shutdown(std::net::Shutdown::Write).expect("ended");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.contains("error"), "{answer}");
+    }
+    assert_eq!(ask(&["table", "list", "more"]).expect("it answers").lines().count(), 3);
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).expect("told");
+    assert!(child.wait().expect("it ends").success());
+    assert!(!socket.exists(), "the socket is gone");
 }

@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// `P4_HOST_VERSION`
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// Bytes that can be read behind packets and data of entries (`P4_SLACK`).
 pub(crate) const SLACK_BYTES: usize = 16;
 /// Bytes before a packet into which headers may grow (`P4_HEADROOM`).
@@ -53,6 +53,7 @@ pub(crate) struct Host {
     pub(crate) version: u32,
     pub(crate) name: *const c_char,
     pub(crate) entries: *const *const c_char,
+    pub(crate) description: *const c_char,
     pub(crate) straight: bool,
     pub(crate) one_worker: bool,
     pub(crate) batch: u32,

@@ -15,7 +15,7 @@ mod worker;
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use crossbeam_queue::ArrayQueue;
@@ -25,7 +25,7 @@ use namehop_packet::BufferPool;
 use serde::Serialize;
 
 use ports::{Opener, Port, PortSpec};
-use program::Program;
+use program::{Engine, Program};
 use worker::{HANDED_OVER, HandOver, PortCounters, Worker, WorkerCounters, WorkerPort};
 
 /// Workers of a switch at most.
@@ -91,6 +91,20 @@ pub struct Report {
     pub ports: Vec<PortReport>,
 }
 
+/// The engines of a switch that runs.
+pub struct Control {
+    engines: Vec<Arc<Mutex<Engine>>>,
+}
+
+impl Control {
+    /// Does this to the engine of each worker, between two bursts.
+    pub fn each_engine(&self, mut work: impl FnMut(&mut Engine)) {
+        for engine in &self.engines {
+            work(&mut engine.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
 /// A program that runs on ports. It ends when it is dropped.
 pub struct Switch {
     /// The program, whose tables may change.
@@ -99,6 +113,7 @@ pub struct Switch {
     counters: Vec<Arc<WorkerCounters>>,
     wakers: Vec<Arc<Waker>>,
     threads: Vec<JoinHandle<()>>,
+    engines: Vec<Arc<Mutex<Engine>>>,
     is_stopping: Arc<AtomicBool>,
     _memif: Option<MemifService>,
 }
@@ -161,6 +176,7 @@ impl Switch {
             counters: Vec::new(),
             wakers,
             threads: Vec::new(),
+            engines: Vec::new(),
             is_stopping,
             _memif: opener.into_service(),
         };
@@ -177,12 +193,18 @@ impl Switch {
                 waker: Arc::clone(&switch.wakers[number]),
                 is_stopping: Arc::clone(&switch.is_stopping),
             };
+            switch.engines.push(Arc::clone(&worker.engine));
             switch.counters.push(Arc::clone(&worker.counters));
             let thread = thread::Builder::new().name(format!("worker{number}")).spawn(move || worker.run());
             switch.threads.push(thread.map_err(|error: io::Error| format!("cannot start a worker: {error}"))?);
         }
         switch.ports.iter().for_each(Port::start);
         Ok(switch)
+    }
+
+    /// For changing what is not in tables, from any thread.
+    pub fn control(&self) -> Control {
+        Control { engines: self.engines.clone() }
     }
 
     /// Whether all ports are captures that are read and written to their ends.

@@ -60,13 +60,21 @@ pub struct Entry {
     pub data: Vec<u8>,
 }
 
+/// What a program begins with.
+enum Command {
+    Add(usize, Entry),
+    Default(usize, u32, Vec<u8>),
+}
+
 /// A program that is loaded.
 pub struct Program {
     host: &'static Host,
     /// As the program calls itself.
     pub name: String,
+    /// What of it can be changed, as the compiler has written it.
+    pub description: String,
     /// Entries and default actions that it begins with, as commands.
-    pub entries: Vec<String>,
+    entries: Vec<String>,
     // The code lives as long as this; dropped last.
     _library: &'static Library,
 }
@@ -101,12 +109,12 @@ impl Program {
             return Err(start("there are no random numbers"));
         }
         // SAFETY: texts of C in the library; the list of entries ends with a null pointer.
-        let (name, entries) = unsafe {
+        let (name, description, entries) = unsafe {
             let text = |text: *const c_char| CStr::from_ptr(text).to_string_lossy().into_owned();
             let list = (0..).map(|place| *host.entries.add(place)).take_while(|entry| !entry.is_null());
-            (text(host.name), list.map(text).collect::<Vec<_>>())
+            (text(host.name), text(host.description), list.map(text).collect::<Vec<_>>())
         };
-        let program = Program { host, name, entries, _library: library };
+        let program = Program { host, name, description, entries, _library: library };
         program.fill().map_err(|reason| start(&reason))?;
         Ok(program)
     }
@@ -121,27 +129,45 @@ impl Program {
         self.host.batch
     }
 
-    fn fill(&self) -> Result<(), String> {
-        for line in &self.entries {
-            let words: Vec<&str> = line.split(' ').collect();
-            match words[..] {
-                ["add", table, priority, prefix, action, key, mask, ranges, data] => {
-                    let entry = Entry {
-                        priority: number(priority)?,
-                        prefix: number(prefix)?,
-                        action: number(action)?,
-                        key: numbers(key)?,
-                        mask: numbers(mask)?,
-                        ranges: numbers(ranges)?,
-                        data: bytes(data)?,
-                    };
-                    self.change(number(table)?, Change::Insert, &entry)?;
-                }
-                ["default", table, action, data] => self.set_default(number(table)?, number(action)?, &bytes(data)?)?,
-                _ => return Err(format!("it begins with an unknown command: {line}")),
+    /// Entries that the program has itself, each with its table.
+    ///
+    /// # Errors
+    /// When one of its commands is unknown.
+    pub fn own_entries(&self) -> Result<Vec<(usize, Entry)>, String> {
+        let mut entries = Vec::new();
+        for command in self.commands()? {
+            if let Command::Add(table, entry) = command {
+                entries.push((table, entry));
             }
         }
-        Ok(())
+        Ok(entries)
+    }
+
+    fn commands(&self) -> Result<Vec<Command>, String> {
+        let command = |line: &String| match line.split(' ').collect::<Vec<_>>()[..] {
+            ["add", table, priority, prefix, action, key, mask, ranges, data] => {
+                let entry = Entry {
+                    priority: number(priority)?,
+                    prefix: number(prefix)?,
+                    action: number(action)?,
+                    key: numbers(key)?,
+                    mask: numbers(mask)?,
+                    ranges: numbers(ranges)?,
+                    data: bytes(data)?,
+                };
+                Ok(Command::Add(number(table)?, entry))
+            }
+            ["default", table, action, data] => Ok(Command::Default(number(table)?, number(action)?, bytes(data)?)),
+            _ => Err(format!("it begins with an unknown command: {line}")),
+        };
+        self.entries.iter().map(command).collect()
+    }
+
+    fn fill(&self) -> Result<(), String> {
+        self.commands()?.into_iter().try_for_each(|command| match command {
+            Command::Add(table, entry) => self.change(table, Change::Insert, &entry),
+            Command::Default(table, action, data) => self.set_default(table, action, &data),
+        })
     }
 
     /// Changes a table, while packets flow.
