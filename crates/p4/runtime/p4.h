@@ -86,8 +86,8 @@ bool p4_grow(struct p4_sink *sink, uint64_t bits);
 /* Hashes data, by the number of the algorithm in HashAlgorithm; the lowest 64 bits of the result. */
 uint64_t p4_hash(const struct p4_sink *data, uint64_t algorithm);
 uint64_t p4_random(void);
-/* Data to be hashed; one packet at a time puts them together. */
-extern struct p4_sink p4_data;
+/* Data to be hashed; in each thread one packet at a time puts them together. */
+extern __thread struct p4_sink p4_data;
 
 static inline uint64_t p4_mask(unsigned width)
 {
@@ -287,6 +287,20 @@ struct p4_cells {
 struct p4_counter_cell {
     uint64_t packets, bytes;
 };
+
+/* Whether several threads process packets. */
+extern bool p4_several;
+
+static inline void p4_count(struct p4_counter_cell *cell, uint64_t bytes)
+{
+    if (p4_several) {
+        __atomic_fetch_add(&cell->packets, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&cell->bytes, bytes, __ATOMIC_RELAXED);
+    } else {
+        cell->packets++;
+        cell->bytes += bytes;
+    }
+}
 
 struct p4_table;
 

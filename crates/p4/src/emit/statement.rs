@@ -139,9 +139,7 @@ impl Emitter<'_> {
                 let size = self.program.counters[*number].size;
                 let name = self.counters[*number].clone();
                 let (_, length, _) = self.input();
-                self.line(&format!(
-                    "if ({index} < {size}) {{ {name}[{index}].packets++; {name}[{index}].bytes += {length}; }}"
-                ));
+                self.line(&format!("if ({index} < {size}) p4_count(&{name}[{index}], {length});"));
             }
             Statement::Apply(apply) => self.apply(apply),
             Statement::Locate(base, here) => {
