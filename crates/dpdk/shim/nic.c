@@ -138,6 +138,8 @@ int namehop_nic_set_groups(uint16_t number, uint8_t (*groups)[6], uint32_t count
 
 int namehop_nic_receive_all_groups(uint16_t number) { return rte_eth_allmulticast_enable(number); }
 
+int namehop_nic_receive_everything(uint16_t number) { return rte_eth_promiscuous_enable(number); }
+
 int namehop_nic_receive_vlan(uint16_t number, uint16_t vlan, int is_wanted)
 {
     struct rte_eth_conf configuration;

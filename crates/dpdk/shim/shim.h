@@ -141,6 +141,8 @@ int namehop_nic_has_link(uint16_t number);
 int namehop_nic_is_removed(uint16_t number);
 int namehop_nic_set_groups(uint16_t number, uint8_t (*groups)[6], uint32_t count);
 int namehop_nic_receive_all_groups(uint16_t number);
+/* Frames for all hardware addresses. */
+int namehop_nic_receive_everything(uint16_t number);
 /* Has no effect on cards that receive frames of all VLANs. */
 int namehop_nic_receive_vlan(uint16_t number, uint16_t vlan, int is_wanted);
 void namehop_nic_losses(uint16_t number, struct namehop_nic_losses *losses);

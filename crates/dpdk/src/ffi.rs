@@ -125,6 +125,7 @@ unsafe extern "C" {
     pub(crate) fn namehop_nic_is_removed(number: u16) -> c_int;
     pub(crate) fn namehop_nic_set_groups(number: u16, groups: *const [u8; 6], count: u32) -> c_int;
     pub(crate) fn namehop_nic_receive_all_groups(number: u16) -> c_int;
+    pub(crate) fn namehop_nic_receive_everything(number: u16) -> c_int;
     pub(crate) fn namehop_nic_receive_vlan(number: u16, vlan: u16, is_wanted: c_int) -> c_int;
     pub(crate) fn namehop_nic_losses(number: u16, losses: *mut NicLosses);
     pub(crate) fn namehop_nic_add_rule(

@@ -194,6 +194,16 @@ impl NicPort {
         DpdkError::check(result, || "receive all multicast groups on a network card".to_owned()).map(drop)
     }
 
+    /// Receives frames for all hardware addresses from now on.
+    ///
+    /// # Errors
+    /// When the card cannot.
+    pub fn receive_everything(&self) -> Result<(), DpdkError> {
+        // SAFETY: the port is open.
+        let result = unsafe { ffi::namehop_nic_receive_everything(self.card.number) };
+        DpdkError::check(result, || "receive frames for all addresses on a network card".to_owned()).map(drop)
+    }
+
     /// Receives the frames of wanted VLANs from now on, whatever is in them. Cards of some drivers receive those of no others.
     ///
     /// # Errors

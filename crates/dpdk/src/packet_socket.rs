@@ -101,6 +101,15 @@ impl PacketPort {
         attached
     }
 
+    /// Receives every frame from now on, whoever it is for.
+    ///
+    /// # Errors
+    /// When the interface is gone.
+    pub fn receive_everything(&self) -> Result<(), DpdkError> {
+        self.queues[0].socket.be_promiscuous()?;
+        self.receive_only(&Wanted::everything())
+    }
+
     /// Joins or leaves an Ethernet multicast group.
     ///
     /// # Errors

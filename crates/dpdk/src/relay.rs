@@ -69,6 +69,8 @@ struct Shared {
     is_started: AtomicBool,
     is_stopping: AtomicBool,
     has_ended: AtomicBool,
+    /// Nothing more will be received.
+    is_exhausted: AtomicBool,
     /// Counted by the thread.
     losses: LossCounters,
     ring_full: AtomicU64,
@@ -144,6 +146,7 @@ impl RelayPort {
             is_started: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
+            is_exhausted: AtomicBool::new(false),
             losses: LossCounters::default(),
             ring_full: AtomicU64::new(0),
         });
@@ -162,6 +165,12 @@ impl RelayPort {
     /// Whether the line has ended by itself.
     pub fn has_ended(&self) -> bool {
         self.shared.has_ended.load(Ordering::Relaxed)
+    }
+
+    /// Whether all that will ever come has been received and taken out, and all that was to be sent was sent.
+    pub fn is_done(&self) -> bool {
+        let Shared { incoming, outgoing, is_exhausted, .. } = &*self.shared;
+        is_exhausted.load(Ordering::Acquire) && incoming.is_empty() && outgoing.is_empty()
     }
 
     /// Frames lost since the port was opened.
@@ -213,6 +222,9 @@ fn carry(line: &mut impl Line, shared: &Shared, pool: &BufferPool) -> io::Result
         let again = line.receive(&mut inlet)?;
         if !shared.incoming.is_empty() && shared.is_worker_asleep.swap(false, Ordering::SeqCst) {
             let _ = shared.bell.write(1);
+        }
+        if again == Again::Never && shared.is_started.load(Ordering::Relaxed) {
+            shared.is_exhausted.store(true, Ordering::Release);
         }
         if again == Again::AtOnce || sent == BURST {
             continue;

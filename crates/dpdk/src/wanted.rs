@@ -28,6 +28,7 @@ pub const MAX_ADDRESSES: usize = 64;
 /// What passes the filter besides NDN frames without a tag.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
+    is_everything: bool,
     vlans: Vec<u16>,
     /// With the VLAN that each is in; `None` without a tag.
     addresses: Vec<(Option<u16>, IpAddr)>,
@@ -46,7 +47,16 @@ impl Wanted {
         if addresses.len() > MAX_ADDRESSES {
             return Err(DpdkError::Unusable(format!("an interface can have at most {MAX_ADDRESSES} addresses")));
         }
-        Ok(Wanted { vlans: vlans.to_vec(), addresses: addresses.to_vec() })
+        Ok(Wanted { is_everything: false, vlans: vlans.to_vec(), addresses: addresses.to_vec() })
+    }
+
+    /// Every frame, whatever is in it and whoever it is for.
+    pub fn everything() -> Wanted {
+        Wanted { is_everything: true, ..Wanted::default() }
+    }
+
+    pub(crate) fn is_everything(&self) -> bool {
+        self.is_everything
     }
 
     /// Where NDN frames are wanted besides those without a tag.

@@ -121,6 +121,15 @@ impl XdpPort {
             .map_err(|error| DpdkError::from_io(format!("replace the program on {}", self.interface), &error))
     }
 
+    /// Receives every frame from now on, whoever it is for; nothing is left for the kernel.
+    ///
+    /// # Errors
+    /// When the kernel has no memory for the program, or the interface is gone.
+    pub fn receive_everything(&self) -> Result<(), DpdkError> {
+        self.groups.be_promiscuous()?;
+        self.receive_only(&Wanted::everything())
+    }
+
     /// Joins or leaves an Ethernet multicast group.
     ///
     /// # Errors

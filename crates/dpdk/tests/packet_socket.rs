@@ -53,6 +53,22 @@ fn frames_of_all_sizes_arrive_in_order_and_none_of_other_protocols_or_vlans() {
 }
 
 #[test]
+fn a_port_may_receive_every_frame_whoever_it_is_for() {
+    if !has_link(1500, 1) {
+        return;
+    }
+    let pool = BufferPool::new(256, 16);
+    let ((_near, mut near_queue), (far, mut far_queue)) = (open("near", &pool), open("far", &pool));
+    let foreign = |kind: u16| [&[0x02, 9, 9, 9, 9, 9][..], &[2; 6], &kind.to_be_bytes(), &[7; 46]].concat();
+    let frames = [foreign(0x0800), foreign(0x0806), foreign(0x8624), foreign(0x9999)];
+    assert!(send(&mut near_queue, &pool, &frames).is_empty());
+    assert_eq!(receive(&mut far_queue, 1), &frames[2..3], "of the others only NDN frames");
+    far.receive_everything().expect("promiscuous");
+    assert!(send(&mut near_queue, &pool, &frames).is_empty());
+    assert_eq!(receive(&mut far_queue, frames.len()), frames);
+}
+
+#[test]
 fn frames_of_wanted_vlans_arrive_with_their_tags() {
     const MTU: usize = 1500;
     if !has_link(MTU, 1) {

@@ -186,49 +186,50 @@ static const struct known *best(const uint64_t *key)
     return found;
 }
 
-static void look(struct p4_cursor *cursor, const uint64_t *key)
+static void look(struct p4_found *found, const uint64_t *key)
 {
+    struct p4_cursor memory, *cursor = &memory;
     const struct p4_shape *shape = &table.shape;
     switch (sort->kind) {
     case P4_EXACT:
         p4_exact_start(&table, cursor, key, words, shape->bucket_bytes);
-        while (!p4_exact_step(&table, cursor, key, words, shape->slots, shape->stride, shape->bucket_bytes));
+        while (!p4_exact_step(&table, cursor, found, key, words, shape->slots, shape->stride, shape->bucket_bytes));
         break;
     case P4_DIRECT:
         p4_direct_start(&table, cursor, key, bits);
-        while (!p4_direct_step(&table, cursor, key, bits, sort->data_bits));
+        while (!p4_direct_step(&table, cursor, found, key, bits, sort->data_bits));
         break;
     case P4_TRIE:
         p4_trie_start(&table, cursor, key, words);
-        while (!p4_trie_step(&table, cursor, key, words, sort->data_bits));
+        while (!p4_trie_step(&table, cursor, found, key, words, sort->data_bits));
         break;
     case P4_TUPLES:
         p4_tuples_start(&table, cursor, key, words, shape->bucket_bytes);
-        while (!p4_tuples_step(&table, cursor, key, words, shape->slots, shape->stride, shape->bucket_bytes));
+        while (!p4_tuples_step(&table, cursor, found, key, words, shape->slots, shape->stride, shape->bucket_bytes));
         break;
     }
 }
 
 /* The values that a lookup has found, byte by byte. */
-static void values_of(const struct p4_cursor *cursor, uint8_t *data)
+static void values_of(const struct p4_found *found, uint8_t *data)
 {
-    size_t bytes = p4_table_data_bytes(&table, cursor->action);
+    size_t bytes = p4_table_data_bytes(&table, found->action);
     for (size_t i = 0; i < bytes; i++)
-        data[i] = sort->data_bits <= P4_SMALL ? (uint8_t)(cursor->value >> (56 - 8 * i)) : cursor->data[i];
+        data[i] = sort->data_bits <= P4_SMALL ? (uint8_t)(found->value >> (56 - 8 * i)) : found->data[i];
 }
 
 static void compare(const uint64_t *key)
 {
-    struct p4_cursor cursor = {0};
+    struct p4_found found = {0};
     const struct known *wanted = best(key);
     uint8_t data[MOST_DATA] = {0};
-    look(&cursor, key);
-    if (cursor.hit != (wanted != NULL))
+    look(&found, key);
+    if (found.hit != (wanted != NULL))
         fail(wanted ? "an entry is not found" : "something is found that is not there");
     if (!wanted)
         return;
-    values_of(&cursor, data);
-    if (cursor.action != wanted->action || memcmp(data, wanted->data, p4_table_data_bytes(&table, wanted->action)) != 0)
+    values_of(&found, data);
+    if (found.action != wanted->action || memcmp(data, wanted->data, p4_table_data_bytes(&table, wanted->action)) != 0)
         fail("another entry is found");
 }
 
@@ -315,7 +316,7 @@ static void *reader(void *with)
     __atomic_add_fetch(&reading, 1, __ATOMIC_RELAXED);
     while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
         for (unsigned i = 0; i < 32; i++) {
-            struct p4_cursor cursor = {0};
+            struct p4_found found = {0};
             uint8_t data[MOST_DATA] = {0};
             const struct known *stays = &list[next(&random) % 16];
             bool must = i % 2 == 0;
@@ -325,18 +326,18 @@ static void *reader(void *with)
                 random_key(&random, key, 8);
             if (must && sort->range_bits)
                 put(key, 0, sort->range_bits, stays->ranges[0]);
-            look(&cursor, key);
-            if (must && !cursor.hit)
+            look(&found, key);
+            if (must && !found.hit)
                 fail("an entry that stays is not found");
-            if (!cursor.hit)
+            if (!found.hit)
                 continue;
-            if (cursor.action >= 3)
+            if (found.action >= 3)
                 fail("an action is found that nobody has");
-            values_of(&cursor, data);
-            for (size_t byte = 1; byte < p4_table_data_bytes(&table, cursor.action); byte++)
+            values_of(&found, data);
+            for (size_t byte = 1; byte < p4_table_data_bytes(&table, found.action); byte++)
                 if (data[byte] != data[0])
                     fail("half of an entry is found");
-            if (must && (cursor.action != stays->action || (p4_table_data_bytes(&table, stays->action) && data[0] != stays->data[0])))
+            if (must && (found.action != stays->action || (p4_table_data_bytes(&table, stays->action) && data[0] != stays->data[0])))
                 fail("another entry is found instead of one that stays");
         }
         p4_quiet(worker);

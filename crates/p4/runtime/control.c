@@ -10,6 +10,22 @@
 size_t p4_ahead_bytes = 256 << 10;
 
 static pthread_mutex_t turns = PTHREAD_MUTEX_INITIALIZER;
+static bool prefetching = true;
+
+static void decide_ahead(struct p4_table *table)
+{
+    bool ahead = prefetching && p4_table_footprint(table) > p4_ahead_bytes;
+    __atomic_store_n(&table->ahead, ahead, __ATOMIC_RELAXED);
+}
+
+void p4_prefetch(struct p4_table *const *tables, size_t count, bool wanted)
+{
+    pthread_mutex_lock(&turns);
+    prefetching = wanted;
+    for (size_t i = 0; i < count; i++)
+        decide_ahead(tables[i]);
+    pthread_mutex_unlock(&turns);
+}
 
 size_t p4_table_data_bytes(const struct p4_table *table, uint8_t action)
 {
@@ -155,7 +171,7 @@ static enum p4_outcome change(struct p4_table *table, const struct p4_new_entry 
             table->count++;
         if (outcome == P4_OK && change == DELETE)
             table->count--;
-        __atomic_store_n(&table->ahead, p4_table_footprint(table) > p4_ahead_bytes, __ATOMIC_RELAXED);
+        decide_ahead(table);
         p4_reclaim();
     }
     pthread_mutex_unlock(&turns);

@@ -43,6 +43,8 @@ size_t p4_table_data_bytes(const struct p4_table *table, uint8_t action);
 /* About how much memory lookups touch, in bytes. */
 size_t p4_table_footprint(const struct p4_table *table);
 
+/* Whether tables are to be fetched into the cache ahead, as they are at first: those that are there, and all later ones. */
+void p4_prefetch(struct p4_table *const *tables, size_t count, bool wanted);
 /* Tables with a larger footprint are asked for ahead, in bytes. */
 extern size_t p4_ahead_bytes;
 

@@ -28,18 +28,39 @@ struct flight *p4_flight_new(struct p4_switch *machine)
 
 void p4_flight_end(struct p4_switch *machine, struct flight *flight)
 {
-    if (--flight->buffer->references == 0)
-        free(flight->buffer);
+    p4_buffer_end(machine, flight->buffer);
     flight->next = machine->spare;
     machine->spare = flight;
 }
 
-struct buffer *p4_buffer_new(const uint8_t *bytes, size_t length)
+/* Buffers of the usual size are kept for the next packets. */
+#define USUAL_BYTES 2048
+
+struct buffer *p4_buffer_new(struct p4_switch *machine, const uint8_t *bytes, size_t length)
 {
-    struct buffer *buffer = p4_memory(sizeof *buffer + length + P4_SLACK);
+    struct buffer *buffer = length <= USUAL_BYTES ? machine->spare_buffers : NULL;
+    if (buffer) {
+        machine->spare_buffers = buffer->next;
+    } else {
+        size_t room = length <= USUAL_BYTES ? USUAL_BYTES : length;
+        buffer = p4_memory(sizeof *buffer + room + P4_SLACK);
+        buffer->usual = length <= USUAL_BYTES;
+    }
     buffer->references = 1;
     memcpy(buffer->bytes, bytes, length);
     return buffer;
+}
+
+void p4_buffer_end(struct p4_switch *machine, struct buffer *buffer)
+{
+    if (--buffer->references > 0)
+        return;
+    if (buffer->usual) {
+        buffer->next = machine->spare_buffers;
+        machine->spare_buffers = buffer;
+    } else {
+        free(buffer);
+    }
 }
 
 /* A flight with the same state. */
@@ -56,7 +77,7 @@ struct flight *p4_flight_copy(struct p4_switch *machine, const struct flight *fr
     return copy;
 }
 
-struct p4_switch *p4_switch_new(const struct p4_program *program, p4_sent *sent, p4_lost *lost)
+struct p4_switch *p4_switch_new(const struct p4_program *program, p4_sent *sent, p4_lost *lost, void *owner)
 {
     struct p4_switch *machine = p4_memory(sizeof *machine);
     machine->program = program;
@@ -67,6 +88,7 @@ struct p4_switch *p4_switch_new(const struct p4_program *program, p4_sent *sent,
     }
     machine->sent = sent;
     machine->lost = lost;
+    machine->owner = owner;
     machine->batch = 1;
     p4_switch_batch(machine, program->batch);
     return machine;
@@ -82,6 +104,11 @@ void p4_switch_free(struct p4_switch *machine)
         free(flight->packet->output.bytes);
         free(flight->packet);
         free(flight);
+    }
+    while (machine->spare_buffers) {
+        struct buffer *buffer = machine->spare_buffers;
+        machine->spare_buffers = buffer->next;
+        free(buffer);
     }
     free(machine->now.flights);
     free(machine->next.flights);

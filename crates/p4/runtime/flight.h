@@ -6,6 +6,9 @@
 
 struct buffer {
     size_t references;
+    /* Of the size that most have; the next one that nobody uses. */
+    bool usual;
+    struct buffer *next;
     uint8_t bytes[];
 };
 
@@ -43,10 +46,12 @@ struct p4_switch {
     struct p4_worker *worker;
     p4_sent *sent;
     p4_lost *lost;
+    void *owner;
     unsigned batch;
     uint64_t number;
     struct list now, next;
     struct flight *spare;
+    struct buffer *spare_buffers;
     uint32_t rounds[P4_BATCH];
     struct sent *out;
     size_t out_count, out_room;
@@ -60,6 +65,7 @@ struct flight *p4_flight_new(struct p4_switch *machine);
 void p4_flight_end(struct p4_switch *machine, struct flight *flight);
 /* A flight with the same state. */
 struct flight *p4_flight_copy(struct p4_switch *machine, const struct flight *from);
-struct buffer *p4_buffer_new(const uint8_t *bytes, size_t length);
+struct buffer *p4_buffer_new(struct p4_switch *machine, const uint8_t *bytes, size_t length);
+void p4_buffer_end(struct p4_switch *machine, struct buffer *buffer);
 
 #endif

@@ -36,7 +36,7 @@ struct p4_tuples;
 /* So many bits of values for an action have room beside its number in a word. */
 #define P4_SMALL 56
 
-/* Where a lookup is, and what it has found. */
+/* Where a lookup is. */
 struct p4_cursor {
     /* The memory that the next step looks at. */
     const uint8_t *place;
@@ -49,12 +49,15 @@ struct p4_cursor {
     const struct p4_tuples *tuples;
     const struct p4_entry *best;
     uint32_t tuple;
-    /* What was found: values for the action, the first one in the highest bits, and the action in the lowest byte; values of more
-       than P4_SMALL bits are in data. */
-    uint8_t action;
-    bool hit;
+};
+
+/* What a lookup has found: values for the action, the first one in the highest bits, and the action in the lowest byte; values
+   of more than P4_SMALL bits are in data. */
+struct p4_found {
     uint64_t value;
     const uint8_t *data;
+    uint8_t action;
+    bool hit;
 };
 
 /* A packet in flight; the program's own state follows it in memory. */
@@ -66,6 +69,7 @@ struct p4_packet {
     /* In bits: how much of it is parsed. */
     uint64_t position;
     struct p4_cursor cursor;
+    struct p4_found found;
     struct p4_sink output;
     uint32_t steps;
     uint32_t error;
@@ -82,10 +86,8 @@ bool p4_grow(struct p4_sink *sink, uint64_t bits);
 /* Hashes data, by the number of the algorithm in HashAlgorithm; the lowest 64 bits of the result. */
 uint64_t p4_hash(const struct p4_sink *data, uint64_t algorithm);
 uint64_t p4_random(void);
-/* Data to be hashed; one packet at a time puts them together. */
-extern struct p4_sink p4_data;
-/* Whether tables are to be fetched into the cache ahead. */
-extern int p4_prefetching;
+/* Data to be hashed; in each thread one packet at a time puts them together. */
+extern __thread struct p4_sink p4_data;
 
 static inline uint64_t p4_mask(unsigned width)
 {
@@ -202,6 +204,20 @@ static inline int64_t p4_clamp(__int128 value, unsigned width)
     return value >= limit ? (int64_t)(limit - 1) : value < -limit ? (int64_t)-limit : (int64_t)value;
 }
 
+/* The checksum for a sum of words of 32 bits. */
+static inline uint64_t p4_folded(uint64_t sum)
+{
+    sum = (sum & 0xffffffff) + (sum >> 32);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t)~sum;
+}
+
+/* Of a header that is not in the packet; the longest header is P4_LONGEST_HEADER bytes long. */
+#define P4_LONGEST_HEADER 8192
+extern const uint8_t p4_zeros[P4_LONGEST_HEADER + P4_SLACK];
+
 static inline void p4_request_truncate(struct p4_packet *packet, uint64_t length)
 {
     packet->truncates = true;
@@ -227,8 +243,18 @@ static inline uint8_t *p4_put_bytes(struct p4_sink *sink, size_t bytes)
 /* Writes the first bytes of a word, the highest first. */
 static inline void p4_store(uint8_t *to, uint64_t word, unsigned bytes)
 {
-    word = __builtin_bswap64(word);
-    memcpy(to, &word, bytes);
+    uint32_t half = __builtin_bswap32((uint32_t)(word >> 32));
+    uint16_t quarter = __builtin_bswap16((uint16_t)(word >> 48));
+    if (bytes == 1) {
+        *to = (uint8_t)(word >> 56);
+    } else if (bytes == 2) {
+        memcpy(to, &quarter, 2);
+    } else if (bytes == 4) {
+        memcpy(to, &half, 4);
+    } else {
+        word = __builtin_bswap64(word);
+        memcpy(to, &word, bytes);
+    }
 }
 
 /* What follows the parsed headers. */
@@ -262,12 +288,34 @@ struct p4_counter_cell {
     uint64_t packets, bytes;
 };
 
+/* Whether several threads process packets. */
+extern bool p4_several;
+
+static inline void p4_count(struct p4_counter_cell *cell, uint64_t bytes)
+{
+    if (p4_several) {
+        __atomic_fetch_add(&cell->packets, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&cell->bytes, bytes, __ATOMIC_RELAXED);
+    } else {
+        cell->packets++;
+        cell->bytes += bytes;
+    }
+}
+
 struct p4_table;
 
 /* A part of the pipeline, for the packets of a set. Gives those that are not lost. */
 typedef uint64_t p4_part(struct p4_packet **packets, uint64_t set);
 
 /* In a part, the function for one packet runs from a stage to the next one, which it returns, or to its end, which is 0. */
+
+/* A set, which is empty afterwards. */
+static inline uint64_t p4_taken(uint64_t *set)
+{
+    uint64_t taken = *set;
+    *set = 0;
+    return taken;
+}
 
 /* Takes all packets that wait for a stage through it. */
 #define P4_STAGE(PART, STAGE) \
@@ -305,15 +353,6 @@ struct p4_frame {
 #define P4_DROPPED UINT32_MAX
 #define P4_DROP_PORT 511
 
-static inline void p4_frame_begin(struct p4_packet *packet, const struct p4_frame *frame)
-{
-    packet->data = frame->data;
-    packet->length = frame->length;
-    packet->position = packet->output.length = 0;
-    packet->steps = packet->error = 0;
-    packet->rejected = packet->lost = packet->checksum_error = false;
-}
-
 /* Headers as they have become, in front of what was not parsed. False when there is no room. */
 static inline bool p4_frame_end(const struct p4_packet *packet, struct p4_frame *frame)
 {
@@ -322,7 +361,9 @@ static inline bool p4_frame_end(const struct p4_packet *packet, struct p4_frame 
         return false;
     frame->data += before;
     frame->data -= after;
-    memcpy(frame->data, packet->output.bytes, after);
+    /* There may be no headers, and no memory for them. */
+    if (after)
+        memcpy(frame->data, packet->output.bytes, after);
     frame->length = (uint32_t)(frame->length - before + after);
     return true;
 }
@@ -359,6 +400,6 @@ struct p4_program {
     void (*burst)(struct p4_packet *packets, struct p4_frame *frames, unsigned count);
 };
 
-#define P4_VERSION 2
+#define P4_VERSION 3
 
 #endif

@@ -23,14 +23,16 @@ static void print_bytes(const uint8_t *bytes, size_t length)
     putchar('\n');
 }
 
-static void sent(uint64_t number, uint64_t port, const uint8_t *bytes, size_t length)
+static void sent(void *owner, uint64_t number, uint64_t port, const uint8_t *bytes, size_t length)
 {
+    (void)owner;
     printf("sent %llu %llu ", (unsigned long long)number, (unsigned long long)port);
     print_bytes(bytes, length);
 }
 
-static void lost(uint64_t number)
+static void lost(void *owner, uint64_t number)
 {
+    (void)owner;
     printf("lost %llu\n", (unsigned long long)number);
 }
 
@@ -51,7 +53,7 @@ static void direct_flush(void)
     for (unsigned i = 0; i < direct.count; i++) {
         const struct p4_frame *frame = &direct.frames[i];
         if (frame->port != P4_DROPPED)
-            sent(direct.number - direct.count + i, frame->port, frame->data, frame->length);
+            sent(NULL, direct.number - direct.count + i, frame->port, frame->data, frame->length);
         free(direct.memory[i]);
     }
     direct.count = 0;
@@ -246,7 +248,7 @@ static void reset(const char *const *entries)
         memset(program->counters[i].cells, 0, program->counters[i].count * program->counters[i].cell_bytes);
     p4_restart_random();
     lines_of(entries);
-    machine = p4_switch_new(program, sent, lost);
+    machine = p4_switch_new(program, sent, lost, NULL);
     if (!machine)
         fail("there are too many switches");
 }
@@ -292,7 +294,7 @@ int main(int count, char **arguments)
         script = fopen(arguments[2], "r");
         if (!script)
             fail("the commands cannot be read");
-        p4_prefetching = strchr(arguments[run], 'n') == NULL;
+        p4_prefetch(program->tables, program->table_count, strchr(arguments[run], 'n') == NULL);
         reset(entries);
         printf("run %s\n", arguments[run]);
         p4_switch_batch(machine, (unsigned)strtoul(arguments[run], NULL, 10));

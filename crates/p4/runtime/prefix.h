@@ -15,16 +15,16 @@
 /* The first level of a direct table is for so many bits at most, a group for the 8 bits that follow. */
 #define P4_FIRST_BITS 24
 
-static inline void p4_result(const struct p4_table *table, struct p4_cursor *cursor, uint32_t result, unsigned data_bits)
+static inline void p4_result(const struct p4_table *table, struct p4_found *found, uint32_t result, unsigned data_bits)
 {
     if (result == 0) {
-        p4_missed(table, cursor);
+        p4_missed(table, found);
     } else if (data_bits <= P4_INLINE_BITS) {
-        cursor->value = (uint64_t)result << 42 | (result >> 22 & 0xff);
-        cursor->action = (uint8_t)(result >> 22);
-        cursor->hit = true;
+        found->value = (uint64_t)result << 42 | (result >> 22 & 0xff);
+        found->action = (uint8_t)(result >> 22);
+        found->hit = true;
     } else {
-        p4_found(cursor, (const uint64_t *)(table->values + (size_t)result * P4_VALUE_STRIDE(data_bits)));
+        p4_hit(found, (const uint64_t *)(table->values + (size_t)result * P4_VALUE_STRIDE(data_bits)));
     }
 }
 
@@ -42,12 +42,12 @@ static P4_IN_PLACE void p4_direct_start(const struct p4_table *table, struct p4_
     p4_fetch(table, cursor->place, 4);
 }
 
-static P4_IN_PLACE bool p4_direct_step(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
-    unsigned bits, unsigned data_bits)
+static P4_IN_PLACE bool p4_direct_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
+    const uint64_t *key, unsigned bits, unsigned data_bits)
 {
     uint32_t result;
     if (!cursor->place) {
-        p4_missed(table, cursor);
+        p4_missed(table, found);
         return true;
     }
     result = __atomic_load_n((const uint32_t *)cursor->place, __ATOMIC_ACQUIRE);
@@ -57,7 +57,7 @@ static P4_IN_PLACE bool p4_direct_step(const struct p4_table *table, struct p4_c
         p4_fetch(table, cursor->place, 4);
         return false;
     }
-    p4_result(table, cursor, result, data_bits);
+    p4_result(table, found, result, data_bits);
     return true;
 }
 
@@ -130,8 +130,8 @@ static inline bool p4_wide_fits(const struct p4_wide *entry, const uint64_t *key
     return entry->length % 64 == 0 || p4_fits(entry->key[whole] ^ key[words - 1 - whole], entry->length % 64);
 }
 
-static P4_IN_PLACE bool p4_trie_step(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned words,
-    unsigned data_bits)
+static P4_IN_PLACE bool p4_trie_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
+    const uint64_t *key, unsigned words, unsigned data_bits)
 {
     uint32_t result = 0;
     switch (cursor->word & 3) {
@@ -162,7 +162,7 @@ static P4_IN_PLACE bool p4_trie_step(const struct p4_table *table, struct p4_cur
     default:
         break;
     }
-    p4_result(table, cursor, result, data_bits);
+    p4_result(table, found, result, data_bits);
     return true;
 }
 

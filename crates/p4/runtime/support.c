@@ -6,9 +6,10 @@
 /* The longest output of a packet, in bytes. */
 #define LONGEST (64u << 20)
 
-struct p4_sink p4_data;
-int p4_prefetching = 1;
-static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
+const uint8_t p4_zeros[P4_LONGEST_HEADER + P4_SLACK];
+__thread struct p4_sink p4_data;
+bool p4_several;
+static __thread uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
 
 void p4_restart_random(void)
 {

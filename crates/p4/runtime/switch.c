@@ -63,7 +63,7 @@ static void mirrored(struct p4_switch *machine, uint64_t session, const struct f
 
 static void lose(struct p4_switch *machine, struct flight *flight)
 {
-    machine->lost(flight->origin);
+    machine->lost(machine->owner, flight->origin);
     p4_flight_end(machine, flight);
 }
 
@@ -158,7 +158,7 @@ static void send(struct p4_switch *machine, struct flight *flight, const uint8_t
         machine->out = p4_memory_again(machine->out, machine->out_room * sizeof *machine->out);
     }
     if (!p4_grow(&machine->out_bytes, length * 8)) {
-        machine->lost(flight->origin);
+        machine->lost(machine->owner, flight->origin);
         return;
     }
     size_t start = machine->out_bytes.length / 8;
@@ -185,8 +185,8 @@ static void after_deparser(struct p4_switch *machine, struct flight *flight)
         length = longest;
     if (packet->recirculates) {
         struct flight *again = p4_flight_copy(machine, flight);
-        again->buffer->references--;
-        again->buffer = p4_buffer_new(packet->output.bytes, length);
+        p4_buffer_end(machine, again->buffer);
+        again->buffer = p4_buffer_new(machine, packet->output.bytes, length);
         again->packet->length = length;
         program->clear(again->packet);
         program->preserve(again->packet, packet, packet->recirculate_list, packet->recirculate_listed);
@@ -281,7 +281,7 @@ void p4_switch_flush(struct p4_switch *machine)
         for (size_t i = 0; i < machine->out_count; i++) {
             const struct sent *sent = &machine->out[i];
             if (sent->origin == origin)
-                machine->sent(origin, sent->port, machine->out_bytes.bytes + sent->start, sent->length);
+                machine->sent(machine->owner, origin, sent->port, machine->out_bytes.bytes + sent->start, sent->length);
         }
     machine->out_count = 0;
     machine->out_bytes.length = 0;
@@ -290,7 +290,7 @@ void p4_switch_flush(struct p4_switch *machine)
 void p4_switch_packet(struct p4_switch *machine, uint64_t port, const uint8_t *bytes, size_t length)
 {
     struct flight *flight = p4_flight_new(machine);
-    flight->buffer = p4_buffer_new(bytes, length);
+    flight->buffer = p4_buffer_new(machine, bytes, length);
     flight->origin = machine->number++;
     flight->port = port;
     flight->kind = NORMAL;

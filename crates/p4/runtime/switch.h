@@ -8,15 +8,15 @@
 /* The sequence of random numbers starts anew. */
 void p4_restart_random(void);
 
-/* A packet that leaves the switch. */
-typedef void p4_sent(uint64_t number, uint64_t port, const uint8_t *bytes, size_t length);
+/* A packet that leaves the switch; the first argument is what p4_switch_new was given. */
+typedef void p4_sent(void *owner, uint64_t number, uint64_t port, const uint8_t *bytes, size_t length);
 /* A packet that cannot be processed. */
-typedef void p4_lost(uint64_t number);
+typedef void p4_lost(void *owner, uint64_t number);
 
 struct p4_switch;
 
 /* NULL when there are P4_WORKERS already. */
-struct p4_switch *p4_switch_new(const struct p4_program *program, p4_sent *sent, p4_lost *lost);
+struct p4_switch *p4_switch_new(const struct p4_program *program, p4_sent *sent, p4_lost *lost, void *owner);
 void p4_switch_free(struct p4_switch *machine);
 /* How many packets go through a stage together. */
 void p4_switch_batch(struct p4_switch *machine, unsigned batch);

@@ -26,7 +26,7 @@ struct p4_entry {
     struct p4_entry *next;
     /* The first and the last value of each range. */
     const uint64_t *ranges;
-    /* A value as in all tables: see p4_found. */
+    /* A value as in all tables: see p4_hit. */
     uint64_t value[];
 };
 
@@ -100,7 +100,7 @@ static inline void p4_fetch(const struct p4_table *table, const void *place, siz
     (void)place;
     (void)bytes;
 #else
-    if (!__atomic_load_n(&table->ahead, __ATOMIC_RELAXED) || !p4_prefetching)
+    if (!__atomic_load_n(&table->ahead, __ATOMIC_RELAXED))
         return;
     for (size_t line = 0; line < bytes; line += 64)
         __builtin_prefetch((const uint8_t *)place + line);
@@ -109,24 +109,24 @@ static inline void p4_fetch(const struct p4_table *table, const void *place, siz
 
 /* A value is a word, with the number of the action in the lowest byte. What the entry has for the action is in the other
    bits, the highest first, when it has room there (P4_SMALL bits); otherwise in the bytes that follow. */
-static inline void p4_found(struct p4_cursor *cursor, const uint64_t *value)
+static inline void p4_hit(struct p4_found *found, const uint64_t *value)
 {
-    cursor->value = __atomic_load_n(value, __ATOMIC_ACQUIRE);
-    cursor->action = (uint8_t)cursor->value;
-    cursor->data = (const uint8_t *)(value + 1);
-    cursor->hit = true;
+    found->value = __atomic_load_n(value, __ATOMIC_ACQUIRE);
+    found->action = (uint8_t)found->value;
+    found->data = (const uint8_t *)(value + 1);
+    found->hit = true;
 }
 
-static inline void p4_missed(const struct p4_table *table, struct p4_cursor *cursor)
+static inline void p4_missed(const struct p4_table *table, struct p4_found *found)
 {
     const uint64_t *value = __atomic_load_n(&table->otherwise, __ATOMIC_ACQUIRE);
-    cursor->hit = false;
-    cursor->action = P4_NONE;
+    found->hit = false;
+    found->action = P4_NONE;
     if (!value)
         return;
-    cursor->value = *value;
-    cursor->action = (uint8_t)*value;
-    cursor->data = (const uint8_t *)(value + 1);
+    found->value = *value;
+    found->action = (uint8_t)*value;
+    found->data = (const uint8_t *)(value + 1);
 }
 
 /* Starts the lookup of a key in a table of exact keys. */
@@ -143,25 +143,25 @@ static P4_IN_PLACE void p4_exact_start(const struct p4_table *table, struct p4_c
 }
 
 /* Looks into one bucket. True when the lookup has come to its end. */
-static P4_IN_PLACE bool p4_exact_step(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
-    unsigned words, unsigned slots, unsigned stride, unsigned bucket_bytes)
+static P4_IN_PLACE bool p4_exact_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
+    const uint64_t *key, unsigned words, unsigned slots, unsigned stride, unsigned bucket_bytes)
 {
     const struct p4_hash *hash = cursor->table;
     const uint64_t *value;
     const uint8_t *bucket = cursor->place;
     uint64_t head;
     if (!hash) {
-        p4_missed(table, cursor);
+        p4_missed(table, found);
         return true;
     }
     head = p4_bucket_head(bucket);
     value = p4_bucket_find(bucket, head, p4_mark(cursor->hash), key, words, slots, stride);
     if (value) {
-        p4_found(cursor, value);
+        p4_hit(found, value);
         return true;
     }
     if (!p4_goes_on(head)) {
-        p4_missed(table, cursor);
+        p4_missed(table, found);
         return true;
     }
     bucket += bucket_bytes;
@@ -218,23 +218,23 @@ static inline bool p4_in_ranges(const struct p4_table *table, const struct p4_en
 }
 
 /* Looks into one bucket of one tuple. True when the lookup has come to its end. */
-static P4_IN_PLACE bool p4_tuples_step(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
-    unsigned words, unsigned slots, unsigned stride, unsigned bucket_bytes)
+static P4_IN_PLACE bool p4_tuples_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
+    const uint64_t *key, unsigned words, unsigned slots, unsigned stride, unsigned bucket_bytes)
 {
     const struct p4_tuples *tuples = cursor->tuples;
     if (!tuples) {
-        p4_missed(table, cursor);
+        p4_missed(table, found);
         return true;
     }
     const struct p4_hash *hash = cursor->table;
     const struct p4_tuple *tuple = tuples->list[cursor->tuple].tuple;
     uint64_t head = p4_bucket_head(cursor->place), masked[words];
-    const uint64_t *found;
+    const uint64_t *slot;
     for (unsigned i = 0; i < words; i++)
         masked[i] = key[i] & tuple->mask[i];
-    found = p4_bucket_find(cursor->place, head, p4_mark(cursor->hash), masked, words, slots, stride);
-    if (found) {
-        const struct p4_entry *entry = (const struct p4_entry *)(uintptr_t)__atomic_load_n(found, __ATOMIC_ACQUIRE);
+    slot = p4_bucket_find(cursor->place, head, p4_mark(cursor->hash), masked, words, slots, stride);
+    if (slot) {
+        const struct p4_entry *entry = (const struct p4_entry *)(uintptr_t)__atomic_load_n(slot, __ATOMIC_ACQUIRE);
         for (; entry; entry = __atomic_load_n(&entry->next, __ATOMIC_ACQUIRE)) {
             if (cursor->best && !p4_better(&entry->order, &cursor->best->order))
                 break;
@@ -256,9 +256,9 @@ static P4_IN_PLACE bool p4_tuples_step(const struct p4_table *table, struct p4_c
         return false;
     }
     if (cursor->best)
-        p4_found(cursor, cursor->best->value);
+        p4_hit(found, cursor->best->value);
     else
-        p4_missed(table, cursor);
+        p4_missed(table, found);
     return true;
 }
 

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use namehop_switch::ports::PortSpec;
 use serde_json::json;
 
 use crate::compile::{self, Build, Compiled, Sanitize, Workshop};
+use crate::control::client;
 use crate::emit::Options;
 use crate::load::{self, Loaded};
-use crate::{bench, run, stf};
+use crate::{bench, run, serve, stf};
 
 /// P4 programs: check them, compile them, and test them with packets
 ///
@@ -83,6 +85,44 @@ enum Command {
         #[command(flatten)]
         common: Common,
     },
+    /// Run a compiled program on ports
+    ///
+    /// Ports have the numbers that the program gives them: --port 0=dev://eth0 --port 1=dev://eth1. There are dev:// (AF_PACKET) and
+    /// xdp:// (AF_XDP) for network interfaces, pci:// for network cards without the kernel, memif:///SOCKET?id=NUMBER for other
+    /// processes, and pcap:///IN?out=/OUT for captures. Interfaces receive every frame, whoever it is for; give them no addresses, or
+    /// the kernel answers too. It ends at SIGINT and SIGTERM, or when all ports are captures and read to their ends.
+    Run {
+        /// What 'namehop p4 compile' has made
+        program: PathBuf,
+        /// A port: its number and where it is
+        #[arg(long = "port", value_name = "NUMBER=URI", required = true)]
+        ports: Vec<PortSpec>,
+        /// Threads that process packets, 1 to 32; more than one divide the flows of ports that have several queues
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=32))]
+        workers: u8,
+        /// The most packets that go through a stage together: 1 to 64, or auto, as the program was compiled; a batch never waits for more
+        #[arg(long, value_name = "N", default_value = "auto", value_parser = run_batch)]
+        batch: u32,
+        /// Report what was counted every so many seconds, and not only at the end
+        #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+        report: u64,
+        /// Write reports as JSON, one object a line
+        #[arg(long)]
+        json: bool,
+        /// Answer 'namehop p4 table' and the other commands at this socket, for this user only
+        #[arg(long, value_name = "SOCKET")]
+        control: Option<PathBuf>,
+    },
+    /// Change and show the tables of a program that runs
+    #[command(subcommand)]
+    Table(client::TableCommand),
+    /// Show and reset the counters of a program that runs
+    #[command(subcommand)]
+    Counter(client::CounterCommand),
+    /// Set the members of a multicast group
+    Multicast(client::MulticastArgs),
+    /// Set where copies of a mirroring session go
+    Mirror(client::MirrorArgs),
     /// Measure programs between two rings of DPDK, in cycles per packet
     ///
     /// The programs are l2 (two exact lookups), ipv4 and ipv6 (one lookup of the longest prefix) and ndn (names). Each is
@@ -127,6 +167,11 @@ fn batch(text: &str) -> Result<u32, String> {
     }
 }
 
+/// The same for a program that is compiled already: 0 is what it was compiled with.
+fn run_batch(text: &str) -> Result<u32, String> {
+    if text == "auto" { Ok(0) } else { batch(text) }
+}
+
 #[derive(Args)]
 struct Common {
     /// Write JSON to the standard output
@@ -140,7 +185,18 @@ struct Common {
 /// Runs the program with the arguments of the process.
 pub fn run() -> ExitCode {
     let command = CommandLine::parse().command;
+    // Signals come to the thread that the process began with, so this is no work for another one.
+    if let Command::Run { program, ports, workers, batch, report, json, control } = command {
+        let workers = usize::from(workers);
+        let plan = serve::Plan { program, ports, workers, batch, report_seconds: report, json, control };
+        return exit_code(serve::run(&plan));
+    }
     let result = load::on_deep_stack(|| match command {
+        Command::Run { .. } => Ok(true),
+        Command::Table(command) => client::table(command),
+        Command::Counter(command) => client::counter(command),
+        Command::Multicast(args) => client::multicast(args),
+        Command::Mirror(args) => client::mirror(args),
         Command::Check { file, common } => check(&file, &common),
         Command::Compile { file, output, batch, no_prefetch, per_packet, native, emit, common } => {
             let options = Options { batch, staged: !per_packet && batch > 1, prefetch: !no_prefetch };
@@ -153,7 +209,11 @@ pub fn run() -> ExitCode {
             measure(&programs, &bench::Plan { entries, rounds, dpdk: !no_dpdk }, json)
         }
     });
-    match result.and_then(|result| result) {
+    exit_code(result.and_then(|result| result))
+}
+
+fn exit_code(result: io::Result<bool>) -> ExitCode {
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -226,14 +286,17 @@ fn compile_file(
         }
     }
     let text = match emit {
-        Some(Emit::Ir) => compiled.ir.show(&program.types),
+        Some(Emit::Ir) => {
+            let fused = compiled.fused.as_ref().map(|fused| fused.program.show_parts(&program.types));
+            compiled.ir.show(&program.types) + &fused.unwrap_or_default()
+        }
         Some(Emit::C) => compiled.emitted.text,
         None => {
             let workshop = Workshop::new(Build { native, ..Build::default() })?;
             let output = output.unwrap_or(Path::new("program.so"));
             // Nothing is left behind when the C compiler fails.
             let made = workshop.folder().join("result.so");
-            workshop.program(&compiled.emitted.text, "program", &made)?;
+            workshop.loadable(&compiled.emitted.text, &made)?;
             std::fs::copy(&made, output).map_err(|error| cannot_write(output, &error))?;
             return Ok(true);
         }

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::control::describe::describe;
 use crate::emit::{self, Emitted, Options};
 use crate::interpret::Switch;
 use crate::ir;
 use crate::lower::{self, Refusal};
-use crate::optimise;
+use crate::optimise::{self, fuse};
 use crate::source::Span;
 use crate::tree::Program;
 
@@ -33,6 +34,7 @@ const RUNTIME: &[(&str, &str)] = &texts![
     "trie.h",
     "switch.h",
     "flight.h",
+    "host.h",
     "epoch.c",
     "memory.c",
     "hash.c",
@@ -45,12 +47,18 @@ const RUNTIME: &[(&str, &str)] = &texts![
     "flight.c",
     "support.c",
     "switch.c",
+    "host.c",
     "player.c",
 ];
+
+/// Files of the runtime that belong to one kind of result only.
+const MAINS: [&str; 2] = ["host.c", "player.c"];
 
 /// A program in C, with the representation that it was made from.
 pub struct Compiled {
     pub ir: ir::Program,
+    /// The program as one part, when packets go straight through.
+    pub fused: Option<ir::Fused>,
     pub emitted: Emitted,
 }
 
@@ -59,8 +67,23 @@ pub fn compile(program: &mut Program, title: &str, options: &Options) -> Result<
     let mut ir = lower::lower(program)?;
     optimise::optimise(&mut ir, &program.types);
     let switch = Switch::new(program).map_err(|message| Refusal { message, span: Span::default() })?;
-    let emitted = emit::emit(title, &program.types, &ir, &switch, options);
-    Ok(Compiled { ir, emitted })
+    let fused = fuse::fuse(&ir, &program.types);
+    let mut emitted = emit::emit(title, &program.types, &ir, fused.as_ref(), &switch, options);
+    let description = serde_json::to_string(&describe(program, &switch, &ir)).unwrap_or_default();
+    emitted.text += &format!("\nconst char namehop_p4_description[] = \"{}\";\n", in_quotes(&description));
+    Ok(Compiled { ir, fused, emitted })
+}
+
+/// A text as it stands in quotes in C.
+fn in_quotes(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut quoted, byte| {
+        match byte {
+            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
+            b' '..=b'~' if byte != b'?' => quoted.push(char::from(byte)),
+            _ => quoted += &format!("\\{byte:03o}"),
+        }
+        quoted
+    })
 }
 
 /// Checks that the C compiler builds in.
@@ -137,13 +160,31 @@ impl Workshop {
 
     /// Compiles a file of the folder, with the runtime, to a program.
     pub fn executable(&self, main: &str, arguments: &[&str], to: &Path) -> io::Result<()> {
-        let parts = RUNTIME.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".c") && *name != "player.c");
-        let mut list: Vec<OsString> = parts.chain([main]).map(|name| self.folder.join(name).into()).collect();
+        let mut list = self.runtime(main);
         list.extend(arguments.iter().chain(&["-pthread"]).map(OsString::from));
         self.cc(&list, to)
     }
 
-    /// Compiles the C text of a program to a shared object.
+    /// The files of the runtime, with one that is for this kind of result.
+    fn runtime(&self, main: &str) -> Vec<OsString> {
+        let parts = RUNTIME.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".c") && !MAINS.contains(name));
+        parts.chain([main]).map(|name| self.folder.join(name).into()).collect()
+    }
+
+    /// Compiles the C text of a program, with the runtime, to a shared object that `namehop p4 run` loads. It exports one function
+    /// (`host.h`).
+    pub fn loadable(&self, text: &str, to: &Path) -> io::Result<()> {
+        let source = self.folder.join("program.c");
+        fs::write(&source, text)?;
+        let mut list = self.runtime("host.c");
+        list.push(source.into());
+        let arguments =
+            ["-shared", "-fPIC", "-fvisibility=hidden", "-ftls-model=initial-exec", "-Wl,--no-undefined", "-pthread"];
+        list.extend(arguments.map(OsString::from));
+        self.cc(&list, to)
+    }
+
+    /// Compiles the C text of a program to a shared object that takes the runtime from who loads it.
     pub fn program(&self, text: &str, name: &str, to: &Path) -> io::Result<()> {
         self.program_with(text, name, &[], to)
     }

@@ -4,7 +4,8 @@
 //! parser a syntax tree (`syntax`), the checker a typed tree (`check`, `tree`). The reference interpreter runs that
 //! (`interpret`), and test files drive it (`stf`). The typed tree is lowered to an intermediate representation (`lower`, `ir`),
 //! which is made simpler (`optimise`) and written as C (`emit`); the system's compiler makes a shared object of that (`compile`),
-//! and it runs in a process of its own (`run`), with a runtime in C (folder `runtime`), or is measured (`bench`). The declarations that programs include
+//! and it runs in a process of its own (`run`), with a runtime in C (folder `runtime`), is measured (`bench`), or runs on ports (`serve`)
+//! and is controlled (`control`). The declarations that programs include
 //! are built in (`prelude`).
 #![forbid(unsafe_code)]
 
@@ -12,6 +13,7 @@ mod bench;
 mod check;
 pub mod command_line;
 mod compile;
+mod control;
 mod diagnostics;
 mod emit;
 mod interpret;
@@ -21,6 +23,7 @@ mod lower;
 mod optimise;
 mod prelude;
 mod run;
+mod serve;
 mod source;
 mod stf;
 mod syntax;

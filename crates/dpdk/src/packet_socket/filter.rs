@@ -113,8 +113,11 @@ pub(super) fn nothing() -> Vec<libc::sock_filter> {
     vec![end(REFUSE)]
 }
 
-/// Accepts NDN frames without tag, or with the tag of one of the wanted VLANs, and packets for wanted addresses in their networks.
+/// Accepts everything, if that is wanted; otherwise NDN frames without tag, or with the tag of one of the wanted VLANs, and packets for wanted addresses in their networks.
 pub(super) fn program(wanted: &Wanted) -> Vec<libc::sock_filter> {
+    if wanted.is_everything() {
+        return vec![end(ACCEPT)];
+    }
     let mut program = vec![load(libc::BPF_H, TYPE_OFFSET)];
     program.extend(for_type(ETHERTYPE_ARP, wanted, |vlan| any_of(TARGET_OF_ARP, &wanted.v4(vlan))));
     program.extend(for_type(ETHERTYPE_IPV4, wanted, |vlan| any_of(DESTINATION_V4, &wanted.v4(vlan))));

@@ -80,6 +80,17 @@ impl Socket {
         self.set(libc::SOL_PACKET, option, &membership, "join or leave an Ethernet multicast group")
     }
 
+    /// Receives frames for whatever hardware address, as long as this socket is there.
+    pub(crate) fn be_promiscuous(&self) -> Result<(), DpdkError> {
+        let membership = libc::packet_mreq {
+            mr_ifindex: self.index,
+            mr_type: libc::PACKET_MR_PROMISC as u16,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership, "receive frames for all addresses")
+    }
+
     /// Frames that found the ring full since this was last asked.
     pub(crate) fn take_drops(&self) -> u32 {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };

@@ -166,11 +166,15 @@ pub(super) fn program(wanted: &Wanted, map: i32) -> Vec<Instruction> {
         Step::Plain(instruction(LOAD_4, BEGIN, CONTEXT, CONTEXT_BEGIN, 0)),
         Step::Plain(instruction(LOAD_4, END, CONTEXT, CONTEXT_END, 0)),
     ];
-    steps.extend(at_least(TYPE + 2));
-    steps.push(Step::Plain(instruction(LOAD_2, KIND, BEGIN, TYPE as i16, 0)));
-    steps.push(Step::ToSocket(compare_2(JUMP_IF_EQUAL, KIND, ETHERTYPE_NDN)));
-    steps.extend(only_for(KIND, ETHERTYPE_VLAN, with_tag(wanted)));
-    steps.extend(of_internet(wanted, None));
+    if wanted.is_everything() {
+        steps.push(Step::ToSocket(instruction(JUMP, 0, 0, 0, 0)));
+    } else {
+        steps.extend(at_least(TYPE + 2));
+        steps.push(Step::Plain(instruction(LOAD_2, KIND, BEGIN, TYPE as i16, 0)));
+        steps.push(Step::ToSocket(compare_2(JUMP_IF_EQUAL, KIND, ETHERTYPE_NDN)));
+        steps.extend(only_for(KIND, ETHERTYPE_VLAN, with_tag(wanted)));
+        steps.extend(of_internet(wanted, None));
+    }
     let verdicts = [
         instruction(MOVE_CONSTANT, 0, 0, 0, PASS),
         instruction(EXIT, 0, 0, 0, 0),
@@ -289,6 +293,8 @@ mod tests {
         let wanted = Wanted::new(&[7, 4094], &own);
         let wanted = program(&wanted.expect("few"), 99);
         let nothing = program(&Wanted::default(), 99);
+        let everything = program(&Wanted::everything(), 99);
+        assert!([&[][..], &frame(&[8, 0]), &frame(&[0x81])].into_iter().all(|frame| takes(&everything, frame)));
         let v6 = |text: &str| text.parse::<std::net::Ipv6Addr>().expect("an address").octets();
         let table = [
             (frame(&[0x86, 0x24]), true, true),

@@ -203,7 +203,7 @@ int main(int given, char **arguments)
             if (!way->program || (way->by_hand && !workload->by_hand))
                 continue;
             refill(set, entries);
-            p4_prefetching = way->prefetch;
+            p4_prefetch(way->program->tables, way->program->table_count, way->prefetch);
             way->cycles[round] = (double)run(way) / CHUNK;
             uint64_t came = drain(&dropped);
             if (digests[set] && came != digests[set]) {

@@ -9,17 +9,17 @@
 #include <rte_lpm.h>
 #include <rte_lpm6.h>
 
-static inline void p4_numbered(const struct p4_table *table, struct p4_cursor *cursor, int64_t number)
+static inline void p4_numbered(const struct p4_table *table, struct p4_found *found, int64_t number)
 {
     if (number < 0)
-        p4_missed(table, cursor);
+        p4_missed(table, found);
     else
-        p4_found(cursor, (const uint64_t *)(table->values + (size_t)number * 8));
+        p4_hit(found, (const uint64_t *)(table->values + (size_t)number * 8));
 }
 
-static inline bool p4_dpdk_exact_step(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key)
+static inline bool p4_dpdk_exact_step(const struct p4_table *table, struct p4_found *found, const uint64_t *key)
 {
-    p4_numbered(table, cursor, rte_hash_lookup(table->other, key));
+    p4_numbered(table, found, rte_hash_lookup(table->other, key));
     return true;
 }
 
@@ -28,12 +28,12 @@ static inline void p4_direct_start(const struct p4_table *table, struct p4_curso
     (void)table, (void)cursor, (void)key, (void)bits;
 }
 
-static inline bool p4_direct_step(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key,
-    unsigned bits, unsigned data_bits)
+static inline bool p4_direct_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
+    const uint64_t *key, unsigned bits, unsigned data_bits)
 {
     uint32_t number;
     (void)bits, (void)data_bits;
-    p4_numbered(table, cursor, rte_lpm_lookup(table->other, (uint32_t)(key[0] >> 32), &number) == 0 ? (int64_t)number : -1);
+    p4_numbered(table, found, rte_lpm_lookup(table->other, (uint32_t)(key[0] >> 32), &number) == 0 ? (int64_t)number : -1);
     return true;
 }
 
@@ -42,17 +42,17 @@ static inline void p4_trie_start(const struct p4_table *table, struct p4_cursor 
     (void)table, (void)cursor, (void)key, (void)words;
 }
 
-static inline bool p4_trie_step(const struct p4_table *table, struct p4_cursor *cursor, const uint64_t *key, unsigned words,
-    unsigned data_bits)
+static inline bool p4_trie_step(const struct p4_table *table, struct p4_cursor *cursor, struct p4_found *found,
+    const uint64_t *key, unsigned words, unsigned data_bits)
 {
     uint64_t address[2] = {__builtin_bswap64(key[words - 1]), __builtin_bswap64(key[0])};
     uint32_t number;
     (void)data_bits;
-    p4_numbered(table, cursor, rte_lpm6_lookup(table->other, (const uint8_t *)address, &number) == 0 ? (int64_t)number : -1);
+    p4_numbered(table, found, rte_lpm6_lookup(table->other, (const uint8_t *)address, &number) == 0 ? (int64_t)number : -1);
     return true;
 }
 
 #define p4_exact_start(...) ((void)0)
-#define p4_exact_step(table, cursor, key, ...) p4_dpdk_exact_step(table, cursor, key)
+#define p4_exact_step(table, cursor, found, key, ...) p4_dpdk_exact_step(table, found, key)
 
 #endif

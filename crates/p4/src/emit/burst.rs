@@ -1,63 +1,29 @@
-//! The way of a batch through all parts of a program in one function, for programs whose packets go straight through.
+//! The way of a batch through a whole program in one function, for programs whose packets go straight through. Headers stay
+//! where they are in the packet: what has changed is written there, and only when headers come or go they are put together anew.
 
-use std::collections::HashSet;
 use std::fmt::Write;
 
-use super::Emitter;
+use super::expression::cut;
 use super::types::Form;
-use crate::ir::{Expr, Kind, Part, STANDARD, Sink, Statement, Step};
-use crate::optimise::visit;
+use super::{Emitter, Names};
+use crate::ir::{Emit, EmitField, Expr, Fused, Kind, Sink, Statement, Var};
+use crate::optimise::fuse::fixed_width;
 
-impl Emitter<'_> {
-    /// Whether no packet is copied or goes round, and all headers that are written end at bytes.
-    fn goes_straight(&self) -> bool {
-        let ty = self.program.variables[STANDARD].ty;
-        let group =
-            self.types.structure(ty).and_then(|info| info.fields.iter().position(|(name, _)| &**name == "mcast_grp"));
-        let mut straight = self.aligned;
-        for part in &self.program.parts {
-            visit::statements(&part.body, &mut |statement| match statement {
-                Statement::Request { .. } => straight = false,
-                // A program that drops a packet clears the group; to set it to anything else copies packets.
-                Statement::Set(place, value) if place.root == STANDARD => {
-                    let clears = matches!(&value.kind, Kind::Const(value) if value.number() == 0);
-                    straight &=
-                        matches!(place.steps.first(), Some(Step::Field(field)) if clears || Some(*field) != group);
-                }
-                _ => {}
-            });
-            straight &= self.writes_bytes(&part.body);
-        }
-        straight
-    }
+/// The function for one packet becomes part of each stage when there are no more than so many stages and letters.
+const MOST_INLINE: (usize, usize) = (8, 40_000);
 
-    /// Whether what statements append to the packet are whole bytes, each sequence for itself.
-    fn writes_bytes(&self, list: &[Statement]) -> bool {
-        let mut bits = 0;
-        for statement in list {
-            if let Statement::Append(Sink::Packet, value) = statement {
-                let Some(width) = self.fixed_width(value) else { return false };
-                bits += width;
-            } else if bits % 8 != 0 {
-                return false;
-            }
-            if !statement.inner().into_iter().all(|inner| self.writes_bytes(inner)) {
-                return false;
-            }
-        }
-        bits % 8 == 0
-    }
+/// Values of more parts are not put away before a lookup.
+const MOST_PUT_AWAY: u64 = 16;
+/// With more stages, the sets of packets that wait are in an array.
+const MOST_NAMED: usize = 4;
 
-    /// Bits of a value that always has as many.
-    fn fixed_width(&self, value: &Expr) -> Option<u32> {
-        match self.form(value.ty) {
-            Form::Bool => Some(1),
-            Form::Narrow(width, _) | Form::Wide(_, width, _) => Some(width),
-            Form::Parts | Form::None => Some(0),
-            Form::Varbit(_) => None,
-        }
-    }
+/// A value that is part of bytes: bits of the packet, or anything else.
+enum Piece {
+    Bits(Var, u64, u32),
+    Value(String, u32),
+}
 
+impl<'a> Emitter<'a> {
     /// How many statements from the first one on append whole bytes to the packet together.
     pub(super) fn bytes_together(&self, list: &[Statement]) -> Option<usize> {
         if !self.straight {
@@ -68,111 +34,353 @@ impl Emitter<'_> {
     }
 
     /// Appends values that are whole bytes together, word by word.
-    pub(super) fn append_bytes(&mut self, list: &[Statement]) {
-        let mut words: Vec<Vec<String>> = Vec::new();
-        let mut bit = 0;
+    pub(super) fn append_bytes<'e>(&mut self, values: impl Iterator<Item = &'e Expr>) {
         self.line("{");
         self.indent += 1;
-        let mut number = 0;
-        for statement in list {
-            let Statement::Append(_, value) = statement else { continue };
-            let text = self.expr(value);
-            let mut parts = Vec::new();
-            match self.form(value.ty) {
-                Form::Bool => parts.push((format!("(uint64_t)({text})"), 1)),
-                Form::Narrow(0, _) | Form::Wide(_, 0, _) => {}
-                Form::Narrow(width, _) => {
-                    parts.push((super::expression::cut(&format!("(uint64_t)({text})"), width, false), width));
-                }
-                Form::Wide(count, width, _) => {
-                    self.line(&format!("const w{count} wide{number} = {text};"));
-                    for word in (0..width.div_ceil(64)).rev() {
-                        let part = (width - word * 64).min(64);
-                        parts.push((super::expression::cut(&format!("wide{number}.w[{word}]"), part, false), part));
-                    }
-                }
-                Form::Parts | Form::None | Form::Varbit(_) => {}
-            }
-            for (part, width) in parts {
-                self.line(&format!("const uint64_t part{number} = {part};"));
-                let (place, used) = ((bit / 64) as usize, bit % 64);
-                words.resize_with(words.len().max(((bit + width - 1) / 64) as usize + 1), Vec::new);
-                if used + width <= 64 {
-                    words[place].push(format!("part{number} << {}", 64 - used - width));
-                } else {
-                    words[place].push(format!("part{number} >> {}", used + width - 64));
-                    words[place + 1].push(format!("part{number} << {}", 128 - used - width));
-                }
-                bit += width;
-                number += 1;
-            }
-        }
-        let bytes = bit / 8;
-        self.line(&format!("uint8_t *to = p4_put_bytes(&p->output, {bytes});"));
-        self.line("if (!to) { p->lost = true; return 0; }");
-        for (place, parts) in words.iter().enumerate() {
-            let at = place as u32 * 8;
-            self.line(&format!("p4_store(to + {at}, {}, {});", parts.join(" | "), (bytes - at).min(8)));
-        }
+        let (words, bits) = self.words(values);
+        self.line(&format!("uint8_t *out = p4_put_bytes(&p->output, {});", bits / 8));
+        self.line("if (!out) { p->lost = true; return 0; }");
+        self.store("out", 0, &words, bits / 8);
         self.indent -= 1;
         self.line("}");
     }
 
-    /// Decides before anything is written.
-    pub(super) fn decide_straight(&mut self) {
-        self.straight = self.goes_straight();
+    /// Writes words to a place of memory.
+    fn store(&mut self, to: &str, from: u64, words: &[String], bytes: u32) {
+        for (place, word) in words.iter().enumerate() {
+            let at = place as u32 * 8;
+            self.line(&format!("p4_store({to} + {}, {word}, {});", from + u64::from(at), (bytes - at).min(8)));
+        }
+    }
+
+    /// Values behind each other in words, the first one in the highest bits. Gives how many bits there are, too.
+    pub(super) fn words<'e>(&mut self, values: impl Iterator<Item = &'e Expr>) -> (Vec<String>, u32) {
+        let mut pieces = Vec::new();
+        for (number, value) in values.enumerate() {
+            self.pieces(number, value, &mut pieces);
+        }
+        let mut words: Vec<Vec<String>> = Vec::new();
+        let mut bit = 0;
+        let mut number = 0;
+        let mut add = |emitter: &mut Self, text: String, width: u32| {
+            emitter.line(&format!("const uint64_t part{number} = {text};"));
+            let (place, used) = ((bit / 64) as usize, bit % 64);
+            words.resize_with(words.len().max(((bit + width - 1) / 64) as usize + 1), Vec::new);
+            if used + width <= 64 {
+                words[place].push(format!("part{number} << {}", 64 - used - width));
+            } else {
+                words[place].push(format!("part{number} >> {}", used + width - 64));
+                words[place + 1].push(format!("part{number} << {}", 128 - used - width));
+            }
+            bit += width;
+            number += 1;
+        };
+        let mut total = 0;
+        for piece in pieces {
+            match piece {
+                Piece::Value(text, width) => {
+                    add(self, text, width);
+                    total += width;
+                }
+                Piece::Bits(base, mut offset, mut width) => {
+                    let place = self.variable(base);
+                    while width > 0 {
+                        let part = width.min(64 - total % 64);
+                        add(self, format!("p4_get({place}, {offset}, {part})"), part);
+                        offset += u64::from(part);
+                        width -= part;
+                        total += part;
+                    }
+                }
+            }
+        }
+        (words.into_iter().map(|parts| parts.join(" | ")).collect(), total)
+    }
+
+    /// The pieces of a value. Fields that follow each other in the packet are one.
+    fn pieces(&mut self, number: usize, value: &Expr, pieces: &mut Vec<Piece>) {
+        let width = fixed_width(self.types, value.ty).unwrap_or(0);
+        if width == 0 {
+            return;
+        }
+        if let Kind::Field(base, offset) = value.kind {
+            if let Some(Piece::Bits(before, start, length)) = pieces.last_mut()
+                && *before == base
+                && *start + u64::from(*length) == offset
+            {
+                *length += width;
+            } else {
+                pieces.push(Piece::Bits(base, offset, width));
+            }
+            return;
+        }
+        let text = self.expr(value);
+        match self.form(value.ty) {
+            Form::Bool => pieces.push(Piece::Value(format!("(uint64_t)({text})"), 1)),
+            Form::Narrow(width, _) => {
+                pieces.push(Piece::Value(cut(&format!("(uint64_t)({text})"), width, false), width));
+            }
+            Form::Wide(count, width, _) => {
+                self.line(&format!("const w{count} wide{number} = {text};"));
+                for word in (0..width.div_ceil(64)).rev() {
+                    let part = (width - word * 64).min(64);
+                    pieces.push(Piece::Value(cut(&format!("wide{number}.w[{word}]"), part, false), part));
+                }
+            }
+            Form::Parts | Form::None | Form::Varbit(_) => {}
+        }
+    }
+
+    /// The checksum of values: the sum of their words of 16 bits, in halves of 64 (RFC 1071, section 2).
+    pub(super) fn sum(&mut self, values: &[Expr]) -> String {
+        self.sums += 1;
+        let name = format!("sum${}", self.sums);
+        self.line(&format!("uint64_t {name} = 0;"));
+        self.line("{");
+        self.indent += 1;
+        let (words, _) = self.words(values.iter());
+        for (place, word) in words.iter().enumerate() {
+            self.line(&format!("const uint64_t word{place} = {word};"));
+            self.line(&format!("{name} += (word{place} >> 32) + (uint32_t)word{place};"));
+        }
+        self.indent -= 1;
+        self.line("}");
+        format!("p4_folded({name})")
+    }
+
+    /// The packet leaves. Where all headers are at the places where they were parsed, what has changed is written there.
+    pub(super) fn send(&mut self, port: &Expr, headers: Option<&[Emit]>) {
+        let port = self.word(port);
+        let Some(headers) = headers else {
+            self.line("p->position = position;");
+            self.line("if (!p4_frame_end(p, frame)) return 0;");
+            self.line(&format!("frame->port = (uint32_t){port};"));
+            return;
+        };
+        self.line("uint8_t *to = frame->data;");
+        self.line("bool moved = false;");
+        for header in headers {
+            let check = match header.base {
+                Some(base) => format!("moved |= {} != to;", self.variable(base)),
+                // Where it is written, others may still be read.
+                None => "moved = true;".into(),
+            };
+            self.if_valid(header, |emitter| {
+                emitter.line(&check);
+                emitter.line(&format!("to += {};", bytes_of(header)));
+            });
+        }
+        self.line("moved |= to != frame->data + (position >> 3);");
+        self.line("if (__builtin_expect(!moved, 1)) {");
+        self.indent += 1;
+        self.line("to = frame->data;");
+        for header in headers.iter().filter(|header| header.base.is_some()) {
+            self.if_valid(header, |emitter| {
+                emitter.write_changes(header);
+                emitter.line(&format!("to += {};", bytes_of(header)));
+            });
+        }
+        self.indent -= 1;
+        self.line("} else {");
+        self.indent += 1;
+        self.line("p->output.length = 0;");
+        self.line("p->position = position;");
+        for header in headers {
+            self.if_valid(header, |emitter| {
+                emitter.append_bytes(header.fields.iter().map(|field| &field.value));
+            });
+        }
+        self.line("if (!p4_frame_end(p, frame)) return 0;");
+        self.indent -= 1;
+        self.line("}");
+        self.line(&format!("frame->port = (uint32_t){port};"));
+    }
+
+    fn if_valid(&mut self, header: &Emit, body: impl FnOnce(&mut Self)) {
+        match &header.valid {
+            Some(valid) => {
+                let valid = self.expr(valid);
+                self.line(&format!("if ({valid}) {{"));
+            }
+            None => self.line("{"),
+        }
+        self.indent += 1;
+        body(self);
+        self.indent -= 1;
+        self.line("}");
+    }
+
+    /// Writes the fields that have changed, with those that share bytes with them.
+    fn write_changes(&mut self, header: &Emit) {
+        let mut rest: &[EmitField] = &header.fields;
+        let mut start = 0;
+        while !rest.is_empty() {
+            // Up to the next field that ends at a byte.
+            let mut bits = 0;
+            let count = rest.iter().take_while(|field| {
+                let before = bits;
+                bits += field.width;
+                before == 0 || before % 8 != 0
+            });
+            let mut count = count.count();
+            let changed = |list: &[EmitField]| list.iter().any(|field| field.changed);
+            if changed(&rest[..count]) {
+                while count < rest.len() && (rest[count].changed || !whole_bytes(&rest[..count])) {
+                    count += 1;
+                }
+                self.line("{");
+                self.indent += 1;
+                let (words, bits) = self.words(rest[..count].iter().map(|field| &field.value));
+                self.store("to", start, &words, bits / 8);
+                self.indent -= 1;
+                self.line("}");
+            }
+            start += rest[..count].iter().map(|field| u64::from(field.width)).sum::<u64>() / 8;
+            rest = &rest[count..];
+        }
     }
 
     /// The function for a batch, and its name.
-    pub(super) fn burst(&self) -> (String, &'static str) {
-        if !self.straight {
-            return (String::new(), "NULL");
+    pub(super) fn burst(&mut self, fused: Option<&'a Fused>) -> (String, &'static str) {
+        let Some(fused) = fused else { return (String::new(), "NULL") };
+        // Small values are variables of C, which are put away before a lookup; large ones stay where they are.
+        let large = fused
+            .kept
+            .iter()
+            .copied()
+            .filter(|variable| self.types.leaves(fused.program.variables[*variable].ty) > MOST_PUT_AWAY);
+        let names = Names::of(self.types, &fused.program, &large.collect(), &fused.bases);
+        let before = self.enter(names, &fused.program);
+        self.fused = Some(fused.ordered);
+        let (declarations, body, stages) = self.body(&fused.program.parts[0]);
+        let state = self.state("way", 0, &fused.kept);
+        self.fused = None;
+        self.leave(before);
+        let mut start = String::new();
+        if body.contains("p->steps") {
+            start += "    p->steps = 0;\n";
         }
-        let empty: HashSet<&str> =
-            self.program.parts.iter().filter(|part| part.body.is_empty()).map(|part| part.name).collect();
-        let names: Vec<&str> = self.program.parts.iter().map(|part: &Part| part.name).collect();
-        let run = |place: usize| {
-            if empty.contains(names[place]) {
-                String::new()
-            } else {
-                format!("    set = run${}(lanes, set);\n", names[place])
+        if matches!(fused.program.parts[0].body.last(), Some(Statement::Send(_, None))) {
+            start += "    p->output.length = 0;\n";
+        }
+        let inline = stages <= MOST_INLINE.0 && body.len() <= MOST_INLINE.1;
+        let place = if inline { "P4_IN_PLACE" } else { "P4_APART" };
+        let mut text = format!(
+            "{state}/* One packet through all parts, from a stage to the next one, which is returned, or to its end, which is 0. */\n\
+             static {place} uint32_t way(struct p4_packet *p, struct p4_frame *frame, uint32_t stage)\n{{\n{declarations}    \
+             struct p4_found found;\n    uint32_t came_in;\n    uint64_t position;\n    (void)s;\n    (void)found;\n    (void)came_in;\n    \
+             switch (stage) {{\n    case 0:;\n    came_in = frame->port;\n    frame->port = P4_DROPPED;\n    position = 0;\n{start}{body}    }}\n    \
+             return 0;\n}}\n\n"
+        );
+        let mark = |next: &str| match stages {
+            0 => format!("(void){next}"),
+            1..=MOST_NAMED => (1..=stages)
+                .map(|stage| format!("waiting{stage} |= (uint64_t)({next} == {stage}) << lane"))
+                .collect::<Vec<_>>()
+                .join("; "),
+            _ => format!("waiting[{next}] |= UINT64_C(1) << lane"),
+        };
+        let waiting = |stage: usize| {
+            if stages <= MOST_NAMED { format!("waiting{stage}") } else { format!("waiting[{stage}]") }
+        };
+        let sets: Vec<String> = (1..=stages).map(|stage| format!("waiting{stage} = 0")).collect();
+        let sets = match stages {
+            0 => String::new(),
+            1..=MOST_NAMED => format!("    uint64_t {};\n", sets.join(", ")),
+            _ => format!("    uint64_t waiting[{}] = {{0}};\n", stages + 1),
+        };
+        let mark = mark("next");
+        let _ = write!(
+            text,
+            "/* A packet has room for its state on either way. */\nunion lane {{\n    struct packet packet;\n    struct way way;\n}};\n\n\
+             static void burst(struct p4_packet *packets, struct p4_frame *frames, unsigned count)\n{{\n    \
+             union lane *lanes = (union lane *)packets;\n{sets}    \
+             for (unsigned lane = 0; lane < count; lane++) {{\n        \
+             const uint32_t next = way(&lanes[lane].way.base, &frames[lane], 0);\n        {mark};\n    }}\n",
+        );
+        if stages > 0 {
+            let again: Vec<String> = (1..=stages).map(waiting).collect();
+            text += "    do {\n";
+            for stage in 1..=stages {
+                let set = waiting(stage);
+                let _ = write!(
+                    text,
+                    "        while ({set})\n            for (uint64_t rest = p4_taken(&{set}); rest; rest &= rest - 1) {{\n                \
+                     const unsigned lane = (unsigned)__builtin_ctzll(rest);\n                \
+                     const uint32_t next = way(&lanes[lane].way.base, &frames[lane], {stage});\n                {mark};\n            }}\n"
+                );
             }
-        };
-        let each = |body: &str| {
-            format!(
-                "    for (uint64_t rest = set; rest; rest &= rest - 1) {{\n        unsigned lane = (unsigned)__builtin_ctzll(rest);\n{body}    }}\n"
-            )
-        };
-        let mut text = String::from(
-            "static void burst(struct p4_packet *packets, struct p4_frame *frames, unsigned count)\n{\n    \
-             struct packet *states = (struct packet *)packets;\n    struct p4_packet *lanes[P4_BATCH];\n    \
-             uint64_t set = count >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1;\n    \
-             for (unsigned lane = 0; lane < count; lane++) {\n        lanes[lane] = &states[lane].base;\n        \
-             clear(lanes[lane]);\n        p4_frame_begin(lanes[lane], &frames[lane]);\n        \
-             begin_ingress(lanes[lane], frames[lane].port, 0);\n        frames[lane].port = P4_DROPPED;\n    }\n",
-        );
-        text += &run(0);
-        text += &each("        after_parser(lanes[lane]);\n");
-        if !empty.contains(names[1]) {
-            text += &run(1);
-            text += &each("        after_verify(lanes[lane]);\n");
+            let _ = writeln!(text, "    }} while ({});", again.join(" | "));
         }
-        text += &run(2);
-        text += &each(
-            "        uint64_t port = egress_spec(lanes[lane]);\n        if (port == P4_DROP_PORT) {\n            \
-             set &= ~(rest & -rest);\n            continue;\n        }\n        frames[lane].port = (uint32_t)port;\n        \
-             begin_egress(lanes[lane], port, 0, 0);\n        lanes[lane]->steps = 0;\n",
-        );
-        let _ = write!(text, "    uint64_t leaving = set;\n{}", run(3));
-        if !empty.contains(names[3]) {
-            text +=
-                &each("        if (egress_spec(lanes[lane]) == P4_DROP_PORT)\n            set &= ~(rest & -rest);\n");
-        }
-        text += &run(4);
-        text += &run(5);
-        text += &each("        if (!p4_frame_end(lanes[lane], &frames[lane]))\n            set &= ~(rest & -rest);\n");
-        text += "    for (uint64_t rest = leaving & ~set; rest; rest &= rest - 1)\n        \
-                 frames[__builtin_ctzll(rest)].port = P4_DROPPED;\n}\n\n";
-        (text, "burst")
+        (text + "}\n\n", "burst")
     }
+
+    /// Where a lookup ends: it is taken step by step, each packet one step before any has the next.
+    pub(super) fn wait_for(&mut self, table: usize, kept: &[Var]) {
+        let (_, step) = self.lookup(table);
+        self.put_away(kept);
+        let stage = self.stage();
+        self.line(&format!("if (!{step}) return {stage};"));
+        if self.fused == Some(true) {
+            self.stage();
+        }
+        self.take_back(kept);
+    }
+
+    /// All packets wait for each other.
+    pub(super) fn barrier(&mut self, kept: &[Var]) {
+        self.put_away(kept);
+        self.stage();
+        self.take_back(kept);
+    }
+
+    fn put_away(&mut self, kept: &[Var]) {
+        self.line("p->position = position;");
+        for variable in kept.iter().filter(|variable| !self.kept.contains(variable)).copied().collect::<Vec<_>>() {
+            let name = self.variable(variable);
+            self.line(&format!("s->{name} = {name};"));
+        }
+    }
+
+    fn take_back(&mut self, kept: &[Var]) {
+        self.line("position = p->position;");
+        for variable in kept.iter().filter(|variable| !self.kept.contains(variable)).copied().collect::<Vec<_>>() {
+            let name = self.variable(variable);
+            self.line(&format!("{name} = s->{name};"));
+        }
+    }
+
+    /// The packet as it came in, its length in bytes, and how much of it is parsed, in bits.
+    pub(super) fn input(&self) -> (&'static str, &'static str, &'static str) {
+        if self.fused.is_some() {
+            ("frame->data", "(uint64_t)frame->length", "position")
+        } else {
+            ("p->data", "p->length", "p->position")
+        }
+    }
+
+    /// Ends a stage and begins the next one, whose number is given.
+    pub(super) fn stage(&mut self) -> usize {
+        self.stages += 1;
+        let stage = self.stages;
+        self.line(&format!("return {stage};"));
+        self.line(&format!("case {stage}:;"));
+        stage
+    }
+
+    /// Bits of a wide key that lie in the packet.
+    pub(super) fn key_in_packet(&mut self, value: &Expr, width: u32, chunk: u32, part: u32) -> Option<String> {
+        let Kind::Field(base, offset) = value.kind else { return None };
+        let place = self.variable(base);
+        let bit = offset + u64::from(width - chunk * 64 - part);
+        Some(format!("p4_get({place}, {bit}, {part})"))
+    }
+}
+
+fn whole_bytes(list: &[EmitField]) -> bool {
+    list.iter().map(|field| field.width).sum::<u32>() % 8 == 0
+}
+
+fn bytes_of(header: &Emit) -> u32 {
+    header.fields.iter().map(|field| field.width).sum::<u32>() / 8
 }

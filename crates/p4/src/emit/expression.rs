@@ -259,23 +259,51 @@ impl Emitter<'_> {
             }
             Kind::Parts(parts) => self.parts(parts, expr.ty),
             Kind::Packet(offset) => {
+                let (data, _, position) = self.input();
                 if self.aligned {
-                    self.bits_at("p->data + (p->position >> 3)", &offset.to_string(), expr.ty)
+                    self.bits_at(&format!("{data} + ({position} >> 3)"), &offset.to_string(), expr.ty)
                 } else {
-                    self.bits_at("p->data", &format!("p->position + {offset}"), expr.ty)
+                    self.bits_at(data, &format!("{position} + {offset}"), expr.ty)
                 }
             }
-            Kind::Argument(offset) if self.small_values => match self.form(expr.ty) {
-                Form::Bool => format!("(p4_argument(p->cursor.value, {offset}, 1) != 0)"),
-                Form::Narrow(width, false) => format!("p4_argument(p->cursor.value, {offset}, {width})"),
-                Form::Narrow(width, true) => {
-                    format!("p4_sign(p4_argument(p->cursor.value, {offset}, {width}), {width})")
+            Kind::Argument(offset) if self.small_values => {
+                let found = self.found();
+                match self.form(expr.ty) {
+                    Form::Bool => format!("(p4_argument({found}.value, {offset}, 1) != 0)"),
+                    Form::Narrow(width, false) => format!("p4_argument({found}.value, {offset}, {width})"),
+                    Form::Narrow(width, true) => {
+                        format!("p4_sign(p4_argument({found}.value, {offset}, {width}), {width})")
+                    }
+                    _ => self.zero(expr.ty),
                 }
-                _ => self.zero(expr.ty),
-            },
-            Kind::Argument(offset) => self.bits_at("p->cursor.data", &offset.to_string(), expr.ty),
-            Kind::Left => "(p->length * 8 - p->position)".into(),
-            Kind::Length => "(p->length & UINT32_MAX)".into(),
+            }
+            Kind::Argument(offset) => {
+                let data = format!("{}.data", self.found());
+                self.bits_at(&data, &offset.to_string(), expr.ty)
+            }
+            Kind::Field(base, offset) => {
+                let base = self.variable(*base);
+                self.bits_at(&base, &offset.to_string(), expr.ty)
+            }
+            Kind::Sum(values) => {
+                let sum = self.sum(values);
+                match self.form(expr.ty) {
+                    Form::Wide(count, ..) => {
+                        self.declarations.wide.insert(count);
+                        format!("w{count}_u({sum})")
+                    }
+                    other => {
+                        let (width, signed) = width_of(other);
+                        cut(&sum, width, signed)
+                    }
+                }
+            }
+            Kind::Port => "(came_in & 511)".into(),
+            Kind::Left => {
+                let (_, length, position) = self.input();
+                format!("({length} * 8 - {position})")
+            }
+            Kind::Length => format!("({} & UINT32_MAX)", self.input().1),
             Kind::Hash(algorithm) => {
                 let algorithm = self.word(algorithm);
                 match self.form(expr.ty) {
@@ -297,6 +325,11 @@ impl Emitter<'_> {
                 format!("({index} < {size} ? {}[{index}] : {zero})", self.registers[*number])
             }
         }
+    }
+
+    /// Where a lookup leaves what it has found.
+    pub(super) fn found(&self) -> &'static str {
+        if self.fused == Some(false) { "found" } else { "p->found" }
     }
 
     /// A value of so many bits at a place.

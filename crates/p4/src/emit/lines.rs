@@ -27,13 +27,17 @@ fn words(number: &BigInt, count: u32) -> String {
 }
 
 /// Values for an action: in network order, from the first bit on.
-fn data(action: &ir::Action, number: &BigInt) -> String {
+pub fn data_bytes(action: &ir::Action, number: &BigInt) -> Vec<u8> {
     let bits: u32 = action.arguments.iter().sum();
     let length = bits.div_ceil(8) as usize;
     let (_, bytes) = (number << (length as u32 * 8 - bits)).to_bytes_be();
     let mut padded = vec![0; length.saturating_sub(bytes.len())];
     padded.extend_from_slice(&bytes[bytes.len().saturating_sub(length)..]);
-    hexadecimal(&padded)
+    padded
+}
+
+fn data(action: &ir::Action, number: &BigInt) -> String {
+    hexadecimal(&data_bytes(action, number))
 }
 
 pub fn default(number: usize, table: &ir::Table, action: usize, values: &[Value]) -> String {

@@ -13,9 +13,10 @@ mod types;
 
 use std::collections::HashSet;
 use std::fmt::Write;
+use std::mem;
 
 use crate::interpret::Switch;
-use crate::ir::{self, Kind, Request, Statement};
+use crate::ir::{self, Fused, Request, Statement};
 use crate::optimise::visit;
 use crate::types::Types;
 use types::{Declarations, identifier};
@@ -53,6 +54,8 @@ struct Emitter<'a> {
     declarations: Declarations,
     /// Names of variables in C.
     names: Vec<String>,
+    /// Variables that are places in the packet.
+    bases: HashSet<ir::Var>,
     registers: Vec<String>,
     counters: Vec<String>,
     tables: Vec<String>,
@@ -68,12 +71,47 @@ struct Emitter<'a> {
     indent: usize,
     /// The tables of the lookups between the stages of a part, in their order.
     lookups: Vec<usize>,
+    /// All parts are one; whether packets have to keep their order at each lookup.
+    fused: Option<bool>,
+    /// Stages after the first one, and checksums, so far.
+    stages: usize,
+    sums: usize,
     /// Whether values for the actions that are written are in the word that a lookup has found.
     small_values: bool,
 }
 
+/// How C names variables, and which of them live with the packet.
+struct Names {
+    names: Vec<String>,
+    kept: HashSet<ir::Var>,
+    bases: HashSet<ir::Var>,
+}
+
+impl Names {
+    /// Variables that are read after a lookup live with the packet, as do large ones; the others on the stack.
+    fn of(types: &Types, program: &ir::Program, lasting: &HashSet<ir::Var>, bases: &HashSet<ir::Var>) -> Self {
+        let mut kept = lasting.clone();
+        let mut names = Vec::new();
+        for (number, variable) in program.variables.iter().enumerate() {
+            if types.leaves(variable.ty) > MAX_ON_STACK {
+                kept.insert(number);
+            }
+            let name = identifier(&variable.name);
+            names.push(if kept.contains(&number) { format!("s->{name}${number}") } else { format!("{name}${number}") });
+        }
+        Names { names, kept, bases: bases.clone() }
+    }
+}
+
 /// Makes C of a program.
-pub fn emit(title: &str, types: &Types, program: &ir::Program, switch: &Switch<'_>, options: &Options) -> Emitted {
+pub fn emit<'a>(
+    title: &str,
+    types: &'a Types,
+    program: &'a ir::Program,
+    fused: Option<&'a Fused>,
+    switch: &Switch<'_>,
+    options: &'a Options,
+) -> Emitted {
     let unique = |prefix: &str, path: &str, number: usize| format!("{prefix}{}${number}", identifier(path));
     let emitter = Emitter {
         types,
@@ -81,6 +119,7 @@ pub fn emit(title: &str, types: &Types, program: &ir::Program, switch: &Switch<'
         options,
         declarations: Declarations::default(),
         names: Vec::new(),
+        bases: HashSet::new(),
         registers: names(program.registers.iter().map(|register| &*register.path), |path, number| {
             unique("register$", path, number)
         }),
@@ -88,38 +127,26 @@ pub fn emit(title: &str, types: &Types, program: &ir::Program, switch: &Switch<'
             unique("counter$", path, number)
         }),
         tables: names(program.tables.iter().map(|table| &*table.path), |path, number| unique("table$", path, number)),
-        aligned: is_aligned(program),
-        straight: false,
+        aligned: visit::is_aligned(program),
+        straight: fused.is_some(),
         kept: HashSet::new(),
         labels: HashSet::new(),
         text: String::new(),
         indent: 1,
         lookups: Vec::new(),
+        fused: None,
+        stages: 0,
+        sums: 0,
         small_values: false,
     };
-    emitter.program(title, switch)
+    emitter.program(title, fused, switch)
 }
 
 fn names<'n>(paths: impl Iterator<Item = &'n str>, name: impl Fn(&str, usize) -> String) -> Vec<String> {
     paths.enumerate().map(|(number, path)| name(path, number)).collect()
 }
 
-/// Whether the position in the packet is a whole byte wherever it is read.
-fn is_aligned(program: &ir::Program) -> bool {
-    let mut aligned = true;
-    for part in &program.parts {
-        visit::statements(&part.body, &mut |statement| {
-            if let Statement::Advance(bits) = statement
-                && let Kind::Const(bits) = &bits.kind
-            {
-                aligned &= bits.number() % 8 == 0;
-            }
-        });
-    }
-    aligned
-}
-
-impl Emitter<'_> {
+impl<'a> Emitter<'a> {
     fn line(&mut self, text: &str) {
         for _ in 0..self.indent {
             self.text.push_str("    ");
@@ -133,9 +160,22 @@ impl Emitter<'_> {
         self.names[variable].clone()
     }
 
-    fn program(mut self, title: &str, switch: &Switch<'_>) -> Emitted {
+    /// Writes about another program from now on. Gives what the names were.
+    fn enter(&mut self, names: Names, program: &'a ir::Program) -> (Names, &'a ir::Program) {
+        let before = Names {
+            names: mem::replace(&mut self.names, names.names),
+            kept: mem::replace(&mut self.kept, names.kept),
+            bases: mem::replace(&mut self.bases, names.bases),
+        };
+        (before, mem::replace(&mut self.program, program))
+    }
+
+    fn leave(&mut self, (names, program): (Names, &'a ir::Program)) {
+        self.enter(names, program);
+    }
+
+    fn program(mut self, title: &str, fused: Option<&'a Fused>, switch: &Switch<'_>) -> Emitted {
         self.name_variables();
-        self.decide_straight();
         let mut notes = self.program.notes.clone();
         let order = self.order_note();
         let one_at_a_time = order.is_some();
@@ -145,8 +185,8 @@ impl Emitter<'_> {
             functions += &self.part(part);
         }
         let glue = self.glue();
-        let (burst, burst_name) = self.burst();
-        let state = self.state();
+        let (burst, burst_name) = self.burst(fused);
+        let state = self.state("packet", 3, &HashSet::new());
         let tables = self.table_declarations();
         let cells = self.cells();
         let entries = self.entries(switch);
@@ -166,11 +206,12 @@ impl Emitter<'_> {
         text += &functions;
         text += &burst;
         let list = |list: &[String]| list.join(", ");
+        let packet_bytes = if fused.is_some() { "sizeof(union lane)" } else { "sizeof(struct packet)" };
         let parts: Vec<String> = self.program.parts.iter().map(|part| format!("run${}", part.name)).collect();
         let _ = write!(
             text,
             "const struct p4_program namehop_p4_program = {{\n    .version = P4_VERSION,\n    .name = \"{}\",\n    \
-             .packet_bytes = sizeof(struct packet),\n    .parts = {{{}}},\n    \
+             .packet_bytes = {packet_bytes},\n    .parts = {{{}}},\n    \
              .tables = tables,\n    .table_count = {},\n    .registers = registers,\n    .register_count = {},\n    \
              .counters = counters,\n    .counter_count = {},\n    .clear = clear,\n    \
              .begin_ingress = begin_ingress,\n    .begin_egress = begin_egress,\n    \
@@ -188,34 +229,29 @@ impl Emitter<'_> {
         Emitted { text, notes }
     }
 
-    /// Variables that are read after a lookup live with the packet, as do large ones; the others on the stack.
+    /// Names for programs whose parts are apart: what a packet has lives as long as it, under its own name.
     fn name_variables(&mut self) {
+        let mut lasting = HashSet::new();
         for part in &self.program.parts {
-            visit::segments(&part.body, &mut self.kept);
+            visit::segments(&part.body, &mut lasting);
         }
-        for (number, variable) in self.program.variables.iter().enumerate() {
-            if self.types.leaves(variable.ty) > MAX_ON_STACK {
-                self.kept.insert(number);
-            }
-            let name = identifier(&variable.name);
-            self.names.push(match number {
-                0..3 => format!("s->{name}"),
-                _ if self.kept.contains(&number) => format!("s->{name}${number}"),
-                _ => format!("{name}${number}"),
-            });
+        let mut names = Names::of(self.types, self.program, &lasting, &HashSet::new());
+        for root in [ir::HEADERS, ir::METADATA, ir::STANDARD] {
+            names.names[root] = format!("s->{}", identifier(&self.program.variables[root].name));
         }
+        self.enter(names, self.program);
     }
 
-    /// The struct with all that a packet has.
-    fn state(&mut self) -> String {
+    /// The struct with all that a packet has: the first variables in any case, and others that are put there before lookups.
+    fn state(&mut self, name: &str, always: usize, others: &HashSet<ir::Var>) -> String {
         let words = self.program.tables.iter().map(ir::Table::key_words).max().unwrap_or(1);
-        let mut text = String::from("/* A packet and all that the program knows of it. */\nstruct packet {\n");
+        let mut text = format!("/* A packet and all that the program knows of it. */\nstruct {name} {{\n");
         let _ = write!(text, "    struct p4_packet base;\n    uint64_t key[{words}];\n");
         for number in 0..self.program.variables.len() {
-            if number >= 3 && !self.kept.contains(&number) {
+            if number >= always && !self.kept.contains(&number) && !others.contains(&number) {
                 continue;
             }
-            let ty = self.type_name(self.program.variables[number].ty);
+            let ty = self.variable_type(number);
             let name = self.names[number].trim_start_matches("s->").to_owned();
             let _ = writeln!(text, "    {ty} {name};");
         }

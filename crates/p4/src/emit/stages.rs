@@ -11,10 +11,19 @@ use crate::optimise::visit;
 const MOST_INLINE: (usize, usize) = (4, 40_000);
 
 impl Emitter<'_> {
-    /// The functions of a part.
-    pub(super) fn part(&mut self, part: &ir::Part) -> String {
+    /// The type of a variable.
+    pub(super) fn variable_type(&mut self, variable: ir::Var) -> String {
+        if self.bases.contains(&variable) {
+            return "const uint8_t *".into();
+        }
+        self.type_name(self.program.variables[variable].ty)
+    }
+
+    /// Declarations of the variables of a part, its statements, and how many stages there are after the first one.
+    pub(super) fn body(&mut self, part: &ir::Part) -> (String, String, usize) {
         self.text = String::new();
         self.lookups.clear();
+        self.stages = 0;
         self.indent = 1;
         self.labels.clear();
         let mut used = BTreeSet::new();
@@ -28,15 +37,21 @@ impl Emitter<'_> {
         });
         self.statements(&part.body);
         let body = std::mem::take(&mut self.text);
-        self.line("struct packet *s = (struct packet *)p;");
+        let kind = if self.fused.is_some() { "way" } else { "packet" };
+        self.line(&format!("struct {kind} *s = (struct {kind} *)p;"));
         for variable in used {
-            if variable > ir::STANDARD && !self.kept.contains(&variable) {
-                let ty = self.type_name(self.program.variables[variable].ty);
+            if (variable > ir::STANDARD || self.fused.is_some()) && !self.kept.contains(&variable) {
+                let ty = self.variable_type(variable);
                 let name = self.variable(variable);
                 self.line(&format!("{ty} {name};"));
             }
         }
-        let declarations = std::mem::take(&mut self.text);
+        (std::mem::take(&mut self.text), body, self.stages)
+    }
+
+    /// The functions of a part.
+    pub(super) fn part(&mut self, part: &ir::Part) -> String {
+        let (declarations, body, _) = self.body(part);
         let (open, close) = if self.lookups.is_empty() {
             ("    (void)stage;\n", "")
         } else {

@@ -9,7 +9,10 @@ impl Emitter<'_> {
         let mut rest = list;
         while let Some((first, others)) = rest.split_first() {
             rest = if let Some(count) = self.bytes_together(rest) {
-                self.append_bytes(&rest[..count]);
+                self.append_bytes(rest[..count].iter().filter_map(|statement| match statement {
+                    Statement::Append(_, value) => Some(value),
+                    _ => None,
+                }));
                 &rest[count..]
             } else {
                 self.statement(first);
@@ -96,7 +99,8 @@ impl Emitter<'_> {
             Statement::Lose => self.line("{ p->lost = true; return 0; }"),
             Statement::Advance(bits) => {
                 let bits = self.word(bits);
-                self.line(&format!("p->position += {bits};"));
+                let (_, _, position) = self.input();
+                self.line(&format!("{position} += {bits};"));
             }
             Statement::ReadVarbit(place, bits) => {
                 let bits = self.word(bits);
@@ -105,12 +109,21 @@ impl Emitter<'_> {
                 let count = words(most);
                 self.type_name(place.ty);
                 self.guarded(&conditions, &format!("{target}.bits = (uint32_t){bits};"));
-                self.guarded(&conditions, &format!("{target}.value = w{count}_get(p->data, p->position, {bits});"));
-                self.line(&format!("p->position += {bits};"));
+                let (data, _, position) = self.input();
+                self.guarded(&conditions, &format!("{target}.value = w{count}_get({data}, {position}, {bits});"));
+                let (_, _, position) = self.input();
+                self.line(&format!("{position} += {bits};"));
             }
             Statement::Append(sink, value) => self.append(*sink, value),
             Statement::BeginData => self.line("p4_begin_data();"),
-            Statement::AppendPayload => self.lose_unless("p4_put_rest(&p4_data, p)"),
+            Statement::AppendPayload => {
+                if self.fused.is_some() {
+                    self.line("p->data = frame->data;");
+                    self.line("p->length = frame->length;");
+                    self.line("p->position = position;");
+                }
+                self.lose_unless("p4_put_rest(&p4_data, p)");
+            }
             Statement::ChecksumError => self.line("p->checksum_error = true;"),
             Statement::Request { request, value, list } => self.request(*request, value, list.as_ref()),
             Statement::WriteRegister(number, index, value) => {
@@ -125,11 +138,23 @@ impl Emitter<'_> {
                 let index = self.word(index);
                 let size = self.program.counters[*number].size;
                 let name = self.counters[*number].clone();
-                self.line(&format!(
-                    "if ({index} < {size}) {{ {name}[{index}].packets++; {name}[{index}].bytes += p->length; }}"
-                ));
+                let (_, length, _) = self.input();
+                self.line(&format!("if ({index} < {size}) p4_count(&{name}[{index}], {length});"));
             }
             Statement::Apply(apply) => self.apply(apply),
+            Statement::Locate(base, here) => {
+                let base = self.variable(*base);
+                let (data, _, position) = self.input();
+                let place = if *here { format!("{data} + ({position} >> 3)") } else { "p4_zeros".to_owned() };
+                self.line(&format!("{base} = {place};"));
+            }
+            Statement::Barrier(kept) => {
+                if self.options.staged {
+                    self.barrier(kept);
+                }
+            }
+            Statement::Drop => self.line("return 0;"),
+            Statement::Send(port, headers) => self.send(port, headers.as_deref()),
         }
     }
 
@@ -178,25 +203,30 @@ impl Emitter<'_> {
         self.line(&format!("{start};"));
         if self.options.staged {
             self.lookups.push(apply.table);
-            let stage = self.lookups.len();
-            self.line(&format!("return {stage};"));
-            self.line(&format!("case {stage}:;"));
+            if self.fused.is_some() {
+                self.wait_for(apply.table, &apply.kept);
+            } else {
+                self.stage();
+            }
         } else {
             self.line(&format!("while (!{step});"));
         }
         if let Some(hit) = apply.hit {
             let hit = self.variable(hit);
-            self.line(&format!("{hit} = p->cursor.hit;"));
+            let found = self.found();
+            self.line(&format!("{hit} = {found}.hit;"));
         }
         if let Some(chosen) = apply.chosen {
             let chosen = self.variable(chosen);
-            self.line(&format!("{chosen} = p->cursor.action;"));
+            let found = self.found();
+            self.line(&format!("{chosen} = {found}.action;"));
         }
         if apply.actions.iter().all(Vec::is_empty) {
             return;
         }
         self.small_values = Self::is_small(table);
-        self.line("switch (p->cursor.action) {");
+        let found = self.found();
+        self.line(&format!("switch ({found}.action) {{"));
         for (number, action) in apply.actions.iter().enumerate() {
             self.line(&format!("case {number}: /* {} */", table.actions[number].name));
             self.inner(action);

@@ -7,7 +7,7 @@ use super::types::Form;
 use super::{Emitter, lines};
 use crate::interpret::Switch;
 use crate::interpret::table::RuntimeEntry;
-use crate::ir::{self, Expr, Match, TableKind};
+use crate::ir::{self, Expr, Kind, Match, TableKind};
 use crate::lower;
 
 /// Values of more bits lie behind the word with the action.
@@ -50,13 +50,15 @@ impl Emitter<'_> {
             let (key, value) = (&table.keys[number], &values[number]);
             bit -= key.width;
             let form = self.form(value.ty);
-            let text = self.expr(value);
             let chunks = match form {
+                Form::Wide(..) if matches!(value.kind, Kind::Field(..)) => key.width.div_ceil(64),
                 Form::Wide(count, ..) => {
+                    let text = self.expr(value);
                     self.line(&format!("const w{count} k{number} = {text};"));
                     key.width.div_ceil(64)
                 }
                 _ => {
+                    let text = self.expr(value);
                     self.line(&format!("const uint64_t k{number} = (uint64_t)({text});"));
                     1
                 }
@@ -67,8 +69,12 @@ impl Emitter<'_> {
                     continue;
                 }
                 let mask = u64::MAX >> (64 - width);
-                let word =
-                    if let Form::Wide(..) = form { format!("k{number}.w[{chunk}]") } else { format!("k{number}") };
+                let word = match form {
+                    Form::Wide(..) => self
+                        .key_in_packet(value, key.width, chunk, width)
+                        .unwrap_or_else(|| format!("k{number}.w[{chunk}]")),
+                    _ => format!("k{number}"),
+                };
                 let mut word = if width < 64 { format!("({word} & UINT64_C(0x{mask:x}))") } else { word };
                 if key.kind == Match::Range && key.signed {
                     // In the order of unsigned numbers.
@@ -166,21 +172,22 @@ impl Emitter<'_> {
         let Shape { words, slots, stride, bucket_bytes, .. } = Shape::of(table);
         let (bits, data) = (table.key_bits(), table.data_bits());
         let all = format!("(&{name}, &p->cursor, s->key");
+        let found = format!("(&{name}, &p->cursor, &{}, s->key", self.found());
         match table.kind() {
-            _ if table.keys.is_empty() => ("(void)0".into(), format!("(p4_missed(&{name}, &p->cursor), true)")),
+            _ if table.keys.is_empty() => ("(void)0".into(), format!("(p4_missed(&{name}, &{}), true)", self.found())),
             TableKind::Exact => (
                 format!("p4_exact_start{all}, {words}, {bucket_bytes})"),
-                format!("p4_exact_step{all}, {words}, {slots}, {stride}, {bucket_bytes})"),
+                format!("p4_exact_step{found}, {words}, {slots}, {stride}, {bucket_bytes})"),
             ),
             TableKind::Tuples => (
                 format!("p4_tuples_start{all}, {words}, {bucket_bytes})"),
-                format!("p4_tuples_step{all}, {words}, {slots}, {stride}, {bucket_bytes})"),
+                format!("p4_tuples_step{found}, {words}, {slots}, {stride}, {bucket_bytes})"),
             ),
             TableKind::Direct => {
-                (format!("p4_direct_start{all}, {bits})"), format!("p4_direct_step{all}, {bits}, {data})"))
+                (format!("p4_direct_start{all}, {bits})"), format!("p4_direct_step{found}, {bits}, {data})"))
             }
             TableKind::Trie => {
-                (format!("p4_trie_start{all}, {words})"), format!("p4_trie_step{all}, {words}, {data})"))
+                (format!("p4_trie_start{all}, {words})"), format!("p4_trie_step{found}, {words}, {data})"))
             }
         }
     }

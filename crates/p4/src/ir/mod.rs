@@ -6,7 +6,9 @@
 
 mod show;
 mod table;
+mod walk;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::syntax::ast::{Binary, Unary};
@@ -85,6 +87,12 @@ pub enum Kind {
     Register(usize, Box<Expr>),
     /// A value of the entry that a table has found: its place in bits.
     Argument(u64),
+    /// Bits of the packet, so many behind the beginning of a header there: of zeros when it was not parsed.
+    Field(Var, u64),
+    /// The sum of values that follow each other, as checksums of the Internet have it (RFC 1071).
+    Sum(Vec<Expr>),
+    /// Where the packet came in.
+    Port,
 }
 
 /// What a program asks of the traffic manager.
@@ -147,6 +155,32 @@ pub enum Statement {
     WriteRegister(usize, Expr, Expr),
     Count(usize, Expr),
     Apply(Apply),
+    /// A header begins at the position of the parser, or is nowhere in the packet.
+    Locate(Var, bool),
+    /// No packet goes on before all others have come here. What is needed afterwards.
+    Barrier(Vec<Var>),
+    /// The packet ends here.
+    Drop,
+    /// The packet leaves by a port. Headers that are not listed were appended before.
+    Send(Expr, Option<Vec<Emit>>),
+}
+
+/// A header that a packet leaves with.
+#[derive(Clone, Debug)]
+pub struct Emit {
+    /// Without one it is always there.
+    pub valid: Option<Expr>,
+    /// Where it was parsed.
+    pub base: Option<Var>,
+    pub fields: Vec<EmitField>,
+}
+
+#[derive(Clone, Debug)]
+pub struct EmitField {
+    pub value: Expr,
+    pub width: u32,
+    /// It may differ from what was parsed.
+    pub changed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -166,6 +200,8 @@ pub struct Apply {
     pub chosen: Option<Var>,
     /// What the actions of the list do.
     pub actions: Vec<Vec<Statement>>,
+    /// What is needed after the lookup, in a program of one part.
+    pub kept: Vec<Var>,
 }
 
 #[derive(Clone, Debug)]
@@ -203,117 +239,13 @@ pub struct Program {
     pub notes: Vec<String>,
 }
 
-impl Expr {
-    pub fn read(place: Place) -> Self {
-        Expr { ty: place.ty, kind: Kind::Read(place) }
-    }
-
-    pub fn constant(value: Value, ty: Ty) -> Self {
-        Expr { kind: Kind::Const(value), ty }
-    }
-
-    /// Calls a function with the parts of this expression.
-    pub fn parts(&self, each: &mut dyn FnMut(&Expr)) {
-        match &self.kind {
-            Kind::Const(_) | Kind::Packet(_) | Kind::Left | Kind::Length | Kind::Random | Kind::Argument(_) => {}
-            Kind::Read(place) => place.indices(each),
-            Kind::Unary(_, inner)
-            | Kind::Cast(inner)
-            | Kind::Slice(inner, ..)
-            | Kind::Hash(inner)
-            | Kind::Register(_, inner) => each(inner),
-            Kind::Binary(_, left, right) | Kind::Insert(left, _, _, right) => {
-                each(left);
-                each(right);
-            }
-            Kind::Choice(condition, yes, no) => {
-                each(condition);
-                each(yes);
-                each(no);
-            }
-            Kind::Parts(parts) => parts.iter().for_each(each),
-        }
-    }
-}
-
-impl Place {
-    pub fn variable(root: Var, ty: Ty) -> Self {
-        Place { root, steps: Vec::new(), ty }
-    }
-
-    pub fn step(&self, step: Step, ty: Ty) -> Self {
-        let mut steps = self.steps.clone();
-        steps.push(step);
-        Place { root: self.root, steps, ty }
-    }
-
-    pub fn indices(&self, each: &mut dyn FnMut(&Expr)) {
-        for step in &self.steps {
-            if let Step::Index(index) = step {
-                each(index);
-            }
-        }
-    }
-}
-
-impl Statement {
-    /// Calls a function with the expressions of this statement, not with those of statements in it.
-    pub fn expressions(&self, each: &mut dyn FnMut(&Expr)) {
-        match self {
-            Statement::Set(place, value) | Statement::ReadVarbit(place, value) => {
-                place.indices(each);
-                each(value);
-            }
-            Statement::If(value, ..)
-            | Statement::Error(value)
-            | Statement::Advance(value)
-            | Statement::Append(_, value)
-            | Statement::Count(_, value) => each(value),
-            Statement::WriteRegister(_, index, value) => {
-                each(index);
-                each(value);
-            }
-            Statement::Request { value, list, .. } => {
-                each(value);
-                if let Some(list) = list {
-                    each(list);
-                }
-            }
-            Statement::Apply(apply) => apply.keys.iter().for_each(each),
-            Statement::Block(..)
-            | Statement::Loop(_)
-            | Statement::Jump(_)
-            | Statement::Machine { .. }
-            | Statement::Goto { .. }
-            | Statement::Lose
-            | Statement::BeginData
-            | Statement::AppendPayload
-            | Statement::ChecksumError => {}
-        }
-    }
-
-    /// The lists of statements in this one.
-    pub fn inner(&self) -> Vec<&[Statement]> {
-        match self {
-            Statement::If(_, then, otherwise) => vec![then, otherwise],
-            Statement::Block(_, body) | Statement::Loop(body) => vec![body],
-            Statement::Machine { states, timeout, .. } => {
-                states.iter().map(|state| &*state.body).chain([&**timeout]).collect()
-            }
-            Statement::Apply(apply) => apply.actions.iter().map(|body| &**body).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    pub fn inner_mut(&mut self) -> Vec<&mut Vec<Statement>> {
-        match self {
-            Statement::If(_, then, otherwise) => vec![then, otherwise],
-            Statement::Block(_, body) | Statement::Loop(body) => vec![body],
-            Statement::Machine { states, timeout, .. } => {
-                states.iter_mut().map(|state| &mut state.body).chain([timeout]).collect()
-            }
-            Statement::Apply(apply) => apply.actions.iter_mut().collect(),
-            _ => Vec::new(),
-        }
-    }
+/// A program as one part, for packets that go straight through it: see `optimise::fuse`.
+pub struct Fused {
+    pub program: Program,
+    /// Packets pass each lookup in their order, since something sees it.
+    pub ordered: bool,
+    /// Variables that are needed after a lookup.
+    pub kept: HashSet<Var>,
+    /// Variables that are places in the packet.
+    pub bases: HashSet<Var>,
 }

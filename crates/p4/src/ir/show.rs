@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Expr, Kind, Place, Program, Statement, Step};
+use super::{EmitField, Expr, Kind, Place, Program, Statement, Step};
 use crate::interpret::show as show_value;
 use crate::syntax::ast::{Binary, Unary};
 use crate::types::Types;
@@ -33,6 +33,12 @@ impl Program {
         for counter in &self.counters {
             shown.line(&format!("counter {}: {}", counter.path, counter.size));
         }
+        shown.text + &self.show_parts(types)
+    }
+
+    /// Its parts as text.
+    pub fn show_parts(&self, types: &Types) -> String {
+        let mut shown = Shown { program: self, types, text: String::new(), indent: 0 };
         for part in &self.parts {
             shown.line(&format!("{} {}", part.name, part.title));
             shown.inner(&part.body);
@@ -114,8 +120,24 @@ impl Shown<'_> {
                 }
                 return;
             }
+            Statement::Locate(base, true) => format!("{} is here", self.variable(*base)),
+            Statement::Locate(base, false) => format!("{} is nowhere", self.variable(*base)),
+            Statement::Barrier(_) => "wait for the others".into(),
+            Statement::Drop => "drop the packet".into(),
+            Statement::Send(port, headers) => {
+                for header in headers.iter().flatten() {
+                    let list: Vec<String> = header.fields.iter().map(|field| self.emitted(field)).collect();
+                    let valid = header.valid.as_ref().map_or("true".into(), |valid| self.expr(valid));
+                    self.line(&format!("emit if {valid}: {}", list.join(", ")));
+                }
+                format!("send by port {}", self.expr(port))
+            }
         };
         self.line(&text);
+    }
+
+    fn emitted(&self, field: &EmitField) -> String {
+        format!("{}{}", self.expr(&field.value), if field.changed { "*" } else { "" })
     }
 
     fn variable(&self, variable: usize) -> String {
@@ -174,6 +196,11 @@ impl Shown<'_> {
                 format!("{}[{}]", self.program.registers[*number].path, self.expr(index))
             }
             Kind::Argument(offset) => format!("entry[{offset}] as {}", self.types.show(expr.ty)),
+            Kind::Field(base, offset) => format!("{}[+{offset}] as {}", self.variable(*base), self.types.show(expr.ty)),
+            Kind::Sum(parts) => {
+                format!("checksum of {}", parts.iter().map(|part| self.expr(part)).collect::<Vec<_>>().join(", "))
+            }
+            Kind::Port => "port".into(),
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// How a key is matched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Match {
     Exact,
     Lpm,
@@ -13,7 +15,7 @@ pub enum Match {
     Selector,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Key {
     pub name: Arc<str>,
     pub kind: Match,
@@ -21,14 +23,14 @@ pub struct Key {
     pub signed: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Action {
     pub name: Arc<str>,
     /// Widths of the values that an entry has for it.
     pub arguments: Vec<u32>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Table {
     /// As the control plane calls it.
     pub path: String,

@@ -44,7 +44,7 @@ impl<'p> Lowerer<'p> {
             }
             let target = self.target(value, true)?;
             let out = argument.direction == Direction::Out;
-            let alone = used.iter().all(|other| disjoint(other, &target.place));
+            let alone = used.iter().all(|other| other.disjoint(&target.place));
             used.push(target.place.clone());
             let later = arguments[number + 1..].iter().any(|other| other.value.as_ref().is_some_and(has_effects));
             if shared && alone && !later && self.is_simple(&target) && self.only_one(arguments, number) {
@@ -326,26 +326,6 @@ impl<'p> Lowerer<'p> {
         }
         Ok(None)
     }
-}
-
-/// Whether two places have no part in common, as far as is known before the program runs.
-fn disjoint(left: &Place, right: &Place) -> bool {
-    if left.root != right.root {
-        return true;
-    }
-    for (one, other) in left.steps.iter().zip(&right.steps) {
-        match (one, other) {
-            (Step::Field(one), Step::Field(other)) if one != other => return true,
-            (Step::Index(one), Step::Index(other)) => match (&one.kind, &other.kind) {
-                (Kind::Const(one), Kind::Const(other)) if one != other => return true,
-                (Kind::Const(_), Kind::Const(_)) => {}
-                _ => return false,
-            },
-            (one, other) if one == other => {}
-            _ => return false,
-        }
-    }
-    false
 }
 
 /// The variable that a place is in.

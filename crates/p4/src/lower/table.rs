@@ -93,7 +93,14 @@ impl<'p> Lowerer<'p> {
         for listed in &table.actions {
             actions.push(self.list(|lowerer| lowerer.table_action(listed))?);
         }
-        self.push(Statement::Apply(Apply { table: number, keys, hit: Some(hit), chosen: Some(chosen), actions }))?;
+        self.push(Statement::Apply(Apply {
+            table: number,
+            keys,
+            hit: Some(hit),
+            chosen: Some(chosen),
+            actions,
+            kept: Vec::new(),
+        }))?;
         let hit = Expr::read(ir::Place::variable(hit, Types::BOOL));
         Ok((hit, Expr::read(ir::Place::variable(chosen, self.common.byte))))
     }

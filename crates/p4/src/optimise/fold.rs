@@ -1,7 +1,7 @@
 //! Computes expressions whose parts are known, and takes the branches that follow.
 
 use crate::check::{binary_value, cast_value, unary_value};
-use crate::ir::{Expr, Kind, Place, Program, Statement, Step};
+use crate::ir::{Expr, Kind, Program, Statement};
 use crate::syntax::ast::Binary;
 use crate::types::Types;
 use crate::value::{self, Value};
@@ -15,7 +15,11 @@ pub fn fold(program: &mut Program, types: &Types) {
 fn statements(list: &mut Vec<Statement>, types: &Types) {
     let before = std::mem::take(list);
     for mut statement in before {
-        own_expressions(&mut statement, types);
+        statement.change(&mut |expr| {
+            if let Some(kind) = folded(expr, types) {
+                expr.kind = kind;
+            }
+        });
         for inner in statement.inner_mut() {
             statements(inner, types);
         }
@@ -40,40 +44,6 @@ fn statements(list: &mut Vec<Statement>, types: &Types) {
     }
 }
 
-fn own_expressions(statement: &mut Statement, types: &Types) {
-    match statement {
-        Statement::Set(target, value) | Statement::ReadVarbit(target, value) => {
-            place(target, types);
-            expression(value, types);
-        }
-        Statement::If(value, ..)
-        | Statement::Error(value)
-        | Statement::Advance(value)
-        | Statement::Append(_, value)
-        | Statement::Count(_, value) => expression(value, types),
-        Statement::WriteRegister(_, index, value) => {
-            expression(index, types);
-            expression(value, types);
-        }
-        Statement::Request { value, list, .. } => {
-            expression(value, types);
-            if let Some(list) = list {
-                expression(list, types);
-            }
-        }
-        Statement::Apply(apply) => apply.keys.iter_mut().for_each(|key| expression(key, types)),
-        _ => {}
-    }
-}
-
-fn place(target: &mut Place, types: &Types) {
-    for step in &mut target.steps {
-        if let Step::Index(index) = step {
-            expression(index, types);
-        }
-    }
-}
-
 fn constant(expr: &Expr) -> Option<&Value> {
     match &expr.kind {
         Kind::Const(value) => Some(value),
@@ -83,31 +53,6 @@ fn constant(expr: &Expr) -> Option<&Value> {
 
 fn is_scalar(value: &Value) -> bool {
     matches!(value, Value::Bool(_) | Value::Int(_) | Value::Member(_))
-}
-
-fn expression(expr: &mut Expr, types: &Types) {
-    match &mut expr.kind {
-        Kind::Read(target) => place(target, types),
-        Kind::Unary(_, inner)
-        | Kind::Cast(inner)
-        | Kind::Slice(inner, ..)
-        | Kind::Hash(inner)
-        | Kind::Register(_, inner) => expression(inner, types),
-        Kind::Binary(_, left, right) | Kind::Insert(left, _, _, right) => {
-            expression(left, types);
-            expression(right, types);
-        }
-        Kind::Choice(condition, yes, no) => {
-            expression(condition, types);
-            expression(yes, types);
-            expression(no, types);
-        }
-        Kind::Parts(parts) => parts.iter_mut().for_each(|part| expression(part, types)),
-        Kind::Const(_) | Kind::Packet(_) | Kind::Left | Kind::Length | Kind::Random | Kind::Argument(_) => {}
-    }
-    if let Some(kind) = folded(expr, types) {
-        expr.kind = kind;
-    }
 }
 
 /// The expression made simpler.

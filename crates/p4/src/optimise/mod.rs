@@ -1,6 +1,11 @@
 //! Passes over the intermediate representation.
 
 mod fold;
+mod forward;
+pub mod fuse;
+mod in_place;
+mod live;
+mod split;
 mod unused;
 pub mod visit;
 

@@ -28,7 +28,7 @@ pub fn remove(program: &mut Program) {
 }
 
 /// Only the next random number changes something.
-fn has_effect(value: &Expr) -> bool {
+pub fn has_effect(value: &Expr) -> bool {
     let mut found = false;
     visit::expressions(value, &mut |expr| found |= matches!(expr.kind, Kind::Random));
     found

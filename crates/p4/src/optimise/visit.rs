@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::ir::{Expr, Kind, Statement, Var};
+use crate::ir::{Expr, Kind, Program, Statement, Var};
 
 /// Calls a function with all statements, those in statements too.
 pub fn statements(list: &[Statement], each: &mut dyn FnMut(&Statement)) {
@@ -12,6 +12,21 @@ pub fn statements(list: &[Statement], each: &mut dyn FnMut(&Statement)) {
             statements(inner, each);
         }
     }
+}
+
+/// Whether the position in the packet is a whole byte wherever it is read.
+pub fn is_aligned(program: &Program) -> bool {
+    let mut aligned = true;
+    for part in &program.parts {
+        statements(&part.body, &mut |statement| {
+            if let Statement::Advance(bits) = statement
+                && let Kind::Const(bits) = &bits.kind
+            {
+                aligned &= bits.number() % 8 == 0;
+            }
+        });
+    }
+    aligned
 }
 
 /// Calls a function with an expression and all that it consists of.
@@ -31,6 +46,7 @@ pub fn variables(statement: &Statement, each: &mut dyn FnMut(Var, bool)) {
     });
     match statement {
         Statement::Set(place, _) | Statement::ReadVarbit(place, _) => each(place.root, false),
+        Statement::Locate(base, _) => each(*base, false),
         Statement::Apply(apply) => {
             for variable in [apply.hit, apply.chosen].into_iter().flatten() {
                 each(variable, false);

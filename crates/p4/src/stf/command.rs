@@ -1,6 +1,8 @@
 //! The commands of a test file, one per line.
 
-use num_bigint::BigInt;
+use std::net::IpAddr;
+
+use num_bigint::{BigInt, Sign};
 use num_traits::Num;
 
 /// A number with digits that do not matter (`*`), or with a prefix length.
@@ -87,6 +89,15 @@ pub enum Command {
     Read,
 }
 
+/// An entry as it is written; without an action it names one that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryText {
+    pub table: String,
+    pub priority: Option<i64>,
+    pub keys: Vec<(String, Number)>,
+    pub action: Option<ActionCall>,
+}
+
 /// Reads one line. None for an empty one.
 pub fn parse(line: &str) -> Result<Option<Command>, String> {
     let line = line.split('#').next().unwrap_or("").trim();
@@ -99,11 +110,13 @@ pub fn parse(line: &str) -> Result<Option<Command>, String> {
         u64::try_from(&value).map_err(|_| format!("{what} is out of range: {word}"))
     };
     Ok(Some(match &*word.to_ascii_lowercase() {
-        "add" => add(rest)?,
+        "add" => {
+            let EntryText { table, priority, keys, action } = entry(rest)?;
+            Command::Add { table, priority, keys, action: action.ok_or("an action is missing")? }
+        }
         "setdefault" => {
-            let mut tokens = Tokens::new(rest);
-            let table = tokens.word("the name of a table")?;
-            Command::SetDefault { table, action: tokens.action()? }
+            let (table, action) = default_action(rest)?;
+            Command::SetDefault { table, action }
         }
         "packet" => {
             let port = number("the port")?;
@@ -179,8 +192,25 @@ pub fn parse(line: &str) -> Result<Option<Command>, String> {
     }))
 }
 
-/// An integer: decimal, 0x… or 0b…
+/// An IPv4, IPv6 or hardware address.
+fn address(text: &str) -> Option<BigInt> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Some(match address {
+            IpAddr::V4(address) => address.to_bits().into(),
+            IpAddr::V6(address) => address.to_bits().into(),
+        });
+    }
+    let digits: Vec<&str> = text.split(':').collect();
+    let is_hardware = digits.len() == 6 && digits.iter().all(|digits| digits.len() == 2);
+    let bytes = digits.iter().map(|digits| u8::from_str_radix(digits, 16).ok()).collect::<Option<Vec<_>>>();
+    Some(BigInt::from_bytes_be(Sign::Plus, &bytes.filter(|_| is_hardware)?))
+}
+
+/// An integer: decimal, 0x…, 0b…, or an address.
 fn integer(text: &str) -> Result<BigInt, String> {
+    if let Some(address) = address(text) {
+        return Ok(address);
+    }
     let lower = text.to_ascii_lowercase();
     let (radix, digits) = match (lower.strip_prefix("0x"), lower.strip_prefix("0b")) {
         (Some(digits), _) => (16, digits),
@@ -210,7 +240,10 @@ fn key_number(text: &str, tokens: &mut Tokens<'_>) -> Result<Number, String> {
             Number { value, mask: Some(mask), prefix: None }
         }
     } else {
-        Number { value: integer(text)?, mask: None, prefix: None }
+        match text.split_once("..") {
+            Some((first, last)) => Number { value: integer(first)?, mask: Some(integer(last)?), prefix: None },
+            None => Number { value: integer(text)?, mask: None, prefix: None },
+        }
     };
     if tokens.take("/") {
         let length = integer(&tokens.word("the length of a prefix")?)?;
@@ -227,12 +260,25 @@ fn key_number(text: &str, tokens: &mut Tokens<'_>) -> Result<Number, String> {
     Ok(number)
 }
 
-fn add(rest: &str) -> Result<Command, String> {
+/// Reads `table action(name:value, …)`.
+pub fn default_action(rest: &str) -> Result<(String, ActionCall), String> {
+    let mut tokens = Tokens::new(rest);
+    let table = tokens.word("the name of a table")?;
+    let action = tokens.action()?;
+    tokens.end()?;
+    Ok((table, action))
+}
+
+/// Reads `table [priority] key:value … [action(name:value, …)]`.
+pub fn entry(rest: &str) -> Result<EntryText, String> {
     let mut tokens = Tokens::new(rest);
     let table = tokens.word("the name of a table")?;
     let mut priority = None;
     let mut keys = Vec::new();
     loop {
+        if tokens.rest.is_empty() {
+            return Ok(EntryText { table, priority, keys, action: None });
+        }
         let mut ahead = tokens.clone();
         let word = ahead.word("an action")?;
         if ahead.take(":") {
@@ -244,7 +290,9 @@ fn add(rest: &str) -> Result<Command, String> {
             priority = Some(word.parse().map_err(|_| "the priority is out of range")?);
             tokens = ahead;
         } else {
-            return Ok(Command::Add { table, priority, keys, action: tokens.action()? });
+            let action = Some(tokens.action()?);
+            tokens.end()?;
+            return Ok(EntryText { table, priority, keys, action });
         }
     }
 }
@@ -306,6 +354,11 @@ impl<'a> Tokens<'a> {
         let word = self.rest[..length].to_owned();
         self.rest = self.rest[length..].trim_start();
         Ok(word)
+    }
+
+    /// Nothing may follow.
+    fn end(&self) -> Result<(), String> {
+        if self.rest.is_empty() { Ok(()) } else { Err(format!("'{}' is too much", self.rest)) }
     }
 
     fn action(&mut self) -> Result<ActionCall, String> {

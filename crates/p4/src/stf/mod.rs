@@ -1,7 +1,7 @@
 //! Tests of programs with packets: files in the format of p4c's "simple test framework".
 
 pub mod command;
-mod tables;
+pub mod tables;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

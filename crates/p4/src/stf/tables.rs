@@ -4,6 +4,7 @@ use num_bigint::BigInt;
 
 use super::command::{ActionCall, Number};
 use super::{Operation, Test};
+use crate::control::describe;
 use crate::interpret::Object;
 use crate::interpret::table::{Match, RuntimeEntry, key_value};
 use crate::tree::{Function, Table, Target};
@@ -48,11 +49,7 @@ impl<'p> Test<'p> {
     }
 
     fn function(&self, found: &Found<'p>, target: &Target) -> Option<&'p Function> {
-        match target {
-            Target::Action(number) => self.program.controls[found.control].actions.get(*number),
-            Target::GlobalAction(number) => self.program.actions.get(*number),
-            _ => None,
-        }
+        describe::function(self.program, found.control, target)
     }
 
     /// An action of a table by its name, and values for the parameters that the control plane sets.
@@ -60,11 +57,7 @@ impl<'p> Test<'p> {
         let mut names = Vec::new();
         for action in &found.table.actions {
             let function = self.function(found, &action.action).ok_or("an action is missing")?;
-            names.push(match &function.annotations.name {
-                Some(name) => name.trim_start_matches('.').to_owned(),
-                None if matches!(action.action, Target::GlobalAction(_)) => function.name.to_string(),
-                None => format!("{}.{}", found.path, function.name),
-            });
+            names.push(describe::action_path(function, &action.action, &found.path));
         }
         let place =
             resolve(&call.name, names.iter().map(|name| &**name)).map_err(|reason| format!("action: {reason}"))?;
@@ -179,7 +172,7 @@ impl<'p> Test<'p> {
 }
 
 /// The spelling of a key with its variants made one: `a$0`, `a[0]`; `h.valid`, `h.$valid$`, `h.isValid()`.
-fn normal(name: &str) -> String {
+pub fn normal(name: &str) -> String {
     let name = name.replace("$valid$", "valid").replace("isValid()", "valid");
     name.replace('[', "$").replace(']', "")
 }

@@ -347,13 +347,27 @@ impl Generator {
         }
         self.tables = true;
         let body = self.statements(0) + &self.statements(0) + &self.statements(0);
+        // A header with all metadata; without it others may stay where they are in the packet.
+        let report = if self.below(2) == 0 {
+            format!(
+                "hdr.r.setValid(); hdr.r.flag = meta.flag; hdr.r.low = (bit<64>)meta.wide; \
+                 hdr.r.high = (bit<64>)meta.number; hdr.r.other = (bit<64>)(bit<{signed}>)meta.signed;"
+            )
+        } else {
+            "hdr.b.f = hdr.b.f ^ (bit<48>)meta.number;".to_owned()
+        };
+        let sum = match self.below(3) {
+            0 => {
+                "update_checksum(hdr.a.isValid(), { hdr.a.f, hdr.a.g, hdr.a.h, hdr.b.f, meta.wide }, hdr.s[0].f, HashAlgorithm.csum16);"
+            }
+            1 => "update_checksum(true, { hdr.b.f, hdr.b.g, hdr.a.f }, hdr.u.y.f, HashAlgorithm.csum16);",
+            _ => "",
+        };
         let _ = write!(
             text,
             "apply {{ std.egress_spec = 1; {body} }} }}\n\
-             control E(inout H hdr, inout M meta, inout standard_metadata_t std) {{ apply {{\n\
-             hdr.r.setValid(); hdr.r.flag = meta.flag; hdr.r.low = (bit<64>)meta.wide; \
-             hdr.r.high = (bit<64>)meta.number; hdr.r.other = (bit<64>)(bit<{signed}>)meta.signed;\n}} }}\n\
-             control C(inout H hdr, inout M meta) {{ apply {{ }} }}\n\
+             control E(inout H hdr, inout M meta, inout standard_metadata_t std) {{ apply {{ {report} }} }}\n\
+             control C(inout H hdr, inout M meta) {{ apply {{ {sum} }} }}\n\
              control D(packet_out b, in H hdr) {{ apply {{ b.emit(hdr); }} }}\n\
              V1Switch(P(), V(), I(), E(), C(), D()) main;\n"
         );

@@ -5,5 +5,6 @@ mod front_end;
 mod fuzz;
 mod generate;
 mod generate_table;
+mod in_place;
 mod rules;
 mod tables;

@@ -1,0 +1,182 @@
+/* The functions of a loadable program: see host.h. */
+#include "host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+extern const struct p4_program namehop_p4_program;
+extern const char *const namehop_p4_entries[];
+extern const char namehop_p4_description[];
+
+struct p4_host_worker {
+    unsigned batch;
+    /* Of a straight program. */
+    struct p4_worker *worker;
+    struct p4_packet *packets;
+    /* Of another one. */
+    struct p4_switch *machine;
+};
+
+static const struct p4_program *const program = &namehop_p4_program;
+
+static bool start(unsigned workers)
+{
+    p4_several = workers > 1;
+    /* Nobody is to know which keys share a bucket. */
+    return getentropy(&p4_seed, sizeof p4_seed) == 0;
+}
+
+static struct p4_packet *packet_at(const struct p4_host_worker *worker, unsigned place)
+{
+    return (struct p4_packet *)((uint8_t *)worker->packets + place * program->packet_bytes);
+}
+
+static struct p4_host_worker *worker_new(unsigned batch, p4_sent *sent, p4_lost *lost, void *owner)
+{
+    struct p4_host_worker *worker = p4_memory(sizeof *worker);
+    batch = batch ? batch : program->batch;
+    worker->batch = program->one_at_a_time || batch == 0 ? 1 : batch > P4_BATCH ? P4_BATCH : batch;
+    if (!program->burst) {
+        worker->machine = p4_switch_new(program, sent, lost, owner);
+        if (worker->machine)
+            p4_switch_batch(worker->machine, worker->batch);
+    } else {
+        worker->worker = p4_worker_new();
+        worker->packets = p4_region_new(program->packet_bytes * P4_BATCH);
+    }
+    if (!worker->machine && !(worker->worker && worker->packets)) {
+        if (worker->worker)
+            p4_worker_free(worker->worker);
+        free(worker);
+        return NULL;
+    }
+    return worker;
+}
+
+static void worker_free(struct p4_host_worker *worker)
+{
+    if (worker->machine) {
+        p4_switch_free(worker->machine);
+    } else {
+        for (unsigned i = 0; i < P4_BATCH; i++)
+            free(packet_at(worker, i)->output.bytes);
+        p4_region_free(worker->packets, program->packet_bytes * P4_BATCH);
+        p4_worker_free(worker->worker);
+    }
+    free(p4_data.bytes);
+    p4_data = (struct p4_sink){0};
+    free(worker);
+}
+
+static void process(struct p4_host_worker *worker, struct p4_frame *frames, size_t count)
+{
+    if (worker->machine) {
+        for (size_t i = 0; i < count; i++)
+            p4_switch_packet(worker->machine, frames[i].port, frames[i].data, frames[i].length);
+        p4_switch_flush(worker->machine);
+        return;
+    }
+    p4_inside(worker->worker);
+    for (size_t at = 0; at < count; at += worker->batch)
+        program->burst(worker->packets, frames + at, (unsigned)(count - at < worker->batch ? count - at : worker->batch));
+    p4_outside(worker->worker);
+}
+
+/* Straight programs do not copy packets, so they have no use for sessions and groups. */
+static void mirror(struct p4_host_worker *worker, uint64_t session, bool group, uint64_t target)
+{
+    if (worker->machine)
+        p4_switch_mirror(worker->machine, session, group, target);
+}
+
+static void unmirror(struct p4_host_worker *worker, uint64_t session)
+{
+    if (worker->machine)
+        p4_switch_mirror_delete(worker->machine, session);
+}
+
+static void group(struct p4_host_worker *worker, uint64_t number)
+{
+    if (worker->machine)
+        p4_switch_group(worker->machine, number);
+}
+
+static void member(struct p4_host_worker *worker, uint64_t number, uint64_t replica, uint64_t port)
+{
+    if (worker->machine)
+        p4_switch_group_add(worker->machine, number, replica, port);
+}
+
+static bool refuse(char *why, size_t room, const char *reason)
+{
+    snprintf(why, room, "%s", reason);
+    return false;
+}
+
+static bool change(size_t place, unsigned change, const struct p4_host_entry *entry, char *why, size_t room)
+{
+    struct p4_new_entry new = {{.priority = entry->priority, .prefix = entry->prefix}, (uint8_t)entry->action, entry->key, entry->mask,
+        entry->ranges, entry->data};
+    struct p4_table *table;
+    enum p4_outcome outcome;
+    size_t words;
+    if (place >= program->table_count)
+        return refuse(why, room, "there is no such table");
+    table = program->tables[place];
+    words = (table->key_bits + 63) / 64 ? (table->key_bits + 63) / 64 : 1;
+    if (entry->key_words != words || entry->range_words != 2 * (size_t)table->range_count || entry->action >= table->action_count ||
+        entry->data_bytes != p4_table_data_bytes(table, (uint8_t)entry->action) ||
+        (uint64_t)table->exact_bits + entry->prefix > table->key_bits)
+        return refuse(why, room, "an entry has another size than its table");
+    outcome = change == 0 ? p4_table_insert(table, &new) : change == 1 ? p4_table_modify(table, &new) : p4_table_delete(table, &new);
+    if (outcome != P4_OK)
+        p4_outcome_text(outcome, table, why, room);
+    return outcome == P4_OK;
+}
+
+static bool set_default(size_t place, uint32_t action, const uint8_t *data, size_t data_bytes, char *why, size_t room)
+{
+    struct p4_table *table = place < program->table_count ? program->tables[place] : NULL;
+    if (!table || action >= table->action_count || data_bytes != p4_table_data_bytes(table, (uint8_t)action))
+        return refuse(why, room, "a default action has another size than its table");
+    p4_table_default(table, (uint8_t)action, data);
+    return true;
+}
+
+static void *counters(size_t place, size_t *count, size_t *bytes)
+{
+    if (place >= program->counter_count)
+        return NULL;
+    *count = program->counters[place].count;
+    *bytes = program->counters[place].cell_bytes;
+    return program->counters[place].cells;
+}
+
+/* The program is another object, so what it has is looked at when it is loaded. */
+static struct p4_host host;
+
+__attribute__((visibility("default"))) const struct p4_host *namehop_p4_host(void)
+{
+    host = (struct p4_host){
+        .version = P4_HOST_VERSION,
+        .name = program->name,
+        .entries = namehop_p4_entries,
+        .description = namehop_p4_description,
+        .straight = program->burst != NULL,
+        .one_worker = program->register_count > 0 || program->one_at_a_time,
+        .batch = program->batch,
+        .start = start,
+        .worker_new = worker_new,
+        .worker_free = worker_free,
+        .process = process,
+        .mirror = mirror,
+        .unmirror = unmirror,
+        .group = group,
+        .member = member,
+        .change = change,
+        .set_default = set_default,
+        .counters = counters,
+    };
+    return &host;
+}

@@ -1,0 +1,215 @@
+//! The commands that control a program that runs: each is one request.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use super::server::Request;
+
+/// Where to ask, and how to answer.
+#[derive(Args)]
+pub struct To {
+    /// The control socket that 'namehop p4 run' was given
+    #[arg(long, value_name = "SOCKET")]
+    control: PathBuf,
+    /// Write JSON to the standard output
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+pub enum TableCommand {
+    /// Add an entry: TABLE [PRIORITY] KEY:VALUE… ACTION(NAME:VALUE,…)
+    ///
+    /// Values are decimal, 0x…, 0b…, IPv4 addresses, and in double quotes IPv6 and hardware addresses; /LENGTH makes a prefix, &&&MASK
+    /// chooses bits, FIRST..LAST is a range. The largest priority wins.
+    Add(EntryArgs),
+    /// Give an entry another action
+    Modify(EntryArgs),
+    /// Take an entry out: TABLE [PRIORITY] KEY:VALUE…
+    Delete(EntryArgs),
+    /// Set what keys without an entry get: TABLE ACTION(NAME:VALUE,…)
+    Default(EntryArgs),
+    /// Add all entries of a file, one a line as 'list' writes them, or none of them
+    Load {
+        /// The file; - is the standard input
+        file: PathBuf,
+        #[command(flatten)]
+        to: To,
+    },
+    /// Show all entries of a table, or of all
+    List {
+        /// The table, by its name or the end of it
+        table: Option<String>,
+        #[command(flatten)]
+        to: To,
+    },
+    /// Write all entries to a file that 'load' reads
+    Dump {
+        /// The file
+        file: PathBuf,
+        #[command(flatten)]
+        to: To,
+    },
+}
+
+#[derive(Args)]
+pub struct EntryArgs {
+    /// The entry; quote it, since it has parentheses
+    #[arg(required = true, value_name = "ENTRY")]
+    words: Vec<String>,
+    #[command(flatten)]
+    to: To,
+}
+
+#[derive(Subcommand)]
+pub enum CounterCommand {
+    /// Show cells that are not zero
+    Read(CounterArgs),
+    /// Let them begin at nothing
+    Reset(CounterArgs),
+}
+
+#[derive(Args)]
+pub struct CounterArgs {
+    /// The counter, by its name or the end of it
+    counter: String,
+    /// One cell only
+    index: Option<u64>,
+    #[command(flatten)]
+    to: To,
+}
+
+#[derive(Args)]
+pub struct MulticastArgs {
+    /// The group, 1 to 65535
+    group: u64,
+    /// Its members, each PORT or REPLICATION:PORT; without any the group ends
+    #[arg(value_name = "MEMBER", value_parser = member)]
+    members: Vec<(u64, u64)>,
+    #[command(flatten)]
+    to: To,
+}
+
+fn member(text: &str) -> Result<(u64, u64), String> {
+    let (replica, port) = text.split_once(':').unwrap_or(("0", text));
+    match (replica.parse(), port.parse()) {
+        (Ok(replica), Ok(port)) => Ok((replica, port)),
+        _ => Err("a member is PORT or REPLICATION:PORT".to_owned()),
+    }
+}
+
+#[derive(Args)]
+pub struct MirrorArgs {
+    /// The mirroring session
+    session: u64,
+    /// The port that copies go to; without a port or group there are none
+    #[arg(long)]
+    port: Option<u64>,
+    /// The multicast group that they go to
+    #[arg(long, conflicts_with = "port")]
+    group: Option<u64>,
+    #[command(flatten)]
+    to: To,
+}
+
+pub fn table(command: TableCommand) -> io::Result<bool> {
+    let text = |args: EntryArgs| (args.words.join(" "), args.to);
+    match command {
+        TableCommand::Add(args) => {
+            let (entry, to) = text(args);
+            ask(&to, &Request::TableAdd { entry })
+        }
+        TableCommand::Modify(args) => {
+            let (entry, to) = text(args);
+            ask(&to, &Request::TableModify { entry })
+        }
+        TableCommand::Delete(args) => {
+            let (entry, to) = text(args);
+            ask(&to, &Request::TableDelete { entry })
+        }
+        TableCommand::Default(args) => {
+            let (action, to) = text(args);
+            ask(&to, &Request::TableDefault { action })
+        }
+        TableCommand::Load { file, to } => {
+            let mut text = String::new();
+            let read = if file == Path::new("-") {
+                io::stdin().read_to_string(&mut text)
+            } else {
+                std::fs::File::open(&file).and_then(|mut from| from.read_to_string(&mut text))
+            };
+            read.map_err(|error| io::Error::other(format!("cannot read {}: {error}", file.display())))?;
+            ask(&to, &Request::TableLoad { text })
+        }
+        TableCommand::List { table, to } => ask(&to, &Request::TableList { table }),
+        TableCommand::Dump { file, to } => {
+            let answer = answer(&to.control, &Request::TableList { table: None })?;
+            std::fs::write(&file, lines(&answer))
+                .map_err(|error| io::Error::other(format!("cannot write {}: {error}", file.display())))?;
+            Ok(true)
+        }
+    }
+}
+
+pub fn counter(command: CounterCommand) -> io::Result<bool> {
+    match command {
+        CounterCommand::Read(CounterArgs { counter, index, to }) => ask(&to, &Request::CounterRead { counter, index }),
+        CounterCommand::Reset(CounterArgs { counter, index, to }) => {
+            ask(&to, &Request::CounterReset { counter, index })
+        }
+    }
+}
+
+pub fn multicast(args: MulticastArgs) -> io::Result<bool> {
+    ask(&args.to, &Request::Multicast { group: args.group, members: args.members })
+}
+
+pub fn mirror(args: MirrorArgs) -> io::Result<bool> {
+    ask(&args.to, &Request::Mirror { session: args.session, port: args.port, group: args.group })
+}
+
+fn ask(to: &To, request: &Request) -> io::Result<bool> {
+    let answer = answer(&to.control, request)?;
+    let mut output = io::stdout().lock();
+    if to.json {
+        serde_json::to_writer_pretty(&mut output, &answer)?;
+        writeln!(output)?;
+    } else {
+        output.write_all(lines(&answer).as_bytes())?;
+    }
+    Ok(true)
+}
+
+/// An answer for people: a line for each entry or cell.
+fn lines(answer: &Value) -> String {
+    let list = |name: &str| answer[name].as_array().into_iter().flatten();
+    let entries = list("entries").filter_map(Value::as_str).map(|entry| format!("{entry}\n"));
+    let cells = list("cells").map(|cell| {
+        let counter = answer["counter"].as_str().unwrap_or_default();
+        format!("{counter}({}): {} packets, {} bytes\n", cell["index"], cell["packets"], cell["bytes"])
+    });
+    let loaded = answer["loaded"].as_u64().map(|count| format!("{count} entries loaded\n"));
+    entries.chain(cells).chain(loaded).collect()
+}
+
+/// Sends a request and waits for its answer.
+fn answer(socket: &Path, request: &Request) -> io::Result<Value> {
+    let named = |error: io::Error| {
+        io::Error::other(format!("cannot ask at {}: {error}; is 'namehop p4 run --control' running?", socket.display()))
+    };
+    let mut stream = UnixStream::connect(socket).map_err(named)?;
+    let mut line = serde_json::to_vec(request)?;
+    line.push(b'\n');
+    stream.write_all(&line).map_err(named)?;
+    let mut text = String::new();
+    BufReader::new(&stream).read_line(&mut text).map_err(named)?;
+    let mut answer: Value = serde_json::from_str(&text).map_err(|_| named(io::Error::other("no answer")))?;
+    match answer["error"].as_str() {
+        Some(reason) => Err(io::Error::other(reason.to_owned())),
+        None => Ok(answer["answer"].take()),
+    }
+}

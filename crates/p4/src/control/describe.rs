@@ -1,0 +1,87 @@
+//! What the control plane knows of a program: names, kinds and widths of all that it may change. The compiler puts it into loadable
+//! programs, as JSON.
+
+use serde::{Deserialize, Serialize};
+
+use crate::interpret::Switch;
+use crate::ir;
+use crate::tree::{Function, Program, Target};
+
+/// All that can be changed, in the order of the compiled program.
+#[derive(Serialize, Deserialize)]
+pub struct Description {
+    pub tables: Vec<TableDescription>,
+    pub counters: Vec<CounterDescription>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct TableDescription {
+    pub table: ir::Table,
+    pub actions: Vec<ActionDescription>,
+    pub entries_are_const: bool,
+    pub default_is_const: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct ActionDescription {
+    /// The whole name.
+    pub path: String,
+    /// Those that the control plane gives values to; `ir::Action` has their widths.
+    pub parameters: Vec<String>,
+    pub default_only: bool,
+    pub table_only: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct CounterDescription {
+    pub path: String,
+    pub size: u64,
+}
+
+/// The function behind an action of a table of this control.
+pub fn function<'p>(program: &'p Program, control: usize, target: &Target) -> Option<&'p Function> {
+    match target {
+        Target::Action(number) => program.controls[control].actions.get(*number),
+        Target::GlobalAction(number) => program.actions.get(*number),
+        _ => None,
+    }
+}
+
+/// The name of an action as the control plane knows it, in the instance `path` of a control.
+pub fn action_path(function: &Function, target: &Target, path: &str) -> String {
+    match &function.annotations.name {
+        Some(name) => name.trim_start_matches('.').to_owned(),
+        None if matches!(target, Target::GlobalAction(_)) => function.name.to_string(),
+        None => format!("{path}.{}", function.name),
+    }
+}
+
+/// Describes a program.
+pub fn describe(program: &Program, switch: &Switch<'_>, compiled: &ir::Program) -> Description {
+    let table = |table: &ir::Table| {
+        let unit = switch.unit(table.owner.0)?;
+        let control = unit.control()?;
+        let tree = &program.controls[control].tables[table.owner.1];
+        let action = |listed: &crate::tree::TableAction| {
+            let function = function(program, control, &listed.action)?;
+            let parameters = function.parameters.iter().skip(listed.bound.len());
+            Some(ActionDescription {
+                path: action_path(function, &listed.action, &unit.path),
+                parameters: parameters.map(|parameter| parameter.name.to_string()).collect(),
+                default_only: listed.default_only,
+                table_only: listed.table_only,
+            })
+        };
+        Some(TableDescription {
+            table: table.clone(),
+            actions: tree.actions.iter().map(action).collect::<Option<_>>()?,
+            entries_are_const: tree.entries_are_const,
+            default_is_const: tree.default_is_const,
+        })
+    };
+    let counter = |counter: &ir::Counter| CounterDescription { path: counter.path.clone(), size: counter.size as u64 };
+    Description {
+        tables: compiled.tables.iter().filter_map(table).collect(),
+        counters: compiled.counters.iter().map(counter).collect(),
+    }
+}

@@ -1,0 +1,204 @@
+//! Entries as text, in the form that tests use (`table [priority] key:value … action(name:value, …)`), and as compiled programs
+//! hold them.
+
+use num_bigint::BigInt;
+use num_traits::ToPrimitive;
+
+use namehop_switch::program::Entry;
+
+use super::describe::{Description, TableDescription};
+use crate::emit::lines;
+use crate::interpret::table::{Match, RuntimeEntry};
+use crate::ir;
+use crate::lower;
+use crate::stf::command::{ActionCall, EntryText, Number};
+use crate::stf::tables::{normal, resolve};
+use crate::value::{self, Value};
+
+/// The place of a table by its name or the end of it.
+pub fn table(description: &Description, name: &str) -> Result<usize, String> {
+    let paths = description.tables.iter().map(|table| &*table.table.path);
+    resolve(name, paths).map_err(|reason| format!("table: {reason}"))
+}
+
+/// The action of a call, and its values packed into bytes.
+pub fn action(table: &TableDescription, call: &ActionCall) -> Result<(usize, Vec<Value>), String> {
+    let path = &table.table.path;
+    let place = resolve(&call.name, table.actions.iter().map(|action| &*action.path))
+        .map_err(|reason| format!("table {path}, action: {reason}"))?;
+    let (action, widths) = (&table.actions[place], &table.table.actions[place].arguments);
+    if let Some((name, _)) = call.arguments.iter().find(|(name, _)| !action.parameters.contains(name)) {
+        return Err(format!("table {path}: action {} has no parameter '{name}'", action.path));
+    }
+    let mut values = Vec::new();
+    for (name, width) in action.parameters.iter().zip(widths) {
+        let given = call.arguments.iter().find(|(other, _)| other == name);
+        let (_, number) = given.ok_or_else(|| format!("table {path}: action {} needs '{name}'", action.path))?;
+        if *number > value::mask(*width) {
+            return Err(format!("table {path}: {number} does not fit into '{name}' of {width} bits"));
+        }
+        values.push(Value::Int(number.clone()));
+    }
+    Ok((place, values))
+}
+
+fn key(path: &str, key: &ir::Key, number: Option<&Number>) -> Result<Match, String> {
+    let (width, all) = (key.width, value::mask(key.width));
+    let refused = |what: String| format!("table {path}, key {}: {what}", key.name);
+    let Some(number) = number else {
+        return match key.kind {
+            ir::Match::Exact => Err(refused("it is exact, so it needs a value".into())),
+            ir::Match::Lpm => Ok(Match::Prefix(0.into(), 0.into(), 0)),
+            _ => Ok(Match::Any),
+        };
+    };
+    if number.value > all || number.mask.as_ref().is_some_and(|mask| *mask > all) {
+        return Err(refused(format!("{} does not fit into {width} bits", number.value)));
+    }
+    let only = |allowed: bool, what: &str| {
+        if allowed { Ok(()) } else { Err(refused(format!("{what} does not fit its kind"))) }
+    };
+    match key.kind {
+        ir::Match::Exact => {
+            only(number.mask.is_none() && number.prefix.is_none(), "a mask or prefix")?;
+            Ok(Match::Exact(Value::Int(number.value.clone())))
+        }
+        ir::Match::Lpm => {
+            let length = number.prefix.unwrap_or(width);
+            if length > width {
+                return Err(refused(format!("a prefix of {length} bits is longer than {width}")));
+            }
+            let mask = value::mask(length) << (width - length);
+            Ok(Match::Prefix(&number.value & &mask, mask, length))
+        }
+        ir::Match::Range => {
+            let last = number.mask.clone().unwrap_or_else(|| number.value.clone());
+            only(number.value <= last && number.prefix.is_none(), "an empty range")?;
+            Ok(Match::Range(number.value.clone(), last))
+        }
+        ir::Match::Ternary => {
+            let mask = match number.prefix {
+                Some(length) if length <= width => value::mask(length) << (width - length),
+                Some(_) => return Err(refused(format!("a prefix is longer than {width} bits"))),
+                None => number.mask.clone().unwrap_or(all),
+            };
+            Ok(Match::Masked(&number.value & &mask, mask))
+        }
+        ir::Match::Selector => Ok(Match::Any),
+    }
+}
+
+/// Reads an entry. Without an action, for deleting, the first one stands for it.
+pub fn read(description: &Description, text: &EntryText) -> Result<(usize, Entry), String> {
+    let place = table(description, &text.table)?;
+    let described = &description.tables[place];
+    let table = &described.table;
+    let path = &table.path;
+    if described.entries_are_const {
+        return Err(format!("the entries of table {path} are constant"));
+    }
+    let (action, arguments) = match &text.action {
+        None => (0, Vec::new()),
+        Some(call) => {
+            let (action, values) = action(described, call)?;
+            if described.actions[action].default_only {
+                return Err(format!("table {path}: action {} is for the default only", described.actions[action].path));
+            }
+            (action, values)
+        }
+    };
+    let mut given: Vec<Option<&Number>> = vec![None; table.keys.len()];
+    for (name, number) in &text.keys {
+        let name = normal(name);
+        let fits = |key: &ir::Key| {
+            let key = normal(&key.name);
+            key == name || key.ends_with(&format!(".{name}"))
+        };
+        let mut found = table.keys.iter().enumerate().filter(|(_, key)| fits(key));
+        match (found.next(), found.next()) {
+            (Some((place, _)), None) if given[place].is_none() => given[place] = Some(number),
+            (Some(_), None) => return Err(format!("table {path}: key '{name}' is given twice")),
+            (Some(_), Some(_)) => {
+                return Err(format!("table {path}: '{name}' may be several keys; write more of the name"));
+            }
+            (None, _) => {
+                let names: Vec<&str> = table.keys.iter().map(|key| &*key.name).collect();
+                return Err(format!("table {path} has no key '{name}', but {}", names.join(", ")));
+            }
+        }
+    }
+    let mut keys = Vec::new();
+    for (described, number) in table.keys.iter().zip(given) {
+        keys.push(key(path, described, number)?);
+    }
+    let ranked = table.keys.iter().any(|key| matches!(key.kind, ir::Match::Ternary | ir::Match::Range));
+    let priority = text.priority.filter(|_| ranked).unwrap_or(0);
+    let entry = RuntimeEntry { keys, action, arguments, priority, packets: 0, bytes: 0 };
+    let packed = lower::pack(table, &entry);
+    let words = |number: &BigInt| {
+        let mut words = number.magnitude().to_u64_digits();
+        words.resize(table.key_words() as usize, 0);
+        words
+    };
+    let bound = |number: &BigInt| number.to_u64().unwrap_or(u64::MAX);
+    let entry = Entry {
+        priority,
+        prefix: packed.prefix,
+        action: action as u32,
+        key: words(&packed.key),
+        mask: words(&packed.mask),
+        ranges: packed.ranges.iter().flat_map(|(first, last)| [bound(first), bound(last)]).collect(),
+        data: lines::data_bytes(&table.actions[action], &packed.data),
+    };
+    Ok((place, entry))
+}
+
+fn number(words: &[u64]) -> BigInt {
+    words.iter().rev().fold(BigInt::from(0), |number, word| (number << 64) | BigInt::from(*word))
+}
+
+/// Writes an action with its values.
+pub fn show_action(table: &TableDescription, action: u32, data: &[u8]) -> String {
+    let place = action as usize;
+    let (Some(described), Some(listed)) = (table.actions.get(place), table.table.actions.get(place)) else {
+        return "?".to_owned();
+    };
+    let bits: u32 = listed.arguments.iter().sum();
+    let mut left = bits;
+    let all = BigInt::from_bytes_be(num_bigint::Sign::Plus, data) >> (data.len() as u32 * 8).saturating_sub(bits);
+    let values = described.parameters.iter().zip(&listed.arguments).map(|(name, width)| {
+        left -= width;
+        format!("{name}:{:#x}", (&all >> left) & value::mask(*width))
+    });
+    format!("{}({})", described.path, values.collect::<Vec<_>>().join(", "))
+}
+
+/// Writes an entry in the form that is read.
+pub fn show(table: &TableDescription, entry: &Entry) -> String {
+    let shape = &table.table;
+    let (key, mask) = (number(&entry.key) >> shape.key_shift(), number(&entry.mask) >> shape.key_shift());
+    let mut left = shape.key_bits();
+    let mut ranges = entry.ranges.chunks(2);
+    let mut parts = vec![shape.path.clone()];
+    if shape.keys.iter().any(|key| matches!(key.kind, ir::Match::Ternary | ir::Match::Range)) {
+        parts.push(entry.priority.to_string());
+    }
+    for place in shape.packed() {
+        let described = &shape.keys[place];
+        left -= described.width;
+        let all = value::mask(described.width);
+        let (value, bits) = ((&key >> left) & &all, (&mask >> left) & &all);
+        let text = match described.kind {
+            ir::Match::Range => match ranges.next() {
+                Some([first, last]) => format!("{first:#x}..{last:#x}"),
+                _ => continue,
+            },
+            ir::Match::Lpm => format!("{value:#x}/{}", bits.magnitude().count_ones()),
+            ir::Match::Ternary => format!("{value:#x}&&&{bits:#x}"),
+            ir::Match::Exact | ir::Match::Selector => format!("{value:#x}"),
+        };
+        parts.push(format!("\"{}\":{text}", described.name));
+    }
+    parts.push(show_action(table, entry.action, &entry.data));
+    parts.join(" ")
+}

@@ -1,0 +1,233 @@
+//! The control socket of a program that runs: a request is a line of JSON, and so is its answer. Only the user who runs the program
+//! can connect.
+
+use std::fs::{self, Permissions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use namehop_switch::Control as Switch;
+use namehop_switch::ports::remove_dead_socket;
+use namehop_switch::program::{Change, Entry, Program};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::describe::Description;
+use super::state::State;
+use crate::stf::tables::resolve;
+
+/// The longest request, in bytes: a file of some millions of entries.
+const LONGEST_REQUEST: u64 = 256 << 20;
+/// Longer ones take turns, so that memory has a bound.
+const SHORT_REQUEST: u64 = 64 << 10;
+/// Connections at once.
+const MOST_CLIENTS: usize = 16;
+/// How long a client may be silent.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a client may ask for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// Adds an entry: `table [priority] key:value … action(name:value, …)`.
+    TableAdd { entry: String },
+    /// Gives an entry another action.
+    TableModify { entry: String },
+    /// Takes an entry out: `table [priority] key:value …`.
+    TableDelete { entry: String },
+    /// Sets what keys without an entry get: `table action(name:value, …)`.
+    TableDefault { action: String },
+    /// Adds all entries of a text, one a line, or none.
+    TableLoad { text: String },
+    /// All entries of a table, or of all tables.
+    TableList { table: Option<String> },
+    /// A cell of a counter, or all that are not zero.
+    CounterRead { counter: String, index: Option<u64> },
+    /// Lets a cell, or all, begin at nothing.
+    CounterReset { counter: String, index: Option<u64> },
+    /// The members of a multicast group, each a replication number and a port; none of them ends it.
+    Multicast { group: u64, members: Vec<(u64, u64)> },
+    /// Where copies of a mirroring session go: to a port or a group, or nowhere.
+    Mirror { session: u64, port: Option<u64>, group: Option<u64> },
+}
+
+/// What answers requests.
+pub struct Control {
+    state: Mutex<State<Arc<Program>>>,
+    program: Arc<Program>,
+    switch: Switch,
+}
+
+impl Control {
+    /// Of a program that has been started.
+    ///
+    /// # Errors
+    /// When its description does not fit this version.
+    pub fn new(program: &Arc<Program>, switch: Switch) -> Result<Control, String> {
+        let description: Description = serde_json::from_str(&program.description)
+            .map_err(|error| format!("the description of {} does not fit: {error}", program.name))?;
+        let initial: Vec<(usize, Entry)> = program.own_entries()?;
+        let state = State::new(description, Arc::clone(program), initial);
+        Ok(Control { state: Mutex::new(state), program: Arc::clone(program), switch })
+    }
+
+    /// Answers a line, whatever is in it.
+    pub fn answer(&self, line: &[u8]) -> Value {
+        let request = serde_json::from_slice(line).map_err(|error| format!("no request: {error}"));
+        match request.and_then(|request| self.carry_out(request)) {
+            Ok(answer) => json!({ "answer": answer }),
+            Err(reason) => json!({ "error": reason }),
+        }
+    }
+
+    fn carry_out(&self, request: Request) -> Result<Value, String> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match request {
+            Request::TableAdd { entry } => state.change(Change::Insert, &entry).map(|()| Value::Null),
+            Request::TableModify { entry } => state.change(Change::Modify, &entry).map(|()| Value::Null),
+            Request::TableDelete { entry } => state.change(Change::Delete, &entry).map(|()| Value::Null),
+            Request::TableDefault { action } => state.set_default(&action).map(|()| Value::Null),
+            Request::TableLoad { text } => state.load(&text).map(|count| json!({ "loaded": count })),
+            Request::TableList { table } => state.list(table.as_deref()).map(|entries| json!({ "entries": entries })),
+            Request::CounterRead { counter, index } => {
+                let (place, path, indices) = self.cells(&state.description, &counter, index)?;
+                let cell = |at: u64| self.program.counter(place, usize::try_from(at).ok()?).map(|cell| (at, cell));
+                let cells = indices.filter_map(cell).filter(|(_, cell)| index.is_some() || *cell != (0, 0));
+                let cells =
+                    cells.map(|(at, (packets, bytes))| json!({"index": at, "packets": packets, "bytes": bytes}));
+                Ok(json!({ "counter": path, "cells": cells.collect::<Vec<_>>() }))
+            }
+            Request::CounterReset { counter, index } => {
+                let (place, path, indices) = self.cells(&state.description, &counter, index)?;
+                for at in indices {
+                    self.program.reset_counter(place, usize::try_from(at).unwrap_or(usize::MAX));
+                }
+                Ok(json!({ "counter": path }))
+            }
+            Request::Multicast { group, members } => {
+                if group == 0 || group > 0xFFFF {
+                    return Err(format!("{group} is no multicast group: 1 to 65535 are"));
+                }
+                self.switch.each_engine(|engine| engine.group(group, &members));
+                Ok(Value::Null)
+            }
+            Request::Mirror { session, port, group } => {
+                let (is_group, target) = match (port, group) {
+                    (Some(port), None) => (false, port),
+                    (None, Some(group)) => (true, group),
+                    (None, None) => {
+                        self.switch.each_engine(|engine| engine.unmirror(session));
+                        return Ok(Value::Null);
+                    }
+                    (Some(_), Some(_)) => return Err("copies go to a port or to a group, not to both".into()),
+                };
+                self.switch.each_engine(|engine| engine.mirror(session, is_group, target));
+                Ok(Value::Null)
+            }
+        }
+    }
+
+    fn cells(
+        &self,
+        description: &Description,
+        name: &str,
+        index: Option<u64>,
+    ) -> Result<(usize, String, std::ops::Range<u64>), String> {
+        let place = resolve(name, description.counters.iter().map(|counter| &*counter.path))
+            .map_err(|reason| format!("counter: {reason}"))?;
+        let counter = &description.counters[place];
+        let range = match index {
+            None => 0..counter.size,
+            Some(index) if index < counter.size => index..index + 1,
+            Some(index) => {
+                return Err(format!("counter {}: {index} is outside of its {} cells", counter.path, counter.size));
+            }
+        };
+        Ok((place, counter.path.clone(), range))
+    }
+}
+
+/// A control socket, which is removed when this is dropped.
+pub struct Server {
+    path: PathBuf,
+}
+
+impl Server {
+    /// Makes the socket and answers on it from now on.
+    ///
+    /// # Errors
+    /// When there is no permission for it, or another program has it.
+    pub fn start(path: &Path, control: Control) -> io::Result<Server> {
+        let named =
+            |error: io::Error| io::Error::other(format!("cannot make the control socket {}: {error}", path.display()));
+        remove_dead_socket(path).map_err(named)?;
+        let before = nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o177));
+        let listener = UnixListener::bind(path);
+        nix::sys::stat::umask(before);
+        let listener = listener.map_err(named)?;
+        fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(named)?;
+        let (control, clients, long) = (Arc::new(control), Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(())));
+        thread::Builder::new().name("control".to_owned()).spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if clients.load(Ordering::Relaxed) >= MOST_CLIENTS {
+                    // Whoever connects sees the end at once.
+                    continue;
+                }
+                clients.fetch_add(1, Ordering::Relaxed);
+                let (control, theirs, long) = (Arc::clone(&control), Arc::clone(&clients), Arc::clone(&long));
+                let serve = move || {
+                    // A client that goes away is no concern of others.
+                    let _ = serve(&stream, &control, &long);
+                    theirs.fetch_sub(1, Ordering::Relaxed);
+                };
+                if thread::Builder::new().name("client".to_owned()).spawn(serve).is_err() {
+                    clients.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+        })?;
+        Ok(Server { path: path.to_owned() })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn serve(stream: &UnixStream, control: &Control, long: &Mutex<()>) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut reader = BufReader::new(stream);
+    loop {
+        let mut line = Vec::new();
+        let count = (&mut reader).take(SHORT_REQUEST).read_until(b'\n', &mut line)?;
+        let mut turn = None;
+        if count as u64 == SHORT_REQUEST && line.last() != Some(&b'\n') {
+            turn = Some(long.lock().unwrap_or_else(PoisonError::into_inner));
+            (&mut reader).take(LONGEST_REQUEST - SHORT_REQUEST).read_until(b'\n', &mut line)?;
+        }
+        if line.is_empty() {
+            return Ok(());
+        }
+        let is_whole = line.last() == Some(&b'\n');
+        let answer = if is_whole {
+            control.answer(&line)
+        } else {
+            json!({"error": "a request is a line, and not longer than 256 MiB"})
+        };
+        drop((line, turn));
+        let mut text = serde_json::to_vec(&answer)?;
+        text.push(b'\n');
+        (&mut &*stream).write_all(&text)?;
+        if !is_whole {
+            return Ok(());
+        }
+    }
+}

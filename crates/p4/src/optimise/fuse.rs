@@ -1,0 +1,222 @@
+//! All parts of a program as one, for packets that go straight through: no copies, no way back. What the traffic manager does
+//! stands between the parts, so that what one part knows is of use to the next.
+
+use crate::ir::{Expr, HEADERS, Kind, METADATA, Part, Place, Program, STANDARD, Sink, Statement, Step, Var};
+use crate::ir::{Fused, Variable};
+use crate::optimise::{forward, in_place, live, split, visit};
+use crate::syntax::ast::Binary;
+use crate::types::{Ty, Type, Types};
+use crate::value::Value;
+
+/// The port of packets that are dropped.
+const DROP_PORT: u64 = 511;
+
+/// The program as one part; none when packets may be copied or go round, or headers do not end at bytes.
+pub fn fuse(program: &Program, types: &Types) -> Option<Fused> {
+    if !goes_straight(program, types) {
+        return None;
+    }
+    let ordered = sees_order(program);
+    let mut fuser = Fuser { types, variables: program.variables.clone(), body: Vec::new() };
+    fuser.all(program, ordered)?;
+    let Fuser { variables, body, .. } = fuser;
+    let mut fused = Program {
+        variables,
+        parts: vec![Part { name: "way", title: "all parts".into(), body }],
+        tables: program.tables.clone(),
+        registers: program.registers.clone(),
+        counters: program.counters.clone(),
+        notes: Vec::new(),
+    };
+    let headers = split::split(&mut fused, types);
+    let bases = in_place::locate(&mut fused, types, &headers);
+    forward::forward(&mut fused, types);
+    let kept = live::keep_what_lives(&mut fused);
+    Some(Fused { program: fused, ordered, kept, bases })
+}
+
+/// Whether packets see in which order they come: in registers, or in random numbers.
+fn sees_order(program: &Program) -> bool {
+    let mut sees = false;
+    for part in &program.parts {
+        visit::accesses(&part.body, &mut |_, _| sees = true);
+    }
+    sees
+}
+
+fn goes_straight(program: &Program, types: &Types) -> bool {
+    let ty = program.variables[STANDARD].ty;
+    let group = types.structure(ty).and_then(|info| info.fields.iter().position(|(name, _)| &**name == "mcast_grp"));
+    let mut straight = visit::is_aligned(program);
+    let mut loops = [false; 2];
+    for (number, part) in program.parts.iter().enumerate() {
+        visit::statements(&part.body, &mut |statement| match statement {
+            Statement::Request { .. } => straight = false,
+            // A program that drops a packet clears the group; to set it to anything else copies packets.
+            Statement::Set(place, value) if place.root == STANDARD => {
+                let clears = matches!(&value.kind, Kind::Const(value) if value.number() == 0);
+                straight &= matches!(place.steps.first(), Some(Step::Field(field)) if clears || Some(*field) != group);
+            }
+            // What a packet may take is counted anew after the traffic manager.
+            Statement::Loop(_) => loops[usize::from(number > 2)] = true,
+            _ => {}
+        });
+        straight &= writes_bytes(&part.body, types);
+    }
+    straight && loops != [true, true]
+}
+
+/// Whether what statements append to the packet are whole bytes, each sequence for itself.
+fn writes_bytes(list: &[Statement], types: &Types) -> bool {
+    let mut bits = 0;
+    for statement in list {
+        if let Statement::Append(Sink::Packet, value) = statement {
+            let Some(width) = fixed_width(types, value.ty) else { return false };
+            bits += width;
+        } else if bits % 8 != 0 {
+            return false;
+        }
+        if !statement.inner().into_iter().all(|inner| writes_bytes(inner, types)) {
+            return false;
+        }
+    }
+    bits % 8 == 0
+}
+
+/// Bits of values that always have as many.
+pub fn fixed_width(types: &Types, ty: Ty) -> Option<u32> {
+    match types.get(types.stripped(ty)) {
+        Type::Bool => Some(1),
+        Type::Varbit(_) => None,
+        _ => Some(types.representation(ty).map_or(0, |(width, _)| width)),
+    }
+}
+
+struct Fuser<'a> {
+    types: &'a Types,
+    variables: Vec<Variable>,
+    body: Vec<Statement>,
+}
+
+impl Fuser<'_> {
+    fn variable(&mut self, name: &str, ty: Ty) -> Place {
+        self.variables.push(Variable { name: name.into(), ty });
+        Place::variable(self.variables.len() - 1, ty)
+    }
+
+    fn set(&mut self, place: Place, value: Expr) {
+        self.body.push(Statement::Set(place, value));
+    }
+
+    /// A field of the standard metadata.
+    fn standard(&self, name: &str) -> Option<Place> {
+        let ty = self.variables[STANDARD].ty;
+        let fields = &self.types.structure(ty)?.fields;
+        let field = fields.iter().position(|(field, _)| &**field == name)?;
+        Some(Place::variable(STANDARD, ty).step(Step::Field(field), fields[field].1))
+    }
+
+    fn set_standard(&mut self, name: &str, value: impl Fn(Ty) -> Expr) {
+        if let Some(place) = self.standard(name) {
+            let value = value(place.ty);
+            self.set(place, value);
+        }
+    }
+
+    fn drop_if_dropped(&mut self, port: &Place) {
+        let dropped = Box::new(number(DROP_PORT, port.ty));
+        let condition = Kind::Binary(Binary::Equal, Box::new(Expr::read(port.clone())), dropped);
+        let condition = Expr { kind: condition, ty: Types::BOOL };
+        self.body.push(Statement::If(condition, vec![Statement::Drop], Vec::new()));
+    }
+
+    fn all(&mut self, program: &Program, ordered: bool) -> Option<()> {
+        for root in [HEADERS, METADATA, STANDARD] {
+            let ty = self.variables[root].ty;
+            self.set(Place::variable(root, ty), Expr::constant(self.types.zero(ty), ty));
+        }
+        self.set_standard("ingress_port", |ty| Expr { kind: Kind::Port, ty });
+        self.set_standard("packet_length", |ty| Expr { kind: Kind::Length, ty });
+        let rejected = self.variable("rejected", Types::BOOL);
+        let error = self.variable("parser_error", Types::ERROR);
+        let wrong_sum = self.variable("checksum_error", Types::BOOL);
+        for place in [&rejected, &error, &wrong_sum] {
+            let zero = Expr::constant(self.types.zero(place.ty), place.ty);
+            self.set(place.clone(), zero);
+        }
+        let out = self.standard("egress_spec")?;
+        let mut lookups = false;
+        let mut port = None;
+        for (number, part) in program.parts.iter().enumerate() {
+            if ordered && lookups && !part.body.is_empty() {
+                self.body.push(Statement::Barrier(Vec::new()));
+            }
+            let mut body = part.body.clone();
+            with_variables(&mut body, &rejected, &error, &wrong_sum);
+            self.body.extend(body);
+            visit::statements(&part.body, &mut |statement| lookups |= matches!(statement, Statement::Apply(_)));
+            match number {
+                0 => {
+                    let then =
+                        self.standard("parser_error").map(|place| Statement::Set(place, Expr::read(error.clone())));
+                    self.body.push(Statement::If(Expr::read(rejected.clone()), then.into_iter().collect(), Vec::new()));
+                }
+                1 => {
+                    let then = self.standard("checksum_error").map(|place| {
+                        let one = self::number(1, place.ty);
+                        Statement::Set(place, one)
+                    });
+                    self.body.push(Statement::If(
+                        Expr::read(wrong_sum.clone()),
+                        then.into_iter().collect(),
+                        Vec::new(),
+                    ));
+                }
+                2 => {
+                    let place = self.variable("port", out.ty);
+                    self.set(place.clone(), Expr::read(out.clone()));
+                    self.drop_if_dropped(&place);
+                    self.set_standard("egress_port", |_| Expr::read(place.clone()));
+                    for name in ["egress_spec", "egress_rid", "instance_type"] {
+                        self.set_standard(name, |ty| self::number(0, ty));
+                    }
+                    port = Some(place);
+                }
+                3 if !part.body.is_empty() => self.drop_if_dropped(&out),
+                _ => {}
+            }
+        }
+        self.body.push(Statement::Send(Expr::read(port?), None));
+        Some(())
+    }
+}
+
+fn number(value: u64, ty: Ty) -> Expr {
+    Expr::constant(Value::Int(value.into()), ty)
+}
+
+/// Puts what the traffic manager is told into variables.
+fn with_variables(list: &mut Vec<Statement>, rejected: &Place, error: &Place, wrong_sum: &Place) {
+    let truth = || Expr::constant(Value::Bool(true), Types::BOOL);
+    for mut statement in std::mem::take(list) {
+        for inner in statement.inner_mut() {
+            with_variables(inner, rejected, error, wrong_sum);
+        }
+        match statement {
+            Statement::Error(value) => {
+                list.push(Statement::Set(error.clone(), value));
+                list.push(Statement::Set(rejected.clone(), truth()));
+            }
+            Statement::ChecksumError => list.push(Statement::Set(wrong_sum.clone(), truth())),
+            other => list.push(other),
+        }
+    }
+}
+
+/// The places of a header that was taken apart.
+pub struct HeaderParts {
+    pub name: String,
+    pub valid: Var,
+    /// All fields with their places in bits and their widths; none when these are not fixed.
+    pub fields: Vec<(Var, u64, u32)>,
+}

@@ -1,0 +1,133 @@
+//! `namehop p4 run`: a compiled program on ports, until it is told to end.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::control::server::{Control, Server};
+use namehop_switch::ports::PortSpec;
+use namehop_switch::program::Program;
+use namehop_switch::{Report, Switch};
+use nix::sys::signal::{SigSet, Signal};
+
+/// Between two looks at ports and signals.
+const PAUSE: Duration = Duration::from_millis(20);
+/// So often captures have to be found read and written before the switch ends.
+const DONE_LOOKS: u32 = 5;
+/// Between two looks whether a port is gone.
+const PORTS_PAUSE: Duration = Duration::from_secs(1);
+
+/// What is to run, and how.
+pub struct Plan {
+    pub program: PathBuf,
+    pub ports: Vec<PortSpec>,
+    pub workers: usize,
+    /// 0 is what the program was compiled with.
+    pub batch: u32,
+    /// Seconds between two reports; 0 is only one at the end.
+    pub report_seconds: u64,
+    pub json: bool,
+    /// Where requests are answered.
+    pub control: Option<PathBuf>,
+}
+
+/// Runs until SIGINT or SIGTERM, or until all ports are captures that were read to their ends. False when a port is gone.
+///
+/// # Errors
+/// What is wrong with the program or a port, and what to do.
+pub fn run(plan: &Plan) -> io::Result<bool> {
+    let is_told = Arc::new(AtomicBool::new(false));
+    wait_for_signals(&is_told)?;
+    let program = Program::load(&plan.program, plan.workers).map_err(io::Error::other)?;
+    let mut switch = Switch::start(program, &plan.ports, plan.workers, plan.batch).map_err(io::Error::other)?;
+    let server = match &plan.control {
+        None => None,
+        Some(path) => {
+            let control = Control::new(&switch.program, switch.control()).map_err(io::Error::other)?;
+            Some(Server::start(path, control)?)
+        }
+    };
+    // Whoever started it may wait for this line.
+    writeln!(
+        io::stderr(),
+        "running {} on {} ports with {} workers",
+        switch.program.name,
+        plan.ports.len(),
+        plan.workers
+    )?;
+    let (mut looks, mut well) = (0, true);
+    let (mut reported, mut looked) = (Instant::now(), Instant::now());
+    while !is_told.load(Ordering::Relaxed) && looks < DONE_LOOKS && well {
+        thread::sleep(PAUSE);
+        looks = if switch.is_done() { looks + 1 } else { 0 };
+        if looked.elapsed() >= PORTS_PAUSE {
+            looked = Instant::now();
+            if let Some(port) = switch.gone() {
+                writeln!(io::stderr(), "namehop p4: port {}={} is gone", port.number, port.uri)?;
+                well = false;
+            }
+        }
+        if switch.has_failed() {
+            return Err(io::Error::other("a worker has ended by itself; please report this program"));
+        }
+        if plan.report_seconds > 0 && reported.elapsed() >= Duration::from_secs(plan.report_seconds) {
+            reported = Instant::now();
+            write_report(&switch.report(), plan.json)?;
+        }
+    }
+    drop(server);
+    switch.stop();
+    write_report(&switch.report(), plan.json)?;
+    Ok(well)
+}
+
+/// Sets a flag at SIGINT and SIGTERM. Threads that are started later leave the signals to this one.
+fn wait_for_signals(is_told: &Arc<AtomicBool>) -> io::Result<()> {
+    let mut set = SigSet::empty();
+    set.add(Signal::SIGINT);
+    set.add(Signal::SIGTERM);
+    set.thread_block()?;
+    let is_told = Arc::clone(is_told);
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        // Fails only for sets that are none.
+        let _ = set.wait();
+        is_told.store(true, Ordering::Relaxed);
+    })?;
+    Ok(())
+}
+
+fn write_report(report: &Report, json: bool) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    if json {
+        // One object a line.
+        serde_json::to_writer(&mut output, report)?;
+        return writeln!(output);
+    }
+    for port in &report.ports {
+        writeln!(
+            output,
+            "port {} {} {}: received {} packets, {} bytes; sent {} packets, {} bytes; lost: output full {}, receive ring full {}, \
+             no buffer {}, malformed {}, send failed {}",
+            port.port,
+            port.uri,
+            if port.up { "up" } else { "down" },
+            port.received_packets,
+            port.received_bytes,
+            port.sent_packets,
+            port.sent_bytes,
+            port.output_full,
+            port.receive_ring_full,
+            port.no_buffer,
+            port.malformed,
+            port.send_failed,
+        )?;
+    }
+    writeln!(
+        output,
+        "{}: {} bursts; dropped by the program {}, not ended {}, no buffer {}, oversized {}, no such port {}",
+        report.program, report.bursts, report.dropped, report.lost, report.no_buffer, report.oversized, report.no_port
+    )
+}

@@ -1,0 +1,49 @@
+//! What stays in the packet, and what is kept with it.
+
+use crate::ir::{self, Statement};
+use crate::load;
+use crate::optimise::{self, fuse};
+
+/// The headers that a program's packets leave with, and the names of what is kept after lookups.
+fn fused(name: &str, text: &str) -> (Vec<ir::Emit>, Vec<String>) {
+    load::on_deep_stack(|| {
+        let mut loaded = load::text_of(name.as_ref(), text.into(), &[]);
+        let program = loaded.program.as_mut().expect("a correct program");
+        let mut lowered = crate::lower::lower(program).expect("a program that can be compiled");
+        optimise::optimise(&mut lowered, &program.types);
+        let fused = fuse::fuse(&lowered, &program.types).expect("packets that go straight through");
+        let Some(Statement::Send(_, Some(emits))) = fused.program.parts[0].body.last() else {
+            panic!("a plain deparser")
+        };
+        let mut kept: Vec<String> =
+            fused.kept.iter().map(|variable| fused.program.variables[*variable].name.to_string()).collect();
+        kept.sort();
+        (emits.clone(), kept)
+    })
+    .expect("a stack for the compiler")
+}
+
+#[test]
+fn only_fields_that_change_are_written() {
+    let (emits, kept) = fused("ipv4.p4", include_str!("../../programs/ipv4.p4"));
+    assert!(emits.iter().all(|emit| emit.base.is_some()));
+    let changed: Vec<Vec<bool>> =
+        emits.iter().map(|emit| emit.fields.iter().map(|field| field.changed).collect()).collect();
+    // Both addresses of Ethernet; of IPv4 the time to live and the checksum.
+    assert_eq!(changed[0], [true, true, false]);
+    let ipv4: Vec<usize> = (0..changed[1].len()).filter(|place| changed[1][*place]).collect();
+    assert_eq!((ipv4, changed[1].len()), (vec![7, 9], 12));
+    // The addresses are written anew after the lookup, so the old ones are not kept; nor is anything of the metadata.
+    for name in
+        ["headers_ethernet_source", "headers_ethernet_destination", "headers_ethernet_type", "headers_ipv4_source"]
+    {
+        assert!(!kept.iter().any(|other| other == name), "{name} is kept");
+    }
+    assert!(kept.iter().any(|name| name == "headers_ipv4_ttl"));
+}
+
+#[test]
+fn a_switch_of_layer_2_writes_nothing() {
+    let (emits, _) = fused("l2.p4", include_str!("../../programs/l2.p4"));
+    assert!(emits.iter().all(|emit| emit.base.is_some() && emit.fields.iter().all(|field| !field.changed)));
+}

@@ -1,0 +1,243 @@
+//! `namehop p4 run` from the outside: captures through compiled programs, several workers, and what cannot be run.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use serde_json::Value;
+
+/// No more than may wait for a port, since a capture is read faster than another one is written.
+const FRAMES: u32 = 1000;
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_namehop-p4"))
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A program whose ingress does this, with the first header of a packet in `hdr.first`.
+fn compile(folder: &Path, name: &str, declarations: &str, ingress: &str) -> PathBuf {
+    let (source, result) = (folder.join(format!("{name}.p4")), folder.join(format!("{name}.so")));
+    let written = fs::write(
+        &source,
+        format!(
+            "#include <core.p4>\n#include <v1model.p4>\nheader ethernet_t {{ bit<96> addresses; bit<16> kind; }}\n\
+             struct headers_t {{ ethernet_t first; }}\nstruct meta_t {{ }}\n\
+             parser P(packet_in p, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {{\n\
+             state start {{ p.extract(hdr.first); transition accept; }} }}\n\
+             control V(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}\n\
+             control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {{\n{declarations}\n\
+             apply {{ {ingress} }} }}\n\
+             control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {{ apply {{ }} }}\n\
+             control U(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}\n\
+             control D(packet_out p, in headers_t hdr) {{ apply {{ p.emit(hdr.first); }} }}\n\
+             V1Switch(P(), V(), I(), E(), U(), D()) main;\n"
+        ),
+    );
+    written.expect("written");
+    let output = program().arg("compile").arg(&source).arg("-o").arg(&result).output().expect("it starts");
+    assert!(output.status.success(), "{}", text(&output));
+    result
+}
+
+fn frame(number: u32) -> Vec<u8> {
+    let length = 60 + number as usize % 1400;
+    let mut frame = [&[2; 12][..], &[8, 0], &number.to_be_bytes()].concat();
+    frame.resize(length, number as u8);
+    frame
+}
+
+fn write_capture(path: &Path, frames: &[Vec<u8>]) {
+    let mut bytes = Vec::new();
+    for number in [0xA1B2_C3D4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
+        bytes.extend(number.to_le_bytes());
+    }
+    for frame in frames {
+        for number in [1, 0, frame.len() as u32, frame.len() as u32] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(frame);
+    }
+    fs::write(path, bytes).expect("written");
+}
+
+fn read_capture(path: &Path) -> Vec<Vec<u8>> {
+    let bytes = fs::read(path).expect("there is one");
+    let (mut frames, mut rest) = (Vec::new(), &bytes[24..]);
+    while let Some((header, behind)) = rest.split_at_checked(16) {
+        let length = u32::from_le_bytes(header[8..12].try_into().expect("four")) as usize;
+        frames.push(behind[..length].to_vec());
+        rest = &behind[length..];
+    }
+    frames
+}
+
+/// Runs a program with a capture at port 0, and ports 1 and 2 that write. Gives both and the report.
+fn run(folder: &Path, program_file: &Path, frames: &[Vec<u8>], arguments: &[&str]) -> ([Vec<Vec<u8>>; 2], Value) {
+    let input = folder.join("in.pcap");
+    write_capture(&input, frames);
+    let outputs = [1, 2].map(|port| folder.join(format!("out{port}.pcap")));
+    let mut command = program();
+    command.arg("run").arg(program_file).arg("--json").args(arguments);
+    command.arg("--port").arg(format!("0=pcap://{}", input.display()));
+    for (port, output) in [1, 2].into_iter().zip(&outputs) {
+        command.arg("--port").arg(format!("{port}=pcap://?out={}", output.display()));
+    }
+    let output = command.output().expect("it starts");
+    assert!(output.status.success(), "{}", text(&output));
+    let report = serde_json::from_slice(&output.stdout).expect("JSON");
+    (outputs.map(|path| read_capture(&path)), report)
+}
+
+#[test]
+fn packets_go_in_place_through_one_and_several_workers_in_their_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let counted = "counter(1, CounterType.packets) all;";
+    let hub = compile(
+        folder.path(),
+        "hub",
+        counted,
+        "all.count(0); if (hdr.first.kind == 0x0800) { hdr.first.kind = 0x88b5; standard.egress_spec = 1; } else \
+         { standard.egress_spec = 77; }",
+    );
+    let frames: Vec<_> = (0..FRAMES).map(frame).collect();
+    let mut with_others = frames.clone();
+    with_others.insert(17, [&[2; 12][..], &[9, 9], &[0; 46]].concat());
+    let mut expected = frames;
+    for frame in &mut expected {
+        frame[12..14].copy_from_slice(&[0x88, 0xB5]);
+    }
+    for arguments in [&[][..], &["--batch", "1"], &["--batch", "64", "--workers", "3"]] {
+        let ([one, two], report) = run(folder.path(), &hub, &with_others, arguments);
+        assert!(one == expected && two.is_empty(), "{arguments:?}: {}", one.len());
+        assert_eq!((&report["no_port"], &report["ports"][0]["received_packets"]), (&1.into(), &(FRAMES + 1).into()));
+        assert_eq!(report["ports"][1]["sent_packets"], FRAMES);
+    }
+}
+
+#[test]
+fn packets_are_copied_dropped_and_go_round() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let again = compile(
+        folder.path(),
+        "again",
+        "",
+        "standard.egress_spec = 2; if (standard.instance_type == 0) { hdr.first.kind = 1; resubmit_preserving_field_list(0); } \
+         else if (hdr.first.addresses == 0) { mark_to_drop(standard); }",
+    );
+    let mut frames: Vec<_> = (0..300).map(frame).collect();
+    frames[7][..12].fill(0);
+    let ([one, two], report) = run(folder.path(), &again, &frames, &["--workers", "2"]);
+    frames.remove(7);
+    assert!(one.is_empty() && two == frames, "{}", two.len());
+    assert_eq!((&report["lost"], &report["no_buffer"]), (&0.into(), &0.into()));
+    let endless = compile(folder.path(), "endless", "", "standard.egress_spec = 2; resubmit_preserving_field_list(0);");
+    let (_, report) = run(folder.path(), &endless, &frames[..3], &[]);
+    assert_eq!(report["lost"], 3, "a packet that never ends is lost, and nothing else happens");
+}
+
+#[test]
+fn what_cannot_run_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let keeps = compile(
+        folder.path(),
+        "keeps",
+        "register<bit<32>>(4) last;",
+        "last.write(0, standard.packet_length); standard.egress_spec = 1;",
+    );
+    let text_file = folder.path().join("text.so");
+    fs::write(&text_file, "no program").expect("written");
+    let port = "0=pcap:///nonexistent/in.pcap";
+    let table = [
+        (vec![keeps.to_str().expect("a name"), "--port", port], "nonexistent"),
+        (vec![keeps.to_str().expect("a name"), "--port", port, "--workers", "2"], "only one worker"),
+        (vec![keeps.to_str().expect("a name"), "--port", "0=dev://no-such-if0"], "0=dev://no-such-if0"),
+        (vec![keeps.to_str().expect("a name"), "--port", "511=dev://lo"], "0 to 510"),
+        (vec![keeps.to_str().expect("a name"), "--port", "0=udp4://192.0.2.1:6363"], "no port of a switch"),
+        (vec![text_file.to_str().expect("a name"), "--port", port], "namehop p4 compile"),
+        (vec!["/nonexistent.so", "--port", port], "/nonexistent.so"),
+    ];
+    for (arguments, part) in table {
+        let output = program().arg("run").args(&arguments).output().expect("it starts");
+        assert!(!output.status.success() && text(&output).contains(part), "{arguments:?}: {}", text(&output));
+    }
+}
+
+#[test]
+fn a_program_that_runs_is_controlled_by_its_user() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let table = "counter(4, CounterType.packets) all; action send(bit<9> port) { standard.egress_spec = port; all.count(1); }\n\
+                 table kinds { key = { hdr.first.kind: exact; } actions = { send; } size = 1000; const entries = { } }\n\
+                 table more { key = { hdr.first.kind: ternary; } actions = { send; } size = 3; }";
+    let table = table.replace("const entries = { }", "");
+    let switch = compile(folder.path(), "switch", &table, "kinds.apply(); more.apply();");
+    let socket = folder.path().join("control");
+    let memif = format!("0=memif://{}?id=0", folder.path().join("memif").display());
+    let mut child = program()
+        .args([
+            "run",
+            switch.to_str().expect("a name"),
+            "--port",
+            &memif,
+            "--control",
+            socket.to_str().expect("a name"),
+        ])
+        .spawn()
+        .expect("it starts");
+    let end = Instant::now() + Duration::from_secs(30);
+    while UnixStream::connect(&socket).is_err() {
+        assert!(Instant::now() < end, "no socket");
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(fs::metadata(&socket).expect("it is there").permissions().mode() & 0o777, 0o600);
+    let ask = |arguments: &[&str]| {
+        let output = program().args(arguments).arg("--control").arg(&socket).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() { Ok(said) } else { Err(text(&output)) }
+    };
+    ask(&["table", "add", "kinds kind:0x0800 send(port:3)"]).expect("added");
+    let again = ask(&["table", "add", "kinds kind:0x0800 send(port:4)"]).expect_err("it is there");
+    assert!(again.contains("I.kinds") && again.contains("already"), "{again}");
+    ask(&["table", "modify", "kinds kind:0x0800 send(port:5)"]).expect("modified");
+    assert_eq!(ask(&["table", "list", "kinds"]).as_deref(), Ok("I.kinds \"hdr.first.kind\":0x800 I.send(port:0x5)\n"));
+    let file = folder.path().join("entries");
+    let lines =
+        |count: u32| (1..=count).map(|kind| format!("more {kind} kind:{kind} send(port:{kind})\n")).collect::<String>();
+    fs::write(&file, lines(4)).expect("written");
+    let full = ask(&["table", "load", file.to_str().expect("a name")]).expect_err("there is room for three");
+    assert!(full.contains("line 4") && full.contains("I.more is full"), "{full}");
+    assert_eq!(ask(&["table", "list", "more"]).as_deref(), Ok(""), "none of it was loaded");
+    fs::write(&file, lines(3)).expect("written");
+    assert_eq!(ask(&["table", "load", file.to_str().expect("a name")]).as_deref(), Ok("3 entries loaded\n"));
+    ask(&["table", "dump", file.to_str().expect("a name")]).expect("dumped");
+    assert_eq!(fs::read_to_string(&file).expect("written").lines().count(), 4);
+    ask(&["table", "delete", "kinds kind:0x0800"]).expect("deleted");
+    assert!(ask(&["table", "delete", "kinds kind:0x0800"]).expect_err("gone").contains("no entry"));
+    ask(&["table", "default", "kinds send(port:1)"]).expect("set");
+    ask(&["multicast", "7", "1", "5:2"]).expect("set");
+    ask(&["mirror", "9", "--port", "3"]).expect("set");
+    assert!(ask(&["counter", "read", "all", "4"]).expect_err("outside").contains("4 cells"));
+    assert_eq!(ask(&["counter", "read", "all", "1"]).as_deref(), Ok("I.all(1): 0 packets, 0 bytes\n"));
+    for bytes in [&b"\n"[..], b"{}\n", b"\xff\xfe\0\n", b"{\"request\":\"table-list\",\"x\":1}\n", &[b'['; 70_000]] {
+        let mut stream = UnixStream::connect(&socket).expect("it listens");
+        stream.write_all(bytes).expect("sent");
+        stream.shutdown(std::net::Shutdown::Write).expect("ended");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.contains("error"), "{answer}");
+    }
+    assert_eq!(ask(&["table", "list", "more"]).expect("it answers").lines().count(), 3);
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).expect("told");
+    assert!(child.wait().expect("it ends").success());
+    assert!(!socket.exists(), "the socket is gone");
+}

@@ -1,0 +1,80 @@
+//! The functions of a loadable program as C has them: `crates/p4/runtime/host.h`, which has to change together with this
+//! file.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+/// `P4_HOST_VERSION`
+pub(crate) const VERSION: u32 = 2;
+/// Bytes that can be read behind packets and data of entries (`P4_SLACK`).
+pub(crate) const SLACK_BYTES: usize = 16;
+/// Bytes before a packet into which headers may grow (`P4_HEADROOM`).
+pub(crate) const HEADROOM_BYTES: usize = 128;
+/// The port of packets that do not leave (`P4_DROPPED`).
+pub(crate) const DROPPED: u32 = u32::MAX;
+
+/// `struct p4_frame`
+#[repr(C)]
+pub(crate) struct Frame {
+    pub(crate) data: *mut u8,
+    pub(crate) length: u32,
+    pub(crate) port: u32,
+}
+
+/// `struct p4_host_worker`
+#[repr(C)]
+pub(crate) struct Worker {
+    _private: [u8; 0],
+}
+
+/// `struct p4_host_entry`
+#[repr(C)]
+pub(crate) struct Entry {
+    pub(crate) priority: i64,
+    pub(crate) prefix: u32,
+    pub(crate) action: u32,
+    pub(crate) key: *const u64,
+    pub(crate) mask: *const u64,
+    pub(crate) ranges: *const u64,
+    pub(crate) data: *const u8,
+    pub(crate) key_words: usize,
+    pub(crate) range_words: usize,
+    pub(crate) data_bytes: usize,
+}
+
+/// `p4_sent`
+pub(crate) type Sent = unsafe extern "C" fn(*mut c_void, u64, u64, *const u8, usize);
+/// `p4_lost`
+pub(crate) type Lost = unsafe extern "C" fn(*mut c_void, u64);
+type Cells = unsafe extern "C" fn(usize, *mut usize, *mut usize) -> *mut c_void;
+
+/// `struct p4_host`; nothing but the version can be read when it is another one.
+#[repr(C)]
+pub(crate) struct Host {
+    pub(crate) version: u32,
+    pub(crate) name: *const c_char,
+    pub(crate) entries: *const *const c_char,
+    pub(crate) description: *const c_char,
+    pub(crate) straight: bool,
+    pub(crate) one_worker: bool,
+    pub(crate) batch: u32,
+    pub(crate) start: unsafe extern "C" fn(c_uint) -> bool,
+    pub(crate) worker_new: unsafe extern "C" fn(c_uint, Sent, Lost, *mut c_void) -> *mut Worker,
+    pub(crate) worker_free: unsafe extern "C" fn(*mut Worker),
+    pub(crate) process: unsafe extern "C" fn(*mut Worker, *mut Frame, usize),
+    pub(crate) mirror: unsafe extern "C" fn(*mut Worker, u64, bool, u64),
+    pub(crate) unmirror: unsafe extern "C" fn(*mut Worker, u64),
+    pub(crate) group: unsafe extern "C" fn(*mut Worker, u64),
+    pub(crate) member: unsafe extern "C" fn(*mut Worker, u64, u64, u64),
+    pub(crate) change: unsafe extern "C" fn(usize, c_uint, *const Entry, *mut c_char, usize) -> bool,
+    pub(crate) set_default: unsafe extern "C" fn(usize, u32, *const u8, usize, *mut c_char, usize) -> bool,
+    pub(crate) counters: Cells,
+}
+
+// SAFETY: nobody writes to the list once the program is loaded. Functions that change tables take turns; those for one worker are
+// called by whoever has its engine; cells are read and written as atomic numbers.
+unsafe impl Sync for Host {}
+// SAFETY: as above.
+unsafe impl Send for Host {}
+
+// The numbers of C's types that are used as they are.
+const _: () = assert!(size_of::<c_int>() == 4 && size_of::<usize>() == 8);

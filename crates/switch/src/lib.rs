@@ -1,0 +1,275 @@
+//! Compiled P4 programs on ports.
+//!
+//! * [`program`]: a program that `namehop p4 compile` made, loaded into this process; it has all the code of others, behind a list of
+//!   functions of C.
+//! * [`ports`]: what it receives from and sends to.
+//! * `worker`: threads that take packets from the ones through the other.
+//! * [`Switch`]: all of it together, with what it counts.
+//!
+//! `unsafe` is in `program` alone, where C is called.
+
+mod ffi;
+pub mod ports;
+pub mod program;
+mod worker;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use crossbeam_queue::ArrayQueue;
+use namehop_dpdk::memif::MemifService;
+use namehop_face::wake::Waker;
+use namehop_packet::BufferPool;
+use serde::Serialize;
+
+use ports::{Opener, Port, PortSpec};
+use program::{Engine, Program};
+use worker::{HANDED_OVER, HandOver, PortCounters, Worker, WorkerCounters, WorkerPort};
+
+/// Workers of a switch at most.
+pub const MAX_WORKERS: usize = 32;
+/// Packets in memory at most: of usual size, for each port and worker besides; and long ones.
+const SMALL_PACKETS: usize = 16_384;
+const SMALL_EACH: usize = 4_096;
+const LARGE_PACKETS: usize = 1_024;
+/// Numbers of ports: 9 bits of v1model.
+const PORT_NUMBERS: usize = 512;
+
+/// What a port has counted.
+#[derive(Debug, Clone, Serialize)]
+pub struct PortReport {
+    /// As the program numbers it.
+    pub port: u32,
+    /// What is there.
+    pub uri: String,
+    /// Whether the link works.
+    pub up: bool,
+    /// How packets are spread over workers.
+    pub spread: &'static str,
+    /// Packets that came.
+    pub received_packets: u64,
+    /// Their bytes, with Ethernet headers.
+    pub received_bytes: u64,
+    /// Packets that the device took.
+    pub sent_packets: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets dropped because too many waited for the port.
+    pub output_full: u64,
+    /// Frames lost below: the receive ring was full.
+    pub receive_ring_full: u64,
+    /// There was no memory for them.
+    pub no_buffer: u64,
+    /// What came is no frame.
+    pub malformed: u64,
+    /// The device refused to send.
+    pub send_failed: u64,
+}
+
+/// What a switch has counted.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// The program's name.
+    pub program: String,
+    /// Threads that process packets.
+    pub workers: usize,
+    /// Bursts that were taken through the program.
+    pub bursts: u64,
+    /// Packets that the program dropped, where that is known: programs that copy packets do not say.
+    pub dropped: u64,
+    /// Packets with which the program did not come to an end.
+    pub lost: u64,
+    /// Packets without memory for a copy.
+    pub no_buffer: u64,
+    /// Packets without room for their headers.
+    pub oversized: u64,
+    /// Packets for ports that the switch has not.
+    pub no_port: u64,
+    /// Its ports, as they were named.
+    pub ports: Vec<PortReport>,
+}
+
+/// The engines of a switch that runs.
+pub struct Control {
+    engines: Vec<Arc<Mutex<Engine>>>,
+}
+
+impl Control {
+    /// Does this to the engine of each worker, between two bursts.
+    pub fn each_engine(&self, mut work: impl FnMut(&mut Engine)) {
+        for engine in &self.engines {
+            work(&mut engine.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+/// A program that runs on ports. It ends when it is dropped.
+pub struct Switch {
+    /// The program, whose tables may change.
+    pub program: Arc<Program>,
+    ports: Vec<Port>,
+    counters: Vec<Arc<WorkerCounters>>,
+    wakers: Vec<Arc<Waker>>,
+    threads: Vec<JoinHandle<()>>,
+    engines: Vec<Arc<Mutex<Engine>>>,
+    is_stopping: Arc<AtomicBool>,
+    _memif: Option<MemifService>,
+}
+
+impl Switch {
+    /// Opens the ports and starts the workers. `batch` is 0 for what the program was compiled with.
+    ///
+    /// # Errors
+    /// What is wrong, and what to do.
+    pub fn start(program: Program, specs: &[PortSpec], workers: usize, batch: u32) -> Result<Switch, String> {
+        let workers = workers.clamp(1, MAX_WORKERS);
+        if workers > 1 && program.needs_one_worker() {
+            return Err(format!(
+                "{} has registers or sees packets in their order, which only one worker keeps: leave --workers out",
+                program.name
+            ));
+        }
+        let pool = BufferPool::new(SMALL_PACKETS + SMALL_EACH * (specs.len() + workers), LARGE_PACKETS);
+        let mut place_of = vec![None; PORT_NUMBERS];
+        let mut opener = Opener::new(&pool, workers);
+        let (mut ports, mut queues) = (Vec::new(), Vec::new());
+        for (place, spec) in specs.iter().enumerate() {
+            let number = place_of.get_mut(spec.number as usize).filter(|number| number.is_none());
+            *number.ok_or_else(|| format!("port {} is named twice, or too large", spec.number))? = Some(place as u16);
+            let (port, queues_of_port) = opener.open(spec)?;
+            ports.push(port);
+            queues.push(queues_of_port);
+        }
+        let wakers: Vec<_> = (0..workers).map(|_| Arc::new(Waker::new())).collect();
+        let is_stopping = Arc::new(AtomicBool::new(false));
+        // A port with one queue has it at a worker that differs from port to port.
+        let first_of = |place: usize, queues: usize| if queues == 1 { place % workers } else { 0 };
+        let others: Vec<_> = queues
+            .iter()
+            .enumerate()
+            .map(|(place, list)| HandOver {
+                packets: ArrayQueue::new(HANDED_OVER),
+                waker: Arc::clone(&wakers[first_of(place, list.len())]),
+            })
+            .map(Arc::new)
+            .collect();
+        let mut all: Vec<Vec<WorkerPort>> = (0..workers).map(|_| Vec::new()).collect();
+        for (place, list) in queues.into_iter().enumerate() {
+            let first = first_of(place, list.len());
+            let mut list = list.into_iter();
+            for step in 0..workers {
+                let worker = (first + step) % workers;
+                all[worker].push(WorkerPort {
+                    number: specs[place].number,
+                    queue: list.next(),
+                    is_first: step == 0,
+                    others: Arc::clone(&others[place]),
+                    waiting: Vec::with_capacity(64),
+                });
+            }
+        }
+        let mut switch = Switch {
+            program: Arc::new(program),
+            ports,
+            counters: Vec::new(),
+            wakers,
+            threads: Vec::new(),
+            engines: Vec::new(),
+            is_stopping,
+            _memif: opener.into_service(),
+        };
+        for (number, ports) in all.into_iter().enumerate() {
+            let counters = WorkerCounters {
+                ports: specs.iter().map(|_| PortCounters::default()).collect(),
+                ..WorkerCounters::default()
+            };
+            let worker = Worker {
+                engine: Arc::new(Mutex::new(switch.program.engine(batch, &pool)?)),
+                ports,
+                place_of: place_of.clone(),
+                counters: Arc::new(counters),
+                waker: Arc::clone(&switch.wakers[number]),
+                is_stopping: Arc::clone(&switch.is_stopping),
+            };
+            switch.engines.push(Arc::clone(&worker.engine));
+            switch.counters.push(Arc::clone(&worker.counters));
+            let thread = thread::Builder::new().name(format!("worker{number}")).spawn(move || worker.run());
+            switch.threads.push(thread.map_err(|error: io::Error| format!("cannot start a worker: {error}"))?);
+        }
+        switch.ports.iter().for_each(Port::start);
+        Ok(switch)
+    }
+
+    /// For changing what is not in tables, from any thread.
+    pub fn control(&self) -> Control {
+        Control { engines: self.engines.clone() }
+    }
+
+    /// Whether all ports are captures that are read and written to their ends.
+    pub fn is_done(&self) -> bool {
+        self.ports.iter().all(Port::is_done)
+    }
+
+    /// A port that is gone for good, if there is one.
+    pub fn gone(&self) -> Option<&PortSpec> {
+        self.ports.iter().find(|port| port.is_gone()).map(|port| &port.spec)
+    }
+
+    /// Whether a worker has ended by itself, which is a defect.
+    pub fn has_failed(&self) -> bool {
+        self.threads.iter().any(JoinHandle::is_finished)
+    }
+
+    /// What it has counted.
+    pub fn report(&self) -> Report {
+        let sum = |of: &dyn Fn(&WorkerCounters) -> u64| self.counters.iter().map(|counters| of(counters)).sum();
+        let port = |(place, port): (usize, &Port)| {
+            let losses = port.losses();
+            PortReport {
+                port: port.spec.number,
+                uri: port.spec.uri.to_string(),
+                up: port.is_up(),
+                spread: port.spread,
+                received_packets: sum(&|counters| counters.ports[place].received_packets.get()),
+                received_bytes: sum(&|counters| counters.ports[place].received_bytes.get()),
+                sent_packets: sum(&|counters| counters.ports[place].sent_packets.get()),
+                sent_bytes: sum(&|counters| counters.ports[place].sent_bytes.get()),
+                output_full: sum(&|counters| counters.ports[place].output_full.get()),
+                receive_ring_full: losses.receive_ring_full,
+                no_buffer: losses.no_buffer,
+                malformed: losses.malformed,
+                send_failed: losses.send_failed,
+            }
+        };
+        Report {
+            program: self.program.name.clone(),
+            workers: self.counters.len(),
+            bursts: sum(&|counters| counters.bursts.get()),
+            dropped: sum(&|counters| counters.dropped.get()),
+            lost: sum(&|counters| counters.lost.get()),
+            no_buffer: sum(&|counters| counters.no_buffer.get()),
+            oversized: sum(&|counters| counters.oversized.get()),
+            no_port: sum(&|counters| counters.no_port.get()),
+            ports: self.ports.iter().enumerate().map(port).collect(),
+        }
+    }
+
+    /// Ends the workers; packets that leave are sent. Its counters can still be read.
+    pub fn stop(&mut self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+        self.wakers.iter().for_each(|waker| waker.wake());
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a worker ended by itself");
+            }
+        }
+    }
+}
+
+impl Drop for Switch {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

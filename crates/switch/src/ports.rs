@@ -1,0 +1,227 @@
+//! Ports of a switch: devices that take and give every frame, whoever it is for.
+
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use namehop_dpdk::interface::Interface;
+use namehop_dpdk::losses::Losses;
+use namehop_dpdk::memif::{Memif, MemifPort, MemifRole, MemifService};
+use namehop_dpdk::nic::{NicPort, USUAL_MTU_BYTES};
+use namehop_dpdk::packet_socket::{MAX_FRAME_BYTES, PacketPort};
+use namehop_dpdk::relay::RelayPort;
+use namehop_dpdk::xdp::XdpPort;
+use namehop_dpdk::{Devices, Eal, mempool_bytes, pcap, pci, use_mempools};
+use namehop_face::uri::{self, FaceUri, PortDriver};
+use namehop_packet::{BufferPool, PortQueue};
+
+/// Addresses, type and tag of a VLAN.
+const HEADER_BYTES: usize = 18;
+/// Frames in a ring of a memif that this end offers, and bytes of each of its buffers.
+const MEMIF_SLOTS: u16 = 1024;
+const MEMIF_BUFFER_BYTES: u16 = 2048;
+
+/// A number of the program and the device that has it, as `0=dev://eth0`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortSpec {
+    /// As the program numbers it.
+    pub number: u32,
+    /// What is there.
+    pub uri: FaceUri,
+}
+
+impl std::str::FromStr for PortSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PortSpec, String> {
+        let (number, uri) = text.split_once('=').ok_or("a port is written NUMBER=URI, as 0=dev://eth0")?;
+        let number: u32 = number.parse().ok().filter(|number| *number < 511).ok_or_else(|| {
+            format!("'{number}' is no number of a port: 0 to 510 are (511 stands for dropping a packet)")
+        })?;
+        let uri: FaceUri = uri.parse().map_err(|error: uri::FaceUriError| error.to_string())?;
+        let is_port = match &uri {
+            FaceUri::Device { driver, .. } => matches!(driver, PortDriver::Kernel | PortDriver::Xdp | PortDriver::Pci),
+            FaceUri::Memif { .. } | FaceUri::Pcap { .. } => true,
+            _ => false,
+        };
+        if !is_port || uri.port() != uri {
+            return Err(format!(
+                "{uri} is no port of a switch: write dev://INTERFACE, xdp://INTERFACE, pci://ADDRESS, memif:///SOCKET?id=NUMBER \
+                 or pcap:///IN?out=/OUT"
+            ));
+        }
+        Ok(PortSpec { number, uri })
+    }
+}
+
+enum Device {
+    Interface(String, PacketPort),
+    Xdp(String, XdpPort),
+    Nic(NicPort),
+    Pcap(RelayPort),
+    Memif(MemifPort),
+}
+
+/// A port that is open; it closes when this and its queues are dropped.
+pub struct Port {
+    /// What it was opened with.
+    pub spec: PortSpec,
+    device: Device,
+    /// How packets are spread over its queues.
+    pub spread: &'static str,
+}
+
+impl Port {
+    /// Whether the link works.
+    pub fn is_up(&self) -> bool {
+        match &self.device {
+            Device::Interface(name, _) | Device::Xdp(name, _) => Interface::query(name).is_ok_and(|found| found.is_up),
+            Device::Nic(port) => port.is_up(),
+            Device::Pcap(port) => !port.has_ended(),
+            Device::Memif(port) => port.is_up(),
+        }
+    }
+
+    /// Whether it is gone for good.
+    pub fn is_gone(&self) -> bool {
+        match &self.device {
+            Device::Interface(name, _) | Device::Xdp(name, _) => Interface::query(name).is_err(),
+            Device::Nic(port) => port.is_removed(),
+            Device::Pcap(_) | Device::Memif(_) => false,
+        }
+    }
+
+    /// Whether it is a capture; all of it was read, and all was written.
+    pub fn is_done(&self) -> bool {
+        matches!(&self.device, Device::Pcap(port) if port.is_done())
+    }
+
+    /// Frames lost below the switch.
+    pub fn losses(&self) -> Losses {
+        match &self.device {
+            Device::Interface(_, port) => port.losses(),
+            Device::Xdp(_, port) => port.losses(),
+            Device::Nic(port) => port.losses(),
+            Device::Pcap(port) => port.losses(),
+            Device::Memif(port) => port.losses(),
+        }
+    }
+
+    /// Frames may come.
+    pub fn start(&self) {
+        if let Device::Pcap(port) = &self.device {
+            port.start();
+        }
+    }
+}
+
+/// The queues of a port, one for each of the first workers.
+pub type Queues = Vec<Box<dyn PortQueue>>;
+
+/// Opens ports, with memory for their packets.
+pub struct Opener {
+    pool: BufferPool,
+    queues: usize,
+    memif: Option<MemifService>,
+}
+
+impl Opener {
+    /// For ports of so many queues, where they can have them.
+    pub fn new(pool: &BufferPool, queues: usize) -> Opener {
+        Opener { pool: pool.clone(), queues, memif: None }
+    }
+
+    /// Opens one.
+    ///
+    /// # Errors
+    /// What is wrong, with the port's name and what to do.
+    pub fn open(&mut self, spec: &PortSpec) -> Result<(Port, Queues), String> {
+        let named = |error: &dyn std::fmt::Display| format!("port {}={}: {error}", spec.number, spec.uri);
+        let (device, queues, spread) = self.device(&spec.uri).map_err(|error| named(&error))?;
+        Ok((Port { spec: spec.clone(), device, spread }, queues))
+    }
+
+    /// The thread that serves memifs, which has to live as long as they do.
+    pub fn into_service(self) -> Option<MemifService> {
+        self.memif
+    }
+
+    fn device(&mut self, uri: &FaceUri) -> Result<(Device, Queues, &'static str), String> {
+        let text = |error: namehop_dpdk::DpdkError| {
+            let remedy = if error.is_permission() {
+                " (it needs the capability CAP_NET_RAW: run as root, or grant that)"
+            } else {
+                ""
+            };
+            format!("{error}{remedy}")
+        };
+        const BY_PORTS: &str = "packets of UDP by addresses and ports, all others to the first worker";
+        const ONE: &str = "all to one worker";
+        match uri {
+            FaceUri::Device { driver: PortDriver::Kernel, interface, .. } => {
+                let found = Interface::query(interface).map_err(text)?;
+                let frame_bytes = (found.mtu_bytes + HEADER_BYTES).min(MAX_FRAME_BYTES);
+                let (port, queues) = PacketPort::open(interface, frame_bytes, self.queues, &self.pool).map_err(text)?;
+                port.receive_everything().map_err(text)?;
+                Ok((
+                    Device::Interface(interface.clone(), port),
+                    boxed(queues),
+                    if self.queues > 1 { BY_PORTS } else { ONE },
+                ))
+            }
+            FaceUri::Device { driver: PortDriver::Xdp, interface, .. } => {
+                let found = Interface::query(interface).map_err(text)?;
+                let (port, queues) =
+                    XdpPort::open(interface, found.mtu_bytes, self.queues, &self.pool).map_err(text)?;
+                port.receive_everything().map_err(text)?;
+                Ok((Device::Xdp(interface.clone(), port), boxed(queues), "by the queues of the interface"))
+            }
+            FaceUri::Device { driver: PortDriver::Pci, interface, .. } => {
+                let (small, large) = self.pool.limits();
+                let environment = Eal::start(mempool_bytes(small, large), Devices::Pci).map_err(text)?;
+                use_mempools(&self.pool, environment).map_err(text)?;
+                let (port, queues) =
+                    pci::open(environment, interface, USUAL_MTU_BYTES, self.queues, &self.pool).map_err(text)?;
+                port.receive_everything().map_err(text)?;
+                let spread = if port.spreads { BY_PORTS } else { "as the card does by itself" };
+                Ok((Device::Nic(port), boxed(queues), spread))
+            }
+            FaceUri::Pcap { input, output, .. } => {
+                let [input, output] = [input, output].map(|path| path.as_deref().map(Path::new));
+                let (port, queue) = pcap::open(input, output, &self.pool).map_err(text)?;
+                Ok((Device::Pcap(port), boxed([queue]), ONE))
+            }
+            FaceUri::Memif { socket, id, role, .. } => {
+                let socket = PathBuf::from(socket);
+                let role = match role {
+                    uri::MemifRole::Server => MemifRole::Server,
+                    uri::MemifRole::Client => MemifRole::Client,
+                };
+                if role == MemifRole::Server {
+                    remove_dead_socket(&socket)
+                        .map_err(|error| format!("cannot make {}: {error}", socket.display()))?;
+                }
+                let service = match &mut self.memif {
+                    Some(service) => service,
+                    none => none.insert(MemifService::start().map_err(|error| error.to_string())?),
+                };
+                let memif = Memif { role, socket, id: *id, ring_slots: MEMIF_SLOTS, buffer_bytes: MEMIF_BUFFER_BYTES };
+                let (port, queue) = service.open(&memif, &self.pool).map_err(text)?;
+                Ok((Device::Memif(port), boxed([queue]), ONE))
+            }
+            other => Err(format!("{other} is no port of a switch")),
+        }
+    }
+}
+
+fn boxed<Q: PortQueue>(queues: impl IntoIterator<Item = Q>) -> Queues {
+    queues.into_iter().map(|queue| Box::new(queue) as Box<dyn PortQueue>).collect()
+}
+
+/// Removes a socket that a process has left behind that ended; nothing else, and none that is in use.
+pub fn remove_dead_socket(path: &Path) -> std::io::Result<()> {
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
+    if is_socket && UnixStream::connect(path).is_err_and(refused) { fs::remove_file(path) } else { Ok(()) }
+}

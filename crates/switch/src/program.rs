@@ -1,0 +1,420 @@
+//! A loadable program: loaded once, its tables changed by any thread, packets processed by one engine for each worker.
+
+use std::ffi::{CStr, c_char, c_uint, c_void};
+use std::path::{Path, PathBuf};
+use std::slice;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use libloading::{Library, Symbol};
+use namehop_packet::{BufferPool, PacketBuffer};
+
+use crate::ffi::{self, DROPPED, Frame, HEADROOM_BYTES, Host, SLACK_BYTES};
+
+/// Room for the text of a refusal, in bytes.
+const WHY_BYTES: usize = 512;
+
+/// Why a program cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// It is no shared object, or cannot be read.
+    #[error("cannot load {0}: {1}; 'namehop p4 compile' makes loadable programs")]
+    Unreadable(PathBuf, libloading::Error),
+    /// It is a shared object of something else, or of a version before there was one.
+    #[error("{0} is no program that can be loaded; make it with 'namehop p4 compile FILE -o {0}'")]
+    Foreign(PathBuf),
+    /// It was compiled by another version.
+    #[error("{0} was compiled for another version of Namehop (it has number {1}, this one {v}); compile it again", v = ffi::VERSION)]
+    Version(PathBuf, u32),
+    /// What it starts with fails.
+    #[error("{0} does not start: {1}")]
+    Start(PathBuf, String),
+}
+
+/// What is to be done with an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// A new one.
+    Insert = 0,
+    /// Another action for one that is there.
+    Modify = 1,
+    /// Out.
+    Delete = 2,
+}
+
+/// An entry in the form that compiled programs hold: all keys packed into one number, as are the values for the action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The larger one wins, where a key is ternary, a range or optional.
+    pub priority: i64,
+    /// Bits of all prefixes.
+    pub prefix: u32,
+    /// Place of the action in the table's list.
+    pub action: u32,
+    /// The keys, the lowest word first, and which of their bits matter.
+    pub key: Vec<u64>,
+    /// As many words.
+    pub mask: Vec<u64>,
+    /// First and last value of each range.
+    pub ranges: Vec<u64>,
+    /// Values for the action, in network order.
+    pub data: Vec<u8>,
+}
+
+/// What a program begins with.
+enum Command {
+    Add(usize, Entry),
+    Default(usize, u32, Vec<u8>),
+}
+
+/// A program that is loaded.
+pub struct Program {
+    host: &'static Host,
+    /// As the program calls itself.
+    pub name: String,
+    /// What of it can be changed, as the compiler has written it.
+    pub description: String,
+    /// Entries and default actions that it begins with, as commands.
+    entries: Vec<String>,
+    // The code lives as long as this; dropped last.
+    _library: &'static Library,
+}
+
+impl Program {
+    /// Loads a program for so many workers and fills its tables with the entries that it has itself. It stays until the process ends.
+    ///
+    /// # Errors
+    /// When the file is none, or was made by another version. Whoever may write the file decides what this process does.
+    pub fn load(path: &Path, workers: usize) -> Result<Program, LoadError> {
+        // A name without a folder would be looked for among the libraries of the system.
+        let full = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        // SAFETY: what a shared object does when it is loaded is up to it; those that this crate is for do nothing.
+        let library = unsafe { Library::new(&full) }.map_err(|error| LoadError::Unreadable(path.to_owned(), error))?;
+        let library: &'static Library = Box::leak(Box::new(library));
+        // SAFETY: the function has this type in all versions (`host.h`).
+        let found: Result<Symbol<'_, unsafe extern "C" fn() -> *const Host>, _> =
+            unsafe { library.get(b"namehop_p4_host\0") };
+        let Ok(function) = found else { return Err(LoadError::Foreign(path.to_owned())) };
+        // SAFETY: as above; the list lies in the library, which stays.
+        let host = unsafe { function() };
+        // SAFETY: the version is the first field in all versions.
+        let version = unsafe { host.cast::<u32>().read() };
+        if version != ffi::VERSION {
+            return Err(LoadError::Version(path.to_owned(), version));
+        }
+        // SAFETY: of this version, it is such a list, and nobody writes to it any more.
+        let host = unsafe { &*host };
+        let start = |reason: &str| LoadError::Start(path.to_owned(), reason.to_owned());
+        // SAFETY: called once, before all else.
+        if !unsafe { (host.start)(workers as c_uint) } {
+            return Err(start("there are no random numbers"));
+        }
+        // SAFETY: texts of C in the library; the list of entries ends with a null pointer.
+        let (name, description, entries) = unsafe {
+            let text = |text: *const c_char| CStr::from_ptr(text).to_string_lossy().into_owned();
+            let list = (0..).map(|place| *host.entries.add(place)).take_while(|entry| !entry.is_null());
+            (text(host.name), text(host.description), list.map(text).collect::<Vec<_>>())
+        };
+        let program = Program { host, name, description, entries, _library: library };
+        program.fill().map_err(|reason| start(&reason))?;
+        Ok(program)
+    }
+
+    /// Whether packets have to be processed by one thread, because the program remembers something of them.
+    pub fn needs_one_worker(&self) -> bool {
+        self.host.one_worker
+    }
+
+    /// Packets of a batch, when nothing else is said.
+    pub fn batch(&self) -> u32 {
+        self.host.batch
+    }
+
+    /// Entries that the program has itself, each with its table.
+    ///
+    /// # Errors
+    /// When one of its commands is unknown.
+    pub fn own_entries(&self) -> Result<Vec<(usize, Entry)>, String> {
+        let mut entries = Vec::new();
+        for command in self.commands()? {
+            if let Command::Add(table, entry) = command {
+                entries.push((table, entry));
+            }
+        }
+        Ok(entries)
+    }
+
+    fn commands(&self) -> Result<Vec<Command>, String> {
+        let command = |line: &String| match line.split(' ').collect::<Vec<_>>()[..] {
+            ["add", table, priority, prefix, action, key, mask, ranges, data] => {
+                let entry = Entry {
+                    priority: number(priority)?,
+                    prefix: number(prefix)?,
+                    action: number(action)?,
+                    key: numbers(key)?,
+                    mask: numbers(mask)?,
+                    ranges: numbers(ranges)?,
+                    data: bytes(data)?,
+                };
+                Ok(Command::Add(number(table)?, entry))
+            }
+            ["default", table, action, data] => Ok(Command::Default(number(table)?, number(action)?, bytes(data)?)),
+            _ => Err(format!("it begins with an unknown command: {line}")),
+        };
+        self.entries.iter().map(command).collect()
+    }
+
+    fn fill(&self) -> Result<(), String> {
+        self.commands()?.into_iter().try_for_each(|command| match command {
+            Command::Add(table, entry) => self.change(table, Change::Insert, &entry),
+            Command::Default(table, action, data) => self.set_default(table, action, &data),
+        })
+    }
+
+    /// Changes a table, while packets flow.
+    ///
+    /// # Errors
+    /// What is wrong, with the name of the table; nothing has changed then.
+    pub fn change(&self, table: usize, change: Change, entry: &Entry) -> Result<(), String> {
+        if entry.mask.len() != entry.key.len() {
+            return Err("an entry has another size than its table".to_owned());
+        }
+        let data = padded(&entry.data);
+        let raw = ffi::Entry {
+            priority: entry.priority,
+            prefix: entry.prefix,
+            action: entry.action,
+            key: entry.key.as_ptr(),
+            mask: entry.mask.as_ptr(),
+            ranges: entry.ranges.as_ptr(),
+            data: data.as_ptr(),
+            key_words: entry.key.len(),
+            range_words: entry.ranges.len(),
+            data_bytes: entry.data.len(),
+        };
+        let mut why = [0; WHY_BYTES];
+        // SAFETY: the parts have these lengths, which the function compares with those of the table, and threads take turns in it.
+        let done = unsafe { (self.host.change)(table, change as c_uint, &raw, why.as_mut_ptr(), WHY_BYTES) };
+        if done { Ok(()) } else { Err(text_of(&why)) }
+    }
+
+    /// Sets what keys without an entry get.
+    ///
+    /// # Errors
+    /// As for entries.
+    pub fn set_default(&self, table: usize, action: u32, data: &[u8]) -> Result<(), String> {
+        let mut why = [0; WHY_BYTES];
+        let room = padded(data);
+        // SAFETY: as in `change`.
+        let done =
+            unsafe { (self.host.set_default)(table, action, room.as_ptr(), data.len(), why.as_mut_ptr(), WHY_BYTES) };
+        if done { Ok(()) } else { Err(text_of(&why)) }
+    }
+
+    fn cell(&self, counter: usize, index: usize) -> Option<&[AtomicU64; 2]> {
+        let (mut count, mut bytes) = (0, 0);
+        // SAFETY: the function takes any number, and fills both.
+        let cells = unsafe { (self.host.counters)(counter, &mut count, &mut bytes) };
+        if cells.is_null() || index >= count || bytes != size_of::<[AtomicU64; 2]>() {
+            return None;
+        }
+        // SAFETY: so many cells of this size are there, which live as long as the program and consist of two aligned numbers. Workers add
+        // to them as a whole.
+        Some(unsafe { &*cells.cast::<[AtomicU64; 2]>().add(index) })
+    }
+
+    /// Packets and bytes that a counter has counted in one of its cells; `None` when there is no such cell.
+    pub fn counter(&self, counter: usize, index: usize) -> Option<(u64, u64)> {
+        self.cell(counter, index)
+            .map(|[packets, bytes]| (packets.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed)))
+    }
+
+    /// Lets a cell of a counter begin at nothing. What is counted at the same moment may be lost. False when there is no such cell.
+    pub fn reset_counter(&self, counter: usize, index: usize) -> bool {
+        let cell = self.cell(counter, index);
+        cell.into_iter().flatten().for_each(|number| number.store(0, Ordering::Relaxed));
+        cell.is_some()
+    }
+
+    /// Makes the memory of one worker. `batch` is 0 for what the program was compiled with.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub fn engine(&self, batch: u32, pool: &BufferPool) -> Result<Engine, String> {
+        let outcome = Outcome { pool: pool.clone(), sent: Vec::with_capacity(256), lost: 0, no_buffer: 0 };
+        let outcome = Box::into_raw(Box::new(outcome));
+        // SAFETY: the functions below get this pointer, which lives as long as the worker.
+        let worker = unsafe { (self.host.worker_new)(batch, sent, lost, outcome.cast()) };
+        let engine = Engine { host: self.host, worker, outcome, frames: Vec::new() };
+        if worker.is_null() { Err("there are too many workers".to_owned()) } else { Ok(engine) }
+    }
+}
+
+fn padded(data: &[u8]) -> Vec<u8> {
+    [data, &[0; SLACK_BYTES]].concat()
+}
+
+fn text_of(text: &[c_char; WHY_BYTES]) -> String {
+    let bytes: Vec<u8> = text.iter().take_while(|byte| **byte != 0).map(|byte| *byte as u8).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+    text.parse().map_err(|_| format!("'{text}' is no number"))
+}
+
+/// Bytes in hexadecimal digits; "-" is none.
+fn bytes(text: &str) -> Result<Vec<u8>, String> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let pairs = digits.as_bytes().chunks(2);
+    pairs
+        .map(|pair| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok()))
+        .collect::<Option<_>>()
+        .ok_or_else(|| format!("'{text}' are no bytes"))
+}
+
+/// Words of eight bytes, the lowest byte first.
+fn numbers(text: &str) -> Result<Vec<u64>, String> {
+    Ok(bytes(text)?.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default())).collect())
+}
+
+/// What the program gives back beside frames in place.
+struct Outcome {
+    pool: BufferPool,
+    sent: Vec<(u32, PacketBuffer)>,
+    lost: u64,
+    no_buffer: u64,
+}
+
+unsafe extern "C" fn sent(owner: *mut c_void, _number: u64, port: u64, bytes: *const u8, length: usize) {
+    // SAFETY: it is what `engine` gave, and used by the thread alone that is in `process`; so many bytes are there.
+    let (outcome, bytes) = unsafe { (&mut *owner.cast::<Outcome>(), slice::from_raw_parts(bytes, length)) };
+    match outcome.pool.copy_of(bytes) {
+        Some(buffer) => outcome.sent.push((port as u32, buffer)),
+        None => outcome.no_buffer += 1,
+    }
+}
+
+unsafe extern "C" fn lost(owner: *mut c_void, _number: u64) {
+    // SAFETY: as above.
+    unsafe { (*owner.cast::<Outcome>()).lost += 1 };
+}
+
+/// What became of packets, besides those that leave.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fates {
+    /// The program dropped them. Not known of programs that copy packets.
+    pub dropped: u64,
+    /// The program did not come to an end with them: too many steps or rounds.
+    pub lost: u64,
+    /// There was no memory for a copy.
+    pub no_buffer: u64,
+    /// There was no room for them with headers.
+    pub oversized: u64,
+}
+
+/// What one worker processes packets with.
+pub struct Engine {
+    host: &'static Host,
+    worker: *mut ffi::Worker,
+    outcome: *mut Outcome,
+    frames: Vec<Frame>,
+}
+
+// SAFETY: the memory belongs to whoever has the engine, one thread at a time; what C keeps for each thread is only used within one
+// call.
+unsafe impl Send for Engine {}
+
+impl Engine {
+    /// Takes packets, each with the port that it came from, through the program. Those that leave are added to `leaving` with the port
+    /// that they leave by, in their order.
+    pub fn process(&mut self, packets: &mut Vec<(u32, PacketBuffer)>, leaving: &mut Vec<(u32, PacketBuffer)>) -> Fates {
+        // SAFETY: nobody else uses it outside of calls of C.
+        let outcome = unsafe { &mut *self.outcome };
+        let (mut fates, pool) = (Fates::default(), outcome.pool.clone());
+        packets.retain_mut(|(_, packet)| {
+            let fits = with_room(packet, &pool);
+            fates.oversized += u64::from(!fits);
+            fits
+        });
+        self.frames.clear();
+        self.frames.extend(packets.iter_mut().map(|(port, packet)| {
+            let room = packet.bytes_mut();
+            let length = (room.len() - HEADROOM_BYTES - SLACK_BYTES) as u32;
+            // SAFETY: the packet begins behind the headroom.
+            Frame { data: unsafe { room.as_mut_ptr().add(HEADROOM_BYTES) }, length, port: *port }
+        }));
+        // SAFETY: the frames lie in the packets, with room before and behind them; the worker is ours, and `outcome` is not used
+        // until the call has ended.
+        unsafe { (self.host.process)(self.worker, self.frames.as_mut_ptr(), self.frames.len()) };
+        // SAFETY: as above.
+        let outcome = unsafe { &mut *self.outcome };
+        fates.lost = std::mem::take(&mut outcome.lost);
+        fates.no_buffer = std::mem::take(&mut outcome.no_buffer);
+        leaving.append(&mut outcome.sent);
+        if !self.host.straight {
+            packets.clear();
+            return fates;
+        }
+        for ((_, mut packet), frame) in packets.drain(..).zip(&self.frames) {
+            if frame.port == DROPPED {
+                fates.dropped += 1;
+                continue;
+            }
+            let start = frame.data.addr() - packet.bytes().as_ptr().addr();
+            packet.trim_front(start);
+            packet.truncate(frame.length as usize);
+            leaving.push((frame.port, packet));
+        }
+        fates
+    }
+
+    /// Copies of a mirroring session go to a port, or to the members of a multicast group.
+    pub fn mirror(&mut self, session: u64, group: bool, target: u64) {
+        // SAFETY: the worker is ours; so below.
+        unsafe { (self.host.mirror)(self.worker, session, group, target) }
+    }
+
+    /// A session has no copies any more.
+    pub fn unmirror(&mut self, session: u64) {
+        // SAFETY: as above.
+        unsafe { (self.host.unmirror)(self.worker, session) }
+    }
+
+    /// A multicast group has these members, and no others: replication number and port.
+    pub fn group(&mut self, group: u64, members: &[(u64, u64)]) {
+        // SAFETY: as above.
+        unsafe { (self.host.group)(self.worker, group) };
+        for (replica, port) in members {
+            // SAFETY: as above.
+            unsafe { (self.host.member)(self.worker, group, *replica, *port) };
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        if !self.worker.is_null() {
+            // SAFETY: nobody uses it any more.
+            unsafe { (self.host.worker_free)(self.worker) };
+        }
+        // SAFETY: made from a box, and C has no use for it any more.
+        drop(unsafe { Box::from_raw(self.outcome) });
+    }
+}
+
+/// Makes a packet longer by the room before and behind it; in another buffer where that is needed.
+fn with_room(packet: &mut PacketBuffer, pool: &BufferPool) -> bool {
+    if packet.prepend(HEADROOM_BYTES).is_some() {
+        if packet.append(SLACK_BYTES).is_some() {
+            return true;
+        }
+        packet.trim_front(HEADROOM_BYTES);
+    }
+    let length = packet.bytes().len();
+    let Some(mut copy) = pool.allocate(length + SLACK_BYTES) else { return false };
+    let done = copy.append(length).map(|to| to.copy_from_slice(packet.bytes())).is_some()
+        && copy.prepend(HEADROOM_BYTES).is_some()
+        && copy.append(SLACK_BYTES).is_some();
+    *packet = copy;
+    done
+}

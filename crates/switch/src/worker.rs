@@ -1,0 +1,223 @@
+//! A worker: takes what has come on its queues through the program, and sends what leaves.
+//!
+//! Every queue belongs to one worker, so that packets of one flow, which come by one queue, stay in order. A worker sends by its own
+//! queue of a port; where it has none, the worker that has the port's first queue sends for it. It never waits for a batch to
+//! fill: a batch is what has come by now.
+
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crossbeam_queue::ArrayQueue;
+use namehop_dpdk::BURST;
+use namehop_face::wake::Waker;
+use namehop_packet::{PacketBuffer, PortQueue};
+
+use crate::program::{Engine, Fates};
+
+/// Packets that wait for a port that is full, at most; further ones are dropped.
+const MOST_WAITING: usize = 1024;
+/// Packets that wait for the worker that sends for another one, at most.
+pub(crate) const HANDED_OVER: usize = 1024;
+/// Turns without a packet before a worker sleeps.
+const IDLE_TURNS: u32 = 200;
+/// How long it sleeps where a queue cannot wake it, and otherwise.
+const POLL_PAUSE: Duration = Duration::from_micros(50);
+const LONGEST_SLEEP: Duration = Duration::from_millis(20);
+
+/// A counter with one writing thread.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    fn add(&self, count: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed) + count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What one worker counts of one port.
+#[derive(Debug, Default)]
+pub(crate) struct PortCounters {
+    pub(crate) received_packets: Counter,
+    pub(crate) received_bytes: Counter,
+    pub(crate) sent_packets: Counter,
+    pub(crate) sent_bytes: Counter,
+    pub(crate) output_full: Counter,
+}
+
+/// What one worker counts of packets.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerCounters {
+    pub(crate) ports: Vec<PortCounters>,
+    pub(crate) bursts: Counter,
+    pub(crate) dropped: Counter,
+    pub(crate) lost: Counter,
+    pub(crate) no_buffer: Counter,
+    pub(crate) oversized: Counter,
+    pub(crate) no_port: Counter,
+}
+
+/// Where packets for a port go that come from workers without a queue of it.
+pub(crate) struct HandOver {
+    pub(crate) packets: ArrayQueue<PacketBuffer>,
+    pub(crate) waker: Arc<Waker>,
+}
+
+/// A port as a worker sees it.
+pub(crate) struct WorkerPort {
+    pub(crate) number: u32,
+    pub(crate) queue: Option<Box<dyn PortQueue>>,
+    /// Whether this worker sends for those without a queue.
+    pub(crate) is_first: bool,
+    pub(crate) others: Arc<HandOver>,
+    pub(crate) waiting: Vec<PacketBuffer>,
+}
+
+/// All that a worker has.
+pub(crate) struct Worker {
+    pub(crate) engine: Arc<Mutex<Engine>>,
+    pub(crate) ports: Vec<WorkerPort>,
+    /// Place in `ports` by number of the port.
+    pub(crate) place_of: Vec<Option<u16>>,
+    pub(crate) counters: Arc<WorkerCounters>,
+    pub(crate) waker: Arc<Waker>,
+    pub(crate) is_stopping: Arc<AtomicBool>,
+}
+
+impl Worker {
+    /// Runs until it is told to stop.
+    pub(crate) fn run(mut self) {
+        let (mut received, mut leaving, mut frames) = (Vec::new(), Vec::new(), Vec::with_capacity(BURST));
+        let mut idle = 0;
+        while !self.is_stopping.load(Ordering::Relaxed) {
+            self.receive(&mut frames, &mut received);
+            idle = if received.is_empty() { idle + 1 } else { 0 };
+            if !received.is_empty() {
+                let fates =
+                    self.engine.lock().unwrap_or_else(PoisonError::into_inner).process(&mut received, &mut leaving);
+                self.count(fates);
+            }
+            self.hand_out(&mut leaving);
+            if self.send() {
+                idle = 0;
+            }
+            if idle > IDLE_TURNS {
+                self.sleep();
+            }
+        }
+        // What leaves already is to arrive.
+        self.send();
+    }
+
+    fn receive(&mut self, frames: &mut Vec<PacketBuffer>, received: &mut Vec<(u32, PacketBuffer)>) {
+        for (port, counters) in self.ports.iter_mut().zip(&self.counters.ports) {
+            let Some(queue) = &mut port.queue else { continue };
+            queue.receive(frames);
+            if frames.is_empty() {
+                continue;
+            }
+            counters.received_packets.add(frames.len() as u64);
+            counters.received_bytes.add(frames.iter().map(|frame| frame.bytes().len() as u64).sum());
+            let number = port.number;
+            received.extend(frames.drain(..).map(|frame| (number, frame)));
+        }
+    }
+
+    fn count(&self, fates: Fates) {
+        let counters = &self.counters;
+        counters.bursts.add(1);
+        for (counter, count) in [
+            (&counters.dropped, fates.dropped),
+            (&counters.lost, fates.lost),
+            (&counters.no_buffer, fates.no_buffer),
+            (&counters.oversized, fates.oversized),
+        ] {
+            if count > 0 {
+                counter.add(count);
+            }
+        }
+    }
+
+    /// Puts packets where they wait for their ports.
+    fn hand_out(&mut self, leaving: &mut Vec<(u32, PacketBuffer)>) {
+        for (number, packet) in leaving.drain(..) {
+            let place = self.place_of.get(number as usize).copied().flatten();
+            let Some(place) = place.map(usize::from) else {
+                self.counters.no_port.add(1);
+                continue;
+            };
+            let port = &mut self.ports[place];
+            let is_full = if port.queue.is_some() {
+                let is_full = port.waiting.len() >= MOST_WAITING;
+                if !is_full {
+                    port.waiting.push(packet);
+                }
+                is_full
+            } else {
+                let refused = port.others.packets.push(packet).is_err();
+                port.others.waker.wake();
+                refused
+            };
+            if is_full {
+                self.counters.ports[place].output_full.add(1);
+            }
+        }
+    }
+
+    /// Sends what waits. Whether there was anything.
+    fn send(&mut self) -> bool {
+        let mut any = false;
+        for (port, counters) in self.ports.iter_mut().zip(&self.counters.ports) {
+            let Some(queue) = &mut port.queue else { continue };
+            if port.is_first {
+                while port.waiting.len() < MOST_WAITING
+                    && let Some(packet) = port.others.packets.pop()
+                {
+                    port.waiting.push(packet);
+                }
+            }
+            if port.waiting.is_empty() {
+                continue;
+            }
+            let (before, bytes) = (port.waiting.len(), bytes_of(&port.waiting));
+            queue.transmit(&mut port.waiting);
+            let sent = before - port.waiting.len();
+            if sent > 0 {
+                any = true;
+                counters.sent_packets.add(sent as u64);
+                counters.sent_bytes.add(bytes - bytes_of(&port.waiting));
+            }
+        }
+        any
+    }
+
+    /// Sleeps until a packet comes, as far as queues can say so.
+    fn sleep(&mut self) {
+        for port in &mut self.ports {
+            if let Some(queue) = &mut port.queue {
+                queue.prepare_to_sleep();
+            }
+        }
+        let Worker { ports, waker, is_stopping, .. } = self;
+        let queues = || ports.iter().filter_map(|port| port.queue.as_ref());
+        let bells: Vec<BorrowedFd<'_>> = queues().filter_map(|queue| queue.bell()).collect();
+        let has_all = bells.len() == queues().count() && ports.iter().all(|port| port.waiting.is_empty());
+        let timeout = if has_all { LONGEST_SLEEP } else { POLL_PAUSE };
+        let is_ready = || {
+            is_stopping.load(Ordering::Relaxed)
+                || ports.iter().any(|port| port.is_first && !port.others.packets.is_empty())
+        };
+        if waker.poll(&bells, Some(timeout), is_ready).is_err() {
+            std::thread::sleep(POLL_PAUSE);
+        }
+    }
+}
+
+fn bytes_of(packets: &[PacketBuffer]) -> u64 {
+    packets.iter().map(|packet| packet.bytes().len() as u64).sum()
+}
