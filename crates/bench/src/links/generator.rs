@@ -48,8 +48,9 @@ impl Generator {
         load: &Load,
         processor: usize,
     ) -> Result<Generator, LinksError> {
-        let consumer = Consumer::new(PortLink::new(place, Side::Consumer, pool)?, load)?;
-        let producer = Producer::new(PortLink::new(place, Side::Producer, pool)?, load)?;
+        let consumer = Consumer::new(PortLink::new(place, Side::Consumer, pool)?, &load.consumer())?;
+        let producer_link = PortLink::new(place, Side::Producer, pool)?;
+        let producer = Producer::new(producer_link, &[load.producer()], 0)?;
         let shared = Arc::new(Shared::default());
         let (of_thread, (sender, turns)) = (Arc::clone(&shared), channel());
         let thread = thread::Builder::new().name("generator".to_owned()).spawn(move || {
@@ -138,7 +139,7 @@ fn run(
         let moved = consumer.link().moved + producer.link().moved;
         consumer.step(|| is_measuring)?;
         producer.step()?;
-        shared.served.store(producer.served(), Ordering::Relaxed);
+        shared.served.store(producer.counts().data, Ordering::Relaxed);
         let now = Instant::now();
         if consumer.link().moved + producer.link().moved > moved {
             busy += now - before;

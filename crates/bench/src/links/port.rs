@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use namehop_dpdk::memif::{Memif, MemifRole, MemifService};
 use namehop_dpdk::packet_socket::PacketPort;
@@ -118,7 +119,8 @@ impl PortLink {
 }
 
 impl Link for PortLink {
-    fn receive(&mut self, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    /// Never waits: a port is asked again and again.
+    fn receive(&mut self, _patience: Duration, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         self.transmit();
         self.port.queue.receive(&mut self.received);
         self.moved += self.received.len() as u64;

@@ -36,7 +36,7 @@ fn frames_go_through_a_sink_on_memif() {
     let stop = AtomicBool::new(false);
     let turn = turn(&generator, SHORTEST_TURN, &stop, || Ok(sink.status())).expect("measured");
     let counts = &turn.load.counts;
-    assert!(counts.exchanges > 100 && counts.nacks + counts.unexpected + counts.malformed == 0, "{counts:?}");
+    assert!(counts.exchanges > 100 && counts.nacks + counts.unexpected() + counts.malformed == 0, "{counts:?}");
     assert_eq!(counts.rtt_ns.len(), counts.exchanges);
     assert!(!turn.load.busy.is_zero() && turn.load.busy <= turn.elapsed);
     assert!(turn.after.busy > turn.before.busy && turn.after.processor_time.is_none());

@@ -1,12 +1,18 @@
 //! `namehop traffic`: experiments with traffic.
 
+mod consumer;
+mod plan;
+mod producer;
 mod relay;
+mod report;
+mod run;
 
 use clap::{Args, Subcommand};
 
+use crate::connection::ConnectionArgs;
 use crate::failure::Failure;
 
-/// Tools for experiments with traffic
+/// Tools for experiments with traffic: consumers, producers, bad links
 #[derive(Args, Debug)]
 pub struct TrafficArgs {
     #[command(subcommand)]
@@ -15,12 +21,18 @@ pub struct TrafficArgs {
 
 #[derive(Subcommand, Debug)]
 enum TrafficCommand {
+    Run(run::RunArgs),
+    Consumer(Box<consumer::ConsumerArgs>),
+    Producer(producer::ProducerArgs),
     Relay(relay::RelayArgs),
 }
 
 impl TrafficArgs {
-    pub fn run(self) -> Result<(), Failure> {
+    pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         match self.command {
+            TrafficCommand::Run(args) => args.run(connection),
+            TrafficCommand::Consumer(args) => args.run(connection),
+            TrafficCommand::Producer(args) => args.run(connection),
             TrafficCommand::Relay(args) => args.run(),
         }
     }

@@ -127,3 +127,46 @@ fn completions_and_help_need_no_forwarder() {
     assert!(help.contains("namehop route add --file routes.txt") && help.contains("--expires"), "{help}");
     assert!(scene.run("--help").ok().contains("Exit codes"));
 }
+
+#[test]
+fn consumers_and_producers_account_for_every_interest() {
+    let scene = Scene::with_loopback();
+    std::fs::write(scene.path("nothing"), "").unwrap();
+    let mut producer =
+        scene.start("traffic producer /test/one --payload 300 --duration 3s --json", &scene.path("nothing"));
+    let line = "traffic consumer /test/one --window 8 --congestion cubic --count 100 --lifetime 100ms --json";
+    let consumer = (0..50).find_map(|_| {
+        // The prefix is registered a little after the producer starts.
+        let result = scene.run(line);
+        if result.code != 0 {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        (result.code == 0).then(|| result.json())
+    });
+    let report = consumer.expect("Data");
+    let counts = &report["consumers"][0];
+    assert_eq!((&counts["interests"], &counts["data"]), (&100.into(), &100.into()), "{report}");
+    assert!(counts["rtt_p99_us"].as_f64() >= counts["rtt_p50_us"].as_f64() && counts["window"].is_number(), "{report}");
+    assert_eq!(producer.code(), 0);
+
+    let plan = "[[consumer]]\ncount = 400\nrate = 2000\n[[consumer.pattern]]\nprefix = \"/test/two\"\nlifetime = \"200ms\"\n\
+                [[producer]]\n[[producer.pattern]]\nprefix = \"/test/two\"\n\
+                reply = [{ payload = 10 }, { nack = \"congestion\" }, { silent = true }]\n";
+    std::fs::write(scene.path("plan.toml"), plan).unwrap();
+    let report = scene.run("traffic run plan.toml --json").json();
+    let (consumer, producer) = (&report["consumers"][0], &report["producers"][0]);
+    let count = |side: &serde_json::Value, name: &str| side[name].as_u64().unwrap();
+    let losses: u64 = ["nacks", "timeouts", "unanswered"].iter().map(|name| count(consumer, name)).sum();
+    assert_eq!((count(consumer, "interests"), count(consumer, "data") + losses), (400, 400), "{report}");
+    assert_eq!(count(consumer, "timeouts"), count(producer, "silent"));
+    let text = scene.run("traffic run plan.toml").ok();
+    assert!(text.contains("Generator") && text.contains("us per packet"), "{text}");
+
+    std::fs::write(scene.path("plan.toml"), plan.replace("rate", "rat")).unwrap();
+    let error = scene.run("traffic run plan.toml").failed(2);
+    assert!(error.contains("plan.toml") && error.contains("line 3") && error.contains("docs/traffic.md"), "{error}");
+    scene.run("traffic consumer /test/nobody --count 5 --json").failed(4);
+    scene.run("traffic consumer /test --names 0").failed(2);
+    scene.run("traffic producer /test --payload 9000").failed(2);
+    Scene::empty().run("traffic consumer /test").failed(3);
+}

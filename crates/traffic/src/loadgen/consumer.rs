@@ -1,67 +1,115 @@
-//! The consuming side: keeps a fixed number of Interests in flight and measures their round trips.
+//! The consuming side: sends Interests at its pace, and accounts for each of them.
+//!
+//! Interests sent = answered by Data + answered by Nacks + timed out + without an answer at the end. What else comes is counted apart. A
+//! name that is pending is not asked for again.
 
 use std::io;
 use std::time::{Duration, Instant};
 
-use hdrhistogram::Histogram;
+use namehop_simulate::zipf::Draws;
+use namehop_wire::lp::NackReason;
 
-use super::Load;
-use super::link::Link;
-use super::packets::{InterestTemplate, Kind, scan};
+use super::LoadError;
+use super::counts::ConsumerCounts;
+use super::link::{Link, PATIENCE};
+use super::pacing::{Pacer, Pacing};
+use super::packets::{Kind, scan};
+use super::requests::{Pattern, Requests};
 
 /// How often lost Interests are looked for.
 const LOSS_CHECK: Duration = Duration::from_millis(50);
-/// Longest round-trip time that is told from longer ones: an hour.
-const MAX_RTT_NS: u64 = 3_600_000_000_000;
-/// Decimal digits of a round-trip time that are kept.
-const RTT_DIGITS: u8 = 3;
 /// Slots per Interest in flight: late answers are still told from new ones.
 const SLOTS_PER_INTEREST: usize = 16;
 const MIN_SLOTS: usize = 1 << 12;
+/// Most slots of a consumer's patterns together: 256 MiB.
+const MAX_SLOTS: usize = 1 << 24;
+/// Most Interests that leave at once.
+const BURST: usize = 4096;
+/// Names in a row that are pending already, after which there is a pause.
+const MOST_HELD_BACK: u32 = 64;
 
-/// What a consumer counted while it was measuring.
+/// What a consumer sends, and when.
 #[derive(Clone, Debug)]
-pub struct ConsumerCounts {
-    /// Interests sent.
-    pub interests: u64,
-    /// Interests answered by Data.
-    pub exchanges: u64,
-    /// Interests without an answer.
-    pub timeouts: u64,
-    /// Interests answered by a Nack.
-    pub nacks: u64,
-    /// Data that answered nothing: duplicates and late ones.
-    pub unexpected: u64,
-    /// Frames that it did not understand, measuring or not.
-    pub malformed: u64,
-    /// Round-trip times in nanoseconds, to a thousandth of each.
-    pub rtt_ns: Histogram<u64>,
+pub struct ConsumerPlan {
+    /// What it asks for.
+    pub patterns: Vec<Pattern>,
+    /// When it sends.
+    pub pacing: Pacing,
+    /// Ends after so many Interests; `None` for no such end.
+    pub count: Option<u64>,
+    /// Chance begins here: patterns, names and, with a Poisson process, times.
+    pub seed: u64,
 }
 
-impl ConsumerCounts {
-    fn new(rtt_ns: Histogram<u64>) -> Self {
-        Self { interests: 0, exchanges: 0, timeouts: 0, nacks: 0, unexpected: 0, malformed: 0, rtt_ns }
+impl ConsumerPlan {
+    /// Does it make sense?
+    ///
+    /// # Errors
+    /// [`LoadError::Configuration`] says what is wrong.
+    pub fn check(&self) -> Result<(), LoadError> {
+        self.pacing.check()?;
+        Requests::all(&self.patterns, &mut Draws::new(self.seed)).map(drop)
     }
 }
 
+/// What is known of the last Interest whose name has this place.
 #[derive(Clone, Copy, Default)]
 struct Slot {
     sequence: u64,
-    /// Nanoseconds since the start of the run; `None` when nothing is pending here.
-    sent_ns: Option<u64>,
+    /// When it was sent, in nanoseconds since the start, times 4, plus its [`State`].
+    stamp: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Unused,
+    Pending,
+    Answered,
+    TimedOut,
+}
+
+impl Slot {
+    fn new(sequence: u64, sent_ns: u64, state: State) -> Slot {
+        Slot { sequence, stamp: sent_ns << 2 | state as u64 }
+    }
+
+    fn state(self) -> State {
+        match self.stamp & 3 {
+            0 => State::Unused,
+            1 => State::Pending,
+            2 => State::Answered,
+            _ => State::TimedOut,
+        }
+    }
+
+    fn sent_ns(self) -> u64 {
+        self.stamp >> 2
+    }
+
+    fn set(&mut self, state: State) {
+        self.stamp = self.stamp & !3 | state as u64;
+    }
+}
+
+struct Answer {
+    pattern: usize,
+    sequence: u64,
+    kind: Kind,
+    reason: NackReason,
+    is_marked: bool,
+    bytes: usize,
 }
 
 /// One consumer, on one connection.
 pub struct Consumer<L> {
     link: L,
-    template: InterestTemplate,
-    in_flight: usize,
-    /// Sequence numbers lie in `first..first + names`; 0 = they never repeat.
-    names: u64,
-    first: u64,
-    lifetime_ns: u64,
-    slots: Vec<Slot>,
-    issued: u64,
+    requests: Vec<Requests>,
+    /// Of each pattern, a table of a power of two.
+    slots: Vec<Vec<Slot>>,
+    pacer: Pacer,
+    draws: Draws,
+    /// Interests that may still be sent.
+    remaining: u64,
     nonce: u32,
     pending: usize,
     started: Instant,
@@ -71,33 +119,33 @@ pub struct Consumer<L> {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     /// Scratch: what came in.
-    answers: Vec<(Kind, u64)>,
+    answers: Vec<Answer>,
 }
 
 impl<L: Link> Consumer<L> {
     /// A consumer that has sent nothing yet.
     ///
     /// # Errors
-    /// When there is no memory for its figures.
-    pub fn new(link: L, load: &Load) -> io::Result<Self> {
-        let slots = (load.in_flight * SLOTS_PER_INTEREST).max(MIN_SLOTS).next_power_of_two();
-        // A random start gives every run new names; cycling names are the same in every run.
-        let first = if load.names == 0 { rand::random::<u64>() >> 1 } else { 0 };
-        let rtt_ns = Histogram::new_with_bounds(1, MAX_RTT_NS, RTT_DIGITS).map_err(io::Error::other)?;
+    /// When the plan makes no sense.
+    pub fn new(link: L, plan: &ConsumerPlan) -> Result<Self, LoadError> {
+        plan.pacing.check()?;
+        let mut draws = Draws::new(plan.seed);
+        let requests = Requests::all(&plan.patterns, &mut draws)?;
+        let most = MAX_SLOTS / requests.len().next_power_of_two();
+        let slots = (plan.pacing.most_in_flight() * SLOTS_PER_INTEREST).max(MIN_SLOTS).next_power_of_two().min(most);
+        let started = Instant::now();
         Ok(Self {
             link,
-            template: InterestTemplate::new(&load.prefix, load.lifetime.as_millis() as u64),
-            in_flight: load.in_flight,
-            names: load.names,
-            first,
-            lifetime_ns: load.lifetime.as_nanos() as u64,
-            slots: vec![Slot::default(); slots],
-            issued: 0,
-            nonce: rand::random(),
+            slots: requests.iter().map(|_| vec![Slot::default(); slots]).collect(),
+            requests,
+            pacer: Pacer::new(plan.pacing, started),
+            nonce: draws.number() as u32,
+            draws,
+            remaining: plan.count.unwrap_or(u64::MAX),
             pending: 0,
-            started: Instant::now(),
+            started,
             next_loss_check_ns: 0,
-            counts: ConsumerCounts::new(rtt_ns),
+            counts: ConsumerCounts::new()?,
             bytes: Vec::new(),
             ends: Vec::new(),
             answers: Vec::new(),
@@ -108,24 +156,51 @@ impl<L: Link> Consumer<L> {
         self.started.elapsed().as_nanos() as u64
     }
 
-    fn slot(&mut self, sequence: u64) -> &mut Slot {
-        let index = sequence as usize & (self.slots.len() - 1);
-        &mut self.slots[index]
-    }
-
     /// Its connection.
     pub fn link(&self) -> &L {
         &self.link
     }
 
-    /// What was counted since this was asked last.
-    pub fn take_counts(&mut self) -> ConsumerCounts {
-        // One with the same bounds and nothing in it.
-        let rtt_ns = Histogram::new_from(&self.counts.rtt_ns);
-        std::mem::replace(&mut self.counts, ConsumerCounts::new(rtt_ns))
+    /// Interests that wait for an answer.
+    pub fn pending(&self) -> usize {
+        self.pending
     }
 
-    /// Sends new Interests up to the limit, and takes in what has come. Counts while `is_measuring`, which may change while
+    /// Whether all Interests that it was to send have left.
+    pub fn has_sent_all(&self) -> bool {
+        self.remaining == 0
+    }
+
+    /// The window at present, its largest size, and how often it was reduced; `None` without congestion control.
+    pub fn window(&self) -> Option<(usize, usize, u64)> {
+        self.pacer.window()
+    }
+
+    /// Sends nothing from now on; what is pending can still be answered.
+    pub fn stop_sending(&mut self) {
+        self.remaining = 0;
+    }
+
+    /// Gives up what is pending.
+    pub fn give_up(&mut self) {
+        self.counts.unanswered += self.pending as u64;
+        for slot in self.slots.iter_mut().flatten().filter(|slot| slot.state() == State::Pending) {
+            slot.set(State::TimedOut);
+        }
+        self.pending = 0;
+    }
+
+    /// What was counted since it was taken last.
+    pub fn counts(&self) -> &ConsumerCounts {
+        &self.counts
+    }
+
+    /// What was counted since this was asked last.
+    pub fn take_counts(&mut self) -> ConsumerCounts {
+        self.counts.take()
+    }
+
+    /// Sends what may be sent, and takes in what has come. Counts while `is_measuring`, which may change while
     /// this waits for packets.
     ///
     /// # Errors
@@ -138,72 +213,149 @@ impl<L: Link> Consumer<L> {
             self.next_loss_check_ns = now_ns + LOSS_CHECK.as_nanos() as u64;
             lost = self.forget_lost(now_ns);
         }
-        self.issue(now_ns);
-        if !self.ends.is_empty() {
-            self.link.send(&self.bytes, &self.ends)?;
-        }
+        let held_back = self.issue(now_ns);
+        let not_sent = self.pacer.take_not_sent();
         if count {
             self.counts.interests += self.ends.len() as u64;
             self.counts.timeouts += lost;
+            self.counts.held_back += held_back;
+            self.counts.not_sent += not_sent;
         }
+        if !self.ends.is_empty() {
+            self.link.send(&self.bytes, &self.ends)?;
+        }
+        let patience = match self.ends.len() {
+            BURST.. => Duration::ZERO,
+            _ if self.remaining == 0 => PATIENCE,
+            _ => self.pacer.until_due(self.now_ns()).map_or(PATIENCE, |due| due.min(PATIENCE)),
+        };
+        self.receive(patience, is_measuring)
+    }
 
-        let Self { template, answers, counts, .. } = self;
-        self.link.receive(&mut |frame| match scan(frame) {
-            Some(scanned) => {
-                answers.extend(template.sequence(scanned.name).map(|sequence| (scanned.kind, sequence)));
+    fn receive(&mut self, patience: Duration, is_measuring: impl Fn() -> bool) -> io::Result<()> {
+        let Self { requests, answers, counts, .. } = self;
+        let received = self.link.receive(patience, &mut |frame| {
+            let Some(scanned) = scan(frame) else {
+                counts.malformed += 1;
+                return;
+            };
+            let own = requests.iter().enumerate().find_map(|(pattern, requests)| {
+                requests.template.sequence(scanned.name).map(|sequence| (pattern, sequence))
+            });
+            if let Some((pattern, sequence)) = own {
+                let (kind, reason, is_marked) = (scanned.kind, scanned.nack_reason, scanned.is_marked);
+                answers.push(Answer { pattern, sequence, kind, reason, is_marked, bytes: frame.len() });
+            } else if scanned.kind != Kind::Interest {
+                counts.unsolicited += 1;
             }
-            None => counts.malformed += 1,
-        })?;
+        });
         let received_ns = self.now_ns();
         let count = is_measuring();
         let mut answers = std::mem::take(&mut self.answers);
-        for (kind, sequence) in answers.drain(..) {
-            let slot = self.slot(sequence);
-            let sent_ns = if slot.sequence == sequence { slot.sent_ns.take() } else { None };
-            self.pending -= usize::from(sent_ns.is_some());
-            match (kind, sent_ns) {
-                _ if !count => {}
-                (Kind::Data, Some(sent_ns)) => {
-                    self.counts.exchanges += 1;
-                    self.counts.rtt_ns.saturating_record(received_ns.saturating_sub(sent_ns));
-                }
-                (Kind::Nack, Some(_)) => self.counts.nacks += 1,
-                _ => self.counts.unexpected += 1,
-            }
+        for answer in answers.drain(..) {
+            self.take_in(&answer, received_ns, count);
         }
         self.answers = answers;
-        Ok(())
+        received
     }
 
-    /// Makes new Interests up to the limit.
-    fn issue(&mut self, now_ns: u64) {
+    fn take_in(&mut self, answer: &Answer, now_ns: u64, count: bool) {
+        if answer.kind == Kind::Interest {
+            return;
+        }
+        let slots = &mut self.slots[answer.pattern];
+        let place = self.requests[answer.pattern].place(answer.sequence, slots.len());
+        let slot = &mut slots[place];
+        let state = if slot.sequence == answer.sequence { slot.state() } else { State::Unused };
+        if state != State::Pending {
+            if count {
+                match state {
+                    State::Answered => self.counts.duplicates += 1,
+                    State::TimedOut => self.counts.late += 1,
+                    _ => self.counts.unsolicited += 1,
+                }
+            }
+            return;
+        }
+        slot.set(State::Answered);
+        let sent_ns = slot.sent_ns();
+        self.pending -= 1;
+        match answer.kind {
+            Kind::Nack if answer.reason == NackReason::CONGESTION => self.pacer.on_congestion(now_ns, sent_ns),
+            Kind::Nack => {}
+            _ => self.pacer.on_data(now_ns, sent_ns, answer.is_marked),
+        }
+        if !count {
+            return;
+        }
+        let counts = &mut self.counts;
+        if answer.kind == Kind::Nack {
+            counts.nacks += 1;
+            match answer.reason {
+                NackReason::CONGESTION => counts.nacks_congestion += 1,
+                NackReason::DUPLICATE => counts.nacks_duplicate += 1,
+                NackReason::NO_ROUTE => counts.nacks_no_route += 1,
+                _ => {}
+            }
+        } else {
+            counts.exchanges += 1;
+            counts.marked += u64::from(answer.is_marked);
+            counts.bytes += answer.bytes as u64;
+            counts.rtt_ns.saturating_record(now_ns.saturating_sub(sent_ns));
+        }
+    }
+
+    /// Makes new Interests up to the limit; gives how many were held back.
+    fn issue(&mut self, now_ns: u64) -> u64 {
         self.bytes.clear();
         self.ends.clear();
-        // Ends: there are more slots, and at least as many names, as Interests in flight.
-        while self.pending < self.in_flight {
-            let offset = if self.names == 0 { self.issued } else { self.issued % self.names };
-            let sequence = self.first.wrapping_add(offset);
-            self.issued += 1;
-            let slot = self.slot(sequence);
-            if slot.sent_ns.is_some() {
+        if self.remaining == 0 {
+            return 0;
+        }
+        let most = self.remaining.min(BURST as u64) as usize;
+        let due = self.pacer.due(now_ns, self.pending, most, &mut self.draws);
+        let (mut all_held_back, mut held_back) = (0, 0);
+        // A clock's Interest that is held back is not sent; a window waits for the next name.
+        let is_clocked = self.pacer.until_due(now_ns).is_some();
+        let mut made = 0;
+        while made < due && held_back < MOST_HELD_BACK {
+            let pattern = Requests::choose(&self.requests, &mut self.draws);
+            let requests = &mut self.requests[pattern];
+            let sequence = requests.next(&mut self.draws);
+            let slots = &mut self.slots[pattern];
+            let place = requests.place(sequence, slots.len());
+            let slot = &mut slots[place];
+            if slot.state() == State::Pending {
+                all_held_back += 1;
+                if is_clocked {
+                    made += 1;
+                } else {
+                    held_back += 1;
+                }
                 continue;
             }
-            *slot = Slot { sequence, sent_ns: Some(now_ns) };
+            held_back = 0;
+            made += 1;
+            *slot = Slot::new(sequence, now_ns, State::Pending);
             self.pending += 1;
             // Any odd step visits all nonces before one repeats.
             self.nonce = self.nonce.wrapping_add(0x9E37_79B1);
-            self.template.append(&mut self.bytes, sequence, self.nonce);
+            requests.template.append(&mut self.bytes, sequence, self.nonce);
             self.ends.push(self.bytes.len());
         }
+        self.remaining = self.remaining.saturating_sub(self.ends.len() as u64);
+        all_held_back
     }
 
     fn forget_lost(&mut self, now_ns: u64) -> u64 {
-        let lifetime_ns = self.lifetime_ns;
         let mut lost = 0;
-        for slot in &mut self.slots {
-            if slot.sent_ns.is_some_and(|sent_ns| now_ns.saturating_sub(sent_ns) > lifetime_ns) {
-                slot.sent_ns = None;
-                lost += 1;
+        for (requests, slots) in self.requests.iter().zip(&mut self.slots) {
+            for slot in slots.iter_mut().filter(|slot| slot.state() == State::Pending) {
+                if now_ns.saturating_sub(slot.sent_ns()) > requests.lifetime_ns {
+                    slot.set(State::TimedOut);
+                    self.pacer.on_loss(now_ns, slot.sent_ns());
+                    lost += 1;
+                }
             }
         }
         self.pending -= lost;

@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 use namehop_wire::lp::LpPacket;
 use namehop_wire::security::{Signer, unix_time_ms};
 use namehop_wire::tlv::{Reader, Writer, decode_nni, types};
-use namehop_wire::{Data, Interest};
+use namehop_wire::{Data, Interest, Name};
 
-use super::link::Link;
+use super::LoadError;
+use super::link::{Link, PATIENCE};
 use super::socket_link::SocketLink;
-use super::{LoadConfig, LoadError};
 use crate::endpoint::{RouteOptions, command};
+use crate::target::TransportUri;
 use command::{CommandError, RibVerb};
 
 /// How long a command may take.
@@ -29,25 +30,31 @@ pub(super) struct CreatedFace {
     face_id: u64,
 }
 
-/// Registers the prefix of the measurement for the producer's link. Gives the face that had to be created for that.
-pub(super) fn register(link: &mut SocketLink, config: &LoadConfig) -> Result<Option<CreatedFace>, LoadError> {
-    let failed = |source: CommandError| LoadError::Register { prefix: config.load.prefix.clone(), source };
-    let mut commander = CommandClient { signer: Arc::clone(&config.signer), last_time_ms: 0 };
-    let (Some(address), Some(control)) = (link.udp_address(), &config.control) else {
-        commander.register_route(link, config, RouteOptions::default()).map_err(failed)?;
+/// Registers prefixes for a producer's link; on UDP by way of `control`. Gives the face that had to be created for that.
+pub(super) fn register(
+    link: &mut SocketLink,
+    prefixes: &[Name],
+    control: Option<&TransportUri>,
+    signer: &Arc<dyn Signer>,
+) -> Result<Option<CreatedFace>, LoadError> {
+    let mut commander = CommandClient { signer: Arc::clone(signer), last_time_ms: 0 };
+    let (Some(address), Some(control)) = (link.udp_address(), control) else {
+        for prefix in prefixes {
+            commander.register_route(link, prefix, RouteOptions::default())?;
+        }
         return Ok(None);
     };
     let mut control = SocketLink::open(control)?;
-    let face_id = commander.create_face(&mut control, address).map_err(failed)?;
+    let face_id = commander.create_face(&mut control, address).map_err(LoadError::CreateFace)?;
     let mut created = CreatedFace { commander, link: control, face_id };
-    let options = RouteOptions { face_id: Some(face_id), ..RouteOptions::default() };
-    match created.commander.register_route(&mut created.link, config, options) {
-        Ok(()) => Ok(Some(created)),
-        Err(error) => {
+    for prefix in prefixes {
+        let options = RouteOptions { face_id: Some(face_id), ..RouteOptions::default() };
+        if let Err(error) = created.commander.register_route(&mut created.link, prefix, options) {
             created.destroy();
-            Err(failed(error))
+            return Err(error);
         }
     }
+    Ok(Some(created))
 }
 
 impl CreatedFace {
@@ -83,15 +90,11 @@ struct CommandClient {
 }
 
 impl CommandClient {
-    fn register_route(
-        &mut self,
-        link: &mut SocketLink,
-        config: &LoadConfig,
-        options: RouteOptions,
-    ) -> Result<(), CommandError> {
+    fn register_route(&mut self, link: &mut SocketLink, prefix: &Name, options: RouteOptions) -> Result<(), LoadError> {
         let verb = RibVerb::Register;
-        let parameters = command::rib_parameters(verb, &config.load.prefix, &options);
-        self.exchange(link, ("rib", verb.name()), &parameters).map(drop)
+        let parameters = command::rib_parameters(verb, prefix, &options);
+        let answer = self.exchange(link, ("rib", verb.name()), &parameters);
+        answer.map(drop).map_err(|source| LoadError::Register { prefix: prefix.clone(), source })
     }
 
     fn create_face(&mut self, link: &mut SocketLink, remote: SocketAddr) -> Result<u64, CommandError> {
@@ -128,7 +131,7 @@ impl CommandClient {
                     answer = Some(command::check_response(fragment));
                 }
             };
-            link.receive(&mut receive).map_err(broken)?;
+            link.receive(PATIENCE, &mut receive).map_err(broken)?;
             if let Some(answer) = answer {
                 return answer;
             }

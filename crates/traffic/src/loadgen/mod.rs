@@ -18,24 +18,34 @@ use namehop_wire::Name;
 use namehop_wire::security::Signer;
 
 use crate::endpoint::CommandError;
+use crate::segmented::WindowKind;
 use crate::target::TransportUri;
 
 mod consumer;
 mod control;
+mod counts;
 mod link;
+mod pacing;
 mod packets;
 mod process;
 mod producer;
+mod requests;
+mod session;
 mod socket_link;
 #[cfg(test)]
 mod tests;
 
-pub use consumer::{Consumer, ConsumerCounts};
-pub use link::Link;
+pub use consumer::{Consumer, ConsumerPlan};
+pub use counts::ConsumerCounts;
+pub use link::{Link, PATIENCE};
+pub use pacing::{MAX_IN_FLIGHT, Pacing};
 pub use process::ProcessTimes;
-pub use producer::Producer;
+pub use producer::{DataShape, Producer, ProducerCounts, Reply, ReplyKind, ReplyPattern};
+pub use requests::{MAX_PATTERNS, Names, Pattern};
+pub use session::{
+    ConsumerConfig, ConsumerReport, ProducerConfig, ProducerReport, Progress, Session, SessionConfig, SessionReport,
+};
 
-use packets::DataTemplate;
 use socket_link::SocketLink;
 
 /// Which side this process plays.
@@ -67,12 +77,20 @@ pub struct Load {
 }
 
 impl Load {
-    /// # Errors
-    /// When the payload does not fit into a packet.
-    fn data(&self) -> Result<DataTemplate, LoadError> {
-        DataTemplate::new(&self.prefix, self.payload_bytes, self.freshness_ms).ok_or_else(|| {
-            LoadError::Configuration(format!("a payload of {} bytes does not fit in a packet", self.payload_bytes))
-        })
+    /// What its consumer does. Every run has new names, unless they cycle.
+    pub fn consumer(&self) -> ConsumerPlan {
+        let names = if self.names == 0 { Names::New } else { Names::Cycle(self.names) };
+        let pacing = Pacing::Window { size: self.in_flight, law: WindowKind::Fixed, max: self.in_flight };
+        let pattern = Pattern { names, ..Pattern::new(self.prefix.clone(), self.lifetime) };
+        ConsumerPlan { patterns: vec![pattern], pacing, count: None, seed: rand::random() }
+    }
+
+    /// What its producer does.
+    pub fn producer(&self) -> ReplyPattern {
+        let shape =
+            DataShape { suffix: Name::new(), freshness_ms: self.freshness_ms, payload_bytes: self.payload_bytes };
+        let reply = Reply { weight: 1, kind: ReplyKind::Data(shape), delay: Duration::ZERO };
+        ReplyPattern { prefix: self.prefix.clone(), replies: vec![reply] }
     }
 }
 
@@ -161,6 +179,9 @@ pub enum LoadError {
         /// What the forwarder said.
         source: CommandError,
     },
+    /// The face of a producer on UDP could not be made.
+    #[error("cannot create the face of the producer: {0}")]
+    CreateFace(CommandError),
     /// The numbers make no sense together.
     #[error("{0}")]
     Configuration(String),
@@ -207,7 +228,7 @@ fn check(config: &LoadConfig) -> Result<(), LoadError> {
                 .to_owned(),
         );
     }
-    config.load.data().map(drop)
+    config.load.producer().check()
 }
 
 fn observe(pid: u32) -> Result<ProcessTimes, LoadError> {
@@ -232,22 +253,22 @@ pub fn run(config: &LoadConfig, stop: &Arc<AtomicBool>) -> Result<LoadReport, Lo
     let served = Arc::new(AtomicU64::new(0));
     if config.role != Role::Consumer {
         let mut link = SocketLink::open(&config.producer)?;
-        created_face = control::register(&mut link, config)?;
+        let prefixes = std::slice::from_ref(&load.prefix);
+        created_face = control::register(&mut link, prefixes, config.control.as_ref(), &config.signer)?;
         let (ended, served) = (Arc::clone(&ended), Arc::clone(&served));
-        let mut state = Producer::new(link, load)?;
+        let mut state = Producer::new(link, &[load.producer()], rand::random())?;
         producer = Some(thread::spawn(move || {
             while !ended.load(Ordering::Relaxed) {
                 state.step()?;
-                served.store(state.served(), Ordering::Relaxed);
+                served.store(state.counts().data, Ordering::Relaxed);
             }
-            Ok(state.malformed())
+            Ok(state.counts().malformed)
         }));
     }
-    let consumer = consumer_link.map(|link| {
-        let state = Consumer::new(link, load);
+    let consumer = consumer_link.map(|link| Consumer::new(link, &load.consumer())).transpose()?;
+    let consumer = consumer.map(|mut state| {
         let (ended, measuring) = (Arc::clone(&ended), Arc::clone(&measuring));
         thread::spawn(move || {
-            let mut state = state?;
             while !ended.load(Ordering::Relaxed) {
                 state.step(|| measuring.load(Ordering::Acquire))?;
             }
@@ -292,7 +313,7 @@ pub fn run(config: &LoadConfig, stop: &Arc<AtomicBool>) -> Result<LoadReport, Lo
         interests: count(|counts| counts.interests),
         timeouts: count(|counts| counts.timeouts),
         nacks: count(|counts| counts.nacks),
-        unexpected: count(|counts| counts.unexpected),
+        unexpected: count(ConsumerCounts::unexpected),
         served: served.load(Ordering::Relaxed),
         malformed: malformed + count(|counts| counts.malformed),
         rtt_ns: consumed.map(|counts| counts.rtt_ns),

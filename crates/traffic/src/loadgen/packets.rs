@@ -4,47 +4,78 @@
 //! what the generator needs; it is not a decoder and accepts frames that a decoder would refuse,
 //! but never reads outside the frame.
 
-use namehop_wire::MAX_PACKET_SIZE;
-use namehop_wire::Name;
-use namehop_wire::tlv::{Writer, put_header, read_var_number, types};
+use namehop_wire::builder::InterestBuilder;
+use namehop_wire::lp::NackReason;
+use namehop_wire::tlv::{Writer, decode_nni, put_header, read_var_number, types};
+use namehop_wire::{ComponentRef, Data, Interest, MAX_PACKET_SIZE, Name};
+
+use super::LoadError;
+use super::producer::DataShape;
+use super::requests::Pattern;
 
 /// SignatureType 200, NullSignature (NDN packet specification, signature.rst): no forwarder looks
 /// at signatures of Data, and hashing every packet would make the generator the bottleneck.
 const NULL_SIGNATURE: u64 = 200;
 /// Bytes that hold the sequence number in a name.
 const SEQUENCE_BYTES: usize = 8;
+/// Bytes of an implicit digest in a name.
+const DIGEST_BYTES: usize = 32;
 /// Most bytes of LpPacket and PitToken headers in front of a Data.
 const LP_OVERHEAD: usize = 4 + 2 + 32 + 4;
 
-fn name_value(prefix: &Name) -> Vec<u8> {
-    prefix.clone().append_generic([0u8; SEQUENCE_BYTES]).value().to_vec()
+fn numbered(prefix: &Name, sequence: u64) -> Name {
+    prefix.clone().append_generic(sequence.to_be_bytes())
 }
 
-/// An Interest of which sequence number and nonce are filled in.
+/// An Interest of which sequence number, nonce and, if asked for, implicit digest are filled in.
 #[derive(Clone, Debug)]
 pub(super) struct InterestTemplate {
     packet: Vec<u8>,
-    name_bytes: usize,
+    name_at: usize,
     sequence_at: usize,
     nonce_at: usize,
+    /// What the Data is like of which the name holds the digest.
+    digest: Option<(Name, DataTemplate)>,
+    /// Whether names of Data and Nacks may be longer than to the sequence number.
+    may_be_longer: bool,
 }
 
 impl InterestTemplate {
-    pub(super) fn new(prefix: &Name, lifetime_ms: u64) -> Self {
-        let name = name_value(prefix);
-        let mut writer = Writer::new();
-        writer.nested(types::INTEREST, |writer| {
-            writer.element(types::NAME, &name);
-            writer.element(types::NONCE, &[0; 4]);
-            writer.nni(types::INTEREST_LIFETIME, lifetime_ms);
-        });
-        let packet = writer.into_vec();
-        let mut lifetime = Writer::new();
-        lifetime.nni(types::INTEREST_LIFETIME, lifetime_ms);
-        let nonce_at = packet.len() - lifetime.len() - 4;
-        // The nonce's TYPE and LENGTH stand between.
-        let sequence_at = nonce_at - 2 - SEQUENCE_BYTES;
-        Self { packet, name_bytes: name.len(), sequence_at, nonce_at }
+    /// # Errors
+    /// When the Interest, or the Data whose digest it asks for, does not fit into a packet.
+    pub(super) fn new(pattern: &Pattern) -> Result<Self, LoadError> {
+        let too_long =
+            || LoadError::Configuration(format!("Interests for {} are too long for a packet", pattern.prefix));
+        let mut name = numbered(&pattern.prefix, 0);
+        if pattern.digest_of.is_some() {
+            name = name.append(ComponentRef::implicit_digest(&[0; DIGEST_BYTES]));
+        }
+        let build = |nonce: u32| {
+            let mut builder = InterestBuilder::new(&name)
+                .can_be_prefix(pattern.can_be_prefix)
+                .must_be_fresh(pattern.must_be_fresh)
+                .nonce(nonce)
+                .lifetime_ms(pattern.lifetime.as_millis() as u64);
+            for delegation in &pattern.forwarding_hint {
+                builder = builder.forwarding_hint(delegation);
+            }
+            if let Some(hop_limit) = pattern.hop_limit {
+                builder = builder.hop_limit(hop_limit);
+            }
+            builder.build().map_err(|_| too_long())
+        };
+        let (packet, other) = (build(0)?, build(u32::MAX)?);
+        // Packets that differ in the nonce alone tell where it is.
+        let nonce_at = packet.iter().zip(&other).position(|(one, other)| one != other).ok_or_else(too_long)?;
+        let value = Interest::decode(&packet).map_err(|_| too_long())?.name.value();
+        let name_at = value.as_ptr() as usize - packet.as_ptr() as usize;
+        let digest = match &pattern.digest_of {
+            Some(shape) => Some((pattern.prefix.clone(), DataTemplate::new(&numbered(&pattern.prefix, 0), shape)?)),
+            None => None,
+        };
+        let sequence_at = name_at + numbered(&pattern.prefix, 0).value().len() - SEQUENCE_BYTES;
+        let may_be_longer = pattern.can_be_prefix || digest.is_some();
+        Ok(Self { packet, name_at, sequence_at, nonce_at, digest, may_be_longer })
     }
 
     pub(super) fn append(&self, out: &mut Vec<u8>, sequence: u64, nonce: u32) {
@@ -53,78 +84,138 @@ impl InterestTemplate {
         let packet = &mut out[start..];
         packet[self.sequence_at..self.sequence_at + SEQUENCE_BYTES].copy_from_slice(&sequence.to_be_bytes());
         packet[self.nonce_at..self.nonce_at + 4].copy_from_slice(&nonce.to_be_bytes());
+        if let Some((prefix, template)) = &self.digest {
+            let mut data = Vec::new();
+            template.append(&mut data, numbered(prefix, sequence).value(), &[]);
+            if let Ok(data) = Data::decode(&data) {
+                // TYPE and LENGTH of the component stand between.
+                let digest_at = self.sequence_at + SEQUENCE_BYTES + 2;
+                packet[digest_at..digest_at + DIGEST_BYTES].copy_from_slice(&data.implicit_digest());
+            }
+        }
     }
 
     /// The sequence number in a received name VALUE, when it is one of ours.
     pub(super) fn sequence(&self, name: &[u8]) -> Option<u64> {
-        own_sequence(&self.packet, self.sequence_at, self.name_bytes, name)
+        let rest = name.strip_prefix(&self.packet[self.name_at..self.sequence_at])?;
+        let (sequence, rest) = rest.split_first_chunk::<SEQUENCE_BYTES>()?;
+        (rest.is_empty() || self.may_be_longer).then_some(u64::from_be_bytes(*sequence))
     }
 }
 
-/// A Data of which the sequence number is filled in.
+/// A Data of which the name is filled in.
 #[derive(Clone, Debug)]
 pub(super) struct DataTemplate {
-    packet: Vec<u8>,
-    name_bytes: usize,
-    sequence_at: usize,
+    /// VALUE of the components behind the Interest's name.
+    suffix: Vec<u8>,
+    /// What follows the name.
+    tail: Vec<u8>,
 }
 
 impl DataTemplate {
-    /// `None` when the packet would be larger than a forwarder carries.
-    pub(super) fn new(prefix: &Name, payload_bytes: usize, freshness_ms: u64) -> Option<Self> {
-        if payload_bytes > MAX_PACKET_SIZE {
-            return None;
+    /// `name` is one that will be answered.
+    ///
+    /// # Errors
+    /// When the packet would be larger than a forwarder carries.
+    pub(super) fn new(name: &Name, shape: &DataShape) -> Result<Self, LoadError> {
+        let too_long =
+            || LoadError::Configuration(format!("a payload of {} bytes does not fit in a packet", shape.payload_bytes));
+        if shape.payload_bytes > MAX_PACKET_SIZE {
+            return Err(too_long());
         }
-        let name = name_value(prefix);
         let mut tail = Writer::new();
-        if freshness_ms > 0 {
+        if shape.freshness_ms > 0 {
             tail.nested(types::META_INFO, |writer| {
-                writer.nni(types::FRESHNESS_PERIOD, freshness_ms);
+                writer.nni(types::FRESHNESS_PERIOD, shape.freshness_ms);
             });
         }
-        tail.element(types::CONTENT, &vec![0x5A; payload_bytes]);
+        tail.element(types::CONTENT, &vec![0x5A; shape.payload_bytes]);
         tail.nested(types::SIGNATURE_INFO, |writer| {
             writer.nni(types::SIGNATURE_TYPE, NULL_SIGNATURE);
         });
         tail.element(types::SIGNATURE_VALUE, &[]);
-        let mut writer = Writer::new();
-        writer.nested(types::DATA, |writer| {
-            writer.element(types::NAME, &name).raw(tail.as_slice());
-        });
-        let packet = writer.into_vec();
-        let sequence_at = packet.len() - tail.len() - SEQUENCE_BYTES;
-        (packet.len() + LP_OVERHEAD <= MAX_PACKET_SIZE).then_some(Self { packet, name_bytes: name.len(), sequence_at })
+        let template = Self { suffix: shape.suffix.value().to_vec(), tail: tail.into_vec() };
+        if template.append(&mut Vec::new(), name.value(), &[]) { Ok(template) } else { Err(too_long()) }
     }
 
-    /// Appends the Data, inside an LpPacket that returns the token when there is one.
-    pub(super) fn append(&self, out: &mut Vec<u8>, sequence: u64, pit_token: &[u8]) {
-        if !pit_token.is_empty() {
-            let token_len = 2 + pit_token.len();
-            let mut header = [0; 16];
-            let fragment_header = put_header(&mut header, types::LP_FRAGMENT, self.packet.len());
-            let fragment_bytes = header;
-            let length = put_header(&mut header, types::LP_PACKET, token_len + fragment_header + self.packet.len());
-            out.extend_from_slice(&header[..length]);
-            out.extend_from_slice(&[types::LP_PIT_TOKEN as u8, pit_token.len() as u8]);
-            out.extend_from_slice(pit_token);
-            out.extend_from_slice(&fragment_bytes[..fragment_header]);
+    /// Appends the Data that answers `name`, inside an LpPacket that returns the token when there is one. `false` when it would be
+    /// larger than a forwarder carries.
+    pub(super) fn append(&self, out: &mut Vec<u8>, name: &[u8], pit_token: &[u8]) -> bool {
+        let name_bytes = name.len() + self.suffix.len();
+        let (mut name_header, mut data_header) = ([0; 16], [0; 16]);
+        let name_header_bytes = put_header(&mut name_header, types::NAME, name_bytes);
+        let value_bytes = name_header_bytes + name_bytes + self.tail.len();
+        let data_header_bytes = put_header(&mut data_header, types::DATA, value_bytes);
+        let packet_bytes = data_header_bytes + value_bytes;
+        if packet_bytes + LP_OVERHEAD > MAX_PACKET_SIZE {
+            return false;
         }
-        let start = out.len() + self.sequence_at;
-        out.extend_from_slice(&self.packet);
-        out[start..start + SEQUENCE_BYTES].copy_from_slice(&sequence.to_be_bytes());
-    }
-
-    /// The sequence number in a received name VALUE, when it is one of ours.
-    pub(super) fn sequence(&self, name: &[u8]) -> Option<u64> {
-        own_sequence(&self.packet, self.sequence_at, self.name_bytes, name)
+        append_token(out, pit_token, &[], packet_bytes);
+        out.extend_from_slice(&data_header[..data_header_bytes]);
+        out.extend_from_slice(&name_header[..name_header_bytes]);
+        out.extend_from_slice(name);
+        out.extend_from_slice(&self.suffix);
+        out.extend_from_slice(&self.tail);
+        true
     }
 }
 
-/// Compares the name with that in the template but for the sequence number, which it gives.
-fn own_sequence(packet: &[u8], sequence_at: usize, name_bytes: usize, name: &[u8]) -> Option<u64> {
-    let (prefix, sequence) = name.split_last_chunk::<SEQUENCE_BYTES>()?;
-    let expected = packet.get(sequence_at.checked_sub(prefix.len())?..sequence_at)?;
-    (name.len() == name_bytes && prefix == expected).then_some(u64::from_be_bytes(*sequence))
+/// Appends what stands in front of a packet of so many bytes in an LpPacket: the token if there is one, and these other fields.
+/// Nothing when there is neither.
+fn append_token(out: &mut Vec<u8>, pit_token: &[u8], fields: &[u8], packet_bytes: usize) {
+    if pit_token.is_empty() && fields.is_empty() {
+        return;
+    }
+    let token_bytes = if pit_token.is_empty() { 0 } else { 2 + pit_token.len() };
+    let (mut header, mut fragment) = ([0; 16], [0; 16]);
+    let fragment_bytes = put_header(&mut fragment, types::LP_FRAGMENT, packet_bytes);
+    let value_bytes = token_bytes + fields.len() + fragment_bytes + packet_bytes;
+    let length = put_header(&mut header, types::LP_PACKET, value_bytes);
+    out.extend_from_slice(&header[..length]);
+    if !pit_token.is_empty() {
+        out.extend_from_slice(&[types::LP_PIT_TOKEN as u8, pit_token.len() as u8]);
+        out.extend_from_slice(pit_token);
+    }
+    out.extend_from_slice(fields);
+    out.extend_from_slice(&fragment[..fragment_bytes]);
+}
+
+/// The LpPacket field that refuses an Interest.
+pub(super) fn nack_field(reason: NackReason) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.nested(types::LP_NACK, |writer| {
+        if reason != NackReason::NONE {
+            writer.nni(types::LP_NACK_REASON, reason.0);
+        }
+    });
+    writer.into_vec()
+}
+
+/// Appends the Nack that refuses `interest`; `field` is from [`nack_field`].
+pub(super) fn append_nack(out: &mut Vec<u8>, field: &[u8], interest: &[u8], pit_token: &[u8]) {
+    append_token(out, pit_token, field, interest.len());
+    out.extend_from_slice(interest);
+}
+
+/// The name VALUE without an implicit digest at its end, as in the name of the Data that it asks for.
+pub(super) fn without_digest(name: &[u8]) -> &[u8] {
+    const COMPONENT: [u8; 2] = [types::IMPLICIT_SHA256_DIGEST_COMPONENT as u8, DIGEST_BYTES as u8];
+    match name.len().checked_sub(2 + DIGEST_BYTES) {
+        // The last 34 bytes may look so inside a longer component: then only a look at all components tells.
+        Some(at) if name[at..].starts_with(&COMPONENT) && is_component_start(name, at) => &name[..at],
+        _ => name,
+    }
+}
+
+fn is_component_start(name: &[u8], at: usize) -> bool {
+    let mut rest = name;
+    while name.len() - rest.len() < at {
+        match element(rest) {
+            Some((_, _, after)) => rest = after,
+            None => return false,
+        }
+    }
+    name.len() - rest.len() == at
 }
 
 /// What a frame holds.
@@ -143,6 +234,12 @@ pub(super) struct Scanned<'a> {
     pub(super) name: &'a [u8],
     /// Empty when there is none.
     pub(super) pit_token: &'a [u8],
+    /// Of a Nack.
+    pub(super) nack_reason: NackReason,
+    /// Whether it has a CongestionMark.
+    pub(super) is_marked: bool,
+    /// The Interest or Data element.
+    pub(super) packet: &'a [u8],
 }
 
 /// TYPE, VALUE and what follows of the element at the start of `bytes`.
@@ -158,7 +255,8 @@ fn element(bytes: &[u8]) -> Option<(u64, &[u8], &[u8])> {
 pub(super) fn scan(frame: &[u8]) -> Option<Scanned<'_>> {
     let (mut typ, mut value, _) = element(frame)?;
     let mut pit_token: &[u8] = &[];
-    let mut nack = false;
+    let mut nack = None;
+    let (mut is_marked, mut packet) = (false, frame);
     if typ == u64::from(types::LP_PACKET) {
         let mut headers = value;
         let fragment = loop {
@@ -166,19 +264,32 @@ pub(super) fn scan(frame: &[u8]) -> Option<Scanned<'_>> {
             headers = rest;
             match u32::try_from(typ).ok()? {
                 types::LP_PIT_TOKEN => pit_token = value,
-                types::LP_NACK => nack = true,
+                types::LP_NACK => nack = Some(nack_reason(value)),
+                types::LP_CONGESTION_MARK => is_marked = decode_nni(value).is_ok_and(|mark| mark > 0),
                 types::LP_FRAGMENT => break value,
                 _ => {}
             }
         };
+        packet = fragment;
         (typ, value, _) = element(fragment)?;
     }
-    let kind = match (u32::try_from(typ).ok()?, nack) {
+    let kind = match (u32::try_from(typ).ok()?, nack.is_some()) {
         (types::INTEREST, false) => Kind::Interest,
         (types::INTEREST, true) => Kind::Nack,
         (types::DATA, false) => Kind::Data,
         _ => return None,
     };
     let (typ, name, _) = element(value)?;
-    (typ == u64::from(types::NAME)).then_some(Scanned { kind, name, pit_token })
+    let nack_reason = nack.unwrap_or(NackReason::NONE);
+    (typ == u64::from(types::NAME)).then_some(Scanned { kind, name, pit_token, nack_reason, is_marked, packet })
+}
+
+/// The reason that a Nack field gives.
+fn nack_reason(value: &[u8]) -> NackReason {
+    match element(value) {
+        Some((typ, reason, _)) if typ == u64::from(types::LP_NACK_REASON) => {
+            decode_nni(reason).map_or(NackReason::NONE, NackReason)
+        }
+        _ => NackReason::NONE,
+    }
 }

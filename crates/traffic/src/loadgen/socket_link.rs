@@ -2,21 +2,24 @@
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use namehop_wire::MAX_PACKET_SIZE;
 use namehop_wire::tlv::frame_length;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg, setsockopt, sockopt};
+use nix::sys::time::TimeSpec;
 
 use super::LoadError;
-use super::link::Link;
+use super::link::{Link, PATIENCE};
 use crate::target::{HostPort, TransportUri};
 use crate::transport::of_family;
 
-/// A read returns after this long at the latest, so that threads notice when they should end.
-pub(super) const READ_TIMEOUT: Duration = Duration::from_millis(20);
+/// A forwarder that does not read for so long counts as gone.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes asked for in one read of a stream.
 const STREAM_BUFFER_BYTES: usize = 512 << 10;
 /// Datagrams asked for in one call.
@@ -48,13 +51,15 @@ impl SocketLink {
         let kind = match uri {
             TransportUri::Unix(path) => {
                 let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(READ_TIMEOUT))?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
                 Kind::Unix(stream)
             }
             TransportUri::Tcp(to) => {
                 let stream = TcpStream::connect(&resolve(to)?[..])?;
                 stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(READ_TIMEOUT))?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
                 Kind::Tcp(stream)
             }
             TransportUri::Udp(to) => {
@@ -62,7 +67,7 @@ impl SocketLink {
                 let any: SocketAddr = if remote.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
                 let socket = UdpSocket::bind(any)?;
                 socket.connect(remote)?;
-                socket.set_read_timeout(Some(READ_TIMEOUT))?;
+                socket.set_read_timeout(Some(PATIENCE))?;
                 // Best effort: the system may allow less.
                 let _ = setsockopt(&socket, sockopt::RcvBuf, &DATAGRAM_BUFFER_BYTES);
                 let _ = setsockopt(&socket, sockopt::SndBuf, &DATAGRAM_BUFFER_BYTES);
@@ -80,6 +85,20 @@ impl SocketLink {
             _ => STREAM_BUFFER_BYTES,
         };
         Ok(Self { kind, buffer: vec![0; size], start: 0, end: 0 })
+    }
+
+    /// Whether something can be read, at the latest after this time.
+    fn is_readable(&self, patience: Duration) -> io::Result<bool> {
+        let socket = match &self.kind {
+            Kind::Unix(stream) => stream.as_fd(),
+            Kind::Tcp(stream) => stream.as_fd(),
+            Kind::Udp(socket) => socket.as_fd(),
+        };
+        match ppoll(&mut [PollFd::new(socket, PollFlags::POLLIN)], Some(TimeSpec::from(patience)), None) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::EINTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Own address of a UDP link.
@@ -101,8 +120,12 @@ impl SocketLink {
 }
 
 impl Link for SocketLink {
-    /// Waits for packets, reads once. Returns quietly after [`READ_TIMEOUT`] without any.
-    fn receive(&mut self, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+    /// Waits for packets, reads once.
+    fn receive(&mut self, patience: Duration, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        // The time-out of sockets is coarse, and changing it costs a system call as well.
+        if patience < PATIENCE && !self.is_readable(patience)? {
+            return Ok(());
+        }
         let read = match &mut self.kind {
             Kind::Unix(stream) => stream.read(&mut self.buffer[self.end..]),
             Kind::Tcp(stream) => stream.read(&mut self.buffer[self.end..]),
@@ -138,10 +161,21 @@ impl Link for SocketLink {
     /// be anywhere on the way.
     fn send(&mut self, bytes: &[u8], ends: &[usize]) -> io::Result<()> {
         match &mut self.kind {
-            Kind::Unix(stream) => stream.write_all(bytes),
-            Kind::Tcp(stream) => stream.write_all(bytes),
+            Kind::Unix(stream) => stream.write_all(bytes).map_err(stuck),
+            Kind::Tcp(stream) => stream.write_all(bytes).map_err(stuck),
             Kind::Udp(socket) => send_datagrams(socket, bytes, ends),
         }
+    }
+}
+
+/// What became of a write.
+fn stuck(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            let text = format!("the forwarder has read nothing for {} s", WRITE_TIMEOUT.as_secs());
+            io::Error::new(io::ErrorKind::TimedOut, text)
+        }
+        _ => error,
     }
 }
 

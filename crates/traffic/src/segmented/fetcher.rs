@@ -287,8 +287,8 @@ impl Fetcher<'_> {
             nacks: transfer.nacks,
             congestion_marks: transfer.marks,
             duplicates: transfer.duplicates,
-            window_decreases: transfer.window.decreases(),
-            largest_window: transfer.window.largest(),
+            window_decreases: transfer.control.window().decreases(),
+            largest_window: transfer.control.window().largest(),
             rtt: transfer.rtt,
             unverified: self.unverified,
         }

@@ -9,6 +9,7 @@
 use namehop_wire::Name;
 
 mod congestion;
+mod control;
 mod discovery;
 mod fetcher;
 mod path;
@@ -20,6 +21,7 @@ mod tests;
 mod verification;
 
 pub use congestion::{Window, WindowKind};
+pub use control::CongestionControl;
 pub use discovery::{Discovery, DiscoveryMethod, versioned_name};
 pub use fetcher::{FetchError, FetchOptions, FetchProgress, FetchReport, fetch};
 pub use publisher::{Content, PublishError, PublishOptions, PublishedObject, PublisherCounters};

@@ -7,8 +7,8 @@ mod tests;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::congestion::{Window, WindowKind};
-use super::path::{PathWatch, Sign};
+use super::congestion::Window;
+use super::control::CongestionControl;
 use super::rtt::RttEstimator;
 
 /// Which segment to ask for next, and whether it was asked for before.
@@ -39,12 +39,8 @@ struct SentInterest {
 /// Segments of one object on their way.
 #[derive(Debug)]
 pub(super) struct Transfer {
-    pub(super) window: Window,
+    pub(super) control: CongestionControl,
     pub(super) rtt: RttEstimator,
-    /// Of the adaptive window.
-    path: PathWatch,
-    /// When the last Data came.
-    last_arrival: Option<Instant>,
     /// Segments that may wait for an earlier one.
     reorder_limit: u64,
     final_segment: Option<u64>,
@@ -57,8 +53,6 @@ pub(super) struct Transfer {
     next_order: u64,
     again: VecDeque<Request>,
     waiting: BTreeMap<u64, Vec<u8>>,
-    /// Congestion counts only on Interests sent after this: once per round trip.
-    last_reduction: Option<Instant>,
     last_back_off: Option<Instant>,
     pub(super) retransmissions: u64,
     pub(super) timeouts: u64,
@@ -70,10 +64,8 @@ pub(super) struct Transfer {
 impl Transfer {
     pub(super) fn new(window: Window, rtt: RttEstimator, reorder_limit: u64) -> Self {
         Self {
-            window,
+            control: CongestionControl::new(window),
             rtt,
-            path: PathWatch::default(),
-            last_arrival: None,
             reorder_limit: reorder_limit.max(1),
             final_segment: None,
             any_arrived: false,
@@ -84,7 +76,6 @@ impl Transfer {
             next_order: 0,
             again: VecDeque::new(),
             waiting: BTreeMap::new(),
-            last_reduction: None,
             last_back_off: None,
             retransmissions: 0,
             timeouts: 0,
@@ -108,18 +99,9 @@ impl Transfer {
         Some(sent)
     }
 
-    fn is_adaptive(&self) -> bool {
-        self.window.kind() == WindowKind::Adaptive
-    }
-
-    fn allowed_in_flight(&self) -> usize {
-        let size = self.window.size();
-        if self.is_adaptive() && self.path.is_draining() { size.div_ceil(2) } else { size }
-    }
-
     /// The next Interest that the window allows, which the caller must send.
     pub(super) fn next_request(&mut self, now: Instant) -> Option<Request> {
-        if self.in_flight.len() >= self.allowed_in_flight() {
+        if self.in_flight.len() >= self.control.allowed() {
             return None;
         }
         while let Some(request) = self.again.pop_front() {
@@ -166,7 +148,6 @@ impl Transfer {
             return Vec::new();
         }
         self.any_arrived = true;
-        self.last_arrival = Some(now);
         if let Some(last) = final_segment {
             // Later segments may extend the object; they never shorten what was written.
             self.final_segment = Some(last.max(segment));
@@ -176,21 +157,8 @@ impl Transfer {
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt);
         }
-        match sent {
-            Some(sent) if marked => {
-                self.marks += 1;
-                self.congestion(now, sent.sent_at);
-            }
-            // As long as it is not known what a smaller window led to, it does not grow.
-            _ if self.is_adaptive() && self.path.has_shrunk() => {}
-            _ => self.window.on_data(now, rtt, self.rtt.min()),
-        }
-        if self.is_adaptive()
-            && let (Some(sent), Some(rtt)) = (sent, rtt)
-            && self.path.on_data(now, sent.sent_at, rtt) == Sign::Queue
-        {
-            self.window.on_queue();
-        }
+        self.marks += u64::from(marked && sent.is_some());
+        self.control.on_data(now, sent.map(|sent| sent.sent_at), rtt, self.rtt.min(), marked);
         self.next_new = self.next_new.max(segment + 1);
         self.waiting.insert(segment, content);
         sent.map(|sent| self.find_lost(now, sent.order)).unwrap_or_default()
@@ -223,21 +191,8 @@ impl Transfer {
     /// Marks an Interest as lost; gives the number of attempts, or `None` when the segment is not wanted any more.
     fn lose(&mut self, now: Instant, segment: u64, delay: Duration) -> Option<u32> {
         let sent = self.end(segment).filter(|_| self.is_wanted(segment))?;
-        if self.is_congestion(&sent) {
-            self.congestion(now, sent.sent_at);
-        }
+        self.control.on_loss(now, sent.sent_at);
         Some(self.request_again(segment, sent, delay))
-    }
-
-    /// Does the loss of this Interest or its Data mean that there is too much traffic? For the adaptive window not each does, but one after which
-    /// nothing has come always.
-    fn is_congestion(&mut self, sent: &SentInterest) -> bool {
-        if !self.is_adaptive() {
-            return true;
-        }
-        let is_of_queue = self.path.is_loss_of_queue();
-        let nothing_comes = self.last_arrival.is_none_or(|last| last <= sent.sent_at);
-        is_of_queue || nothing_comes
     }
 
     fn request_again(&mut self, segment: u64, sent: SentInterest, delay: Duration) -> u32 {
@@ -266,17 +221,9 @@ impl Transfer {
         self.nacks += 1;
         let sent = self.end(segment).filter(|_| self.is_wanted(segment))?;
         if congestion {
-            self.congestion(now, sent.sent_at);
+            self.control.on_congestion(now, sent.sent_at);
         }
         Some(self.request_again(segment, sent, delay))
-    }
-
-    /// Reduces the window unless it was reduced after this Interest was sent.
-    fn congestion(&mut self, now: Instant, sent_at: Instant) {
-        if self.last_reduction.is_none_or(|last| sent_at > last) {
-            self.last_reduction = Some(now);
-            self.window.on_congestion();
-        }
     }
 
     /// Content that can be written now, in order.

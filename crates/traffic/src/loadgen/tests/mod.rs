@@ -1,6 +1,8 @@
-//! Tests of the packet templates and of whole measurements through an in-process forwarder.
+//! Tests of the packet templates and of measurements through an in-process forwarder.
 
-use super::packets::{InterestTemplate, Kind, scan};
+mod session;
+
+use super::packets::{DataTemplate, InterestTemplate, Kind, scan};
 use super::*;
 use crate::endpoint::{LpFields, write_lp};
 use crate::testing::{Faults, Loopback};
@@ -12,9 +14,13 @@ fn prefix() -> Name {
     "/bench/test".parse().unwrap()
 }
 
+fn pattern() -> Pattern {
+    Pattern::new(prefix(), Duration::from_secs(1))
+}
+
 #[test]
 fn the_interest_template_makes_valid_distinct_interests() {
-    let template = InterestTemplate::new(&prefix(), 1000);
+    let template = InterestTemplate::new(&pattern()).unwrap();
     let mut bytes = Vec::new();
     template.append(&mut bytes, 0x0102_0304_0506_0708, 0xAABB_CCDD);
     let interest = Interest::decode(&bytes).unwrap();
@@ -25,34 +31,99 @@ fn the_interest_template_makes_valid_distinct_interests() {
     assert_eq!(template.sequence(interest.name.value()), Some(0x0102_0304_0506_0708));
     assert_eq!(template.sequence(&interest.name.value()[1..]), None);
     assert_eq!(template.sequence(&[]), None);
+    let longer = interest.name.to_owned().append_generic(b"x");
+    assert_eq!(template.sequence(longer.value()), None, "this would not satisfy the Interest");
+}
+
+#[test]
+fn all_options_of_interests_are_on_the_wire() {
+    let shape = DataShape { suffix: Name::new(), freshness_ms: 10, payload_bytes: 77 };
+    let hints: Vec<Name> = vec!["/hint/1".parse().unwrap(), "/hint/2".parse().unwrap()];
+    let pattern = Pattern {
+        can_be_prefix: true,
+        must_be_fresh: true,
+        hop_limit: Some(9),
+        forwarding_hint: hints.clone(),
+        digest_of: Some(shape.clone()),
+        ..pattern()
+    };
+    let template = InterestTemplate::new(&pattern).unwrap();
+    let (mut bytes, mut data) = (Vec::new(), Vec::new());
+    template.append(&mut bytes, 5, 6);
+    let interest = Interest::decode(&bytes).unwrap();
+    assert_eq!((interest.can_be_prefix, interest.must_be_fresh), (true, true));
+    assert_eq!((interest.hop_limit, interest.nonce), (Some(9), Some(6)));
+    let delegations: Vec<Name> = interest.forwarding_hint.unwrap().iter().map(|name| name.to_owned()).collect();
+    assert_eq!(delegations, hints);
+    // What a producer of that shape answers is what the digest asks for, and nothing else is.
+    let reply = DataTemplate::new(&prefix(), &shape).unwrap();
+    assert!(reply.append(&mut data, packets::without_digest(interest.name.value()), &[]));
+    assert!(interest.matches_data(&Data::decode(&data).unwrap()));
+    let mut other = Vec::new();
+    DataTemplate::new(&prefix(), &DataShape { payload_bytes: 78, ..shape }).unwrap().append(
+        &mut other,
+        packets::without_digest(interest.name.value()),
+        &[],
+    );
+    assert!(!interest.matches_data(&Data::decode(&other).unwrap()));
 }
 
 #[test]
 fn the_data_template_makes_valid_data_with_and_without_token() {
-    for payload in [0usize, 1, 200, 300, 8000] {
-        let template = DataTemplate::new(&prefix(), payload, 1000).unwrap();
+    let numbered = prefix().append_generic(7_u64.to_be_bytes());
+    for (payload_bytes, suffix) in [(0, "/"), (1, "/x"), (200, "/"), (300, "/a/b"), (8000, "/")] {
+        let suffix: Name = suffix.parse().unwrap();
+        let shape = DataShape { suffix: suffix.clone(), freshness_ms: 1000, payload_bytes };
+        let template = DataTemplate::new(&numbered, &shape).unwrap();
         let mut bytes = Vec::new();
-        template.append(&mut bytes, 7, &[]);
+        assert!(template.append(&mut bytes, numbered.value(), &[]));
         let data = Data::decode(&bytes).unwrap();
-        assert_eq!((data.content.len(), data.freshness_ms), (payload, Some(1000)));
-        assert_eq!(template.sequence(data.name.value()), Some(7));
+        assert_eq!((data.content.len(), data.freshness_ms), (payload_bytes, Some(1000)));
+        assert_eq!(data.name.value(), [numbered.value(), suffix.value()].concat());
         let scanned = scan(&bytes).unwrap();
         assert_eq!((scanned.kind, scanned.name, scanned.pit_token.len()), (Kind::Data, data.name.value(), 0));
 
         let mut wrapped = Vec::new();
-        template.append(&mut wrapped, 7, b"token");
+        template.append(&mut wrapped, numbered.value(), b"token");
         let packet = LpPacket::decode(&wrapped).unwrap();
         assert_eq!(packet.pit_token.as_slice(), b"token");
         assert_eq!(packet.fragment, Some(bytes.as_slice()));
         assert_eq!(scan(&wrapped).unwrap().pit_token, b"token");
     }
-    assert!(DataTemplate::new(&prefix(), 8790, 0).is_none());
+    let shape = DataShape { payload_bytes: 8790, ..DataShape::default() };
+    assert!(DataTemplate::new(&numbered, &shape).is_err());
+}
+
+#[test]
+fn nacks_carry_the_interest_its_token_and_the_reason() {
+    let mut interest = Vec::new();
+    InterestTemplate::new(&pattern()).unwrap().append(&mut interest, 1, 2);
+    for reason in [NackReason::NONE, NackReason::CONGESTION, NackReason::DUPLICATE, NackReason::NO_ROUTE] {
+        let mut nack = Vec::new();
+        packets::append_nack(&mut nack, &packets::nack_field(reason), &interest, b"tok");
+        let packet = LpPacket::decode(&nack).unwrap();
+        assert_eq!((packet.nack, packet.fragment), (Some(reason), Some(interest.as_slice())));
+        assert_eq!(packet.pit_token.as_slice(), b"tok");
+        let scanned = scan(&nack).unwrap();
+        assert_eq!((scanned.kind, scanned.nack_reason, scanned.packet), (Kind::Nack, reason, interest.as_slice()));
+    }
+}
+
+#[test]
+fn only_digests_at_the_end_of_names_are_taken_off() {
+    let name = prefix().append(namehop_wire::ComponentRef::implicit_digest(&[3; 32]));
+    assert_eq!(packets::without_digest(name.value()), prefix().value());
+    assert_eq!(packets::without_digest(prefix().value()), prefix().value());
+    // A longer component whose end looks like one.
+    let inside = [&[9, 1, 32][..], &[3; 32]].concat();
+    let name = prefix().append_generic(&inside);
+    assert_eq!(packets::without_digest(name.value()), name.value());
 }
 
 #[test]
 fn scanning_tells_nacks_and_survives_garbage() {
     let mut interest = Vec::new();
-    InterestTemplate::new(&prefix(), 1000).append(&mut interest, 1, 2);
+    InterestTemplate::new(&pattern()).unwrap().append(&mut interest, 1, 2);
     let mut writer = namehop_wire::tlv::Writer::new();
     let fields = LpFields { nack: Some(NackReason::NO_ROUTE), ..LpFields::default() };
     write_lp(&mut writer, &fields, &interest);
@@ -89,6 +160,17 @@ fn config(socket: &std::path::Path) -> LoadConfig {
 
 /// Runs a measurement through a loopback forwarder.
 fn measure(faults: Faults, change: impl FnOnce(&mut LoadConfig)) -> Result<LoadReport, LoadError> {
+    let mut report = None;
+    with_forwarder(faults, |socket, _| {
+        let mut config = config(socket);
+        change(&mut config);
+        report = Some(run(&config, &Arc::new(AtomicBool::new(false))));
+    });
+    report.unwrap()
+}
+
+/// Does something beside a loopback forwarder, which ends when asked to.
+fn with_forwarder(faults: Faults, work: impl FnOnce(&std::path::Path, Box<dyn FnOnce() + Send>)) {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("hub.sock");
     let hub = Loopback::with_faults(faults);
@@ -104,12 +186,8 @@ fn measure(faults: Faults, change: impl FnOnce(&mut LoadConfig)) -> Result<LoadR
         });
     });
     listening.recv().unwrap();
-    let mut config = config(&socket);
-    change(&mut config);
-    let report = run(&config, &Arc::new(AtomicBool::new(false)));
-    drop(end);
+    work(&socket, Box::new(move || drop(end)));
     forwarder.join().unwrap();
-    report
 }
 
 #[test]

@@ -1,0 +1,36 @@
+//! `namehop traffic consumer`: one consumer.
+
+use clap::Args;
+
+use super::plan::{ConsumerEntry, Entry, PatternEntry, Plan};
+use super::run::HowArgs;
+use crate::connection::ConnectionArgs;
+use crate::failure::Failure;
+
+/// Send Interests and account for every one of them
+///
+/// Keeps a number of Interests in flight, fixed or moved by congestion control, or sends them at a rate. Runs until it is interrupted
+/// unless a number or a time is given, waits for what is pending, and prints a report. Several consumers at once are for
+/// 'namehop traffic run'.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  namehop traffic consumer /example --rate 1000 --duration 10s
+  namehop traffic consumer /example --window 16 --congestion cubic --lifetime 1s --count 100000
+  namehop traffic consumer /example --rate 5000 --poisson --names 100000 --zipf 0.8 --json
+  namehop --transport udp4://192.0.2.1:6363 traffic consumer /example --duration 1m")]
+pub struct ConsumerArgs {
+    #[command(flatten)]
+    pattern: PatternEntry,
+    #[command(flatten)]
+    consumer: ConsumerEntry,
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+impl ConsumerArgs {
+    pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
+        let consumer = ConsumerEntry { pattern: vec![self.pattern], ..self.consumer };
+        consumer.check().map_err(Failure::usage)?;
+        self.how.run(Plan { duration: None, consumer: vec![consumer], producer: Vec::new() }, connection)
+    }
+}

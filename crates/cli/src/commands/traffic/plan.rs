@@ -1,0 +1,445 @@
+//! What consumers and producers do, as options of the command line and as TOML: both have the same names, defaults and errors.
+
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+use namehop_simulate::workload::{WorkloadKind, WorkloadShape};
+use namehop_traffic::loadgen::{
+    ConsumerConfig, ConsumerPlan, DataShape, Names, Pacing, Pattern, ProducerConfig, Reply, ReplyKind, ReplyPattern,
+};
+use namehop_traffic::segmented::WindowKind;
+use namehop_traffic::target::TransportUri;
+use namehop_wire::Name;
+use namehop_wire::lp::NackReason;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+use crate::units::{milliseconds, parse_duration};
+
+/// Interests in flight when neither a window nor a rate is given.
+const DEFAULT_WINDOW: usize = 128;
+/// Largest window of congestion control, as of `namehop cat`.
+const DEFAULT_MAX_WINDOW: usize = 1024;
+/// Most Interests in flight of a consumer with a rate.
+const DEFAULT_MAX_IN_FLIGHT: usize = 65_536;
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(4);
+/// Bytes of Content in Data.
+const DEFAULT_PAYLOAD_BYTES: usize = 1000;
+
+/// A whole run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    #[serde(default, deserialize_with = "time")]
+    pub duration: Option<Duration>,
+    #[serde(default, deserialize_with = "checked")]
+    pub consumer: Vec<ConsumerEntry>,
+    #[serde(default, deserialize_with = "checked")]
+    pub producer: Vec<ProducerEntry>,
+}
+
+/// A consumer, but for its patterns on the command line.
+#[derive(Args, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConsumerEntry {
+    #[arg(skip)]
+    pub name: Option<String>,
+    #[arg(skip)]
+    #[serde(deserialize_with = "written")]
+    pub link: Option<TransportUri>,
+    /// Interests in flight, 128 when absent; at the start, with --congestion
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "rate")]
+    pub window: Option<usize>,
+    /// What moves the window: fixed, cubic, aimd, adaptive. They react to congestion marks, Nacks for congestion and time-outs
+    #[arg(long, value_name = "LAW", conflicts_with = "rate")]
+    #[serde(deserialize_with = "written")]
+    pub congestion: Option<WindowKind>,
+    /// Largest window, 1024 when absent
+    #[arg(long, value_name = "N", requires = "congestion")]
+    pub max_window: Option<usize>,
+    /// Interests per second, instead of a window
+    #[arg(long, value_name = "N")]
+    pub rate: Option<f64>,
+    /// At random times (a Poisson process) instead of equal distances
+    #[arg(long, requires = "rate")]
+    pub poisson: bool,
+    /// Most Interests in flight at a rate, 65536 when absent; others are not sent, and counted
+    #[arg(long, value_name = "N", requires = "rate")]
+    pub max_in_flight: Option<usize>,
+    /// End after so many Interests
+    #[arg(short = 'c', long, value_name = "N")]
+    pub count: Option<u64>,
+    /// Where chance begins: the same seed gives the same names. Another one each time when absent
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    #[arg(skip)]
+    pub pattern: Vec<PatternEntry>,
+}
+
+/// What a consumer asks for.
+#[derive(Args, Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PatternEntry {
+    /// Prefix of the names, which go on with a number of 8 bytes
+    #[serde(deserialize_with = "one_written")]
+    pub prefix: Name,
+    #[arg(skip)]
+    pub weight: Option<u32>,
+    /// Go round so many names instead of using each once
+    #[arg(long, value_name = "N")]
+    pub names: Option<u64>,
+    /// Choose among --names at random, with this exponent of a Zipf distribution
+    #[arg(long, value_name = "ALPHA", requires = "names")]
+    pub zipf: Option<f64>,
+    /// Ask for what a workload of 'namehop cache simulate' asks for: web, video, mixed
+    #[arg(long, value_name = "KIND", conflicts_with_all = ["names", "zipf"])]
+    #[serde(default, deserialize_with = "written")]
+    pub workload: Option<WorkloadKind>,
+    /// Set CanBePrefix
+    #[arg(long)]
+    #[serde(default)]
+    pub can_be_prefix: bool,
+    /// Set MustBeFresh
+    #[arg(long)]
+    #[serde(default)]
+    pub must_be_fresh: bool,
+    /// InterestLifetime, 4s when absent; after it an Interest counts as timed out
+    #[arg(short = 'l', long, value_name = "DURATION", value_parser = parse_duration)]
+    #[serde(default, deserialize_with = "time")]
+    pub lifetime: Option<Duration>,
+    /// HopLimit
+    #[arg(long, value_name = "N")]
+    pub hop_limit: Option<u8>,
+    /// Delegation of the forwarding hint; may be given several times
+    #[arg(long, value_name = "NAME")]
+    #[serde(default, deserialize_with = "all_written")]
+    pub forwarding_hint: Vec<Name>,
+    /// Ask by implicit digest for the Data that 'namehop traffic producer' makes with so many bytes of payload
+    #[arg(long, value_name = "BYTES")]
+    pub digest_payload: Option<usize>,
+    /// Freshness period of that Data
+    #[arg(long, value_name = "DURATION", requires = "digest_payload", value_parser = parse_duration)]
+    #[serde(default, deserialize_with = "time")]
+    pub digest_freshness: Option<Duration>,
+}
+
+/// A producer.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProducerEntry {
+    pub name: Option<String>,
+    #[serde(deserialize_with = "written")]
+    pub link: Option<TransportUri>,
+    #[serde(deserialize_with = "written")]
+    pub control: Option<TransportUri>,
+    pub register: Option<bool>,
+    pub seed: Option<u64>,
+    pub pattern: Vec<ReplyPatternEntry>,
+}
+
+/// Interests that a producer answers.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplyPatternEntry {
+    #[serde(deserialize_with = "one_written")]
+    pub prefix: Name,
+    #[serde(default)]
+    pub reply: Vec<ReplyEntry>,
+}
+
+/// What they are answered with: Data, unless a Nack or silence is asked for.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReplyEntry {
+    #[arg(skip)]
+    pub weight: Option<u32>,
+    /// Refuse with a Nack of this reason: congestion, duplicate, no-route
+    #[arg(long, value_name = "REASON", value_parser = parse_reason, conflicts_with_all = ["silent", "payload", "freshness", "suffix"])]
+    #[serde(deserialize_with = "reason")]
+    pub nack: Option<NackReason>,
+    /// Do not answer
+    #[arg(long, conflicts_with_all = ["payload", "freshness", "suffix", "delay"])]
+    pub silent: bool,
+    /// Bytes of content per Data, 1000 when absent
+    #[arg(short = 's', long, value_name = "BYTES")]
+    pub payload: Option<usize>,
+    /// FreshnessPeriod of the Data, none when absent
+    #[arg(short = 'f', long, value_name = "DURATION", value_parser = parse_duration)]
+    #[serde(deserialize_with = "time")]
+    pub freshness: Option<Duration>,
+    /// Components of the Data's name behind that of the Interest, which then needs CanBePrefix
+    #[arg(long, value_name = "NAME")]
+    #[serde(deserialize_with = "written")]
+    pub suffix: Option<Name>,
+    /// Hold the answer back for so long
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    #[serde(deserialize_with = "time")]
+    pub delay: Option<Duration>,
+}
+
+/// What can be wrong with an entry as a whole.
+pub trait Entry {
+    fn check(&self) -> Result<(), String>;
+}
+
+impl Entry for ConsumerEntry {
+    fn check(&self) -> Result<(), String> {
+        self.plan().and_then(|plan| plan.check().map_err(|error| error.to_string()))
+    }
+}
+
+impl Entry for ProducerEntry {
+    fn check(&self) -> Result<(), String> {
+        if self.pattern.is_empty() {
+            return Err("a producer needs at least one [[producer.pattern]] with a prefix".to_owned());
+        }
+        self.patterns()?.iter().try_for_each(|pattern| pattern.check().map_err(|error| error.to_string()))
+    }
+}
+
+impl ConsumerEntry {
+    fn plan(&self) -> Result<ConsumerPlan, String> {
+        let pacing = match self.rate {
+            Some(_) if self.window.is_some() || self.congestion.is_some() || self.max_window.is_some() => {
+                return Err("a consumer has a rate or a window: leave one of them out".to_owned());
+            }
+            Some(per_second) => Pacing::Rate {
+                per_second,
+                poisson: self.poisson,
+                max_in_flight: self.max_in_flight.unwrap_or(DEFAULT_MAX_IN_FLIGHT),
+            },
+            None if self.poisson || self.max_in_flight.is_some() => {
+                return Err("poisson and max_in_flight belong to a rate: give rate = INTERESTS-PER-SECOND".to_owned());
+            }
+            None => {
+                let size = self.window.unwrap_or(DEFAULT_WINDOW);
+                let law = self.congestion.unwrap_or(WindowKind::Fixed);
+                if law == WindowKind::Fixed && self.max_window.is_some() {
+                    return Err("max_window belongs to congestion control: give congestion = \"cubic\"".to_owned());
+                }
+                let max = if law == WindowKind::Fixed { size } else { self.max_window.unwrap_or(DEFAULT_MAX_WINDOW) };
+                Pacing::Window { size, law, max }
+            }
+        };
+        let seed = self.seed.unwrap_or_else(super::run::any_seed);
+        let patterns = self.pattern.iter().map(|pattern| pattern.pattern(seed)).collect::<Result<Vec<_>, _>>()?;
+        if patterns.is_empty() {
+            return Err("a consumer needs at least one [[consumer.pattern]] with a prefix".to_owned());
+        }
+        Ok(ConsumerPlan { patterns, pacing, count: self.count, seed })
+    }
+
+    /// The consumer, on `link` unless it has one of its own.
+    pub fn config(&self, name: String, link: &TransportUri) -> Result<ConsumerConfig, String> {
+        let name = self.name.clone().unwrap_or(name);
+        Ok(ConsumerConfig { name, link: self.link.clone().unwrap_or_else(|| link.clone()), plan: self.plan()? })
+    }
+}
+
+impl PatternEntry {
+    fn pattern(&self, seed: u64) -> Result<Pattern, String> {
+        let names = match (self.names, self.zipf, self.workload) {
+            (None, None, None) => Names::New,
+            (Some(names), None, None) => Names::Cycle(names),
+            (Some(names), Some(alpha), None) => Names::Zipf { names, alpha },
+            (None, None, Some(kind)) => Names::Workload(WorkloadShape { seed, ..WorkloadShape::published(kind) }),
+            (None, Some(_), None) => return Err("zipf chooses among names: give names = NUMBER as well".to_owned()),
+            _ => return Err("a pattern has names or a workload: leave one of them out".to_owned()),
+        };
+        let digest_of = match (self.digest_payload, self.digest_freshness) {
+            (None, Some(_)) => return Err("digest_freshness belongs to digest_payload".to_owned()),
+            (payload, freshness) => payload.map(|payload_bytes| DataShape {
+                suffix: Name::new(),
+                freshness_ms: freshness.map_or(0, milliseconds),
+                payload_bytes,
+            }),
+        };
+        Ok(Pattern {
+            weight: self.weight.unwrap_or(1),
+            prefix: self.prefix.clone(),
+            names,
+            can_be_prefix: self.can_be_prefix,
+            must_be_fresh: self.must_be_fresh,
+            lifetime: self.lifetime.unwrap_or(DEFAULT_LIFETIME),
+            hop_limit: self.hop_limit,
+            forwarding_hint: self.forwarding_hint.clone(),
+            digest_of,
+        })
+    }
+}
+
+impl ProducerEntry {
+    fn patterns(&self) -> Result<Vec<ReplyPattern>, String> {
+        let replies = |pattern: &ReplyPatternEntry| match pattern.reply.as_slice() {
+            [] => ReplyEntry::default().reply().map(|reply| vec![reply]),
+            replies => replies.iter().map(ReplyEntry::reply).collect(),
+        };
+        let patterns = self.pattern.iter();
+        patterns
+            .map(|pattern| Ok(ReplyPattern { prefix: pattern.prefix.clone(), replies: replies(pattern)? }))
+            .collect()
+    }
+
+    /// The producer, on `link` unless it has one of its own.
+    pub fn config(&self, name: String, link: &TransportUri) -> Result<ProducerConfig, String> {
+        Ok(ProducerConfig {
+            name: self.name.clone().unwrap_or(name),
+            link: self.link.clone().unwrap_or_else(|| link.clone()),
+            control: self.control.clone(),
+            registers: self.register.unwrap_or(true),
+            patterns: self.patterns()?,
+            seed: self.seed.unwrap_or_else(super::run::any_seed),
+        })
+    }
+}
+
+impl ReplyEntry {
+    fn reply(&self) -> Result<Reply, String> {
+        let has_data = self.payload.is_some() || self.freshness.is_some() || self.suffix.is_some();
+        let kind = match (self.nack, self.silent) {
+            (Some(_), true) => return Err("a reply is a Nack or silent: leave one of them out".to_owned()),
+            (Some(_), _) | (_, true) if has_data => {
+                return Err(
+                    "payload, freshness and suffix are those of Data: a reply with nack or silent has none".to_owned()
+                );
+            }
+            (Some(reason), false) => ReplyKind::Nack(reason),
+            (None, true) => ReplyKind::Silence,
+            (None, false) => ReplyKind::Data(DataShape {
+                suffix: self.suffix.clone().unwrap_or_default(),
+                freshness_ms: self.freshness.map_or(0, milliseconds),
+                payload_bytes: self.payload.unwrap_or(DEFAULT_PAYLOAD_BYTES),
+            }),
+        };
+        Ok(Reply { weight: self.weight.unwrap_or(1), kind, delay: self.delay.unwrap_or_default() })
+    }
+}
+
+fn parse_reason(text: &str) -> Result<NackReason, String> {
+    match text {
+        "congestion" => Ok(NackReason::CONGESTION),
+        "duplicate" => Ok(NackReason::DUPLICATE),
+        "no-route" => Ok(NackReason::NO_ROUTE),
+        _ => Err(format!("unknown Nack reason '{text}' (congestion, duplicate, no-route)")),
+    }
+}
+
+fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NackReason>, D::Error> {
+    parse_reason(&String::deserialize(deserializer)?).map(Some).map_err(D::Error::custom)
+}
+
+fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    parse_duration(&String::deserialize(deserializer)?).map(Some).map_err(D::Error::custom)
+}
+
+/// What is written as text.
+fn one_written<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(deserializer: D) -> Result<T, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+}
+
+fn written<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    one_written(deserializer).map(Some)
+}
+
+fn all_written<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    let texts = Vec::<String>::deserialize(deserializer)?;
+    texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
+}
+
+/// An entry that was checked where it was read, so that errors name its line.
+struct Checked<T>(T);
+
+impl<'de, T: Deserialize<'de> + Entry> Deserialize<'de> for Checked<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let entry = T::deserialize(deserializer)?;
+        entry.check().map_err(D::Error::custom)?;
+        Ok(Checked(entry))
+    }
+}
+
+fn checked<'de, D: Deserializer<'de>, T: Deserialize<'de> + Entry>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    Ok(Vec::<Checked<T>>::deserialize(deserializer)?.into_iter().map(|checked| checked.0).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_name_the_line_and_what_to_do() {
+        for (text, line, said) in [
+            ("\nduraton = \"1s\"", 2, "unknown field"),
+            ("[[consumer]]\nrate = 5\nwindow = 3\n[[consumer.pattern]]\nprefix = \"/a\"", 1, "leave one of them out"),
+            ("[[consumer]]\nrate = 0\n[[consumer.pattern]]\nprefix = \"/a\"", 1, "between 0.001"),
+            ("[[consumer]]\n", 1, "[[consumer.pattern]]"),
+            ("[[consumer]]\n[[consumer.pattern]]\nprefix = \"a\"", 3, "prefix"),
+            ("[[consumer]]\n[[consumer.pattern]]\nprefix = \"/a\"\nzipf = 0.8", 1, "names = NUMBER"),
+            ("[[consumer]]\n[[consumer.pattern]]\nprefix = \"/a\"\nlifetime = \"4\"\nhop_limit = 256", 5, "256"),
+            ("[[producer]]\nlink = \"ether://x\"", 2, "forms: unix:///path"),
+            (
+                "[[producer]]\n[[producer.pattern]]\nprefix = \"/a\"\n[[producer.pattern.reply]]\nnack = \"x\"",
+                5,
+                "no-route",
+            ),
+            (
+                "[[producer]]\n[[producer.pattern]]\nprefix = \"/a\"\nreply = [{silent = true, payload = 5}]",
+                1,
+                "those of Data",
+            ),
+            ("[[producer]]\n[[producer.pattern]]\nprefix = \"/a\"\nreply = [{payload = 9000}]", 1, "does not fit"),
+        ] {
+            let error = toml::from_str::<Plan>(text).unwrap_err();
+            let message = error.to_string();
+            assert!(message.contains(said), "{text}: {message}");
+            let at = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
+            assert_eq!(at, Some(line), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn plans_mean_what_they_say() {
+        let text = r#"
+            duration = "10s"
+            [[consumer]]
+            rate = 500
+            poisson = true
+            seed = 7
+            [[consumer.pattern]]
+            prefix = "/a"
+            names = 100
+            zipf = 0.9
+            weight = 3
+            forwarding_hint = ["/x", "/y"]
+            [[consumer.pattern]]
+            prefix = "/b"
+            workload = "web"
+            lifetime = "500ms"
+            [[producer]]
+            link = "tcp4://192.0.2.1"
+            register = false
+            [[producer.pattern]]
+            prefix = "/a"
+            reply = [{ weight = 9, payload = 5, freshness = "1s", suffix = "/s" }, { nack = "no-route", delay = "3ms" }, { silent = true }]
+        "#;
+        let plan: Plan = toml::from_str(text).unwrap();
+        assert_eq!(plan.duration, Some(Duration::from_secs(10)));
+        let link: TransportUri = "/run/nfd/nfd.sock".parse().unwrap();
+        let consumer = plan.consumer[0].config("c".to_owned(), &link).unwrap();
+        assert_eq!((consumer.link, consumer.plan.seed), (link.clone(), 7));
+        assert_eq!(consumer.plan.pacing, Pacing::Rate { per_second: 500.0, poisson: true, max_in_flight: 65_536 });
+        let [first, second] = &consumer.plan.patterns[..] else { panic!("two patterns") };
+        assert_eq!((first.weight, first.names.clone()), (3, Names::Zipf { names: 100, alpha: 0.9 }));
+        assert_eq!((first.forwarding_hint.len(), first.lifetime), (2, Duration::from_secs(4)));
+        assert_eq!(second.lifetime, Duration::from_millis(500));
+        assert!(matches!(second.names, Names::Workload(WorkloadShape { kind: WorkloadKind::Web, seed: 7, .. })));
+        let producer = plan.producer[0].config("p".to_owned(), &link).unwrap();
+        assert_eq!((producer.link.to_string().as_str(), producer.registers), ("tcp4://192.0.2.1:6363", false));
+        let [data, nack, silence] = &producer.patterns[0].replies[..] else { panic!("three replies") };
+        let shape = DataShape { suffix: "/s".parse().unwrap(), freshness_ms: 1000, payload_bytes: 5 };
+        assert_eq!((data.weight, &data.kind), (9, &ReplyKind::Data(shape)));
+        assert_eq!((&nack.kind, nack.delay), (&ReplyKind::Nack(NackReason::NO_ROUTE), Duration::from_millis(3)));
+        assert_eq!(silence.kind, ReplyKind::Silence);
+    }
+}

@@ -1,0 +1,48 @@
+//! `namehop traffic producer`: one producer.
+
+use clap::Args;
+use namehop_traffic::target::TransportUri;
+use namehop_wire::Name;
+
+use super::plan::{Entry, Plan, ProducerEntry, ReplyEntry, ReplyPatternEntry};
+use super::run::HowArgs;
+use crate::connection::ConnectionArgs;
+use crate::failure::Failure;
+
+/// Answer Interests under a prefix, fast and with the same content each
+///
+/// Registers the prefix and answers until it is interrupted or the time is over. Data have no signature that can be verified
+/// (SignatureType Null). Weighted replies and several prefixes are for 'namehop traffic run'.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  namehop traffic producer /example
+  namehop traffic producer /example --payload 8000 --freshness 10s --delay 20ms --duration 1m
+  namehop traffic producer /example --nack congestion
+  namehop --transport udp4://127.0.0.1:6363 traffic producer /example --control unix:///run/nfd/nfd.sock")]
+pub struct ProducerArgs {
+    /// Prefix of the Interests that are answered
+    prefix: Name,
+    #[command(flatten)]
+    reply: ReplyEntry,
+    /// Local connection that registers the prefix when this producer is on UDP
+    #[arg(long, value_name = "URI")]
+    control: Option<TransportUri>,
+    /// Do not register the prefix: the forwarder has a route already
+    #[arg(long, conflicts_with = "control")]
+    no_register: bool,
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+impl ProducerArgs {
+    pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
+        let producer = ProducerEntry {
+            control: self.control,
+            register: Some(!self.no_register),
+            pattern: vec![ReplyPatternEntry { prefix: self.prefix, reply: vec![self.reply] }],
+            ..ProducerEntry::default()
+        };
+        producer.check().map_err(Failure::usage)?;
+        self.how.run(Plan { duration: None, consumer: Vec::new(), producer: vec![producer] }, connection)
+    }
+}

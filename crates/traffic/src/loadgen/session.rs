@@ -1,0 +1,345 @@
+//! Several consumers and producers that run together, each on a connection and a thread of its own.
+//!
+//! The run ends when its time is over, when all consumers have sent what they were to send, or when it is interrupted. Consumers then send
+//! nothing more and wait for what is pending. A connection that breaks ends its own consumer or producer, which still reports.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use namehop_wire::Name;
+use namehop_wire::security::Signer;
+
+use super::control::{self, CreatedFace};
+use super::socket_link::SocketLink;
+use super::{
+    Consumer, ConsumerCounts, ConsumerPlan, LONGEST, LoadError, ProcessTimes, Producer, ProducerCounts, ReplyPattern,
+    TICK,
+};
+use crate::target::TransportUri;
+
+/// How long consumers wait for what is pending after an interruption. Otherwise they wait for as long as Interests live.
+const PATIENCE_WHEN_INTERRUPTED: Duration = Duration::from_millis(500);
+
+/// A consumer of a run.
+#[derive(Clone, Debug)]
+pub struct ConsumerConfig {
+    /// What reports call it.
+    pub name: String,
+    /// Its connection.
+    pub link: TransportUri,
+    /// What it sends.
+    pub plan: ConsumerPlan,
+}
+
+/// A producer of a run.
+#[derive(Clone, Debug)]
+pub struct ProducerConfig {
+    /// What reports call it.
+    pub name: String,
+    /// Its connection.
+    pub link: TransportUri,
+    /// Local connection that registers its prefixes when it is on UDP.
+    pub control: Option<TransportUri>,
+    /// Whether it registers the prefixes of its patterns.
+    pub registers: bool,
+    /// What it answers.
+    pub patterns: Vec<ReplyPattern>,
+    /// Chance begins here: the choice of replies.
+    pub seed: u64,
+}
+
+/// A run.
+#[derive(Clone)]
+pub struct SessionConfig {
+    /// Those who ask.
+    pub consumers: Vec<ConsumerConfig>,
+    /// Those who answer.
+    pub producers: Vec<ProducerConfig>,
+    /// Signs the commands that register prefixes.
+    pub signer: Arc<dyn Signer>,
+    /// How long consumers send; `None` until they have sent all, or the run is interrupted.
+    pub duration: Option<Duration>,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Interests that consumers have sent.
+    pub sent: u64,
+    /// Interests that Data has answered.
+    pub received: u64,
+    /// Interests that were refused or timed out.
+    pub lost: u64,
+    /// Interests that came to producers.
+    pub asked: u64,
+}
+
+/// What a consumer did.
+#[derive(Clone, Debug)]
+pub struct ConsumerReport {
+    /// Its name.
+    pub name: String,
+    /// Time in which it sent, in seconds.
+    pub elapsed_s: f64,
+    /// What it counted.
+    pub counts: ConsumerCounts,
+    /// The window at the end, its largest size, and how often it was reduced; `None` without congestion control.
+    pub window: Option<(usize, usize, u64)>,
+    /// Why it ended early.
+    pub error: Option<String>,
+}
+
+/// What a producer did.
+#[derive(Clone, Debug)]
+pub struct ProducerReport {
+    /// Its name.
+    pub name: String,
+    /// What it counted.
+    pub counts: ProducerCounts,
+    /// Why it ended early.
+    pub error: Option<String>,
+}
+
+/// What all did.
+#[derive(Clone, Debug)]
+pub struct SessionReport {
+    /// Time from start to end, in seconds.
+    pub elapsed_s: f64,
+    /// Processor time of this process from start to end.
+    pub own_cpu: ProcessTimes,
+    /// In the order of the configuration.
+    pub consumers: Vec<ConsumerReport>,
+    /// In the order of the configuration.
+    pub producers: Vec<ProducerReport>,
+}
+
+/// What the threads of a run share.
+#[derive(Default)]
+struct Shared {
+    /// Consumers send nothing more.
+    is_over: AtomicBool,
+    /// They also wait no longer than [`PATIENCE_WHEN_INTERRUPTED`].
+    is_interrupted: AtomicBool,
+    /// Producers end.
+    are_consumers_done: AtomicBool,
+}
+
+/// Counts of one thread that others may read while it runs.
+#[derive(Default)]
+struct Live {
+    sent: AtomicU64,
+    received: AtomicU64,
+    lost: AtomicU64,
+    asked: AtomicU64,
+}
+
+/// A run that has started.
+pub struct Session {
+    shared: Arc<Shared>,
+    live: Vec<Arc<Live>>,
+    consumers: Vec<JoinHandle<ConsumerReport>>,
+    producers: Vec<JoinHandle<ProducerReport>>,
+    faces: Vec<CreatedFace>,
+    /// Ends when all consumers have.
+    consumers_done: mpsc::Receiver<()>,
+    began: Instant,
+    ends: Option<Instant>,
+    cpu_before: ProcessTimes,
+}
+
+impl Session {
+    /// Opens all connections, registers prefixes and starts.
+    ///
+    /// # Errors
+    /// See [`LoadError`]; then nothing runs, and what was registered is gone with its connection.
+    pub fn start(config: &SessionConfig) -> Result<Session, LoadError> {
+        check(config)?;
+        let cpu_before = super::observe(std::process::id())?;
+        let consumers = config
+            .consumers
+            .iter()
+            .map(|config| Ok((config.name.clone(), Consumer::new(SocketLink::open(&config.link)?, &config.plan)?)))
+            .collect::<Result<Vec<_>, LoadError>>()?;
+        let mut faces = Vec::new();
+        let producers = open_producers(config, &mut faces);
+        let producers = match producers {
+            Ok(producers) => producers,
+            Err(error) => {
+                faces.into_iter().for_each(CreatedFace::destroy);
+                return Err(error);
+            }
+        };
+        let (running, consumers_done) = mpsc::channel::<()>();
+        let began = Instant::now();
+        let mut session = Session {
+            shared: Arc::new(Shared::default()),
+            live: Vec::new(),
+            consumers: Vec::new(),
+            producers: Vec::new(),
+            faces,
+            consumers_done,
+            began,
+            ends: config.duration.map(|duration| began + duration),
+            cpu_before,
+        };
+        for (name, producer) in producers {
+            let (shared, live) = session.share();
+            session.producers.push(spawn("producer", move || produce(name, producer, &shared, &live))?);
+        }
+        for (name, consumer) in consumers {
+            let (shared, live) = session.share();
+            let running = running.clone();
+            session.consumers.push(spawn("consumer", move || {
+                let report = consume(name, consumer, &shared, &live);
+                drop(running);
+                report
+            })?);
+        }
+        Ok(session)
+    }
+
+    fn share(&mut self) -> (Arc<Shared>, Arc<Live>) {
+        let live = Arc::new(Live::default());
+        self.live.push(Arc::clone(&live));
+        (Arc::clone(&self.shared), live)
+    }
+
+    /// What was done so far.
+    pub fn progress(&self) -> Progress {
+        let sum = |of: fn(&Live) -> &AtomicU64| self.live.iter().map(|live| of(live).load(Ordering::Relaxed)).sum();
+        Progress {
+            sent: sum(|live| &live.sent),
+            received: sum(|live| &live.received),
+            lost: sum(|live| &live.lost),
+            asked: sum(|live| &live.asked),
+        }
+    }
+
+    /// Waits until the run is over, or `stop` is set, and calls `show` now and then.
+    pub fn wait(self, stop: &AtomicBool, mut show: impl FnMut(&Session)) -> SessionReport {
+        let has_consumers = !self.consumers.is_empty();
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                self.shared.is_interrupted.store(true, Ordering::Relaxed);
+            }
+            if stop.load(Ordering::Relaxed) || self.ends.is_some_and(|ends| Instant::now() >= ends) {
+                self.shared.is_over.store(true, Ordering::Relaxed);
+            }
+            let is_over = self.shared.is_over.load(Ordering::Relaxed);
+            let are_done = match has_consumers {
+                true => self.consumers_done.recv_timeout(TICK) == Err(mpsc::RecvTimeoutError::Disconnected),
+                false => is_over || self.producers.iter().all(JoinHandle::is_finished),
+            };
+            if are_done {
+                break;
+            }
+            if !has_consumers {
+                thread::sleep(TICK);
+            }
+            show(&self);
+        }
+        self.end()
+    }
+
+    fn end(mut self) -> SessionReport {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        let consumers = self.consumers.drain(..).filter_map(|thread| thread.join().ok()).collect();
+        self.shared.are_consumers_done.store(true, Ordering::Relaxed);
+        let producers = self.producers.drain(..).filter_map(|thread| thread.join().ok()).collect();
+        let elapsed_s = self.began.elapsed().as_secs_f64();
+        let own_cpu = ProcessTimes::of(std::process::id()).unwrap_or(self.cpu_before).since(self.cpu_before);
+        self.faces.drain(..).for_each(CreatedFace::destroy);
+        SessionReport { elapsed_s, own_cpu, consumers, producers }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Threads of a run that nobody waits for end by themselves.
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        self.shared.is_interrupted.store(true, Ordering::Relaxed);
+        self.shared.are_consumers_done.store(true, Ordering::Relaxed);
+    }
+}
+
+fn check(config: &SessionConfig) -> Result<(), LoadError> {
+    let fail = |text: String| Err(LoadError::Configuration(text));
+    if config.consumers.is_empty() && config.producers.is_empty() {
+        return fail("there is neither a consumer nor a producer".to_owned());
+    }
+    if config.duration.is_some_and(|duration| duration.is_zero() || duration > LONGEST) {
+        return fail("the duration must be more than 0 and at most 30 days".to_owned());
+    }
+    for config in &config.producers {
+        config.patterns.iter().try_for_each(ReplyPattern::check)?;
+        if config.registers && matches!(config.link, TransportUri::Udp(_)) && config.control.is_none() {
+            return fail(format!(
+                "{}: a forwarder takes no commands over UDP: name a local connection that registers its prefixes, as in \
+                 control = \"unix:///run/nfd/nfd.sock\" (--control), or give the forwarder routes to it and say register = false \
+                 (--no-register)",
+                config.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+type NamedProducer = (String, Producer<SocketLink>);
+
+fn open_producers(config: &SessionConfig, faces: &mut Vec<CreatedFace>) -> Result<Vec<NamedProducer>, LoadError> {
+    let mut producers = Vec::new();
+    for ProducerConfig { name, link, control, registers, patterns, seed } in &config.producers {
+        let mut link = SocketLink::open(link)?;
+        if *registers {
+            let prefixes: Vec<Name> = patterns.iter().map(|pattern| pattern.prefix.clone()).collect();
+            faces.extend(control::register(&mut link, &prefixes, control.as_ref(), &config.signer)?);
+        }
+        producers.push((name.clone(), Producer::new(link, patterns, *seed)?));
+    }
+    Ok(producers)
+}
+
+fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> io::Result<JoinHandle<T>> {
+    thread::Builder::new().name(name.to_owned()).spawn(work)
+}
+
+fn produce(name: String, mut producer: Producer<SocketLink>, shared: &Shared, live: &Live) -> ProducerReport {
+    let mut error = None;
+    while error.is_none() && !shared.are_consumers_done.load(Ordering::Relaxed) {
+        error = producer.step().err();
+        live.asked.store(producer.counts().interests, Ordering::Relaxed);
+    }
+    ProducerReport { name, counts: producer.counts(), error: error.map(|error| error.to_string()) }
+}
+
+fn consume(name: String, mut consumer: Consumer<SocketLink>, shared: &Shared, live: &Live) -> ConsumerReport {
+    let began = Instant::now();
+    let mut sent_until = None;
+    let mut error = None;
+    loop {
+        if sent_until.is_none() && (consumer.has_sent_all() || shared.is_over.load(Ordering::Relaxed)) {
+            consumer.stop_sending();
+            sent_until = Some(Instant::now());
+        }
+        let is_given_up = shared.is_interrupted.load(Ordering::Relaxed)
+            && sent_until.is_some_and(|until| until.elapsed() > PATIENCE_WHEN_INTERRUPTED);
+        if sent_until.is_some() && consumer.pending() == 0 || is_given_up {
+            break;
+        }
+        if let Err(broken) = consumer.step(|| true) {
+            error = Some(broken.to_string());
+            break;
+        }
+        let counts = consumer.counts();
+        live.sent.store(counts.interests, Ordering::Relaxed);
+        live.received.store(counts.exchanges, Ordering::Relaxed);
+        live.lost.store(counts.timeouts + counts.nacks, Ordering::Relaxed);
+    }
+    consumer.give_up();
+    let elapsed_s = sent_until.unwrap_or_else(Instant::now).duration_since(began).as_secs_f64();
+    let window = consumer.window();
+    ConsumerReport { name, elapsed_s, counts: consumer.take_counts(), window, error }
+}
