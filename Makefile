@@ -64,7 +64,7 @@ model-test: setup ## the lock-free tables under a model checker, all interleavin
 	RUSTFLAGS="--cfg loom" cargo test --release --locked --package namehop-table --lib --target-dir target/loom model_
 
 system-test: setup-test ## routers as processes, with NDNts and python-ndn as clients (WORKERS=2 for two in every router)
-	cargo build --locked --package namehop
+	cargo build --locked --package namehop --package namehop-p4
 	cargo build --locked --package namehop-traffic --example attack
 	NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q tests/system
 
