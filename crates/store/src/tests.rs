@@ -178,7 +178,10 @@ fn names_read_back() {
         assert_eq!(Policy::of(kind, &Parameters::new(1, 1)).expect("memory").kind(), kind);
     }
     let error = "best".parse::<PolicyKind>().expect_err("no such policy").to_string();
-    assert!(error.starts_with("unknown content store policy 'best', expected 'lru', 'fifo', 'random', "), "{error}");
+    assert!(
+        error.starts_with("unknown content store policy 'best', expected 'tinylfu-clock', 'lru', 'fifo', "),
+        "{error}"
+    );
     assert!(error.ends_with(", 'w-tinylfu' or 'priority-fifo'"), "{error}");
 }
 
