@@ -27,6 +27,8 @@ const LONGEST_REQUEST: u64 = 256 << 20;
 const SHORT_REQUEST: u64 = 64 << 10;
 /// Connections at once.
 const MOST_CLIENTS: usize = 16;
+/// How long to wait when a connection cannot be taken.
+const NO_DESCRIPTORS: Duration = Duration::from_millis(100);
 /// How long a client may be silent.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -173,7 +175,12 @@ impl Server {
         fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(named)?;
         let (control, clients, long) = (Arc::new(control), Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(())));
         thread::Builder::new().name("control".to_owned()).spawn(move || {
-            for stream in listener.incoming().flatten() {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else {
+                    // There are no file descriptors, most likely, until other clients have gone.
+                    thread::sleep(NO_DESCRIPTORS);
+                    continue;
+                };
                 if clients.load(Ordering::Relaxed) >= MOST_CLIENTS {
                     // Whoever connects sees the end at once.
                     continue;

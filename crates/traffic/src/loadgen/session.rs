@@ -258,7 +258,8 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Threads of a run that nobody waits for end by themselves.
+        // Threads of a run that nobody waits for end by themselves, such as those of one that could not be started whole.
+        self.faces.drain(..).for_each(CreatedFace::destroy);
         self.shared.is_over.store(true, Ordering::Relaxed);
         self.shared.is_interrupted.store(true, Ordering::Relaxed);
         self.shared.are_consumers_done.store(true, Ordering::Relaxed);
