@@ -57,6 +57,8 @@ impl Policy {
             Held::Other(policy) => (policy.counts(), policy.expects()),
             Held::Changing(change) => (change.counts(), change.expects()),
         };
+        // A store without room asks for nothing that a policy could learn from.
+        let counts = counts && parameters.capacity > 0;
         let choice = PolicyChoice { kind, tuning: parameters.tuning };
         Ok(Policy { choice, slots: parameters.slots, counts, expects, held })
     }
