@@ -18,6 +18,7 @@ use namehop_hash::HashKey;
 use namehop_packet::{
     BufferPool, FaceId, Incoming, IncomingBurst, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp,
 };
+use namehop_store::PolicyKind;
 use namehop_wire::NameRef;
 use namehop_wire::lp::{LpPacket, PitToken};
 
@@ -169,7 +170,13 @@ impl<S: Schedule> Rig<S> {
         let capacity = if load.has_cache() { PACKETS } else { 0 };
         let config = EngineConfig {
             pit_capacity: PIT_CAPACITY,
-            cs: CsConfig { capacity_packets: capacity, capacity_bytes: CACHE_BYTES, ..CsConfig::default() },
+            // One that lets everything in, so that all that was asked for is there to be hit.
+            cs: CsConfig {
+                capacity_packets: capacity,
+                capacity_bytes: CACHE_BYTES,
+                policy: PolicyKind::Lru.into(),
+                ..CsConfig::default()
+            },
             dead_nonce_capacity: PIT_CAPACITY,
             ..EngineConfig::default()
         };
