@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 extern const struct p4_program namehop_p4_program;
@@ -11,6 +12,7 @@ extern const char namehop_p4_description[];
 
 struct p4_host_worker {
     unsigned batch;
+    struct p4_listener listener;
     /* Of a straight program. */
     struct p4_worker *worker;
     struct p4_packet *packets;
@@ -20,8 +22,19 @@ struct p4_host_worker {
 
 static const struct p4_program *const program = &namehop_p4_program;
 
+static uint64_t began;
+
+/* The clock is read without a system call. */
+static uint64_t ticks(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return ((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec) * (P4_TICKS / 1000000000);
+}
+
 static bool start(unsigned workers)
 {
+    began = ticks();
     p4_several = workers > 1;
     /* Nobody is to know which keys share a bucket. */
     return getentropy(&p4_seed, sizeof p4_seed) == 0;
@@ -32,10 +45,11 @@ static struct p4_packet *packet_at(const struct p4_host_worker *worker, unsigned
     return (struct p4_packet *)((uint8_t *)worker->packets + place * program->packet_bytes);
 }
 
-static struct p4_host_worker *worker_new(unsigned batch, p4_sent *sent, p4_lost *lost, void *owner)
+static struct p4_host_worker *worker_new(unsigned batch, p4_sent *sent, p4_lost *lost, p4_digest *digest, void *owner)
 {
     struct p4_host_worker *worker = p4_memory(sizeof *worker);
     batch = batch ? batch : program->batch;
+    worker->listener = (struct p4_listener){digest, owner};
     worker->batch = program->one_at_a_time || batch == 0 ? 1 : batch > P4_BATCH ? P4_BATCH : batch;
     if (!program->burst) {
         worker->machine = p4_switch_new(program, sent, lost, owner);
@@ -71,6 +85,9 @@ static void worker_free(struct p4_host_worker *worker)
 
 static void process(struct p4_host_worker *worker, struct p4_frame *frames, size_t count)
 {
+    p4_listener = worker->listener;
+    if (program->meter_count)
+        p4_now = ticks() - began;
     if (worker->machine) {
         for (size_t i = 0; i < count; i++)
             p4_switch_packet(worker->machine, frames[i].port, frames[i].data, frames[i].length);
@@ -144,13 +161,38 @@ static bool set_default(size_t place, uint32_t action, const uint8_t *data, size
     return true;
 }
 
+static void *cells(const struct p4_cells *lists, size_t list_count, size_t place, size_t *count, size_t *bytes)
+{
+    if (place >= list_count)
+        return NULL;
+    *count = lists[place].count;
+    *bytes = lists[place].cell_bytes;
+    return lists[place].cells;
+}
+
 static void *counters(size_t place, size_t *count, size_t *bytes)
 {
-    if (place >= program->counter_count)
-        return NULL;
-    *count = program->counters[place].count;
-    *bytes = program->counters[place].cell_bytes;
-    return program->counters[place].cells;
+    return cells(program->counters, program->counter_count, place, count, bytes);
+}
+
+static void *registers(size_t place, size_t *count, size_t *bytes)
+{
+    return cells(program->registers, program->register_count, place, count, bytes);
+}
+
+static bool meter_set(size_t place, size_t index, const struct p4_host_rates *rates)
+{
+    size_t count, bytes;
+    struct p4_meter_cell *cell = cells(program->meters, program->meter_count, place, &count, &bytes);
+    if (!cell || index >= count)
+        return false;
+    cell += index;
+    cell->is_set = rates != NULL;
+    if (rates) {
+        p4_bucket_set(&cell->committed, rates->committed_rate, rates->committed_burst);
+        p4_bucket_set(&cell->peak, rates->peak_rate, rates->peak_burst);
+    }
+    return true;
 }
 
 /* The program is another object, so what it has is looked at when it is loaded. */
@@ -177,6 +219,9 @@ __attribute__((visibility("default"))) const struct p4_host *namehop_p4_host(voi
         .change = change,
         .set_default = set_default,
         .counters = counters,
+        .registers = registers,
+        .meter_set = meter_set,
+        .digest_count = program->digest_count,
     };
     return &host;
 }

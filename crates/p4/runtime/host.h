@@ -3,9 +3,10 @@
 #ifndef P4_HOST_H
 #define P4_HOST_H
 
+#include "meter.h"
 #include "switch.h"
 
-#define P4_HOST_VERSION 2
+#define P4_HOST_VERSION 3
 
 /* Memory of one thread that processes packets. */
 struct p4_host_worker;
@@ -17,6 +18,10 @@ struct p4_host_entry {
     const uint64_t *key, *mask, *ranges;
     const uint8_t *data;
     size_t key_words, range_words, data_bytes;
+};
+
+struct p4_host_rates {
+    uint64_t committed_rate, committed_burst, peak_rate, peak_burst;
 };
 
 struct p4_host {
@@ -35,7 +40,7 @@ struct p4_host {
     bool (*start)(unsigned workers);
     /* For packets in batches of so many, 0 for what the program was compiled with. NULL when there are too many. All is called by one
        thread at a time. */
-    struct p4_host_worker *(*worker_new)(unsigned batch, p4_sent *sent, p4_lost *lost, void *owner);
+    struct p4_host_worker *(*worker_new)(unsigned batch, p4_sent *sent, p4_lost *lost, p4_digest *digest, void *owner);
     void (*worker_free)(struct p4_host_worker *worker);
     /* Frames in place; of a program that is not straight, what leaves is given to the function that was named. */
     void (*process)(struct p4_host_worker *worker, struct p4_frame *frames, size_t count);
@@ -47,8 +52,14 @@ struct p4_host {
     /* Inserts (0), modifies (1) or deletes (2) an entry. Otherwise nothing has changed, and the text says why. */
     bool (*change)(size_t table, unsigned change, const struct p4_host_entry *entry, char *why, size_t room);
     bool (*set_default)(size_t table, uint32_t action, const uint8_t *data, size_t data_bytes, char *why, size_t room);
-    /* Cells of a counter: where they are, how many, and how large each is, in bytes. */
+    /* Cells of a counter or register: where they are, how many, and how large each is, in bytes. NULL when there is none. */
     void *(*counters)(size_t place, size_t *count, size_t *bytes);
+    void *(*registers)(size_t place, size_t *count, size_t *bytes);
+    /* Sets a cell of a meter: packets or bytes in a second, and at most so many at once. NULL stands for no limits. False when there is no
+       such cell. No worker may be inside of process. */
+    bool (*meter_set)(size_t place, size_t index, const struct p4_host_rates *rates);
+    /* Kinds of data that are reported. */
+    size_t digest_count;
 };
 
 #endif

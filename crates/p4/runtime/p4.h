@@ -380,6 +380,10 @@ struct p4_program {
     size_t register_count;
     const struct p4_cells *counters;
     size_t counter_count;
+    const struct p4_cells *meters;
+    size_t meter_count;
+    /* Kinds of data that it reports to the control plane. */
+    size_t digest_count;
     /* Clears metadata and standard metadata. */
     void (*clear)(struct p4_packet *packet);
     void (*begin_ingress)(struct p4_packet *packet, uint64_t port, uint64_t kind);
@@ -400,6 +404,6 @@ struct p4_program {
     void (*burst)(struct p4_packet *packets, struct p4_frame *frames, unsigned count);
 };
 
-#define P4_VERSION 3
+#define P4_VERSION 4
 
 #endif

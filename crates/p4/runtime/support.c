@@ -1,5 +1,6 @@
 /* Bits that grow, random numbers, and the hash functions of v1model. */
 #include "switch.h"
+#include "meter.h"
 
 #include <stdlib.h>
 
@@ -8,6 +9,8 @@
 
 const uint8_t p4_zeros[P4_LONGEST_HEADER + P4_SLACK];
 __thread struct p4_sink p4_data;
+__thread uint64_t p4_now;
+__thread struct p4_listener p4_listener;
 bool p4_several;
 static __thread uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
 

@@ -119,6 +119,16 @@ enum Command {
     /// Show and reset the counters of a program that runs
     #[command(subcommand)]
     Counter(client::CounterCommand),
+    /// Show, write and reset the registers of a program that runs
+    #[command(subcommand)]
+    Register(client::RegisterCommand),
+    /// Show and set what the meters of a program that runs let pass
+    #[command(subcommand)]
+    Meter(client::MeterCommand),
+    /// Take what a program that runs has reported with digest, one report a line
+    ///
+    /// Each report is given once. Up to 4096 wait; further ones are dropped and counted.
+    Digest(client::DigestArgs),
     /// Set the members of a multicast group
     Multicast(client::MulticastArgs),
     /// Set where copies of a mirroring session go
@@ -195,6 +205,9 @@ pub fn run() -> ExitCode {
         Command::Run { .. } => Ok(true),
         Command::Table(command) => client::table(command),
         Command::Counter(command) => client::counter(command),
+        Command::Register(command) => client::register(command),
+        Command::Meter(command) => client::meter(command),
+        Command::Digest(args) => client::digest(args),
         Command::Multicast(args) => client::multicast(args),
         Command::Mirror(args) => client::mirror(args),
         Command::Check { file, common } => check(&file, &common),

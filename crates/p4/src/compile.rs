@@ -25,6 +25,7 @@ macro_rules! texts {
 const RUNTIME: &[(&str, &str)] = &texts![
     "p4.h",
     "wide.h",
+    "meter.h",
     "epoch.h",
     "memory.h",
     "hash.h",

@@ -82,6 +82,114 @@ fn read_capture(path: &Path) -> Vec<Vec<u8>> {
     frames
 }
 
+/// Requests to the control socket of a program that runs, by the command.
+struct Running {
+    child: std::process::Child,
+    socket: PathBuf,
+}
+
+impl Running {
+    /// With these ports, one of which does not end.
+    fn start(folder: &Path, program_file: &Path, ports: &[String]) -> Running {
+        let socket = folder.join("control");
+        let mut command = program();
+        command.arg("run").arg(program_file).arg("--control").arg(&socket);
+        for port in ports {
+            command.arg("--port").arg(port);
+        }
+        let child = command.spawn().expect("it starts");
+        let end = Instant::now() + Duration::from_secs(30);
+        while UnixStream::connect(&socket).is_err() {
+            assert!(Instant::now() < end, "no socket");
+            thread::sleep(Duration::from_millis(10));
+        }
+        Running { child, socket }
+    }
+
+    fn ask(&self, arguments: &[&str]) -> Result<String, String> {
+        let output = program().args(arguments).arg("--control").arg(&self.socket).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.success() { Ok(said) } else { Err(text(&output)) }
+    }
+
+    fn end(mut self) {
+        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM).expect("told");
+        assert!(self.child.wait().expect("it ends").success());
+        assert!(!self.socket.exists(), "the socket is gone");
+    }
+}
+
+#[test]
+fn registers_meters_and_reports_are_seen_from_outside() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let declarations = "register<bit<32>>(10000) lengths; register<tuple<bit<4>, int<33>, bool, bit<100>>>(2) parts;\n\
+                        meter(3, MeterType.bytes) limits; counter(3, CounterType.packets) colors;";
+    let ingress = "bit<32> number; bit<2> color; lengths.read(number, 9999); lengths.write(9999, number + 1);\n\
+                   lengths.write((bit<32>)hdr.first.kind, standard.packet_length);\n\
+                   tuple<bit<4>, int<33>, bool, bit<100>> all = { 4w9, -33s2, true, 100w0x123456789012345678901 };\n\
+                   parts.write(1, all); limits.execute_meter(1, color); colors.count((bit<32>)color);\n\
+                   digest<tuple<bit<16>, bit<9>, bit<3>>>(1, { hdr.first.kind, standard.ingress_port, 3w5 }); mark_to_drop(standard);";
+    let keeps = compile(folder.path(), "keeps", declarations, ingress);
+    let mut frames: Vec<_> = (0..300).map(frame).collect();
+    for (number, frame) in frames.iter_mut().enumerate() {
+        frame[12..14].copy_from_slice(&(number as u16).to_be_bytes());
+    }
+    let input = folder.path().join("in.pcap");
+    write_capture(&input, &frames);
+    let memif = format!("1=memif://{}?id=0", folder.path().join("memif").display());
+    let running = Running::start(folder.path(), &keeps, &[format!("7=pcap://{}", input.display()), memif]);
+    let end = Instant::now() + Duration::from_secs(30);
+    while running.ask(&["register", "read", "lengths", "9999"]).as_deref() != Ok("I.lengths(9999): 0x12c\n") {
+        assert!(Instant::now() < end, "300 packets");
+    }
+    let ask = |arguments: &[&str]| running.ask(arguments);
+    assert_eq!(ask(&["register", "read", "lengths"]).expect("all").lines().count(), 301);
+    assert_eq!(ask(&["register", "read", "lengths", "17"]).as_deref(), Ok("I.lengths(17): 0x4d\n"));
+    let parts = "I.parts(1): 0:0x9 1:0x1fffffffe 2:0x1 3:0x123456789012345678901\n";
+    assert_eq!(ask(&["register", "read", "parts"]).as_deref(), Ok(parts));
+    ask(&["register", "write", "parts", "0", "1:5", "3:0xabc"]).expect("written");
+    assert_eq!(ask(&["register", "read", "parts", "0"]).as_deref(), Ok("I.parts(0): 0:0x0 1:0x5 2:0x0 3:0xabc\n"));
+    ask(&["register", "write", "lengths", "9998", "192.0.2.1"]).expect("written");
+    assert_eq!(ask(&["register", "read", "lengths", "9998"]).as_deref(), Ok("I.lengths(9998): 0xc0000201\n"));
+    ask(&["register", "reset", "lengths"]).expect("reset");
+    assert_eq!(ask(&["register", "read", "lengths"]).as_deref(), Ok(""));
+    let json: Value =
+        serde_json::from_str(&ask(&["register", "read", "parts", "0", "--json"]).expect("JSON")).expect("JSON");
+    assert_eq!(json["cells"][0]["value"]["1"], "0x5");
+    let bytes: usize = frames.iter().map(Vec::len).sum();
+    let counted = format!("I.colors(0): 300 packets, {bytes} bytes\n");
+    assert_eq!(ask(&["counter", "read", "colors"]), Ok(counted), "a meter that is not set gives green");
+    ask(&["meter", "set", "limits", "1", "--cir", "1000", "--cburst", "1500", "--pir", "2000", "--pburst", "3000"])
+        .expect("set");
+    let set = "I.limits(1): committed 1000 bytes/s, at once 1500; peak 2000 bytes/s, at once 3000\n";
+    assert_eq!(ask(&["meter", "read", "limits"]).as_deref(), Ok(set));
+    ask(&["meter", "reset", "limits"]).expect("reset");
+    assert_eq!(ask(&["meter", "read", "limits"]).as_deref(), Ok(""));
+    let reports = ask(&["digest", "--count", "300"]).expect("all");
+    for (number, line) in reports.lines().enumerate() {
+        assert_eq!(line, format!("digest_0: 0:{number:#x} 1:0x7 2:0x5"));
+    }
+    assert_eq!((reports.lines().count(), ask(&["digest"]).as_deref()), (300, Ok("")), "each report is given once");
+    for (arguments, part) in [
+        (&["register", "read", "none"][..], "register: there is no 'none'"),
+        (&["register", "read", "lengths", "10000"], "register I.lengths: 10000 is outside of its 10000 cells"),
+        (&["register", "write", "lengths", "1", "0x100000000"], "does not fit into 32 bits"),
+        (&["register", "write", "lengths", "1", "x"], "register I.lengths"),
+        (&["register", "write", "parts", "1", "5"], "PART:VALUE"),
+        (&["register", "write", "parts", "1", "0:1", "0:2"], "one value for each part"),
+        (&["meter", "read", "limits", "3"], "meter I.limits: 3 is outside of its 3 cells"),
+        (
+            &["meter", "set", "limits", "1", "--cir", "3", "--cburst", "1", "--pir", "2", "--pburst", "1"],
+            "above the peak rate",
+        ),
+        (&["meter", "reset", "colors"], "meter: there is no 'colors'"),
+    ] {
+        let refusal = ask(arguments).expect_err(part);
+        assert!(refusal.contains(part), "{arguments:?}: {refusal}");
+    }
+    running.end();
+}
+
 /// Runs a program with a capture at port 0, and ports 1 and 2 that write. Gives both and the report.
 fn run(folder: &Path, program_file: &Path, frames: &[Vec<u8>], arguments: &[&str]) -> ([Vec<Vec<u8>>; 2], Value) {
     let input = folder.join("in.pcap");
@@ -181,30 +289,11 @@ fn a_program_that_runs_is_controlled_by_its_user() {
                  table more { key = { hdr.first.kind: ternary; } actions = { send; } size = 3; }";
     let table = table.replace("const entries = { }", "");
     let switch = compile(folder.path(), "switch", &table, "kinds.apply(); more.apply();");
-    let socket = folder.path().join("control");
     let memif = format!("0=memif://{}?id=0", folder.path().join("memif").display());
-    let mut child = program()
-        .args([
-            "run",
-            switch.to_str().expect("a name"),
-            "--port",
-            &memif,
-            "--control",
-            socket.to_str().expect("a name"),
-        ])
-        .spawn()
-        .expect("it starts");
-    let end = Instant::now() + Duration::from_secs(30);
-    while UnixStream::connect(&socket).is_err() {
-        assert!(Instant::now() < end, "no socket");
-        thread::sleep(Duration::from_millis(10));
-    }
+    let running = Running::start(folder.path(), &switch, &[memif]);
+    let socket = running.socket.clone();
     assert_eq!(fs::metadata(&socket).expect("it is there").permissions().mode() & 0o777, 0o600);
-    let ask = |arguments: &[&str]| {
-        let output = program().args(arguments).arg("--control").arg(&socket).output().expect("it starts");
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        if output.status.success() { Ok(said) } else { Err(text(&output)) }
-    };
+    let ask = |arguments: &[&str]| running.ask(arguments);
     ask(&["table", "add", "kinds kind:0x0800 send(port:3)"]).expect("added");
     let again = ask(&["table", "add", "kinds kind:0x0800 send(port:4)"]).expect_err("it is there");
     assert!(again.contains("I.kinds") && again.contains("already"), "{again}");
@@ -237,7 +326,5 @@ fn a_program_that_runs_is_controlled_by_its_user() {
         assert!(answer.contains("error"), "{answer}");
     }
     assert_eq!(ask(&["table", "list", "more"]).expect("it answers").lines().count(), 3);
-    kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).expect("told");
-    assert!(child.wait().expect("it ends").success());
-    assert!(!socket.exists(), "the socket is gone");
+    running.end();
 }

@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// `P4_HOST_VERSION`
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// Bytes that can be read behind packets and data of entries (`P4_SLACK`).
 pub(crate) const SLACK_BYTES: usize = 16;
 /// Bytes before a packet into which headers may grow (`P4_HEADROOM`).
@@ -45,7 +45,18 @@ pub(crate) struct Entry {
 pub(crate) type Sent = unsafe extern "C" fn(*mut c_void, u64, u64, *const u8, usize);
 /// `p4_lost`
 pub(crate) type Lost = unsafe extern "C" fn(*mut c_void, u64);
+/// `p4_digest`
+pub(crate) type Digest = unsafe extern "C" fn(*mut c_void, u64, *const u8, usize);
 type Cells = unsafe extern "C" fn(usize, *mut usize, *mut usize) -> *mut c_void;
+
+/// `struct p4_host_rates`
+#[repr(C)]
+pub(crate) struct Rates {
+    pub(crate) committed_rate: u64,
+    pub(crate) committed_burst: u64,
+    pub(crate) peak_rate: u64,
+    pub(crate) peak_burst: u64,
+}
 
 /// `struct p4_host`; nothing but the version can be read when it is another one.
 #[repr(C)]
@@ -58,7 +69,7 @@ pub(crate) struct Host {
     pub(crate) one_worker: bool,
     pub(crate) batch: u32,
     pub(crate) start: unsafe extern "C" fn(c_uint) -> bool,
-    pub(crate) worker_new: unsafe extern "C" fn(c_uint, Sent, Lost, *mut c_void) -> *mut Worker,
+    pub(crate) worker_new: unsafe extern "C" fn(c_uint, Sent, Lost, Digest, *mut c_void) -> *mut Worker,
     pub(crate) worker_free: unsafe extern "C" fn(*mut Worker),
     pub(crate) process: unsafe extern "C" fn(*mut Worker, *mut Frame, usize),
     pub(crate) mirror: unsafe extern "C" fn(*mut Worker, u64, bool, u64),
@@ -68,6 +79,9 @@ pub(crate) struct Host {
     pub(crate) change: unsafe extern "C" fn(usize, c_uint, *const Entry, *mut c_char, usize) -> bool,
     pub(crate) set_default: unsafe extern "C" fn(usize, u32, *const u8, usize, *mut c_char, usize) -> bool,
     pub(crate) counters: Cells,
+    pub(crate) registers: Cells,
+    pub(crate) meter_set: unsafe extern "C" fn(usize, usize, *const Rates) -> bool,
+    pub(crate) digest_count: usize,
 }
 
 // SAFETY: nobody writes to the list once the program is loaded. Functions that change tables take turns; those for one worker are

@@ -6,8 +6,10 @@
 //! * `worker`: threads that take packets from the ones through the other.
 //! * [`Switch`]: all of it together, with what it counts.
 //!
-//! `unsafe` is in `program` alone, where C is called.
+//! `unsafe` is in [`program`] and [`cells`] alone, where C is called.
 
+pub mod cells;
+pub mod digests;
 mod ffi;
 pub mod ports;
 pub mod program;
@@ -24,6 +26,7 @@ use namehop_face::wake::Waker;
 use namehop_packet::BufferPool;
 use serde::Serialize;
 
+use cells::Standstill;
 use ports::{Opener, Port, PortSpec};
 use program::{Engine, Program};
 use worker::{HANDED_OVER, HandOver, PortCounters, Worker, WorkerCounters, WorkerPort};
@@ -93,10 +96,19 @@ pub struct Report {
 
 /// The engines of a switch that runs.
 pub struct Control {
+    program: Arc<Program>,
     engines: Vec<Arc<Mutex<Engine>>>,
 }
 
 impl Control {
+    /// Does this while no worker processes packets. It is to be short: packets wait in their queues meanwhile.
+    pub fn between_bursts<R>(&self, work: impl FnOnce(&mut Standstill<'_>) -> R) -> R {
+        // Always in the same order, so that two of these wait for each other.
+        let engines = self.engines.iter();
+        let _held: Vec<_> = engines.map(|engine| engine.lock().unwrap_or_else(PoisonError::into_inner)).collect();
+        work(&mut Standstill::new(&self.program))
+    }
+
     /// Does this to the engine of each worker, between two bursts.
     pub fn each_engine(&self, mut work: impl FnMut(&mut Engine)) {
         for engine in &self.engines {
@@ -204,7 +216,7 @@ impl Switch {
 
     /// For changing what is not in tables, from any thread.
     pub fn control(&self) -> Control {
-        Control { engines: self.engines.clone() }
+        Control { program: Arc::clone(&self.program), engines: self.engines.clone() }
     }
 
     /// Whether all ports are captures that are read and written to their ends.

@@ -3,11 +3,12 @@
 use std::ffi::{CStr, c_char, c_uint, c_void};
 use std::path::{Path, PathBuf};
 use std::slice;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
 use libloading::{Library, Symbol};
 use namehop_packet::{BufferPool, PacketBuffer};
 
+use crate::digests::Digests;
 use crate::ffi::{self, DROPPED, Frame, HEADROOM_BYTES, Host, SLACK_BYTES};
 
 /// Room for the text of a refusal, in bytes.
@@ -68,7 +69,9 @@ enum Command {
 
 /// A program that is loaded.
 pub struct Program {
-    host: &'static Host,
+    pub(crate) host: &'static Host,
+    /// What it has reported.
+    pub digests: Arc<Digests>,
     /// As the program calls itself.
     pub name: String,
     /// What of it can be changed, as the compiler has written it.
@@ -114,7 +117,8 @@ impl Program {
             let list = (0..).map(|place| *host.entries.add(place)).take_while(|entry| !entry.is_null());
             (text(host.name), text(host.description), list.map(text).collect::<Vec<_>>())
         };
-        let program = Program { host, name, description, entries, _library: library };
+        let digests = Arc::new(Digests::new(host.digest_count > 0));
+        let program = Program { host, digests, name, description, entries, _library: library };
         program.fill().map_err(|reason| start(&reason))?;
         Ok(program)
     }
@@ -210,40 +214,16 @@ impl Program {
         if done { Ok(()) } else { Err(text_of(&why)) }
     }
 
-    fn cell(&self, counter: usize, index: usize) -> Option<&[AtomicU64; 2]> {
-        let (mut count, mut bytes) = (0, 0);
-        // SAFETY: the function takes any number, and fills both.
-        let cells = unsafe { (self.host.counters)(counter, &mut count, &mut bytes) };
-        if cells.is_null() || index >= count || bytes != size_of::<[AtomicU64; 2]>() {
-            return None;
-        }
-        // SAFETY: so many cells of this size are there, which live as long as the program and consist of two aligned numbers. Workers add
-        // to them as a whole.
-        Some(unsafe { &*cells.cast::<[AtomicU64; 2]>().add(index) })
-    }
-
-    /// Packets and bytes that a counter has counted in one of its cells; `None` when there is no such cell.
-    pub fn counter(&self, counter: usize, index: usize) -> Option<(u64, u64)> {
-        self.cell(counter, index)
-            .map(|[packets, bytes]| (packets.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed)))
-    }
-
-    /// Lets a cell of a counter begin at nothing. What is counted at the same moment may be lost. False when there is no such cell.
-    pub fn reset_counter(&self, counter: usize, index: usize) -> bool {
-        let cell = self.cell(counter, index);
-        cell.into_iter().flatten().for_each(|number| number.store(0, Ordering::Relaxed));
-        cell.is_some()
-    }
-
     /// Makes the memory of one worker. `batch` is 0 for what the program was compiled with.
     ///
     /// # Errors
     /// When there are too many.
     pub fn engine(&self, batch: u32, pool: &BufferPool) -> Result<Engine, String> {
-        let outcome = Outcome { pool: pool.clone(), sent: Vec::with_capacity(256), lost: 0, no_buffer: 0 };
+        let digests = Arc::clone(&self.digests);
+        let outcome = Outcome { pool: pool.clone(), digests, sent: Vec::with_capacity(256), lost: 0, no_buffer: 0 };
         let outcome = Box::into_raw(Box::new(outcome));
         // SAFETY: the functions below get this pointer, which lives as long as the worker.
-        let worker = unsafe { (self.host.worker_new)(batch, sent, lost, outcome.cast()) };
+        let worker = unsafe { (self.host.worker_new)(batch, sent, lost, digest, outcome.cast()) };
         let engine = Engine { host: self.host, worker, outcome, frames: Vec::new() };
         if worker.is_null() { Err("there are too many workers".to_owned()) } else { Ok(engine) }
     }
@@ -280,6 +260,7 @@ fn numbers(text: &str) -> Result<Vec<u64>, String> {
 /// What the program gives back beside frames in place.
 struct Outcome {
     pool: BufferPool,
+    digests: Arc<Digests>,
     sent: Vec<(u32, PacketBuffer)>,
     lost: u64,
     no_buffer: u64,
@@ -297,6 +278,14 @@ unsafe extern "C" fn sent(owner: *mut c_void, _number: u64, port: u64, bytes: *c
 unsafe extern "C" fn lost(owner: *mut c_void, _number: u64) {
     // SAFETY: as above.
     unsafe { (*owner.cast::<Outcome>()).lost += 1 };
+}
+
+unsafe extern "C" fn digest(owner: *mut c_void, number: u64, bytes: *const u8, length: usize) {
+    // There may be no memory behind a report without bits.
+    // SAFETY: as above.
+    let bytes = if length == 0 { &[] } else { unsafe { slice::from_raw_parts(bytes, length) } };
+    // SAFETY: as above.
+    unsafe { (*owner.cast::<Outcome>()).digests.put(number as u32, bytes) };
 }
 
 /// What became of packets, besides those that leave.

@@ -3,11 +3,17 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
+use super::cells::MeterRates;
 use super::server::Request;
+
+/// Between two looks whether something was reported.
+const DIGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Where to ask, and how to answer.
 #[derive(Args)]
@@ -79,6 +85,77 @@ pub struct CounterArgs {
     counter: String,
     /// One cell only
     index: Option<u64>,
+    #[command(flatten)]
+    to: To,
+}
+
+#[derive(Subcommand)]
+pub enum RegisterCommand {
+    /// Show cells that are not zero
+    Read(RegisterArgs),
+    /// Write a cell
+    Write {
+        /// The register, by its name or the end of it
+        register: String,
+        /// The cell
+        index: u64,
+        /// Its value, as in entries of tables; PART:VALUE for cells that are structs, whose other parts stay as they are
+        #[arg(required = true, value_name = "VALUE")]
+        values: Vec<String>,
+        #[command(flatten)]
+        to: To,
+    },
+    /// Make cells zero
+    Reset(RegisterArgs),
+}
+
+#[derive(Args)]
+pub struct RegisterArgs {
+    /// The register, by its name or the end of it
+    register: String,
+    /// One cell only
+    index: Option<u64>,
+    #[command(flatten)]
+    to: To,
+}
+
+#[derive(Subcommand)]
+pub enum MeterCommand {
+    /// Show cells that are set
+    Read(MeterArgs),
+    /// Set what a cell lets pass, in packets or bytes as the meter counts
+    ///
+    /// Packets above the peak rate are red, those above the committed rate yellow, all others green (RFC 2698). A burst is how many may
+    /// come at once: of a meter of bytes at least the longest packet.
+    Set {
+        /// The meter, by its name or the end of it
+        meter: String,
+        /// The cell
+        index: u64,
+        #[command(flatten)]
+        rates: MeterRates,
+        #[command(flatten)]
+        to: To,
+    },
+    /// Let cells pass everything, as they did at first: all packets are green
+    Reset(MeterArgs),
+}
+
+#[derive(Args)]
+pub struct MeterArgs {
+    /// The meter, by its name or the end of it
+    meter: String,
+    /// One cell only
+    index: Option<u64>,
+    #[command(flatten)]
+    to: To,
+}
+
+#[derive(Args)]
+pub struct DigestArgs {
+    /// Wait for more until there have been so many; 0 is for ever
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
     #[command(flatten)]
     to: To,
 }
@@ -164,6 +241,73 @@ pub fn counter(command: CounterCommand) -> io::Result<bool> {
     }
 }
 
+pub fn register(command: RegisterCommand) -> io::Result<bool> {
+    match command {
+        RegisterCommand::Read(RegisterArgs { register, index, to }) => {
+            ask(&to, &Request::RegisterRead { register, index })
+        }
+        RegisterCommand::Write { register, index, values, to } => {
+            ask(&to, &Request::RegisterWrite { register, index, values })
+        }
+        RegisterCommand::Reset(RegisterArgs { register, index, to }) => {
+            ask(&to, &Request::RegisterReset { register, index })
+        }
+    }
+}
+
+pub fn meter(command: MeterCommand) -> io::Result<bool> {
+    match command {
+        MeterCommand::Read(MeterArgs { meter, index, to }) => ask(&to, &Request::MeterRead { meter, index }),
+        MeterCommand::Set { meter, index, rates, to } => ask(&to, &Request::MeterSet { meter, index, rates }),
+        MeterCommand::Reset(MeterArgs { meter, index, to }) => ask(&to, &Request::MeterReset { meter, index }),
+    }
+}
+
+/// Prints reports that wait, one a line; waits for more when a number is given.
+pub fn digest(args: DigestArgs) -> io::Result<bool> {
+    let (mut taken, mut dropped) = (0, 0);
+    loop {
+        let left = args.count.filter(|count| *count > 0).map_or(u64::MAX, |count| count - taken);
+        let answer = answer(&args.to.control, &Request::DigestTake { most: left })?;
+        let list: Vec<&Value> = answer["digests"].as_array().into_iter().flatten().collect();
+        let mut output = io::stdout().lock();
+        for digest in &list {
+            if args.to.json {
+                serde_json::to_writer(&mut output, digest)?;
+                writeln!(output)?;
+            } else {
+                let name = digest["digest"].as_str().unwrap_or_default();
+                writeln!(output, "{name}: {}", value_text(&digest["value"]))?;
+            }
+        }
+        output.flush()?;
+        let lost = answer["dropped"].as_u64().unwrap_or(0);
+        if lost > dropped {
+            writeln!(io::stderr(), "{lost} reports were dropped since the program began, because too many waited")?;
+            dropped = lost;
+        }
+        taken += list.len() as u64;
+        match args.count {
+            None if list.is_empty() => return Ok(true),
+            Some(count) if count > 0 && taken >= count => return Ok(true),
+            _ if list.is_empty() => thread::sleep(DIGEST_PAUSE),
+            _ => {}
+        }
+    }
+}
+
+/// A value, or its parts, for people.
+fn value_text(value: &Value) -> String {
+    match value {
+        Value::Object(parts) => {
+            let part = |(name, value): (&String, &Value)| format!("{name}:{}", value_text(value));
+            parts.iter().map(part).collect::<Vec<_>>().join(" ")
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
 pub fn multicast(args: MulticastArgs) -> io::Result<bool> {
     ask(&args.to, &Request::Multicast { group: args.group, members: args.members })
 }
@@ -188,12 +332,24 @@ fn ask(to: &To, request: &Request) -> io::Result<bool> {
 fn lines(answer: &Value) -> String {
     let list = |name: &str| answer[name].as_array().into_iter().flatten();
     let entries = list("entries").filter_map(Value::as_str).map(|entry| format!("{entry}\n"));
-    let cells = list("cells").map(|cell| {
+    let counters = list("cells").filter(|_| answer["counter"].is_string()).map(|cell| {
         let counter = answer["counter"].as_str().unwrap_or_default();
         format!("{counter}({}): {} packets, {} bytes\n", cell["index"], cell["packets"], cell["bytes"])
     });
+    let registers = list("cells").filter(|_| answer["register"].is_string()).map(|cell| {
+        let register = answer["register"].as_str().unwrap_or_default();
+        format!("{register}({}): {}\n", cell["index"], value_text(&cell["value"]))
+    });
+    let meters = list("cells").filter(|_| answer["meter"].is_string()).map(|cell| {
+        let (meter, unit) = (answer["meter"].as_str().unwrap_or_default(), answer["unit"].as_str().unwrap_or_default());
+        let rates = &cell["rates"];
+        format!(
+            "{meter}({}): committed {} {unit}/s, at once {}; peak {} {unit}/s, at once {}\n",
+            cell["index"], rates["committed_rate"], rates["committed_burst"], rates["peak_rate"], rates["peak_burst"]
+        )
+    });
     let loaded = answer["loaded"].as_u64().map(|count| format!("{count} entries loaded\n"));
-    entries.chain(cells).chain(loaded).collect()
+    entries.chain(counters).chain(registers).chain(meters).chain(loaded).collect()
 }
 
 /// Sends a request and waits for its answer.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::interpret::Switch;
-use crate::ir;
+use crate::ir::{self, Shape};
 use crate::tree::{Function, Program, Target};
 
 /// All that can be changed, in the order of the compiled program.
@@ -12,6 +12,9 @@ use crate::tree::{Function, Program, Target};
 pub struct Description {
     pub tables: Vec<TableDescription>,
     pub counters: Vec<CounterDescription>,
+    pub registers: Vec<RegisterDescription>,
+    pub meters: Vec<MeterDescription>,
+    pub digests: Vec<DigestDescription>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -36,6 +39,28 @@ pub struct ActionDescription {
 pub struct CounterDescription {
     pub path: String,
     pub size: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct RegisterDescription {
+    pub path: String,
+    pub size: u64,
+    /// None for cells that the control plane does not see.
+    pub shape: Option<Shape>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct MeterDescription {
+    pub path: String,
+    pub size: u64,
+    /// It counts bytes, and not packets.
+    pub bytes: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+pub struct DigestDescription {
+    pub name: String,
+    pub shape: Shape,
 }
 
 /// The function behind an action of a table of this control.
@@ -80,8 +105,19 @@ pub fn describe(program: &Program, switch: &Switch<'_>, compiled: &ir::Program) 
         })
     };
     let counter = |counter: &ir::Counter| CounterDescription { path: counter.path.clone(), size: counter.size as u64 };
+    let register = |register: &ir::Register| RegisterDescription {
+        path: register.path.clone(),
+        size: register.size as u64,
+        shape: Shape::of(&program.types, register.ty),
+    };
+    let meter =
+        |meter: &ir::Meter| MeterDescription { path: meter.path.clone(), size: meter.size as u64, bytes: meter.bytes };
+    let digest = |digest: &ir::Digest| DigestDescription { name: digest.name.clone(), shape: digest.shape.clone() };
     Description {
         tables: compiled.tables.iter().filter_map(table).collect(),
         counters: compiled.counters.iter().map(counter).collect(),
+        registers: compiled.registers.iter().map(register).collect(),
+        meters: compiled.meters.iter().map(meter).collect(),
+        digests: compiled.digests.iter().map(digest).collect(),
     }
 }

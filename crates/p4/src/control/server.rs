@@ -1,6 +1,7 @@
 //! The control socket of a program that runs: a request is a line of JSON, and so is its answer. Only the user who runs the program
 //! can connect.
 
+use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -17,9 +18,9 @@ use namehop_switch::program::{Change, Entry, Program};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::cells::MeterRates;
 use super::describe::Description;
 use super::state::State;
-use crate::stf::tables::resolve;
 
 /// The longest request, in bytes: a file of some millions of entries.
 const LONGEST_REQUEST: u64 = 256 << 20;
@@ -52,6 +53,20 @@ pub enum Request {
     CounterRead { counter: String, index: Option<u64> },
     /// Lets a cell, or all, begin at nothing.
     CounterReset { counter: String, index: Option<u64> },
+    /// A cell of a register, or all that are not zero.
+    RegisterRead { register: String, index: Option<u64> },
+    /// Writes a cell: one value, or one for each part that is named.
+    RegisterWrite { register: String, index: u64, values: Vec<String> },
+    /// Makes a cell, or all, zero.
+    RegisterReset { register: String, index: Option<u64> },
+    /// What a cell of a meter lets pass, or all that were set.
+    MeterRead { meter: String, index: Option<u64> },
+    /// Sets it.
+    MeterSet { meter: String, index: u64, rates: MeterRates },
+    /// Lets a cell, or all, pass everything.
+    MeterReset { meter: String, index: Option<u64> },
+    /// Takes so many reports at most that wait.
+    DigestTake { most: u64 },
     /// The members of a multicast group, each a replication number and a port; none of them ends it.
     Multicast { group: u64, members: Vec<(u64, u64)> },
     /// Where copies of a mirroring session go: to a port or a group, or nowhere.
@@ -61,8 +76,10 @@ pub enum Request {
 /// What answers requests.
 pub struct Control {
     state: Mutex<State<Arc<Program>>>,
-    program: Arc<Program>,
-    switch: Switch,
+    pub(super) program: Arc<Program>,
+    pub(super) switch: Switch,
+    /// Of each meter the cells that are set; they cannot be read where they are.
+    pub(super) rates: Mutex<Vec<BTreeMap<u64, MeterRates>>>,
 }
 
 impl Control {
@@ -74,8 +91,9 @@ impl Control {
         let description: Description = serde_json::from_str(&program.description)
             .map_err(|error| format!("the description of {} does not fit: {error}", program.name))?;
         let initial: Vec<(usize, Entry)> = program.own_entries()?;
-        let state = State::new(description, Arc::clone(program), initial);
-        Ok(Control { state: Mutex::new(state), program: Arc::clone(program), switch })
+        let rates = Mutex::new(description.meters.iter().map(|_| BTreeMap::new()).collect());
+        let state = Mutex::new(State::new(description, Arc::clone(program), initial));
+        Ok(Control { state, program: Arc::clone(program), switch, rates })
     }
 
     /// Answers a line, whatever is in it.
@@ -96,21 +114,17 @@ impl Control {
             Request::TableDefault { action } => state.set_default(&action).map(|()| Value::Null),
             Request::TableLoad { text } => state.load(&text).map(|count| json!({ "loaded": count })),
             Request::TableList { table } => state.list(table.as_deref()).map(|entries| json!({ "entries": entries })),
-            Request::CounterRead { counter, index } => {
-                let (place, path, indices) = self.cells(&state.description, &counter, index)?;
-                let cell = |at: u64| self.program.counter(place, usize::try_from(at).ok()?).map(|cell| (at, cell));
-                let cells = indices.filter_map(cell).filter(|(_, cell)| index.is_some() || *cell != (0, 0));
-                let cells =
-                    cells.map(|(at, (packets, bytes))| json!({"index": at, "packets": packets, "bytes": bytes}));
-                Ok(json!({ "counter": path, "cells": cells.collect::<Vec<_>>() }))
+            Request::CounterRead { counter, index } => self.read_counter(&state.description, &counter, index),
+            Request::CounterReset { counter, index } => self.reset_counter(&state.description, &counter, index),
+            Request::RegisterRead { register, index } => self.read_register(&state.description, &register, index),
+            Request::RegisterWrite { register, index, values } => {
+                self.write_register(&state.description, &register, index, &values)
             }
-            Request::CounterReset { counter, index } => {
-                let (place, path, indices) = self.cells(&state.description, &counter, index)?;
-                for at in indices {
-                    self.program.reset_counter(place, usize::try_from(at).unwrap_or(usize::MAX));
-                }
-                Ok(json!({ "counter": path }))
-            }
+            Request::RegisterReset { register, index } => self.reset_register(&state.description, &register, index),
+            Request::MeterRead { meter, index } => self.read_meter(&state.description, &meter, index),
+            Request::MeterSet { meter, index, rates } => self.set_meter(&state.description, &meter, index, rates),
+            Request::MeterReset { meter, index } => self.reset_meter(&state.description, &meter, index),
+            Request::DigestTake { most } => self.take_digests(&state.description, most),
             Request::Multicast { group, members } => {
                 if group == 0 || group > 0xFFFF {
                     return Err(format!("{group} is no multicast group: 1 to 65535 are"));
@@ -132,25 +146,6 @@ impl Control {
                 Ok(Value::Null)
             }
         }
-    }
-
-    fn cells(
-        &self,
-        description: &Description,
-        name: &str,
-        index: Option<u64>,
-    ) -> Result<(usize, String, std::ops::Range<u64>), String> {
-        let place = resolve(name, description.counters.iter().map(|counter| &*counter.path))
-            .map_err(|reason| format!("counter: {reason}"))?;
-        let counter = &description.counters[place];
-        let range = match index {
-            None => 0..counter.size,
-            Some(index) if index < counter.size => index..index + 1,
-            Some(index) => {
-                return Err(format!("counter {}: {index} is outside of its {} cells", counter.path, counter.size));
-            }
-        };
-        Ok((place, counter.path.clone(), range))
     }
 }
 

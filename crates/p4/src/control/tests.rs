@@ -6,10 +6,12 @@ use std::path::Path;
 use namehop_switch::program::{Change, Entry};
 use proptest::prelude::*;
 
+use super::cells::{read_leaf, unpack, write_leaf};
 use super::describe::Description;
 use super::server::Request;
 use super::state::{State, Tables};
 use crate::emit::Options;
+use crate::ir::Shape;
 use crate::{compile, load};
 
 /// Tables that remember their entries one by one, and have room for some.
@@ -181,6 +183,29 @@ proptest! {
             prop_assert_eq!(serde_json::from_slice::<Request>(&text).expect("JSON"), request);
         }
     }
+}
+
+#[test]
+fn parts_of_cells_and_reports_are_where_c_has_them() {
+    let bits = |width, signed| Shape::Bits { width, signed };
+    let members = [("a", bits(4, false)), ("b", bits(33, true)), ("c", Shape::Bool), ("d", bits(100, false))];
+    let inner =
+        Shape::Struct { name: "s".into(), members: members.map(|(name, shape)| (name.to_owned(), shape)).into() };
+    let shape = Shape::Tuple(vec![bits(16, false), inner]);
+    let (leaves, size) = shape.leaves();
+    let places: Vec<_> = leaves.iter().map(|leaf| (&*leaf.name, leaf.offset, leaf.size)).collect();
+    // struct { uint16_t e0; struct { uint8_t a; int64_t b; bool c; w2 d; } e1; }
+    assert_eq!(places, [("0", 0, 2), ("1.a", 8, 1), ("1.b", 16, 8), ("1.c", 24, 1), ("1.d", 32, 16)]);
+    assert_eq!((size, shape.bits()), (48, 16 + 4 + 33 + 1 + 100));
+    let mut cell = vec![0xAA; size];
+    let numbers = [0xFFFF_u64, 9, 1 << 32 | 7, 1, u64::MAX].map(num_bigint::BigInt::from);
+    leaves.iter().zip(&numbers).for_each(|(leaf, number)| write_leaf(leaf, &mut cell, number));
+    assert_eq!(leaves.iter().map(|leaf| read_leaf(leaf, &cell)).collect::<Vec<_>>(), numbers);
+    // The sign of a negative number goes through to the end of its word.
+    assert_eq!(cell[16..24], [7, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF]);
+    assert_eq!((cell[2], cell[9]), (0xAA, 0xAA), "what lies between stays");
+    let (two, _) = Shape::Tuple(vec![bits(3, false), bits(7, false)]).leaves();
+    assert_eq!(unpack(&two, &[0b1010_0000, 0b1100_0000]), [5, 3].map(num_bigint::BigInt::from));
 }
 
 thread_local! {

@@ -324,6 +324,12 @@ impl Emitter<'_> {
                 let zero = self.zero(expr.ty);
                 format!("({index} < {size} ? {}[{index}] : {zero})", self.registers[*number])
             }
+            Kind::Meter(number, index) => {
+                let index = self.word(index);
+                let meter = &self.program.meters[*number];
+                let amount = if meter.bytes { self.input().1 } else { "1" };
+                format!("p4_meter({}, {}, {index}, {amount})", self.meters[*number], meter.size)
+            }
         }
     }
 

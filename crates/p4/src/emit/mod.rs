@@ -58,6 +58,7 @@ struct Emitter<'a> {
     bases: HashSet<ir::Var>,
     registers: Vec<String>,
     counters: Vec<String>,
+    meters: Vec<String>,
     tables: Vec<String>,
     /// All headers consist of whole bytes.
     aligned: bool,
@@ -126,6 +127,7 @@ pub fn emit<'a>(
         counters: names(program.counters.iter().map(|counter| &*counter.path), |path, number| {
             unique("counter$", path, number)
         }),
+        meters: names(program.meters.iter().map(|meter| &*meter.path), |path, number| unique("meter$", path, number)),
         tables: names(program.tables.iter().map(|table| &*table.path), |path, number| unique("table$", path, number)),
         aligned: visit::is_aligned(program),
         straight: fused.is_some(),
@@ -195,7 +197,7 @@ impl<'a> Emitter<'a> {
         if !self.options.prefetch {
             text += "#define P4_NO_PREFETCH\n";
         }
-        text += "#include \"wide.h\"\n#ifdef P4_DPDK_TABLES\n#include \"dpdk_tables.h\"\n#else\n#include \"prefix.h\"\n#endif\n\n";
+        text += "#include \"wide.h\"\n#include \"meter.h\"\n#ifdef P4_DPDK_TABLES\n#include \"dpdk_tables.h\"\n#else\n#include \"prefix.h\"\n#endif\n\n";
         text += &self.declarations.basic();
         text.push('\n');
         text += &self.declarations.text;
@@ -213,7 +215,7 @@ impl<'a> Emitter<'a> {
             "const struct p4_program namehop_p4_program = {{\n    .version = P4_VERSION,\n    .name = \"{}\",\n    \
              .packet_bytes = {packet_bytes},\n    .parts = {{{}}},\n    \
              .tables = tables,\n    .table_count = {},\n    .registers = registers,\n    .register_count = {},\n    \
-             .counters = counters,\n    .counter_count = {},\n    .clear = clear,\n    \
+             .counters = counters,\n    .counter_count = {},\n    .meters = meters,\n    .meter_count = {},\n    .digest_count = {},\n    .clear = clear,\n    \
              .begin_ingress = begin_ingress,\n    .begin_egress = begin_egress,\n    \
              .after_parser = after_parser,\n    .after_verify = after_verify,\n    .egress_spec = egress_spec,\n    \
              .multicast_group = multicast_group,\n    .ingress_port = ingress_port,\n    .preserve = preserve,\n    \
@@ -223,6 +225,8 @@ impl<'a> Emitter<'a> {
             self.program.tables.len(),
             self.program.registers.len(),
             self.program.counters.len(),
+            self.program.meters.len(),
+            self.program.digests.len(),
             if self.options.staged { self.options.batch } else { 1 },
         );
         text += &entries;

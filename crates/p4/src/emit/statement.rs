@@ -116,6 +116,7 @@ impl Emitter<'_> {
             }
             Statement::Append(sink, value) => self.append(*sink, value),
             Statement::BeginData => self.line("p4_begin_data();"),
+            Statement::Digest(number) => self.line(&format!("p4_report({number});")),
             Statement::AppendPayload => {
                 if self.fused.is_some() {
                     self.line("p->data = frame->data;");

@@ -146,7 +146,7 @@ impl Emitter<'_> {
     /// Registers and counters.
     pub(super) fn cells(&mut self) -> String {
         let mut text = String::new();
-        let mut lists = [Vec::new(), Vec::new()];
+        let mut lists = [Vec::new(), Vec::new(), Vec::new()];
         for (register, name) in self.program.registers.iter().zip(&self.registers) {
             let ty = self.declarations.name(self.types, register.ty);
             let size = register.size;
@@ -158,7 +158,12 @@ impl Emitter<'_> {
             let _ = writeln!(text, "static struct p4_counter_cell {name}[{}];", size.max(1));
             lists[1].push(format!("{{\"{}\", {name}, sizeof {name}[0], {size}}}", quoted(&counter.path)));
         }
-        for (name, list) in ["registers", "counters"].into_iter().zip(lists) {
+        for (meter, name) in self.program.meters.iter().zip(&self.meters) {
+            let size = meter.size;
+            let _ = writeln!(text, "static struct p4_meter_cell {name}[{}];", size.max(1));
+            lists[2].push(format!("{{\"{}\", {name}, sizeof {name}[0], {size}}}", quoted(&meter.path)));
+        }
+        for (name, list) in ["registers", "counters", "meters"].into_iter().zip(lists) {
             let list = if list.is_empty() { "{0}".to_owned() } else { list.join(", ") };
             let _ = writeln!(text, "static const struct p4_cells {name}[] = {{{list}}};");
         }

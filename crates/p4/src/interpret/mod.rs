@@ -95,6 +95,8 @@ pub struct Switch<'p> {
     parts: [usize; 6],
     globals: Vec<usize>,
     cells: u64,
+    /// What counters and meters count, as `CounterType` and `MeterType` number it.
+    pub units: HashMap<usize, u64>,
     /// Mirroring sessions: to a port or to a multicast group.
     pub mirror_ports: HashMap<u64, u64>,
     pub mirror_groups: HashMap<u64, u64>,
@@ -123,6 +125,7 @@ impl<'p> Switch<'p> {
             parts: [0; 6],
             globals: Vec::new(),
             cells: 0,
+            units: HashMap::new(),
             mirror_ports: HashMap::new(),
             mirror_groups: HashMap::new(),
             groups: BTreeMap::new(),
@@ -195,7 +198,13 @@ impl<'p> Switch<'p> {
         let place = self.objects.len();
         self.objects.push(Object::Other);
         let object = match &instance.class {
-            Class::Extern(name) => self.extern_object(name, instance, &arguments)?,
+            Class::Extern(name) => {
+                // The last argument of their constructors.
+                if matches!(&**name, "counter" | "meter" | "direct_counter" | "direct_meter") {
+                    self.units.insert(place, arguments.last().map_or(0, Value::number));
+                }
+                self.extern_object(name, instance, &arguments)?
+            }
             Class::Package(_) => Object::Other,
             Class::Parser(number) => {
                 let parser = &self.program.parsers[*number];

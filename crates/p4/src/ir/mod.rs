@@ -4,6 +4,7 @@
 //! errors of parsers are jumps to the end of a block. Validity of headers and the position in header stacks are parts of
 //! places like others.
 
+mod shape;
 mod show;
 mod table;
 mod walk;
@@ -15,6 +16,7 @@ use crate::syntax::ast::{Binary, Unary};
 use crate::types::Ty;
 use crate::value::Value;
 
+pub use shape::{Leaf, Shape};
 pub use table::{Action, Key, Match, Table, TableKind};
 
 /// Number of a variable in `Program::variables`.
@@ -85,6 +87,8 @@ pub enum Kind {
     Random,
     /// An element of a register, zero outside of it.
     Register(usize, Box<Expr>),
+    /// The colour that a cell of a meter gives the packet; the packet is metered by that. Green outside of it.
+    Meter(usize, Box<Expr>),
     /// A value of the entry that a table has found: its place in bits.
     Argument(u64),
     /// Bits of the packet, so many behind the beginning of a header there: of zeros when it was not parsed.
@@ -144,6 +148,8 @@ pub enum Statement {
     Append(Sink, Expr),
     /// Data to be hashed begin.
     BeginData,
+    /// The data are reported to the control plane.
+    Digest(usize),
     /// What follows the parsed headers becomes part of the data.
     AppendPayload,
     ChecksumError,
@@ -219,6 +225,23 @@ pub struct Counter {
     pub size: usize,
 }
 
+#[derive(Clone, Debug)]
+pub struct Meter {
+    pub path: String,
+    pub size: usize,
+    /// Bytes are metered, and not packets.
+    pub bytes: bool,
+}
+
+/// What programs report to the control plane.
+#[derive(Clone, Debug)]
+pub struct Digest {
+    pub name: String,
+    pub ty: Ty,
+    /// What the data consist of, one part behind the other.
+    pub shape: Shape,
+}
+
 /// One of the six parts of the pipeline.
 #[derive(Clone, Debug)]
 pub struct Part {
@@ -235,6 +258,8 @@ pub struct Program {
     pub tables: Vec<Table>,
     pub registers: Vec<Register>,
     pub counters: Vec<Counter>,
+    pub meters: Vec<Meter>,
+    pub digests: Vec<Digest>,
     /// Calls that have no effect in compiled code.
     pub notes: Vec<String>,
 }

@@ -96,6 +96,7 @@ impl Shown<'_> {
             Statement::ReadVarbit(place, bits) => format!("{} = next {} bits", self.place(place), self.expr(bits)),
             Statement::Append(sink, value) => format!("append to {sink:?}: {}", self.expr(value)),
             Statement::BeginData => "begin data".into(),
+            Statement::Digest(number) => format!("report data as {}", self.program.digests[*number].name),
             Statement::AppendPayload => "append payload".into(),
             Statement::ChecksumError => "checksum error".into(),
             Statement::Request { request, value, .. } => format!("request {request:?} {}", self.expr(value)),
@@ -194,6 +195,9 @@ impl Shown<'_> {
             Kind::Random => "random".into(),
             Kind::Register(number, index) => {
                 format!("{}[{}]", self.program.registers[*number].path, self.expr(index))
+            }
+            Kind::Meter(number, index) => {
+                format!("meter {}[{}]", self.program.meters[*number].path, self.expr(index))
             }
             Kind::Argument(offset) => format!("entry[{offset}] as {}", self.types.show(expr.ty)),
             Kind::Field(base, offset) => format!("{}[+{offset}] as {}", self.variable(*base), self.types.show(expr.ty)),

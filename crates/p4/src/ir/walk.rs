@@ -29,7 +29,8 @@ impl Expr {
             | Kind::Cast(inner)
             | Kind::Slice(inner, ..)
             | Kind::Hash(inner)
-            | Kind::Register(_, inner) => each(inner),
+            | Kind::Register(_, inner)
+            | Kind::Meter(_, inner) => each(inner),
             Kind::Binary(_, left, right) | Kind::Insert(left, _, _, right) => {
                 each(left);
                 each(right);
@@ -59,7 +60,8 @@ impl Expr {
             | Kind::Cast(inner)
             | Kind::Slice(inner, ..)
             | Kind::Hash(inner)
-            | Kind::Register(_, inner) => inner.change(each),
+            | Kind::Register(_, inner)
+            | Kind::Meter(_, inner) => inner.change(each),
             Kind::Binary(_, left, right) | Kind::Insert(left, _, _, right) => {
                 left.change(each);
                 right.change(each);
@@ -161,6 +163,7 @@ impl Statement {
             | Statement::Goto { .. }
             | Statement::Lose
             | Statement::BeginData
+            | Statement::Digest(_)
             | Statement::AppendPayload
             | Statement::ChecksumError
             | Statement::Locate(..)

@@ -1,8 +1,10 @@
 //! The externs of core and v1model.
 
 use super::{Lower, Lowerer};
+use namehop_switch::digests::MOST_BYTES as MAX_DIGEST_BYTES;
+
 use crate::interpret::Object;
-use crate::ir::{self, Expr, Kind, Place, Request, Sink, Statement, Step};
+use crate::ir::{self, Expr, Kind, Place, Request, Shape, Sink, Statement, Step};
 use crate::syntax::ast::{Binary, Direction};
 use crate::tree::{self, Argument};
 use crate::types::{Ty, Types};
@@ -10,9 +12,11 @@ use crate::value::Value;
 
 /// The port of packets that are dropped.
 const DROP_PORT: u64 = 511;
+/// `MeterType.bytes`
+const METER_BYTES: u64 = 1;
 
 impl<'p> Lowerer<'p> {
-    /// Registers and counters with their sizes.
+    /// Registers, counters and meters with their sizes.
     pub(super) fn state_of_instances(&mut self) -> Result<(), String> {
         for (number, object) in self.switch.objects.iter().enumerate() {
             let path = || self.paths.get(&number).cloned().unwrap_or_else(|| format!("instance_{number}"));
@@ -25,6 +29,12 @@ impl<'p> Lowerer<'p> {
                 Object::Counter(cells) if !cells.is_empty() => {
                     self.counters.insert(number, self.counter_list.len());
                     self.counter_list.push(ir::Counter { path: path(), object: number, size: cells.len() });
+                }
+                Object::Meter(colours) if !colours.is_empty() => {
+                    self.meters.insert(number, self.meter_list.len());
+                    let bytes = self.switch.units.get(&number) == Some(&METER_BYTES);
+                    let meter = ir::Meter { path: path(), size: colours.len(), bytes };
+                    self.meter_list.push(meter);
                 }
                 _ => {}
             }
@@ -172,13 +182,36 @@ impl<'p> Lowerer<'p> {
                 self.request(Request::Truncate, value, None)?;
             }
             "static_assert" => return Ok(Some(self.truth(true))),
-            "digest" | "log_msg" => drop(self.notes.insert(format!("calls of {name} do nothing in compiled code"))),
+            "digest" => self.digest(input!(1))?,
+            "log_msg" => drop(self.notes.insert("calls of log_msg do nothing in compiled code".into())),
             _ => {
                 self.notes.insert(format!("the extern function {name} is not known; calls of it do nothing"));
                 return Ok((ty != Types::VOID).then(|| self.zero(ty)));
             }
         }
         Ok(None)
+    }
+
+    /// Reports data to the control plane, all reports of one type under one name.
+    fn digest(&mut self, data: Expr) -> Lower<()> {
+        let types = self.types();
+        let Some(shape) = Shape::of(types, data.ty).filter(|shape| shape.bits() <= u64::from(MAX_DIGEST_BYTES) * 8)
+        else {
+            let ty = types.show(data.ty);
+            let why = format!("integers and structs of them, of {MAX_DIGEST_BYTES} bytes together, are reported");
+            self.notes.insert(format!("digests of type {ty} do nothing in compiled code: {why}"));
+            return Ok(());
+        };
+        let known = self.digests.iter().position(|digest| digest.ty == data.ty);
+        let number = known.unwrap_or_else(|| {
+            let named = types.structure(data.ty).map(|info| info.name.to_string());
+            let name = named.unwrap_or_else(|| format!("digest_{}", self.digests.len()));
+            self.digests.push(ir::Digest { name, ty: data.ty, shape });
+            self.digests.len() - 1
+        });
+        self.push(Statement::BeginData)?;
+        self.append(Sink::Data, data)?;
+        self.push(Statement::Digest(number))
     }
 
     fn request(&mut self, request: Request, value: Expr, list: Option<Expr>) -> Lower<()> {
@@ -268,8 +301,15 @@ impl<'p> Lowerer<'p> {
                     self.push(Statement::Count(counter, index))?;
                 }
             }
+            (Object::Meter(_), "execute_meter") if self.meters.contains_key(&object) => {
+                let meter = self.meters[&object];
+                let Some(index) = take(0) else { return self.refuse("a meter is executed at an index") };
+                let kind = Kind::Meter(meter, Box::new(index));
+                let colour = self.keep(Expr { kind, ty: self.common.byte })?;
+                self.write_argument(arguments, 1, colour)?;
+            }
             (Object::Meter(_), "execute_meter" | "read") => {
-                // Meters always give green, which is 0.
+                // Meters of entries, and those without cells, always give green, which is 0.
                 let place = usize::from(name == "execute_meter");
                 if let Some(argument) = arguments.get(place) {
                     let green = self.zero(argument.ty);

@@ -66,6 +66,9 @@ struct Lowerer<'p> {
     register_list: Vec<ir::Register>,
     counters: HashMap<usize, usize>,
     counter_list: Vec<ir::Counter>,
+    meters: HashMap<usize, usize>,
+    meter_list: Vec<ir::Meter>,
+    digests: Vec<ir::Digest>,
     paths: HashMap<usize, String>,
     notes: BTreeSet<String>,
     statements: usize,
@@ -107,6 +110,9 @@ pub fn lower(program: &mut Program) -> Result<ir::Program, Refusal> {
         register_list: Vec::new(),
         counters: HashMap::new(),
         counter_list: Vec::new(),
+        meters: HashMap::new(),
+        meter_list: Vec::new(),
+        digests: Vec::new(),
         paths: switch.extern_paths().into_iter().map(|(path, object)| (object, path)).collect(),
         notes: BTreeSet::new(),
         statements: 0,
@@ -128,6 +134,8 @@ pub fn lower(program: &mut Program) -> Result<ir::Program, Refusal> {
         tables: lowerer.table_list,
         registers: lowerer.register_list,
         counters: lowerer.counter_list,
+        meters: lowerer.meter_list,
+        digests: lowerer.digests,
         notes: lowerer.notes.into_iter().collect(),
     })
 }

@@ -26,6 +26,8 @@ pub fn fuse(program: &Program, types: &Types) -> Option<Fused> {
         tables: program.tables.clone(),
         registers: program.registers.clone(),
         counters: program.counters.clone(),
+        meters: program.meters.clone(),
+        digests: program.digests.clone(),
         notes: Vec::new(),
     };
     let headers = split::split(&mut fused, types);

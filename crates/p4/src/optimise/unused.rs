@@ -27,10 +27,10 @@ pub fn remove(program: &mut Program) {
     }
 }
 
-/// Only the next random number changes something.
+/// Only the next random number and meters change something.
 pub fn has_effect(value: &Expr) -> bool {
     let mut found = false;
-    visit::expressions(value, &mut |expr| found |= matches!(expr.kind, Kind::Random));
+    visit::expressions(value, &mut |expr| found |= matches!(expr.kind, Kind::Random | Kind::Meter(..)));
     found
 }
 

@@ -207,7 +207,8 @@ fn address(text: &str) -> Option<BigInt> {
 }
 
 /// An integer: decimal, 0x…, 0b…, or an address.
-fn integer(text: &str) -> Result<BigInt, String> {
+/// A number or an address.
+pub fn integer(text: &str) -> Result<BigInt, String> {
     if let Some(address) = address(text) {
         return Ok(address);
     }

@@ -1,0 +1,324 @@
+//! Requests about counters, registers, meters and what programs report: cells by name and index, and their values.
+
+use std::ops::Range;
+use std::sync::PoisonError;
+
+use namehop_switch::cells::{Rates, Standstill};
+use num_bigint::{BigInt, Sign};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::describe::{Description, RegisterDescription};
+use super::server::Control;
+use crate::ir::{Leaf, Shape};
+use crate::stf::command::integer;
+use crate::stf::tables::resolve;
+use crate::value;
+
+/// Cells of a register that are looked at while packets wait.
+const CELLS_AT_ONCE: u64 = 4096;
+/// Reports in one answer, at most.
+const MOST_DIGESTS: u64 = 1024;
+
+/// What a cell of a meter lets pass, in packets or bytes as the meter counts; rates are for a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub struct MeterRates {
+    /// So many a second are green
+    #[arg(long = "cir", value_name = "RATE")]
+    pub committed_rate: u64,
+    /// So many at once are green
+    #[arg(long = "cburst", value_name = "COUNT")]
+    pub committed_burst: u64,
+    /// So many a second are green or yellow
+    #[arg(long = "pir", value_name = "RATE")]
+    pub peak_rate: u64,
+    /// So many at once are green or yellow; all others are red
+    #[arg(long = "pburst", value_name = "COUNT")]
+    pub peak_burst: u64,
+}
+
+impl From<MeterRates> for Rates {
+    fn from(rates: MeterRates) -> Rates {
+        let MeterRates { committed_rate, committed_burst, peak_rate, peak_burst } = rates;
+        Rates { committed_rate, committed_burst, peak_rate, peak_burst }
+    }
+}
+
+/// Cells that a request is for: the place of what has them, its whole name, and which.
+type Cells = (usize, String, Range<u64>);
+
+/// Finds something by its name or the end of it, and its cell of this index or all.
+fn cells<'d>(
+    kind: &str,
+    all: impl Iterator<Item = (&'d str, u64)> + Clone,
+    name: &str,
+    index: Option<u64>,
+) -> Result<Cells, String> {
+    let refused = |reason| format!("{kind}: {reason}");
+    let place = resolve(name, all.clone().map(|(path, _)| path)).map_err(refused)?;
+    let (path, size) = all.clone().nth(place).ok_or_else(|| refused(format!("there is no '{name}'")))?;
+    let range = match index {
+        None => 0..size,
+        Some(index) if index < size => index..index + 1,
+        Some(index) => return Err(format!("{kind} {path}: {index} is outside of its {size} cells")),
+    };
+    Ok((place, path.to_owned(), range))
+}
+
+/// What a part of a cell holds; bits that are not its own are left out.
+pub fn read_leaf(leaf: &Leaf, cell: &[u8]) -> BigInt {
+    let bytes = cell.get(leaf.offset..leaf.offset + leaf.size).unwrap_or_default();
+    BigInt::from_bytes_le(Sign::Plus, bytes) & value::mask(leaf.width)
+}
+
+/// Writes a part of a cell, of a number that fits.
+pub fn write_leaf(leaf: &Leaf, cell: &mut [u8], number: &BigInt) {
+    let extended = value::wrap(&value::wrap(number, leaf.width, leaf.signed), leaf.size as u32 * 8, false);
+    let mut bytes = extended.magnitude().to_bytes_le();
+    bytes.resize(leaf.size, 0);
+    if let Some(to) = cell.get_mut(leaf.offset..leaf.offset + leaf.size) {
+        to.copy_from_slice(&bytes);
+    }
+}
+
+/// The parts of a report, which has them one behind the other.
+pub fn unpack(leaves: &[Leaf], bytes: &[u8]) -> Vec<BigInt> {
+    let mut left: u32 = leaves.iter().map(|leaf| leaf.width).sum();
+    let all = BigInt::from_bytes_be(Sign::Plus, bytes) >> (bytes.len() as u32 * 8).saturating_sub(left);
+    let number = |leaf: &Leaf| {
+        left -= leaf.width;
+        (&all >> left) & value::mask(leaf.width)
+    };
+    leaves.iter().map(number).collect()
+}
+
+/// A value for people: a number, or an object with one for each part.
+fn show(leaves: &[Leaf], numbers: &[BigInt]) -> Value {
+    let text = |number: &BigInt| Value::from(format!("{number:#x}"));
+    match (leaves, numbers) {
+        ([leaf], [number]) if leaf.name.is_empty() => text(number),
+        _ => leaves
+            .iter()
+            .zip(numbers)
+            .map(|(leaf, number)| (leaf.name.clone(), text(number)))
+            .collect::<Map<_, _>>()
+            .into(),
+    }
+}
+
+/// The parts of a register's cells, which have this size.
+pub fn leaves_of(register: &RegisterDescription) -> Result<Vec<Leaf>, String> {
+    let leaves = register.shape.as_ref().map(Shape::leaves).map(|(leaves, _)| leaves);
+    leaves.ok_or_else(|| {
+        format!("register {}: its cells have headers or stacks, which cannot be read or written", register.path)
+    })
+}
+
+/// Reads values as `VALUE` or `PART:VALUE …`. Gives them with the parts that they are for.
+fn parts<'l>(path: &str, leaves: &'l [Leaf], values: &[String]) -> Result<Vec<(&'l Leaf, BigInt)>, String> {
+    let mut read: Vec<(&Leaf, BigInt)> = Vec::new();
+    for text in values {
+        let (leaf, number) = match leaves {
+            [leaf] if leaf.name.is_empty() => (leaf, text.as_str()),
+            _ => {
+                let names = || leaves.iter().map(|leaf| &*leaf.name).collect::<Vec<_>>().join(", ");
+                let named = text
+                    .split_once(':')
+                    .and_then(|(name, number)| leaves.iter().find(|leaf| leaf.name == name).map(|leaf| (leaf, number)));
+                named
+                    .ok_or_else(|| format!("register {path}: '{text}' is not PART:VALUE with a part of {}", names()))?
+            }
+        };
+        let number = integer(number).map_err(|reason| format!("register {path}: {reason}"))?;
+        if number.sign() == Sign::Minus || number > value::mask(leaf.width) {
+            return Err(format!("register {path}: {number} does not fit into {} bits", leaf.width));
+        }
+        if read.iter().any(|(other, _)| other.name == leaf.name) {
+            return Err(format!("register {path}: one value for each part is enough"));
+        }
+        read.push((leaf, number));
+    }
+    if read.is_empty() { Err(format!("register {path}: a value is missing")) } else { Ok(read) }
+}
+
+fn at(index: u64) -> usize {
+    usize::try_from(index).unwrap_or(usize::MAX)
+}
+
+impl Control {
+    fn counter_cells(&self, description: &Description, name: &str, index: Option<u64>) -> Result<Cells, String> {
+        cells("counter", description.counters.iter().map(|counter| (&*counter.path, counter.size)), name, index)
+    }
+
+    fn register_cells(&self, description: &Description, name: &str, index: Option<u64>) -> Result<Cells, String> {
+        cells("register", description.registers.iter().map(|register| (&*register.path, register.size)), name, index)
+    }
+
+    fn meter_cells(&self, description: &Description, name: &str, index: Option<u64>) -> Result<Cells, String> {
+        cells("meter", description.meters.iter().map(|meter| (&*meter.path, meter.size)), name, index)
+    }
+
+    pub(super) fn read_counter(
+        &self,
+        description: &Description,
+        name: &str,
+        index: Option<u64>,
+    ) -> Result<Value, String> {
+        let (place, path, indices) = self.counter_cells(description, name, index)?;
+        let cell = |index: u64| self.program.counter(place, at(index)).map(|cell| (index, cell));
+        let cells = indices.filter_map(cell).filter(|(_, cell)| index.is_some() || *cell != (0, 0));
+        let cells = cells.map(|(index, (packets, bytes))| json!({"index": index, "packets": packets, "bytes": bytes}));
+        Ok(json!({ "counter": path, "cells": cells.collect::<Vec<_>>() }))
+    }
+
+    pub(super) fn reset_counter(
+        &self,
+        description: &Description,
+        name: &str,
+        index: Option<u64>,
+    ) -> Result<Value, String> {
+        let (place, path, indices) = self.counter_cells(description, name, index)?;
+        for index in indices {
+            self.program.set_counter(place, at(index), 0, 0);
+        }
+        Ok(json!({ "counter": path }))
+    }
+
+    /// Does something with cells of a register, some at a time, so that packets do not wait for long.
+    pub(crate) fn each_register_cell(
+        &self,
+        register: usize,
+        indices: Range<u64>,
+        mut work: impl FnMut(u64, &mut [u8]),
+    ) {
+        let mut next = indices.start;
+        while next < indices.end {
+            let end = (next + CELLS_AT_ONCE).min(indices.end);
+            self.switch.between_bursts(|standstill: &mut Standstill<'_>| {
+                for index in next..end {
+                    standstill.register(register, at(index), |cell| work(index, cell));
+                }
+            });
+            next = end;
+        }
+    }
+
+    pub(super) fn read_register(
+        &self,
+        description: &Description,
+        name: &str,
+        index: Option<u64>,
+    ) -> Result<Value, String> {
+        let (place, path, indices) = self.register_cells(description, name, index)?;
+        let leaves = leaves_of(&description.registers[place])?;
+        let mut cells = Vec::new();
+        self.each_register_cell(place, indices, |at, cell| {
+            if index.is_some() || cell.iter().any(|byte| *byte != 0) {
+                let numbers: Vec<_> = leaves.iter().map(|leaf| read_leaf(leaf, cell)).collect();
+                cells.push(json!({"index": at, "value": show(&leaves, &numbers)}));
+            }
+        });
+        Ok(json!({ "register": path, "cells": cells }))
+    }
+
+    pub(super) fn write_register(
+        &self,
+        description: &Description,
+        name: &str,
+        index: u64,
+        values: &[String],
+    ) -> Result<Value, String> {
+        let (place, path, indices) = self.register_cells(description, name, Some(index))?;
+        let leaves = leaves_of(&description.registers[place])?;
+        let parts = parts(&path, &leaves, values)?;
+        self.each_register_cell(place, indices, |_, cell| {
+            parts.iter().for_each(|(leaf, number)| write_leaf(leaf, cell, number));
+        });
+        Ok(json!({ "register": path }))
+    }
+
+    pub(super) fn reset_register(
+        &self,
+        description: &Description,
+        name: &str,
+        index: Option<u64>,
+    ) -> Result<Value, String> {
+        let (place, path, indices) = self.register_cells(description, name, index)?;
+        self.each_register_cell(place, indices, |_, cell| cell.fill(0));
+        Ok(json!({ "register": path }))
+    }
+
+    pub(super) fn read_meter(
+        &self,
+        description: &Description,
+        name: &str,
+        index: Option<u64>,
+    ) -> Result<Value, String> {
+        let (place, path, indices) = self.meter_cells(description, name, index)?;
+        let unit = if description.meters[place].bytes { "bytes" } else { "packets" };
+        let all = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let set = all.get(place).into_iter().flat_map(|cells| cells.range(indices.clone()));
+        let cells: Vec<_> = set.map(|(index, rates)| json!({"index": index, "rates": rates})).collect();
+        Ok(json!({ "meter": path, "unit": unit, "cells": cells }))
+    }
+
+    pub(super) fn set_meter(
+        &self,
+        description: &Description,
+        name: &str,
+        index: u64,
+        rates: MeterRates,
+    ) -> Result<Value, String> {
+        let (place, path, indices) = self.meter_cells(description, name, Some(index))?;
+        if rates.committed_rate > rates.peak_rate {
+            let MeterRates { committed_rate, peak_rate, .. } = rates;
+            return Err(format!(
+                "meter {path}: the committed rate of {committed_rate} is above the peak rate of {peak_rate}"
+            ));
+        }
+        self.set_rates(place, indices, Some(rates));
+        Ok(json!({ "meter": path }))
+    }
+
+    pub(super) fn reset_meter(
+        &self,
+        description: &Description,
+        name: &str,
+        index: Option<u64>,
+    ) -> Result<Value, String> {
+        let (place, path, indices) = self.meter_cells(description, name, index)?;
+        self.set_rates(place, indices, None);
+        Ok(json!({ "meter": path }))
+    }
+
+    /// Sets cells of a meter, or lets them pass everything; those are not looked at that do so already.
+    pub(crate) fn set_rates(&self, meter: usize, indices: Range<u64>, rates: Option<MeterRates>) {
+        let mut all = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(known) = all.get_mut(meter) else { return };
+        let changed: Vec<u64> = match rates {
+            Some(_) => indices.collect(),
+            None => known.range(indices).map(|(index, _)| *index).collect(),
+        };
+        for index in changed {
+            self.switch.between_bursts(|standstill| standstill.set_meter(meter, at(index), rates.map(Rates::from)));
+            match rates {
+                Some(rates) => drop(known.insert(index, rates)),
+                None => drop(known.remove(&index)),
+            }
+        }
+    }
+
+    pub(super) fn take_digests(&self, description: &Description, most: u64) -> Result<Value, String> {
+        let mut taken = Vec::new();
+        while (taken.len() as u64) < most.min(MOST_DIGESTS)
+            && let Some(digest) = self.program.digests.take()
+        {
+            let Some(described) = description.digests.get(digest.number as usize) else { continue };
+            let (leaves, _) = described.shape.leaves();
+            let values = show(&leaves, &unpack(&leaves, digest.bytes()));
+            taken.push(json!({"digest": described.name, "value": values}));
+        }
+        Ok(json!({ "digests": taken, "dropped": self.program.digests.dropped() }))
+    }
+}

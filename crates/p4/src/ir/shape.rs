@@ -1,0 +1,112 @@
+//! What values consist of that the control plane sees whole: data that are reported, and cells of registers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::syntax::ast::StructKind;
+use crate::types::{Ty, Type, Types};
+
+/// Integers, and structs of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Shape {
+    Bool,
+    /// Enums and errors are integers here.
+    Bits {
+        width: u32,
+        signed: bool,
+    },
+    Struct {
+        name: String,
+        members: Vec<(String, Shape)>,
+    },
+    Tuple(Vec<Shape>),
+}
+
+/// A part of a value that has no parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leaf {
+    /// As `struct.member`; empty for a value without parts.
+    pub name: String,
+    pub width: u32,
+    pub signed: bool,
+    /// Where it lies in memory, and how much of it, in bytes.
+    pub offset: usize,
+    pub size: usize,
+}
+
+impl Shape {
+    /// None for types with headers, stacks or fields of variable length.
+    pub fn of(types: &Types, ty: Ty) -> Option<Shape> {
+        let ty = types.stripped(ty);
+        let all = |list: &[Ty]| list.iter().map(|ty| Shape::of(types, *ty)).collect::<Option<Vec<_>>>();
+        Some(match types.get(ty) {
+            Type::Bool => Shape::Bool,
+            Type::Bits { width, signed } => Shape::Bits { width: *width, signed: *signed },
+            Type::Enum(_) | Type::Error => {
+                let (width, signed) = types.representation(ty).unwrap_or((32, false));
+                Shape::Bits { width, signed }
+            }
+            Type::Tuple(list) => Shape::Tuple(all(list)?),
+            Type::Record(fields) => Shape::Tuple(all(&fields.iter().map(|(_, ty)| *ty).collect::<Vec<_>>())?),
+            Type::Struct(number) if types.structs[*number].kind == StructKind::Struct => {
+                let info = &types.structs[*number];
+                let shapes = all(&info.fields.iter().map(|(_, ty)| *ty).collect::<Vec<_>>())?;
+                let names = info.fields.iter().map(|(name, _)| name.to_string());
+                Shape::Struct { name: info.name.to_string(), members: names.zip(shapes).collect() }
+            }
+            _ => return None,
+        })
+    }
+
+    fn members(&self) -> Vec<(String, &Shape)> {
+        match self {
+            Shape::Bool | Shape::Bits { .. } => Vec::new(),
+            Shape::Struct { members, .. } => members.iter().map(|(name, shape)| (name.clone(), shape)).collect(),
+            Shape::Tuple(list) => list.iter().enumerate().map(|(place, shape)| (place.to_string(), shape)).collect(),
+        }
+    }
+
+    /// How many bits it has, all parts one behind the other.
+    pub fn bits(&self) -> u64 {
+        match self {
+            Shape::Bool => 1,
+            Shape::Bits { width, .. } => u64::from(*width),
+            _ => self.members().iter().map(|(_, member)| member.bits()).fold(0, u64::saturating_add),
+        }
+    }
+
+    /// Bytes in memory of a value without parts, and to which multiple it is aligned (`emit::types`).
+    fn size(&self) -> (usize, usize) {
+        match self {
+            Shape::Bool => (1, 1),
+            Shape::Bits { width, .. } => match [8, 16, 32, 64].into_iter().find(|size| width <= size) {
+                Some(size) => (size as usize / 8, size as usize / 8),
+                None => ((width / 64 + 1) as usize * 8, 8),
+            },
+            _ => (0, self.members().iter().map(|(_, member)| member.size().1).max().unwrap_or(1)),
+        }
+    }
+
+    /// All parts that have none themselves, as C puts them into memory, and how many bytes that takes.
+    pub fn leaves(&self) -> (Vec<Leaf>, usize) {
+        let (mut leaves, mut at) = (Vec::new(), 0);
+        self.collect("", &mut at, &mut leaves);
+        (leaves, at)
+    }
+
+    fn collect(&self, name: &str, at: &mut usize, leaves: &mut Vec<Leaf>) {
+        let (size, align) = self.size();
+        *at = at.next_multiple_of(align);
+        if matches!(self, Shape::Bool | Shape::Bits { .. }) {
+            let width = u32::try_from(self.bits()).unwrap_or(u32::MAX);
+            let signed = matches!(self, Shape::Bits { signed: true, .. });
+            leaves.push(Leaf { name: name.to_owned(), width, signed, offset: *at, size });
+            *at += size;
+            return;
+        }
+        for (member, shape) in self.members() {
+            let path = if name.is_empty() { member } else { format!("{name}.{member}") };
+            shape.collect(&path, at, leaves);
+        }
+        *at = at.next_multiple_of(align);
+    }
+}
