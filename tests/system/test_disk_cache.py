@@ -168,6 +168,8 @@ def test_what_left_memory_is_found_again_and_survives_a_restart(make_router, tmp
     assert asked <= 2 * IN_MEMORY and len(found) == 200, "what was in memory last may be on its way to the disk"
     info = disk(router)
     assert info["hits"] >= 150 and info["stored"] >= 180 and info["errors"] == info["checksum_failures"] == 0
+    assert router.json("status")["cs_disk"]["state"] == "working"
+    assert "CS on disk" in (shown := router.namehop("status").stdout) and "working, " in shown
     metrics = subprocess.run(["curl", "-s", f"http://127.0.0.1:{router.metrics}/metrics"], capture_output=True, text=True).stdout
     assert f'namehop_cs_disk_hits_total {info["hits"]}' in metrics and 'namehop_cs_disk_state{state="working"} 1' in metrics
     router.stop()

@@ -34,7 +34,7 @@ pub(crate) const CHUNK_SLOTS: u64 = 128;
 /// Bytes of these.
 pub(crate) const CHUNK_BYTES: usize = CHUNK_SLOTS as usize * SLOT_BYTES;
 
-const RECORD_MAGIC: [u8; 4] = *b"NHdr";
+pub(crate) const RECORD_MAGIC: [u8; 4] = *b"NHdr";
 const FILE_MAGIC: [u8; 16] = *b"Namehop CS disk\n";
 const VERSION: u32 = 1;
 /// Bytes of the superblock that mean something, its checksum at their end.
@@ -44,6 +44,9 @@ const SUPERBLOCK_USED: usize = 44;
 pub(crate) fn slots_of(body_bytes: usize) -> usize {
     (HEADER_BYTES + body_bytes).div_ceil(SLOT_BYTES)
 }
+
+/// No log comes as far as this, which takes centuries at 100 GB/s. So positions can be added up.
+const MAX_POSITION: u64 = 1 << 60;
 
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +103,8 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(number)
 }
 
-fn body_bytes(header: &[u8]) -> usize {
+/// Bytes of the body, by the header.
+pub(crate) fn body_bytes(header: &[u8]) -> usize {
     usize::from(u16::from_le_bytes([header[40], header[41]]))
 }
 
@@ -130,10 +134,15 @@ pub(crate) fn seal(run: &mut [u8], life: u64, now_ms: u64, wall_ms: impl Fn(Time
         rest[8..16].copy_from_slice(&life.to_le_bytes());
         rest[24..32].copy_from_slice(&now_ms.to_le_bytes());
         rest[32..40].copy_from_slice(&fresh_until.to_le_bytes());
-        let checksum = crc32c::crc32c(&rest[4..bytes]);
-        rest[..4].copy_from_slice(&checksum.to_le_bytes());
+        seal_record(&mut rest[..bytes]);
         rest = &mut rest[slots * SLOT_BYTES..];
     }
+}
+
+/// Sets the checksum of a record, which is header and body.
+pub(crate) fn seal_record(record: &mut [u8]) {
+    let checksum = crc32c::crc32c(&record[4..]);
+    record[..4].copy_from_slice(&checksum.to_le_bytes());
 }
 
 /// The record at the start of these bytes, if it is intact and of this life of the file. There may be more bytes behind it.
@@ -155,8 +164,12 @@ pub(crate) fn decode(bytes: &[u8], life: u64) -> Result<Record<'_>, NoRecord> {
         2 => Kind::Erasure,
         _ => return Err(NoRecord::Broken),
     };
+    let position = u64_at(header, 16);
+    if position > MAX_POSITION {
+        return Err(NoRecord::Broken);
+    }
     Ok(Record {
-        position: u64_at(header, 16),
+        position,
         written_ms: u64_at(header, 24),
         fresh_until_ms: u64_at(header, 32),
         kind,

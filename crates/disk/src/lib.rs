@@ -38,6 +38,8 @@ mod server;
 mod shared;
 mod start;
 mod storage;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 mod tier;

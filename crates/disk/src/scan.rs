@@ -1,7 +1,8 @@
 //! What the file holds from before a restart: all of it is read once, in pieces, and each intact record comes into the index of
 //! the worker whose its name is now.
 //!
-//! Records of one name may lie in the log several times; the last one counts. Erasures count for everything before them.
+//! Records of one name may lie in the log several times; the last one counts. Erasures count for everything before them. When there are
+//! very many of those, the oldest count for all names.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -15,6 +16,9 @@ use crate::index::{Extent, Index, Located};
 
 /// Slots of a piece. No record goes beyond its chunk, so none goes beyond a piece.
 const PIECE_SLOTS: u64 = 8 * CHUNK_SLOTS;
+
+/// Erasures that are kept apart while the file is read: many times what is remembered of them afterwards.
+const MAX_ERASURES: usize = 1024;
 
 /// Finds the worker of a name by its VALUE.
 pub(crate) type OwnerOf = Box<dyn Fn(&[u8]) -> usize + Send>;
@@ -91,7 +95,12 @@ impl Scan {
         let slots = slots_of(record.body.len());
         self.end = self.end.max(record.position + slots as u64);
         match record.kind {
-            Kind::Erasure => self.erasures.push((record.body.into(), record.position)),
+            Kind::Erasure => {
+                self.erasures.push((record.body.into(), record.position));
+                if self.erasures.len() > MAX_ERASURES {
+                    self.join_erasures();
+                }
+            }
             Kind::Data => {
                 let Ok(header) = DataHeader::decode(record.body) else { return };
                 let name = header.name.value();
@@ -108,6 +117,16 @@ impl Scan {
         }
     }
 
+    /// Makes of the older half of the erasures one of everything before the last of them: what is erased stays erased, and how
+    /// much memory a file takes does not depend on what is in it.
+    #[cold]
+    fn join_erasures(&mut self) {
+        self.erasures.sort_by_key(|&(_, position)| position);
+        let newer = self.erasures.split_off(MAX_ERASURES / 2);
+        let before = self.erasures.last().map(|&(_, position)| position);
+        self.erasures = before.map(|position| (Box::default(), position)).into_iter().chain(newer).collect();
+    }
+
     /// What was found.
     pub(crate) fn finish(mut self) -> Found {
         let end = self.end.next_multiple_of(CHUNK_SLOTS);
@@ -118,5 +137,37 @@ impl Scan {
             erased.add(prefix, *position, extent);
         }
         Found { indexes: self.indexes, erased, end, records: self.records }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use namehop_packet::Timestamp;
+
+    use super::*;
+    use crate::format::{append, seal};
+
+    #[test]
+    fn a_file_full_of_erasures_takes_little_memory_and_what_is_erased_stays_so() {
+        const ERASURES: u64 = 5_000;
+        let slots = 8 * PIECE_SLOTS;
+        let prefix = |number: u64| [&[8, 2][..], &(number as u16).to_be_bytes()].concat();
+        let mut log = Vec::new();
+        for number in 0..ERASURES {
+            append(&mut log, number, Kind::Erasure, Timestamp(0), &prefix(number));
+        }
+        seal(&mut log, 7, 1, |time| time.0);
+        log.resize(slots as usize * SLOT_BYTES, 0);
+        let index = Index::new(64).expect("memory");
+        let mut scan = Scan::new(vec![index], HashKey::new(1, 2), Box::new(|_| 0), 7, slots, Instant::now());
+        while let Some(piece) = scan.next_piece() {
+            scan.take_piece(&log[piece.start as usize * SLOT_BYTES..piece.end as usize * SLOT_BYTES]);
+            assert!(scan.erasures.len() <= MAX_ERASURES);
+        }
+        let found = scan.finish();
+        for number in 0..ERASURES {
+            assert!(number == 0 || found.erased.covers(&prefix(number), number - 1), "erasure {number} is forgotten");
+        }
+        assert!(!found.erased.covers(&prefix(1), ERASURES), "what came later is there");
     }
 }

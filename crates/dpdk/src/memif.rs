@@ -9,6 +9,7 @@
 //! peer could shorten, which would end this process, is refused ([`memory`]). A peer that does not keep to the protocol
 //! is disconnected.
 
+mod bell;
 mod channel;
 mod handshake;
 mod link;
@@ -21,21 +22,29 @@ mod tests;
 
 use std::fmt;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use namehop_packet::{BufferPool, PacketBuffer, PortQueue};
 
 use crate::backoff::Backoff;
 use crate::error::DpdkError;
 use crate::losses::Losses;
+use bell::Bell;
 use link::Link;
 use ring::Connection;
 use service::{Mailbox, MemifCommand, Service};
+
+/// A worker that sleeps has the peer wake it when for so long no frame has come; before that it looks by itself, because a bell costs the
+/// peer a system call.
+const POLLED_FOR: Duration = Duration::from_millis(1);
+/// Peers that look whether a bell is wanted a moment too early (DPDK and libmemif have no memory barrier there) forget to ring it, which is
+/// noticed after so long.
+const LONGEST_SLEEP: Duration = Duration::from_millis(50);
 
 /// Which end of a memif this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -99,7 +108,9 @@ impl MemifService {
         if *buffer_bytes < 64 {
             return Err(DpdkError::Unusable(format!("a memif buffer has at least 64 bytes, not {buffer_bytes}")));
         }
-        let link = Arc::new(Link::new(Arc::clone(&self.mailbox)));
+        let refused = |error| DpdkError::from_io(format!("open {memif}"), &error);
+        let link = Arc::new(Link::new(Arc::clone(&self.mailbox)).map_err(refused)?);
+        let bell = Bell::new([link.news()]).map_err(refused)?;
         let (reply, answer) = sync_channel(1);
         self.mailbox.send(MemifCommand::Open(memif.clone(), Arc::clone(&link), reply));
         let ended = |_| Err(io::Error::other("the memif thread has ended"));
@@ -110,6 +121,9 @@ impl MemifService {
             link: Arc::clone(&link),
             seen: 0,
             connection: None,
+            bell: Some(bell),
+            quiet_since: None,
+            is_asleep: false,
             backoff: Backoff::default(),
             pool: pool.clone(),
         };
@@ -158,23 +172,69 @@ pub struct MemifQueue {
     /// The generation of `connection`.
     seen: u32,
     connection: Option<Connection>,
+    /// Absent when the peer has given none.
+    bell: Option<Bell>,
+    /// When the worker was first about to sleep since the last frame.
+    quiet_since: Option<Instant>,
+    /// The bell is wanted, and is what the worker sleeps by.
+    is_asleep: bool,
     backoff: Backoff,
     pool: BufferPool,
+}
+
+impl MemifQueue {
+    /// Takes what is new of the link; costs one load when nothing is.
+    #[inline]
+    fn update(&mut self) {
+        if self.link.has_changed(self.seen) {
+            self.replace();
+        }
+    }
+
+    #[cold]
+    fn replace(&mut self) {
+        self.link.replace(&mut self.seen, &mut self.connection);
+        // Anew, because what an epoll descriptor has of a connection that is gone cannot be taken out of it while the peer holds the
+        // eventfd.
+        let event = self.connection.as_ref().map(|connection| connection.event.as_ref());
+        self.bell = match event {
+            None => Bell::new([self.link.news()]).ok(),
+            Some(Some(event)) => Bell::new([self.link.news(), event.as_fd()]).ok(),
+            Some(None) => None,
+        };
+        (self.quiet_since, self.is_asleep) = (None, false);
+    }
+
+    /// The worker is awake, and looks by itself.
+    #[cold]
+    fn awake(&mut self) {
+        self.is_asleep = false;
+        if let Some(connection) = &self.connection {
+            connection.want_bell(false);
+        }
+    }
 }
 
 impl PortQueue for MemifQueue {
     /// Adds up to [`BURST`](crate::BURST) received frames to `frames`, each in one piece.
     fn receive(&mut self, frames: &mut Vec<PacketBuffer>) {
-        self.link.update(&mut self.seen, &mut self.connection);
+        self.update();
+        if self.is_asleep {
+            self.awake();
+        }
         let Some(connection) = &mut self.connection else { return };
+        let before = frames.len();
         if connection.receive(&self.pool, frames, &self.link.losses).is_err() {
             self.link.complain(self.seen, &mut self.connection);
+        }
+        if frames.len() > before {
+            self.quiet_since = None;
         }
     }
 
     /// Sends frames from the front and takes them out; those that stay did not fit.
     fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
-        self.link.update(&mut self.seen, &mut self.connection);
+        self.update();
         let Some(connection) = &mut self.connection else { return };
         if frames.is_empty() || self.backoff.is_pausing() {
             return;
@@ -200,7 +260,32 @@ impl PortQueue for MemifQueue {
         self.backoff.remaining()
     }
 
+    /// None while frames came a moment ago, and with a peer that has no bell.
     fn bell(&self) -> Option<BorrowedFd<'_>> {
-        None
+        self.bell.as_ref().filter(|_| self.is_asleep).map(Bell::descriptor)
+    }
+
+    fn longest_sleep(&self) -> Option<Duration> {
+        self.connection.is_some().then_some(LONGEST_SLEEP)
+    }
+
+    fn prepare_to_sleep(&mut self) {
+        let Some(bell) = &self.bell else { return };
+        let now = Instant::now();
+        let quiet_since = *self.quiet_since.get_or_insert(now);
+        if self.connection.is_some() && now.duration_since(quiet_since) < POLLED_FOR {
+            return;
+        }
+        self.is_asleep = true;
+        bell.silence();
+        let mut has_news = self.link.has_changed(self.seen);
+        if let Some(connection) = &self.connection {
+            connection.want_bell(true);
+            has_news |= connection.has_more();
+        }
+        if has_news {
+            // What came before the bell was wanted.
+            self.link.tell_worker();
+        }
     }
 }

@@ -7,11 +7,13 @@
 //! * [`socket`]: faces over UDP, TCP, Unix and WebSocket sockets.
 //! * [`port`]: faces over links that the worker polls by itself.
 //! * [`encapsulation`]: what stands around NDN packets on those links.
+//! * [`latency`]: how long packets stay in the router.
 //! * [`log_limit`]: how often a line is logged that other computers can cause.
 #![forbid(unsafe_code)]
 
 pub mod counters;
 pub mod encapsulation;
+pub mod latency;
 pub mod link_service;
 mod list;
 pub mod log_limit;
@@ -24,6 +26,7 @@ pub mod uri;
 pub mod wake;
 
 pub use counters::{FaceCounters, LinkDrop};
+pub use latency::{LatencyHistograms, LatencyRecorder};
 pub use link_service::{DroppedInterest, LinkOptions, LinkService};
 pub use log_limit::LogLimit;
 pub use registry::{Face, FaceFlags, FaceParams, FacePersistency, FaceTable, FaceTableError};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_queue::ArrayQueue;
-use namehop_packet::{FaceId, PacketBuffer};
+use namehop_packet::{FaceId, PacketBuffer, Stamp};
 
 use crate::wake::Waker;
 
@@ -21,6 +21,16 @@ pub struct Frame {
     pub endpoint: u64,
     /// The bytes.
     pub buffer: PacketBuffer,
+    /// When it was received, if that is measured; of one that goes out, the packet that it is, or answers.
+    pub stamp: Stamp,
+}
+
+impl Frame {
+    /// Without a stamp.
+    #[inline]
+    pub fn new(face: FaceId, endpoint: u64, buffer: PacketBuffer) -> Frame {
+        Frame { face, endpoint, buffer, stamp: Stamp::NONE }
+    }
 }
 
 /// A bounded ring of frames with one consumer.
@@ -163,7 +173,12 @@ mod tests {
 
     /// A frame that is told from others by its endpoint.
     fn frame(pool: &BufferPool, number: u64) -> Frame {
-        Frame { face: FaceId(256), endpoint: number, buffer: pool.allocate(0).expect("buffer") }
+        Frame::new(FaceId(256), number, pool.allocate(0).expect("buffer"))
+    }
+
+    #[test]
+    fn stamps_take_room_that_frames_have_anyway() {
+        assert_eq!(size_of::<Frame>(), 24);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the router counts, at one moment and as text in the OpenMetrics format. [`http`](crate::http) serves it.
 
 mod gone;
+mod latency;
 mod power;
 mod render;
 mod workers;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use namehop_face::{Face, LinkDrop};
 
 use crate::nfd::ReadvertiseStatus;
-use crate::server::{EngineStatus, PowerStatus, WorkerStatus};
+use crate::server::{EngineStatus, LatencyStatus, PowerStatus, WorkerStatus};
 
 pub use gone::GoneFaces;
 pub use render::render;
@@ -29,6 +30,8 @@ pub struct Snapshot {
     pub workers: Vec<WorkerStatus>,
     /// What the computer takes of power, where that is known.
     pub power: Option<PowerStatus>,
+    /// How long packets stay in the router.
+    pub latency: LatencyStatus,
     /// What was taken out of the FIB and cannot be freed yet, because a worker may still look at it.
     pub fib_waiting: u64,
     /// Drops on the link side, of all faces that there ever were.

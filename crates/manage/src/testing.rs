@@ -5,6 +5,7 @@
 //! goes anywhere.
 
 use std::cell::{Cell, RefCell};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,8 @@ use namehop_packet::{FaceId, FaceScope};
 use namehop_wire::{Name, NameRef};
 
 use crate::server::{
-    ControlPlane, DispatchEntry, DispatchError, EngineStatus, NotSaved, PowerStatus, StateChange, WorkerStatus,
+    ControlPlane, DispatchEntry, DispatchError, EngineStatus, LatencyStatus, NotSaved, PowerStatus, StateChange,
+    WorkerStatus,
 };
 
 /// The face of a local application.
@@ -44,6 +46,8 @@ pub struct FakeRouter {
     pub dispatch_entries: RefCell<Vec<DispatchEntry>>,
     /// What the computer takes of power.
     pub power: RefCell<Option<PowerStatus>>,
+    /// How long packets stay in it.
+    pub latency: RefCell<LatencyStatus>,
     /// What is to be traced.
     pub traced: RefCell<Option<TraceRequest>>,
     /// How long it takes to find out that a TCP peer does not answer: none does.
@@ -98,6 +102,7 @@ impl FakeRouter {
             workers: RefCell::default(),
             dispatch_entries: RefCell::default(),
             power: RefCell::default(),
+            latency: RefCell::default(),
             traced: RefCell::default(),
             connect_time: Cell::new(Duration::from_secs(4)),
             added_next_hops: RefCell::default(),
@@ -229,6 +234,14 @@ impl ControlPlane for FakeRouter {
 
     async fn trace(&self, request: Option<TraceRequest>) {
         *self.traced.borrow_mut() = request;
+    }
+
+    async fn sample_latency(&self, one_in: Option<NonZeroU32>) {
+        *self.latency.borrow_mut() = LatencyStatus { one_in, ..LatencyStatus::default() };
+    }
+
+    async fn latency(&self) -> LatencyStatus {
+        self.latency.borrow().clone()
     }
 
     async fn engine_status(&self) -> EngineStatus {

@@ -25,6 +25,7 @@ pub mod pool;
 pub mod port;
 pub mod raw;
 pub mod rtt;
+pub mod stamp;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod time;
@@ -36,4 +37,5 @@ pub use face::{FaceId, FaceInfo, FaceScope, LinkType};
 pub use packet::{Incoming, IncomingBurst, LinkFields, Outgoing, PacketKind};
 pub use pool::{BufferPool, HEADROOM_BYTES};
 pub use port::PortQueue;
+pub use stamp::{PacketWay, Stamp};
 pub use time::Timestamp;

@@ -5,6 +5,7 @@ use namehop_wire::lp::{NackReason, PitToken};
 use crate::buffer::PacketBuffer;
 use crate::face::FaceId;
 use crate::in_place::push_in_place;
+use crate::stamp::{PacketWay, Stamp};
 
 /// Kind of a network-layer packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,6 +37,8 @@ pub struct LinkFields {
     pub non_discovery: bool,
     /// PrefixAnnouncement on a Data: the complete announcement Data (self-learning).
     pub announcement: Option<PacketBuffer>,
+    /// When the packet that this one is, or answers, was received, if that is measured. Stays inside the router.
+    pub stamp: Stamp,
 }
 
 impl Default for LinkFields {
@@ -49,6 +52,7 @@ impl Default for LinkFields {
             no_cache: false,
             non_discovery: false,
             announcement: None,
+            stamp: Stamp::NONE,
         }
     }
 }
@@ -95,6 +99,16 @@ impl IncomingBurst {
         [&mut self.answers, &mut self.interests]
     }
 
+    /// Puts a stamp on the packet that was added since there were so many of each kind, if one was.
+    #[cold]
+    pub fn stamp_added(&mut self, before: [usize; 2], stamp: Stamp) {
+        for (packets, before) in self.kinds().into_iter().zip(before) {
+            if let Some(packet) = packets.get_mut(before) {
+                packet.fields.stamp = stamp;
+            }
+        }
+    }
+
     /// All packets in the order in which they have their turns; to be emptied.
     #[inline]
     pub fn in_order(&mut self) -> &mut Vec<Incoming> {
@@ -118,6 +132,22 @@ pub struct Outgoing {
     pub buffer: PacketBuffer,
     /// The link-layer headers to put on.
     pub fields: LinkFields,
+}
+
+impl Outgoing {
+    /// Its stamp, with what became of the packet that was received. None on Nacks, and on Interests that this router makes.
+    #[inline]
+    pub fn stamp(&self) -> Stamp {
+        if !self.fields.stamp.is_some() {
+            return Stamp::NONE;
+        }
+        match (self.kind, self.fields.incoming_face_id) {
+            (PacketKind::Interest, _) => self.fields.stamp.on(PacketWay::CacheMiss),
+            (PacketKind::Data, Some(FaceId::CONTENT_STORE)) => self.fields.stamp.on(PacketWay::CacheHit),
+            (PacketKind::Data, _) => self.fields.stamp.on(PacketWay::Data),
+            (PacketKind::Nack, _) => Stamp::NONE,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -24,8 +24,14 @@ pub trait PortQueue: Any + Send {
         RETRY_PAUSE
     }
 
-    /// Is readable as long as received frames wait; `None` when the queue has to be polled.
+    /// Is readable as long as received frames wait, from [`prepare_to_sleep`](Self::prepare_to_sleep) on; `None` when the queue has to be
+    /// polled now.
     fn bell(&self) -> Option<BorrowedFd<'_>>;
+
+    /// How long the worker may rely on the bell, where the sender may forget to ring it; `None` = for ever.
+    fn longest_sleep(&self) -> Option<Duration> {
+        None
+    }
 
     /// Senders whose frames the device puts into this queue by a rule.
     fn steered_flows(&self) -> usize {

@@ -1,6 +1,7 @@
 //! The router as the management server sees it: the control thread's hold on faces, FIB, workers and saved state.
 
 use std::cell::RefCell;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,13 +17,15 @@ use namehop_forward::strategy::program::Compiler;
 use namehop_forward::strategy::{StrategyInstance, StrategyRegistry};
 use namehop_forward::trace::TraceRequest;
 use namehop_manage::server::{
-    ControlPlane, DispatchEntry, DispatchError, EngineStatus, NotSaved, PowerStatus, StateChange, WorkerStatus,
+    ControlPlane, DispatchEntry, DispatchError, EngineStatus, LatencyStatus, NotSaved, PowerStatus, StateChange,
+    WorkerStatus,
 };
 use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 
 use crate::balancing::Balancing;
 use crate::compile::compile_strategy;
+use crate::latency::Latency;
 use crate::port_policy::PortPolicy;
 use crate::ports::PortService;
 use crate::saving::Saving;
@@ -45,6 +48,7 @@ pub struct Control {
     channels: Vec<FaceUri>,
     saving: Saving,
     power: RefCell<Option<PowerStatus>>,
+    latency: Latency,
 }
 
 impl Control {
@@ -62,6 +66,7 @@ impl Control {
     ) -> Self {
         Control {
             faces,
+            latency: Latency::new(sockets.clone(), workers.clone()),
             sockets,
             ports,
             port_policy,
@@ -251,6 +256,14 @@ impl ControlPlane for Control {
     async fn trace(&self, request: Option<TraceRequest>) {
         // A worker that is gone traces nothing.
         let _ = self.workers.trace(request).await;
+    }
+
+    async fn sample_latency(&self, one_in: Option<NonZeroU32>) {
+        self.latency.sample(one_in).await;
+    }
+
+    async fn latency(&self) -> LatencyStatus {
+        self.latency.status().await
     }
 
     async fn engine_status(&self) -> EngineStatus {

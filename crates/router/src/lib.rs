@@ -28,6 +28,7 @@ pub mod config;
 mod control;
 mod descriptors;
 mod fib_file;
+mod latency;
 mod log_writer;
 mod logging;
 mod metrics;

@@ -49,6 +49,7 @@ async fn collect(management: &Management<Control>, started: Instant) -> Snapshot
         engine: control.engine_status().await,
         workers: control.worker_statuses().await,
         power: control.power(),
+        latency: control.latency().await,
         fib_waiting: control.with_fib(|fib| fib.reclaim() as u64),
         link_drops: LinkDrop::ALL.iter().map(|&reason| (reason, control.faces().link_drops().get(reason))).collect(),
         fib_entries: control.with_fib(|fib| fib.len() as u64),

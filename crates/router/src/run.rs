@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -132,6 +133,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
     };
     let (socket_commands, socket_inbox) = mpsc::channel(SOCKET_COMMANDS);
     let processors = startup::processors(&config, workers.len());
+    let idling = config.forwarding.idling();
     let (watching_sockets, watching_worker) = (supervisor.clone(), supervisor.clone());
     let forwarding = thread::Builder::new()
         .name("forwarding".to_owned())
@@ -143,7 +145,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
             LocalSet::new().block_on(&runtime, async move {
                 let sockets = watching_sockets.watch("socket service", sockets.run(socket_inbox));
                 let sockets = tokio::task::spawn_local(sockets);
-                watching_worker.watch("forwarding worker", worker::serve(workers, processors)).await;
+                watching_worker.watch("forwarding worker", worker::serve(workers, processors, idling)).await;
                 // The sockets were told to end before the worker; how they ended is known already.
                 let _ = sockets.await;
             });
@@ -197,6 +199,7 @@ fn run_supervised(options: &RunOptions, supervisor: &Supervisor) -> Result<(), R
                 // It ends when all is loaded.
                 tokio::task::spawn_local(fib_file::load(Rc::clone(&management), file));
             }
+            management.control().sample_latency(NonZeroU32::new(config.metrics.latency_sample)).await;
             announce(&channels, metrics.as_ref().map(HttpServer::local_address), &config.api, token.as_ref());
             if let Some(server) = metrics {
                 let server = match config.api.enabled {
@@ -283,7 +286,7 @@ fn new_runtime() -> Result<runtime::Runtime, StartError> {
 /// Puts a packet of the management server into the ring of the worker that it belongs to.
 fn send_to_workers(pool: &BufferPool, inlet: &FrameInlet, frame: &[u8]) -> Result<(), LinkDrop> {
     let buffer = pool.copy_of(frame).ok_or(LinkDrop::NoBuffer)?;
-    let pushed = inlet.push(Frame { face: FaceId::INTERNAL, endpoint: 0, buffer });
+    let pushed = inlet.push(Frame::new(FaceId::INTERNAL, 0, buffer));
     inlet.wake();
     pushed.map_err(|_| LinkDrop::ReceiveRingFull)
 }

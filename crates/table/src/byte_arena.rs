@@ -2,11 +2,13 @@
 //!
 //! The memory is cut into chunks of 64 KiB. A chunk serves one slot size at a time and goes back to the pool of free
 //! chunks when its last slot is freed, so that the mix of sizes may change over time. Slot sizes are multiples of a
-//! cache line: up to 1 KiB a string wastes less than a line, longer ones at most a quarter of their length. What is
+//! cache line: up to 2 KiB a string wastes less than a line, longer ones at most a quarter of their length. What is
 //! free is kept beside the memory, so neither giving out a slot nor freeing it touches the slot.
 
 #[cfg(test)]
 mod tests;
+
+use std::ops::Range;
 
 use crate::pages::{FillMark, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
 use crate::prefetch::prefetch_line_of;
@@ -22,9 +24,9 @@ const FIRST_READY_CHUNKS: usize = 8;
 const FIRST_READY_BYTES: usize = FIRST_READY_CHUNKS * CHUNK_BYTES;
 
 /// Slot sizes in units. The last has room for every NDN packet; the larger ones divide a chunk with little rest.
-const CLASS_UNITS: [u16; 32] = [
-    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 36, 40, 48, 56, 64, 73, 85, 102,
-    128, 146,
+const CLASS_UNITS: [u16; 43] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+    32, 36, 40, 44, 48, 56, 64, 73, 85, 102, 128, 146,
 ];
 const LARGEST_UNITS: usize = CLASS_UNITS[CLASS_UNITS.len() - 1] as usize;
 /// Longest byte string that can be stored.
@@ -215,6 +217,17 @@ impl ByteArena {
         let offset = self.offset(slot, length);
         // SAFETY: as in `get`, and `&mut self` is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.memory.base().as_ptr().add(offset), length) }
+    }
+
+    /// Copies some bytes of a slot to the same places of another.
+    ///
+    /// # Panics
+    /// If they would reach beyond the arena. Bytes beyond the slots belong to others.
+    pub fn copy(&mut self, from: u32, to: u32, bytes: Range<usize>) {
+        let (source, target) = (self.offset(from, bytes.end), self.offset(to, bytes.end));
+        let base = self.memory.base().as_ptr();
+        // SAFETY: `offset` checked both ranges; the memory is initialised, and `&mut self` is exclusive. They may overlap.
+        unsafe { std::ptr::copy(base.add(source + bytes.start), base.add(target + bytes.start), bytes.len()) };
     }
 
     /// Asks for cache line `line` (0, 1, …) of a slot. Any slot may be given.

@@ -7,9 +7,11 @@
 
 pub mod client_conf;
 pub mod endpoint;
+pub mod fileserver;
 pub mod loadgen;
 pub mod ping;
 pub mod relay;
+mod rtt_histogram;
 pub mod segmented;
 pub mod target;
 #[cfg(any(test, feature = "testing"))]

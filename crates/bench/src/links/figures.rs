@@ -94,7 +94,7 @@ pub(super) fn of_turns(link: LinkKind, strategy: Option<&String>, turns: Vec<Tur
 }
 
 impl Turn {
-    fn exchanges_per_s(&self) -> f64 {
+    pub(super) fn exchanges_per_s(&self) -> f64 {
         self.load.counts.exchanges as f64 / self.elapsed.as_secs_f64()
     }
 
@@ -109,9 +109,18 @@ impl Turn {
     }
 
     fn process_ns(&self, part: impl Fn((Duration, Duration)) -> Duration) -> f64 {
+        1e9 * self.share_of(part) / self.exchanges_per_s().max(f64::MIN_POSITIVE)
+    }
+
+    /// Processor time of a process, as a share of one processor.
+    pub(super) fn processor_share(&self) -> f64 {
+        self.share_of(|(user, kernel)| user + kernel)
+    }
+
+    fn share_of(&self, part: impl Fn((Duration, Duration)) -> Duration) -> f64 {
         let of = |status: &ForwarderStatus| status.processor_time.map(&part).unwrap_or_default();
         let running = self.after.running.saturating_sub(self.before.running).as_secs_f64();
         let used = of(&self.after).saturating_sub(of(&self.before)).as_secs_f64();
-        1e9 * used / running.max(f64::MIN_POSITIVE) / self.exchanges_per_s().max(f64::MIN_POSITIVE)
+        used / running.max(f64::MIN_POSITIVE)
     }
 }

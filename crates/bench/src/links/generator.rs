@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use namehop_packet::BufferPool;
 use namehop_router::worker::pin_to_processor;
-use namehop_traffic::loadgen::{Consumer, ConsumerCounts, Load, Producer};
+use namehop_traffic::loadgen::{Consumer, ConsumerCounts, ConsumerPlan, Producer, ReplyPattern};
 
 use super::place::{Place, Side};
 use super::port::{LinkKind, PortLink};
-use super::{FIRST_EXCHANGES, LinksError, TICK};
+use super::{LinksError, TICK};
 
 /// What was exchanged in a turn.
 #[derive(Debug, Clone)]
@@ -45,12 +45,13 @@ impl Generator {
     pub(super) fn start(
         place: &Place,
         pool: &BufferPool,
-        load: &Load,
+        consumer: &ConsumerPlan,
+        producer: &ReplyPattern,
         processor: usize,
     ) -> Result<Generator, LinksError> {
-        let consumer = Consumer::new(PortLink::new(place, Side::Consumer, pool)?, &load.consumer())?;
+        let consumer = Consumer::new(PortLink::new(place, Side::Consumer, pool)?, consumer)?;
         let producer_link = PortLink::new(place, Side::Producer, pool)?;
-        let producer = Producer::new(producer_link, &[load.producer()], 0)?;
+        let producer = Producer::new(producer_link, std::slice::from_ref(producer), 0)?;
         let shared = Arc::new(Shared::default());
         let (of_thread, (sender, turns)) = (Arc::clone(&shared), channel());
         let thread = thread::Builder::new().name("generator".to_owned()).spawn(move || {
@@ -62,17 +63,18 @@ impl Generator {
         Ok(Generator { kind: place.kind, shared, turns: Mutex::new(turns), thread: Some(thread) })
     }
 
-    /// Waits until packets go through; `check` says whether what they go through still runs.
+    /// Waits until so many more Interests were answered; `check` says whether what they go through still runs.
     ///
     /// # Errors
     /// When nothing has come back in time, or `check` fails.
     pub(super) fn wait_for_data(
         &self,
+        exchanges: u64,
         limit: Duration,
         mut check: impl FnMut() -> Result<(), LinksError>,
     ) -> Result<(), LinksError> {
         let (end, first) = (Instant::now() + limit, self.shared.served.load(Ordering::Relaxed));
-        while self.shared.served.load(Ordering::Relaxed) < first + FIRST_EXCHANGES {
+        while self.shared.served.load(Ordering::Relaxed) < first + exchanges {
             check()?;
             if Instant::now() > end {
                 return Err(LinksError::Nothing { link: self.kind, log: String::new() });

@@ -13,6 +13,7 @@
 
 mod figures;
 mod generator;
+pub mod idle;
 mod place;
 mod port;
 mod router;
@@ -162,7 +163,8 @@ fn measure_link(
 ) -> Result<Vec<LinkFigures>, LinksError> {
     let place = Place::new(link, parameters.load.payload_bytes)?;
     let pool = BufferPool::new(BUFFERS.0, BUFFERS.1);
-    let generator = Generator::start(&place, &pool, &parameters.load, processors.generator)?;
+    let load = &parameters.load;
+    let generator = Generator::start(&place, &pool, &load.consumer(), &load.producer(), processors.generator)?;
     let mut of_sink = Vec::new();
     let mut of_strategies: Vec<Vec<Turn>> = vec![Vec::new(); parameters.strategies.len()];
     let total = (parameters.turns * (1 + parameters.strategies.len())) as u64;
@@ -174,11 +176,13 @@ fn measure_link(
     'turns: for _ in 0..parameters.turns {
         show("frames through a sink");
         let sink = Sink::start(&place, &pool, processors.forwarder)?;
-        generator.wait_for_data(START_TIMEOUT, || sink.check()).map_err(|error| nothing(error, link, ""))?;
+        generator
+            .wait_for_data(FIRST_EXCHANGES, START_TIMEOUT, || sink.check())
+            .map_err(|error| nothing(error, link, ""))?;
         of_sink.push(turn(&generator, parameters.turn, stop, || Ok(sink.status()))?);
         drop(sink);
         let mut router =
-            RouterProcess::start(&parameters.program, &place, &parameters.strategies, processors.forwarder)?;
+            RouterProcess::start(&parameters.program, &place, &parameters.strategies, processors.forwarder, "")?;
         let mut warm_up = parameters.warm_up;
         for (strategy, turns) in parameters.strategies.iter().zip(&mut of_strategies) {
             if stop.load(Ordering::Relaxed) {
@@ -186,7 +190,7 @@ fn measure_link(
             }
             show(&format!("a router with strategy {strategy}"));
             router.choose(strategy)?;
-            let ready = generator.wait_for_data(START_TIMEOUT, || router.check());
+            let ready = generator.wait_for_data(FIRST_EXCHANGES, START_TIMEOUT, || router.check());
             ready.map_err(|error| nothing(error, link, &router.log()))?;
             generator.wait(std::mem::take(&mut warm_up), stop);
             turns.push(turn(&generator, parameters.turn, stop, || router.status())?);

@@ -105,9 +105,9 @@ impl Place {
         [&self.address(side, to)[..], &self.address(side, from), &ETHERTYPE_NDN.to_be_bytes()].concat()
     }
 
-    /// Configuration of the router between the links: ports, faces, and the route to the producer. Its only listener is a socket in
-    /// the folder.
-    pub(super) fn router_configuration(&self, processor: usize) -> String {
+    /// Configuration of the router between the links: ports, faces, and the route to the producer; `settings` are further lines of section
+    /// `[forwarding]`. Its only listener is a socket in the folder.
+    pub(super) fn router_configuration(&self, processor: usize, settings: &str) -> String {
         let faces = SIDES.map(|side| match self.kind {
             LinkKind::Memif => (format!("memif://{}?id=0", self.memif_socket(side).display()), String::new()),
             LinkKind::Dev | LinkKind::Xdp => {
@@ -118,7 +118,7 @@ impl Place {
         });
         let [(_, _), (producer, _)] = &faces;
         let mut text = format!(
-            "[log]\nlevel = \"warn\"\n[forwarding]\nworkers = 1\nprocessors = [{processor}]\n\
+            "[log]\nlevel = \"warn\"\n[forwarding]\nworkers = 1\nprocessors = [{processor}]\n{settings}\
              [faces.unix]\npath = \"{}\"\n[faces.tcp]\nlisten = []\n[faces.udp]\nlisten = []\n[faces.websocket]\nlisten = []\n\
              [metrics]\nenabled = false\n[state]\nenabled = false\n[ports]\nmemif_buffer_bytes = {}\n",
             self.router_socket().display(),

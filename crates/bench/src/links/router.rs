@@ -37,15 +37,16 @@ pub(super) struct RouterProcess {
 }
 
 impl RouterProcess {
-    /// Starts it, with those of the strategies loaded that are files.
+    /// Starts it, with those of the strategies loaded that are files. `settings` are lines of section `[forwarding]`.
     pub(super) fn start(
         program: &Path,
         place: &Place,
         strategies: &[String],
         processor: usize,
+        settings: &str,
     ) -> Result<RouterProcess, LinksError> {
         let (configuration, log) = (place.folder().join("router.toml"), place.folder().join("router.log"));
-        let mut text = place.router_configuration(processor);
+        let mut text = place.router_configuration(processor, settings);
         for file in strategies.iter().map(Path::new).filter(|path| is_object_file(path)) {
             let (name, file) = (loaded_name(file), fs::canonicalize(file)?);
             text.push_str(&format!("[[loaded_strategy]]\nname = \"{name}\"\nfile = \"{}\"\n", file.display()));

@@ -30,9 +30,10 @@ fn frames_go_through_a_sink_on_memif() {
     let place = Place::new(LinkKind::Memif, 1000).expect("folder");
     let pool = BufferPool::new(4096, 256);
     let Ok(processors) = Processors::choose() else { return };
-    let generator = Generator::start(&place, &pool, &load(64), processors.generator).expect("started");
+    let generator = Generator::start(&place, &pool, &load(64).consumer(), &load(64).producer(), processors.generator)
+        .expect("started");
     let sink = Sink::start(&place, &pool, processors.forwarder).expect("started");
-    generator.wait_for_data(Duration::from_secs(20), || sink.check()).expect("Data");
+    generator.wait_for_data(1_000, Duration::from_secs(20), || sink.check()).expect("Data");
     let stop = AtomicBool::new(false);
     let turn = turn(&generator, SHORTEST_TURN, &stop, || Ok(sink.status())).expect("measured");
     let counts = &turn.load.counts;
@@ -49,7 +50,7 @@ fn frames_go_through_a_sink_on_memif() {
 fn costs_are_those_of_exchanges() {
     let place = Place::new(LinkKind::Memif, 1000).expect("folder");
     let pool = BufferPool::new(1024, 64);
-    let generator = Generator::start(&place, &pool, &load(1), 0).expect("started");
+    let generator = Generator::start(&place, &pool, &load(1).consumer(), &load(1).producer(), 0).expect("started");
     generator.begin();
     let mut load = generator.end().expect("running");
     load.counts.exchanges = 2_000;
@@ -78,8 +79,8 @@ fn the_routers_configuration_is_one() {
         let mut place = Place::new(LinkKind::Memif, 8000).expect("folder");
         // Without its interfaces.
         place.kind = kind;
-        let text = place.router_configuration(1);
+        let text = place.router_configuration(1, "always_poll = true\n");
         let config = Config::parse(&text, Path::new("router.toml")).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        assert_eq!((config.face.len(), config.route.len()), (2, 1), "{text}");
+        assert_eq!((config.face.len(), config.route.len(), config.forwarding.always_poll), (2, 1, true), "{text}");
     }
 }

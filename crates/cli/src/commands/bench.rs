@@ -15,6 +15,8 @@ use super::bench_disk::DiskArgs;
 use super::bench_engine::EngineArgs;
 use super::bench_fib::FibBenchArgs;
 #[cfg(feature = "dpdk")]
+use super::bench_idle::IdleArgs;
+#[cfg(feature = "dpdk")]
 use super::bench_links::LinksArgs;
 use super::bench_memory::MemoryArgs;
 use super::signing::CommandSigningArgs;
@@ -39,6 +41,8 @@ enum BenchCommand {
     Engine(Box<EngineArgs>),
     #[cfg(feature = "dpdk")]
     Links(LinksArgs),
+    #[cfg(feature = "dpdk")]
+    Idle(IdleArgs),
     Fib(FibBenchArgs),
     Disk(DiskArgs),
 }
@@ -203,6 +207,8 @@ impl BenchArgs {
             BenchCommand::Engine(args) => args.run(),
             #[cfg(feature = "dpdk")]
             BenchCommand::Links(args) => args.run(),
+            #[cfg(feature = "dpdk")]
+            BenchCommand::Idle(args) => args.run(),
             BenchCommand::Fib(args) => args.run(),
             BenchCommand::Disk(args) => args.run(),
         }

@@ -42,15 +42,8 @@ pub struct LinksArgs {
     /// Strategies of the router that take turns: names, or object files of eBPF strategies (*.o)
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "best-route")]
     strategy: Vec<String>,
-    /// Interests in flight
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=16_384))]
-    in_flight: u32,
-    /// Bytes of content per Data; what does not fit into 1500 bytes gets longer frames
-    #[arg(short = 's', long, value_name = "BYTES", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(..=8_000))]
-    payload: u32,
-    /// Prefix of the names
-    #[arg(long, value_name = "NAME", default_value = "/namehop/bench")]
-    prefix: Name,
+    #[command(flatten)]
+    load: LinkLoadArgs,
     /// Time before the first turn of each router, in which its cache fills and it takes the memory that it needs
     #[arg(long, value_name = "S", default_value = "3s", value_parser = parse_seconds)]
     warm_up: Duration,
@@ -65,9 +58,37 @@ pub struct LinksArgs {
     json: bool,
 }
 
+/// What is exchanged over links.
+#[derive(Args, Debug)]
+pub(super) struct LinkLoadArgs {
+    /// Interests in flight; at most so many where a rate is given
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=16_384))]
+    pub(super) in_flight: u32,
+    /// Bytes of content per Data; what does not fit into 1500 bytes gets longer frames
+    #[arg(short = 's', long, value_name = "BYTES", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(..=8_000))]
+    pub(super) payload: u32,
+    /// Prefix of the names
+    #[arg(long, value_name = "NAME", default_value = "/namehop/bench")]
+    prefix: Name,
+}
+
+impl LinkLoadArgs {
+    /// New names all the time.
+    pub(super) fn load(&self) -> Load {
+        Load {
+            prefix: self.prefix.clone(),
+            in_flight: self.in_flight as usize,
+            payload_bytes: self.payload as usize,
+            names: 0,
+            freshness_ms: 0,
+            lifetime: Duration::from_secs(1),
+        }
+    }
+}
+
 /// Kinds of links on the command line.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum LinkArg {
+pub(super) enum LinkArg {
     /// Shared memory
     Memif,
     /// Network interfaces over packet sockets (AF_PACKET)
@@ -101,14 +122,7 @@ impl LinksArgs {
         if self.seconds < SHORTEST_TURN {
             return Err(Failure::usage("a turn lasts at least 1.2 s: routers say once a second what their workers do"));
         }
-        let load = Load {
-            prefix: self.prefix,
-            in_flight: self.in_flight as usize,
-            payload_bytes: self.payload as usize,
-            names: 0,
-            freshness_ms: 0,
-            lifetime: Duration::from_secs(1),
-        };
+        let load = self.load.load();
         let parameters = LinksParameters {
             links: self.link.into_iter().map(LinkKind::from).collect(),
             load,
@@ -126,7 +140,7 @@ impl LinksArgs {
         let exchanges: u64 = figures.links.iter().map(|link| link.exchanges).sum();
         if self.json {
             let turn_s = self.seconds.as_secs_f64();
-            let (in_flight, payload_bytes) = (self.in_flight, self.payload);
+            let (in_flight, payload_bytes) = (self.load.in_flight, self.load.payload);
             output::json(&Report { machine: Machine::detect(), in_flight, payload_bytes, turn_s, figures })?;
         } else {
             output::print(&describe(&figures))?;

@@ -136,9 +136,8 @@ impl InfoArgs {
 
 /// The second tier.
 fn disk_lines(disk: &CsDiskView) -> [(&'static str, String); 7] {
-    let (used, capacity) = (disk.used_bytes >> 20, disk.capacity_bytes >> 20);
     [
-        ("Disk", format!("{}, {used} of {capacity} MiB used", disk.state)),
+        ("Disk", disk_use(disk)),
         ("Disk hits", disk.hits.to_string()),
         (
             "Disk misses",
@@ -147,11 +146,18 @@ fn disk_lines(disk: &CsDiskView) -> [(&'static str, String); 7] {
         ("Disk stored", format!("{} packets ({} more not stored)", disk.stored, disk.not_stored)),
         ("Disk reads", disk.reads.to_string()),
         ("Disk writes", format!("{} ({} MiB)", disk.writes, disk.written_bytes >> 20)),
-        (
-            "Disk faults",
-            format!("{} errors, {} damaged packets, {} stalls", disk.errors, disk.checksum_failures, disk.stalls),
-        ),
+        ("Disk faults", disk_faults(disk)),
     ]
+}
+
+/// Whether the second tier works, and how full it is.
+pub(super) fn disk_use(disk: &CsDiskView) -> String {
+    format!("{}, {} of {} MiB used", disk.state, disk.used_bytes >> 20, disk.capacity_bytes >> 20)
+}
+
+/// What went wrong with the second tier.
+pub(super) fn disk_faults(disk: &CsDiskView) -> String {
+    format!("{} errors, {} damaged packets, {} stalls", disk.errors, disk.checksum_failures, disk.stalls)
 }
 
 impl ConfigArgs {

@@ -8,7 +8,7 @@ use namehop_manage::fib_file::{FibFile, FileError};
 use namehop_manage::nfd::names;
 use namehop_manage::views::FibView;
 use namehop_traffic::endpoint::Endpoint;
-use namehop_traffic::segmented::{Discovery, FetchOptions, fetch};
+use namehop_traffic::segmented::{Discovery, FetchOptions, InOrder, fetch};
 
 use super::prefixes::PrefixArgs;
 use crate::connection::{ConnectionArgs, block_on};
@@ -125,7 +125,8 @@ async fn save(endpoint: &Endpoint, file: &Path) -> Result<u64, Failure> {
     let shown = Progress::new("{msg} {bytes_per_sec} {elapsed}");
     let options = FetchOptions { discovery: Discovery::Prefix, ..FetchOptions::default() };
     let name = names::localhost_verb(names::module::FIB, "snapshot");
-    let fetched = fetch(endpoint, &name, &mut output, &options, |progress| {
+    let mut in_order = InOrder::new(&mut output);
+    let fetched = fetch(endpoint, &name, &mut in_order, &options, |progress| {
         shown.set_position(progress.bytes);
         shown.set_message(format!("{:.1} MB fetched", progress.bytes as f64 / 1e6));
     });

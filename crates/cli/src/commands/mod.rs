@@ -12,6 +12,8 @@ mod bench_disk;
 mod bench_engine;
 mod bench_fib;
 #[cfg(feature = "dpdk")]
+mod bench_idle;
+#[cfg(feature = "dpdk")]
 mod bench_links;
 mod bench_memory;
 mod cache;
@@ -20,8 +22,10 @@ mod completions;
 mod config;
 mod cs;
 mod face;
+mod fetching;
 mod fib;
 mod key;
+mod latency;
 mod manual;
 mod ndt;
 mod p4;
@@ -67,6 +71,7 @@ enum CliCommand {
     Cs(cs::CsArgs),
     Ndt(ndt::NdtArgs),
     Trace(trace::TraceArgs),
+    Latency(latency::LatencyArgs),
     Ping(ping::PingArgs),
     Serve(serve::ServeArgs),
     Put(put::PutArgs),
@@ -101,6 +106,7 @@ impl Cli {
             CliCommand::Cs(args) => args.run(connection),
             CliCommand::Ndt(args) => args.run(connection),
             CliCommand::Trace(args) => args.run(connection),
+            CliCommand::Latency(args) => args.run(connection),
             CliCommand::Ping(args) => args.run(connection),
             CliCommand::Serve(args) => args.run(connection),
             CliCommand::Put(args) => args.run(connection),
@@ -180,6 +186,7 @@ mod tests {
             "namehop power model --server a.toml --rate 0..58Gbit/s,7Mpps --steps 4 --hit-rate 0.2,0.3 --svg a.svg --json",
             "namehop power fit a.csv --name a --devices 2 --json",
             "namehop power server e5620",
+            "namehop latency --sample 1024 --watch --interval 5s --json",
             "namehop reproduce all --prefixes 1000000 --svg figures --json",
             "namehop bench fib --fib 1000 --text a --snapshot b --grow --json",
             "namehop bench disk --path /tmp/x --size 1GiB --payload 100 --in-flight 2 --duration 1s --json",
@@ -191,6 +198,9 @@ mod tests {
             "namehop traffic run plan.toml --duration 10s --json",
             "namehop traffic consumer /a --rate 1000 --poisson --names 100 --zipf 0.8 --must-be-fresh --duration 1s",
             "namehop traffic producer /a --payload 100 --freshness 1s --delay 5ms --no-register",
+            "namehop traffic fetch /a/b /a/c --into /tmp --parallel 2 --congestion cubic --json",
+            "namehop traffic fetch /a/b -q --discard",
+            "namehop traffic fileserver /a /tmp --segment-size 4000 --freshness 1h --threads 3 --announce --json",
             "namehop p4 check switch.p4 --json",
             "namehop completions bash",
             "namehop manual /tmp/man",
@@ -211,7 +221,13 @@ mod tests {
             "namehop power model --rate 5",
             "namehop traffic consumer /a --rate 1 --window 1",
             "namehop traffic producer /a --silent --payload 1",
+            "namehop traffic fetch",
+            "namehop traffic fileserver /a",
+            "namehop traffic fileserver /a . --threads 0",
+            "namehop traffic fetch /a --discard --into b",
             "namehop power fit",
+            "namehop latency --sample -1",
+            "namehop latency --interval 2s",
             "namehop power fit a.csv --devices 0",
             "namehop reproduce patricia --list",
             "namehop setup --apply --undo",

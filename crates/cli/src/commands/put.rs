@@ -21,7 +21,7 @@ use crate::units::{milliseconds, parse_duration};
 
 /// Time that metadata stays fresh: long enough to serve a crowd from caches, short enough for a new
 /// version to be found at once.
-const METADATA_FRESHNESS_MS: u64 = 10;
+pub const METADATA_FRESHNESS_MS: u64 = 10;
 
 /// How often the progress is shown anew.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);

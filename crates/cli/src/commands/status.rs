@@ -4,16 +4,17 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use clap::Args;
-use namehop_manage::views::{PowerView, ReadvertiseView, StatusView};
+use namehop_manage::views::{OwnDatasets, PowerView, ReadvertiseView, StatusView};
 
+use super::cs::{disk_faults, disk_use};
 use crate::connection::{ConnectionArgs, block_on};
 use crate::failure::Failure;
 use crate::manager::Manager;
 use crate::output::{self, Align, Table, properties};
 use crate::units::show_duration;
 
-/// Show version, uptime, table sizes and packet counts of the forwarder, which routing daemon or gateway is told of its
-/// routes, the computer's power, what goes through the queues of ports, and every dropped packet by reason
+/// Show version, uptime, table sizes and packet counts of the forwarder, its cache on disk, which routing daemon or gateway is
+/// told of its routes, the computer's power, what goes through the queues of ports, and every dropped packet by reason
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  namehop status --json")]
 pub struct StatusArgs {
@@ -34,18 +35,21 @@ impl StatusArgs {
             let own = match status.version.starts_with(OWN_VERSION) {
                 true => {
                     let (drops, readvertise) = (datasets.drops().await?, datasets.readvertise().await?);
-                    Some((drops, readvertise, datasets.workers().await?, datasets.power().await?))
+                    let cs_disk = datasets.cs_info().await?.disk;
+                    Some((drops, readvertise, datasets.workers().await?, datasets.power().await?, cs_disk))
                 }
                 false => None,
             };
             Ok((status, own))
         })?;
-        let status = match &own {
-            Some((drops, readvertise, workers, power)) => {
-                StatusView::new(status, Some(drops), Some(readvertise), Some(workers), power.as_ref())
-            }
-            None => StatusView::new(status, None, None, None, None),
-        };
+        let own = own.as_ref().map(|(drops, readvertise, workers, power, cs_disk)| OwnDatasets {
+            drops,
+            readvertise,
+            workers,
+            power: power.as_ref(),
+            cs_disk: *cs_disk,
+        });
+        let status = StatusView::new(status, own);
         if self.json {
             return output::json(&status);
         }
@@ -62,6 +66,9 @@ impl StatusArgs {
             ("Nacks", format!("{} in, {} out", status.in_nacks, status.out_nacks)),
             ("Interests answered", format!("{} yes, {} no", status.satisfied_interests, status.unsatisfied_interests)),
         ];
+        lines.extend(
+            status.cs_disk.as_ref().map(|disk| ("CS on disk", format!("{}; {}", disk_use(disk), disk_faults(disk)))),
+        );
         lines.extend(status.power.as_ref().map(|power| ("Power", show_power(power))));
         for told in status.readvertise.iter().flatten() {
             lines.extend(show_readvertise(told));

@@ -1,6 +1,8 @@
 //! `namehop traffic`: experiments with traffic.
 
 mod consumer;
+mod fetch;
+mod fileserver;
 mod plan;
 mod producer;
 mod relay;
@@ -12,7 +14,7 @@ use clap::{Args, Subcommand};
 use crate::connection::ConnectionArgs;
 use crate::failure::Failure;
 
-/// Tools for experiments with traffic: consumers, producers, bad links
+/// Tools for experiments with traffic: consumers, producers, files, bad links
 #[derive(Args, Debug)]
 pub struct TrafficArgs {
     #[command(subcommand)]
@@ -24,6 +26,8 @@ enum TrafficCommand {
     Run(run::RunArgs),
     Consumer(Box<consumer::ConsumerArgs>),
     Producer(producer::ProducerArgs),
+    Fetch(fetch::FetchArgs),
+    Fileserver(Box<fileserver::FileServerArgs>),
     Relay(relay::RelayArgs),
 }
 
@@ -33,6 +37,8 @@ impl TrafficArgs {
             TrafficCommand::Run(args) => args.run(connection),
             TrafficCommand::Consumer(args) => args.run(connection),
             TrafficCommand::Producer(args) => args.run(connection),
+            TrafficCommand::Fetch(args) => args.run(connection),
+            TrafficCommand::Fileserver(args) => args.run(connection),
             TrafficCommand::Relay(args) => args.run(),
         }
     }

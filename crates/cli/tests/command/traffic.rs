@@ -135,15 +135,16 @@ fn consumers_and_producers_account_for_every_interest() {
     let mut producer =
         scene.start("traffic producer /test/one --payload 300 --duration 3s --json", &scene.path("nothing"));
     let line = "traffic consumer /test/one --window 8 --congestion cubic --count 100 --lifetime 100ms --json";
+    // The prefix is registered a little after the producer starts, perhaps in the middle of a run.
     let consumer = (0..50).find_map(|_| {
-        // The prefix is registered a little after the producer starts.
-        let result = scene.run(line);
-        if result.code != 0 {
+        let report = scene.run(line).json();
+        let registered = report["consumers"][0]["nacks_no_route"] == 0;
+        if !registered {
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
-        (result.code == 0).then(|| result.json())
+        registered.then_some(report)
     });
-    let report = consumer.expect("Data");
+    let report = consumer.expect("the producer's prefix is registered");
     let counts = &report["consumers"][0];
     assert_eq!((&counts["interests"], &counts["data"]), (&100.into(), &100.into()), "{report}");
     assert!(counts["rtt_p99_us"].as_f64() >= counts["rtt_p50_us"].as_f64() && counts["window"].is_number(), "{report}");
@@ -169,4 +170,54 @@ fn consumers_and_producers_account_for_every_interest() {
     scene.run("traffic consumer /test --names 0").failed(2);
     scene.run("traffic producer /test --payload 9000").failed(2);
     Scene::empty().run("traffic consumer /test").failed(3);
+}
+
+#[test]
+fn several_objects_become_files_at_once() {
+    let scene = Scene::with_loopback();
+    let contents = [("one", 300_000usize), ("two", 8000), ("three", 0)];
+    let content = |length: usize| (0..length).map(|at| (at * 31 / 7) as u8).collect::<Vec<u8>>();
+    let mut producers = Vec::new();
+    for (name, length) in contents {
+        std::fs::write(scene.path(&format!("{name}.source")), content(length)).unwrap();
+        let line = format!("put /test/{name} --file {name}.source --segment-size 1000");
+        let mut put = scene.start(&line, &scene.path(&format!("{name}.source")));
+        put.wait_for("segments");
+        producers.push(put);
+    }
+    std::fs::write(scene.path("two"), "from before").unwrap();
+    let report = scene.run("traffic fetch /test/one /test/two /test/three --parallel 2 --json").json();
+    for (index, (name, length)) in contents.into_iter().enumerate() {
+        assert!(std::fs::read(scene.path(name)).unwrap() == content(length), "{name}");
+        let object = &report["objects"][index];
+        assert_eq!((&object["bytes"], &object["file"]), (&length.into(), &format!("./{name}").into()), "{report}");
+        assert!(object["error"].is_null() && object["discovery"] == "metadata", "{report}");
+    }
+    let count = |name: &str| report["total"][name].as_u64().unwrap_or_else(|| panic!("{name} in {report}"));
+    let losses = count("overtaken") + count("timeouts") + count("nacks");
+    assert_eq!((count("segments"), count("failed")), (300 + 8 + 1, 0));
+    assert_eq!(count("interests"), count("data") + losses + count("unneeded"));
+    assert!(report["total"]["rtt_p99_ms"].as_f64() >= report["total"]["rtt_p50_ms"].as_f64(), "{report}");
+
+    // One that does not exist keeps no other from coming, and no file from before from staying.
+    std::fs::write(scene.path("nobody"), "from before").unwrap();
+    std::fs::create_dir(scene.path("into")).unwrap();
+    let failed = scene.run("traffic fetch /test/one /elsewhere/nobody -C into --json");
+    let report: serde_json::Value = serde_json::from_str(&failed.out).unwrap();
+    assert!(report["objects"][1]["error"].as_str().unwrap().contains("NoRoute"), "{report}");
+    assert!(failed.failed(1).contains("1 of 2 objects"));
+    let left: Vec<_> = std::fs::read_dir(scene.path("into")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["one"]);
+
+    let text = scene.run("traffic fetch /test/one /test/two --discard -q").ok();
+    assert!(
+        text.contains("Together") && text.contains("2 objects, 0 of them failed") && text.contains("99.9%"),
+        "{text}"
+    );
+    let error = scene.run("traffic fetch /test/one /other/one").failed(2);
+    assert!(error.contains("/test/one and /other/one"), "{error}");
+    scene.run("traffic fetch /test/...").failed(2);
+    scene.run("traffic fetch /elsewhere/nobody").failed(1);
+    assert!(scene.run("traffic fetch /test/one -C nowhere").failed(1).contains("nowhere/one"));
+    Scene::empty().run("traffic fetch /test/one").failed(3);
 }

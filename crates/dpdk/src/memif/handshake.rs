@@ -58,16 +58,18 @@ impl Acceptance {
     }
 
     fn connect(&mut self, channel: &Channel) -> Step {
-        let (Some((to_server, _)), Some((to_client, bell))) = (self.to_server.take(), self.to_client.take()) else {
+        let (Some((to_server, own_bell)), Some((to_client, bell))) = (self.to_server.take(), self.to_client.take())
+        else {
             return Step::Failed("a ring is missing");
         };
         let regions = match map_offered(&self.regions) {
             Ok(regions) => regions,
             Err(error) => return Step::Failed(error),
         };
-        let Some(connection) = Connection::server(regions, to_server, to_client) else {
+        let Some(mut connection) = Connection::server(regions, to_server, to_client) else {
             return Step::Failed("a ring is not where it should be");
         };
+        connection.event = own_bell;
         match channel.send(&Message::Connected, None) {
             true => Step::Ready(connection, bell),
             false => Step::Failed("does not read"),
@@ -128,8 +130,9 @@ impl Request {
         let bytes = mapping.bytes() as u64;
         let [server_bell, client_bell] = bells.map(OwnedFd::from);
         let bell = server_bell.try_clone()?;
-        let connection = Connection::client(mapping, to_server, to_client, self.buffer_bytes)
+        let mut connection = Connection::client(mapping, to_server, to_client, self.buffer_bytes)
             .ok_or_else(|| io::Error::other("the rings do not fit"))?;
+        connection.event = Some(client_bell.try_clone()?);
         self.script = VecDeque::from([
             (Message::Init { version: VERSION, id: self.id, is_ethernet: true }, None),
             (Message::AddRegion { index: 0, bytes }, Some(file)),

@@ -1,9 +1,12 @@
 //! What the worker's end of a memif and the thread that serves control sockets have in common.
 
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_queue::SegQueue;
+use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::ring::Connection;
 use super::service::Mailbox;
@@ -24,13 +27,16 @@ pub(super) struct Link {
     broken: AtomicU32,
     /// The peer has to be woken by its eventfd.
     must_ring: AtomicBool,
+    /// Rings when a connection comes or goes, for a worker that sleeps. Never read.
+    news: EventFd,
     pub(super) losses: LossCounters,
     mailbox: Arc<Mailbox>,
 }
 
 impl Link {
-    pub(super) fn new(mailbox: Arc<Mailbox>) -> Link {
-        Link {
+    /// Not connected yet.
+    pub(super) fn new(mailbox: Arc<Mailbox>) -> io::Result<Link> {
+        Ok(Link {
             generation: AtomicU32::new(1),
             incoming: Mutex::new(None),
             retired: SegQueue::new(),
@@ -38,9 +44,10 @@ impl Link {
             is_claimed: AtomicBool::new(false),
             broken: AtomicU32::new(0),
             must_ring: AtomicBool::new(false),
+            news: EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)?,
             losses: LossCounters::default(),
             mailbox,
-        }
+        })
     }
 
     /// Whether it is connected.
@@ -73,6 +80,25 @@ impl Link {
         *incoming = connection;
         let next = self.generation.load(Ordering::Relaxed).wrapping_add(1).max(1);
         self.generation.store(next, Ordering::Release);
+        drop(incoming);
+        self.tell_worker();
+    }
+
+    /// Wakes the worker if it sleeps beside this link.
+    pub(super) fn tell_worker(&self) {
+        // Nobody counts so far that it could fail.
+        let _ = self.news.write(1);
+    }
+
+    /// What rings for that.
+    pub(super) fn news(&self) -> BorrowedFd<'_> {
+        self.news.as_fd()
+    }
+
+    /// Whether there is a connection, or the end of one, that the worker has not seen.
+    #[inline]
+    pub(super) fn has_changed(&self, seen: u32) -> bool {
+        self.generation.load(Ordering::Acquire) != seen
     }
 
     /// Gives the memory of connections back that the worker uses no more.
@@ -90,16 +116,9 @@ impl Link {
         self.must_ring.load(Ordering::Relaxed) && self.must_ring.swap(false, Ordering::AcqRel)
     }
 
-    /// What is new, for the worker; costs one load when nothing is.
-    #[inline]
-    pub(super) fn update(&self, seen: &mut u32, connection: &mut Option<Connection>) {
-        if self.generation.load(Ordering::Acquire) != *seen {
-            self.replace(seen, connection);
-        }
-    }
-
+    /// What is new, for the worker.
     #[cold]
-    fn replace(&self, seen: &mut u32, connection: &mut Option<Connection>) {
+    pub(super) fn replace(&self, seen: &mut u32, connection: &mut Option<Connection>) {
         let mut incoming = self.incoming.lock().unwrap_or_else(PoisonError::into_inner);
         // Under the lock, so that both belong together.
         *seen = self.generation.load(Ordering::Acquire);

@@ -6,6 +6,7 @@
 //! A ring to the server is filled by the client, who counts up `head`; the server counts up `tail` as it takes frames out. In the ring to
 //! the client the client provides empty buffers and counts up `head`; the server fills them and counts up `tail`.
 
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering, fence};
 
@@ -166,6 +167,10 @@ pub(super) struct Connection {
     send: Direction,
     /// The rest of a chain that cannot be a frame is being skipped.
     is_skipping: bool,
+    /// What the peer had counted up to when this end looked last.
+    looked_at: u16,
+    /// The eventfd by which the peer tells of frames, if it has given one. It has it, too: see [`Bell`](super::bell::Bell).
+    pub(super) event: Option<OwnedFd>,
 }
 
 // SAFETY: the pointers of the rings are into the regions, which move along with them; one thread uses them at a time.
@@ -198,7 +203,7 @@ impl Connection {
             ring.tail().store(0, Ordering::Relaxed);
         }
         receive.ring.flags().store(NO_BELL, Ordering::Relaxed);
-        Some(Connection { regions, receive, send, is_skipping: false })
+        Some(Connection { regions, receive, send, is_skipping: false, looked_at: 0, event: None })
     }
 
     /// The client's end. The rings are ready for the server to look at; [`Connection::start`] follows when the server is
@@ -220,7 +225,7 @@ impl Connection {
             ring.cookie().store(COOKIE, Ordering::Relaxed);
         }
         receive.ring.flags().store(NO_BELL, Ordering::Relaxed);
-        Some(Connection { regions, receive, send, is_skipping: false })
+        Some(Connection { regions, receive, send, is_skipping: false, looked_at: 0, event: None })
     }
 
     /// Gives the server empty buffers.
@@ -253,7 +258,8 @@ impl Connection {
     ) -> Result<(), Violation> {
         let direction = &self.receive;
         let theirs = if direction.own.is_some() { direction.ring.tail() } else { direction.ring.head() };
-        let mut ready = theirs.load(Ordering::Acquire).wrapping_sub(direction.count);
+        self.looked_at = theirs.load(Ordering::Acquire);
+        let mut ready = self.looked_at.wrapping_sub(direction.count);
         if ready == 0 {
             return Ok(());
         }
@@ -334,6 +340,22 @@ impl Connection {
         let mine = if direction.own.is_some() { direction.ring.head() } else { direction.ring.tail() };
         mine.store(direction.count, Ordering::Release);
         Ok((done, lost))
+    }
+
+    /// Whether the peer has put anything into the ring since this end has [looked](Self::receive). The beginning of a frame whose rest
+    /// never comes is nothing new.
+    pub(super) fn has_more(&self) -> bool {
+        let direction = &self.receive;
+        let theirs = if direction.own.is_some() { direction.ring.tail() } else { direction.ring.head() };
+        theirs.load(Ordering::Acquire) != self.looked_at
+    }
+
+    /// Has the peer ring this end's bell for frames from now on, or not any more. Those that are there already are
+    /// [to be looked for](Self::has_more) after this.
+    pub(super) fn want_bell(&self, is_wanted: bool) {
+        self.receive.ring.flags().store(if is_wanted { 0 } else { NO_BELL }, Ordering::Relaxed);
+        // The peer puts frames there before it looks whether the bell is wanted.
+        fence(Ordering::SeqCst);
     }
 
     /// Whether the peer wants its bell to be rung for what was sent.

@@ -42,6 +42,7 @@ impl NetworkHeader {
                 announcement: announcement
                     .filter(|_| options.self_learning)
                     .and_then(|announcement| pool.copy_of(announcement)),
+                ..LinkFields::default()
             },
             has_announcement: announcement.is_some(),
         }

@@ -75,6 +75,8 @@ impl LinkService {
             no_cache,
             non_discovery,
             announcement,
+            // Never sent.
+            stamp: _,
         } = &packet.fields;
         self.reliability.is_none()
             && packet.kind != PacketKind::Nack
@@ -334,6 +336,7 @@ fn network_header<'a>(options: &LinkOptions, kind: PacketKind, fields: &'a LinkF
         no_cache,
         non_discovery,
         ref announcement,
+        stamp: _,
     } = fields;
     LpHeader {
         pit_token,

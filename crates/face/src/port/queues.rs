@@ -74,7 +74,7 @@ impl PortSet {
         let mut last = Last::None;
         for mut buffer in received.drain(..) {
             match self.take_whole_packet(id, &mut buffer, &mut last) {
-                Some((face, endpoint)) => frames.push(Frame { face, endpoint, buffer }),
+                Some((face, endpoint)) => frames.push(Frame::new(face, endpoint, buffer)),
                 None => self.for_others.push((home, id, buffer)),
             }
         }

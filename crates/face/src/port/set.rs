@@ -192,7 +192,7 @@ impl PortSet {
             let mut last = Last::None;
             for mut buffer in received.drain(..) {
                 match self.find_owner(id, &mut buffer, &mut last, faces) {
-                    Ok(Arrival::Packet((face, endpoint))) => frames.push(Frame { face, endpoint, buffer }),
+                    Ok(Arrival::Packet((face, endpoint))) => frames.push(Frame::new(face, endpoint, buffer)),
                     Ok(Arrival::Answer) => self.answers.push(buffer),
                     Ok(Arrival::Nothing) => {}
                     Err(reason) => self.refuse(id, buffer, reason),
@@ -354,6 +354,11 @@ impl PortSet {
     /// Whether some ports have no bell and must be polled.
     pub fn must_be_polled(&self) -> bool {
         self.queues().any(|queue| queue.bell().is_none())
+    }
+
+    /// How long the worker may rely on the bells.
+    pub fn longest_sleep(&self) -> Option<Duration> {
+        self.queues().filter_map(PortQueue::longest_sleep).min()
     }
 
     fn queues(&self) -> impl Iterator<Item = &dyn PortQueue> {

@@ -20,6 +20,7 @@ pub(super) async fn run(shared: Rc<Shared>) {
     let ring = Arc::clone(&shared.from_worker);
     let mut frames = Vec::with_capacity(BURST);
     let mut dirty = Vec::new();
+    let mut stamps = Vec::new();
     loop {
         ring.waker().wait(|| !ring.is_empty()).await;
         for _ in 0..BURSTS {
@@ -27,11 +28,20 @@ pub(super) async fn run(shared: Rc<Shared>) {
                 break;
             }
             for frame in frames.drain(..) {
+                if frame.stamp.is_some() {
+                    stamps.push(frame.stamp);
+                }
                 queue(&shared, frame, &mut dirty);
             }
         }
         for entry in dirty.drain(..) {
             flush(&shared, &entry);
+        }
+        if !stamps.is_empty() {
+            match shared.latency.borrow_mut().as_mut() {
+                Some(latency) => latency.note_sent(&mut stamps),
+                None => stamps.clear(),
+            }
         }
         if ring.is_empty() {
             // A worker on another thread may refill the ring for ever; the budget lets other tasks in.

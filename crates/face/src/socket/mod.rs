@@ -46,6 +46,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use crate::latency::LatencyRecorder;
 use crate::registry::{Face, FaceTable, FaceUpdate};
 use crate::ring::{FrameInlet, FrameRing};
 use crate::uri::FaceUri;
@@ -79,6 +80,13 @@ pub enum SocketCommand {
         id: FaceId,
         /// Gets whether it was a face of this service.
         reply: oneshot::Sender<bool>,
+    },
+    /// Measure latency with this recorder from now on, or not any more.
+    SwapLatency {
+        /// The new one.
+        next: Option<Box<LatencyRecorder>>,
+        /// Gets the one before.
+        reply: oneshot::Sender<Option<Box<LatencyRecorder>>>,
     },
     /// Say when all listeners are served and the multicast faces are made.
     AwaitStart {
@@ -199,6 +207,9 @@ impl SocketService {
                 }
                 SocketCommand::DestroyFace { id, reply } => {
                     let _ = reply.send(shared.close(id));
+                }
+                SocketCommand::SwapLatency { next, reply } => {
+                    let _ = reply.send(LatencyRecorder::swap(&mut shared.latency.borrow_mut(), next));
                 }
                 // Commands are taken only after that.
                 SocketCommand::AwaitStart { reply } => drop(reply.send(())),

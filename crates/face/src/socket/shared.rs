@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use namehop_packet::{BufferPool, FaceId};
+use namehop_packet::{BufferPool, FaceId, Stamp};
 use namehop_wire::MAX_PACKET_SIZE;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -24,6 +24,7 @@ use super::udp::{Channel, DatagramLink};
 use super::websocket::WebSocketLink;
 use super::{FaceEvent, datagram_io};
 use crate::counters::LinkDrop;
+use crate::latency::LatencyRecorder;
 use crate::log_limit::LogLimit;
 use crate::registry::{Face, FaceFlags, FaceParams, FaceTable, FaceTableError, FaceUpdate, RejectedProperties};
 use crate::ring::{Frame, FrameInlet, FrameRing};
@@ -87,6 +88,8 @@ pub(super) struct Shared {
     pub(super) backlog: Backlog,
     /// Where streams are read to: what the last read left incomplete, and one read.
     pub(super) stream_memory: RefCell<Box<[u8]>>,
+    /// Measures how long packets stay in the router, if anybody wants to know.
+    pub(super) latency: RefCell<Option<Box<LatencyRecorder>>>,
     /// Where datagrams are received.
     pub(super) datagram_memory: RefCell<Box<[u8]>>,
 }
@@ -115,6 +118,7 @@ impl Shared {
             channels: RefCell::default(),
             connecting: RefCell::default(),
             backlog: Backlog::default(),
+            latency: RefCell::default(),
             stream_memory: RefCell::new(vec![0; MAX_PACKET_SIZE + READ_BYTES].into_boxed_slice()),
             datagram_memory: RefCell::new(datagram_io::receive_memory()),
         }
@@ -290,7 +294,8 @@ impl Shared {
     /// last frame of a read.
     pub(super) fn deliver(&self, face: FaceId, endpoint: u64, bytes: &[u8]) -> Result<(), LinkDrop> {
         let buffer = self.pool.copy_of(bytes).ok_or(LinkDrop::NoBuffer)?;
-        let frame = Frame { face, endpoint, buffer };
+        let stamp = self.latency.borrow_mut().as_mut().map_or(Stamp::NONE, |latency| latency.stamp());
+        let frame = Frame { face, endpoint, buffer, stamp };
         self.to_worker.push(frame).map_err(|_| LinkDrop::ReceiveRingFull)
     }
 }

@@ -105,7 +105,7 @@ impl Harness {
     /// Sends a packet on a face, as the worker would; `false` when the ring is full.
     pub fn send(&self, face: FaceId, packet: &[u8]) -> bool {
         let buffer = self.pool.copy_of(packet).expect("buffer");
-        let pushed = self.from_worker.push(Frame { face, endpoint: 0, buffer }).is_ok();
+        let pushed = self.from_worker.push(Frame::new(face, 0, buffer)).is_ok();
         self.from_worker.wake();
         pushed
     }

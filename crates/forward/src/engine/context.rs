@@ -3,7 +3,7 @@
 //! One context serves one PIT slot during one trigger. It knows the packet at hand: for an arriving Interest the buffer
 //! itself, so that the first upstream gets it without copying; for arriving Data the buffer and its announcement.
 
-use namehop_packet::{FaceId, FaceInfo, FaceScope, Outgoing, PacketBuffer, Timestamp};
+use namehop_packet::{FaceId, FaceInfo, FaceScope, Outgoing, PacketBuffer, Stamp, Timestamp};
 use namehop_wire::NameRef;
 use namehop_wire::lp::NackReason;
 
@@ -39,6 +39,8 @@ pub(crate) struct InterestAtHand {
     pub(crate) nonce: u32,
     pub(crate) limits: InterestLimits,
     pub(crate) congestion_mark: u64,
+    /// When it was received, if that is measured and it was not sent yet.
+    pub(crate) stamp: Stamp,
 }
 
 impl InterestAtHand {

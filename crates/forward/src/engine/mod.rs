@@ -38,7 +38,7 @@ pub use cs_counters::{CsCounters, CsCountersByPolicy};
 pub use learning::EngineEvent;
 use namehop_packet::{BufferPool, DropReason, Incoming, Outgoing, Timestamp};
 
-pub use crate::pcct::content::CsErasure;
+pub use crate::pcct::erasure::CsErasure;
 
 /// The FIB as engines use it.
 pub type Fib = FibReader<StrategyInstance>;

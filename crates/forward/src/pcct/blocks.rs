@@ -26,6 +26,16 @@ impl Block {
     pub(crate) const fn is_none(self) -> bool {
         self.0 == u32::MAX
     }
+
+    /// For one that is kept among other bytes.
+    pub(crate) const fn to_bytes(self) -> [u8; 4] {
+        self.0.to_ne_bytes()
+    }
+
+    /// What [`to_bytes`](Self::to_bytes) gave.
+    pub(crate) const fn from_bytes(bytes: [u8; 4]) -> Self {
+        Block(u32::from_ne_bytes(bytes))
+    }
 }
 
 /// The store of blocks.
@@ -53,6 +63,16 @@ impl BlockStore {
         self.set_owner(block, owner);
         self.live += 1;
         Some(block)
+    }
+
+    /// Bytes that a block of `length` bytes has room for.
+    pub(crate) fn room(length: usize) -> usize {
+        ByteArena::slot_bytes(OWNER_BYTES + length).map_or(length, |bytes| bytes - OWNER_BYTES)
+    }
+
+    /// Copies the first `length` bytes of a block to another.
+    pub(crate) fn copy(&mut self, from: Block, to: Block, length: usize) {
+        self.arena.copy(from.0, to.0, OWNER_BYTES..OWNER_BYTES + length);
     }
 
     /// Returns a block.

@@ -3,8 +3,8 @@
 use namehop_store::CachePolicy;
 use namehop_wire::MAX_NAME_COMPONENTS;
 
+use super::Pcct;
 use super::entry::NONE;
-use super::{INLINE, Pcct};
 
 fn agree(what: &str, counted: usize, found: usize) -> Result<(), String> {
     if counted == found { Ok(()) } else { Err(format!("{what}: {counted} counted, {found} found")) }
@@ -20,7 +20,7 @@ impl Pcct {
     pub(crate) fn check_invariants(&self) -> Result<(), String> {
         let mut pending_prefixes = [0u32; MAX_NAME_COMPONENTS + 1];
         let mut pending_digests = [0u32; MAX_NAME_COMPONENTS + 1];
-        let (mut entries, mut data, mut pit, mut slot_blocks) = (0, 0, 0, 0);
+        let (mut entries, mut data, mut pit) = (0, 0, 0);
         let (mut in_blocks, mut out_blocks, mut tokens, mut memory) = (0, 0, 0, 0);
         for index in self.used_entries() {
             let entry = self.entry(index);
@@ -38,11 +38,10 @@ impl Pcct {
                 return Err(format!("entry {index} has its name in common with too many hints"));
             }
             data += usize::from(entry.has_data());
-            memory += usize::from(!entry.long_key.is_none());
+            memory += usize::from(entry.long_key().is_some());
             for slot_ref in self.slots(index) {
                 let slot = self.slot(slot_ref);
                 pit += 1;
-                slot_blocks += usize::from(slot_ref.block != INLINE);
                 memory += usize::from(!slot.packet.is_none());
                 if self.queue.get_by_serial(slot.queue_position, slot.serial) != Some(slot_ref) {
                     return Err(format!("slot {slot_ref:?} is not where it thinks it is queued"));
@@ -61,7 +60,7 @@ impl Pcct {
         agree("memory blocks of cached Data", self.content.blocks.live(), data)?;
         agree("PIT slots in the queue", self.queue.len(), pit)?;
         self.shares.check_invariants(self.queue.with_holders().map(|(_, holder)| holder))?;
-        agree("PIT slots outside entries", self.slots.len(), slot_blocks)?;
+        agree("PIT slots in the arena", self.slots.len(), pit)?;
         agree("in-record blocks", self.in_blocks.len(), in_blocks)?;
         agree("out-record blocks", self.out_blocks.len(), out_blocks)?;
         agree("long tokens", self.tokens.len(), tokens)?;

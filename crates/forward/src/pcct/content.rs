@@ -1,7 +1,6 @@
 //! The Content Store: cached Data in the entries of the table.
 //!
-//! Data is copied into a block of its own, behind 32 bytes for its implicit digest, which is computed when first needed.
-//! Per (name, hint) there is one Data, the newest. The policy decides what leaves when there are too many packets, or no
+//! Data is copied into a block of its own, with its implicit digest behind it when that is known (`data_digest`). Per (name, hint) there is one Data, the newest. The policy decides what leaves when there are too many packets, or no
 //! memory for a new one. The store grows no faster than the system gives memory: packets never wait for that.
 
 use namehop_disk::DiskTier;
@@ -9,7 +8,6 @@ use namehop_hash::PrefixHashes;
 use namehop_packet::Timestamp;
 use namehop_store::{Arrival, CachePolicy, Parameters, Policy, PolicyChoice};
 use namehop_table::{Growth, TableError};
-use namehop_wire::data::implicit_digest;
 
 use super::Pcct;
 use super::blocks::{Block, BlockStore};
@@ -37,28 +35,6 @@ pub(crate) struct ContentConfig {
     pub(crate) serve: bool,
 }
 
-/// How far the erasing of cached Data has come; see [`Engine::cs_erase`](crate::Engine::cs_erase).
-#[derive(Debug, Clone, Copy, Default)]
-pub struct CsErasure {
-    /// `None` before the first step.
-    walk: Option<CsErasureWalk>,
-}
-
-/// Once around the entries that were there at the first step.
-#[derive(Debug, Clone, Copy)]
-struct CsErasureWalk {
-    next: u32,
-    total: u32,
-    left: u32,
-}
-
-impl CsErasure {
-    /// Has every entry been looked at?
-    pub fn is_complete(&self) -> bool {
-        self.walk.is_some_and(|walk| walk.left == 0)
-    }
-}
-
 /// State of the Content Store beside the entries.
 pub(crate) struct ContentStore {
     pub(crate) blocks: BlockStore,
@@ -70,7 +46,7 @@ pub(crate) struct ContentStore {
     pub(crate) evictions: u64,
     pub(super) index: PrefixIndex,
     /// Entry where the next erasure starts.
-    next_to_erase: u32,
+    pub(super) next_to_erase: u32,
     pub(crate) capacity: usize,
     pub(crate) admit: bool,
     pub(crate) serve: bool,
@@ -164,7 +140,7 @@ impl Pcct {
         if !entry.has_data() {
             return &[];
         }
-        &self.content.blocks.bytes(entry.data, DIGEST_BYTES + usize::from(entry.data_bytes))[DIGEST_BYTES..]
+        self.content.blocks.bytes(entry.data, usize::from(entry.data_bytes))
     }
 
     /// Finds cached Data that answers an Interest. `exact` is the entry with the Interest's own name and hint.
@@ -209,18 +185,6 @@ impl Pcct {
     fn may_answer(&self, index: u32, must_be_fresh: bool, now: Timestamp) -> bool {
         let entry = self.entry(index);
         entry.in_use() && entry.has_data() && (!must_be_fresh || entry.fresh_until > now)
-    }
-
-    fn data_digest(&mut self, index: u32) -> [u8; DIGEST_BYTES] {
-        let block = self.entry(index).data;
-        if !self.entry(index).flags.has(EntryFlags::DIGEST_KNOWN) {
-            let computed = implicit_digest(self.data(index));
-            self.content.blocks.bytes_mut(block, DIGEST_BYTES).copy_from_slice(&computed);
-            self.entry_mut(index).flags.set(EntryFlags::DIGEST_KNOWN, true);
-        }
-        let mut known = [0; DIGEST_BYTES];
-        known.copy_from_slice(self.content.blocks.bytes(block, DIGEST_BYTES));
-        known
     }
 
     /// An Interest asks for a name, whether or not cached Data will answer it.
@@ -285,13 +249,14 @@ impl Pcct {
                 self.give_up_data(victim);
             }
         }
-        let Some(block) = self.allocate_for_data(DIGEST_BYTES + data.packet.len(), index) else {
+        let length = data.packet.len() + data.digest.map_or(0, |digest| digest.len());
+        let Some(block) = self.allocate_for_data(length, index) else {
             return Stored::NoRoom;
         };
-        let bytes = self.content.blocks.bytes_mut(block, DIGEST_BYTES + data.packet.len());
-        bytes[DIGEST_BYTES..].copy_from_slice(data.packet);
-        if let Some(digest) = data.digest {
-            bytes[..DIGEST_BYTES].copy_from_slice(digest);
+        let (packet, digest) = self.content.blocks.bytes_mut(block, length).split_at_mut(data.packet.len());
+        packet.copy_from_slice(data.packet);
+        if let Some(known) = data.digest {
+            digest.copy_from_slice(known);
         }
         let entry = self.entry_mut(index);
         entry.data = block;
@@ -378,35 +343,5 @@ impl Pcct {
         self.content.blocks.release(block);
         self.content.entries -= 1;
         true
-    }
-
-    /// Removes up to `limit` cached Data with names that are meant; returns how many. Looks at no more than `portion` entries
-    /// and notes in `erasure` where to go on.
-    pub(crate) fn erase_data(
-        &mut self,
-        is_meant: impl Fn(&[u8]) -> bool,
-        limit: usize,
-        portion: usize,
-        erasure: &mut CsErasure,
-    ) -> usize {
-        let total = self.touched;
-        let start = CsErasureWalk { next: self.content.next_to_erase, total, left: total };
-        let walk = erasure.walk.get_or_insert(start);
-        let mut erased = 0;
-        for _ in 0..portion {
-            if erased >= limit || walk.left == 0 {
-                break;
-            }
-            let index = if walk.next < walk.total { walk.next } else { 0 };
-            walk.next = index + 1;
-            walk.left -= 1;
-            if self.entry(index).in_use() && self.entry(index).has_data() && is_meant(self.name(index)) {
-                self.forget_on_disk(index);
-                self.remove_data(index);
-                erased += 1;
-            }
-        }
-        self.content.next_to_erase = walk.next;
-        erased
     }
 }

@@ -1,7 +1,8 @@
 //! What one PCCT entry holds, laid out by cache line.
 //!
-//! An entry belongs to one (name, chosen forwarding hint). It has PIT slots, one for each combination of CanBePrefix and
-//! MustBeFresh in use (the first inline, others in extension blocks), and room for one cached Data.
+//! An entry belongs to one (name, chosen forwarding hint). It leads to PIT slots, one for each combination of CanBePrefix and
+//! MustBeFresh in use, and to one cached Data. Slots lie apart from entries, because most entries of a router with a large
+//! cache hold Data and nothing that is pending.
 
 use namehop_packet::Timestamp;
 
@@ -14,14 +15,12 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Bytes of name and hint together that an entry holds itself; longer ones go to a block.
 pub(crate) const SHORT_KEY_BYTES: usize = 80;
 
-/// One entry of the table: four cache lines.
+/// One entry of the table: two cache lines.
 ///
 /// | line | what |
 /// |---|---|
-/// | 0 | identity, Data handle, freshness: all that a lookup decides on besides the name; start of the name |
+/// | 0 | identity, handles of slot and Data, freshness: all that a lookup decides on besides the name; start of the name |
 /// | 1 | rest of the name, hint |
-/// | 2 | state of the inline PIT slot |
-/// | 3 | its first in-record and its first out-record |
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub(crate) struct Entry {
@@ -35,24 +34,23 @@ pub(crate) struct Entry {
     pub(crate) generation: u32,
     /// Next entry of the same name with another hint: a ring through all of them, this one when it is alone.
     pub(crate) next_variant: u32,
-    /// First PIT slot outside the entry.
-    pub(crate) more_slots: u32,
-    /// The cached Data behind its 32-byte digest.
+    /// First PIT slot.
+    pub(crate) first_slot: u32,
+    /// The cached Data, and its 32-byte digest behind it when that is known.
     pub(crate) data: Block,
-    /// Name and hint when they are longer than `short_key`.
-    pub(crate) long_key: Block,
+    /// That of the PIT slot that was opened last, in this entry or, before it has had one, in any.
+    pub(crate) serial: u32,
     pub(crate) name_bytes: u16,
     pub(crate) delegation_bytes: u16,
     pub(crate) data_bytes: u16,
     /// Components of the name.
     pub(crate) depth: u8,
     pub(crate) flags: EntryFlags,
+    /// Name and hint; of those that are longer than this, the handle of the block where they are.
     pub(crate) short_key: [u8; SHORT_KEY_BYTES],
-    pub(crate) slot: PitSlot,
 }
 
-const _: () = assert!(size_of::<Entry>() == 4 * 64);
-const _: () = assert!(std::mem::offset_of!(Entry, slot) == 2 * 64);
+const _: () = assert!(size_of::<Entry>() == 2 * 64);
 
 /// Yes-or-no facts of an entry, in one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -63,10 +61,8 @@ impl EntryFlags {
     pub(crate) const IN_USE: EntryFlags = EntryFlags(1);
     /// The last component of the name is an implicit digest.
     pub(crate) const NAMES_DIGEST: EntryFlags = EntryFlags(2);
-    /// The digest in front of the Data is filled in.
+    /// The digest is behind the Data.
     pub(crate) const DIGEST_KNOWN: EntryFlags = EntryFlags(4);
-    /// The inline PIT slot is in use. It is noted here, so that the end of cached Data looks at one line only.
-    pub(crate) const HAS_INLINE_SLOT: EntryFlags = EntryFlags(8);
 
     pub(crate) const fn has(self, flag: EntryFlags) -> bool {
         self.0 & flag.0 != 0
@@ -86,16 +82,15 @@ impl Default for Entry {
             delegation_hash: 0,
             generation: 0,
             next_variant: NONE,
-            more_slots: NONE,
+            first_slot: NONE,
             data: Block::NONE,
-            long_key: Block::NONE,
+            serial: 0,
             name_bytes: 0,
             delegation_bytes: 0,
             data_bytes: 0,
             depth: 0,
             flags: EntryFlags::default(),
             short_key: [0; SHORT_KEY_BYTES],
-            slot: PitSlot::default(),
         }
     }
 }
@@ -110,23 +105,25 @@ impl Entry {
         self.flags.has(EntryFlags::NAMES_DIGEST)
     }
 
+    /// Bytes of name and hint together.
+    #[inline]
+    pub(crate) fn key_bytes(&self) -> usize {
+        usize::from(self.name_bytes) + usize::from(self.delegation_bytes)
+    }
+
+    /// Where name and hint are, if they are longer than what fits into the entry.
+    #[inline]
+    pub(crate) fn long_key(&self) -> Option<Block> {
+        let handle = self.short_key.first_chunk().filter(|_| self.key_bytes() > SHORT_KEY_BYTES)?;
+        Some(Block::from_bytes(*handle))
+    }
+
     pub(crate) fn has_data(&self) -> bool {
         !self.data.is_none()
     }
 
     pub(crate) fn has_slots(&self) -> bool {
-        self.has_inline_slot() || self.more_slots != NONE
-    }
-
-    #[inline]
-    pub(crate) fn has_inline_slot(&self) -> bool {
-        self.flags.has(EntryFlags::HAS_INLINE_SLOT)
-    }
-
-    /// Is the inline slot of this entry, which is number `index`, the only one that its name may have?
-    #[inline]
-    pub(crate) fn has_one_slot_at_most(&self, index: u32) -> bool {
-        self.more_slots == NONE && self.next_variant == index
+        self.first_slot != NONE
     }
 }
 
@@ -176,7 +173,7 @@ pub(crate) struct PitSlot {
     /// First extension block of in-records and of out-records.
     pub(crate) more_in: u32,
     pub(crate) more_out: u32,
-    /// Next PIT slot outside the entry.
+    /// Next PIT slot of the entry.
     pub(crate) next: u32,
     pub(crate) scratch: PitScratch,
     pub(crate) packet_bytes: u16,

@@ -84,23 +84,26 @@ impl Pcct {
     }
 
     #[inline]
-    fn key_bytes<'a>(&'a self, entry: &'a Entry) -> &'a [u8] {
-        let length = usize::from(entry.name_bytes) + usize::from(entry.delegation_bytes);
-        if entry.long_key.is_none() { &entry.short_key[..length] } else { self.memory.bytes(entry.long_key, length) }
+    fn key_of<'a>(&'a self, entry: &'a Entry) -> &'a [u8] {
+        let length = entry.key_bytes();
+        match entry.long_key() {
+            None => &entry.short_key[..length],
+            Some(block) => self.memory.bytes(block, length),
+        }
     }
 
     /// Name VALUE of an entry.
     #[inline]
     pub(crate) fn name(&self, index: u32) -> &[u8] {
         let entry = self.entry(index);
-        &self.key_bytes(entry)[..usize::from(entry.name_bytes)]
+        &self.key_of(entry)[..usize::from(entry.name_bytes)]
     }
 
     /// VALUE of an entry's chosen delegation; empty without forwarding hint.
     #[inline]
     pub(crate) fn delegation(&self, index: u32) -> &[u8] {
         let entry = self.entry(index);
-        &self.key_bytes(entry)[usize::from(entry.name_bytes)..]
+        &self.key_of(entry)[usize::from(entry.name_bytes)..]
     }
 
     /// Looks for the entry with this key.
@@ -186,20 +189,21 @@ impl Pcct {
         entry.name_hash = key.name_hash;
         entry.delegation_hash = key.delegation_hash;
         entry.next_variant = next_variant;
-        entry.more_slots = NONE;
+        entry.first_slot = NONE;
         entry.data = Block::NONE;
-        entry.long_key = long_key;
         entry.name_bytes = key.name.len() as u16;
         entry.delegation_bytes = key.delegation.len() as u16;
         entry.depth = key.depth as u8;
         entry.flags = EntryFlags::IN_USE;
         entry.flags.set(EntryFlags::NAMES_DIGEST, key.names_digest);
-        if !key.delegation.is_empty() {
-            // Until a slot is opened, this tells the age of the entry.
-            entry.slot.serial = self.next_serial;
-        }
-        let bytes =
-            if long_key.is_none() { &mut entry.short_key[..] } else { self.memory.bytes_mut(long_key, key_bytes) };
+        // Until a slot is opened, this tells the age of the entry.
+        entry.serial = self.next_serial;
+        let bytes = if long_key.is_none() {
+            &mut entry.short_key[..]
+        } else {
+            entry.short_key[..size_of::<Block>()].copy_from_slice(&long_key.to_bytes());
+            self.memory.bytes_mut(long_key, key_bytes)
+        };
         bytes[..key.name.len()].copy_from_slice(key.name);
         if !key.delegation.is_empty() {
             bytes[key.name.len()..key_bytes].copy_from_slice(key.delegation);
@@ -234,9 +238,9 @@ impl Pcct {
         self.variants(known).filter(|&entry| self.entry(entry).delegation_bytes > 0)
     }
 
-    /// The entry, of some with forwarding hints, that was made or whose inline slot was last opened longest ago.
+    /// The entry, of some with forwarding hints, that was made or in which a slot was opened longest ago.
     fn oldest(&self, entries: impl Iterator<Item = u32>) -> Option<u32> {
-        entries.max_by_key(|&entry| self.next_serial.wrapping_sub(self.entry(entry).slot.serial))
+        entries.max_by_key(|&entry| self.next_serial.wrapping_sub(self.entry(entry).serial))
     }
 
     /// Frees an entry that has neither a PIT slot nor Data.
@@ -245,12 +249,12 @@ impl Pcct {
         if !entry.in_use() || entry.has_slots() || entry.has_data() {
             return;
         }
-        let (name_hash, next, long_key) = (entry.name_hash, entry.next_variant, entry.long_key);
+        let (name_hash, next, long_key) = (entry.name_hash, entry.next_variant, entry.long_key());
         if next != index {
             self.leave_ring(index, next);
         }
         self.table.remove(name_hash, index);
-        self.release_memory(long_key);
+        self.release_memory(long_key.unwrap_or(Block::NONE));
         let entry = self.entry_mut(index);
         entry.flags.set(EntryFlags::IN_USE, false);
         entry.generation = entry.generation.wrapping_add(1);

@@ -10,7 +10,7 @@
 //! | `keys` | finding, making and freeing entries |
 //! | `slots` | PIT slots: opening, closing, timers, finding the ones that Data satisfies |
 //! | `records`, `chain` | downstream and upstream records of a slot |
-//! | `content`, `content_settings`, `prefix_index`, `disk` | the Content Store |
+//! | `content`, `content_settings`, `data_digest`, `erasure`, `prefix_index`, `disk` | the Content Store |
 //! | `digest_names` | what is asked for by its digest |
 //! | `prefetch` | fetches ahead of time |
 //! | `blocks` | memory for Data, long names, copies of Interests |
@@ -25,9 +25,11 @@ mod chain;
 mod check;
 pub(crate) mod content;
 mod content_settings;
+mod data_digest;
 mod digest_names;
 mod disk;
 pub(crate) mod entry;
+pub(crate) mod erasure;
 pub(crate) mod keys;
 mod pit_queue;
 pub(crate) mod prefetch;
@@ -47,7 +49,7 @@ use namehop_wire::MAX_NAME_COMPONENTS;
 use blocks::BlockStore;
 use content::{ContentConfig, ContentStore};
 use digest_names::DigestNames;
-use entry::{Entry, NONE, PitSlot};
+use entry::{Entry, PitSlot};
 use pit_queue::PitQueue;
 use record::{InRecord, RecordBlock, TokenBlock, UpstreamRecord};
 use shares::Shares;
@@ -57,8 +59,6 @@ use crate::dispatch::NameDispatch;
 pub(crate) use chain::NoRoom;
 pub(crate) use records::{Arrival, Downstream, short_downstream};
 
-/// `block` of a [`PitRef`] for the slot inside the entry.
-pub(crate) const INLINE: u32 = NONE;
 /// Most entries with one name and a forwarding hint. One without hint may be there besides.
 pub(crate) const MAX_HINTS: usize = 8;
 
@@ -66,8 +66,7 @@ pub(crate) const MAX_HINTS: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PitRef {
     pub(crate) entry: u32,
-    /// [`INLINE`] or the index of a slot block.
-    pub(crate) block: u32,
+    pub(crate) slot: u32,
 }
 
 /// Sizes of the table.

@@ -55,14 +55,14 @@ impl Position {
     #[inline(always)]
     fn pack(slot: PitRef, holder: FaceId, serial: u32) -> [u64; 2] {
         // The index of an entry is never the largest number.
-        [u64::from(slot.entry + 1) | u64::from(slot.block) << 32, u64::from(holder.0) | u64::from(serial) << 32]
+        [u64::from(slot.entry + 1) | u64::from(slot.slot) << 32, u64::from(holder.0) | u64::from(serial) << 32]
     }
 
     #[inline(always)]
     fn unpack([slot, held]: [u64; 2]) -> Self {
         let entry = (slot as u32).checked_sub(1);
         Position {
-            slot: entry.map(|entry| PitRef { entry, block: (slot >> 32) as u32 }),
+            slot: entry.map(|entry| PitRef { entry, slot: (slot >> 32) as u32 }),
             holder: FaceId(held as u32),
             serial: (held >> 32) as u32,
         }
@@ -192,10 +192,14 @@ impl PitQueue {
         ended.holder
     }
 
-    /// Asks for a position, which the end of its slot writes to.
+    /// Asks for the position, to which the end of its slot writes, of the one that was appended before `later` others. In a full
+    /// ring slots may have moved, and the wrong one is asked for.
     #[inline]
-    pub(crate) fn prefetch(&self, position: u32) {
-        self.ring.prefetch(position as usize / LINE_POSITIONS);
+    pub(crate) fn prefetch(&self, later: u32) {
+        let end = self.head + self.span;
+        if let Some(place) = end.checked_sub(1 + later as usize) {
+            self.ring.prefetch(self.wrap(place) / LINE_POSITIONS);
+        }
     }
 
     /// Asks for what comes after a position. New slots and timers walk the ring in order, but with so much in between that the

@@ -6,9 +6,9 @@ use namehop_hash::{PrefixHashes, hash_with_nonce};
 use namehop_packet::Timestamp;
 use namehop_store::{Ahead, CachePolicy};
 
-use super::content::{ContentStore, DIGEST_BYTES};
-use super::entry::Entry;
-use super::{INLINE, Pcct};
+use super::content::ContentStore;
+use super::entry::{Entry, PitSlot};
+use super::{Pcct, PitRef};
 use crate::schedule::MAX_BURST;
 
 /// Lines of cached Data that are asked for; the processor notices the run and fetches the rest itself.
@@ -24,6 +24,11 @@ pub(crate) struct Forecast {
     next_victim: u64,
     /// Entries in use. Free ones are a stack, so this tells how many of those that are free now will have been taken.
     entries: usize,
+    /// The same of PIT slots.
+    slots: usize,
+    /// PIT slots that Data frees and that no Interest has taken again. Which ones they are, only their entries tell; the Data
+    /// brings them into the cache.
+    freed_slots: usize,
     /// Entries that Data frees and that no Interest has taken again, the last one first to be taken.
     freed: ArrayVec<u32, MAX_BURST>,
     /// How far the cached Data that will be displaced was foreseen.
@@ -38,34 +43,38 @@ impl Pcct {
             pit_len: self.pit_len(),
             next_victim: 0,
             entries: self.entries.len(),
+            slots: self.slots.len(),
+            freed_slots: 0,
             freed: ArrayVec::new(),
             victims: Ahead::default(),
         }
     }
 
-    /// An Interest will probably make an entry. Asks for all lines of that, and returns it if it is taken from a PIT entry that
-    /// is given up.
+    /// An Interest will probably make an entry with a PIT slot. Asks for all lines of both, and returns the entry if it is taken
+    /// from a PIT entry that is given up.
     #[inline]
     pub(crate) fn foresee_entry(&self, forecast: &mut Forecast) -> Option<u32> {
         let evicted = self.foresee_eviction(forecast);
-        // The entry that was freed last is taken first.
-        if let Some(index) = evicted.or_else(|| self.foresee_free_entry(forecast)) {
+        // What was freed last is taken first.
+        if let Some(index) = evicted.map(|pit| pit.entry).or_else(|| self.foresee_free_entry(forecast)) {
             self.prefetch_entry(index);
         }
-        evicted
+        if let Some(slot) = evicted.map(|pit| pit.slot).or_else(|| self.foresee_free_slot(forecast)) {
+            self.prefetch_slot(slot);
+        }
+        evicted.map(|pit| pit.entry)
     }
 
-    /// A PIT slot will be opened. The entry that is freed for it.
+    /// A PIT slot will be opened. The one that is given up for it, with its entry.
     #[inline]
-    fn foresee_eviction(&self, forecast: &mut Forecast) -> Option<u32> {
+    fn foresee_eviction(&self, forecast: &mut Forecast) -> Option<PitRef> {
         if forecast.pit_len < self.pit_capacity {
             forecast.pit_len += 1;
             return None;
         }
         let (victim, next) = self.queue.next_victim_from(forecast.next_victim, &self.shares);
         forecast.next_victim = next;
-        // A slot outside its entry is seldom the last one of that.
-        victim.filter(|victim| victim.block == INLINE).map(|victim| victim.entry)
+        victim
     }
 
     /// The entry that will be taken from the free ones.
@@ -76,11 +85,25 @@ impl Pcct {
         forecast.freed.pop().or_else(|| self.entries.upcoming(taken_before))
     }
 
+    /// The PIT slot that will be taken from those that are free now, if it is one of them.
+    #[inline]
+    fn foresee_free_slot(&self, forecast: &mut Forecast) -> Option<u32> {
+        let taken_before = forecast.slots.saturating_sub(self.slots.len());
+        forecast.slots += 1;
+        if forecast.freed_slots > 0 {
+            forecast.freed_slots -= 1;
+            return None;
+        }
+        self.slots.upcoming(taken_before)
+    }
+
     /// Data will come, probably for this entry. Returns the one whose Data it will probably displace.
     #[inline]
     pub(crate) fn foresee_data(&self, entry: Option<u32>, forecast: &mut Forecast) -> Option<u32> {
         if entry.is_some() {
             forecast.pit_len = forecast.pit_len.saturating_sub(1);
+            forecast.slots = forecast.slots.saturating_sub(1);
+            forecast.freed_slots += 1;
         }
         let stays = self.content.lets_most_in();
         let is_due = stays && self.content.is_full();
@@ -160,6 +183,21 @@ impl Pcct {
         }
     }
 
+    /// All lines of a PIT slot.
+    #[inline]
+    fn prefetch_slot(&self, slot: u32) {
+        for line in 0..size_of::<PitSlot>() / 64 {
+            self.slots.prefetch_line(slot, line);
+        }
+    }
+
+    /// Entry and state of a PIT slot.
+    #[inline]
+    pub(crate) fn prefetch_pending(&self, pit: PitRef) {
+        self.prefetch_entry(pit.entry);
+        self.prefetch_slot(pit.slot);
+    }
+
     /// Identity and name of an entry.
     #[inline]
     pub(crate) fn prefetch_identity(&self, index: u32) {
@@ -174,11 +212,13 @@ impl Pcct {
         }
     }
 
-    /// The cached Data of an entry, if it has any, and what its use changes. Reads the entry.
+    /// The cached Data of an entry, if it has any, and what its use changes; else its PIT slot. Reads the entry.
     #[inline]
     pub(crate) fn prefetch_use(&self, index: u32) {
         if self.prefetch_data(index) {
             self.content.policy.prefetch_hit(index);
+        } else if let Some(entry) = self.entries.get(index) {
+            self.prefetch_slot(entry.first_slot);
         }
     }
 
@@ -186,7 +226,7 @@ impl Pcct {
     #[inline]
     fn prefetch_data(&self, index: u32) -> bool {
         let Some(entry) = self.entries.get(index).filter(|entry| entry.has_data()) else { return false };
-        self.content.blocks.prefetch(entry.data, DIGEST_BYTES + usize::from(entry.data_bytes), DATA_LINES);
+        self.content.blocks.prefetch(entry.data, usize::from(entry.data_bytes), DATA_LINES);
         true
     }
 
@@ -198,26 +238,26 @@ impl Pcct {
         }
     }
 
-    /// The place in the queue that the end of an entry's PIT slot writes to. Reads the entry.
+    /// An entry's PIT slot, and the place in the queue that the end of that writes to. Reads the entry.
     #[inline]
     pub(crate) fn prefetch_answer(&self, index: u32) {
         if let Some(entry) = self.entries.get(index) {
-            self.queue.prefetch(entry.slot.queue_position);
+            self.prefetch_slot(entry.first_slot);
+            self.queue.prefetch(self.next_serial.wrapping_sub(entry.serial));
             self.prefetch_on_disk(entry.name_hash);
         }
     }
 
-    /// What it touches to give up an entry whose only PIT slot is the inline one, and its name's memory, which the next name
-    /// of that size is written to. Reads the entry. Returns the hash with nonce that then goes to the Dead Nonce List.
+    /// What it touches to give up an entry with one PIT slot, and its name's memory, which the next name of that size is written
+    /// to. Reads the entry and the slot. Returns the hash with nonce that then goes to the Dead Nonce List.
     #[inline]
     pub(crate) fn prefetch_end(&self, index: u32) -> Option<u64> {
         let entry = self.entries.get(index)?;
         self.table.prefetch(entry.name_hash);
-        if !entry.long_key.is_none() {
-            let bytes = usize::from(entry.name_bytes) + usize::from(entry.delegation_bytes);
-            self.memory.prefetch(entry.long_key, bytes, DATA_LINES);
+        if let Some(block) = entry.long_key() {
+            self.memory.prefetch(block, entry.key_bytes(), DATA_LINES);
         }
-        let slot = &entry.slot;
+        let slot = self.slots.get(entry.first_slot)?;
         let is_kept = slot.out_count > 0 && slot.keeps_nonces();
         is_kept.then(|| hash_with_nonce(entry.name_hash, slot.out_records[0].nonce))
     }
@@ -258,10 +298,10 @@ mod tests {
     use namehop_store::PolicyKind;
 
     use super::*;
+    use crate::pcct::PcctConfig;
     use crate::pcct::content::ContentConfig;
     use crate::pcct::entry::Selectors;
     use crate::pcct::keys::Key;
-    use crate::pcct::{PcctConfig, PitRef};
 
     fn table(pit_capacity: usize) -> Pcct {
         let content = ContentConfig {
@@ -310,8 +350,9 @@ mod tests {
                 if let Some(kind) = packets.get(position) {
                     if *kind == b'I' {
                         let evicted = table.foresee_eviction(&mut forecast);
-                        let place = evicted.or_else(|| table.foresee_free_entry(&mut forecast));
-                        expected.push((place, evicted.is_some()));
+                        let entry = evicted.map(|pit| pit.entry).or_else(|| table.foresee_free_entry(&mut forecast));
+                        let slot = evicted.map(|pit| pit.slot).or_else(|| table.foresee_free_slot(&mut forecast));
+                        expected.push((entry, slot, evicted.is_some()));
                     } else {
                         // Of those that are pending now, the newest that is not answered.
                         let pit = *pending.iter().rev().find(|pit| !answered.contains(*pit)).expect("one");
@@ -322,9 +363,11 @@ mod tests {
                 match position.checked_sub(behind).map(|handled| packets[handled]) {
                     Some(b'I') => {
                         let was_full = table.pit_is_full();
-                        pending.push(open(&mut table, 100 + position as u8));
-                        let place = (pending.last().map(|pit| pit.entry), was_full);
-                        assert_eq!(expected.remove(0), place, "packet {position}, {behind} ahead");
+                        let pit = open(&mut table, 100 + position as u8);
+                        pending.push(pit);
+                        let (entry, slot, is_evicted) = expected.remove(0);
+                        let place = (Some(pit.entry), slot.map(|_| pit.slot), was_full);
+                        assert_eq!((entry, slot, is_evicted), place, "packet {position}, {behind} ahead");
                     }
                     Some(_) => {
                         let pit = answered.remove(0);

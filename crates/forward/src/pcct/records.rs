@@ -10,7 +10,6 @@ use super::chain::{NoRoom, Walk, extend, locate, retain, truncate};
 use super::entry::NONE;
 use super::record::{INLINE_RECORDS, InRecord, MAX_DOWNSTREAMS, MAX_UPSTREAMS, PendingHopLimit};
 use super::record::{SHORT_TOKEN_BYTES, TokenBlock, UpstreamRecord};
-use super::slots::slot_of;
 use super::{Pcct, PitRef};
 
 /// What a downstream is told with its answer.
@@ -140,7 +139,7 @@ impl Pcct {
         let index = match known {
             Some(index) => index,
             None => {
-                let slot = slot_of(&mut self.entries, &mut self.slots, pit);
+                let slot = &mut self.slots[pit.slot];
                 extend(&mut self.in_blocks, &mut slot.more_in, count, MAX_DOWNSTREAMS)?;
                 slot.in_count += 1;
                 *self.in_record_mut(pit, count) = InRecord::default();
@@ -182,7 +181,7 @@ impl Pcct {
             self.tokens.free(long_token);
         }
         *self.in_record_mut(pit, index) = *self.in_record(pit, last);
-        let slot = slot_of(&mut self.entries, &mut self.slots, pit);
+        let slot = &mut self.slots[pit.slot];
         truncate(&mut self.in_blocks, &mut slot.more_in, last);
         slot.in_count -= 1;
     }
@@ -194,7 +193,7 @@ impl Pcct {
         mut is_taken: impl FnMut(&InRecord) -> bool,
         mut taken: impl FnMut(&InRecord, Downstream),
     ) {
-        let slot = slot_of(&mut self.entries, &mut self.slots, pit);
+        let slot = &mut self.slots[pit.slot];
         let (tokens, count) = (&mut self.tokens, usize::from(slot.in_count));
         let kept = retain(&mut slot.in_records, &mut self.in_blocks, &mut slot.more_in, count, |record| {
             if !is_taken(record) {
@@ -266,7 +265,7 @@ impl Pcct {
             return Ok((index, false));
         }
         let count = usize::from(self.slot(pit).out_count);
-        let slot = slot_of(&mut self.entries, &mut self.slots, pit);
+        let slot = &mut self.slots[pit.slot];
         extend(&mut self.out_blocks, &mut slot.more_out, count, MAX_UPSTREAMS)?;
         slot.out_count += 1;
         *self.out_record_mut(pit, count) = UpstreamRecord::new(face);
@@ -275,7 +274,7 @@ impl Pcct {
 
     /// Removes the upstreams for which `is_gone` holds.
     pub(crate) fn remove_out_records(&mut self, pit: PitRef, mut is_gone: impl FnMut(&UpstreamRecord) -> bool) {
-        let slot = slot_of(&mut self.entries, &mut self.slots, pit);
+        let slot = &mut self.slots[pit.slot];
         let count = usize::from(slot.out_count);
         let kept =
             retain(&mut slot.out_records, &mut self.out_blocks, &mut slot.more_out, count, |record| !is_gone(record));

@@ -11,11 +11,11 @@ use namehop_wire::MAX_NAME_COMPONENTS;
 use super::blocks::{Block, BlockStore};
 use super::content::{ContentStore, DIGEST_BYTES};
 use super::digest_names::DigestNames;
-use super::entry::{Entry, EntryFlags, NONE, PitSlot, Selectors};
+use super::entry::{NONE, PitSlot, Selectors};
 use super::pit_queue::PitQueue;
 use super::record::InRecord;
 use super::shares::Shares;
-use super::{INLINE, Pcct, PcctConfig, PitRef, extension_capacity};
+use super::{Pcct, PcctConfig, PitRef, extension_capacity};
 use crate::dispatch::NameDispatch;
 
 /// Entries beyond one for each PIT slot and each Data: those that are being made while others are about to be freed.
@@ -38,7 +38,7 @@ impl Pcct {
         Ok(Pcct {
             table: BucketTable::new(entry_limit, pages)?,
             entries: Arena::with_reserve(count(reserved)?, count(entry_limit)?, pages)?,
-            slots: Arena::new(extensions, pages)?,
+            slots: Arena::new(count(pit_capacity)?, pages)?,
             in_blocks: Arena::new(extensions, pages)?,
             out_blocks: Arena::new(extensions, pages)?,
             tokens: Arena::new(count(pit_capacity)?, pages)?,
@@ -131,7 +131,7 @@ impl Pcct {
 
     /// Is there no room left for some kind of what PIT slots have outside themselves?
     pub(crate) fn records_are_used_up(&self) -> bool {
-        is_full(&self.slots) || is_full(&self.in_blocks) || is_full(&self.out_blocks) || is_full(&self.tokens)
+        is_full(&self.in_blocks) || is_full(&self.out_blocks) || is_full(&self.tokens)
     }
 
     /// The face is there.
@@ -180,24 +180,22 @@ impl Pcct {
 
     #[inline]
     pub(crate) fn slot(&self, pit: PitRef) -> &PitSlot {
-        if pit.block == INLINE { &self.entries[pit.entry].slot } else { &self.slots[pit.block] }
+        &self.slots[pit.slot]
     }
 
     #[inline]
     pub(crate) fn slot_mut(&mut self, pit: PitRef) -> &mut PitSlot {
-        slot_of(&mut self.entries, &mut self.slots, pit)
+        &mut self.slots[pit.slot]
     }
 
     /// All PIT slots of an entry.
     pub(crate) fn slots(&self, entry: u32) -> impl Iterator<Item = PitRef> + '_ {
-        let inline = self.entry(entry).has_inline_slot().then_some(PitRef { entry, block: INLINE });
-        let mut next = self.entry(entry).more_slots;
-        let others = std::iter::from_fn(move || {
-            let block = Some(next).filter(|&block| block != NONE)?;
-            next = self.slots[block].next;
-            Some(PitRef { entry, block })
-        });
-        inline.into_iter().chain(others)
+        let mut next = self.entry(entry).first_slot;
+        std::iter::from_fn(move || {
+            let slot = Some(next).filter(|&slot| slot != NONE)?;
+            next = self.slots[slot].next;
+            Some(PitRef { entry, slot })
+        })
     }
 
     /// The PIT slot of an entry for these selectors.
@@ -228,19 +226,22 @@ impl Pcct {
         if self.pit_is_full() {
             return None;
         }
-        let block = if self.entry(entry).has_inline_slot() { self.slots.allocate()? } else { INLINE };
-        let pit = PitRef { entry, block };
+        let pit = PitRef { entry, slot: self.slots.allocate()? };
         // 0 means "none".
         self.next_serial = self.next_serial.wrapping_add(1).max(1);
         let serial = self.next_serial;
         let position = self.queue.push(pit, face, serial);
         self.shares.add(face);
         self.slot_mut(pit).open(selectors, serial, position);
-        if block == INLINE {
-            self.entry_mut(entry).flags.set(EntryFlags::HAS_INLINE_SLOT, true);
+        let owner = self.entry_mut(entry);
+        owner.serial = serial;
+        let first = owner.first_slot;
+        if first == NONE {
+            owner.first_slot = pit.slot;
         } else {
-            let next = std::mem::replace(&mut self.entry_mut(entry).more_slots, block);
-            self.slots[block].next = next;
+            // Behind the first one, which stays where the hint plane expects it.
+            let second = std::mem::replace(&mut self.slots[first].next, pit.slot);
+            self.slots[pit.slot].next = second;
         }
         if selectors.can_be_prefix || self.entry(entry).names_digest() {
             self.count_unusual(entry, selectors, 1);
@@ -265,11 +266,13 @@ impl Pcct {
         if selectors.can_be_prefix || self.entry(pit.entry).names_digest() {
             self.count_unusual(pit.entry, selectors, -1);
         }
-        if pit.block == INLINE {
-            self.entry_mut(pit.entry).flags.set(EntryFlags::HAS_INLINE_SLOT, false);
+        let next = self.slot(pit).next;
+        if self.entry(pit.entry).first_slot == pit.slot {
+            self.entry_mut(pit.entry).first_slot = next;
         } else {
-            self.free_slot(pit);
+            self.leave_list(pit, next);
         }
+        self.slots.free(pit.slot);
         self.free_if_unused(pit.entry);
     }
 
@@ -298,20 +301,13 @@ impl Pcct {
         }
     }
 
-    /// Frees a PIT slot outside its entry.
+    /// Takes a PIT slot, which is not the first, out of the list of its entry.
     #[cold]
-    fn free_slot(&mut self, pit: PitRef) {
-        let next = self.slot(pit).next;
-        if self.entry(pit.entry).more_slots == pit.block {
-            self.entry_mut(pit.entry).more_slots = next;
-        } else {
-            let before =
-                self.slots(pit.entry).find(|&other| other.block != INLINE && self.slot(other).next == pit.block);
-            if let Some(before) = before {
-                self.slot_mut(before).next = next;
-            }
+    fn leave_list(&mut self, pit: PitRef, next: u32) {
+        let before = self.slots(pit.entry).find(|&other| self.slot(other).next == pit.slot);
+        if let Some(before) = before {
+            self.slot_mut(before).next = next;
         }
-        self.slots.free(pit.block);
     }
 
     /// Keeps a copy of the Interest with the slot. `false` when there is no memory for it.
@@ -350,8 +346,8 @@ impl Pcct {
     ) -> Option<u32> {
         let exact = known.or_else(|| self.find_name(hashes?.full(), name));
         if let Some(exact) = exact {
-            if self.entry(exact).has_one_slot_at_most(exact) {
-                matches.extend(self.entry(exact).has_inline_slot().then_some(PitRef { entry: exact, block: INLINE }));
+            if self.entry(exact).next_variant == exact {
+                matches.extend(self.slots(exact));
             } else {
                 matches.extend(self.variants(exact).flat_map(|entry| self.slots(entry)));
             }
@@ -389,14 +385,4 @@ impl Pcct {
 
 fn is_full<T>(arena: &Arena<T>) -> bool {
     arena.len() >= arena.capacity()
-}
-
-/// Like [`Pcct::slot_mut`], while other parts of the table are borrowed.
-#[inline]
-pub(super) fn slot_of<'a>(
-    entries: &'a mut Arena<Entry>,
-    slots: &'a mut Arena<PitSlot>,
-    pit: PitRef,
-) -> &'a mut PitSlot {
-    if pit.block == INLINE { &mut entries[pit.entry].slot } else { &mut slots[pit.block] }
 }

@@ -76,6 +76,7 @@ impl Core {
             pit_token: fields.pit_token,
             congestion_mark: fields.congestion_mark,
             incoming_face_id: Some(FaceId::CONTENT_STORE),
+            stamp: fields.stamp,
             ..LinkFields::default()
         });
         Ok(())

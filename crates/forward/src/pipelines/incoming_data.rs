@@ -2,7 +2,9 @@
 
 use arrayvec::ArrayVec;
 use namehop_hash::hash_name;
-use namehop_packet::{DropReason, FaceId, FaceInfo, FaceScope, Incoming, Outgoing, PacketBuffer, Timestamp};
+use namehop_packet::{
+    DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, Outgoing, PacketBuffer, Timestamp,
+};
 use namehop_wire::MAX_PACKET_SIZE;
 use namehop_wire::data::implicit_digest;
 use namehop_wire::tlv::types;
@@ -109,7 +111,8 @@ impl<S: Schedule> Engine<S> {
 
         // Satisfy the PIT entries.
         let arrival = Satisfying { now, freshness_ms, ingress: ingress.id };
-        let source = DataSource { face: ingress.id, congestion_mark: packet.fields.congestion_mark, is_localhost };
+        let LinkFields { congestion_mark, stamp, .. } = packet.fields;
+        let source = DataSource { face: ingress.id, congestion_mark, stamp, is_localhost };
         let route_of =
             |core: &Core, pit| Route::of_pending(fib, &core.key, &core.pcct, pit, pending_hashes, delegation_hashes);
         match matches[..] {

@@ -320,6 +320,7 @@ impl Core {
                 hop_limit: interest.hop_limit.onward(),
             },
             congestion_mark: fields.congestion_mark,
+            stamp: fields.stamp,
             carrier: Some(Carrier::Held(interest.buffer)),
             original: interest.original,
         };

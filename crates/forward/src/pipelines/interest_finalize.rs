@@ -91,7 +91,7 @@ impl<S: Schedule> Engine<S> {
                 && let Some(ahead) = due.get(index + self.core.lookahead)
                 && let Some(pit) = slot_of(&self.core.pcct, ahead)
             {
-                self.core.pcct.prefetch_entry(pit.entry);
+                self.core.pcct.prefetch_pending(pit);
             }
             // The timer of a PIT entry that has ended finds nothing.
             if let Some(pit) = slot_of(&self.core.pcct, &due[index]) {

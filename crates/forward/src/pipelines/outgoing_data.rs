@@ -1,7 +1,7 @@
 //! Outgoing Data pipeline (NFD developer's guide, section 4.3.3): to the downstreams of PIT entries.
 
 use namehop_packet::{
-    DropReason, FaceId, FaceScope, LinkFields, LinkType, Outgoing, PacketBuffer, PacketKind, Timestamp,
+    DropReason, FaceId, FaceScope, LinkFields, LinkType, Outgoing, PacketBuffer, PacketKind, Stamp, Timestamp,
 };
 
 use crate::engine::core::Core;
@@ -16,6 +16,8 @@ pub(crate) struct DataSource {
     pub(crate) face: FaceId,
     /// CongestionMark that it came with.
     pub(crate) congestion_mark: u64,
+    /// When it was received, if that is measured.
+    pub(crate) stamp: Stamp,
     /// Is its name under `/localhost`?
     pub(crate) is_localhost: bool,
 }
@@ -133,9 +135,11 @@ impl Core {
         out: &mut Vec<Outgoing>,
     ) {
         let Some((last, others)) = downstreams.split_last() else { return };
+        // One time is measured for one packet that came in.
+        let of_copies = DataSource { stamp: Stamp::NONE, ..*source };
         for downstream in others {
             match self.pool.copy_of(buffer.bytes()) {
-                Some(copy) => self.send_data_to(copy, source, downstream, announcement, out),
+                Some(copy) => self.send_data_to(copy, &of_copies, downstream, announcement, out),
                 None => self.count_drop(source.face, DropReason::NoBuffer),
             }
         }
@@ -162,6 +166,7 @@ impl Core {
             no_cache: false,
             non_discovery: false,
             announcement,
+            stamp: source.stamp,
         });
     }
 }

@@ -1,6 +1,6 @@
 //! Outgoing Interest pipeline.
 
-use namehop_packet::{DropReason, FaceId, FaceScope, LinkFields, PacketBuffer, PacketKind};
+use namehop_packet::{DropReason, FaceId, FaceScope, LinkFields, PacketBuffer, PacketKind, Stamp};
 
 use crate::engine::context::{AtHand, Carrier, Context};
 use crate::engine::interest_form::Variable;
@@ -72,6 +72,11 @@ impl Context<'_> {
         // NDNLPv2, "PIT token": send it, with a token that leads the answer back to this entry.
         let Some(buffer) = packet else { return true };
         let generation = self.core.pcct.entry(self.pit.entry).generation;
+        // One time is measured for one packet that came in: that of the first upstream.
+        let stamp = match &mut self.at_hand {
+            AtHand::Interest(interest) => std::mem::take(&mut interest.stamp),
+            _ => Stamp::NONE,
+        };
         let (worker, entry, ingress) = (self.core.worker, self.pit.entry, self.ingress);
         self.core.transmit(face.id, PacketKind::Interest, buffer, self.out, || LinkFields {
             pit_token: token::encode(worker, entry, generation),
@@ -82,6 +87,7 @@ impl Context<'_> {
             no_cache: false,
             non_discovery,
             announcement: None,
+            stamp,
         });
         true
     }

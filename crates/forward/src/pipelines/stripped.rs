@@ -4,7 +4,7 @@
 //! HopLimits, scopes, limits on names, strategies, records of upstreams and timers: a PIT entry without Data stays until the
 //! PIT is full. The order of the steps is that of Takemasa (thesis, 2019, section 3 and figure 4.2).
 
-use namehop_packet::{DropReason, Incoming, LinkFields, Outgoing, PacketKind, Timestamp};
+use namehop_packet::{DropReason, Incoming, LinkFields, Outgoing, PacketKind, Stamp, Timestamp};
 use namehop_wire::lp::PitToken;
 
 use super::outgoing_data::DataSource;
@@ -148,7 +148,8 @@ impl<S: Schedule> Engine<S> {
                 let mut downstreams = std::mem::take(&mut core.downstreams);
                 downstreams.clear();
                 core.pcct.take_in_records(pit, |_| true, |_, downstream| downstreams.push(downstream));
-                let source = DataSource { face: packet.face, congestion_mark: 0, is_localhost: false };
+                let source =
+                    DataSource { face: packet.face, congestion_mark: 0, stamp: Stamp::NONE, is_localhost: false };
                 core.send_data(packet.buffer, &source, &downstreams, None, out);
                 core.downstreams = downstreams;
             }

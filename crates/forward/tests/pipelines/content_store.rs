@@ -332,6 +332,27 @@ fn data_of_every_size_is_returned_byte_by_byte() {
 }
 
 #[test]
+fn cached_data_of_any_size_answers_by_digest_even_when_memory_is_full() {
+    for capacity_bytes in [512 << 10, 64 << 20] {
+        let mut router = router_with(CsConfig { capacity_bytes, ..CsConfig::default() });
+        for number in 0..650_usize {
+            // Sizes for which the digest fits into the last line of the block, and for which it does not.
+            let content = vec![number as u8; 13 * number];
+            let cached = || data(&format!("/A/{number}")).content(&content);
+            router.recv(CONSUMER, interest(&format!("/A/{number}")).nonce(1)).recv(PRODUCER, cached()).sent();
+            // The first time it is computed, the second time it may be known.
+            for _ in 0..2 {
+                router.recv(CONSUMER2, interest_named(cached().full_name()));
+                let sent = router.sent();
+                assert_eq!(sent.len(), 1, "{number}");
+                assert!(sent[0].bytes == cached().packet().bytes, "{number}");
+            }
+            router.engine.check_invariants().expect("invariants");
+        }
+    }
+}
+
+#[test]
 fn policy_can_change_while_running() {
     let policy = PolicyKind::Lru.into();
     let mut router = router_with(CsConfig { capacity_packets: 600, policy, ..CsConfig::default() });

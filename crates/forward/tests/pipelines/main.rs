@@ -21,6 +21,7 @@ mod second_tier;
 mod self_learning;
 mod shares;
 mod soak;
+mod stamps;
 mod stripped_path;
 mod suppression_best_route;
 mod trace;

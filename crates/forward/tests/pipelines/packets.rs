@@ -1,5 +1,6 @@
 //! Packets in a few words: `interest("/A").prefix().nonce(2)`, `data("/A").freshness(1_000)`.
 
+use namehop_packet::Stamp;
 use namehop_wire::data::implicit_digest;
 use namehop_wire::lp::NackReason;
 use namehop_wire::tlv::{Writer, types};
@@ -20,6 +21,7 @@ pub struct Packet {
     pub no_cache: bool,
     pub non_discovery: bool,
     pub announcement: Option<Vec<u8>>,
+    pub stamp: Stamp,
 }
 
 impl Packet {
@@ -33,7 +35,14 @@ impl Packet {
             no_cache: false,
             non_discovery: false,
             announcement: None,
+            stamp: Stamp::NONE,
         }
+    }
+
+    /// Its time in the router is measured.
+    pub fn stamp(mut self, stamp: Stamp) -> Self {
+        self.stamp = stamp;
+        self
     }
 
     pub fn token(mut self, token: &[u8]) -> Self {

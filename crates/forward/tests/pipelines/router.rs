@@ -12,7 +12,7 @@ use namehop_forward::{CsErasure, Engine, EngineConfig};
 use namehop_hash::HashKey;
 use namehop_packet::{
     BufferPool, DropReason, FaceId, FaceInfo, FaceScope, Incoming, LinkFields, LinkType, Outgoing, PacketBuffer,
-    PacketKind, Timestamp,
+    PacketKind, Stamp, Timestamp,
 };
 use namehop_wire::lp::PitToken;
 use namehop_wire::{DataHeader, Interest};
@@ -48,6 +48,8 @@ pub struct Sent {
     pub kind: PacketKind,
     pub bytes: Vec<u8>,
     pub fields: LinkFields,
+    /// When the packet that it is, or answers, was received, and what it is.
+    pub stamp: Stamp,
 }
 
 impl Sent {
@@ -191,7 +193,8 @@ impl Router {
             no_cache: packet.no_cache,
             non_discovery: packet.non_discovery,
             announcement: packet.announcement.map(|bytes| self.pool.copy_of(&bytes).expect("buffer")),
-            incoming_face_id: None,
+            stamp: packet.stamp,
+            ..LinkFields::default()
         };
         let buffer = self.pool.copy_of(&packet.bytes).expect("buffer");
         Incoming { face: FaceId(face), buffer, fields }
@@ -240,8 +243,9 @@ impl Router {
     /// What was sent since the last call.
     pub fn sent_unchecked(&mut self) -> Vec<Sent> {
         let convert = |packet: Outgoing| {
+            let stamp = packet.stamp();
             let Outgoing { face, kind, buffer, fields } = packet;
-            Sent { face: face.0, kind, bytes: buffer.bytes().to_vec(), fields }
+            Sent { face: face.0, kind, bytes: buffer.bytes().to_vec(), fields, stamp }
         };
         self.out.drain(..).map(convert).collect()
     }

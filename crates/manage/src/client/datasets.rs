@@ -10,7 +10,7 @@ use crate::nfd::{
     ChannelStatus, ControlResponse, CsInfo, DatasetItem, DropCount, FaceQueryFilter, FaceStatus, FibEntry,
     GeneralStatus, ReadvertiseStatus, RibEntry, StrategyChoice, decode_items,
 };
-use crate::server::{DispatchEntry, PowerStatus, WorkerStatus};
+use crate::server::{DispatchEntry, LatencyStatus, PowerStatus, WorkerStatus};
 
 /// InterestLifetime of the first Interest: the forwarder may have to build a long list.
 const FIRST_LIFETIME_MS: u64 = 10_000;
@@ -158,6 +158,15 @@ impl<E: Express> Controller<E> {
     /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
     pub async fn power(&self) -> Result<Option<PowerStatus>, ClientError> {
         Ok(self.list(&names::localhost_verb(module::STATUS, "power")).await?.into_iter().next())
+    }
+
+    /// How long packets stay in the router. Only Namehop has this dataset.
+    ///
+    /// # Errors
+    /// As for [`fetch`](Self::fetch); a time-out when the forwarder is another one.
+    pub async fn latency(&self) -> Result<LatencyStatus, ClientError> {
+        let statuses: Vec<LatencyStatus> = self.list(&names::localhost_verb(module::STATUS, "latency")).await?;
+        statuses.into_iter().next().ok_or(ClientError::Codec(crate::nfd::CodecError::Missing("LatencyStatus")))
     }
 
     /// Entries of the name dispatch table that had packets lately, with most first. Only Namehop has this dataset.

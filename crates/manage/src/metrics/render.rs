@@ -8,7 +8,7 @@ use namehop_face::{Face, LinkDrop};
 use namehop_forward::engine::CsCounters;
 use namehop_packet::DropReason;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -16,6 +16,7 @@ use prometheus_client::registry::Registry;
 
 use super::Snapshot;
 use super::gone::{DirectionSums, FaceSums};
+use super::latency::latency;
 use super::power::power;
 use super::workers::workers;
 use crate::nfd::ReadvertiseStatus;
@@ -41,6 +42,7 @@ impl Collector for SnapshotCollector {
         tables(&mut metrics, &self.0)?;
         workers(&mut metrics, &self.0.workers)?;
         power(&mut metrics, self.0.power.as_ref())?;
+        latency(&mut metrics, &self.0.latency)?;
         readvertise(&mut metrics, &self.0.readvertise)?;
         faces(&mut metrics, &self.0)
     }
@@ -57,7 +59,7 @@ impl Metrics<'_> {
         ConstCounter::new(value).encode(encoder)
     }
 
-    fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+    pub(super) fn gauge(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
         self.gauge_f64(name, help, value as f64)
     }
 
@@ -78,6 +80,16 @@ impl Metrics<'_> {
         let encoder = self.0.encode_descriptor(name, help, None, metric_type)?;
         write(&mut Family { encoder, is_counter })
     }
+
+    /// Histograms of one metric that differ in their labels.
+    pub(super) fn histograms(
+        &mut self,
+        name: &str,
+        help: &str,
+        write: impl FnOnce(&mut Family<'_>) -> fmt::Result,
+    ) -> fmt::Result {
+        self.family(name, help, MetricType::Histogram, write)
+    }
 }
 
 pub(super) struct Family<'a> {
@@ -93,6 +105,17 @@ impl Family<'_> {
         } else {
             ConstGauge::new(value as f64).encode(encoder)
         }
+    }
+
+    /// A histogram: sum and number of its values, and its buckets with their upper ends and the number of values in each.
+    pub(super) fn histogram<const N: usize>(
+        &mut self,
+        labels: &Labels<'_, N>,
+        sum: f64,
+        count: u64,
+        buckets: &[(f64, u64)],
+    ) -> fmt::Result {
+        self.encoder.encode_family(labels)?.encode_histogram::<NoLabelSet>(sum, count, buckets, None)
     }
 
     /// A line that is no whole number.

@@ -5,7 +5,7 @@ use namehop_packet::DropReason;
 
 use super::*;
 use crate::nfd::ReadvertiseCounters;
-use crate::server::PowerPart;
+use crate::server::{LatencyCounts, PowerPart};
 
 fn snapshot() -> Snapshot {
     let faces = FaceTable::new();
@@ -38,6 +38,12 @@ fn snapshot() -> Snapshot {
             nanojoules_per_packet: Some(350),
             parts: vec![PowerPart { name: "package-0".to_owned(), milliwatts: 10_500, millijoules: 2_250 }],
         }),
+        latency: LatencyStatus {
+            one_in: std::num::NonZeroU32::new(1024),
+            measured_ms: 1_000,
+            data: LatencyCounts(vec![(900, 4), (1_500, 2), (2_000_000_000, 1)]),
+            ..LatencyStatus::default()
+        },
         ..Snapshot::default()
     };
     (snapshot.engine.cs.capacity, snapshot.engine.cs.serve) = (1000, true);
@@ -63,6 +69,14 @@ fn everything_is_there_with_help_and_labels() {
         r#"namehop_power_watts{source="measured",part="package-0"} 10.5"#.to_owned(),
         r#"namehop_energy_joules_total{source="measured",part="package-0"} 2.25"#.to_owned(),
         r#"namehop_packet_energy_nanojoules{source="measured"} 350.0"#.to_owned(),
+        "namehop_latency_sample 1024.0".to_owned(),
+        r#"namehop_latency_seconds_sum{way="data"} 2.0000066"#.to_owned(),
+        r#"namehop_latency_seconds_count{way="data"} 7"#.to_owned(),
+        r#"namehop_latency_seconds_count{way="cs_hit"} 0"#.to_owned(),
+        r#"namehop_latency_seconds_bucket{le="0.000001",way="data"} 4"#.to_owned(),
+        r#"namehop_latency_seconds_bucket{le="0.000002",way="data"} 6"#.to_owned(),
+        r#"namehop_latency_seconds_bucket{le="1.0",way="data"} 6"#.to_owned(),
+        r#"namehop_latency_seconds_bucket{le="+Inf",way="data"} 7"#.to_owned(),
         r#"namehop_readvertise_commands_total{destination="daemon",result="announced"} 9"#.to_owned(),
         r#"namehop_readvertise_commands_total{destination="daemon",result="timed-out"} 2"#.to_owned(),
         r#"namehop_readvertise_left_out_total{destination="daemon"} 1"#.to_owned(),

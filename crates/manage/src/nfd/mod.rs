@@ -10,6 +10,7 @@ mod cs_disk;
 mod dispatch;
 mod drops;
 mod faces;
+mod latency;
 pub mod names;
 pub mod numbers;
 mod parameters;

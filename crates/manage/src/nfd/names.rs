@@ -18,11 +18,13 @@ pub mod module {
     pub const NDT: &str = "ndt";
     /// Packet trace.
     pub const TRACE: &str = "trace";
+    /// How long packets stay in the router.
+    pub const LATENCY: &str = "latency";
     /// The router as a whole.
     pub const STATUS: &str = "status";
 
     /// Modules that take commands, which authorizations can name.
-    pub const WITH_COMMANDS: [&str; 7] = [FACES, FIB, CS, STRATEGY_CHOICE, RIB, NDT, TRACE];
+    pub const WITH_COMMANDS: [&str; 8] = [FACES, FIB, CS, STRATEGY_CHOICE, RIB, NDT, TRACE, LATENCY];
 }
 
 /// `/localhost/nfd`: management from this computer.

@@ -4,6 +4,7 @@
 //! command answered with 200 is done.
 
 use std::future::Future;
+use std::num::NonZeroU32;
 use std::ops::AddAssign;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use namehop_wire::{Name, NameRef};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::PowerStatus;
+use super::{LatencyStatus, PowerStatus};
 use crate::rib::Route;
 
 /// Counters and table sizes of the forwarding engine at one moment, of all workers together.
@@ -267,6 +268,12 @@ pub trait ControlPlane: 'static {
     /// Has all workers trace packets as asked for here from now on, or none. Each calls
     /// [`Management::traced`](super::Management::traced) for every packet.
     fn trace(&self, request: Option<TraceRequest>) -> impl Future<Output = ()>;
+
+    /// Measures how long packets stay in the router from now on, one in so many packets, or none; forgets what was measured before.
+    fn sample_latency(&self, one_in: Option<NonZeroU32>) -> impl Future<Output = ()>;
+
+    /// How long packets stay in the router.
+    fn latency(&self) -> impl Future<Output = LatencyStatus>;
 
     /// Saves a change if it has to outlive a restart. To be called before the change takes effect, so that no effect is
     /// ever answered for that is not saved; where the outcome has to be known first, right after it, and when this fails

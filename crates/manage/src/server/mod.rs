@@ -14,6 +14,7 @@ mod faces;
 mod fib;
 mod fib_update;
 mod inside;
+mod latency;
 mod learned_routes;
 mod loaded_prefixes;
 mod loaded_strategies;
@@ -46,6 +47,7 @@ pub use control_plane::{
     WorkerStatus,
 };
 pub use inside::{Inside, PlaceInTable, RouterEnds};
+pub use latency::{LatencyCounts, LatencyStatus};
 pub use learned_routes::AnnouncementError;
 pub use power::{PowerPart, PowerStatus};
 pub use rib::RouteError;

@@ -84,6 +84,13 @@ impl<C: ControlPlane> Management<C> {
             content: Content::Whole(|this| Box::pin(async move { encode_all(this.control.power().into_iter()) })),
         },
         Dataset {
+            module: module::STATUS,
+            verb: "latency",
+            content: Content::Whole(|this| {
+                Box::pin(async move { encode_all([this.control.latency().await].into_iter()) })
+            }),
+        },
+        Dataset {
             module: module::NDT,
             verb: "list",
             content: Content::Whole(|this| {

@@ -49,7 +49,7 @@ pub(super) enum Begun {
 
 impl<C: ControlPlane> Management<C> {
     /// The modules that have verbs.
-    pub(super) const MODULES: [(&str, &[Verb<C>]); 7] = [
+    pub(super) const MODULES: [(&str, &[Verb<C>]); 8] = [
         (module::FACES, Self::FACE_VERBS),
         (module::FIB, Self::FIB_VERBS),
         (module::CS, Self::CS_VERBS),
@@ -57,6 +57,7 @@ impl<C: ControlPlane> Management<C> {
         (module::RIB, Self::RIB_VERBS),
         (module::NDT, Self::NDT_VERBS),
         (module::TRACE, Self::TRACE_VERBS),
+        (module::LATENCY, Self::LATENCY_VERBS),
     ];
 
     /// The verb with this name.

@@ -9,6 +9,7 @@ mod content_store;
 mod content_store_disk;
 mod dispatch;
 mod face;
+mod latency;
 mod power;
 mod prefix;
 mod status;
@@ -22,10 +23,11 @@ pub use content_store::{CsConfigView, CsErasureView, CsInfoView, CsPolicyView};
 pub use content_store_disk::CsDiskView;
 pub use dispatch::{DispatchEntryView, DispatchMoveView};
 pub use face::{ChangedFaceView, FaceView};
+pub use latency::{LatencyStepView, LatencyView, LatencyWayView};
 pub use power::{PowerPartView, PowerView};
 pub use prefix::{FibView, NextHopView, RouteView, StrategyChoiceView};
 pub use status::{
-    FaceDropView, ReadvertiseCommandsView, ReadvertiseErrorView, ReadvertiseView, StatusView, WorkerView,
+    FaceDropView, OwnDatasets, ReadvertiseCommandsView, ReadvertiseErrorView, ReadvertiseView, StatusView, WorkerView,
 };
 pub use strategy::{ParameterView, StrategyView};
 pub use trace::{TracedPacketView, TracedStepView};

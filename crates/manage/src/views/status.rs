@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::PowerView;
-use crate::nfd::{DropCount, GeneralStatus, ReadvertiseStatus};
+use super::{CsDiskView, PowerView};
+use crate::nfd::{CsDisk, DropCount, GeneralStatus, ReadvertiseStatus};
 use crate::server::{HandoverCounters, PowerStatus, QueueStatus, WorkerStatus};
 
 /// Version, uptime, table sizes and packet counts, every discarded packet by reason, and who is told of the routes.
@@ -63,6 +63,24 @@ pub struct StatusView {
     /// What the computer takes of power; `null` where that is neither measured nor estimated.
     #[schema(required)]
     pub power: Option<PowerView>,
+    /// The second tier of the Content Store; `null` where there is none.
+    #[schema(required)]
+    pub cs_disk: Option<CsDiskView>,
+}
+
+/// What Namehop tells beyond `status/general`, which all forwarders have.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnDatasets<'a> {
+    /// `status/drops`.
+    pub drops: &'a [DropCount],
+    /// `status/readvertise`.
+    pub readvertise: &'a [ReadvertiseStatus],
+    /// `status/workers`.
+    pub workers: &'a [WorkerStatus],
+    /// `status/power`.
+    pub power: Option<&'a PowerStatus>,
+    /// Of `cs/info`.
+    pub cs_disk: Option<CsDisk>,
 }
 
 /// Packets discarded on a face for one reason.
@@ -201,15 +219,8 @@ impl From<&ReadvertiseStatus> for ReadvertiseView {
 }
 
 impl StatusView {
-    /// From the datasets `status/general` and, where the forwarder has them, `status/drops`, `status/readvertise`,
-    /// `status/workers` and `status/power`.
-    pub fn new(
-        status: GeneralStatus,
-        drops: Option<&[DropCount]>,
-        readvertise: Option<&[ReadvertiseStatus]>,
-        workers: Option<&[WorkerStatus]>,
-        power: Option<&PowerStatus>,
-    ) -> Self {
+    /// From the dataset `status/general` and, where the forwarder has them, those of Namehop.
+    pub fn new(status: GeneralStatus, own: Option<OwnDatasets<'_>>) -> Self {
         let uptime = Duration::from_millis(status.current_timestamp_ms.saturating_sub(status.start_timestamp_ms));
         Self {
             version: status.version,
@@ -229,11 +240,12 @@ impl StatusView {
             out_nacks: status.out_nacks,
             satisfied_interests: status.satisfied_interests,
             unsatisfied_interests: status.unsatisfied_interests,
-            drops: drops.map(totals),
-            face_drops: drops.map(of_faces),
-            readvertise: readvertise.map(|told| told.iter().map(ReadvertiseView::from).collect()),
-            workers: workers.map(|workers| workers.iter().map(WorkerView::from).collect()),
-            power: power.map(PowerView::from),
+            drops: own.map(|own| totals(own.drops)),
+            face_drops: own.map(|own| of_faces(own.drops)),
+            readvertise: own.map(|own| own.readvertise.iter().map(ReadvertiseView::from).collect()),
+            workers: own.map(|own| own.workers.iter().map(WorkerView::from).collect()),
+            power: own.and_then(|own| own.power).map(PowerView::from),
+            cs_disk: own.and_then(|own| own.cs_disk).map(CsDiskView::from),
         }
     }
 }

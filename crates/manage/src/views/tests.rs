@@ -169,7 +169,7 @@ fn the_router_as_a_whole() {
         current_timestamp_ms: 3_500,
         ..GeneralStatus::default()
     };
-    let silent = StatusView::new(status.clone(), None, None, None, None);
+    let silent = StatusView::new(status.clone(), None);
     assert_eq!((silent.uptime_s, silent.drops.is_none(), silent.face_drops.is_none()), (2.5, true, true));
     let drop = |face_id, count| DropCount { face_id, layer: "link".to_owned(), reason: "link-down".to_owned(), count };
     let counters = ReadvertiseCounters { announced: 4, withdrawn: 1, refused: 2, ..ReadvertiseCounters::default() };
@@ -198,7 +198,17 @@ fn the_router_as_a_whole() {
         nanojoules_per_packet: None,
         parts: vec![PowerPart { name: "cpu".to_owned(), milliwatts: 1_500, millijoules: 250 }],
     };
-    let told = as_json(StatusView::new(status, Some(&drops), Some(&[daemon]), Some(&[worker]), Some(&power)));
+    let mut disk = CsDisk::default();
+    disk.0.status.stalls = 3;
+    let own = OwnDatasets {
+        drops: &drops,
+        readvertise: &[daemon],
+        workers: &[worker],
+        power: Some(&power),
+        cs_disk: Some(disk),
+    };
+    let told = as_json(StatusView::new(status, Some(own)));
+    assert_eq!(told["cs_disk"]["stalls"], json!(3));
     let parts = json!([{"name": "cpu", "watts": 1.5, "joules": 0.25}]);
     let estimate =
         json!({"source": "estimated", "server": "rack-3", "watts": 1.5, "nanojoules_per_packet": null, "parts": parts});

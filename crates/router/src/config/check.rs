@@ -41,6 +41,8 @@ impl Config {
         let (forwarding, store, faces, ports) = (&self.forwarding, &self.content_store, &self.faces, &self.ports);
         let ranges = [
             ("forwarding.dispatch_components", forwarding.dispatch_components as u64, 1, MAX_COMPONENTS as u64),
+            ("forwarding.poll_us", forwarding.poll_us, 0, 1_000_000),
+            ("forwarding.longest_pause_us", forwarding.longest_pause_us, 50, 100_000),
             ("forwarding.pit_capacity", forwarding.pit_capacity as u64, 64, 1 << 28),
             ("forwarding.dead_nonce_list_lifetime_ms", forwarding.dead_nonce_list_lifetime_ms, 50, 600_000),
             ("forwarding.max_name_bytes", forwarding.max_name_bytes as u64, 255, MAX_PACKET_SIZE as u64),

@@ -185,6 +185,7 @@ fn with_remedy(message: &str) -> String {
     for (expected, meaning) in [
         ("u8", "a whole number from 0 to 255"),
         ("u16", "a whole number from 0 to 65535"),
+        ("u32", "a whole number from 0 to 4294967295"),
         ("u64", WHOLE_NUMBER),
         ("usize", WHOLE_NUMBER),
     ] {

@@ -4,6 +4,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,7 @@ use namehop_store::PolicyChoice;
 use namehop_table::HugePages;
 
 use super::values::{AutoNumber, AutoPath, ByteSize, NameText, PortText, UriText, address, as_text, persistency};
+use crate::worker::Idling;
 
 /// `[log]`
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -50,6 +52,12 @@ pub struct Forwarding {
     pub workers: AutoNumber,
     /// Processors for the first workers, by number.
     pub processors: Vec<usize>,
+    /// How long a worker goes on looking for packets before it sleeps, in microseconds.
+    pub poll_us: u64,
+    /// Whether workers never sleep.
+    pub always_poll: bool,
+    /// How long a worker sleeps at most beside ports that cannot wake it, in microseconds.
+    pub longest_pause_us: u64,
     /// Components of names by which packets are divided among workers.
     pub dispatch_components: usize,
     /// Whether names are moved between workers so that all have the same load.
@@ -86,6 +94,9 @@ impl Default for Forwarding {
         Forwarding {
             workers: AutoNumber::Auto,
             processors: Vec::new(),
+            poll_us: 20,
+            always_poll: false,
+            longest_pause_us: 5_000,
             dispatch_components: dispatch::DEFAULT_COMPONENTS,
             rebalance: true,
             pit_capacity: engine.pit_capacity,
@@ -100,6 +111,17 @@ impl Default for Forwarding {
             lookahead: AutoNumber::Auto,
             small_buffers: 32_768,
             large_buffers: 8_192,
+        }
+    }
+}
+
+impl Forwarding {
+    /// What workers do while there is nothing to do.
+    pub fn idling(&self) -> Idling {
+        Idling {
+            always_polls: self.always_poll,
+            poll_for: Duration::from_micros(self.poll_us),
+            longest_pause: Duration::from_micros(self.longest_pause_us),
         }
     }
 }
@@ -305,11 +327,18 @@ pub struct Metrics {
     pub listen: SocketAddr,
     /// Names that clients may ask for, besides `localhost` and addresses; `*` = all.
     pub allowed_hosts: Vec<String>,
+    /// One in so many packets is measured for its time in the router; 0 = none.
+    pub latency_sample: u32,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        Metrics { enabled: true, listen: SocketAddr::from(([127, 0, 0, 1], 9697)), allowed_hosts: Vec::new() }
+        Metrics {
+            enabled: true,
+            listen: SocketAddr::from(([127, 0, 0, 1], 9697)),
+            allowed_hosts: Vec::new(),
+            latency_sample: 0,
+        }
     }
 }
 

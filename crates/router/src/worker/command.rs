@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use crossbeam_queue::SegQueue;
 use tokio::sync::oneshot;
 
+use namehop_face::latency::LatencyRecorder;
 use namehop_face::registry::Face;
 use namehop_face::wake::Waker;
 use namehop_forward::engine::{CsChange, CsInfo, EngineEvent};
@@ -47,6 +48,8 @@ pub(super) enum WorkerCommand {
     AnnouncementReply(u64, Option<Vec<u8>>),
     /// Trace such packets, or none any more.
     Trace(Option<TraceRequest>, oneshot::Sender<()>),
+    /// Measure latency with this recorder from now on, or not any more; the reply is the one before.
+    SwapLatency(Option<Box<LatencyRecorder>>, oneshot::Sender<Option<Box<LatencyRecorder>>>),
     /// Stop.
     Shutdown,
 }

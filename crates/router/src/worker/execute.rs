@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tracing::{debug, warn};
 
+use namehop_face::latency::LatencyRecorder;
 use namehop_face::port::QueueCounts;
 use namehop_forward::engine::CsErasure;
 use namehop_forward::schedule::Schedule;
@@ -113,6 +114,9 @@ impl<S: Schedule> Worker<S> {
             WorkerCommand::Trace(request, reply) => {
                 self.engine.trace(request);
                 let _ = reply.send(());
+            }
+            WorkerCommand::SwapLatency(next, reply) => {
+                let _ = reply.send(LatencyRecorder::swap(&mut self.latency, next));
             }
             WorkerCommand::Shutdown => {
                 debug!("worker stops");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use namehop_face::latency::LatencyRecorder;
 use namehop_face::registry::Face;
 use namehop_forward::engine::{CsChange, CsInfo, EngineEvent};
 use namehop_forward::fib::NextHop;
@@ -165,6 +166,15 @@ impl WorkerHandles {
     /// Has all of them trace packets, each as many as are asked for, or none.
     pub async fn trace(&self, request: Option<TraceRequest>) -> Result<(), WorkerGone> {
         self.ask_all(|_, reply| WorkerCommand::Trace(request.clone(), reply)).await.map(drop)
+    }
+
+    /// Gives each of them a recorder of latency, or none; gives back those that they had.
+    pub async fn swap_latency(
+        &self,
+        next: impl Fn() -> Option<Box<LatencyRecorder>>,
+    ) -> Result<Vec<Box<LatencyRecorder>>, WorkerGone> {
+        let before = self.ask_all(|_, reply| WorkerCommand::SwapLatency(next(), reply)).await?;
+        Ok(before.into_iter().flatten().collect())
     }
 
     /// Next thing an engine reports to the control plane, if any, and the number of its worker.

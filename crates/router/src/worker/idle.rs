@@ -1,12 +1,24 @@
 //! Busy polling: how long an idle worker keeps looking for packets before it sleeps.
 //!
-//! Falling asleep and being woken costs tens of microseconds, several times what a packet takes. Where packets follow each
+//! A worker with a thread of its own does as the configuration says ([`Idling`]). One that shares its thread with the sockets decides by
+//! itself ([`BusyPoll`]). Falling asleep and being woken costs tens of microseconds, several times what a packet takes. Where packets follow each
 //! other closely, as when one Interest at a time is in flight, polling for a moment is quicker; where they do not, it only
 //! costs power. So the worker polls for as long as would have been enough for the last pauses, and not at all after a longer
 //! pause: without traffic it never polls. Nor does it poll where other threads need the processor: the scheduler prefers
 //! threads that have just slept, and a thread that polls all the time would wait for its turn like any other.
 
 use std::time::{Duration, Instant};
+
+/// What a worker with a thread of its own does while there is nothing to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Idling {
+    /// It never sleeps.
+    pub always_polls: bool,
+    /// It looks for packets for so long before it sleeps.
+    pub poll_for: Duration,
+    /// Beside ports that cannot wake it, it sleeps no longer than this.
+    pub longest_pause: Duration,
+}
 
 /// Longest time to poll before sleeping: a few times what falling asleep and waking up cost.
 const LONGEST: Duration = Duration::from_micros(120);

@@ -14,6 +14,7 @@ mod handover;
 mod idle;
 #[cfg(test)]
 mod interest_way;
+mod latency;
 mod polling;
 mod processors;
 mod reschedule;
@@ -30,6 +31,7 @@ use tracing::warn;
 
 use namehop_disk::DiskTier;
 use namehop_face::counters::LinkDrop;
+use namehop_face::latency::LatencyRecorder;
 use namehop_face::link_service::{DroppedInterest, Reassembler};
 use namehop_face::port::PortSet;
 use namehop_face::registry::{Face, FaceTable};
@@ -43,10 +45,12 @@ use command::{Mailbox, Settled, WorkerMailbox};
 use execute::Erasing;
 use faces::{FaceRecord, FaceRecords, LinkTimers, Output, WorkerFaces};
 use handover::{Handed, Received};
+use latency::FrameStamps;
 
 pub use command::{WorkerGone, WorkerHandle};
 pub use handles::{WorkerHandles, share};
 pub use handover::Handover;
+pub use idle::Idling;
 pub use polling::serve;
 pub use processors::{pin_to_processor, usable_processors};
 
@@ -98,12 +102,15 @@ pub struct Worker<S: Schedule = Burst> {
     erasing: VecDeque<Erasing>,
     /// Who waits for changed settings of the Content Store to be carried out.
     settling: Vec<oneshot::Sender<Settled>>,
+    /// Measures how long packets stay in the router, if anybody wants to know.
+    latency: Option<Box<LatencyRecorder>>,
     // Scratch of one turn, kept to allocate nothing.
     frames: Vec<Frame>,
     incoming: IncomingBurst,
     outgoing: Vec<Outgoing>,
     encoded: Vec<PacketBuffer>,
     dropped_interests: Vec<DroppedInterest>,
+    stamps: FrameStamps,
 }
 
 impl<S: Schedule> Worker<S> {
@@ -147,11 +154,13 @@ impl<S: Schedule> Worker<S> {
             processor: None,
             erasing: VecDeque::new(),
             settling: Vec::new(),
+            latency: None,
             frames: Vec::with_capacity(2 * BURST),
             incoming: IncomingBurst::with_capacity(2 * BURST),
             outgoing: Vec::with_capacity(4 * BURST),
             encoded: Vec::with_capacity(BURST),
             dropped_interests: Vec::new(),
+            stamps: FrameStamps::default(),
         };
         for face in worker.table.snapshot() {
             worker.add_face(&face);
@@ -233,9 +242,13 @@ impl<S: Schedule> Worker<S> {
         self.rings.from_control.pop_burst(&mut self.frames, BURST);
         self.rings.from_sockets.pop_burst(&mut self.frames, BURST);
         let mut frames = std::mem::take(&mut self.frames);
+        let from_rings = frames.len();
         let Worker { ports, records, engine, reassembler, pool, number, .. } = self;
         let mut faces = WorkerFaces { records, engine, reassembler, worker: *number };
         worked |= ports.receive(now, &mut frames, &mut faces, pool);
+        if let Some(latency) = &mut self.latency {
+            latency.stamp_all(&mut frames[from_rings..]);
+        }
         self.frames = frames;
         worked |= !self.frames.is_empty();
         self.receive(now);
@@ -250,6 +263,7 @@ impl<S: Schedule> Worker<S> {
         self.transmit(now);
         let (ports, mut faces) = self.ports_and_faces();
         self.port_retry = ports.flush(&mut faces);
+        self.stamps.note_sent(self.latency.as_deref_mut());
         if let Some(handover) = &mut self.handover {
             handover.publish();
         }
@@ -312,11 +326,15 @@ impl<S: Schedule> Worker<S> {
                 continue;
             };
             while rest.as_slice().first().is_some_and(|frame| frame.face == id)
-                && let Some(Frame { endpoint, buffer, .. }) = rest.next()
+                && let Some(Frame { endpoint, buffer, stamp, .. }) = rest.next()
             {
+                let before = stamp.is_some().then(|| self.incoming.kinds().map(|packets| packets.len()));
                 // A drop is counted by the link service under its name.
                 let _ =
                     record.link.receive(now, buffer, endpoint, &self.pool, &mut self.reassembler, &mut self.incoming);
+                if let Some(before) = before {
+                    self.incoming.stamp_added(before, stamp);
+                }
             }
             self.timers.note(record);
         }
@@ -327,9 +345,9 @@ impl<S: Schedule> Worker<S> {
     fn run_link_timers(&mut self, now: Timestamp) {
         self.reassembler.expire(now);
         let (rings, ports, pool) = (&self.rings, &mut self.ports, &self.pool);
-        let (dropped, encoded) = (&mut self.dropped_interests, &mut self.encoded);
+        let (dropped, encoded, stamps) = (&mut self.dropped_interests, &mut self.encoded, &mut self.stamps);
         self.timers.run_due(now, &mut self.records, pool, dropped, encoded, |record, frames| {
-            send_frames(rings, ports, pool, record, frames);
+            send_frames(rings, ports, pool, record, frames, stamps);
         });
         self.pass_on_dropped(now);
     }
@@ -362,10 +380,14 @@ impl<S: Schedule> Worker<S> {
             while rest.as_slice().first().is_some_and(|packet| packet.face == id)
                 && let Some(packet) = rest.next()
             {
+                let (stamp, before) = (packet.stamp(), self.encoded.len());
                 // A drop is counted by the link service under its name.
                 let _ = record.link.send(now, packet, queued, &self.pool, &mut self.encoded);
+                if stamp.is_some() && self.encoded.len() > before {
+                    self.stamps.put_on(self.encoded.len() - 1, stamp);
+                }
             }
-            send_frames(&self.rings, &mut self.ports, &self.pool, record, &mut self.encoded);
+            send_frames(&self.rings, &mut self.ports, &self.pool, record, &mut self.encoded, &mut self.stamps);
             self.timers.note(record);
         }
         drop(rest);
@@ -388,7 +410,7 @@ impl<S: Schedule> Worker<S> {
         // A drop is counted by the link service under its name.
         let _ = record.link.send(now, packet, 0, &self.pool, &mut self.encoded);
         for buffer in self.encoded.drain(..) {
-            if ring.push(Frame { face: from, endpoint: 0, buffer }).is_err() {
+            if ring.push(Frame::new(from, 0, buffer)).is_err() {
                 record.link.counters().link_drops.add(reason, 1);
             }
         }
@@ -403,17 +425,23 @@ fn send_frames(
     pool: &BufferPool,
     record: &FaceRecord,
     frames: &mut Vec<PacketBuffer>,
+    stamps: &mut FrameStamps,
 ) {
     let face = record.link.face();
     let ring = match &record.output {
-        Output::Port(output) => return ports.send(face, output, frames, pool),
+        Output::Port(output) => {
+            stamps.leave_by_port();
+            return ports.send(face, output, frames, pool);
+        }
         Output::Sockets => &rings.to_sockets,
         Output::Control => &rings.to_control,
         // Packets of such faces are handed over before they come to their link service.
         Output::Worker(_) => return frames.clear(),
     };
-    for buffer in frames.drain(..) {
-        if ring.push(Frame { face: record.info.id, endpoint: 0, buffer }).is_err() {
+    let mut stamps = stamps.leave_by_ring();
+    for (place, buffer) in frames.drain(..).enumerate() {
+        let frame = Frame { stamp: stamps(place), ..Frame::new(record.info.id, 0, buffer) };
+        if ring.push(frame).is_err() {
             record.link.counters().link_drops.add(LinkDrop::SendQueueFull, 1);
             if ring.refused() == 1 {
                 warn!(face = %record.info.id, "the ring from the worker to the links is full: packets are dropped");

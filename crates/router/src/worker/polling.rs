@@ -1,10 +1,10 @@
 //! A worker as a thread of its own, one of several or once there is a port: polls ports and rings alike and sleeps when all are idle.
 //!
-//! An idle worker goes on polling for [`SPIN_NS`], because the next packet often follows at once, and then sleeps. Its rings
+//! An idle worker goes on polling for a while ([`Idling`]), because the next packet often follows at once, and then sleeps. Its rings
 //! and its timers wake it, and a congested port does when it is time to try sending again. Ports with a bell (network
-//! interfaces) end the sleep when a frame arrives. Others (memif) are polled after a pause that grows with the time without
-//! traffic. So a frame waits at most [`LONGEST_PAUSE`] for a worker that had nothing to do for long, and an idle router takes
-//! next to no processor time.
+//! interfaces, and memifs without traffic) end the sleep when a frame arrives. Others (network cards without the kernel) are polled after
+//! a pause that grows with the time without traffic, up to a limit. So a frame waits no longer than that for a worker that had nothing to
+//! do for long, and an idle router takes next to no processor time.
 
 use std::io;
 use std::thread;
@@ -15,41 +15,42 @@ use nix::sys::prctl::set_timerslack;
 use tokio::sync::oneshot;
 use tracing::{info, warn};
 
+use super::idle::Idling;
 use super::{Worker, pin_to_processor, usable_processors};
 use crate::config::Processor;
 use crate::supervise::fault_point;
 
-/// How long a worker without work goes on polling before it sleeps, in nanoseconds.
-const SPIN_NS: u64 = 20_000;
-/// Pauses between two polls of ports without a bell: up to how long without work, and how long the pause is.
+/// Pauses between two polls of ports without a bell: up to how long without work, and how long the pause is. After that it is the longest
+/// there may be.
 const PAUSES: [(Duration, Duration); 3] = [
     (Duration::from_millis(1), Duration::from_micros(20)),
     (Duration::from_millis(50), Duration::from_micros(100)),
     (Duration::from_secs(1), Duration::from_millis(1)),
 ];
-/// The pause after that.
-const LONGEST_PAUSE: Duration = Duration::from_millis(5);
+/// Pause of a worker that the system does not let sleep as it should.
+const FAULT_PAUSE: Duration = Duration::from_millis(1);
 /// The shortest sleep.
 const SHORT_PAUSE: Duration = Duration::from_micros(50);
 /// How much too late sleeps may end, in nanoseconds; with the kernel's default the short ones would last twice as long.
 const TIMER_SLACK_NS: u64 = 1_000;
 
 /// Works until told to shut down. A single worker is a task until there is a port, and has a thread of its own from then on;
-/// several have threads of their own from the start. Each of them runs on the processor in its place of `processors`.
+/// several have threads of their own from the start, and so has one that never sleeps. Each of them runs on the processor in its place of
+/// `processors`.
 ///
 /// # Errors
 /// When a thread cannot be started, or ended by itself.
-pub async fn serve(workers: Vec<Worker>, processors: Vec<Processor>) -> io::Result<()> {
+pub async fn serve(workers: Vec<Worker>, processors: Vec<Processor>, idling: Idling) -> io::Result<()> {
     let mut workers = workers.into_iter().zip(processors);
     let threads = match (workers.next(), workers.len()) {
         (None, _) => Vec::new(),
-        (Some((only, processor)), 0) => match only.run().await {
-            Some(worker) => vec![start(worker, processor)?],
+        (Some((only, processor)), 0) if !idling.always_polls => match only.run().await {
+            Some(worker) => vec![start(worker, processor, idling)?],
             None => Vec::new(),
         },
         (Some(first), _) => {
             let all = std::iter::once(first).chain(workers);
-            all.map(|(worker, processor)| start(worker, processor)).collect::<io::Result<_>>()?
+            all.map(|(worker, processor)| start(worker, processor, idling)).collect::<io::Result<_>>()?
         }
     };
     for ended in threads {
@@ -59,11 +60,11 @@ pub async fn serve(workers: Vec<Worker>, processors: Vec<Processor>) -> io::Resu
 }
 
 /// Starts the thread of a worker; its end can be waited for.
-fn start(worker: Worker, processor: Processor) -> io::Result<oneshot::Receiver<()>> {
+fn start(worker: Worker, processor: Processor, idling: Idling) -> io::Result<oneshot::Receiver<()>> {
     let (sender, ended) = oneshot::channel();
     let name = if worker.handover.is_some() { format!("worker {}", worker.number) } else { "worker".to_owned() };
     thread::Builder::new().name(name).spawn(move || {
-        worker.poll(processor);
+        worker.poll(processor, idling);
         // Nobody waits any more when the router is ending in a hurry.
         let _ = sender.send(());
     })?;
@@ -71,12 +72,13 @@ fn start(worker: Worker, processor: Processor) -> io::Result<oneshot::Receiver<(
 }
 
 impl Worker {
-    fn poll(mut self, processor: Processor) {
+    fn poll(mut self, processor: Processor, idling: Idling) {
         self.processor = pin(self.number, processor);
         fault_point("worker thread");
         if let Err(error) = set_timerslack(TIMER_SLACK_NS) {
             warn!(%error, "the worker's sleeps will be longer than they should");
         }
+        let poll_ns = u64::try_from(idling.poll_for.as_nanos()).unwrap_or(u64::MAX);
         let mut idle_since = None;
         let mut now = self.now();
         loop {
@@ -91,17 +93,17 @@ impl Worker {
                 continue;
             }
             let idle_ns = now.since_ns(*idle_since.get_or_insert(now));
-            if idle_ns < SPIN_NS {
+            if idling.always_polls || idle_ns < poll_ns {
                 std::hint::spin_loop();
             } else {
-                self.sleep_beside_ports(now, Duration::from_nanos(idle_ns));
+                self.sleep_beside_ports(now, Duration::from_nanos(idle_ns), idling.longest_pause);
                 now = self.now();
             }
         }
     }
 
     /// Sleeps until there may be work.
-    fn sleep_beside_ports(&mut self, now: Timestamp, idle: Duration) {
+    fn sleep_beside_ports(&mut self, now: Timestamp, idle: Duration, longest_pause: Duration) {
         self.prepare_to_sleep();
         let deadline = self.next_deadline();
         let mut limit =
@@ -110,15 +112,19 @@ impl Worker {
         if let Some(pause) = self.port_retry {
             at_most(pause.max(SHORT_PAUSE));
         }
-        if self.ports.must_be_polled() {
-            let pause = PAUSES.iter().find(|(until, _)| idle < *until).map_or(LONGEST_PAUSE, |(_, pause)| *pause);
-            at_most(pause);
-        }
+        // They decide then what they can be woken by.
         self.ports.prepare_to_sleep();
+        if let Some(limit) = self.ports.longest_sleep() {
+            at_most(limit);
+        }
+        if self.ports.must_be_polled() {
+            let pause = PAUSES.iter().find(|(until, _)| idle < *until).map_or(longest_pause, |(_, pause)| *pause);
+            at_most(pause.min(longest_pause));
+        }
         let bells = self.ports.bells();
         if let Err(error) = self.waker.poll(&bells, limit, || self.has_work()) {
             warn!(%error, "the worker cannot sleep as it should");
-            thread::sleep(LONGEST_PAUSE);
+            thread::sleep(FAULT_PAUSE);
         }
     }
 }

@@ -33,6 +33,8 @@ impl<S: Schedule> Worker<S> {
             outgoing,
             encoded,
             dropped_interests,
+            latency,
+            stamps,
         } = self;
         Worker {
             engine: engine.with_schedule(),
@@ -60,6 +62,8 @@ impl<S: Schedule> Worker<S> {
             outgoing,
             encoded,
             dropped_interests,
+            latency,
+            stamps,
         }
     }
 }

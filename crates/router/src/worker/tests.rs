@@ -71,7 +71,7 @@ impl Bench {
     /// A turn in which an Interest comes from this face; how many of its Interests there were, and frames of no face.
     fn receive(&mut self, face: &Face) -> (u64, u64) {
         let buffer = self.pool.copy_of(&INTEREST).expect("buffer");
-        assert!(self.rings.from_sockets.push(Frame { face: face.id(), endpoint: 0, buffer }).is_ok());
+        assert!(self.rings.from_sockets.push(Frame::new(face.id(), 0, buffer)).is_ok());
         self.worker.turn(Timestamp(1));
         (
             face.counters.sum(|worker| worker.received.interests.packets.get()),

@@ -73,7 +73,7 @@ fn every_length_gets_a_slot_that_fits_and_wastes_little() {
     for length in 0..=MAX_SLOT_BYTES {
         let slot_bytes = ByteArena::slot_bytes(length).expect("fits");
         assert!(slot_bytes >= length);
-        if length > 1024 {
+        if length > 2048 {
             assert!(slot_bytes * 4 <= (length + UNIT_BYTES) * 5, "{length} in {slot_bytes}");
         } else {
             assert!(slot_bytes < length.max(1) + UNIT_BYTES);

@@ -3,12 +3,15 @@
 //! Interests sent = answered by Data + answered by Nacks + timed out + without an answer at the end. What else comes is counted apart. A
 //! name that is pending is not asked for again.
 
+mod order;
+
 use std::io;
 use std::time::{Duration, Instant};
 
 use namehop_simulate::zipf::Draws;
 use namehop_wire::lp::NackReason;
 
+use self::order::SendingOrder;
 use super::LoadError;
 use super::counts::ConsumerCounts;
 use super::link::{Link, PATIENCE};
@@ -16,8 +19,6 @@ use super::pacing::{Pacer, Pacing};
 use super::packets::{Kind, scan};
 use super::requests::{Pattern, Requests};
 
-/// How often lost Interests are looked for.
-const LOSS_CHECK: Duration = Duration::from_millis(50);
 /// Slots per Interest in flight: late answers are still told from new ones.
 const SLOTS_PER_INTEREST: usize = 16;
 const MIN_SLOTS: usize = 1 << 12;
@@ -106,6 +107,8 @@ pub struct Consumer<L> {
     requests: Vec<Requests>,
     /// Of each pattern, a table of a power of two.
     slots: Vec<Vec<Slot>>,
+    /// Of each pattern, its pending Interests from the oldest on.
+    order: Vec<SendingOrder>,
     pacer: Pacer,
     draws: Draws,
     /// Interests that may still be sent.
@@ -113,7 +116,6 @@ pub struct Consumer<L> {
     nonce: u32,
     pending: usize,
     started: Instant,
-    next_loss_check_ns: u64,
     counts: ConsumerCounts,
     /// Scratch: Interests to send, and where each ends.
     bytes: Vec<u8>,
@@ -137,6 +139,7 @@ impl<L: Link> Consumer<L> {
         Ok(Self {
             link,
             slots: requests.iter().map(|_| vec![Slot::default(); slots]).collect(),
+            order: requests.iter().map(|_| SendingOrder::default()).collect(),
             requests,
             pacer: Pacer::new(plan.pacing, started),
             nonce: draws.number() as u32,
@@ -144,8 +147,7 @@ impl<L: Link> Consumer<L> {
             remaining: plan.count.unwrap_or(u64::MAX),
             pending: 0,
             started,
-            next_loss_check_ns: 0,
-            counts: ConsumerCounts::new()?,
+            counts: ConsumerCounts::new(),
             bytes: Vec::new(),
             ends: Vec::new(),
             answers: Vec::new(),
@@ -184,8 +186,10 @@ impl<L: Link> Consumer<L> {
     /// Gives up what is pending.
     pub fn give_up(&mut self) {
         self.counts.unanswered += self.pending as u64;
-        for slot in self.slots.iter_mut().flatten().filter(|slot| slot.state() == State::Pending) {
-            slot.set(State::TimedOut);
+        for (order, slots) in self.order.iter_mut().zip(&mut self.slots) {
+            while let Some(place) = order.take_oldest(slots, |_| true) {
+                slots[place].set(State::TimedOut);
+            }
         }
         self.pending = 0;
     }
@@ -208,11 +212,7 @@ impl<L: Link> Consumer<L> {
     pub fn step(&mut self, is_measuring: impl Fn() -> bool) -> io::Result<()> {
         let now_ns = self.now_ns();
         let count = is_measuring();
-        let mut lost = 0;
-        if now_ns >= self.next_loss_check_ns {
-            self.next_loss_check_ns = now_ns + LOSS_CHECK.as_nanos() as u64;
-            lost = self.forget_lost(now_ns);
-        }
+        let lost = self.forget_lost(now_ns);
         let held_back = self.issue(now_ns);
         let not_sent = self.pacer.take_not_sent();
         if count {
@@ -337,6 +337,7 @@ impl<L: Link> Consumer<L> {
             held_back = 0;
             made += 1;
             *slot = Slot::new(sequence, now_ns, State::Pending);
+            self.order[pattern].push(place, slots);
             self.pending += 1;
             // Any odd step visits all nonces before one repeats.
             self.nonce = self.nonce.wrapping_add(0x9E37_79B1);
@@ -347,15 +348,16 @@ impl<L: Link> Consumer<L> {
         all_held_back
     }
 
+    /// Those of a pattern have the same lifetime, so the oldest times out first.
     fn forget_lost(&mut self, now_ns: u64) -> u64 {
         let mut lost = 0;
-        for (requests, slots) in self.requests.iter().zip(&mut self.slots) {
-            for slot in slots.iter_mut().filter(|slot| slot.state() == State::Pending) {
-                if now_ns.saturating_sub(slot.sent_ns()) > requests.lifetime_ns {
-                    slot.set(State::TimedOut);
-                    self.pacer.on_loss(now_ns, slot.sent_ns());
-                    lost += 1;
-                }
+        for ((requests, slots), order) in self.requests.iter().zip(&mut self.slots).zip(&mut self.order) {
+            let is_over = |slot: Slot| now_ns.saturating_sub(slot.sent_ns()) > requests.lifetime_ns;
+            while let Some(place) = order.take_oldest(slots, is_over) {
+                let slot = &mut slots[place];
+                slot.set(State::TimedOut);
+                self.pacer.on_loss(now_ns, slot.sent_ns());
+                lost += 1;
             }
         }
         self.pending -= lost;

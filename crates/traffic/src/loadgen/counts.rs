@@ -1,13 +1,8 @@
 //! What a consumer counts.
 
-use std::io;
-
 use hdrhistogram::Histogram;
 
-/// Longest round-trip time that is told from longer ones: an hour.
-const MAX_RTT_NS: u64 = 3_600_000_000_000;
-/// Decimal digits of a round-trip time that are kept.
-const RTT_DIGITS: u8 = 3;
+use crate::rtt_histogram::rtt_histogram;
 
 /// What a consumer counted while it was measuring.
 #[derive(Clone, Debug)]
@@ -49,11 +44,8 @@ pub struct ConsumerCounts {
 }
 
 impl ConsumerCounts {
-    /// # Errors
-    /// When there is no memory for the histogram.
-    pub(super) fn new() -> io::Result<Self> {
-        let rtt_ns = Histogram::new_with_bounds(1, MAX_RTT_NS, RTT_DIGITS).map_err(io::Error::other)?;
-        Ok(Self::with(rtt_ns))
+    pub(super) fn new() -> Self {
+        Self::with(rtt_histogram())
     }
 
     /// What was counted so far; counting begins again.

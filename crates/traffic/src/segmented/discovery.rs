@@ -138,7 +138,7 @@ fn object_of_metadata(data: &Data<'_>, name: &Name, options: &FetchOptions) -> R
     let bad = |text: &str| FetchError::BadMetadata(text.to_owned());
     options.verification.check(data).map_err(|error| FetchError::Verification { name: data.name.to_owned(), error })?;
     if data.content_type == content_type::NACK {
-        return Err(bad("the producer has none"));
+        return Err(FetchError::ProducerNack(name.clone()));
     }
     let versioned = versioned_name(data).ok_or_else(|| bad("it holds no name"))?;
     if !name.is_prefix_of(versioned.as_ref()) {

@@ -1,5 +1,4 @@
-//! Fetches an object: discovery, a congestion-controlled stream of Interests, verification, and
-//! writing in order.
+//! Fetches an object: discovery, a congestion-controlled stream of Interests, verification, and handing segments to an output.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -7,15 +6,17 @@ use std::time::{Duration, Instant};
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
+use hdrhistogram::Histogram;
 use namehop_wire::builder::InterestBuilder;
 use namehop_wire::data::content_type;
 use namehop_wire::interest::DEFAULT_INTEREST_LIFETIME_MS;
 use namehop_wire::lp::NackReason;
 use namehop_wire::{Data, DecodeError, MAX_PACKET_SIZE, Name};
-use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::congestion::{Window, WindowKind};
+use super::counts::{EndError, FetchCounts};
 use super::discovery::{Discovery, DiscoveryMethod, FoundObject, discover};
+use super::output::{Output, OutputError};
 use super::rtt::{RtoBounds, RttEstimator};
 use super::state::{Request, Transfer};
 use super::verification::{Verification, VerificationError};
@@ -47,7 +48,7 @@ pub struct FetchOptions {
     pub lifetime_ms: u64,
     /// Attempts per segment before giving up.
     pub max_attempts: u32,
-    /// Bytes that may wait for a missing segment.
+    /// Bytes that may come behind a missing segment. An output in order keeps them in memory.
     pub reorder_bytes: usize,
     /// What signatures must satisfy.
     pub verification: Verification,
@@ -71,14 +72,16 @@ impl Default for FetchOptions {
 }
 
 /// How far a fetch has come.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct FetchProgress {
-    /// Bytes written.
+    /// Bytes of content that came.
     pub bytes: u64,
-    /// Segments written.
+    /// Segments that came.
     pub segments: u64,
     /// Number of segments, once known.
     pub total_segments: Option<u64>,
+    /// What became of the Interests so far.
+    pub counts: FetchCounts,
 }
 
 /// What a fetch did.
@@ -94,35 +97,21 @@ pub struct FetchReport {
     pub segments: u64,
     /// Time from the first Interest to the last byte written.
     pub elapsed: Duration,
-    /// Interests sent again.
-    pub retransmissions: u64,
-    /// Retransmission time-outs.
-    pub timeouts: u64,
-    /// Nacks.
-    pub nacks: u64,
-    /// Data with a CongestionMark.
-    pub congestion_marks: u64,
-    /// Segments that arrived more than once.
-    pub duplicates: u64,
+    /// What became of the Interests.
+    pub counts: FetchCounts,
     /// Reductions of the congestion window.
     pub window_decreases: u64,
     /// Largest congestion window.
     pub largest_window: usize,
     /// Round-trip times.
     pub rtt: RttEstimator,
+    /// The same in nanoseconds, to a thousandth of each.
+    pub rtt_ns: Histogram<u64>,
     /// Data whose signature was not verified because no key was given for it.
     pub unverified: u64,
 }
 
-impl FetchReport {
-    /// Content bits per second.
-    pub fn goodput_bits_per_second(&self) -> f64 {
-        let seconds = self.elapsed.as_secs_f64();
-        if seconds > 0.0 { self.bytes as f64 * 8.0 / seconds } else { 0.0 }
-    }
-}
-
-/// Why a fetch failed. What was written before is a correct beginning of the object.
+/// Why a fetch failed. What was written in order before is a correct beginning of the object.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// Nobody told the version.
@@ -163,9 +152,12 @@ pub enum FetchError {
         /// What is wrong.
         error: VerificationError,
     },
-    /// The content could not be written.
-    #[error("cannot write the content: {0}")]
-    Output(#[from] std::io::Error),
+    /// Nobody knows where the object ends.
+    #[error(transparent)]
+    End(#[from] EndError),
+    /// The content could not be written, or has no place.
+    #[error(transparent)]
+    Output(#[from] OutputError),
 }
 
 impl FetchError {
@@ -196,9 +188,10 @@ async fn attempt(endpoint: &Endpoint, name: &Name, request: Request, rto: Durati
     Arrival { segment: request.segment, result }
 }
 
-struct Fetcher<'a> {
+struct Fetcher<'a, O> {
     name: Name,
     options: &'a FetchOptions,
+    output: &'a mut O,
     transfer: Transfer,
     /// Ends the wait for a segment in flight.
     waits: HashMap<u64, AbortHandle>,
@@ -206,7 +199,7 @@ struct Fetcher<'a> {
     bytes: u64,
 }
 
-impl Fetcher<'_> {
+impl<O: Output> Fetcher<'_, O> {
     fn content<'d>(&mut self, data: &Data<'d>) -> Result<&'d [u8], FetchError> {
         if data.content_type == content_type::NACK {
             return Err(FetchError::ProducerNack(data.name.to_owned()));
@@ -228,7 +221,7 @@ impl Fetcher<'_> {
             Err(ExpressError::Nack(reason)) => {
                 // A Duplicate Nack is answered by the new nonce alone; anything else needs time.
                 let delay = if reason == NackReason::DUPLICATE { Duration::ZERO } else { NACK_DELAY };
-                let attempts = self.transfer.on_nack(now, segment, reason == NackReason::CONGESTION, delay);
+                let attempts = self.transfer.on_nack(now, segment, reason, delay);
                 if let Some(attempts) =
                     attempts.filter(|&attempts| reason == NackReason::NO_ROUTE && attempts >= NO_ROUTE_ATTEMPTS)
                 {
@@ -248,11 +241,16 @@ impl Fetcher<'_> {
 
     fn segment(&mut self, segment: u64, response: &Response) -> Result<(), FetchError> {
         let data = response.data().map_err(|error| FetchError::BadData { name: self.name.clone(), error })?;
-        let content = self.content(&data)?.to_vec();
+        let content = self.content(&data)?;
         let last = data.final_block_id.and_then(|component| component.as_segment());
         let marked = response.congestion_mark > 0;
         let rtt = response.round_trip_time();
-        for lost in self.transfer.on_data(response.received_at, segment, content, last, rtt, marked) {
+        let arrived = self.transfer.on_data(response.received_at, segment, last, rtt, marked)?;
+        if arrived.is_new {
+            self.bytes += content.len() as u64;
+            self.output.take(segment, content)?;
+        }
+        for lost in arrived.lost {
             if let Some(wait) = self.waits.remove(&lost) {
                 wait.abort();
             }
@@ -260,18 +258,13 @@ impl Fetcher<'_> {
         Ok(())
     }
 
-    async fn write_ready(&mut self, output: &mut (impl AsyncWrite + Unpin)) -> Result<bool, FetchError> {
-        let mut any = false;
-        while let Some(content) = self.transfer.take_ready() {
-            output.write_all(&content).await?;
-            self.bytes += content.len() as u64;
-            any = true;
-        }
-        Ok(any)
-    }
-
     fn progress(&self) -> FetchProgress {
-        FetchProgress { bytes: self.bytes, segments: self.transfer.written(), total_segments: self.transfer.total() }
+        FetchProgress {
+            bytes: self.bytes,
+            segments: self.transfer.arrived(),
+            total_segments: self.transfer.total(),
+            counts: self.transfer.counts,
+        }
     }
 
     fn report(self, discovery: DiscoveryMethod, started: Instant) -> FetchReport {
@@ -280,30 +273,27 @@ impl Fetcher<'_> {
             name: self.name,
             discovery,
             bytes: self.bytes,
-            segments: transfer.written().max(1),
+            segments: transfer.arrived().max(1),
             elapsed: started.elapsed(),
-            retransmissions: transfer.retransmissions,
-            timeouts: transfer.timeouts,
-            nacks: transfer.nacks,
-            congestion_marks: transfer.marks,
-            duplicates: transfer.duplicates,
+            counts: transfer.counts,
             window_decreases: transfer.control.window().decreases(),
             largest_window: transfer.control.window().largest(),
             rtt: transfer.rtt,
+            rtt_ns: transfer.rtt_ns,
             unverified: self.unverified,
         }
     }
 }
 
-/// Fetches the object `name`, of its newest version unless the name has one, and writes its content
-/// to `output`, which is flushed at the end. `progress` is called after every write.
+/// Fetches the object `name`, of its newest version unless the name has one, and hands its content to `output`. `progress` is
+/// called after every batch of answers.
 ///
 /// # Errors
 /// See [`FetchError`].
 pub async fn fetch(
     endpoint: &Endpoint,
     name: &Name,
-    output: &mut (impl AsyncWrite + Unpin),
+    output: &mut impl Output,
     options: &FetchOptions,
     mut progress: impl FnMut(FetchProgress),
 ) -> Result<FetchReport, FetchError> {
@@ -312,15 +302,16 @@ pub async fn fetch(
     let window = Window::new(options.window, options.initial_window, options.max_window);
     let reorder_limit = (options.reorder_bytes / MAX_PACKET_SIZE) as u64;
     let transfer = Transfer::new(window, RttEstimator::new(options.rto), reorder_limit);
-    let mut fetcher = Fetcher { name: name.clone(), options, transfer, waits: HashMap::new(), unverified: 0, bytes: 0 };
+    let mut fetcher =
+        Fetcher { name: name.clone(), options, output, transfer, waits: HashMap::new(), unverified: 0, bytes: 0 };
     let first = match found.object {
         FoundObject::Single(response) => {
             let data = response.data().map_err(|error| FetchError::BadData { name: name.clone(), error })?;
             let content = fetcher.content(&data)?;
             fetcher.name = data.name.to_owned();
             fetcher.bytes = content.len() as u64;
-            output.write_all(content).await?;
-            output.flush().await?;
+            fetcher.output.take(0, content)?;
+            fetcher.output.finish(0).await?;
             return Ok(fetcher.report(found.method, started));
         }
         FoundObject::Segments { name, first } => {
@@ -334,13 +325,7 @@ pub async fn fetch(
     }
 
     let mut flights = FuturesUnordered::new();
-    loop {
-        if fetcher.write_ready(output).await? {
-            progress(fetcher.progress());
-        }
-        if fetcher.transfer.is_complete() {
-            break;
-        }
+    while !fetcher.transfer.is_complete() {
         while let Some(mut request) = fetcher.transfer.next_request(Instant::now()) {
             request.delay = (request.delay * (1 << request.attempt.min(6)) / 2).min(MAX_NACK_DELAY);
             // The second Interest may have gone out early, before the time-out of the first: it gets a whole one.
@@ -352,7 +337,7 @@ pub async fn fetch(
         }
         let mut landed = flights.next().await;
         if landed.is_none() {
-            return Err(FetchError::Missing(fetcher.transfer.written()));
+            return Err(FetchError::Missing(fetcher.transfer.first_missing()));
         }
         // What arrived in the same read is handled together, so that its follow-ups leave together.
         while let Some(result) = landed {
@@ -361,8 +346,11 @@ pub async fn fetch(
             }
             landed = flights.next().now_or_never().flatten();
         }
+        progress(fetcher.progress());
+        fetcher.output.write().await.map_err(OutputError::Write)?;
     }
     drop(flights);
-    output.flush().await?;
+    let last = fetcher.transfer.first_missing().saturating_sub(1);
+    fetcher.output.finish(last).await?;
     Ok(fetcher.report(found.method, started))
 }

@@ -10,8 +10,10 @@ use namehop_wire::Name;
 
 mod congestion;
 mod control;
+mod counts;
 mod discovery;
 mod fetcher;
+mod output;
 mod path;
 mod publisher;
 mod rtt;
@@ -22,8 +24,10 @@ mod verification;
 
 pub use congestion::{Window, WindowKind};
 pub use control::CongestionControl;
+pub use counts::{EndError, FetchCounts};
 pub use discovery::{Discovery, DiscoveryMethod, versioned_name};
 pub use fetcher::{FetchError, FetchOptions, FetchProgress, FetchReport, fetch};
+pub use output::{Discard, FileOutput, InOrder, LayoutError, Output, OutputError};
 pub use publisher::{Content, PublishError, PublishOptions, PublishedObject, PublisherCounters};
 pub use rtt::{RtoBounds, RttEstimator};
 pub use verification::{Verification, VerificationError};

@@ -1,15 +1,20 @@
-//! Bookkeeping of one fetch, without input or output: which segments to ask for, what arrived,
-//! what can be written, and how the congestion window moves.
+//! Bookkeeping of one fetch, without input or output: which segments to ask for, which have arrived, and how the congestion
+//! window moves.
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use namehop_wire::lp::NackReason;
 
 use super::congestion::Window;
 use super::control::CongestionControl;
+use super::counts::{EndError, FetchCounts};
 use super::rtt::RttEstimator;
+use crate::rtt_histogram::rtt_histogram;
 
 /// Which segment to ask for next, and whether it was asked for before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,29 +41,35 @@ struct SentInterest {
     overtaken: u32,
 }
 
+/// What a Data has changed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Arrived {
+    /// Its segment had not come before: its content is wanted.
+    pub(super) is_new: bool,
+    /// Segments that are now taken for lost and will be asked for again: the caller stops waiting for them.
+    pub(super) lost: Vec<u64>,
+}
+
 /// Segments of one object on their way.
 #[derive(Debug)]
 pub(super) struct Transfer {
     pub(super) control: CongestionControl,
     pub(super) rtt: RttEstimator,
-    /// Segments that may wait for an earlier one.
+    pub(super) rtt_ns: Histogram<u64>,
+    pub(super) counts: FetchCounts,
+    /// How far behind the first missing segment others are asked for.
     reorder_limit: u64,
     final_segment: Option<u64>,
-    any_arrived: bool,
     next_new: u64,
-    next_write: u64,
+    first_missing: u64,
+    /// Segments that have arrived behind the first missing one.
+    arrived: BTreeSet<u64>,
     in_flight: HashMap<u64, SentInterest>,
     /// Segments in flight, in the order sent.
     by_order: BTreeMap<u64, u64>,
     next_order: u64,
     again: VecDeque<Request>,
-    waiting: BTreeMap<u64, Vec<u8>>,
     last_back_off: Option<Instant>,
-    pub(super) retransmissions: u64,
-    pub(super) timeouts: u64,
-    pub(super) nacks: u64,
-    pub(super) marks: u64,
-    pub(super) duplicates: u64,
 }
 
 impl Transfer {
@@ -66,28 +77,25 @@ impl Transfer {
         Self {
             control: CongestionControl::new(window),
             rtt,
+            rtt_ns: rtt_histogram(),
+            counts: FetchCounts::default(),
             reorder_limit: reorder_limit.max(1),
             final_segment: None,
-            any_arrived: false,
             next_new: 0,
-            next_write: 0,
+            first_missing: 0,
+            arrived: BTreeSet::new(),
             in_flight: HashMap::new(),
             by_order: BTreeMap::new(),
             next_order: 0,
             again: VecDeque::new(),
-            waiting: BTreeMap::new(),
             last_back_off: None,
-            retransmissions: 0,
-            timeouts: 0,
-            nacks: 0,
-            marks: 0,
-            duplicates: 0,
         }
     }
 
     fn start(&mut self, now: Instant, request: Request) -> Request {
         let sent = SentInterest { order: self.next_order, attempt: request.attempt, sent_at: now, overtaken: 0 };
         self.next_order += 1;
+        self.counts.interests += 1;
         self.by_order.insert(sent.order, request.segment);
         self.in_flight.insert(request.segment, sent);
         request
@@ -106,15 +114,15 @@ impl Transfer {
         }
         while let Some(request) = self.again.pop_front() {
             if self.is_wanted(request.segment) {
-                self.retransmissions += 1;
+                self.counts.retransmissions += 1;
                 return Some(self.start(now, request));
             }
         }
         // The first segment normally tells how many there are: asking for more before would ask
         // for segments that do not exist.
-        let first_alone = !self.any_arrived && self.next_new > 0;
+        let first_alone = self.first_missing == 0 && self.next_new > 0;
         let beyond_end = self.final_segment.is_some_and(|last| self.next_new > last);
-        let too_far_ahead = self.next_new - self.next_write >= self.reorder_limit;
+        let too_far_ahead = self.next_new - self.first_missing >= self.reorder_limit;
         if first_alone || beyond_end || too_far_ahead {
             return None;
         }
@@ -125,43 +133,60 @@ impl Transfer {
 
     /// Whether a segment belongs to the object and has not arrived.
     pub(super) fn is_wanted(&self, segment: u64) -> bool {
-        segment >= self.next_write
+        segment >= self.first_missing
             && self.final_segment.is_none_or(|last| segment <= last)
-            && !self.waiting.contains_key(&segment)
+            && !self.arrived.contains(&segment)
     }
 
-    /// A segment arrived. `rtt` is the time of its round trip, `final_segment` what its FinalBlockId
-    /// says. Returns the segments that are now taken for lost and will be asked for again: the caller
-    /// stops waiting for them.
+    /// A segment arrived. `rtt` is the time of its round trip, `final_segment` what its FinalBlockId says.
+    ///
+    /// # Errors
+    /// What it says of the object's end contradicts what came before; nothing has changed then.
     pub(super) fn on_data(
         &mut self,
         now: Instant,
         segment: u64,
-        content: Vec<u8>,
         final_segment: Option<u64>,
         rtt: Duration,
         marked: bool,
-    ) -> Vec<u64> {
+    ) -> Result<Arrived, EndError> {
+        let last = self.learn_end(segment, final_segment)?;
         let sent = self.end(segment);
+        self.counts.data += u64::from(sent.is_some());
         if !self.is_wanted(segment) {
-            self.duplicates += 1;
-            return Vec::new();
+            self.counts.duplicates += 1;
+            return Ok(Arrived::default());
         }
-        self.any_arrived = true;
-        if let Some(last) = final_segment {
-            // Later segments may extend the object; they never shorten what was written.
-            self.final_segment = Some(last.max(segment));
-        }
+        self.final_segment = last;
         // A retransmitted segment may have been answered to either Interest: no sample (RFC 6298).
         let rtt = Some(rtt).filter(|_| sent.is_some_and(|sent| sent.attempt == 0));
         if let Some(rtt) = rtt {
             self.rtt.sample(rtt);
+            self.rtt_ns.saturating_record(u64::try_from(rtt.as_nanos()).unwrap_or(u64::MAX));
         }
-        self.marks += u64::from(marked && sent.is_some());
+        self.counts.congestion_marks += u64::from(marked && sent.is_some());
         self.control.on_data(now, sent.map(|sent| sent.sent_at), rtt, self.rtt.min(), marked);
-        self.next_new = self.next_new.max(segment + 1);
-        self.waiting.insert(segment, content);
-        sent.map(|sent| self.find_lost(now, sent.order)).unwrap_or_default()
+        self.next_new = self.next_new.max(segment.saturating_add(1));
+        self.arrived.insert(segment);
+        while self.arrived.remove(&self.first_missing) {
+            self.first_missing += 1;
+        }
+        let lost = sent.map(|sent| self.find_lost(now, sent.order)).unwrap_or_default();
+        Ok(Arrived { is_new: true, lost })
+    }
+
+    /// The object's last segment, after `segment` has said which it is: `said`.
+    fn learn_end(&self, segment: u64, said: Option<u64>) -> Result<Option<u64>, EndError> {
+        let Some(said) = said else { return Ok(self.final_segment) };
+        if let Some(was) = self.final_segment.filter(|was| *was != said) {
+            return Err(EndError::Changed { segment, said, was });
+        }
+        let before = self.first_missing.checked_sub(1);
+        let highest = self.arrived.last().copied().or(before).map_or(segment, |highest| highest.max(segment));
+        if self.final_segment.is_none() && highest > said {
+            return Err(EndError::Passed { segment, said, highest });
+        }
+        Ok(Some(said))
     }
 
     /// Segments that several later ones have overtaken, and that are late as well: one condition alone
@@ -183,7 +208,7 @@ impl Transfer {
             }
         }
         for &segment in &lost {
-            self.lose(now, segment, Duration::ZERO);
+            self.counts.overtaken += u64::from(self.lose(now, segment, Duration::ZERO).is_some());
         }
         lost
     }
@@ -205,7 +230,7 @@ impl Transfer {
     /// `None` when the segment is not wanted any more.
     pub(super) fn on_timeout(&mut self, now: Instant, segment: u64) -> Option<u32> {
         let attempts = self.lose(now, segment, Duration::ZERO)?;
-        self.timeouts += 1;
+        self.counts.timeouts += 1;
         // One loss usually shows in many timers: they back off once.
         let rto = self.rtt.rto();
         if self.last_back_off.is_none_or(|last| now.saturating_duration_since(last) >= rto) {
@@ -217,30 +242,31 @@ impl Transfer {
 
     /// A Nack came. Returns the number of attempts so far, or `None` when the segment is not wanted
     /// any more.
-    pub(super) fn on_nack(&mut self, now: Instant, segment: u64, congestion: bool, delay: Duration) -> Option<u32> {
-        self.nacks += 1;
-        let sent = self.end(segment).filter(|_| self.is_wanted(segment))?;
-        if congestion {
+    pub(super) fn on_nack(&mut self, now: Instant, segment: u64, reason: NackReason, delay: Duration) -> Option<u32> {
+        let sent = self.end(segment)?;
+        self.counts.count_nack(reason);
+        if !self.is_wanted(segment) {
+            return None;
+        }
+        if reason == NackReason::CONGESTION {
             self.control.on_congestion(now, sent.sent_at);
         }
         Some(self.request_again(segment, sent, delay))
     }
 
-    /// Content that can be written now, in order.
-    pub(super) fn take_ready(&mut self) -> Option<Vec<u8>> {
-        let content = self.waiting.remove(&self.next_write)?;
-        self.next_write += 1;
-        Some(content)
-    }
-
-    /// Whether everything was written.
+    /// Whether every segment has arrived.
     pub(super) fn is_complete(&self) -> bool {
-        self.final_segment.is_some_and(|last| self.next_write > last)
+        self.final_segment.is_some_and(|last| self.first_missing > last)
     }
 
-    /// Segments written so far.
-    pub(super) fn written(&self) -> u64 {
-        self.next_write
+    /// The first segment that has not arrived.
+    pub(super) fn first_missing(&self) -> u64 {
+        self.first_missing
+    }
+
+    /// Segments that have arrived.
+    pub(super) fn arrived(&self) -> u64 {
+        self.first_missing + self.arrived.len() as u64
     }
 
     /// Number of segments, once known.

@@ -41,7 +41,7 @@ async fn publish(hub: &Loopback, content: Vec<u8>, options: PublishOptions) -> (
 
 async fn get(hub: &Loopback, uri: &str, options: &FetchOptions) -> Result<(Vec<u8>, FetchReport), FetchError> {
     let mut output = Vec::new();
-    let report = fetch(&hub.endpoint(), &name(uri), &mut output, options, |_| {}).await?;
+    let report = fetch(&hub.endpoint(), &name(uri), &mut InOrder::new(&mut output), options, |_| {}).await?;
     Ok((output, report))
 }
 
@@ -76,7 +76,7 @@ async fn twelve_megabytes_arrive_quickly() {
     let (_endpoint, _object) = publish(&hub, content.clone(), options(8000)).await;
     let (output, report) = get(&hub, "/O", &FetchOptions::default()).await.unwrap();
     assert!(output == content);
-    assert_eq!((report.bytes, report.timeouts), (12 << 20, 0));
+    assert_eq!((report.bytes, report.counts.timeouts), (12 << 20, 0));
     assert!(report.elapsed < Duration::from_secs(10), "{report:?}");
 }
 
@@ -89,13 +89,19 @@ async fn losses_and_marks_are_overcome_by_every_window() {
         let mut seen = Vec::new();
         let mut output = Vec::new();
         let options = FetchOptions { window, ..impatient() };
+        let mut in_order = InOrder::new(&mut output);
         let report =
-            fetch(&hub.endpoint(), &name("/O"), &mut output, &options, |progress| seen.push(progress)).await.unwrap();
+            fetch(&hub.endpoint(), &name("/O"), &mut in_order, &options, |progress| seen.push(progress)).await.unwrap();
         assert!(output == content);
-        assert!(report.retransmissions >= 4 && report.congestion_marks >= 3, "{report:?}");
+        let counts = report.counts;
+        assert!(counts.retransmissions >= 4 && counts.congestion_marks >= 3, "{report:?}");
         assert!(
-            report.window_decreases > 0 && report.window_decreases <= report.retransmissions + report.congestion_marks
+            report.window_decreases > 0 && report.window_decreases <= counts.retransmissions + counts.congestion_marks
         );
+        let losses = counts.overtaken + counts.timeouts + counts.nacks;
+        assert_eq!((counts.data, counts.interests), (400, 400 + losses + counts.unneeded()), "{counts:?}");
+        assert_eq!(losses, counts.retransmissions, "each loss is made good once: {counts:?}");
+        assert!(report.rtt_ns.len() > 300 && report.rtt_ns.max() >= report.rtt_ns.value_at_quantile(0.5));
         let last = seen.last().unwrap();
         assert_eq!((last.bytes, last.total_segments), (200_000, Some(400)));
         assert!(seen.is_sorted_by_key(|progress| progress.bytes));
@@ -163,12 +169,18 @@ async fn an_absent_object_is_reported_as_what_it_is() {
     assert!(matches!(error, FetchError::Segment { segment: 0, attempts: 2, .. }) && error.is_timeout(), "{error}");
     let producer = hub.endpoint();
     producer.produce(&name("/N"), |request| {
-        let data = DataBuilder::new(request.interest.name).content_type(3).sign(&DigestSigner).unwrap();
+        let is_metadata = request.interest.can_be_prefix;
+        let name = request.interest.name.to_owned();
+        let name = if is_metadata { name.append_version(1).append_segment(0) } else { name };
+        let data = DataBuilder::new(name).content_type(3).sign(&DigestSigner).unwrap();
         Answer::Data(data)
     });
     producer.register_route(&name("/N"), &RouteOptions::default()).await.unwrap();
-    let error = get(&hub, "/N/v=1", &impatient()).await.unwrap_err();
-    assert!(matches!(error, FetchError::ProducerNack(_)), "{error}");
+    // Its metadata is a Nack as well: nobody has to wait for another answer.
+    for uri in ["/N/v=1", "/N"] {
+        let error = get(&hub, uri, &impatient()).await.unwrap_err();
+        assert!(matches!(error, FetchError::ProducerNack(_)), "{error}");
+    }
 }
 
 #[tokio::test]

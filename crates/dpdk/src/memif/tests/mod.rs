@@ -1,6 +1,7 @@
 //! Peers that lie: they speak the control protocol as it should be, or not, and write what they like into shared memory.
 
 mod peer;
+mod sleep;
 
 use std::fs::File;
 use std::os::fd::AsFd;

@@ -54,6 +54,7 @@ pub(super) struct Story {
     pub(super) to_server: RingLocation,
     pub(super) to_client: RingLocation,
     pub(super) file: Option<OwnedFd>,
+    pub(super) bell: Option<OwnedFd>,
 }
 
 impl Story {
@@ -70,6 +71,7 @@ impl Story {
             to_server: offer.to_server,
             to_client: offer.to_client,
             file: Some(offer.file.try_clone().expect("descriptor")),
+            bell: Some(EventFd::from_flags(EfdFlags::empty()).expect("event").into()),
             offer,
         }
     }
@@ -81,9 +83,8 @@ impl Story {
         say(&channel, &Message::Init { version: VERSION, id: self.id, is_ethernet: true }, None)?;
         let region = Message::AddRegion { index: self.region_index, bytes: self.region_bytes };
         say(&channel, &region, self.file.as_ref())?;
-        let bell: OwnedFd = EventFd::from_flags(EfdFlags::empty()).expect("event").into();
         for (is_to_server, place) in [(true, self.to_server), (false, self.to_client)] {
-            say(&channel, &Message::AddRing { is_to_server, index: 0, place }, Some(&bell))?;
+            say(&channel, &Message::AddRing { is_to_server, index: 0, place }, self.bell.as_ref())?;
         }
         say(&channel, &Message::Connect, None)?;
         Ok(channel)

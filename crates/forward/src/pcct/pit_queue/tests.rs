@@ -3,10 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::pcct::INLINE;
 
 fn slot(entry: u32) -> PitRef {
-    PitRef { entry, block: INLINE }
+    PitRef { entry, slot: entry }
 }
 
 fn serial(entry: u32) -> u32 {

@@ -17,6 +17,7 @@ mod answer;
 mod description;
 mod extract;
 mod faces;
+mod latency;
 mod page;
 mod prefixes;
 mod status;
@@ -90,6 +91,7 @@ fn described_routes() -> OpenApiRouter<Api> {
         .routes(routes!(tables::ndt))
         .routes(routes!(tables::move_name))
         .routes(routes!(trace::trace))
+        .routes(routes!(latency::show, latency::sample))
         .routes(routes!(openapi))
 }
 

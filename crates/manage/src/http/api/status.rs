@@ -5,8 +5,8 @@ use axum::response::Response;
 
 use super::{Api, Failure, answer};
 use crate::nfd::names::module;
-use crate::nfd::{GeneralStatus, decode_items};
-use crate::views::StatusView;
+use crate::nfd::{CsInfo, GeneralStatus, decode_items};
+use crate::views::{OwnDatasets, StatusView};
 
 /// Version, uptime, table sizes, packet counts, and every discarded packet by reason
 #[utoipa::path(get, operation_id = "show_status", path = "/status", tag = "status", responses((status = 200, description = "As `namehop status --json`", body = StatusView)))]
@@ -17,11 +17,20 @@ pub(super) async fn show(State(api): State<Api>) -> Result<Response, Failure> {
     let readvertise = api.inside.dataset(module::STATUS, "readvertise").await?;
     let workers = api.inside.dataset(module::STATUS, "workers").await?;
     let power = api.inside.dataset(module::STATUS, "power").await?;
+    let content_store = api.inside.dataset(module::CS, "info").await?;
     answer::made(move || {
         let (drops, readvertise, workers, power) =
             (decode_items(&drops)?, decode_items(&readvertise)?, decode_items(&workers)?, decode_items(&power)?);
         let general = GeneralStatus::decode(&general)?;
-        Ok(StatusView::new(general, Some(&drops), Some(&readvertise), Some(&workers), power.first()))
+        let content_store: Vec<CsInfo> = decode_items(&content_store)?;
+        let own = OwnDatasets {
+            drops: &drops,
+            readvertise: &readvertise,
+            workers: &workers,
+            power: power.first(),
+            cs_disk: content_store.first().and_then(|info| info.disk),
+        };
+        Ok(StatusView::new(general, Some(own)))
     })
     .await
 }

@@ -7,6 +7,7 @@ mod dispatch;
 mod events;
 mod faces;
 mod fib;
+mod latency;
 mod loaded;
 mod loaded_strategies;
 mod ndt;

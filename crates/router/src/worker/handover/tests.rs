@@ -116,7 +116,7 @@ impl Bench {
 
     fn give(&self, worker: usize, face: &Face, frame: &[u8]) {
         let buffer = self.pool.copy_of(frame).expect("buffer");
-        assert!(self.rings[worker].from_sockets.push(Frame { face: face.id(), endpoint: 0, buffer }).is_ok());
+        assert!(self.rings[worker].from_sockets.push(Frame::new(face.id(), 0, buffer)).is_ok());
     }
 
     /// Turns of all workers until nobody has anything to do.

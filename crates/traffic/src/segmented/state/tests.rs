@@ -17,11 +17,7 @@ fn at(base: Instant, ms: u32) -> Instant {
 }
 
 fn arrive(transfer: &mut Transfer, now: Instant, segment: u64, last: Option<u64>) -> Vec<u64> {
-    transfer.on_data(now, segment, vec![segment as u8], last, MS, false)
-}
-
-fn ready(transfer: &mut Transfer) -> Vec<u8> {
-    std::iter::from_fn(|| transfer.take_ready()).flatten().collect()
+    transfer.on_data(now, segment, last, MS, false).unwrap().lost
 }
 
 fn requests(transfer: &mut Transfer, now: Instant) -> Vec<u64> {
@@ -35,14 +31,15 @@ fn the_first_segment_goes_alone_and_the_rest_in_order() {
     arrive(&mut transfer, now, 0, Some(3));
     assert_eq!(requests(&mut transfer, now), [1, 2, 3]);
     arrive(&mut transfer, now, 2, None);
-    assert_eq!(ready(&mut transfer), [0]);
+    assert_eq!((transfer.first_missing(), transfer.arrived()), (1, 2));
     arrive(&mut transfer, now, 1, None);
-    arrive(&mut transfer, now, 1, None);
-    assert_eq!(ready(&mut transfer), [1, 2]);
+    assert!(!transfer.on_data(now, 1, None, MS, false).unwrap().is_new);
+    assert_eq!((transfer.first_missing(), transfer.arrived()), (3, 3));
     assert!(!transfer.is_complete());
     arrive(&mut transfer, now, 3, Some(3));
-    assert_eq!((ready(&mut transfer), transfer.duplicates), (vec![3], 1));
     assert!(transfer.is_complete());
+    let counts = transfer.counts;
+    assert_eq!((counts.interests, counts.data, counts.duplicates, counts.unneeded()), (4, 4, 1, 0));
 }
 
 #[test]
@@ -50,14 +47,13 @@ fn memory_is_bounded_while_a_segment_is_missing() {
     let (mut transfer, now) = (transfer(100.0, 5), Instant::now());
     requests(&mut transfer, now);
     arrive(&mut transfer, now, 0, None);
-    ready(&mut transfer);
     assert_eq!(requests(&mut transfer, now), [1, 2, 3, 4, 5]);
     for segment in 2..=5 {
         arrive(&mut transfer, now, segment, None);
     }
     assert_eq!(requests(&mut transfer, now), [0u64; 0]);
     arrive(&mut transfer, now, 1, None);
-    assert_eq!(ready(&mut transfer).len(), 5);
+    assert_eq!(transfer.first_missing(), 6);
     assert_eq!(requests(&mut transfer, now).len(), 5);
 }
 
@@ -78,9 +74,9 @@ fn losses_of_one_round_trip_reduce_the_window_and_back_off_once() {
     }
     let again = requests(&mut transfer, at(base, 52));
     assert_eq!(again[..5], sent[..5]);
-    assert_eq!(transfer.retransmissions, 5);
+    assert_eq!(transfer.counts.retransmissions, 5);
     // What was sent after the reduction counts again, retransmissions too.
-    transfer.on_nack(at(base, 60), again[0], true, MS);
+    transfer.on_nack(at(base, 60), again[0], NackReason::CONGESTION, MS);
     assert_eq!(transfer.control.window().decreases(), 2);
 }
 
@@ -97,7 +93,7 @@ fn overtaken_and_late_segments_are_asked_for_again() {
     }
     // Late as well.
     assert_eq!(arrive(&mut transfer, at(base, 100), 5, None), [1]);
-    assert_eq!((transfer.control.window().decreases(), transfer.timeouts), (1, 0));
+    assert_eq!((transfer.control.window().decreases(), transfer.counts.timeouts), (1, 0));
     let again = transfer.next_request(at(base, 100)).unwrap();
     assert_eq!((again.segment, again.attempt), (1, 1));
 }
@@ -127,10 +123,29 @@ fn segments_beyond_the_end_are_forgotten() {
     assert_eq!(requests(&mut transfer, now), [1, 2, 3, 4, 5]);
     arrive(&mut transfer, now, 1, Some(1));
     assert_eq!(transfer.on_timeout(now, 4), None);
-    assert_eq!(transfer.on_nack(now, 5, false, MS), None);
+    assert_eq!(transfer.on_nack(now, 5, NackReason::NO_ROUTE, MS), None);
     assert_eq!((requests(&mut transfer, now).len(), transfer.control.window().decreases()), (0, 0));
-    assert_eq!(ready(&mut transfer), [0, 1]);
     assert!(transfer.is_complete());
+    let counts = transfer.counts;
+    assert_eq!((counts.interests, counts.data, counts.nacks, counts.nacks_no_route), (6, 2, 1, 1));
+    assert_eq!(counts.unneeded(), 3);
+}
+
+#[test]
+fn data_that_contradict_each_other_about_the_end_are_an_error() {
+    let (mut transfer, now) = (transfer(8.0, 100), Instant::now());
+    requests(&mut transfer, now);
+    arrive(&mut transfer, now, 0, None);
+    requests(&mut transfer, now);
+    arrive(&mut transfer, now, 5, None);
+    let mut say = |segment, said| transfer.on_data(now, segment, Some(said), MS, false).map(|arrived| arrived.is_new);
+    assert_eq!(say(2, 4), Err(EndError::Passed { segment: 2, said: 4, highest: 5 }));
+    assert_eq!(say(7, 6), Err(EndError::Passed { segment: 7, said: 6, highest: 7 }));
+    assert_eq!(say(2, 9), Ok(true));
+    for said in [8, 10, u64::MAX] {
+        assert_eq!(say(3, said), Err(EndError::Changed { segment: 3, said, was: 9 }));
+    }
+    assert_eq!(say(3, 9), Ok(true));
 }
 
 #[test]
@@ -139,6 +154,9 @@ fn marks_reduce_and_retransmitted_segments_give_no_sample() {
     requests(&mut transfer, base);
     transfer.on_timeout(at(base, 1), 0);
     assert_eq!(requests(&mut transfer, at(base, 2)), [0]);
-    transfer.on_data(at(base, 3), 0, Vec::new(), None, MS, true);
-    assert_eq!((transfer.rtt.smoothed(), transfer.marks, transfer.control.window().decreases()), (None, 1, 2));
+    transfer.on_data(at(base, 3), 0, None, MS, true).unwrap();
+    assert_eq!(
+        (transfer.rtt.smoothed(), transfer.counts.congestion_marks, transfer.control.window().decreases()),
+        (None, 1, 2)
+    );
 }

@@ -154,6 +154,8 @@ fn answers_are_as_described() {
             (&post, "/cs/erase", "/cs/erase", json!({"prefix": "/"})),
             (&get, "/ndt", "/ndt", Value::Null),
             (&post, "/ndt/move", "/ndt/move", json!({"name": "/a", "worker": 1})),
+            (&get, "/latency", "/latency", Value::Null),
+            (&post, "/latency", "/latency", json!({"one_in": 1024})),
             (&post, "/trace", "/trace", json!({"name": "/a", "count": 1000, "seconds": 0})),
             (&delete, "/faces/{id}", "/faces/257", Value::Null),
             (&get, "/openapi.json", "/openapi.json", Value::Null),

@@ -4,7 +4,7 @@ use tokio::time::{sleep, timeout};
 
 use super::super::super::{WorkerHandles, serve};
 use super::*;
-use crate::config::Processor;
+use crate::config::{Config, Processor};
 
 const ROUNDS: usize = 400;
 /// Far longer than anything takes.
@@ -50,7 +50,8 @@ fn commands_reach_all_workers_and_packets_their_owners_while_workers_fall_asleep
         handles.shutdown();
     };
     let processors = vec![Processor::Auto; WORKERS];
-    let (served, ()) = runtime.block_on(async { tokio::join!(serve(workers, processors), commands) });
+    let idling = Config::default().forwarding.idling();
+    let (served, ()) = runtime.block_on(async { tokio::join!(serve(workers, processors, idling), commands) });
     served.expect("threads");
     assert_eq!(bench.sent().len(), ROUNDS);
     assert_eq!(bench.pool.in_use(), 0);

@@ -1,0 +1,161 @@
+//! `namehop traffic fileserver`: serves a directory.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use namehop_traffic::endpoint::Endpoint;
+use namehop_traffic::fileserver::{FileServer, FileServerCounters, FileServerError, FileServerOptions};
+use namehop_wire::Name;
+
+use crate::commands::announce::AnnounceArgs;
+use crate::commands::put::METADATA_FRESHNESS_MS;
+use crate::commands::serve::time_limit;
+use crate::commands::signing::SigningArgs;
+use crate::connection::{ConnectionArgs, block_on, interrupted};
+use crate::failure::{Failure, Kind};
+use crate::output::{self, properties};
+use crate::progress::Progress;
+use crate::units::{milliseconds, parse_duration};
+
+/// How often the progress is shown anew.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Serve the files of a directory, and listings of its directories
+///
+/// Registers PREFIX and answers for PREFIX/path/of/file below DIRECTORY until interrupted. Everybody who can send Interests here can read
+/// all files there that this user can; nothing outside is served, and no symbolic link is followed. 'namehop traffic fetch' and 'namehop cat'
+/// fetch files and listings (NAME/32=ls), and so does every client of ndn6-file-server or of NDN-DPDK's file server, as that of NDNts.
+/// Files may change: each change is a new version.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  namehop traffic fileserver /example/files /srv/files
+  namehop traffic fileserver /example/files . --segment-size 4000 --freshness 1h --announce
+  namehop cat /example/files/32=ls | tr '\\0' '\\n'")]
+pub struct FileServerArgs {
+    /// Prefix of the names
+    prefix: Name,
+    /// Directory to serve
+    directory: PathBuf,
+    /// Bytes of content per segment
+    #[arg(short = 's', long, value_name = "BYTES", default_value_t = 8000)]
+    segment_size: usize,
+    /// How long segments stay fresh
+    #[arg(short = 'f', long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
+    freshness: Duration,
+    /// Threads that read and sign
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    #[command(flatten)]
+    announce: AnnounceArgs,
+    #[command(flatten)]
+    signing: SigningArgs,
+    /// Stop after this time
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    exit_after: Option<Duration>,
+    /// Print no progress
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl FileServerArgs {
+    pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
+        let options = FileServerOptions {
+            segment_bytes: self.segment_size,
+            freshness_ms: milliseconds(self.freshness),
+            metadata_freshness_ms: METADATA_FRESHNESS_MS,
+            threads: usize::from(self.threads),
+            signer: self.signing.signer()?,
+        };
+        let command_signer = self.signing.command_signer()?;
+        block_on(async {
+            let endpoint = connection.connect().await?;
+            endpoint.sign_commands_with(command_signer);
+            let server =
+                FileServer::start(&endpoint, &self.prefix, &self.directory, options).map_err(|error| match error {
+                    FileServerError::TooLarge(_) | FileServerError::NoSegmentSize => Failure::usage(error),
+                    error => Failure::failed(error).context(self.directory.display()),
+                })?;
+            self.serve(&endpoint, server).await
+        })
+    }
+
+    async fn serve(&self, endpoint: &Endpoint, server: FileServer) -> Result<(), Failure> {
+        self.announce.register(endpoint, &self.prefix).await?;
+        if !self.quiet {
+            eprintln!("serving {} as {}", self.directory.display(), self.prefix);
+        }
+        // A program that serves for days must not fill a log: only a terminal shows the progress.
+        let is_shown = !(self.quiet || self.json) && std::io::stderr().is_terminal();
+        let shown = is_shown.then(|| Progress::new("{spinner} {msg} {elapsed}"));
+        let lost = tokio::select! {
+            () = interrupted() => None,
+            () = time_limit(self.exit_after) => None,
+            () = show_progress(&server, shown.as_ref()) => None,
+            reason = endpoint.closed() => Some(reason),
+        };
+        drop(shown);
+        if lost.is_none() {
+            self.announce.unregister(endpoint, &self.prefix).await;
+        }
+        let counters = server.stop(endpoint).await;
+        endpoint.close().await;
+        if self.json {
+            output::json(&counters)?;
+        } else {
+            output::print(&describe(&counters))?;
+        }
+        match lost {
+            Some(reason) => Err(Failure::new(Kind::NoForwarder, format!("lost the forwarder: {reason}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Keeps what is shown up to date, for ever.
+async fn show_progress(server: &FileServer, shown: Option<&Progress>) {
+    let Some(shown) = shown else { return std::future::pending().await };
+    loop {
+        let sent = server.counters();
+        shown.set_message(format!(
+            "{} segments ({:.1} MB) sent",
+            sent.segments + sent.listings,
+            sent.bytes as f64 / 1e6
+        ));
+        tokio::time::sleep(PROGRESS_INTERVAL).await;
+    }
+}
+
+fn describe(counters: &FileServerCounters) -> String {
+    properties(&[
+        (
+            "Answered",
+            format!(
+                "{} segments of files, {} of listings, {} bytes; {} metadata, {} of them of what is not there",
+                counters.segments,
+                counters.listings,
+                counters.bytes,
+                counters.metadata + counters.nacks,
+                counters.nacks
+            ),
+        ),
+        (
+            "Unanswered",
+            format!(
+                "{} of unknown form, {} not there, {} of another version, {} behind the end",
+                counters.unrecognized, counters.missing, counters.other_version, counters.behind_end
+            ),
+        ),
+        (
+            "Failed",
+            format!(
+                "{} too many at once, {} too large, {} could not be read or signed",
+                counters.overloaded, counters.too_large, counters.failed
+            ),
+        ),
+    ])
+}

@@ -1,0 +1,196 @@
+//! How long packets stay in the router, of a sample of them: from reception to transmission.
+//!
+//! Each thread that receives or sends frames has a [`LatencyRecorder`] of its own while this is measured, and none otherwise. It
+//! stamps one in so many of the frames that it receives, and notes the time of those stamped ones that it sends, whoever received
+//! them. Whoever wants to know swaps the recorder for an empty one. So there is nothing that threads share on the way of packets.
+
+use std::hash::{BuildHasher, RandomState};
+use std::num::NonZeroU32;
+use std::time::Instant;
+
+use hdrhistogram::Histogram;
+use namehop_packet::{PacketWay, Stamp};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+use crate::ring::Frame;
+
+/// Digits of the times that are told apart: to one percent.
+const DIGITS: u8 = 2;
+
+/// Times from reception to transmission in nanoseconds, for each [`PacketWay`].
+#[derive(Debug, Clone)]
+pub struct LatencyHistograms([Histogram<u64>; 3]);
+
+impl LatencyHistograms {
+    /// Without any time. All memory that they ever need is taken here.
+    pub fn new() -> Self {
+        let empty = || match Histogram::new_with_bounds(1, Stamp::RANGE_NS, DIGITS) {
+            Ok(histogram) => histogram,
+            // Bounds and digits are constants that it accepts.
+            Err(error) => unreachable!("{error}"),
+        };
+        LatencyHistograms([empty(), empty(), empty()])
+    }
+
+    /// The times of packets that went this way.
+    pub fn of(&self, way: PacketWay) -> &Histogram<u64> {
+        &self.0[way as usize]
+    }
+
+    /// Adds the times of others.
+    pub fn add(&mut self, others: &LatencyHistograms) {
+        for (histogram, other) in self.0.iter_mut().zip(&others.0) {
+            // Both have the same bounds.
+            let _ = histogram.add(other);
+        }
+    }
+}
+
+impl Default for LatencyHistograms {
+    fn default() -> Self {
+        LatencyHistograms::new()
+    }
+}
+
+/// What one thread knows of latency; see the module description.
+#[derive(Debug)]
+pub struct LatencyRecorder {
+    clock: Instant,
+    one_in: NonZeroU32,
+    /// Frames that are received before the next one that gets a stamp.
+    until_next: u32,
+    random: SplitMix64,
+    histograms: LatencyHistograms,
+}
+
+impl LatencyRecorder {
+    /// An empty one, to stamp one in `one_in` frames on average. All that are in use at a time have the same `clock`.
+    pub fn new(clock: Instant, one_in: NonZeroU32) -> Box<Self> {
+        let random = SplitMix64::seed_from_u64(RandomState::new().hash_one(one_in));
+        let mut recorder =
+            LatencyRecorder { clock, one_in, until_next: 0, random, histograms: LatencyHistograms::new() };
+        recorder.until_next = recorder.gap() - 1;
+        Box::new(recorder)
+    }
+
+    /// Puts `next` in the place of `current`, and gives back what was there. The next stamp comes when it would have come.
+    pub fn swap(current: &mut Option<Box<Self>>, mut next: Option<Box<Self>>) -> Option<Box<Self>> {
+        if let (Some(current), Some(next)) = (&current, &mut next)
+            && current.one_in == next.one_in
+        {
+            next.until_next = current.until_next;
+        }
+        std::mem::replace(current, next)
+    }
+
+    /// The times noted so far.
+    pub fn histograms(&self) -> &LatencyHistograms {
+        &self.histograms
+    }
+
+    /// From one stamp to the next. At random, because Interests and Data may come in turns.
+    fn gap(&mut self) -> u32 {
+        // From 1 to twice the mean less 1; numbers this small are even enough without more ado.
+        let range = 2 * u64::from(self.one_in.get()) - 1;
+        u32::try_from(1 + self.random.next_u64() % range).unwrap_or(u32::MAX)
+    }
+
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// The stamp of a frame that was received just now: mostly none.
+    pub fn stamp(&mut self) -> Stamp {
+        if self.until_next > 0 {
+            self.until_next -= 1;
+            return Stamp::NONE;
+        }
+        self.until_next = self.gap() - 1;
+        Stamp::at(self.now_ns())
+    }
+
+    /// Puts stamps on some of the frames that were received just now.
+    pub fn stamp_all(&mut self, frames: &mut [Frame]) {
+        let mut place = self.until_next as usize;
+        while let Some(frame) = frames.get_mut(place) {
+            frame.stamp = Stamp::at(self.now_ns());
+            place += self.gap() as usize;
+        }
+        self.until_next = u32::try_from(place - frames.len()).unwrap_or(u32::MAX);
+    }
+
+    /// Notes that packets with these stamps have just been sent, and empties the list.
+    pub fn note_sent(&mut self, stamps: &mut Vec<Stamp>) {
+        let now_ns = self.now_ns();
+        for stamp in stamps.drain(..) {
+            if let Some(way) = stamp.way() {
+                self.histograms.0[way as usize].saturating_record(stamp.elapsed_ns(now_ns));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use namehop_packet::{BufferPool, FaceId};
+
+    use super::*;
+
+    fn recorder(one_in: u32) -> Box<LatencyRecorder> {
+        LatencyRecorder::new(Instant::now(), NonZeroU32::new(one_in).expect("not 0"))
+    }
+
+    #[test]
+    fn one_in_so_many_is_stamped_whichever_way_they_come_and_not_always_the_same() {
+        let pool = BufferPool::new(64, 1);
+        let frame = || Frame::new(FaceId(1), 0, pool.allocate(1).expect("buffer"));
+        for one_in in [1, 2, 16] {
+            let mut recorder = recorder(one_in);
+            let mut is_stamped = Vec::new();
+            for length in (0..50).cycle().take(10_000) {
+                if length % 2 == 0 {
+                    is_stamped.push(recorder.stamp().is_some());
+                }
+                let mut frames: Vec<_> = (0..length).map(|_| frame()).collect();
+                recorder.stamp_all(&mut frames);
+                is_stamped.extend(frames.iter().map(|frame| frame.stamp.is_some()));
+            }
+            let share = |of: &mut dyn Iterator<Item = &bool>| {
+                let (all, stamped) = of.fold((0, 0), |(all, stamped), &is| (all + 1, stamped + u32::from(is)));
+                f64::from(stamped) * f64::from(one_in) / f64::from(all)
+            };
+            assert!((0.97..1.03).contains(&share(&mut is_stamped.iter())), "one in {one_in}");
+            // Where every other packet is Data.
+            assert!((0.94..1.06).contains(&share(&mut is_stamped.iter().step_by(2))), "one in {one_in}");
+        }
+    }
+
+    #[test]
+    fn a_recorder_goes_on_where_the_one_before_it_was() {
+        let mut current = Some(recorder(1_000_000));
+        let before = current.as_ref().expect("one").until_next;
+        let old = LatencyRecorder::swap(&mut current, Some(recorder(1_000_000))).expect("the one before");
+        assert_eq!((old.until_next, current.as_ref().expect("one").until_next), (before, before));
+        assert!(LatencyRecorder::swap(&mut current, None).is_some() && current.is_none());
+        assert!(LatencyRecorder::swap(&mut current, Some(recorder(1))).is_none());
+        assert!(current.expect("one").stamp().is_some());
+    }
+
+    #[test]
+    fn times_are_noted_by_way() {
+        let (mut one, mut other) = (recorder(1), recorder(1));
+        other.clock = one.clock;
+        let stamp = one.stamp();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let mut sent = vec![stamp.on(PacketWay::Data), Stamp::NONE, stamp.on(PacketWay::CacheHit)];
+        other.note_sent(&mut sent);
+        assert!(sent.is_empty());
+        let mut all = LatencyHistograms::new();
+        all.add(one.histograms());
+        all.add(other.histograms());
+        assert_eq!(PacketWay::ALL.map(|way| all.of(way).len()), [0, 1, 1]);
+        let elapsed_ns = all.of(PacketWay::Data).max();
+        assert!((1_990_000..1_000_000_000).contains(&elapsed_ns), "{elapsed_ns}");
+    }
+}

@@ -1,0 +1,57 @@
+//! Erasing cached Data by name, a portion at a time, so that forwarding never waits for it.
+
+use super::Pcct;
+
+/// How far the erasing of cached Data has come; see [`Engine::cs_erase`](crate::Engine::cs_erase).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CsErasure {
+    /// `None` before the first step.
+    walk: Option<CsErasureWalk>,
+}
+
+/// Once around the entries that were there at the first step.
+#[derive(Debug, Clone, Copy)]
+struct CsErasureWalk {
+    next: u32,
+    total: u32,
+    left: u32,
+}
+
+impl CsErasure {
+    /// Has every entry been looked at?
+    pub fn is_complete(&self) -> bool {
+        self.walk.is_some_and(|walk| walk.left == 0)
+    }
+}
+
+impl Pcct {
+    /// Removes up to `limit` cached Data with names that are meant; returns how many. Looks at no more than `portion` entries
+    /// and notes in `erasure` where to go on.
+    pub(crate) fn erase_data(
+        &mut self,
+        is_meant: impl Fn(&[u8]) -> bool,
+        limit: usize,
+        portion: usize,
+        erasure: &mut CsErasure,
+    ) -> usize {
+        let total = self.touched;
+        let start = CsErasureWalk { next: self.content.next_to_erase, total, left: total };
+        let walk = erasure.walk.get_or_insert(start);
+        let mut erased = 0;
+        for _ in 0..portion {
+            if erased >= limit || walk.left == 0 {
+                break;
+            }
+            let index = if walk.next < walk.total { walk.next } else { 0 };
+            walk.next = index + 1;
+            walk.left -= 1;
+            if self.entry(index).in_use() && self.entry(index).has_data() && is_meant(self.name(index)) {
+                self.forget_on_disk(index);
+                self.remove_data(index);
+                erased += 1;
+            }
+        }
+        self.content.next_to_erase = walk.next;
+        erased
+    }
+}

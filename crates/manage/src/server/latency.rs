@@ -1,0 +1,163 @@
+//! Module `latency`: how long packets stay in the router, Namehop's own addition to the NFD management protocol. Measuring is switched by
+//! command; what was measured is the dataset `status/latency`.
+
+use std::num::NonZeroU32;
+
+use namehop_face::LatencyHistograms;
+use namehop_packet::PacketWay;
+
+use super::verbs::{Action, Verb, bad_request};
+use super::{ControlPlane, Management};
+use crate::nfd::{ControlParameters, ControlResponse, FieldSet};
+
+/// How long packets were in the router, from reception to transmission, of a sample of those since the measurement was switched on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LatencyStatus {
+    /// One in so many packets is measured on average; `None` when none is.
+    pub one_in: Option<NonZeroU32>,
+    /// For how long, in milliseconds.
+    pub measured_ms: u64,
+    /// Times of Interests that the Content Store could not answer.
+    pub cache_miss: LatencyCounts,
+    /// Times of Interests that it answered.
+    pub cache_hit: LatencyCounts,
+    /// Times of Data.
+    pub data: LatencyCounts,
+}
+
+/// How many packets took how long: steps of one percent, each with its longest time in nanoseconds and the number of its packets. In order
+/// of time; those without packets are left out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LatencyCounts(pub Vec<(u64, u64)>);
+
+impl LatencyStatus {
+    /// With these times.
+    pub fn new(one_in: NonZeroU32, measured_ms: u64, times: &LatencyHistograms) -> Self {
+        let counts = |way| {
+            let steps = times.of(way).iter_recorded();
+            LatencyCounts(steps.map(|step| (step.value_iterated_to(), step.count_since_last_iteration())).collect())
+        };
+        LatencyStatus {
+            one_in: Some(one_in),
+            measured_ms,
+            cache_miss: counts(PacketWay::CacheMiss),
+            cache_hit: counts(PacketWay::CacheHit),
+            data: counts(PacketWay::Data),
+        }
+    }
+
+    /// The times of each kind, with the name of the kind.
+    pub fn ways(&self) -> [(&'static str, &LatencyCounts); 3] {
+        [("cs_miss", &self.cache_miss), ("cs_hit", &self.cache_hit), ("data", &self.data)]
+    }
+
+    /// What was measured after `earlier`. All, where the measurement has begun anew since.
+    pub fn since(&self, earlier: &LatencyStatus) -> LatencyStatus {
+        if self.one_in != earlier.one_in || self.measured_ms < earlier.measured_ms {
+            return self.clone();
+        }
+        LatencyStatus {
+            one_in: self.one_in,
+            measured_ms: self.measured_ms - earlier.measured_ms,
+            cache_miss: self.cache_miss.since(&earlier.cache_miss),
+            cache_hit: self.cache_hit.since(&earlier.cache_hit),
+            data: self.data.since(&earlier.data),
+        }
+    }
+}
+
+impl LatencyCounts {
+    /// Number of packets.
+    pub fn packets(&self) -> u64 {
+        self.0.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
+    }
+
+    /// Sum of all times, in nanoseconds, each as that of its step.
+    pub fn total_ns(&self) -> u64 {
+        self.0.iter().fold(0, |sum, &(time_ns, count)| sum.saturating_add(time_ns.saturating_mul(count)))
+    }
+
+    /// Packets that took no longer than this.
+    pub fn within(&self, limit_ns: u64) -> u64 {
+        let within = self.0.iter().take_while(|&&(time_ns, _)| time_ns <= limit_ns);
+        within.fold(0, |sum, &(_, count)| sum.saturating_add(count))
+    }
+
+    /// The time that a share of the packets, from 0 to 1, did not exceed, in nanoseconds; `None` without packets.
+    pub fn quantile_ns(&self, share: f64) -> Option<u64> {
+        let rank = (share * self.packets() as f64).ceil().max(1.0);
+        let mut seen = 0.0;
+        let step = self.0.iter().find(|&&(_, count)| {
+            seen += count as f64;
+            seen >= rank
+        });
+        step.or(self.0.last()).map(|&(time_ns, _)| time_ns)
+    }
+
+    fn since(&self, earlier: &LatencyCounts) -> LatencyCounts {
+        let before = |time_ns| earlier.0.binary_search_by_key(&time_ns, |&(time_ns, _)| time_ns);
+        let more = self.0.iter().map(|&(time_ns, count)| {
+            let counted = before(time_ns).map_or(0, |place| earlier.0[place].1);
+            (time_ns, count.saturating_sub(counted))
+        });
+        LatencyCounts(more.filter(|&(_, count)| count > 0).collect())
+    }
+}
+
+impl<C: ControlPlane> Management<C> {
+    /// Verbs of the module.
+    pub(super) const LATENCY_VERBS: &[Verb<C>] = &[Verb {
+        name: "sample",
+        // One in so many packets; 0 ends the measurement.
+        required: FieldSet::COUNT,
+        optional: FieldSet::NONE,
+        action: Action::Task(|this, parameters, _| Box::pin(async move { this.sample_latency(parameters).await })),
+    }];
+
+    async fn sample_latency(&self, parameters: ControlParameters) -> ControlResponse {
+        let Ok(count) = u32::try_from(parameters.count.unwrap_or(0)) else {
+            return bad_request(format!("Count is from 0 to {}", u32::MAX));
+        };
+        self.control.sample_latency(NonZeroU32::new(count)).await;
+        ControlResponse::ok(&ControlParameters { count: Some(count.into()), ..ControlParameters::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(steps: &[(u64, u64)]) -> LatencyCounts {
+        LatencyCounts(steps.to_vec())
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_steps() {
+        let times = counts(&[(1_000, 98), (5_000, 1), (90_000, 1)]);
+        assert_eq!((times.packets(), times.total_ns()), (100, 98_000 + 95_000));
+        for (share, expected_ns) in
+            [(0.0, 1_000), (0.5, 1_000), (0.98, 1_000), (0.99, 5_000), (0.999, 90_000), (1.0, 90_000)]
+        {
+            assert_eq!(times.quantile_ns(share), Some(expected_ns), "{share}");
+        }
+        assert_eq!([999, 1_000, 89_999, u64::MAX].map(|limit_ns| times.within(limit_ns)), [0, 98, 99, 100]);
+        assert_eq!((counts(&[]).quantile_ns(0.5), counts(&[]).packets()), (None, 0));
+        // Another forwarder may say anything.
+        assert_eq!(counts(&[(u64::MAX, u64::MAX), (5, 7)]).total_ns(), u64::MAX);
+    }
+
+    #[test]
+    fn an_interval_is_what_was_added() {
+        let status = |measured_ms, data: &[(u64, u64)]| LatencyStatus {
+            one_in: NonZeroU32::new(8),
+            measured_ms,
+            data: counts(data),
+            ..LatencyStatus::default()
+        };
+        let earlier = status(1_000, &[(10, 5), (30, 2)]);
+        let later = status(1_500, &[(10, 5), (20, 1), (30, 6)]);
+        assert_eq!(later.since(&earlier), status(500, &[(20, 1), (30, 4)]));
+        assert_eq!(earlier.since(&later), earlier, "it was switched off and on again");
+        assert_eq!(later.since(&LatencyStatus::default()), later);
+    }
+}

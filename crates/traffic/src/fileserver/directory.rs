@@ -1,0 +1,231 @@
+//! The directory that is served, and what is open in it.
+//!
+//! The kernel itself keeps every look-up inside (openat2 with RESOLVE_BENEATH) and follows no symbolic link, so a link that
+//! somebody puts there leads nowhere. Only files and directories are opened; opening a device or a pipe can do things.
+
+use std::collections::HashMap;
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
+use rustix::io::Errno;
+
+use super::FileServerError;
+
+/// Files and directories that stay open.
+const MAX_OPEN: usize = 64;
+/// For so long what is open is not looked up again. Changes show in its time, which is looked at after every reading; this is only
+/// for a file that another has replaced.
+const VALIDITY: Duration = Duration::from_millis(100);
+/// Bytes of a listing: some hundred thousand names.
+const MAX_LISTING_BYTES: usize = 4 << 20;
+
+/// Why something cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    /// It is not there, or neither file nor directory, or not allowed, or behind a symbolic link.
+    Missing,
+    /// It has changed since it was opened.
+    Changed,
+    /// A directory with too many names.
+    TooLarge,
+    /// The system failed.
+    Failed,
+}
+
+impl From<io::Error> for Unreadable {
+    fn from(error: io::Error) -> Self {
+        match Errno::from_io_error(&error) {
+            Some(
+                Errno::NOENT
+                | Errno::NOTDIR
+                | Errno::ACCESS
+                | Errno::PERM
+                | Errno::LOOP
+                | Errno::XDEV
+                | Errno::NAMETOOLONG,
+            ) => Self::Missing,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl From<Errno> for Unreadable {
+    fn from(error: Errno) -> Self {
+        io::Error::from(error).into()
+    }
+}
+
+/// A file or directory as it was when it was opened.
+pub(super) struct Opened {
+    file: File,
+    pub(super) metadata: Metadata,
+    /// Of a directory, once somebody asked for it.
+    listing: OnceLock<Vec<u8>>,
+}
+
+/// Nanoseconds since 1970; what is older counts as then.
+pub(super) fn since_epoch_ns(seconds: i64, nanoseconds: i64) -> u64 {
+    let all = i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
+    u64::try_from(all.max(0)).unwrap_or(u64::MAX)
+}
+
+fn version(metadata: &Metadata) -> u64 {
+    since_epoch_ns(metadata.mtime(), metadata.mtime_nsec())
+}
+
+impl Opened {
+    pub(super) fn is_directory(&self) -> bool {
+        self.metadata.is_dir()
+    }
+
+    /// Its version: the time of the last change.
+    pub(super) fn version(&self) -> u64 {
+        version(&self.metadata)
+    }
+
+    /// Bytes of the file, when it was opened.
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.metadata.len()
+    }
+
+    /// Reads from the file, all or nothing.
+    pub(super) fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>, Unreadable> {
+        let mut piece = vec![0; length];
+        match self.file.read_exact_at(&mut piece, offset) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(Unreadable::Changed),
+            other => other?,
+        }
+        let now = self.file.metadata()?;
+        // Otherwise the piece may be of the next version.
+        if version(&now) != self.version() || now.len() != self.size_bytes() {
+            return Err(Unreadable::Changed);
+        }
+        Ok(piece)
+    }
+
+    /// Names of files and directories in the directory, sorted, each with a zero byte at its end, and a slash before that if it is a directory.
+    pub(super) fn listing(&self) -> Result<&[u8], Unreadable> {
+        if let Some(listing) = self.listing.get() {
+            return Ok(listing);
+        }
+        let made = self.make_listing()?;
+        Ok(self.listing.get_or_init(|| made))
+    }
+
+    fn make_listing(&self) -> Result<Vec<u8>, Unreadable> {
+        let mut names = Vec::new();
+        let mut bytes = 0;
+        for entry in Dir::read_from(&self.file)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let kind = match entry.file_type() {
+                // Some file systems do not tell.
+                FileType::Unknown => match statat(&self.file, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+                    Err(_) => continue,
+                },
+                known => known,
+            };
+            let end: &[u8] = match kind {
+                FileType::RegularFile => b"\0",
+                FileType::Directory if name != c"." && name != c".." => b"/\0",
+                _ => continue,
+            };
+            let line = [name.to_bytes(), end].concat();
+            bytes += line.len();
+            if bytes > MAX_LISTING_BYTES {
+                return Err(Unreadable::TooLarge);
+            }
+            names.push(line);
+        }
+        names.sort_unstable();
+        if version(&self.file.metadata()?) != self.version() {
+            return Err(Unreadable::Changed);
+        }
+        Ok(names.concat())
+    }
+}
+
+/// Whether both are of the same file, unchanged.
+fn are_same(one: &Metadata, other: &Metadata) -> bool {
+    let identity = |metadata: &Metadata| (metadata.dev(), metadata.ino(), metadata.len(), version(metadata));
+    identity(one) == identity(other)
+}
+
+/// What is open, and when it was last seen to stand at its path.
+struct Known {
+    opened: Arc<Opened>,
+    seen_at: Instant,
+}
+
+/// The directory that is served.
+pub(super) struct Directory {
+    root: OwnedFd,
+    open: Mutex<HashMap<PathBuf, Known>>,
+}
+
+impl Directory {
+    pub(super) fn open(path: &Path) -> Result<Self, FileServerError> {
+        let root = File::open(path)?;
+        if !root.metadata()?.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, "not a directory").into());
+        }
+        let directory = Self { root: root.into(), open: Mutex::default() };
+        let looked_up = directory.resolve(Path::new(""), OFlags::RDONLY);
+        looked_up.map_err(|error| FileServerError::NoConfinement(error.into()))?;
+        Ok(directory)
+    }
+
+    fn resolve(&self, path: &Path, flags: OFlags) -> rustix::io::Result<File> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let stay_inside = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        openat2(&self.root, path, flags | OFlags::CLOEXEC, Mode::empty(), stay_inside).map(File::from)
+    }
+
+    /// What stands at `path`, without opening it: to open a device can rewind a tape, and worse.
+    fn look_at(&self, path: &Path) -> Result<Metadata, Unreadable> {
+        let metadata = self.resolve(path, OFlags::PATH)?.metadata()?;
+        if metadata.is_file() || metadata.is_dir() { Ok(metadata) } else { Err(Unreadable::Missing) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Known>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What stands at `path` now.
+    pub(super) fn look_up(&self, path: &Path) -> Result<Arc<Opened>, Unreadable> {
+        let now = self.look_at(path)?;
+        let seen_at = Instant::now();
+        if let Some(known) = self.lock().get_mut(path).filter(|known| are_same(&known.opened.metadata, &now)) {
+            known.seen_at = seen_at;
+            return Ok(Arc::clone(&known.opened));
+        }
+        // Somebody may have put something else there in between, of which opening must not wait for a peer.
+        let file = self.resolve(path, OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK)?;
+        let metadata = file.metadata()?;
+        if !(metadata.is_file() || metadata.is_dir()) {
+            return Err(Unreadable::Missing);
+        }
+        let opened = Arc::new(Opened { file, metadata, listing: OnceLock::new() });
+        let mut open = self.lock();
+        if open.len() >= MAX_OPEN && !open.contains_key(path) {
+            let oldest = open.iter().min_by_key(|(_, known)| known.seen_at).map(|(path, _)| path.clone());
+            oldest.and_then(|oldest| open.remove(&oldest));
+        }
+        open.insert(path.to_owned(), Known { opened: Arc::clone(&opened), seen_at });
+        Ok(opened)
+    }
+
+    /// What stood at `path` a moment ago, or stands there now.
+    pub(super) fn recall(&self, path: &Path) -> Result<Arc<Opened>, Unreadable> {
+        let recent =
+            self.lock().get(path).filter(|known| known.seen_at.elapsed() < VALIDITY).map(|known| known.opened.clone());
+        recent.map_or_else(|| self.look_up(path), Ok)
+    }
+}

@@ -1,0 +1,104 @@
+//! The order in which the pending Interests of a pattern were sent, so that those that are lost are found without looking at all.
+
+use std::collections::VecDeque;
+
+use super::{Slot, State};
+
+/// Entries that may be of Interests which were answered meanwhile, before they are looked through.
+const MIN_ENTRIES: usize = 1 << 16;
+
+/// Where an Interest is, and what its slot says as long as it is pending.
+#[derive(Clone, Copy)]
+struct Sent {
+    place: u32,
+    stamp: u64,
+}
+
+impl Sent {
+    fn is_pending(&self, slots: &[Slot]) -> bool {
+        slots[self.place as usize].stamp == self.stamp
+    }
+}
+
+/// From the oldest to the newest. An entry stays where it is when its Interest is answered, because it is only found again at
+/// the front.
+#[derive(Default)]
+pub(super) struct SendingOrder {
+    entries: VecDeque<Sent>,
+    /// With so many entries, those that are not pending leave.
+    full_at: usize,
+}
+
+impl SendingOrder {
+    /// An Interest was sent whose slot, at `place`, is pending now.
+    pub(super) fn push(&mut self, place: usize, slots: &[Slot]) {
+        debug_assert!(slots[place].state() == State::Pending);
+        if self.entries.len() >= self.full_at.max(MIN_ENTRIES) {
+            // One at the front that is lost keeps all behind it. Half of the entries are new since this was done last.
+            self.entries.retain(|sent| sent.is_pending(slots));
+            self.full_at = 2 * self.entries.len();
+        }
+        self.entries.push_back(Sent { place: place as u32, stamp: slots[place].stamp });
+    }
+
+    /// The place of the oldest pending Interest, which leaves, if its slot `is_due`.
+    pub(super) fn take_oldest(&mut self, slots: &[Slot], is_due: impl Fn(Slot) -> bool) -> Option<usize> {
+        while let Some(sent) = self.entries.front() {
+            let place = sent.place as usize;
+            let is_pending = sent.is_pending(slots);
+            if is_pending && !is_due(slots[place]) {
+                return None;
+            }
+            self.entries.pop_front();
+            if is_pending {
+                return Some(place);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn send(order: &mut SendingOrder, slots: &mut [Slot], place: usize, sent_ns: u64) {
+        slots[place] = Slot::new(place as u64, sent_ns, State::Pending);
+        order.push(place, slots);
+    }
+
+    #[test]
+    fn the_oldest_that_is_pending_is_found() {
+        let mut order = SendingOrder::default();
+        let mut slots = vec![Slot::default(); 8];
+        for (place, sent_ns) in [(3, 10), (1, 20), (5, 30)] {
+            send(&mut order, &mut slots, place, sent_ns);
+        }
+        assert_eq!(order.take_oldest(&slots, |slot| slot.sent_ns() < 10), None);
+        slots[3].set(State::Answered);
+        assert_eq!(order.take_oldest(&slots, |slot| slot.sent_ns() < 20), None);
+        // The slot is used again: the Interest of before is not found in it.
+        slots[1].set(State::Answered);
+        send(&mut order, &mut slots, 1, 40);
+        assert_eq!(order.take_oldest(&slots, |slot| slot.sent_ns() < 35), Some(5));
+        assert_eq!(order.take_oldest(&slots, |slot| slot.sent_ns() < 35), None);
+        assert_eq!(order.take_oldest(&slots, |_| true), Some(1));
+        assert_eq!(order.take_oldest(&slots, |_| true), None);
+    }
+
+    #[test]
+    fn one_that_is_lost_does_not_keep_all_others() {
+        let mut order = SendingOrder::default();
+        let mut slots = vec![Slot::default(); 4096];
+        send(&mut order, &mut slots, 0, 1);
+        let mut most = 0;
+        for sent_ns in 2..1_000_000 {
+            let place = 1 + sent_ns as usize % 4095;
+            send(&mut order, &mut slots, place, sent_ns);
+            slots[place].set(State::Answered);
+            most = most.max(order.entries.len());
+        }
+        assert!(most <= MIN_ENTRIES, "{most}");
+        assert_eq!(order.take_oldest(&slots, |_| true), Some(0));
+    }
+}

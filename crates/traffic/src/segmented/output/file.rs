@@ -1,0 +1,182 @@
+//! A file in which each segment is written to its place as soon as it comes, so that nothing waits in memory for a missing one.
+//!
+//! That needs segments of one size, the last apart. The content goes to a temporary file beside the one that is asked for, and takes
+//! its place when all of it is there: whoever looks sees the old file or the whole new one. Writing is done by another
+//! thread, a megabyte at a time, so that a slow disk does not keep Data waiting.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile};
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::{Output, OutputError};
+
+/// Bytes that are gathered before they are written: changing threads costs more than a segment.
+const BATCH_BYTES: usize = 1 << 20;
+/// As for all new files: the process's umask takes away from it.
+const NEW_FILE_MODE: u32 = 0o666;
+/// The longest file there can be.
+const MAX_FILE_BYTES: u64 = i64::MAX as u64;
+
+/// The place of a segment in a file is not known. Fetching in order, as `namehop cat` does, needs no places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LayoutError {
+    /// Segments before the last differ in size.
+    #[error(
+        "segment {segment} has {bytes} bytes and is not the last, but the first has {first}: its place in the file is not \
+         known ('namehop cat' fetches such objects)"
+    )]
+    Size {
+        /// Its number.
+        segment: u64,
+        /// Its bytes of content.
+        bytes: u64,
+        /// Those of the first.
+        first: u64,
+    },
+    /// The last segment is larger than others.
+    #[error(
+        "segment {segment} has {bytes} bytes, more than the {first} of the first: its place in the file is not known \
+         ('namehop cat' fetches such objects)"
+    )]
+    Larger {
+        /// Its number.
+        segment: u64,
+        /// Its bytes of content.
+        bytes: u64,
+        /// Those of the first.
+        first: u64,
+    },
+    /// No file is as long as that.
+    #[error("segment {segment} would stand behind the {MAX_FILE_BYTES} bytes that a file can have")]
+    TooFar {
+        /// Its number.
+        segment: u64,
+    },
+}
+
+/// Bytes that stand one behind the other.
+struct Run {
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+/// A file that is being fetched. Dropped before the end, it leaves nothing behind.
+pub struct FileOutput {
+    path: PathBuf,
+    unfinished: Option<NamedTempFile>,
+    /// Bytes of the first segment, which all others have but the last.
+    segment_bytes: Option<u64>,
+    /// A smaller segment, and its bytes: it has to be the last.
+    smaller: Option<(u64, u64)>,
+    runs: Vec<Run>,
+    gathered_bytes: usize,
+    /// What another thread writes meanwhile.
+    writing: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl FileOutput {
+    /// Begins a file that is to stand at `path` when it is complete, instead of what stands there now.
+    ///
+    /// # Errors
+    /// What the operating system says, or that something else than a file stands there.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        match fs::metadata(path) {
+            Ok(metadata) if !metadata.is_file() => {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "this exists and is not a regular file"));
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut unfinished = Builder::new();
+        unfinished.prefix(".namehop-").suffix(".part").permissions(Permissions::from_mode(NEW_FILE_MODE));
+        Ok(Self {
+            path: path.to_owned(),
+            unfinished: Some(unfinished.tempfile_in(folder)?),
+            segment_bytes: None,
+            smaller: None,
+            runs: Vec::new(),
+            gathered_bytes: 0,
+            writing: None,
+        })
+    }
+
+    fn offset(&mut self, segment: u64, bytes: u64) -> Result<u64, LayoutError> {
+        let first = *self.segment_bytes.get_or_insert(bytes);
+        if bytes > first {
+            return Err(LayoutError::Larger { segment, bytes, first });
+        }
+        // Of two that cannot both be the last, the one with the smaller number is not.
+        let is_behind = self.smaller.is_some_and(|(smaller, _)| smaller < segment);
+        if let Some((smaller, bytes)) = self.smaller.filter(|_| is_behind) {
+            return Err(LayoutError::Size { segment: smaller, bytes, first });
+        }
+        if bytes < first {
+            if self.smaller.is_some() {
+                return Err(LayoutError::Size { segment, bytes, first });
+            }
+            self.smaller = Some((segment, bytes));
+        }
+        let offset = segment.checked_mul(first);
+        let end = offset.and_then(|offset| offset.checked_add(bytes)).filter(|end| *end <= MAX_FILE_BYTES);
+        offset.filter(|_| end.is_some()).ok_or(LayoutError::TooFar { segment })
+    }
+
+    async fn wait(&mut self) -> io::Result<()> {
+        match self.writing.take() {
+            Some(writing) => writing.await.map_err(io::Error::other)?,
+            None => Ok(()),
+        }
+    }
+
+    /// Has everything written that was gathered.
+    async fn start_writing(&mut self) -> io::Result<()> {
+        self.wait().await?;
+        if let Some(unfinished) = self.unfinished.as_ref().filter(|_| !self.runs.is_empty()) {
+            let file = unfinished.as_file().try_clone()?;
+            let runs = std::mem::take(&mut self.runs);
+            self.gathered_bytes = 0;
+            self.writing = Some(spawn_blocking(move || write_all(&file, &runs)));
+        }
+        Ok(())
+    }
+}
+
+fn write_all(file: &File, runs: &[Run]) -> io::Result<()> {
+    runs.iter().try_for_each(|run| file.write_all_at(&run.bytes, run.offset))
+}
+
+impl Output for FileOutput {
+    fn take(&mut self, segment: u64, content: &[u8]) -> Result<(), OutputError> {
+        let offset = self.offset(segment, content.len() as u64)?;
+        self.gathered_bytes += content.len();
+        match self.runs.last_mut() {
+            Some(run) if run.offset + run.bytes.len() as u64 == offset => run.bytes.extend_from_slice(content),
+            _ => self.runs.push(Run { offset, bytes: content.to_vec() }),
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self) -> io::Result<()> {
+        if self.gathered_bytes >= BATCH_BYTES { self.start_writing().await } else { Ok(()) }
+    }
+
+    async fn finish(&mut self, last: u64) -> Result<(), OutputError> {
+        if let Some((segment, bytes)) = self.smaller.filter(|(segment, _)| *segment != last) {
+            return Err(LayoutError::Size { segment, bytes, first: self.segment_bytes.unwrap_or_default() }.into());
+        }
+        self.start_writing().await?;
+        self.wait().await?;
+        if let Some(unfinished) = self.unfinished.take() {
+            unfinished.persist(&self.path).map_err(|error| error.error)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
