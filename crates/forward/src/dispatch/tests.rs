@@ -7,6 +7,8 @@ use namehop_wire::security::DigestSigner;
 use namehop_wire::{Data, DataBuilder};
 
 use super::*;
+use crate::pcct::PitRef;
+use crate::pcct::token::TokenForm;
 
 const WORKERS: usize = 4;
 
@@ -24,6 +26,11 @@ fn data(name: &Name) -> Vec<u8> {
 
 pub(super) fn name(text: &str) -> Name {
     text.parse().expect("a name")
+}
+
+/// A token of this worker, of tables of some size.
+fn token_of(worker: u8) -> PitToken {
+    TokenForm::new(worker, 1000, 100).encode(PitRef { entry: 5, slot: 6 }, 7)
 }
 
 fn owner(table: &NameDispatch, packet: &[u8]) -> u8 {
@@ -70,7 +77,7 @@ fn data_and_nacks_follow_tokens_of_this_router_alone() {
     let name = name("/a/b");
     let by_name = owner(&table, &data(&name));
     for worker in 0..=u8::MAX {
-        let pit_token = token::encode(worker, 5, 6);
+        let pit_token = token_of(worker);
         let expected = if usize::from(worker) < WORKERS { worker } else { by_name };
         let of_data = LinkFields { pit_token, ..LinkFields::default() };
         assert_eq!(table.owners(&data(&name), &of_data), Some(Owners::one(expected)), "worker {worker}");
@@ -117,9 +124,9 @@ fn data_is_offered_to_the_owner_of_a_short_interest_while_it_is_pending() {
     table.count_pending(asked.value(), true);
     let owners = |pit_token| table.owners(&packet, &LinkFields { pit_token, ..LinkFields::default() });
     assert_eq!(owners(PitToken::empty()), Some(Owners { owner: short, others: set(&[long]) }));
-    let with_token = owners(token::encode(short, 1, 1));
+    let with_token = owners(token_of(short));
     assert_eq!(with_token, Some(Owners { owner: short, others: set(&[long]) }));
-    let with_token = owners(token::encode(long, 1, 1));
+    let with_token = owners(token_of(long));
     assert_eq!(with_token, Some(Owners { owner: long, others: set(&[short]) }));
     // Interests, and Data below other names, go where they always go.
     assert_eq!(owner(&table, &interest(&name)), long);

@@ -28,6 +28,7 @@ use crate::pcct::content::ContentConfig;
 use crate::pcct::entry::Selectors;
 use crate::pcct::keys::{Found, Key, NoEntry};
 use crate::pcct::record::InRecord;
+use crate::pcct::token::TokenForm;
 use crate::pcct::{Downstream, Pcct, PcctConfig, PitRef};
 use crate::schedule::MAX_BURST;
 use crate::strategy::MeasurementTable;
@@ -46,6 +47,7 @@ const MAX_HANDED_OVER: usize = 64;
 /// The engine without its FIB.
 pub(crate) struct Core {
     pub(crate) worker: u8,
+    pub(crate) token_form: TokenForm,
     pub(crate) key: HashKey,
     pub(crate) pool: BufferPool,
     pub(crate) pcct: Pcct,
@@ -108,6 +110,7 @@ impl Core {
         })?;
         Ok(Core {
             worker: config.worker,
+            token_form: pcct.token_form(config.worker),
             key,
             pool,
             pcct,

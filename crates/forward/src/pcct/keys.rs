@@ -1,8 +1,11 @@
 //! Entries by key: finding, making and freeing them.
 
+use namehop_wire::lp::PitToken;
+
 use super::blocks::Block;
 use super::entry::{Entry, EntryFlags, NONE, SHORT_KEY_BYTES};
 use super::record::InRecord;
+use super::token::TokenForm;
 use super::{MAX_HINTS, Pcct};
 
 /// What an entry is made for.
@@ -70,13 +73,16 @@ impl Pcct {
         self.entries.len()
     }
 
-    /// The entry, if the index and the generation bits of a PIT token lead to one that is in use.
-    pub(crate) fn entry_by_token(&self, index: u32, generation_bits: u32) -> Option<u32> {
-        if index >= self.touched {
-            return None;
-        }
-        let entry = self.entry(index);
-        (entry.in_use() && super::token::generation_agrees(entry.generation, generation_bits)).then_some(index)
+    /// How tokens for this table's PIT slots look.
+    pub(crate) fn token_form(&self, worker: u8) -> TokenForm {
+        TokenForm::new(worker, self.entries.capacity(), self.slots.capacity())
+    }
+
+    /// The entry that a PIT token names, if it is in use and of that generation.
+    pub(crate) fn entry_by_token(&self, form: &TokenForm, token: &PitToken) -> Option<u32> {
+        let named = form.decode(token).filter(|named| named.entry < self.touched)?;
+        let entry = self.entry(named.entry);
+        (entry.in_use() && form.agrees(&named, entry.generation)).then_some(named.entry)
     }
 
     fn allocate_entry(&mut self) -> Option<u32> {

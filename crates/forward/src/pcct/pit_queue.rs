@@ -192,14 +192,10 @@ impl PitQueue {
         ended.holder
     }
 
-    /// Asks for the position, to which the end of its slot writes, of the one that was appended before `later` others. In a full
-    /// ring slots may have moved, and the wrong one is asked for.
+    /// Asks for a position, which the end of its slot writes to.
     #[inline]
-    pub(crate) fn prefetch(&self, later: u32) {
-        let end = self.head + self.span;
-        if let Some(place) = end.checked_sub(1 + later as usize) {
-            self.ring.prefetch(self.wrap(place) / LINE_POSITIONS);
-        }
+    pub(crate) fn prefetch(&self, position: u32) {
+        self.ring.prefetch(position as usize / LINE_POSITIONS);
     }
 
     /// Asks for what comes after a position. New slots and timers walk the ring in order, but with so much in between that the

@@ -185,7 +185,7 @@ impl Pcct {
 
     /// All lines of a PIT slot.
     #[inline]
-    fn prefetch_slot(&self, slot: u32) {
+    pub(crate) fn prefetch_slot(&self, slot: u32) {
         for line in 0..size_of::<PitSlot>() / 64 {
             self.slots.prefetch_line(slot, line);
         }
@@ -238,13 +238,15 @@ impl Pcct {
         }
     }
 
-    /// An entry's PIT slot, and the place in the queue that the end of that writes to. Reads the entry.
+    /// What the end of a PIT slot touches besides. Reads the entry and, if it is known and thus was asked for, the slot, which
+    /// tells its place in the queue; else asks for the entry's first slot.
     #[inline]
-    pub(crate) fn prefetch_answer(&self, index: u32) {
-        if let Some(entry) = self.entries.get(index) {
-            self.prefetch_slot(entry.first_slot);
-            self.queue.prefetch(self.next_serial.wrapping_sub(entry.serial));
-            self.prefetch_on_disk(entry.name_hash);
+    pub(crate) fn prefetch_answer(&self, index: u32, slot: Option<u32>) {
+        let Some(entry) = self.entries.get(index) else { return };
+        self.prefetch_on_disk(entry.name_hash);
+        match slot {
+            Some(slot) => self.queue.prefetch(self.slots.get(slot).map_or(0, |slot| slot.queue_position)),
+            None => self.prefetch_slot(entry.first_slot),
         }
     }
 

@@ -1,34 +1,78 @@
-//! The PIT token that this router puts on the Interests it sends: 8 bytes that lead back to the PCCT entry.
+//! The PIT token that this router puts on the Interests it sends: 8 bytes that lead back to the PIT entry.
 //!
-//! | bytes | what |
-//! |---|---|
-//! | 0 | worker |
-//! | 1–4 | entry index, big-endian |
-//! | 5–7 | low 24 bits of the entry's generation, big-endian |
+//! The first byte is the worker. The other 56 bits are, the highest first and big-endian: the index of the PCCT entry, that of
+//! its PIT slot, and the low bits of the entry's generation. Each index has as many bits as the tables of this worker need, so
+//! that the entry and the slot, which lie apart, can both be asked for before either has been read. Where too few bits would be
+//! left for the generation, the slot is left out, and its entry says where it is.
 //!
 //! A peer may return anything; the index, the generation and then the name are checked. A token is no proof that the peer has
 //! seen the Interest: indices and generations are easily guessed. It only saves the lookup.
 
 use namehop_wire::lp::PitToken;
 
+use super::PitRef;
+
 /// Length of a token.
 const TOKEN_BYTES: usize = 8;
-/// Bits of the generation that the token carries.
-const GENERATION_MASK: u32 = 0x00FF_FFFF;
+/// Bits of a token beside the worker.
+const BITS: u32 = 56;
+/// Fewest bits of the generation.
+const LEAST_GENERATION_BITS: u32 = 8;
 
-/// The token for an entry of this generation.
-#[inline(always)]
-pub(crate) fn encode(worker: u8, entry: u32, generation: u32) -> PitToken {
-    let number = u64::from(worker) << 56 | u64::from(entry) << 24 | u64::from(generation & GENERATION_MASK);
-    PitToken::short(number.to_be_bytes(), TOKEN_BYTES).unwrap_or_default()
+/// How the tokens of a worker are laid out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TokenForm {
+    worker: u8,
+    /// 0 if tokens name no slots.
+    slot_bits: u32,
+    generation_bits: u32,
 }
 
-/// Entry index and low bits of the generation; `None` when the token is not one of this worker's.
-#[inline]
-pub(crate) fn decode(worker: u8, token: &PitToken) -> Option<(u32, u32)> {
-    let number = u64::from_be_bytes(token.first_bytes());
-    let is_own = token.len() == TOKEN_BYTES && (number >> 56) as u8 == worker;
-    is_own.then_some(((number >> 24) as u32, number as u32 & GENERATION_MASK))
+/// What a token names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) entry: u32,
+    pub(crate) slot: Option<u32>,
+    /// Low bits of the entry's generation.
+    generation: u32,
+}
+
+impl TokenForm {
+    /// For tables with so many entries and PIT slots, each at most 2^32.
+    pub(crate) fn new(worker: u8, entries: usize, slots: usize) -> Self {
+        let bits = |count: usize| count.next_power_of_two().trailing_zeros().min(u32::BITS);
+        let left = BITS - bits(entries);
+        let slot_bits = if left >= bits(slots) + LEAST_GENERATION_BITS { bits(slots) } else { 0 };
+        TokenForm { worker, slot_bits, generation_bits: (left - slot_bits).min(u32::BITS) }
+    }
+
+    /// The token for a PIT slot whose entry is of this generation.
+    #[inline(always)]
+    pub(crate) fn encode(&self, pit: PitRef, generation: u32) -> PitToken {
+        let slot = u64::from(pit.slot) & low_bits(self.slot_bits);
+        let place = u64::from(pit.entry) << self.slot_bits | slot;
+        let number = place << self.generation_bits | u64::from(generation) & low_bits(self.generation_bits);
+        PitToken::short((u64::from(self.worker) << BITS | number).to_be_bytes(), TOKEN_BYTES).unwrap_or_default()
+    }
+
+    /// What a token names; `None` when it is not one of this worker's.
+    #[inline]
+    pub(crate) fn decode(&self, token: &PitToken) -> Option<Named> {
+        let number = u64::from_be_bytes(token.first_bytes());
+        let is_own = token.len() == TOKEN_BYTES && (number >> BITS) as u8 == self.worker;
+        let place = (number & low_bits(BITS)) >> self.generation_bits;
+        is_own.then(|| Named {
+            // Too large a number, of a peer that made the token up, may lose bits: it is a guess in any case.
+            entry: (place >> self.slot_bits) as u32,
+            slot: (self.slot_bits > 0).then_some((place & low_bits(self.slot_bits)) as u32),
+            generation: (number & low_bits(self.generation_bits)) as u32,
+        })
+    }
+
+    /// Does a generation agree with what a token has of it?
+    pub(crate) fn agrees(&self, named: &Named, generation: u32) -> bool {
+        u64::from(generation) & low_bits(self.generation_bits) == u64::from(named.generation)
+    }
 }
 
 /// The worker that a token names, if it has the form of this router's tokens.
@@ -38,9 +82,10 @@ pub(crate) fn worker(token: &PitToken) -> Option<u8> {
     (token.len() == TOKEN_BYTES).then_some(worker)
 }
 
-/// Does the generation agree with the bits from a token?
-pub(crate) fn generation_agrees(generation: u32, bits: u32) -> bool {
-    generation & GENERATION_MASK == bits
+/// A mask of so many bits, fewer than 64.
+#[inline(always)]
+const fn low_bits(count: u32) -> u64 {
+    (1 << count) - 1
 }
 
 #[cfg(test)]
@@ -48,21 +93,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_leads_back_to_its_entry() {
-        let token = encode(3, 0x0102_0304, 0xAABB_CCDD);
-        assert_eq!(token.as_slice(), [3, 1, 2, 3, 4, 0xBB, 0xCC, 0xDD]);
-        let (entry, bits) = decode(3, &token).expect("own token");
-        assert_eq!(entry, 0x0102_0304);
+    fn a_token_leads_back_to_its_slot() {
+        let form = TokenForm::new(3, 0x1_0000, 0xFFF);
+        let pit = PitRef { entry: 0x0102, slot: 0x345 };
+        let token = form.encode(pit, 0xAABB_CCDD);
+        assert_eq!(token.as_slice(), [3, 1, 2, 0x34, 0x5A, 0xBB, 0xCC, 0xDD]);
         assert_eq!(worker(&token), Some(3));
-        assert!(generation_agrees(0xAABB_CCDD, bits));
-        assert!(!generation_agrees(0xAABB_CCDE, bits));
+    }
+
+    #[test]
+    fn tables_of_any_size_have_tokens() {
+        for (entries, slots, names_slots) in [
+            (1, 1, false),
+            (2, 2, true),
+            (131_136, 131_072, true),
+            (1 << 30, 1 << 18, true),
+            (1 << 30, (1 << 18) + 1, false),
+            (1 << 32, 1 << 16, true),
+            (1 << 32, 1 << 24, false),
+        ] {
+            let form = TokenForm::new(0xFF, entries, slots);
+            let pit = PitRef { entry: (entries - 1) as u32, slot: (slots - 1) as u32 };
+            for generation in [0, 1, 0xFFFF_FFFF] {
+                let named = form.decode(&form.encode(pit, generation)).expect("own token");
+                assert_eq!(
+                    (named.entry, named.slot),
+                    (pit.entry, names_slots.then_some(pit.slot)),
+                    "{entries} {slots}"
+                );
+                assert!(form.agrees(&named, generation) && !form.agrees(&named, generation ^ 1), "{entries} {slots}");
+            }
+        }
     }
 
     #[test]
     fn foreign_tokens_are_not_decoded() {
-        assert_eq!(decode(3, &encode(4, 1, 1)), None);
-        assert_eq!(decode(3, &PitToken::from_slice(&[3, 1, 2]).expect("short")), None);
-        assert_eq!(decode(3, &PitToken::empty()), None);
+        let form = |worker| TokenForm::new(worker, 100, 100);
+        let token = form(4).encode(PitRef { entry: 1, slot: 1 }, 1);
+        assert!(form(4).decode(&token).is_some());
+        assert_eq!(form(3).decode(&token), None);
+        assert_eq!(form(3).decode(&PitToken::from_slice(&[3, 1, 2]).expect("short")), None);
+        assert_eq!(form(3).decode(&PitToken::empty()), None);
         assert_eq!(worker(&PitToken::from_slice(&[3, 1, 2]).expect("short")), None);
     }
 }

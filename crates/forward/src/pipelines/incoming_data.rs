@@ -15,8 +15,8 @@ use crate::engine::Engine;
 use crate::engine::context::{AtHand, Context, DataAtHand};
 use crate::engine::core::Core;
 use crate::engine::route::Route;
+use crate::pcct::PitRef;
 use crate::pcct::content::DIGEST_BYTES;
-use crate::pcct::{PitRef, token};
 use crate::schedule::{Prepared, Schedule};
 use crate::scope::NameScope;
 use crate::strategy::Trigger;
@@ -56,8 +56,7 @@ impl<S: Schedule> Engine<S> {
 
         // NDNLPv2, "PIT token": if it leads to an entry with this name, nothing has to be looked up for the exact name, and in
         // the usual case nothing at all.
-        let token = token::decode(core.worker, &packet.fields.pit_token);
-        let by_token = token.and_then(|(entry, generation)| core.pcct.entry_by_token(entry, generation));
+        let by_token = core.pcct.entry_by_token(&core.token_form, &packet.fields.pit_token);
         let known = by_token.filter(|&entry| core.pcct.name(entry) == name);
         // The name of a known entry was admitted with its Interest.
         if known.is_none() {

@@ -11,7 +11,7 @@ use crate::engine::core::Core;
 use crate::engine::interest_form::Variable;
 use crate::pcct::entry::Selectors;
 use crate::pcct::record::InRecord;
-use crate::pcct::{Downstream, PitRef, token};
+use crate::pcct::{Downstream, PitRef};
 use crate::schedule::Schedule;
 use crate::strategy::Trigger;
 use crate::trace::{TraceStep, TraceSubject};
@@ -43,8 +43,7 @@ impl<S: Schedule> Engine<S> {
 
         // The PIT entry must have sent exactly this Interest, by its nonce, to exactly this face.
         let interest = sent.map_err(|_| DropReason::Malformed)?;
-        let by_token = token::decode(core.worker, &packet.fields.pit_token)
-            .and_then(|(entry, generation)| core.pcct.entry_by_token(entry, generation));
+        let by_token = core.pcct.entry_by_token(&core.token_form, &packet.fields.pit_token);
         match by_token {
             Some(_) => core.check_length(interest.name)?,
             None => core.admit_name(ingress.id, interest.name)?,

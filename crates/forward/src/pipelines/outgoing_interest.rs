@@ -4,7 +4,6 @@ use namehop_packet::{DropReason, FaceId, FaceScope, LinkFields, PacketBuffer, Pa
 
 use crate::engine::context::{AtHand, Carrier, Context};
 use crate::engine::interest_form::Variable;
-use crate::pcct::token;
 
 impl Context<'_> {
     /// Outgoing Interest pipeline (NFD developer's guide, section 4.2.5): sends the pending Interest to `face`. `probe`: with
@@ -77,9 +76,9 @@ impl Context<'_> {
             AtHand::Interest(interest) => std::mem::take(&mut interest.stamp),
             _ => Stamp::NONE,
         };
-        let (worker, entry, ingress) = (self.core.worker, self.pit.entry, self.ingress);
+        let (form, pit, ingress) = (self.core.token_form, self.pit, self.ingress);
         self.core.transmit(face.id, PacketKind::Interest, buffer, self.out, || LinkFields {
-            pit_token: token::encode(worker, entry, generation),
+            pit_token: form.encode(pit, generation),
             nack: None,
             congestion_mark,
             incoming_face_id: Some(ingress).filter(|&id| id != FaceId::INVALID),

@@ -15,6 +15,8 @@ pub(super) struct Guess {
     pub(super) is_hashed: bool,
     /// Entry of the PIT-CS composite table that the packet probably concerns.
     pub(super) entry: Option<u32>,
+    /// Its PIT slot, if a PIT token names it.
+    pub(super) slot: Option<u32>,
     /// What will probably be evicted for the packet: cached Data for Data, an entry with a PIT slot for an Interest.
     pub(super) victim: Option<u32>,
     /// FIB entry of the name, as far as it was looked for.

@@ -12,7 +12,6 @@ use super::{MAX_BURST, Schedule};
 use crate::engine::Engine;
 use crate::parse::{Kind, Parsed};
 use crate::pcct::prefetch::Forecast;
-use crate::pcct::token;
 
 /// Bytes of a packet to be copied that are asked for; the processor notices the run and fetches the rest itself.
 const COPIED_BYTES: usize = 512;
@@ -55,8 +54,7 @@ impl<S: Schedule> Engine<S> {
     }
 
     fn needs_hashes(&self, data: &Incoming) -> bool {
-        token::decode(self.core.worker, &data.fields.pit_token).is_none()
-            || self.core.pcct.asks_for_prefixes(self.core.now)
+        self.core.token_form.decode(&data.fields.pit_token).is_none() || self.core.pcct.asks_for_prefixes(self.core.now)
     }
 
     /// First step: buckets, and the entry that a PIT token names if the schedule fetches entries.
@@ -83,7 +81,8 @@ impl<S: Schedule> Engine<S> {
             }
             return;
         }
-        guess.entry = token::decode(core.worker, &packet.fields.pit_token).map(|(entry, _)| entry);
+        let named = core.token_form.decode(&packet.fields.pit_token);
+        (guess.entry, guess.slot) = (named.map(|named| named.entry), named.and_then(|named| named.slot));
         if parsed.kind == Kind::Data && S::KIND.fetches_entries() && core.pcct.content.lets_most_in() {
             // All of it will be copied.
             let bytes = packet.buffer.bytes();
@@ -108,13 +107,16 @@ impl<S: Schedule> Engine<S> {
         }
     }
 
-    /// The entries that PIT tokens name. Of several packets in a row, so that the processor translates several addresses at
+    /// The entries and PIT slots that PIT tokens name. Of several packets in a row, so that the processor translates several addresses at
     /// once: that takes longer than all else where tables are large, or not on huge pages through and through.
     #[inline]
     pub(super) fn prefetch_named_entries(&self, guesses: &[Guess]) {
-        for entry in guesses.iter().filter_map(|guess| guess.entry) {
+        for (entry, slot) in guesses.iter().filter_map(|guess| Some((guess.entry?, guess.slot))) {
             self.core.pcct.prefetch_entry(entry);
             self.core.pcct.prefetch_order(entry);
+            if let Some(slot) = slot {
+                self.core.pcct.prefetch_slot(slot);
+            }
         }
     }
 
@@ -200,7 +202,7 @@ impl<S: Schedule> Engine<S> {
             return;
         }
         if let Some(entry) = guess.entry {
-            core.pcct.prefetch_answer(entry);
+            core.pcct.prefetch_answer(entry, guess.slot);
         }
         match (guess.victim, guess.entry) {
             (Some(victim), _) => core.pcct.prefetch_eviction(victim),
