@@ -8,7 +8,9 @@ use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 use std::ptr::NonNull;
 
-use crate::pages::{BASE_ALIGNMENT, FillMark, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
+use crate::pages::{
+    BASE_ALIGNMENT, FillMark, Mapping, MemoryNeed, NOTES_LEAD_BYTES, PageKind, PageRequest, ReadyAhead,
+};
 use crate::prefetch::prefetch_line_of;
 use crate::{TableError, touched};
 
@@ -56,11 +58,22 @@ impl<T: Default> Arena<T> {
         let mut mark = FillMark::new(size_of::<T>());
         slots.make_ready_ahead(
             &mut mark,
-            ReadyAhead { unit_bytes: size_of::<T>(), first_bytes: FIRST_READY_BYTES, can_wait: false },
+            ReadyAhead {
+                unit_bytes: size_of::<T>(),
+                first_bytes: FIRST_READY_BYTES,
+                most_lead_bytes: NOTES_LEAD_BYTES,
+                can_wait: false,
+            },
         );
+        // No more slots can be free than were given out, so no lead is needed.
         free.make_ready_ahead(
             &mut mark,
-            ReadyAhead { unit_bytes: size_of::<u32>(), first_bytes: BASE_ALIGNMENT, can_wait: false },
+            ReadyAhead {
+                unit_bytes: size_of::<u32>(),
+                first_bytes: BASE_ALIGNMENT,
+                most_lead_bytes: 0,
+                can_wait: false,
+            },
         );
         Ok(Arena {
             slots,

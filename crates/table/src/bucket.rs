@@ -117,7 +117,7 @@ impl BucketTable {
         let memory = Mapping::new(MemoryNeed::all("buckets", bucket_count * size_of::<Bucket>()), pages)?;
         // Any home bucket may be the first to be used.
         let home_bytes = home_count * size_of::<Bucket>();
-        let all_at_once = ReadyAhead { unit_bytes: 0, first_bytes: home_bytes, can_wait: false };
+        let all_at_once = ReadyAhead { unit_bytes: 0, first_bytes: home_bytes, most_lead_bytes: 0, can_wait: false };
         memory.make_ready_ahead(&mut FillMark::new(home_bytes), all_at_once);
         Ok(BucketTable {
             buckets: Buckets { memory, count: bucket_count },

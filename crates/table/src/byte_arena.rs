@@ -10,7 +10,7 @@ mod tests;
 
 use std::ops::Range;
 
-use crate::pages::{FillMark, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
+use crate::pages::{FillMark, Mapping, MemoryNeed, PACKETS_LEAD_BYTES, PageKind, PageRequest, ReadyAhead};
 use crate::prefetch::prefetch_line_of;
 use crate::{Arena, TableError, touched};
 
@@ -131,6 +131,7 @@ impl ByteArena {
             ReadyAhead {
                 unit_bytes: CHUNK_BYTES,
                 first_bytes: FIRST_READY_BYTES,
+                most_lead_bytes: PACKETS_LEAD_BYTES,
                 can_wait: growth == Growth::WhenReady,
             },
         );

@@ -2,7 +2,9 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::pages::{BASE_ALIGNMENT, FillMark, Mapping, MemoryNeed, PageKind, PageRequest, ReadyAhead};
+use crate::pages::{
+    BASE_ALIGNMENT, FillMark, Mapping, MemoryNeed, NOTES_LEAD_BYTES, PageKind, PageRequest, ReadyAhead,
+};
 use crate::prefetch::prefetch_read;
 use crate::{TableError, touched};
 
@@ -31,7 +33,12 @@ impl CacheLines {
     /// [`note_used`](Self::note_used) says.
     pub fn used_in_order(count: usize, pages: PageRequest) -> Result<Self, TableError> {
         let mut lines = Self::new(count, pages)?;
-        let ahead = ReadyAhead { unit_bytes: size_of::<CacheLine>(), first_bytes: BASE_ALIGNMENT, can_wait: false };
+        let ahead = ReadyAhead {
+            unit_bytes: size_of::<CacheLine>(),
+            first_bytes: BASE_ALIGNMENT,
+            most_lead_bytes: NOTES_LEAD_BYTES,
+            can_wait: false,
+        };
         lines.memory.make_ready_ahead(&mut lines.mark, ahead);
         Ok(lines)
     }
@@ -41,9 +48,8 @@ impl CacheLines {
     pub fn used_anywhere(count: usize, pages: PageRequest) -> Result<Self, TableError> {
         let mut lines = Self::new(count, pages)?;
         let bytes = count.saturating_mul(size_of::<CacheLine>());
-        lines
-            .memory
-            .make_ready_ahead(&mut lines.mark, ReadyAhead { unit_bytes: bytes, first_bytes: 0, can_wait: false });
+        let whole = ReadyAhead { unit_bytes: bytes, first_bytes: 0, most_lead_bytes: 0, can_wait: false };
+        lines.memory.make_ready_ahead(&mut lines.mark, whole);
         Ok(lines)
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::TableError;
-use crate::pages::{FillMark, Mapping, MemoryNeed, PageRequest, ReadyAhead, wake_helper};
+use crate::pages::{FillMark, Mapping, MemoryNeed, PACKETS_LEAD_BYTES, PageRequest, ReadyAhead, wake_helper};
 
 /// Pieces that are ready before the first is taken, in bytes.
 const FIRST_READY_BYTES: usize = 256 << 10;
@@ -38,7 +38,12 @@ impl Pieces {
         let mut mark = FillMark::new(piece_bytes);
         memory.make_ready_ahead(
             &mut mark,
-            ReadyAhead { unit_bytes: piece_bytes, first_bytes: FIRST_READY_BYTES, can_wait: false },
+            ReadyAhead {
+                unit_bytes: piece_bytes,
+                first_bytes: FIRST_READY_BYTES,
+                most_lead_bytes: PACKETS_LEAD_BYTES,
+                can_wait: false,
+            },
         );
         Ok(Pieces { memory, piece_bytes, count, taken: mark.into_told() })
     }

@@ -1,7 +1,8 @@
 //! The Content Store: cached Data in the entries of the table.
 //!
-//! Data is copied into a block of its own, with its implicit digest behind it when that is known (`data_digest`). Per (name, hint) there is one Data, the newest. The policy decides what leaves when there are too many packets, or no
-//! memory for a new one. The store grows no faster than the system gives memory: packets never wait for that.
+//! Data is copied into a block of its own, with its implicit digest behind it when that is known (`data_digest`). Per (name,
+//! hint) there is one Data, the newest. The policy decides what leaves when there are too many packets, or no memory for a new
+//! one. The store grows no faster than the system gives memory: packets never wait for that.
 
 use namehop_disk::DiskTier;
 use namehop_hash::PrefixHashes;
@@ -64,7 +65,7 @@ impl ContentStore {
             entries: 0,
             insertions: 0,
             evictions: 0,
-            index: PrefixIndex::new(config.capacity_packets),
+            index: PrefixIndex::new(config.capacity_packets)?,
             next_to_erase: 0,
             capacity: config.capacity_packets,
             admit: config.admit,

@@ -27,8 +27,9 @@ impl Pcct {
         let slots = entry_limit.max(self.entry_limit);
         let policy = Policy::of(choice.kind, &Parameters { slots, capacity, tuning: choice.tuning })?;
         if entry_limit > self.entry_limit {
+            let index = PrefixIndex::new(capacity)?;
             self.raise_entry_limit(entry_limit)?;
-            self.content.index = PrefixIndex::new(capacity);
+            self.content.index = index;
         }
         self.content.capacity = capacity;
         self.content.policy.change_to(policy);

@@ -8,30 +8,36 @@
 //! so traffic that asks by full name pays nothing.
 
 use namehop_packet::Timestamp;
-use namehop_table::prefetch::prefetch_read;
+use namehop_table::{CacheLines, PageRequest, TableError};
 use namehop_wire::MAX_NAME_COMPONENTS;
 
 /// A length stays interesting for so long after an Interest asked for it, and all lengths after the first use.
 const INTEREST_LASTS_MS: u64 = 60_000;
-/// Places in a bucket: 64 bytes of (tag, entry).
+/// Places in a bucket, which is a cache line.
 const PLACES: usize = 8;
 const MIN_BUCKETS: usize = 16;
 const MAX_BUCKETS: usize = 1 << 22;
 
-/// `entry_plus_one` is 0 in a free place.
-#[derive(Debug, Clone, Copy, Default)]
+/// A place of a bucket: the tag of a prefix, and an entry; as a word, 0 when it is free.
+#[derive(Debug, Clone, Copy)]
 struct Place {
     tag: u32,
-    entry_plus_one: u32,
+    entry: u32,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C, align(64))]
-struct Bucket([Place; PLACES]);
+impl Place {
+    fn from_word(word: u64) -> Option<Self> {
+        Some(Place { tag: (word >> 32) as u32, entry: (word as u32).checked_sub(1)? })
+    }
+
+    fn to_word(self) -> u64 {
+        u64::from(self.tag) << 32 | u64::from(self.entry + 1)
+    }
+}
 
 /// The index.
 pub(super) struct PrefixIndex {
-    buckets: Box<[Bucket]>,
+    buckets: CacheLines,
     /// Until when Data is indexed under prefixes of each length.
     wanted_until: [Timestamp; MAX_NAME_COMPONENTS + 1],
     /// The latest of these times.
@@ -43,15 +49,18 @@ pub(super) struct PrefixIndex {
 
 impl PrefixIndex {
     /// An index with a place for each of four prefixes of so many packets.
-    pub(super) fn new(capacity_packets: usize) -> Self {
+    ///
+    /// # Errors
+    /// When the memory cannot be had.
+    pub(super) fn new(capacity_packets: usize) -> Result<Self, TableError> {
         let buckets = (capacity_packets / 2).clamp(MIN_BUCKETS, MAX_BUCKETS).next_power_of_two();
-        PrefixIndex {
-            buckets: vec![Bucket::default(); buckets].into_boxed_slice(),
+        Ok(PrefixIndex {
+            buckets: CacheLines::new(buckets, PageRequest::Large)?,
             wanted_until: [Timestamp(0); MAX_NAME_COMPONENTS + 1],
             last_wanted_until: Timestamp(0),
             started: false,
             cursor: 0,
-        }
+        })
     }
 
     /// The store is in use: the first time, all lengths become interesting.
@@ -86,26 +95,26 @@ impl PrefixIndex {
 
     /// Asks for the bucket of a prefix to be brought into the cache.
     pub(super) fn prefetch(&self, hash: u64) {
-        prefetch_read(&raw const self.buckets[self.place_of(hash).0]);
+        self.buckets.prefetch(self.place_of(hash).0);
     }
 
     /// Makes `entry` the newest under the prefix with this hash.
     pub(super) fn insert(&mut self, hash: u64, entry: u32) {
         let (bucket, tag) = self.place_of(hash);
         let places = &mut self.buckets[bucket].0;
-        let same = places.iter().position(|place| place.entry_plus_one != 0 && place.tag == tag);
-        let place = same.or_else(|| places.iter().position(|place| place.entry_plus_one == 0)).unwrap_or_else(|| {
+        let same = places.iter().position(|&word| Place::from_word(word).is_some_and(|place| place.tag == tag));
+        let place = same.or_else(|| places.iter().position(|&word| word == 0)).unwrap_or_else(|| {
             self.cursor = (self.cursor + 1) % PLACES;
             self.cursor
         });
-        places[place] = Place { tag, entry_plus_one: entry + 1 };
+        places[place] = Place { tag, entry }.to_word();
     }
 
     /// An entry under the prefix with this hash that `is_it` accepts.
     pub(super) fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let (bucket, tag) = self.place_of(hash);
-        let matching = self.buckets[bucket].0.iter().filter(|place| place.entry_plus_one != 0 && place.tag == tag);
-        matching.map(|place| place.entry_plus_one - 1).find(|&entry| is_it(entry))
+        let places = self.buckets[bucket].0.iter().filter_map(|&word| Place::from_word(word));
+        places.filter(|place| place.tag == tag).map(|place| place.entry).find(|&entry| is_it(entry))
     }
 }
 
@@ -115,7 +124,7 @@ mod tests {
 
     #[test]
     fn newest_wins_and_old_ones_are_overwritten() {
-        let mut index = PrefixIndex::new(0);
+        let mut index = PrefixIndex::new(0).expect("memory");
         index.insert(1 << 32, 7);
         index.insert(1 << 32, 8);
         assert_eq!(index.find(1 << 32, |_| true), Some(8));
@@ -129,7 +138,7 @@ mod tests {
 
     #[test]
     fn lengths_are_wanted_for_a_minute() {
-        let mut index = PrefixIndex::new(100);
+        let mut index = PrefixIndex::new(100).expect("memory");
         index.start(Timestamp(5));
         index.start(Timestamp(1_000_000));
         assert!(index.is_wanted(3, Timestamp(5)));

@@ -4,9 +4,8 @@
 //! milliseconds in a virtual machine, and whoever touches it waits. Workers must not wait, so a thread of its own touches memory
 //! ahead of them. Whoever fills some memory from its start on says from time to time how far it has come, by one store (the
 //! [`FillMark`]); the thread keeps a lead in front of that: four times what is in use already, but at least what the memory was made
-//! with and at most [`MOST_LEAD_BYTES`]. So a table that stays small takes little memory, and one that fills fast has a lead that
-//! grows faster than it is used up. The
-//! part with the shortest lead goes first, in steps of a huge page. Whoever comes to memory that is not ready yet either
+//! with and at most [`most_lead_bytes`](ReadyAhead::most_lead_bytes). So a table that stays small takes little memory, and one that
+//! fills fast has a lead that grows faster than it is used up. The part with the shortest lead goes first, in steps of a huge page. Whoever comes to memory that is not ready yet either
 //! touches it, and waits for the system, or does without it for now: [`FillMark::is_ready`] tells.
 //!
 //! Nobody but the router needs this: before [`make_memory_ready_ahead`] is called, there is neither thread nor lead.
@@ -20,8 +19,10 @@ use super::{BASE_ALIGNMENT, HUGE_2M_BYTES, Mapping, PageKind, Range};
 
 /// Made ready at once, and at most so much beyond what is wanted.
 const STEP_BYTES: usize = HUGE_2M_BYTES;
-/// Longest lead.
-const MOST_LEAD_BYTES: usize = 32 << 20;
+/// Longest lead of memory that is filled with packets, at gigabytes a second.
+pub(crate) const PACKETS_LEAD_BYTES: usize = 32 << 20;
+/// Longest lead of what is noted of them, a few dozen bytes for each.
+pub(crate) const NOTES_LEAD_BYTES: usize = 8 << 20;
 /// Memory that is wanted as a whole goes before other memory with a longer lead than this.
 const WHOLE_COUNTS_AS_LEAD_BYTES: usize = 1 << 20;
 /// The lead by what is in use. Less, and a cache that fills at gigabytes a second overtakes the thread between two looks.
@@ -131,6 +132,8 @@ pub(crate) struct ReadyAhead {
     pub(crate) unit_bytes: usize,
     /// Bytes that are to be ready at once.
     pub(crate) first_bytes: usize,
+    /// Longest lead, unless `first_bytes` is more.
+    pub(crate) most_lead_bytes: usize,
     /// Whoever fills it does without until it is ready; then it is made ready at a moderate rate.
     pub(crate) can_wait: bool,
 }
@@ -177,7 +180,7 @@ pub(crate) fn touch_soon(mapping: &Mapping, start: usize, bytes: usize) {
         ready: start,
         ready_bytes: Arc::new(AtomicUsize::new(0)),
         fill: Arc::new(AtomicUsize::new(1)),
-        ahead: ReadyAhead { unit_bytes: end, first_bytes: end, can_wait: false },
+        ahead: ReadyAhead { unit_bytes: end, first_bytes: end, most_lead_bytes: 0, can_wait: false },
     });
 }
 
@@ -210,9 +213,9 @@ impl Region {
 
     /// The next step; `None` when enough is ready.
     fn missing(&self) -> Option<Step> {
-        let ReadyAhead { unit_bytes, first_bytes, .. } = self.ahead;
+        let ReadyAhead { unit_bytes, first_bytes, most_lead_bytes, .. } = self.ahead;
         let used = self.fill.load(Ordering::Relaxed).saturating_mul(unit_bytes);
-        let lead = used.saturating_mul(LEAD_BY_USE).clamp(first_bytes, MOST_LEAD_BYTES.max(first_bytes));
+        let lead = used.saturating_mul(LEAD_BY_USE).clamp(first_bytes, most_lead_bytes.max(first_bytes));
         let wanted = used.saturating_add(lead).min(self.bytes);
         if wanted <= self.ready {
             return None;

@@ -21,7 +21,7 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use crate::TableError;
 
-pub(crate) use ahead::{FillMark, ReadyAhead, touch_soon, wake_helper};
+pub(crate) use ahead::{FillMark, NOTES_LEAD_BYTES, PACKETS_LEAD_BYTES, ReadyAhead, touch_soon, wake_helper};
 pub use ahead::{is_memory_ready, make_memory_ready_ahead};
 pub use policy::{HugePages, PageKind, PageRequest, UnknownHugePages};
 pub use report::{TableMemory, table_memory, table_memory_by_pages};
