@@ -17,6 +17,7 @@ mod memory;
 mod message;
 mod ring;
 mod service;
+mod stale_socket;
 #[cfg(test)]
 mod tests;
 
@@ -38,6 +39,7 @@ use bell::Bell;
 use link::Link;
 use ring::Connection;
 use service::{Mailbox, MemifCommand, Service};
+pub use stale_socket::prepare_socket;
 
 /// A worker that sleeps has the peer wake it when for so long no frame has come; before that it looks by itself, because a bell costs the
 /// peer a system call.

@@ -5,7 +5,6 @@
 
 mod kernel_share;
 mod managed;
-mod memif;
 mod open;
 mod steering;
 mod thread;

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use namehop_packet::BufferPool;
 use namehop_router::worker::pin_to_processor;
-use namehop_traffic::loadgen::{Consumer, ConsumerCounts, ConsumerPlan, Producer, ReplyPattern};
+use namehop_traffic::loadgen::{Consumer, ConsumerCounts, ConsumerPlan, Idle, PortLink, Producer, ReplyPattern};
 
 use super::place::{Place, Side};
-use super::port::{LinkKind, PortLink};
+use super::port::{End, LinkKind};
 use super::{LinksError, TICK};
 
 /// What was exchanged in a turn.
@@ -49,9 +49,9 @@ impl Generator {
         producer: &ReplyPattern,
         processor: usize,
     ) -> Result<Generator, LinksError> {
-        let consumer = Consumer::new(PortLink::new(place, Side::Consumer, pool)?, consumer)?;
-        let producer_link = PortLink::new(place, Side::Producer, pool)?;
-        let producer = Producer::new(producer_link, std::slice::from_ref(producer), 0)?;
+        let open = |side| PortLink::open(&place.port_address(side, End::Generator)?, Idle::Polls, pool);
+        let consumer = Consumer::new(open(Side::Consumer)?, consumer)?;
+        let producer = Producer::new(open(Side::Producer)?, std::slice::from_ref(producer), 0)?;
         let shared = Arc::new(Shared::default());
         let (of_thread, (sender, turns)) = (Arc::clone(&shared), channel());
         let thread = thread::Builder::new().name("generator".to_owned()).spawn(move || {
@@ -138,12 +138,12 @@ fn run(
                 return Ok(());
             }
         }
-        let moved = consumer.link().moved + producer.link().moved;
+        let moved = consumer.link().moved() + producer.link().moved();
         consumer.step(|| is_measuring)?;
         producer.step()?;
         shared.served.store(producer.counts().data, Ordering::Relaxed);
         let now = Instant::now();
-        if consumer.link().moved + producer.link().moved > moved {
+        if consumer.link().moved() + producer.link().moved() > moved {
             busy += now - before;
         }
         before = now;

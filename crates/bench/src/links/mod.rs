@@ -102,10 +102,7 @@ pub enum LinksError {
         "links of kind dev and xdp need network interfaces of their own: {0}; run this as root, or with --link memif"
     )]
     Interfaces(String),
-    /// A port did not open.
-    #[error(transparent)]
-    Port(#[from] namehop_dpdk::DpdkError),
-    /// The load is impossible.
+    /// A port did not open, or the load is impossible.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The router did not start, or ended.

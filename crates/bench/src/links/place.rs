@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use namehop_face::encapsulation::ETHERTYPE_NDN;
+use namehop_face::uri::{FaceUri, MemifRole, PortDriver, PortOptions};
+use namehop_traffic::loadgen::{LoadError, PortAddress, memif_buffer_bytes};
 use nix::sched::{CloneFlags, unshare};
 use tempfile::TempDir;
 
@@ -14,8 +16,6 @@ use super::port::{End, LinkKind};
 /// What stands around the payload of a Data at most: names, signature, headers.
 const AROUND_PAYLOAD_BYTES: usize = 400;
 const USUAL_MTU_BYTES: usize = 1500;
-/// Bytes of a memif's buffers: as routers have by default, and the most they have.
-const MEMIF_BUFFER_BYTES: (u16, u16) = (2048, 9216);
 
 /// Which of the two links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,20 +64,20 @@ impl Place {
         self.folder.path()
     }
 
-    pub(super) fn memif_socket(&self, side: Side) -> PathBuf {
+    fn memif_socket(&self, side: Side) -> PathBuf {
         self.folder().join(if side == Side::Consumer { "consumer.sock" } else { "producer.sock" })
     }
 
-    pub(super) fn memif_buffer_bytes(&self) -> u16 {
-        let (usual, most) = MEMIF_BUFFER_BYTES;
-        if self.payload_bytes + AROUND_PAYLOAD_BYTES <= usize::from(usual) { usual } else { most }
+    /// Largest packet that is exchanged, in bytes.
+    fn packet_bytes(&self) -> usize {
+        self.payload_bytes + AROUND_PAYLOAD_BYTES
     }
 
-    pub(super) fn mtu_bytes(&self) -> usize {
-        USUAL_MTU_BYTES.max(self.payload_bytes + AROUND_PAYLOAD_BYTES)
+    fn mtu_bytes(&self) -> usize {
+        USUAL_MTU_BYTES.max(self.packet_bytes())
     }
 
-    pub(super) fn interface(&self, side: Side, end: End) -> &'static str {
+    fn interface(&self, side: Side, end: End) -> &'static str {
         match (side, end) {
             (Side::Consumer, End::Generator) => "consumer",
             (Side::Consumer, End::Forwarder) => "router0",
@@ -92,6 +92,23 @@ impl Place {
         [0x02, 0, 0, 0, 0, last]
     }
 
+    /// What one end of a link opens, with the other end as its peer.
+    pub(super) fn port_address(&self, side: Side, end: End) -> Result<PortAddress, LoadError> {
+        let driver = match self.kind {
+            LinkKind::Memif => {
+                let role = if end == End::Forwarder { MemifRole::Server } else { MemifRole::Client };
+                let socket = self.memif_socket(side).to_string_lossy().into_owned();
+                let uri = FaceUri::Memif { socket, id: 0, role, options: PortOptions::default() };
+                return PortAddress::new(uri, None, Some(self.packet_bytes())).map_err(LoadError::Configuration);
+            }
+            LinkKind::Dev => PortDriver::Kernel,
+            LinkKind::Xdp => PortDriver::Xdp,
+        };
+        let remote = FaceUri::Ethernet(self.address(side, other(end)));
+        let local = FaceUri::device_of(driver, self.interface(side, end));
+        PortAddress::new(remote, Some(local), None).map_err(LoadError::Configuration)
+    }
+
     fn address_text(&self, side: Side, end: End) -> String {
         self.address(side, end).map(|byte| format!("{byte:02x}")).join(":")
     }
@@ -101,8 +118,7 @@ impl Place {
         if self.kind == LinkKind::Memif {
             return Vec::new();
         }
-        let to = if from == End::Generator { End::Forwarder } else { End::Generator };
-        [&self.address(side, to)[..], &self.address(side, from), &ETHERTYPE_NDN.to_be_bytes()].concat()
+        [&self.address(side, other(from))[..], &self.address(side, from), &ETHERTYPE_NDN.to_be_bytes()].concat()
     }
 
     /// Configuration of the router between the links: ports, faces, and the route to the producer; `settings` are further lines of section
@@ -122,7 +138,7 @@ impl Place {
              [faces.unix]\npath = \"{}\"\n[faces.tcp]\nlisten = []\n[faces.udp]\nlisten = []\n[faces.websocket]\nlisten = []\n\
              [metrics]\nenabled = false\n[state]\nenabled = false\n[ports]\nmemif_buffer_bytes = {}\n",
             self.router_socket().display(),
-            self.memif_buffer_bytes()
+            memif_buffer_bytes(self.packet_bytes())
         );
         for (uri, local) in &faces {
             text += &format!("[[face]]\nuri = \"{uri}\"\n{local}\n");
@@ -134,6 +150,10 @@ impl Place {
     pub(super) fn router_socket(&self) -> PathBuf {
         self.folder().join("router.sock")
     }
+}
+
+fn other(end: End) -> End {
+    if end == End::Generator { End::Forwarder } else { End::Generator }
 }
 
 /// Runs `ip` (iproute2) with these arguments, separated by spaces.

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use namehop_packet::{BufferPool, PacketBuffer};
 use namehop_router::worker::pin_to_processor;
+use namehop_traffic::loadgen::OpenPort;
 
 use super::place::{Place, SIDES};
-use super::port::{End, OpenPort};
+use super::port::End;
 use super::{ForwarderStatus, LinksError};
 
 #[derive(Default)]
@@ -31,7 +32,7 @@ impl Sink {
         let mut ports = Vec::new();
         for side in SIDES {
             let header = place.header(side, End::Forwarder);
-            ports.push((OpenPort::new(place, side, End::Forwarder, pool)?, header));
+            ports.push((OpenPort::open(&place.port_address(side, End::Forwarder)?, pool)?, header));
         }
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);

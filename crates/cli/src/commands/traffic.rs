@@ -25,7 +25,7 @@ pub struct TrafficArgs {
 enum TrafficCommand {
     Run(run::RunArgs),
     Consumer(Box<consumer::ConsumerArgs>),
-    Producer(producer::ProducerArgs),
+    Producer(Box<producer::ProducerArgs>),
     Fetch(fetch::FetchArgs),
     Fileserver(Box<fileserver::FileServerArgs>),
     Relay(relay::RelayArgs),

@@ -75,7 +75,7 @@ impl Framing {
     /// # Errors
     /// [`LinkDrop::NotNdnFrame`] or [`LinkDrop::ForeignFrame`].
     #[inline]
-    pub(crate) fn read(self, frame: &[u8], local: &MacAddress) -> Result<Received, LinkDrop> {
+    pub fn read(self, frame: &[u8], local: &MacAddress) -> Result<Received, LinkDrop> {
         match self {
             Framing::Ethernet => match ethernet::ethertype(frame) {
                 Some(ETHERTYPE_NDN) => ethernet::read(frame, local),
@@ -89,13 +89,13 @@ impl Framing {
 
 /// A frame that was received, as its header tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Received {
+pub struct Received {
     /// Whose frame it is.
-    pub(crate) peer: Peer,
+    pub peer: Peer,
     /// Tells the senders to a multicast group apart; 0 for other peers.
-    pub(crate) endpoint: u64,
+    pub endpoint: u64,
     /// The header itself.
-    pub(crate) header: Header,
+    pub header: Header,
 }
 
 /// What tells the faces of one port apart: the other end of a face, as headers name it.
@@ -161,7 +161,7 @@ impl Peer {
     }
 
     /// Why a frame is dropped when its peer has no face.
-    pub(crate) const fn drop_without_face(&self) -> LinkDrop {
+    pub const fn drop_without_face(&self) -> LinkDrop {
         match self {
             peer if peer.is_group() => LinkDrop::UnknownGroup,
             Peer::Ethernet(_) | Peer::Vlan(..) => LinkDrop::UnknownSender,
@@ -221,7 +221,7 @@ impl Header {
 
     /// Whether a frame begins with this header.
     #[inline]
-    pub(crate) fn is_on(&self, frame: &[u8]) -> bool {
+    pub fn is_on(&self, frame: &[u8]) -> bool {
         match self {
             Header::Ethernet(header) => header.is_on(frame),
             Header::Vlan(header) => header.is_on(frame),
@@ -244,14 +244,14 @@ impl Header {
     /// # Errors
     /// [`LinkDrop::MalformedFrame`] when there is no whole NDN packet behind the header.
     #[inline]
-    pub(crate) fn take_off(&self, frame: &mut PacketBuffer) -> Result<(), LinkDrop> {
+    pub fn take_off(&self, frame: &mut PacketBuffer) -> Result<(), LinkDrop> {
         frame.trim_front(self.length());
         cut_padding(frame)
     }
 
     /// Puts this header in front of an NDN frame, and padding behind a short one. `false` when there is no buffer for that.
     #[inline]
-    pub(crate) fn put_on(&self, frame: &mut PacketBuffer, pool: &BufferPool) -> bool {
+    pub fn put_on(&self, frame: &mut PacketBuffer, pool: &BufferPool) -> bool {
         match self {
             Header::Ethernet(header) => header.put_on(frame, pool),
             Header::Vlan(header) => header.put_on(frame, pool),

@@ -44,7 +44,7 @@ getsockopt_impl!(
 
 /// How many datagrams the kernel has dropped since the socket was made, in a number that wraps around. Where it does not say, they
 /// stay uncounted.
-pub(super) fn kernel_drops(socket: &impl AsFd) -> u32 {
+pub fn kernel_drops(socket: &impl AsFd) -> u32 {
     getsockopt(socket, SocketMemory).map_or(0, |numbers| numbers[DROPS])
 }
 

@@ -56,6 +56,7 @@ use shared::Shared;
 pub use config::{
     MulticastConfig, MulticastInterfaces, NDN_MULTICAST_V4, NDN_MULTICAST_V6, SocketConfig, UnixListenerConfig,
 };
+pub use datagram_io::kernel_drops;
 pub use error::{CreateError, ListenError};
 
 /// What the control thread asks of the service.

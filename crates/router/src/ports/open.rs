@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use namehop_dpdk::interface::Interface;
 use namehop_dpdk::losses::Losses;
-use namehop_dpdk::memif::{Memif, MemifPort, MemifRole, MemifService};
+use namehop_dpdk::memif::{Memif, MemifPort, MemifRole, MemifService, prepare_socket};
 use namehop_dpdk::nic::{NicPort, USUAL_MTU_BYTES};
 use namehop_dpdk::packet_socket::{self, PacketPort};
 use namehop_dpdk::relay::RelayPort;
@@ -20,8 +20,6 @@ use namehop_face::port::PortQueues;
 use namehop_face::socket::CreateError;
 use namehop_face::uri::{self, FaceUri, PortDriver};
 use namehop_packet::{BufferPool, PortQueue};
-
-use super::memif::prepare_socket;
 
 /// Sizes of memif links, and the thread that serves their sockets.
 pub(super) struct Memifs {

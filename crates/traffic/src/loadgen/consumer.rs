@@ -225,6 +225,8 @@ impl<L: Link> Consumer<L> {
             self.link.send(&self.bytes, &self.ends)?;
         }
         let patience = match self.ends.len() {
+            // It has to carry something away first.
+            _ if self.link.room() == 0 => PATIENCE,
             BURST.. => Duration::ZERO,
             _ if self.remaining == 0 => PATIENCE,
             _ => self.pacer.until_due(self.now_ns()).map_or(PATIENCE, |due| due.min(PATIENCE)),
@@ -312,7 +314,8 @@ impl<L: Link> Consumer<L> {
         if self.remaining == 0 {
             return 0;
         }
-        let most = self.remaining.min(BURST as u64) as usize;
+        // What the link does not take now stays due.
+        let most = self.link.room().min(BURST).min(usize::try_from(self.remaining).unwrap_or(usize::MAX));
         let due = self.pacer.due(now_ns, self.pending, most, &mut self.draws);
         let (mut all_held_back, mut held_back) = (0, 0);
         // A clock's Interest that is held back is not sent; a window waits for the next name.

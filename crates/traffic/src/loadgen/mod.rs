@@ -1,5 +1,5 @@
-//! Saturating load generator: measures how many Interest-Data exchanges per second a forwarder
-//! carries over its sockets.
+//! Load generator: consumers and producers that account for every packet, and a measurement of how many
+//! Interest-Data exchanges per second a forwarder carries over its sockets.
 //!
 //! A consumer keeps a fixed number of Interests in flight and a producer answers them, on two
 //! connections, each served by one plain thread with blocking sockets. Packets are built once;
@@ -21,12 +21,18 @@ use crate::endpoint::CommandError;
 use crate::segmented::WindowKind;
 use crate::target::TransportUri;
 
+mod address;
 mod consumer;
 mod control;
 mod counts;
 mod link;
+mod open_link;
+#[cfg(feature = "dpdk")]
+mod open_port;
 mod pacing;
 mod packets;
+#[cfg(feature = "dpdk")]
+mod port_link;
 mod process;
 mod producer;
 mod requests;
@@ -35,10 +41,15 @@ mod socket_link;
 #[cfg(test)]
 mod tests;
 
+pub use address::{LinkAddress, LinkUri, PortAddress};
 pub use consumer::{Consumer, ConsumerPlan};
 pub use counts::ConsumerCounts;
-pub use link::{Link, PATIENCE};
+pub use link::{Link, LinkCounts, PATIENCE};
+#[cfg(feature = "dpdk")]
+pub use open_port::{OpenPort, memif_buffer_bytes};
 pub use pacing::{MAX_IN_FLIGHT, Pacing};
+#[cfg(feature = "dpdk")]
+pub use port_link::{Idle, PortLink};
 pub use process::ProcessTimes;
 pub use producer::{DataShape, Producer, ProducerCounts, Reply, ReplyKind, ReplyPattern};
 pub use requests::{MAX_PATTERNS, Names, Pattern};
@@ -167,6 +178,14 @@ pub enum LoadError {
         uri: TransportUri,
         /// What the system said.
         source: io::Error,
+    },
+    /// A port could not be opened, or nobody is at its other end.
+    #[error("{link}: {reason}")]
+    Port {
+        /// Where the link leads.
+        link: String,
+        /// What is wrong.
+        reason: String,
     },
     /// A connection broke while measuring.
     #[error("connection broke: {0}")]

@@ -13,13 +13,16 @@ use namehop_wire::Name;
 use namehop_wire::security::Signer;
 
 use super::control::{self, CreatedFace};
-use super::socket_link::SocketLink;
+use super::link::{Link, LinkCounts};
+use super::open_link::OpenLink;
 use super::{
-    Consumer, ConsumerCounts, ConsumerPlan, LONGEST, LoadError, ProcessTimes, Producer, ProducerCounts, ReplyPattern,
-    TICK,
+    Consumer, ConsumerCounts, ConsumerPlan, LONGEST, LinkAddress, LoadError, ProcessTimes, Producer, ProducerCounts,
+    ReplyPattern, TICK,
 };
 use crate::target::TransportUri;
 
+/// How long the other end of a memif may take to be there: its client tries once a second.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long consumers wait for what is pending after an interruption. Otherwise they wait for as long as Interests live.
 const PATIENCE_WHEN_INTERRUPTED: Duration = Duration::from_millis(500);
 
@@ -29,7 +32,7 @@ pub struct ConsumerConfig {
     /// What reports call it.
     pub name: String,
     /// Its connection.
-    pub link: TransportUri,
+    pub link: LinkAddress,
     /// What it sends.
     pub plan: ConsumerPlan,
 }
@@ -40,10 +43,10 @@ pub struct ProducerConfig {
     /// What reports call it.
     pub name: String,
     /// Its connection.
-    pub link: TransportUri,
+    pub link: LinkAddress,
     /// Local connection that registers its prefixes when it is on UDP.
     pub control: Option<TransportUri>,
-    /// Whether it registers the prefixes of its patterns.
+    /// Whether it registers the prefixes of its patterns; over a port it does not.
     pub registers: bool,
     /// What it answers.
     pub patterns: Vec<ReplyPattern>,
@@ -88,6 +91,8 @@ pub struct ConsumerReport {
     pub counts: ConsumerCounts,
     /// The window at the end, its largest size, and how often it was reduced; `None` without congestion control.
     pub window: Option<(usize, usize, u64)>,
+    /// What its connection carried and lost.
+    pub link: LinkCounts,
     /// Why it ended early.
     pub error: Option<String>,
 }
@@ -99,6 +104,8 @@ pub struct ProducerReport {
     pub name: String,
     /// What it counted.
     pub counts: ProducerCounts,
+    /// What its connection carried and lost.
+    pub link: LinkCounts,
     /// Why it ended early.
     pub error: Option<String>,
 }
@@ -140,7 +147,7 @@ struct Live {
 pub struct Session {
     shared: Arc<Shared>,
     live: Vec<Arc<Live>>,
-    consumers: Vec<JoinHandle<ConsumerReport>>,
+    consumers: Vec<JoinHandle<(ConsumerReport, Consumer<OpenLink>)>>,
     producers: Vec<JoinHandle<ProducerReport>>,
     faces: Vec<CreatedFace>,
     /// Ends when all consumers have.
@@ -151,20 +158,23 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens all connections, registers prefixes and starts.
+    /// Opens all connections, registers prefixes and starts. `stop` ends the wait for somebody at the other end of a memif.
     ///
     /// # Errors
     /// See [`LoadError`]; then nothing runs, and what was registered is gone with its connection.
-    pub fn start(config: &SessionConfig) -> Result<Session, LoadError> {
+    pub fn start(config: &SessionConfig, stop: &AtomicBool) -> Result<Session, LoadError> {
         check(config)?;
         let cpu_before = super::observe(std::process::id())?;
         let consumers = config
             .consumers
             .iter()
-            .map(|config| Ok((config.name.clone(), Consumer::new(SocketLink::open(&config.link)?, &config.plan)?)))
+            .map(|config| Ok((config.name.clone(), Consumer::new(OpenLink::open(&config.link)?, &config.plan)?)))
             .collect::<Result<Vec<_>, LoadError>>()?;
         let mut faces = Vec::new();
-        let producers = open_producers(config, &mut faces);
+        let producers = open_producers(config, &mut faces).and_then(|producers| {
+            wait_for_peers(config, &consumers, &producers, stop)?;
+            Ok(producers)
+        });
         let producers = match producers {
             Ok(producers) => producers,
             Err(error) => {
@@ -246,9 +256,11 @@ impl Session {
 
     fn end(mut self) -> SessionReport {
         self.shared.is_over.store(true, Ordering::Relaxed);
-        let consumers = self.consumers.drain(..).filter_map(|thread| thread.join().ok()).collect();
+        // Their links stay open until producers have ended: one may be at the other end.
+        let (consumers, links): (_, Vec<_>) = self.consumers.drain(..).filter_map(|thread| thread.join().ok()).unzip();
         self.shared.are_consumers_done.store(true, Ordering::Relaxed);
         let producers = self.producers.drain(..).filter_map(|thread| thread.join().ok()).collect();
+        drop(links);
         let elapsed_s = self.began.elapsed().as_secs_f64();
         let own_cpu = ProcessTimes::of(std::process::id()).unwrap_or(self.cpu_before).since(self.cpu_before);
         self.faces.drain(..).for_each(CreatedFace::destroy);
@@ -276,7 +288,8 @@ fn check(config: &SessionConfig) -> Result<(), LoadError> {
     }
     for config in &config.producers {
         config.patterns.iter().try_for_each(ReplyPattern::check)?;
-        if config.registers && matches!(config.link, TransportUri::Udp(_)) && config.control.is_none() {
+        let is_on_udp = matches!(config.link, LinkAddress::Socket(TransportUri::Udp(_)));
+        if config.registers && is_on_udp && config.control.is_none() {
             return fail(format!(
                 "{}: a forwarder takes no commands over UDP: name a local connection that registers its prefixes, as in \
                  control = \"unix:///run/nfd/nfd.sock\" (--control), or give the forwarder routes to it and say register = false \
@@ -288,35 +301,69 @@ fn check(config: &SessionConfig) -> Result<(), LoadError> {
     Ok(())
 }
 
-type NamedProducer = (String, Producer<SocketLink>);
+type NamedConsumer = (String, Consumer<OpenLink>);
+type NamedProducer = (String, Producer<OpenLink>);
 
 fn open_producers(config: &SessionConfig, faces: &mut Vec<CreatedFace>) -> Result<Vec<NamedProducer>, LoadError> {
     let mut producers = Vec::new();
     for ProducerConfig { name, link, control, registers, patterns, seed } in &config.producers {
-        let mut link = SocketLink::open(link)?;
-        if *registers {
+        let mut link = OpenLink::open(link)?;
+        if *registers && let OpenLink::Socket(link) = &mut link {
             let prefixes: Vec<Name> = patterns.iter().map(|pattern| pattern.prefix.clone()).collect();
-            faces.extend(control::register(&mut link, &prefixes, control.as_ref(), &config.signer)?);
+            faces.extend(control::register(link, &prefixes, control.as_ref(), &config.signer)?);
+            link.forget_counts();
         }
         producers.push((name.clone(), Producer::new(link, patterns, *seed)?));
     }
     Ok(producers)
 }
 
+/// Waits until somebody is at the other end of every memif.
+fn wait_for_peers(
+    config: &SessionConfig,
+    consumers: &[NamedConsumer],
+    producers: &[NamedProducer],
+    stop: &AtomicBool,
+) -> Result<(), LoadError> {
+    let addresses = config.consumers.iter().map(|config| &config.link);
+    let addresses = addresses.chain(config.producers.iter().map(|config| &config.link));
+    let links = consumers.iter().map(|(_, consumer)| consumer.link());
+    let links = links.chain(producers.iter().map(|(_, producer)| producer.link()));
+    let limit = Instant::now() + CONNECT_TIMEOUT;
+    for (link, address) in links.zip(addresses) {
+        while !link.is_connected() {
+            if stop.load(Ordering::Relaxed) || Instant::now() > limit {
+                let reason = "nobody has connected to the other end: a router needs a face there, of the other role \
+                              ('namehop face create')"
+                    .to_owned();
+                return Err(LoadError::Port { link: address.to_string(), reason });
+            }
+            thread::sleep(TICK);
+        }
+    }
+    Ok(())
+}
+
 fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> io::Result<JoinHandle<T>> {
     thread::Builder::new().name(name.to_owned()).spawn(work)
 }
 
-fn produce(name: String, mut producer: Producer<SocketLink>, shared: &Shared, live: &Live) -> ProducerReport {
+fn produce(name: String, mut producer: Producer<OpenLink>, shared: &Shared, live: &Live) -> ProducerReport {
     let mut error = None;
     while error.is_none() && !shared.are_consumers_done.load(Ordering::Relaxed) {
         error = producer.step().err();
         live.asked.store(producer.counts().interests, Ordering::Relaxed);
     }
-    ProducerReport { name, counts: producer.counts(), error: error.map(|error| error.to_string()) }
+    let link = producer.link().counts();
+    ProducerReport { name, counts: producer.counts(), link, error: error.map(|error| error.to_string()) }
 }
 
-fn consume(name: String, mut consumer: Consumer<SocketLink>, shared: &Shared, live: &Live) -> ConsumerReport {
+fn consume(
+    name: String,
+    mut consumer: Consumer<OpenLink>,
+    shared: &Shared,
+    live: &Live,
+) -> (ConsumerReport, Consumer<OpenLink>) {
     let began = Instant::now();
     let mut sent_until = None;
     let mut error = None;
@@ -341,6 +388,7 @@ fn consume(name: String, mut consumer: Consumer<SocketLink>, shared: &Shared, li
     }
     consumer.give_up();
     let elapsed_s = sent_until.unwrap_or_else(Instant::now).duration_since(began).as_secs_f64();
-    let window = consumer.window();
-    ConsumerReport { name, elapsed_s, counts: consumer.take_counts(), window, error }
+    let (window, link) = (consumer.window(), consumer.link().counts());
+    let report = ConsumerReport { name, elapsed_s, counts: consumer.take_counts(), window, link, error };
+    (report, consumer)
 }

@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use namehop_face::LinkDrop;
+use namehop_face::socket::kernel_drops;
 use namehop_wire::MAX_PACKET_SIZE;
 use namehop_wire::tlv::frame_length;
 use nix::errno::Errno;
@@ -14,7 +16,7 @@ use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmm
 use nix::sys::time::TimeSpec;
 
 use super::LoadError;
-use super::link::{Link, PATIENCE};
+use super::link::{Link, LinkCounts, PATIENCE, add_loss};
 use crate::target::{HostPort, TransportUri};
 use crate::transport::of_family;
 
@@ -34,6 +36,7 @@ pub(super) struct SocketLink {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    counts: LinkCounts,
 }
 
 enum Kind {
@@ -84,7 +87,7 @@ impl SocketLink {
             Kind::Udp(_) => DATAGRAMS * (MAX_PACKET_SIZE + 1),
             _ => STREAM_BUFFER_BYTES,
         };
-        Ok(Self { kind, buffer: vec![0; size], start: 0, end: 0 })
+        Ok(Self { kind, buffer: vec![0; size], start: 0, end: 0, counts: LinkCounts::default() })
     }
 
     /// Whether something can be read, at the latest after this time.
@@ -99,6 +102,11 @@ impl SocketLink {
             Err(Errno::EINTR) => Ok(false),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Counts anew from now on, after what is no part of the load.
+    pub(super) fn forget_counts(&mut self) {
+        self.counts = LinkCounts::default();
     }
 
     /// Own address of a UDP link.
@@ -129,7 +137,10 @@ impl Link for SocketLink {
         let read = match &mut self.kind {
             Kind::Unix(stream) => stream.read(&mut self.buffer[self.end..]),
             Kind::Tcp(stream) => stream.read(&mut self.buffer[self.end..]),
-            Kind::Udp(socket) => return receive_datagrams(socket, &mut self.buffer, each),
+            Kind::Udp(socket) => {
+                self.counts.frames_received += receive_datagrams(socket, &mut self.buffer, each)?;
+                return Ok(());
+            }
         };
         match read {
             Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the forwarder closed the connection")),
@@ -143,6 +154,7 @@ impl Link for SocketLink {
                 Ok(Some(length)) if length <= available.len() => {
                     each(&available[..length]);
                     self.start += length;
+                    self.counts.frames_received += 1;
                 }
                 Ok(_) => break,
                 Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error.name())),
@@ -160,11 +172,32 @@ impl Link for SocketLink {
     /// A full socket makes a stream wait. Datagrams that the system refuses are lost, as they may
     /// be anywhere on the way.
     fn send(&mut self, bytes: &[u8], ends: &[usize]) -> io::Result<()> {
-        match &mut self.kind {
-            Kind::Unix(stream) => stream.write_all(bytes).map_err(stuck),
-            Kind::Tcp(stream) => stream.write_all(bytes).map_err(stuck),
-            Kind::Udp(socket) => send_datagrams(socket, bytes, ends),
+        let counts = &mut self.counts;
+        let written = match &mut self.kind {
+            Kind::Unix(stream) => stream.write_all(bytes),
+            Kind::Tcp(stream) => stream.write_all(bytes),
+            Kind::Udp(socket) => {
+                let (sent, lost) = send_datagrams(socket, bytes, ends)?;
+                counts.frames_sent += sent;
+                add_loss(&mut counts.send_losses, LinkDrop::SendFailed.name(), lost);
+                return Ok(());
+            }
+        };
+        match &written {
+            Ok(()) => counts.frames_sent += ends.len() as u64,
+            // Some may have left.
+            Err(_) => add_loss(&mut counts.send_losses, LinkDrop::LinkDown.name(), ends.len() as u64),
         }
+        written.map_err(stuck)
+    }
+
+    fn counts(&self) -> LinkCounts {
+        let mut counts = self.counts.clone();
+        if let Kind::Udp(socket) = &self.kind {
+            let dropped = u64::from(kernel_drops(socket));
+            add_loss(&mut counts.receive_losses, LinkDrop::KernelQueueFull.name(), dropped);
+        }
+        counts
     }
 }
 
@@ -189,7 +222,8 @@ fn resolve(to: &HostPort) -> io::Result<Vec<SocketAddr>> {
     of_family(to, (to.host.as_str(), to.port).to_socket_addrs()?)
 }
 
-fn receive_datagrams(socket: &UdpSocket, buffer: &mut [u8], each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+/// Gives how many came.
+fn receive_datagrams(socket: &UdpSocket, buffer: &mut [u8], each: &mut dyn FnMut(&[u8])) -> io::Result<u64> {
     let lengths: Vec<usize> = {
         let mut slices: Vec<[IoSliceMut<'_>; 1]> =
             buffer.chunks_mut(MAX_PACKET_SIZE + 1).map(|chunk| [IoSliceMut::new(chunk)]).collect();
@@ -198,18 +232,20 @@ fn receive_datagrams(socket: &UdpSocket, buffer: &mut [u8], each: &mut dyn FnMut
         let received = recvmmsg(socket.as_raw_fd(), &mut headers, slices.iter_mut(), MsgFlags::MSG_WAITFORONE, None);
         match received {
             Ok(messages) => messages.map(|message| message.bytes).collect(),
-            Err(error) if is_timeout(&error.into()) => return Ok(()),
+            Err(error) if is_timeout(&error.into()) => return Ok(0),
             Err(error) => return Err(error.into()),
         }
     };
+    let count = lengths.len() as u64;
     for (chunk, length) in buffer.chunks(MAX_PACKET_SIZE + 1).zip(lengths) {
         each(&chunk[..length.min(chunk.len())]);
     }
-    Ok(())
+    Ok(count)
 }
 
-fn send_datagrams(socket: &UdpSocket, bytes: &[u8], ends: &[usize]) -> io::Result<()> {
-    let mut start = 0;
+/// Gives how many were sent, and how many the system refused.
+fn send_datagrams(socket: &UdpSocket, bytes: &[u8], ends: &[usize]) -> io::Result<(u64, u64)> {
+    let (mut sent, mut lost, mut start) = (0, 0, 0);
     for group in ends.chunks(DATAGRAMS) {
         let slices: Vec<[IoSlice<'_>; 1]> = group
             .iter()
@@ -219,13 +255,26 @@ fn send_datagrams(socket: &UdpSocket, bytes: &[u8], ends: &[usize]) -> io::Resul
                 [IoSlice::new(packet)]
             })
             .collect();
-        let addresses: Vec<Option<SockaddrStorage>> = vec![None; slices.len()];
-        let mut headers = MultiHeaders::preallocate(slices.len(), None);
-        match sendmmsg(socket.as_raw_fd(), &mut headers, &slices, addresses, [], MsgFlags::empty()) {
-            Ok(_) => {}
-            Err(error) if is_timeout(&error.into()) => {}
-            Err(error) => return Err(error.into()),
+        let mut slices = &slices[..];
+        while !slices.is_empty() {
+            let addresses: Vec<Option<SockaddrStorage>> = vec![None; slices.len()];
+            let mut headers = MultiHeaders::preallocate(slices.len(), None);
+            match sendmmsg(socket.as_raw_fd(), &mut headers, slices, addresses, [], MsgFlags::empty()) {
+                Ok(results) => {
+                    // The system sends at least the first, and says nothing of what keeps it from sending another.
+                    let count = results.count().clamp(1, slices.len());
+                    sent += count as u64;
+                    slices = &slices[count..];
+                }
+                Err(Errno::EINTR) => {}
+                // An error concerns the first one alone, which does not leave either when the refusal of an earlier one has come back.
+                Err(error) if is_timeout(&error.into()) => {
+                    lost += 1;
+                    slices = &slices[1..];
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
     }
-    Ok(())
+    Ok((sent, lost))
 }

@@ -5,9 +5,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
+use namehop_face::FaceUri;
 use namehop_simulate::workload::{WorkloadKind, WorkloadShape};
 use namehop_traffic::loadgen::{
-    ConsumerConfig, ConsumerPlan, DataShape, Names, Pacing, Pattern, ProducerConfig, Reply, ReplyKind, ReplyPattern,
+    ConsumerConfig, ConsumerPlan, DataShape, LinkAddress, LinkUri, Names, Pacing, Pattern, ProducerConfig, Reply,
+    ReplyKind, ReplyPattern,
 };
 use namehop_traffic::segmented::WindowKind;
 use namehop_traffic::target::TransportUri;
@@ -27,6 +29,22 @@ const DEFAULT_MAX_IN_FLIGHT: usize = 65_536;
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(4);
 /// Bytes of Content in Data.
 const DEFAULT_PAYLOAD_BYTES: usize = 1000;
+
+/// The link of a consumer or producer on the command line.
+#[derive(Args, Clone, Debug, Default)]
+pub struct LinkArgs {
+    /// Link in place of a forwarder's socket: memif:///SOCKET?id=NUMBER, with &role=client where the other end makes the socket, or
+    /// ether://[ADDRESS] through --local. A socket is possible, too
+    #[arg(long, value_name = "URI")]
+    pub link: Option<LinkUri>,
+    /// Port of that link: dev://INTERFACE (AF_PACKET) or xdp://INTERFACE (AF_XDP), with ?vlan=NUMBER for a VLAN
+    #[arg(long, value_name = "URI", requires = "link")]
+    pub local: Option<FaceUri>,
+    /// Largest frame of that link in bytes, 64 to 8800; larger packets are fragmented. When absent that of the interface, and 2048
+    /// on memif
+    #[arg(long, value_name = "BYTES", requires = "link")]
+    pub mtu: Option<usize>,
+}
 
 /// A whole run.
 #[derive(Debug, Deserialize)]
@@ -48,7 +66,12 @@ pub struct ConsumerEntry {
     pub name: Option<String>,
     #[arg(skip)]
     #[serde(deserialize_with = "written")]
-    pub link: Option<TransportUri>,
+    pub link: Option<LinkUri>,
+    #[arg(skip)]
+    #[serde(deserialize_with = "written")]
+    pub local: Option<FaceUri>,
+    #[arg(skip)]
+    pub mtu: Option<usize>,
     /// Interests in flight, 128 when absent; at the start, with --congestion
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "rate")]
     pub window: Option<usize>,
@@ -131,7 +154,10 @@ pub struct PatternEntry {
 pub struct ProducerEntry {
     pub name: Option<String>,
     #[serde(deserialize_with = "written")]
-    pub link: Option<TransportUri>,
+    pub link: Option<LinkUri>,
+    #[serde(deserialize_with = "written")]
+    pub local: Option<FaceUri>,
+    pub mtu: Option<usize>,
     #[serde(deserialize_with = "written")]
     pub control: Option<TransportUri>,
     pub register: Option<bool>,
@@ -186,6 +212,7 @@ pub trait Entry {
 
 impl Entry for ConsumerEntry {
     fn check(&self) -> Result<(), String> {
+        link_address(&self.link, &self.local, self.mtu)?;
         self.plan().and_then(|plan| plan.check().map_err(|error| error.to_string()))
     }
 }
@@ -195,7 +222,30 @@ impl Entry for ProducerEntry {
         if self.pattern.is_empty() {
             return Err("a producer needs at least one [[producer.pattern]] with a prefix".to_owned());
         }
+        let link = link_address(&self.link, &self.local, self.mtu)?;
+        if matches!(link, Some(LinkAddress::Port(_))) && (self.register == Some(true) || self.control.is_some()) {
+            return Err(
+                "over a port nothing is registered: leave register and control out, and give the router a route to its face of \
+                 this link ('namehop route add')"
+                    .to_owned(),
+            );
+        }
         self.patterns()?.iter().try_for_each(|pattern| pattern.check().map_err(|error| error.to_string()))
+    }
+}
+
+/// The link that an entry has, if it has one of its own.
+fn link_address(
+    uri: &Option<LinkUri>,
+    local: &Option<FaceUri>,
+    mtu_bytes: Option<usize>,
+) -> Result<Option<LinkAddress>, String> {
+    match uri {
+        Some(uri) => LinkAddress::new(uri.clone(), local.clone(), mtu_bytes).map(Some),
+        None if local.is_some() || mtu_bytes.is_some() => {
+            Err("local and mtu belong to a link: give link = URI".to_owned())
+        }
+        None => Ok(None),
     }
 }
 
@@ -231,10 +281,12 @@ impl ConsumerEntry {
         Ok(ConsumerPlan { patterns, pacing, count: self.count, seed })
     }
 
-    /// The consumer, on `link` unless it has one of its own.
-    pub fn config(&self, name: String, link: &TransportUri) -> Result<ConsumerConfig, String> {
+    /// The consumer, on the forwarder's socket unless it has a link of its own.
+    pub fn config(&self, name: String, forwarder: &TransportUri) -> Result<ConsumerConfig, String> {
         let name = self.name.clone().unwrap_or(name);
-        Ok(ConsumerConfig { name, link: self.link.clone().unwrap_or_else(|| link.clone()), plan: self.plan()? })
+        let link = link_address(&self.link, &self.local, self.mtu)?;
+        let link = link.unwrap_or_else(|| LinkAddress::Socket(forwarder.clone()));
+        Ok(ConsumerConfig { name, link, plan: self.plan()? })
     }
 }
 
@@ -282,11 +334,12 @@ impl ProducerEntry {
             .collect()
     }
 
-    /// The producer, on `link` unless it has one of its own.
-    pub fn config(&self, name: String, link: &TransportUri) -> Result<ProducerConfig, String> {
+    /// The producer, on the forwarder's socket unless it has a link of its own.
+    pub fn config(&self, name: String, forwarder: &TransportUri) -> Result<ProducerConfig, String> {
+        let link = link_address(&self.link, &self.local, self.mtu)?;
         Ok(ProducerConfig {
             name: self.name.clone().unwrap_or(name),
-            link: self.link.clone().unwrap_or_else(|| link.clone()),
+            link: link.unwrap_or_else(|| LinkAddress::Socket(forwarder.clone())),
             control: self.control.clone(),
             registers: self.register.unwrap_or(true),
             patterns: self.patterns()?,

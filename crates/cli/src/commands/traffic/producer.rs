@@ -4,24 +4,29 @@ use clap::Args;
 use namehop_traffic::target::TransportUri;
 use namehop_wire::Name;
 
-use super::plan::{Entry, Plan, ProducerEntry, ReplyEntry, ReplyPatternEntry};
+use super::plan::{Entry, LinkArgs, Plan, ProducerEntry, ReplyEntry, ReplyPatternEntry};
 use super::run::HowArgs;
 use crate::connection::ConnectionArgs;
 use crate::failure::Failure;
 
 /// Answer Interests under a prefix, fast and with the same content each
 ///
-/// Registers the prefix and answers until it is interrupted or the time is over. Data have no signature that can be verified
+/// Registers the prefix and answers until it is interrupted or the time is over. Over a port (--link) nothing is registered: there the
+/// router needs a route to its face. Data have no signature that can be verified
 /// (SignatureType Null). Weighted replies and several prefixes are for 'namehop traffic run'.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop traffic producer /example
   namehop traffic producer /example --payload 8000 --freshness 10s --delay 20ms --duration 1m
   namehop traffic producer /example --nack congestion
-  namehop --transport udp4://127.0.0.1:6363 traffic producer /example --control unix:///run/nfd/nfd.sock")]
+  namehop --transport udp4://127.0.0.1:6363 traffic producer /example --control unix:///run/nfd/nfd.sock
+  namehop traffic producer /example --link 'memif:///run/ndn/producer.sock?id=0&role=client'
+  namehop traffic producer /example --link 'ether://[02:00:00:00:00:01]' --local xdp://eth1")]
 pub struct ProducerArgs {
     /// Prefix of the Interests that are answered
     prefix: Name,
+    #[command(flatten)]
+    link: LinkArgs,
     #[command(flatten)]
     reply: ReplyEntry,
     /// Local connection that registers the prefix when this producer is on UDP
@@ -36,9 +41,13 @@ pub struct ProducerArgs {
 
 impl ProducerArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
+        let LinkArgs { link, local, mtu } = self.link;
         let producer = ProducerEntry {
+            link,
+            local,
+            mtu,
             control: self.control,
-            register: Some(!self.no_register),
+            register: self.no_register.then_some(false),
             pattern: vec![ReplyPatternEntry { prefix: self.prefix, reply: vec![self.reply] }],
             ..ProducerEntry::default()
         };

@@ -1,8 +1,9 @@
 //! What a run has done, for people and as JSON.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use namehop_traffic::loadgen::{ConsumerReport, ProducerReport, SessionReport};
+use namehop_traffic::loadgen::{ConsumerReport, LinkCounts, ProducerReport, SessionReport};
 use serde::Serialize;
 
 use crate::output::properties;
@@ -51,6 +52,7 @@ struct Consumer {
     window: Option<usize>,
     largest_window: Option<usize>,
     window_decreases: Option<u64>,
+    link: Link,
     error: Option<String>,
 }
 
@@ -67,7 +69,19 @@ struct Producer {
     delayed_at_end: u64,
     malformed: u64,
     bytes: u64,
+    link: Link,
     error: Option<String>,
+}
+
+/// What a link carried and lost on this side.
+#[derive(Serialize)]
+struct Link {
+    frames_sent: u64,
+    frames_received: u64,
+    frames_waiting: u64,
+    /// By the name of the reason.
+    send_losses: BTreeMap<&'static str, u64>,
+    receive_losses: BTreeMap<&'static str, u64>,
 }
 
 impl Report {
@@ -140,6 +154,7 @@ impl Consumer {
             window: report.window.map(|(now, _, _)| now),
             largest_window: report.window.map(|(_, largest, _)| largest),
             window_decreases: report.window.map(|(_, _, decreases)| decreases),
+            link: Link::of(&report.link),
             error: report.error.clone(),
         }
     }
@@ -193,6 +208,7 @@ impl Consumer {
                 format!("{now}, at most {largest}, reduced {decreases} times, {marks} congestion marks"),
             ));
         }
+        pairs.push(("Link", self.link.describe()));
         properties(&pairs)
     }
 }
@@ -212,6 +228,7 @@ impl Producer {
             delayed_at_end: counts.delayed_at_end,
             malformed: counts.malformed,
             bytes: counts.bytes,
+            link: Link::of(&report.link),
             error: report.error.clone(),
         }
     }
@@ -226,6 +243,37 @@ impl Producer {
             ("Asked", format!("{} Interests, {} malformed frames", self.interests, self.malformed)),
             ("Answered", format!("{} Data, {} Nacks, {} bytes", self.data, self.nacks, self.bytes)),
             ("Unanswered", unanswered),
+            ("Link", self.link.describe()),
         ])
+    }
+}
+
+impl Link {
+    fn of(counts: &LinkCounts) -> Link {
+        Link {
+            frames_sent: counts.frames_sent,
+            frames_received: counts.frames_received,
+            frames_waiting: counts.frames_waiting,
+            send_losses: counts.send_losses.clone(),
+            receive_losses: counts.receive_losses.clone(),
+        }
+    }
+
+    fn describe(&self) -> String {
+        let losses = |losses: &BTreeMap<&str, u64>| match losses.is_empty() {
+            true => "none lost here".to_owned(),
+            false => {
+                let each: Vec<String> = losses.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+                format!("lost here: {}", each.join(", "))
+            }
+        };
+        format!(
+            "{} frames sent, {}, {} waiting at the end; {} received, {}",
+            self.frames_sent,
+            losses(&self.send_losses),
+            self.frames_waiting,
+            self.frames_received,
+            losses(&self.receive_losses)
+        )
     }
 }

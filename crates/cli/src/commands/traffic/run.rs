@@ -80,7 +80,7 @@ impl HowArgs {
         let config = SessionConfig { consumers, producers, signer: self.signing.signer()?, duration };
         let stop = Arc::new(AtomicBool::new(false));
         stop_when_interrupted(&stop)?;
-        let session = Session::start(&config)?;
+        let session = Session::start(&config, &stop)?;
         let shown = Progress::of_steps();
         let mut last = (Instant::now(), session.progress());
         let done = session.wait(&stop, |session| {

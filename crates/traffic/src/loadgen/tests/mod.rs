@@ -1,5 +1,7 @@
 //! Tests of the packet templates and of measurements through an in-process forwarder.
 
+#[cfg(feature = "dpdk")]
+mod port;
 mod session;
 
 use super::packets::{DataTemplate, InterestTemplate, Kind, scan};

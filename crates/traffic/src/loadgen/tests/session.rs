@@ -2,17 +2,17 @@
 
 use super::*;
 
-fn reply(weight: u32, kind: ReplyKind) -> Reply {
+pub(super) fn reply(weight: u32, kind: ReplyKind) -> Reply {
     Reply { weight, kind, delay: Duration::ZERO }
 }
 
-fn data(payload_bytes: usize) -> ReplyKind {
+pub(super) fn data(payload_bytes: usize) -> ReplyKind {
     ReplyKind::Data(DataShape { payload_bytes, ..DataShape::default() })
 }
 
 /// A consumer and a producer through the forwarder at this socket.
 fn session(socket: &std::path::Path, plan: ConsumerPlan, replies: Vec<Reply>) -> SessionConfig {
-    let link = TransportUri::Unix(socket.to_owned());
+    let link = LinkAddress::Socket(TransportUri::Unix(socket.to_owned()));
     SessionConfig {
         consumers: vec![ConsumerConfig { name: "consumer".to_owned(), link: link.clone(), plan }],
         producers: vec![ProducerConfig {
@@ -28,16 +28,20 @@ fn session(socket: &std::path::Path, plan: ConsumerPlan, replies: Vec<Reply>) ->
     }
 }
 
-fn plan(pacing: Pacing, count: u64) -> ConsumerPlan {
+pub(super) fn start(config: &SessionConfig) -> Result<Session, LoadError> {
+    Session::start(config, &AtomicBool::new(false))
+}
+
+pub(super) fn plan(pacing: Pacing, count: u64) -> ConsumerPlan {
     let pattern = Pattern { lifetime: Duration::from_millis(300), ..pattern() };
     ConsumerPlan { patterns: vec![pattern], pacing, count: Some(count), seed: 1 }
 }
 
-fn window(size: usize) -> Pacing {
+pub(super) fn window(size: usize) -> Pacing {
     Pacing::Window { size, law: WindowKind::Fixed, max: size }
 }
 
-fn assert_accounted(counts: &ConsumerCounts) {
+pub(super) fn assert_accounted(counts: &ConsumerCounts) {
     let known = counts.exchanges + counts.nacks + counts.timeouts + counts.unanswered;
     assert_eq!(counts.interests, known, "{counts:?}");
     assert_eq!(counts.rtt_ns.len(), counts.exchanges);
@@ -46,7 +50,7 @@ fn assert_accounted(counts: &ConsumerCounts) {
 fn run_session(faults: Faults, plan: ConsumerPlan, replies: Vec<Reply>) -> SessionReport {
     let mut report = None;
     with_forwarder(faults, |socket, _| {
-        let session = Session::start(&session(socket, plan, replies)).unwrap();
+        let session = start(&session(socket, plan, replies)).unwrap();
         report = Some(session.wait(&AtomicBool::new(false), |_| {}));
     });
     report.unwrap()
@@ -120,7 +124,7 @@ fn a_forwarder_that_dies_leaves_a_full_account() {
     with_forwarder(Faults::default(), |socket, kill| {
         let mut endless = plan(window(50), u64::MAX);
         endless.count = None;
-        let session = Session::start(&session(socket, endless, vec![reply(1, data(50))])).unwrap();
+        let session = start(&session(socket, endless, vec![reply(1, data(50))])).unwrap();
         let mut kill = Some(kill);
         let report = session.wait(&AtomicBool::new(false), |session| {
             if session.progress().received > 100
@@ -142,7 +146,7 @@ fn an_interrupted_run_reports_soon() {
         let mut silent = plan(window(50), 10);
         silent.count = None;
         silent.patterns[0].lifetime = Duration::from_secs(3600);
-        let session = Session::start(&session(socket, silent, vec![reply(1, ReplyKind::Silence)])).unwrap();
+        let session = start(&session(socket, silent, vec![reply(1, ReplyKind::Silence)])).unwrap();
         let stop = AtomicBool::new(false);
         let report = session.wait(&stop, |session| stop.store(session.progress().sent == 50, Ordering::Relaxed));
         assert_eq!((report.consumers[0].counts.interests, report.consumers[0].counts.unanswered), (50, 50));
@@ -154,19 +158,23 @@ fn an_interrupted_run_reports_soon() {
 #[test]
 fn plans_that_make_no_sense_are_errors() {
     let socket = std::path::Path::new("/nowhere");
-    let errors = |change: fn(&mut SessionConfig)| {
+    let errors = |change: &dyn Fn(&mut SessionConfig)| {
         let mut config = session(socket, plan(window(1), 1), vec![reply(1, data(1))]);
         change(&mut config);
-        Session::start(&config).map(drop).unwrap_err().to_string()
+        start(&config).map(drop).unwrap_err().to_string()
     };
-    assert!(errors(|config| config.producers[0].link = "udp4://127.0.0.1:9".parse().unwrap()).contains("--control"));
-    assert!(errors(|config| config.producers[0].patterns[0].replies[0].weight = 0).contains("weight"));
-    assert!(errors(|config| config.producers[0].patterns[0].replies.clear()).contains("no reply"));
-    assert!(errors(|config| config.duration = Some(Duration::ZERO)).contains("duration"));
-    assert!(errors(|config| (config.consumers, config.producers) = (Vec::new(), Vec::new())).contains("neither"));
+    let udp = || LinkAddress::Socket("udp4://127.0.0.1:9".parse().unwrap());
+    assert!(errors(&|config| config.producers[0].link = udp()).contains("--control"));
+    assert!(errors(&|config| config.producers[0].patterns[0].replies[0].weight = 0).contains("weight"));
+    assert!(errors(&|config| config.producers[0].patterns[0].replies.clear()).contains("no reply"));
+    assert!(errors(&|config| config.duration = Some(Duration::ZERO)).contains("duration"));
+    assert!(errors(&|config| (config.consumers, config.producers) = (Vec::new(), Vec::new())).contains("neither"));
     let consumer_errors = |change: fn(&mut ConsumerPlan)| {
         struct Nothing;
         impl Link for Nothing {
+            fn counts(&self) -> LinkCounts {
+                LinkCounts::default()
+            }
             fn receive(&mut self, _: Duration, _: &mut dyn FnMut(&[u8])) -> io::Result<()> {
                 Ok(())
             }

@@ -13,7 +13,19 @@ fn errors_name_the_line_and_what_to_do() {
         ("[[consumer]]\n[[consumer.pattern]]\nprefix = \"/%zz\"", 3, "prefix"),
         ("[[consumer]]\n[[consumer.pattern]]\nprefix = \"/a\"\nzipf = 0.8", 1, "names = NUMBER"),
         ("[[consumer]]\n[[consumer.pattern]]\nprefix = \"/a\"\nlifetime = \"4\"\nhop_limit = 256", 5, "256"),
-        ("[[producer]]\nlink = \"ether://x\"", 2, "forms: unix:///path"),
+        ("[[producer]]\nlink = \"ethernet://x\"", 2, "forms: unix:///path"),
+        ("[[producer]]\nlink = \"ether://x\"", 2, "brackets"),
+        (
+            "[[consumer]]\nlink = \"ether://[02:00:00:00:00:01]\"\n[[consumer.pattern]]\nprefix = \"/a\"",
+            1,
+            "local = \"dev://INTERFACE\"",
+        ),
+        ("[[consumer]]\nmtu = 1500\n[[consumer.pattern]]\nprefix = \"/a\"", 1, "give link = URI"),
+        (
+            "[[producer]]\nlink = \"memif:///x?id=0\"\nregister = true\n[[producer.pattern]]\nprefix = \"/a\"",
+            1,
+            "namehop route add",
+        ),
         (
             "[[producer]]\n[[producer.pattern]]\nprefix = \"/a\"\n[[producer.pattern.reply]]\nnack = \"x\"",
             5,
@@ -69,7 +81,7 @@ fn plans_mean_what_they_say() {
     assert_eq!(plan.duration, Some(Duration::from_secs(10)));
     let link: TransportUri = "/run/nfd/nfd.sock".parse().unwrap();
     let consumer = plan.consumer[0].config("c".to_owned(), &link).unwrap();
-    assert_eq!((consumer.link, consumer.plan.seed), (link.clone(), 7));
+    assert_eq!((consumer.link.to_string(), consumer.plan.seed), (link.to_string(), 7));
     assert_eq!(consumer.plan.pacing, Pacing::Rate { per_second: 500.0, poisson: true, max_in_flight: 65_536 });
     let [first, second] = &consumer.plan.patterns[..] else { panic!("two patterns") };
     assert_eq!((first.weight, first.names.clone()), (3, Names::Zipf { names: 100, alpha: 0.9 }));

@@ -1,4 +1,4 @@
-//! The control socket of a memif server.
+//! The control socket that a memif server has left behind.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// When there is no permission for that.
-pub(super) fn prepare_socket(socket: &Path) -> io::Result<()> {
+pub fn prepare_socket(socket: &Path) -> io::Result<()> {
     let is_socket = fs::symlink_metadata(socket).is_ok_and(|found| found.file_type().is_socket());
     // A listener of memif's kind would answer that this is the wrong kind of connection.
     let is_dead =

@@ -1,0 +1,180 @@
+//! Where the links of consumers and producers lead: to a forwarder's socket, or through a port like those of routers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use namehop_face::encapsulation::{FacePeer, Peer};
+use namehop_face::registry::MIN_MTU_BYTES;
+use namehop_face::uri::{FaceUri, PortDriver};
+use namehop_wire::MAX_PACKET_SIZE;
+
+use crate::target::TransportUri;
+
+/// Where a link leads, as one URI says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkUri {
+    /// A forwarder's socket.
+    Socket(TransportUri),
+    /// The remote end of a face on a port.
+    Port(FaceUri),
+}
+
+impl FromStr for LinkUri {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once("://") {
+            Some(("memif" | "ether", _)) => text.parse().map(LinkUri::Port).map_err(|error| format!("{error}")),
+            _ => text.parse().map(LinkUri::Socket).map_err(|error| {
+                format!(
+                    "{error}; or a port: memif:///SOCKET?id=NUMBER, ether://[ADDRESS] with local = \"dev://INTERFACE\""
+                )
+            }),
+        }
+    }
+}
+
+/// Where a link leads, with all that it takes to open it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkAddress {
+    /// A forwarder's socket.
+    Socket(TransportUri),
+    /// Through a port.
+    Port(PortAddress),
+}
+
+impl LinkAddress {
+    /// A link to `uri`, through the port `local` where that one does not say it, of at most `mtu_bytes` for a packet.
+    ///
+    /// # Errors
+    /// What does not go together, or is not a link of consumers and producers.
+    pub fn new(uri: LinkUri, local: Option<FaceUri>, mtu_bytes: Option<usize>) -> Result<LinkAddress, String> {
+        match uri {
+            LinkUri::Port(remote) => PortAddress::new(remote, local, mtu_bytes).map(LinkAddress::Port),
+            LinkUri::Socket(uri) if local.is_some() || mtu_bytes.is_some() => {
+                Err(format!("local and mtu belong to links over ports (memif://, ether://), and {uri} is a socket"))
+            }
+            LinkUri::Socket(uri) => Ok(LinkAddress::Socket(uri)),
+        }
+    }
+}
+
+impl fmt::Display for LinkAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LinkAddress::Socket(uri) => uri.fmt(f),
+            LinkAddress::Port(address) => address.fmt(f),
+        }
+    }
+}
+
+/// The two ends of a link through a port, as those of a router's face.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortAddress {
+    remote: FaceUri,
+    local: FaceUri,
+    peer: Peer,
+    mtu_bytes: Option<usize>,
+}
+
+impl PortAddress {
+    /// A memif, which is its own local end, or an Ethernet address behind a port. Without `mtu_bytes` the port's own MTU counts.
+    ///
+    /// # Errors
+    /// Which of them is missing or wrong.
+    pub fn new(remote: FaceUri, local: Option<FaceUri>, mtu_bytes: Option<usize>) -> Result<PortAddress, String> {
+        let local = match (&remote, local) {
+            (_, Some(local)) => local,
+            (FaceUri::Memif { .. }, None) => remote.clone(),
+            (_, None) => {
+                return Err(format!("{remote} needs a port: local = \"dev://INTERFACE\" or \"xdp://INTERFACE\""));
+            }
+        };
+        let is_served = matches!(
+            local,
+            FaceUri::Memif { .. } | FaceUri::Device { driver: PortDriver::Kernel | PortDriver::Xdp, .. }
+        );
+        if !is_served {
+            let text =
+                format!("{local} is not a port of consumers and producers, which are dev://, xdp:// and memif://");
+            return Err(text);
+        }
+        if mtu_bytes.is_some_and(|bytes| !(MIN_MTU_BYTES..=MAX_PACKET_SIZE).contains(&bytes)) {
+            return Err(format!("the MTU must be between {MIN_MTU_BYTES} and {MAX_PACKET_SIZE} bytes"));
+        }
+        match FacePeer::of(&remote, &local) {
+            Some(FacePeer::Link(peer)) => Ok(PortAddress { remote, local, peer, mtu_bytes }),
+            _ => Err(format!(
+                "no link leads from {local} to {remote}: give memif:///SOCKET?id=NUMBER, or ether://[ADDRESS] through a port"
+            )),
+        }
+    }
+
+    /// What is at the other end.
+    pub fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    /// The port.
+    pub fn local(&self) -> &FaceUri {
+        &self.local
+    }
+
+    /// The largest frame that was asked for, in bytes.
+    pub fn mtu_bytes(&self) -> Option<usize> {
+        self.mtu_bytes
+    }
+}
+
+impl fmt::Display for PortAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.remote == self.local {
+            true => self.remote.fmt(f),
+            false => write!(f, "{} through {}", self.remote, self.local),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(uri: &str, local: Option<&str>, mtu_bytes: Option<usize>) -> Result<String, String> {
+        let local = local.map(|local| local.parse().expect("a face URI"));
+        LinkAddress::new(uri.parse()?, local, mtu_bytes).map(|address| address.to_string())
+    }
+
+    #[test]
+    fn links_are_named_as_faces_are() {
+        for (uri, local, shown) in [
+            ("unix:///run/nfd/nfd.sock", None, "unix:///run/nfd/nfd.sock"),
+            ("memif:///run/ndn/x.sock?id=3&role=client", None, "memif:///run/ndn/x.sock?id=3&role=client"),
+            (
+                "ether://[02:00:00:00:00:01]",
+                Some("dev://eth1?vlan=7"),
+                "ether://[02:00:00:00:00:01] through dev://eth1?vlan=7",
+            ),
+            ("ether://[02:00:00:00:00:01]", Some("xdp://eth1"), "ether://[02:00:00:00:00:01] through xdp://eth1"),
+        ] {
+            assert_eq!(address(uri, local, None).as_deref(), Ok(shown));
+        }
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused_with_what_would() {
+        for (uri, local, mtu_bytes, said) in [
+            ("ether://[02:00:00:00:00:01]", None, None, "dev://INTERFACE"),
+            ("ether://[02:00:00:00:00:01]", Some("pci://0000:03:00.0"), None, "dev://, xdp:// and memif://"),
+            ("ether://[02:00:00:00:00:01]", Some("dev://eth1?ip=192.0.2.1"), None, "no link leads"),
+            ("ether://02:00:00:00:00:01", Some("dev://eth1"), None, "brackets"),
+            ("memif:///x.sock", None, None, "?id="),
+            ("memif:///x.sock?id=0", Some("dev://eth1"), None, "no link leads"),
+            ("memif:///x.sock?id=0", None, Some(63), "between 64 and 8800"),
+            ("unix:///x.sock", Some("dev://eth1"), None, "is a socket"),
+            ("nonsense://x", None, None, "memif:///SOCKET?id=NUMBER"),
+        ] {
+            let error = address(uri, local, mtu_bytes).expect_err(uri);
+            assert!(error.contains(said), "{uri}: {error}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A link of either kind, open.
+
+use std::io;
+use std::time::Duration;
+
+#[cfg(feature = "dpdk")]
+use namehop_packet::BufferPool;
+
+use super::LoadError;
+use super::address::LinkAddress;
+use super::link::{Link, LinkCounts};
+#[cfg(feature = "dpdk")]
+use super::port_link::{Idle, PortLink};
+use super::socket_link::SocketLink;
+
+/// Packets in memory for a port, of each size: what waits, a burst that came, and what is being put together.
+#[cfg(feature = "dpdk")]
+const BUFFERS: (usize, usize) = (16_384, 2_048);
+
+/// A consumer's or producer's link.
+pub(super) enum OpenLink {
+    Socket(SocketLink),
+    #[cfg(feature = "dpdk")]
+    Port(Box<PortLink>),
+}
+
+impl OpenLink {
+    pub(super) fn open(address: &LinkAddress) -> Result<OpenLink, LoadError> {
+        match address {
+            LinkAddress::Socket(uri) => SocketLink::open(uri).map(OpenLink::Socket),
+            #[cfg(feature = "dpdk")]
+            LinkAddress::Port(address) => {
+                let link = PortLink::open(address, Idle::Sleeps, &BufferPool::new(BUFFERS.0, BUFFERS.1))?;
+                Ok(OpenLink::Port(Box::new(link)))
+            }
+            #[cfg(not(feature = "dpdk"))]
+            LinkAddress::Port(address) => Err(LoadError::Port {
+                link: address.to_string(),
+                reason: "this program was built without DPDK, which links over ports need".to_owned(),
+            }),
+        }
+    }
+
+    /// Whether somebody is at the other end, as far as that can be known.
+    pub(super) fn is_connected(&self) -> bool {
+        match self {
+            OpenLink::Socket(_) => true,
+            #[cfg(feature = "dpdk")]
+            OpenLink::Port(link) => link.is_connected(),
+        }
+    }
+}
+
+impl Link for OpenLink {
+    /// A peer that has gone is a broken connection, as it is on sockets.
+    fn receive(&mut self, patience: Duration, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        match self {
+            OpenLink::Socket(link) => link.receive(patience, each),
+            #[cfg(feature = "dpdk")]
+            OpenLink::Port(link) => {
+                link.receive(patience, each)?;
+                match link.is_connected() {
+                    true => Ok(()),
+                    false => Err(io::Error::new(io::ErrorKind::NotConnected, "the other end of the memif has gone")),
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, bytes: &[u8], ends: &[usize]) -> io::Result<()> {
+        match self {
+            OpenLink::Socket(link) => link.send(bytes, ends),
+            #[cfg(feature = "dpdk")]
+            OpenLink::Port(link) => link.send(bytes, ends),
+        }
+    }
+
+    fn room(&self) -> usize {
+        match self {
+            OpenLink::Socket(link) => link.room(),
+            #[cfg(feature = "dpdk")]
+            OpenLink::Port(link) => link.room(),
+        }
+    }
+
+    fn counts(&self) -> LinkCounts {
+        match self {
+            OpenLink::Socket(link) => link.counts(),
+            #[cfg(feature = "dpdk")]
+            OpenLink::Port(link) => link.counts(),
+        }
+    }
+}

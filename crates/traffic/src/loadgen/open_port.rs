@@ -1,0 +1,183 @@
+//! The devices behind links over ports: memif, and network interfaces over packet sockets or AF_XDP.
+
+use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
+
+use namehop_dpdk::DpdkError;
+use namehop_dpdk::interface::Interface;
+use namehop_dpdk::losses::Losses;
+use namehop_dpdk::memif::{Memif, MemifPort, MemifRole, MemifService, prepare_socket};
+use namehop_dpdk::packet_socket::{MAX_FRAME_BYTES, PacketPort};
+use namehop_dpdk::wanted::Wanted;
+use namehop_dpdk::xdp::XdpPort;
+use namehop_face::encapsulation::{Framing, HEADER_BYTES, MacAddress, Peer};
+use namehop_face::uri::{self, FaceUri, PortDriver};
+use namehop_packet::{BufferPool, PortQueue};
+use namehop_wire::MAX_PACKET_SIZE;
+
+use super::LoadError;
+use super::address::PortAddress;
+
+/// Frames that each ring of a memif holds, as routers have by default.
+const MEMIF_RING_FRAMES: u16 = 1024;
+/// Bytes of a memif's buffers: as routers have by default, and the most they have.
+const MEMIF_BUFFER_BYTES: (u16, u16) = (2048, 9216);
+
+/// Bytes of the buffers of a memif that carries packets of so many bytes in one piece.
+pub fn memif_buffer_bytes(packet_bytes: usize) -> u16 {
+    let (usual, most) = MEMIF_BUFFER_BYTES;
+    if packet_bytes <= usize::from(usual) { usual } else { most }
+}
+
+/// What has to be kept as long as the queue is used.
+enum Device {
+    Memif {
+        port: MemifPort,
+        /// Serves its socket.
+        _service: MemifService,
+    },
+    Packet(PacketPort),
+    Xdp(XdpPort),
+}
+
+/// An open port, which closes when it is dropped.
+pub struct OpenPort {
+    /// What receives and sends its frames.
+    pub queue: Box<dyn PortQueue>,
+    device: Device,
+    address: MacAddress,
+    mtu_bytes: usize,
+}
+
+impl OpenPort {
+    /// Opens the port of a link. The peer of a memif need not be there.
+    ///
+    /// # Errors
+    /// [`LoadError::Port`] when there is no such interface, no permission, or no room for it.
+    pub fn open(address: &PortAddress, pool: &BufferPool) -> Result<OpenPort, LoadError> {
+        open(address, pool).map_err(|reason| LoadError::Port { link: address.to_string(), reason })
+    }
+
+    /// Its hardware address.
+    pub fn address(&self) -> MacAddress {
+        self.address
+    }
+
+    /// The largest frame that it carries behind its header, in bytes.
+    pub fn mtu_bytes(&self) -> usize {
+        self.mtu_bytes
+    }
+
+    /// Whether somebody is at the other end, as far as it can be known: only of a memif.
+    #[inline]
+    pub fn is_connected(&self) -> bool {
+        match &self.device {
+            Device::Memif { port, .. } => port.is_up(),
+            Device::Packet(_) | Device::Xdp(_) => true,
+        }
+    }
+
+    /// Frames that it has lost.
+    pub fn losses(&self) -> Losses {
+        match &self.device {
+            Device::Memif { port, .. } => port.losses(),
+            Device::Packet(port) => port.losses(),
+            Device::Xdp(port) => port.losses(),
+        }
+    }
+}
+
+fn open(address: &PortAddress, pool: &BufferPool) -> Result<OpenPort, String> {
+    match address.local() {
+        FaceUri::Memif { socket, id, role, .. } => open_memif(address, (socket, *id, *role), pool),
+        FaceUri::Device { driver, interface, .. } => open_interface(address, *driver, interface, pool),
+        other => Err(format!("{other} is not a port")),
+    }
+}
+
+fn open_memif(
+    address: &PortAddress,
+    (socket, id, role): (&str, u32, uri::MemifRole),
+    pool: &BufferPool,
+) -> Result<OpenPort, String> {
+    let header_bytes = address.peer().framing().header_bytes();
+    let asked_bytes = address.mtu_bytes().map_or(0, |mtu| mtu + header_bytes);
+    let buffer_bytes = memif_buffer_bytes(asked_bytes);
+    let socket = PathBuf::from(socket);
+    let role = match role {
+        uri::MemifRole::Server => {
+            prepare_socket(&socket).map_err(|error| format!("cannot make its socket: {error}"))?;
+            MemifRole::Server
+        }
+        uri::MemifRole::Client => MemifRole::Client,
+    };
+    let service = MemifService::start().map_err(|error| format!("cannot start the thread for memif: {error}"))?;
+    let memif = Memif { role, socket, id, ring_slots: MEMIF_RING_FRAMES, buffer_bytes };
+    let (port, queue) = service.open(&memif, pool).map_err(|error| error.to_string())?;
+    let most_bytes = (usize::from(buffer_bytes) - header_bytes).min(MAX_PACKET_SIZE);
+    Ok(OpenPort {
+        queue: Box::new(queue),
+        device: Device::Memif { port, _service: service },
+        address: random_address(),
+        mtu_bytes: address.mtu_bytes().unwrap_or(most_bytes),
+    })
+}
+
+fn open_interface(
+    address: &PortAddress,
+    driver: PortDriver,
+    interface: &str,
+    pool: &BufferPool,
+) -> Result<OpenPort, String> {
+    let found = Interface::query(interface).map_err(|error| error.to_string())?;
+    if !found.is_up {
+        return Err(format!("network interface {interface} is down: `ip link set {interface} up`"));
+    }
+    let mtu_bytes = found.mtu_bytes.min(MAX_FRAME_BYTES - HEADER_BYTES);
+    if let Some(asked) = address.mtu_bytes().filter(|asked| *asked > mtu_bytes) {
+        return Err(format!(
+            "network interface {interface} carries {mtu_bytes} bytes, not {asked}: give a smaller mtu"
+        ));
+    }
+    let vlans: Vec<u16> = address.peer().vlan().iter().map(|vlan| vlan.get()).collect();
+    let group = match address.peer() {
+        peer @ (Peer::Ethernet(group) | Peer::Vlan(group, _)) if peer.is_group() => Some(group),
+        _ => None,
+    };
+    let refused = |error: DpdkError| match error.is_permission() {
+        true => format!("no permission for network interface {interface}: run this as root ({error})"),
+        false => error.to_string(),
+    };
+    let wanted = Wanted::new(&vlans, &[]).map_err(refused)?;
+    let (queue, device): (Box<dyn PortQueue>, Device) = match driver {
+        PortDriver::Xdp => {
+            let (port, queues) = XdpPort::open(interface, found.mtu_bytes, 1, pool).map_err(refused)?;
+            port.receive_only(&wanted).map_err(refused)?;
+            group.map_or(Ok(()), |group| port.join(group, true)).map_err(refused)?;
+            (first(queues)?, Device::Xdp(port))
+        }
+        PortDriver::Kernel => {
+            let frame_bytes = found.mtu_bytes + Framing::Ethernet.header_bytes();
+            let (port, queues) = PacketPort::open(interface, frame_bytes, 1, pool).map_err(refused)?;
+            port.receive_only(&wanted).map_err(refused)?;
+            group.map_or(Ok(()), |group| port.join(group, true)).map_err(refused)?;
+            (first(queues)?, Device::Packet(port))
+        }
+        PortDriver::Pci | PortDriver::Tap => return Err(format!("{}:// is for routers", driver.scheme())),
+    };
+    let mtu_bytes = address.mtu_bytes().unwrap_or(mtu_bytes).min(MAX_PACKET_SIZE);
+    Ok(OpenPort { queue, device, address: found.address, mtu_bytes })
+}
+
+fn first<Q: PortQueue>(queues: Vec<Q>) -> Result<Box<dyn PortQueue>, String> {
+    let first = queues.into_iter().next().ok_or("the port has no queue")?;
+    Ok(Box::new(first))
+}
+
+/// An address for Ethernet over memif: of one device, and not from the space of manufacturers.
+fn random_address() -> MacAddress {
+    let [_, rest @ .., _, _] = RandomState::new().hash_one(()).to_le_bytes();
+    let mut address = [0x02; 6];
+    address[1..].copy_from_slice(&rest);
+    address
+}

@@ -1,0 +1,331 @@
+//! A port as a link: packets go straight into its frames and come straight out of them.
+//!
+//! Packets of usual size cost a copy each way and nothing else. Larger ones are fragmented, and fragments put together, by the link
+//! service that routers have (NDNLPv2, without reliability). Every frame that is lost on this side is counted by its reason.
+
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use namehop_dpdk::BURST;
+use namehop_face::encapsulation::{Framing, Header, Peer};
+use namehop_face::link_service::Reassembler;
+use namehop_face::port::face_params;
+use namehop_face::{Face, FaceTable, LinkDrop, LinkService};
+use namehop_packet::{BufferPool, IncomingBurst, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp};
+use namehop_wire::lp::{LpHeader, LpPacket, encode_header, header_len};
+use namehop_wire::tlv::{read_var_number, types};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+
+use super::LoadError;
+use super::address::PortAddress;
+use super::link::{Link, LinkCounts, add_loss};
+use super::open_port::OpenPort;
+
+/// Frames that may wait until the port takes them.
+const MAX_WAITING: usize = 4096;
+/// Partial packets in memory.
+const PARTIAL_PACKETS: usize = 1024;
+/// How long an idle port is asked again and again before its thread sleeps: a few times what falling asleep and waking up cost.
+const POLL_FOR: Duration = Duration::from_micros(100);
+/// The pause between two looks at a port that cannot wake anybody now, or at what waits to be sent.
+const SHORT_PAUSE: Duration = Duration::from_micros(50);
+
+/// What a link does when nothing comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// Returns at once, so that its thread has a processor for itself.
+    Polls,
+    /// Waits, and sleeps after a moment.
+    Sleeps,
+}
+
+/// A link over a port.
+pub struct PortLink {
+    port: OpenPort,
+    pool: BufferPool,
+    idle: Idle,
+    framing: Framing,
+    peer: Peer,
+    /// What is put in front of each frame.
+    header: Header,
+    /// What stood in front of the last frame that was the peer's.
+    last: Option<Header>,
+    mtu_bytes: usize,
+    /// For what is fragmented.
+    service: LinkService,
+    face: Arc<Face>,
+    reassembler: Reassembler,
+    incoming: IncomingBurst,
+    began: Instant,
+    received: Vec<PacketBuffer>,
+    /// What has found no room yet.
+    waiting: Vec<PacketBuffer>,
+    /// Without what the port counts, and the reassembler.
+    counts: LinkCounts,
+}
+
+impl PortLink {
+    /// Opens the port of a link. Links that one thread uses have a pool in common, because a thread is fast with one alone.
+    ///
+    /// # Errors
+    /// [`LoadError::Port`].
+    pub fn open(address: &PortAddress, idle: Idle, pool: &BufferPool) -> Result<PortLink, LoadError> {
+        let port = OpenPort::open(address, pool)?;
+        let peer = address.peer();
+        let params = face_params(peer, address.local(), port.mtu_bytes());
+        let refused = |error: namehop_face::FaceTableError| LoadError::Configuration(error.to_string());
+        let face = FaceTable::with_limit(1).insert(params).map_err(refused)?;
+        Ok(PortLink {
+            idle,
+            framing: peer.framing(),
+            peer,
+            header: Header::new(peer, &port.address()),
+            last: None,
+            mtu_bytes: port.mtu_bytes(),
+            service: LinkService::new(Arc::clone(&face), 0),
+            face,
+            reassembler: Reassembler::new(0, PARTIAL_PACKETS),
+            incoming: IncomingBurst::default(),
+            began: Instant::now(),
+            received: Vec::with_capacity(BURST),
+            waiting: Vec::with_capacity(MAX_WAITING),
+            counts: LinkCounts::default(),
+            port,
+            pool: pool.clone(),
+        })
+    }
+
+    /// Whether somebody is at the other end, as far as that can be known.
+    pub fn is_connected(&self) -> bool {
+        self.port.is_connected()
+    }
+
+    /// Frames that came or left.
+    pub fn moved(&self) -> u64 {
+        self.counts.frames_sent + self.counts.frames_received
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp(self.began.elapsed().as_nanos() as u64)
+    }
+
+    /// Gives the port what waits; whether it took anything.
+    fn transmit(&mut self) -> bool {
+        if self.waiting.is_empty() {
+            return false;
+        }
+        let before = self.waiting.len();
+        self.port.queue.transmit(&mut self.waiting);
+        let taken = before - self.waiting.len();
+        self.counts.frames_sent += taken as u64;
+        taken > 0
+    }
+
+    /// Adds a frame to those that wait.
+    #[inline]
+    fn enqueue(&mut self, mut frame: PacketBuffer) {
+        match self.header.put_on(&mut frame, &self.pool) {
+            true => self.waiting.push(frame),
+            false => self.lose(LinkDrop::NoBuffer),
+        }
+    }
+
+    /// Something that was to be sent is lost.
+    #[cold]
+    fn lose(&mut self, reason: LinkDrop) {
+        add_loss(&mut self.counts.send_losses, reason.name(), 1);
+    }
+
+    /// Something that came is lost.
+    #[cold]
+    fn lose_received(&mut self, reason: LinkDrop) {
+        add_loss(&mut self.counts.receive_losses, reason.name(), 1);
+    }
+
+    /// A packet that is larger than a frame.
+    #[cold]
+    fn send_fragments(&mut self, packet: &[u8]) {
+        // Consumers and producers make packets without any other field.
+        let Ok(LpPacket { fragment: Some(fragment), pit_token, nack, .. }) = LpPacket::decode(packet) else {
+            return self.lose(LinkDrop::PacketTooLong);
+        };
+        let Some(buffer) = self.pool.copy_of(fragment) else { return self.lose(LinkDrop::NoBuffer) };
+        let kind = match (fragment.first().map(|first| u32::from(*first)), nack) {
+            (_, Some(_)) => PacketKind::Nack,
+            (Some(types::INTEREST), None) => PacketKind::Interest,
+            _ => PacketKind::Data,
+        };
+        let fields = LinkFields { pit_token, nack, ..LinkFields::default() };
+        let outgoing = Outgoing { face: self.face.id(), kind, buffer, fields };
+        let (now, mut frames) = (self.now(), Vec::new());
+        match self.service.send(now, outgoing, 0, &self.pool, &mut frames) {
+            Ok(()) => frames.into_iter().for_each(|frame| self.enqueue(frame)),
+            Err(reason) => self.lose(reason),
+        }
+    }
+
+    /// Takes the header off a frame.
+    #[inline]
+    fn unwrap(&mut self, frame: &mut PacketBuffer) -> Result<(), LinkDrop> {
+        let header = match self.last {
+            Some(last) if last.is_on(frame.bytes()) => last,
+            _ => {
+                let received = self.framing.read(frame.bytes(), &self.port.address())?;
+                if received.peer != self.peer {
+                    return Err(received.peer.drop_without_face());
+                }
+                self.last = Some(received.header);
+                received.header
+            }
+        };
+        header.take_off(frame)
+    }
+
+    /// A frame with a number, which may be a fragment.
+    #[cold]
+    fn receive_numbered(&mut self, frame: PacketBuffer, each: &mut dyn FnMut(&[u8])) {
+        let now = self.now();
+        let mut incoming = std::mem::take(&mut self.incoming);
+        let received = self.service.receive(now, frame, 0, &self.pool, &mut self.reassembler, &mut incoming);
+        if let Err(reason) = received {
+            self.lose_received(reason);
+        }
+        for packet in incoming.kinds().into_iter().flat_map(|packets| packets.drain(..)) {
+            let (mut buffer, fields) = (packet.buffer, packet.fields);
+            let header = LpHeader {
+                pit_token: fields.pit_token,
+                nack: fields.nack,
+                congestion_mark: (fields.congestion_mark > 0).then_some(fields.congestion_mark),
+                ..LpHeader::default()
+            };
+            let packet_bytes = buffer.bytes().len();
+            if !header.is_empty() {
+                let Some(place) = buffer.prepend(header_len(&header, packet_bytes)) else {
+                    self.lose_received(LinkDrop::HeaderTooLong);
+                    continue;
+                };
+                encode_header(&header, packet_bytes, place);
+            }
+            each(buffer.bytes());
+        }
+        self.incoming = incoming;
+    }
+
+    /// Waits for so long, or until something may have come.
+    fn rest(&mut self, limit: Duration) -> io::Result<()> {
+        let queue = &mut self.port.queue;
+        queue.prepare_to_sleep();
+        let mut limit = queue.longest_sleep().map_or(limit, |longest| limit.min(longest));
+        if !self.waiting.is_empty() {
+            limit = limit.min(queue.retry_pause().max(SHORT_PAUSE));
+        }
+        let Some(bell) = queue.bell() else {
+            thread::sleep(limit.min(SHORT_PAUSE));
+            return Ok(());
+        };
+        match ppoll(&mut [PollFd::new(bell, PollFlags::POLLIN)], Some(TimeSpec::from(limit)), None) {
+            Ok(_) | Err(Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Link for PortLink {
+    fn receive(&mut self, patience: Duration, each: &mut dyn FnMut(&[u8])) -> io::Result<()> {
+        let mut began = None;
+        loop {
+            let has_sent = self.transmit();
+            self.port.queue.receive(&mut self.received);
+            if has_sent || !self.received.is_empty() || self.idle == Idle::Polls || patience.is_zero() {
+                break;
+            }
+            let waited = began.get_or_insert_with(Instant::now).elapsed();
+            if waited >= patience || !self.is_connected() {
+                break;
+            }
+            if waited < POLL_FOR {
+                std::hint::spin_loop();
+            } else {
+                self.rest(patience - waited)?;
+            }
+        }
+        if self.reassembler.waiting() > 0 {
+            let now = self.now();
+            self.reassembler.expire(now);
+        }
+        self.counts.frames_received += self.received.len() as u64;
+        let mut received = std::mem::take(&mut self.received);
+        for mut frame in received.drain(..) {
+            match self.unwrap(&mut frame) {
+                Ok(()) if is_numbered(frame.bytes()) => self.receive_numbered(frame, each),
+                Ok(()) => each(frame.bytes()),
+                Err(reason) => self.lose_received(reason),
+            }
+        }
+        self.received = received;
+        Ok(())
+    }
+
+    fn send(&mut self, bytes: &[u8], ends: &[usize]) -> io::Result<()> {
+        let mut start = 0;
+        // Bursts that leave at once use the same few buffers again and again, which stay in the cache.
+        for burst in ends.chunks(BURST) {
+            for &end in burst {
+                let packet = &bytes[start..end];
+                start = end;
+                if self.waiting.len() >= MAX_WAITING {
+                    self.lose(LinkDrop::SendQueueFull);
+                } else if packet.len() > self.mtu_bytes {
+                    self.send_fragments(packet);
+                } else if let Some(frame) = self.pool.copy_of(packet) {
+                    self.enqueue(frame);
+                } else {
+                    self.lose(LinkDrop::NoBuffer);
+                }
+            }
+            self.transmit();
+        }
+        Ok(())
+    }
+
+    fn room(&self) -> usize {
+        MAX_WAITING - self.waiting.len().min(MAX_WAITING)
+    }
+
+    fn counts(&self) -> LinkCounts {
+        let (mut counts, losses) = (self.counts.clone(), self.port.losses());
+        counts.frames_waiting = self.waiting.len() as u64;
+        // The port took them, and they did not leave.
+        counts.frames_sent = counts.frames_sent.saturating_sub(losses.send_failed);
+        add_loss(&mut counts.send_losses, LinkDrop::SendFailed.name(), losses.send_failed);
+        let of_face = |reason| self.face.counters.link_drop(reason);
+        for (reason, count) in [
+            (LinkDrop::ReceiveRingFull, losses.receive_ring_full),
+            (LinkDrop::NoBuffer, losses.no_buffer),
+            (LinkDrop::MalformedFrame, losses.malformed),
+            // Frames whose others did not come.
+            (LinkDrop::ReassemblyTimeout, of_face(LinkDrop::ReassemblyTimeout)),
+            (LinkDrop::ReassemblyEvicted, of_face(LinkDrop::ReassemblyEvicted)),
+        ] {
+            add_loss(&mut counts.receive_losses, reason.name(), count);
+        }
+        counts
+    }
+}
+
+/// Whether a link packet begins with a field that fragments have: Sequence, FragIndex or FragCount, which stand in front of all others.
+#[inline]
+fn is_numbered(frame: &[u8]) -> bool {
+    const FIRST: u8 = types::LP_SEQUENCE as u8;
+    const LAST: u8 = types::LP_FRAG_COUNT as u8;
+    let [typ, rest @ ..] = frame else { return false };
+    if u32::from(*typ) != types::LP_PACKET {
+        return false;
+    }
+    let Ok((_, length_bytes)) = read_var_number(rest) else { return false };
+    matches!(rest.get(length_bytes), Some(FIRST..=LAST))
+}
