@@ -61,9 +61,14 @@ def test_errors_say_what_to_do():
 
 
 def children(process):
-    return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split() or [
-        child for task in Path(f"/proc/{process.pid}/task").iterdir() for child in (task / "children").read_text().split()
-    ]
+    found = []
+    for task in Path(f"/proc/{process.pid}/task").iterdir():
+        try:
+            found += (task / "children").read_text().split()
+        except FileNotFoundError:
+            # A thread that has just ended.
+            continue
+    return found
 
 
 def test_an_interrupted_measurement_leaves_no_router_behind():
