@@ -7,6 +7,7 @@ mod failure;
 mod manager;
 mod output;
 mod output_file;
+mod pcapng;
 mod printable;
 mod progress;
 mod units;

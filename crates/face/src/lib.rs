@@ -7,10 +7,12 @@
 //! * [`socket`]: faces over UDP, TCP, Unix and WebSocket sockets.
 //! * [`port`]: faces over links that the worker polls by itself.
 //! * [`encapsulation`]: what stands around NDN packets on those links.
+//! * [`capture`]: copies of frames, for files.
 //! * [`latency`]: how long packets stay in the router.
 //! * [`log_limit`]: how often a line is logged that other computers can cause.
 #![forbid(unsafe_code)]
 
+pub mod capture;
 pub mod counters;
 pub mod encapsulation;
 pub mod latency;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use namehop_face::FaceUri;
+use namehop_face::capture::{CaptureClock, CaptureRecorder, CaptureRequest};
 use namehop_face::registry::{Face, FaceParams, FacePersistency, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::CreateError;
 use namehop_forward::engine::{CsChange, CsInfo};
@@ -50,6 +51,8 @@ pub struct FakeRouter {
     pub latency: RefCell<LatencyStatus>,
     /// What is to be traced.
     pub traced: RefCell<Option<TraceRequest>>,
+    /// What is captured.
+    pub captured: RefCell<Option<Box<CaptureRecorder>>>,
     /// How long it takes to find out that a TCP peer does not answer: none does.
     pub connect_time: Cell<Duration>,
     /// Next hops that were reported as new: prefix, face, cost.
@@ -104,6 +107,7 @@ impl FakeRouter {
             power: RefCell::default(),
             latency: RefCell::default(),
             traced: RefCell::default(),
+            captured: RefCell::default(),
             connect_time: Cell::new(Duration::from_secs(4)),
             added_next_hops: RefCell::default(),
             changes: RefCell::default(),
@@ -234,6 +238,18 @@ impl ControlPlane for FakeRouter {
 
     async fn trace(&self, request: Option<TraceRequest>) {
         *self.traced.borrow_mut() = request;
+    }
+
+    async fn capture(&self, request: Option<CaptureRequest>) {
+        let recorder = request.map(|request| CaptureRecorder::new(Arc::new(request), CaptureClock::new()));
+        *self.captured.borrow_mut() = recorder;
+    }
+
+    async fn captured(&self, mut take: impl FnMut(&CaptureRecorder)) {
+        if let Some(recorder) = &mut *self.captured.borrow_mut() {
+            take(recorder);
+            recorder.clear();
+        }
     }
 
     async fn sample_latency(&self, one_in: Option<NonZeroU32>) {

@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 use namehop_face::FaceUri;
+use namehop_face::capture::{CaptureRecorder, CaptureRequest};
 use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::{CreateError, SocketCommand};
 use namehop_forward::engine::{CsChange, CsInfo};
@@ -24,6 +25,7 @@ use namehop_packet::FaceId;
 use namehop_wire::{Name, NameRef};
 
 use crate::balancing::Balancing;
+use crate::capture::Capture;
 use crate::compile::compile_strategy;
 use crate::latency::Latency;
 use crate::port_policy::PortPolicy;
@@ -49,6 +51,7 @@ pub struct Control {
     saving: Saving,
     power: RefCell<Option<PowerStatus>>,
     latency: Latency,
+    capture: Capture,
 }
 
 impl Control {
@@ -66,6 +69,7 @@ impl Control {
     ) -> Self {
         Control {
             faces,
+            capture: Capture::new(workers.clone()),
             latency: Latency::new(sockets.clone(), workers.clone()),
             sockets,
             ports,
@@ -256,6 +260,14 @@ impl ControlPlane for Control {
     async fn trace(&self, request: Option<TraceRequest>) {
         // A worker that is gone traces nothing.
         let _ = self.workers.trace(request).await;
+    }
+
+    async fn capture(&self, request: Option<CaptureRequest>) {
+        self.capture.set(request).await;
+    }
+
+    async fn captured(&self, take: impl FnMut(&CaptureRecorder)) {
+        self.capture.collect(take).await;
     }
 
     async fn sample_latency(&self, one_in: Option<NonZeroU32>) {

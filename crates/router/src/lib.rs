@@ -23,6 +23,7 @@
 
 mod api_token;
 mod balancing;
+mod capture;
 mod compile;
 pub mod config;
 mod control;

@@ -17,6 +17,7 @@ mod bench_idle;
 mod bench_links;
 mod bench_memory;
 mod cache;
+mod capture;
 mod cat;
 mod completions;
 mod config;
@@ -71,6 +72,7 @@ enum CliCommand {
     Cs(cs::CsArgs),
     Ndt(ndt::NdtArgs),
     Trace(trace::TraceArgs),
+    Capture(capture::CaptureArgs),
     Latency(latency::LatencyArgs),
     Ping(ping::PingArgs),
     Serve(serve::ServeArgs),
@@ -106,6 +108,7 @@ impl Cli {
             CliCommand::Cs(args) => args.run(connection),
             CliCommand::Ndt(args) => args.run(connection),
             CliCommand::Trace(args) => args.run(connection),
+            CliCommand::Capture(args) => args.run(connection),
             CliCommand::Latency(args) => args.run(connection),
             CliCommand::Ping(args) => args.run(connection),
             CliCommand::Serve(args) => args.run(connection),
@@ -186,6 +189,7 @@ mod tests {
             "namehop power model --server a.toml --rate 0..58Gbit/s,7Mpps --steps 4 --hit-rate 0.2,0.3 --svg a.svg --json",
             "namehop power fit a.csv --name a --devices 2 --json",
             "namehop power server e5620",
+            "namehop capture --face 300 --name /a --sample 0.5 --count 9 --snaplen 100 --duration 1s -w -",
             "namehop latency --sample 1024 --watch --interval 5s --json",
             "namehop reproduce all --prefixes 1000000 --svg figures --json",
             "namehop bench fib --fib 1000 --text a --snapshot b --grow --json",
@@ -226,6 +230,10 @@ mod tests {
             "namehop traffic fileserver /a . --threads 0",
             "namehop traffic fetch /a --discard --into b",
             "namehop power fit",
+            "namehop capture --face 300",
+            "namehop capture --sample 0 -w a",
+            "namehop capture --sample 1.5 -w a",
+            "namehop capture --snaplen 0 -w a",
             "namehop latency --sample -1",
             "namehop latency --interval 2s",
             "namehop power fit a.csv --devices 0",

@@ -8,7 +8,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use super::{ClientError, Controller, Express};
 use crate::nfd::names::{self, module};
 use crate::nfd::numbers::status_code;
-use crate::nfd::{ControlParameters, ControlResponse, TracedPacket, decode_items};
+use crate::nfd::{CaptureStream, CapturedFrame, ControlParameters, ControlResponse, TracedPacket, decode_items};
 
 /// InterestLifetime of a command. A forwarder may try for a few seconds to reach the peer of a new face.
 const COMMAND_LIFETIME_MS: u64 = 10_000;
@@ -69,6 +69,20 @@ impl<E: Express> Controller<E> {
             return Err(ClientError::Refused(response));
         }
         Ok(decode_items(&response.body)?)
+    }
+
+    /// Takes the next piece of the capture that runs (`capture/take`): the frames that are whole with it, and whether there was one.
+    ///
+    /// # Errors
+    /// `Refused` with 404 when no capture is running; everything that can happen on the way.
+    pub async fn take_captured(&self, stream: &mut CaptureStream) -> Result<(Vec<CapturedFrame>, bool), ClientError> {
+        let parameters = ControlParameters { count: Some(stream.position()), ..ControlParameters::default() };
+        let name = self.prefix().append_generic(module::CAPTURE).append_generic("take");
+        let response = self.send(self.build(name.append_generic(parameters.to_vec()), None)?).await?;
+        if response.code != status_code::OK {
+            return Err(ClientError::Refused(response));
+        }
+        Ok(stream.add(&response.body)?)
     }
 
     /// Sends a command with a file, which must fit into one packet with everything else.

@@ -4,6 +4,7 @@
 //! message has its own decoder. Decoders take the fields in any order, the first of each counts, and unknown fields are
 //! ignored; encoders write the order of the NFD management protocol and the shortest numbers.
 
+pub(crate) mod capture;
 mod codec;
 mod content_store;
 mod cs_disk;
@@ -25,6 +26,7 @@ mod workers;
 #[cfg(test)]
 mod tests;
 
+pub use capture::{CaptureStream, CapturedFrame};
 pub use codec::{CodecError, DatasetItem, decode_items, encode_item};
 pub use content_store::{CsInfo, CsPolicyCounters};
 pub use cs_disk::CsDisk;

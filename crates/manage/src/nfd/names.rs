@@ -20,11 +20,13 @@ pub mod module {
     pub const TRACE: &str = "trace";
     /// How long packets stay in the router.
     pub const LATENCY: &str = "latency";
+    /// Copies of frames.
+    pub const CAPTURE: &str = "capture";
     /// The router as a whole.
     pub const STATUS: &str = "status";
 
     /// Modules that take commands, which authorizations can name.
-    pub const WITH_COMMANDS: [&str; 8] = [FACES, FIB, CS, STRATEGY_CHOICE, RIB, NDT, TRACE, LATENCY];
+    pub const WITH_COMMANDS: [&str; 9] = [FACES, FIB, CS, STRATEGY_CHOICE, RIB, NDT, TRACE, LATENCY, CAPTURE];
 }
 
 /// `/localhost/nfd`: management from this computer.

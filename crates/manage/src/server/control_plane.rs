@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use namehop_face::FaceUri;
+use namehop_face::capture::{CaptureRecorder, CaptureRequest};
 use namehop_face::registry::{Face, FaceTable, FaceUpdate, RejectedProperties};
 use namehop_face::socket::CreateError;
 use namehop_forward::counters::EngineCounters;
@@ -268,6 +269,12 @@ pub trait ControlPlane: 'static {
     /// Has all workers trace packets as asked for here from now on, or none. Each calls
     /// [`Management::traced`](super::Management::traced) for every packet.
     fn trace(&self, request: Option<TraceRequest>) -> impl Future<Output = ()>;
+
+    /// Has all workers capture such frames from now on, or none; forgets what was captured before.
+    fn capture(&self, request: Option<CaptureRequest>) -> impl Future<Output = ()>;
+
+    /// Gives `take` what each worker has captured since the last time.
+    fn captured(&self, take: impl FnMut(&CaptureRecorder)) -> impl Future<Output = ()>;
 
     /// Measures how long packets stay in the router from now on, one in so many packets, or none; forgets what was measured before.
     fn sample_latency(&self, one_in: Option<NonZeroU32>) -> impl Future<Output = ()>;

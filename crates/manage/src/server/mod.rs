@@ -5,6 +5,7 @@
 //! that need nobody else (routes, next hops, strategies) are carried out before [`Management::receive`] returns; those
 //! that wait for another thread run as local tasks, so that a slow connection attempt delays nobody.
 
+mod capture;
 mod control_plane;
 mod cs;
 mod dataset;
@@ -54,6 +55,7 @@ pub use rib::RouteError;
 
 use crate::authentication::Authenticator;
 use crate::metrics::GoneFaces;
+use capture::Captures;
 use dataset::DatasetStore;
 use face_events::FaceEvents;
 use fib::DirectNextHops;
@@ -73,6 +75,7 @@ pub struct Management<C> {
     loaded_prefixes: RefCell<LoadedPrefixes>,
     streams: RefCell<Streams>,
     traces: RefCell<Traces>,
+    captures: RefCell<Captures>,
     datasets: RefCell<DatasetStore>,
     events: RefCell<FaceEvents>,
     gone: RefCell<GoneFaces>,
@@ -95,6 +98,7 @@ impl<C: ControlPlane> Management<C> {
             loaded_prefixes: RefCell::default(),
             streams: RefCell::default(),
             traces: RefCell::default(),
+            captures: RefCell::default(),
             datasets: RefCell::default(),
             events: RefCell::default(),
             gone: RefCell::default(),
@@ -137,6 +141,7 @@ impl<C: ControlPlane> Management<C> {
                 self.datasets.borrow().next_expiry_ms(),
                 self.streams.borrow().next_expiry_ms(),
                 self.traces.borrow().next_expiry_ms(),
+                self.captures.borrow().next_expiry_ms(),
             ];
             if self.remove_loaded_portion() | self.search_left_out_portion() {
                 // Long work: everything else goes on between its portions.
@@ -155,6 +160,7 @@ impl<C: ControlPlane> Management<C> {
             self.datasets.borrow_mut().expire(now_ms);
             self.streams.borrow_mut().expire(now_ms);
             self.expire_trace(now_ms);
+            self.expire_capture(now_ms);
         }
     }
 

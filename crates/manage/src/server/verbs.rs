@@ -49,7 +49,7 @@ pub(super) enum Begun {
 
 impl<C: ControlPlane> Management<C> {
     /// The modules that have verbs.
-    pub(super) const MODULES: [(&str, &[Verb<C>]); 8] = [
+    pub(super) const MODULES: [(&str, &[Verb<C>]); 9] = [
         (module::FACES, Self::FACE_VERBS),
         (module::FIB, Self::FIB_VERBS),
         (module::CS, Self::CS_VERBS),
@@ -58,6 +58,7 @@ impl<C: ControlPlane> Management<C> {
         (module::NDT, Self::NDT_VERBS),
         (module::TRACE, Self::TRACE_VERBS),
         (module::LATENCY, Self::LATENCY_VERBS),
+        (module::CAPTURE, Self::CAPTURE_VERBS),
     ];
 
     /// The verb with this name.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use crossbeam_queue::SegQueue;
 use tokio::sync::oneshot;
 
+use namehop_face::capture::CaptureRecorder;
 use namehop_face::latency::LatencyRecorder;
 use namehop_face::registry::Face;
 use namehop_face::wake::Waker;
@@ -50,6 +51,8 @@ pub(super) enum WorkerCommand {
     Trace(Option<TraceRequest>, oneshot::Sender<()>),
     /// Measure latency with this recorder from now on, or not any more; the reply is the one before.
     SwapLatency(Option<Box<LatencyRecorder>>, oneshot::Sender<Option<Box<LatencyRecorder>>>),
+    /// Capture frames with this recorder from now on, or not any more; the reply is the one before.
+    SwapCapture(Option<Box<CaptureRecorder>>, oneshot::Sender<Option<Box<CaptureRecorder>>>),
     /// Stop.
     Shutdown,
 }

@@ -118,6 +118,9 @@ impl<S: Schedule> Worker<S> {
             WorkerCommand::SwapLatency(next, reply) => {
                 let _ = reply.send(LatencyRecorder::swap(&mut self.latency, next));
             }
+            WorkerCommand::SwapCapture(next, reply) => {
+                let _ = reply.send(std::mem::replace(&mut self.capture, next));
+            }
             WorkerCommand::Shutdown => {
                 debug!("worker stops");
                 self.is_stopping = true;

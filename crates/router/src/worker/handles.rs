@@ -1,9 +1,11 @@
 //! The control thread's hold on all workers: a command goes to each of them, and an answer comes when all have given theirs.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use namehop_face::capture::CaptureRecorder;
 use namehop_face::latency::LatencyRecorder;
 use namehop_face::registry::Face;
 use namehop_forward::engine::{CsChange, CsInfo, EngineEvent};
@@ -174,6 +176,13 @@ impl WorkerHandles {
         next: impl Fn() -> Option<Box<LatencyRecorder>>,
     ) -> Result<Vec<Box<LatencyRecorder>>, WorkerGone> {
         let before = self.ask_all(|_, reply| WorkerCommand::SwapLatency(next(), reply)).await?;
+        Ok(before.into_iter().flatten().collect())
+    }
+
+    /// Gives each of them one of these recorders of frames, as long as there are some; gives back those that they had.
+    pub async fn swap_capture(&self, next: Vec<Box<CaptureRecorder>>) -> Result<Vec<Box<CaptureRecorder>>, WorkerGone> {
+        let next = RefCell::new(next);
+        let before = self.ask_all(|_, reply| WorkerCommand::SwapCapture(next.borrow_mut().pop(), reply)).await?;
         Ok(before.into_iter().flatten().collect())
     }
 

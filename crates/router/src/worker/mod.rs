@@ -30,6 +30,7 @@ use tokio::sync::oneshot;
 use tracing::warn;
 
 use namehop_disk::DiskTier;
+use namehop_face::capture::{CaptureRecorder, Direction};
 use namehop_face::counters::LinkDrop;
 use namehop_face::latency::LatencyRecorder;
 use namehop_face::link_service::{DroppedInterest, Reassembler};
@@ -104,6 +105,8 @@ pub struct Worker<S: Schedule = Burst> {
     settling: Vec<oneshot::Sender<Settled>>,
     /// Measures how long packets stay in the router, if anybody wants to know.
     latency: Option<Box<LatencyRecorder>>,
+    /// Copies frames, if anybody wants some.
+    capture: Option<Box<CaptureRecorder>>,
     // Scratch of one turn, kept to allocate nothing.
     frames: Vec<Frame>,
     incoming: IncomingBurst,
@@ -155,6 +158,7 @@ impl<S: Schedule> Worker<S> {
             erasing: VecDeque::new(),
             settling: Vec::new(),
             latency: None,
+            capture: None,
             frames: Vec::with_capacity(2 * BURST),
             incoming: IncomingBurst::with_capacity(2 * BURST),
             outgoing: Vec::with_capacity(4 * BURST),
@@ -248,6 +252,9 @@ impl<S: Schedule> Worker<S> {
         worked |= ports.receive(now, &mut frames, &mut faces, pool);
         if let Some(latency) = &mut self.latency {
             latency.stamp_all(&mut frames[from_rings..]);
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.record(Direction::Received, &frames, |frame| (frame.face, frame.buffer.bytes()));
         }
         self.frames = frames;
         worked |= !self.frames.is_empty();
@@ -346,7 +353,9 @@ impl<S: Schedule> Worker<S> {
         self.reassembler.expire(now);
         let (rings, ports, pool) = (&self.rings, &mut self.ports, &self.pool);
         let (dropped, encoded, stamps) = (&mut self.dropped_interests, &mut self.encoded, &mut self.stamps);
+        let capture = &mut self.capture;
         self.timers.run_due(now, &mut self.records, pool, dropped, encoded, |record, frames| {
+            capture_sent(capture, record, frames);
             send_frames(rings, ports, pool, record, frames, stamps);
         });
         self.pass_on_dropped(now);
@@ -387,6 +396,7 @@ impl<S: Schedule> Worker<S> {
                     self.stamps.put_on(self.encoded.len() - 1, stamp);
                 }
             }
+            capture_sent(&mut self.capture, record, &self.encoded);
             send_frames(&self.rings, &mut self.ports, &self.pool, record, &mut self.encoded, &mut self.stamps);
             self.timers.note(record);
         }
@@ -415,6 +425,14 @@ impl<S: Schedule> Worker<S> {
             }
         }
         self.timers.note(record);
+    }
+}
+
+/// Copies frames that are about to leave by a face, if anybody wants some.
+#[inline]
+fn capture_sent(capture: &mut Option<Box<CaptureRecorder>>, record: &FaceRecord, frames: &[PacketBuffer]) {
+    if let Some(capture) = capture {
+        capture.record(Direction::Sent, frames, |frame| (record.info.id, frame.bytes()));
     }
 }
 

@@ -34,6 +34,7 @@ impl<S: Schedule> Worker<S> {
             encoded,
             dropped_interests,
             latency,
+            capture,
             stamps,
         } = self;
         Worker {
@@ -63,6 +64,7 @@ impl<S: Schedule> Worker<S> {
             encoded,
             dropped_interests,
             latency,
+            capture,
             stamps,
         }
     }

@@ -1,6 +1,7 @@
 //! The management server against the small router in memory of [`crate::testing`].
 
 mod announcements;
+mod capture;
 mod cs;
 mod datasets;
 mod dispatch;

@@ -1,0 +1,164 @@
+//! Captured frames, as the command `capture/take` gives them: Namehop's own addition to the NFD management protocol. The numbers are those
+//! of application use.
+//!
+//! They are a stream of elements, which responses carry in pieces wherever one is full: a frame is as long as a response.
+
+use namehop_wire::tlv::{Reader, Writer};
+use namehop_wire::{DecodeError, MAX_PACKET_SIZE};
+
+use super::codec::{CodecError, DatasetItem, Fields, encode_item};
+
+/// TYPE of a piece of the stream, in a response.
+const PIECE: u32 = 230;
+const CAPTURED_FRAME: u32 = 231;
+const UNIX_NS: u32 = 232;
+const FACE: u32 = 233;
+const IS_SENT: u32 = 234;
+const LENGTH: u32 = 235;
+const BYTES: u32 = 236;
+const LOST: u32 = 237;
+
+/// A frame that a worker has received or sent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CapturedFrame {
+    /// When, in nanoseconds since 1970.
+    pub unix_ns: u64,
+    /// Where.
+    pub face: u64,
+    /// Whether it was sent; else it was received.
+    pub is_sent: bool,
+    /// Bytes that it had.
+    pub length: u64,
+    /// So many of them as were wanted.
+    pub bytes: Vec<u8>,
+    /// Frames that should have been captured and were lost, since the last frame that says so. A frame without bytes and length
+    /// may be there only to say this.
+    pub lost: u64,
+}
+
+impl CapturedFrame {
+    /// Says only that frames were lost.
+    pub fn only_lost(lost: u64) -> Self {
+        CapturedFrame { lost, ..CapturedFrame::default() }
+    }
+}
+
+impl DatasetItem for CapturedFrame {
+    const TYPE: u32 = CAPTURED_FRAME;
+
+    fn encode_value(&self, writer: &mut Writer) {
+        writer.nni(UNIX_NS, self.unix_ns).nni(FACE, self.face).nni(IS_SENT, self.is_sent.into());
+        writer.nni(LENGTH, self.length).element(BYTES, &self.bytes).nni(LOST, self.lost);
+    }
+
+    fn decode_value(value: &[u8]) -> Result<Self, CodecError> {
+        let fields = Fields::parse(value)?;
+        Ok(CapturedFrame {
+            unix_ns: fields.required_number(UNIX_NS, "time")?,
+            face: fields.required_number(FACE, "face")?,
+            is_sent: fields.required_number(IS_SENT, "direction")? != 0,
+            length: fields.required_number(LENGTH, "length")?,
+            bytes: fields.find(BYTES).ok_or(CodecError::Missing("bytes"))?.to_vec(),
+            lost: fields.required_number(LOST, "lost")?,
+        })
+    }
+}
+
+/// A response's part of the stream.
+pub(crate) fn encode_piece(piece: &[u8]) -> Vec<u8> {
+    let mut writer = Writer::with_capacity(piece.len() + 8);
+    writer.element(PIECE, piece);
+    writer.into_vec()
+}
+
+/// Appends a frame to the stream.
+pub(crate) fn encode_frame(frame: &CapturedFrame, stream: &mut Vec<u8>) {
+    let mut writer = Writer::with_capacity(frame.bytes.len() + 48);
+    encode_item(frame, &mut writer);
+    stream.extend_from_slice(writer.as_slice());
+}
+
+/// Puts the pieces together again.
+#[derive(Debug, Default)]
+pub struct CaptureStream {
+    /// Bytes that have come.
+    position: u64,
+    /// Those of them that are not a whole frame yet.
+    rest: Vec<u8>,
+}
+
+impl CaptureStream {
+    /// How far the stream has come: the place where the next piece begins.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The frames that are whole with the piece in the body of this response, and whether it had anything at all.
+    ///
+    /// # Errors
+    /// It is not what a router sends.
+    pub fn add(&mut self, body: &[u8]) -> Result<(Vec<CapturedFrame>, bool), CodecError> {
+        let piece = Fields::parse(body)?.find(PIECE).ok_or(CodecError::Missing("piece of the capture"))?;
+        self.position += piece.len() as u64;
+        self.rest.extend_from_slice(piece);
+        let mut frames = Vec::new();
+        let mut reader = Reader::new(&self.rest);
+        loop {
+            match reader.read_element() {
+                Ok(element) if element.typ == CAPTURED_FRAME => {
+                    frames.push(CapturedFrame::decode_value(element.value)?)
+                }
+                Ok(_) => {}
+                // The rest comes with the next piece.
+                Err(DecodeError::Truncated) if reader.remaining().len() < 2 * MAX_PACKET_SIZE => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let taken = self.rest.len() - reader.remaining().len();
+        self.rest.drain(..taken);
+        Ok((frames, !piece.is_empty()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_out_as_they_went_in_whatever_the_pieces() {
+        let frame = |number: u64, bytes: usize| CapturedFrame {
+            unix_ns: 1_700_000_000_000_000_000 + number,
+            face: 256 + number,
+            is_sent: number.is_multiple_of(2),
+            length: 8_800,
+            bytes: vec![number as u8; bytes],
+            lost: number,
+        };
+        let frames = [frame(0, 0), frame(1, MAX_PACKET_SIZE), frame(2, 300), CapturedFrame::only_lost(3)];
+        let mut stream = Vec::new();
+        frames.iter().for_each(|frame| encode_frame(frame, &mut stream));
+        for piece_bytes in [1, 7, 1_000, stream.len()] {
+            let mut taken = CaptureStream::default();
+            let mut seen = Vec::new();
+            for piece in stream.chunks(piece_bytes) {
+                let (frames, has_any) = taken.add(&encode_piece(piece)).expect("a piece");
+                assert!(has_any);
+                seen.extend(frames);
+            }
+            assert_eq!(seen, frames, "{piece_bytes}");
+            assert_eq!(taken.position(), stream.len() as u64);
+            assert_eq!(taken.add(&encode_piece(&[])), Ok((Vec::new(), false)));
+        }
+    }
+
+    #[test]
+    fn what_is_no_stream_is_refused() {
+        assert!(CaptureStream::default().add(b"").is_err());
+        assert!(CaptureStream::default().add(&encode_piece(&[0, 0])).is_err(), "no TYPE is 0");
+        // An element without end does not fill the memory.
+        let mut endless = CaptureStream::default();
+        let first = endless.add(&encode_piece(&[231, 254, 0x7f, 0xff, 0xff, 0xff]));
+        let rest = (0..10).map(|_| endless.add(&encode_piece(&[0; 7_000])));
+        assert!(first.is_err() || rest.into_iter().any(|result| result.is_err()));
+    }
+}
