@@ -34,3 +34,4 @@ pub mod trace;
 
 pub use engine::{CsChange, CsConfig, CsErasure, CsInfo, Engine, EngineConfig, EngineError, EngineEvent, TableSizes};
 pub use engine::{Fib, UnsolicitedPolicy};
+pub use pcct::memory::{content_store_bytes, pit_bytes};

@@ -52,6 +52,7 @@ pub use pieces::{PIECE_ALIGNMENT, Pieces};
 pub use qsbr::{Qsbr, QsbrReader};
 pub use shared_arena::{SharedArena, SharedArenaReader};
 pub use speed::MemorySpeed;
+pub use tags::bucket_bytes;
 
 /// Memory for a table could not be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -29,6 +29,11 @@ pub(crate) fn home_buckets(capacity: usize) -> usize {
     capacity.div_ceil(FULL_LOAD).max(1).next_power_of_two()
 }
 
+/// Bytes of the buckets of a table for `capacity` entries. Overflow buckets are not in it: few of them are ever touched.
+pub fn bucket_bytes(capacity: usize) -> usize {
+    home_buckets(capacity) * SLOTS * size_of::<u64>()
+}
+
 /// Number of overflow buckets with which `capacity` entries fit however they are spread: a chain with `m` overflow
 /// buckets holds at least `7 m + 2` entries, because links are made only when a bucket is full.
 pub(crate) fn overflow_buckets(capacity: usize) -> usize {

@@ -31,6 +31,7 @@ mod manual;
 mod ndt;
 mod p4;
 mod ping;
+mod plan;
 mod power;
 mod prefixes;
 mod put;
@@ -83,6 +84,7 @@ enum CliCommand {
     Bench(bench::BenchArgs),
     Cache(cache::CacheArgs),
     Power(power::PowerArgs),
+    Plan(Box<plan::PlanArgs>),
     Reproduce(reproduce::ReproduceArgs),
     P4(p4::P4Args),
     Completions(completions::CompletionsArgs),
@@ -119,6 +121,7 @@ impl Cli {
             CliCommand::Bench(args) => args.run(connection),
             CliCommand::Cache(args) => args.run(),
             CliCommand::Power(args) => args.run(),
+            CliCommand::Plan(args) => args.run(),
             CliCommand::Reproduce(args) => args.run(),
             CliCommand::P4(args) => args.run(),
             CliCommand::Completions(args) => args.run(),
@@ -187,6 +190,8 @@ mod tests {
             "namehop cache simulate --trace a.txt --format lines --capacity 10 --optimum --requests 10",
             "namehop cache model --capacity 1000 -q 10 --alpha 1 -N 100 --compare",
             "namehop power model --server a.toml --rate 0..58Gbit/s,7Mpps --steps 4 --hit-rate 0.2,0.3 --svg a.svg --json",
+            "namehop plan --machine e5-2699v4 --rate 100Gbit/s --prefixes 10000000 --links 400Gbit/s --svg a.svg --json",
+            "namehop plan --engine a --memory b -r 1Mpps --hit-rate 30% --round-trip 10ms --load 0.5 --ram 1GiB",
             "namehop power fit a.csv --name a --devices 2 --json",
             "namehop power server e5620",
             "namehop capture --face 300 --name /a --sample 0.5 --count 9 --snaplen 100 --duration 1s -w -",
@@ -229,6 +234,9 @@ mod tests {
             "namehop traffic fileserver /a",
             "namehop traffic fileserver /a . --threads 0",
             "namehop traffic fetch /a --discard --into b",
+            "namehop plan --machine a",
+            "namehop plan --engine a --rate 1Mpps",
+            "namehop plan --machine a --engine b --memory c --rate 1Mpps",
             "namehop power fit",
             "namehop capture --face 300",
             "namehop capture --sample 0 -w a",

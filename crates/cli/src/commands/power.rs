@@ -2,7 +2,7 @@
 
 mod fit;
 mod model;
-mod rates;
+pub(super) mod rates;
 mod server;
 
 use clap::{Args, Subcommand};

@@ -101,6 +101,15 @@ const fn words_needed(name_bytes: usize, nexthop_count: usize, listed_costs: usi
     costs_at(name_bytes, nexthop_count) + listed_costs
 }
 
+/// Bytes of a prefix with one next hop of usual cost, by the length of its Name VALUE.
+pub(super) fn entry_bytes(name_bytes: usize) -> usize {
+    match words_needed(name_bytes, 1, 0) {
+        0..=INLINE_WORDS => size_of::<Entry>(),
+        words if needs_pair(words) => 2 * size_of::<Entry>(),
+        words => size_of::<Entry>() + words * WORD_BYTES,
+    }
+}
+
 /// The cost of an only next hop, if it has its place among the numbers.
 fn short_cost(nexthops: &[NextHop]) -> Option<u32> {
     let [only] = nexthops else { return None };

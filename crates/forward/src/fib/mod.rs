@@ -29,6 +29,12 @@ pub const MAX_PREFIX_COMPONENTS: usize = 32;
 /// Most next hops of one entry.
 pub const MAX_NEXTHOPS: usize = 32;
 
+/// Bytes that a FIB of so many prefixes takes, each with one next hop and a Name VALUE of this length. It grows by doubling what its
+/// buckets have room for.
+pub fn fib_bytes(prefixes: usize, name_bytes: usize) -> usize {
+    prefixes * entry::entry_bytes(name_bytes) + namehop_table::bucket_bytes(writer::growth::grown_capacity(prefixes))
+}
+
 /// The next hops of a prefix, sorted by cost; of equal cost in the order that whoever adds them gives them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NextHops<'a> {

@@ -1,7 +1,7 @@
 //! Changes to the FIB, on the control thread.
 
 mod bulk;
-mod growth;
+pub(super) mod growth;
 mod strategy;
 mod update;
 mod walk;

@@ -65,6 +65,11 @@ impl BlockStore {
         Some(block)
     }
 
+    /// Bytes that a block of `length` bytes takes.
+    pub(crate) fn taken(length: usize) -> usize {
+        ByteArena::slot_bytes(OWNER_BYTES + length).unwrap_or(OWNER_BYTES + length)
+    }
+
     /// Bytes that a block of `length` bytes has room for.
     pub(crate) fn room(length: usize) -> usize {
         ByteArena::slot_bytes(OWNER_BYTES + length).map_or(length, |bytes| bytes - OWNER_BYTES)

@@ -31,6 +31,7 @@ mod disk;
 pub(crate) mod entry;
 pub(crate) mod erasure;
 pub(crate) mod keys;
+pub(crate) mod memory;
 mod pit_queue;
 pub(crate) mod prefetch;
 mod prefix_index;

@@ -57,6 +57,22 @@ fn a_reserved_table_grows_once_and_readers_find_everything_meanwhile() {
 }
 
 #[test]
+fn it_takes_as_much_memory_as_is_said_beforehand() {
+    for (number, expected_lines) in [(7, 1), (40, 2), (200, 3)] {
+        let mut fib = FibWriter::new(KEY, 0).expect("memory");
+        let names: Vec<Name> = (0..40_000).map(|at| name(&format!("/{at:05}{}", "x".repeat(number)))).collect();
+        let hops = [hop(1, 1)];
+        let additions: Vec<FibAddition<'_>> =
+            names.iter().map(|name| FibAddition { prefix: name.as_ref(), nexthops: &hops }).collect();
+        assert_eq!(fib.add_many(&additions), Ok(()));
+        let said = fib_bytes(names.len(), names[0].value().len());
+        assert!(said >= names.len() * 64 * expected_lines, "{said}");
+        let ratio = fib.statistics().bytes as f64 / said as f64;
+        assert!((0.97..1.10).contains(&ratio), "{number}: {ratio}");
+    }
+}
+
+#[test]
 fn every_number_is_a_place_from_which_a_walk_comes_to_its_end() {
     let mut fib = FibWriter::new(KEY, 0).expect("memory");
     add(&mut fib, 0..1000, &[hop(1, 1)]);

@@ -14,6 +14,11 @@ use crate::fib::shared::Retired;
 pub(super) const INITIAL_CAPACITY: usize = 4096;
 /// Growth begins when less than this part of the capacity is left.
 const LEFT_PART: usize = 8;
+
+/// Prefixes for which buckets have room when so many have come one after the other.
+pub(in crate::fib) fn grown_capacity(prefixes: usize) -> usize {
+    (prefixes + prefixes / (LEFT_PART - 1) + 1).next_power_of_two()
+}
 /// Chains moved for each new prefix. A table for C prefixes has at most 2 C / 5 home buckets, so that all are moved when
 /// C / 20 prefixes have come: before the part that was left is used up.
 const CHAINS_PER_PREFIX: usize = 8;

@@ -1,0 +1,252 @@
+//! How much router a kind of traffic needs: what bounds it on a computer, by how much, and how many computers it takes.
+//!
+//! Everything is counted by Interests, each of which brings one Data back: from the cache, or from upstream. Cores and memory bound the
+//! rate as in [`throughput`](crate::throughput): λ ≤ min(N·F/C, B/M). Links do as well, and the tables have to fit into memory.
+//! Load is a share: of cores, of memory's rate, of links in the direction that is fuller.
+
+use serde::Serialize;
+
+use crate::throughput::{Computer, Cost, PacketCosts};
+
+/// Bytes that an Ethernet link spends on a frame besides what is in it: preamble, header, check sequence, gap.
+pub const ETHERNET_BYTES: f64 = 38.0;
+/// Bytes of an NDNLPv2 header with a PIT token, as between routers that return them.
+pub const LINK_HEADER_BYTES: f64 = 20.0;
+
+/// What is asked of the router.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Demand {
+    /// From all downstreams together.
+    pub interests_per_second: f64,
+    /// An Interest, without headers below.
+    pub interest_bytes: f64,
+    /// A Data packet, without headers below.
+    pub data_bytes: f64,
+    /// Share of the Interests that the cache answers.
+    pub hit_rate: f64,
+    /// Share of those sent on that nobody answers.
+    pub unanswered: f64,
+    /// From an Interest sent on to its Data.
+    pub round_trip_seconds: f64,
+    /// For how long an Interest without answer is pending.
+    pub lifetime_seconds: f64,
+}
+
+/// What a computer offers.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Machine {
+    /// Cores that forward, and memory's rate.
+    #[serde(flatten)]
+    pub computer: Computer,
+    /// For tables, all of it.
+    pub memory_bytes: f64,
+    /// Of all links together, in each direction.
+    pub link_bits_per_second: f64,
+    /// What packets cost one core.
+    pub costs: PacketCosts,
+}
+
+/// What the tables take.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Tables {
+    /// One for all workers.
+    pub fib_bytes: f64,
+    /// Interests that are pending.
+    pub pit_bytes: f64,
+    /// Cached Data.
+    pub cache_bytes: f64,
+}
+
+impl Tables {
+    /// All of them.
+    pub fn total(&self) -> f64 {
+        self.fib_bytes + self.pit_bytes + self.cache_bytes
+    }
+}
+
+/// What sets the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// Cycles of cores.
+    Computation,
+    /// Bytes a second between memory and processor.
+    MemoryRate,
+    /// Bits a second of links.
+    Links,
+    /// Bytes of memory.
+    MemorySize,
+}
+
+/// Bounds of the rate, in Interests per second, and of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Bounds {
+    /// N·F/C.
+    pub by_computation: f64,
+    /// B/M.
+    pub by_memory_rate: f64,
+    /// Of the direction that is fuller.
+    pub by_links: f64,
+}
+
+impl Bounds {
+    /// The least of them.
+    pub fn rate(&self) -> f64 {
+        self.by_computation.min(self.by_memory_rate).min(self.by_links)
+    }
+
+    /// The one that is reached first.
+    pub fn limit(&self) -> Limit {
+        if self.by_links < self.by_computation.min(self.by_memory_rate) {
+            Limit::Links
+        } else if self.by_memory_rate < self.by_computation {
+            Limit::MemoryRate
+        } else {
+            Limit::Computation
+        }
+    }
+}
+
+impl Demand {
+    /// Average cost of an Interest and the Data for it: ((1−h)·(I-miss + Data) + h·I-hit). Of Interests that nobody answers, no Data comes.
+    pub fn cost(&self, costs: &PacketCosts) -> Cost {
+        let missed = 1.0 - self.hit_rate;
+        let answered = missed * (1.0 - self.unanswered);
+        let average = |of: fn(&Cost) -> f64| {
+            missed * of(&costs.interest_miss) + answered * of(&costs.data) + self.hit_rate * of(&costs.interest_hit)
+        };
+        Cost { cycles: average(|cost| cost.cycles), bytes: average(|cost| cost.bytes) }
+    }
+
+    /// Bits received and sent for each Interest, with what links spend on each frame.
+    pub fn link_bits(&self) -> (f64, f64) {
+        let on_link = |bytes: f64| 8.0 * (bytes + LINK_HEADER_BYTES + ETHERNET_BYTES);
+        let (interest, data) = (on_link(self.interest_bytes), on_link(self.data_bytes));
+        let missed = 1.0 - self.hit_rate;
+        let answered = missed * (1.0 - self.unanswered);
+        (interest + answered * data, missed * interest + (answered + self.hit_rate) * data)
+    }
+
+    /// Interests that are pending at a time (Little's law).
+    pub fn pending(&self) -> f64 {
+        let sent_on = self.interests_per_second * (1.0 - self.hit_rate);
+        sent_on * ((1.0 - self.unanswered) * self.round_trip_seconds + self.unanswered * self.lifetime_seconds)
+    }
+
+    /// Packets received a second, Interests and Data.
+    pub fn packets_per_second(&self) -> f64 {
+        self.interests_per_second * (1.0 + (1.0 - self.hit_rate) * (1.0 - self.unanswered))
+    }
+
+    /// The most that a computer can do of this.
+    pub fn bounds(&self, machine: &Machine) -> Bounds {
+        let bound = machine.computer.bound(&self.cost(&machine.costs));
+        let (received, sent) = self.link_bits();
+        Bounds {
+            by_computation: bound.by_computation,
+            by_memory_rate: bound.by_memory,
+            by_links: machine.link_bits_per_second / received.max(sent),
+        }
+    }
+}
+
+/// How much of one kind of computer it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Need {
+    /// Computers, between which names are divided.
+    pub machines: f64,
+    /// Forwarding cores of each; at most as many as it has.
+    pub workers: f64,
+    /// What made it so many computers, or would first.
+    pub limit: Limit,
+}
+
+/// What it takes so that nothing is loaded more than `most_load`, from 0 to 1. Names are divided between computers, and with them prefixes,
+/// pending Interests and cached Data.
+pub fn need(demand: &Demand, machine: &Machine, tables: &Tables, most_load: f64) -> Need {
+    let bounds = demand.bounds(machine);
+    let by_rate = demand.interests_per_second / (bounds.rate() * most_load);
+    let by_size = tables.total() / machine.memory_bytes;
+    let limit = if by_size > by_rate { Limit::MemorySize } else { bounds.limit() };
+    let machines = by_rate.max(by_size).ceil().max(1.0);
+    let one_core = bounds.by_computation / f64::from(machine.computer.cores);
+    let workers = (demand.interests_per_second / machines / (one_core * most_load)).ceil();
+    Need { machines, workers: workers.clamp(1.0, f64::from(machine.computer.cores).max(1.0)), limit }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The costs of table 3.1 and the computer of 3.2.3 of Takemasa's thesis (2019).
+    const PUBLISHED: Machine = Machine {
+        computer: Computer { cores: 22, hz: 2.2e9, memory_bytes_per_second: 76.8e9 },
+        memory_bytes: 256e9,
+        link_bits_per_second: f64::INFINITY,
+        costs: PacketCosts {
+            interest_miss: Cost { cycles: 1470.0, bytes: 909.0 },
+            interest_hit: Cost { cycles: 860.0, bytes: 511.0 },
+            data: Cost { cycles: 565.0, bytes: 816.0 },
+        },
+    };
+    const DEMAND: Demand = Demand {
+        interests_per_second: 1e6,
+        interest_bytes: 100.0,
+        data_bytes: 1_100.0,
+        hit_rate: 0.3,
+        unanswered: 0.0,
+        round_trip_seconds: 0.05,
+        lifetime_seconds: 4.0,
+    };
+    const SMALL: Tables = Tables { fib_bytes: 1e9, pit_bytes: 1e6, cache_bytes: 1e9 };
+
+    #[test]
+    fn without_cache_the_bound_is_that_of_the_publication() {
+        let demand = Demand { hit_rate: 0.0, ..DEMAND };
+        let bounds = demand.bounds(&PUBLISHED);
+        let packets = PUBLISHED.computer.bound(&PUBLISHED.costs.per_packet(0.0));
+        // One exchange is two packets.
+        assert!((2.0 * bounds.by_computation / packets.by_computation - 1.0).abs() < 1e-12);
+        assert!((2.0 * bounds.by_memory_rate / packets.by_memory - 1.0).abs() < 1e-12);
+        assert_eq!(bounds.limit(), Limit::Computation);
+        assert!((bounds.rate() / 1e6 - 23.78).abs() < 0.01, "{bounds:?}");
+    }
+
+    #[test]
+    fn links_and_memory_bound_it_too() {
+        let slow = Machine { link_bits_per_second: 10e9, ..PUBLISHED };
+        let bounds = DEMAND.bounds(&slow);
+        assert_eq!(bounds.limit(), Limit::Links);
+        // Out go 0.7 Interests of 158 bytes and a Data of 1158.
+        assert!((bounds.rate() - 10e9 / 8.0 / (0.7 * 158.0 + 1158.0)).abs() < 1.0);
+        let narrow = Machine { computer: Computer { memory_bytes_per_second: 1e9, ..PUBLISHED.computer }, ..PUBLISHED };
+        assert_eq!(DEMAND.bounds(&narrow).limit(), Limit::MemoryRate);
+        let large = Tables { fib_bytes: 1e12, ..SMALL };
+        let need = need(&DEMAND, &PUBLISHED, &large, 0.8);
+        assert_eq!((need.machines, need.limit), (4.0, Limit::MemorySize));
+    }
+
+    #[test]
+    fn a_few_cores_are_enough_for_little_traffic() {
+        let need = need(&DEMAND, &PUBLISHED, &SMALL, 0.5);
+        // 0.7 · (1470 + 565) + 0.3 · 860 = 1682.5 cycles: 1.31 million a second on one core, half of that wanted.
+        assert_eq!((need.machines, need.workers, need.limit), (1.0, 2.0, Limit::Computation));
+        assert!((DEMAND.pending() - 35_000.0).abs() < 1e-6);
+        let half = Demand { unanswered: 0.5, ..DEMAND }.pending();
+        assert!((half - 0.7e6 * (0.025 + 2.0)).abs() < 1e-6, "{half}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_needed_is_enough(rate in 1e3..1e10, hit_rate in 0.0..1.0, unanswered in 0.0..1.0, fib in 1e6..1e13, load in 0.1..1.0) {
+            let demand = Demand { interests_per_second: rate, hit_rate, unanswered, ..DEMAND };
+            let machine = Machine { link_bits_per_second: 100e9, ..PUBLISHED };
+            let need = need(&demand, &machine, &Tables { fib_bytes: fib, ..SMALL }, load);
+            prop_assert!(rate / need.machines <= demand.bounds(&machine).rate() * load * (1.0 + 1e-9));
+            prop_assert!((fib + 1e9) / need.machines <= machine.memory_bytes);
+            prop_assert!(need.workers >= 1.0 && need.workers <= 22.0);
+        }
+    }
+}
