@@ -6,7 +6,7 @@
 #include "meter.h"
 #include "switch.h"
 
-#define P4_HOST_VERSION 3
+#define P4_HOST_VERSION 4
 
 /* Memory of one thread that processes packets. */
 struct p4_host_worker;

@@ -4,11 +4,12 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use namehop_switch::ports::PortSpec;
 use serde_json::json;
 
-use crate::compile::{self, Build, Compiled, Sanitize, Workshop};
+use crate::compile::{Build, Sanitize, Workshop};
+use crate::compile_command::{self, CompileArgs, batch, compiled};
 use crate::control::client;
 use crate::emit::Options;
 use crate::load::{self, Loaded};
@@ -39,30 +40,7 @@ enum Command {
     /// Make a loadable program of a P4 program, with the system's C compiler
     ///
     /// The result is a shared object. The C compiler is cc, gcc or clang, or what the variable CC names.
-    Compile {
-        /// The program
-        file: PathBuf,
-        /// Where the result goes; the standard output for --emit when it is left out
-        #[arg(long, short, value_name = "OUT", required_unless_present = "emit")]
-        output: Option<PathBuf>,
-        /// How many packets go through a stage together: 1 to 64, or auto
-        #[arg(long, value_name = "N", default_value = "auto", value_parser = batch)]
-        batch: u32,
-        /// Do not fetch tables into the cache ahead
-        #[arg(long)]
-        no_prefetch: bool,
-        /// One packet after the other, without stages
-        #[arg(long)]
-        per_packet: bool,
-        /// For the processor of this machine only
-        #[arg(long)]
-        native: bool,
-        /// Write the intermediate representation or the C text instead
-        #[arg(long, value_enum)]
-        emit: Option<Emit>,
-        #[command(flatten)]
-        common: Common,
-    },
+    Compile(CompileArgs),
     /// Send packets through a program and compare what comes out
     ///
     /// Tests are in the format of p4c's "simple test framework" (STF): they fill tables, send packets and name those that
@@ -157,39 +135,19 @@ enum Command {
     },
 }
 
-/// What is written instead of a loadable program.
-#[derive(Clone, Copy, ValueEnum)]
-enum Emit {
-    /// The intermediate representation
-    Ir,
-    /// C
-    C,
-}
-
-/// The batch that `auto` means, as long as nothing is measured at start.
-const AUTO_BATCH: u32 = 32;
-
-fn batch(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        _ if text == "auto" => Ok(AUTO_BATCH),
-        Ok(batch @ 1..=64) => Ok(batch),
-        _ => Err("a batch has 1 to 64 packets".into()),
-    }
-}
-
 /// The same for a program that is compiled already: 0 is what it was compiled with.
 fn run_batch(text: &str) -> Result<u32, String> {
     if text == "auto" { Ok(0) } else { batch(text) }
 }
 
 #[derive(Args)]
-struct Common {
+pub(crate) struct Common {
     /// Write JSON to the standard output
     #[arg(long)]
-    json: bool,
+    pub json: bool,
     /// Look for files to include in this folder too
     #[arg(long, short = 'I', value_name = "FOLDER")]
-    include: Vec<PathBuf>,
+    pub include: Vec<PathBuf>,
 }
 
 /// Runs the program with the arguments of the process.
@@ -211,10 +169,7 @@ pub fn run() -> ExitCode {
         Command::Multicast(args) => client::multicast(args),
         Command::Mirror(args) => client::mirror(args),
         Command::Check { file, common } => check(&file, &common),
-        Command::Compile { file, output, batch, no_prefetch, per_packet, native, emit, common } => {
-            let options = Options { batch, staged: !per_packet && batch > 1, prefetch: !no_prefetch };
-            compile_file(&file, output.as_deref(), &options, native, emit, &common)
-        }
+        Command::Compile(args) => compile_command::run(&args),
         Command::Test { file, test, log, interpreter, sanitize, common } => {
             run_test(&file, &test, TestOptions { log, interpreter, sanitize }, &common)
         }
@@ -251,78 +206,13 @@ fn check(file: &Path, common: &Common) -> io::Result<bool> {
     Ok(loaded.program.is_some())
 }
 
-fn report(loaded: &Loaded) -> io::Result<()> {
+pub(crate) fn report(loaded: &Loaded) -> io::Result<()> {
     loaded.diagnostics.print(&loaded.sources, io::stderr().is_terminal())?;
     let (errors, warnings) = (loaded.diagnostics.errors(), loaded.diagnostics.warnings());
     if errors + warnings > 0 {
         writeln!(io::stderr(), "{errors} errors, {warnings} warnings")?;
     }
     Ok(())
-}
-
-/// Makes C of a program, or says why that is not possible.
-fn compiled(loaded: &mut Loaded, file: &Path, options: &Options) -> Option<Compiled> {
-    let title = file.file_name().unwrap_or_default().to_string_lossy();
-    match compile::compile(loaded.program.as_mut()?, &title, options) {
-        Ok(compiled) => Some(compiled),
-        Err(refusal) => {
-            loaded.diagnostics.error("compile", refusal.span, refusal.message);
-            None
-        }
-    }
-}
-
-fn compile_file(
-    file: &Path,
-    output: Option<&Path>,
-    options: &Options,
-    native: bool,
-    emit: Option<Emit>,
-    common: &Common,
-) -> io::Result<bool> {
-    let mut loaded = load::file(file, &common.include).map_err(io::Error::other)?;
-    let compiled = compiled(&mut loaded, file, options);
-    if common.json {
-        print_json(&json!({
-            "errors": loaded.diagnostics.errors(),
-            "warnings": loaded.diagnostics.warnings(),
-            "diagnostics": loaded.diagnostics.json(&loaded.sources),
-            "notes": compiled.as_ref().map(|compiled| &compiled.emitted.notes),
-        }))?;
-    } else {
-        report(&loaded)?;
-    }
-    let (Some(compiled), Some(program)) = (compiled, &loaded.program) else { return Ok(false) };
-    if !common.json {
-        for note in &compiled.emitted.notes {
-            writeln!(io::stderr(), "note: {note}")?;
-        }
-    }
-    let text = match emit {
-        Some(Emit::Ir) => {
-            let fused = compiled.fused.as_ref().map(|fused| fused.program.show_parts(&program.types));
-            compiled.ir.show(&program.types) + &fused.unwrap_or_default()
-        }
-        Some(Emit::C) => compiled.emitted.text,
-        None => {
-            let workshop = Workshop::new(Build { native, ..Build::default() })?;
-            let output = output.unwrap_or(Path::new("program.so"));
-            // Nothing is left behind when the C compiler fails.
-            let made = workshop.folder().join("result.so");
-            workshop.loadable(&compiled.emitted.text, &made)?;
-            std::fs::copy(&made, output).map_err(|error| cannot_write(output, &error))?;
-            return Ok(true);
-        }
-    };
-    match output {
-        Some(output) => std::fs::write(output, text).map_err(|error| cannot_write(output, &error))?,
-        None => io::stdout().lock().write_all(text.as_bytes())?,
-    }
-    Ok(true)
-}
-
-fn cannot_write(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::other(format!("cannot write {}: {error}", path.display()))
 }
 
 #[derive(Clone, Copy)]
@@ -387,7 +277,7 @@ fn measure(programs: &[String], plan: &bench::Plan, json: bool) -> io::Result<bo
     if json { print_json(&results.into()).map(|()| true) } else { Ok(true) }
 }
 
-fn print_json(value: &serde_json::Value) -> io::Result<()> {
+pub(crate) fn print_json(value: &serde_json::Value) -> io::Result<()> {
     let mut output = io::stdout().lock();
     serde_json::to_writer_pretty(&mut output, value)?;
     writeln!(output)

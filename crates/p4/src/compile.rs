@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use namehop_p4runtime::info::P4Info;
+
 use crate::control::describe::describe;
 use crate::emit::{self, Emitted, Options};
 use crate::interpret::Switch;
@@ -61,6 +63,8 @@ pub struct Compiled {
     /// The program as one part, when packets go straight through.
     pub fused: Option<ir::Fused>,
     pub emitted: Emitted,
+    /// What controllers can reach by P4Runtime.
+    pub p4info: P4Info,
 }
 
 /// Lowers and optimises a program and makes C of it.
@@ -70,9 +74,12 @@ pub fn compile(program: &mut Program, title: &str, options: &Options) -> Result<
     let switch = Switch::new(program).map_err(|message| Refusal { message, span: Span::default() })?;
     let fused = fuse::fuse(&ir, &program.types);
     let mut emitted = emit::emit(title, &program.types, &ir, fused.as_ref(), &switch, options);
-    let description = serde_json::to_string(&describe(program, &switch, &ir)).unwrap_or_default();
+    let description =
+        describe(program, &switch, &ir, title).map_err(|message| Refusal { message, span: Span::default() })?;
+    let p4info = description.p4info().map_err(|message| Refusal { message, span: Span::default() })?;
+    let description = serde_json::to_string(&description).unwrap_or_default();
     emitted.text += &format!("\nconst char namehop_p4_description[] = \"{}\";\n", in_quotes(&description));
-    Ok(Compiled { ir, fused, emitted })
+    Ok(Compiled { ir, fused, emitted, p4info })
 }
 
 /// A text as it stands in quotes in C.

@@ -173,6 +173,8 @@ pub struct Function {
 pub struct Naming {
     /// `@name`
     pub name: Option<Arc<str>>,
+    /// `@id`, for P4Runtime.
+    pub id: Option<u32>,
 }
 
 #[derive(Clone, Debug)]

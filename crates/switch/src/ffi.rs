@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// `P4_HOST_VERSION`
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 /// Bytes that can be read behind packets and data of entries (`P4_SLACK`).
 pub(crate) const SLACK_BYTES: usize = 16;
 /// Bytes before a packet into which headers may grow (`P4_HEADROOM`).

@@ -214,7 +214,12 @@ impl<'a> Checker<'a> {
     /// What annotations say of how the control plane sees a thing.
     pub(super) fn naming(&self, declaration: &Declaration) -> Naming {
         let name = declaration.annotations.iter().find(|annotation| &*annotation.name == "name");
-        Naming { name: name.and_then(|annotation| annotation.text.clone()) }
+        let id = declaration.annotations.iter().find(|annotation| &*annotation.name == "id");
+        Naming {
+            name: name.and_then(|annotation| annotation.text.clone()),
+            // One that is too large fits no kind, and is refused as such.
+            id: id.and_then(|annotation| annotation.numbers.first()).map(|id| u32::try_from(*id).unwrap_or(u32::MAX)),
+        }
     }
 
     /// The value of a constant expression that is an integer.

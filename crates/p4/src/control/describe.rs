@@ -1,10 +1,14 @@
 //! What the control plane knows of a program: names, kinds and widths of all that it may change. The compiler puts it into loadable
 //! programs, as JSON.
 
+use base64ct::{Base64, Encoding as _};
+use namehop_p4runtime::Message as _;
+use namehop_p4runtime::info::P4Info;
 use serde::{Deserialize, Serialize};
 
 use crate::interpret::Switch;
 use crate::ir::{self, Shape};
+use crate::p4info;
 use crate::tree::{Function, Program, Target};
 
 /// All that can be changed, in the order of the compiled program.
@@ -15,6 +19,8 @@ pub struct Description {
     pub registers: Vec<RegisterDescription>,
     pub meters: Vec<MeterDescription>,
     pub digests: Vec<DigestDescription>,
+    /// p4info as Protocol Buffers write it, in Base64; things are in the order of the lists above.
+    pub p4info: String,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -81,8 +87,27 @@ pub fn action_path(function: &Function, target: &Target, path: &str) -> String {
     }
 }
 
+impl Description {
+    /// What controllers can reach by P4Runtime.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub fn p4info(&self) -> Result<P4Info, String> {
+        let bytes = Base64::decode_vec(&self.p4info).map_err(|error| format!("its p4info is damaged: {error}"))?;
+        P4Info::decode(&*bytes).map_err(|error| format!("its p4info is damaged: {error}"))
+    }
+}
+
 /// Describes a program.
-pub fn describe(program: &Program, switch: &Switch<'_>, compiled: &ir::Program) -> Description {
+///
+/// # Errors
+/// When ids that the program has chosen for P4Runtime do not fit.
+pub fn describe(
+    program: &Program,
+    switch: &Switch<'_>,
+    compiled: &ir::Program,
+    title: &str,
+) -> Result<Description, String> {
     let table = |table: &ir::Table| {
         let unit = switch.unit(table.owner.0)?;
         let control = unit.control()?;
@@ -113,11 +138,15 @@ pub fn describe(program: &Program, switch: &Switch<'_>, compiled: &ir::Program) 
     let meter =
         |meter: &ir::Meter| MeterDescription { path: meter.path.clone(), size: meter.size as u64, bytes: meter.bytes };
     let digest = |digest: &ir::Digest| DigestDescription { name: digest.name.clone(), shape: digest.shape.clone() };
-    Description {
+    let mut description = Description {
         tables: compiled.tables.iter().filter_map(table).collect(),
         counters: compiled.counters.iter().map(counter).collect(),
         registers: compiled.registers.iter().map(register).collect(),
         meters: compiled.meters.iter().map(meter).collect(),
         digests: compiled.digests.iter().map(digest).collect(),
-    }
+        p4info: String::new(),
+    };
+    let info = p4info::p4info(program, switch, compiled, &description, title)?;
+    description.p4info = Base64::encode_string(&info.encode_to_vec());
+    Ok(description)
 }

@@ -322,8 +322,13 @@ impl Unit {
 }
 
 impl Switch<'_> {
-    /// The names of all extern instances, and where they are.
+    /// The names of all instances that are declared, and where they are.
     pub fn extern_paths(&self) -> Vec<(String, usize)> {
+        self.externs().into_iter().map(|(_, path, object)| (path, object)).collect()
+    }
+
+    /// The same, with their declarations.
+    pub fn externs(&self) -> Vec<(&Instance, String, usize)> {
         let named = |instance: &Instance, path: &str| match &instance.naming.name {
             Some(name) => name.trim_start_matches('.').to_owned(),
             None if path.is_empty() => instance.name.to_string(),
@@ -331,7 +336,7 @@ impl Switch<'_> {
         };
         let mut all = Vec::new();
         for (instance, object) in self.program.instances.iter().zip(&self.globals) {
-            all.push((named(instance, ""), *object));
+            all.push((instance, named(instance, ""), *object));
         }
         for object in &self.objects {
             let Object::Unit(unit) = object else { continue };
@@ -341,7 +346,7 @@ impl Switch<'_> {
                 _ => continue,
             };
             for (instance, object) in shell.instances.iter().zip(&unit.instances) {
-                all.push((named(instance, &unit.path), *object));
+                all.push((instance, named(instance, &unit.path), *object));
             }
         }
         all

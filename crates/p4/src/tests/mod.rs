@@ -6,5 +6,6 @@ mod fuzz;
 mod generate;
 mod generate_table;
 mod in_place;
+mod p4info;
 mod rules;
 mod tables;

@@ -1,0 +1,138 @@
+//! `namehop p4 compile`: a loadable program, or what it is made of, and what controllers have to know of it.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use namehop_p4runtime::Message as _;
+use namehop_p4runtime::info::P4Info;
+use serde_json::json;
+
+use crate::command_line::{Common, print_json, report};
+use crate::compile::{self, Build, Compiled, Workshop};
+use crate::emit::Options;
+use crate::load::{self, Loaded};
+
+/// What is compiled, and how.
+#[derive(Args)]
+pub(crate) struct CompileArgs {
+    /// The program
+    file: PathBuf,
+    /// Where the result goes; the standard output for --emit when it is left out
+    #[arg(long, short, value_name = "OUT", required_unless_present_any = ["emit", "p4info"])]
+    output: Option<PathBuf>,
+    /// How many packets go through a stage together: 1 to 64, or auto
+    #[arg(long, value_name = "N", default_value = "auto", value_parser = batch)]
+    batch: u32,
+    /// Do not fetch tables into the cache ahead
+    #[arg(long)]
+    no_prefetch: bool,
+    /// One packet after the other, without stages
+    #[arg(long)]
+    per_packet: bool,
+    /// For the processor of this machine only
+    #[arg(long)]
+    native: bool,
+    /// Write p4info there, for controllers that use P4Runtime: as text, or binary when the name ends in .bin
+    #[arg(long, value_name = "FILE")]
+    p4info: Option<PathBuf>,
+    /// Write the intermediate representation or the C text instead
+    #[arg(long, value_enum)]
+    emit: Option<Emit>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What is written instead of a loadable program.
+#[derive(Clone, Copy, ValueEnum)]
+enum Emit {
+    /// The intermediate representation
+    Ir,
+    /// C
+    C,
+}
+
+/// The batch that `auto` means, as long as nothing is measured at start.
+const AUTO_BATCH: u32 = 32;
+
+pub fn batch(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        _ if text == "auto" => Ok(AUTO_BATCH),
+        Ok(batch @ 1..=64) => Ok(batch),
+        _ => Err("a batch has 1 to 64 packets".into()),
+    }
+}
+
+/// Makes C of a program, or says why that is not possible.
+pub fn compiled(loaded: &mut Loaded, file: &Path, options: &Options) -> Option<Compiled> {
+    let title = file.file_name().unwrap_or_default().to_string_lossy();
+    match compile::compile(loaded.program.as_mut()?, &title, options) {
+        Ok(compiled) => Some(compiled),
+        Err(refusal) => {
+            loaded.diagnostics.error("compile", refusal.span, refusal.message);
+            None
+        }
+    }
+}
+
+/// Does what the command asks for. False when there are errors in the program.
+pub fn run(args: &CompileArgs) -> io::Result<bool> {
+    let options =
+        Options { batch: args.batch, staged: !args.per_packet && args.batch > 1, prefetch: !args.no_prefetch };
+    let (file, common) = (&*args.file, &args.common);
+    let mut loaded = load::file(file, &common.include).map_err(io::Error::other)?;
+    let compiled = compiled(&mut loaded, file, &options);
+    if common.json {
+        print_json(&json!({
+            "errors": loaded.diagnostics.errors(),
+            "warnings": loaded.diagnostics.warnings(),
+            "diagnostics": loaded.diagnostics.json(&loaded.sources),
+            "notes": compiled.as_ref().map(|compiled| &compiled.emitted.notes),
+        }))?;
+    } else {
+        report(&loaded)?;
+    }
+    let (Some(compiled), Some(program)) = (compiled, &loaded.program) else { return Ok(false) };
+    if !common.json {
+        for note in &compiled.emitted.notes {
+            writeln!(io::stderr(), "note: {note}")?;
+        }
+    }
+    if let Some(path) = &args.p4info {
+        write_p4info(path, &compiled.p4info)?;
+    }
+    let output = args.output.as_deref();
+    let text = match args.emit {
+        Some(Emit::Ir) => {
+            let fused = compiled.fused.as_ref().map(|fused| fused.program.show_parts(&program.types));
+            compiled.ir.show(&program.types) + &fused.unwrap_or_default()
+        }
+        Some(Emit::C) => compiled.emitted.text,
+        // p4info alone is asked for.
+        None if output.is_none() => return Ok(true),
+        None => {
+            let workshop = Workshop::new(Build { native: args.native, ..Build::default() })?;
+            let output = output.unwrap_or(Path::new("program.so"));
+            // Nothing is left behind when the C compiler fails.
+            let made = workshop.folder().join("result.so");
+            workshop.loadable(&compiled.emitted.text, &made)?;
+            std::fs::copy(&made, output).map_err(|error| cannot_write(output, &error))?;
+            return Ok(true);
+        }
+    };
+    match output {
+        Some(output) => std::fs::write(output, text).map_err(|error| cannot_write(output, &error))?,
+        None => io::stdout().lock().write_all(text.as_bytes())?,
+    }
+    Ok(true)
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::other(format!("cannot write {}: {error}", path.display()))
+}
+
+fn write_p4info(path: &Path, info: &P4Info) -> io::Result<()> {
+    let is_binary = path.extension().is_some_and(|extension| extension == "bin");
+    let bytes = if is_binary { info.encode_to_vec() } else { namehop_p4runtime::text::text(info).into_bytes() };
+    std::fs::write(path, bytes).map_err(|error| cannot_write(path, &error))
+}

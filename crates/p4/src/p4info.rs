@@ -1,0 +1,325 @@
+//! p4info of a program: what of it controllers can reach by P4Runtime, each with its id. Ids are those that p4c gives, so that a
+//! controller may have its p4info from either compiler.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use namehop_p4runtime::info::{
+    Action, ActionProfile, ActionRef, BitstringKind, BitstringType, BoolType, ControllerPacketMetadata, Counter,
+    DataKind, DataType, Digest, DirectResource, MatchField, MatchType, Member, NamedType, P4Info, Param, PkgInfo,
+    Preamble, Register, Scope, Spec, StructType, Table, TupleType, TypeInfo, Unit, Width, prefix,
+};
+
+use crate::control::describe::{Description, function};
+use crate::interpret::Switch;
+use crate::ir::{self, Shape};
+use crate::syntax::ast::StructKind;
+use crate::tree::{Class, Expr, ExprKind, Instance, Program};
+
+/// The bits of an id that the program chooses, or the name.
+const ID_BITS: u32 = 24;
+/// Bits of `CounterType` and `MeterType`.
+const COUNTS_BYTES: u64 = 1;
+const COUNTS_BOTH: u64 = 2;
+
+/// Jenkins' hash "one at a time".
+fn hash(name: &str) -> u32 {
+    let mut hash = name.bytes().fold(0_u32, |hash, byte| {
+        let hash = hash.wrapping_add(byte.into());
+        let hash = hash.wrapping_add(hash << 10);
+        hash ^ (hash >> 6)
+    });
+    hash = hash.wrapping_add(hash << 3);
+    hash ^= hash >> 11;
+    hash.wrapping_add(hash << 15)
+}
+
+/// Things of one kind by name, each with the number that the program has for it in `@id`.
+type Wanted<'p> = BTreeMap<&'p str, Option<u32>>;
+
+/// Gives ids to things of one kind: to those first for which the program has chosen one.
+fn ids(prefix: u32, wanted: &Wanted<'_>) -> Result<HashMap<String, u32>, String> {
+    let (mut ids, mut taken) = (HashMap::new(), HashSet::new());
+    let own = 1 << ID_BITS;
+    for (name, chosen) in wanted.iter().filter_map(|(name, chosen)| chosen.map(|chosen| (name, chosen))) {
+        let id = if chosen < own { prefix << ID_BITS | chosen } else { chosen };
+        if id >> ID_BITS != prefix || id % own == 0 {
+            return Err(format!(
+                "@id({chosen:#x}) of {name} does not fit: it begins with {prefix:#04x}, or is below {own:#x}"
+            ));
+        }
+        if !taken.insert(id) {
+            return Err(format!("@id({chosen:#x}) of {name} is that of another one of its kind"));
+        }
+        ids.insert((*name).to_owned(), id);
+    }
+    for (name, _) in wanted.iter().filter(|(_, chosen)| chosen.is_none()) {
+        let first = hash(name);
+        let free =
+            (0..own).map(|step| prefix << ID_BITS | (first.wrapping_add(step) % own)).find(|id| !taken.contains(id));
+        let id = free.ok_or("there are too many names")?;
+        taken.insert(id);
+        ids.insert((*name).to_owned(), id);
+    }
+    Ok(ids)
+}
+
+/// The shortest ends of names that belong to one name only.
+struct Aliases(HashMap<String, u32>);
+
+impl Aliases {
+    fn of<'n>(names: impl Iterator<Item = &'n str>) -> Aliases {
+        let mut counts = HashMap::new();
+        for name in names.collect::<BTreeSet<_>>() {
+            suffixes(name).for_each(|suffix| *counts.entry(suffix.to_owned()).or_insert(0) += 1);
+        }
+        Aliases(counts)
+    }
+
+    fn alias(&self, name: &str) -> String {
+        suffixes(name).find(|suffix| self.0.get(*suffix) == Some(&1)).unwrap_or(name).to_owned()
+    }
+}
+
+/// The ends of a name that begin behind a dot, and the whole, the shortest first.
+fn suffixes(name: &str) -> impl Iterator<Item = &str> {
+    name.rmatch_indices('.').map(|(place, _)| &name[place + 1..]).chain([name])
+}
+
+/// An extern that a program has made, with its name and object.
+struct Extern<'p> {
+    instance: &'p Instance,
+    name: String,
+}
+
+struct Maker<'p> {
+    program: &'p Program,
+    switch: &'p Switch<'p>,
+    externs: HashMap<usize, Extern<'p>>,
+    ids: HashMap<u32, HashMap<String, u32>>,
+    aliases: Aliases,
+    structs: BTreeMap<String, StructType>,
+}
+
+impl<'p> Maker<'p> {
+    fn preamble(&self, prefix: u32, name: &str) -> Preamble {
+        let id = self.ids.get(&prefix).and_then(|ids| ids.get(name)).copied().unwrap_or_default();
+        Preamble { id, name: name.to_owned(), alias: self.aliases.alias(name), annotations: Vec::new() }
+    }
+
+    fn data_type(&mut self, shape: &Shape) -> DataType {
+        let kind = match shape {
+            Shape::Bool => DataKind::Bool(BoolType {}),
+            Shape::Bits { width, signed } => {
+                let width = Width { bitwidth: *width as i32 };
+                let kind = if *signed { BitstringKind::Int(width) } else { BitstringKind::Bit(width) };
+                DataKind::Bitstring(BitstringType { kind: Some(kind) })
+            }
+            Shape::Tuple(members) => {
+                DataKind::Tuple(TupleType { members: members.iter().map(|member| self.data_type(member)).collect() })
+            }
+            Shape::Struct { name, members } => {
+                let member = |(name, shape): &(String, Shape)| Member {
+                    name: name.clone(),
+                    type_spec: Some(self.data_type(shape)),
+                };
+                let members = members.iter().map(member).collect();
+                self.structs.insert(name.clone(), StructType { members });
+                DataKind::Struct(NamedType { name: name.clone() })
+            }
+        };
+        DataType { kind: Some(kind) }
+    }
+
+    /// The extern that a property of a table names, and its object.
+    fn property(&self, owner: usize, property: Option<&Expr>) -> Option<(usize, &Extern<'p>)> {
+        let ExprKind::Instance(instance) = property?.kind else { return None };
+        let object = self.switch.instance(owner, instance)?;
+        Some((object, self.externs.get(&object)?))
+    }
+
+    /// What an extern counts.
+    fn spec(&self, object: usize) -> Option<Spec> {
+        let unit = match self.switch.units.get(&object) {
+            Some(&COUNTS_BYTES) => Unit::Bytes,
+            Some(&COUNTS_BOTH) => Unit::Both,
+            _ => Unit::Packets,
+        };
+        Some(Spec { unit: unit as i32 })
+    }
+
+    fn tables(&mut self, compiled: &ir::Program, description: &Description, info: &mut P4Info) {
+        let mut actions: BTreeMap<String, Action> = BTreeMap::new();
+        for (table, described) in compiled.tables.iter().zip(&description.tables) {
+            let (owner, place) = table.owner;
+            let Some(control) = self.switch.unit(owner).and_then(|unit| unit.control()) else { continue };
+            let tree = &self.program.controls[control].tables[place];
+            let fields = table.keys.iter().zip(&tree.keys).enumerate().filter_map(|(number, (key, written))| {
+                let kind = match (key.kind, &*written.kind) {
+                    (ir::Match::Selector, _) => return None,
+                    (_, "optional") => MatchType::Optional,
+                    (ir::Match::Exact, _) => MatchType::Exact,
+                    (ir::Match::Lpm, _) => MatchType::Lpm,
+                    (ir::Match::Ternary, _) => MatchType::Ternary,
+                    (ir::Match::Range, _) => MatchType::Range,
+                };
+                let (id, name) = (number as u32 + 1, key.name.to_string());
+                Some(MatchField { id, name, bitwidth: key.width as i32, match_type: kind as i32 })
+            });
+            let match_fields = fields.collect();
+            let mut action_refs = Vec::new();
+            for (action, listed) in described.actions.iter().zip(&table.actions) {
+                let preamble = self.preamble(prefix::ACTION, &action.path);
+                let (scope, annotation) = match (action.default_only, action.table_only) {
+                    (true, _) => (Scope::DefaultOnly, Some("@defaultonly")),
+                    (_, true) => (Scope::TableOnly, Some("@tableonly")),
+                    _ => (Scope::TableAndDefault, None),
+                };
+                let annotations = annotation.map(str::to_owned).into_iter().collect();
+                action_refs.push(ActionRef { id: preamble.id, annotations, scope: scope as i32 });
+                let params = action.parameters.iter().zip(&listed.arguments).enumerate();
+                let param = |(place, (name, width)): (usize, (&String, &u32))| Param {
+                    id: place as u32 + 1,
+                    name: name.clone(),
+                    bitwidth: *width as i32,
+                };
+                actions
+                    .entry(action.path.clone())
+                    .or_insert_with(|| Action { preamble, params: params.map(param).collect() });
+            }
+            let preamble = self.preamble(prefix::TABLE, &table.path);
+            let mut direct_resource_ids = Vec::new();
+            let meter = tree.meter.as_ref().map(|(meter, _)| meter);
+            for (kind, property) in [(prefix::DIRECT_COUNTER, tree.counter.as_ref()), (prefix::DIRECT_METER, meter)] {
+                let Some((object, found)) = self.property(owner, property) else { continue };
+                let resource = DirectResource {
+                    preamble: self.preamble(kind, &found.name),
+                    spec: self.spec(object),
+                    direct_table_id: preamble.id,
+                };
+                direct_resource_ids.push(resource.preamble.id);
+                match kind {
+                    prefix::DIRECT_COUNTER => info.direct_counters.push(resource),
+                    _ => info.direct_meters.push(resource),
+                }
+            }
+            let mut implementation_id = 0;
+            if let Some((_, found)) = self.property(owner, tree.implementation.as_ref()) {
+                let profile = self.preamble(prefix::ACTION_PROFILE, &found.name);
+                implementation_id = profile.id;
+                match info.action_profiles.iter_mut().find(|known| known.preamble.id == profile.id) {
+                    Some(known) => known.table_ids.push(preamble.id),
+                    None => info.action_profiles.push(ActionProfile {
+                        preamble: profile,
+                        table_ids: vec![preamble.id],
+                        with_selector: matches!(&found.instance.class, Class::Extern(name) if &**name == "action_selector"),
+                        size: table.size as i64,
+                    }),
+                }
+            }
+            let default = tree.default.as_ref().filter(|_| tree.default_is_const);
+            let default = default.and_then(|default| action_refs.get(default.action)).map_or(0, |action| action.id);
+            info.tables.push(Table {
+                preamble,
+                match_fields,
+                action_refs,
+                const_default_action_id: default,
+                implementation_id,
+                direct_resource_ids,
+                size: table.size as i64,
+                is_const_table: tree.entries_are_const,
+                has_initial_entries: !tree.entries.is_empty(),
+            });
+        }
+        info.actions = actions.into_values().collect();
+    }
+}
+
+/// Makes the p4info of a compiled program.
+///
+/// # Errors
+/// When ids that the program has chosen do not fit.
+pub fn p4info(
+    program: &Program,
+    switch: &Switch<'_>,
+    compiled: &ir::Program,
+    description: &Description,
+    title: &str,
+) -> Result<P4Info, String> {
+    let externs: HashMap<usize, Extern<'_>> =
+        switch.externs().into_iter().map(|(instance, name, object)| (object, Extern { instance, name })).collect();
+    let headers = program.types.structs.iter().filter(|info| info.kind == StructKind::Header);
+    let headers: Vec<_> = headers.filter_map(|info| Some((info.controller.as_deref()?, info))).collect();
+    let mut wanted: BTreeMap<u32, Wanted<'_>> = BTreeMap::new();
+    for (table, described) in compiled.tables.iter().zip(&description.tables) {
+        let Some(control) = switch.unit(table.owner.0).and_then(|unit| unit.control()) else { continue };
+        let tree = &program.controls[control].tables[table.owner.1];
+        wanted.entry(prefix::TABLE).or_default().insert(&table.path, tree.naming.id);
+        for (action, listed) in described.actions.iter().zip(&tree.actions) {
+            let id = function(program, control, &listed.action).and_then(|function| function.annotations.id);
+            wanted.entry(prefix::ACTION).or_default().insert(&action.path, id);
+        }
+    }
+    for found in externs.values() {
+        let Class::Extern(class) = &found.instance.class else { continue };
+        let prefix = match &**class {
+            "action_profile" | "action_selector" => prefix::ACTION_PROFILE,
+            "counter" => prefix::COUNTER,
+            "direct_counter" => prefix::DIRECT_COUNTER,
+            "meter" => prefix::METER,
+            "direct_meter" => prefix::DIRECT_METER,
+            "register" => prefix::REGISTER,
+            _ => continue,
+        };
+        wanted.entry(prefix).or_default().insert(&found.name, found.instance.naming.id);
+    }
+    for (name, _) in &headers {
+        wanted.entry(prefix::CONTROLLER_HEADER).or_default().insert(name, None);
+    }
+    for digest in &compiled.digests {
+        wanted.entry(prefix::DIGEST).or_default().insert(&digest.name, None);
+    }
+    let mut all = HashMap::new();
+    for (prefix, names) in &wanted {
+        all.insert(*prefix, ids(*prefix, names)?);
+    }
+    let aliases = Aliases::of(wanted.values().flat_map(|names| names.keys().copied()));
+    let object_of: HashMap<String, usize> =
+        externs.iter().map(|(object, found)| (found.name.clone(), *object)).collect();
+    let mut maker = Maker { program, switch, externs, ids: all, aliases, structs: BTreeMap::new() };
+    let package = PkgInfo { name: title.to_owned(), arch: "v1model".to_owned() };
+    let mut info = P4Info { pkg_info: Some(package), ..P4Info::default() };
+    maker.tables(compiled, description, &mut info);
+    for counter in &compiled.counters {
+        let (preamble, spec) = (maker.preamble(prefix::COUNTER, &counter.path), maker.spec(counter.object));
+        info.counters.push(Counter { preamble, spec, size: counter.size as i64 });
+    }
+    for meter in &compiled.meters {
+        let object = object_of.get(&meter.path).copied().unwrap_or(usize::MAX);
+        let (preamble, spec) = (maker.preamble(prefix::METER, &meter.path), maker.spec(object));
+        info.meters.push(Counter { preamble, spec, size: meter.size as i64 });
+    }
+    for (name, header) in headers {
+        let mut preamble = maker.preamble(prefix::CONTROLLER_HEADER, name);
+        preamble.annotations.push(format!("@controller_header(\"{name}\")"));
+        let metadata = header.fields.iter().enumerate().map(|(place, (name, ty))| Param {
+            id: place as u32 + 1,
+            name: name.to_string(),
+            bitwidth: program.types.width(*ty).unwrap_or(0) as i32,
+        });
+        let metadata = metadata.collect();
+        info.controller_packet_metadata.push(ControllerPacketMetadata { preamble, metadata });
+    }
+    for register in &description.registers {
+        let type_spec = register.shape.as_ref().map(|shape| maker.data_type(shape));
+        let size = i32::try_from(register.size).unwrap_or(i32::MAX);
+        info.registers.push(Register { preamble: maker.preamble(prefix::REGISTER, &register.path), type_spec, size });
+    }
+    for digest in &description.digests {
+        let type_spec = Some(maker.data_type(&digest.shape));
+        info.digests.push(Digest { preamble: maker.preamble(prefix::DIGEST, &digest.name), type_spec });
+    }
+    if !maker.structs.is_empty() {
+        info.type_info = Some(TypeInfo { structs: maker.structs });
+    }
+    Ok(info)
+}
