@@ -87,6 +87,8 @@ enum Command {
         /// Write reports as JSON, one object a line
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        controllers: serve::Controllers,
         /// Answer 'namehop p4 table' and the other commands at this socket, for this user only
         #[arg(long, value_name = "SOCKET")]
         control: Option<PathBuf>,
@@ -154,9 +156,9 @@ pub(crate) struct Common {
 pub fn run() -> ExitCode {
     let command = CommandLine::parse().command;
     // Signals come to the thread that the process began with, so this is no work for another one.
-    if let Command::Run { program, ports, workers, batch, report, json, control } = command {
+    if let Command::Run { program, ports, workers, batch, report, json, controllers, control } = command {
         let workers = usize::from(workers);
-        let plan = serve::Plan { program, ports, workers, batch, report_seconds: report, json, control };
+        let plan = serve::Plan { program, ports, workers, batch, report_seconds: report, json, controllers, control };
         return exit_code(serve::run(&plan));
     }
     let result = load::on_deep_stack(|| match command {

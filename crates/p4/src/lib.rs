@@ -5,7 +5,7 @@
 //! (`interpret`), and test files drive it (`stf`). The typed tree is lowered to an intermediate representation (`lower`, `ir`),
 //! which is made simpler (`optimise`) and written as C (`emit`); the system's compiler makes a shared object of that (`compile`),
 //! and it runs in a process of its own (`run`), with a runtime in C (folder `runtime`), is measured (`bench`), or runs on ports (`serve`)
-//! and is controlled (`control`). The declarations that programs include
+//! and is controlled (`control`), also by P4Runtime (`controller`). The declarations that programs include
 //! are built in (`prelude`).
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,7 @@ pub mod command_line;
 mod compile;
 mod compile_command;
 mod control;
+mod controller;
 mod diagnostics;
 mod emit;
 mod interpret;

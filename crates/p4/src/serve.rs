@@ -1,13 +1,18 @@
 //! `namehop p4 run`: a compiled program on ports, until it is told to end.
 
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap::Args;
+use namehop_p4runtime::server::Server as P4Runtime;
+
 use crate::control::server::{Control, Server};
+use crate::controller::Running;
 use namehop_switch::ports::PortSpec;
 use namehop_switch::program::Program;
 use namehop_switch::{Report, Switch};
@@ -30,8 +35,43 @@ pub struct Plan {
     /// Seconds between two reports; 0 is only one at the end.
     pub report_seconds: u64,
     pub json: bool,
+    pub controllers: Controllers,
     /// Where requests are answered.
     pub control: Option<PathBuf>,
+}
+
+/// How controllers reach the program.
+#[derive(Args)]
+pub(crate) struct Controllers {
+    /// Serve P4Runtime at this address, as 127.0.0.1:9559
+    ///
+    /// Whoever can connect can control the program: there is no encryption and no password. So other addresses than those of this
+    /// machine alone need --p4runtime-remote.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    p4runtime: Option<SocketAddr>,
+    /// Let other machines control the program by P4Runtime
+    #[arg(long, requires = "p4runtime")]
+    p4runtime_remote: bool,
+    /// By which number controllers call this device
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    device_id: u64,
+    /// The number of the port through which packets go to the controller and come from it
+    #[arg(long, value_name = "NUMBER", requires = "p4runtime", value_parser = clap::value_parser!(u32).range(0..511))]
+    cpu_port: Option<u32>,
+}
+
+impl Controllers {
+    /// Whether nobody listens beyond this machine without being told to.
+    fn check(&self) -> io::Result<()> {
+        match self.p4runtime {
+            Some(address) if !address.ip().is_loopback() && !self.p4runtime_remote => Err(io::Error::other(format!(
+                "at {address} other machines could control the program, without a password: add --p4runtime-remote if that is wanted, or \
+                 listen at 127.0.0.1:{}",
+                address.port()
+            ))),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Runs until SIGINT or SIGTERM, or until all ports are captures that were read to their ends. False when a port is gone.
@@ -41,23 +81,17 @@ pub struct Plan {
 pub fn run(plan: &Plan) -> io::Result<bool> {
     let is_told = Arc::new(AtomicBool::new(false));
     wait_for_signals(&is_told)?;
+    plan.controllers.check()?;
     let program = Program::load(&plan.program, plan.workers).map_err(io::Error::other)?;
-    let mut switch = Switch::start(program, &plan.ports, plan.workers, plan.batch).map_err(io::Error::other)?;
-    let server = match &plan.control {
-        None => None,
-        Some(path) => {
-            let control = Control::new(&switch.program, switch.control()).map_err(io::Error::other)?;
-            Some(Server::start(path, control)?)
-        }
-    };
+    let cpu_port = plan.controllers.cpu_port.map(PortSpec::controller);
+    let ports: Vec<PortSpec> = plan.ports.iter().cloned().chain(cpu_port).collect();
+    let mut switch = Switch::start(program, &ports, plan.workers, plan.batch).map_err(io::Error::other)?;
+    let servers = serve(plan, &switch)?;
     // Whoever started it may wait for this line.
-    writeln!(
-        io::stderr(),
-        "running {} on {} ports with {} workers",
-        switch.program.name,
-        plan.ports.len(),
-        plan.workers
-    )?;
+    writeln!(io::stderr(), "running {} on {} ports with {} workers", switch.program.name, ports.len(), plan.workers)?;
+    if let Some(server) = &servers.1 {
+        writeln!(io::stderr(), "serving P4Runtime at {}", server.address)?;
+    }
     let (mut looks, mut well) = (0, true);
     let (mut reported, mut looked) = (Instant::now(), Instant::now());
     while !is_told.load(Ordering::Relaxed) && looks < DONE_LOOKS && well {
@@ -78,10 +112,30 @@ pub fn run(plan: &Plan) -> io::Result<bool> {
             write_report(&switch.report(), plan.json)?;
         }
     }
-    drop(server);
+    drop(servers);
     switch.stop();
     write_report(&switch.report(), plan.json)?;
     Ok(well)
+}
+
+/// Answers at the control socket, and by P4Runtime, where that is wanted.
+fn serve(plan: &Plan, switch: &Switch) -> io::Result<(Option<Server>, Option<P4Runtime>)> {
+    let Plan { control: path, controllers, .. } = plan;
+    if path.is_none() && controllers.p4runtime.is_none() {
+        return Ok((None, None));
+    }
+    let control = Arc::new(Control::new(&switch.program, switch.control()).map_err(io::Error::other)?);
+    let p4runtime = match controllers.p4runtime {
+        None => None,
+        Some(address) => {
+            let bytes = std::fs::read(&plan.program)?;
+            let port = switch.controller.clone();
+            let running = Running::new(controllers.device_id, Arc::clone(&control), bytes, port);
+            Some(P4Runtime::start(address, running.map_err(io::Error::other)?)?)
+        }
+    };
+    let socket = path.as_ref().map(|path| Server::start(path, control)).transpose()?;
+    Ok((socket, p4runtime))
 }
 
 /// Sets a flag at SIGINT and SIGTERM. Threads that are started later leave the signals to this one.

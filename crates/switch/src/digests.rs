@@ -51,6 +51,11 @@ impl Digests {
         self.waiting.pop()
     }
 
+    /// Counts one that was taken and that nobody wants.
+    pub fn count_dropped(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// How many were dropped because too many waited.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)

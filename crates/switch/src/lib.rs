@@ -9,6 +9,7 @@
 //! `unsafe` is in [`program`] and [`cells`] alone, where C is called.
 
 pub mod cells;
+pub mod controller;
 pub mod digests;
 mod ffi;
 pub mod ports;
@@ -27,6 +28,7 @@ use namehop_packet::BufferPool;
 use serde::Serialize;
 
 use cells::Standstill;
+use controller::Controller;
 use ports::{Opener, Port, PortSpec};
 use program::{Engine, Program};
 use worker::{HANDED_OVER, HandOver, PortCounters, Worker, WorkerCounters, WorkerPort};
@@ -127,6 +129,8 @@ pub struct Switch {
     threads: Vec<JoinHandle<()>>,
     engines: Vec<Arc<Mutex<Engine>>>,
     is_stopping: Arc<AtomicBool>,
+    /// The other end of the controller's port, if there is one.
+    pub controller: Option<Arc<Controller>>,
     _memif: Option<MemifService>,
 }
 
@@ -190,6 +194,7 @@ impl Switch {
             threads: Vec::new(),
             engines: Vec::new(),
             is_stopping,
+            controller: opener.controller.take(),
             _memif: opener.into_service(),
         };
         for (number, ports) in all.into_iter().enumerate() {

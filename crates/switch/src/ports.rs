@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use namehop_dpdk::interface::Interface;
 use namehop_dpdk::losses::Losses;
@@ -15,6 +17,8 @@ use namehop_dpdk::xdp::XdpPort;
 use namehop_dpdk::{Devices, Eal, mempool_bytes, pcap, pci, use_mempools};
 use namehop_face::uri::{self, FaceUri, PortDriver};
 use namehop_packet::{BufferPool, PortQueue};
+
+use crate::controller::Controller;
 
 /// Addresses, type and tag of a VLAN.
 const HEADER_BYTES: usize = 18;
@@ -29,6 +33,13 @@ pub struct PortSpec {
     pub number: u32,
     /// What is there.
     pub uri: FaceUri,
+}
+
+impl PortSpec {
+    /// The port of the controller, in this process; its packets are those of [`Switch::controller`](crate::Switch::controller).
+    pub fn controller(number: u32) -> PortSpec {
+        PortSpec { number, uri: FaceUri::Internal }
+    }
 }
 
 impl std::str::FromStr for PortSpec {
@@ -56,6 +67,7 @@ impl std::str::FromStr for PortSpec {
 }
 
 enum Device {
+    Controller(Arc<Controller>),
     Interface(String, PacketPort),
     Xdp(String, XdpPort),
     Nic(NicPort),
@@ -76,6 +88,7 @@ impl Port {
     /// Whether the link works.
     pub fn is_up(&self) -> bool {
         match &self.device {
+            Device::Controller(_) => true,
             Device::Interface(name, _) | Device::Xdp(name, _) => Interface::query(name).is_ok_and(|found| found.is_up),
             Device::Nic(port) => port.is_up(),
             Device::Pcap(port) => !port.has_ended(),
@@ -88,18 +101,21 @@ impl Port {
         match &self.device {
             Device::Interface(name, _) | Device::Xdp(name, _) => Interface::query(name).is_err(),
             Device::Nic(port) => port.is_removed(),
-            Device::Pcap(_) | Device::Memif(_) => false,
+            Device::Controller(_) | Device::Pcap(_) | Device::Memif(_) => false,
         }
     }
 
-    /// Whether it is a capture; all of it was read, and all was written.
+    /// Whether it is a capture; all of it was read, and all was written. Nobody waits for the controller.
     pub fn is_done(&self) -> bool {
-        matches!(&self.device, Device::Pcap(port) if port.is_done())
+        matches!(&self.device, Device::Pcap(port) if port.is_done()) || matches!(&self.device, Device::Controller(_))
     }
 
     /// Frames lost below the switch.
     pub fn losses(&self) -> Losses {
         match &self.device {
+            Device::Controller(port) => {
+                Losses { malformed: port.malformed.load(Ordering::Relaxed), ..Losses::default() }
+            }
             Device::Interface(_, port) => port.losses(),
             Device::Xdp(_, port) => port.losses(),
             Device::Nic(port) => port.losses(),
@@ -124,12 +140,13 @@ pub struct Opener {
     pool: BufferPool,
     queues: usize,
     memif: Option<MemifService>,
+    pub(crate) controller: Option<Arc<Controller>>,
 }
 
 impl Opener {
     /// For ports of so many queues, where they can have them.
     pub fn new(pool: &BufferPool, queues: usize) -> Opener {
-        Opener { pool: pool.clone(), queues, memif: None }
+        Opener { pool: pool.clone(), queues, memif: None, controller: None }
     }
 
     /// Opens one.
@@ -186,6 +203,11 @@ impl Opener {
                 port.receive_everything().map_err(text)?;
                 let spread = if port.spreads { BY_PORTS } else { "as the card does by itself" };
                 Ok((Device::Nic(port), boxed(queues), spread))
+            }
+            FaceUri::Internal => {
+                let (controller, queue) = Controller::open(&self.pool)?;
+                self.controller = Some(Arc::clone(&controller));
+                Ok((Device::Controller(controller), boxed([queue]), ONE))
             }
             FaceUri::Pcap { input, output, .. } => {
                 let [input, output] = [input, output].map(|path| path.as_deref().map(Path::new));

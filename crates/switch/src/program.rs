@@ -147,6 +147,18 @@ impl Program {
         Ok(entries)
     }
 
+    /// Default actions that the program has itself: tables, actions by their places, and values.
+    ///
+    /// # Errors
+    /// When one of its commands is unknown.
+    pub fn own_defaults(&self) -> Result<Vec<(usize, u32, Vec<u8>)>, String> {
+        let default = |command| match command {
+            Command::Default(table, action, data) => Some((table, action, data)),
+            Command::Add(..) => None,
+        };
+        Ok(self.commands()?.into_iter().filter_map(default).collect())
+    }
+
     fn commands(&self) -> Result<Vec<Command>, String> {
         let command = |line: &String| match line.split(' ').collect::<Vec<_>>()[..] {
             ["add", table, priority, prefix, action, key, mask, ranges, data] => {

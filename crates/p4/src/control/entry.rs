@@ -133,7 +133,11 @@ pub fn read(description: &Description, text: &EntryText) -> Result<(usize, Entry
     }
     let ranked = table.keys.iter().any(|key| matches!(key.kind, ir::Match::Ternary | ir::Match::Range));
     let priority = text.priority.filter(|_| ranked).unwrap_or(0);
-    let entry = RuntimeEntry { keys, action, arguments, priority, packets: 0, bytes: 0 };
+    Ok((place, packed(table, RuntimeEntry { keys, action, arguments, priority, packets: 0, bytes: 0 })))
+}
+
+/// An entry in the form of compiled programs.
+pub fn packed(table: &ir::Table, entry: RuntimeEntry) -> Entry {
     let packed = lower::pack(table, &entry);
     let words = |number: &BigInt| {
         let mut words = number.magnitude().to_u64_digits();
@@ -141,16 +145,53 @@ pub fn read(description: &Description, text: &EntryText) -> Result<(usize, Entry
         words
     };
     let bound = |number: &BigInt| number.to_u64().unwrap_or(u64::MAX);
-    let entry = Entry {
-        priority,
+    Entry {
+        priority: entry.priority,
         prefix: packed.prefix,
-        action: action as u32,
+        action: entry.action as u32,
         key: words(&packed.key),
         mask: words(&packed.mask),
         ranges: packed.ranges.iter().flat_map(|(first, last)| [bound(first), bound(last)]).collect(),
-        data: lines::data_bytes(&table.actions[action], &packed.data),
+        data: lines::data_bytes(&table.actions[entry.action], &packed.data),
+    }
+}
+
+/// The values of an action, of the bytes that entries have.
+pub fn values(action: &ir::Action, data: &[u8]) -> Vec<BigInt> {
+    let bits: u32 = action.arguments.iter().sum();
+    let mut left = bits;
+    let all = BigInt::from_bytes_be(num_bigint::Sign::Plus, data) >> (data.len() as u32 * 8).saturating_sub(bits);
+    let value = |width: &u32| {
+        left -= width;
+        (&all >> left) & value::mask(*width)
     };
-    Ok((place, entry))
+    action.arguments.iter().map(value).collect()
+}
+
+/// A key of an entry: where it is among the table's, its bits, which of them matter, and the bounds of a range.
+pub struct KeyOf {
+    pub place: usize,
+    pub value: BigInt,
+    pub mask: BigInt,
+    pub range: Option<(u64, u64)>,
+}
+
+/// The keys of an entry that are compared.
+pub fn keys(shape: &ir::Table, entry: &Entry) -> Vec<KeyOf> {
+    let (key, mask) = (number(&entry.key) >> shape.key_shift(), number(&entry.mask) >> shape.key_shift());
+    let mut left = shape.key_bits();
+    let mut ranges = entry.ranges.chunks(2);
+    let key_of = |place: usize| {
+        let described = &shape.keys[place];
+        left -= described.width;
+        let all = value::mask(described.width);
+        let range = match (described.kind, ranges.len()) {
+            (ir::Match::Range, 1..) => ranges.next().and_then(|bounds| Some((*bounds.first()?, *bounds.last()?))),
+            _ => None,
+        };
+        KeyOf { place, value: (&key >> left) & &all, mask: (&mask >> left) & &all, range }
+    };
+    shape.packed().into_iter().map(key_of).collect()
 }
 
 fn number(words: &[u64]) -> BigInt {
@@ -163,38 +204,27 @@ pub fn show_action(table: &TableDescription, action: u32, data: &[u8]) -> String
     let (Some(described), Some(listed)) = (table.actions.get(place), table.table.actions.get(place)) else {
         return "?".to_owned();
     };
-    let bits: u32 = listed.arguments.iter().sum();
-    let mut left = bits;
-    let all = BigInt::from_bytes_be(num_bigint::Sign::Plus, data) >> (data.len() as u32 * 8).saturating_sub(bits);
-    let values = described.parameters.iter().zip(&listed.arguments).map(|(name, width)| {
-        left -= width;
-        format!("{name}:{:#x}", (&all >> left) & value::mask(*width))
-    });
+    let values = values(listed, data);
+    let values = described.parameters.iter().zip(values).map(|(name, value)| format!("{name}:{value:#x}"));
     format!("{}({})", described.path, values.collect::<Vec<_>>().join(", "))
 }
 
 /// Writes an entry in the form that is read.
 pub fn show(table: &TableDescription, entry: &Entry) -> String {
     let shape = &table.table;
-    let (key, mask) = (number(&entry.key) >> shape.key_shift(), number(&entry.mask) >> shape.key_shift());
-    let mut left = shape.key_bits();
-    let mut ranges = entry.ranges.chunks(2);
     let mut parts = vec![shape.path.clone()];
     if shape.keys.iter().any(|key| matches!(key.kind, ir::Match::Ternary | ir::Match::Range)) {
         parts.push(entry.priority.to_string());
     }
-    for place in shape.packed() {
+    for KeyOf { place, value, mask, range } in keys(shape, entry) {
         let described = &shape.keys[place];
-        left -= described.width;
-        let all = value::mask(described.width);
-        let (value, bits) = ((&key >> left) & &all, (&mask >> left) & &all);
         let text = match described.kind {
-            ir::Match::Range => match ranges.next() {
-                Some([first, last]) => format!("{first:#x}..{last:#x}"),
-                _ => continue,
+            ir::Match::Range => match range {
+                Some((first, last)) => format!("{first:#x}..{last:#x}"),
+                None => continue,
             },
-            ir::Match::Lpm => format!("{value:#x}/{}", bits.magnitude().count_ones()),
-            ir::Match::Ternary => format!("{value:#x}&&&{bits:#x}"),
+            ir::Match::Lpm => format!("{value:#x}/{}", mask.magnitude().count_ones()),
+            ir::Match::Ternary => format!("{value:#x}&&&{mask:#x}"),
             ir::Match::Exact | ir::Match::Selector => format!("{value:#x}"),
         };
         parts.push(format!("\"{}\":{text}", described.name));

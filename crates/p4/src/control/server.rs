@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use super::cells::MeterRates;
 use super::describe::Description;
+use super::replication::Replication;
 use super::state::State;
 
 /// The longest request, in bytes: a file of some millions of entries.
@@ -76,10 +77,11 @@ pub enum Request {
 /// What answers requests.
 pub struct Control {
     state: Mutex<State<Arc<Program>>>,
-    pub(super) program: Arc<Program>,
-    pub(super) switch: Switch,
+    pub(crate) program: Arc<Program>,
+    pub(crate) switch: Switch,
+    replication: Mutex<Replication>,
     /// Of each meter the cells that are set; they cannot be read where they are.
-    pub(super) rates: Mutex<Vec<BTreeMap<u64, MeterRates>>>,
+    pub(crate) rates: Mutex<Vec<BTreeMap<u64, MeterRates>>>,
 }
 
 impl Control {
@@ -92,8 +94,37 @@ impl Control {
             .map_err(|error| format!("the description of {} does not fit: {error}", program.name))?;
         let initial: Vec<(usize, Entry)> = program.own_entries()?;
         let rates = Mutex::new(description.meters.iter().map(|_| BTreeMap::new()).collect());
-        let state = Mutex::new(State::new(description, Arc::clone(program), initial));
-        Ok(Control { state, program: Arc::clone(program), switch, rates })
+        let state =
+            Mutex::new(State::new(description, Arc::clone(program), initial).with_defaults(program.own_defaults()?));
+        Ok(Control { state, program: Arc::clone(program), switch, replication: Mutex::default(), rates })
+    }
+
+    /// What is in the tables; others wait meanwhile.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State<Arc<Program>>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where copies go.
+    pub(crate) fn replication(&self) -> MutexGuard<'_, Replication> {
+        self.replication.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes everything as it was when the program started.
+    pub(crate) fn reset(&self) -> Result<(), String> {
+        let mut state = self.state();
+        state.reset()?;
+        for (place, counter) in state.description.counters.iter().enumerate() {
+            for index in 0..counter.size as usize {
+                self.program.set_counter(place, index, 0, 0);
+            }
+        }
+        for (place, register) in state.description.registers.iter().enumerate() {
+            self.each_register_cell(place, 0..register.size, |_, cell| cell.fill(0));
+        }
+        for (place, meter) in state.description.meters.iter().enumerate() {
+            self.set_rates(place, 0..meter.size, None);
+        }
+        self.replication().reset(&self.switch)
     }
 
     /// Answers a line, whatever is in it.
@@ -106,7 +137,7 @@ impl Control {
     }
 
     fn carry_out(&self, request: Request) -> Result<Value, String> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         match request {
             Request::TableAdd { entry } => state.change(Change::Insert, &entry).map(|()| Value::Null),
             Request::TableModify { entry } => state.change(Change::Modify, &entry).map(|()| Value::Null),
@@ -126,24 +157,10 @@ impl Control {
             Request::MeterReset { meter, index } => self.reset_meter(&state.description, &meter, index),
             Request::DigestTake { most } => self.take_digests(&state.description, most),
             Request::Multicast { group, members } => {
-                if group == 0 || group > 0xFFFF {
-                    return Err(format!("{group} is no multicast group: 1 to 65535 are"));
-                }
-                self.switch.each_engine(|engine| engine.group(group, &members));
-                Ok(Value::Null)
+                self.replication().group(&self.switch, group, &members).map(|()| Value::Null)
             }
             Request::Mirror { session, port, group } => {
-                let (is_group, target) = match (port, group) {
-                    (Some(port), None) => (false, port),
-                    (None, Some(group)) => (true, group),
-                    (None, None) => {
-                        self.switch.each_engine(|engine| engine.unmirror(session));
-                        return Ok(Value::Null);
-                    }
-                    (Some(_), Some(_)) => return Err("copies go to a port or to a group, not to both".into()),
-                };
-                self.switch.each_engine(|engine| engine.mirror(session, is_group, target));
-                Ok(Value::Null)
+                self.replication().mirror(&self.switch, session, port, group).map(|()| Value::Null)
             }
         }
     }
@@ -159,7 +176,7 @@ impl Server {
     ///
     /// # Errors
     /// When there is no permission for it, or another program has it.
-    pub fn start(path: &Path, control: Control) -> io::Result<Server> {
+    pub fn start(path: &Path, control: Arc<Control>) -> io::Result<Server> {
         let named =
             |error: io::Error| io::Error::other(format!("cannot make the control socket {}: {error}", path.display()));
         remove_dead_socket(path).map_err(named)?;
@@ -168,7 +185,7 @@ impl Server {
         nix::sys::stat::umask(before);
         let listener = listener.map_err(named)?;
         fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(named)?;
-        let (control, clients, long) = (Arc::new(control), Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(())));
+        let (control, clients, long) = (control, Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(())));
         thread::Builder::new().name("control".to_owned()).spawn(move || {
             for stream in listener.incoming() {
                 let Ok(stream) = stream else {

@@ -1,6 +1,7 @@
 //! What is in the tables of a program that runs: changed here and there together, one request at a time.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use namehop_switch::program::{Change, Entry, Program};
@@ -13,9 +14,10 @@ use crate::stf::command;
 const NAMED_LINES: usize = 10;
 
 /// What tells entries of a table apart.
-type Identity = (u32, Vec<u64>, Vec<u64>, Vec<u64>, i64);
+pub type Identity = (u32, Vec<u64>, Vec<u64>, Vec<u64>, i64);
 
-fn identity(entry: &Entry) -> Identity {
+/// What tells this entry apart from others of its table.
+pub fn identity(entry: &Entry) -> Identity {
     (entry.prefix, entry.key.clone(), entry.mask.clone(), entry.ranges.clone(), entry.priority)
 }
 
@@ -42,18 +44,89 @@ pub struct State<T> {
     pub description: Description,
     tables: T,
     entries: Vec<BTreeMap<Identity, Entry>>,
+    /// What the program began with.
+    initial: Vec<(usize, Entry)>,
+    defaults: Vec<Option<DefaultAction>>,
+    initial_defaults: Vec<Option<DefaultAction>>,
 }
+
+/// The place of a default action in the table's list, and its values.
+pub type DefaultAction = (u32, Vec<u8>);
 
 impl<T: Tables> State<T> {
     /// Of tables in which these entries are already.
     pub fn new(description: Description, tables: T, initial: Vec<(usize, Entry)>) -> Self {
         let mut entries: Vec<BTreeMap<_, _>> = description.tables.iter().map(|_| BTreeMap::new()).collect();
-        for (table, entry) in initial {
-            if let Some(known) = entries.get_mut(table) {
-                known.insert(identity(&entry), entry);
+        for (table, entry) in &initial {
+            if let Some(known) = entries.get_mut(*table) {
+                known.insert(identity(entry), entry.clone());
             }
         }
-        State { description, tables, entries }
+        let defaults = vec![None; description.tables.len()];
+        State { description, tables, entries, initial, initial_defaults: defaults.clone(), defaults }
+    }
+
+    /// The default actions that tables have already.
+    pub fn with_defaults(mut self, list: Vec<(usize, u32, Vec<u8>)>) -> Self {
+        for (table, action, data) in list {
+            if let Some(known) = self.defaults.get_mut(table) {
+                *known = Some((action, data));
+            }
+        }
+        self.initial_defaults.clone_from(&self.defaults);
+        self
+    }
+
+    /// Makes tables as they were when the program began.
+    pub fn reset(&mut self) -> Result<(), String> {
+        for table in 0..self.entries.len() {
+            if self.description.tables[table].entries_are_const {
+                continue;
+            }
+            while let Some(entry) = self.entries[table].values().next().cloned() {
+                self.apply(table, Change::Delete, entry)?;
+            }
+            for (_, entry) in self.initial.clone().into_iter().filter(|(place, _)| *place == table) {
+                self.apply(table, Change::Insert, entry)?;
+            }
+            self.reset_default(table)?;
+        }
+        Ok(())
+    }
+
+    /// The entry of a table with this identity.
+    pub fn entry(&self, table: usize, identity: &Identity) -> Option<&Entry> {
+        self.entries.get(table)?.get(identity)
+    }
+
+    /// Entries of a table behind this one, or the first ones; so many at most.
+    pub fn entries_after(&self, table: usize, after: Option<&Identity>, most: usize) -> Vec<(Identity, Entry)> {
+        let Some(entries) = self.entries.get(table) else { return Vec::new() };
+        let first = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let range = entries.range::<Identity, _>((first, Bound::Unbounded));
+        range.take(most).map(|(identity, entry)| (identity.clone(), entry.clone())).collect()
+    }
+
+    /// What keys without an entry get.
+    pub fn default(&self, table: usize) -> Option<&DefaultAction> {
+        self.defaults.get(table)?.as_ref()
+    }
+
+    /// Sets it.
+    pub fn put_default(&mut self, table: usize, action: u32, data: Vec<u8>) -> Result<(), String> {
+        self.tables.set_default(table, action, &data)?;
+        self.defaults[table] = Some((action, data));
+        Ok(())
+    }
+
+    /// Sets it to what the program has.
+    pub fn reset_default(&mut self, table: usize) -> Result<(), String> {
+        match self.initial_defaults[table].clone() {
+            Some((action, data)) if self.defaults[table] != self.initial_defaults[table] => {
+                self.put_default(table, action, data)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Changes one entry, given as text.
@@ -72,7 +145,8 @@ impl<T: Tables> State<T> {
         self.apply(table, change, entry)
     }
 
-    fn apply(&mut self, table: usize, change: Change, entry: Entry) -> Result<(), String> {
+    /// Changes one entry.
+    pub fn apply(&mut self, table: usize, change: Change, entry: Entry) -> Result<(), String> {
         self.tables.change(table, change, &entry)?;
         match change {
             Change::Insert | Change::Modify => self.entries[table].insert(identity(&entry), entry),
@@ -96,7 +170,7 @@ impl<T: Tables> State<T> {
         }
         let listed = &described.table.actions[action];
         let data = crate::emit::lines::data_bytes(listed, &crate::lower::pack_arguments(listed, &values));
-        self.tables.set_default(place, action as u32, &data)
+        self.put_default(place, action as u32, data)
     }
 
     /// Adds all entries of a text, one a line; none when one cannot be added. Gives how many.

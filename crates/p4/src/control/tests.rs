@@ -62,7 +62,8 @@ const PROGRAM: &str = "#include <core.p4>\n#include <v1model.p4>\nheader h_t { b
     control D(packet_out p, in headers_t hdr) { apply { p.emit(hdr.h); } }\n\
     V1Switch(P(), V(), I(), E(), U(), D()) main;\n";
 
-fn description() -> Description {
+/// Of a program with three tables.
+pub fn description() -> Description {
     load::on_deep_stack(|| {
         let mut loaded = load::text_of(Path::new("program.p4"), PROGRAM.into(), &[]);
         let program = loaded.program.as_mut().expect("it is well");

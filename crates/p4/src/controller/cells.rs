@@ -1,0 +1,244 @@
+//! Counters, meters and registers as P4Runtime has them: cells by index, and values of any type.
+
+use std::ops::Range;
+use std::sync::PoisonError;
+
+use namehop_p4runtime::Status;
+use namehop_p4runtime::device::Parts;
+use namehop_p4runtime::entity::{
+    CounterData, CounterEntry, Data, DataValue, Entity, Index, Kind, MeterConfig, MeterEntry, RegisterEntry, StructLike,
+};
+use namehop_p4runtime::info::Preamble;
+use namehop_p4runtime::message::UpdateType;
+use num_bigint::BigInt;
+
+use super::{PART, Running, bits, parts, places};
+use crate::control::cells::{MeterRates, leaves_of, read_leaf, write_leaf};
+use crate::ir::Shape;
+
+/// Cells of one thing: its place, and which.
+type Cells = (usize, Range<u64>);
+
+/// The cells that a request is for: one, all of one thing, or all of all things.
+fn cells<T>(
+    kind: &str,
+    list: &[T],
+    id: u32,
+    index: Option<Index>,
+    of: impl Fn(&T) -> (&Preamble, u64),
+) -> Result<Vec<Cells>, Status> {
+    let places = places(list, kind, id, |thing| of(thing).0)?;
+    let range = |place: usize| {
+        let (preamble, size) = of(&list[place]);
+        let Some(Index { index }) = index else { return Ok((place, 0..size)) };
+        if id == 0 {
+            return Err(Status::invalid_argument(format!("an index is for one {kind}: give its id")));
+        }
+        match u64::try_from(index) {
+            Ok(index) if index < size => Ok((place, index..index + 1)),
+            _ => Err(Status::out_of_range(format!("{kind} {}: {index} is outside of its {size} cells", preamble.name))),
+        }
+    };
+    places.into_iter().map(range).collect()
+}
+
+/// The same for a change, which is for one thing and a modification.
+fn changed(kind: &str, update: UpdateType, id: u32, mut cells: Vec<Cells>) -> Result<Cells, Status> {
+    if update != UpdateType::Modify {
+        return Err(Status::invalid_argument(format!("a cell of a {kind} is only modified")));
+    }
+    match cells.pop().filter(|_| id != 0) {
+        Some(cells) => Ok(cells),
+        None => Err(Status::invalid_argument(format!("the id of the {kind} is missing"))),
+    }
+}
+
+fn index(index: u64) -> Option<Index> {
+    Some(Index { index: index as i64 })
+}
+
+/// A number of 64 bits that is not negative.
+fn amount(what: &str, number: i64) -> Result<u64, Status> {
+    u64::try_from(number).map_err(|_| Status::invalid_argument(format!("{what}: {number} is below 0")))
+}
+
+/// A value, of the numbers that it consists of.
+pub fn data(shape: &Shape, numbers: &mut impl Iterator<Item = BigInt>) -> Data {
+    let value = match shape {
+        Shape::Bool => DataValue::Bool(numbers.next().is_some_and(|number| number != BigInt::from(0))),
+        Shape::Bits { .. } => DataValue::Bitstring(bits::write(&numbers.next().unwrap_or_default())),
+        Shape::Struct { members, .. } => {
+            DataValue::Struct(StructLike { members: members.iter().map(|(_, member)| data(member, numbers)).collect() })
+        }
+        Shape::Tuple(members) => {
+            DataValue::Tuple(StructLike { members: members.iter().map(|member| data(member, numbers)).collect() })
+        }
+    };
+    Data { value: Some(value) }
+}
+
+/// The numbers of a value.
+fn numbers(what: &str, shape: &Shape, given: &Data, into: &mut Vec<BigInt>) -> Result<(), Status> {
+    let wrong = || Status::invalid_argument(format!("{what}: the value is of another type"));
+    let mut members = |shapes: &mut dyn Iterator<Item = &Shape>, given: &StructLike| {
+        let shapes: Vec<_> = shapes.collect();
+        if shapes.len() != given.members.len() {
+            return Err(wrong());
+        }
+        shapes.iter().zip(&given.members).try_for_each(|(shape, member)| numbers(what, shape, member, into))
+    };
+    match (shape, &given.value) {
+        (Shape::Struct { members: shapes, .. }, Some(DataValue::Struct(given))) => {
+            members(&mut shapes.iter().map(|(_, shape)| shape), given)
+        }
+        (Shape::Tuple(shapes), Some(DataValue::Tuple(given))) => members(&mut shapes.iter(), given),
+        (Shape::Bool, Some(DataValue::Bool(given))) => {
+            into.push(BigInt::from(u8::from(*given)));
+            Ok(())
+        }
+        (Shape::Bits { width, .. }, Some(DataValue::Bitstring(given))) => {
+            into.push(bits::read(what, given, *width)?);
+            Ok(())
+        }
+        _ => Err(wrong()),
+    }
+}
+
+impl Running {
+    fn counter_cells(&self, given: &CounterEntry) -> Result<Vec<Cells>, Status> {
+        cells("counter", &self.info.counters, given.counter_id, given.index, |counter| {
+            (&counter.preamble, counter.size as u64)
+        })
+    }
+
+    pub(super) fn change_counter(&self, update: UpdateType, given: &CounterEntry) -> Result<(), Status> {
+        let (place, indices) = changed("counter", update, given.counter_id, self.counter_cells(given)?)?;
+        let data = given.data.unwrap_or_default();
+        let (packets, bytes) = (amount("packets", data.packet_count)?, amount("bytes", data.byte_count)?);
+        for index in indices {
+            self.control.program.set_counter(place, index as usize, packets, bytes);
+        }
+        Ok(())
+    }
+
+    pub(super) fn read_counters(&self, given: &CounterEntry) -> Result<Parts<'_>, Status> {
+        let all = self.counter_cells(given)?.into_iter();
+        let all = all.flat_map(|(place, indices)| indices.map(move |index| (place, index)));
+        Ok(parts(all.filter_map(|(place, at)| {
+            let (packets, bytes) = self.control.program.counter(place, at as usize)?;
+            let data = CounterData { byte_count: bytes as i64, packet_count: packets as i64 };
+            let counter_id = self.info.counters[place].preamble.id;
+            let entry = CounterEntry { counter_id, index: index(at), data: Some(data) };
+            Some(Ok(Entity { kind: Some(Kind::Counter(entry)) }))
+        })))
+    }
+
+    fn meter_cells(&self, given: &MeterEntry) -> Result<Vec<Cells>, Status> {
+        cells("meter", &self.info.meters, given.meter_id, given.index, |meter| (&meter.preamble, meter.size as u64))
+    }
+
+    pub(super) fn change_meter(&self, update: UpdateType, given: &MeterEntry) -> Result<(), Status> {
+        let (place, indices) = changed("meter", update, given.meter_id, self.meter_cells(given)?)?;
+        let rates = match given.config {
+            None => None,
+            Some(config) => Some(MeterRates {
+                committed_rate: amount("cir", config.cir)?,
+                committed_burst: amount("cburst", config.cburst)?,
+                peak_rate: amount("pir", config.pir)?,
+                peak_burst: amount("pburst", config.pburst)?,
+            }),
+        };
+        if let Some(rates) = rates.filter(|rates| rates.committed_rate > rates.peak_rate) {
+            let MeterRates { committed_rate, peak_rate, .. } = rates;
+            return Err(Status::invalid_argument(format!("cir {committed_rate} is above pir {peak_rate}")));
+        }
+        self.control.set_rates(place, indices, rates);
+        Ok(())
+    }
+
+    pub(super) fn read_meters(&self, given: &MeterEntry) -> Result<Parts<'_>, Status> {
+        let all = self.meter_cells(given)?.into_iter();
+        let all = all.flat_map(|(place, indices)| indices.map(move |index| (place, index)));
+        Ok(parts(all.map(|(place, at)| {
+            let known = self.control.rates.lock().unwrap_or_else(PoisonError::into_inner);
+            let config = known.get(place).and_then(|cells| cells.get(&at)).map(|rates| MeterConfig {
+                cir: rates.committed_rate as i64,
+                cburst: rates.committed_burst as i64,
+                pir: rates.peak_rate as i64,
+                pburst: rates.peak_burst as i64,
+            });
+            let meter_id = self.info.meters[place].preamble.id;
+            Ok(Entity { kind: Some(Kind::Meter(MeterEntry { meter_id, index: index(at), config })) })
+        })))
+    }
+
+    fn register_cells(&self, given: &RegisterEntry) -> Result<Vec<Cells>, Status> {
+        cells("register", &self.info.registers, given.register_id, given.index, |register| {
+            (&register.preamble, register.size as u64)
+        })
+    }
+
+    pub(super) fn change_register(&self, update: UpdateType, given: &RegisterEntry) -> Result<(), Status> {
+        let (place, indices) = changed("register", update, given.register_id, self.register_cells(given)?)?;
+        let state = self.control.state();
+        let described = &state.description.registers[place];
+        let leaves = leaves_of(described).map_err(Status::unimplemented)?;
+        let mut values = Vec::new();
+        match (&described.shape, &given.data) {
+            (Some(shape), Some(data)) => numbers(&described.path, shape, data, &mut values)?,
+            _ => return Err(Status::invalid_argument(format!("register {}: the value is missing", described.path))),
+        }
+        self.control.each_register_cell(place, indices, |_, cell| {
+            leaves.iter().zip(&values).for_each(|(leaf, number)| write_leaf(leaf, cell, number));
+        });
+        Ok(())
+    }
+
+    pub(super) fn read_registers(&self, given: &RegisterEntry) -> Result<Parts<'_>, Status> {
+        let all = self.register_cells(given)?.into_iter();
+        // Some at a time, so that packets do not wait for long.
+        let pieces = all.flat_map(|(place, cells)| {
+            let end = cells.end;
+            cells.step_by(PART).map(move |first| (place, first..(first + PART as u64).min(end)))
+        });
+        Ok(Box::new(pieces.map(|(place, indices)| {
+            let state = self.control.state();
+            let described = &state.description.registers[place];
+            let leaves = leaves_of(described).map_err(Status::unimplemented)?;
+            let shape = described.shape.as_ref().ok_or_else(|| Status::internal("a register without a type"))?;
+            let register_id = self.info.registers[place].preamble.id;
+            let mut part = Vec::new();
+            self.control.each_register_cell(place, indices, |at, cell| {
+                let data = data(shape, &mut leaves.iter().map(|leaf| read_leaf(leaf, cell)));
+                let entry = RegisterEntry { register_id, index: index(at), data: Some(data) };
+                part.push(Entity { kind: Some(Kind::Register(entry)) });
+            });
+            Ok(part)
+        })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use num_bigint::BigInt;
+
+    use super::{data, numbers};
+    use crate::ir::Shape;
+
+    #[test]
+    fn values_are_written_as_they_are_read() {
+        let bits = |width| Shape::Bits { width, signed: false };
+        let inner = Shape::Struct { name: "s".into(), members: vec![("a".into(), Shape::Bool), ("b".into(), bits(9))] };
+        let shape = Shape::Tuple(vec![bits(48), inner]);
+        let values = [0x0201_u64, 1, 511].map(BigInt::from);
+        let written = data(&shape, &mut values.iter().cloned());
+        let mut read = Vec::new();
+        numbers("x", &shape, &written, &mut read).expect("it is of this type");
+        assert_eq!(read, values);
+        let narrow = Shape::Tuple(vec![bits(9), Shape::Bool]);
+        assert!(numbers("x", &narrow, &written, &mut Vec::new()).expect_err("too wide").message().contains("9 bits"));
+        assert!(numbers("x", &bits(48), &written, &mut Vec::new()).is_err());
+        let fewer = Shape::Tuple(vec![bits(48)]);
+        assert!(numbers("x", &fewer, &written, &mut Vec::new()).is_err());
+    }
+}

@@ -1,0 +1,121 @@
+//! Multicast groups and clone sessions as P4Runtime has them.
+
+use namehop_p4runtime::Status;
+use namehop_p4runtime::device::Parts;
+use namehop_p4runtime::entity::{
+    CloneSessionEntry, Entity, Kind, MulticastGroupEntry, PortKind, Replica, ReplicationEntry, ReplicationKind,
+};
+use namehop_p4runtime::message::UpdateType;
+
+use super::{Running, bits, parts, unsupported};
+
+/// Copies of one packet, at most.
+const MOST_REPLICAS: usize = 1024;
+/// Bits of a port and of a replication number.
+const PORT_BITS: u32 = 9;
+const MOST_INSTANCE: u32 = 0xFFFF;
+/// Sessions that there may be.
+const MOST_SESSION: u32 = 0x7FFF;
+
+/// What tells replicas of a list apart, in the form of the switch.
+fn members(replicas: &[Replica]) -> Result<Vec<(u64, u64)>, Status> {
+    if replicas.len() > MOST_REPLICAS {
+        return Err(Status::resource_exhausted(format!("there are more than {MOST_REPLICAS} replicas")));
+    }
+    let mut all = Vec::new();
+    for replica in replicas {
+        let bytes = match &replica.port {
+            Some(PortKind::Bytes(bytes)) => bytes.clone(),
+            Some(PortKind::Number(number)) => number.to_be_bytes().to_vec(),
+            None => return Err(Status::invalid_argument("a replica has no port")),
+        };
+        let port = bits::read("the port of a replica", &bytes, PORT_BITS)?;
+        if replica.instance > MOST_INSTANCE {
+            return Err(Status::out_of_range(format!("the instance of a replica is at most {MOST_INSTANCE}")));
+        }
+        let member = (u64::from(replica.instance), u64::try_from(port).unwrap_or_default());
+        if all.contains(&member) {
+            return Err(Status::invalid_argument("two replicas have the same port and instance"));
+        }
+        all.push(member);
+    }
+    Ok(all)
+}
+
+fn replicas(members: &[(u64, u64)]) -> Vec<Replica> {
+    let replica = |(instance, port): &(u64, u64)| Replica {
+        instance: *instance as u32,
+        // All controllers know this form, which later versions of the specification replace.
+        port: Some(PortKind::Number(*port as u32)),
+    };
+    members.iter().map(replica).collect()
+}
+
+fn entity(kind: ReplicationKind) -> Entity {
+    Entity { kind: Some(Kind::Replication(ReplicationEntry { kind: Some(kind) })) }
+}
+
+impl Running {
+    pub(super) fn change_copies(&self, update: UpdateType, given: &ReplicationEntry) -> Result<(), Status> {
+        let (is_group, id, replicas) = match &given.kind {
+            Some(ReplicationKind::Multicast(group)) => (true, group.multicast_group_id, &group.replicas),
+            Some(ReplicationKind::Clone(session)) => {
+                if session.packet_length_bytes != 0 || session.class_of_service != 0 {
+                    return Err(unsupported("lengths and classes of clone sessions"));
+                }
+                (false, session.session_id, &session.replicas)
+            }
+            None => return Err(Status::invalid_argument("an entry for copies is empty")),
+        };
+        if !is_group && !(1..=MOST_SESSION).contains(&id) {
+            return Err(Status::invalid_argument(format!("{id} is no clone session: 1 to {MOST_SESSION} are")));
+        }
+        let what = if is_group { format!("multicast group {id}") } else { format!("clone session {id}") };
+        let mut known = self.control.replication();
+        let key = u64::from(id);
+        let is_there = if is_group { known.groups.contains_key(&key) } else { known.sessions.contains_key(&key) };
+        match (update, is_there) {
+            (UpdateType::Insert, true) => return Err(Status::already_exists(format!("{what} is there already"))),
+            (UpdateType::Modify | UpdateType::Delete, false) => {
+                return Err(Status::not_found(format!("there is no {what}")));
+            }
+            _ => {}
+        }
+        let list = if update == UpdateType::Delete { Vec::new() } else { members(replicas)? };
+        if update != UpdateType::Delete && list.is_empty() {
+            return Err(Status::invalid_argument(format!("{what} has no replicas: delete it instead")));
+        }
+        let switch = &self.control.switch;
+        let done = if is_group { known.group(switch, key, &list) } else { known.session(switch, key, &list) };
+        done.map_err(Status::invalid_argument)
+    }
+
+    pub(super) fn read_copies(&self, given: &ReplicationEntry) -> Result<Parts<'_>, Status> {
+        let wanted = |asked: u32, known: u64| asked == 0 || u64::from(asked) == known;
+        let known = self.control.replication();
+        let group = |(id, members): (&u64, &Vec<(u64, u64)>)| {
+            let replicas = replicas(members);
+            entity(ReplicationKind::Multicast(MulticastGroupEntry { multicast_group_id: *id as u32, replicas }))
+        };
+        let session = |(id, members): (&u64, &Vec<(u64, u64)>)| {
+            let (session_id, replicas) = (*id as u32, replicas(members));
+            entity(ReplicationKind::Clone(CloneSessionEntry { session_id, replicas, ..CloneSessionEntry::default() }))
+        };
+        let mut found: Vec<Entity> = Vec::new();
+        if let Some(ReplicationKind::Multicast(_)) | None = &given.kind {
+            let asked = match &given.kind {
+                Some(ReplicationKind::Multicast(asked)) => asked.multicast_group_id,
+                _ => 0,
+            };
+            found.extend(known.groups.iter().filter(|(id, _)| wanted(asked, **id)).map(group));
+        }
+        if let Some(ReplicationKind::Clone(_)) | None = &given.kind {
+            let asked = match &given.kind {
+                Some(ReplicationKind::Clone(asked)) => asked.session_id,
+                _ => 0,
+            };
+            found.extend(known.sessions.iter().filter(|(id, _)| wanted(asked, **id)).map(session));
+        }
+        Ok(parts(found.into_iter().map(Ok)))
+    }
+}

@@ -1,0 +1,161 @@
+//! A program that runs as controllers see it by P4Runtime: entries of tables (`tables`), counters, meters and registers (`cells`), groups
+//! and sessions (`copies`), packets (`packets`) and reports (`reports`).
+
+mod bits;
+mod cells;
+mod copies;
+mod packets;
+mod reports;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use namehop_p4runtime::Status;
+use namehop_p4runtime::device::{Device, Parts};
+use namehop_p4runtime::entity::{Entity, Kind};
+use namehop_p4runtime::info::{P4Info, Preamble};
+use namehop_p4runtime::message::{DigestList, Packet, UpdateType};
+use namehop_switch::controller::Controller;
+
+use crate::control::server::Control;
+use packets::Headers;
+use reports::Reports;
+
+/// Things in one part of an answer.
+const PART: usize = 512;
+
+/// A program that runs, with what is known of it.
+pub struct Running {
+    id: u64,
+    control: Arc<Control>,
+    info: P4Info,
+    program: Vec<u8>,
+    port: Option<Arc<Controller>>,
+    headers: Headers,
+    reports: Mutex<Reports>,
+}
+
+impl Running {
+    /// Of a program, the bytes that it was loaded from, and the port of the controller.
+    ///
+    /// # Errors
+    /// When its description is damaged.
+    pub fn new(
+        id: u64,
+        control: Arc<Control>,
+        program: Vec<u8>,
+        port: Option<Arc<Controller>>,
+    ) -> Result<Running, String> {
+        let info = control.state().description.p4info()?;
+        let headers = Headers::of(&info);
+        Ok(Running { id, control, info, program, port, headers, reports: Mutex::default() })
+    }
+}
+
+/// The place of something by its id.
+fn place<T>(list: &[T], kind: &str, id: u32, preamble: impl Fn(&T) -> &Preamble) -> Result<usize, Status> {
+    list.iter()
+        .position(|thing| preamble(thing).id == id)
+        .ok_or_else(|| Status::not_found(format!("the program has no {kind} with id {id:#010x}")))
+}
+
+/// The places that a request is for: one, or all when the id is 0.
+fn places<T>(list: &[T], kind: &str, id: u32, preamble: impl Fn(&T) -> &Preamble) -> Result<Vec<usize>, Status> {
+    if id == 0 { Ok((0..list.len()).collect()) } else { place(list, kind, id, preamble).map(|place| vec![place]) }
+}
+
+/// Entities in parts.
+fn parts<'d>(all: impl Iterator<Item = Result<Entity, Status>> + Send + 'd) -> Parts<'d> {
+    let mut all = all.fuse();
+    Box::new(std::iter::from_fn(move || {
+        let part: Result<Vec<Entity>, Status> = all.by_ref().take(PART).collect();
+        Some(part).filter(|part| !part.as_ref().is_ok_and(Vec::is_empty))
+    }))
+}
+
+fn unsupported(what: &str) -> Status {
+    Status::unimplemented(format!("{what} cannot be reached by P4Runtime yet"))
+}
+
+impl Device for Running {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn p4info(&self) -> &P4Info {
+        &self.info
+    }
+
+    fn program(&self) -> &[u8] {
+        &self.program
+    }
+
+    fn reset(&self) -> Result<(), Status> {
+        *self.reports.lock().unwrap_or_else(PoisonError::into_inner) = Reports::default();
+        self.control.reset().map_err(Status::internal)
+    }
+
+    fn change(&self, update: UpdateType, entity: &Entity) -> Result<(), Status> {
+        match &entity.kind {
+            Some(Kind::Table(entry)) => self.change_table(update, entry),
+            Some(Kind::Counter(entry)) => self.change_counter(update, entry),
+            Some(Kind::Meter(entry)) => self.change_meter(update, entry),
+            Some(Kind::Register(entry)) => self.change_register(update, entry),
+            Some(Kind::Replication(entry)) => self.change_copies(update, entry),
+            Some(Kind::Digest(entry)) => self.change_digest(update, entry),
+            other => Err(other_kind(other.as_ref())),
+        }
+    }
+
+    fn read(&self, entity: &Entity) -> Result<Parts<'_>, Status> {
+        match &entity.kind {
+            Some(Kind::Table(entry)) => self.read_tables(entry),
+            Some(Kind::Counter(entry)) => self.read_counters(entry),
+            Some(Kind::Meter(entry)) => self.read_meters(entry),
+            Some(Kind::Register(entry)) => self.read_registers(entry),
+            Some(Kind::Replication(entry)) => self.read_copies(entry),
+            Some(Kind::Digest(entry)) => self.read_digests(entry),
+            other => Err(other_kind(other.as_ref())),
+        }
+    }
+
+    fn send(&self, packet: &Packet) -> Result<(), Status> {
+        let port = self.port.as_ref().ok_or_else(|| {
+            Status::failed_precondition(
+                "there is no port of the controller: start with 'namehop p4 run --cpu-port NUMBER'",
+            )
+        })?;
+        let bytes = self.headers.packet(packet)?;
+        if port.send(&bytes) {
+            return Ok(());
+        }
+        Err(Status::resource_exhausted("too many packets wait for the program, or this one is too long"))
+    }
+
+    fn receive(&self) -> Option<Packet> {
+        let port = self.port.as_ref()?;
+        loop {
+            match self.headers.message(&port.receive()?) {
+                Some(packet) => return Some(packet),
+                None => port.count_malformed(),
+            }
+        }
+    }
+
+    fn digests(&self) -> Option<DigestList> {
+        self.due_reports()
+    }
+}
+
+fn other_kind(kind: Option<&Kind>) -> Status {
+    unsupported(match kind {
+        Some(Kind::Member(_) | Kind::Group(_)) => "members and groups of action profiles",
+        Some(Kind::DirectCounter(_)) => "counters of entries",
+        Some(Kind::DirectMeter(_)) => "meters of entries",
+        Some(Kind::ValueSet(_)) => "value sets",
+        Some(Kind::Extern(_)) => "other externs",
+        _ => return Status::invalid_argument("an entity is empty"),
+    })
+}

@@ -1,0 +1,102 @@
+//! Packets from and to the controller: the headers `packet_in` and `packet_out` of the program stand for their metadata.
+
+use namehop_p4runtime::Status;
+use namehop_p4runtime::info::{P4Info, Param};
+use namehop_p4runtime::message::{Metadata, Packet};
+use num_bigint::{BigInt, Sign};
+
+use super::bits;
+use crate::value;
+
+/// The fields of both headers, none where the program has no such header.
+pub struct Headers {
+    packet_in: Vec<Param>,
+    packet_out: Vec<Param>,
+}
+
+fn bits_of(fields: &[Param]) -> u32 {
+    fields.iter().map(|field| field.bitwidth as u32).sum()
+}
+
+impl Headers {
+    /// Those of a program.
+    pub fn of(info: &P4Info) -> Headers {
+        let fields = |name: &str| {
+            let header = info.controller_packet_metadata.iter().find(|header| header.preamble.name == name);
+            header.map(|header| header.metadata.clone()).unwrap_or_default()
+        };
+        Headers { packet_in: fields("packet_in"), packet_out: fields("packet_out") }
+    }
+
+    /// What goes into the program for a packet from the controller.
+    pub fn packet(&self, packet: &Packet) -> Result<Vec<u8>, Status> {
+        let mut header = BigInt::from(0);
+        for field in &self.packet_out {
+            let mut given = packet.metadata.iter().filter(|given| given.metadata_id == field.id);
+            let (Some(one), None) = (given.next(), given.next()) else {
+                let message = format!("metadata {} of packet_out is needed, once", field.name);
+                return Err(Status::invalid_argument(message));
+            };
+            let width = field.bitwidth as u32;
+            header = (header << width) | bits::read(&format!("metadata {}", field.name), &one.value, width)?;
+        }
+        if packet.metadata.len() > self.packet_out.len() {
+            return Err(Status::invalid_argument("there are metadata that the header packet_out has not"));
+        }
+        let length = bits_of(&self.packet_out).div_ceil(8) as usize;
+        let (_, bytes) = header.to_bytes_be();
+        let mut all = vec![0; length.saturating_sub(bytes.len())];
+        if length > 0 {
+            all.extend(bytes);
+        }
+        all.extend(&packet.payload);
+        Ok(all)
+    }
+
+    /// What goes to the controller for a packet from the program; none when it is shorter than its header.
+    pub fn message(&self, packet: &[u8]) -> Option<Packet> {
+        let length = bits_of(&self.packet_in).div_ceil(8) as usize;
+        let (header, payload) = packet.split_at_checked(length)?;
+        let header = BigInt::from_bytes_be(Sign::Plus, header);
+        let mut left = bits_of(&self.packet_in);
+        let metadata = self.packet_in.iter().map(|field| {
+            let width = field.bitwidth as u32;
+            left -= width;
+            Metadata { metadata_id: field.id, value: bits::write(&((&header >> left) & value::mask(width))) }
+        });
+        Some(Packet { metadata: metadata.collect(), payload: payload.to_vec() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use namehop_p4runtime::info::Param;
+    use namehop_p4runtime::message::{Metadata, Packet};
+
+    use super::Headers;
+
+    #[test]
+    fn headers_stand_for_metadata() {
+        let field = |id, bitwidth| Param { id, name: format!("f{id}"), bitwidth };
+        let fields = vec![field(1, 9), field(2, 7)];
+        let headers = Headers { packet_in: fields.clone(), packet_out: fields };
+        let metadata = |id: u32, value: &[u8]| Metadata { metadata_id: id, value: value.to_vec() };
+        let packet = Packet { payload: b"data".to_vec(), metadata: vec![metadata(1, &[1, 2]), metadata(2, &[3])] };
+        let bytes = headers.packet(&packet).expect("it fits");
+        assert_eq!(bytes, b"\x81\x03data");
+        assert_eq!(headers.message(&bytes), Some(packet.clone()));
+        assert_eq!(headers.message(&[1]), None);
+        for list in [
+            vec![metadata(1, &[1])],
+            vec![metadata(1, &[1]), metadata(1, &[1])],
+            vec![metadata(1, &[2, 0]), metadata(2, &[0])],
+            vec![metadata(1, &[1]), metadata(2, &[0]), metadata(3, &[0])],
+        ] {
+            assert!(headers.packet(&Packet { payload: Vec::new(), metadata: list }).is_err());
+        }
+        let none = Headers { packet_in: Vec::new(), packet_out: Vec::new() };
+        let plain = Packet { payload: b"data".to_vec(), metadata: Vec::new() };
+        assert_eq!(none.packet(&plain).expect("as it is"), b"data");
+        assert_eq!(none.message(b"data"), Some(plain));
+    }
+}

@@ -1,0 +1,112 @@
+//! What programs report with `digest`, in lists as controllers want them.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use namehop_p4runtime::Status;
+use namehop_p4runtime::device::Parts;
+use namehop_p4runtime::entity::{Data, DigestConfig, DigestEntry, Entity, Kind};
+use namehop_p4runtime::message::{DigestList, UpdateType};
+
+use super::{Running, cells, parts, place, places};
+use crate::control::cells::unpack;
+
+/// Reports in a list, at most.
+const MOST_IN_LIST: usize = 256;
+/// Reports that are looked at in one turn.
+const BURST: usize = 1024;
+
+/// A kind of reports that a controller wants.
+struct Wanted {
+    config: DigestConfig,
+    waiting: Vec<Data>,
+    since: Instant,
+}
+
+/// All that controllers want, by place of the kind.
+#[derive(Default)]
+pub struct Reports {
+    wanted: BTreeMap<usize, Wanted>,
+    lists: u64,
+}
+
+impl Wanted {
+    fn is_due(&self) -> bool {
+        let most = usize::try_from(self.config.max_list_size).ok().filter(|most| (1..=MOST_IN_LIST).contains(most));
+        let pause = Duration::from_nanos(u64::try_from(self.config.max_timeout_ns).unwrap_or_default());
+        !self.waiting.is_empty()
+            && (self.waiting.len() >= most.unwrap_or(MOST_IN_LIST) || self.since.elapsed() >= pause)
+    }
+}
+
+impl Running {
+    pub(super) fn change_digest(&self, update: UpdateType, given: &DigestEntry) -> Result<(), Status> {
+        let place = place(&self.info.digests, "digest", given.digest_id, |digest| &digest.preamble)?;
+        let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        match (update, reports.wanted.contains_key(&place)) {
+            (UpdateType::Insert, true) => return Err(Status::already_exists("these reports are wanted already")),
+            (UpdateType::Modify | UpdateType::Delete, false) => {
+                return Err(Status::not_found("these reports are not wanted yet"));
+            }
+            _ => {}
+        }
+        if update == UpdateType::Delete {
+            reports.wanted.remove(&place);
+            return Ok(());
+        }
+        let config = given.config.unwrap_or_default();
+        if config.max_list_size < 0 || config.max_timeout_ns < 0 || config.ack_timeout_ns < 0 {
+            return Err(Status::invalid_argument("a size or time of a digest is below 0"));
+        }
+        let waiting = reports.wanted.remove(&place).map(|known| known.waiting).unwrap_or_default();
+        reports.wanted.insert(place, Wanted { config, waiting, since: Instant::now() });
+        Ok(())
+    }
+
+    pub(super) fn read_digests(&self, given: &DigestEntry) -> Result<Parts<'_>, Status> {
+        let asked = places(&self.info.digests, "digest", given.digest_id, |digest| &digest.preamble)?;
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = asked.into_iter().filter_map(|place| Some((place, reports.wanted.get(&place)?.config)));
+        let entry = |(place, config): (usize, DigestConfig)| {
+            let digest_id = self.info.digests[place].preamble.id;
+            Entity { kind: Some(Kind::Digest(DigestEntry { digest_id, config: Some(config) })) }
+        };
+        let found: Vec<Entity> = known.map(entry).collect();
+        Ok(parts(found.into_iter().map(Ok)))
+    }
+
+    /// The next list that is full, or has waited for its time.
+    pub(super) fn due_reports(&self) -> Option<DigestList> {
+        let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        // Others may take them as long as no controller wants them.
+        if reports.wanted.is_empty() {
+            return None;
+        }
+        for _ in 0..BURST {
+            if reports.wanted.values().any(Wanted::is_due) {
+                break;
+            }
+            let Some(report) = self.control.program.digests.take() else { break };
+            let place = report.number as usize;
+            let state = self.control.state();
+            let (Some(wanted), Some(described)) =
+                (reports.wanted.get_mut(&place), state.description.digests.get(place))
+            else {
+                self.control.program.digests.count_dropped();
+                continue;
+            };
+            let (leaves, _) = described.shape.leaves();
+            let data = cells::data(&described.shape, &mut unpack(&leaves, report.bytes()).into_iter());
+            if wanted.waiting.is_empty() {
+                wanted.since = Instant::now();
+            }
+            wanted.waiting.push(data);
+        }
+        let (place, wanted) = reports.wanted.iter_mut().find(|(_, wanted)| wanted.is_due())?;
+        let (digest_id, data) = (self.info.digests[*place].preamble.id, std::mem::take(&mut wanted.waiting));
+        reports.lists += 1;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Some(DigestList { digest_id, list_id: reports.lists, data, timestamp: now.as_nanos() as i64 })
+    }
+}

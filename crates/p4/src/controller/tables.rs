@@ -1,0 +1,345 @@
+//! Entries of tables and default actions, as P4Runtime writes them.
+
+use namehop_p4runtime::Status;
+use namehop_p4runtime::device::Parts;
+use namehop_p4runtime::entity::{
+    Action, ActionSet, Entity, Field, FieldKind, FieldMatch, Kind, Pair, Prefix, Single, TableAction, TableActionKind,
+    TableEntry, WeightedAction,
+};
+use namehop_p4runtime::info::{self, MatchType};
+use namehop_p4runtime::message::UpdateType;
+use namehop_switch::program::{Change, Entry};
+use num_bigint::BigInt;
+
+use super::{PART, Running, bits, parts, place, places, unsupported};
+use crate::control::describe::TableDescription;
+use crate::control::entry;
+use crate::control::state::{Identity, identity};
+use crate::emit::lines;
+use crate::interpret::table::{Match, RuntimeEntry};
+use crate::lower;
+use crate::value::{self, Value};
+
+/// A table as p4info and the compiled program have it.
+pub(super) struct Table<'t> {
+    pub(super) info: &'t info::Table,
+    pub(super) described: &'t TableDescription,
+}
+
+impl Table<'_> {
+    fn bad(&self, reason: &str) -> Status {
+        Status::invalid_argument(format!("table {}: {reason}", self.info.preamble.name))
+    }
+
+    /// Whether entries have priorities.
+    fn is_ranked(&self) -> bool {
+        let ranked = |kind| matches!(kind, MatchType::Ternary | MatchType::Range | MatchType::Optional);
+        self.info.match_fields.iter().any(|field| ranked(field.match_type()))
+    }
+
+    fn key(&self, field: &info::MatchField, given: Option<&FieldMatch>) -> Result<Match, Status> {
+        let width = field.bitwidth as u32;
+        let what = || format!("table {}, key {}", self.info.preamble.name, field.name);
+        let bad = |reason: &str| Status::invalid_argument(format!("{}: {reason}", what()));
+        let read = |bytes: &[u8]| bits::read(&what(), bytes, width);
+        let Some(given) = given else {
+            return match field.match_type() {
+                MatchType::Exact => Err(bad("it is exact, so it needs a value")),
+                MatchType::Lpm => Ok(Match::Prefix(0.into(), 0.into(), 0)),
+                _ => Ok(Match::Any),
+            };
+        };
+        match (field.match_type(), &given.kind) {
+            (MatchType::Exact, Some(FieldKind::Exact(exact))) => Ok(Match::Exact(Value::Int(read(&exact.value)?))),
+            (MatchType::Optional, Some(FieldKind::Optional(exact))) => {
+                Ok(Match::Masked(read(&exact.value)?, value::mask(width)))
+            }
+            (MatchType::Lpm, Some(FieldKind::Lpm(prefix))) => {
+                let length = u32::try_from(prefix.length).ok().filter(|length| (1..=width).contains(length));
+                let length = length.ok_or_else(|| bad("a prefix has at least one bit, and not more than the key"))?;
+                let (number, mask) = (read(&prefix.value)?, value::mask(length) << (width - length));
+                if &number & &mask != number {
+                    return Err(bad("bits behind the prefix are set"));
+                }
+                Ok(Match::Prefix(number, mask, length))
+            }
+            (MatchType::Ternary, Some(FieldKind::Ternary(pair))) => {
+                let (number, mask) = (read(&pair.first)?, read(&pair.second)?);
+                if mask == BigInt::from(0) {
+                    return Err(bad("no bit matters: leave the key out"));
+                }
+                if &number & &mask != number {
+                    return Err(bad("bits are set that the mask leaves out"));
+                }
+                Ok(Match::Masked(number, mask))
+            }
+            (MatchType::Range, Some(FieldKind::Range(pair))) => {
+                let is_signed = self.described.table.keys.get(field.id as usize - 1).is_some_and(|key| key.signed);
+                let bound = |bytes: &[u8]| Ok::<_, Status>(value::wrap(&read(bytes)?, width, is_signed));
+                let (low, high) = (bound(&pair.first)?, bound(&pair.second)?);
+                if low > high {
+                    return Err(bad("the range is empty"));
+                }
+                if (&low, &high) == (&value::limits(width, is_signed).0, &value::limits(width, is_signed).1) {
+                    return Err(bad("the range has all values: leave the key out"));
+                }
+                Ok(Match::Range(low, high))
+            }
+            _ => Err(bad("the value is not of its kind of match")),
+        }
+    }
+
+    /// The place of an action in the table's list, and its values.
+    fn action(&self, action: &Action, is_default: bool) -> Result<(usize, Vec<Value>), Status> {
+        let found = self.info.action_refs.iter().position(|listed| listed.id == action.action_id);
+        let place = found.ok_or_else(|| self.bad(&format!("it has no action with id {:#010x}", action.action_id)))?;
+        let (described, listed) = (&self.described.actions[place], &self.described.table.actions[place]);
+        if described.default_only && !is_default {
+            return Err(self.bad(&format!("action {} is for the default only", described.path)));
+        }
+        if described.table_only && is_default {
+            return Err(self.bad(&format!("action {} is for entries only", described.path)));
+        }
+        if action.params.len() != listed.arguments.len() {
+            let (count, given) = (listed.arguments.len(), action.params.len());
+            return Err(self.bad(&format!("action {} has {count} parameters, and {given} are given", described.path)));
+        }
+        let mut values = Vec::new();
+        for (number, (name, width)) in described.parameters.iter().zip(&listed.arguments).enumerate() {
+            let given = action.params.iter().find(|param| param.id == number as u32 + 1);
+            let given = given.ok_or_else(|| self.bad(&format!("action {} needs {name}", described.path)))?;
+            let what = format!("table {}, action {}, {name}", self.info.preamble.name, described.path);
+            values.push(Value::Int(bits::read(&what, &given.value, *width)?));
+        }
+        Ok((place, values))
+    }
+
+    /// The action of an entry.
+    fn table_action(&self, action: &TableAction, is_default: bool) -> Result<(usize, Vec<Value>), Status> {
+        match &action.kind {
+            Some(TableActionKind::Action(action)) if self.info.implementation_id == 0 || is_default => {
+                self.action(action, is_default)
+            }
+            Some(TableActionKind::Action(_)) => {
+                Err(self.bad("it has an action profile: give an action profile action set with one action"))
+            }
+            Some(TableActionKind::Set(set)) if self.info.implementation_id != 0 => match &set.actions[..] {
+                [WeightedAction { action: Some(action), weight: 1.., .. }] => self.action(action, is_default),
+                [_] => Err(self.bad("an action of a set has a weight of at least 1")),
+                _ => Err(unsupported("action sets with more than one action")),
+            },
+            Some(TableActionKind::Set(_)) => Err(self.bad("it has no action profile")),
+            Some(_) => Err(unsupported("members and groups of action profiles")),
+            None => Err(self.bad("the action is empty")),
+        }
+    }
+
+    /// Reads an entry. Without an action, for deleting and looking for it, the first one stands for it.
+    pub(super) fn entry(&self, given: &TableEntry, needs_action: bool) -> Result<Entry, Status> {
+        let mut keys = Vec::new();
+        for (number, key) in self.described.table.keys.iter().enumerate() {
+            let Some(field) = self.info.match_fields.iter().find(|field| field.id as usize == number + 1) else {
+                // The key of a selector.
+                keys.push(Match::Any);
+                continue;
+            };
+            let mut values = given.matches.iter().filter(|value| value.field_id == field.id);
+            let value = values.next();
+            if values.next().is_some() {
+                return Err(self.bad(&format!("key {} is given twice", key.name)));
+            }
+            keys.push(self.key(field, value)?);
+        }
+        let known = |id: u32| self.info.match_fields.iter().any(|field| field.id == id);
+        if let Some(unknown) = given.matches.iter().find(|value| !known(value.field_id)) {
+            return Err(self.bad(&format!("it has no key with id {}", unknown.field_id)));
+        }
+        match (self.is_ranked(), given.priority) {
+            (true, ..=0) => {
+                return Err(self.bad("it has ternary, range or optional keys, so a priority of at least 1 is needed"));
+            }
+            (false, priority) if priority != 0 => return Err(self.bad("its entries have no priorities")),
+            _ => {}
+        }
+        let (action, arguments) = match &given.action {
+            Some(action) if needs_action => self.table_action(action, false)?,
+            None if needs_action => return Err(self.bad("an entry needs an action")),
+            _ => (0, Vec::new()),
+        };
+        let priority = i64::from(given.priority);
+        let entry = RuntimeEntry { keys, action, arguments, priority, packets: 0, bytes: 0 };
+        Ok(entry::packed(&self.described.table, entry))
+    }
+
+    fn show_action(&self, action: u32, data: &[u8]) -> TableAction {
+        let place = action as usize;
+        let id = self.info.action_refs.get(place).map_or(0, |action| action.id);
+        let values = self.described.table.actions.get(place).map(|listed| entry::values(listed, data));
+        let field = |(place, value): (usize, BigInt)| Field { id: place as u32 + 1, value: bits::write(&value) };
+        let action = Action { action_id: id, params: values.into_iter().flatten().enumerate().map(field).collect() };
+        let kind = if self.info.implementation_id == 0 {
+            TableActionKind::Action(action)
+        } else {
+            let action = WeightedAction { action: Some(action), weight: 1, watch_port: Vec::new() };
+            TableActionKind::Set(ActionSet { actions: vec![action] })
+        };
+        TableAction { kind: Some(kind) }
+    }
+
+    pub(super) fn show(&self, entry: &Entry) -> TableEntry {
+        let shape = &self.described.table;
+        let mut matches = Vec::new();
+        for key in entry::keys(shape, entry) {
+            let id = key.place as u32 + 1;
+            let Some(field) = self.info.match_fields.iter().find(|field| field.id == id) else { continue };
+            let (width, is_signed) = (field.bitwidth as u32, shape.keys[key.place].signed);
+            let is_all = key.mask == BigInt::from(0);
+            let (value, mask) = (bits::write(&key.value), bits::write(&key.mask));
+            let kind = match field.match_type() {
+                MatchType::Exact => FieldKind::Exact(Single { value }),
+                MatchType::Lpm | MatchType::Ternary | MatchType::Optional if is_all => continue,
+                MatchType::Optional => FieldKind::Optional(Single { value }),
+                MatchType::Lpm => FieldKind::Lpm(Prefix { value, length: key.mask.magnitude().count_ones() as i32 }),
+                MatchType::Ternary => FieldKind::Ternary(Pair { first: value, second: mask }),
+                MatchType::Range => {
+                    let Some((low, high)) = key.range else { continue };
+                    let all = value::mask(width);
+                    if low == 0 && BigInt::from(high) == all {
+                        continue;
+                    }
+                    let lowest = value::limits(width, is_signed).0;
+                    let bound = |bound: u64| bits::write(&value::wrap(&(BigInt::from(bound) + &lowest), width, false));
+                    FieldKind::Range(Pair { first: bound(low), second: bound(high) })
+                }
+                MatchType::Unspecified => continue,
+            };
+            matches.push(FieldMatch { field_id: id, kind: Some(kind) });
+        }
+        matches.sort_by_key(|value| value.field_id);
+        TableEntry {
+            table_id: self.info.preamble.id,
+            matches,
+            action: Some(self.show_action(entry.action, &entry.data)),
+            priority: if self.is_ranked() { i32::try_from(entry.priority).unwrap_or(i32::MAX) } else { 0 },
+            is_const: self.described.entries_are_const,
+            ..TableEntry::default()
+        }
+    }
+}
+
+fn entity(entry: TableEntry) -> Entity {
+    Entity { kind: Some(Kind::Table(entry)) }
+}
+
+impl Running {
+    pub(super) fn change_table(&self, update: UpdateType, given: &TableEntry) -> Result<(), Status> {
+        let number = place(&self.info.tables, "table", given.table_id, |table| &table.preamble)?;
+        let mut state = self.control.state();
+        let description = state.description.tables.get(number).ok_or_else(|| Status::internal("a table is missing"))?;
+        let table = Table { info: &self.info.tables[number], described: description };
+        if given.counter_data.is_some() || given.meter_config.is_some() {
+            return Err(unsupported("counters and meters of entries"));
+        }
+        if given.idle_timeout_ns != 0 || !given.metadata.is_empty() {
+            return Err(unsupported("idle time-outs and metadata of entries"));
+        }
+        if given.is_default_action {
+            if description.default_is_const {
+                return Err(Status::permission_denied(format!(
+                    "the default action of table {} is constant",
+                    table.info.preamble.name
+                )));
+            }
+            if update != UpdateType::Modify || !given.matches.is_empty() || given.priority != 0 {
+                return Err(table.bad("a default action is only modified, and has no keys and no priority"));
+            }
+            let Some(action) = &given.action else {
+                return state.reset_default(number).map_err(Status::internal);
+            };
+            let (action, values) = table.table_action(action, true)?;
+            let listed = &description.table.actions[action];
+            let data = lines::data_bytes(listed, &lower::pack_arguments(listed, &values));
+            return state.put_default(number, action as u32, data).map_err(Status::internal);
+        }
+        if description.entries_are_const {
+            let name = &table.info.preamble.name;
+            return Err(Status::permission_denied(format!("the entries of table {name} are constant")));
+        }
+        let mut new = table.entry(given, update != UpdateType::Delete)?;
+        let name = table.info.preamble.name.as_str();
+        let known = state.entry(number, &identity(&new));
+        let change = match (update, known) {
+            (UpdateType::Insert, None) => Change::Insert,
+            (UpdateType::Insert, Some(_)) => {
+                return Err(Status::already_exists(format!("table {name} has an entry with this key")));
+            }
+            (UpdateType::Modify, Some(_)) => Change::Modify,
+            (UpdateType::Delete, Some(known)) => {
+                // The size of its values is compared with that of its action.
+                new = known.clone();
+                Change::Delete
+            }
+            _ => return Err(Status::not_found(format!("table {name} has no entry with this key"))),
+        };
+        // What is wrong with an entry by itself was found before.
+        state.apply(number, change, new).map_err(Status::resource_exhausted)
+    }
+
+    pub(super) fn read_tables(&self, given: &TableEntry) -> Result<Parts<'_>, Status> {
+        let numbers = places(&self.info.tables, "table", given.table_id, |table| &table.preamble)?;
+        if given.is_default_action {
+            return Ok(parts(numbers.into_iter().filter_map(|number| self.default_entry(number)).map(Ok)));
+        }
+        let is_whole = given.matches.is_empty() && given.priority == 0;
+        if !is_whole {
+            let [number] = numbers[..] else {
+                return Err(Status::invalid_argument("keys and priorities are for one table: give its id"));
+            };
+            if !given.matches.is_empty() {
+                return self.one_entry(number, given).map(|found| parts(found.into_iter().map(Ok)));
+            }
+        }
+        let priority = i64::from(given.priority);
+        let mut numbers = numbers.into_iter().peekable();
+        let mut after: Option<Identity> = None;
+        Ok(Box::new(std::iter::from_fn(move || {
+            loop {
+                let number = *numbers.peek()?;
+                let state = self.control.state();
+                let found = state.entries_after(number, after.as_ref(), PART);
+                let Some((last, _)) = found.last() else {
+                    after = None;
+                    numbers.next();
+                    continue;
+                };
+                after = Some(last.clone());
+                let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
+                let wanted = found.iter().filter(|(_, entry)| priority == 0 || entry.priority == priority);
+                let part: Vec<Entity> = wanted.map(|(_, entry)| entity(table.show(entry))).collect();
+                if !part.is_empty() {
+                    return Some(Ok(part));
+                }
+            }
+        })))
+    }
+
+    fn one_entry(&self, number: usize, given: &TableEntry) -> Result<Option<Entity>, Status> {
+        let state = self.control.state();
+        let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
+        let wanted = identity(&table.entry(given, false)?);
+        Ok(state.entry(number, &wanted).map(|entry| entity(table.show(entry))))
+    }
+
+    fn default_entry(&self, number: usize) -> Option<Entity> {
+        let state = self.control.state();
+        let table = Table { info: &self.info.tables[number], described: &state.description.tables[number] };
+        let (action, data) = state.default(number)?;
+        let mut action = table.show_action(*action, data);
+        if let Some(TableActionKind::Set(set)) = &action.kind {
+            let plain = set.actions.first().and_then(|action| action.action.clone());
+            action.kind = plain.map(TableActionKind::Action);
+        }
+        let table_id = table.info.preamble.id;
+        Some(entity(TableEntry { table_id, action: Some(action), is_default_action: true, ..TableEntry::default() }))
+    }
+}

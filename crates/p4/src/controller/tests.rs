@@ -1,0 +1,178 @@
+//! Entries as controllers write them: read, written again, and refused with what is wrong.
+
+use namehop_p4runtime::Message as _;
+use namehop_p4runtime::entity::{
+    Action, Field, FieldKind, FieldMatch, Pair, Prefix, Single, TableAction, TableActionKind, TableEntry,
+};
+use namehop_p4runtime::info::P4Info;
+use proptest::prelude::*;
+
+use super::tables::Table;
+use crate::control::describe::Description;
+use crate::control::tests::description;
+
+const ROUTE: &str = "I.route";
+const MACS: &str = "I.macs";
+const ACL: &str = "I.acl";
+
+struct Known {
+    description: Description,
+    info: P4Info,
+}
+
+impl Known {
+    fn new() -> Known {
+        let description = description();
+        Known { info: description.p4info().expect("p4info"), description }
+    }
+
+    fn table(&self, name: &str) -> Table<'_> {
+        let place = self.info.tables.iter().position(|table| table.preamble.name == name).expect("it is there");
+        Table { info: &self.info.tables[place], described: &self.description.tables[place] }
+    }
+
+    fn action(&self, name: &str, values: &[&[u8]]) -> Option<TableAction> {
+        let action = self.info.actions.iter().find(|action| action.preamble.name == name).expect("it is there");
+        let field = |(place, value): (usize, &&[u8])| Field { id: place as u32 + 1, value: value.to_vec() };
+        let action = Action { action_id: action.preamble.id, params: values.iter().enumerate().map(field).collect() };
+        Some(TableAction { kind: Some(TableActionKind::Action(action)) })
+    }
+
+    fn entry(&self, table: &str, matches: &[FieldMatch], priority: i32) -> TableEntry {
+        TableEntry {
+            table_id: self.table(table).info.preamble.id,
+            matches: matches.to_vec(),
+            action: self.action("I.send", &[&[3], &[2, 0, 0, 0, 0, 1]]),
+            priority,
+            ..TableEntry::default()
+        }
+    }
+}
+
+fn exact(field_id: u32, value: &[u8]) -> FieldMatch {
+    FieldMatch { field_id, kind: Some(FieldKind::Exact(Single { value: value.to_vec() })) }
+}
+
+fn prefix(field_id: u32, value: &[u8], length: i32) -> FieldMatch {
+    FieldMatch { field_id, kind: Some(FieldKind::Lpm(Prefix { value: value.to_vec(), length })) }
+}
+
+fn pair(first: &[u8], second: &[u8]) -> Pair {
+    Pair { first: first.to_vec(), second: second.to_vec() }
+}
+
+fn ternary(field_id: u32, value: &[u8], mask: &[u8]) -> FieldMatch {
+    FieldMatch { field_id, kind: Some(FieldKind::Ternary(pair(value, mask))) }
+}
+
+fn range(field_id: u32, low: &[u8], high: &[u8]) -> FieldMatch {
+    FieldMatch { field_id, kind: Some(FieldKind::Range(pair(low, high))) }
+}
+
+#[test]
+fn entries_are_written_as_they_are_read() {
+    let known = Known::new();
+    for (table, matches, priority) in [
+        (ROUTE, vec![prefix(1, &[10, 0, 0, 0], 8)], 0),
+        (ROUTE, vec![], 0),
+        (ROUTE, vec![prefix(1, &[1], 32)], 0),
+        (MACS, vec![exact(1, &[0]), exact(2, &[0xFF, 0xFF])], 0),
+        (ACL, vec![ternary(1, &[10, 0, 0, 1], &[0xFF, 0, 0, 0xFF]), range(2, &[1], &[1, 0])], 7),
+        (ACL, vec![range(2, &[0], &[5])], i32::MAX),
+        (ACL, vec![], 1),
+    ] {
+        let given = known.entry(table, &matches, priority);
+        let table = known.table(table);
+        let shown = table.show(&table.entry(&given, true).expect("it fits"));
+        assert_eq!(shown, given);
+    }
+    // Zeros before a value do not matter.
+    let (given, table) = (known.entry(MACS, &[exact(1, &[0, 0, 7]), exact(2, &[0, 9])], 0), known.table(MACS));
+    let shown = table.show(&table.entry(&given, true).expect("it fits"));
+    assert_eq!(shown.matches, [exact(1, &[7]), exact(2, &[9])]);
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let known = Known::new();
+    let table = [
+        (ROUTE, vec![prefix(1, &[1], 33)], 0, "more than the key"),
+        (ROUTE, vec![prefix(1, &[1], 0)], 0, "at least one bit"),
+        (ROUTE, vec![prefix(1, &[10, 0, 0, 1], 8)], 0, "behind the prefix"),
+        (ROUTE, vec![prefix(1, &[1, 0, 0, 0, 0], 8)], 0, "32 bits"),
+        (ROUTE, vec![exact(1, &[1])], 0, "kind of match"),
+        (ROUTE, vec![prefix(1, &[], 8)], 0, "at least one byte"),
+        (ROUTE, vec![prefix(2, &[1], 32)], 0, "no key with id 2"),
+        (ROUTE, vec![prefix(1, &[1], 32), prefix(1, &[1], 32)], 0, "twice"),
+        (ROUTE, vec![], 1, "no priorities"),
+        (MACS, vec![exact(1, &[1])], 0, "hdr.h.c"),
+        (ACL, vec![], 0, "priority"),
+        (ACL, vec![], -1, "priority"),
+        (ACL, vec![ternary(1, &[1], &[2])], 1, "mask leaves out"),
+        (ACL, vec![ternary(1, &[0], &[0])], 1, "leave the key out"),
+        (ACL, vec![range(2, &[5], &[4])], 1, "empty"),
+        (ACL, vec![range(2, &[0], &[0xFF, 0xFF])], 1, "all values"),
+    ];
+    for (table, matches, priority, part) in table {
+        let given = known.entry(table, &matches, priority);
+        let error = known.table(table).entry(&given, true).expect_err(part);
+        assert!(error.message().contains(part) && error.message().contains(table), "{part}: {}", error.message());
+    }
+    let empty = Some(TableAction { kind: None });
+    for (action, part) in [
+        (None, "needs an action"),
+        (empty, "empty"),
+        (known.action("I.send", &[&[3]]), "2 parameters"),
+        (known.action("I.send", &[&[2, 0], &[1]]), "9 bits"),
+        (Some(TableAction { kind: Some(TableActionKind::MemberId(1)) }), "members"),
+    ] {
+        let given = TableEntry { action, ..known.entry(ROUTE, &[], 0) };
+        let error = known.table(ROUTE).entry(&given, true).expect_err(part);
+        assert!(error.message().contains(part), "{part}: {}", error.message());
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_entry_is_read_or_refused(
+        id in 0_u32..4,
+        kind in 0..5,
+        first in prop::collection::vec(any::<u8>(), 0..6),
+        second in prop::collection::vec(any::<u8>(), 0..6),
+        number in prop_oneof![Just(i32::MIN), Just(i32::MAX), -1..40_i32],
+        param in prop::collection::vec(any::<u8>(), 0..8),
+    ) {
+        KNOWN.with(|known| {
+            let field = match kind {
+                0 => exact(id, &first),
+                1 => prefix(id, &first, number),
+                2 => ternary(id, &first, &second),
+                3 => range(id, &first, &second),
+                _ => FieldMatch { field_id: id, kind: None },
+            };
+            for name in [ROUTE, MACS, ACL] {
+                let action = known.action("I.send", &[&param, &first]);
+                let given = TableEntry { action, ..known.entry(name, std::slice::from_ref(&field), number) };
+                let table = known.table(name);
+                let Ok(entry) = table.entry(&given, true) else { continue };
+                let shown = table.show(&entry);
+                // What is shown is read as the same entry.
+                prop_assert_eq!(table.entry(&shown, true).expect("it was shown"), entry);
+            }
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn any_bytes_are_an_entry_or_none(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+        if let Ok(given) = TableEntry::decode(&*bytes) {
+            KNOWN.with(|known| for name in [ROUTE, MACS, ACL] {
+                let _ = known.table(name).entry(&given, true);
+            });
+        }
+    }
+}
+
+thread_local! {
+    static KNOWN: Known = Known::new();
+}

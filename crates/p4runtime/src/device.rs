@@ -1,0 +1,52 @@
+//! What a device does for the service: whoever runs a program implements this.
+
+use tonic::Status;
+
+use crate::entity::Entity;
+use crate::info::P4Info;
+use crate::message::{DigestList, Packet, UpdateType};
+
+/// A part of what was asked for, of a bounded size; the answer ends with the last one.
+pub type Parts<'d> = Box<dyn Iterator<Item = Result<Vec<Entity>, Status>> + Send + 'd>;
+
+/// A device with a program that runs. All of it may be called by several threads.
+pub trait Device: Send + Sync + 'static {
+    /// By which number controllers call it.
+    fn id(&self) -> u64;
+
+    /// What can be reached of its program.
+    fn p4info(&self) -> &P4Info;
+
+    /// The program itself, as controllers send it.
+    fn program(&self) -> &[u8];
+
+    /// Makes everything as it was when the program started.
+    ///
+    /// # Errors
+    /// What is not as it was.
+    fn reset(&self) -> Result<(), Status>;
+
+    /// Changes one thing.
+    ///
+    /// # Errors
+    /// Why not; nothing has changed then.
+    fn change(&self, update: UpdateType, entity: &Entity) -> Result<(), Status>;
+
+    /// What fits a request, read piece by piece as it is asked for.
+    ///
+    /// # Errors
+    /// What is wrong with the request.
+    fn read(&self, entity: &Entity) -> Result<Parts<'_>, Status>;
+
+    /// Sends a packet into the program.
+    ///
+    /// # Errors
+    /// What is wrong with it, or that too many wait.
+    fn send(&self, packet: &Packet) -> Result<(), Status>;
+
+    /// The next packet from the program to the controller.
+    fn receive(&self) -> Option<Packet>;
+
+    /// What the program has reported, when it is time to send it.
+    fn digests(&self) -> Option<DigestList>;
+}

@@ -1,0 +1,239 @@
+//! The gRPC server: connections, their limits, and which function answers which request.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, TcpListener as Listener};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::timeout;
+use tonic::Status;
+use tonic::body::Body;
+use tonic::server::{Grpc, UnaryService};
+use tonic_prost::ProstCodec;
+
+use crate::device::Device;
+use crate::service::Service;
+use crate::stream;
+
+/// Connections at once, and requests of each.
+const MOST_CONNECTIONS: usize = 16;
+const MOST_REQUESTS: u32 = 16;
+/// The largest request.
+const REQUEST_BYTES: usize = 16 << 20;
+/// The largest message of a stream: a packet with its metadata.
+pub(crate) const STREAM_BYTES: usize = 64 << 10;
+/// Requests of many bytes at once; further ones wait.
+const LARGE_REQUESTS: usize = 4;
+/// How long a request may take to come and be answered, and whoever connects to say anything.
+const REQUEST_TIME: Duration = Duration::from_secs(60);
+const HELLO_TIME: Duration = Duration::from_secs(10);
+/// What connections of HTTP/2 begin with.
+const HELLO: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Between two looks whether it is there; and when there are no file descriptors.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Connections are asked whether they live.
+const ALIVE_EVERY: Duration = Duration::from_secs(30);
+const ALIVE_TIME: Duration = Duration::from_secs(30);
+/// The largest headers of a request, and memory for what was not sent yet.
+const HEADER_BYTES: u32 = 16 << 10;
+const SEND_BYTES: usize = 256 << 10;
+
+/// A server, which ends when this is dropped.
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Listens and serves from now on, in a thread of its own.
+    ///
+    /// # Errors
+    /// When the address is in use, or not one of this machine.
+    pub fn start<D: Device>(address: SocketAddr, device: D) -> io::Result<Server> {
+        let named = |error: io::Error| io::Error::other(format!("cannot serve P4Runtime at {address}: {error}"));
+        let listener = Listener::bind(address).map_err(named)?;
+        listener.set_nonblocking(true).map_err(named)?;
+        let address = listener.local_addr().map_err(named)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(named)?;
+        let service = Service::new(device);
+        let (stop, stopped) = oneshot::channel();
+        let thread = thread::Builder::new().name("p4runtime".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                // Fails only when there is no runtime.
+                let Ok(listener) = TcpListener::from_std(listener) else { return };
+                tokio::select! {
+                    () = accept(listener, &service) => {}
+                    () = stream::pump(Arc::clone(&service)) => {}
+                    _ = stopped => {}
+                }
+            });
+            // Requests that are being carried out do not keep the program from ending.
+            runtime.shutdown_background();
+        })?;
+        Ok(Server { address, stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // It tells nobody why it failed, if it did.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What all connections share.
+struct Shared<D> {
+    service: Arc<Service<D>>,
+    large: Arc<Semaphore>,
+}
+
+async fn accept<D: Device>(listener: TcpListener, service: &Arc<Service<D>>) {
+    let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let shared = Arc::new(Shared { service: Arc::clone(service), large: Arc::new(Semaphore::new(LARGE_REQUESTS)) });
+    loop {
+        let Ok((connection, _)) = listener.accept().await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        // Whoever is too much sees the end at once.
+        let Ok(place) = Arc::clone(&connections).try_acquire_owned() else { continue };
+        let shared = Arc::clone(&shared);
+        tokio::spawn(async move {
+            if says_hello(&connection).await {
+                serve(connection, shared).await;
+            }
+            drop(place);
+        });
+    }
+}
+
+/// Whether the other end speaks HTTP/2, and does so in time.
+async fn says_hello(connection: &TcpStream) -> bool {
+    let mut seen = [0; HELLO.len()];
+    let hello = async {
+        loop {
+            match connection.peek(&mut seen).await {
+                Ok(0) | Err(_) => return false,
+                Ok(count) if seen[..count] != HELLO[..count] => return false,
+                Ok(count) if count == HELLO.len() => return true,
+                Ok(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    };
+    timeout(HELLO_TIME, hello).await.unwrap_or(false)
+}
+
+async fn serve<D: Device>(connection: TcpStream, shared: Arc<Shared<D>>) {
+    // Packets for the controller are not kept for company.
+    let _ = connection.set_nodelay(true);
+    let answer = hyper::service::service_fn(move |request| {
+        let shared = Arc::clone(&shared);
+        async move { Ok::<_, Infallible>(dispatch(request, &shared).await) }
+    });
+    let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MOST_REQUESTS)
+        .max_header_list_size(HEADER_BYTES)
+        .max_send_buf_size(SEND_BYTES)
+        .keep_alive_interval(ALIVE_EVERY)
+        .keep_alive_timeout(ALIVE_TIME);
+    // A connection that breaks is no concern of others.
+    let _ = builder.serve_connection(TokioIo::new(connection), answer).await;
+}
+
+/// A function that answers one message with another.
+struct Unary<F>(F);
+
+impl<F, A, R, Q> UnaryService<Q> for Unary<F>
+where
+    F: FnMut(Q) -> A,
+    A: Future<Output = Result<R, Status>>,
+{
+    type Response = R;
+    type Future = Answered<A>;
+
+    fn call(&mut self, request: tonic::Request<Q>) -> Self::Future {
+        Answered(Box::pin((self.0)(request.into_inner())))
+    }
+}
+
+/// The answer of such a function in the form that is sent.
+struct Answered<A>(std::pin::Pin<Box<A>>);
+
+impl<A, R> Future for Answered<A>
+where
+    A: Future<Output = Result<R, Status>>,
+{
+    type Output = Result<tonic::Response<R>, Status>;
+
+    fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<Self::Output> {
+        self.0.as_mut().poll(context).map(|result| result.map(tonic::Response::new))
+    }
+}
+
+/// Does something that takes a while beside the thread of the server.
+async fn aside<R: Send + 'static>(work: impl FnOnce() -> Result<R, Status> + Send + 'static) -> Result<R, Status> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(Status::internal("the request failed; please report this")))
+}
+
+async fn dispatch<D: Device>(request: Request<Incoming>, shared: &Shared<D>) -> Response<Body> {
+    let path = request.uri().path().to_owned();
+    let service = Arc::clone(&shared.service);
+    let Some(method) = path.strip_prefix("/p4.v1.P4Runtime/") else { return unknown(&path) };
+    if method == "StreamChannel" {
+        let mut grpc = Grpc::new(ProstCodec::default()).max_decoding_message_size(STREAM_BYTES);
+        return grpc.streaming(stream::Channel(service), request).await;
+    }
+    if method == "Read" {
+        let mut grpc = Grpc::new(ProstCodec::default()).max_decoding_message_size(STREAM_BYTES);
+        return in_time(grpc.server_streaming(stream::Read(service), request)).await;
+    }
+    // The semaphore lives as long as this.
+    let _turn = shared.large.acquire().await;
+    macro_rules! unary {
+        ($answer:expr) => {{
+            let mut grpc = Grpc::new(ProstCodec::default()).max_decoding_message_size(REQUEST_BYTES);
+            in_time(grpc.unary(Unary($answer), request)).await
+        }};
+    }
+    match method {
+        "Write" => unary!(move |request| {
+            let service = Arc::clone(&service);
+            aside(move || service.write(&request))
+        }),
+        "SetForwardingPipelineConfig" => unary!(move |request| {
+            let service = Arc::clone(&service);
+            aside(move || service.set_pipeline(&request))
+        }),
+        "GetForwardingPipelineConfig" => unary!(move |request| {
+            let answer = service.get_pipeline(request);
+            async { answer }
+        }),
+        "Capabilities" => unary!(|_: crate::message::Nothing| async { Ok(Service::<D>::capabilities()) }),
+        _ => unknown(&path),
+    }
+}
+
+fn unknown(path: &str) -> Response<Body> {
+    Status::unimplemented(format!("there is no method {path}; this is P4Runtime")).into_http()
+}
+
+async fn in_time(answer: impl Future<Output = Response<Body>>) -> Response<Body> {
+    let late = || Status::deadline_exceeded("the request did not come, or was not answered, in time").into_http();
+    timeout(REQUEST_TIME, answer).await.unwrap_or_else(|_| late())
+}

@@ -1,0 +1,185 @@
+//! What the service answers: who may do what, and requests carried out one after the other.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prost::Message as _;
+use tonic::{Code, Status};
+
+use crate::arbitration::Arbiter;
+use crate::compare;
+use crate::device::Device;
+use crate::message;
+use crate::message::{
+    Any, Atomicity, Capabilities, Cookie, Error, GetPipelineRequest, GetPipelineResponse, Nothing, PipelineAction,
+    PipelineConfig, PipelineParts, SetPipelineRequest, Uint128, Update, UpdateType, WriteRequest,
+};
+
+/// The version of the specification.
+const API_VERSION: &str = "1.4.0";
+/// The type of errors in details.
+const ERROR_TYPE: &str = "type.googleapis.com/p4.v1.Error";
+
+/// The pipelines that controllers have set.
+#[derive(Default)]
+struct Pipeline {
+    cookie: Option<Cookie>,
+    /// One that was verified and waits for its commit.
+    saved: Option<Option<Cookie>>,
+}
+
+/// A device as controllers see it.
+pub struct Service<D> {
+    /// What is controlled.
+    pub device: D,
+    /// Who controls it.
+    pub arbiter: Arbiter,
+    pipeline: Mutex<Pipeline>,
+    /// Writers take turns.
+    writing: Mutex<()>,
+}
+
+impl<D: Device> Service<D> {
+    /// Of a device whose program runs.
+    pub fn new(device: D) -> Arc<Service<D>> {
+        let arbiter = Arbiter::new(device.id());
+        Arc::new(Service { device, arbiter, pipeline: Mutex::default(), writing: Mutex::default() })
+    }
+
+    /// Whether a request is for this device.
+    ///
+    /// # Errors
+    /// When it is for another one.
+    pub fn check_device(&self, device_id: u64) -> Result<(), Status> {
+        let own = self.device.id();
+        if device_id == own {
+            return Ok(());
+        }
+        Err(Status::not_found(format!("there is no device {device_id}; this one has number {own}")))
+    }
+
+    fn check_writer(&self, device_id: u64, role: &str, election_id: Option<Uint128>) -> Result<(), Status> {
+        self.check_device(device_id)?;
+        if !role.is_empty() {
+            return Err(Status::permission_denied(format!("there is no role '{role}', only the default one")));
+        }
+        if !self.arbiter.is_primary(election_id) {
+            return Err(Status::permission_denied(
+                "only the primary controller may do this: open a stream with the highest election id, and name it here",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Changes entries, one after the other.
+    ///
+    /// # Errors
+    /// With the fate of each update, when one has failed.
+    pub fn write(&self, request: &WriteRequest) -> Result<Nothing, Status> {
+        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check_writer(request.device_id, &request.role, request.election_id)?;
+        if request.atomicity() != Atomicity::ContinueOnError {
+            return Err(Status::unimplemented("updates are made one by one: only CONTINUE_ON_ERROR is possible"));
+        }
+        let results: Vec<_> = request.updates.iter().map(|update| self.update(update)).collect();
+        let failed = results.iter().filter(|result| result.is_err()).count();
+        if failed == 0 {
+            return Ok(Nothing {});
+        }
+        let details = results.iter().map(|result| {
+            let error = match result {
+                Ok(()) => Error::default(),
+                Err(status) => Error { canonical_code: status.code() as i32, message: status.message().to_owned() },
+            };
+            Any { type_url: ERROR_TYPE.to_owned(), value: error.encode_to_vec() }
+        });
+        let message = format!("{failed} of {} updates failed", results.len());
+        let details = details.collect();
+        let status = message::Status { code: Code::Unknown as i32, message: message.clone(), details };
+        Err(Status::with_details(Code::Unknown, message, status.encode_to_vec().into()))
+    }
+
+    fn update(&self, update: &Update) -> Result<(), Status> {
+        match (update.update_type(), &update.entity) {
+            (UpdateType::Unspecified, _) => Err(Status::invalid_argument("an update inserts, modifies or deletes")),
+            (_, None) => Err(Status::invalid_argument("an update has an entity")),
+            (kind, Some(entity)) => self.device.change(kind, entity),
+        }
+    }
+
+    /// Takes a pipeline: only that of the program that runs.
+    ///
+    /// # Errors
+    /// When it is another one, with what differs.
+    pub fn set_pipeline(&self, request: &SetPipelineRequest) -> Result<Nothing, Status> {
+        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check_writer(request.device_id, &request.role, request.election_id)?;
+        let action = request.action();
+        let mut pipeline = self.pipeline.lock().unwrap_or_else(PoisonError::into_inner);
+        let cookie = match (action, &request.config) {
+            (PipelineAction::Unspecified, _) => return Err(Status::invalid_argument("the action is missing")),
+            (PipelineAction::Commit, Some(_)) => {
+                return Err(Status::invalid_argument("COMMIT is for what was saved; leave the configuration out"));
+            }
+            (PipelineAction::Commit, None) => pipeline
+                .saved
+                .ok_or_else(|| Status::failed_precondition("nothing was saved: VERIFY_AND_SAVE comes first"))?,
+            (_, None) => return Err(Status::invalid_argument("the configuration is missing")),
+            (_, Some(config)) => {
+                self.verify(config)?;
+                config.cookie
+            }
+        };
+        match action {
+            PipelineAction::Verify | PipelineAction::Unspecified => return Ok(Nothing {}),
+            PipelineAction::VerifyAndSave => {
+                pipeline.saved = Some(cookie);
+                return Ok(Nothing {});
+            }
+            PipelineAction::VerifyAndCommit | PipelineAction::Commit => self.device.reset()?,
+            // The program is the same, so its state stays.
+            PipelineAction::ReconcileAndCommit => {}
+        }
+        *pipeline = Pipeline { cookie, saved: None };
+        Ok(Nothing {})
+    }
+
+    fn verify(&self, config: &PipelineConfig) -> Result<(), Status> {
+        let given = config.p4info.as_ref().ok_or_else(|| Status::invalid_argument("p4info is missing"))?;
+        compare::same(self.device.p4info(), given).map_err(|difference| {
+            Status::invalid_argument(format!("p4info is not that of the program that runs: {difference}"))
+        })?;
+        let (own, given) = (self.device.program(), &*config.p4_device_config);
+        // Some controllers send only p4info.
+        if given.is_empty() || given == own {
+            return Ok(());
+        }
+        Err(Status::invalid_argument(format!(
+            "p4_device_config has {} bytes and is not the program that runs, which has {}: give the file that 'namehop p4 run' was \
+             started with; another program needs another start",
+            given.len(),
+            own.len()
+        )))
+    }
+
+    /// The pipeline that runs.
+    ///
+    /// # Errors
+    /// When the request is for another device.
+    pub fn get_pipeline(&self, request: GetPipelineRequest) -> Result<GetPipelineResponse, Status> {
+        self.check_device(request.device_id)?;
+        let parts = request.parts();
+        let p4info = matches!(parts, PipelineParts::All | PipelineParts::P4infoAndCookie);
+        let program = matches!(parts, PipelineParts::All | PipelineParts::DeviceConfigAndCookie);
+        let config = PipelineConfig {
+            p4info: p4info.then(|| self.device.p4info().clone()),
+            p4_device_config: if program { self.device.program().to_vec() } else { Vec::new() },
+            cookie: self.pipeline.lock().unwrap_or_else(PoisonError::into_inner).cookie,
+        };
+        Ok(GetPipelineResponse { config: Some(config) })
+    }
+
+    /// What the service can do.
+    pub fn capabilities() -> Capabilities {
+        Capabilities { p4runtime_api_version: API_VERSION.to_owned() }
+    }
+}

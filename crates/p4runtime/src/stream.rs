@@ -1,0 +1,208 @@
+//! What goes on for longer than a request: the stream of a controller, and answers to reads.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::server::{ServerStreamingService, StreamingService};
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::arbitration::{Answer, Primary};
+use crate::device::Device;
+use crate::message::{
+    Packet, PacketOutError, ReadRequest, ReadResponse, StreamError, StreamEvent, StreamRequest, StreamUpdate,
+};
+use crate::service::Service;
+
+/// Messages that wait for a controller.
+const WAITING: usize = 256;
+/// Parts of an answer that wait for whoever reads.
+const PARTS: usize = 2;
+/// Reads at once, and how long one waits for its reader.
+const MOST_READS: usize = 4;
+/// How long a controller may leave what it was sent.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Between two looks for packets and reports.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Packets to one controller before others have a turn.
+const BURST: usize = 64;
+
+type Boxed<T> = Pin<Box<dyn Future<Output = Result<Response<T>, Status>> + Send>>;
+
+/// Answers `StreamChannel`.
+pub(crate) struct Channel<D>(pub(crate) Arc<Service<D>>);
+
+impl<D: Device> StreamingService<StreamRequest> for Channel<D> {
+    type Response = crate::message::StreamResponse;
+    type ResponseStream = ReceiverStream<Answer>;
+    type Future = Boxed<Self::ResponseStream>;
+
+    fn call(&mut self, request: Request<Streaming<StreamRequest>>) -> Self::Future {
+        let service = Arc::clone(&self.0);
+        Box::pin(async move {
+            let (sender, receiver) = mpsc::channel(WAITING);
+            let (presence, gone) = oneshot::channel();
+            let client = service.arbiter.join(sender, presence)?;
+            tokio::spawn(async move {
+                let reason = tokio::select! {
+                    reason = listen(&service, client, request.into_inner()) => reason.err(),
+                    // It was cut off.
+                    _ = gone => None,
+                };
+                service.arbiter.leave(client, reason);
+            });
+            Ok(Response::new(ReceiverStream::new(receiver)))
+        })
+    }
+}
+
+/// Takes what a controller sends, until it ends.
+async fn listen<D: Device>(
+    service: &Service<D>,
+    client: u64,
+    mut requests: Streaming<StreamRequest>,
+) -> Result<(), Status> {
+    let mut is_known = false;
+    while let Some(request) = requests.message().await? {
+        match request.update {
+            Some(StreamUpdate::Arbitration(update)) => {
+                service.arbiter.arbitrate(client, &update)?;
+                is_known = true;
+            }
+            _ if !is_known => return Err(Status::failed_precondition("a stream begins with an arbitration")),
+            Some(StreamUpdate::Packet(packet)) => {
+                let refused = if service.arbiter.has_primary_stream(client) {
+                    service.device.send(&packet).err()
+                } else {
+                    Some(Status::permission_denied("only the primary controller sends packets"))
+                };
+                if let Some(status) = refused {
+                    service.arbiter.send(client, StreamEvent::Error(packet_error(&status, packet)));
+                }
+            }
+            // What was acknowledged is not sent again in any case.
+            Some(StreamUpdate::DigestAck(_)) => {}
+            None => return Err(Status::unimplemented("the stream takes arbitrations, packets and digest_ack")),
+        }
+        // Others have their turn, however much comes.
+        tokio::task::yield_now().await;
+    }
+    Ok(())
+}
+
+fn packet_error(status: &Status, mut packet: Packet) -> StreamError {
+    // Who has sent it knows what was in it.
+    packet.payload.clear();
+    StreamError {
+        canonical_code: status.code() as i32,
+        message: status.message().to_owned(),
+        packet_out: Some(PacketOutError { packet_out: Some(packet) }),
+    }
+}
+
+/// Sends packets and reports of the program to the primary controller, for ever.
+pub(crate) async fn pump<D: Device>(service: Arc<Service<D>>) {
+    let mut full_since: Option<(u64, Instant)> = None;
+    loop {
+        let mut sent = 0;
+        while sent < BURST {
+            let client = match service.arbiter.ready() {
+                Primary::Ready(client) => client,
+                Primary::Full(client) => {
+                    match full_since {
+                        Some((known, since)) if known == client => {
+                            if since.elapsed() > PATIENCE {
+                                service.arbiter.leave(client, None);
+                            }
+                        }
+                        _ => full_since = Some((client, Instant::now())),
+                    }
+                    break;
+                }
+                Primary::None => break,
+            };
+            full_since = None;
+            let packet = service.device.receive().map(StreamEvent::Packet);
+            let Some(event) = packet.or_else(|| service.device.digests().map(StreamEvent::Digest)) else { break };
+            service.arbiter.send(client, event);
+            sent += 1;
+        }
+        if sent == BURST { tokio::task::yield_now().await } else { tokio::time::sleep(PAUSE).await }
+    }
+}
+
+/// Answers `Read`.
+pub(crate) struct Read<D>(pub(crate) Arc<Service<D>>);
+
+/// A read that goes on.
+struct Turn;
+
+static READS: AtomicUsize = AtomicUsize::new(0);
+
+impl Turn {
+    fn take() -> Option<Turn> {
+        let room = |count| (count < MOST_READS).then_some(count + 1);
+        READS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok().map(|_| Turn)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        READS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl<D: Device> ServerStreamingService<ReadRequest> for Read<D> {
+    type Response = ReadResponse;
+    type ResponseStream = ReceiverStream<Result<ReadResponse, Status>>;
+    type Future = Boxed<Self::ResponseStream>;
+
+    fn call(&mut self, request: Request<ReadRequest>) -> Self::Future {
+        let service = Arc::clone(&self.0);
+        Box::pin(async move {
+            let request = request.into_inner();
+            service.check_device(request.device_id)?;
+            if !request.role.is_empty() {
+                let message = format!("there is no role '{}', only the default one", request.role);
+                return Err(Status::permission_denied(message));
+            }
+            let turn =
+                Turn::take().ok_or_else(|| Status::resource_exhausted(format!("{MOST_READS} reads go on already")))?;
+            let (sender, receiver) = mpsc::channel(PARTS);
+            tokio::spawn(async move {
+                answer(&service, &request, &sender).await;
+                drop(turn);
+            });
+            Ok(Response::new(ReceiverStream::new(receiver)))
+        })
+    }
+}
+
+/// Sends all that was asked for, as fast as it is read.
+async fn answer<D: Device>(
+    service: &Service<D>,
+    request: &ReadRequest,
+    sender: &mpsc::Sender<Result<ReadResponse, Status>>,
+) {
+    for entity in &request.entities {
+        let mut parts = match service.device.read(entity) {
+            Ok(parts) => parts,
+            Err(status) => {
+                // Whoever went away need not know it.
+                let _ = sender.send_timeout(Err(status), PATIENCE).await;
+                return;
+            }
+        };
+        for part in &mut parts {
+            let is_end = part.is_err();
+            let part = part.map(|entities| ReadResponse { entities });
+            if sender.send_timeout(part, PATIENCE).await.is_err() || is_end {
+                return;
+            }
+        }
+    }
+}
