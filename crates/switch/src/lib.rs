@@ -23,6 +23,7 @@ use std::thread::{self, JoinHandle};
 
 use crossbeam_queue::ArrayQueue;
 use namehop_dpdk::memif::MemifService;
+pub use namehop_dpdk::memif::prepare_socket;
 use namehop_face::wake::Waker;
 use namehop_packet::BufferPool;
 use serde::Serialize;

@@ -1,15 +1,12 @@
 //! Ports of a switch: devices that take and give every frame, whoever it is for.
 
-use std::fs;
-use std::os::unix::fs::FileTypeExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use namehop_dpdk::interface::Interface;
 use namehop_dpdk::losses::Losses;
-use namehop_dpdk::memif::{Memif, MemifPort, MemifRole, MemifService};
+use namehop_dpdk::memif::{Memif, MemifPort, MemifRole, MemifService, prepare_socket};
 use namehop_dpdk::nic::{NicPort, USUAL_MTU_BYTES};
 use namehop_dpdk::packet_socket::{MAX_FRAME_BYTES, PacketPort};
 use namehop_dpdk::relay::RelayPort;
@@ -221,8 +218,7 @@ impl Opener {
                     uri::MemifRole::Client => MemifRole::Client,
                 };
                 if role == MemifRole::Server {
-                    remove_dead_socket(&socket)
-                        .map_err(|error| format!("cannot make {}: {error}", socket.display()))?;
+                    prepare_socket(&socket).map_err(|error| format!("cannot make {}: {error}", socket.display()))?;
                 }
                 let service = match &mut self.memif {
                     Some(service) => service,
@@ -239,11 +235,4 @@ impl Opener {
 
 fn boxed<Q: PortQueue>(queues: impl IntoIterator<Item = Q>) -> Queues {
     queues.into_iter().map(|queue| Box::new(queue) as Box<dyn PortQueue>).collect()
-}
-
-/// Removes a socket that a process has left behind that ended; nothing else, and none that is in use.
-pub fn remove_dead_socket(path: &Path) -> std::io::Result<()> {
-    let is_socket = fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
-    let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
-    if is_socket && UnixStream::connect(path).is_err_and(refused) { fs::remove_file(path) } else { Ok(()) }
 }

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use namehop_switch::Control as Switch;
-use namehop_switch::ports::remove_dead_socket;
+use namehop_switch::prepare_socket;
 use namehop_switch::program::{Change, Entry, Program};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -179,7 +179,7 @@ impl Server {
     pub fn start(path: &Path, control: Arc<Control>) -> io::Result<Server> {
         let named =
             |error: io::Error| io::Error::other(format!("cannot make the control socket {}: {error}", path.display()));
-        remove_dead_socket(path).map_err(named)?;
+        prepare_socket(path).map_err(named)?;
         let before = nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o177));
         let listener = UnixListener::bind(path);
         nix::sys::stat::umask(before);
