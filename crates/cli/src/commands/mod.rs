@@ -34,6 +34,7 @@ mod ping;
 mod plan;
 mod power;
 mod prefixes;
+mod publishing;
 mod put;
 mod reproduce;
 mod route;

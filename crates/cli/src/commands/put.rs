@@ -11,9 +11,8 @@ use namehop_traffic::segmented::{Content, PublishError, PublishOptions, Publishe
 use namehop_wire::{MAX_PACKET_SIZE, Name};
 use tokio::io::AsyncReadExt;
 
-use super::announce::AnnounceArgs;
+use super::publishing::{PublishingArgs, SegmentArgs};
 use super::serve::time_limit;
-use super::signing::SigningArgs;
 use crate::connection::{ConnectionArgs, block_on, interrupted};
 use crate::failure::{Failure, Kind};
 use crate::progress::Progress;
@@ -43,22 +42,13 @@ pub struct PutArgs {
     /// File to publish; it must not change while it is served. Standard input when absent
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Bytes of content per segment
-    #[arg(short = 's', long, value_name = "BYTES", default_value_t = 8000)]
-    segment_size: usize,
-    /// How long segments stay fresh
-    #[arg(short = 'f', long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
-    freshness: Duration,
+    #[command(flatten)]
+    segments: SegmentArgs,
     /// Version number; the time in microseconds when absent
     #[arg(long = "object-version", value_name = "NUMBER")]
     version: Option<u64>,
     #[command(flatten)]
-    announce: AnnounceArgs,
-    #[command(flatten)]
-    signing: SigningArgs,
-    /// Stop after this time
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    exit_after: Option<Duration>,
+    publishing: PublishingArgs,
     /// Stop when nobody has asked for this long
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     idle: Option<Duration>,
@@ -69,19 +59,19 @@ pub struct PutArgs {
 
 impl PutArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
-        if !(1..=MAX_PACKET_SIZE).contains(&self.segment_size) {
+        if !(1..=MAX_PACKET_SIZE).contains(&self.segments.segment_size) {
             let range =
                 format!("--segment-size must be between 1 and less than the {MAX_PACKET_SIZE} bytes of a packet");
             return Err(Failure::usage(range));
         }
         let options = PublishOptions {
-            segment_bytes: self.segment_size,
-            freshness_ms: milliseconds(self.freshness),
+            segment_bytes: self.segments.segment_size,
+            freshness_ms: milliseconds(self.segments.freshness),
             metadata_freshness_ms: METADATA_FRESHNESS_MS,
             version: self.version,
-            signer: self.signing.signer()?,
+            signer: self.publishing.signing.signer()?,
         };
-        let command_signer = self.signing.command_signer()?;
+        let command_signer = self.publishing.signing.command_signer()?;
         block_on(async {
             // Before the content is read, which is useless without a forwarder.
             let endpoint = connection.connect().await?;
@@ -114,7 +104,7 @@ impl PutArgs {
 
     async fn serve(&self, endpoint: &Endpoint, object: &Arc<PublishedObject>) -> Result<(), Failure> {
         object.publish(endpoint);
-        self.announce.register(endpoint, &self.name).await?;
+        self.publishing.announce.register(endpoint, &self.name).await?;
         eprintln!("{}", object.versioned_name());
         if !self.quiet {
             eprintln!("{} bytes in {} segments", object.size_bytes(), object.segment_count());
@@ -122,14 +112,14 @@ impl PutArgs {
         let shown = self.progress();
         let lost = tokio::select! {
             () = interrupted() => None,
-            () = time_limit(self.exit_after) => None,
+            () = time_limit(self.publishing.exit_after) => None,
             () = idle(object, self.idle) => None,
             () = show_progress(object, shown.as_ref()) => None,
             reason = endpoint.closed() => Some(reason),
         };
         drop(shown);
         if lost.is_none() {
-            self.announce.unregister(endpoint, &self.name).await;
+            self.publishing.announce.unregister(endpoint, &self.name).await;
         }
         if !self.quiet {
             let counters = object.counters();

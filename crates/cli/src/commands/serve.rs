@@ -6,8 +6,7 @@ use clap::Args;
 use namehop_traffic::ping::{ServeOptions, serve};
 use namehop_wire::{BuildError, MAX_PACKET_SIZE, Name};
 
-use super::announce::AnnounceArgs;
-use super::signing::SigningArgs;
+use super::publishing::PublishingArgs;
 use crate::connection::{ConnectionArgs, block_on, interrupted};
 use crate::failure::{Failure, Kind};
 use crate::units::{milliseconds, parse_duration};
@@ -35,12 +34,7 @@ pub struct ServeArgs {
     #[arg(short = 'f', long, value_name = "DURATION", default_value = "1s", value_parser = parse_duration)]
     freshness: Duration,
     #[command(flatten)]
-    announce: AnnounceArgs,
-    #[command(flatten)]
-    signing: SigningArgs,
-    /// Stop after this time
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    exit_after: Option<Duration>,
+    publishing: PublishingArgs,
     /// Print nothing
     #[arg(short = 'q', long)]
     quiet: bool,
@@ -52,8 +46,8 @@ impl ServeArgs {
             Some(text) => text.clone().into_bytes(),
             None => vec![0; self.size.min(MAX_PACKET_SIZE)],
         };
-        let signer = self.signing.signer()?;
-        let command_signer = self.signing.command_signer()?;
+        let signer = self.publishing.signing.signer()?;
+        let command_signer = self.publishing.signing.command_signer()?;
         let options = ServeOptions { content, freshness_ms: milliseconds(self.freshness), signer };
         // The shortest name there is: longer ones leave less room.
         options.answer(self.prefix.as_ref()).map_err(|error| match error {
@@ -67,17 +61,17 @@ impl ServeArgs {
             let endpoint = connection.connect().await?;
             endpoint.sign_commands_with(command_signer);
             let counters = serve(&endpoint, &self.prefix, options);
-            self.announce.register(&endpoint, &self.prefix).await?;
+            self.publishing.announce.register(&endpoint, &self.prefix).await?;
             if !self.quiet {
                 eprintln!("serving {}", self.prefix);
             }
             let lost = tokio::select! {
                 () = interrupted() => None,
-                () = time_limit(self.exit_after) => None,
+                () = time_limit(self.publishing.exit_after) => None,
                 reason = endpoint.closed() => Some(reason),
             };
             if lost.is_none() {
-                self.announce.unregister(&endpoint, &self.prefix).await;
+                self.publishing.announce.unregister(&endpoint, &self.prefix).await;
             }
             if !self.quiet {
                 eprintln!("{} Interests answered, {} not", counters.answered(), counters.refused());

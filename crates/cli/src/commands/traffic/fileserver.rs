@@ -9,15 +9,14 @@ use namehop_traffic::endpoint::Endpoint;
 use namehop_traffic::fileserver::{FileServer, FileServerCounters, FileServerError, FileServerOptions};
 use namehop_wire::Name;
 
-use crate::commands::announce::AnnounceArgs;
+use crate::commands::publishing::{PublishingArgs, SegmentArgs};
 use crate::commands::put::METADATA_FRESHNESS_MS;
 use crate::commands::serve::time_limit;
-use crate::commands::signing::SigningArgs;
 use crate::connection::{ConnectionArgs, block_on, interrupted};
 use crate::failure::{Failure, Kind};
 use crate::output::{self, properties};
 use crate::progress::Progress;
-use crate::units::{milliseconds, parse_duration};
+use crate::units::milliseconds;
 
 /// How often the progress is shown anew.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
@@ -38,22 +37,13 @@ pub struct FileServerArgs {
     prefix: Name,
     /// Directory to serve
     directory: PathBuf,
-    /// Bytes of content per segment
-    #[arg(short = 's', long, value_name = "BYTES", default_value_t = 8000)]
-    segment_size: usize,
-    /// How long segments stay fresh
-    #[arg(short = 'f', long, value_name = "DURATION", default_value = "10s", value_parser = parse_duration)]
-    freshness: Duration,
+    #[command(flatten)]
+    segments: SegmentArgs,
     /// Threads that read and sign
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
     #[command(flatten)]
-    announce: AnnounceArgs,
-    #[command(flatten)]
-    signing: SigningArgs,
-    /// Stop after this time
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    exit_after: Option<Duration>,
+    publishing: PublishingArgs,
     /// Print no progress
     #[arg(short = 'q', long)]
     quiet: bool,
@@ -65,13 +55,13 @@ pub struct FileServerArgs {
 impl FileServerArgs {
     pub fn run(self, connection: &ConnectionArgs) -> Result<(), Failure> {
         let options = FileServerOptions {
-            segment_bytes: self.segment_size,
-            freshness_ms: milliseconds(self.freshness),
+            segment_bytes: self.segments.segment_size,
+            freshness_ms: milliseconds(self.segments.freshness),
             metadata_freshness_ms: METADATA_FRESHNESS_MS,
             threads: usize::from(self.threads),
-            signer: self.signing.signer()?,
+            signer: self.publishing.signing.signer()?,
         };
-        let command_signer = self.signing.command_signer()?;
+        let command_signer = self.publishing.signing.command_signer()?;
         block_on(async {
             let endpoint = connection.connect().await?;
             endpoint.sign_commands_with(command_signer);
@@ -85,7 +75,7 @@ impl FileServerArgs {
     }
 
     async fn serve(&self, endpoint: &Endpoint, server: FileServer) -> Result<(), Failure> {
-        self.announce.register(endpoint, &self.prefix).await?;
+        self.publishing.announce.register(endpoint, &self.prefix).await?;
         if !self.quiet {
             eprintln!("serving {} as {}", self.directory.display(), self.prefix);
         }
@@ -94,13 +84,13 @@ impl FileServerArgs {
         let shown = is_shown.then(|| Progress::new("{spinner} {msg} {elapsed}"));
         let lost = tokio::select! {
             () = interrupted() => None,
-            () = time_limit(self.exit_after) => None,
+            () = time_limit(self.publishing.exit_after) => None,
             () = show_progress(&server, shown.as_ref()) => None,
             reason = endpoint.closed() => Some(reason),
         };
         drop(shown);
         if lost.is_none() {
-            self.announce.unregister(endpoint, &self.prefix).await;
+            self.publishing.announce.unregister(endpoint, &self.prefix).await;
         }
         let counters = server.stop(endpoint).await;
         endpoint.close().await;
