@@ -48,24 +48,6 @@ impl From<MeterRates> for Rates {
 /// Cells that a request is for: the place of what has them, its whole name, and which.
 type Cells = (usize, String, Range<u64>);
 
-/// Finds something by its name or the end of it, and its cell of this index or all.
-fn cells<'d>(
-    kind: &str,
-    all: impl Iterator<Item = (&'d str, u64)> + Clone,
-    name: &str,
-    index: Option<u64>,
-) -> Result<Cells, String> {
-    let refused = |reason| format!("{kind}: {reason}");
-    let place = resolve(name, all.clone().map(|(path, _)| path)).map_err(refused)?;
-    let (path, size) = all.clone().nth(place).ok_or_else(|| refused(format!("there is no '{name}'")))?;
-    let range = match index {
-        None => 0..size,
-        Some(index) if index < size => index..index + 1,
-        Some(index) => return Err(format!("{kind} {path}: {index} is outside of its {size} cells")),
-    };
-    Ok((place, path.to_owned(), range))
-}
-
 /// What a part of a cell holds; bits that are not its own are left out.
 pub fn read_leaf(leaf: &Leaf, cell: &[u8]) -> BigInt {
     let bytes = cell.get(leaf.offset..leaf.offset + leaf.size).unwrap_or_default();
@@ -146,39 +128,56 @@ fn at(index: u64) -> usize {
     usize::try_from(index).unwrap_or(usize::MAX)
 }
 
+/// The cells that a request names: of something with this name, or the end of it, the one of this index, or all.
+pub(super) struct Asked<'a> {
+    description: &'a Description,
+    name: &'a str,
+    index: Option<u64>,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn new(description: &'a Description, name: &'a str, index: Option<u64>) -> Self {
+        Asked { description, name, index }
+    }
+
+    fn counter_cells(&self) -> Result<Cells, String> {
+        self.cells("counter", self.description.counters.iter().map(|counter| (&*counter.path, counter.size)))
+    }
+
+    fn register_cells(&self) -> Result<Cells, String> {
+        self.cells("register", self.description.registers.iter().map(|register| (&*register.path, register.size)))
+    }
+
+    fn meter_cells(&self) -> Result<Cells, String> {
+        self.cells("meter", self.description.meters.iter().map(|meter| (&*meter.path, meter.size)))
+    }
+
+    /// Finds it among what there is of a kind.
+    fn cells<'d>(&self, kind: &str, all: impl Iterator<Item = (&'d str, u64)> + Clone) -> Result<Cells, String> {
+        let Asked { name, index, .. } = *self;
+        let refused = |reason| format!("{kind}: {reason}");
+        let place = resolve(name, all.clone().map(|(path, _)| path)).map_err(refused)?;
+        let (path, size) = all.clone().nth(place).ok_or_else(|| refused(format!("there is no '{name}'")))?;
+        let range = match index {
+            None => 0..size,
+            Some(index) if index < size => index..index + 1,
+            Some(index) => return Err(format!("{kind} {path}: {index} is outside of its {size} cells")),
+        };
+        Ok((place, path.to_owned(), range))
+    }
+}
+
 impl Control {
-    fn counter_cells(&self, description: &Description, name: &str, index: Option<u64>) -> Result<Cells, String> {
-        cells("counter", description.counters.iter().map(|counter| (&*counter.path, counter.size)), name, index)
-    }
-
-    fn register_cells(&self, description: &Description, name: &str, index: Option<u64>) -> Result<Cells, String> {
-        cells("register", description.registers.iter().map(|register| (&*register.path, register.size)), name, index)
-    }
-
-    fn meter_cells(&self, description: &Description, name: &str, index: Option<u64>) -> Result<Cells, String> {
-        cells("meter", description.meters.iter().map(|meter| (&*meter.path, meter.size)), name, index)
-    }
-
-    pub(super) fn read_counter(
-        &self,
-        description: &Description,
-        name: &str,
-        index: Option<u64>,
-    ) -> Result<Value, String> {
-        let (place, path, indices) = self.counter_cells(description, name, index)?;
+    pub(super) fn read_counter(&self, asked: &Asked<'_>) -> Result<Value, String> {
+        let (place, path, indices) = asked.counter_cells()?;
         let cell = |index: u64| self.program.counter(place, at(index)).map(|cell| (index, cell));
-        let cells = indices.filter_map(cell).filter(|(_, cell)| index.is_some() || *cell != (0, 0));
+        let cells = indices.filter_map(cell).filter(|(_, cell)| asked.index.is_some() || *cell != (0, 0));
         let cells = cells.map(|(index, (packets, bytes))| json!({"index": index, "packets": packets, "bytes": bytes}));
         Ok(json!({ "counter": path, "cells": cells.collect::<Vec<_>>() }))
     }
 
-    pub(super) fn reset_counter(
-        &self,
-        description: &Description,
-        name: &str,
-        index: Option<u64>,
-    ) -> Result<Value, String> {
-        let (place, path, indices) = self.counter_cells(description, name, index)?;
+    pub(super) fn reset_counter(&self, asked: &Asked<'_>) -> Result<Value, String> {
+        let (place, path, indices) = asked.counter_cells()?;
         for index in indices {
             self.program.set_counter(place, at(index), 0, 0);
         }
@@ -204,17 +203,12 @@ impl Control {
         }
     }
 
-    pub(super) fn read_register(
-        &self,
-        description: &Description,
-        name: &str,
-        index: Option<u64>,
-    ) -> Result<Value, String> {
-        let (place, path, indices) = self.register_cells(description, name, index)?;
-        let leaves = leaves_of(&description.registers[place])?;
+    pub(super) fn read_register(&self, asked: &Asked<'_>) -> Result<Value, String> {
+        let (place, path, indices) = asked.register_cells()?;
+        let leaves = leaves_of(&asked.description.registers[place])?;
         let mut cells = Vec::new();
         self.each_register_cell(place, indices, |at, cell| {
-            if index.is_some() || cell.iter().any(|byte| *byte != 0) {
+            if asked.index.is_some() || cell.iter().any(|byte| *byte != 0) {
                 let numbers: Vec<_> = leaves.iter().map(|leaf| read_leaf(leaf, cell)).collect();
                 cells.push(json!({"index": at, "value": show(&leaves, &numbers)}));
             }
@@ -222,15 +216,9 @@ impl Control {
         Ok(json!({ "register": path, "cells": cells }))
     }
 
-    pub(super) fn write_register(
-        &self,
-        description: &Description,
-        name: &str,
-        index: u64,
-        values: &[String],
-    ) -> Result<Value, String> {
-        let (place, path, indices) = self.register_cells(description, name, Some(index))?;
-        let leaves = leaves_of(&description.registers[place])?;
+    pub(super) fn write_register(&self, asked: &Asked<'_>, values: &[String]) -> Result<Value, String> {
+        let (place, path, indices) = asked.register_cells()?;
+        let leaves = leaves_of(&asked.description.registers[place])?;
         let parts = parts(&path, &leaves, values)?;
         self.each_register_cell(place, indices, |_, cell| {
             parts.iter().for_each(|(leaf, number)| write_leaf(leaf, cell, number));
@@ -238,39 +226,23 @@ impl Control {
         Ok(json!({ "register": path }))
     }
 
-    pub(super) fn reset_register(
-        &self,
-        description: &Description,
-        name: &str,
-        index: Option<u64>,
-    ) -> Result<Value, String> {
-        let (place, path, indices) = self.register_cells(description, name, index)?;
+    pub(super) fn reset_register(&self, asked: &Asked<'_>) -> Result<Value, String> {
+        let (place, path, indices) = asked.register_cells()?;
         self.each_register_cell(place, indices, |_, cell| cell.fill(0));
         Ok(json!({ "register": path }))
     }
 
-    pub(super) fn read_meter(
-        &self,
-        description: &Description,
-        name: &str,
-        index: Option<u64>,
-    ) -> Result<Value, String> {
-        let (place, path, indices) = self.meter_cells(description, name, index)?;
-        let unit = if description.meters[place].bytes { "bytes" } else { "packets" };
+    pub(super) fn read_meter(&self, asked: &Asked<'_>) -> Result<Value, String> {
+        let (place, path, indices) = asked.meter_cells()?;
+        let unit = if asked.description.meters[place].bytes { "bytes" } else { "packets" };
         let all = self.rates.lock().unwrap_or_else(PoisonError::into_inner);
         let set = all.get(place).into_iter().flat_map(|cells| cells.range(indices.clone()));
         let cells: Vec<_> = set.map(|(index, rates)| json!({"index": index, "rates": rates})).collect();
         Ok(json!({ "meter": path, "unit": unit, "cells": cells }))
     }
 
-    pub(super) fn set_meter(
-        &self,
-        description: &Description,
-        name: &str,
-        index: u64,
-        rates: MeterRates,
-    ) -> Result<Value, String> {
-        let (place, path, indices) = self.meter_cells(description, name, Some(index))?;
+    pub(super) fn set_meter(&self, asked: &Asked<'_>, rates: MeterRates) -> Result<Value, String> {
+        let (place, path, indices) = asked.meter_cells()?;
         if rates.committed_rate > rates.peak_rate {
             let MeterRates { committed_rate, peak_rate, .. } = rates;
             return Err(format!(
@@ -281,13 +253,8 @@ impl Control {
         Ok(json!({ "meter": path }))
     }
 
-    pub(super) fn reset_meter(
-        &self,
-        description: &Description,
-        name: &str,
-        index: Option<u64>,
-    ) -> Result<Value, String> {
-        let (place, path, indices) = self.meter_cells(description, name, index)?;
+    pub(super) fn reset_meter(&self, asked: &Asked<'_>) -> Result<Value, String> {
+        let (place, path, indices) = asked.meter_cells()?;
         self.set_rates(place, indices, None);
         Ok(json!({ "meter": path }))
     }

@@ -18,7 +18,7 @@ use namehop_switch::program::{Change, Entry, Program};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::cells::MeterRates;
+use super::cells::{Asked, MeterRates};
 use super::describe::Description;
 use super::replication::Replication;
 use super::state::State;
@@ -145,16 +145,26 @@ impl Control {
             Request::TableDefault { action } => state.set_default(&action).map(|()| Value::Null),
             Request::TableLoad { text } => state.load(&text).map(|count| json!({ "loaded": count })),
             Request::TableList { table } => state.list(table.as_deref()).map(|entries| json!({ "entries": entries })),
-            Request::CounterRead { counter, index } => self.read_counter(&state.description, &counter, index),
-            Request::CounterReset { counter, index } => self.reset_counter(&state.description, &counter, index),
-            Request::RegisterRead { register, index } => self.read_register(&state.description, &register, index),
-            Request::RegisterWrite { register, index, values } => {
-                self.write_register(&state.description, &register, index, &values)
+            Request::CounterRead { counter, index } => {
+                self.read_counter(&Asked::new(&state.description, &counter, index))
             }
-            Request::RegisterReset { register, index } => self.reset_register(&state.description, &register, index),
-            Request::MeterRead { meter, index } => self.read_meter(&state.description, &meter, index),
-            Request::MeterSet { meter, index, rates } => self.set_meter(&state.description, &meter, index, rates),
-            Request::MeterReset { meter, index } => self.reset_meter(&state.description, &meter, index),
+            Request::CounterReset { counter, index } => {
+                self.reset_counter(&Asked::new(&state.description, &counter, index))
+            }
+            Request::RegisterRead { register, index } => {
+                self.read_register(&Asked::new(&state.description, &register, index))
+            }
+            Request::RegisterWrite { register, index, values } => {
+                self.write_register(&Asked::new(&state.description, &register, Some(index)), &values)
+            }
+            Request::RegisterReset { register, index } => {
+                self.reset_register(&Asked::new(&state.description, &register, index))
+            }
+            Request::MeterRead { meter, index } => self.read_meter(&Asked::new(&state.description, &meter, index)),
+            Request::MeterSet { meter, index, rates } => {
+                self.set_meter(&Asked::new(&state.description, &meter, Some(index)), rates)
+            }
+            Request::MeterReset { meter, index } => self.reset_meter(&Asked::new(&state.description, &meter, index)),
             Request::DigestTake { most } => self.take_digests(&state.description, most),
             Request::Multicast { group, members } => {
                 self.replication().group(&self.switch, group, &members).map(|()| Value::Null)
