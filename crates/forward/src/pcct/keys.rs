@@ -168,10 +168,11 @@ impl Pcct {
             sibling = self.find_name(key.name_hash, key.name);
         }
         let key_bytes = key.name.len() + key.delegation.len();
-        let mut long_key = Block::NONE;
-        if key_bytes > SHORT_KEY_BYTES {
-            long_key = self.memory.allocate(key_bytes, NONE).ok_or(NoEntry::NoMemory)?;
-        }
+        let long_key = if key_bytes > SHORT_KEY_BYTES {
+            Some(self.memory.allocate(key_bytes, NONE).ok_or(NoEntry::NoMemory)?)
+        } else {
+            None
+        };
         let Some(index) = self.allocate_entry() else {
             self.release_memory(long_key);
             return Err(NoEntry::TableFull);
@@ -188,8 +189,8 @@ impl Pcct {
             Some(sibling) => std::mem::replace(&mut self.entry_mut(sibling).next_variant, index),
             None => index,
         };
-        if !long_key.is_none() {
-            self.memory.set_owner(long_key, index);
+        if let Some(block) = long_key {
+            self.memory.set_owner(block, index);
         }
         let entry = &mut self.entries[index];
         entry.name_hash = key.name_hash;
@@ -204,11 +205,12 @@ impl Pcct {
         entry.flags.set(EntryFlags::NAMES_DIGEST, key.names_digest);
         // Until a slot is opened, this tells the age of the entry.
         entry.serial = self.next_serial;
-        let bytes = if long_key.is_none() {
-            &mut entry.short_key[..]
-        } else {
-            entry.short_key[..size_of::<Block>()].copy_from_slice(&long_key.to_bytes());
-            self.memory.bytes_mut(long_key, key_bytes)
+        let bytes = match long_key {
+            None => &mut entry.short_key[..],
+            Some(block) => {
+                entry.short_key[..size_of::<Block>()].copy_from_slice(&block.to_bytes());
+                self.memory.bytes_mut(block, key_bytes)
+            }
         };
         bytes[..key.name.len()].copy_from_slice(key.name);
         if !key.delegation.is_empty() {
@@ -260,7 +262,7 @@ impl Pcct {
             self.leave_ring(index, next);
         }
         self.table.remove(name_hash, index);
-        self.release_memory(long_key.unwrap_or(Block::NONE));
+        self.release_memory(long_key);
         let entry = self.entry_mut(index);
         entry.flags.set(EntryFlags::IN_USE, false);
         entry.generation = entry.generation.wrapping_add(1);
@@ -277,8 +279,8 @@ impl Pcct {
     }
 
     #[inline]
-    pub(super) fn release_memory(&mut self, block: Block) {
-        if !block.is_none() {
+    fn release_memory(&mut self, block: Option<Block>) {
+        if let Some(block) = block {
             self.memory.release(block);
         }
     }

@@ -259,7 +259,7 @@ impl Pcct {
         }
         if !packet.is_none() {
             self.slot_mut(pit).packet = Block::NONE;
-            self.release_memory(packet);
+            self.memory.release(packet);
         }
         let holder = self.queue.remove(position);
         self.shares.remove(holder);
