@@ -40,6 +40,27 @@ def test_memif_with_a_strategy_from_a_file(tmp_path):
     assert sink["process_ns"] is None and built_in["process_ns"] > built_in["process_kernel_ns"] >= 0
 
 
+def test_a_sweep_has_all_its_cases_and_a_chart_for_each(tmp_path):
+    arguments = ["--sweep", "latency", "--svg", str(tmp_path / "charts"), "--json"]
+    report = json.loads(run_namehop("bench", "links", *arguments, *SHORT).stdout)
+    (sweep,) = report["sweeps"]
+    assert sweep["sweep"] == "latency" and [case["setting"]["matches"] for case in sweep["cases"]] == ["exact", "prefix"]
+    for case in sweep["cases"]:
+        (rate,) = case["data_per_s"]
+        assert rate > 100 and case["lost"] * 50 < rate and not case["shares_processor"], case
+        assert 0.4 < case["hit_share"] < 0.6, "half of the Interests are for what is cached"
+        assert [way["packets"] > 0 for way in case["latency"]["ways"]] == [True] * 3, case["latency"]
+    for name in ("exact", "prefix"):
+        assert "<polyline" in (tmp_path / f"charts/links-latency-{name}.svg").read_text()
+
+
+def test_sweeps_are_known_and_of_one_kind_of_link():
+    unknown = run_namehop("bench", "links", "--sweep", "nonesuch", check=False)
+    assert unknown.returncode == 2 and "workers, payload, fib, cache and latency" in unknown.stderr
+    several = run_namehop("bench", "links", "--sweep", "fib", "--link", "memif,dev", check=False)
+    assert several.returncode == 2 and "one kind of link" in several.stderr
+
+
 @needs_root
 def test_network_interfaces_and_a_namespace_of_their_own():
     before = subprocess.run(["ip", "link"], check=True, capture_output=True, text=True).stdout

@@ -11,6 +11,7 @@
 //! | [`fib`] | a FIB of many prefixes: loading, saving, memory, lookups, growth |
 //! | [`disk`] | the second tier of the Content Store: packets stored and found on a disk |
 //! | [`schedule`] | what measurements of the forwarding engine say, and the trait through which they are asked for |
+//! | [`sweep`] | what measurements over links say of workers, payload, FIB and Content Store, and the trait through which they are asked for |
 //! | [`policy`] | the same of the engine with cache policies |
 //! | [`machine`] | what the machine is, and its clock |
 //! | [`progress`] | what a long measurement says of itself while it runs |
@@ -32,6 +33,7 @@ pub mod memory;
 pub mod policy;
 pub mod progress;
 pub mod schedule;
+pub mod sweep;
 pub mod workload;
 
 use namehop_table::permutation;

@@ -21,4 +21,5 @@ pub mod pipeline;
 pub mod plan;
 pub mod power;
 pub mod prefetch;
+pub mod theil_sen;
 pub mod throughput;

@@ -3,13 +3,14 @@
 use namehop_bench::machine::Machine;
 use namehop_bench::progress::{OnProgress, Progress};
 use namehop_bench::schedule::EngineMeasurements;
+use namehop_bench::sweep::{Sweep, SweepFigures, SweepMeasurements};
 use namehop_forward::schedule::ScheduleKind;
 use namehop_simulate::run::{Outcome, Plan, Source, run};
 use namehop_simulate::workload::{Workload, WorkloadShape};
 use namehop_table::table_memory_by_pages;
 
 use crate::caching::compared;
-use crate::items::{ITEMS, Item};
+use crate::items::{ITEMS, Item, Needs};
 use crate::measured::engine::{self, ScheduleRuns};
 use crate::measured::memory::{self, Dram};
 use crate::measured::policies::Policies;
@@ -17,11 +18,20 @@ use crate::measured::{MachineFigures, Measured};
 use crate::report::{Report, number};
 use crate::{ReproduceError, Settings, published};
 
+/// What measures whole packets. Items whose instrument is missing are not in the list.
+#[derive(Default)]
+pub struct Instruments<'a> {
+    /// The forwarding engine.
+    pub engine: Option<&'a mut dyn EngineMeasurements>,
+    /// Routers between links.
+    pub links: Option<&'a mut dyn SweepMeasurements>,
+}
+
 /// What items are run with.
 pub struct Context<'a> {
     pub(crate) settings: Settings,
     pub(crate) machine: Machine,
-    engine: Option<&'a mut dyn EngineMeasurements>,
+    instruments: Instruments<'a>,
     /// What the engine was asked before, by number of workers, and its answers: most items ask the same.
     measured: Vec<(usize, Vec<ScheduleRuns>)>,
     /// Pages that tables lay on when the engine was measured last.
@@ -31,7 +41,15 @@ pub struct Context<'a> {
     simulated: Vec<(WorkloadShape, usize, Vec<Outcome>)>,
     /// What the engine was asked before about policies.
     policies: Option<Policies>,
+    /// What routers between links were asked before.
+    swept: Vec<SweepFigures>,
     on_progress: &'a OnProgress<'a>,
+}
+
+impl<'a> Instruments<'a> {
+    fn engine(&mut self) -> Result<&mut (dyn EngineMeasurements + 'a), ReproduceError> {
+        self.engine.as_deref_mut().ok_or_else(|| ReproduceError::Engine("no engine to measure".into()))
+    }
 }
 
 /// Does an item measure more than one worker?
@@ -43,29 +61,30 @@ pub(crate) enum ManyWorkers {
 
 impl<'a> Context<'a> {
     /// `on_progress` is told what is being measured.
-    pub fn new(
-        settings: Settings,
-        engine: Option<&'a mut dyn EngineMeasurements>,
-        on_progress: &'a OnProgress<'a>,
-    ) -> Self {
+    pub fn new(settings: Settings, instruments: Instruments<'a>, on_progress: &'a OnProgress<'a>) -> Self {
         let machine = Machine::detect();
         Context {
             settings,
             machine,
-            engine,
+            instruments,
             measured: Vec::new(),
             table_pages: String::new(),
             dram: None,
             simulated: Vec::new(),
             policies: None,
+            swept: Vec::new(),
             on_progress,
         }
     }
 
     /// The items that can be run.
     pub fn items(&self) -> impl Iterator<Item = &'static Item> + use<> {
-        let engine = self.has_engine();
-        ITEMS.iter().filter(move |item| engine || !item.needs_engine)
+        let (engine, links) = (self.has_engine(), self.instruments.links.is_some());
+        ITEMS.iter().filter(move |item| match item.needs {
+            Needs::Nothing => true,
+            Needs::Engine => engine,
+            Needs::Links => links,
+        })
     }
 
     /// Runs the item with this identifier.
@@ -82,7 +101,7 @@ impl<'a> Context<'a> {
     }
 
     pub(crate) fn has_engine(&self) -> bool {
-        self.engine.is_some()
+        self.instruments.engine.is_some()
     }
 
     pub(crate) fn progress(&self, what: &str) {
@@ -131,13 +150,26 @@ impl<'a> Context<'a> {
 
     /// What the engine does with each policy, measured once.
     pub(crate) fn policies(&mut self) -> Result<&Policies, ReproduceError> {
-        let Context { settings, engine, on_progress, policies, .. } = self;
+        let Context { settings, instruments, on_progress, policies, .. } = self;
         if policies.is_none() {
-            let engine = engine.as_deref_mut().ok_or_else(|| ReproduceError::Engine("no engine to measure".into()))?;
+            let engine = instruments.engine()?;
             *policies = Some(Policies::measure(engine, settings, *on_progress)?);
             self.table_pages = table_pages();
         }
         policies.as_ref().ok_or_else(|| ReproduceError::Engine("no figures of policies".into()))
+    }
+
+    /// What routers between links do in the cases of a sweep, measured once.
+    pub(crate) fn sweep(&mut self, sweep: Sweep) -> Result<SweepFigures, ReproduceError> {
+        if let Some(figures) = self.swept.iter().find(|figures| figures.sweep == sweep) {
+            return Ok(figures.clone());
+        }
+        let Context { settings, instruments, on_progress, .. } = self;
+        let links =
+            instruments.links.as_deref_mut().ok_or_else(|| ReproduceError::Links("no links to measure".into()))?;
+        let figures = links.measure(sweep, settings.runs.max(1), *on_progress).map_err(ReproduceError::Links)?;
+        self.swept.push(figures.clone());
+        Ok(figures)
     }
 
     /// 10^9 bytes per second that all cores read in sequence.
@@ -151,8 +183,8 @@ impl<'a> Context<'a> {
         if let Some((_, figures)) = self.measured.iter().find(|(asked, _)| *asked == workers) {
             return Ok(figures.clone());
         }
-        let Context { settings, engine, on_progress, .. } = self;
-        let engine = engine.as_deref_mut().ok_or_else(|| ReproduceError::Engine("no engine to measure".into()))?;
+        let Context { settings, instruments, on_progress, .. } = self;
+        let engine = instruments.engine()?;
         let figures = engine::measure(engine, settings, workers, *on_progress)?;
         self.table_pages = table_pages();
         self.measured.push((workers, figures.clone()));

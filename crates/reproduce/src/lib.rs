@@ -3,7 +3,8 @@
 //! An [`Item`] is one table, figure or estimate. Running it gives a [`Report`]: rows with what was published and what this
 //! machine gives, one sentence on why they differ, and charts. Items about whole packets take their figures from
 //! measurements of the forwarding engine
-//! ([`EngineMeasurements`](namehop_bench::schedule::EngineMeasurements)); without these they are not in the list.
+//! ([`EngineMeasurements`](namehop_bench::schedule::EngineMeasurements)), or of routers between links
+//! ([`SweepMeasurements`](namehop_bench::sweep::SweepMeasurements)); without these they are not in the list.
 //!
 //! Each value says by its type whether it was published, computed or measured ([`Cell`]). What is measured is repeated, and
 //! shown as the median of the runs with their least and most; each report says under which conditions, and what its
@@ -11,7 +12,8 @@
 //!
 //! Sources: Taniguchi et al., "A Method for Designing High-speed Software NDN Routers" (poster, ICN 2016); Takemasa,
 //! Koizumi and Hasegawa, "Toward an Ideal NDN Router on a Commercial Off-the-shelf Computer" (ICN 2017); Takemasa, "A
-//! High-speed NDN Forwarding Engine on a Commercial Off-the-shelf Computer" (thesis, Osaka University 2019).
+//! High-speed NDN Forwarding Engine on a Commercial Off-the-shelf Computer" (thesis, Osaka University 2019); Shi, Pesavento and
+//! Benmohamed, "NDN-DPDK: NDN Forwarding at 100 Gbps on Commodity Hardware" (ICN 2020).
 #![forbid(unsafe_code)]
 
 mod caching;
@@ -20,6 +22,7 @@ mod engine_figures;
 mod engine_tables;
 mod estimates;
 mod items;
+mod links;
 mod lookups;
 mod measured;
 mod power;
@@ -38,8 +41,9 @@ use namehop_bench::workload::{WorkloadError, WorkloadParameters};
 use namehop_forward::schedule::ScheduleKind;
 use namehop_simulate::run::SimulationError;
 
-pub use context::Context;
-pub use items::Item;
+pub use context::{Context, Instruments};
+pub use items::{Item, Needs};
+pub use links::charts as link_charts;
 pub use measured::Measured;
 pub use published::Published;
 pub use report::{Cell, Chart, ChartKind, Column, Origin, Point, Report, Row, Series};
@@ -115,6 +119,9 @@ pub enum ReproduceError {
     /// The engine could not be measured.
     #[error("the forwarding engine could not be measured: {0}")]
     Engine(Box<dyn Error + Send + Sync>),
+    /// Routers between links could not be measured.
+    #[error("routers between links could not be measured: {0}")]
+    Links(Box<dyn Error + Send + Sync>),
     /// The engine's figures lack a schedule that was asked for.
     #[error("there are no figures for the schedule {0}")]
     MissingSchedule(ScheduleKind),

@@ -7,11 +7,13 @@ use namehop_bench::counters::CounterFigures;
 use namehop_bench::policy::{BlockFigures, PolicyFigures, PolicyParameters};
 use namehop_bench::progress::{OnProgress, Progress};
 use namehop_bench::schedule::{ByPacket, EngineMeasurements, EngineParameters, PacketCosts, ScheduleFigures};
+use namehop_bench::sweep::{CaseFigures, Sweep, SweepFigures, SweepMeasurements};
+use namehop_manage::server::{LatencyCounts, LatencyStatus};
 use namehop_model::pipeline::{BackendCycles, LoadLevels, StageCycles};
 use namehop_store::PolicyKind;
 
 use super::*;
-use crate::items::{ITEMS, Item};
+use crate::items::{ITEMS, Item, Needs};
 
 /// Runs of a small form.
 const RUNS: usize = 2;
@@ -169,6 +171,73 @@ fn blocks(policy: PolicyKind, schedule: ScheduleKind, factor: f64) -> BlockFigur
     BlockFigures { policy, schedule, cycles: cycles.map(Some), history_cycles, clock_cycles: 20, interruptions: 0 }
 }
 
+/// Routers whose rates are a thousand Data per second for each run so far, and each case a little less than the one before.
+struct KnownLinks {
+    factor: f64,
+}
+
+impl SweepMeasurements for KnownLinks {
+    fn measure(
+        &mut self,
+        sweep: Sweep,
+        runs: usize,
+        _: &OnProgress<'_>,
+    ) -> Result<SweepFigures, Box<dyn Error + Send + Sync>> {
+        let cases = sweep.settings(8).into_iter().enumerate().map(|(place, setting)| {
+            let rate = self.factor * 1e6 / (1.0 + place as f64 / 10.0);
+            let times = LatencyCounts(vec![(1_000, 90), (2_000, 9), (50_000, 1)]);
+            let latency = LatencyStatus { cache_miss: times.clone(), data: times, ..LatencyStatus::default() };
+            CaseFigures {
+                setting,
+                shares_processor: setting.workers == 8,
+                data_per_s: (0..runs).map(|run| rate * (1.0 + 0.01 * run as f64)).collect(),
+                busy_ns: vec![900.0; runs],
+                hit_share: Some(setting.cached_share),
+                lost: 0,
+                generator_busy_share: 0.5,
+                latency,
+            }
+        });
+        Ok(SweepFigures { sweep, cases: cases.collect() })
+    }
+}
+
+#[test]
+fn figures_of_links_are_those_of_the_routers() {
+    let on_progress = |_: Progress| ();
+    let rates = |factor| -> Vec<f64> {
+        let mut links = KnownLinks { factor };
+        let instruments = Instruments { links: Some(&mut links), ..Instruments::default() };
+        let mut context = Context::new(settings(), instruments, &on_progress);
+        let items: Vec<&Item> = context.items().filter(|item| item.needs == Needs::Links).collect();
+        assert_eq!(items.len(), 6);
+        let mut rates = Vec::new();
+        for item in items {
+            let report = context.run(item.id).expect("report");
+            check(&report, item);
+            assert!(!report.charts.is_empty(), "{}", item.id);
+            let column = report
+                .columns
+                .iter()
+                .position(|column| column.show().starts_with("thousand Data per second, measured"));
+            rates.extend(
+                column
+                    .into_iter()
+                    .flat_map(|column| report.rows.iter().filter_map(move |row| row.cells[column].value())),
+            );
+        }
+        rates
+    };
+    let (once, twice) = (rates(1.0), rates(2.0));
+    assert_eq!(once.len(), 4 * 3 + 6, "workers by components, and payloads");
+    assert_eq!(once[0], 1005.0, "the median of two runs, in thousands");
+    assert!(once.iter().zip(&twice).all(|(once, twice)| (twice / once - 2.0).abs() < 1e-9));
+}
+
+fn with_engine(engine: &mut PublishedEngine) -> Instruments<'_> {
+    Instruments { engine: Some(engine), ..Instruments::default() }
+}
+
 fn levels(value: impl Fn(usize) -> f64) -> LoadLevels {
     LoadLevels { l1d: value(1), l2: value(2), l3: value(3), dram: value(4) }
 }
@@ -202,7 +271,7 @@ fn check(report: &Report, item: &Item) {
 fn without_an_engine_there_are_the_items_that_need_none() {
     let steps = Mutex::new(Vec::new());
     let on_progress = |step: Progress| steps.lock().expect("no panic").push(step.what);
-    let mut context = Context::new(settings(), None, &on_progress);
+    let mut context = Context::new(settings(), Instruments::default(), &on_progress);
     let items: Vec<&Item> = context.items().collect();
     let ids: Vec<&str> = items.iter().map(|item| item.id).collect();
     let expected = [
@@ -218,6 +287,7 @@ fn without_an_engine_there_are_the_items_that_need_none() {
         "figure-5.5",
         "figure-5.6",
         "figure-5.7",
+        "shi-figure-9",
         "chassis-power",
         "table-6.1",
         "table-6.2",
@@ -249,7 +319,7 @@ fn without_an_engine_there_are_the_items_that_need_none() {
 fn with_an_engine_that_measures_the_published_values_both_columns_agree() {
     let mut engine = PublishedEngine::new(true);
     let on_progress = |_: Progress| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
+    let mut context = Context::new(settings(), with_engine(&mut engine), &on_progress);
     for id in ["table-3.2", "table-3.3", "table-3.4", "table-3.5", "icn17-table-1", "icn17-table-2"] {
         let report = context.run(id).expect("report");
         assert!(report.rows.len() >= 4);
@@ -265,7 +335,7 @@ fn with_an_engine_that_measures_the_published_values_both_columns_agree() {
         assert!(report.not_measured().is_empty());
     }
     let items: Vec<&Item> = context.items().collect();
-    assert_eq!(items.len(), ITEMS.len());
+    assert_eq!(items.len(), ITEMS.iter().filter(|item| item.needs != Needs::Links).count());
     for item in items {
         let report = context.run(item.id).expect("report");
         check(&report, item);
@@ -279,7 +349,7 @@ fn with_an_engine_that_measures_the_published_values_both_columns_agree() {
 fn values(id: &str, factor: f64) -> (Vec<f64>, Vec<Published>) {
     let mut engine = PublishedEngine { factor, ..PublishedEngine::new(true) };
     let on_progress = |_: Progress| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
+    let mut context = Context::new(settings(), with_engine(&mut engine), &on_progress);
     let report = context.run(id).expect("report");
     let (mut measured, mut published) = (Vec::new(), Vec::new());
     for cell in report.rows.iter().flat_map(|row| &row.cells) {
@@ -297,7 +367,7 @@ fn values(id: &str, factor: f64) -> (Vec<f64>, Vec<Published>) {
 
 #[test]
 fn measured_values_are_those_of_the_engine_and_nothing_else() {
-    for item in ITEMS.iter().filter(|item| item.needs_engine) {
+    for item in ITEMS.iter().filter(|item| item.needs == Needs::Engine) {
         let id = item.id;
         let ((measured, published), (twice, published_again)) = (values(id, 1.0), values(id, 2.0));
         assert!(!measured.is_empty() && measured.len() == twice.len(), "{id}");
@@ -316,7 +386,7 @@ fn measured_values_are_those_of_the_engine_and_nothing_else() {
 fn charts_have_the_names_of_their_items() {
     let mut engine = PublishedEngine::new(true);
     let on_progress = |_: Progress| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
+    let mut context = Context::new(settings(), with_engine(&mut engine), &on_progress);
     let mut names = |id: &str| -> Vec<String> {
         context.run(id).expect("report").charts.into_iter().map(|chart| chart.name).collect()
     };
@@ -331,7 +401,7 @@ fn charts_have_the_names_of_their_items() {
 fn without_counters_the_rows_say_so() {
     let mut engine = PublishedEngine::new(false);
     let on_progress = |_: Progress| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
+    let mut context = Context::new(settings(), with_engine(&mut engine), &on_progress);
     let report = context.run("table-3.2").expect("report");
     assert_eq!(report.rows[0].cells[1].value(), Some(1470.0));
     assert!(matches!(report.rows[1].cells[1], Cell::NotMeasured(_)));
@@ -350,7 +420,7 @@ fn identifiers_are_unique() {
 fn schedules_are_compared_with_naive() {
     let mut engine = PublishedEngine::new(false);
     let on_progress = |_: Progress| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
+    let mut context = Context::new(settings(), with_engine(&mut engine), &on_progress);
     let report = context.run("figure-4.5").expect("report");
     let speculative = &report.rows[3];
     let saved = speculative.cells[2].value().expect("published");
@@ -367,7 +437,7 @@ fn schedules_are_compared_with_naive() {
 fn speed_follows_from_all_time_and_not_from_medians() {
     let mut engine = PublishedEngine::new(false);
     let on_progress = |_: Progress| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
+    let mut context = Context::new(settings(), with_engine(&mut engine), &on_progress);
     let report = context.run("figure-4.7").expect("report");
     let [imiss, _, data] = published::PACKET_CYCLES.map(|cycles| cycles.value());
     let mpps = report.rows[0].cells[1].value().expect("measured");
@@ -378,7 +448,7 @@ fn speed_follows_from_all_time_and_not_from_medians() {
 fn every_computer_has_its_bounds() {
     let mut engine = PublishedEngine::new(false);
     let on_progress = |_: Progress| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
+    let mut context = Context::new(settings(), with_engine(&mut engine), &on_progress);
     let report = context.run("throughput-bound").expect("report");
     for row in &report.rows {
         let bounds = [6, 8].map(|column| row.cells[column].value().expect("computed"));
@@ -391,7 +461,7 @@ fn every_computer_has_its_bounds() {
 fn many_threads_are_not_described_as_one() {
     let mut engine = PublishedEngine::new(false);
     let on_progress = |_: Progress| ();
-    let mut context = Context::new(settings(), Some(&mut engine), &on_progress);
+    let mut context = Context::new(settings(), with_engine(&mut engine), &on_progress);
     let one = context.run("figure-4.5").expect("report");
     let many = context.run("figure-4.6").expect("report");
     let both = context.run("icn17-figure-4").expect("report");

@@ -44,7 +44,7 @@ pub struct LinkFigures {
     pub lost: u64,
     /// Exchanges per second.
     pub exchanges_per_s: f64,
-    /// Share of the time in which the worker, or the sink, had something to do.
+    /// Share of the time in which the worker, or the sink, had something to do; of several workers, the sum.
     pub busy_share: f64,
     /// Of that time, nanoseconds for each exchange.
     pub busy_ns: f64,
@@ -89,7 +89,7 @@ pub(super) fn of_turns(link: LinkKind, strategy: Option<&String>, turns: Vec<Tur
         process_kernel_ns: has_processes.then(|| middle(&|turn| turn.process_ns(|(_, kernel)| kernel))),
         rtt_p50_us: rtt_us(50.0),
         rtt_p99_us: rtt_us(99.0),
-        generator_busy_share: middle(&|turn| turn.load.busy.as_secs_f64() / turn.elapsed.as_secs_f64()),
+        generator_busy_share: middle(&Turn::generator_busy_share),
     }
 }
 
@@ -98,13 +98,17 @@ impl Turn {
         self.load.counts.exchanges as f64 / self.elapsed.as_secs_f64()
     }
 
+    pub(super) fn generator_busy_share(&self) -> f64 {
+        self.load.busy.as_secs_f64() / self.elapsed.as_secs_f64()
+    }
+
     fn busy_share(&self) -> f64 {
         let running = self.after.running.saturating_sub(self.before.running).as_secs_f64();
         self.after.busy.saturating_sub(self.before.busy).as_secs_f64() / running.max(f64::MIN_POSITIVE)
     }
 
     /// The router's readings lie a little apart from those of the generator, so shares and rates are compared, not sums.
-    fn busy_ns(&self) -> f64 {
+    pub(super) fn busy_ns(&self) -> f64 {
         1e9 * self.busy_share() / self.exchanges_per_s().max(f64::MIN_POSITIVE)
     }
 

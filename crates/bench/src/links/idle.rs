@@ -18,7 +18,7 @@ use namehop_traffic::loadgen::{ConsumerPlan, Load, Pacing};
 use serde::Serialize;
 
 use super::generator::Generator;
-use super::place::Place;
+use super::place::{Place, RouterSettings};
 use super::router::RouterProcess;
 use super::{BUFFERS, LinkKind, LinksError, Processors, START_TIMEOUT, nothing, turn};
 use crate::progress::{OnProgress, Progress};
@@ -116,8 +116,9 @@ fn measure_here(
     let mut done = 0;
     let mut of_router = |always_poll: bool| -> Result<Vec<IdleTurn>, LinksError> {
         let what = if always_poll { "workers that never sleep" } else { "workers that sleep when idle" };
-        let settings = format!("always_poll = {always_poll}\n");
-        let mut router = RouterProcess::start(&parameters.program, &place, &[], processors.forwarder, &settings)?;
+        let forwarding = format!("always_poll = {always_poll}\n");
+        let settings = RouterSettings { forwarding, ..RouterSettings::one_worker(processors.forwarder) };
+        let mut router = RouterProcess::start(&parameters.program, &place, &[], &settings)?;
         let mut turns = Vec::new();
         for &rate in offered.iter().take_while(|_| !stop.load(Ordering::Relaxed)) {
             let load = rate.map_or_else(|| "saturation".to_owned(), |rate| format!("{rate} Interests/s"));

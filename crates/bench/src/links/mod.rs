@@ -18,6 +18,7 @@ mod place;
 mod port;
 mod router;
 mod sink;
+pub mod sweep;
 #[cfg(test)]
 mod tests;
 
@@ -36,7 +37,7 @@ use crate::progress::{OnProgress, Progress};
 pub use figures::{LinkFigures, LinksFigures};
 use figures::{Turn, of_turns};
 use generator::Generator;
-use place::Place;
+use place::{Place, RouterSettings};
 pub use port::LinkKind;
 use router::RouterProcess;
 use sink::Sink;
@@ -178,8 +179,8 @@ fn measure_link(
             .map_err(|error| nothing(error, link, ""))?;
         of_sink.push(turn(&generator, parameters.turn, stop, || Ok(sink.status()))?);
         drop(sink);
-        let mut router =
-            RouterProcess::start(&parameters.program, &place, &parameters.strategies, processors.forwarder, "")?;
+        let settings = RouterSettings::one_worker(processors.forwarder);
+        let mut router = RouterProcess::start(&parameters.program, &place, &parameters.strategies, &settings)?;
         let mut warm_up = parameters.warm_up;
         for (strategy, turns) in parameters.strategies.iter().zip(&mut of_strategies) {
             if stop.load(Ordering::Relaxed) {

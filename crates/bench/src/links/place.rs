@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use namehop_face::encapsulation::ETHERTYPE_NDN;
 use namehop_face::uri::{FaceUri, MemifRole, PortDriver, PortOptions};
@@ -10,12 +12,32 @@ use namehop_traffic::loadgen::{LoadError, PortAddress, memif_buffer_bytes};
 use nix::sched::{CloneFlags, unshare};
 use tempfile::TempDir;
 
-use super::LinksError;
 use super::port::{End, LinkKind};
+use super::{LinksError, TICK};
 
 /// What stands around the payload of a Data at most: names, signature, headers.
 const AROUND_PAYLOAD_BYTES: usize = 400;
+/// How long an interface may take to come up.
+const CARRIER_TIMEOUT: Duration = Duration::from_secs(10);
 const USUAL_MTU_BYTES: usize = 1500;
+
+/// What a router's configuration says beside its ports, its faces and the default route.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RouterSettings {
+    /// Processors of its workers: one worker on each.
+    pub(super) processors: Vec<usize>,
+    /// Further lines of section `[forwarding]`.
+    pub(super) forwarding: String,
+    /// Further sections.
+    pub(super) sections: String,
+}
+
+impl RouterSettings {
+    /// One worker, and what else is there by default.
+    pub(super) fn one_worker(processor: usize) -> RouterSettings {
+        RouterSettings { processors: vec![processor], ..RouterSettings::default() }
+    }
+}
 
 /// Which of the two links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +79,10 @@ impl Place {
                 ip(&format!("link set {} addrgenmode none up", self.interface(side, end)))?;
             }
         }
-        Ok(())
+        SIDES
+            .iter()
+            .flat_map(|&side| [End::Generator, End::Forwarder].map(|end| (side, end)))
+            .try_for_each(|(side, end)| wait_for_carrier(self.interface(side, end)))
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -121,29 +146,33 @@ impl Place {
         [&self.address(side, other(from))[..], &self.address(side, from), &ETHERTYPE_NDN.to_be_bytes()].concat()
     }
 
-    /// Configuration of the router between the links: ports, faces, and the route to the producer; `settings` are further lines of section
-    /// `[forwarding]`. Its only listener is a socket in the folder.
-    pub(super) fn router_configuration(&self, processor: usize, settings: &str) -> String {
-        let faces = SIDES.map(|side| match self.kind {
-            LinkKind::Memif => (format!("memif://{}?id=0", self.memif_socket(side).display()), String::new()),
-            LinkKind::Dev | LinkKind::Xdp => {
-                let remote = self.address_text(side, End::Generator);
-                let local = format!("local = \"{}://{}\"", self.kind, self.interface(side, End::Forwarder));
-                (format!("ether://[{remote}]"), local)
-            }
-        });
-        let [(_, _), (producer, _)] = &faces;
+    /// URI of the router's face on one side.
+    pub(super) fn face_uri(&self, side: Side) -> String {
+        match self.kind {
+            LinkKind::Memif => format!("memif://{}?id=0", self.memif_socket(side).display()),
+            LinkKind::Dev | LinkKind::Xdp => format!("ether://[{}]", self.address_text(side, End::Generator)),
+        }
+    }
+
+    /// Configuration of the router between the links: ports, faces, and the route to the producer. Its only listener is a socket in the
+    /// folder.
+    pub(super) fn router_configuration(&self, settings: &RouterSettings) -> String {
+        let RouterSettings { processors, forwarding, sections } = settings;
         let mut text = format!(
-            "[log]\nlevel = \"warn\"\n[forwarding]\nworkers = 1\nprocessors = [{processor}]\n{settings}\
+            "[log]\nlevel = \"warn\"\n[forwarding]\nworkers = {}\nprocessors = {processors:?}\n{forwarding}\
              [faces.unix]\npath = \"{}\"\n[faces.tcp]\nlisten = []\n[faces.udp]\nlisten = []\n[faces.websocket]\nlisten = []\n\
              [metrics]\nenabled = false\n[state]\nenabled = false\n[ports]\nmemif_buffer_bytes = {}\n",
+            processors.len(),
             self.router_socket().display(),
             memif_buffer_bytes(self.packet_bytes())
         );
-        for (uri, local) in &faces {
-            text += &format!("[[face]]\nuri = \"{uri}\"\n{local}\n");
+        for side in SIDES {
+            text += &format!("[[face]]\nuri = \"{}\"\n", self.face_uri(side));
+            if self.kind != LinkKind::Memif {
+                text += &format!("local = \"{}://{}\"\n", self.kind, self.interface(side, End::Forwarder));
+            }
         }
-        text + &format!("[[route]]\nprefix = \"/\"\nnexthop = \"{producer}\"\n")
+        text + sections + &format!("[[route]]\nprefix = \"/\"\nnexthop = \"{}\"\n", self.face_uri(Side::Producer))
     }
 
     /// Where the router takes commands.
@@ -156,12 +185,24 @@ fn other(end: End) -> End {
     if end == End::Generator { End::Forwarder } else { End::Generator }
 }
 
-/// Runs `ip` (iproute2) with these arguments, separated by spaces.
-fn ip(arguments: &str) -> Result<(), LinksError> {
+/// Waits until an interface that was set up is: on a busy machine the kernel tells of it later.
+fn wait_for_carrier(interface: &str) -> Result<(), LinksError> {
+    let limit = Instant::now() + CARRIER_TIMEOUT;
+    while !ip(&format!("-oneline link show {interface}"))?.contains("LOWER_UP") {
+        if Instant::now() > limit {
+            return Err(LinksError::Interfaces(format!("{interface} is not up after {} s", CARRIER_TIMEOUT.as_secs())));
+        }
+        thread::sleep(TICK);
+    }
+    Ok(())
+}
+
+/// Runs `ip` (iproute2) with these arguments, separated by spaces; gives what it prints.
+fn ip(arguments: &str) -> Result<String, LinksError> {
     let failed = |text: String| LinksError::Interfaces(format!("`ip {arguments}`: {text}"));
     let output = Command::new("ip").args(arguments.split(' ')).output().map_err(|error| failed(error.to_string()))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -11,6 +12,7 @@ use namehop_forward::strategy::registry::full_name;
 use namehop_manage::client::{ClientError, Controller};
 use namehop_manage::nfd::ControlParameters;
 use namehop_manage::nfd::names::module;
+use namehop_manage::server::LatencyStatus;
 use namehop_traffic::endpoint::Endpoint;
 use namehop_traffic::loadgen::ProcessTimes;
 use namehop_wire::Name;
@@ -18,7 +20,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::runtime::Runtime;
 
-use super::place::Place;
+use super::place::{Place, RouterSettings};
 use super::{ForwarderStatus, LinksError, START_TIMEOUT, TICK};
 
 /// How long a router may take to end before it is ended by force.
@@ -37,16 +39,15 @@ pub(super) struct RouterProcess {
 }
 
 impl RouterProcess {
-    /// Starts it, with those of the strategies loaded that are files. `settings` are lines of section `[forwarding]`.
+    /// Starts it, with those of the strategies loaded that are files.
     pub(super) fn start(
         program: &Path,
         place: &Place,
         strategies: &[String],
-        processor: usize,
-        settings: &str,
+        settings: &RouterSettings,
     ) -> Result<RouterProcess, LinksError> {
         let (configuration, log) = (place.folder().join("router.toml"), place.folder().join("router.log"));
-        let mut text = place.router_configuration(processor, settings);
+        let mut text = place.router_configuration(settings);
         for file in strategies.iter().map(Path::new).filter(|path| is_object_file(path)) {
             let (name, file) = (loaded_name(file), fs::canonicalize(file)?);
             text.push_str(&format!("[[loaded_strategy]]\nname = \"{name}\"\nfile = \"{}\"\n", file.display()));
@@ -84,10 +85,39 @@ impl RouterProcess {
         let workers = self.runtime.block_on(self.controller.workers());
         let workers =
             workers.map_err(|error: ClientError| self.failed(format!("says nothing of its workers: {error}")))?;
-        let [worker] = &workers[..] else { return Err(self.failed("has not one worker".to_owned())) };
+        let Some(running) = workers.iter().map(|worker| worker.running).max() else {
+            return Err(self.failed("has no workers".to_owned()));
+        };
+        let busy = workers.iter().map(|worker| worker.busy).sum();
         let times = ProcessTimes::of(self.child.id())?;
         let processor_time = Some((times.user, times.system));
-        Ok(ForwarderStatus { busy: worker.busy, running: worker.running, processor_time })
+        Ok(ForwarderStatus { busy, running, processor_time })
+    }
+
+    /// Prefixes in its FIB.
+    pub(super) fn fib_entries(&self) -> Result<u64, LinksError> {
+        let status = self.runtime.block_on(self.controller.status());
+        Ok(status.map_err(|error| self.failed(format!("says nothing of itself: {error}")))?.fib_entries)
+    }
+
+    /// Interests that its Content Store answered, and those that it could not answer.
+    pub(super) fn cache_hits_and_misses(&self) -> Result<(u64, u64), LinksError> {
+        let info = self.runtime.block_on(self.controller.cs_info());
+        let info = info.map_err(|error| self.failed(format!("says nothing of its Content Store: {error}")))?;
+        Ok((info.hits, info.misses))
+    }
+
+    /// Measures from now on how long packets stay in it, of one in so many.
+    pub(super) fn sample_latency(&self, one_in: NonZeroU32) -> Result<(), LinksError> {
+        let parameters = ControlParameters { count: Some(one_in.get().into()), ..ControlParameters::default() };
+        let done = self.runtime.block_on(self.controller.command(module::LATENCY, "sample", &parameters));
+        done.map(drop).map_err(|error| self.failed(format!("does not measure latency: {error}")))
+    }
+
+    /// What was measured of that.
+    pub(super) fn latency(&self) -> Result<LatencyStatus, LinksError> {
+        let latency = self.runtime.block_on(self.controller.latency());
+        latency.map_err(|error| self.failed(format!("says nothing of latency: {error}")))
     }
 
     /// # Errors

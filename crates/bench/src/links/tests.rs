@@ -10,7 +10,7 @@ use namehop_traffic::loadgen::Load;
 
 use super::figures::{Turn, of_turns};
 use super::generator::Generator;
-use super::place::Place;
+use super::place::{Place, RouterSettings};
 use super::sink::Sink;
 use super::{ForwarderStatus, LinkKind, Processors, SHORTEST_TURN, turn};
 
@@ -79,8 +79,14 @@ fn the_routers_configuration_is_one() {
         let mut place = Place::new(LinkKind::Memif, 8000).expect("folder");
         // Without its interfaces.
         place.kind = kind;
-        let text = place.router_configuration(1, "always_poll = true\n");
+        let settings = RouterSettings {
+            processors: vec![1, 0],
+            forwarding: "always_poll = true\n".to_owned(),
+            sections: "[content_store]\ncapacity_packets = 7\n".to_owned(),
+        };
+        let text = place.router_configuration(&settings);
         let config = Config::parse(&text, Path::new("router.toml")).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!((config.face.len(), config.route.len(), config.forwarding.always_poll), (2, 1, true), "{text}");
+        assert_eq!((config.forwarding.processors.len(), config.content_store.capacity_packets), (2, 7), "{text}");
     }
 }

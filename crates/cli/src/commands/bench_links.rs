@@ -1,17 +1,23 @@
 //! `namehop bench links`: what an exchange costs a router from frame to frame.
 
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use namehop_bench::links::sweep::{self, LinkSweeps, SweepParameters};
 use namehop_bench::links::{self, LinkFigures, LinkKind, LinksFigures, LinksParameters, SHORTEST_TURN};
 use namehop_bench::machine::Machine;
+use namehop_bench::sweep::{ALL_SWEEPS, CaseFigures, NameMatch, Sweep, SweepFigures};
+use namehop_manage::server::LatencyCounts;
+use namehop_reproduce::{Chart, link_charts};
 use namehop_traffic::loadgen::Load;
 use namehop_wire::Name;
 use serde::Serialize;
 
 use super::bench::stop_when_interrupted;
+use super::reproduce::write_charts;
 use crate::failure::{Failure, Kind};
 use crate::output::{self, Align, Table};
 use crate::progress::Progress;
@@ -29,12 +35,18 @@ use crate::units::parse_seconds;
 /// to do; NS/EXCHANGE is that time for each exchange, with quartiles of turns, and PROCESS the processor time of all of the router's
 /// threads, idle polling included. Where GENERATOR is near 100 %, consumer and producer are what limits the rate. Several
 /// strategies take turns, too; object files of eBPF strategies are loaded for that.
+///
+/// With --sweep, routers are measured in which one thing changes from one to the next, as published of another router: workers and
+/// components of names, payload, prefixes in the FIB, hits in the cache by exact name and by prefix, latency inside the router. Each
+/// run measures all of them, each with a router of its own. 'namehop reproduce' has the same beside the published values.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   namehop bench links
   namehop bench links --link memif,dev,xdp --runs 5
   namehop bench links --strategy best-route,best-route.o
-  namehop bench links --payload 4000 --in-flight 64 --json")]
+  namehop bench links --payload 4000 --in-flight 64 --json
+  namehop bench links --sweep payload,fib --svg charts
+  namehop bench links --sweep all --runs 5")]
 pub struct LinksArgs {
     /// Kinds of links
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', default_value = "memif")]
@@ -53,6 +65,12 @@ pub struct LinksArgs {
     /// Turns of the sink and of each strategy
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
+    /// Instead of one load, measure series of routers in which one thing changes: workers, payload, fib, cache, latency, or all
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_sweep, conflicts_with_all = ["strategy", "payload", "prefix"])]
+    sweep: Vec<SweepArg>,
+    /// Write charts of the series to this directory, as SVG
+    #[arg(long, value_name = "DIR", requires = "sweep")]
+    svg: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -122,6 +140,9 @@ impl LinksArgs {
         if self.seconds < SHORTEST_TURN {
             return Err(Failure::usage("a turn lasts at least 1.2 s: routers say once a second what their workers do"));
         }
+        if !self.sweep.is_empty() {
+            return self.run_sweeps();
+        }
         let load = self.load.load();
         let parameters = LinksParameters {
             links: self.link.into_iter().map(LinkKind::from).collect(),
@@ -147,6 +168,155 @@ impl LinksArgs {
         }
         if exchanges == 0 { Err(Failure::new(Kind::Nothing, "no Data was received")) } else { Ok(()) }
     }
+}
+
+/// One of `--sweep`.
+#[derive(Debug, Clone, Copy)]
+enum SweepArg {
+    All,
+    One(Sweep),
+}
+
+fn parse_sweep(text: &str) -> Result<SweepArg, String> {
+    if text == "all" { Ok(SweepArg::All) } else { text.parse().map(SweepArg::One) }
+}
+
+/// Sweeps as they are measured unless told otherwise; `stop` ends them early.
+pub(super) fn default_sweeps(stop: &AtomicBool) -> Result<LinkSweeps<'_>, Failure> {
+    let parameters = SweepParameters {
+        link: LinkKind::Memif,
+        in_flight: 512,
+        warm_up: Duration::from_secs(3),
+        turn: Duration::from_secs(2),
+        program: std::env::current_exe()?,
+    };
+    Ok(LinkSweeps { parameters, stop })
+}
+
+impl LinksArgs {
+    fn run_sweeps(self) -> Result<(), Failure> {
+        let [link] = self.link[..] else {
+            return Err(Failure::usage("--sweep measures one kind of link at a time: name one with --link"));
+        };
+        let mut sweeps: Vec<Sweep> = Vec::new();
+        for sweep in self.sweep {
+            match sweep {
+                SweepArg::All => sweeps.extend(ALL_SWEEPS),
+                SweepArg::One(sweep) => sweeps.push(sweep),
+            }
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        stop_when_interrupted(&stop)?;
+        let parameters = SweepParameters {
+            link: link.into(),
+            in_flight: self.load.in_flight as usize,
+            warm_up: self.warm_up,
+            turn: self.seconds,
+            program: std::env::current_exe()?,
+        };
+        let mut measured = Vec::new();
+        let progress = Progress::of_steps();
+        for sweep in sweeps {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let on_progress = |step| progress.show(step);
+            let figures =
+                sweep::measure(&parameters, sweep, self.runs as usize, &stop, &on_progress).map_err(Failure::failed)?;
+            if let Some(directory) = &self.svg {
+                let named = link_charts(&figures)
+                    .into_iter()
+                    .map(|chart| Chart { name: format!("links-{sweep}{}", chart.name), ..chart });
+                write_charts(directory, &named.collect::<Vec<Chart>>())?;
+            }
+            if !self.json {
+                progress.suspend(|| output::print(&describe_sweep(&figures)))?;
+            }
+            measured.push(figures);
+        }
+        drop(progress);
+        if self.json {
+            let (in_flight, turn_s) = (self.load.in_flight, self.seconds.as_secs_f64());
+            output::json(&SweepReport {
+                machine: Machine::detect(),
+                link: parameters.link,
+                in_flight,
+                turn_s,
+                sweeps: measured,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct SweepReport {
+    machine: Machine,
+    link: LinkKind,
+    in_flight: u32,
+    turn_s: f64,
+    sweeps: Vec<SweepFigures>,
+}
+
+fn describe_sweep(figures: &SweepFigures) -> String {
+    let mut table = Table::new(&[
+        ("WORKERS", Align::Right),
+        ("COMPONENTS", Align::Right),
+        ("PAYLOAD", Align::Right),
+        ("FIB", Align::Right),
+        ("CACHE", Align::Right),
+        ("MATCH", Align::Left),
+        ("HITS", Align::Right),
+        ("DATA/S", Align::Right),
+        ("LEAST TO MOST", Align::Left),
+        ("GBIT/S", Align::Right),
+        ("NS/EXCHANGE", Align::Right),
+        ("MISS 50%", Align::Right),
+        ("95%", Align::Right),
+        ("HIT 50%", Align::Right),
+        ("DATA 50%", Align::Right),
+        ("LOST", Align::Right),
+        ("GENERATOR", Align::Right),
+    ]);
+    let mut shares = false;
+    for case in &figures.cases {
+        let CaseFigures { setting, data_per_s, latency, .. } = case;
+        shares |= case.shares_processor;
+        let middle = median_of(data_per_s);
+        let least_and_most =
+            data_per_s.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), &rate| (least.min(rate), most.max(rate)));
+        let us = |times: &LatencyCounts, share| {
+            times.quantile_ns(share).map_or_else(|| "-".to_owned(), |ns| format!("{:.1} us", ns as f64 / 1e3))
+        };
+        table.row([
+            format!("{}{}", setting.workers, if case.shares_processor { "*" } else { "" }),
+            setting.components.to_string(),
+            setting.payload_bytes.to_string(),
+            setting.fib_entries.to_string(),
+            setting.cs_packets_per_worker.to_string(),
+            if setting.matches == NameMatch::Exact { "exact" } else { "prefix" }.to_owned(),
+            case.hit_share.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", 100.0 * share)),
+            format!("{middle:.0}"),
+            format!("{:.0} to {:.0}", least_and_most.0, least_and_most.1),
+            format!("{:.2}", 8e-9 * middle * setting.payload_bytes as f64),
+            format!("{:.0}", median_of(&case.busy_ns)),
+            us(&latency.cache_miss, 0.5),
+            us(&latency.cache_miss, 0.95),
+            us(&latency.cache_hit, 0.5),
+            us(&latency.data, 0.5),
+            case.lost.to_string(),
+            format!("{:.0} %", 100.0 * case.generator_busy_share),
+        ]);
+    }
+    let note = if shares { "* one of them on the processor of consumer and producer\n" } else { "" };
+    format!("{}:\n{}{note}\n", figures.sweep, table.render())
+}
+
+/// The middle one of the runs; of an even number of them, the upper of the two in the middle.
+fn median_of(runs: &[f64]) -> f64 {
+    let mut sorted = runs.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
 fn describe(figures: &LinksFigures) -> String {

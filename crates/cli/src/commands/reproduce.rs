@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use namehop_reproduce::{Column, Context, Item, Report, ReproduceError, Settings, published};
+use namehop_reproduce::{Chart, Column, Context, Instruments, Item, Report, ReproduceError, Settings, published};
 use namehop_table::HugePages;
 
 use super::bench_memory::MeasuredMemoryArgs;
@@ -84,9 +84,14 @@ impl ReproduceArgs {
         #[cfg(feature = "dpdk")]
         let mut engine = namehop_bench::engine::EngineOnDemand::default();
         #[cfg(feature = "dpdk")]
-        let mut context = Context::new(settings, Some(&mut engine), &on_progress);
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        #[cfg(feature = "dpdk")]
+        let mut links = super::bench_links::default_sweeps(&stop)?;
+        #[cfg(feature = "dpdk")]
+        let instruments = Instruments { engine: Some(&mut engine), links: Some(&mut links) };
         #[cfg(not(feature = "dpdk"))]
-        let mut context = Context::new(settings, None, &on_progress);
+        let instruments = Instruments::default();
+        let mut context = Context::new(settings, instruments, &on_progress);
         if self.list || self.ids.is_empty() {
             return list(context.items(), self.json);
         }
@@ -106,7 +111,7 @@ impl ReproduceArgs {
         for id in &ids {
             let report = context.run(id)?;
             if let Some(directory) = &self.svg {
-                write_charts(directory, &report)?;
+                write_charts(directory, &report.charts)?;
             }
             if self.json {
                 reports.push(report);
@@ -136,10 +141,11 @@ fn list(items: impl Iterator<Item = &'static Item>, json: bool) -> Result<(), Fa
     table.print()
 }
 
-fn write_charts(directory: &Path, report: &Report) -> Result<(), Failure> {
+/// Writes charts to a directory, which is made if need be: a file each.
+pub(super) fn write_charts(directory: &Path, charts: &[Chart]) -> Result<(), Failure> {
     let context = |error: std::io::Error| Failure::from(error).context(directory.display());
     fs::create_dir_all(directory).map_err(context)?;
-    for chart in &report.charts {
+    for chart in charts {
         fs::write(directory.join(format!("{}.svg", chart.name)), chart.to_svg()).map_err(context)?;
     }
     Ok(())
@@ -181,8 +187,11 @@ mod tests {
     fn a_report_is_described_and_its_charts_are_written() {
         let memory = MemoryOptions { area_bytes: 2 << 20, time: Duration::from_millis(1) };
         let quiet = |_| ();
-        let mut context =
-            Context::new(Settings { prefixes: 1000, memory, runs: 1, ..Settings::default() }, None, &quiet);
+        let mut context = Context::new(
+            Settings { prefixes: 1000, memory, runs: 1, ..Settings::default() },
+            Instruments::default(),
+            &quiet,
+        );
         let report = context.run("patricia").expect("report");
         let text = describe(&report);
         assert!(text.starts_with("patricia: DRAM accesses") && text.contains("as published"), "{text}");
@@ -190,7 +199,7 @@ mod tests {
         assert!(text.contains("\nMeasured: ") && text.contains("\nLimit: "), "{text}");
         let directory = tempfile::tempdir().expect("directory");
         let figures = directory.path().join("figures");
-        write_charts(&figures, &report).expect("written");
+        write_charts(&figures, &report.charts).expect("written");
         assert!(fs::read_to_string(figures.join("patricia.svg")).expect("chart").contains("<polyline"));
     }
 }

@@ -51,6 +51,14 @@ impl LatencyStatus {
         [("cs_miss", &self.cache_miss), ("cs_hit", &self.cache_hit), ("data", &self.data)]
     }
 
+    /// Adds what was measured of other packets.
+    pub fn add(&mut self, other: &LatencyStatus) {
+        self.measured_ms = self.measured_ms.saturating_add(other.measured_ms);
+        self.cache_miss.add(&other.cache_miss);
+        self.cache_hit.add(&other.cache_hit);
+        self.data.add(&other.data);
+    }
+
     /// What was measured after `earlier`. All, where the measurement has begun anew since.
     pub fn since(&self, earlier: &LatencyStatus) -> LatencyStatus {
         if self.one_in != earlier.one_in || self.measured_ms < earlier.measured_ms {
@@ -92,6 +100,15 @@ impl LatencyCounts {
             seen >= rank
         });
         step.or(self.0.last()).map(|&(time_ns, _)| time_ns)
+    }
+
+    fn add(&mut self, other: &LatencyCounts) {
+        for &(time_ns, count) in &other.0 {
+            match self.0.binary_search_by_key(&time_ns, |&(time_ns, _)| time_ns) {
+                Ok(place) => self.0[place].1 = self.0[place].1.saturating_add(count),
+                Err(place) => self.0.insert(place, (time_ns, count)),
+            }
+        }
     }
 
     fn since(&self, earlier: &LatencyCounts) -> LatencyCounts {
@@ -144,6 +161,13 @@ mod tests {
         assert_eq!((counts(&[]).quantile_ns(0.5), counts(&[]).packets()), (None, 0));
         // Another forwarder may say anything.
         assert_eq!(counts(&[(u64::MAX, u64::MAX), (5, 7)]).total_ns(), u64::MAX);
+    }
+
+    #[test]
+    fn times_of_several_measurements_are_added() {
+        let mut times = counts(&[(10, 5), (30, 2)]);
+        times.add(&counts(&[(20, 1), (30, 4), (40, 1)]));
+        assert_eq!(times, counts(&[(10, 5), (20, 1), (30, 6), (40, 1)]));
     }
 
     #[test]

@@ -12,9 +12,11 @@
 //! | `engine` | packets in the forwarding engine |
 //! | `memory` | memory and prefetch instructions |
 //! | `policies` | the engine with cache policies |
+//! | `links` | routers between links |
 //! | `lookups` | lookups in the structures that are compared |
 
 pub(crate) mod engine;
+pub(crate) mod links;
 pub(crate) mod lookups;
 pub(crate) mod memory;
 pub(crate) mod policies;

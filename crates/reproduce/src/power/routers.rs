@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn the_last_row_is_that_of_the_printed_saving() {
-        let mut context = Context::new(crate::Settings::default(), None, &|_| ());
+        let mut context = Context::new(crate::Settings::default(), crate::Instruments::default(), &|_| ());
         let report = figure_6_9(&mut context).expect("report");
         let [.., last] = &report.rows[..] else { panic!("no rows") };
         assert_eq!(last.cells[3].value(), Some(11.3));

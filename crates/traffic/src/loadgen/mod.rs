@@ -48,6 +48,7 @@ pub use link::{Link, LinkCounts, PATIENCE};
 #[cfg(feature = "dpdk")]
 pub use open_port::{OpenPort, memif_buffer_bytes};
 pub use pacing::{MAX_IN_FLIGHT, Pacing};
+pub use packets::numbered_name;
 #[cfg(feature = "dpdk")]
 pub use port_link::{Idle, PortLink};
 pub use process::ProcessTimes;

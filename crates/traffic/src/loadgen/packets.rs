@@ -23,7 +23,8 @@ const DIGEST_BYTES: usize = 32;
 /// Most bytes of LpPacket and PitToken headers in front of a Data.
 const LP_OVERHEAD: usize = 4 + 2 + 32 + 4;
 
-fn numbered(prefix: &Name, sequence: u64) -> Name {
+/// Name of the Interest with this number: the prefix, and a component of 8 bytes, most significant first.
+pub fn numbered_name(prefix: &Name, sequence: u64) -> Name {
     prefix.clone().append_generic(sequence.to_be_bytes())
 }
 
@@ -46,7 +47,7 @@ impl InterestTemplate {
     pub(super) fn new(pattern: &Pattern) -> Result<Self, LoadError> {
         let too_long =
             || LoadError::Configuration(format!("Interests for {} are too long for a packet", pattern.prefix));
-        let mut name = numbered(&pattern.prefix, 0);
+        let mut name = numbered_name(&pattern.prefix, 0);
         if pattern.digest_of.is_some() {
             name = name.append(ComponentRef::implicit_digest(&[0; DIGEST_BYTES]));
         }
@@ -70,10 +71,12 @@ impl InterestTemplate {
         let value = Interest::decode(&packet).map_err(|_| too_long())?.name.value();
         let name_at = value.as_ptr() as usize - packet.as_ptr() as usize;
         let digest = match &pattern.digest_of {
-            Some(shape) => Some((pattern.prefix.clone(), DataTemplate::new(&numbered(&pattern.prefix, 0), shape)?)),
+            Some(shape) => {
+                Some((pattern.prefix.clone(), DataTemplate::new(&numbered_name(&pattern.prefix, 0), shape)?))
+            }
             None => None,
         };
-        let sequence_at = name_at + numbered(&pattern.prefix, 0).value().len() - SEQUENCE_BYTES;
+        let sequence_at = name_at + numbered_name(&pattern.prefix, 0).value().len() - SEQUENCE_BYTES;
         let may_be_longer = pattern.can_be_prefix || digest.is_some();
         Ok(Self { packet, name_at, sequence_at, nonce_at, digest, may_be_longer })
     }
@@ -86,7 +89,7 @@ impl InterestTemplate {
         packet[self.nonce_at..self.nonce_at + 4].copy_from_slice(&nonce.to_be_bytes());
         if let Some((prefix, template)) = &self.digest {
             let mut data = Vec::new();
-            template.append(&mut data, numbered(prefix, sequence).value(), &[]);
+            template.append(&mut data, numbered_name(prefix, sequence).value(), &[]);
             if let Ok(data) = Data::decode(&data) {
                 // TYPE and LENGTH of the component stand between.
                 let digest_at = self.sequence_at + SEQUENCE_BYTES + 2;
