@@ -15,6 +15,7 @@ COMPLETIONS = bash-completion/completions/namehop zsh/site-functions/_namehop fi
 SHELL_OF_bash-completion/completions/namehop = bash
 SHELL_OF_zsh/site-functions/_namehop = zsh
 SHELL_OF_fish/vendor_completions.d/namehop.fish = fish
+SYSTEM_TEST = NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q tests/system
 PACKET_COST = cargo run --quiet --release --locked --package namehop-bench --no-default-features --example packet_cost --
 
 .PHONY: help setup setup-test setup-cost setup-nic setup-deb nic-test build build-router release run test check unit-test model-test system-test attack-test fuzz openapi soak cost-test
@@ -63,10 +64,12 @@ unit-test: setup ## tests of every crate, including the short deterministic fuzz
 model-test: setup ## the lock-free tables under a model checker, all interleavings of small programs
 	RUSTFLAGS="--cfg loom" cargo test --release --locked --package namehop-table --lib --target-dir target/loom model_
 
+# The programs are built as those of the unit tests are, so that nothing is compiled twice. Tests that say something only where nothing else
+# runs come behind the others, which run two at a time.
 system-test: setup-test ## routers as processes, with NDNts and python-ndn as clients (WORKERS=2 for two in every router)
-	cargo build --locked --package namehop --package namehop-p4
-	cargo build --locked --package namehop-traffic --example attack
-	NAMEHOP=target/debug/namehop NAMEHOP_WORKERS=$(or $(WORKERS),1) PATH="$(CURDIR)/.venv/bin:$(PATH)" .venv/bin/pytest -q tests/system
+	cargo build --locked --workspace --bins --examples
+	$(SYSTEM_TEST) -m "not alone" --numprocesses 2 --dist loadfile
+	$(SYSTEM_TEST) -m alone
 
 attack-test: setup-test ## floods and other attacks on a router, as root, one by one and all at once (ATTACK=slow-readers for one)
 	cargo build --locked --package namehop

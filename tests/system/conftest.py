@@ -30,6 +30,33 @@ WORKERS = int(os.environ.get("NAMEHOP_WORKERS", "1"))
 PATIENCE = 60.0
 
 
+# Tests that measure times, loads or processor time, or that keep both processors busy: beside others they would say something
+# about these. `make system-test` runs them behind all others, one by one.
+ALONE = {
+    "test_attack.py",
+    "test_bad_path.py",
+    "test_bench_links.py",
+    "test_congested_port.py",
+    "test_disk_cache.py",
+    "test_idle.py",
+    "test_interfaces.py",
+    "test_latency.py",
+    "test_lossy_port.py",
+    "test_overload.py",
+    "test_strangers.py",
+}
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "alone: says something only where nothing else runs")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.name in ALONE:
+            item.add_marker("alone")
+
+
 # Below those that the system gives to connections, one of which might take the port before the router does.
 PORTS = itertools.cycle(range(20_000, 32_000))
 # Another run beside this one begins elsewhere.
@@ -47,6 +74,13 @@ def free_port(kind=socket.SOCK_STREAM):
                 return port
             except OSError:
                 pass
+
+
+def let_others_enter(folder):
+    """Lets other users pass through a test's folder, and through those above it that tests made."""
+    for path in [folder, *folder.parents]:
+        if path != path.parent and path.stat().st_uid == os.geteuid() and path.is_relative_to("/tmp"):
+            path.chmod(path.stat().st_mode | 0o711)
 
 
 def wait_until(condition, seconds=PATIENCE, what="condition"):

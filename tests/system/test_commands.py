@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 from applications import connect_application, serving, wait_for_route
-from conftest import PATIENCE, PROGRAM, free_port, run_namehop, wait_until
+from conftest import PATIENCE, PROGRAM, free_port, let_others_enter, run_namehop, wait_until
 from packets import data, interest, read_element
 
 
@@ -156,8 +156,7 @@ def test_the_default_socket_without_privileges(tmp_path):
         pytest.skip("needs root to become another user")
     home = tmp_path / "home"
     home.mkdir()
-    for folder in [tmp_path, *tmp_path.parents][:3]:
-        folder.chmod(0o755)
+    let_others_enter(tmp_path)
     os.chown(home, 65534, 65534)
     config = home / "ports.toml"
     config.write_text(
