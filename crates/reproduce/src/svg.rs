@@ -15,6 +15,8 @@ const BOTTOM: f64 = 64.0;
 const COLOURS: [&str; 6] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
 /// Of an average letter, for telling whether names fit beside each other.
 const LETTER_WIDTH: f64 = 7.0;
+/// Points of a line that are marked and have their numbers below them at most.
+const MOST_MARKS: usize = 16;
 /// Intervals that the vertical axis has at most.
 const MOST_TICKS: f64 = 6.0;
 
@@ -44,6 +46,13 @@ fn tick_step(highest: f64) -> f64 {
     let raw = highest / MOST_TICKS;
     let power = 10f64.powf(raw.log10().floor());
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * power).find(|&step| step >= raw).unwrap_or(raw)
+}
+
+/// A few round numbers from the lowest to the highest.
+fn round_numbers(low: f64, high: f64) -> Vec<f64> {
+    let step = tick_step(high - low);
+    let first = (low / step).ceil() as i64;
+    (first..).map(|multiple| multiple as f64 * step).take_while(|&number| number <= high).take(2 * MOST_MARKS).collect()
 }
 
 fn escape(text: &str) -> String {
@@ -133,12 +142,17 @@ impl Canvas {
         let (width, base) = (WIDTH - LEFT - RIGHT, HEIGHT - BOTTOM);
         let (low, high) = x.iter().fold((f64::MAX, f64::MIN), |(low, high), &x| (low.min(x), high.max(x)));
         let place = |x: f64| LEFT + if high > low { (x - low) / (high - low) * width } else { width / 2.0 };
-        let mut labelled = f64::MIN;
-        for &x in x {
+        // Points that lie close are a curve, which has round numbers below it and no marks.
+        let is_curve = x.len() > MOST_MARKS;
+        let ticks: Vec<f64> = if is_curve { round_numbers(low, high) } else { x.to_vec() };
+        let mut taken = f64::MIN;
+        for tick in ticks {
+            let (x, text) = (place(tick), number(tick));
+            let half = LETTER_WIDTH * text.len() as f64 / 2.0;
             // Numbers that would overlap are left out.
-            if place(x) - labelled >= 28.0 {
-                labelled = place(x);
-                draw!(self, r#"<text x="{labelled:.1}" y="{}" text-anchor="middle">{}</text>"#, base + 20.0, number(x));
+            if x - half >= taken {
+                taken = x + half + LETTER_WIDTH;
+                draw!(self, r#"<text x="{x:.1}" y="{}" text-anchor="middle">{text}</text>"#, base + 20.0);
             }
         }
         let middle = LEFT + width / 2.0;
@@ -150,6 +164,9 @@ impl Canvas {
                 points.iter().map(|(x, point)| format!("{x:.1},{:.1}", height_of(point.value, top))).collect();
             let colour = colour(index);
             draw!(self, r#"<polyline points="{}" fill="none" stroke="{colour}" stroke-width="2"/>"#, path.join(" "));
+            if is_curve {
+                continue;
+            }
             for (x, point) in points {
                 let name = escape(&series.name);
                 let (y, value) = (height_of(point.value, top), describe(&point));
@@ -240,6 +257,17 @@ mod tests {
         let svg = chart(ChartKind::Lines { x_label: "threads".to_owned(), x: vec![1.0, 10.0, 20.0] }).to_svg();
         assert_eq!((svg.matches("<circle").count(), svg.matches("<polyline").count()), (5, 2));
         assert!(svg.contains(">threads<") && svg.contains(">20<"));
+    }
+
+    #[test]
+    fn curves_have_round_numbers_below_them() {
+        let x: Vec<f64> = (0..60).map(|step| f64::from(step) * 3.137).collect();
+        let mut chart = chart(ChartKind::Lines { x_label: "microseconds".to_owned(), x: x.clone() });
+        chart.series = vec![Series::new("Data", vec![Some(Point::from(1.0)); x.len()])];
+        let svg = chart.to_svg();
+        assert_eq!((svg.matches("<circle").count(), svg.matches("<polyline").count()), (0, 1));
+        assert!(["0", "50", "100", "150"].iter().all(|number| svg.contains(&format!(">{number}<"))), "{svg}");
+        assert_eq!(round_numbers(-1.0, 2.5), [-1.0, 0.0, 1.0, 2.0]);
     }
 
     #[test]
