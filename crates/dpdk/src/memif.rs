@@ -258,6 +258,11 @@ impl PortQueue for MemifQueue {
         frames.drain(..done);
     }
 
+    /// Those that were there when it looked last.
+    fn waiting(&self) -> usize {
+        self.connection.as_ref().map_or(0, Connection::waiting)
+    }
+
     /// How long it will take until frames that stayed are worth another attempt.
     fn retry_pause(&self) -> Duration {
         self.backoff.remaining()

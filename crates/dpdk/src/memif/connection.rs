@@ -226,6 +226,11 @@ impl Connection {
         Ok((done, lost))
     }
 
+    /// Descriptors that were there when this end looked last, and have not been taken out.
+    pub(super) fn waiting(&self) -> usize {
+        self.looked_at.wrapping_sub(self.receive.count).into()
+    }
+
     /// Whether the peer has put anything into the ring since this end has [looked](Self::receive). The beginning of a frame whose rest
     /// never comes is nothing new.
     pub(super) fn has_more(&self) -> bool {

@@ -23,6 +23,7 @@ use std::time::Instant;
 use namehop_face::counters::{LinkDrop, LinkDropTotals};
 use namehop_face::link_service::{CongestionMarker, DroppedInterest};
 use namehop_face::port::PortId;
+use namehop_face::wait_watch::{INTERVAL_NS, TARGET_NS};
 use namehop_face::wake::Waker;
 use namehop_forward::dispatch::{NameDispatch, Owners, SAMPLED, WorkerSet};
 use namehop_manage::server::HandoverCounters;
@@ -42,10 +43,6 @@ const RING_PACKETS: usize = 1024;
 const RESERVED_SHARE: usize = 4;
 /// One in so many is kept for packets.
 const FRAMES_SHARE: usize = 2;
-/// How long packets may wait in a ring (CoDel: TARGET).
-const TARGET_NS: u64 = 5_000_000;
-/// For how long they may wait longer before they are marked (CoDel: INTERVAL).
-const INTERVAL_NS: u64 = 100_000_000;
 
 /// What one worker gives another.
 #[derive(Debug)]
