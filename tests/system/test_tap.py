@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 import pytest
-from applications import published
+from applications import published, same
 from conftest import PROGRAM, wait_until
 from packets import segment_interest
-from port_links import GROUP, drops, ip, is_connected, link_state, needs_root, ports
+from port_links import GROUP, content, drops, fetch, ip, is_connected, link_state, needs_root, ports, route
 
 pytestmark = needs_root
 
@@ -97,3 +97,28 @@ def test_the_interface_goes_down_and_away_and_comes_back(make_router, namespace)
     router.stop()
     assert inside(namespace, "ip", "link", "show", "ndn0", check=False).returncode != 0, "it goes with the router"
     assert address == "tap://ndn0"
+
+
+def test_two_routers_at_a_bridge_of_the_kernel(make_router, namespace, content):
+    """Segments of 8000 bytes in frames of 1500, over UDP, whose next hops are found through the bridge, and over Ethernet."""
+    ip("-n", namespace, "link", "add", "bridge", "type", "bridge")
+    ip("-n", namespace, "link", "set", "bridge", "up")
+    routers = []
+    for end in (0, 1):
+        port = f'[[port]]\nuri = "tap://ndn{end}"\nmulticast = true\naddresses = ["192.0.2.{1 + end}/24"]\n'
+        router = make_router(ports(end, port), name=f"tap{end}", start=False)
+        router.prefix = ["ip", "netns", "exec", namespace]
+        routers.append(router.start())
+        wait_until(lambda router=router: is_connected(router), what="the interface is up")
+        ip("-n", namespace, "link", "set", f"ndn{end}", "master", "bridge")
+    near, far = routers
+    over_udp = near.json("face", "create", "udp4://192.0.2.2:6363", "--local", "tap://ndn0", "--persistency", "permanent")["face_id"]
+    far.json("face", "create", "udp4://192.0.2.1:6363", "--local", "tap://ndn1", "--persistency", "permanent")
+    group = next(face["face_id"] for face in near.json("face", "list") if GROUP in face["remote_uri"])
+    for prefix, face in [("/udp", over_udp), ("/group", group)]:
+        route(near, prefix, face)
+        with published(far, prefix, content):
+            assert same(fetch(near, prefix), content), prefix
+        # A segment is six frames.
+        assert near.json("face", "show", face)["in_data"] >= content.stat().st_size // 8000
+    assert drops(near, "malformed-frame") == drops(far, "malformed-frame") == 0

@@ -184,6 +184,12 @@ uint16_t namehop_nic_receive(uint16_t number, uint16_t queue, struct rte_mbuf **
     return is_plain ? received : join_segments(packets, received, malformed);
 }
 
+uint16_t namehop_nic_waiting(uint16_t number, uint16_t queue)
+{
+    int waiting = rte_eth_rx_queue_count(number, queue);
+    return waiting < 0 ? 0 : (uint16_t)waiting;
+}
+
 uint16_t namehop_nic_send(uint16_t number, uint16_t queue, struct rte_mbuf **packets, uint16_t count)
 {
     return rte_eth_tx_burst(number, queue, packets, count);

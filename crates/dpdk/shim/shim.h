@@ -148,6 +148,8 @@ int namehop_nic_receive_vlan(uint16_t number, uint16_t vlan, int is_wanted);
 void namehop_nic_losses(uint16_t number, struct namehop_nic_losses *losses);
 /* Up to `count` frames, each in one segment. Those that cannot be made so are dropped and added to `malformed`. */
 uint16_t namehop_nic_receive(uint16_t number, uint16_t queue, struct rte_mbuf **packets, uint16_t count, uint32_t *malformed);
+/* Frames that wait in the queue; 0 also where the driver cannot tell. */
+uint16_t namehop_nic_waiting(uint16_t number, uint16_t queue);
 uint16_t namehop_nic_send(uint16_t number, uint16_t queue, struct rte_mbuf **packets, uint16_t count);
 
 #endif

@@ -143,6 +143,7 @@ unsafe extern "C" {
         count: u16,
         malformed: *mut u32,
     ) -> u16;
+    pub(crate) fn namehop_nic_waiting(number: u16, queue: u16) -> u16;
     pub(crate) fn namehop_nic_send(number: u16, queue: u16, packets: *mut *mut Header, count: u16) -> u16;
 
     pub(crate) fn namehop_bpf_load(

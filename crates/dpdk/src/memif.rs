@@ -11,6 +11,7 @@
 
 mod bell;
 mod channel;
+mod connection;
 mod handshake;
 mod link;
 mod memory;
@@ -36,8 +37,8 @@ use crate::backoff::Backoff;
 use crate::error::DpdkError;
 use crate::losses::Losses;
 use bell::Bell;
+use connection::Connection;
 use link::Link;
-use ring::Connection;
 use service::{Mailbox, MemifCommand, Service};
 pub use stale_socket::prepare_socket;
 
@@ -255,6 +256,11 @@ impl PortQueue for MemifQueue {
             _ => self.backoff.reset(),
         }
         frames.drain(..done);
+    }
+
+    /// Those that were there when it looked last.
+    fn waiting(&self) -> usize {
+        self.connection.as_ref().map_or(0, Connection::waiting)
     }
 
     /// How long it will take until frames that stayed are worth another attempt.

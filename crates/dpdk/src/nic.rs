@@ -321,6 +321,12 @@ impl PortQueue for NicQueue {
         frames[before..].iter_mut().for_each(take_off_priority_tag);
     }
 
+    /// None that is known where the driver cannot tell.
+    fn waiting(&self) -> usize {
+        // SAFETY: the queue is one of the card's, which is open as long as this is there.
+        unsafe { ffi::namehop_nic_waiting(self.card.number, self.number).into() }
+    }
+
     fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
         if !frames.iter().all(PacketBuffer::is_from_mempool) {
             self.move_to_mempool(frames);

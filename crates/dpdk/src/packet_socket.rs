@@ -146,6 +146,11 @@ impl PortQueue for PacketQueue {
         }
     }
 
+    /// To the half.
+    fn waiting(&self) -> usize {
+        self.ring.waiting()
+    }
+
     /// Sends frames from the front and takes them out; those that stay did not fit.
     fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
         let lost = self.sender.send(&self.shared.socket, frames);

@@ -262,6 +262,10 @@ impl PortQueue for XdpQueue {
         }
     }
 
+    fn waiting(&self) -> usize {
+        self.rings.received.available()
+    }
+
     fn transmit(&mut self, frames: &mut Vec<PacketBuffer>) {
         if self.backoff.is_pausing() {
             return;

@@ -9,6 +9,7 @@
 //! * [`encapsulation`]: what stands around NDN packets on those links.
 //! * [`capture`]: copies of frames, for files.
 //! * [`latency`]: how long packets stay in the router.
+//! * [`wait_watch`]: how long frames wait in receive queues.
 //! * [`log_limit`]: how often a line is logged that other computers can cause.
 #![forbid(unsafe_code)]
 
@@ -25,6 +26,7 @@ pub mod registry;
 pub mod ring;
 pub mod socket;
 pub mod uri;
+pub mod wait_watch;
 pub mod wake;
 
 pub use counters::{FaceCounters, LinkDrop};

@@ -8,7 +8,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::slice;
 
-use namehop_table::prefetch::{prefetch_lines, prefetch_read};
+use namehop_table::prefetch::{prefetch_following, prefetch_lines, prefetch_read, prefetch_write};
 
 use crate::pool::{self, HEADROOM_BYTES};
 use crate::raw::{Header, release_to_mempool};
@@ -134,6 +134,17 @@ impl PacketBuffer {
         prefetch_read(header);
         prefetch_lines(header.cast::<u8>().wrapping_add(PACKET_AT), FIRST_BYTES);
     }
+
+    /// The same for a packet that another processor has written to and this one will change: what that has of it is given up there at
+    /// once, and not only when its header, or something in front of the packet, is written.
+    #[inline]
+    pub fn prefetch_to_change(&self) {
+        let header = self.0.as_ptr().cast_const();
+        prefetch_write(header);
+        let packet = header.cast::<u8>().wrapping_add(PACKET_AT);
+        prefetch_write(packet);
+        prefetch_following(packet.wrapping_add(FIRST_BYTES / 2));
+    }
 }
 
 impl fmt::Debug for PacketBuffer {
@@ -168,6 +179,7 @@ mod tests {
             packet.append(room).expect("room");
             assert_eq!(packet.bytes().as_ptr().addr() - packet.0.addr().get(), PACKET_AT);
             packet.prefetch();
+            packet.prefetch_to_change();
         }
     }
 }

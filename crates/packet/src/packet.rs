@@ -109,6 +109,19 @@ impl IncomingBurst {
         }
     }
 
+    /// Marks the packets as congested that were added since there were so many of each kind, unless they are. How many.
+    #[cold]
+    pub fn mark_added(&mut self, before: [usize; 2]) -> u64 {
+        let mut marked = 0;
+        for (packets, before) in self.kinds().into_iter().zip(before) {
+            for packet in packets.iter_mut().skip(before).filter(|packet| packet.fields.congestion_mark == 0) {
+                packet.fields.congestion_mark = 1;
+                marked += 1;
+            }
+        }
+        marked
+    }
+
     /// All packets in the order in which they have their turns; to be emptied.
     #[inline]
     pub fn in_order(&mut self) -> &mut Vec<Incoming> {

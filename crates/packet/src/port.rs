@@ -19,6 +19,11 @@ pub trait PortQueue: Any + Send {
     /// Sends frames from the front and takes them out; those that do not fit now stay.
     fn transmit(&mut self, frames: &mut Vec<PacketBuffer>);
 
+    /// Frames that wait behind those that were received last, as far as that is known; fewer than there are, if not.
+    fn waiting(&self) -> usize {
+        0
+    }
+
     /// How long it takes until frames that stayed are worth another attempt.
     fn retry_pause(&self) -> Duration {
         RETRY_PAUSE

@@ -5,7 +5,8 @@
 //! and then gives all their places back. Each side remembers how far the other one was when it last looked, and looks again only
 //! when that is not far enough; so the line that says how far a side is travels between the two processors once per burst at most.
 //!
-//! Items lie in the ring itself, one behind the other, where the processor fetches ahead by itself.
+//! Items lie in the ring itself, one behind the other. A burst of them is asked for as a whole before the first is taken out: each comes
+//! from the other processor's cache, which takes long, and several at a time take no longer than one.
 
 #[cfg(all(test, loom))]
 mod model;
@@ -17,6 +18,7 @@ use std::mem::MaybeUninit;
 
 use crossbeam_utils::CachePadded;
 
+use crate::prefetch::prefetch_lines;
 use crate::sync::{Arc, AtomicU64, Ordering, UnsafeCell};
 
 /// What both sides share.
@@ -92,16 +94,35 @@ impl<T: Send> HandoverSender<T> {
     /// Gives the item back when there are not so many.
     #[inline]
     pub fn push(&mut self, item: T, reserve: usize) -> Result<(), T> {
-        if self.free() <= reserve {
-            self.taken = self.shared.taken.load(Ordering::Acquire);
-            if self.free() <= reserve {
-                return Err(item);
-            }
+        if !self.has_room(reserve) {
+            return Err(item);
+        }
+        self.push_with(reserve, || item);
+        Ok(())
+    }
+
+    /// The same for an item that is put together where it is to lie: this is part of its caller. Without room nothing is made, and the
+    /// answer is `false`.
+    #[inline(always)]
+    pub fn push_with(&mut self, reserve: usize, make: impl FnOnce() -> T) -> bool {
+        if !self.has_room(reserve) {
+            return false;
         }
         // SAFETY: the place is free: what was there was taken out before `taken` came to be what was read with `Acquire`.
-        self.shared.slot(self.written).with_mut(|slot| unsafe { (*slot).write(item) });
+        self.shared.slot(self.written).with_mut(|slot| unsafe {
+            (*slot).write(make());
+        });
         self.written += 1;
-        Ok(())
+        true
+    }
+
+    /// Whether there are more than so many free places.
+    #[inline(always)]
+    fn has_room(&mut self, reserve: usize) -> bool {
+        if self.free() <= reserve {
+            self.taken = self.shared.taken.load(Ordering::Acquire);
+        }
+        self.free() > reserve
     }
 
     /// Shows the receiver all items that were written; whether there were any.
@@ -161,6 +182,7 @@ impl<T: Send> HandoverReceiver<T> {
         if count == 0 {
             return 0;
         }
+        self.ask_for(count);
         let burst = GiveBack(self);
         for _ in 0..count {
             // SAFETY: the item was published before the number that was read with `Acquire`, and it is taken out once, because the
@@ -170,6 +192,19 @@ impl<T: Send> HandoverReceiver<T> {
             take(item);
         }
         count
+    }
+
+    /// Asks for the next `count` items.
+    #[inline]
+    fn ask_for(&self, count: usize) {
+        let slots = &self.shared.slots;
+        let first = self.taken as usize & (slots.len() - 1);
+        // The ring goes on at its beginning.
+        let in_front = count.min(slots.len() - first);
+        prefetch_lines(slots.as_ptr().wrapping_add(first), in_front * size_of::<T>());
+        if in_front < count {
+            prefetch_lines(slots.as_ptr(), (count - in_front) * size_of::<T>());
+        }
     }
 
     /// Is there nothing to take out?

@@ -62,6 +62,47 @@ pub fn prefetch_lines<T>(start: *const T, bytes: usize) {
     }
 }
 
+/// Asks for every cache line of the `bytes` bytes from `start` on, for reading soon, all for the second-level cache: of long objects of
+/// which several are on their way at a time. Any address may be given.
+#[inline(always)]
+pub fn prefetch_lines_following<T>(start: *const T, bytes: usize) {
+    for_each_line(start, bytes, |line| prefetch_following(line));
+}
+
+/// Asks for every cache line of the `bytes` bytes from `start` on, for writing soon: what other processors have of them is given up
+/// there. Any address may be given.
+#[inline(always)]
+pub fn prefetch_lines_to_write<T>(start: *const T, bytes: usize) {
+    for_each_line(start, bytes, |line| prefetch_write(line));
+}
+
+#[inline(always)]
+fn for_each_line<T>(start: *const T, bytes: usize, mut ask: impl FnMut(*const T)) {
+    let first = start.addr() & !(CACHE_LINE_BYTES - 1);
+    let end = start.addr().saturating_add(bytes);
+    for line in (first..end).step_by(CACHE_LINE_BYTES) {
+        ask(start.with_addr(line));
+    }
+}
+
+/// Asks for the cache line at `address`, for writing soon.
+#[inline(always)]
+pub fn prefetch_write<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // The compiler takes the hint for reading unless it is told of a processor that has this one. Where there is none it does nothing.
+    // SAFETY: the instruction is a hint that changes no register, memory or flag and ignores bad addresses.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = address;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,5 +112,7 @@ mod tests {
         prefetch_read(std::ptr::null::<u8>());
         prefetch_read(std::ptr::without_provenance::<u64>(0xdead_beef_dead_beef));
         prefetch_lines(std::ptr::without_provenance::<u64>(usize::MAX - 100), 1000);
+        prefetch_lines_following(std::ptr::without_provenance::<u64>(usize::MAX - 100), 1000);
+        prefetch_lines_to_write(std::ptr::without_provenance::<u64>(64), 1000);
     }
 }

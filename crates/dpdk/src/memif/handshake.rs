@@ -5,9 +5,9 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use super::channel::Channel;
+use super::connection::Connection;
 use super::memory::{Offer, is_event, map_offered};
 use super::message::{MAX_LOG2_SLOTS, MAX_REGIONS, Message, RingLocation, VERSION};
-use super::ring::Connection;
 
 /// What comes of a message.
 pub(super) enum Step {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crossbeam_queue::SegQueue;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 
-use super::ring::Connection;
+use super::connection::Connection;
 use super::service::Mailbox;
 use crate::losses::LossCounters;
 

@@ -1,22 +1,18 @@
 //! Rings of descriptors in memory that another process writes to as well, whenever it likes and whatever it likes.
 //!
-//! Nothing that is read from there is trusted: every number is read once, checked, and only the checked copy is used. The client
-//! of a link does not read where its own buffers lie at all.
+//! Nothing that is read from there is trusted: every number that is used was read once and checked, and only the checked copy is used. The
+//! client of a link does not read where its own buffers lie at all.
 //!
 //! A ring to the server is filled by the client, who counts up `head`; the server counts up `tail` as it takes frames out. In the ring to
 //! the client the client provides empty buffers and counts up `head`; the server fills them and counts up `tail`.
 
-use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
-use namehop_packet::pool::LARGE_BYTES;
-use namehop_packet::{BufferPool, PacketBuffer};
+use namehop_table::prefetch::{prefetch_lines_following, prefetch_lines_to_write};
 
 use super::memory::{first_buffer, ring_bytes};
 use super::message::{MAX_LOG2_SLOTS, RingLocation};
-use crate::BURST;
-use crate::losses::LossCounters;
 use crate::mapping::Mapping;
 
 /// What stands in front of the descriptors: cookie, flags and head on one cache line, tail on another.
@@ -28,22 +24,30 @@ const COOKIE: u32 = 0x03E3_1F20;
 const NO_BELL: u16 = 1;
 /// Flag of a descriptor whose frame continues in the next one.
 const CONTINUES: u16 = 1;
-/// Descriptors of one frame, at most.
-const MAX_PIECES: usize = 64;
-
-/// The peer does not keep to the protocol; the link cannot go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Violation;
 
 /// One piece of a frame: bytes in shared memory that are known to be inside of it.
-type Piece = (NonNull<u8>, usize);
+pub(super) type Piece = (NonNull<u8>, usize);
 
+/// What a ring says of one buffer.
 #[derive(Debug, Clone, Copy)]
-struct Descriptor {
+pub(super) struct Descriptor {
     flags: u16,
     region: u16,
     length: u32,
     offset: u32,
+}
+
+impl Descriptor {
+    /// Whether the frame goes on in the next one.
+    pub(super) fn continues(self) -> bool {
+        self.flags & CONTINUES != 0
+    }
+
+    /// That of the same buffer with so many bytes of a frame, which may go on in the next one.
+    pub(super) fn holding(self, length: usize, continues: bool) -> Descriptor {
+        // Not more than the buffer holds, whose length is such a number.
+        Descriptor { length: length as u32, flags: if continues { CONTINUES } else { 0 }, ..self }
+    }
 }
 
 /// A ring that is known to lie inside its region.
@@ -84,12 +88,14 @@ impl Ring {
         self.number(64)
     }
 
+    #[inline]
     fn place_of(&self, index: u16) -> NonNull<u8> {
         let slot = usize::from(index & (self.slots - 1));
         // SAFETY: the ring with all its descriptors lies in the mapping.
         unsafe { self.start.add(RING_HEADER_BYTES + slot * DESCRIPTOR_BYTES) }
     }
 
+    #[inline]
     fn read(&self, index: u16) -> Descriptor {
         let place = self.place_of(index);
         // SAFETY: the descriptor lies in the mapping and is aligned to 4 bytes. Volatile: the peer may write meanwhile, so each
@@ -104,6 +110,7 @@ impl Ring {
         }
     }
 
+    #[inline]
     fn write(&self, index: u16, descriptor: Descriptor) {
         let place = self.place_of(index);
         // SAFETY: as in `read`.
@@ -123,292 +130,145 @@ struct OwnBuffers {
     bytes: u16,
 }
 
-/// One direction of a link.
-struct Direction {
+/// One direction of a link. It points into the regions that it was made for, which its user has to keep.
+pub(super) struct Direction {
     ring: Ring,
     /// There at the client's end.
     own: Option<OwnBuffers>,
-    /// Frames received or sent so far, as a number that wraps around.
-    count: u16,
+    /// Descriptors of frames received or sent so far, as a number that wraps around.
+    pub(super) count: u16,
 }
 
 impl Direction {
+    /// At the server's end. `None` when the ring is not inside its region, or is none.
+    pub(super) fn server(regions: &[Mapping], place: RingLocation) -> Option<Direction> {
+        let ring = Ring::new(regions, place)?;
+        if ring.cookie().load(Ordering::Relaxed) != COOKIE {
+            return None;
+        }
+        Some(Direction { ring, own: None, count: 0 })
+    }
+
+    /// At the client's end, with buffers of so many bytes.
+    pub(super) fn client(
+        regions: &[Mapping],
+        place: RingLocation,
+        buffer_bytes: u16,
+        is_to_server: bool,
+    ) -> Option<Direction> {
+        let first = first_buffer(place.log2_slots, buffer_bytes, is_to_server);
+        let ring = Ring::new(regions, place)?;
+        ring.cookie().store(COOKIE, Ordering::Relaxed);
+        Some(Direction { ring, own: Some(OwnBuffers { first, bytes: buffer_bytes }), count: 0 })
+    }
+
+    /// Begins at the server's end: no frame has gone either way.
+    pub(super) fn reset(&self) {
+        self.ring.head().store(0, Ordering::Relaxed);
+        self.ring.tail().store(0, Ordering::Relaxed);
+    }
+
+    pub(super) fn slots(&self) -> u16 {
+        self.ring.slots
+    }
+
     /// At the client's end all slots but those in use are this end's to fill, at the server's those that the client
     /// provides.
-    fn lead(&self) -> u16 {
+    pub(super) fn lead(&self) -> u16 {
         if self.own.is_some() { self.ring.slots } else { 0 }
     }
 
+    /// What the peer has counted up to.
+    #[inline]
+    pub(super) fn theirs(&self) -> u16 {
+        let place = if self.own.is_some() { self.ring.tail() } else { self.ring.head() };
+        place.load(Ordering::Acquire)
+    }
+
+    /// Counts up to this for the peer to see.
+    #[inline]
+    pub(super) fn publish(&self, count: u16) {
+        let place = if self.own.is_some() { self.ring.head() } else { self.ring.tail() };
+        place.store(count, Ordering::Release);
+    }
+
+    /// Has the peer ring a bell for frames, or not.
+    pub(super) fn want_bell(&self, is_wanted: bool) {
+        self.ring.flags().store(if is_wanted { 0 } else { NO_BELL }, Ordering::Relaxed);
+    }
+
+    /// Whether the peer wants that.
+    #[inline]
+    pub(super) fn wants_bell(&self) -> bool {
+        self.ring.flags().load(Ordering::Relaxed) & NO_BELL == 0
+    }
+
+    #[inline]
+    pub(super) fn read(&self, index: u16) -> Descriptor {
+        self.ring.read(index)
+    }
+
+    #[inline]
+    pub(super) fn write(&self, index: u16, descriptor: Descriptor) {
+        self.ring.write(index, descriptor);
+    }
+
+    /// The descriptor of an empty buffer to write a frame to: an own one, or one that the peer provides.
+    #[inline]
+    pub(super) fn empty(&self, index: u16) -> Descriptor {
+        match self.own {
+            Some(own) => self.own_buffer(index, own, usize::from(own.bytes)).0,
+            None => self.ring.read(index),
+        }
+    }
+
+    /// Gives the peer an own buffer back, empty.
+    #[inline]
+    pub(super) fn give_buffer(&self, index: u16) {
+        if let Some(own) = self.own {
+            self.ring.write(index, self.own_buffer(index, own, usize::from(own.bytes)).0);
+        }
+    }
+
     /// The descriptor of an own buffer that holds `length` bytes, and where it is.
-    fn own_buffer(&self, index: u16, own: OwnBuffers, length: usize, flags: u16) -> (Descriptor, usize) {
+    #[inline]
+    fn own_buffer(&self, index: u16, own: OwnBuffers, length: usize) -> (Descriptor, usize) {
         let slot = usize::from(index & (self.ring.slots - 1));
         let offset = own.first + slot * usize::from(own.bytes);
-        (Descriptor { flags, region: 0, length: length as u32, offset: offset as u32 }, offset)
+        (Descriptor { flags: 0, region: 0, length: length as u32, offset: offset as u32 }, offset)
     }
 
     /// The bytes that a descriptor names; `None` when they are not in shared memory.
-    fn piece(&self, regions: &[Mapping], index: u16, descriptor: Descriptor) -> Option<Piece> {
+    #[inline]
+    pub(super) fn piece(&self, regions: &[Mapping], index: u16, descriptor: Descriptor) -> Option<Piece> {
         let length = descriptor.length as usize;
         let start = match self.own {
             Some(own) if length <= usize::from(own.bytes) => {
-                regions.first()?.range(self.own_buffer(index, own, length, 0).1, length)
+                regions.first()?.range(self.own_buffer(index, own, length).1, length)
             }
             Some(_) => None,
             None => regions.get(usize::from(descriptor.region))?.range(descriptor.offset as usize, length),
         };
         start.map(|start| (start, length))
     }
-}
 
-/// What the worker has of a link that is connected. Owns the memory, so nothing vanishes while it is in use.
-pub(super) struct Connection {
-    regions: Vec<Mapping>,
-    receive: Direction,
-    send: Direction,
-    /// The rest of a chain that cannot be a frame is being skipped.
-    is_skipping: bool,
-    /// What the peer had counted up to when this end looked last.
-    looked_at: u16,
-    /// The eventfd by which the peer tells of frames, if it has given one. It has it, too: see [`Bell`](super::bell::Bell).
-    pub(super) event: Option<OwnedFd>,
-}
-
-// SAFETY: the pointers of the rings are into the regions, which move along with them; one thread uses them at a time.
-unsafe impl Send for Connection {}
-
-/// How frames were taken from a ring.
-enum Gathered {
-    /// So many descriptors, whose pieces are a frame of so many bytes.
-    Frame(usize),
-    /// Not a frame.
-    Malformed,
-    /// The rest is still to come.
-    Incomplete,
-}
-
-impl Connection {
-    /// The server's end, in memory that a client has offered.
-    pub(super) fn server(
-        regions: Vec<Mapping>,
-        to_server: RingLocation,
-        to_client: RingLocation,
-    ) -> Option<Connection> {
-        let direction = |place| Some(Direction { ring: Ring::new(&regions, place)?, own: None, count: 0 });
-        let (receive, send) = (direction(to_server)?, direction(to_client)?);
-        if [&receive, &send].iter().any(|direction| direction.ring.cookie().load(Ordering::Relaxed) != COOKIE) {
-            return None;
-        }
-        for ring in [&receive.ring, &send.ring] {
-            ring.head().store(0, Ordering::Relaxed);
-            ring.tail().store(0, Ordering::Relaxed);
-        }
-        receive.ring.flags().store(NO_BELL, Ordering::Relaxed);
-        Some(Connection { regions, receive, send, is_skipping: false, looked_at: 0, event: None })
-    }
-
-    /// The client's end. The rings are ready for the server to look at; [`Connection::start`] follows when the server is
-    /// connected.
-    pub(super) fn client(
-        region: Mapping,
-        to_server: RingLocation,
-        to_client: RingLocation,
-        buffer_bytes: u16,
-    ) -> Option<Connection> {
-        let regions = vec![region];
-        let direction = |place: RingLocation, is_to_server| {
-            let own =
-                OwnBuffers { first: first_buffer(place.log2_slots, buffer_bytes, is_to_server), bytes: buffer_bytes };
-            Some(Direction { ring: Ring::new(&regions, place)?, own: Some(own), count: 0 })
-        };
-        let (send, receive) = (direction(to_server, true)?, direction(to_client, false)?);
-        for ring in [&send.ring, &receive.ring] {
-            ring.cookie().store(COOKIE, Ordering::Relaxed);
-        }
-        receive.ring.flags().store(NO_BELL, Ordering::Relaxed);
-        Some(Connection { regions, receive, send, is_skipping: false, looked_at: 0, event: None })
-    }
-
-    /// Gives the server empty buffers.
-    pub(super) fn start(&mut self) {
-        for index in 0..self.receive.lead() {
-            self.give_buffer(index);
-        }
-        self.publish_received();
-    }
-
-    fn give_buffer(&self, index: u16) {
-        if let Some(own) = self.receive.own {
-            let (descriptor, _) = self.receive.own_buffer(index, own, usize::from(own.bytes), 0);
-            self.receive.ring.write(index, descriptor);
+    /// Asks for the bytes of a frame that will be copied out of the ring soon. The peer wrote them, so they lie in another processor's
+    /// cache.
+    #[inline]
+    pub(super) fn ask_for(&self, regions: &[Mapping], index: u16) {
+        if let Some((start, length)) = self.piece(regions, index, self.ring.read(index)) {
+            prefetch_lines_following(start.as_ptr(), length.min(ASKED_BYTES));
         }
     }
 
-    fn publish_received(&self) {
-        let direction = &self.receive;
-        let place = if direction.own.is_some() { direction.ring.head() } else { direction.ring.tail() };
-        place.store(direction.count.wrapping_add(direction.lead()), Ordering::Release);
-    }
-
-    /// Adds up to [`BURST`] frames to `frames`.
-    pub(super) fn receive(
-        &mut self,
-        pool: &BufferPool,
-        frames: &mut Vec<PacketBuffer>,
-        losses: &LossCounters,
-    ) -> Result<(), Violation> {
-        let direction = &self.receive;
-        let theirs = if direction.own.is_some() { direction.ring.tail() } else { direction.ring.head() };
-        self.looked_at = theirs.load(Ordering::Acquire);
-        let mut ready = self.looked_at.wrapping_sub(direction.count);
-        if ready == 0 {
-            return Ok(());
+    /// Asks for a buffer to which a frame of `length` bytes will be written soon. The peer read what was there before.
+    #[inline]
+    pub(super) fn ask_for_empty(&self, regions: &[Mapping], index: u16, length: usize) {
+        if let Some((start, room)) = self.piece(regions, index, self.empty(index)) {
+            prefetch_lines_to_write(start.as_ptr(), length.min(room));
         }
-        if ready > direction.ring.slots {
-            return Err(Violation);
-        }
-        let mut pieces: [Option<Piece>; MAX_PIECES] = [None; MAX_PIECES];
-        for _ in 0..BURST {
-            if ready == 0 {
-                break;
-            }
-            let was_skipping = self.is_skipping;
-            let (gathered, used) = self.gather(ready, &mut pieces);
-            match gathered {
-                Gathered::Frame(length) => match copy_in(pool, &pieces[..usize::from(used)], length) {
-                    Some(frame) => frames.push(frame),
-                    None => losses.no_buffer.add(1),
-                },
-                Gathered::Malformed if was_skipping => {}
-                Gathered::Malformed => losses.malformed.add(1),
-                Gathered::Incomplete => break,
-            }
-            for _ in 0..used {
-                let index = self.receive.count;
-                self.give_buffer(index);
-                self.receive.count = index.wrapping_add(1);
-            }
-            ready -= used;
-        }
-        self.publish_received();
-        Ok(())
-    }
-
-    /// Looks at the descriptors of the next frame, of which `ready` are there, and says how many they are.
-    fn gather(&mut self, ready: u16, pieces: &mut [Option<Piece>; MAX_PIECES]) -> (Gathered, u16) {
-        let direction = &self.receive;
-        let mut is_bad = self.is_skipping;
-        let mut length = 0;
-        for (used, place) in (0..ready).zip(pieces.iter_mut()) {
-            let index = direction.count.wrapping_add(used);
-            let descriptor = direction.ring.read(index);
-            *place = direction.piece(&self.regions, index, descriptor);
-            length += place.map_or(0, |(_, length)| length);
-            is_bad |= place.is_none() || length > LARGE_BYTES;
-            if descriptor.flags & CONTINUES == 0 {
-                self.is_skipping = false;
-                let is_frame = !is_bad && length > 0;
-                return (if is_frame { Gathered::Frame(length) } else { Gathered::Malformed }, used + 1);
-            }
-        }
-        if !is_bad && usize::from(ready) < MAX_PIECES && ready < direction.ring.slots {
-            return (Gathered::Incomplete, 0);
-        }
-        self.is_skipping = true;
-        (Gathered::Malformed, ready.min(MAX_PIECES as u16))
-    }
-
-    /// Copies frames out, from the front, as many as fit. Returns how many are done with, and how many of those were lost
-    /// because they would never fit.
-    pub(super) fn send(&mut self, frames: &[PacketBuffer]) -> Result<(usize, usize), Violation> {
-        let direction = &mut self.send;
-        let theirs = if direction.own.is_some() { direction.ring.tail() } else { direction.ring.head() };
-        let lead = direction.lead();
-        let mut free = theirs.load(Ordering::Acquire).wrapping_add(lead).wrapping_sub(direction.count);
-        if free > direction.ring.slots {
-            return Err(Violation);
-        }
-        let (mut done, mut lost) = (0, 0);
-        for frame in frames {
-            match copy_out(&self.regions, direction, free, frame.bytes())? {
-                Some(used) => free -= used,
-                // Not even into an empty ring.
-                None if free == direction.ring.slots || usize::from(free) >= MAX_PIECES => lost += 1,
-                None => break,
-            }
-            done += 1;
-        }
-        let mine = if direction.own.is_some() { direction.ring.head() } else { direction.ring.tail() };
-        mine.store(direction.count, Ordering::Release);
-        Ok((done, lost))
-    }
-
-    /// Whether the peer has put anything into the ring since this end has [looked](Self::receive). The beginning of a frame whose rest
-    /// never comes is nothing new.
-    pub(super) fn has_more(&self) -> bool {
-        let direction = &self.receive;
-        let theirs = if direction.own.is_some() { direction.ring.tail() } else { direction.ring.head() };
-        theirs.load(Ordering::Acquire) != self.looked_at
-    }
-
-    /// Has the peer ring this end's bell for frames from now on, or not any more. Those that are there already are
-    /// [to be looked for](Self::has_more) after this.
-    pub(super) fn want_bell(&self, is_wanted: bool) {
-        self.receive.ring.flags().store(if is_wanted { 0 } else { NO_BELL }, Ordering::Relaxed);
-        // The peer puts frames there before it looks whether the bell is wanted.
-        fence(Ordering::SeqCst);
-    }
-
-    /// Whether the peer wants its bell to be rung for what was sent.
-    pub(super) fn wants_bell(&self) -> bool {
-        // The peer says so before it looks whether there are frames, so this is read after they were put there.
-        fence(Ordering::SeqCst);
-        self.send.ring.flags().load(Ordering::Relaxed) & NO_BELL == 0
     }
 }
 
-/// Copies a frame into an mbuf.
-fn copy_in(pool: &BufferPool, pieces: &[Option<Piece>], length: usize) -> Option<PacketBuffer> {
-    let mut frame = pool.allocate(length)?;
-    for &(start, length) in pieces.iter().flatten() {
-        let place = frame.append(length)?;
-        // SAFETY: the piece was found inside a mapping, and `place` has its length. The peer may write while this copies; then the
-        // frame is garbage, which it could have sent as well.
-        unsafe { start.as_ptr().copy_to_nonoverlapping(place.as_mut_ptr(), length) };
-    }
-    Some(frame)
-}
-
-/// Copies a frame into the next slots of a ring, of which `free` may be used. Returns how many it took; `None` when they are too few.
-fn copy_out(regions: &[Mapping], direction: &mut Direction, free: u16, frame: &[u8]) -> Result<Option<u16>, Violation> {
-    let mut pieces: [Option<(Descriptor, NonNull<u8>)>; MAX_PIECES] = [None; MAX_PIECES];
-    let (mut rest, mut used) = (frame.len(), 0);
-    for (number, place) in (0..free).zip(pieces.iter_mut()) {
-        let index = direction.count.wrapping_add(number);
-        let descriptor = match direction.own {
-            Some(own) => direction.own_buffer(index, own, usize::from(own.bytes), 0).0,
-            None => direction.ring.read(index),
-        };
-        let (start, room) = direction.piece(regions, index, descriptor).ok_or(Violation)?;
-        let length = room.min(rest);
-        *place = Some((Descriptor { length: length as u32, flags: 0, ..descriptor }, start));
-        rest -= length;
-        used = number + 1;
-        if rest == 0 {
-            break;
-        }
-    }
-    if rest > 0 || used == 0 {
-        return Ok(None);
-    }
-    let mut rest = frame;
-    for (number, (mut descriptor, start)) in (0..used).zip(pieces.into_iter().flatten()) {
-        let (piece, behind) = rest.split_at(descriptor.length as usize);
-        // SAFETY: as many bytes are in a mapping at `start`. The peer may read or write them meanwhile: its loss.
-        unsafe { start.as_ptr().copy_from_nonoverlapping(piece.as_ptr(), piece.len()) };
-        rest = behind;
-        descriptor.flags = if number + 1 < used { CONTINUES } else { 0 };
-        direction.ring.write(direction.count.wrapping_add(number), descriptor);
-    }
-    direction.count = direction.count.wrapping_add(used);
-    Ok(Some(used))
-}
+/// Of one frame so much is asked for ahead: that of a usual link, so that a peer that tells of long ones costs no more.
+const ASKED_BYTES: usize = 1536;

@@ -73,6 +73,22 @@ impl ReceiveRing {
         }
     }
 
+    /// Frames that wait, or a bit fewer: the largest power of two of slots that are filled, from half a ring down to a burst; 0 if they are
+    /// fewer. Slots are filled in order, so one of them stands for all in front.
+    pub(super) fn waiting(&self) -> usize {
+        let per_block = BLOCK_BYTES / self.slot_bytes;
+        let slots = self.memory.bytes() / BLOCK_BYTES * per_block;
+        let next = self.block / BLOCK_BYTES * per_block + (self.next - self.block) / self.slot_bytes;
+        let is_filled = |waiting: &usize| {
+            let slot = (next + waiting - 1) % slots;
+            let place = self.memory.at(slot / per_block * BLOCK_BYTES + slot % per_block * self.slot_bytes);
+            // SAFETY: the slot begins with its status, as in `receive`.
+            let status = unsafe { AtomicU32::from_ptr(place.cast().as_ptr()) };
+            status.load(Ordering::Relaxed) & libc::TP_STATUS_USER != 0
+        };
+        [SLOTS / 2, SLOTS / 4, SLOTS / 8, BURST].into_iter().find(is_filled).unwrap_or(0)
+    }
+
     /// Adds up to [`BURST`] frames to `frames`. Returns how many were lost because there was no buffer for them.
     pub(super) fn receive(&mut self, pool: &BufferPool, frames: &mut Vec<PacketBuffer>) -> usize {
         let mut lost = 0;

@@ -25,6 +25,8 @@ use crate::wake::Waker;
 const MAX_QUEUED_FRAMES: usize = 4096;
 /// They may have so many however few buffers there are: what a turn of the worker sends.
 const MIN_QUEUED_FRAMES: usize = 512;
+/// Frames that a queue gives at once while others wait behind them.
+const LEAST_WATCHED: usize = 32;
 
 /// The ports of one worker.
 pub struct PortSet {
@@ -38,6 +40,8 @@ pub struct PortSet {
     self_learning: bool,
     idle_timeout: Duration,
     received: Vec<PacketBuffer>,
+    /// See [`PortSet::congested_frames`].
+    congested: Vec<usize>,
     /// Frames for the workers that have their ports; see [`PortSet::frames_for_others`].
     pub(super) for_others: Vec<(usize, PortId, PacketBuffer)>,
     /// Frames of other workers' queues wait to be received.
@@ -76,6 +80,7 @@ impl PortSet {
             self_learning,
             idle_timeout,
             received: Vec::new(),
+            congested: Vec::new(),
             for_others: Vec::new(),
             has_accepted: false,
             answers: Vec::new(),
@@ -170,10 +175,12 @@ impl PortSet {
         let mut any = false;
         for index in 0..self.ports.len() {
             let mut received = std::mem::take(&mut self.received);
-            let mut home = None;
+            let (mut home, mut is_congested) = (None, false);
             if let Some(Some(port)) = self.ports.get_mut(index) {
                 if let Some(queue) = &mut port.params.queue {
                     queue.receive(&mut received);
+                    let waiting = if received.len() < LEAST_WATCHED { 0 } else { queue.waiting() };
+                    is_congested = port.watch.note(now, received.len(), waiting);
                 }
                 port.received_frames += received.len() as u64;
                 received.append(&mut port.handed_in);
@@ -183,10 +190,12 @@ impl PortSet {
             }
             any |= !received.is_empty();
             received.iter().for_each(PacketBuffer::prefetch);
+            let already = frames.len();
             let id = PortId(index as u16);
             if let Some(home) = home {
                 self.receive_further(id, home, &mut received, frames);
                 self.received = received;
+                self.note_congestion(is_congested, already, frames);
                 continue;
             }
             let mut last = Last::None;
@@ -199,10 +208,25 @@ impl PortSet {
                 }
             }
             self.received = received;
+            self.note_congestion(is_congested, already, frames);
             self.run_internet(id, pool);
             any |= self.run_bypass(id);
         }
         any
+    }
+
+    /// Notes the last frame of a queue in which frames wait for too long, if any has come since there were `already` so many.
+    #[inline]
+    fn note_congestion(&mut self, is_congested: bool, already: usize, frames: &[Frame]) {
+        if is_congested && frames.len() > already {
+            self.congested.push(frames.len() - 1);
+        }
+    }
+
+    /// Which of the frames that were [received](Self::receive) last are to be marked because others wait behind them for too long: their
+    /// places among all, in order.
+    pub fn congested_frames(&mut self) -> impl Iterator<Item = usize> {
+        self.congested.drain(..)
     }
 
     /// Takes the header and padding off a received frame and finds out whose it is.

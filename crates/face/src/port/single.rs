@@ -13,6 +13,7 @@ use super::{FaceHeader, FaceRecords, PortNetwork, PortParams};
 use crate::encapsulation::vlan::Carried;
 use crate::encapsulation::{Header, LastDatagram, MacAddress, Peer, VlanId};
 use crate::peers::PeerTable;
+use crate::wait_watch::WaitWatch;
 
 /// A port in use.
 pub(super) struct Port {
@@ -34,6 +35,8 @@ pub(super) struct Port {
     /// Frames of this worker's queue so far.
     pub(super) received_frames: u64,
     pub(super) sent_frames: u64,
+    /// How long frames wait in this worker's queue.
+    pub(super) watch: WaitWatch,
 }
 
 /// Whose a received frame is: the face, and the number that tells the senders to a multicast group apart.
@@ -78,6 +81,7 @@ impl Port {
             handed_in: Vec::new(),
             received_frames: 0,
             sent_frames: 0,
+            watch: WaitWatch::default(),
         }
     }
 

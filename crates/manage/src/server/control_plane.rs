@@ -96,7 +96,7 @@ pub struct HandoverCounters {
     pub handed_in: u64,
     /// Packets to other workers.
     pub handed_out: u64,
-    /// Packets that were marked as congested because they had waited for this worker.
+    /// Packets that were marked as congested because they, or others in the same receive queue, had waited too long for this worker.
     pub congestion_marks: u64,
     /// Interests that were to go to another worker and found no room.
     pub dropped_interests: u64,

@@ -131,9 +131,11 @@ impl<S: Schedule> Worker<S> {
     /// What this worker does; `now` is on its clock.
     pub fn status(&self, now: Timestamp) -> WorkerStatus {
         let counters = self.engine.counters();
+        let mut handover = self.handover.as_ref().map_or_else(HandoverCounters::default, |handover| handover.counters);
+        handover.congestion_marks += self.congestion_marks;
         WorkerStatus {
             packets: counters.in_interests + counters.in_data + counters.in_nacks,
-            handover: self.handover.as_ref().map_or_else(HandoverCounters::default, |handover| handover.counters),
+            handover,
             busy: self.busy,
             running: Duration::from_nanos(now.0),
             processor: self.processor,

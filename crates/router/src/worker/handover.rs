@@ -2,16 +2,18 @@
 //! serves. Mostly network packets are handed over. Frames are where a port has several queues: what comes to a further one and
 //! needs the state of a link, or has no face, goes as it is to the worker that has the port.
 //!
-//! There is a ring for each pair of workers and each direction. What a worker hands over in a turn becomes visible at the end of
-//! the turn, all at once. When a ring is full the packet is dropped and counted; the last quarter of a ring is kept for Data and
-//! Nacks, because with them goes the work that was done for their Interests, while a lost Interest is sent again.
+//! There are two rings for each pair of workers and each direction: one for packets of the usual kind, each of which takes one cache line
+//! there ([`Parcel`]), and one for all else. Cache lines that one processor has written and another one reads are nearly all that a
+//! hand-over costs. What a worker hands over in a turn becomes visible at the end of the turn, all at once. When a ring is full the packet
+//! is dropped and counted; the last quarter of a ring is kept for Data and Nacks, because with them goes the work that was done for their
+//! Interests, while a lost Interest is sent again.
 //!
-//! A packet lies in the ring with its link fields: two cache lines and a bit, which the processor fetches ahead because rings are
-//! used from one end to the other. What was found out about it is not handed over but its buffer, for that is next to nothing:
+//! What was found out about a packet is not handed over but its buffer, for that is next to nothing:
 //! the worker that receives a packet looks only for the first components of its name, and the one that it belongs to decodes it.
 //!
 //! A queue in which packets wait for too long marks them as congested, by the law of CoDel (RFC 8289).
 
+mod parcel;
 #[cfg(test)]
 mod tests;
 
@@ -21,14 +23,18 @@ use std::time::Instant;
 use namehop_face::counters::{LinkDrop, LinkDropTotals};
 use namehop_face::link_service::{CongestionMarker, DroppedInterest};
 use namehop_face::port::PortId;
+use namehop_face::wait_watch::{INTERVAL_NS, TARGET_NS};
 use namehop_face::wake::Waker;
 use namehop_forward::dispatch::{NameDispatch, Owners, SAMPLED, WorkerSet};
 use namehop_manage::server::HandoverCounters;
+use namehop_packet::in_place::push_in_place;
 use namehop_packet::{
     BufferPool, FaceId, Incoming, IncomingBurst, LinkFields, Outgoing, PacketBuffer, PacketKind, Timestamp,
 };
 use namehop_table::{HandoverReceiver, HandoverSender, handover_ring};
 use namehop_wire::tlv::types;
+
+use parcel::{Parcel, Unpacked};
 
 /// Packets that fit into the ring from one worker to another: some tenths of a millisecond of traffic at full speed. A longer ring
 /// would take more of the second-level cache, through which all of it passes.
@@ -37,10 +43,6 @@ const RING_PACKETS: usize = 1024;
 const RESERVED_SHARE: usize = 4;
 /// One in so many is kept for packets.
 const FRAMES_SHARE: usize = 2;
-/// How long packets may wait in a ring (CoDel: TARGET).
-const TARGET_NS: u64 = 5_000_000;
-/// For how long they may wait longer before they are marked (CoDel: INTERVAL).
-const INTERVAL_NS: u64 = 100_000_000;
 
 /// What one worker gives another.
 #[derive(Debug)]
@@ -95,22 +97,30 @@ fn kind_of(packet: &Incoming) -> PacketKind {
     }
 }
 
-/// In a ring: what, and since when.
+/// In the ring for what is no usual packet: what, and since when.
 struct Waiting {
     since: Timestamp,
-    /// Of the packet: the receiver knows it before the packet's bytes have come to its processor.
     kind: PacketKind,
     what: Handed,
 }
 
 struct ToWorker {
-    ring: HandoverSender<Waiting>,
+    parcels: HandoverSender<Parcel>,
+    others: HandoverSender<Waiting>,
     waker: Arc<Waker>,
 }
 
 struct FromWorker {
-    ring: HandoverReceiver<Waiting>,
-    marker: CongestionMarker,
+    parcels: HandoverReceiver<Parcel>,
+    others: HandoverReceiver<Waiting>,
+    /// Of the two rings.
+    markers: [CongestionMarker; 2],
+}
+
+impl FromWorker {
+    fn is_empty(&self) -> bool {
+        self.parcels.is_empty() && self.others.is_empty()
+    }
 }
 
 /// What a worker gets from the others in a turn.
@@ -153,6 +163,9 @@ pub struct Handover {
 }
 
 impl Handover {
+    /// Bytes that a usual packet takes in a ring, besides its buffer.
+    pub const PARCEL_BYTES: usize = size_of::<Parcel>();
+
     /// Connects all workers of a table, whose wakers these are, with each other.
     pub fn connect(dispatch: &Arc<NameDispatch>, wakers: &[Arc<Waker>]) -> Vec<Handover> {
         let started = Instant::now();
@@ -176,9 +189,11 @@ impl Handover {
                     all[sender].to.push(None);
                     continue;
                 }
-                let (to, from) = handover_ring(RING_PACKETS);
-                all[sender].to.push(Some(ToWorker { ring: to, waker: Arc::clone(waker) }));
-                all[receiver].from.push(FromWorker { ring: from, marker: CongestionMarker::default() });
+                let (parcels, others) = (handover_ring(RING_PACKETS), handover_ring(RING_PACKETS));
+                let waker = Arc::clone(waker);
+                all[sender].to.push(Some(ToWorker { parcels: parcels.0, others: others.0, waker }));
+                let markers = Default::default();
+                all[receiver].from.push(FromWorker { parcels: parcels.1, others: others.1, markers });
             }
         }
         all
@@ -273,14 +288,22 @@ impl Handover {
         }
     }
 
-    /// Puts something into the ring to another worker, who gets it with the next
-    /// [`publish`](Self::publish).
-    #[inline]
+    /// Puts something into a ring to another worker, who gets it with the next
+    /// [`publish`](Self::publish). Part of its caller, who knows what it is.
+    #[inline(always)]
     pub(super) fn hand_over(&mut self, now: Timestamp, worker: usize, what: Handed, drops: &LinkDropTotals) {
         let kind = what.kind();
         let reserved = what.share_for_others(kind).map_or(0, |share| RING_PACKETS / share);
         let is_accepted = match self.to.get_mut(worker) {
-            Some(Some(to)) => to.ring.push(Waiting { since: now, kind, what }, reserved).is_ok(),
+            Some(Some(to)) => match what {
+                Handed::Incoming(packet) if Parcel::takes_incoming(&packet) => {
+                    to.parcels.push_with(reserved, || Parcel::of_incoming(packet, now, kind))
+                }
+                Handed::Outgoing(packet) if Parcel::takes_outgoing(&packet) => {
+                    to.parcels.push_with(reserved, || Parcel::of_outgoing(packet, now))
+                }
+                what => to.others.push_with(reserved, || Waiting { since: now, kind, what }),
+            },
             _ => false,
         };
         if is_accepted {
@@ -296,9 +319,9 @@ impl Handover {
     #[cold]
     pub(super) fn announce_face(&mut self, now: Timestamp, face: FaceId) {
         for to in self.to.iter_mut().flatten() {
-            let news = Waiting { since: now, kind: PacketKind::Interest, what: Handed::NewFace(face) };
+            let news = || Waiting { since: now, kind: PacketKind::Interest, what: Handed::NewFace(face) };
             // Not counted: nothing is lost.
-            let _ = to.ring.push(news, RING_PACKETS / RESERVED_SHARE);
+            let _ = to.others.push_with(RING_PACKETS / RESERVED_SHARE, news);
         }
     }
 
@@ -321,26 +344,34 @@ impl Handover {
         }
         received.offered.append(&mut self.offered_to_self);
         let counters = &mut self.counters;
-        for FromWorker { ring, marker } in &mut self.from {
+        for FromWorker { parcels, others, markers: [of_parcels, of_others] } in &mut self.from {
+            let is_late = |marker: &mut CongestionMarker, since| {
+                marker.should_mark(now, now.since_ns(since), TARGET_NS, INTERVAL_NS)
+            };
+            let count = parcels.receive(limit, |parcel| {
+                let (kind, is_congested) = (parcel.kind, is_late(of_parcels, parcel.since));
+                counters.congestion_marks += u64::from(is_congested);
+                match parcel.unpack(is_congested) {
+                    Unpacked::Incoming(packet) => incoming.push(kind, || packet),
+                    Unpacked::Outgoing(packet) => push_in_place(outgoing, || packet),
+                }
+            });
+            counters.handed_in += count as u64;
+            if others.is_empty() {
+                continue;
+            }
             let mut announcements = 0;
-            let count = ring.receive(limit, |Waiting { since, kind, mut what }| {
-                if marker.should_mark(now, now.since_ns(since), TARGET_NS, INTERVAL_NS)
+            let count = others.receive(limit, |Waiting { since, kind, mut what }| {
+                if is_late(of_others, since)
                     && let Some(fields) = what.fields_mut().filter(|fields| fields.congestion_mark == 0)
                 {
                     fields.congestion_mark = 1;
                     counters.congestion_marks += 1;
                 }
-                // It comes from another processor's cache while this one works on those before it.
                 match what {
-                    Handed::Incoming(packet) => {
-                        packet.buffer.prefetch();
-                        incoming.push(kind, || packet);
-                    }
+                    Handed::Incoming(packet) => incoming.push(kind, || packet),
                     Handed::Offered(packet) => received.offered.push(packet),
-                    Handed::Outgoing(packet) => {
-                        packet.buffer.prefetch();
-                        outgoing.push(packet);
-                    }
+                    Handed::Outgoing(packet) => outgoing.push(packet),
                     Handed::Dropped(interest) => received.dropped.push(interest),
                     Handed::Frame(port, frame) => received.frames.push((port, frame)),
                     Handed::NewFace(face) => {
@@ -356,7 +387,8 @@ impl Handover {
     /// Shows the others what was handed over in this turn, and wakes those who sleep.
     pub(super) fn publish(&mut self) {
         for to in self.to.iter_mut().flatten() {
-            if to.ring.publish() {
+            // Both.
+            if to.parcels.publish() | to.others.publish() {
                 to.waker.wake();
             }
         }
@@ -364,8 +396,6 @@ impl Handover {
 
     /// Has any other worker handed over something?
     pub(super) fn has_work(&self) -> bool {
-        !self.returned.is_empty()
-            || !self.offered_to_self.is_empty()
-            || self.from.iter().any(|from| !from.ring.is_empty())
+        !self.returned.is_empty() || !self.offered_to_self.is_empty() || self.from.iter().any(|from| !from.is_empty())
     }
 }

@@ -37,6 +37,7 @@ use namehop_face::link_service::{DroppedInterest, Reassembler};
 use namehop_face::port::PortSet;
 use namehop_face::registry::{Face, FaceTable};
 use namehop_face::ring::{Frame, FrameRing};
+use namehop_face::wait_watch::WaitWatch;
 use namehop_face::wake::Waker;
 use namehop_forward::engine::Engine;
 use namehop_forward::schedule::{Burst, Schedule};
@@ -114,6 +115,12 @@ pub struct Worker<S: Schedule = Burst> {
     encoded: Vec<PacketBuffer>,
     dropped_interests: Vec<DroppedInterest>,
     stamps: FrameStamps,
+    /// How long frames wait in the ring from the sockets.
+    watch: WaitWatch,
+    /// Places of the frames that are to be marked because others wait behind them for too long.
+    congested: Vec<usize>,
+    /// Packets that were marked for that.
+    congestion_marks: u64,
 }
 
 impl<S: Schedule> Worker<S> {
@@ -165,6 +172,9 @@ impl<S: Schedule> Worker<S> {
             encoded: Vec::with_capacity(BURST),
             dropped_interests: Vec::new(),
             stamps: FrameStamps::default(),
+            watch: WaitWatch::default(),
+            congested: Vec::new(),
+            congestion_marks: 0,
         };
         for face in worker.table.snapshot() {
             worker.add_face(&face);
@@ -244,12 +254,17 @@ impl<S: Schedule> Worker<S> {
         let (ports, mut faces) = self.ports_and_faces();
         worked |= ports.apply_changes(&mut faces);
         self.rings.from_control.pop_burst(&mut self.frames, BURST);
-        self.rings.from_sockets.pop_burst(&mut self.frames, BURST);
+        let from_sockets = self.rings.from_sockets.pop_burst(&mut self.frames, BURST);
+        let waiting = if from_sockets < BURST { 0 } else { self.rings.from_sockets.len() };
+        if self.watch.note(now, from_sockets, waiting) {
+            self.congested.push(self.frames.len() - 1);
+        }
         let mut frames = std::mem::take(&mut self.frames);
         let from_rings = frames.len();
         let Worker { ports, records, engine, reassembler, pool, number, .. } = self;
         let mut faces = WorkerFaces { records, engine, reassembler, worker: *number };
         worked |= ports.receive(now, &mut frames, &mut faces, pool);
+        self.congested.extend(self.ports.congested_frames());
         if let Some(latency) = &mut self.latency {
             latency.stamp_all(&mut frames[from_rings..]);
         }
@@ -319,7 +334,10 @@ impl<S: Schedule> Worker<S> {
 
     /// Link services over the received frames. Those of one face that follow each other are taken in one go.
     fn receive(&mut self, now: Timestamp) {
-        let mut frames = std::mem::take(&mut self.frames);
+        let (mut frames, mut congested) = (std::mem::take(&mut self.frames), std::mem::take(&mut self.congested));
+        let count = frames.len();
+        let mut marks = congested.drain(..);
+        let mut next_mark = marks.next().unwrap_or(usize::MAX);
         let mut rest = frames.drain(..);
         while let Some(id) = rest.as_slice().first().map(|frame| frame.face) {
             let Some(record) = self.records.get(id) else {
@@ -335,18 +353,27 @@ impl<S: Schedule> Worker<S> {
             while rest.as_slice().first().is_some_and(|frame| frame.face == id)
                 && let Some(Frame { endpoint, buffer, stamp, .. }) = rest.next()
             {
-                let before = stamp.is_some().then(|| self.incoming.kinds().map(|packets| packets.len()));
+                let is_congested = count - rest.len() > next_mark;
+                let is_noted = stamp.is_some() || is_congested;
+                let before = is_noted.then(|| self.incoming.kinds().map(|packets| packets.len()));
                 // A drop is counted by the link service under its name.
                 let _ =
                     record.link.receive(now, buffer, endpoint, &self.pool, &mut self.reassembler, &mut self.incoming);
-                if let Some(before) = before {
+                let Some(before) = before else { continue };
+                if stamp.is_some() {
                     self.incoming.stamp_added(before, stamp);
+                }
+                // One that holds no whole packet leaves it to the next.
+                if is_congested && self.incoming.kinds().map(|packets| packets.len()) != before {
+                    self.congestion_marks += self.incoming.mark_added(before);
+                    next_mark = marks.next().unwrap_or(usize::MAX);
                 }
             }
             self.timers.note(record);
         }
         drop(rest);
-        self.frames = frames;
+        drop(marks);
+        (self.frames, self.congested) = (frames, congested);
     }
 
     fn run_link_timers(&mut self, now: Timestamp) {

@@ -36,6 +36,9 @@ impl<S: Schedule> Worker<S> {
             latency,
             capture,
             stamps,
+            watch,
+            congested,
+            congestion_marks,
         } = self;
         Worker {
             engine: engine.with_schedule(),
@@ -66,6 +69,9 @@ impl<S: Schedule> Worker<S> {
             latency,
             capture,
             stamps,
+            watch,
+            congested,
+            congestion_marks,
         }
     }
 }

@@ -43,10 +43,10 @@ pub(super) fn small_engine(pool: BufferPool) -> (Engine<Burst>, FibWriter<Strate
 
 impl Bench {
     fn new() -> Bench {
-        let pool = BufferPool::new(64, 1);
+        let pool = BufferPool::new(1_024, 1);
         let (engine, fib) = small_engine(pool.clone());
         let (table, waker) = (Arc::new(FaceTable::new()), Arc::new(Waker::new()));
-        let ring = || Arc::new(FrameRing::new(16, Arc::clone(&waker)));
+        let ring = || Arc::new(FrameRing::new(4 * BURST, Arc::clone(&waker)));
         let rings = WorkerRings {
             from_sockets: ring(),
             to_sockets: ring(),
@@ -96,6 +96,30 @@ fn the_first_frame_of_a_face_may_come_before_its_command() {
     bench.handle.face_created(&face);
     assert_eq!(bench.receive(&face), (2, 2));
     assert_eq!(bench.pool.in_use(), bench.rings.to_sockets.len());
+}
+
+/// Marks after so many turns, of which each takes so long and leaves two bursts of frames in the ring from the sockets.
+fn marks_of(turns: u64, turn_ns: u64) -> u64 {
+    let mut bench = Bench::new();
+    let face = bench.face("fd://7");
+    bench.handle.face_created(&face);
+    for turn in 1..=turns {
+        while bench.rings.from_sockets.len() < 3 * BURST {
+            let buffer = bench.pool.copy_of(&INTEREST).expect("buffer");
+            assert!(bench.rings.from_sockets.push(Frame::new(face.id(), 0, buffer)).is_ok());
+        }
+        bench.worker.turn(Timestamp(turn * turn_ns));
+        bench.rings.to_sockets.pop_burst(&mut Vec::new(), usize::MAX);
+    }
+    bench.worker.status(Timestamp(turns * turn_ns)).handover.congestion_marks
+}
+
+#[test]
+fn packets_are_marked_when_frames_wait_for_too_long_in_a_receive_queue() {
+    // They wait for two turns.
+    assert_eq!(marks_of(100, 2_000_000), 0);
+    assert_eq!(marks_of(30, 3_000_000), 0, "for less than 100 ms");
+    assert!((2..=6).contains(&marks_of(100, 3_000_000)));
 }
 
 #[test]

@@ -17,12 +17,13 @@ fn a_full_ring_gives_items_back_and_the_last_places_can_be_kept_free() {
     assert_eq!(sender.push(2, 0), Ok(()));
     assert_eq!(sender.push(3, 0), Ok(()));
     assert_eq!(sender.push(4, 0), Err(4));
+    assert!(!sender.push_with(0, || panic!("there is no place for it")));
     assert!(receiver.is_empty(), "nothing is published");
     assert!(sender.publish() && !sender.publish());
     assert_eq!(receiver.len(), 4);
     let mut received = Vec::new();
     assert_eq!(receiver.receive(3, |item| received.push(item)), 3);
-    assert_eq!(sender.push(4, 2), Ok(()));
+    assert!(sender.push_with(2, || 4));
     assert_eq!(sender.push(5, 2), Err(5));
     sender.publish();
     assert_eq!(receiver.receive(9, |item| received.push(item)), 1, "what it knew of before it looked again");

@@ -1,11 +1,20 @@
 //! From what each worker did in each turn to what a case has cost, and how it compares.
 
 use super::driver::{Measured, TurnCost};
+use super::floor::FloorCost;
 use super::{DivisionCase, DivisionFigures};
 use crate::median::{median, quartiles};
 
-/// Cases in the order in which they took turns, with what each of their workers measured.
-pub(super) fn of_cases(cases: &[DivisionCase], measured: &[Vec<Measured>]) -> Vec<DivisionFigures> {
+/// Cases in the order in which they took turns, with what each of their workers measured, and the threads of the floor.
+pub(super) fn of_cases(
+    cases: &[DivisionCase],
+    measured: &[Vec<Measured>],
+    floor: &[Vec<FloorCost>],
+) -> Vec<DivisionFigures> {
+    let turns = floor.iter().map(Vec::len).min().unwrap_or(0);
+    let mut floors_ns: Vec<f64> = (0..turns).filter_map(|turn| FloorCost::of_both(floor, turn)).collect();
+    let floor_ns = (!floors_ns.is_empty()).then(|| median(&mut floors_ns));
+    let floor_quartiles_ns = floor_ns.map(|_| quartiles(&mut floors_ns));
     let rounds: Vec<Vec<Round>> = measured.iter().map(|workers| self::rounds(workers)).collect();
     let of = |(index, &case): (usize, &DivisionCase)| {
         let (own, sum) = (&rounds[index], |part: fn(&Measured) -> u64| measured[index].iter().map(part).sum::<u64>());
@@ -17,8 +26,11 @@ pub(super) fn of_cases(cases: &[DivisionCase], measured: &[Vec<Measured>]) -> Ve
             let costs = own.iter().zip(&rounds[placed]).map(|(own, placed)| own.packet_ns - placed.packet_ns);
             median(&mut costs.collect::<Vec<f64>>()) / handed_over
         });
+        let has_floor = handover_ns.is_some();
         DivisionFigures {
             case,
+            floor_ns: floor_ns.filter(|_| has_floor),
+            floor_quartiles_ns: floor_quartiles_ns.filter(|_| has_floor),
             packet_ns: median(&mut own.iter().map(|round| round.packet_ns).collect::<Vec<f64>>()),
             mpps: median(&mut own.iter().map(|round| round.mpps).collect::<Vec<f64>>()),
             speedup: median(&mut speedups),
@@ -67,7 +79,7 @@ mod tests {
         let one = vec![worker(&[(1_000, 1e5), (1_000, 2e5)], 0)];
         let two = vec![worker(&[(1_000, 1e5), (1_000, 2e5)], 0); 2];
         let misplaced = vec![worker(&[(1_000, 1.25e5), (1_000, 2.5e5)], 1_000); 2];
-        let figures = of_cases(&cases, &[one, two, misplaced]);
+        let figures = of_cases(&cases, &[one, two, misplaced], &[]);
         assert_eq!(figures.iter().map(|figures| figures.speedup).collect::<Vec<_>>(), [1.0, 2.0, 1.6]);
         assert_eq!(figures[2].speedup_quartiles, (1.6, 1.6));
         assert_eq!(figures.iter().map(|figures| figures.handed_over).collect::<Vec<_>>(), [0.0, 0.0, 0.5]);

@@ -8,6 +8,7 @@
 
 mod driver;
 mod figures;
+mod floor;
 mod turns;
 
 use std::sync::Arc;
@@ -29,7 +30,8 @@ use namehop_router::worker::{Handover, Worker, WorkerRings, pin_to_processor, us
 use serde::Serialize;
 use tokio::sync::mpsc::unbounded_channel;
 
-use driver::{Driver, Measured, Pending};
+use driver::{Driver, Pending};
+use floor::Floor;
 use turns::Turns;
 
 use super::peers::{LINKS, Peers};
@@ -46,6 +48,11 @@ const NAMES_PER_WORKER: u64 = 1 << 32;
 const POOL_FRAMES: usize = 4 * RING_FRAMES;
 /// Memory of the Content Store for each packet it may hold, above its content.
 const CONTENT_OVERHEAD_BYTES: usize = 1_024;
+
+/// What a thread has measured, when it has ended.
+fn ended<T>(thread: thread::ScopedJoinHandle<'_, T>) -> Result<T, EngineBenchError> {
+    thread.join().map_err(|_| EngineBenchError::Rig("a worker's thread ended by itself".to_owned()))
+}
 
 /// What all threads of a case share.
 struct Shared<'a> {
@@ -92,6 +99,11 @@ pub struct DivisionFigures {
     /// What a packet that is handed over costs more than one that is not, in nanoseconds; absent where none is, and when no case
     /// with as many workers hands nothing over.
     pub handover_ns: Option<f64>,
+    /// What it costs at the least: as many cache lines go from one processor to the other, and nothing is done with them, in turns next
+    /// to those of this case. In nanoseconds; absent where no packet is handed over.
+    pub floor_ns: Option<f64>,
+    /// A quarter of the turns had less, and a quarter more.
+    pub floor_quartiles_ns: Option<(f64, f64)>,
     /// Packets that were handed over, by all packets.
     pub handed_over: f64,
     /// Packets that found no room in a ring between workers.
@@ -110,11 +122,15 @@ impl EngineBench {
         cases: &[DivisionCase],
         on_progress: &OnProgress<'_>,
     ) -> Result<Vec<DivisionFigures>, EngineBenchError> {
-        let turns = Turns::new(cases.len());
+        // The floor has its turns behind the cases.
+        let turns = Arc::new(Turns::new(cases.len() + 1));
         let built = cases.iter().map(|&case| self.build(parameters, case)).collect::<Result<Vec<_>, _>>()?;
         let processors = usable_processors().unwrap_or_default();
-        let measured: Vec<Vec<Measured>> = thread::scope(|scope| {
+        let floor_pool = BufferPool::new(POOL_FRAMES, 1);
+        let (measured, floor) = thread::scope(|scope| {
             let (mut all, mut all_shared, turns, processors) = (Vec::new(), Vec::new(), &turns, &processors);
+            // A thread that stays where the system puts it measures the same, only less steadily.
+            let pin = move |number: usize| processors.get(number).map(|&processor| pin_to_processor(processor));
             for (case, (workers, shared)) in built.into_iter().enumerate() {
                 let shared = Arc::new(shared);
                 all_shared.push(Arc::clone(&shared));
@@ -124,14 +140,20 @@ impl EngineBench {
                     .map(|(number, worker)| {
                         let shared = Arc::clone(&shared);
                         scope.spawn(move || {
-                            // A thread that stays where the system puts it measures the same, only less steadily.
-                            let _ = processors.get(number).map(|&processor| pin_to_processor(processor));
+                            let _ = pin(number);
                             Driver::new(worker, number, &shared).run(turns, case)
                         })
                     })
                     .collect();
                 all.push(threads);
             }
+            let floor = Floor::pair(&floor_pool).into_iter().enumerate().map(|(number, floor)| {
+                scope.spawn(move || {
+                    let _ = pin(number);
+                    floor.run(turns, cases.len())
+                })
+            });
+            let floor: Vec<_> = floor.collect();
             let mut rounds = 0;
             let is_warm = turns.give(parameters.time, || {
                 on_progress(Progress { what: "warming up".to_owned(), done: rounds, total: 0 });
@@ -142,12 +164,11 @@ impl EngineBench {
                 let (wanted, refused) = (parameters.in_flight, "Interests at a time did not come to be pending");
                 return Err(EngineBenchError::Rig(format!("{wanted} {refused}: try fewer with --in-flight")));
             }
-            let ended = |thread: thread::ScopedJoinHandle<'_, Measured>| {
-                thread.join().map_err(|_| EngineBenchError::Rig("a worker's thread ended by itself".to_owned()))
-            };
-            all.into_iter().map(|threads| threads.into_iter().map(ended).collect()).collect::<Result<_, _>>()
+            let of_case = |threads: Vec<_>| threads.into_iter().map(ended).collect::<Result<Vec<_>, _>>();
+            let measured = all.into_iter().map(of_case).collect::<Result<Vec<_>, _>>()?;
+            Ok((measured, floor.into_iter().map(ended).collect::<Result<Vec<_>, _>>()?))
         })?;
-        Ok(figures::of_cases(cases, &measured))
+        Ok(figures::of_cases(cases, &measured, &floor))
     }
 
     fn build<'a>(

@@ -33,6 +33,7 @@ pub(super) fn show(rows: &[DivisionFigures], json: bool) -> Result<(), Failure> 
         ("QUARTILES", Align::Right),
         ("HANDED OVER", Align::Right),
         ("NS/HAND-OVER", Align::Right),
+        ("FLOOR", Align::Right),
         ("LOST", Align::Right),
     ]);
     for figures in rows {
@@ -46,6 +47,10 @@ pub(super) fn show(rows: &[DivisionFigures], json: bool) -> Result<(), Failure> 
             format!("{lower:.2} to {upper:.2}"),
             format!("{:.0} %", 100.0 * figures.handed_over),
             figures.handover_ns.map_or_else(|| "-".to_owned(), |ns| format!("{ns:.0}")),
+            match (figures.floor_ns, figures.floor_quartiles_ns) {
+                (Some(ns), Some((lower, upper))) => format!("{ns:.0} ({lower:.0} to {upper:.0})"),
+                _ => "-".to_owned(),
+            },
             figures.lost.to_string(),
         ]);
     }

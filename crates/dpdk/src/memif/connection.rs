@@ -1,0 +1,332 @@
+//! A link that is connected: takes frames out of one ring and puts frames into the other.
+//!
+//! Nearly every frame lies in one buffer. Those take a short way, and bytes are asked for some frames ahead, because they come from another
+//! processor's cache: waiting for them is most of what a frame costs.
+
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{Ordering, fence};
+
+use namehop_packet::pool::LARGE_BYTES;
+use namehop_packet::{BufferPool, PacketBuffer};
+
+use super::message::RingLocation;
+use super::ring::{Descriptor, Direction, Piece};
+use crate::BURST;
+use crate::losses::LossCounters;
+use crate::mapping::Mapping;
+
+/// Descriptors of one frame, at most.
+const MAX_PIECES: usize = 64;
+/// How many frames before its turn a frame's bytes are asked for.
+const AHEAD: u16 = 4;
+
+/// The peer does not keep to the protocol; the link cannot go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Violation;
+
+/// What the worker has of a link that is connected. Owns the memory, so nothing vanishes while it is in use.
+pub(super) struct Connection {
+    regions: Vec<Mapping>,
+    receive: Direction,
+    send: Direction,
+    /// The rest of a chain that cannot be a frame is being skipped.
+    is_skipping: bool,
+    /// What the peer had counted up to when this end looked last.
+    looked_at: u16,
+    /// The eventfd by which the peer tells of frames, if it has given one. It has it, too: see [`Bell`](super::bell::Bell).
+    pub(super) event: Option<OwnedFd>,
+}
+
+// SAFETY: the pointers of the rings are into the regions, which move along with them; one thread uses them at a time.
+unsafe impl Send for Connection {}
+
+/// How frames were taken from a ring.
+enum Gathered {
+    /// So many descriptors, whose pieces are a frame of so many bytes.
+    Frame(usize),
+    /// Not a frame.
+    Malformed,
+    /// The rest is still to come.
+    Incomplete,
+}
+
+impl Connection {
+    /// The server's end, in memory that a client has offered.
+    pub(super) fn server(
+        regions: Vec<Mapping>,
+        to_server: RingLocation,
+        to_client: RingLocation,
+    ) -> Option<Connection> {
+        let (receive, send) = (Direction::server(&regions, to_server)?, Direction::server(&regions, to_client)?);
+        receive.reset();
+        send.reset();
+        receive.want_bell(false);
+        Some(Connection { regions, receive, send, is_skipping: false, looked_at: 0, event: None })
+    }
+
+    /// The client's end. The rings are ready for the server to look at; [`Connection::start`] follows when the server is
+    /// connected.
+    pub(super) fn client(
+        region: Mapping,
+        to_server: RingLocation,
+        to_client: RingLocation,
+        buffer_bytes: u16,
+    ) -> Option<Connection> {
+        let regions = vec![region];
+        let send = Direction::client(&regions, to_server, buffer_bytes, true)?;
+        let receive = Direction::client(&regions, to_client, buffer_bytes, false)?;
+        receive.want_bell(false);
+        Some(Connection { regions, receive, send, is_skipping: false, looked_at: 0, event: None })
+    }
+
+    /// Gives the server empty buffers.
+    pub(super) fn start(&mut self) {
+        (0..self.receive.lead()).for_each(|index| self.receive.give_buffer(index));
+        self.publish_received();
+    }
+
+    fn publish_received(&self) {
+        self.receive.publish(self.receive.count.wrapping_add(self.receive.lead()));
+    }
+
+    /// Adds up to [`BURST`] frames to `frames`.
+    pub(super) fn receive(
+        &mut self,
+        pool: &BufferPool,
+        frames: &mut Vec<PacketBuffer>,
+        losses: &LossCounters,
+    ) -> Result<(), Violation> {
+        self.looked_at = self.receive.theirs();
+        let mut ready = self.looked_at.wrapping_sub(self.receive.count);
+        if ready == 0 {
+            return Ok(());
+        }
+        if ready > self.receive.slots() {
+            return Err(Violation);
+        }
+        for number in 0..ready.min(AHEAD) {
+            self.receive.ask_for(&self.regions, self.receive.count.wrapping_add(number));
+        }
+        for _ in 0..BURST {
+            if ready == 0 {
+                break;
+            }
+            if ready > AHEAD {
+                self.receive.ask_for(&self.regions, self.receive.count.wrapping_add(AHEAD));
+            }
+            let used = match self.whole_frame() {
+                Some(piece) => {
+                    keep(copy_in(pool, &[Some(piece)], piece.1), frames, losses);
+                    1
+                }
+                None => self.receive_chain(ready, pool, frames, losses),
+            };
+            if used == 0 {
+                break;
+            }
+            for _ in 0..used {
+                let index = self.receive.count;
+                self.receive.give_buffer(index);
+                self.receive.count = index.wrapping_add(1);
+            }
+            ready -= used;
+        }
+        self.publish_received();
+        Ok(())
+    }
+
+    /// The next frame, if it is one and lies in one buffer.
+    #[inline]
+    fn whole_frame(&self) -> Option<Piece> {
+        let index = self.receive.count;
+        let descriptor = self.receive.read(index);
+        if descriptor.continues() || self.is_skipping {
+            return None;
+        }
+        let piece = self.receive.piece(&self.regions, index, descriptor);
+        piece.filter(|&(_, length)| length > 0 && length <= LARGE_BYTES)
+    }
+
+    /// Takes the next frame, of which `ready` descriptors are there, or what is none. Returns how many descriptors are done with.
+    #[cold]
+    fn receive_chain(
+        &mut self,
+        ready: u16,
+        pool: &BufferPool,
+        frames: &mut Vec<PacketBuffer>,
+        losses: &LossCounters,
+    ) -> u16 {
+        let mut pieces: [Option<Piece>; MAX_PIECES] = [None; MAX_PIECES];
+        let was_skipping = self.is_skipping;
+        let (gathered, used) = self.gather(ready, &mut pieces);
+        match gathered {
+            Gathered::Frame(length) => keep(copy_in(pool, &pieces[..usize::from(used)], length), frames, losses),
+            Gathered::Malformed if was_skipping => {}
+            Gathered::Malformed => losses.malformed.add(1),
+            Gathered::Incomplete => return 0,
+        }
+        used
+    }
+
+    /// Looks at the descriptors of the next frame, of which `ready` are there, and says how many they are.
+    fn gather(&mut self, ready: u16, pieces: &mut [Option<Piece>; MAX_PIECES]) -> (Gathered, u16) {
+        let direction = &self.receive;
+        let mut is_bad = self.is_skipping;
+        let mut length = 0;
+        for (used, place) in (0..ready).zip(pieces.iter_mut()) {
+            let index = direction.count.wrapping_add(used);
+            let descriptor = direction.read(index);
+            *place = direction.piece(&self.regions, index, descriptor);
+            length += place.map_or(0, |(_, length)| length);
+            is_bad |= place.is_none() || length > LARGE_BYTES;
+            if !descriptor.continues() {
+                self.is_skipping = false;
+                let is_frame = !is_bad && length > 0;
+                return (if is_frame { Gathered::Frame(length) } else { Gathered::Malformed }, used + 1);
+            }
+        }
+        if !is_bad && usize::from(ready) < MAX_PIECES && ready < direction.slots() {
+            return (Gathered::Incomplete, 0);
+        }
+        self.is_skipping = true;
+        (Gathered::Malformed, ready.min(MAX_PIECES as u16))
+    }
+
+    /// Copies frames out, from the front, as many as fit. Returns how many are done with, and how many of those were lost
+    /// because they would never fit.
+    pub(super) fn send(&mut self, frames: &[PacketBuffer]) -> Result<(usize, usize), Violation> {
+        let (regions, direction) = (self.regions.as_slice(), &mut self.send);
+        let mut free = direction.theirs().wrapping_add(direction.lead()).wrapping_sub(direction.count);
+        if free > direction.slots() {
+            return Err(Violation);
+        }
+        let ask_for = |direction: &Direction, free: u16, ahead: u16, frame: Option<&PacketBuffer>| {
+            if let Some(frame) = frame
+                && ahead < free
+            {
+                direction.ask_for_empty(regions, direction.count.wrapping_add(ahead), frame.bytes().len());
+            }
+        };
+        for ahead in 0..AHEAD {
+            ask_for(direction, free, ahead, frames.get(usize::from(ahead)));
+        }
+        let (mut done, mut lost) = (0, 0);
+        for frame in frames {
+            ask_for(direction, free, AHEAD, frames.get(done + usize::from(AHEAD)));
+            match copy_out(regions, direction, free, frame.bytes())? {
+                Some(used) => free -= used,
+                // Not even into an empty ring.
+                None if free == direction.slots() || usize::from(free) >= MAX_PIECES => lost += 1,
+                None => break,
+            }
+            done += 1;
+        }
+        direction.publish(direction.count);
+        Ok((done, lost))
+    }
+
+    /// Descriptors that were there when this end looked last, and have not been taken out.
+    pub(super) fn waiting(&self) -> usize {
+        self.looked_at.wrapping_sub(self.receive.count).into()
+    }
+
+    /// Whether the peer has put anything into the ring since this end has [looked](Self::receive). The beginning of a frame whose rest
+    /// never comes is nothing new.
+    pub(super) fn has_more(&self) -> bool {
+        self.receive.theirs() != self.looked_at
+    }
+
+    /// Has the peer ring this end's bell for frames from now on, or not any more. Those that are there already are
+    /// [to be looked for](Self::has_more) after this.
+    pub(super) fn want_bell(&self, is_wanted: bool) {
+        self.receive.want_bell(is_wanted);
+        // The peer puts frames there before it looks whether the bell is wanted.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Whether the peer wants its bell to be rung for what was sent.
+    pub(super) fn wants_bell(&self) -> bool {
+        // The peer says so before it looks whether there are frames, so this is read after they were put there.
+        fence(Ordering::SeqCst);
+        self.send.wants_bell()
+    }
+}
+
+/// Adds a frame for which there was a buffer.
+#[inline]
+fn keep(frame: Option<PacketBuffer>, frames: &mut Vec<PacketBuffer>, losses: &LossCounters) {
+    match frame {
+        Some(frame) => frames.push(frame),
+        None => losses.no_buffer.add(1),
+    }
+}
+
+/// Copies a frame into a buffer.
+#[inline]
+fn copy_in(pool: &BufferPool, pieces: &[Option<Piece>], length: usize) -> Option<PacketBuffer> {
+    let mut frame = pool.allocate(length)?;
+    for &(start, length) in pieces.iter().flatten() {
+        let place = frame.append(length)?;
+        // SAFETY: the piece was found inside a mapping, and `place` has its length. The peer may write while this copies; then the
+        // frame is garbage, which it could have sent as well.
+        unsafe { start.as_ptr().copy_to_nonoverlapping(place.as_mut_ptr(), length) };
+    }
+    Some(frame)
+}
+
+/// Copies a frame into the next slots of a ring, of which `free` may be used. Returns how many it took; `None` when they are too few.
+#[inline]
+fn copy_out(regions: &[Mapping], direction: &mut Direction, free: u16, frame: &[u8]) -> Result<Option<u16>, Violation> {
+    if free == 0 {
+        return Ok(None);
+    }
+    let index = direction.count;
+    let descriptor = direction.empty(index);
+    let (start, room) = direction.piece(regions, index, descriptor).ok_or(Violation)?;
+    if frame.len() > room {
+        return copy_out_in_pieces(regions, direction, free, frame);
+    }
+    // SAFETY: as many bytes are in a mapping at `start`. The peer may read or write them meanwhile: its loss.
+    unsafe { start.as_ptr().copy_from_nonoverlapping(frame.as_ptr(), frame.len()) };
+    direction.write(index, descriptor.holding(frame.len(), false));
+    direction.count = index.wrapping_add(1);
+    Ok(Some(1))
+}
+
+/// The same for a frame that needs several.
+#[cold]
+fn copy_out_in_pieces(
+    regions: &[Mapping],
+    direction: &mut Direction,
+    free: u16,
+    frame: &[u8],
+) -> Result<Option<u16>, Violation> {
+    let mut pieces: [Option<(Descriptor, NonNull<u8>, usize)>; MAX_PIECES] = [None; MAX_PIECES];
+    let (mut rest, mut used) = (frame.len(), 0);
+    for (number, place) in (0..free).zip(pieces.iter_mut()) {
+        let index = direction.count.wrapping_add(number);
+        let descriptor = direction.empty(index);
+        let (start, room) = direction.piece(regions, index, descriptor).ok_or(Violation)?;
+        let length = room.min(rest);
+        *place = Some((descriptor, start, length));
+        rest -= length;
+        used = number + 1;
+        if rest == 0 {
+            break;
+        }
+    }
+    if rest > 0 {
+        return Ok(None);
+    }
+    let mut rest = frame;
+    for (number, (descriptor, start, length)) in (0..used).zip(pieces.into_iter().flatten()) {
+        let (piece, behind) = rest.split_at(length);
+        // SAFETY: as many bytes are in a mapping at `start`. The peer may read or write them meanwhile: its loss.
+        unsafe { start.as_ptr().copy_from_nonoverlapping(piece.as_ptr(), piece.len()) };
+        rest = behind;
+        direction.write(direction.count.wrapping_add(number), descriptor.holding(length, number + 1 < used));
+    }
+    direction.count = direction.count.wrapping_add(used);
+    Ok(Some(used))
+}
